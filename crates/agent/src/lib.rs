@@ -23,7 +23,7 @@ use landspeed_observer::leave_out_this_thread;
 use landspeed_record::{HostFacts, Restored, Role, TrialSpec};
 use landspeed_session::{Change, Handler, Reply, Request, SessionKey, Tell};
 use landspeed_units::Nanos;
-use landspeed_workload::{Cancel, ClientPlan, run_client, run_server};
+use landspeed_workload::{CancelFlag, ClientPlan, run_client, run_server};
 
 use crate::controls::Controls;
 use crate::knobs::Knobs;
@@ -44,7 +44,7 @@ pub struct Agent {
     controls: Controls,
     ports: Ports,
     /// Ends the runs under way. Replaced after a [`Request::Cancel`]; stays cancelled at the session's end.
-    cancel: Mutex<Cancel>,
+    cancel: Mutex<CancelFlag>,
 }
 
 impl Agent {
@@ -151,7 +151,7 @@ impl Agent {
     }
 
     /// Returns the handle that cancels a request that begins now.
-    fn cancel(&self) -> Cancel {
+    fn cancel(&self) -> CancelFlag {
         self.cancel.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

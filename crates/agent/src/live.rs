@@ -6,7 +6,7 @@ use landspeed_observer::{LiveWatch, Observer, RunPolicy, rows};
 use landspeed_record::WatchTarget;
 use landspeed_session::Reply;
 use landspeed_units::Nanos;
-use landspeed_workload::Cancel;
+use landspeed_workload::CancelFlag;
 
 /// Longest time that a controller may request.
 const LONGEST: Nanos = Nanos::secs(3600);
@@ -28,7 +28,7 @@ pub(crate) fn watch(
     target: WatchTarget,
     rows: &[&'static Observer],
     (time, interval): (Nanos, Nanos),
-    cancel: &Cancel,
+    cancel: &CancelFlag,
 ) -> Result<Reply, String> {
     if time > LONGEST {
         return Err(format!("{time} is too long to watch; {LONGEST} is the most"));

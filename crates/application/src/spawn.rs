@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use landspeed_proof::{Secret, hear, meet};
+use landspeed_proof::{Secret, receive_request, verify_server};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 /// The only program that is started.
@@ -63,7 +63,7 @@ fn serve_on(listener: &TcpListener, secret: Secret, daemon: &str) {
 fn answer(mut stream: TcpStream, secret: Secret, daemon: &str) -> Result<(), String> {
     let failed = |error: std::io::Error| error.to_string();
     stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
-    let request = match hear(&mut stream, secret, MOST) {
+    let request = match receive_request(&mut stream, secret, MOST) {
         Ok(request) => request,
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(()),
         Err(error) => return Err(format!("a request was refused: {error}")),
@@ -137,7 +137,7 @@ pub fn run(host: SocketAddr, token: &str, words: &[String]) -> Result<u8, String
 fn ask(stream: &mut TcpStream, secret: Secret, words: &[String]) -> std::io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     let request = serde_json::to_vec(words).map_err(std::io::Error::other)?;
-    meet(stream, secret)?.ask(stream, &request)
+    verify_server(stream, secret)?.ask(stream, &request)
 }
 
 /// Returns the daemon's arguments: mpirun quotes them for a shell, and may pass them as one line.

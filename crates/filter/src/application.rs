@@ -1,13 +1,13 @@
 //! The traits of an application for the runtime: a chain of filters, and the same computation without them.
 
-use crate::{Error, Input, Output};
+use crate::{Error, FilterInput, FilterOutput};
 
 /// One filter of a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stage {
+pub struct FilterStage {
     /// Its name in the placement.
     pub name: &'static str,
-    /// True if [`Args::copies`](crate::Args::copies) sets its number of copies.
+    /// True if [`QueryOptions::copies`](crate::QueryOptions::copies) sets its number of copies.
     pub is_varied: bool,
     /// Largest buffer that it sends, in bytes; for the last filter, the picture's size.
     pub largest: usize,
@@ -15,7 +15,7 @@ pub struct Stage {
 
 /// One copy of a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct FilterCopy {
     /// Index of the filter in the chain, from 0.
     pub stage: usize,
     /// Index of the copy, from 0.
@@ -25,12 +25,12 @@ pub struct Place {
 }
 
 /// A chain of filters that computes one picture for each unit of work.
-pub trait Application: Sync {
+pub trait FilterApplication: Sync {
     /// Returns the chain, producer first. The first filter gets no buffers: its input ends at the start of each unit.
-    fn stages(&self) -> &[Stage];
+    fn stages(&self) -> &[FilterStage];
 
     /// Makes one copy of a filter, with its data.
-    fn filter(&self, place: Place) -> Box<dyn Filter + '_>;
+    fn filter(&self, place: FilterCopy) -> Box<dyn Filter + '_>;
 
     /// Returns the picture of a unit, computed by one thread without filters.
     fn plain(&self, unit: u32) -> Vec<u8>;
@@ -43,5 +43,10 @@ pub trait Filter: Send {
     ///
     /// # Errors
     /// Returns the errors of the streams, and [`Error::Buffer`] for a buffer that its producer cannot have made.
-    fn work(&mut self, unit: u32, input: &mut Input<'_>, output: &mut Output<'_>) -> Result<(), Error>;
+    fn work(
+        &mut self,
+        unit: u32,
+        input: &mut FilterInput<'_>,
+        output: &mut FilterOutput<'_>,
+    ) -> Result<(), Error>;
 }

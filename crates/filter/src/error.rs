@@ -7,14 +7,14 @@ use std::time::Duration;
 
 /// One host of a group, shown in errors as "host 2 (10.0.0.3)".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Peer {
+pub struct PeerHost {
     /// Its number, from 0.
     pub number: usize,
     /// The address at which it listens.
     pub address: IpAddr,
 }
 
-impl fmt::Display for Peer {
+impl fmt::Display for PeerHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "host {} ({})", self.number, self.address)
     }
@@ -50,7 +50,7 @@ pub enum Error {
     #[error("{peer} did not join within {within:?} ({why}); start landspeed there with the same arguments")]
     Absent {
         /// The missing host.
-        peer: Peer,
+        peer: PeerHost,
         /// How long it was waited for.
         within: Duration,
         /// The last error of an attempt.
@@ -58,15 +58,15 @@ pub enum Error {
     },
     /// The two ends have different tokens.
     #[error("{0} has another token; set {token} to the same text on every host", token = crate::TOKEN)]
-    Refused(Peer),
+    Refused(PeerHost),
     /// The two ends were started with different arguments.
     #[error("{0} was started with other parameters, addresses or another placement; give all hosts the same")]
-    Differs(Peer),
+    Differs(PeerHost),
     /// A host ended, or its connection did.
     #[error("{peer} is gone: {why}; look at what that host printed last")]
     Lost {
         /// The host.
-        peer: Peer,
+        peer: PeerHost,
         /// How this was detected.
         why: String,
     },
@@ -74,15 +74,15 @@ pub enum Error {
     #[error("{peer} broke the protocol: {why}")]
     Protocol {
         /// The host.
-        peer: Peer,
+        peer: PeerHost,
         /// What it sent.
         why: String,
     },
     /// A host ended the query with an error.
     #[error("{peer} ended the query: {why}")]
-    Told {
+    PeerFailed {
         /// The host.
-        peer: Peer,
+        peer: PeerHost,
         /// Its own error.
         why: String,
     },
@@ -110,11 +110,11 @@ impl Error {
         Error::Io { what: what.into(), source }
     }
 
-    pub(crate) fn lost(peer: Peer, why: impl ToString) -> Self {
+    pub(crate) fn lost(peer: PeerHost, why: impl ToString) -> Self {
         Error::Lost { peer, why: why.to_string() }
     }
 
-    pub(crate) fn protocol(peer: Peer, why: impl ToString) -> Self {
+    pub(crate) fn protocol(peer: PeerHost, why: impl ToString) -> Self {
         Error::Protocol { peer, why: why.to_string() }
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, IoSlice, Read, Write};
 /// The kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Kind {
+pub(crate) enum FrameKind {
     /// A buffer of a stream.
     Buffer = 1,
     /// End-of-work marker; the body is the unit's number.
@@ -24,22 +24,22 @@ pub(crate) enum Kind {
     Goodbye = 8,
 }
 
-impl Kind {
-    const ALL: [Kind; 8] = [
-        Kind::Buffer,
-        Kind::End,
-        Kind::Credit,
-        Kind::Beat,
-        Kind::Ready,
-        Kind::Done,
-        Kind::Failed,
-        Kind::Goodbye,
+impl FrameKind {
+    const ALL: [FrameKind; 8] = [
+        FrameKind::Buffer,
+        FrameKind::End,
+        FrameKind::Credit,
+        FrameKind::Beat,
+        FrameKind::Ready,
+        FrameKind::Done,
+        FrameKind::Failed,
+        FrameKind::Goodbye,
     ];
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Frame {
-    pub(crate) kind: Kind,
+pub(crate) struct SocketFrame {
+    pub(crate) kind: FrameKind,
     pub(crate) body: Vec<u8>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) const HEADER: usize = 5;
 
 /// The reason why no frame could be read.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Wrong {
+pub(crate) enum FrameReadError {
     #[error(transparent)]
     Io(#[from] io::Error),
     #[error("no frame has the kind {0}")]
@@ -58,22 +58,23 @@ pub(crate) enum Wrong {
 }
 
 /// Reads one frame whose body has at most `limit` bytes.
-pub(crate) fn read(from: &mut impl Read, limit: usize) -> Result<Frame, Wrong> {
+pub(crate) fn read(from: &mut impl Read, limit: usize) -> Result<SocketFrame, FrameReadError> {
     let mut header = [0; HEADER];
     from.read_exact(&mut header)?;
     let [number, length @ ..] = header;
-    let kind = Kind::ALL.into_iter().find(|kind| *kind as u8 == number).ok_or(Wrong::Kind(number))?;
+    let kind =
+        FrameKind::ALL.into_iter().find(|kind| *kind as u8 == number).ok_or(FrameReadError::Kind(number))?;
     let length = u32::from_le_bytes(length) as usize;
     if length > limit {
-        return Err(Wrong::Large { length, limit });
+        return Err(FrameReadError::Large { length, limit });
     }
     let mut body = vec![0; length];
     from.read_exact(&mut body)?;
-    Ok(Frame { kind, body })
+    Ok(SocketFrame { kind, body })
 }
 
 /// Writes one frame, with header and body in one call if the kernel takes both.
-pub(crate) fn write(to: &mut impl Write, kind: Kind, body: &[u8]) -> io::Result<()> {
+pub(crate) fn write(to: &mut impl Write, kind: FrameKind, body: &[u8]) -> io::Result<()> {
     let mut header = [kind as u8; HEADER];
     let length = u32::try_from(body.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     header[1..].copy_from_slice(&length.to_le_bytes());
@@ -91,16 +92,22 @@ mod tests {
     #[test]
     fn frames_come_back_and_wrong_ones_are_refused_before_their_body_is_read() {
         let mut bytes = Vec::new();
-        write(&mut bytes, Kind::Buffer, b"grain").unwrap();
-        write(&mut bytes, Kind::Credit, b"").unwrap();
+        write(&mut bytes, FrameKind::Buffer, b"grain").unwrap();
+        write(&mut bytes, FrameKind::Credit, b"").unwrap();
         let mut from = bytes.as_slice();
-        assert_eq!(read(&mut from, 5).unwrap(), Frame { kind: Kind::Buffer, body: b"grain".to_vec() });
-        assert_eq!(read(&mut from, 0).unwrap().kind, Kind::Credit);
-        assert!(matches!(read(&mut from, 5), Err(Wrong::Io(_))));
+        assert_eq!(
+            read(&mut from, 5).unwrap(),
+            SocketFrame { kind: FrameKind::Buffer, body: b"grain".to_vec() }
+        );
+        assert_eq!(read(&mut from, 0).unwrap().kind, FrameKind::Credit);
+        assert!(matches!(read(&mut from, 5), Err(FrameReadError::Io(_))));
 
-        assert!(matches!(read(&mut bytes.as_slice(), 4), Err(Wrong::Large { length: 5, limit: 4 })));
-        assert!(matches!(read(&mut [1, 255, 255, 255, 255].as_slice(), 1 << 20), Err(Wrong::Large { .. })));
-        assert!(matches!(read(&mut [0; 5].as_slice(), 4), Err(Wrong::Kind(0))));
-        assert!(matches!(read(&mut [9; 5].as_slice(), 4), Err(Wrong::Kind(9))));
+        assert!(matches!(read(&mut bytes.as_slice(), 4), Err(FrameReadError::Large { length: 5, limit: 4 })));
+        assert!(matches!(
+            read(&mut [1, 255, 255, 255, 255].as_slice(), 1 << 20),
+            Err(FrameReadError::Large { .. })
+        ));
+        assert!(matches!(read(&mut [0; 5].as_slice(), 4), Err(FrameReadError::Kind(0))));
+        assert!(matches!(read(&mut [9; 5].as_slice(), 4), Err(FrameReadError::Kind(9))));
     }
 }

@@ -5,15 +5,15 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
-use crate::application::{Application, Filter, Place};
-use crate::error::Peer;
-use crate::frame::{self, Frame, Kind, Wrong};
-use crate::join::{Connections, join};
-use crate::plan::{Job, Purpose};
-use crate::query::{Query, Report};
+use crate::application::{Filter, FilterApplication, FilterCopy};
+use crate::error::PeerHost;
+use crate::frame::{self, FrameKind, FrameReadError, SocketFrame};
+use crate::join::{JoinedConnections, join};
+use crate::plan::{ConnectionPurpose, FilterJob};
+use crate::query::{HostReport, Query};
 use crate::stream::{receive, receive_credits};
-use crate::wires::{Wires, clone};
-use crate::{Bytes, Error, Input, Output};
+use crate::wires::{HostWiring, clone};
+use crate::{Bytes, Error, FilterInput, FilterOutput};
 
 /// Interval of heartbeats.
 const BEAT: Duration = Duration::from_secs(1);
@@ -29,7 +29,7 @@ const TEXT: usize = 1024;
 
 /// The outcome of a query.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub struct QueryOutcome {
     /// Duration of each unit in seconds, from its start to the last filter's end, on the first host's clock. Empty on
     /// other hosts.
     pub seconds: Vec<f64>,
@@ -54,7 +54,11 @@ pub struct Outcome {
 /// # Errors
 /// Returns an error if a host is missing or has gone, a filter fails, or the time limit expires. Then every host
 /// returns an error.
-pub fn run_job(application: &dyn Application, job: &Job, verify: bool) -> Result<Outcome, Error> {
+pub fn run_job(
+    application: &dyn FilterApplication,
+    job: &FilterJob,
+    verify: bool,
+) -> Result<QueryOutcome, Error> {
     job.check()?;
     // Filters make their data before the hosts join, so that no unit waits for it.
     let filters = own_filters(application, job);
@@ -66,63 +70,63 @@ pub fn run_job(application: &dyn Application, job: &Job, verify: bool) -> Result
         set.and_then(|()| stream.set_nodelay(true)).map_err(|error| Error::io("set up a stream", error))?;
     }
     let query = Query::new(sockets, filters.len());
-    let host = Host { application, job, query: &query, controls: &controls };
+    let host = HostRuntime { application, job, query: &query, controls: &controls };
     thread::scope(|scope| host.serve(scope, filters, connections))?;
     host.outcome(verify)
 }
 
-type OwnFilter<'a> = (Place, Box<dyn Filter + 'a>);
+type PlacedFilter<'a> = (FilterCopy, Box<dyn Filter + 'a>);
 
-fn own_filters<'a>(application: &'a dyn Application, job: &Job) -> Vec<OwnFilter<'a>> {
+fn own_filters<'a>(application: &'a dyn FilterApplication, job: &FilterJob) -> Vec<PlacedFilter<'a>> {
     let all = job.placement.filters.iter().enumerate().flat_map(|(stage, placed)| {
         let copies = placed.hosts.len();
-        placed.hosts.iter().enumerate().map(move |(copy, host)| (*host, Place { stage, copy, copies }))
+        placed.hosts.iter().enumerate().map(move |(copy, host)| (*host, FilterCopy { stage, copy, copies }))
     });
     all.filter(|(host, _)| *host == job.host).map(|(_, place)| (place, application.filter(place))).collect()
 }
 
 /// A control connection: between the first host and another one.
 #[derive(Debug)]
-struct Control {
+struct ControlConnection {
     host: usize,
     reads: TcpStream,
     writes: Mutex<TcpStream>,
 }
 
-impl Control {
-    fn say(&self, kind: Kind, body: &[u8]) -> Result<(), std::io::Error> {
+impl ControlConnection {
+    fn write_frame(&self, kind: FrameKind, body: &[u8]) -> Result<(), std::io::Error> {
         frame::write(&mut *self.writes.lock().unwrap_or_else(PoisonError::into_inner), kind, body)
     }
 }
 
 /// Takes the control connections out of all connections.
-fn controls(connections: &mut Connections) -> Result<Vec<Control>, Error> {
-    let taken = connections.extract_if(|purpose, _| matches!(purpose, Purpose::Control(_)));
+fn controls(connections: &mut JoinedConnections) -> Result<Vec<ControlConnection>, Error> {
+    let taken = connections.extract_if(|purpose, _| matches!(purpose, ConnectionPurpose::Control(_)));
     taken
         .map(|(_, (reads, host))| {
             let set = reads.set_read_timeout(Some(SILENCE));
             set.and_then(|()| reads.set_write_timeout(Some(SILENCE)))
                 .and_then(|()| reads.set_nodelay(true))
                 .map_err(|error| Error::io("set up a control connection", error))?;
-            Ok(Control { host, writes: Mutex::new(clone(&reads)?), reads })
+            Ok(ControlConnection { host, writes: Mutex::new(clone(&reads)?), reads })
         })
         .collect()
 }
 
-struct Host<'a> {
-    application: &'a dyn Application,
-    job: &'a Job,
+struct HostRuntime<'a> {
+    application: &'a dyn FilterApplication,
+    job: &'a FilterJob,
     query: &'a Query,
-    controls: &'a [Control],
+    controls: &'a [ControlConnection],
 }
 
-impl<'a> Host<'a> {
+impl<'a> HostRuntime<'a> {
     /// Starts all threads, waits for the end, and reports it.
     fn serve<'s>(
         &'a self,
         scope: &'s Scope<'s, '_>,
-        filters: Vec<OwnFilter<'a>>,
-        connections: Connections,
+        filters: Vec<PlacedFilter<'a>>,
+        connections: JoinedConnections,
     ) -> Result<(), Error>
     where
         'a: 's,
@@ -150,7 +154,7 @@ impl<'a> Host<'a> {
         self.query.until(|state| state.running == 0 && state.reports.len() == others)?;
         // From here on, a closed connection is no error. The others receive the goodbye before the streams close.
         self.query.note(|state| state.is_over = true);
-        self.controls.iter().for_each(|control| drop(control.say(Kind::Goodbye, &[])));
+        self.controls.iter().for_each(|control| drop(control.write_frame(FrameKind::Goodbye, &[])));
         self.query.end();
         Ok(())
     }
@@ -159,9 +163,9 @@ impl<'a> Host<'a> {
     fn follow(&self) -> Result<(), Error> {
         let first = &self.controls[0];
         let lost = |error| Error::lost(self.job.peer(first.host), error);
-        first.say(Kind::Ready, &[]).map_err(lost)?;
+        first.write_frame(FrameKind::Ready, &[]).map_err(lost)?;
         self.query.until(|state| state.running == 0)?;
-        first.say(Kind::Done, &self.query.report().to_bytes()).map_err(lost)?;
+        first.write_frame(FrameKind::Done, &self.query.report().to_bytes()).map_err(lost)?;
         // The goodbye ends this wait.
         self.query.until(|_| false).or(Ok(()))
     }
@@ -172,7 +176,7 @@ impl<'a> Host<'a> {
         self.query.note(|state| text = state.failure.as_ref().map(ToString::to_string));
         for control in self.controls {
             if let Some(text) = &text {
-                drop(control.say(Kind::Failed, &text.as_bytes()[..text.len().min(TEXT)]));
+                drop(control.write_frame(FrameKind::Failed, &text.as_bytes()[..text.len().min(TEXT)]));
             }
             drop(control.reads.shutdown(Shutdown::Write));
         }
@@ -190,7 +194,7 @@ impl<'a> Host<'a> {
                 return;
             }
             // An error here is ignored: only the other end's silence counts.
-            self.controls.iter().for_each(|control| drop(control.say(Kind::Beat, &[])));
+            self.controls.iter().for_each(|control| drop(control.write_frame(FrameKind::Beat, &[])));
             if Instant::now() > until {
                 self.query.fail(Error::Late(self.job.limit));
             }
@@ -198,16 +202,16 @@ impl<'a> Host<'a> {
     }
 
     /// Reads the frames of the host at the other end of a control connection.
-    fn listen(&self, control: &Control) {
+    fn listen(&self, control: &ControlConnection) {
         let peer = self.job.peer(control.host);
         let error = loop {
             match frame::read(&mut &control.reads, TEXT) {
-                Ok(frame) => match self.heard(peer, frame) {
+                Ok(frame) => match self.handle_frame(peer, frame) {
                     Ok(true) => {}
                     Ok(false) => return,
                     Err(error) => break error,
                 },
-                Err(Wrong::Io(error)) => break Error::lost(peer, silence(error)),
+                Err(FrameReadError::Io(error)) => break Error::lost(peer, silence(error)),
                 Err(wrong) => break Error::protocol(peer, wrong),
             }
         };
@@ -215,32 +219,32 @@ impl<'a> Host<'a> {
     }
 
     /// Handles a frame, and returns true if more frames may follow.
-    fn heard(&self, peer: Peer, Frame { kind, body }: Frame) -> Result<bool, Error> {
+    fn handle_frame(&self, peer: PeerHost, SocketFrame { kind, body }: SocketFrame) -> Result<bool, Error> {
         let is_first = self.job.host == 0;
         match kind {
-            Kind::Beat => {}
-            Kind::Ready if is_first => self.query.note(|state| state.ready += 1),
-            Kind::Done if is_first => {
+            FrameKind::Beat => {}
+            FrameKind::Ready if is_first => self.query.note(|state| state.ready += 1),
+            FrameKind::Done if is_first => {
                 let why = || Error::protocol(peer, "a report of another length");
-                let report = Report::from_bytes(&body).ok_or_else(why)?;
+                let report = HostReport::from_bytes(&body).ok_or_else(why)?;
                 self.query.note(|state| state.reports.push(report));
             }
-            Kind::Goodbye if !is_first => {
+            FrameKind::Goodbye if !is_first => {
                 self.query.end();
                 return Ok(false);
             }
-            Kind::Failed => {
+            FrameKind::Failed => {
                 let why = landspeed_units::Text::from(&*String::from_utf8_lossy(&body));
-                return Err(Error::Told { peer, why: why.into() });
+                return Err(Error::PeerFailed { peer, why: why.into() });
             }
             other => return Err(Error::protocol(peer, format!("{other:?} on a control connection"))),
         }
         Ok(true)
     }
 
-    fn outcome(self, verify: bool) -> Result<Outcome, Error> {
+    fn outcome(self, verify: bool) -> Result<QueryOutcome, Error> {
         let own = self.query.report();
-        let mut outcome = Outcome {
+        let mut outcome = QueryOutcome {
             seconds: Vec::new(),
             network: Bytes(own.network),
             buffers: own.buffers,
@@ -281,35 +285,35 @@ impl<'a> Host<'a> {
     fn start<'s>(
         &'a self,
         scope: &'s Scope<'s, '_>,
-        filters: Vec<OwnFilter<'a>>,
-        connections: Connections,
+        filters: Vec<PlacedFilter<'a>>,
+        connections: JoinedConnections,
     ) -> Result<(), Error>
     where
         'a: 's,
     {
-        let mut wires = Wires::new(self.job);
+        let mut wiring = HostWiring::new(self.job);
         for (purpose, (stream, other)) in connections {
-            let Purpose::Stream(link) = purpose else { continue };
+            let ConnectionPurpose::Stream(link) = purpose else { continue };
             let (n, end) = (usize::from(link.stream), (clone(&stream)?, self.job.peer(other)));
             let (producer, consumer) = (usize::from(link.producer), usize::from(link.consumer));
             if self.job.ends(link).0 == self.job.host {
-                let back = (wires.back(n, producer), consumer);
+                let back = (wiring.back(n, producer), consumer);
                 scope.spawn(move || receive_credits(self.query, end, back));
             } else {
-                let inbox = (wires.inbox(n, consumer), producer);
-                let largest = Job::largest(self.application.stages(), n);
+                let inbox = (wiring.inbox(n, consumer), producer);
+                let largest = FilterJob::largest(self.application.stages(), n);
                 scope.spawn(move || receive(self.query, end, largest, inbox));
             }
-            wires.add((n, producer, consumer), stream, self.job.peer(other));
+            wiring.add((n, producer, consumer), stream, self.job.peer(other));
         }
         let mut ends = Vec::new();
         let stages = self.application.stages();
         for (place, filter) in filters {
-            let input = wires.input(self.query, place.stage, place.copy)?;
-            ends.push((input, wires.output(self.query, stages, (place.stage + 1, place.copy))?, filter));
+            let input = wiring.input(self.query, place.stage, place.copy)?;
+            ends.push((input, wiring.output(self.query, stages, (place.stage + 1, place.copy))?, filter));
         }
         if self.job.host == 0 {
-            let output = wires.output(self.query, stages, (0, 0))?;
+            let output = wiring.output(self.query, stages, (0, 0))?;
             scope.spawn(move || self.begin(output));
         }
         for (input, output, filter) in ends {
@@ -319,7 +323,7 @@ impl<'a> Host<'a> {
     }
 
     /// Starts each unit: its marker is all that the first filter gets.
-    fn begin(&self, mut output: Output<'_>) {
+    fn begin(&self, mut output: FilterOutput<'_>) {
         let others = self.controls.len();
         let begun = (0..self.job.units).try_for_each(|unit| {
             self.query.start(unit, self.job.ahead, others)?;
@@ -329,8 +333,13 @@ impl<'a> Host<'a> {
     }
 
     /// Runs a filter.
-    fn work(&self, mut input: Input<'_>, mut output: Output<'_>, mut filter: Box<dyn Filter + '_>) {
-        let _guard = EndsOnPanic(self.query);
+    fn work(
+        &self,
+        mut input: FilterInput<'_>,
+        mut output: FilterOutput<'_>,
+        mut filter: Box<dyn Filter + '_>,
+    ) {
+        let _guard = PanicGuard(self.query);
         let worked = (0..self.job.units).try_for_each(|unit| {
             filter.work(unit, &mut input, &mut output)?;
             input.turn()?;
@@ -344,9 +353,9 @@ impl<'a> Host<'a> {
 }
 
 /// Ends the query if a filter panics, so that the other hosts do not wait for it.
-struct EndsOnPanic<'a>(&'a Query);
+struct PanicGuard<'a>(&'a Query);
 
-impl Drop for EndsOnPanic<'_> {
+impl Drop for PanicGuard<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
             self.0.fail(Error::Panicked);

@@ -8,9 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::Error;
-use crate::error::Peer;
-use crate::plan::{Hello, Job, Purpose};
-use crate::token::{self, Answer};
+use crate::error::PeerHost;
+use crate::plan::{ConnectionPurpose, FilterJob, JoinHello};
+use crate::token::{self, JoinAnswer};
 
 /// Pause between two checks of the listener, and between two attempts to connect.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -22,30 +22,30 @@ const TRY: Duration = Duration::from_secs(2);
 const UNPROVEN: usize = 64;
 
 /// Connections by their purpose, with the host at the other end.
-pub(crate) type Connections = HashMap<Purpose, (TcpStream, usize)>;
+pub(crate) type JoinedConnections = HashMap<ConnectionPurpose, (TcpStream, usize)>;
 
 /// Opens this host's connections, and waits for those that the others open.
 ///
 /// # Errors
 /// Returns an error if a host is missing, has another token, or was started with other arguments.
-pub(crate) fn join(job: &Job) -> Result<Connections, Error> {
+pub(crate) fn join(job: &FilterJob) -> Result<JoinedConnections, Error> {
     let address = job.address(job.host);
     let what = || format!("listen at {address}");
     let listener = TcpListener::bind(address).map_err(|error| Error::io(what(), error))?;
     listener.set_nonblocking(true).map_err(|error| Error::io(what(), error))?;
     let until = Instant::now() + job.join;
     let (found, arrivals) = channel();
-    let mut connections = Connections::new();
+    let mut connections = JoinedConnections::new();
     // Connects on its own thread, because two hosts that wait for each other would wait forever.
     let connector = {
         let (job, found) = (job.clone(), found.clone());
         thread::spawn(move || connect_all(&job, until, &found))
     };
     let expected = job.incoming();
-    let mut doors = Doors { job, found, waiting: Vec::new() };
+    let mut acceptor = ConnectionAcceptor { job, found, waiting: Vec::new() };
     let wanted = expected.len() + job.outgoing().len();
     while connections.len() < wanted {
-        doors.open(&listener)?;
+        acceptor.open(&listener)?;
         for arrival in arrivals.try_iter() {
             let (purpose, stream, peer) = arrival?;
             if connections.insert(purpose, (stream, peer)).is_some() {
@@ -68,20 +68,20 @@ pub(crate) fn join(job: &Job) -> Result<Connections, Error> {
     Ok(connections)
 }
 
-fn absent(job: &Job, host: usize, why: impl ToString) -> Error {
+fn absent(job: &FilterJob, host: usize, why: impl ToString) -> Error {
     Error::Absent { peer: job.peer(host), within: job.join, why: why.to_string() }
 }
 
-type Arrived = Result<(Purpose, TcpStream, usize), Error>;
+type JoinResult = Result<(ConnectionPurpose, TcpStream, usize), Error>;
 
 /// The accepting side. Each connection proves itself on its own thread, so that a stranger delays no peer.
-struct Doors<'a> {
-    job: &'a Job,
-    found: Sender<Arrived>,
+struct ConnectionAcceptor<'a> {
+    job: &'a FilterJob,
+    found: Sender<JoinResult>,
     waiting: Vec<thread::JoinHandle<()>>,
 }
 
-impl Doors<'_> {
+impl ConnectionAcceptor<'_> {
     /// Accepts the connections that wait at the listener.
     fn open(&mut self, listener: &TcpListener) -> Result<(), Error> {
         self.waiting.retain(|one| !one.is_finished());
@@ -107,19 +107,20 @@ fn is_passing(error: &io::Error) -> bool {
 
 /// Proves one connection. One that fails is dropped without an effect on the query, because a stranger may have opened
 /// it.
-fn greet(job: &Job, stream: TcpStream, found: &Sender<Arrived>) {
+fn greet(job: &FilterJob, stream: TcpStream, found: &Sender<JoinResult>) {
     let expected = job.incoming();
-    let of = |hello: &Hello| expected.iter().find(|(purpose, _)| job.hello(*purpose) == *hello);
-    let judge = |hello: &Hello| if of(hello).is_some() { Answer::Welcome } else { Answer::Differs };
+    let of = |hello: &JoinHello| expected.iter().find(|(purpose, _)| job.hello(*purpose) == *hello);
+    let judge =
+        |hello: &JoinHello| if of(hello).is_some() { JoinAnswer::Welcome } else { JoinAnswer::Differs };
     let Ok(()) = stream.set_nonblocking(false) else { return };
-    let Ok((hello, Answer::Welcome)) = token::accept(&stream, &job.token, judge) else { return };
+    let Ok((hello, JoinAnswer::Welcome)) = token::accept(&stream, &job.token, judge) else { return };
     if let Some((purpose, host)) = of(&hello) {
         // Joining may have ended before.
         drop(found.send(Ok((*purpose, stream, *host))));
     }
 }
 
-fn connect_all(job: &Job, until: Instant, found: &Sender<Arrived>) {
+fn connect_all(job: &FilterJob, until: Instant, found: &Sender<JoinResult>) {
     for (purpose, host) in job.outgoing() {
         let made = connect(job, purpose, host, until).map(|stream| (purpose, stream, host));
         let is_bad = made.is_err();
@@ -130,17 +131,22 @@ fn connect_all(job: &Job, until: Instant, found: &Sender<Arrived>) {
 }
 
 /// Connects to another host, and retries until it listens.
-fn connect(job: &Job, purpose: Purpose, host: usize, until: Instant) -> Result<TcpStream, Error> {
-    let peer: Peer = job.peer(host);
+fn connect(
+    job: &FilterJob,
+    purpose: ConnectionPurpose,
+    host: usize,
+    until: Instant,
+) -> Result<TcpStream, Error> {
+    let peer: PeerHost = job.peer(host);
     loop {
         let tried = TcpStream::connect_timeout(&job.address(host), TRY).and_then(|stream| {
             let answer = token::connect(&stream, &job.token, &job.hello(purpose))?;
             Ok((stream, answer))
         });
         match tried {
-            Ok((stream, Answer::Welcome)) => return Ok(stream),
-            Ok((_, Answer::Refused)) => return Err(Error::Refused(peer)),
-            Ok((_, Answer::Differs)) => return Err(Error::Differs(peer)),
+            Ok((stream, JoinAnswer::Welcome)) => return Ok(stream),
+            Ok((_, JoinAnswer::Refused)) => return Err(Error::Refused(peer)),
+            Ok((_, JoinAnswer::Differs)) => return Err(Error::Differs(peer)),
             Err(error) if Instant::now() > until => return Err(absent(job, host, error)),
             Err(_) => thread::sleep(PAUSE),
         }

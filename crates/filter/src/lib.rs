@@ -7,8 +7,8 @@
 //! flows through the chain, such as a picture from one side. Units follow each other as in a pipeline, with an
 //! **end-of-work marker** after each.
 //!
-//! Every host calls [`run`] with the same [`Args`] and its own number. The first host starts the units and runs the
-//! last filter. Start reading at [`Application`], then `host.rs`.
+//! Every host calls [`run`] with the same [`QueryOptions`] and its own number. The first host starts the units and runs
+//! the last filter. Start reading at [`FilterApplication`], then `host.rs`.
 
 #![warn(missing_docs)]
 
@@ -29,15 +29,15 @@ mod vm;
 mod wires;
 mod words;
 
-pub use application::{Application, Filter, Place, Stage};
-pub use error::{Error, Peer};
-pub use host::{Outcome, run_job};
-pub use iso::Iso;
+pub use application::{Filter, FilterApplication, FilterCopy, FilterStage};
+pub use error::{Error, PeerHost};
+pub use host::{QueryOutcome, run_job};
+pub use iso::IsoSurface;
 pub use landspeed_units::Bytes;
 pub use picture::png;
-pub use placement::{Distribution, MOST_COPIES, MOST_CREDITS, Placed, Placement};
-pub use plan::{Job, MOST_HOSTS};
-pub use run::{Args, ISO_PLACEMENT, Query, Update, VM_PLACEMENT, run};
-pub use stream::{Input, Output};
-pub use token::{TOKEN, Token};
-pub use vm::Vm;
+pub use placement::{Distribution, FilterPlacement, MOST_COPIES, MOST_CREDITS, Placement};
+pub use plan::{FilterJob, MOST_HOSTS};
+pub use run::{ISO_PLACEMENT, QueryKind, QueryOptions, SlideUpdate, VM_PLACEMENT, run};
+pub use stream::{FilterInput, FilterOutput};
+pub use token::{GroupToken, TOKEN};
+pub use vm::VirtualMicroscope;

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use flate2::write::ZlibEncoder;
 use flate2::{Compression, Crc};
 
-/// Returns a PNG file of a square picture of 8 bits per pixel, such as [`Outcome::picture`](crate::Outcome::picture).
+/// Returns a PNG file of a square picture of 8 bits per pixel, such as
+/// [`QueryOutcome::picture`](crate::QueryOutcome::picture).
 ///
 /// # Errors
 /// Returns an error if memory is short.

@@ -7,7 +7,7 @@ use landspeed_units::did_you_mean;
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::application::Stage;
+use crate::application::FilterStage;
 use crate::{Bytes, Error};
 
 /// Most copies of one filter. A stream between two filters has a socket for each pair of their copies.
@@ -29,7 +29,7 @@ pub enum Distribution {
 
 /// The hosts of one filter's copies.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Placed {
+pub struct FilterPlacement {
     /// The host's number, for each copy.
     pub hosts: Vec<usize>,
     /// How buffers to these copies are distributed.
@@ -42,15 +42,15 @@ pub struct Placement {
     /// Most buffers in flight between a copy and a copy of its consumer.
     pub credits: u32,
     /// The copies of each filter, in the order of the chain.
-    pub filters: Vec<Placed>,
+    pub filters: Vec<FilterPlacement>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct File {
+struct PlacementFile {
     #[serde(default = "four")]
     credits: Spanned<u32>,
-    filter: Vec<Row>,
+    filter: Vec<FilterRow>,
 }
 
 fn four() -> Spanned<u32> {
@@ -59,7 +59,7 @@ fn four() -> Spanned<u32> {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Row {
+struct FilterRow {
     name: Spanned<String>,
     hosts: Spanned<Vec<usize>>,
     #[serde(default)]
@@ -69,20 +69,25 @@ struct Row {
 }
 
 /// A mistake, with its place in the text.
-type Mistake = (Option<Range<usize>>, String);
+type PlacementMistake = (Option<Range<usize>>, String);
 
-fn at<T>(place: &Spanned<T>, why: String) -> Mistake {
+fn at<T>(place: &Spanned<T>, why: String) -> PlacementMistake {
     (Some(place.span()), why)
 }
 
 impl Placement {
     /// Reads the placement of the filters `stages` on `hosts` hosts. `copies` replaces the file's number of copies of
-    /// the filters with [`Stage::is_varied`].
+    /// the filters with [`FilterStage::is_varied`].
     ///
     /// # Errors
     /// Returns [`Error::Placement`] with the first mistake.
-    pub fn read(text: &str, stages: &[Stage], hosts: usize, copies: Option<usize>) -> Result<Self, Error> {
-        let parsed: Result<File, Mistake> =
+    pub fn read(
+        text: &str,
+        stages: &[FilterStage],
+        hosts: usize,
+        copies: Option<usize>,
+    ) -> Result<Self, Error> {
+        let parsed: Result<PlacementFile, PlacementMistake> =
             toml::from_str(text).map_err(|error| (error.span(), error.message().replace('\n', " ")));
         parsed.and_then(|file| placement(&file, stages, hosts, copies)).map_err(|(span, why)| {
             let before = span.map_or("", |span| text.get(..span.start).unwrap_or(text));
@@ -94,7 +99,7 @@ impl Placement {
     /// each pair of a producer's and a consumer's copy is one stream. A buffer counts from the moment it is sent until
     /// its consumer requests the next one. The buffer that a copy is filling, and each filter's own data, are not
     /// included.
-    pub fn bound(&self, stages: &[Stage]) -> Bytes {
+    pub fn bound(&self, stages: &[FilterStage]) -> Bytes {
         let pairs = self.filters.windows(2).map(|pair| (pair[0].hosts.len() * pair[1].hosts.len()) as u64);
         let bytes = pairs.zip(stages).map(|(pairs, stage)| pairs * stage.largest as u64);
         Bytes(bytes.sum::<u64>() * u64::from(self.credits))
@@ -102,16 +107,16 @@ impl Placement {
 }
 
 fn placement(
-    file: &File,
-    stages: &[Stage],
+    file: &PlacementFile,
+    stages: &[FilterStage],
     hosts: usize,
     copies: Option<usize>,
-) -> Result<Placement, Mistake> {
+) -> Result<Placement, PlacementMistake> {
     let credits = *file.credits.get_ref();
     if !(1..=MOST_CREDITS).contains(&credits) {
         return Err(at(&file.credits, format!("credits = {credits}: give 1 to {MOST_CREDITS}")));
     }
-    let mut filters: Vec<Option<Placed>> = vec![None; stages.len()];
+    let mut filters: Vec<Option<FilterPlacement>> = vec![None; stages.len()];
     for row in &file.filter {
         let name = row.name.get_ref();
         let Some(n) = stages.iter().position(|stage| stage.name == name) else {
@@ -137,7 +142,7 @@ fn placement(
             format!("filter {0} has no place: add [[filter]] with name = \"{0}\"", stage.name),
         ));
     }
-    let filters: Vec<Placed> = filters.into_iter().flatten().collect();
+    let filters: Vec<FilterPlacement> = filters.into_iter().flatten().collect();
     if filters.last().is_some_and(|last| last.hosts != [0]) {
         let last = file.filter.iter().find(|row| stages.last().is_some_and(|s| s.name == row.name.get_ref()));
         let span = last.map(|row| row.hosts.span());
@@ -146,7 +151,12 @@ fn placement(
     Ok(Placement { credits, filters })
 }
 
-fn placed(row: &Row, stage: Stage, hosts: usize, given: Option<usize>) -> Result<Placed, Mistake> {
+fn placed(
+    row: &FilterRow,
+    stage: FilterStage,
+    hosts: usize,
+    given: Option<usize>,
+) -> Result<FilterPlacement, PlacementMistake> {
     let named = row.hosts.get_ref();
     if named.is_empty() {
         return Err(at(&row.hosts, format!("{} runs nowhere: name at least one host", stage.name)));
@@ -161,17 +171,17 @@ fn placed(row: &Row, stage: Stage, hosts: usize, given: Option<usize>) -> Result
         return Err((Some(place), format!("{copies} copies of {}: give 1 to {MOST_COPIES}", stage.name)));
     }
     let hosts = named.iter().copied().cycle().take(copies).collect();
-    Ok(Placed { hosts, distribution: row.distribution })
+    Ok(FilterPlacement { hosts, distribution: row.distribution })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const STAGES: [Stage; 3] = [
-        Stage { name: "read", is_varied: false, largest: 100 },
-        Stage { name: "work", is_varied: true, largest: 10 },
-        Stage { name: "view", is_varied: false, largest: 0 },
+    const STAGES: [FilterStage; 3] = [
+        FilterStage { name: "read", is_varied: false, largest: 100 },
+        FilterStage { name: "work", is_varied: true, largest: 10 },
+        FilterStage { name: "view", is_varied: false, largest: 0 },
     ];
 
     const GOOD: &str = "credits = 2\n[[filter]]\nname = 'read'\nhosts = [0, 1]\n[[filter]]\nname = 'work'\n\

@@ -3,14 +3,14 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use crate::application::Stage;
-use crate::error::Peer;
+use crate::application::FilterStage;
+use crate::error::PeerHost;
 use crate::token::HELLO;
-use crate::{Distribution, Error, Placement, Token};
+use crate::{Distribution, Error, GroupToken, Placement};
 
 /// One run of a filter group, for one of its hosts.
 #[derive(Debug, Clone)]
-pub struct Job {
+pub struct FilterJob {
     /// This host's number. The first host, 0, starts the query and runs the last filter.
     pub host: usize,
     /// Addresses of all hosts.
@@ -18,7 +18,7 @@ pub struct Job {
     /// Host n listens at this port + n.
     pub port: u16,
     /// The secret that all hosts share.
-    pub token: Token,
+    pub token: GroupToken,
     /// The hosts of all filters.
     pub placement: Placement,
     /// Number of units of work in the query.
@@ -39,7 +39,7 @@ pub const MOST_HOSTS: usize = 64;
 /// A producer's copy and a consumer's copy, connected by a stream. Stream n leads from filter n to filter n + 1, where
 /// filter 0 is the one that starts the units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Link {
+pub(crate) struct StreamLink {
     pub(crate) stream: u8,
     pub(crate) producer: u8,
     pub(crate) consumer: u8,
@@ -47,18 +47,18 @@ pub(crate) struct Link {
 
 /// The purpose of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Purpose {
+pub(crate) enum ConnectionPurpose {
     /// Heartbeats, reports and errors, between this host and the first one.
     Control(usize),
-    Stream(Link),
+    Stream(StreamLink),
 }
 
 /// The first message on a connection: a version, the purpose and a digest of the job.
-pub(crate) type Hello = [u8; HELLO];
+pub(crate) type JoinHello = [u8; HELLO];
 
 const VERSION: &[u8; 8] = b"LSFILT01";
 
-impl Job {
+impl FilterJob {
     /// Checks the numbers of the job.
     ///
     /// # Errors
@@ -82,8 +82,8 @@ impl Job {
         Err(Error::Parameter(wrong))
     }
 
-    pub(crate) fn peer(&self, number: usize) -> Peer {
-        Peer { number, address: self.hosts[number] }
+    pub(crate) fn peer(&self, number: usize) -> PeerHost {
+        PeerHost { number, address: self.hosts[number] }
     }
 
     pub(crate) fn address(&self, number: usize) -> SocketAddr {
@@ -104,12 +104,12 @@ impl Job {
     }
 
     /// Returns the size of stream `n`'s largest buffer, in bytes.
-    pub(crate) fn largest(stages: &[Stage], n: usize) -> usize {
+    pub(crate) fn largest(stages: &[FilterStage], n: usize) -> usize {
         n.checked_sub(1).map_or(0, |n| stages[n].largest)
     }
 
-    pub(crate) fn links(&self) -> impl Iterator<Item = Link> {
-        let link = |stream, producer, consumer| Link {
+    pub(crate) fn links(&self) -> impl Iterator<Item = StreamLink> {
+        let link = |stream, producer, consumer| StreamLink {
             stream: stream as u8,
             producer: producer as u8,
             consumer: consumer as u8,
@@ -122,31 +122,34 @@ impl Job {
     }
 
     /// Returns the hosts of a link's producer and consumer.
-    pub(crate) fn ends(&self, link: Link) -> (usize, usize) {
+    pub(crate) fn ends(&self, link: StreamLink) -> (usize, usize) {
         let stream = usize::from(link.stream);
         (self.copies(stream)[usize::from(link.producer)], self.copies(stream + 1)[usize::from(link.consumer)])
     }
 
     /// Returns the connections that this host opens, with the host at the other end: streams to their consumers,
     /// control to the first host.
-    pub(crate) fn outgoing(&self) -> Vec<(Purpose, usize)> {
-        let control = (self.host != 0).then_some((Purpose::Control(self.host), 0));
+    pub(crate) fn outgoing(&self) -> Vec<(ConnectionPurpose, usize)> {
+        let control = (self.host != 0).then_some((ConnectionPurpose::Control(self.host), 0));
         control.into_iter().chain(self.streams(|producer, consumer| (producer, consumer))).collect()
     }
 
     /// Returns the connections that other hosts open to this one, with those hosts.
-    pub(crate) fn incoming(&self) -> Vec<(Purpose, usize)> {
+    pub(crate) fn incoming(&self) -> Vec<(ConnectionPurpose, usize)> {
         let others = if self.host == 0 { 1..self.hosts.len() } else { 0..0 };
-        let control = others.map(|host| (Purpose::Control(host), host));
+        let control = others.map(|host| (ConnectionPurpose::Control(host), host));
         control.chain(self.streams(|producer, consumer| (consumer, producer))).collect()
     }
 
     /// Returns the streams between this host and another one; `order` puts this host's end first.
-    fn streams(&self, order: fn(usize, usize) -> (usize, usize)) -> impl Iterator<Item = (Purpose, usize)> {
+    fn streams(
+        &self,
+        order: fn(usize, usize) -> (usize, usize),
+    ) -> impl Iterator<Item = (ConnectionPurpose, usize)> {
         self.links().filter_map(move |link| {
             let ends = self.ends(link);
             let (own, other) = order(ends.0, ends.1);
-            (own == self.host && other != own).then_some((Purpose::Stream(link), other))
+            (own == self.host && other != own).then_some((ConnectionPurpose::Stream(link), other))
         })
     }
 
@@ -156,12 +159,12 @@ impl Job {
         *blake3::hash(format!("{same:?}").as_bytes()).as_bytes()
     }
 
-    pub(crate) fn hello(&self, purpose: Purpose) -> Hello {
+    pub(crate) fn hello(&self, purpose: ConnectionPurpose) -> JoinHello {
         let mut hello = [0; HELLO];
         hello[..8].copy_from_slice(VERSION);
         hello[8..13].copy_from_slice(&match purpose {
-            Purpose::Control(host) => [0, host as u8, 0, 0, 0],
-            Purpose::Stream(link) => [1, 0, link.stream, link.producer, link.consumer],
+            ConnectionPurpose::Control(host) => [0, host as u8, 0, 0, 0],
+            ConnectionPurpose::Stream(link) => [1, 0, link.stream, link.producer, link.consumer],
         });
         hello[13..].copy_from_slice(&self.digest());
         hello

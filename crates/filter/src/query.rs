@@ -13,7 +13,7 @@ pub(crate) const GRACE: Duration = Duration::from_secs(3);
 
 /// One host's contribution to the outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Report {
+pub(crate) struct HostReport {
     /// Bytes of frames that the host sent over sockets.
     pub(crate) network: u64,
     /// Buffers that it sent.
@@ -22,7 +22,7 @@ pub(crate) struct Report {
     pub(crate) peak: u64,
 }
 
-impl Report {
+impl HostReport {
     pub(crate) fn to_bytes(self) -> Vec<u8> {
         [self.network, self.buffers, self.peak].map(u64::to_le_bytes).concat()
     }
@@ -31,12 +31,12 @@ impl Report {
         let (words, rest) = bytes.as_chunks::<8>();
         let [network, buffers, peak] = words else { return None };
         let of = |word: &[u8; 8]| u64::from_le_bytes(*word);
-        rest.is_empty().then(|| Report { network: of(network), buffers: of(buffers), peak: of(peak) })
+        rest.is_empty().then(|| HostReport { network: of(network), buffers: of(buffers), peak: of(peak) })
     }
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct State {
+pub(crate) struct QueryState {
     /// The first reason why the query ended.
     pub(crate) failure: Option<Error>,
     /// A broken stream, which may be the consequence of another failure.
@@ -50,7 +50,7 @@ pub(crate) struct State {
     /// Control connections that are still read.
     pub(crate) listening: usize,
     /// Reports of other hosts.
-    pub(crate) reports: Vec<Report>,
+    pub(crate) reports: Vec<HostReport>,
     /// Start of each unit.
     started: Vec<Instant>,
     /// Duration of each finished unit, with its picture's hash.
@@ -61,7 +61,7 @@ pub(crate) struct State {
 
 #[derive(Debug)]
 pub(crate) struct Query {
-    state: Mutex<State>,
+    state: Mutex<QueryState>,
     changed: Condvar,
     /// Sockets to shut down when the query ends, so that no thread stays in a read or a write.
     sockets: Vec<TcpStream>,
@@ -74,7 +74,7 @@ pub(crate) struct Query {
 impl Query {
     pub(crate) fn new(sockets: Vec<TcpStream>, running: usize) -> Self {
         Query {
-            state: Mutex::new(State { running, ..State::default() }),
+            state: Mutex::new(QueryState { running, ..QueryState::default() }),
             changed: Condvar::new(),
             sockets,
             network: AtomicU64::new(0),
@@ -84,12 +84,12 @@ impl Query {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, QueryState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes the state, and wakes the threads that wait for it.
-    pub(crate) fn note(&self, change: impl FnOnce(&mut State)) {
+    pub(crate) fn note(&self, change: impl FnOnce(&mut QueryState)) {
         change(&mut self.lock());
         self.changed.notify_all();
     }
@@ -149,23 +149,23 @@ impl Query {
     }
 
     /// Waits until `done`, a failure or the end, for at most `time`. Returns true if it is done without a failure.
-    pub(crate) fn wait(&self, time: Duration, done: impl Fn(&State) -> bool) -> bool {
-        let goes_on = |state: &mut State| state.failure.is_none() && !state.is_over && !done(state);
+    pub(crate) fn wait(&self, time: Duration, done: impl Fn(&QueryState) -> bool) -> bool {
+        let goes_on = |state: &mut QueryState| state.failure.is_none() && !state.is_over && !done(state);
         let state = self.changed.wait_timeout_while(self.lock(), time, goes_on);
         let state = state.unwrap_or_else(PoisonError::into_inner).0;
         state.failure.is_none() && done(&state)
     }
 
     /// Waits until `done`, even after the end of the query, for at most `time`.
-    pub(crate) fn settle(&self, time: Duration, done: impl Fn(&State) -> bool) {
+    pub(crate) fn settle(&self, time: Duration, done: impl Fn(&QueryState) -> bool) {
         drop(self.changed.wait_timeout_while(self.lock(), time, |state| !done(state)));
     }
 
-    /// Waits until `done`, without its own limit: `Host::watch` ends every query in time.
+    /// Waits until `done`, without its own limit: `HostRuntime::watch` ends every query in time.
     ///
     /// # Errors
     /// Returns [`Error::Stopped`] if the query ended first.
-    pub(crate) fn until(&self, done: impl Fn(&State) -> bool) -> Result<(), Error> {
+    pub(crate) fn until(&self, done: impl Fn(&QueryState) -> bool) -> Result<(), Error> {
         while !self.wait(Duration::from_secs(1), &done) {
             self.check()?;
         }
@@ -174,7 +174,7 @@ impl Query {
 
     /// Waits until unit `unit` may start, with `ahead` units in the pipeline, and starts its clock.
     pub(crate) fn start(&self, unit: u32, ahead: u32, others: usize) -> Result<(), Error> {
-        let may = |state: &State| {
+        let may = |state: &QueryState| {
             state.ready == others && u64::from(unit) < state.finished.len() as u64 + u64::from(ahead)
         };
         self.until(may)?;
@@ -205,8 +205,8 @@ impl Query {
         self.in_flight.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    pub(crate) fn report(&self) -> Report {
-        Report {
+    pub(crate) fn report(&self) -> HostReport {
+        HostReport {
             network: self.network.load(Ordering::Relaxed),
             buffers: self.buffers.load(Ordering::Relaxed),
             peak: self.peak.load(Ordering::Relaxed),

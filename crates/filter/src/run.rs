@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use crate::host::{Outcome, run_job};
-use crate::plan::Job;
-use crate::{Application, Error, Iso, Placement, Token, Vm};
+use crate::host::{QueryOutcome, run_job};
+use crate::plan::FilterJob;
+use crate::{Error, FilterApplication, GroupToken, IsoSurface, Placement, VirtualMicroscope};
 
 /// The default placement of Iso-Surface's filters, for three hosts.
 pub const ISO_PLACEMENT: &str = include_str!("../placements/iso.toml");
@@ -15,18 +15,18 @@ pub const VM_PLACEMENT: &str = include_str!("../placements/vm.toml");
 
 /// The application of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Query {
+pub enum QueryKind {
     /// A surface in a field, from another direction in each unit. Size and chunk are samples and cells along an axis;
     /// the paper's 64 MiB correspond to 256.
     Iso,
     /// A window of a slide in each unit. Size and chunk are pixels along an edge; the paper's 16 MiB correspond to
     /// 4096.
-    Vm(Update),
+    Vm(SlideUpdate),
 }
 
 /// The part of the slide that one unit of Virtual Microscope shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Update {
+pub enum SlideUpdate {
     /// The whole slide.
     Complete,
     /// A window of a quarter of the slide's edge, at another place in each unit.
@@ -35,9 +35,9 @@ pub enum Update {
 
 /// One host's part of a query. All hosts have the same values, except for `host`, the source of `token`, and `verify`.
 #[derive(Debug, Clone)]
-pub struct Args {
+pub struct QueryOptions {
     /// The application.
-    pub query: Query,
+    pub query: QueryKind,
     /// This host's number, from 0.
     pub host: usize,
     /// Addresses of all hosts.
@@ -59,7 +59,7 @@ pub struct Args {
     /// Most units in the pipeline at a time; with 1, each answer is awaited before the next question.
     pub ahead: u32,
     /// The secret that all hosts share.
-    pub token: Token,
+    pub token: GroupToken,
     /// True if the first host computes each picture again without filters, and compares.
     pub verify: bool,
     /// Time limit for the hosts to join.
@@ -73,22 +73,26 @@ pub struct Args {
 /// # Errors
 /// Returns an error for a mistake in the arguments. If the query ends early, every host returns an error that names
 /// the host responsible.
-pub fn run(args: &Args) -> Result<Outcome, Error> {
+pub fn run(args: &QueryOptions) -> Result<QueryOutcome, Error> {
     match args.query {
-        Query::Iso => {
-            let iso = Iso::new(args.size, args.chunk, args.seed)?;
+        QueryKind::Iso => {
+            let iso = IsoSurface::new(args.size, args.chunk, args.seed)?;
             run_application(args, &iso, ISO_PLACEMENT)
         }
-        Query::Vm(update) => {
-            let vm = Vm::new(args.size, args.chunk, args.seed, update)?;
+        QueryKind::Vm(update) => {
+            let vm = VirtualMicroscope::new(args.size, args.chunk, args.seed, update)?;
             run_application(args, &vm, VM_PLACEMENT)
         }
     }
 }
 
-fn run_application(args: &Args, application: &dyn Application, placement: &str) -> Result<Outcome, Error> {
+fn run_application(
+    args: &QueryOptions,
+    application: &dyn FilterApplication,
+    placement: &str,
+) -> Result<QueryOutcome, Error> {
     let text = args.placement.as_deref().unwrap_or(placement);
-    let job = Job {
+    let job = FilterJob {
         host: args.host,
         hosts: args.hosts.clone(),
         port: args.port,

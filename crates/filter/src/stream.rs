@@ -9,8 +9,8 @@ use std::net::TcpStream;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError};
 use std::time::Duration;
 
-use crate::error::Peer;
-use crate::frame::{self, Frame, HEADER, Kind, Wrong};
+use crate::error::PeerHost;
+use crate::frame::{self, FrameKind, FrameReadError, HEADER, SocketFrame};
 use crate::query::Query;
 use crate::{Distribution, Error};
 
@@ -19,27 +19,27 @@ const SLICE: Duration = Duration::from_millis(100);
 
 /// A message from a producer's copy.
 #[derive(Debug)]
-pub(crate) enum Parcel {
+pub(crate) enum StreamMessage {
     Buffer(Vec<u8>),
     End(u32),
 }
 
-/// A parcel, with the number of the producer's copy.
-pub(crate) type Arrival = (usize, Parcel);
+/// A message, with the number of the producer's copy.
+pub(crate) type InboxEntry = (usize, StreamMessage);
 
-/// The way to one copy of the consumer, or back to one copy of the producer.
+/// The connection to one copy of the consumer, or back to one copy of the producer.
 #[derive(Debug)]
-pub(crate) enum Way<T> {
+pub(crate) enum StreamEndpoint<T> {
     Local(T),
-    Socket(TcpStream, Peer),
+    Socket(TcpStream, PeerHost),
 }
 
 /// The stream from which a copy of a filter takes buffers.
 #[derive(Debug)]
-pub struct Input<'a> {
+pub struct FilterInput<'a> {
     query: &'a Query,
     credits: usize,
-    inbox: Receiver<Arrival>,
+    inbox: Receiver<InboxEntry>,
     producers: Vec<Producer>,
     /// The buffer that the filter holds, with its producer.
     held: Option<(usize, Vec<u8>)>,
@@ -48,23 +48,23 @@ pub struct Input<'a> {
 
 #[derive(Debug)]
 struct Producer {
-    back: Way<(SyncSender<usize>, usize)>,
-    /// Parcels that were not yet requested: a producer may be one unit ahead of another.
-    waiting: VecDeque<Parcel>,
+    back: StreamEndpoint<(SyncSender<usize>, usize)>,
+    /// Messages that were not yet requested: a producer may be one unit ahead of another.
+    waiting: VecDeque<StreamMessage>,
     /// True once its marker of this unit has arrived.
     ended: bool,
 }
 
-impl<'a> Input<'a> {
+impl<'a> FilterInput<'a> {
     /// Makes the input from the producers, one for each way back.
     pub(crate) fn new(
         query: &'a Query,
         credits: usize,
-        inbox: Receiver<Arrival>,
-        back: Vec<Way<(SyncSender<usize>, usize)>>,
+        inbox: Receiver<InboxEntry>,
+        back: Vec<StreamEndpoint<(SyncSender<usize>, usize)>>,
     ) -> Self {
         let producer = |back| Producer { back, waiting: VecDeque::new(), ended: false };
-        Input {
+        FilterInput {
             query,
             credits,
             inbox,
@@ -87,14 +87,14 @@ impl<'a> Input<'a> {
             let Some(n) = self.producers.iter().position(|one| !one.ended) else { return Ok(None) };
             let first = (n..self.producers.len()).find_map(|n| {
                 let one = &mut self.producers[n];
-                let parcel = if one.ended { None } else { one.waiting.pop_front() };
-                parcel.map(|parcel| (n, parcel))
+                let message = if one.ended { None } else { one.waiting.pop_front() };
+                message.map(|message| (n, message))
             });
             match first {
-                Some((n, Parcel::Buffer(buffer))) => {
+                Some((n, StreamMessage::Buffer(buffer))) => {
                     return Ok(Some(&self.held.insert((n, buffer)).1));
                 }
-                Some((n, Parcel::End(unit))) => self.ended(n, unit)?,
+                Some((n, StreamMessage::End(unit))) => self.ended(n, unit)?,
                 None => self.pull()?,
             }
         }
@@ -117,11 +117,11 @@ impl<'a> Input<'a> {
         self.release(producer)
     }
 
-    /// Waits for a parcel.
+    /// Waits for a message.
     fn pull(&mut self) -> Result<(), Error> {
         match self.inbox.recv_timeout(SLICE) {
-            Ok((n, parcel)) => {
-                self.producers[n].waiting.push_back(parcel);
+            Ok((n, message)) => {
+                self.producers[n].waiting.push_back(message);
                 if self.producers[n].waiting.len() > self.credits {
                     return self.wrong(n, "it sent more than its credits".to_owned());
                 }
@@ -138,17 +138,17 @@ impl<'a> Input<'a> {
 
     fn wrong(&self, producer: usize, why: String) -> Result<(), Error> {
         Err(match &self.producers[producer].back {
-            Way::Socket(_, peer) => Error::protocol(*peer, why),
-            Way::Local(_) => unreachable!("this process keeps its own protocol: {why}"),
+            StreamEndpoint::Socket(_, peer) => Error::protocol(*peer, why),
+            StreamEndpoint::Local(_) => unreachable!("this process keeps its own protocol: {why}"),
         })
     }
 
     fn release(&mut self, producer: usize) -> Result<(), Error> {
         match &mut self.producers[producer].back {
             // A producer that has sent its last marker may have ended. The channel has room for every credit.
-            Way::Local((back, consumer)) => drop(back.try_send(*consumer)),
-            Way::Socket(stream, peer) => {
-                frame::write(stream, Kind::Credit, &[])
+            StreamEndpoint::Local((back, consumer)) => drop(back.try_send(*consumer)),
+            StreamEndpoint::Socket(stream, peer) => {
+                frame::write(stream, FrameKind::Credit, &[])
                     .map_err(|error| self.query.verdict(Error::lost(*peer, error)))?;
             }
         }
@@ -158,20 +158,20 @@ impl<'a> Input<'a> {
 
 /// The stream to which a copy of a filter sends its buffers.
 #[derive(Debug)]
-pub struct Output<'a> {
+pub struct FilterOutput<'a> {
     query: &'a Query,
-    to: To,
+    to: OutputTarget,
 }
 
 #[derive(Debug)]
-enum To {
-    Stream(Stream),
+enum OutputTarget {
+    Stream(OutgoingStream),
     /// The picture of this unit so far, and its full size: the output of the last filter.
     Picture(Vec<u8>, usize),
 }
 
 #[derive(Debug)]
-struct Stream {
+struct OutgoingStream {
     distribution: Distribution,
     credits: usize,
     largest: usize,
@@ -184,35 +184,36 @@ struct Stream {
 
 #[derive(Debug)]
 struct Consumer {
-    way: Way<SyncSender<Arrival>>,
+    endpoint: StreamEndpoint<SyncSender<InboxEntry>>,
     /// Payload bytes of the frames in flight, oldest first.
     owed: VecDeque<u64>,
 }
 
 /// The parts of an output.
 #[derive(Debug)]
-pub(crate) struct Outlet {
+pub(crate) struct OutputParts {
     pub(crate) distribution: Distribution,
     pub(crate) credits: usize,
     /// Size of the largest buffer, in bytes.
     pub(crate) largest: usize,
     /// Index of this copy.
     pub(crate) producer: usize,
-    pub(crate) ways: Vec<Way<SyncSender<Arrival>>>,
+    pub(crate) endpoints: Vec<StreamEndpoint<SyncSender<InboxEntry>>>,
     /// Credits that the consumer's copies return, as their indices.
     pub(crate) back: Receiver<usize>,
 }
 
-impl<'a> Output<'a> {
-    pub(crate) fn stream(query: &'a Query, outlet: Outlet) -> Self {
-        let Outlet { distribution, credits, largest, producer, ways, back } = outlet;
-        let consumers = ways.into_iter().map(|way| Consumer { way, owed: VecDeque::new() }).collect();
-        let stream = Stream { distribution, credits, largest, producer, consumers, back, turn: 0 };
-        Output { query, to: To::Stream(stream) }
+impl<'a> FilterOutput<'a> {
+    pub(crate) fn stream(query: &'a Query, parts: OutputParts) -> Self {
+        let OutputParts { distribution, credits, largest, producer, endpoints, back } = parts;
+        let consumers =
+            endpoints.into_iter().map(|endpoint| Consumer { endpoint, owed: VecDeque::new() }).collect();
+        let stream = OutgoingStream { distribution, credits, largest, producer, consumers, back, turn: 0 };
+        FilterOutput { query, to: OutputTarget::Stream(stream) }
     }
 
     pub(crate) fn picture(query: &'a Query, size: usize) -> Self {
-        Output { query, to: To::Picture(Vec::new(), size) }
+        FilterOutput { query, to: OutputTarget::Picture(Vec::new(), size) }
     }
 
     /// Sends a buffer to one copy of the consumer, after waiting for a credit.
@@ -224,15 +225,15 @@ impl<'a> Output<'a> {
     /// Panics if the buffer is larger than the filter's stage allows, which is a bug of the filter.
     pub fn send(&mut self, buffer: Vec<u8>) -> Result<(), Error> {
         match &mut self.to {
-            To::Picture(picture, size) => {
+            OutputTarget::Picture(picture, size) => {
                 picture.extend(buffer);
                 assert!(picture.len() <= *size, "a picture is as large as its stage says");
                 Ok(())
             }
-            To::Stream(stream) => {
+            OutputTarget::Stream(stream) => {
                 assert!(buffer.len() <= stream.largest, "a buffer is no larger than its stage says");
                 let consumer = stream.choose(self.query)?;
-                stream.post(self.query, consumer, Parcel::Buffer(buffer))
+                stream.post(self.query, consumer, StreamMessage::Buffer(buffer))
             }
         }
     }
@@ -240,19 +241,19 @@ impl<'a> Output<'a> {
     /// Sends the marker of a unit to every copy of the consumer.
     pub(crate) fn end(&mut self, unit: u32) -> Result<(), Error> {
         match &mut self.to {
-            To::Picture(picture, _) => {
+            OutputTarget::Picture(picture, _) => {
                 self.query.finish(std::mem::take(picture));
                 Ok(())
             }
-            To::Stream(stream) => (0..stream.consumers.len()).try_for_each(|n| {
+            OutputTarget::Stream(stream) => (0..stream.consumers.len()).try_for_each(|n| {
                 stream.await_credit(self.query, |stream| stream.is_free(n))?;
-                stream.post(self.query, n, Parcel::End(unit))
+                stream.post(self.query, n, StreamMessage::End(unit))
             }),
         }
     }
 }
 
-impl Stream {
+impl OutgoingStream {
     fn is_free(&self, n: usize) -> bool {
         self.consumers[n].owed.len() < self.credits
     }
@@ -296,36 +297,36 @@ impl Stream {
 
     fn credited(&mut self, query: &Query, consumer: usize) -> Result<(), Error> {
         let consumer = &mut self.consumers[consumer];
-        match (consumer.owed.pop_front(), &consumer.way) {
+        match (consumer.owed.pop_front(), &consumer.endpoint) {
             (Some(bytes), _) => query.used(bytes),
-            (None, Way::Socket(_, peer)) => {
+            (None, StreamEndpoint::Socket(_, peer)) => {
                 return Err(Error::protocol(*peer, "it returned a credit too many"));
             }
-            (None, Way::Local(_)) => {}
+            (None, StreamEndpoint::Local(_)) => {}
         }
         Ok(())
     }
 
-    fn post(&mut self, query: &Query, n: usize, parcel: Parcel) -> Result<(), Error> {
+    fn post(&mut self, query: &Query, n: usize, message: StreamMessage) -> Result<(), Error> {
         let consumer = &mut self.consumers[n];
-        let is_remote = matches!(consumer.way, Way::Socket(..));
-        if let Parcel::Buffer(buffer) = &parcel {
+        let is_remote = matches!(consumer.endpoint, StreamEndpoint::Socket(..));
+        if let StreamMessage::Buffer(buffer) = &message {
             let bytes = buffer.len() as u64;
             query.sent(bytes, if is_remote { bytes + HEADER as u64 } else { 0 });
             consumer.owed.push_back(bytes);
         } else {
             consumer.owed.push_back(0);
         }
-        match &mut consumer.way {
+        match &mut consumer.endpoint {
             // A consumer that ended has reported why; its inbox has room for every credit.
-            Way::Local(inbox) => match inbox.try_send((self.producer, parcel)) {
+            StreamEndpoint::Local(inbox) => match inbox.try_send((self.producer, message)) {
                 Ok(()) => Ok(()),
                 Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => query.check(),
             },
-            Way::Socket(stream, peer) => {
-                let sent = match &parcel {
-                    Parcel::Buffer(buffer) => frame::write(stream, Kind::Buffer, buffer),
-                    Parcel::End(unit) => frame::write(stream, Kind::End, &unit.to_le_bytes()),
+            StreamEndpoint::Socket(stream, peer) => {
+                let sent = match &message {
+                    StreamMessage::Buffer(buffer) => frame::write(stream, FrameKind::Buffer, buffer),
+                    StreamMessage::End(unit) => frame::write(stream, FrameKind::End, &unit.to_le_bytes()),
                 };
                 sent.map_err(|error| query.verdict(Error::lost(*peer, error)))
             }
@@ -336,23 +337,25 @@ impl Stream {
 /// Reads the frames of one producer's copy, until the query ends.
 pub(crate) fn receive(
     query: &Query,
-    (mut stream, peer): (TcpStream, Peer),
+    (mut stream, peer): (TcpStream, PeerHost),
     largest: usize,
-    (inbox, producer): (SyncSender<Arrival>, usize),
+    (inbox, producer): (SyncSender<InboxEntry>, usize),
 ) {
     let error = loop {
-        let parcel = match frame::read(&mut stream, largest.max(4)) {
-            Ok(Frame { kind: Kind::Buffer, body }) if body.len() <= largest => Parcel::Buffer(body),
-            Ok(Frame { kind: Kind::End, body }) if body.len() == 4 => {
-                Parcel::End(u32::from_le_bytes([body[0], body[1], body[2], body[3]]))
+        let message = match frame::read(&mut stream, largest.max(4)) {
+            Ok(SocketFrame { kind: FrameKind::Buffer, body }) if body.len() <= largest => {
+                StreamMessage::Buffer(body)
             }
-            Ok(Frame { kind, body }) => {
+            Ok(SocketFrame { kind: FrameKind::End, body }) if body.len() == 4 => {
+                StreamMessage::End(u32::from_le_bytes([body[0], body[1], body[2], body[3]]))
+            }
+            Ok(SocketFrame { kind, body }) => {
                 break Error::protocol(peer, format!("{kind:?} of {} bytes on a stream", body.len()));
             }
-            Err(Wrong::Io(error)) => return query.suspect(Error::lost(peer, error)),
+            Err(FrameReadError::Io(error)) => return query.suspect(Error::lost(peer, error)),
             Err(wrong) => break Error::protocol(peer, wrong),
         };
-        match inbox.try_send((producer, parcel)) {
+        match inbox.try_send((producer, message)) {
             Ok(()) => {}
             Err(TrySendError::Full(_)) => break Error::protocol(peer, "it sent more than its credits"),
             Err(TrySendError::Disconnected(_)) => return,
@@ -364,21 +367,21 @@ pub(crate) fn receive(
 /// Reads the credits that one consumer's copy returns, until the query ends.
 pub(crate) fn receive_credits(
     query: &Query,
-    (mut stream, peer): (TcpStream, Peer),
+    (mut stream, peer): (TcpStream, PeerHost),
     (back, consumer): (SyncSender<usize>, usize),
 ) {
     loop {
         match frame::read(&mut stream, 0) {
-            Ok(Frame { kind: Kind::Credit, .. }) => match back.try_send(consumer) {
+            Ok(SocketFrame { kind: FrameKind::Credit, .. }) => match back.try_send(consumer) {
                 Err(TrySendError::Full(_)) => {
                     return query.fail(Error::protocol(peer, "it returned a credit too many"));
                 }
                 Ok(()) | Err(TrySendError::Disconnected(_)) => {}
             },
-            Ok(Frame { kind, .. }) => {
+            Ok(SocketFrame { kind, .. }) => {
                 return query.fail(Error::protocol(peer, format!("{kind:?} instead of a credit")));
             }
-            Err(Wrong::Io(error)) => return query.suspect(Error::lost(peer, error)),
+            Err(FrameReadError::Io(error)) => return query.suspect(Error::lost(peer, error)),
             Err(wrong) => return query.fail(Error::protocol(peer, wrong)),
         }
     }

@@ -5,7 +5,7 @@ use std::thread;
 
 use super::*;
 
-const PEER: Peer = Peer { number: 7, address: std::net::IpAddr::V4(Ipv4Addr::LOCALHOST) };
+const PEER: PeerHost = PeerHost { number: 7, address: std::net::IpAddr::V4(Ipv4Addr::LOCALHOST) };
 
 const NOTHING: &[u8] = &[];
 
@@ -28,7 +28,7 @@ fn failure(query: &Query) -> Option<String> {
     text
 }
 
-fn frames(frames: &[(Kind, &[u8])]) -> Vec<u8> {
+fn frames(frames: &[(FrameKind, &[u8])]) -> Vec<u8> {
     let mut bytes = Vec::new();
     frames.iter().for_each(|(kind, body)| frame::write(&mut bytes, *kind, body).unwrap());
     bytes
@@ -57,15 +57,15 @@ fn as_producer(query: &Query, stream: TcpStream) {
 #[test]
 fn a_producer_that_breaks_the_protocol_is_named() {
     let full: &[u8] = &[0; LARGEST];
-    let good = frames(&[(Kind::Buffer, full), (Kind::End, &[0; 4])]);
+    let good = frames(&[(FrameKind::Buffer, full), (FrameKind::End, &[0; 4])]);
     assert_eq!(received(&good, as_consumer), None);
     for (bytes, why) in [
-        (frames(&[(Kind::Buffer, &[0; LARGEST + 1])]), "a frame of 9 bytes where at most 8 are allowed"),
+        (frames(&[(FrameKind::Buffer, &[0; LARGEST + 1])]), "a frame of 9 bytes where at most 8 are allowed"),
         (vec![1, 255, 255, 255, 255], "a frame of 4294967295 bytes"),
         (vec![99, 0, 0, 0, 0], "no frame has the kind 99"),
-        (frames(&[(Kind::Credit, &[])]), "Credit of 0 bytes on a stream"),
-        (frames(&[(Kind::End, &[0; 3])]), "End of 3 bytes on a stream"),
-        (frames(&[(Kind::Buffer, full); 3]), "it sent more than its credits"),
+        (frames(&[(FrameKind::Credit, &[])]), "Credit of 0 bytes on a stream"),
+        (frames(&[(FrameKind::End, &[0; 3])]), "End of 3 bytes on a stream"),
+        (frames(&[(FrameKind::Buffer, full); 3]), "it sent more than its credits"),
     ] {
         let told = received(&bytes, as_consumer).unwrap();
         assert_eq!(told.split_once(": ").unwrap().0, "host 7 (127.0.0.1) broke the protocol");
@@ -75,11 +75,11 @@ fn a_producer_that_breaks_the_protocol_is_named() {
 
 #[test]
 fn a_consumer_that_breaks_the_protocol_is_named() {
-    assert_eq!(received(&frames(&[(Kind::Credit, NOTHING); 2]), as_producer), None);
+    assert_eq!(received(&frames(&[(FrameKind::Credit, NOTHING); 2]), as_producer), None);
     for (bytes, why) in [
-        (frames(&[(Kind::Credit, &[1])]), "a frame of 1 bytes where at most 0 are allowed"),
-        (frames(&[(Kind::Buffer, &[])]), "Buffer instead of a credit"),
-        (frames(&[(Kind::Credit, NOTHING); 3]), "it returned a credit too many"),
+        (frames(&[(FrameKind::Credit, &[1])]), "a frame of 1 bytes where at most 0 are allowed"),
+        (frames(&[(FrameKind::Buffer, &[])]), "Buffer instead of a credit"),
+        (frames(&[(FrameKind::Credit, NOTHING); 3]), "it returned a credit too many"),
     ] {
         let told = received(&bytes, as_producer).unwrap();
         assert!(told.contains("host 7 (127.0.0.1) broke the protocol") && told.contains(why), "{told}");
@@ -91,7 +91,7 @@ fn a_broken_stream_waits_for_a_better_reason() {
     let query = query();
     query.suspect(Error::lost(PEER, "its stream broke"));
     query.check().unwrap();
-    query.fail(Error::lost(Peer { number: 3, ..PEER }, "its connection closed"));
+    query.fail(Error::lost(PeerHost { number: 3, ..PEER }, "its connection closed"));
     query.check().unwrap_err();
     assert!(failure(&query).unwrap().contains("host 3 "));
 
@@ -106,8 +106,8 @@ fn a_marker_of_another_unit_is_an_error() {
     let (_kept, own) = pair();
     let query = query();
     let (inbox, arrivals) = sync_channel(2);
-    inbox.send((0, Parcel::End(5))).unwrap();
-    let mut input = Input::new(&query, 2, arrivals, vec![Way::Socket(own, PEER)]);
+    inbox.send((0, StreamMessage::End(5))).unwrap();
+    let mut input = FilterInput::new(&query, 2, arrivals, vec![StreamEndpoint::Socket(own, PEER)]);
     let told = input.take().unwrap_err().to_string();
     assert!(told.contains("the end of unit 5 came in unit 0"), "{told}");
 }
@@ -117,12 +117,17 @@ fn a_unit_ends_when_every_producer_has_ended_it() {
     let query = query();
     let (inbox, arrivals) = sync_channel(8);
     let (back, credits) = sync_channel(8);
-    let ways = (0..2).map(|_| Way::Local((back.clone(), 0))).collect();
-    let mut input = Input::new(&query, 4, arrivals, ways);
+    let endpoints = (0..2).map(|_| StreamEndpoint::Local((back.clone(), 0))).collect();
+    let mut input = FilterInput::new(&query, 4, arrivals, endpoints);
     // The first producer is a unit ahead of the second.
     let sent = [(0, Some(1)), (0, None), (0, Some(2)), (1, Some(3)), (1, None)];
     for (producer, number) in sent {
-        inbox.send((producer, number.map_or(Parcel::End(0), |number| Parcel::Buffer(vec![number])))).unwrap();
+        inbox
+            .send((
+                producer,
+                number.map_or(StreamMessage::End(0), |number| StreamMessage::Buffer(vec![number])),
+            ))
+            .unwrap();
     }
     assert_eq!(input.take().unwrap(), Some([1].as_slice()));
     assert_eq!(input.take().unwrap(), Some([3].as_slice()));
@@ -138,9 +143,10 @@ fn shared_out(distribution: Distribution) -> Vec<usize> {
     let query = query();
     let ends: Vec<_> = (0..2).map(|_| sync_channel(8)).collect();
     let (back, credits) = sync_channel(8);
-    let ways = ends.iter().map(|(inbox, _)| Way::Local(inbox.clone())).collect();
-    let outlet = Outlet { distribution, credits: 4, largest: LARGEST, producer: 0, ways, back: credits };
-    let mut output = Output::stream(&query, outlet);
+    let endpoints = ends.iter().map(|(inbox, _)| StreamEndpoint::Local(inbox.clone())).collect();
+    let parts =
+        OutputParts { distribution, credits: 4, largest: LARGEST, producer: 0, endpoints, back: credits };
+    let mut output = FilterOutput::stream(&query, parts);
     let send = |_| {
         output.send(vec![0; LARGEST]).unwrap();
         let went = ends.iter().position(|(_, outbox)| outbox.try_recv().is_ok()).unwrap();
@@ -163,16 +169,16 @@ fn a_producer_without_credits_waits_until_one_returns() {
     let query = query();
     let (inbox, outbox) = sync_channel(8);
     let (back, credits) = sync_channel(8);
-    let ways = vec![Way::Local(inbox)];
-    let outlet = Outlet {
+    let endpoints = vec![StreamEndpoint::Local(inbox)];
+    let parts = OutputParts {
         distribution: Distribution::Demand,
         credits: 2,
         largest: LARGEST,
         producer: 0,
-        ways,
+        endpoints,
         back: credits,
     };
-    let mut output = Output::stream(&query, outlet);
+    let mut output = FilterOutput::stream(&query, parts);
     thread::scope(|scope| {
         scope.spawn(|| (0..10).for_each(|_| output.send(vec![0; LARGEST]).unwrap()));
         for _ in 0..10 {

@@ -16,20 +16,20 @@ pub const TOKEN: &str = "LANDSPEED_TOKEN";
 /// Time limit for a peer's proof.
 const PROOF_TIME: Duration = Duration::from_secs(5);
 
-/// Length of a hello in bytes ([`crate::plan::Hello`]).
+/// Length of a hello in bytes ([`crate::plan::JoinHello`]).
 pub(crate) const HELLO: usize = 45;
 
 /// The shared secret: any text that is not empty. `Debug` hides it.
 #[derive(Clone)]
-pub struct Token(String);
+pub struct GroupToken(String);
 
-impl Token {
+impl GroupToken {
     /// Makes a token from a text.
     ///
     /// # Errors
     /// Returns [`Error::Token`] if the text is empty.
     pub fn new(text: impl Into<String>) -> Result<Self, Error> {
-        Some(text.into()).filter(|text| !text.is_empty()).map(Token).ok_or(Error::Token)
+        Some(text.into()).filter(|text| !text.is_empty()).map(GroupToken).ok_or(Error::Token)
     }
 
     /// Reads the token from the environment variable [`TOKEN`].
@@ -37,14 +37,14 @@ impl Token {
     /// # Errors
     /// Returns [`Error::Token`] if the variable is not set, or empty.
     pub fn from_env() -> Result<Self, Error> {
-        Token::new(env::var(TOKEN).map_err(|_| Error::Token)?)
+        GroupToken::new(env::var(TOKEN).map_err(|_| Error::Token)?)
     }
 
     /// Returns the proof of one end, over both ends' nonces and the hello (BLAKE3 paper, sections 2.3 and 6.2).
-    fn mac(&self, side: Side, nonces: &[[u8; 32]; 2], hello: &[u8; HELLO]) -> Hash {
+    fn mac(&self, side: ProvingEnd, nonces: &[[u8; 32]; 2], hello: &[u8; HELLO]) -> Hash {
         let context = match side {
-            Side::Connects => "landspeed filter streams 1: token, proven by the end that connects",
-            Side::Accepts => "landspeed filter streams 1: token, proven by the end that accepts",
+            ProvingEnd::Connects => "landspeed filter streams 1: token, proven by the end that connects",
+            ProvingEnd::Accepts => "landspeed filter streams 1: token, proven by the end that accepts",
         };
         let key = blake3::derive_key(context, self.0.as_bytes());
         let mut hasher = blake3::Hasher::new_keyed(&key);
@@ -53,15 +53,15 @@ impl Token {
     }
 }
 
-impl fmt::Debug for Token {
+impl fmt::Debug for GroupToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Token(..)")
+        f.write_str("GroupToken(..)")
     }
 }
 
 /// The side that proves. The proofs of the two sides differ, so a proof cannot be sent back.
 #[derive(Debug, Clone, Copy)]
-enum Side {
+enum ProvingEnd {
     Connects,
     Accepts,
 }
@@ -69,7 +69,7 @@ enum Side {
 /// The answer of the accepting end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Answer {
+pub(crate) enum JoinAnswer {
     Welcome = 0,
     /// The tokens differ.
     Refused = 1,
@@ -78,44 +78,44 @@ pub(crate) enum Answer {
 }
 
 /// Runs the connecting end: proves the token, sends `hello`, and checks that the other end knows the token too.
-pub(crate) fn connect(stream: &TcpStream, token: &Token, hello: &[u8; HELLO]) -> io::Result<Answer> {
-    let mut timed = Timed { stream, until: Instant::now() + PROOF_TIME };
+pub(crate) fn connect(stream: &TcpStream, token: &GroupToken, hello: &[u8; HELLO]) -> io::Result<JoinAnswer> {
+    let mut timed = DeadlineStream { stream, until: Instant::now() + PROOF_TIME };
     let mut nonces = [[0; 32]; 2];
     timed.read_exact(&mut nonces[0])?;
     nonces[1] = nonce()?;
-    let proof = token.mac(Side::Connects, &nonces, hello);
+    let proof = token.mac(ProvingEnd::Connects, &nonces, hello);
     timed.write_all(&[hello.as_slice(), &nonces[1], proof.as_bytes()].concat())?;
     let mut answer = [0; 33];
     timed.read_exact(&mut answer)?;
     let [word, proof @ ..] = answer;
     // Hashes are compared in constant time.
-    let is_proven = Hash::from_bytes(proof) == token.mac(Side::Accepts, &nonces, hello);
+    let is_proven = Hash::from_bytes(proof) == token.mac(ProvingEnd::Accepts, &nonces, hello);
     Ok(match word {
-        0 if is_proven => Answer::Welcome,
-        2 if is_proven => Answer::Differs,
-        _ => Answer::Refused,
+        0 if is_proven => JoinAnswer::Welcome,
+        2 if is_proven => JoinAnswer::Differs,
+        _ => JoinAnswer::Refused,
     })
 }
 
 /// Runs the accepting end: receives a hello with its proof, and answers. `judge` is called for proven hellos only.
 pub(crate) fn accept(
     stream: &TcpStream,
-    token: &Token,
-    judge: impl FnOnce(&[u8; HELLO]) -> Answer,
-) -> io::Result<([u8; HELLO], Answer)> {
-    let mut timed = Timed { stream, until: Instant::now() + PROOF_TIME };
+    token: &GroupToken,
+    judge: impl FnOnce(&[u8; HELLO]) -> JoinAnswer,
+) -> io::Result<([u8; HELLO], JoinAnswer)> {
+    let mut timed = DeadlineStream { stream, until: Instant::now() + PROOF_TIME };
     let mut nonces = [nonce()?, [0; 32]];
     timed.write_all(&nonces[0])?;
     let (mut hello, mut proof) = ([0; HELLO], [0; 32]);
     timed.read_exact(&mut hello)?;
     timed.read_exact(&mut nonces[1])?;
     timed.read_exact(&mut proof)?;
-    if Hash::from_bytes(proof) != token.mac(Side::Connects, &nonces, &hello) {
-        timed.write_all(&[Answer::Refused as u8; 33])?;
-        return Ok((hello, Answer::Refused));
+    if Hash::from_bytes(proof) != token.mac(ProvingEnd::Connects, &nonces, &hello) {
+        timed.write_all(&[JoinAnswer::Refused as u8; 33])?;
+        return Ok((hello, JoinAnswer::Refused));
     }
     let answer = judge(&hello);
-    let own = token.mac(Side::Accepts, &nonces, &hello);
+    let own = token.mac(ProvingEnd::Accepts, &nonces, &hello);
     timed.write_all(&[&[answer as u8], own.as_bytes().as_slice()].concat())?;
     Ok((hello, answer))
 }
@@ -127,26 +127,26 @@ fn nonce() -> io::Result<[u8; 32]> {
 }
 
 /// A socket with a total time limit for all reads and writes, however slowly the peer sends.
-struct Timed<'a> {
+struct DeadlineStream<'a> {
     stream: &'a TcpStream,
     until: Instant,
 }
 
-impl Timed<'_> {
+impl DeadlineStream<'_> {
     fn left(&self) -> io::Result<Option<Duration>> {
         let left = self.until.saturating_duration_since(Instant::now());
         if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(Some(left)) }
     }
 }
 
-impl Read for Timed<'_> {
+impl Read for DeadlineStream<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         self.stream.set_read_timeout(self.left()?)?;
         self.stream.read(bytes)
     }
 }
 
-impl Write for Timed<'_> {
+impl Write for DeadlineStream<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.stream.set_write_timeout(self.left()?)?;
         self.stream.write(bytes)
@@ -164,10 +164,10 @@ mod tests {
 
     use super::*;
 
-    fn answers(ours: &str, theirs: &str, judged: Answer) -> (Answer, Answer, bool) {
+    fn answers(ours: &str, theirs: &str, judged: JoinAnswer) -> (JoinAnswer, JoinAnswer, bool) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let theirs = Token::new(theirs).unwrap();
+        let theirs = GroupToken::new(theirs).unwrap();
         let other = thread::spawn(move || {
             let stream = TcpStream::connect(address).unwrap();
             connect(&stream, &theirs, &[7; HELLO]).unwrap()
@@ -179,18 +179,18 @@ mod tests {
             judged
         };
         let stream = listener.accept().unwrap().0;
-        let (_, here) = accept(&stream, &Token::new(ours).unwrap(), judge).unwrap();
+        let (_, here) = accept(&stream, &GroupToken::new(ours).unwrap(), judge).unwrap();
         (here, other.join().unwrap(), was_asked)
     }
 
     #[test]
     fn only_the_same_token_opens_and_nothing_unproven_is_judged() {
-        use Answer::{Differs, Refused, Welcome};
+        use JoinAnswer::{Differs, Refused, Welcome};
         assert_eq!(answers("salt", "salt", Welcome), (Welcome, Welcome, true));
         assert_eq!(answers("salt", "salt", Differs), (Differs, Differs, true));
         assert_eq!(answers("salt", "sand", Welcome), (Refused, Refused, false));
-        assert!(matches!(Token::new(""), Err(Error::Token)));
-        assert_eq!(format!("{:?}", Token::new("salt").unwrap()), "Token(..)");
+        assert!(matches!(GroupToken::new(""), Err(Error::Token)));
+        assert_eq!(format!("{:?}", GroupToken::new("salt").unwrap()), "GroupToken(..)");
     }
 
     #[test]
@@ -199,12 +199,12 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let other = thread::spawn(move || {
             let stream = TcpStream::connect(address).unwrap();
-            connect(&stream, &Token::new("salt").unwrap(), &[7; HELLO]).unwrap()
+            connect(&stream, &GroupToken::new("salt").unwrap(), &[7; HELLO]).unwrap()
         });
         let mut stream = listener.accept().unwrap().0;
         stream.write_all(&[0; 32]).unwrap();
         stream.read_exact(&mut [0; HELLO + 64]).unwrap();
-        stream.write_all(&[Answer::Welcome as u8; 33]).unwrap();
-        assert_eq!(other.join().unwrap(), Answer::Refused);
+        stream.write_all(&[JoinAnswer::Welcome as u8; 33]).unwrap();
+        assert_eq!(other.join().unwrap(), JoinAnswer::Refused);
     }
 }

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::net::TcpStream;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use crate::application::Stage;
-use crate::error::Peer;
-use crate::plan::Job;
+use crate::application::FilterStage;
+use crate::error::PeerHost;
+use crate::plan::FilterJob;
 use crate::query::Query;
-use crate::stream::{Arrival, Outlet, Way};
-use crate::{Error, Input, Output};
+use crate::stream::{InboxEntry, OutputParts, StreamEndpoint};
+use crate::{Error, FilterInput, FilterOutput};
 
 /// Duplicates the handle of a socket.
 pub(crate) fn clone(stream: &TcpStream) -> Result<TcpStream, Error> {
@@ -17,26 +17,26 @@ pub(crate) fn clone(stream: &TcpStream) -> Result<TcpStream, Error> {
 }
 
 /// Channels by stream and copy. Each receiver is taken once.
-type Channels<T> = HashMap<(usize, usize), (SyncSender<T>, Option<Receiver<T>>)>;
+type CopyChannels<T> = HashMap<(usize, usize), (SyncSender<T>, Option<Receiver<T>>)>;
 
 /// The channels and sockets of one host. Stream n leads from filter n to filter n + 1, where filter 0 starts the
 /// units.
-pub(crate) struct Wires<'j> {
-    job: &'j Job,
-    /// Arrived parcels, for each consumer's copy on this host.
-    inboxes: Channels<Arrival>,
+pub(crate) struct HostWiring<'j> {
+    job: &'j FilterJob,
+    /// Arrived messages, for each consumer's copy on this host.
+    inboxes: CopyChannels<InboxEntry>,
     /// Returned credits, for each producer's copy on this host.
-    backs: Channels<usize>,
+    backs: CopyChannels<usize>,
     /// Sockets by stream, producer's copy and consumer's copy.
-    sockets: HashMap<(usize, usize, usize), (TcpStream, Peer)>,
+    sockets: HashMap<(usize, usize, usize), (TcpStream, PeerHost)>,
 }
 
-impl<'j> Wires<'j> {
+impl<'j> HostWiring<'j> {
     /// Makes channels with room for every credit, so that no send waits.
-    pub(crate) fn new(job: &'j Job) -> Self {
+    pub(crate) fn new(job: &'j FilterJob) -> Self {
         let credits = job.placement.credits as usize;
-        let mut wires =
-            Wires { job, inboxes: HashMap::new(), backs: HashMap::new(), sockets: HashMap::new() };
+        let mut wiring =
+            HostWiring { job, inboxes: HashMap::new(), backs: HashMap::new(), sockets: HashMap::new() };
         for n in 0..job.placement.filters.len() {
             let (producers, consumers) = (job.copies(n), job.copies(n + 1));
             let own = |hosts: &[usize]| {
@@ -44,21 +44,21 @@ impl<'j> Wires<'j> {
             };
             for consumer in own(consumers) {
                 let (sender, receiver) = sync_channel(producers.len() * credits);
-                wires.inboxes.insert((n, consumer), (sender, Some(receiver)));
+                wiring.inboxes.insert((n, consumer), (sender, Some(receiver)));
             }
             for producer in own(producers) {
                 let (sender, receiver) = sync_channel(consumers.len() * credits);
-                wires.backs.insert((n, producer), (sender, Some(receiver)));
+                wiring.backs.insert((n, producer), (sender, Some(receiver)));
             }
         }
-        wires
+        wiring
     }
 
-    pub(crate) fn add(&mut self, link: (usize, usize, usize), stream: TcpStream, peer: Peer) {
+    pub(crate) fn add(&mut self, link: (usize, usize, usize), stream: TcpStream, peer: PeerHost) {
         self.sockets.insert(link, (stream, peer));
     }
 
-    pub(crate) fn inbox(&self, n: usize, consumer: usize) -> SyncSender<Arrival> {
+    pub(crate) fn inbox(&self, n: usize, consumer: usize) -> SyncSender<InboxEntry> {
         self.inboxes[&(n, consumer)].0.clone()
     }
 
@@ -67,10 +67,14 @@ impl<'j> Wires<'j> {
     }
 
     /// Returns the socket of a link between two hosts, or else the local connection of two copies on this one.
-    fn way<T>(&self, link: (usize, usize, usize), local: impl FnOnce() -> T) -> Result<Way<T>, Error> {
+    fn endpoint<T>(
+        &self,
+        link: (usize, usize, usize),
+        local: impl FnOnce() -> T,
+    ) -> Result<StreamEndpoint<T>, Error> {
         Ok(match self.sockets.get(&link) {
-            Some((stream, peer)) => Way::Socket(clone(stream)?, *peer),
-            None => Way::Local(local()),
+            Some((stream, peer)) => StreamEndpoint::Socket(clone(stream)?, *peer),
+            None => StreamEndpoint::Local(local()),
         })
     }
 
@@ -80,32 +84,35 @@ impl<'j> Wires<'j> {
         query: &'q Query,
         n: usize,
         consumer: usize,
-    ) -> Result<Input<'q>, Error> {
+    ) -> Result<FilterInput<'q>, Error> {
         let producers = 0..self.job.copies(n).len();
-        let back = |producer| self.way((n, producer, consumer), || (self.back(n, producer), consumer));
+        let back = |producer| self.endpoint((n, producer, consumer), || (self.back(n, producer), consumer));
         let backs = producers.map(back).collect::<Result<_, Error>>()?;
         let inbox = self.inboxes.get_mut(&(n, consumer)).and_then(|(_, inbox)| inbox.take());
         let inbox = inbox.expect("each copy takes its own inbox once");
-        Ok(Input::new(query, self.job.placement.credits as usize, inbox, backs))
+        Ok(FilterInput::new(query, self.job.placement.credits as usize, inbox, backs))
     }
 
     /// Returns the output of a copy of filter `n`. After the last filter, it is the picture.
     pub(crate) fn output<'q>(
         &mut self,
         query: &'q Query,
-        stages: &[Stage],
+        stages: &[FilterStage],
         (n, producer): (usize, usize),
-    ) -> Result<Output<'q>, Error> {
-        let largest = Job::largest(stages, n);
+    ) -> Result<FilterOutput<'q>, Error> {
+        let largest = FilterJob::largest(stages, n);
         if n == stages.len() {
-            return Ok(Output::picture(query, largest));
+            return Ok(FilterOutput::picture(query, largest));
         }
         let consumers = 0..self.job.copies(n + 1).len();
-        let way = |consumer| self.way((n, producer, consumer), || self.inbox(n, consumer));
-        let ways = consumers.map(way).collect::<Result<_, Error>>()?;
+        let endpoint = |consumer| self.endpoint((n, producer, consumer), || self.inbox(n, consumer));
+        let endpoints = consumers.map(endpoint).collect::<Result<_, Error>>()?;
         let back = self.backs.get_mut(&(n, producer)).and_then(|(_, back)| back.take());
         let back = back.expect("each copy takes its own credits once");
         let (distribution, credits) = (self.job.distribution(n + 1), self.job.placement.credits as usize);
-        Ok(Output::stream(query, Outlet { distribution, credits, largest, producer, ways, back }))
+        Ok(FilterOutput::stream(
+            query,
+            OutputParts { distribution, credits, largest, producer, endpoints, back },
+        ))
     }
 }

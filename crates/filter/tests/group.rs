@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use landspeed_filter::{Args, Error, ISO_PLACEMENT, Outcome, Query, Token, Update, VM_PLACEMENT, run};
+use landspeed_filter::{
+    Error, GroupToken, ISO_PLACEMENT, QueryKind, QueryOptions, QueryOutcome, SlideUpdate, VM_PLACEMENT, run,
+};
 
 /// Returns 127.0.0.1 to 127.0.0.3.
 fn hosts() -> Vec<IpAddr> {
@@ -26,8 +28,8 @@ fn free_port() -> u16 {
     }
 }
 
-fn args(query: Query, size: u32, chunk: u32) -> Args {
-    Args {
+fn args(query: QueryKind, size: u32, chunk: u32) -> QueryOptions {
+    QueryOptions {
         query,
         host: 0,
         hosts: hosts(),
@@ -39,7 +41,7 @@ fn args(query: Query, size: u32, chunk: u32) -> Args {
         seed: 42,
         units: 3,
         ahead: 2,
-        token: Token::new("a shared secret").unwrap(),
+        token: GroupToken::new("a shared secret").unwrap(),
         verify: true,
         join: Duration::from_secs(60),
         limit: Duration::from_secs(120),
@@ -47,9 +49,9 @@ fn args(query: Query, size: u32, chunk: u32) -> Args {
 }
 
 /// Runs all hosts, and returns their results. `change` makes one host's arguments.
-fn run_all(args: &Args, change: impl Fn(&mut Args)) -> Vec<Result<Outcome, Error>> {
+fn run_all(args: &QueryOptions, change: impl Fn(&mut QueryOptions)) -> Vec<Result<QueryOutcome, Error>> {
     let parts = (0..args.hosts.len()).map(|host| {
-        let mut own = Args { host, ..args.clone() };
+        let mut own = QueryOptions { host, ..args.clone() };
         change(&mut own);
         thread::spawn(move || run(&own))
     });
@@ -58,8 +60,8 @@ fn run_all(args: &Args, change: impl Fn(&mut Args)) -> Vec<Result<Outcome, Error
 }
 
 /// Returns the first host's outcome; all hosts must succeed.
-fn outcome(args: &Args) -> Outcome {
-    let mut all: Vec<Outcome> = run_all(args, |_| {}).into_iter().map(Result::unwrap).collect();
+fn outcome(args: &QueryOptions) -> QueryOutcome {
+    let mut all: Vec<QueryOutcome> = run_all(args, |_| {}).into_iter().map(Result::unwrap).collect();
     let first = all.swap_remove(0);
     assert_eq!(first.is_equal, Some(true));
     assert_eq!(first.seconds.len(), args.units as usize);
@@ -78,7 +80,11 @@ fn the_surface_is_the_same_with_any_number_of_copies() {
     let mut hashes = Vec::new();
     for copies in [1, 2, 4] {
         for placement in [ISO_PLACEMENT.to_owned(), in_turn(ISO_PLACEMENT)] {
-            let one = Args { copies: Some(copies), placement: Some(placement), ..args(Query::Iso, 32, 8) };
+            let one = QueryOptions {
+                copies: Some(copies),
+                placement: Some(placement),
+                ..args(QueryKind::Iso, 32, 8)
+            };
             hashes.push(outcome(&one).hash);
         }
     }
@@ -88,13 +94,16 @@ fn the_surface_is_the_same_with_any_number_of_copies() {
 
 #[test]
 fn the_view_is_the_same_with_any_number_of_copies() {
-    for update in [Update::Complete, Update::Partial] {
+    for update in [SlideUpdate::Complete, SlideUpdate::Partial] {
         let mut hashes = Vec::new();
         for (copies, placement) in
             [(1, VM_PLACEMENT.to_owned()), (2, in_turn(VM_PLACEMENT)), (4, VM_PLACEMENT.to_owned())]
         {
-            let one =
-                Args { copies: Some(copies), placement: Some(placement), ..args(Query::Vm(update), 256, 24) };
+            let one = QueryOptions {
+                copies: Some(copies),
+                placement: Some(placement),
+                ..args(QueryKind::Vm(update), 256, 24)
+            };
             hashes.push(outcome(&one).hash);
         }
         hashes.dedup();
@@ -106,14 +115,14 @@ fn the_view_is_the_same_with_any_number_of_copies() {
 fn a_group_of_one_host_needs_no_network() {
     let placement = ISO_PLACEMENT.replace("[1, 2]", "[0, 0]");
     let hosts = vec![Ipv4Addr::LOCALHOST.into()];
-    let one = Args { hosts, placement: Some(placement), units: 1, ..args(Query::Iso, 20, 4) };
+    let one = QueryOptions { hosts, placement: Some(placement), units: 1, ..args(QueryKind::Iso, 20, 4) };
     let outcome = run(&one).unwrap();
     assert_eq!((outcome.is_equal, outcome.network.0), (Some(true), 0));
 }
 
 #[test]
 fn strangers_at_the_door_change_nothing() {
-    let one = args(Query::Vm(Update::Partial), 128, 32);
+    let one = args(QueryKind::Vm(SlideUpdate::Partial), 128, 32);
     let addresses: Vec<_> = (0..).zip(hosts()).map(|(n, host)| (host, one.port + n)).collect();
     let stranger = thread::spawn(move || {
         let mut held = Vec::new();
@@ -133,7 +142,7 @@ fn strangers_at_the_door_change_nothing() {
 
 /// Checks that every host fails and names another. The first to connect reports `why`; a later one may find that host
 /// gone.
-fn assert_joining_failed(ended: Vec<Result<Outcome, Error>>, why: &str) {
+fn assert_joining_failed(ended: Vec<Result<QueryOutcome, Error>>, why: &str) {
     let texts: Vec<String> = ended.into_iter().map(|ended| ended.unwrap_err().to_string()).collect();
     assert!(texts.iter().any(|text| text.contains(why)), "{texts:?}");
     assert!(texts.iter().all(|text| text.contains("(127.0.0.")), "{texts:?}");
@@ -141,8 +150,8 @@ fn assert_joining_failed(ended: Vec<Result<Outcome, Error>>, why: &str) {
 
 #[test]
 fn another_token_is_refused() {
-    let one = Args { join: Duration::from_secs(5), ..args(Query::Iso, 16, 4) };
-    let other = Token::new("another secret").unwrap();
+    let one = QueryOptions { join: Duration::from_secs(5), ..args(QueryKind::Iso, 16, 4) };
+    let other = GroupToken::new("another secret").unwrap();
     let ended = run_all(&one, |own| {
         if own.host == 2 {
             own.token = other.clone();
@@ -153,15 +162,15 @@ fn another_token_is_refused() {
 
 #[test]
 fn hosts_that_were_started_differently_do_not_join() {
-    let one = Args { join: Duration::from_secs(5), ..args(Query::Iso, 16, 4) };
+    let one = QueryOptions { join: Duration::from_secs(5), ..args(QueryKind::Iso, 16, 4) };
     let ended = run_all(&one, |own| own.seed += u64::from(own.host == 1));
     assert_joining_failed(ended, "was started with other parameters");
 }
 
 #[test]
 fn arguments_out_of_range_are_told() {
-    let told = |change: fn(&mut Args)| {
-        let mut one = args(Query::Iso, 16, 4);
+    let told = |change: fn(&mut QueryOptions)| {
+        let mut one = args(QueryKind::Iso, 16, 4);
         change(&mut one);
         run(&one).unwrap_err().to_string()
     };
@@ -171,7 +180,7 @@ fn arguments_out_of_range_are_told() {
         (told(|args| args.units = 0), "at least one unit"),
         (told(|args| args.size = 2), "give 4 to 512"),
         (told(|args| args.chunk = 65), "give 2 to 64"),
-        (told(|args| args.query = Query::Vm(Update::Complete)), "give a multiple of 8, 64 to 16384"),
+        (told(|args| args.query = QueryKind::Vm(SlideUpdate::Complete)), "give a multiple of 8, 64 to 16384"),
         (told(|args| args.copies = Some(17)), "17 copies of extract: give 1 to 16"),
         (
             told(|args| args.placement = Some("color = 1".to_owned())),

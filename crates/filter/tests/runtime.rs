@@ -10,7 +10,8 @@ use std::thread;
 use std::time::Duration;
 
 use landspeed_filter::{
-    Application, Error, Filter, Input, Job, Output, Place, Placement, Stage, Token, run_job,
+    Error, Filter, FilterApplication, FilterCopy, FilterInput, FilterJob, FilterOutput, FilterStage,
+    GroupToken, Placement, run_job,
 };
 
 /// Size of a buffer in bytes.
@@ -19,10 +20,10 @@ const BUFFER: usize = 10_000;
 /// Buffers of a unit, from each copy.
 const BUFFERS: usize = 50;
 
-const STAGES: [Stage; 3] = [
-    Stage { name: "make", is_varied: false, largest: BUFFER },
-    Stage { name: "pass", is_varied: false, largest: BUFFER },
-    Stage { name: "take", is_varied: false, largest: 8 },
+const STAGES: [FilterStage; 3] = [
+    FilterStage { name: "make", is_varied: false, largest: BUFFER },
+    FilterStage { name: "pass", is_varied: false, largest: BUFFER },
+    FilterStage { name: "take", is_varied: false, largest: 8 },
 ];
 
 const PLACEMENT: &str = "credits = 3\n[[filter]]\nname = 'make'\nhosts = [1, 2]\n[[filter]]\nname = 'pass'\n\
@@ -30,7 +31,7 @@ const PLACEMENT: &str = "credits = 3\n[[filter]]\nname = 'make'\nhosts = [1, 2]\
 
 /// Makes buffers, passes them on, and counts them at the end.
 #[derive(Default)]
-struct Chain {
+struct TestChain {
     /// Bytes made and not yet taken, if all hosts are threads of one process.
     now: AtomicI64,
     /// Maximum of `now`.
@@ -39,13 +40,13 @@ struct Chain {
     pause: Mutex<Option<(Sender<()>, Receiver<()>)>>,
 }
 
-impl Application for Chain {
-    fn stages(&self) -> &[Stage] {
+impl FilterApplication for TestChain {
+    fn stages(&self) -> &[FilterStage] {
         &STAGES
     }
 
-    fn filter(&self, place: Place) -> Box<dyn Filter + '_> {
-        Box::new(Copy { chain: self, stage: place.stage })
+    fn filter(&self, place: FilterCopy) -> Box<dyn Filter + '_> {
+        Box::new(ChainFilter { chain: self, stage: place.stage })
     }
 
     fn plain(&self, _: u32) -> Vec<u8> {
@@ -53,13 +54,18 @@ impl Application for Chain {
     }
 }
 
-struct Copy<'a> {
-    chain: &'a Chain,
+struct ChainFilter<'a> {
+    chain: &'a TestChain,
     stage: usize,
 }
 
-impl Filter for Copy<'_> {
-    fn work(&mut self, _: u32, input: &mut Input<'_>, output: &mut Output<'_>) -> Result<(), Error> {
+impl Filter for ChainFilter<'_> {
+    fn work(
+        &mut self,
+        _: u32,
+        input: &mut FilterInput<'_>,
+        output: &mut FilterOutput<'_>,
+    ) -> Result<(), Error> {
         match self.stage {
             0 => (0..BUFFERS).try_for_each(|_| {
                 output.send(vec![7; BUFFER])?;
@@ -78,8 +84,8 @@ impl Filter for Copy<'_> {
     }
 }
 
-impl Copy<'_> {
-    fn take_all(&self, input: &mut Input<'_>, output: &mut Output<'_>) -> Result<(), Error> {
+impl ChainFilter<'_> {
+    fn take_all(&self, input: &mut FilterInput<'_>, output: &mut FilterOutput<'_>) -> Result<(), Error> {
         let mut count = 0_u64;
         while let Some(buffer) = input.take()? {
             self.chain.now.fetch_sub(buffer.len() as i64, Ordering::SeqCst);
@@ -108,12 +114,12 @@ fn free_port(first: u16) -> u16 {
         .unwrap()
 }
 
-fn job(host: usize, port: u16, units: u32) -> Job {
-    Job {
+fn job(host: usize, port: u16, units: u32) -> FilterJob {
+    FilterJob {
         host,
         hosts: hosts(),
         port,
-        token: Token::new("salt").unwrap(),
+        token: GroupToken::new("salt").unwrap(),
         placement: Placement::read(PLACEMENT, &STAGES, 3, None).unwrap(),
         units,
         ahead: 2,
@@ -125,7 +131,7 @@ fn job(host: usize, port: u16, units: u32) -> Job {
 
 #[test]
 fn a_slow_last_filter_keeps_memory_within_the_bound() {
-    let chain = Chain::default();
+    let chain = TestChain::default();
     let port = free_port(28_000);
     let outcome = thread::scope(|scope| {
         let chain = &chain;
@@ -161,13 +167,13 @@ fn child(port: u16) -> Child {
 #[test]
 fn a_killed_host_is_named_by_every_other() {
     if let Ok(port) = env::var(CHILD) {
-        run_job(&Chain::default(), &job(2, port.parse().unwrap(), 1000), false).unwrap_err();
+        run_job(&TestChain::default(), &job(2, port.parse().unwrap(), 1000), false).unwrap_err();
         return;
     }
     let port = free_port(30_000);
     let (said, hears) = channel();
     let (word, waits) = channel();
-    let chain = Chain { pause: Mutex::new(Some((said, waits))), ..Chain::default() };
+    let chain = TestChain { pause: Mutex::new(Some((said, waits))), ..TestChain::default() };
     let mut killed = child(port);
     let ended = thread::scope(|scope| {
         let chain = &chain;

@@ -55,7 +55,7 @@ impl std::fmt::Debug for Secret {
 
 /// The client's end of a stream whose server has proven the secret and waits for a request.
 #[derive(Debug)]
-pub struct Met {
+pub struct ProvenServer {
     secret: Secret,
     challenges: [Challenge; 2],
 }
@@ -64,7 +64,7 @@ pub struct Met {
 ///
 /// # Errors
 /// Returns an error if the server does not know the secret, or if the stream ends or fails.
-pub fn meet(stream: &mut (impl Read + Write), secret: Secret) -> Result<Met> {
+pub fn verify_server(stream: &mut (impl Read + Write), secret: Secret) -> Result<ProvenServer> {
     let own = challenge()?;
     stream.write_all(&own)?;
     let mut answer = [0; CHALLENGE + MAC];
@@ -72,12 +72,12 @@ pub fn meet(stream: &mut (impl Read + Write), secret: Secret) -> Result<Met> {
     let (theirs, mac) = answer.split_at(CHALLENGE);
     let challenges = [own, theirs.try_into().expect("a challenge was split off")];
     if secret.mac("server", &challenges, &[]) == sent(mac) {
-        return Ok(Met { secret, challenges });
+        return Ok(ProvenServer { secret, challenges });
     }
     Err(Error::new(ErrorKind::PermissionDenied, "the other end does not know this run's token"))
 }
 
-impl Met {
+impl ProvenServer {
     /// Sends a request to the server, with the proof that this end knows the secret.
     ///
     /// # Errors
@@ -94,7 +94,7 @@ impl Met {
 /// # Errors
 /// Returns an error if the client does not know the secret, if its request is longer than `most`, or if the stream
 /// ends or fails.
-pub fn hear(stream: &mut (impl Read + Write), secret: Secret, most: u32) -> Result<Vec<u8>> {
+pub fn receive_request(stream: &mut (impl Read + Write), secret: Secret, most: u32) -> Result<Vec<u8>> {
     let (mut theirs, own) = ([0; CHALLENGE], challenge()?);
     stream.read_exact(&mut theirs)?;
     let challenges = [theirs, own];
@@ -143,8 +143,8 @@ mod tests {
     fn pair(client: &str, server: &str, request: &'static [u8]) -> (Result<()>, Result<Vec<u8>>) {
         let (mut here, mut there) = UnixStream::pair().unwrap();
         let (client, server) = (secret(client), secret(server));
-        let asking = thread::spawn(move || meet(&mut here, client)?.ask(&mut here, request));
-        let heard = hear(&mut there, server, MOST);
+        let asking = thread::spawn(move || verify_server(&mut here, client)?.ask(&mut here, request));
+        let heard = receive_request(&mut there, server, MOST);
         drop(there);
         (asking.join().unwrap(), heard)
     }
@@ -184,9 +184,13 @@ mod tests {
     #[test]
     fn neither_the_secret_nor_anything_that_opens_another_connection_passes() {
         let (here, mut there) = UnixStream::pair().unwrap();
-        let serving = thread::spawn(move || hear(&mut there, secret("a secret of the trial"), MOST));
+        let serving =
+            thread::spawn(move || receive_request(&mut there, secret("a secret of the trial"), MOST));
         let mut tapped = Tapped(here, Vec::new(), Vec::new());
-        meet(&mut tapped, secret("a secret of the trial")).unwrap().ask(&mut tapped, b"run this").unwrap();
+        verify_server(&mut tapped, secret("a secret of the trial"))
+            .unwrap()
+            .ask(&mut tapped, b"run this")
+            .unwrap();
         assert!(serving.join().unwrap().is_ok());
         let Tapped(_, came, went) = tapped;
         let known = secret("a secret of the trial").0;
@@ -195,7 +199,8 @@ mod tests {
         }
         // Replay everything that the client sent, on another connection.
         let (mut here, mut there) = UnixStream::pair().unwrap();
-        let serving = thread::spawn(move || hear(&mut there, secret("a secret of the trial"), MOST));
+        let serving =
+            thread::spawn(move || receive_request(&mut there, secret("a secret of the trial"), MOST));
         here.write_all(&went).unwrap();
         let heard = serving.join().unwrap();
         assert_eq!(heard.unwrap_err().kind(), ErrorKind::PermissionDenied);
@@ -205,10 +210,10 @@ mod tests {
     fn a_request_that_was_changed_or_is_too_long_is_refused() {
         for (at, bit) in [(MAC + 4, 1), (MAC + 3, 1), (MAC, 1), (0, 1)] {
             let (mut here, mut there) = UnixStream::pair().unwrap();
-            let serving = thread::spawn(move || hear(&mut there, secret("one"), MOST));
-            let met = meet(&mut here, secret("one")).unwrap();
+            let serving = thread::spawn(move || receive_request(&mut there, secret("one"), MOST));
+            let proven = verify_server(&mut here, secret("one")).unwrap();
             let mut said = Vec::new();
-            met.ask(&mut said, b"run this").unwrap();
+            proven.ask(&mut said, b"run this").unwrap();
             said[at] ^= bit;
             here.write_all(&said).unwrap();
             drop(here);

@@ -3,7 +3,7 @@
 use landspeed_congestion::{Native, native};
 use landspeed_record::Contestant;
 use landspeed_udt::packet::MIN_MSS;
-use landspeed_udt::rate::{self, CONTROLS, MakeControl};
+use landspeed_udt::rate::{self, CONTROLS, RateControlFactory};
 use landspeed_units::{Bytes, Nanos};
 use thiserror::Error;
 
@@ -146,7 +146,7 @@ impl Scenario {
 #[derive(Debug)]
 pub(crate) enum Protocol {
     Tcp(Native),
-    Udt(MakeControl),
+    Udt(RateControlFactory),
 }
 
 impl Protocol {

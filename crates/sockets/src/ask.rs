@@ -10,10 +10,10 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 use socket2::SockRef;
 
-use landspeed_proof::{Secret, meet};
+use landspeed_proof::{Secret, verify_server};
 
-use crate::hello::{Does, Task, say};
-use crate::stream::Stream;
+use crate::hello::{ConnectionTask, TrafficKind, send_task};
+use crate::stream::PollableStream;
 
 /// Most connections that one thread makes: each takes a port for a while.
 const MOST_CONNECTS: u64 = 2000;
@@ -22,11 +22,11 @@ const LONGEST: u64 = 60_000_000_000;
 
 /// The parameters of a run.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct BenchmarkOptions {
     /// The servers.
     pub servers: Vec<SocketAddr>,
     /// The task of each connection.
-    pub task: Task,
+    pub task: ConnectionTask,
     /// Connections to each server, each with its own thread.
     pub connections: usize,
     /// Pause after each connection if connections are made; the server goes to sleep in it.
@@ -37,7 +37,7 @@ pub struct Asked {
 
 /// The results of a run, over all connections.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Told {
+pub struct BenchmarkReport {
     /// Messages that came back, calls that moved data, or connections.
     pub operations: u64,
     /// Payload that arrived; a message that goes back and forth counts once.
@@ -60,17 +60,17 @@ pub struct Told {
 }
 
 /// The results of one connection, or of one thread that makes connections.
-struct Seen {
+struct ConnectionResults {
     operations: u64,
     bytes: u64,
     times: Histogram<u64>,
     answers: Histogram<u64>,
 }
 
-impl Seen {
+impl ConnectionResults {
     fn new() -> Self {
         let times = || Histogram::new_with_bounds(1, LONGEST, 3).expect("the bounds are valid");
-        Seen { operations: 0, bytes: 0, times: times(), answers: times() }
+        ConnectionResults { operations: 0, bytes: 0, times: times(), answers: times() }
     }
 }
 
@@ -78,85 +78,105 @@ impl Seen {
 ///
 /// # Errors
 /// Returns an error if a server cannot be reached, refuses the token, or leaves.
-pub fn ask(asked: &Asked, token: Secret) -> io::Result<Told> {
-    let each = asked.servers.iter().flat_map(|server| vec![*server; asked.connections]);
+pub fn ask(options: &BenchmarkOptions, token: Secret) -> io::Result<BenchmarkReport> {
+    let each = options.servers.iter().flat_map(|server| vec![*server; options.connections]);
     let each: Vec<SocketAddr> = each.collect();
     let ready = Barrier::new(each.len() + 1);
-    let (seen, seconds) = thread::scope(|threads| {
+    let (results, seconds) = thread::scope(|threads| {
         let threads: Vec<_> = each
             .iter()
             .map(|server| {
                 threads.spawn(|| {
-                    let opened = open(*server, asked.task, token);
+                    let opened = open(*server, options.task, token);
                     ready.wait();
-                    run(opened?, (*server, token), asked)
+                    run(opened?, (*server, token), options)
                 })
             })
             .collect();
         ready.wait();
         let began = Instant::now();
-        let seen: Vec<_> = threads.into_iter().map(|one| one.join().expect("a thread that ended")).collect();
-        (seen, began.elapsed().as_secs_f64())
+        let results: Vec<_> =
+            threads.into_iter().map(|one| one.join().expect("a thread that ended")).collect();
+        (results, began.elapsed().as_secs_f64())
     });
-    told(seen.into_iter().collect::<io::Result<Vec<Seen>>>()?, seconds, asked.task.does)
+    report(results.into_iter().collect::<io::Result<Vec<ConnectionResults>>>()?, seconds, options.task.kind)
 }
 
-fn open(server: SocketAddr, task: Task, token: Secret) -> io::Result<Stream> {
-    let mut stream = Stream::new(TcpStream::connect(server)?)?;
-    let met = meet(&mut stream, token)?;
-    say(&mut stream, met, task)?;
+fn open(server: SocketAddr, task: ConnectionTask, token: Secret) -> io::Result<PollableStream> {
+    let mut stream = PollableStream::new(TcpStream::connect(server)?)?;
+    let proven = verify_server(&mut stream, token)?;
+    send_task(&mut stream, proven, task)?;
     stream.polls(task.is_polling)
 }
 
-fn run(mut stream: Stream, to: (SocketAddr, Secret), asked: &Asked) -> io::Result<Seen> {
-    let (mut seen, until) = (Seen::new(), Instant::now() + asked.time);
-    match asked.task.does {
-        Does::Pingpong => pingpong(&mut stream, (&mut seen, until), asked.task)?,
-        Does::Send => send(&mut stream, (&mut seen, until), asked.task)?,
-        Does::Receive => receive(&mut stream, (&mut seen, until), asked.task)?,
-        Does::Connect => connect(to, (&mut seen, until), asked)?,
+fn run(
+    mut stream: PollableStream,
+    to: (SocketAddr, Secret),
+    options: &BenchmarkOptions,
+) -> io::Result<ConnectionResults> {
+    let (mut results, until) = (ConnectionResults::new(), Instant::now() + options.time);
+    match options.task.kind {
+        TrafficKind::Pingpong => pingpong(&mut stream, (&mut results, until), options.task)?,
+        TrafficKind::Send => send(&mut stream, (&mut results, until), options.task)?,
+        TrafficKind::Receive => receive(&mut stream, (&mut results, until), options.task)?,
+        TrafficKind::Connect => connect(to, (&mut results, until), options)?,
     }
-    Ok(seen)
+    Ok(results)
 }
 
-fn pingpong(stream: &mut Stream, (seen, until): (&mut Seen, Instant), task: Task) -> io::Result<()> {
+fn pingpong(
+    stream: &mut PollableStream,
+    (results, until): (&mut ConnectionResults, Instant),
+    task: ConnectionTask,
+) -> io::Result<()> {
     let mut message = vec![0x5a; task.size];
     let mut before = Instant::now();
     while before < until {
         stream.write_all(&message)?;
         stream.read_exact(&mut message)?;
         let now = Instant::now();
-        seen.times.saturating_record((now - before).as_nanos() as u64);
-        (seen.operations, seen.bytes, before) = (seen.operations + 1, seen.bytes + task.size as u64, now);
+        results.times.saturating_record((now - before).as_nanos() as u64);
+        (results.operations, results.bytes, before) =
+            (results.operations + 1, results.bytes + task.size as u64, now);
     }
     Ok(())
 }
 
 /// Sends until the time is over. The result is what the other end reports to have received.
-fn send(stream: &mut Stream, (seen, until): (&mut Seen, Instant), task: Task) -> io::Result<()> {
+fn send(
+    stream: &mut PollableStream,
+    (results, until): (&mut ConnectionResults, Instant),
+    task: ConnectionTask,
+) -> io::Result<()> {
     let bytes = vec![0x5a; task.size];
     let mut sent = 0;
     while Instant::now() < until {
         stream.write_all(&bytes)?;
-        (seen.operations, sent) = (seen.operations + 1, sent + task.size as u64);
+        (results.operations, sent) = (results.operations + 1, sent + task.size as u64);
     }
     stream.socket().shutdown(Shutdown::Write)?;
     let mut taken = [0; 8];
     stream.read_exact(&mut taken)?;
-    seen.bytes = u64::from_be_bytes(taken);
-    if seen.bytes == sent {
+    results.bytes = u64::from_be_bytes(taken);
+    if results.bytes == sent {
         Ok(())
     } else {
-        Err(io::Error::other(format!("{sent} bytes sent, {} taken", seen.bytes)))
+        Err(io::Error::other(format!("{sent} bytes sent, {} taken", results.bytes)))
     }
 }
 
-fn receive(stream: &mut Stream, (seen, until): (&mut Seen, Instant), task: Task) -> io::Result<()> {
+fn receive(
+    stream: &mut PollableStream,
+    (results, until): (&mut ConnectionResults, Instant),
+    task: ConnectionTask,
+) -> io::Result<()> {
     let mut bytes = vec![0; task.size];
     while Instant::now() < until {
         match stream.read(&mut bytes)? {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            count => (seen.operations, seen.bytes) = (seen.operations + 1, seen.bytes + count as u64),
+            count => {
+                (results.operations, results.bytes) = (results.operations + 1, results.bytes + count as u64)
+            }
         }
     }
     Ok(())
@@ -165,29 +185,29 @@ fn receive(stream: &mut Stream, (seen, until): (&mut Seen, Instant), task: Task)
 /// Makes one connection after the other, and resets each, so that no port stays in TIME_WAIT.
 fn connect(
     (server, token): (SocketAddr, Secret),
-    (seen, until): (&mut Seen, Instant),
-    asked: &Asked,
+    (results, until): (&mut ConnectionResults, Instant),
+    options: &BenchmarkOptions,
 ) -> io::Result<()> {
-    while Instant::now() < until && seen.operations < MOST_CONNECTS {
+    while Instant::now() < until && results.operations < MOST_CONNECTS {
         let began = Instant::now();
         let socket = TcpStream::connect(server)?;
-        seen.times.saturating_record(began.elapsed().as_nanos() as u64);
-        let mut stream = Stream::new(socket)?;
-        let met = meet(&mut stream, token)?;
-        seen.answers.saturating_record(began.elapsed().as_nanos() as u64);
-        say(&mut stream, met, asked.task)?;
+        results.times.saturating_record(began.elapsed().as_nanos() as u64);
+        let mut stream = PollableStream::new(socket)?;
+        let proven = verify_server(&mut stream, token)?;
+        results.answers.saturating_record(began.elapsed().as_nanos() as u64);
+        send_task(&mut stream, proven, options.task)?;
         stream.read_exact(&mut [0])?;
         SockRef::from(stream.socket()).set_linger(Some(Duration::ZERO))?;
-        (seen.operations, seen.bytes) = (seen.operations + 1, seen.bytes + 1);
+        (results.operations, results.bytes) = (results.operations + 1, results.bytes + 1);
         drop(stream);
-        thread::sleep(asked.gap);
+        thread::sleep(options.gap);
     }
     Ok(())
 }
 
-fn told(seen: Vec<Seen>, seconds: f64, does: Does) -> io::Result<Told> {
-    let mut all = Seen::new();
-    for one in seen {
+fn report(results: Vec<ConnectionResults>, seconds: f64, kind: TrafficKind) -> io::Result<BenchmarkReport> {
+    let mut all = ConnectionResults::new();
+    for one in results {
         (all.operations, all.bytes) = (all.operations + one.operations, all.bytes + one.bytes);
         // All histograms have the same bounds.
         let added = all.times.add(&one.times).and_then(|()| all.answers.add(&one.answers));
@@ -196,8 +216,8 @@ fn told(seen: Vec<Seen>, seconds: f64, does: Does) -> io::Result<Told> {
     let at = |times: &Histogram<u64>, share: f64| {
         (!times.is_empty()).then(|| times.value_at_quantile(share) as f64 / 1e3)
     };
-    let payload = if does == Does::Pingpong { 2.0 } else { 1.0 } * all.bytes as f64;
-    Ok(Told {
+    let payload = if kind == TrafficKind::Pingpong { 2.0 } else { 1.0 } * all.bytes as f64;
+    Ok(BenchmarkReport {
         operations: all.operations,
         bytes: all.bytes,
         seconds,
@@ -216,13 +236,13 @@ mod tests {
     use super::*;
     use crate::serve;
 
-    fn asked(does: Does, is_polling: bool) -> io::Result<Told> {
+    fn report_of(kind: TrafficKind, is_polling: bool) -> io::Result<BenchmarkReport> {
         // A port that is free at this time.
         let at = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let token = Secret::of("a secret").unwrap();
         thread::spawn(move || serve(at, token));
-        let (mut tries, task) = (0, Task { does, size: 4096, is_polling });
-        let what = Asked {
+        let (mut tries, task) = (0, ConnectionTask { kind, size: 4096, is_polling });
+        let options = BenchmarkOptions {
             servers: vec![at],
             task,
             connections: 2,
@@ -233,19 +253,22 @@ mod tests {
             tries += 1;
             thread::sleep(Duration::from_millis(10));
         }
-        assert!(ask(&what, Secret::of("another").unwrap()).is_err(), "{does:?}");
-        ask(&what, token)
+        assert!(ask(&options, Secret::of("another").unwrap()).is_err(), "{kind:?}");
+        ask(&options, token)
     }
 
     #[test]
     fn each_task_is_done_sleeping_and_polling() {
-        for does in [Does::Pingpong, Does::Send, Does::Receive, Does::Connect] {
+        for kind in [TrafficKind::Pingpong, TrafficKind::Send, TrafficKind::Receive, TrafficKind::Connect] {
             for is_polling in [false, true] {
-                let told = asked(does, is_polling).unwrap();
-                assert!(told.operations > 1 && told.bytes > 1 && told.per_second > 1.0, "{does:?} {told:?}");
-                let is_timed = matches!(does, Does::Pingpong | Does::Connect);
-                assert_eq!(told.p50_us.is_some(), is_timed, "{does:?}");
-                assert_eq!(told.answer_us.is_some(), does == Does::Connect);
+                let report = report_of(kind, is_polling).unwrap();
+                assert!(
+                    report.operations > 1 && report.bytes > 1 && report.per_second > 1.0,
+                    "{kind:?} {report:?}"
+                );
+                let is_timed = matches!(kind, TrafficKind::Pingpong | TrafficKind::Connect);
+                assert_eq!(report.p50_us.is_some(), is_timed, "{kind:?}");
+                assert_eq!(report.answer_us.is_some(), kind == TrafficKind::Connect);
             }
         }
     }

@@ -2,11 +2,11 @@
 
 use std::io::{self, Read, Write};
 
-use landspeed_proof::{Met, Secret};
+use landspeed_proof::{ProvenServer, Secret};
 
 /// What is done over a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Does {
+pub enum TrafficKind {
     /// A message goes back and forth, one at a time.
     Pingpong,
     /// The asking end sends as fast as it can.
@@ -17,13 +17,14 @@ pub enum Does {
     Connect,
 }
 
-const ALL: [Does; 4] = [Does::Pingpong, Does::Send, Does::Receive, Does::Connect];
+const ALL: [TrafficKind; 4] =
+    [TrafficKind::Pingpong, TrafficKind::Send, TrafficKind::Receive, TrafficKind::Connect];
 
 /// What is done over a connection, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Task {
+pub struct ConnectionTask {
     /// The kind of traffic.
-    pub does: Does,
+    pub kind: TrafficKind,
     /// Size of a message, or of a write call, in bytes: 1 to 16 MiB.
     pub size: usize,
     /// True if both ends poll instead of sleeping.
@@ -37,24 +38,24 @@ const LARGEST: usize = 16 << 20;
 const LENGTH: usize = 1 + 1 + 4;
 
 /// Sends the task of a connection, to a server that has proven the token.
-pub(crate) fn say(to: &mut impl Write, met: Met, task: Task) -> io::Result<()> {
-    let mut bytes = vec![task.does as u8, u8::from(task.is_polling)];
+pub(crate) fn send_task(to: &mut impl Write, proven: ProvenServer, task: ConnectionTask) -> io::Result<()> {
+    let mut bytes = vec![task.kind as u8, u8::from(task.is_polling)];
     bytes.extend((task.size as u32).to_be_bytes());
-    met.ask(to, &bytes)
+    proven.ask(to, &bytes)
 }
 
 /// Receives the task of a connection. Returns an error if the other end does not know the token, or sends an unknown
 /// task.
-pub(crate) fn hear(from: &mut (impl Read + Write), token: Secret) -> io::Result<Task> {
-    let asked = landspeed_proof::hear(from, token, LENGTH as u32)?;
-    task(&asked).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no task of this program"))
+pub(crate) fn receive_task(from: &mut (impl Read + Write), token: Secret) -> io::Result<ConnectionTask> {
+    let request = landspeed_proof::receive_request(from, token, LENGTH as u32)?;
+    task(&request).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no task of this program"))
 }
 
-fn task(asked: &[u8]) -> Option<Task> {
-    let [does, is_polling, size @ ..] = asked else { return None };
-    let does = ALL.into_iter().find(|one| *one as u8 == *does)?;
+fn task(request: &[u8]) -> Option<ConnectionTask> {
+    let [kind, is_polling, size @ ..] = request else { return None };
+    let kind = ALL.into_iter().find(|one| *one as u8 == *kind)?;
     let size = u32::from_be_bytes(size.try_into().ok()?) as usize;
-    (1..=LARGEST).contains(&size).then_some(Task { does, size, is_polling: *is_polling != 0 })
+    (1..=LARGEST).contains(&size).then_some(ConnectionTask { kind, size, is_polling: *is_polling != 0 })
 }
 
 #[cfg(test)]
@@ -62,21 +63,21 @@ mod tests {
     use std::os::unix::net::UnixStream;
     use std::thread;
 
-    use landspeed_proof::meet;
+    use landspeed_proof::verify_server;
 
     use super::*;
 
     #[test]
     fn a_task_is_heard_as_it_was_said_and_others_are_refused() {
         let token = Secret::of("one").unwrap();
-        let whole = Task { does: Does::Receive, size: 65_536, is_polling: true };
+        let whole = ConnectionTask { kind: TrafficKind::Receive, size: 65_536, is_polling: true };
         let (mut here, mut there) = UnixStream::pair().unwrap();
-        let serving = thread::spawn(move || hear(&mut there, token));
-        let met = meet(&mut here, token).unwrap();
-        say(&mut here, met, whole).unwrap();
+        let serving = thread::spawn(move || receive_task(&mut there, token));
+        let proven = verify_server(&mut here, token).unwrap();
+        send_task(&mut here, proven, whole).unwrap();
         assert_eq!(serving.join().unwrap().unwrap(), whole);
         let wrong: [&[u8]; 5] =
             [&[], &[2, 1, 0, 0, 1], &[9, 0, 0, 0, 1, 0], &[2, 0, 0, 0, 0, 0], &[2, 0, 255, 255, 255, 255]];
-        assert!(wrong.iter().all(|asked| task(asked).is_none()));
+        assert!(wrong.iter().all(|request| task(request).is_none()));
     }
 }

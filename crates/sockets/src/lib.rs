@@ -13,7 +13,7 @@ mod hello;
 mod serve;
 mod stream;
 
-pub use ask::{Asked, Told, ask};
-pub use hello::{Does, Task};
-pub use landspeed_proof::Secret as Token;
+pub use ask::{BenchmarkOptions, BenchmarkReport, ask};
+pub use hello::{ConnectionTask, TrafficKind};
+pub use landspeed_proof::Secret;
 pub use serve::serve;

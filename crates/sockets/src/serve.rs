@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use landspeed_proof::Secret;
 
-use crate::hello::{Does, Task, hear};
-use crate::stream::Stream;
+use crate::hello::{ConnectionTask, TrafficKind, receive_task};
+use crate::stream::PollableStream;
 
 /// Most connections at a time; further ones are closed immediately.
 const MOST: usize = 512;
@@ -45,18 +45,18 @@ pub fn serve(at: SocketAddr, token: Secret) -> io::Result<()> {
 }
 
 fn answer(socket: TcpStream, token: Secret) -> io::Result<()> {
-    let mut stream = Stream::new(socket)?;
-    let task = hear(&mut stream, token)?;
+    let mut stream = PollableStream::new(socket)?;
+    let task = receive_task(&mut stream, token)?;
     let mut stream = stream.polls(task.is_polling)?;
-    match task.does {
-        Does::Pingpong => echo(&mut stream, task),
-        Does::Send => take(&mut stream, task),
-        Does::Receive => give(&mut stream, task),
-        Does::Connect => stream.write_all(&[1]),
+    match task.kind {
+        TrafficKind::Pingpong => echo(&mut stream, task),
+        TrafficKind::Send => take(&mut stream, task),
+        TrafficKind::Receive => give(&mut stream, task),
+        TrafficKind::Connect => stream.write_all(&[1]),
     }
 }
 
-fn echo(stream: &mut Stream, task: Task) -> io::Result<()> {
+fn echo(stream: &mut PollableStream, task: ConnectionTask) -> io::Result<()> {
     let mut message = vec![0; task.size];
     loop {
         stream.read_exact(&mut message)?;
@@ -65,7 +65,7 @@ fn echo(stream: &mut Stream, task: Task) -> io::Result<()> {
 }
 
 /// Receives until the other end has sent all, and reports how much that was.
-fn take(stream: &mut Stream, task: Task) -> io::Result<()> {
+fn take(stream: &mut PollableStream, task: ConnectionTask) -> io::Result<()> {
     let (mut bytes, mut total) = (vec![0; task.size], 0_u64);
     loop {
         match stream.read(&mut bytes)? {
@@ -78,7 +78,7 @@ fn take(stream: &mut Stream, task: Task) -> io::Result<()> {
 }
 
 /// Sends until the other end leaves.
-fn give(stream: &mut Stream, task: Task) -> io::Result<()> {
+fn give(stream: &mut PollableStream, task: ConnectionTask) -> io::Result<()> {
     let bytes = vec![0x5a; task.size];
     loop {
         stream.write_all(&bytes)?;

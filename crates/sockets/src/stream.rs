@@ -9,18 +9,18 @@ use std::time::Duration;
 const SILENCE: Duration = Duration::from_secs(20);
 
 /// One end of a connection.
-pub(crate) struct Stream {
+pub(crate) struct PollableStream {
     socket: TcpStream,
     is_polling: bool,
 }
 
-impl Stream {
-    /// Wraps a new connection, which sleeps until [`Stream::polls`].
+impl PollableStream {
+    /// Wraps a new connection, which sleeps until [`PollableStream::polls`].
     pub(crate) fn new(socket: TcpStream) -> io::Result<Self> {
         socket.set_nodelay(true)?;
         socket.set_read_timeout(Some(SILENCE))?;
         socket.set_write_timeout(Some(SILENCE))?;
-        Ok(Stream { socket, is_polling: false })
+        Ok(PollableStream { socket, is_polling: false })
     }
 
     /// Polls from here on if `is_polling`.
@@ -45,13 +45,13 @@ impl Stream {
     }
 }
 
-impl Read for Stream {
+impl Read for PollableStream {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         self.until(|mut socket| socket.read(bytes))
     }
 }
 
-impl Write for Stream {
+impl Write for PollableStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.until(|mut socket| socket.write(bytes))
     }

@@ -6,7 +6,7 @@ use std::io;
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
-use crate::transport::Key;
+use crate::transport::ProofKey;
 
 /// The longest time for a proof. Its packets may be lost several times, or wait for seconds in the queue of a slow
 /// link. The limits on the number of connections hold strangers back, not this time.
@@ -19,7 +19,7 @@ const MOST_OF_ONE: usize = 64;
 /// A connection whose proof is under way. No method waits, so that no connection holds up another.
 pub(crate) trait Applicant {
     /// Continues the proof as far as possible.
-    fn step(&mut self, key: &Key) -> Standing;
+    fn step(&mut self, key: &ProofKey) -> ProofState;
 
     /// Returns true if the client has shown the key, or has replayed the hello of a client that holds it. Such a
     /// connection is turned away last.
@@ -31,7 +31,7 @@ pub(crate) trait Applicant {
 
 /// How far the proof of a connection has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum ProofState {
     Waiting,
     /// The key is proven, for the flow of this number.
     Proven(u32),
@@ -41,18 +41,18 @@ pub(crate) enum Standing {
 
 /// The connections of a listener that are at their proof, oldest first.
 pub(crate) struct Applicants<A> {
-    waiting: VecDeque<Waiting<A>>,
+    waiting: VecDeque<WaitingApplicant<A>>,
     proven: VecDeque<(u32, A)>,
     strangers: u64,
 }
 
-struct Waiting<A> {
+struct WaitingApplicant<A> {
     from: Option<IpAddr>,
     since: Instant,
     applicant: A,
 }
 
-impl<A: Applicant> Waiting<A> {
+impl<A: Applicant> WaitingApplicant<A> {
     fn is_in_time(&self) -> bool {
         self.since.elapsed() < PROOF_TIME
     }
@@ -90,26 +90,26 @@ impl<A: Applicant> Applicants<A> {
     }
 
     /// Admits a connection from `from`; `None` if the transport's addresses do not identify clients.
-    pub(crate) fn admit(&mut self, from: Option<IpAddr>, applicant: A, key: &Key) {
+    pub(crate) fn admit(&mut self, from: Option<IpAddr>, applicant: A, key: &ProofKey) {
         let from = from.map(source);
         self.make_room(from, key);
-        self.advance(Waiting { from, since: Instant::now(), applicant }, key);
+        self.advance(WaitingApplicant { from, since: Instant::now(), applicant }, key);
     }
 
     /// Continues the proof of each connection as far as possible.
-    pub(crate) fn advance_all(&mut self, key: &Key) {
+    pub(crate) fn advance_all(&mut self, key: &ProofKey) {
         for _ in 0..self.waiting.len() {
             let Some(waiting) = self.waiting.pop_front() else { break };
             self.advance(waiting, key);
         }
     }
 
-    fn advance(&mut self, mut waiting: Waiting<A>, key: &Key) {
+    fn advance(&mut self, mut waiting: WaitingApplicant<A>, key: &ProofKey) {
         match waiting.applicant.step(key) {
-            Standing::Proven(number) => self.proven.push_back((number, waiting.applicant)),
-            Standing::Stranger => self.strangers += 1,
-            Standing::Waiting if waiting.is_in_time() => self.waiting.push_back(waiting),
-            Standing::Waiting => self.turn_away(waiting.applicant),
+            ProofState::Proven(number) => self.proven.push_back((number, waiting.applicant)),
+            ProofState::Stranger => self.strangers += 1,
+            ProofState::Waiting if waiting.is_in_time() => self.waiting.push_back(waiting),
+            ProofState::Waiting => self.turn_away(waiting.applicant),
         }
     }
 
@@ -119,17 +119,17 @@ impl<A: Applicant> Applicants<A> {
     }
 
     /// Turns connections away until there is room for one more from `from`.
-    fn make_room(&mut self, from: Option<IpAddr>, key: &Key) {
+    fn make_room(&mut self, from: Option<IpAddr>, key: &ProofKey) {
         while let Some(mut surplus) = self.surplus(from).and_then(|at| self.waiting.remove(at)) {
             let was_silent = !surplus.applicant.has_greeted();
             // Its hello may have arrived since the last step.
             match surplus.applicant.step(key) {
-                Standing::Proven(number) => self.proven.push_back((number, surplus.applicant)),
-                Standing::Stranger => self.strangers += 1,
-                Standing::Waiting if was_silent && surplus.applicant.has_greeted() => {
+                ProofState::Proven(number) => self.proven.push_back((number, surplus.applicant)),
+                ProofState::Stranger => self.strangers += 1,
+                ProofState::Waiting if was_silent && surplus.applicant.has_greeted() => {
                     self.waiting.push_back(surplus);
                 }
-                Standing::Waiting => self.turn_away(surplus.applicant),
+                ProofState::Waiting => self.turn_away(surplus.applicant),
             }
         }
     }
@@ -172,18 +172,18 @@ mod tests {
 
     use super::*;
 
-    const KEY: Key = [7; 32];
+    const KEY: ProofKey = [7; 32];
 
     /// An applicant that notes when it is turned away.
-    struct Fake {
+    struct FakeApplicant {
         number: usize,
         greets: Rc<Cell<bool>>,
         gone: Rc<RefCell<Vec<usize>>>,
     }
 
-    impl Applicant for Fake {
-        fn step(&mut self, _: &Key) -> Standing {
-            Standing::Waiting
+    impl Applicant for FakeApplicant {
+        fn step(&mut self, _: &ProofKey) -> ProofState {
+            ProofState::Waiting
         }
 
         fn has_greeted(&self) -> bool {
@@ -204,7 +204,7 @@ mod tests {
         let (gone, mut all) = (Rc::default(), Applicants::new());
         let mut add = |number, from, greets| {
             let greets = Rc::new(Cell::new(greets));
-            all.admit(host(from), Fake { number, greets, gone: Rc::clone(&gone) }, &KEY);
+            all.admit(host(from), FakeApplicant { number, greets, gone: Rc::clone(&gone) }, &KEY);
             all.iter().count()
         };
         (0..10).for_each(|number| assert!(add(number, 0, true) <= 10));

@@ -12,9 +12,9 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// A flag, shared by its clones, that requests every thread that watches it to stop. It cannot be lowered.
 #[derive(Debug, Clone, Default)]
-pub struct Cancel(Arc<AtomicBool>);
+pub struct CancelFlag(Arc<AtomicBool>);
 
-impl Cancel {
+impl CancelFlag {
     /// Returns a flag that is not raised.
     pub fn new() -> Self {
         Self::default()
@@ -37,7 +37,7 @@ pub struct Patience<'a> {
     /// When to give up.
     pub until: Instant,
     /// Ends the wait early (within 50 ms) when raised.
-    pub cancel: &'a Cancel,
+    pub cancel: &'a CancelFlag,
 }
 
 impl Patience<'_> {

@@ -7,7 +7,7 @@ use landspeed_units::{Bytes, Nanos};
 
 /// The counts of one end of a flow since the flow began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Datagrams {
+pub struct DatagramTotals {
     /// Datagrams handed to the kernel.
     pub sent: u64,
     /// Datagrams received, without duplicates.
@@ -30,9 +30,9 @@ pub struct Datagrams {
     pub last: Option<Instant>,
 }
 
-impl Datagrams {
+impl DatagramTotals {
     /// Returns the counts since `earlier`, an earlier snapshot of the same flow.
-    pub fn since(&self, earlier: &Datagrams) -> DatagramCounts {
+    pub fn since(&self, earlier: &DatagramTotals) -> DatagramCounts {
         let expected = self.highest.saturating_sub(earlier.highest);
         let received = self.received.saturating_sub(earlier.received);
         let begun = earlier.last.or(self.first);
@@ -61,27 +61,27 @@ mod tests {
     fn a_window_counts_from_the_last_arrival_before_it() {
         let begun = Instant::now();
         let at = |seconds| Some(begun + Duration::from_secs(seconds));
-        let before = Datagrams {
+        let before = DatagramTotals {
             received: 10,
             received_bytes: Bytes(100),
             highest: 12,
             first: at(0),
             last: at(1),
-            ..Datagrams::default()
+            ..DatagramTotals::default()
         };
         let after =
-            Datagrams { received: 17, received_bytes: Bytes(170), highest: 21, last: at(3), ..before };
+            DatagramTotals { received: 17, received_bytes: Bytes(170), highest: 21, last: at(3), ..before };
         let counts = after.since(&before);
         assert_eq!((counts.received, counts.lost), (7, 2));
         assert_eq!((counts.received_bytes, counts.arrivals_ns), (Bytes(70), Nanos::secs(2)));
-        assert_eq!(before.since(&Datagrams::default()).arrivals_ns, Nanos::secs(1));
-        assert_eq!(Datagrams::default().since(&Datagrams::default()), DatagramCounts::default());
+        assert_eq!(before.since(&DatagramTotals::default()).arrivals_ns, Nanos::secs(1));
+        assert_eq!(DatagramTotals::default().since(&DatagramTotals::default()), DatagramCounts::default());
     }
 
     #[test]
     fn stragglers_of_an_earlier_window_are_no_negative_loss() {
-        let before = Datagrams { received: 10, highest: 12, ..Datagrams::default() };
-        let after = Datagrams { received: 12, highest: 12, reordered: 2, ..Datagrams::default() };
+        let before = DatagramTotals { received: 10, highest: 12, ..DatagramTotals::default() };
+        let after = DatagramTotals { received: 12, highest: 12, reordered: 2, ..DatagramTotals::default() };
         assert_eq!(after.since(&before).lost, 0);
     }
 }

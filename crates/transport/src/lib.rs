@@ -29,16 +29,23 @@ mod udt;
 mod unix;
 mod zerocopy;
 
-pub use cancel::{Cancel, Patience};
-pub use datagrams::Datagrams;
+pub use cancel::{CancelFlag, Patience};
+pub use datagrams::DatagramTotals;
 pub use error::Error;
 pub use transport::{
-    About, Call, Completions, Delivery, Flow, Key, Listener, Port, Progress, Receiver, Sender, Transport,
+    AckProgress, ConnectRequest, Delivery, Flow, Listener, ProofKey, Receiver, ReservedPort, Sender,
+    Transport, TransportProperties, ZeroCopyCompletions,
 };
 
 /// All transports.
-pub static TRANSPORTS: &[&dyn Transport] =
-    &[&tcp::Tcp, &udp::Udp, &udt::Udt, &mptcp::Mptcp, &unix::Unix, &quic::Quic];
+pub static TRANSPORTS: &[&dyn Transport] = &[
+    &tcp::TcpTransport,
+    &udp::UdpTransport,
+    &udt::UdtTransport,
+    &mptcp::MptcpTransport,
+    &unix::UnixTransport,
+    &quic::QuicTransport,
+];
 
 /// Returns the transport called `name`.
 pub fn find(name: &str) -> Option<&'static dyn Transport> {

@@ -10,7 +10,7 @@ pub(crate) const BATCH: usize = 32;
 pub(crate) const SEGMENTS: usize = 64;
 
 /// An aligned buffer for one control message of one int.
-type Control = [u64; 4];
+type ControlBuffer = [u64; 4];
 
 /// Sends `parts` as one datagram, or cut into datagrams of `segment` bytes (UDP_SEGMENT). If `flags` contain
 /// MSG_ZEROCOPY, the kernel may read `parts` after the call.
@@ -19,7 +19,7 @@ pub(crate) fn send(
     parts: &[IoSlice<'_>],
     (flags, segment): (i32, Option<u16>),
 ) -> io::Result<()> {
-    let mut control: Control = [0; 4];
+    let mut control: ControlBuffer = [0; 4];
     let mut message = header(parts);
     if let Some(segment) = segment {
         message.msg_control = control.as_mut_ptr().cast();
@@ -113,7 +113,7 @@ pub(crate) fn receive_joined(
     parts: &mut [IoSliceMut<'_>],
     flags: i32,
 ) -> io::Result<(usize, usize)> {
-    let mut control: Control = [0; 4];
+    let mut control: ControlBuffer = [0; 4];
     let mut message = receiving_header(parts);
     message.msg_control = control.as_mut_ptr().cast();
     message.msg_controllen = size_of_val(&control) as _;

@@ -9,16 +9,16 @@ use socket2::Socket;
 
 /// The value of an option, in the unit of its factor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Value {
+pub(crate) enum OptionValue {
     Number(u64),
     Word(String),
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for OptionValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Value::Number(n) => n.fmt(f),
-            Value::Word(word) => word.fmt(f),
+            OptionValue::Number(n) => n.fmt(f),
+            OptionValue::Word(word) => word.fmt(f),
         }
     }
 }
@@ -29,17 +29,17 @@ pub(crate) struct SocketOption {
     /// The usual reason why a value does not read back.
     pub(crate) hint: &'static str,
     /// Returns the option's value for a value of the factor; `None` leaves the option as it is.
-    pub(crate) asked: fn(&str) -> Option<Value>,
-    pub(crate) set: fn(&Socket, &Value) -> io::Result<()>,
-    pub(crate) get: fn(&Socket) -> io::Result<Value>,
+    pub(crate) asked: fn(&str) -> Option<OptionValue>,
+    pub(crate) set: fn(&Socket, &OptionValue) -> io::Result<()>,
+    pub(crate) get: fn(&Socket) -> io::Result<OptionValue>,
 }
 
 /// The options of a transport, in the order in which they are set.
-pub(crate) struct Options(pub(crate) &'static [&'static [SocketOption]]);
+pub(crate) struct SocketOptions(pub(crate) &'static [&'static [SocketOption]]);
 
-impl Options {
-    /// Sets everything that `settings` request. A refusal is no error here, because [`Options::read_back`] reports
-    /// it.
+impl SocketOptions {
+    /// Sets everything that `settings` request. A refusal is no error here, because
+    /// [`SocketOptions::read_back`] reports it.
     pub(crate) fn set(&self, socket: &Socket, settings: &Settings) {
         self.set_but(socket, settings, &[]);
     }
@@ -75,13 +75,13 @@ impl Options {
 }
 
 /// Parses a number; zero leaves the option as it is.
-pub(crate) fn above_zero(value: &str) -> Option<Value> {
-    value.parse().ok().filter(|number| *number > 0).map(Value::Number)
+pub(crate) fn above_zero(value: &str) -> Option<OptionValue> {
+    value.parse().ok().filter(|number| *number > 0).map(OptionValue::Number)
 }
 
 /// Returns one for "on"; "off" leaves the option as it is.
-pub(crate) fn once_on(value: &str) -> Option<Value> {
-    (value == "on").then_some(Value::Number(1))
+pub(crate) fn once_on(value: &str) -> Option<OptionValue> {
+    (value == "on").then_some(OptionValue::Number(1))
 }
 
 /// Returns those of `proposals` that differ from the current value.
@@ -114,7 +114,7 @@ pub(crate) static SOCKET: &[SocketOption] = &[
         asked: above_zero,
         set: |socket, value| socket.set_send_buffer_size(value.size()),
         // The kernel doubles the requested size for its own bookkeeping: socket(7).
-        get: |socket| Ok(Value::Number(socket.send_buffer_size()? as u64 / 2)),
+        get: |socket| Ok(OptionValue::Number(socket.send_buffer_size()? as u64 / 2)),
     },
     SocketOption {
         factor: Factor {
@@ -134,7 +134,7 @@ pub(crate) static SOCKET: &[SocketOption] = &[
         hint: "net.core.rmem_max limits it",
         asked: above_zero,
         set: |socket, value| socket.set_recv_buffer_size(value.size()),
-        get: |socket| Ok(Value::Number(socket.recv_buffer_size()? as u64 / 2)),
+        get: |socket| Ok(OptionValue::Number(socket.recv_buffer_size()? as u64 / 2)),
     },
     SocketOption {
         factor: Factor {
@@ -159,7 +159,7 @@ pub(crate) static SOCKET: &[SocketOption] = &[
         hint: "raising it needs CAP_NET_ADMIN and a kernel with CONFIG_NET_RX_BUSY_POLL",
         asked: above_zero,
         set: |socket, value| socket.set_busy_poll(value.small()),
-        get: |socket| Ok(Value::Number(socket.busy_poll()?.into())),
+        get: |socket| Ok(OptionValue::Number(socket.busy_poll()?.into())),
     },
 ];
 
@@ -176,11 +176,11 @@ fn fixed(view: &View, rank: u32, limit: &'static str, settings: &Settings) -> Ve
     vec![if cut { buffer.with(limit, bytes.to_string()) } else { buffer }]
 }
 
-impl Value {
+impl OptionValue {
     pub(crate) fn number(&self) -> u64 {
         match self {
-            Value::Number(n) => *n,
-            Value::Word(_) => 0,
+            OptionValue::Number(n) => *n,
+            OptionValue::Word(_) => 0,
         }
     }
 

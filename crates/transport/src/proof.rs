@@ -15,7 +15,7 @@
 //! The hello's MAC lets a server drop strangers immediately; the confirm shows that the hello was no replay of an
 //! earlier one. Only then does the server send anything else on the flow.
 
-use crate::Key;
+use crate::ProofKey;
 
 pub(crate) const CHALLENGE: usize = 16;
 pub(crate) const MAC: usize = blake3::OUT_LEN;
@@ -38,20 +38,20 @@ pub(crate) fn challenge() -> Challenge {
 
 /// A proof under way, at either end: the flow's number and the challenges known so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Proof {
+pub(crate) struct FlowProof {
     flow: u32,
     client: Challenge,
     server: Challenge,
 }
 
-impl Proof {
+impl FlowProof {
     /// Starts the client's proof, with its challenge.
     pub(crate) fn start(flow: u32, client: Challenge) -> Self {
-        Proof { flow, client, server: [0; CHALLENGE] }
+        FlowProof { flow, client, server: [0; CHALLENGE] }
     }
 
     /// Returns the first pass.
-    pub(crate) fn hello(&self, key: &Key) -> [u8; HELLO] {
+    pub(crate) fn hello(&self, key: &ProofKey) -> [u8; HELLO] {
         let mut bytes = [0; HELLO];
         bytes[..4].copy_from_slice(&self.flow.to_be_bytes());
         bytes[4..4 + CHALLENGE].copy_from_slice(&self.client);
@@ -60,15 +60,15 @@ impl Proof {
     }
 
     /// Starts the server's proof from a hello, with the server's challenge; `None` if a stranger sent the hello.
-    pub(crate) fn greeted(key: &Key, hello: &[u8; HELLO], server: Challenge) -> Option<Self> {
+    pub(crate) fn greeted(key: &ProofKey, hello: &[u8; HELLO], server: Challenge) -> Option<Self> {
         let (flow, rest) = hello.split_first_chunk::<4>()?;
         let (client, mac) = rest.split_first_chunk::<CHALLENGE>()?;
-        let proof = Proof::start(u32::from_be_bytes(*flow), *client);
-        proof.holds(key, "client", mac).then_some(Proof { server, ..proof })
+        let proof = FlowProof::start(u32::from_be_bytes(*flow), *client);
+        proof.holds(key, "client", mac).then_some(FlowProof { server, ..proof })
     }
 
     /// Returns the second pass.
-    pub(crate) fn answer(&self, key: &Key) -> [u8; ANSWER] {
+    pub(crate) fn answer(&self, key: &ProofKey) -> [u8; ANSWER] {
         let mut bytes = [0; ANSWER];
         bytes[..CHALLENGE].copy_from_slice(&self.server);
         bytes[CHALLENGE..].copy_from_slice(self.mac(key, "server").as_bytes());
@@ -76,25 +76,25 @@ impl Proof {
     }
 
     /// Returns the client's proof with the challenge of the server's answer; `None` if the server lacks the key.
-    pub(crate) fn answered(self, key: &Key, answer: &[u8; ANSWER]) -> Option<Self> {
+    pub(crate) fn answered(self, key: &ProofKey, answer: &[u8; ANSWER]) -> Option<Self> {
         let (server, mac) = answer.split_first_chunk::<CHALLENGE>()?;
-        let proof = Proof { server: *server, ..self };
+        let proof = FlowProof { server: *server, ..self };
         proof.holds(key, "server", mac).then_some(proof)
     }
 
     /// Returns the third pass.
-    pub(crate) fn confirm(&self, key: &Key) -> [u8; CONFIRM] {
+    pub(crate) fn confirm(&self, key: &ProofKey) -> [u8; CONFIRM] {
         *self.mac(key, "confirm").as_bytes()
     }
 
     /// Checks the client's confirm and returns the flow's number; `None` if the client lacks the key.
-    pub(crate) fn confirmed(&self, key: &Key, confirm: &[u8; CONFIRM]) -> Option<u32> {
+    pub(crate) fn confirmed(&self, key: &ProofKey, confirm: &[u8; CONFIRM]) -> Option<u32> {
         self.holds(key, "confirm", confirm).then_some(self.flow)
     }
 
     /// Returns a proof of values that a client claims, for a server that keeps no state.
     pub(crate) fn claimed(flow: u32, client: Challenge, server: Challenge) -> Self {
-        Proof { flow, client, server }
+        FlowProof { flow, client, server }
     }
 
     /// Returns the flow number, the client's challenge and the server's challenge.
@@ -103,21 +103,21 @@ impl Proof {
     }
 
     /// Returns the fourth pass, of UDP only: the server has the confirm.
-    pub(crate) fn welcome(&self, key: &Key) -> [u8; MAC] {
+    pub(crate) fn welcome(&self, key: &ProofKey) -> [u8; MAC] {
         *self.mac(key, "welcome").as_bytes()
     }
 
     /// Returns true if `welcome` is the server's fourth pass.
-    pub(crate) fn welcomed(&self, key: &Key, welcome: &[u8; MAC]) -> bool {
+    pub(crate) fn welcomed(&self, key: &ProofKey, welcome: &[u8; MAC]) -> bool {
         self.holds(key, "welcome", welcome)
     }
 
     /// Derives a key that only the two ends of this flow share, for one purpose.
-    pub(crate) fn derive(&self, key: &Key, purpose: &'static str) -> Key {
+    pub(crate) fn derive(&self, key: &ProofKey, purpose: &'static str) -> ProofKey {
         *self.mac(key, purpose).as_bytes()
     }
 
-    fn mac(&self, key: &Key, pass: &str) -> blake3::Hash {
+    fn mac(&self, key: &ProofKey, pass: &str) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new_keyed(key);
         hasher.update(b"landspeed flow 1 ");
         hasher.update(pass.as_bytes());
@@ -128,22 +128,22 @@ impl Proof {
     }
 
     /// Compares in constant time (`blake3::Hash` does), so that a MAC cannot be guessed byte by byte.
-    fn holds(&self, key: &Key, pass: &str, mac: &[u8]) -> bool {
+    fn holds(&self, key: &ProofKey, pass: &str, mac: &[u8]) -> bool {
         mac.try_into().is_ok_and(|mac: [u8; MAC]| self.mac(key, pass) == blake3::Hash::from_bytes(mac))
     }
 }
 
 /// The server's part of the proof over a stream. It is fed with the bytes that arrive.
 #[derive(Debug)]
-pub(crate) struct Greeting {
-    proof: Option<Proof>,
+pub(crate) struct ServerProof {
+    proof: Option<FlowProof>,
     bytes: [u8; HELLO],
     got: usize,
 }
 
-/// The result of feeding bytes to a [`Greeting`].
+/// The result of feeding bytes to a [`ServerProof`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum ServerProofStep {
     /// More bytes are needed.
     More,
     /// These bytes must be sent to the client, and more bytes are needed.
@@ -154,10 +154,10 @@ pub(crate) enum Step {
     Stranger,
 }
 
-impl Greeting {
+impl ServerProof {
     /// Returns a greeting that waits for a hello.
     pub(crate) fn new() -> Self {
-        Greeting { proof: None, bytes: [0; HELLO], got: 0 }
+        ServerProof { proof: None, bytes: [0; HELLO], got: 0 }
     }
 
     /// Returns true if a hello with the key has arrived.
@@ -172,20 +172,20 @@ impl Greeting {
         &mut self.bytes[self.got..wanted]
     }
 
-    /// Processes `bytes` bytes that were read into [`Greeting::room`].
-    pub(crate) fn came(&mut self, key: &Key, bytes: usize) -> Step {
+    /// Processes `bytes` bytes that were read into [`ServerProof::room`].
+    pub(crate) fn came(&mut self, key: &ProofKey, bytes: usize) -> ServerProofStep {
         self.got += bytes;
         if !self.room().is_empty() {
-            return Step::More;
+            return ServerProofStep::More;
         }
         self.got = 0;
         if let Some(proof) = &self.proof {
             let confirm = self.bytes.first_chunk::<CONFIRM>();
             let number = confirm.and_then(|confirm| proof.confirmed(key, confirm));
-            return number.map_or(Step::Stranger, Step::Proven);
+            return number.map_or(ServerProofStep::Stranger, ServerProofStep::Proven);
         }
-        self.proof = Proof::greeted(key, &self.bytes, challenge());
-        self.proof.map_or(Step::Stranger, |proof| Step::Answer(proof.answer(key)))
+        self.proof = FlowProof::greeted(key, &self.bytes, challenge());
+        self.proof.map_or(ServerProofStep::Stranger, |proof| ServerProofStep::Answer(proof.answer(key)))
     }
 }
 
@@ -193,13 +193,13 @@ impl Greeting {
 mod tests {
     use super::*;
 
-    const KEY: Key = [7; 32];
-    const OTHER: Key = [8; 32];
+    const KEY: ProofKey = [7; 32];
+    const OTHER: ProofKey = [8; 32];
 
     #[test]
     fn three_passes_prove_both_ends() {
-        let client = Proof::start(3, challenge());
-        let server = Proof::greeted(&KEY, &client.hello(&KEY), challenge()).expect("same key");
+        let client = FlowProof::start(3, challenge());
+        let server = FlowProof::greeted(&KEY, &client.hello(&KEY), challenge()).expect("same key");
         let client = client.answered(&KEY, &server.answer(&KEY)).expect("same key");
         assert_eq!(server.confirmed(&KEY, &client.confirm(&KEY)), Some(3));
         assert!(client.welcomed(&KEY, &server.welcome(&KEY)));
@@ -208,9 +208,9 @@ mod tests {
 
     #[test]
     fn another_key_proves_nothing_in_any_pass() {
-        let client = Proof::start(3, challenge());
-        assert_eq!(Proof::greeted(&KEY, &client.hello(&OTHER), challenge()), None);
-        let server = Proof::greeted(&KEY, &client.hello(&KEY), challenge()).expect("same key");
+        let client = FlowProof::start(3, challenge());
+        assert_eq!(FlowProof::greeted(&KEY, &client.hello(&OTHER), challenge()), None);
+        let server = FlowProof::greeted(&KEY, &client.hello(&KEY), challenge()).expect("same key");
         assert_eq!(client.answered(&KEY, &server.answer(&OTHER)), None);
         let client = client.answered(&KEY, &server.answer(&KEY)).expect("same key");
         assert_eq!(server.confirmed(&KEY, &client.confirm(&OTHER)), None);
@@ -218,27 +218,27 @@ mod tests {
 
     #[test]
     fn a_replayed_hello_and_confirm_prove_nothing() {
-        let client = Proof::start(0, challenge());
-        let first = Proof::greeted(&KEY, &client.hello(&KEY), challenge()).expect("same key");
+        let client = FlowProof::start(0, challenge());
+        let first = FlowProof::greeted(&KEY, &client.hello(&KEY), challenge()).expect("same key");
         let confirm = client.answered(&KEY, &first.answer(&KEY)).expect("same key").confirm(&KEY);
-        let second = Proof::greeted(&KEY, &client.hello(&KEY), challenge()).expect("same key");
+        let second = FlowProof::greeted(&KEY, &client.hello(&KEY), challenge()).expect("same key");
         assert_eq!(second.confirmed(&KEY, &confirm), None);
     }
 
     #[test]
     fn any_flipped_bit_of_a_hello_is_noticed() {
-        let hello = Proof::start(1, challenge()).hello(&KEY);
+        let hello = FlowProof::start(1, challenge()).hello(&KEY);
         for at in 0..HELLO * 8 {
             let mut spoilt = hello;
             spoilt[at / 8] ^= 1 << (at % 8);
-            assert_eq!(Proof::greeted(&KEY, &spoilt, challenge()), None, "bit {at}");
+            assert_eq!(FlowProof::greeted(&KEY, &spoilt, challenge()), None, "bit {at}");
         }
     }
 
     #[test]
     fn an_answer_cannot_be_reflected_as_a_hello() {
-        let client = Proof::start(1, challenge());
-        let server = Proof::greeted(&KEY, &client.hello(&KEY), challenge()).expect("same key");
+        let client = FlowProof::start(1, challenge());
+        let server = FlowProof::greeted(&KEY, &client.hello(&KEY), challenge()).expect("same key");
         assert_ne!(server.answer(&KEY)[CHALLENGE..], server.confirm(&KEY));
     }
 }

@@ -8,15 +8,15 @@ use std::os::fd::{AsFd, AsRawFd};
 ///
 /// # Safety
 /// Every bit pattern must be a valid value and there must be no padding.
-pub(crate) unsafe trait Plain: Copy {}
+pub(crate) unsafe trait PlainOldData: Copy {}
 // SAFETY: an integer has no invalid bit pattern and no padding.
-unsafe impl Plain for u32 {}
+unsafe impl PlainOldData for u32 {}
 // SAFETY: an integer has no invalid bit pattern and no padding.
-unsafe impl Plain for u64 {}
+unsafe impl PlainOldData for u64 {}
 // SAFETY: an array of integers has no invalid bit pattern and no padding.
-unsafe impl<const N: usize> Plain for [u32; N] {}
+unsafe impl<const N: usize> PlainOldData for [u32; N] {}
 
-pub(crate) fn set<T: Plain>(socket: impl AsFd, level: i32, name: i32, value: T) -> io::Result<()> {
+pub(crate) fn set<T: PlainOldData>(socket: impl AsFd, level: i32, name: i32, value: T) -> io::Result<()> {
     let fd = socket.as_fd().as_raw_fd();
     let len = size_of::<T>() as libc::socklen_t;
     // SAFETY: `value` lives through the call and has `len` bytes; the kernel only reads them.
@@ -25,15 +25,15 @@ pub(crate) fn set<T: Plain>(socket: impl AsFd, level: i32, name: i32, value: T) 
 }
 
 /// Reads an option. If the kernel's value is shorter, the remaining bytes are zero.
-pub(crate) fn get<T: Plain>(socket: impl AsFd, level: i32, name: i32) -> io::Result<T> {
-    // SAFETY: `T: Plain` is valid as zeros.
+pub(crate) fn get<T: PlainOldData>(socket: impl AsFd, level: i32, name: i32) -> io::Result<T> {
+    // SAFETY: `T: PlainOldData` is valid as zeros.
     let mut value: T = unsafe { MaybeUninit::zeroed().assume_init() };
     exchange(socket, level, name, &mut value)?;
     Ok(value)
 }
 
 /// Reads an option whose value also carries the request to the kernel. Returns how many bytes the kernel wrote.
-pub(crate) fn exchange<T: Plain>(
+pub(crate) fn exchange<T: PlainOldData>(
     socket: impl AsFd,
     level: i32,
     name: i32,
@@ -42,7 +42,7 @@ pub(crate) fn exchange<T: Plain>(
     let fd = socket.as_fd().as_raw_fd();
     let mut len = size_of::<T>() as libc::socklen_t;
     // SAFETY: `value` is exclusively borrowed and has `len` bytes; the kernel writes at most `len`, and any bytes are
-    // a valid `T: Plain`.
+    // a valid `T: PlainOldData`.
     let rc = unsafe { libc::getsockopt(fd, level, name, (&raw mut *value).cast(), &mut len) };
     if rc == 0 { Ok(len as usize) } else { Err(io::Error::last_os_error()) }
 }

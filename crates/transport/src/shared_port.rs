@@ -8,21 +8,21 @@ use std::os::fd::AsFd;
 use rustix::net::RecvFlags;
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use crate::socket::{self, HeldPort, Listen};
-use crate::transport::Port;
+use crate::socket::{self, HeldPort, ListenFn};
+use crate::transport::ReservedPort;
 use crate::{Error, raw};
 
 /// The most datagrams that are taken in before anything else is done, however many arrive.
 const MOST_AT_ONCE: usize = 256;
 
 /// A datagram and its source address.
-type Received = (SocketAddr, Vec<u8>);
+type ReceivedDatagram = (SocketAddr, Vec<u8>);
 
 /// Reserves a port of `at`, on which `listen` starts to listen.
-pub(crate) fn reserve(at: SocketAddr, listen: Listen) -> Result<Box<dyn Port>, Error> {
+pub(crate) fn reserve(at: SocketAddr, listen: ListenFn) -> Result<Box<dyn ReservedPort>, Error> {
     let held = bind(at)?;
     let address = socket::local(&held)?;
-    deafen(&held).map_err(|source| Error::refused("hold", address, source))?;
+    connect_to_itself(&held).map_err(|source| Error::refused("hold", address, source))?;
     HeldPort::of(held, listen)
 }
 
@@ -53,7 +53,7 @@ fn has(probe: &Socket, name: i32) -> io::Result<()> {
 /// Connects a socket to itself: it then takes nothing from other sockets, and the kernel refuses what arrives at its
 /// port for it. A flow does this at its end because a child process may hold a copy of its socket between fork and
 /// exec, and that copy must not take datagrams of the next flow over the same ports.
-pub(crate) fn deafen(socket: &Socket) -> io::Result<()> {
+pub(crate) fn connect_to_itself(socket: &Socket) -> io::Result<()> {
     socket.connect(&socket.local_addr()?)
 }
 
@@ -109,18 +109,18 @@ pub(crate) fn open(address: SocketAddr) -> Result<Socket, Error> {
 
 /// The datagrams that a listener takes in at a time, truncated to `ROOM` bytes. Datagrams that reached a flow's
 /// socket by mistake come first.
-pub(crate) struct Arrivals<const ROOM: usize> {
-    astray: VecDeque<Received>,
+pub(crate) struct DatagramIntake<const ROOM: usize> {
+    astray: VecDeque<ReceivedDatagram>,
     left: usize,
 }
 
-impl<const ROOM: usize> Arrivals<ROOM> {
+impl<const ROOM: usize> DatagramIntake<ROOM> {
     pub(crate) fn new() -> Self {
-        Arrivals { astray: VecDeque::new(), left: MOST_AT_ONCE }
+        DatagramIntake { astray: VecDeque::new(), left: MOST_AT_ONCE }
     }
 
     /// Returns the next datagram; `None` if there is none, or if enough were taken.
-    pub(crate) fn next(&mut self, socket: &impl AsFd) -> io::Result<Option<Received>> {
+    pub(crate) fn next(&mut self, socket: &impl AsFd) -> io::Result<Option<ReceivedDatagram>> {
         let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
         self.left = left;
         let astray = self.astray.pop_front();
@@ -141,7 +141,7 @@ impl<const ROOM: usize> Arrivals<ROOM> {
 }
 
 /// Receives the next datagram without waiting, truncated to `ROOM` bytes.
-fn next<const ROOM: usize>(socket: &impl AsFd) -> io::Result<Option<Received>> {
+fn next<const ROOM: usize>(socket: &impl AsFd) -> io::Result<Option<ReceivedDatagram>> {
     let mut datagram = [0; ROOM];
     match rustix::net::recvfrom(socket, &mut datagram, RecvFlags::DONTWAIT) {
         Ok((length, _, from)) => {

@@ -9,7 +9,7 @@ use rustix::event::{PollFd, Timespec, poll};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::Error;
-use crate::transport::{Key, Listener, Port};
+use crate::transport::{Listener, ProofKey, ReservedPort};
 
 /// Opens a socket to use towards or on `address`, for that address family alone.
 pub(crate) fn open(address: SocketAddr, kind: Type, protocol: Option<Protocol>) -> io::Result<Socket> {
@@ -43,29 +43,29 @@ pub(crate) fn wait(sockets: &mut [PollFd<'_>], slice: Duration) -> io::Result<bo
     }
 }
 
-pub(crate) type Listen = fn(SocketAddr, &Settings, &Key) -> Result<Box<dyn Listener>, Error>;
+pub(crate) type ListenFn = fn(SocketAddr, &Settings, &ProofKey) -> Result<Box<dyn Listener>, Error>;
 
 /// A port that a socket holds and that is not listened on.
 pub(crate) struct HeldPort {
     address: SocketAddr,
     /// Keeps the kernel from giving the port away, even as the source port of a flow.
     _held: Socket,
-    listen: Listen,
+    listen: ListenFn,
 }
 
 impl HeldPort {
     /// Wraps the port that `held` is bound to.
-    pub(crate) fn of(held: Socket, listen: Listen) -> Result<Box<dyn Port>, Error> {
+    pub(crate) fn of(held: Socket, listen: ListenFn) -> Result<Box<dyn ReservedPort>, Error> {
         Ok(Box::new(HeldPort { address: local(&held)?, _held: held, listen }))
     }
 }
 
-impl Port for HeldPort {
+impl ReservedPort for HeldPort {
     fn address(&self) -> SocketAddr {
         self.address
     }
 
-    fn listen(&self, settings: &Settings, key: &Key) -> Result<Box<dyn Listener>, Error> {
+    fn listen(&self, settings: &Settings, key: &ProofKey) -> Result<Box<dyn Listener>, Error> {
         (self.listen)(self.address, settings, key)
     }
 }

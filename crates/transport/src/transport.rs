@@ -9,14 +9,14 @@ use landspeed_factor::Factor;
 use landspeed_record::{Details, EndpointOutcome, Headline, NotAsAsked, Settings};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
-use crate::{Datagrams, Error, Patience};
+use crate::{DatagramTotals, Error, Patience};
 
 /// The session's key. Both ends of every flow prove that they hold it.
-pub type Key = [u8; 32];
+pub type ProofKey = [u8; 32];
 
 /// The properties of a transport that do not depend on the settings of its flows.
 #[derive(Debug)]
-pub struct About {
+pub struct TransportProperties {
     /// The name on the command line and in records.
     pub name: &'static str,
     /// A description of one line.
@@ -29,19 +29,19 @@ pub struct About {
     /// Settings (name, value) of a flow that carries one message at a time. They override requested settings, so that
     /// no message waits to be joined with a later one.
     pub single_messages: &'static [(&'static str, &'static str)],
-    /// The figures to print for each end, from the details that the flows add ([`Flow::tell`]).
+    /// The figures to print for each end, from the details that the flows add ([`Flow::add_details`]).
     pub headlines: &'static [Headline<EndpointOutcome>],
 }
 
 /// A way to get bytes from one process to another.
 pub trait Transport: Sync {
     /// Returns the properties that do not depend on the settings of a flow.
-    fn about(&self) -> &'static About;
+    fn about(&self) -> &'static TransportProperties;
 
     /// Returns the factors of this transport's flows, without those of every flow ([`crate::settings::EVERY_FLOW`]).
     fn factors(&self) -> Vec<&'static Factor>;
 
-    /// Returns the name on the command line and in records ([`About::name`]).
+    /// Returns the name on the command line and in records ([`TransportProperties::name`]).
     fn name(&self) -> &'static str {
         self.about().name
     }
@@ -58,14 +58,14 @@ pub trait Transport: Sync {
     ///
     /// # Errors
     /// Returns an error if the port cannot be had.
-    fn reserve(&self, at: SocketAddr) -> Result<Box<dyn Port>, Error>;
+    fn reserve(&self, at: SocketAddr) -> Result<Box<dyn ReservedPort>, Error>;
 
     /// Opens one flow and proves it both ways. Tries a server that does not listen yet again until `patience` ends,
     /// because the two ends of a trial start only at about the same time.
     ///
     /// # Errors
     /// Returns an error if no server with the key answers before `patience` ends, or if the kernel refuses.
-    fn connect(&self, call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error>;
+    fn connect(&self, call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error>;
 }
 
 /// How a flow delivers what is sent.
@@ -79,7 +79,7 @@ pub enum Delivery {
 
 /// The arguments of [`Transport::connect`].
 #[derive(Debug, Clone, Copy)]
-pub struct Call<'a> {
+pub struct ConnectRequest<'a> {
     /// The server's address.
     pub server: SocketAddr,
     /// The number of the flow, unique in its trial.
@@ -89,12 +89,12 @@ pub struct Call<'a> {
     /// The settings of the flow.
     pub settings: &'a Settings,
     /// The session's key.
-    pub key: &'a Key,
+    pub key: &'a ProofKey,
 }
 
 /// A port that is reserved but not listened on: between trials, connections are refused and not queued, so that
 /// nothing of one trial can reach the next.
-pub trait Port: Send + Sync {
+pub trait ReservedPort: Send + Sync {
     /// Returns the address and the port number.
     fn address(&self) -> SocketAddr;
 
@@ -103,7 +103,7 @@ pub trait Port: Send + Sync {
     ///
     /// # Errors
     /// Returns an error if the kernel refuses.
-    fn listen(&self, settings: &Settings, key: &Key) -> Result<Box<dyn Listener>, Error>;
+    fn listen(&self, settings: &Settings, key: &ProofKey) -> Result<Box<dyn Listener>, Error>;
 }
 
 /// A listening port. Dropping it stops listening.
@@ -147,16 +147,16 @@ pub trait Flow: Send + Sync {
 
     /// Returns how far the peer has acknowledged. Where the transport leaves it to the program, this also takes
     /// acknowledgements in: the sending end must call it several times a second.
-    fn progress(&self) -> io::Result<Progress>;
+    fn progress(&self) -> io::Result<AckProgress>;
 
     /// Returns the counts of datagrams so far; `None` if the transport carries a stream.
-    fn datagrams(&self) -> Option<Datagrams> {
+    fn datagrams(&self) -> Option<DatagramTotals> {
         None
     }
 
     /// Adds to `details` what only this transport knows of the flow, under its own key. Called for each flow of a
     /// trial, in their order, when the trial's window closes.
-    fn tell(&self, _details: &mut Details) {}
+    fn add_details(&self, _details: &mut Details) {}
 
     /// Wakes the thread that waits in a receive, which then returns zero. Sends nothing to the peer.
     fn wake_receiver(&self);
@@ -200,8 +200,8 @@ pub trait Sender {
 
     /// Returns counts of the sends whose memory the kernel reads after the call. Collects notifications that are
     /// ready, without waiting. All counts are zero where every call copies.
-    fn completions(&mut self) -> Completions {
-        Completions::default()
+    fn completions(&mut self) -> ZeroCopyCompletions {
+        ZeroCopyCompletions::default()
     }
 }
 
@@ -228,7 +228,7 @@ pub trait Receiver {
 
 /// How far the peer has acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Progress {
+pub struct AckProgress {
     /// Bytes acknowledged since the flow began.
     pub acked: Bytes,
     /// Packets that the peer has acknowledged, in order or not: this grows while `acked` waits for a lost packet.
@@ -249,7 +249,7 @@ pub struct Progress {
 
 /// Counts of the sends whose memory the kernel reads after the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Completions {
+pub struct ZeroCopyCompletions {
     /// Sends whose memory the kernel has released.
     pub done: u64,
     /// Those of `done` that the kernel copied in the end.

@@ -11,8 +11,8 @@ use landspeed_factor::{Factor, Persist, Proposal, System, View};
 use rustix::event::{PollFd, PollFlags};
 use socket2::Socket;
 
-use crate::options::{SocketOption, Value, once_on};
-use crate::transport::Completions;
+use crate::options::{OptionValue, SocketOption, once_on};
+use crate::transport::ZeroCopyCompletions;
 use crate::{raw, socket};
 
 /// The most sends of a socket whose memory the kernel may read at a time.
@@ -41,7 +41,7 @@ pub(crate) static ROW: &[SocketOption] = &[SocketOption {
     asked: once_on,
     set: |socket, value| raw::set(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, value.small()),
     get: |socket| {
-        raw::get::<u32>(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY).map(|on| Value::Number(on.into()))
+        raw::get::<u32>(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY).map(|on| OptionValue::Number(on.into()))
     },
 }];
 
@@ -61,13 +61,13 @@ fn propose(view: &View) -> Vec<Proposal> {
 /// The slots of zero-copy sends. A send keeps its slot until the kernel releases its memory. Datagrams may complete
 /// in another order than they were sent, and some long after the others.
 #[derive(Debug, Default)]
-pub(crate) struct Slots {
+pub(crate) struct ZeroCopySlots {
     /// A bit for each slot in use.
     pending: u64,
-    seen: Completions,
+    seen: ZeroCopyCompletions,
 }
 
-impl Slots {
+impl ZeroCopySlots {
     pub(crate) fn pending(&self) -> u32 {
         self.pending.count_ones()
     }
@@ -91,8 +91,8 @@ impl Slots {
         self.seen.copied += u64::from(copied == Some(true));
     }
 
-    pub(crate) fn completions(&self) -> Completions {
-        Completions { pending: self.pending().into(), ..self.seen }
+    pub(crate) fn completions(&self) -> ZeroCopyCompletions {
+        ZeroCopyCompletions { pending: self.pending().into(), ..self.seen }
     }
 }
 
@@ -110,22 +110,29 @@ pub(crate) fn all_returned(within: Duration, mut pending: impl FnMut() -> u32) -
 }
 
 /// The zero-copy sends of a socket's sender, identified by the numbers that the kernel gives them.
-pub(crate) struct Lent<'a> {
+pub(crate) struct ZeroCopySends<'a> {
     socket: &'a Socket,
     /// The number at which the next sender of this socket continues.
     numbers: &'a AtomicU32,
     next: u32,
-    slots: Slots,
+    slots: ZeroCopySlots,
     in_slots: [u32; SLOTS as usize],
     most: u32,
 }
 
-impl<'a> Lent<'a> {
+impl<'a> ZeroCopySends<'a> {
     /// Creates the sends of a socket with SO_ZEROCOPY, at most `most` at a time. `numbers` counts the socket's sends
     /// so far.
     pub(crate) fn new(socket: &'a Socket, numbers: &'a AtomicU32, most: u32) -> Self {
         let next = numbers.load(Ordering::Relaxed);
-        Lent { socket, numbers, next, slots: Slots::default(), in_slots: [0; SLOTS as usize], most }
+        ZeroCopySends {
+            socket,
+            numbers,
+            next,
+            slots: ZeroCopySlots::default(),
+            in_slots: [0; SLOTS as usize],
+            most,
+        }
     }
 
     /// Hands over up to `count` sends by `call`, as soon as there is a free slot. `call` gets a slot for each send
@@ -158,7 +165,7 @@ impl<'a> Lent<'a> {
     }
 
     /// Returns the counts of all sends, after taking the notifications that are ready, without waiting.
-    pub(crate) fn completions(&mut self) -> Completions {
+    pub(crate) fn completions(&mut self) -> ZeroCopyCompletions {
         // When a flow ends, the error queue may end with it; the counts are kept.
         let _ = self.take();
         self.slots.completions()
@@ -296,10 +303,10 @@ mod tests {
     use super::*;
 
     /// Returns a sender with `sends` sends pending.
-    fn lent<'a>(socket: &'a Socket, numbers: &'a AtomicU32, sends: u32) -> Lent<'a> {
-        let mut lent = Lent::new(socket, numbers, SLOTS);
-        lent.send(sends, |slots| Ok((slots.len(), ()))).expect("there is room");
-        lent
+    fn zerocopy_sends<'a>(socket: &'a Socket, numbers: &'a AtomicU32, sends: u32) -> ZeroCopySends<'a> {
+        let mut zerocopy_sends = ZeroCopySends::new(socket, numbers, SLOTS);
+        zerocopy_sends.send(sends, |slots| Ok((slots.len(), ()))).expect("there is room");
+        zerocopy_sends
     }
 
     fn udp() -> Socket {
@@ -309,36 +316,38 @@ mod tests {
     #[test]
     fn what_completes_in_any_order_frees_its_own_slot() {
         let (socket, numbers) = (udp(), AtomicU32::new(u32::MAX - 1));
-        let mut lent = lent(&socket, &numbers, 4);
+        let mut zerocopy_sends = zerocopy_sends(&socket, &numbers, 4);
         assert_eq!(numbers.load(Ordering::Relaxed), 2);
-        lent.complete(1, true);
-        lent.complete(u32::MAX, false);
-        let seen = lent.completions();
+        zerocopy_sends.complete(1, true);
+        zerocopy_sends.complete(u32::MAX, false);
+        let seen = zerocopy_sends.completions();
         assert_eq!((seen.done, seen.copied, seen.pending), (2, 1, 2));
         // The first and the third are still pending: no send gets their slots, and all others go out.
-        let slots = lent.send(SLOTS, |slots| Ok((slots.len(), slots.to_vec()))).expect("there is room");
+        let slots =
+            zerocopy_sends.send(SLOTS, |slots| Ok((slots.len(), slots.to_vec()))).expect("there is room");
         assert_eq!((slots.len(), &slots[..3]), (62, &[1, 3, 4][..]));
     }
 
     #[test]
     fn numbers_of_others_are_not_counted() {
         let (socket, numbers) = (udp(), AtomicU32::new(100));
-        let mut lent = lent(&socket, &numbers, 2);
+        let mut zerocopy_sends = zerocopy_sends(&socket, &numbers, 2);
         // These numbers are an earlier sender's.
         for number in [99, 30, u32::MAX] {
-            lent.complete(number, true);
+            zerocopy_sends.complete(number, true);
         }
-        assert_eq!(lent.completions(), Completions { done: 0, copied: 0, pending: 2 });
+        assert_eq!(zerocopy_sends.completions(), ZeroCopyCompletions { done: 0, copied: 0, pending: 2 });
         // The kernel numbered a call that failed: the next send gets the number after it.
-        lent.complete(102, false);
-        assert_eq!((lent.completions().pending, lent.next), (2, 103));
+        zerocopy_sends.complete(102, false);
+        assert_eq!((zerocopy_sends.completions().pending, zerocopy_sends.next), (2, 103));
     }
 
     #[test]
     fn without_room_for_one_notification_it_says_what_limits_it() {
         let (socket, numbers) = (udp(), AtomicU32::new(0));
-        let mut lent = Lent::new(&socket, &numbers, SLOTS);
-        let full = lent.send(1, |_| Err::<(usize, ()), _>(io::Error::from_raw_os_error(libc::ENOBUFS)));
+        let mut zerocopy_sends = ZeroCopySends::new(&socket, &numbers, SLOTS);
+        let full =
+            zerocopy_sends.send(1, |_| Err::<(usize, ()), _>(io::Error::from_raw_os_error(libc::ENOBUFS)));
         let full = full.expect_err("nothing is out that could make room").to_string();
         assert!(full.contains("optmem_max"), "{full}");
     }
@@ -346,12 +355,12 @@ mod tests {
     #[test]
     fn a_send_without_room_lets_its_caller_look() {
         let (socket, numbers) = (udp(), AtomicU32::new(0));
-        let mut lent = lent(&socket, &numbers, SLOTS);
-        let waited = lent.send(1, |_| Ok((1, ()))).expect_err("nothing comes back");
+        let mut zerocopy_sends = zerocopy_sends(&socket, &numbers, SLOTS);
+        let waited = zerocopy_sends.send(1, |_| Ok((1, ()))).expect_err("nothing comes back");
         assert!(
             matches!(waited.kind(), io::ErrorKind::TimedOut | io::ErrorKind::ConnectionAborted),
             "{waited}"
         );
-        assert!(!lent.all_returned(Duration::from_millis(5)));
+        assert!(!zerocopy_sends.all_returned(Duration::from_millis(5)));
     }
 }

@@ -7,66 +7,66 @@ use std::net::{IpAddr, SocketAddr};
 
 use landspeed_units::Nanos;
 
-use crate::packet::{Body, HANDSHAKE, Handshake, HandshakeKind, Packet, SocketType, UDP_HEADERS};
-use crate::seq::{Seq, SocketId};
+use crate::packet::{HANDSHAKE, Handshake, HandshakeKind, PacketBody, SocketType, UDP_HEADERS, UdtPacket};
+use crate::seq::{Seq, UdtSocketId};
 
 /// libudt's code for "refused".
 const REFUSED: u32 = 1002;
 
 /// The stateless part of a listener, which issues cookies and checks them.
 #[derive(Debug, Clone)]
-pub struct Listener {
+pub struct HandshakeListener {
     key: [u8; 32],
     socket_type: SocketType,
 }
 
 /// A listener's reaction to a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub enum ListenerResponse {
     /// The datagram is not a request, or its cookie is not the listener's.
     Ignore,
     /// The caller sends this many bytes of the reply's buffer back.
     Reply(usize),
-    /// The peer has proven its address. If the caller already has the connection of this request ([`Request::id`]),
-    /// it passes the datagram to that connection, which answers again. If not, it makes a connection
-    /// ([`Connection::accept`](crate::Connection::accept)) or refuses ([`Listener::refuse`]).
-    Proven(Request),
+    /// The peer has proven its address. If the caller already has the connection of this request
+    /// ([`HandshakeRequest::id`]), it passes the datagram to that connection, which answers again. If not, it makes a
+    /// connection ([`Connection::accept`](crate::Connection::accept)) or refuses ([`HandshakeListener::refuse`]).
+    Proven(HandshakeRequest),
 }
 
 /// A request whose cookie is proven.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request {
+pub struct HandshakeRequest {
     /// The peer's address.
     pub peer: SocketAddr,
     /// The content of the request.
     pub handshake: Handshake,
 }
 
-impl Request {
+impl HandshakeRequest {
     /// Returns the identity of the requested connection. A repeated request has the same one.
-    pub fn id(&self) -> (SocketAddr, SocketId, Seq) {
+    pub fn id(&self) -> (SocketAddr, UdtSocketId, Seq) {
         (self.peer, self.handshake.socket, self.handshake.first_seq)
     }
 }
 
-impl Listener {
+impl HandshakeListener {
     /// Creates a listener whose cookies are computed with `key`: 32 random bytes.
     pub fn new(key: [u8; 32], socket_type: SocketType) -> Self {
-        Listener { key, socket_type }
+        HandshakeListener { key, socket_type }
     }
 
-    /// Processes a datagram for [`SocketId::LISTENER`]. A reply is never longer than the datagram.
+    /// Processes a datagram for [`UdtSocketId::LISTENER`]. A reply is never longer than the datagram.
     pub fn handle(
         &self,
         now: Nanos,
         peer: SocketAddr,
         datagram: &[u8],
         reply: &mut [u8; HANDSHAKE],
-    ) -> Answer {
-        let Ok(Packet { to: SocketId::LISTENER, body: Body::Handshake(handshake), .. }) =
-            Packet::parse(datagram)
+    ) -> ListenerResponse {
+        let Ok(UdtPacket { to: UdtSocketId::LISTENER, body: PacketBody::Handshake(handshake), .. }) =
+            UdtPacket::parse(datagram)
         else {
-            return Answer::Ignore;
+            return ListenerResponse::Ignore;
         };
         let minute = now.0 / Nanos::secs(60).0;
         match handshake.kind {
@@ -79,19 +79,19 @@ impl Listener {
                 let is_ours = |minute: Option<u64>| {
                     minute.is_some_and(|minute| self.cookie(peer, minute) == handshake.cookie)
                 };
-                let request = Request { peer, handshake };
+                let request = HandshakeRequest { peer, handshake };
                 match recent.into_iter().any(is_ours) {
-                    true if handshake.socket_type == self.socket_type => Answer::Proven(request),
+                    true if handshake.socket_type == self.socket_type => ListenerResponse::Proven(request),
                     true => Self::refuse(&request, reply),
-                    false => Answer::Ignore,
+                    false => ListenerResponse::Ignore,
                 }
             }
-            HandshakeKind::Refused(_) => Answer::Ignore,
+            HandshakeKind::Refused(_) => ListenerResponse::Ignore,
         }
     }
 
     /// Refuses a proven request, for instance if too many connections are open.
-    pub fn refuse(request: &Request, reply: &mut [u8; HANDSHAKE]) -> Answer {
+    pub fn refuse(request: &HandshakeRequest, reply: &mut [u8; HANDSHAKE]) -> ListenerResponse {
         let handshake = Handshake { kind: HandshakeKind::Refused(REFUSED), ..request.handshake };
         write(&handshake, request.handshake.socket, reply)
     }
@@ -109,9 +109,9 @@ impl Listener {
     }
 }
 
-fn write(handshake: &Handshake, to: SocketId, reply: &mut [u8; HANDSHAKE]) -> Answer {
-    let packet = Packet { timestamp: 0, to, body: Body::Handshake(*handshake) };
-    packet.write(reply).map_or(Answer::Ignore, Answer::Reply)
+fn write(handshake: &Handshake, to: UdtSocketId, reply: &mut [u8; HANDSHAKE]) -> ListenerResponse {
+    let packet = UdtPacket { timestamp: 0, to, body: PacketBody::Handshake(*handshake) };
+    packet.write(reply).map_or(ListenerResponse::Ignore, ListenerResponse::Reply)
 }
 
 /// The time between two requests until one is answered, as in libudt.
@@ -125,7 +125,7 @@ const TRIES: u32 = 2;
 
 /// The result of an answer to a connector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum ConnectorOutcome {
     Ignored,
     GotCookie,
     Connected(Handshake),
@@ -200,9 +200,9 @@ impl Connector {
         self.round_trip
     }
 
-    pub(crate) fn handle(&mut self, now: Nanos, answer: &Handshake) -> Outcome {
+    pub(crate) fn handle(&mut self, now: Nanos, answer: &Handshake) -> ConnectorOutcome {
         let outcome = self.judge(now, answer);
-        if matches!(outcome, Outcome::GotCookie | Outcome::Connected(_)) {
+        if matches!(outcome, ConnectorOutcome::GotCookie | ConnectorOutcome::Connected(_)) {
             let (first, times) = std::mem::replace(&mut self.asked, (now, 0));
             let sample = (times == 1).then(|| now - first);
             self.round_trip = [self.round_trip, sample].into_iter().flatten().min();
@@ -210,25 +210,25 @@ impl Connector {
         outcome
     }
 
-    fn judge(&mut self, now: Nanos, answer: &Handshake) -> Outcome {
+    fn judge(&mut self, now: Nanos, answer: &Handshake) -> ConnectorOutcome {
         match answer.kind {
             HandshakeKind::Cookie if self.request.kind == HandshakeKind::Cookie => {
                 self.request.cookie = answer.cookie;
                 self.request.kind = HandshakeKind::Connect;
                 self.retry_at = now;
-                Outcome::GotCookie
+                ConnectorOutcome::GotCookie
             }
-            HandshakeKind::Cookie => Outcome::Ignored,
+            HandshakeKind::Cookie => ConnectorOutcome::Ignored,
             // Both directions begin at the number that the connector drew, which a stranger does not know.
-            _ if answer.first_seq != self.request.first_seq => Outcome::Ignored,
-            HandshakeKind::Refused(code) => Outcome::Refused(code),
+            _ if answer.first_seq != self.request.first_seq => ConnectorOutcome::Ignored,
+            HandshakeKind::Refused(code) => ConnectorOutcome::Refused(code),
             // A late answer to an earlier, larger request is accepted: it shows that packets of that size get
             // through.
             HandshakeKind::Connect if answer.mss > self.probed.unwrap_or(self.request.mss) => {
-                Outcome::Ignored
+                ConnectorOutcome::Ignored
             }
-            HandshakeKind::Connect if self.request.kind == HandshakeKind::Cookie => Outcome::Ignored,
-            HandshakeKind::Connect => Outcome::Connected(*answer),
+            HandshakeKind::Connect if self.request.kind == HandshakeKind::Cookie => ConnectorOutcome::Ignored,
+            HandshakeKind::Connect => ConnectorOutcome::Connected(*answer),
         }
     }
 }
@@ -245,18 +245,20 @@ mod tests {
             mss: 1500,
             flight: 25_600,
             kind,
-            socket: SocketId(5),
+            socket: UdtSocketId(5),
             cookie,
             peer: "10.0.0.2".parse().unwrap(),
         };
         let mut buffer = vec![0; HANDSHAKE];
-        let packet = Packet { timestamp: 0, to: SocketId::LISTENER, body: Body::Handshake(handshake) };
+        let packet =
+            UdtPacket { timestamp: 0, to: UdtSocketId::LISTENER, body: PacketBody::Handshake(handshake) };
         assert_eq!(packet.write(&mut buffer), Some(HANDSHAKE));
         buffer
     }
 
     fn cookie_of(reply: &[u8]) -> u32 {
-        let Ok(Packet { body: Body::Handshake(handshake), to: SocketId(5), .. }) = Packet::parse(reply)
+        let Ok(UdtPacket { body: PacketBody::Handshake(handshake), to: UdtSocketId(5), .. }) =
+            UdtPacket::parse(reply)
         else {
             panic!("a handshake")
         };
@@ -266,30 +268,32 @@ mod tests {
 
     #[test]
     fn a_cookie_proves_one_address_for_a_minute() {
-        let listener = Listener::new([7; 32], SocketType::Stream);
+        let listener = HandshakeListener::new([7; 32], SocketType::Stream);
         let (peer, other) = ("10.0.0.1:4000".parse().unwrap(), "10.0.0.1:4001".parse().unwrap());
         let (mut reply, now) = ([0; HANDSHAKE], Nanos::secs(59));
         let asked = listener.handle(now, peer, &request(HandshakeKind::Cookie, 0), &mut reply);
-        assert_eq!(asked, Answer::Reply(HANDSHAKE));
+        assert_eq!(asked, ListenerResponse::Reply(HANDSHAKE));
         let proof = request(HandshakeKind::Connect, cookie_of(&reply));
         let mut answer = |now, peer| listener.handle(now, peer, &proof, &mut reply);
-        assert!(matches!(answer(now, peer), Answer::Proven(proven) if proven.peer == peer));
-        assert!(matches!(answer(Nanos::secs(119), peer), Answer::Proven(_)));
-        assert_eq!(answer(Nanos::secs(120), peer), Answer::Ignore);
-        assert_eq!(answer(now, other), Answer::Ignore);
-        let stranger = Listener::new([8; 32], SocketType::Stream);
-        assert_eq!(stranger.handle(now, peer, &proof, &mut reply), Answer::Ignore);
+        assert!(matches!(answer(now, peer), ListenerResponse::Proven(proven) if proven.peer == peer));
+        assert!(matches!(answer(Nanos::secs(119), peer), ListenerResponse::Proven(_)));
+        assert_eq!(answer(Nanos::secs(120), peer), ListenerResponse::Ignore);
+        assert_eq!(answer(now, other), ListenerResponse::Ignore);
+        let stranger = HandshakeListener::new([8; 32], SocketType::Stream);
+        assert_eq!(stranger.handle(now, peer, &proof, &mut reply), ListenerResponse::Ignore);
     }
 
     #[test]
     fn another_socket_type_is_refused_once_the_cookie_is_proven() {
-        let listener = Listener::new([7; 32], SocketType::Datagram);
+        let listener = HandshakeListener::new([7; 32], SocketType::Datagram);
         let peer = "[::1]:4000".parse().unwrap();
         let mut reply = [0; HANDSHAKE];
         listener.handle(Nanos(0), peer, &request(HandshakeKind::Cookie, 0), &mut reply);
         let proof = request(HandshakeKind::Connect, cookie_of(&reply));
-        assert_eq!(listener.handle(Nanos(0), peer, &proof, &mut reply), Answer::Reply(HANDSHAKE));
-        let Ok(Packet { body: Body::Handshake(refusal), .. }) = Packet::parse(&reply) else { panic!() };
+        assert_eq!(listener.handle(Nanos(0), peer, &proof, &mut reply), ListenerResponse::Reply(HANDSHAKE));
+        let Ok(UdtPacket { body: PacketBody::Handshake(refusal), .. }) = UdtPacket::parse(&reply) else {
+            panic!()
+        };
         assert_eq!(refusal.kind, HandshakeKind::Refused(REFUSED));
     }
 
@@ -302,7 +306,7 @@ mod tests {
             proof: bool,
             cut in 0usize..120,
         ) {
-            let listener = Listener::new([7; 32], SocketType::Stream);
+            let listener = HandshakeListener::new([7; 32], SocketType::Stream);
             let peer = "10.0.0.1:4000".parse().unwrap();
             let mut request = request(if proof { HandshakeKind::Connect } else { HandshakeKind::Cookie }, cookie);
             request.extend_from_slice(&noise);
@@ -310,9 +314,9 @@ mod tests {
             for datagram in [&noise, &request] {
                 let mut reply = [0; HANDSHAKE];
                 match listener.handle(Nanos(0), peer, datagram, &mut reply) {
-                    Answer::Reply(length) => prop_assert!(length <= datagram.len()),
-                    Answer::Ignore => {}
-                    Answer::Proven(_) => prop_assert!(false, "a guessed cookie"),
+                    ListenerResponse::Reply(length) => prop_assert!(length <= datagram.len()),
+                    ListenerResponse::Ignore => {}
+                    ListenerResponse::Proven(_) => prop_assert!(false, "a guessed cookie"),
                 }
             }
         }

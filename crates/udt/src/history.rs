@@ -7,17 +7,18 @@ use landspeed_units::Nanos;
 
 use crate::seq::Seq;
 
-/// The synchronisation time: the interval of acknowledgements and of rate changes (draft-gg-udt-03 section 4).
-pub const SYN: Nanos = Nanos::millis(10);
+/// The synchronisation time, the draft's SYN: the interval of acknowledgements and of rate changes (draft-gg-udt-03
+/// section 4).
+pub const SYNC_INTERVAL: Nanos = Nanos::millis(10);
 
 /// A rate in packets per second.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
-pub struct PacketRate(pub f64);
+pub struct UdtPacketRate(pub f64);
 
-impl PacketRate {
+impl UdtPacketRate {
     /// Returns the rate of one packet in each `period`; zero if the period is zero.
     pub fn each(period: Nanos) -> Self {
-        if period.0 == 0 { PacketRate(0.0) } else { PacketRate(1e9 / period.0 as f64) }
+        if period.0 == 0 { UdtPacketRate(0.0) } else { UdtPacketRate(1e9 / period.0 as f64) }
     }
 
     /// Returns the rate rounded up, as it is on the wire.
@@ -31,12 +32,12 @@ const ENOUGH: u64 = 16;
 
 /// A number of packets that arrived within a time.
 #[derive(Debug, Clone, Copy, Default)]
-struct Span {
+struct ArrivalSpan {
     time: Nanos,
     packets: u32,
 }
 
-impl Span {
+impl ArrivalSpan {
     /// Returns the time per packet, in nanoseconds.
     fn share(self) -> u64 {
         self.time.0 / u64::from(self.packets.max(1))
@@ -45,22 +46,22 @@ impl Span {
 
 /// The last `N` spans, with a filter against outliers.
 #[derive(Debug, Clone)]
-struct Spans<const N: usize> {
-    ring: [Span; N],
+struct SpanRing<const N: usize> {
+    ring: [ArrivalSpan; N],
     seen: usize,
 }
 
-impl<const N: usize> Spans<N> {
+impl<const N: usize> SpanRing<N> {
     fn new() -> Self {
-        Spans { ring: [Span::default(); N], seen: 0 }
+        SpanRing { ring: [ArrivalSpan::default(); N], seen: 0 }
     }
 
-    fn push(&mut self, span: Span) {
+    fn push(&mut self, span: ArrivalSpan) {
         self.ring[self.seen % N] = span;
         self.seen += 1;
     }
 
-    fn known(&self) -> &[Span] {
+    fn known(&self) -> &[ArrivalSpan] {
         &self.ring[..self.seen.min(N)]
     }
 
@@ -83,7 +84,7 @@ impl<const N: usize> Spans<N> {
 
     /// Returns the rate over the spans whose time per packet is between an eighth of the median and eight times it,
     /// and how many these are.
-    fn filtered(&self) -> Option<(PacketRate, usize)> {
+    fn filtered(&self) -> Option<(UdtPacketRate, usize)> {
         let known = self.known();
         let median = self.median()?;
         let (low, high) = (median / 8, median.saturating_mul(8));
@@ -91,7 +92,7 @@ impl<const N: usize> Spans<N> {
         let time: u64 = kept().map(|span| span.time.0).sum();
         let packets: u64 = kept().map(|span| u64::from(span.packets)).sum();
         let rate = if time == 0 { 0.0 } else { packets as f64 * 1e9 / time as f64 };
-        Some((PacketRate(rate), kept().count()))
+        Some((UdtPacketRate(rate), kept().count()))
     }
 }
 
@@ -101,15 +102,15 @@ impl<const N: usize> Spans<N> {
 /// that are longer than a burst. At low rates each span has one packet, as in the draft.
 #[derive(Debug, Clone)]
 pub struct ArrivalHistory {
-    arrivals: Spans<16>,
-    trains: Spans<64>,
-    arriving: Option<Arriving>,
-    train: Option<Train>,
+    arrivals: SpanRing<16>,
+    trains: SpanRing<64>,
+    arriving: Option<OpenSpan>,
+    train: Option<PacketTrain>,
 }
 
 /// The current span.
 #[derive(Debug, Clone, Copy)]
-struct Arriving {
+struct OpenSpan {
     since: Nanos,
     last: Nanos,
     packets: u32,
@@ -117,9 +118,9 @@ struct Arriving {
     first: u32,
 }
 
-impl Arriving {
+impl OpenSpan {
     /// Notes a packet's arrival. Returns the span that it ends, if any.
-    fn arrived(&mut self, now: Nanos) -> Option<Span> {
+    fn arrived(&mut self, now: Nanos) -> Option<ArrivalSpan> {
         let before = *self;
         if now < before.since + SPAN {
             self.packets += 1;
@@ -127,27 +128,27 @@ impl Arriving {
             self.last = before.last.max(now);
             return None;
         }
-        *self = Arriving::begin(now);
+        *self = OpenSpan::begin(now);
         // A pause is not part of the rate at which a burst arrived.
-        let burst = Span { time: before.last - before.since, packets: before.packets - before.first };
+        let burst = ArrivalSpan { time: before.last - before.since, packets: before.packets - before.first };
         let is_pause = now - before.last > SPAN && burst.packets > 0;
-        Some(if is_pause { burst } else { Span { time: now - before.since, packets: before.packets } })
+        Some(if is_pause { burst } else { ArrivalSpan { time: now - before.since, packets: before.packets } })
     }
 
     fn begin(now: Nanos) -> Self {
-        Arriving { since: now, last: now, packets: 1, first: 1 }
+        OpenSpan { since: now, last: now, packets: 1, first: 1 }
     }
 }
 
 /// The least length of a span of arrivals.
-const SPAN: Nanos = Nanos(SYN.0 / 10);
+const SPAN: Nanos = Nanos(SYNC_INTERVAL.0 / 10);
 
 /// The most microseconds from the first packet of a pair to the second, which leave one after the other.
 const PAIR: u32 = 5;
 
 /// The packets of a train, which left together, that have arrived so far.
 #[derive(Debug, Clone, Copy)]
-struct Train {
+struct PacketTrain {
     /// The last packet, and its timestamp of departure.
     seq: Seq,
     timestamp: u32,
@@ -158,7 +159,7 @@ struct Train {
     since_first: u32,
 }
 
-impl Train {
+impl PacketTrain {
     /// Returns true if the next packet left together with the last one.
     fn is_joined_by(&self, timestamp: u32) -> bool {
         let later = timestamp.wrapping_sub(self.timestamp);
@@ -168,7 +169,7 @@ impl Train {
 
 impl Default for ArrivalHistory {
     fn default() -> Self {
-        let (arrivals, trains) = (Spans::new(), Spans::new());
+        let (arrivals, trains) = (SpanRing::new(), SpanRing::new());
         ArrivalHistory { arrivals, trains, arriving: None, train: None }
     }
 }
@@ -179,7 +180,7 @@ impl ArrivalHistory {
         let ended = match &mut self.arriving {
             Some(arriving) => arriving.arrived(now),
             none => {
-                *none = Some(Arriving::begin(now));
+                *none = Some(OpenSpan::begin(now));
                 None
             }
         };
@@ -202,24 +203,24 @@ impl ArrivalHistory {
             return;
         }
         if let Some(train) = self.train.filter(|train| train.since_first > 0) {
-            self.trains.push(Span { time: train.last - train.first, packets: train.since_first });
+            self.trains.push(ArrivalSpan { time: train.last - train.first, packets: train.since_first });
         }
-        self.train = Some(Train { seq, timestamp, first: now, last: now, since_first: 0 });
+        self.train = Some(PacketTrain { seq, timestamp, first: now, last: now, since_first: 0 });
     }
 
     /// Returns the arrival rate; 0 before sixteen packets, or if at least half of the spans are outliers.
-    pub fn arrival_rate(&self) -> PacketRate {
+    pub fn arrival_rate(&self) -> UdtPacketRate {
         let enough = self.arrivals.packets() >= ENOUGH;
         match self.arrivals.filtered() {
             Some((rate, kept)) if enough && 2 * kept > self.arrivals.known().len() => rate,
-            _ => PacketRate(0.0),
+            _ => UdtPacketRate(0.0),
         }
     }
 
     /// Returns the path's capacity; 0 if no packets that left together have arrived at different times. It uses the
     /// median, because a batch that is received late makes one span longer and another one shorter.
-    pub fn capacity(&self) -> PacketRate {
-        self.trains.median().map_or(PacketRate(0.0), |share| PacketRate::each(Nanos(share)))
+    pub fn capacity(&self) -> UdtPacketRate {
+        self.trains.median().map_or(UdtPacketRate(0.0), |share| UdtPacketRate::each(Nanos(share)))
     }
 }
 
@@ -234,7 +235,7 @@ pub struct RoundTrip {
 
 impl Default for RoundTrip {
     fn default() -> Self {
-        RoundTrip { mean: SYN.times(10), variance: SYN.times(5) }
+        RoundTrip { mean: SYNC_INTERVAL.times(10), variance: SYNC_INTERVAL.times(5) }
     }
 }
 
@@ -254,15 +255,15 @@ impl RoundTrip {
 
 /// An estimate of the round trip, which may have no sample yet.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Estimate {
+pub(crate) struct RoundTripEstimate {
     round_trip: RoundTrip,
     is_known: bool,
 }
 
-impl Estimate {
+impl RoundTripEstimate {
     /// Creates an estimate with the round trip of the handshake, if it was measured.
     pub(crate) fn new(first: Option<Nanos>) -> Self {
-        let mut estimate = Estimate::default();
+        let mut estimate = RoundTripEstimate::default();
         first.into_iter().for_each(|first| estimate.sample(first));
         estimate
     }
@@ -405,7 +406,7 @@ mod tests {
 
     #[test]
     fn the_first_sample_counts_whole_and_a_report_of_nothing_does_not() {
-        let mut estimate = Estimate::new(None);
+        let mut estimate = RoundTripEstimate::new(None);
         assert_eq!(estimate.patience(), Nanos::secs(1));
         estimate.reported(Nanos::millis(100), Nanos::millis(50));
         assert_eq!(estimate.patience(), Nanos::secs(1));
@@ -414,7 +415,7 @@ mod tests {
         assert_eq!(estimate.patience(), Nanos::millis(1200));
         estimate.sample(Nanos::millis(480));
         assert_eq!(estimate.round_trip().mean, Nanos::millis(410));
-        let mut estimate = Estimate::new(Some(Nanos::millis(40)));
+        let mut estimate = RoundTripEstimate::new(Some(Nanos::millis(40)));
         assert_eq!(estimate.patience(), Nanos::millis(120));
         estimate.reported(Nanos::millis(87), Nanos::millis(62));
         assert_eq!(estimate.round_trip().mean, Nanos::millis(40));

@@ -19,10 +19,10 @@ mod sender;
 pub mod seq;
 
 pub use connection::{
-    Config, Connection, Counts, Event, FIRST_TIMEOUT, Identity, IoError, PathFigures, Progress, Reason,
-    Transmit,
+    CloseReason, Connection, ConnectionIdentity, DeliveryProgress, FIRST_TIMEOUT, IoError, PacketCounts,
+    PathFigures, TransmitBatch, UdtConfig, UdtEvent,
 };
-pub use handshake::{Answer, Listener, Request};
+pub use handshake::{HandshakeListener, HandshakeRequest, ListenerResponse};
 pub use packet::{HANDSHAKE, HEADER, SocketType};
-pub use rate::{Control, Daimd, MakeControl};
-pub use seq::{Seq, SocketId};
+pub use rate::{Daimd, RateControl, RateControlFactory};
+pub use seq::{Seq, UdtSocketId};

@@ -148,40 +148,40 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[derive(Debug, Clone)]
-    enum Step {
+    enum ListOperation {
         Insert(u32, u32),
         Remove(u32, u32),
         Before(u32),
         Take(u32),
     }
 
-    fn step() -> impl Strategy<Value = Step> {
+    fn step() -> impl Strategy<Value = ListOperation> {
         let (at, more) = (0u32..300, 0u32..20);
         prop_oneof![
-            4 => (at.clone(), more.clone()).prop_map(|(first, more)| Step::Insert(first, first + more)),
-            3 => (at.clone(), more).prop_map(|(first, more)| Step::Remove(first, first + more)),
-            1 => (0u32..60).prop_map(Step::Before),
-            1 => (0u32..5).prop_map(Step::Take),
+            4 => (at.clone(), more.clone()).prop_map(|(first, more)| ListOperation::Insert(first, first + more)),
+            3 => (at.clone(), more).prop_map(|(first, more)| ListOperation::Remove(first, first + more)),
+            1 => (0u32..60).prop_map(ListOperation::Before),
+            1 => (0u32..5).prop_map(ListOperation::Take),
         ]
     }
 
     /// Applies a step to the list and to a plain set, whose numbers are distances from the window's start.
-    fn apply(list: &mut LossList, plain: &mut BTreeSet<u32>, start: Seq, step: &Step) {
+    fn apply(list: &mut LossList, plain: &mut BTreeSet<u32>, start: Seq, step: &ListOperation) {
         let range = |first, last| SeqRange { first: start.plus(first), last: start.plus(last) };
         match *step {
-            Step::Insert(first, last) => {
+            ListOperation::Insert(first, last) => {
                 list.insert(range(first, last));
                 plain.extend(first..=last);
             }
-            Step::Remove(first, last) => {
+            ListOperation::Remove(first, last) => {
                 list.remove(range(first, last));
                 plain.retain(|one| !(first..=last).contains(one));
             }
-            Step::Before(bound) => {
+            ListOperation::Before(bound) => {
                 list.remove_before(start.plus(bound));
                 *plain = plain.split_off(&bound);
             }
-            Step::Take(count) => {
+            ListOperation::Take(count) => {
                 let Some(taken) = list.take_first(count) else {
                     assert!(plain.is_empty());
                     return;

@@ -8,7 +8,7 @@ use landspeed_units::Nanos;
 use thiserror::Error;
 
 use crate::loss::SeqRange;
-use crate::seq::{MessageNumber, Seq, SocketId};
+use crate::seq::{MessageNumber, Seq, UdtSocketId};
 
 /// The bytes of a packet's header.
 pub const HEADER: usize = 16;
@@ -48,20 +48,20 @@ pub enum PacketError {
 
 /// A packet, borrowed from its datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Packet<'a> {
+pub struct UdtPacket<'a> {
     /// Microseconds since the sender's connection began; wraps.
     pub timestamp: u32,
     /// The destination connection.
-    pub to: SocketId,
+    pub to: UdtSocketId,
     /// Data, or one of the kinds of control packets.
-    pub body: Body<'a>,
+    pub body: PacketBody<'a>,
 }
 
 /// The content of a packet (draft-gg-udt-03 section 2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Body<'a> {
+pub enum PacketBody<'a> {
     /// A piece of the stream or of a message.
-    Data(Data<'a>),
+    Data(DataPacket<'a>),
     /// Type 0.
     Handshake(Handshake),
     /// Type 1.
@@ -69,7 +69,7 @@ pub enum Body<'a> {
     /// Type 2 with only a sequence number: all packets before it have arrived.
     LightAck(Seq),
     /// Type 2 in full.
-    Ack(Ack),
+    Ack(FullAck),
     /// Type 3: lost packets.
     Nak(LossReport<'a>),
     /// Type 4. libudt accepts it but sends none.
@@ -86,7 +86,7 @@ pub enum Body<'a> {
 
 /// The position of a packet in its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Position {
+pub enum MessagePosition {
     /// Neither the first nor the last packet.
     Middle,
     /// The last of several packets.
@@ -97,25 +97,25 @@ pub enum Position {
     Solo,
 }
 
-impl Position {
+impl MessagePosition {
     /// Returns the position of packet `index` of `count`.
     pub fn of(index: usize, count: usize) -> Self {
         match (index == 0, index + 1 == count) {
-            (true, true) => Position::Solo,
-            (true, false) => Position::First,
-            (false, true) => Position::Last,
-            (false, false) => Position::Middle,
+            (true, true) => MessagePosition::Solo,
+            (true, false) => MessagePosition::First,
+            (false, true) => MessagePosition::Last,
+            (false, false) => MessagePosition::Middle,
         }
     }
 
     /// Returns true if a message begins here.
     pub fn begins(self) -> bool {
-        matches!(self, Position::First | Position::Solo)
+        matches!(self, MessagePosition::First | MessagePosition::Solo)
     }
 
     /// Returns true if a message ends here.
     pub fn ends(self) -> bool {
-        matches!(self, Position::Last | Position::Solo)
+        matches!(self, MessagePosition::Last | MessagePosition::Solo)
     }
 }
 
@@ -123,7 +123,7 @@ impl Position {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageWord {
     /// The position of the packet in the message.
-    pub position: Position,
+    pub position: MessagePosition,
     /// True if the message must wait for those before it.
     pub in_order: bool,
     /// The number of the message.
@@ -134,10 +134,10 @@ impl MessageWord {
     /// Parses the word; all values are valid.
     pub fn from_wire(word: u32) -> Self {
         let position = match word >> 30 {
-            0 => Position::Middle,
-            1 => Position::Last,
-            2 => Position::First,
-            _ => Position::Solo,
+            0 => MessagePosition::Middle,
+            1 => MessagePosition::Last,
+            2 => MessagePosition::First,
+            _ => MessagePosition::Solo,
         };
         MessageWord { position, in_order: word & (1 << 29) != 0, number: MessageNumber::new(word) }
     }
@@ -145,10 +145,10 @@ impl MessageWord {
     /// Returns the word as it is on the wire.
     pub fn to_wire(self) -> u32 {
         let position: u32 = match self.position {
-            Position::Middle => 0,
-            Position::Last => 1,
-            Position::First => 2,
-            Position::Solo => 3,
+            MessagePosition::Middle => 0,
+            MessagePosition::Last => 1,
+            MessagePosition::First => 2,
+            MessagePosition::Solo => 3,
         };
         position << 30 | u32::from(self.in_order) << 29 | self.number.to_wire()
     }
@@ -156,7 +156,7 @@ impl MessageWord {
 
 /// A data packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Data<'a> {
+pub struct DataPacket<'a> {
     /// The packet's sequence number.
     pub seq: Seq,
     /// The message that the packet belongs to. Packets of a stream have it too, but it is ignored.
@@ -200,7 +200,7 @@ pub struct Handshake {
     /// The kind of this handshake packet.
     pub kind: HandshakeKind,
     /// The sender's identifier; in an answer with a cookie, the receiver's own.
-    pub socket: SocketId,
+    pub socket: UdtSocketId,
     /// The cookie; zero before there is one.
     pub cookie: u32,
     /// The receiver's address.
@@ -209,7 +209,7 @@ pub struct Handshake {
 
 /// A full acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ack {
+pub struct FullAck {
     /// The number of this acknowledgement, which an ACK2 returns.
     pub number: u32,
     /// The first packet that has not arrived: all before it have.
@@ -221,12 +221,12 @@ pub struct Ack {
     /// How many packets from `next` on the receiver has room for.
     pub window: u32,
     /// The receiver's estimates of rates; at most one acknowledgement in 10 ms has them.
-    pub rates: Option<Rates>,
+    pub rates: Option<RateEstimates>,
 }
 
 /// A receiver's estimates of the path, in packets per second; 0 if it has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Rates {
+pub struct RateEstimates {
     /// The rate at which packets arrive.
     pub arrival: u32,
     /// The rate that the path could carry.
@@ -303,7 +303,7 @@ impl<'a> LossReport<'a> {
     }
 }
 
-impl<'a> Packet<'a> {
+impl<'a> UdtPacket<'a> {
     /// Parses a datagram.
     ///
     /// # Errors
@@ -314,11 +314,11 @@ impl<'a> Packet<'a> {
             Some(_) if rest.is_empty() => return Err(PacketError::Empty),
             Some(seq) => {
                 let message = MessageWord::from_wire(get(header, 1));
-                Body::Data(Data { seq, message, payload: rest })
+                PacketBody::Data(DataPacket { seq, message, payload: rest })
             }
-            None => Body::parse_control(get(header, 0), get(header, 1), rest)?,
+            None => PacketBody::parse_control(get(header, 0), get(header, 1), rest)?,
         };
-        Ok(Packet { timestamp: get(header, 2), to: SocketId(get(header, 3)), body })
+        Ok(UdtPacket { timestamp: get(header, 2), to: UdtSocketId(get(header, 3)), body })
     }
 
     /// Writes the packet into `buffer` and returns its length; `None` if it does not fit.
@@ -326,7 +326,7 @@ impl<'a> Packet<'a> {
         let (header, rest) = buffer.split_at_mut_checked(HEADER)?;
         put(header, 2, self.timestamp);
         put(header, 3, self.to.0);
-        if let Body::Data(data) = &self.body {
+        if let PacketBody::Data(data) = &self.body {
             put(header, 0, data.seq.to_wire());
             put(header, 1, data.message.to_wire());
             rest.get_mut(..data.payload.len())?.copy_from_slice(data.payload);
@@ -339,22 +339,22 @@ impl<'a> Packet<'a> {
     }
 }
 
-impl<'a> Body<'a> {
+impl<'a> PacketBody<'a> {
     fn parse_control(word: u32, additional: u32, rest: &'a [u8]) -> Result<Self, PacketError> {
         // libudt sends four bytes even in packets without information: they are ignored.
         Ok(match (word >> 16) & 0x7fff {
-            0 => Body::Handshake(Handshake::parse(rest)?),
-            1 => Body::KeepAlive,
+            0 => PacketBody::Handshake(Handshake::parse(rest)?),
+            1 => PacketBody::KeepAlive,
             2 => Self::parse_ack(additional, rest)?,
-            3 => Body::Nak(LossReport::parse(rest)?),
-            4 => Body::CongestionWarning,
-            5 => Body::Shutdown,
-            6 => Body::Ack2(additional),
+            3 => PacketBody::Nak(LossReport::parse(rest)?),
+            4 => PacketBody::CongestionWarning,
+            5 => PacketBody::Shutdown,
+            6 => PacketBody::Ack2(additional),
             7 => {
                 let packets = SeqRange::checked(seq_at(rest, 0)?, seq_at(rest, 1)?)?;
-                Body::MessageDrop(MessageDrop { message: MessageNumber::new(additional), packets })
+                PacketBody::MessageDrop(MessageDrop { message: MessageNumber::new(additional), packets })
             }
-            8 => Body::Error(additional),
+            8 => PacketBody::Error(additional),
             _ => return Err(PacketError::Type),
         })
     }
@@ -362,43 +362,45 @@ impl<'a> Body<'a> {
     fn parse_ack(number: u32, rest: &'a [u8]) -> Result<Self, PacketError> {
         let next = seq_at(rest, 0)?;
         if rest.len() == 4 {
-            return Ok(Body::LightAck(next));
+            return Ok(PacketBody::LightAck(next));
         }
         let [rtt, variance, window] = [1, 2, 3].map(|index| word_at(rest, index));
         let (rtt, rtt_variance) = (micros(rtt?)?, micros(variance?)?);
         let rates = match (word_at(rest, 4), word_at(rest, 5)) {
             // libudt's values are signed; a negative one means that there is no estimate.
-            (Ok(arrival), Ok(capacity)) => Some(Rates { arrival: rate(arrival), capacity: rate(capacity) }),
+            (Ok(arrival), Ok(capacity)) => {
+                Some(RateEstimates { arrival: rate(arrival), capacity: rate(capacity) })
+            }
             _ => None,
         };
-        Ok(Body::Ack(Ack { number, next, rtt, rtt_variance, window: rate(window?), rates }))
+        Ok(PacketBody::Ack(FullAck { number, next, rtt, rtt_variance, window: rate(window?), rates }))
     }
 
     fn control_words(&self) -> (u32, u32) {
         match self {
-            Body::Handshake(_) | Body::Data(_) => (0, 0),
-            Body::KeepAlive => (1, 0),
-            Body::LightAck(_) => (2, 0),
-            Body::Ack(ack) => (2, ack.number),
-            Body::Nak(_) => (3, 0),
-            Body::CongestionWarning => (4, 0),
-            Body::Shutdown => (5, 0),
-            Body::Ack2(number) => (6, *number),
-            Body::MessageDrop(drop) => (7, drop.message.to_wire()),
-            Body::Error(code) => (8, *code),
+            PacketBody::Handshake(_) | PacketBody::Data(_) => (0, 0),
+            PacketBody::KeepAlive => (1, 0),
+            PacketBody::LightAck(_) => (2, 0),
+            PacketBody::Ack(ack) => (2, ack.number),
+            PacketBody::Nak(_) => (3, 0),
+            PacketBody::CongestionWarning => (4, 0),
+            PacketBody::Shutdown => (5, 0),
+            PacketBody::Ack2(number) => (6, *number),
+            PacketBody::MessageDrop(drop) => (7, drop.message.to_wire()),
+            PacketBody::Error(code) => (8, *code),
         }
     }
 
     fn write_information(&self, room: &mut [u8]) -> Option<usize> {
         match self {
-            Body::Handshake(handshake) => handshake.write(room),
-            Body::LightAck(next) => put_all(room, &[next.to_wire()]),
-            Body::Ack(ack) => ack.write(room),
-            Body::Nak(report) => {
+            PacketBody::Handshake(handshake) => handshake.write(room),
+            PacketBody::LightAck(next) => put_all(room, &[next.to_wire()]),
+            PacketBody::Ack(ack) => ack.write(room),
+            PacketBody::Nak(report) => {
                 room.get_mut(..report.len())?.copy_from_slice(report.0);
                 Some(report.len())
             }
-            Body::MessageDrop(MessageDrop { packets, .. }) => {
+            PacketBody::MessageDrop(MessageDrop { packets, .. }) => {
                 put_all(room, &[packets.first.to_wire(), packets.last.to_wire()])
             }
             // libudt sends four bytes where there is no information.
@@ -407,7 +409,7 @@ impl<'a> Body<'a> {
     }
 }
 
-impl Ack {
+impl FullAck {
     fn write(&self, room: &mut [u8]) -> Option<usize> {
         let micros = |time: Nanos| u32::try_from(time.0 / 1000).unwrap_or(u32::MAX).clamp(1, MAX_MICROS);
         let words = [self.next.to_wire(), micros(self.rtt), micros(self.rtt_variance), self.window];
@@ -446,7 +448,7 @@ impl Handshake {
             code @ 1000.. => HandshakeKind::Refused(code.cast_unsigned()),
             _ => return wrong("request type"),
         };
-        let socket = SocketId(get(rest, 6));
+        let socket = UdtSocketId(get(rest, 6));
         if !socket.is_connection() {
             return wrong("socket identifier");
         }
@@ -530,8 +532,8 @@ fn seq_at(bytes: &[u8], index: usize) -> Result<Seq, PacketError> {
 
 /// Parses the header of a data packet: its sequence number, its timestamp and its destination; `None` for a control
 /// packet.
-pub(crate) fn data_header(header: &[u8; HEADER]) -> Option<(Seq, u32, SocketId)> {
-    Some((Seq::from_wire(get(header, 0))?, get(header, 2), SocketId(get(header, 3))))
+pub(crate) fn data_header(header: &[u8; HEADER]) -> Option<(Seq, u32, UdtSocketId)> {
+    Some((Seq::from_wire(get(header, 0))?, get(header, 2), UdtSocketId(get(header, 3))))
 }
 
 /// Returns word `index` of `bytes`, which must have it.
@@ -575,72 +577,72 @@ mod tests {
         let kind = (any::<bool>(), kind, any::<u32>());
         let sizes = (MIN_MSS..=MAX_MSS, 1..=i32::MAX.cast_unsigned(), 1..=i32::MAX.cast_unsigned());
         (seq(), kind, sizes, any::<IpAddr>()).prop_map(|(first_seq, (stream, kind, cookie), sizes, peer)| {
-            let (mss, flight, socket) = (sizes.0, sizes.1, SocketId(sizes.2));
+            let (mss, flight, socket) = (sizes.0, sizes.1, UdtSocketId(sizes.2));
             let socket_type = if stream { SocketType::Stream } else { SocketType::Datagram };
             Handshake { socket_type, first_seq, mss, flight, kind, socket, cookie, peer }
         })
     }
 
-    fn ack() -> impl Strategy<Value = Ack> {
+    fn ack() -> impl Strategy<Value = FullAck> {
         let rates = prop::option::of((0u32..1 << 31, 0u32..1 << 31));
         let times = (1u32..=MAX_MICROS, 1u32..=MAX_MICROS);
         (any::<u32>(), seq(), times, 0u32..1 << 31, rates).prop_map(|(number, next, times, window, rates)| {
-            Ack {
+            FullAck {
                 number,
                 next,
                 rtt: Nanos::micros(times.0.into()),
                 rtt_variance: Nanos::micros(times.1.into()),
                 window,
-                rates: rates.map(|(arrival, capacity)| Rates { arrival, capacity }),
+                rates: rates.map(|(arrival, capacity)| RateEstimates { arrival, capacity }),
             }
         })
     }
 
-    fn control() -> impl Strategy<Value = Body<'static>> {
+    fn control() -> impl Strategy<Value = PacketBody<'static>> {
         prop_oneof![
-            handshake().prop_map(Body::Handshake),
-            Just(Body::KeepAlive),
-            seq().prop_map(Body::LightAck),
-            ack().prop_map(Body::Ack),
-            Just(Body::CongestionWarning),
-            Just(Body::Shutdown),
-            any::<u32>().prop_map(Body::Ack2),
+            handshake().prop_map(PacketBody::Handshake),
+            Just(PacketBody::KeepAlive),
+            seq().prop_map(PacketBody::LightAck),
+            ack().prop_map(PacketBody::Ack),
+            Just(PacketBody::CongestionWarning),
+            Just(PacketBody::Shutdown),
+            any::<u32>().prop_map(PacketBody::Ack2),
             (any::<u32>(), range()).prop_map(|(number, packets)| {
-                Body::MessageDrop(MessageDrop { message: MessageNumber::new(number), packets })
+                PacketBody::MessageDrop(MessageDrop { message: MessageNumber::new(number), packets })
             }),
-            any::<u32>().prop_map(Body::Error),
+            any::<u32>().prop_map(PacketBody::Error),
         ]
     }
 
     proptest! {
         #[test]
         fn control_packets_come_back(body in control(), timestamp: u32, to: u32) {
-            let packet = Packet { timestamp, to: SocketId(to), body };
+            let packet = UdtPacket { timestamp, to: UdtSocketId(to), body };
             let mut buffer = [0xa5; 128];
             let length = packet.write(&mut buffer).unwrap();
-            prop_assert_eq!(Packet::parse(&buffer[..length]), Ok(packet));
+            prop_assert_eq!(UdtPacket::parse(&buffer[..length]), Ok(packet));
             prop_assert!((0..length).all(|short| packet.write(&mut buffer[..short]).is_none()));
         }
 
         #[test]
         fn data_comes_back(first in seq(), word: u32, payload in prop::collection::vec(any::<u8>(), 1..100)) {
-            let data = Data { seq: first, message: MessageWord::from_wire(word), payload: &payload };
+            let data = DataPacket { seq: first, message: MessageWord::from_wire(word), payload: &payload };
             prop_assert_eq!(data.message.to_wire(), word);
-            let packet = Packet { timestamp: 7, to: SocketId(9), body: Body::Data(data) };
+            let packet = UdtPacket { timestamp: 7, to: UdtSocketId(9), body: PacketBody::Data(data) };
             let mut buffer = [0; 128];
             let length = packet.write(&mut buffer).unwrap();
-            prop_assert_eq!(Packet::parse(&buffer[..length]), Ok(packet));
+            prop_assert_eq!(UdtPacket::parse(&buffer[..length]), Ok(packet));
         }
 
         #[test]
         fn loss_reports_come_back(ranges in prop::collection::vec(range(), 1..40)) {
             let mut room = [0; 512];
             let report = LossReport::write(ranges.iter().copied(), &mut room);
-            let packet = Packet { timestamp: 7, to: SocketId(9), body: Body::Nak(report) };
+            let packet = UdtPacket { timestamp: 7, to: UdtSocketId(9), body: PacketBody::Nak(report) };
             let mut buffer = [0; 1024];
             let length = packet.write(&mut buffer).unwrap();
-            let parsed = Packet::parse(&buffer[..length]).unwrap();
-            let Body::Nak(parsed) = parsed.body else { panic!("a NAK") };
+            let parsed = UdtPacket::parse(&buffer[..length]).unwrap();
+            let PacketBody::Nak(parsed) = parsed.body else { panic!("a NAK") };
             prop_assert_eq!(parsed.ranges().collect::<Vec<_>>(), ranges);
         }
 
@@ -650,13 +652,13 @@ mod tests {
         fn any_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), kind in 0u8..10) {
             let mut bytes = bytes;
             let check = |bytes: &[u8]| {
-                let Ok(packet) = Packet::parse(bytes) else { return };
+                let Ok(packet) = UdtPacket::parse(bytes) else { return };
                 let mut buffer = [0; 256];
                 let length = packet.write(&mut buffer).unwrap();
-                if !matches!(packet.body, Body::Ack(ack) if ack.rtt.0 == 0 || ack.rtt_variance.0 == 0) {
-                    assert_eq!(Packet::parse(&buffer[..length]), Ok(packet));
+                if !matches!(packet.body, PacketBody::Ack(ack) if ack.rtt.0 == 0 || ack.rtt_variance.0 == 0) {
+                    assert_eq!(UdtPacket::parse(&buffer[..length]), Ok(packet));
                 }
-                if let Body::Nak(report) = packet.body {
+                if let PacketBody::Nak(report) = packet.body {
                     report.ranges().for_each(drop);
                 }
             };

@@ -8,7 +8,7 @@ use landspeed_units::{Bytes, Nanos};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::history::{PacketRate, RoundTrip, SYN};
+use crate::history::{RoundTrip, SYNC_INTERVAL, UdtPacketRate};
 use crate::seq::Seq;
 
 /// A congestion control's knowledge of the path.
@@ -17,9 +17,9 @@ pub struct PathState {
     /// The round trip, as the receiver measured it.
     pub round_trip: RoundTrip,
     /// The rate at which packets arrive; 0 if the receiver has no estimate.
-    pub arrival: PacketRate,
+    pub arrival: UdtPacketRate,
     /// The rate that the path could carry; 0 if the receiver has no estimate.
-    pub capacity: PacketRate,
+    pub capacity: UdtPacketRate,
     /// The last new packet that was sent.
     pub last_sent: Seq,
     /// The largest packet, with its headers.
@@ -29,7 +29,7 @@ pub struct PathState {
 }
 
 /// A congestion control. It sets how many packets may be in flight, and the time between two of them.
-pub trait Control: Debug + Send {
+pub trait RateControl: Debug + Send {
     /// Handles a full acknowledgement: all packets before `next` have arrived.
     fn on_ack(&mut self, now: Nanos, next: Seq, path: &PathState);
     /// Handles a loss report, whose first packet is `first`.
@@ -52,17 +52,17 @@ pub trait Control: Debug + Send {
 
 /// The constructor of a congestion control, from a connection's first packet and a random seed. Flows that share a
 /// path need different seeds.
-pub type MakeControl = fn(Seq, u64) -> Box<dyn Control>;
+pub type RateControlFactory = fn(Seq, u64) -> Box<dyn RateControl>;
 
 /// All congestion controls by name, UDT's own first.
-pub const CONTROLS: [(&str, MakeControl); 3] = [
+pub const CONTROLS: [(&str, RateControlFactory); 3] = [
     ("daimd", |first, seed| Box::new(Daimd::new(first, seed))),
     ("daimd-freeze", |first, seed| Box::new(Daimd::new(first, seed).with_freeze())),
     ("daimd-steady", |first, seed| Box::new(Daimd::new(first, seed).with_steady_repairs())),
 ];
 
 /// Returns the congestion control with this name.
-pub fn control(name: &str) -> Option<MakeControl> {
+pub fn control(name: &str) -> Option<RateControlFactory> {
     CONTROLS.iter().find(|(known, _)| *known == name).map(|(_, make)| *make)
 }
 
@@ -153,12 +153,12 @@ impl Daimd {
     fn steps(&self, now: Nanos, path: &PathState) -> u64 {
         let Some(last) = self.last_change.filter(|_| self.steady) else { return 1 };
         // Acknowledgements stall for two round trips if the packet is lost again; a longer silence is not a repair.
-        ((now - last).0 / SYN.0).clamp(1, 1 + 2 * path.round_trip.mean.0 / SYN.0)
+        ((now - last).0 / SYNC_INTERVAL.0).clamp(1, 1 + 2 * path.round_trip.mean.0 / SYNC_INTERVAL.0)
     }
 
     fn end_slow_start(&mut self, path: &PathState) {
         self.slow_start = false;
-        let cycle = (path.round_trip.mean + SYN).0 as f64;
+        let cycle = (path.round_trip.mean + SYNC_INTERVAL).0 as f64;
         self.period = if path.arrival.0 > 0.0 {
             // With few packets the receiver's rate is near zero: libudt reports one per second. Half of the window
             // arrived a round trip ago.
@@ -198,15 +198,15 @@ impl Daimd {
         // Flows that lose packets together must not slow down together.
         self.spacing = self.random.random_range(1..=(self.average_naks as u32).max(1));
         if self.freezes {
-            self.frozen_until = now + SYN;
+            self.frozen_until = now + SYNC_INTERVAL;
         }
     }
 }
 
-impl Control for Daimd {
+impl RateControl for Daimd {
     fn on_ack(&mut self, now: Nanos, next: Seq, path: &PathState) {
         self.repairs = self.repairs.filter(|last| !next.is_after(*last));
-        if self.last_change.is_some_and(|last| now - last < SYN) {
+        if self.last_change.is_some_and(|last| now - last < SYNC_INTERVAL) {
             return;
         }
         let steps = self.steps(now, path);
@@ -219,8 +219,8 @@ impl Control for Daimd {
             }
             return;
         }
-        self.window = path.arrival.0 * (path.round_trip.mean + SYN).as_secs_f64() + FIRST_WINDOW;
-        let syn = SYN.0 as f64;
+        self.window = path.arrival.0 * (path.round_trip.mean + SYNC_INTERVAL).as_secs_f64() + FIRST_WINDOW;
+        let syn = SYNC_INTERVAL.0 as f64;
         for _ in u64::from(std::mem::take(&mut self.lost))..steps {
             self.period = self.period * syn / (self.period * self.increase(path) + syn);
         }
@@ -276,8 +276,8 @@ mod tests {
     fn path() -> PathState {
         PathState {
             round_trip: RoundTrip { mean: Nanos::millis(40), variance: Nanos(0) },
-            arrival: PacketRate(10_000.0),
-            capacity: PacketRate(100_000.0),
+            arrival: UdtPacketRate(10_000.0),
+            capacity: UdtPacketRate(100_000.0),
             last_sent: Seq::new(1000),
             packet: Bytes(1500),
             max_window: 25_600,
@@ -307,7 +307,7 @@ mod tests {
     fn the_first_loss_takes_the_receivers_rate() {
         assert_eq!(after_slow_start().period(), Nanos::micros(100));
         let mut control = Daimd::new(Seq::new(1), 1);
-        control.on_loss(Nanos(0), Seq::new(5), &PathState { arrival: PacketRate(0.0), ..path() });
+        control.on_loss(Nanos(0), Seq::new(5), &PathState { arrival: UdtPacketRate(0.0), ..path() });
         // 16 packets in 50 ms, less a ninth.
         assert_eq!(control.period(), Nanos(3_515_625));
     }

@@ -6,11 +6,11 @@
 use std::fmt;
 
 use crate::loss::SeqRange;
-use crate::packet::{Data, MessageWord, Position};
+use crate::packet::{DataPacket, MessagePosition, MessageWord};
 use crate::seq::{MessageNumber, Seq};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum SlotState {
     Empty,
     Filled,
     /// Read out of order, or given up by the sender.
@@ -18,27 +18,27 @@ enum State {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Slot {
-    state: State,
+struct ReceiveSlot {
+    state: SlotState,
     length: u32,
     message: MessageWord,
 }
 
-const EMPTY: Slot = Slot {
-    state: State::Empty,
+const EMPTY: ReceiveSlot = ReceiveSlot {
+    state: SlotState::Empty,
     length: 0,
-    message: MessageWord { position: Position::Solo, in_order: true, number: MessageNumber::FIRST },
+    message: MessageWord { position: MessagePosition::Solo, in_order: true, number: MessageNumber::FIRST },
 };
 
 /// The location of a whole message, as offsets from the first packet of the buffer, both included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct MessageLocation {
     first: u32,
     last: u32,
     bytes: usize,
 }
 
-impl Found {
+impl MessageLocation {
     pub(crate) fn bytes(self) -> usize {
         self.bytes
     }
@@ -46,7 +46,7 @@ impl Found {
 
 pub(crate) struct ReceiveBuffer {
     ring: Box<[u8]>,
-    slots: Box<[Slot]>,
+    slots: Box<[ReceiveSlot]>,
     payload: usize,
     /// The slot of `first`.
     head: usize,
@@ -93,14 +93,15 @@ impl ReceiveBuffer {
     }
 
     /// Stores a packet. Returns true if there was a slot for it, and it is new.
-    pub(crate) fn store(&mut self, data: &Data<'_>) -> bool {
+    pub(crate) fn store(&mut self, data: &DataPacket<'_>) -> bool {
         let Some(slot) = self.offset(data.seq).map(|offset| self.slot(offset)) else { return false };
-        if self.slots[slot].state != State::Empty || data.payload.len() > self.payload {
+        if self.slots[slot].state != SlotState::Empty || data.payload.len() > self.payload {
             return false;
         }
         let length = data.payload.len();
         self.ring[slot * self.payload..][..length].copy_from_slice(data.payload);
-        self.slots[slot] = Slot { state: State::Filled, length: length as u32, message: data.message };
+        self.slots[slot] =
+            ReceiveSlot { state: SlotState::Filled, length: length as u32, message: data.message };
         true
     }
 
@@ -116,7 +117,7 @@ impl ReceiveBuffer {
 
     /// Consumes the first `bytes` of what [`peek`](Self::peek) returned.
     pub(crate) fn consume(&mut self, mut bytes: usize) {
-        while self.slots[self.head].state == State::Filled {
+        while self.slots[self.head].state == SlotState::Filled {
             let left = self.slots[self.head].length as usize - self.read;
             if bytes < left {
                 self.read += bytes;
@@ -129,7 +130,7 @@ impl ReceiveBuffer {
 
     /// Skips packet `seq`, which was read elsewhere. Returns false if it is not the first one.
     pub(crate) fn pass(&mut self, seq: Seq) -> bool {
-        let is_first = seq == self.first && self.slots[self.head].state == State::Empty;
+        let is_first = seq == self.first && self.slots[self.head].state == SlotState::Empty;
         if is_first {
             self.advance();
         }
@@ -150,8 +151,8 @@ impl ReceiveBuffer {
         for offset in first..u32::try_from(last + 1).unwrap_or(0) {
             let slot = self.slot(offset);
             let known = &mut self.slots[slot];
-            if known.state == State::Empty || known.message.number == message {
-                known.state = State::Gone;
+            if known.state == SlotState::Empty || known.message.number == message {
+                known.state = SlotState::Gone;
             }
         }
     }
@@ -160,8 +161,8 @@ impl ReceiveBuffer {
     pub(crate) fn skip(&mut self, next: Seq) {
         while self.first.is_before(next) {
             let slot = self.slots[self.head];
-            let is_useless = slot.state == State::Gone
-                || slot.state == State::Filled && !slot.message.position.begins()
+            let is_useless = slot.state == SlotState::Gone
+                || slot.state == SlotState::Filled && !slot.message.position.begins()
                 || self.is_cut_off(next);
             if !is_useless {
                 break;
@@ -176,7 +177,7 @@ impl ReceiveBuffer {
         let number = self.slots[self.head].message.number;
         for offset in 0..ready {
             let slot = &self.slots[self.slot(offset)];
-            if slot.state != State::Filled || slot.message.number != number {
+            if slot.state != SlotState::Filled || slot.message.number != number {
                 return true;
             }
             if slot.message.position.ends() {
@@ -187,21 +188,23 @@ impl ReceiveBuffer {
     }
 
     /// Returns the first whole message, up to packet `largest`: one that is next in order, or one that need not wait.
-    pub(crate) fn find(&self, next: Seq, largest: Seq) -> Option<Found> {
+    pub(crate) fn find(&self, next: Seq, largest: Seq) -> Option<MessageLocation> {
         let known = (largest.since(self.first) + 1).clamp(0, self.capacity().cast_signed()).cast_unsigned();
         let ready = next.since(self.first).max(0).cast_unsigned();
-        let mut open: Option<Found> = None;
+        let mut open: Option<MessageLocation> = None;
         for offset in 0..known {
             let slot = &self.slots[self.slot(offset)];
-            let goes_on = |found: &Found| self.number(found.first) == slot.message.number;
-            if slot.state != State::Filled {
+            let goes_on = |found: &MessageLocation| self.number(found.first) == slot.message.number;
+            if slot.state != SlotState::Filled {
                 open = None;
                 continue;
             }
             let bytes = slot.length as usize;
             open = match open.filter(goes_on) {
-                _ if slot.message.position.begins() => Some(Found { first: offset, last: offset, bytes }),
-                Some(found) => Some(Found { last: offset, bytes: found.bytes + bytes, ..found }),
+                _ if slot.message.position.begins() => {
+                    Some(MessageLocation { first: offset, last: offset, bytes })
+                }
+                Some(found) => Some(MessageLocation { last: offset, bytes: found.bytes + bytes, ..found }),
                 None => None,
             };
             if let Some(found) = open
@@ -221,14 +224,14 @@ impl ReceiveBuffer {
     }
 
     /// Copies a message that was found into `out`, which has its length, and discards it.
-    pub(crate) fn read_message(&mut self, found: Found, next: Seq, out: &mut [u8]) {
+    pub(crate) fn read_message(&mut self, found: MessageLocation, next: Seq, out: &mut [u8]) {
         let mut written = 0;
         for offset in found.first..=found.last {
             let slot = self.slot(offset);
             let length = self.slots[slot].length as usize;
             out[written..written + length].copy_from_slice(&self.ring[slot * self.payload..][..length]);
             written += length;
-            self.slots[slot].state = State::Gone;
+            self.slots[slot].state = SlotState::Gone;
         }
         self.skip(next);
     }
@@ -246,7 +249,7 @@ mod tests {
 
     const PAYLOAD: usize = 4;
 
-    fn word(position: Position, number: u32, in_order: bool) -> MessageWord {
+    fn word(position: MessagePosition, number: u32, in_order: bool) -> MessageWord {
         MessageWord { position, in_order, number: MessageNumber::new(number) }
     }
 
@@ -266,7 +269,7 @@ mod tests {
                 let next = has.iter().take_while(|has| **has).count();
                 let seq = start.plus(next as u32 + ahead);
                 if let Some(payload) = packets.get(next + ahead as usize) {
-                    let data = Data { seq, message: word(Position::Solo, 1, true), payload };
+                    let data = DataPacket { seq, message: word(MessagePosition::Solo, 1, true), payload };
                     let fits = seq.is_before(buffer.end());
                     let is_new = fits && !has[next + ahead as usize];
                     prop_assert_eq!(buffer.store(&data), is_new);
@@ -296,14 +299,14 @@ mod tests {
                 // Few numbers, so that packets belong together by chance.
                 let message = MessageWord::from_wire(word & !0x1fff_fffc);
                 let seq = start.plus(ahead);
-                buffer.store(&Data { seq, message, payload: &[7; PAYLOAD][..length] });
+                buffer.store(&DataPacket { seq, message, payload: &[7; PAYLOAD][..length] });
             }
             for (first, more, number) in drops {
                 let packets = SeqRange { first: start.plus(first), last: start.plus(first + more) };
                 buffer.drop_message(MessageNumber::new(number), packets);
             }
             let next = (0..8).map(|n| start.plus(n)).find(|seq| {
-                buffer.slots[buffer.slot(seq.since(start).cast_unsigned())].state == State::Empty
+                buffer.slots[buffer.slot(seq.since(start).cast_unsigned())].state == SlotState::Empty
             });
             let next = next.unwrap_or(start.plus(8));
             buffer.skip(next);
@@ -322,12 +325,12 @@ mod tests {
         let mut buffer = ReceiveBuffer::new(8, PAYLOAD, Seq::MAX);
         let mut put = |seq: u32, position, number, in_order, payload: &[u8]| {
             let message = word(position, number, in_order);
-            assert!(buffer.store(&Data { seq: Seq::MAX.plus(seq), message, payload }));
+            assert!(buffer.store(&DataPacket { seq: Seq::MAX.plus(seq), message, payload }));
         };
         // Packet 0 is missing.
-        put(1, Position::Solo, 2, true, b"in");
-        put(2, Position::First, 3, false, b"over");
-        put(3, Position::Last, 3, false, b"take");
+        put(1, MessagePosition::Solo, 2, true, b"in");
+        put(2, MessagePosition::First, 3, false, b"over");
+        put(3, MessagePosition::Last, 3, false, b"take");
         let (next, largest) = (Seq::MAX, Seq::MAX.plus(3));
         let found = buffer.find(next, largest).unwrap();
         let mut room = [0; 8];
@@ -335,7 +338,11 @@ mod tests {
         assert_eq!(&room, b"overtake");
         assert_eq!(buffer.find(next, largest), None);
         let all = Seq::MAX.plus(4);
-        buffer.store(&Data { seq: Seq::MAX, message: word(Position::Solo, 1, true), payload: b"1st" });
+        buffer.store(&DataPacket {
+            seq: Seq::MAX,
+            message: word(MessagePosition::Solo, 1, true),
+            payload: b"1st",
+        });
         for expected in [&b"1st"[..], b"in"] {
             let found = buffer.find(all, largest).unwrap();
             buffer.read_message(found, all, &mut room[..expected.len()]);

@@ -3,16 +3,16 @@
 
 use landspeed_units::Nanos;
 
-use crate::history::{AckHistory, ArrivalHistory, Estimate, RoundTrip, SYN};
+use crate::history::{AckHistory, ArrivalHistory, RoundTrip, RoundTripEstimate, SYNC_INTERVAL};
 use crate::loss::{LossList, SeqRange};
-use crate::packet::{Ack, Body, Data, LossReport, MessageDrop, Rates};
+use crate::packet::{DataPacket, FullAck, LossReport, MessageDrop, PacketBody, RateEstimates};
 use crate::receive_buffer::ReceiveBuffer;
 use crate::seq::Seq;
 
 /// The number of packets between two light acknowledgements.
 const LIGHT_ACK: u32 = 64;
 /// The least time between two light acknowledgements: each wakes the sender.
-const LIGHT_ACK_PAUSE: Nanos = Nanos(SYN.0 / 64);
+const LIGHT_ACK_PAUSE: Nanos = Nanos(SYNC_INTERVAL.0 / 64);
 /// The window that a full buffer announces: two packets, by which the sender finds out when there is room again.
 const MIN_WINDOW: u32 = 2;
 /// How often the time between two reports of the same packet grows.
@@ -22,7 +22,7 @@ const ACK_NUMBERS: u32 = i32::MAX.cast_unsigned();
 
 /// The result of a data packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Arrival {
+pub(crate) enum DataArrival {
     New,
     /// The packet had arrived before, or is before the window.
     Again,
@@ -31,11 +31,11 @@ pub(crate) enum Arrival {
 }
 
 #[derive(Debug)]
-pub(crate) struct Receiver {
+pub(crate) struct ReceiveHalf {
     pub(crate) buffer: ReceiveBuffer,
     history: ArrivalHistory,
     acks: AckHistory,
-    round_trip: Estimate,
+    round_trip: RoundTripEstimate,
     /// The highest number that has arrived.
     largest: Seq,
     missing: LossList,
@@ -61,15 +61,15 @@ pub(crate) struct Receiver {
     announced_end: Seq,
 }
 
-impl Receiver {
+impl ReceiveHalf {
     /// Creates a receiver of packets from `first` on, with the round trip of the handshake if it was measured.
     pub(crate) fn new(buffer: ReceiveBuffer, first: Seq, round_trip: Option<Nanos>) -> Self {
         let announced_end = buffer.end();
-        Receiver {
+        ReceiveHalf {
             buffer,
             history: ArrivalHistory::default(),
             acks: AckHistory::default(),
-            round_trip: Estimate::new(round_trip),
+            round_trip: RoundTripEstimate::new(round_trip),
             largest: first.prev(),
             missing: LossList::new(),
             unreported: LossList::new(),
@@ -107,18 +107,18 @@ impl Receiver {
     pub(crate) fn on_data(
         &mut self,
         (now, timestamp): (Nanos, u32),
-        data: &Data<'_>,
+        data: &DataPacket<'_>,
         full: usize,
-    ) -> Arrival {
+    ) -> DataArrival {
         let (begin, end) = (self.next(), self.buffer.end());
         if data.seq.is_before(begin) || !data.seq.is_before(end) {
             self.repeat_ack |= data.seq.since(begin).abs() < self.buffer.capacity().cast_signed() * 2;
-            self.acknowledge_by(now + SYN);
-            return if data.seq.is_before(begin) { Arrival::Again } else { Arrival::Beyond };
+            self.acknowledge_by(now + SYNC_INTERVAL);
+            return if data.seq.is_before(begin) { DataArrival::Again } else { DataArrival::Beyond };
         }
         self.history.arrived(now, data.seq, timestamp);
         if !self.buffer.store(data) {
-            return Arrival::Again;
+            return DataArrival::Again;
         }
         if data.seq.is_after(self.largest) {
             self.note_gap(now, data.seq);
@@ -128,7 +128,7 @@ impl Receiver {
             self.found(found);
         }
         self.note_arrival(now, data.payload.len() < full);
-        Arrival::New
+        DataArrival::New
     }
 
     /// Processes packet `seq`, whose payload did not pass through the buffer. Returns false if other packets must be
@@ -147,7 +147,7 @@ impl Receiver {
     /// Schedules the acknowledgement of a packet: immediately if it is not full, because it often ends a message for
     /// which the sender waits.
     fn note_arrival(&mut self, now: Nanos, is_end: bool) {
-        self.acknowledge_by(if is_end { now } else { now + SYN });
+        self.acknowledge_by(if is_end { now } else { now + SYNC_INTERVAL });
         self.since_ack += 1;
         self.light_ack |= self.since_ack.is_multiple_of(LIGHT_ACK);
     }
@@ -193,7 +193,7 @@ impl Receiver {
     fn nak_interval(&self) -> Nanos {
         let rate = self.history.arrival_rate().0;
         let sending = if rate > 0.0 { f64::from(self.missing.packets()) * 1e9 / rate } else { 0.0 };
-        let trip = self.round_trip.round_trip().timeout() + SYN;
+        let trip = self.round_trip.round_trip().timeout() + SYNC_INTERVAL;
         trip.times(u64::from(1 + self.repeated.1.min(MAX_REPEATS)))
             + Nanos(sending as u64).min(Nanos::secs(1))
     }
@@ -224,7 +224,7 @@ impl Receiver {
             self.largest = packets.last;
         }
         self.found(packets);
-        self.acknowledge_by(now + SYN);
+        self.acknowledge_by(now + SYNC_INTERVAL);
         true
     }
 
@@ -258,39 +258,39 @@ impl Receiver {
     }
 
     /// Returns the next control packet that is due. `room` holds a loss report.
-    pub(crate) fn poll<'a>(&mut self, now: Nanos, room: &'a mut [u8]) -> Option<Body<'a>> {
+    pub(crate) fn poll<'a>(&mut self, now: Nanos, room: &'a mut [u8]) -> Option<PacketBody<'a>> {
         if let Some(ack) = self.poll_ack(now) {
             return Some(ack);
         }
         if self.report_all {
             self.report_all = false;
             self.unreported.clear();
-            return Some(Body::Nak(LossReport::write(self.missing.ranges(), room)));
+            return Some(PacketBody::Nak(LossReport::write(self.missing.ranges(), room)));
         }
         if !self.unreported.is_empty() {
             let report = LossReport::write(self.unreported.ranges(), room);
             self.unreported.clear();
-            return Some(Body::Nak(report));
+            return Some(PacketBody::Nak(report));
         }
         None
     }
 
     /// Returns the acknowledgement that is due, if any.
-    pub(crate) fn poll_ack(&mut self, now: Nanos) -> Option<Body<'static>> {
+    pub(crate) fn poll_ack(&mut self, now: Nanos) -> Option<PacketBody<'static>> {
         if self.ack_at.is_some_and(|at| now >= at) {
             self.ack_at = None;
-            return self.full_ack(now).map(Body::Ack);
+            return self.full_ack(now).map(PacketBody::Ack);
         }
         if now < self.last_light_ack + LIGHT_ACK_PAUSE || !std::mem::take(&mut self.light_ack) {
             return None;
         }
         self.last_light_ack = now;
-        self.next().is_after(self.last_ack).then(|| Body::LightAck(self.next()))
+        self.next().is_after(self.last_ack).then(|| PacketBody::LightAck(self.next()))
     }
 
     /// Returns a full acknowledgement if it has news, or if the last one is not known to have arrived after a round
     /// trip.
-    fn full_ack(&mut self, now: Nanos) -> Option<Ack> {
+    fn full_ack(&mut self, now: Nanos) -> Option<FullAck> {
         let next = self.next();
         let timeout = self.round_trip.round_trip().timeout();
         let repeat_at = self.last_ack_at.map_or(now, |last| last + timeout);
@@ -314,15 +314,15 @@ impl Receiver {
         self.announced_end = self.buffer.end();
         let RoundTrip { mean: rtt, variance: rtt_variance } = self.round_trip.round_trip();
         let window = self.buffer.end().since(next).max(0).cast_unsigned().max(MIN_WINDOW);
-        Some(Ack { number: self.ack_number, next, rtt, rtt_variance, window, rates: self.rates(now) })
+        Some(FullAck { number: self.ack_number, next, rtt, rtt_variance, window, rates: self.rates(now) })
     }
 
-    fn rates(&mut self, now: Nanos) -> Option<Rates> {
-        if self.last_rates_at.is_some_and(|last| now - last < SYN) {
+    fn rates(&mut self, now: Nanos) -> Option<RateEstimates> {
+        if self.last_rates_at.is_some_and(|last| now - last < SYNC_INTERVAL) {
             return None;
         }
         self.last_rates_at = Some(now);
         let (arrival, capacity) = (self.history.arrival_rate(), self.history.capacity());
-        Some(Rates { arrival: arrival.to_wire(), capacity: capacity.to_wire() })
+        Some(RateEstimates { arrival: arrival.to_wire(), capacity: capacity.to_wire() })
     }
 }

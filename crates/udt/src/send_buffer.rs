@@ -13,8 +13,8 @@ use std::ops::Range;
 use landspeed_units::Nanos;
 
 use crate::loss::SeqRange;
-use crate::packet::{HEADER, MessageDrop, MessageWord, Position, put};
-use crate::seq::{MessageNumber, Seq, SocketId};
+use crate::packet::{HEADER, MessageDrop, MessagePosition, MessageWord, put};
+use crate::seq::{MessageNumber, Seq, UdtSocketId};
 
 /// The most bytes that one datagram of IPv4 carries, and so one call with UDP_SEGMENT.
 const MAX_BATCH: usize = 65_507;
@@ -22,7 +22,7 @@ const MAX_BATCH: usize = 65_507;
 const WAITING_BATCHES: usize = 4;
 
 #[derive(Debug, Clone, Copy)]
-struct Slot {
+struct SendSlot {
     length: u32,
     message: MessageWord,
     deadline: Option<Nanos>,
@@ -31,9 +31,9 @@ struct Slot {
     sent_at: Nanos,
 }
 
-const EMPTY: Slot = Slot {
+const EMPTY: SendSlot = SendSlot {
     length: 0,
-    message: MessageWord { position: Position::Solo, in_order: true, number: MessageNumber::FIRST },
+    message: MessageWord { position: MessagePosition::Solo, in_order: true, number: MessageNumber::FIRST },
     deadline: None,
     dropped: false,
     sent_at: Nanos(0),
@@ -41,16 +41,16 @@ const EMPTY: Slot = Slot {
 
 /// The time at which packets are sent, and their timestamp.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct At {
+pub(crate) struct SendTime {
     pub(crate) now: Nanos,
     pub(crate) timestamp: u32,
 }
 
 pub(crate) struct SendBuffer {
     ring: Box<[u8]>,
-    slots: Box<[Slot]>,
+    slots: Box<[SendSlot]>,
     payload: usize,
-    to: SocketId,
+    to: UdtSocketId,
     /// The slot of `first`.
     head: usize,
     /// The slot at which the ring turns back to its start: the ring's end, or an earlier one if the used slots have
@@ -76,7 +76,7 @@ impl fmt::Debug for SendBuffer {
 }
 
 impl SendBuffer {
-    pub(crate) fn new(packets: u32, payload: usize, first: Seq, to: SocketId) -> Self {
+    pub(crate) fn new(packets: u32, payload: usize, first: Seq, to: UdtSocketId) -> Self {
         SendBuffer {
             ring: vec![0; packets as usize * (HEADER + payload)].into(),
             slots: vec![EMPTY; packets as usize].into(),
@@ -159,7 +159,7 @@ impl SendBuffer {
     pub(crate) fn write_stream(&mut self, data: &[u8]) -> usize {
         self.turn_back();
         let mut written = self.fill_last(data);
-        let word = MessageWord { position: Position::Solo, in_order: true, number: self.message };
+        let word = MessageWord { position: MessagePosition::Solo, in_order: true, number: self.message };
         let (left, batch) = (data.len() - written, self.batch * self.payload);
         let whole = if left > batch { left - left % batch } else { left };
         for piece in data[written..][..whole].chunks(self.payload).take(self.stream_room()) {
@@ -187,7 +187,7 @@ impl SendBuffer {
     pub(crate) fn write_message(&mut self, data: &[u8], in_order: bool, deadline: Option<Nanos>) {
         let count = data.len().div_ceil(self.payload);
         for (index, piece) in data.chunks(self.payload).enumerate() {
-            let position = Position::of(index, count);
+            let position = MessagePosition::of(index, count);
             self.push(piece, MessageWord { position, in_order, number: self.message }, deadline);
         }
         self.message = self.message.next();
@@ -195,7 +195,7 @@ impl SendBuffer {
 
     fn push(&mut self, piece: &[u8], message: MessageWord, deadline: Option<Nanos>) {
         let slot = self.slot(self.used);
-        self.slots[slot] = Slot { length: piece.len() as u32, message, deadline, ..EMPTY };
+        self.slots[slot] = SendSlot { length: piece.len() as u32, message, deadline, ..EMPTY };
         let start = slot * (HEADER + self.payload);
         let packet = &mut self.ring[start..start + HEADER + piece.len()];
         put(packet, 0, self.first.plus(self.used).to_wire());
@@ -249,8 +249,9 @@ impl SendBuffer {
         let start = self.slot(offset);
         let most = (most.min(self.used - offset) as usize).min(self.turn - start).min(self.batch).max(1);
         let slots = &self.slots[start..start + most];
-        let is_full = |slot: &Slot| slot.length as usize == self.payload;
-        let is_alive = |slot: &Slot| !slot.dropped && slot.deadline.is_none_or(|deadline| now <= deadline);
+        let is_full = |slot: &SendSlot| slot.length as usize == self.payload;
+        let is_alive =
+            |slot: &SendSlot| !slot.dropped && slot.deadline.is_none_or(|deadline| now <= deadline);
         let full = slots.iter().take_while(|slot| is_full(slot) && is_alive(slot)).count();
         let shorter = usize::from(slots.get(full).is_some_and(is_alive));
         (full + shorter).max(1) as u32
@@ -263,7 +264,7 @@ impl SendBuffer {
 
     /// Returns the bytes of a run of `count` packets from `offset` on, with the timestamp in each. New packets count
     /// as sent.
-    pub(crate) fn take(&mut self, offset: u32, count: u32, at: At) -> Range<usize> {
+    pub(crate) fn take(&mut self, offset: u32, count: u32, at: SendTime) -> Range<usize> {
         let (start, size) = (self.slot(offset), HEADER + self.payload);
         let last = start + count as usize - 1;
         for slot in start..=last {
@@ -282,41 +283,41 @@ impl SendBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Body, Data, Packet};
+    use crate::packet::{DataPacket, PacketBody, UdtPacket};
     use proptest::prelude::*;
     use std::collections::VecDeque;
 
     const PAYLOAD: usize = 10;
     const PACKETS: u32 = 12;
-    const AT: At = At { now: Nanos(0), timestamp: 0 };
+    const AT: SendTime = SendTime { now: Nanos(0), timestamp: 0 };
 
     #[derive(Debug, Clone)]
-    enum Step {
+    enum BufferOperation {
         Write(usize),
         Send(u32),
         Again(u32, u32),
         Acknowledge(u32),
     }
 
-    fn step() -> impl Strategy<Value = Step> {
+    fn step() -> impl Strategy<Value = BufferOperation> {
         prop_oneof![
-            (1usize..60).prop_map(Step::Write),
-            (1u32..6).prop_map(Step::Send),
-            (0u32..12, 1u32..6).prop_map(|(offset, most)| Step::Again(offset, most)),
-            (0u32..8).prop_map(Step::Acknowledge),
+            (1usize..60).prop_map(BufferOperation::Write),
+            (1u32..6).prop_map(BufferOperation::Send),
+            (0u32..12, 1u32..6).prop_map(|(offset, most)| BufferOperation::Again(offset, most)),
+            (0u32..8).prop_map(BufferOperation::Acknowledge),
         ]
     }
 
     /// Parses the packets of a run, and checks that each is whole and follows the previous one, and that all but the
     /// last have one length.
     fn payloads(buffer: &mut SendBuffer, offset: u32, count: u32, at: u32) -> Vec<(Seq, Vec<u8>)> {
-        let range = buffer.take(offset, count, At { now: Nanos(0), timestamp: at });
+        let range = buffer.take(offset, count, SendTime { now: Nanos(0), timestamp: at });
         let pieces: Vec<&[u8]> = buffer.bytes(range).chunks(HEADER + PAYLOAD).collect();
         assert_eq!(pieces.len(), count as usize);
         let parse = |piece: &&[u8]| {
-            let packet = Packet::parse(piece).unwrap();
-            let Body::Data(Data { seq, payload, .. }) = packet.body else { panic!("data") };
-            assert_eq!((packet.timestamp, packet.to), (at, SocketId(5)));
+            let packet = UdtPacket::parse(piece).unwrap();
+            let PacketBody::Data(DataPacket { seq, payload, .. }) = packet.body else { panic!("data") };
+            assert_eq!((packet.timestamp, packet.to), (at, UdtSocketId(5)));
             (seq, payload.to_vec())
         };
         pieces.iter().map(parse).collect()
@@ -327,12 +328,12 @@ mod tests {
         #[test]
         fn a_ring_is_a_queue(steps in prop::collection::vec(step(), 1..80)) {
             let start = Seq::MAX.minus(20);
-            let mut buffer = SendBuffer { batch: 2, ..SendBuffer::new(PACKETS, PAYLOAD, start, SocketId(5)) };
+            let mut buffer = SendBuffer { batch: 2, ..SendBuffer::new(PACKETS, PAYLOAD, start, UdtSocketId(5)) };
             let (mut unsent, mut flight) = (VecDeque::new(), VecDeque::<(Seq, Vec<u8>)>::new());
             let (mut value, mut next) = (0u8, start);
             for (at, step) in (0..).zip(steps) {
                 match step {
-                    Step::Write(length) => {
+                    BufferOperation::Write(length) => {
                         let data: Vec<u8> = (0..length).map(|n| value.wrapping_add(n as u8)).collect();
                         let written = buffer.write_stream(&data);
                         value = value.wrapping_add(written as u8);
@@ -340,7 +341,7 @@ mod tests {
                         let cut = buffer.batch * PAYLOAD;
                         prop_assert!(written + cut > length || buffer.stream_room() == 0);
                     }
-                    Step::Send(most) if buffer.has_new() => {
+                    BufferOperation::Send(most) if buffer.has_new() => {
                         let (offset, count) = (buffer.sent(), buffer.run(Nanos(0), buffer.sent(), most));
                         prop_assert!(count <= most);
                         for (seq, payload) in payloads(&mut buffer, offset, count, at) {
@@ -351,14 +352,14 @@ mod tests {
                             flight.push_back((seq, payload));
                         }
                     }
-                    Step::Again(offset, most) if offset < buffer.sent() => {
+                    BufferOperation::Again(offset, most) if offset < buffer.sent() => {
                         let most = most.min(buffer.sent() - offset);
                         let count = buffer.run(Nanos(0), offset, most);
                         for (n, packet) in payloads(&mut buffer, offset, count, at).into_iter().enumerate() {
                             prop_assert_eq!(&packet, &flight[offset as usize + n]);
                         }
                     }
-                    Step::Acknowledge(count) => {
+                    BufferOperation::Acknowledge(count) => {
                         let count = count.min(buffer.sent());
                         buffer.release(count);
                         flight.drain(..count as usize);
@@ -375,7 +376,7 @@ mod tests {
     /// This happens when one acknowledgement covers a repaired loss: soon as many packets are in flight as before.
     #[test]
     fn a_ring_that_was_nearly_empty_has_room_for_as_much_as_before() {
-        let mut buffer = SendBuffer { batch: 2, ..SendBuffer::new(100, PAYLOAD, Seq::MAX, SocketId(5)) };
+        let mut buffer = SendBuffer { batch: 2, ..SendBuffer::new(100, PAYLOAD, Seq::MAX, UdtSocketId(5)) };
         let send = |buffer: &mut SendBuffer, packets: u32| {
             for _ in 0..packets {
                 assert_eq!(buffer.write_stream(&[1; PAYLOAD]), PAYLOAD, "{buffer:?}");
@@ -391,7 +392,7 @@ mod tests {
 
     #[test]
     fn a_ring_turns_back_where_little_is_under_way() {
-        let mut buffer = SendBuffer { batch: 2, ..SendBuffer::new(100, PAYLOAD, Seq::MAX, SocketId(5)) };
+        let mut buffer = SendBuffer { batch: 2, ..SendBuffer::new(100, PAYLOAD, Seq::MAX, UdtSocketId(5)) };
         let mut last = 0;
         for _ in 0..200 {
             buffer.write_stream(&[1; 2 * PAYLOAD]);
@@ -404,7 +405,7 @@ mod tests {
 
     #[test]
     fn a_message_that_is_over_goes_whole() {
-        let mut buffer = SendBuffer::new(PACKETS, PAYLOAD, Seq::MAX, SocketId(5));
+        let mut buffer = SendBuffer::new(PACKETS, PAYLOAD, Seq::MAX, UdtSocketId(5));
         buffer.write_message(&[1; 15], true, None);
         buffer.write_message(&[2; 35], true, Some(Nanos(100)));
         buffer.write_message(&[3; 5], true, None);

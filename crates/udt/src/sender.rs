@@ -4,16 +4,16 @@ use std::ops::Range;
 
 use landspeed_units::{BitRate, Bytes, Nanos};
 
-use crate::history::{Estimate, PacketRate, SYN};
+use crate::history::{RoundTripEstimate, SYNC_INTERVAL, UdtPacketRate};
 use crate::loss::{LossList, SeqRange};
-use crate::packet::{Ack, LossReport, MessageDrop, Rates};
-use crate::rate::{Control, PathState};
-use crate::send_buffer::{At, SendBuffer};
+use crate::packet::{FullAck, LossReport, MessageDrop, RateEstimates};
+use crate::rate::{PathState, RateControl};
+use crate::send_buffer::{SendBuffer, SendTime};
 use crate::seq::Seq;
 
 /// What to send next.
 #[derive(Debug)]
-pub(crate) enum Next {
+pub(crate) enum SendAction {
     /// Data packets, as bytes of the send buffer.
     Data { bytes: Range<usize>, packets: u32, again: bool },
     /// The notification that a message is given up.
@@ -21,7 +21,7 @@ pub(crate) enum Next {
 }
 
 #[derive(Debug)]
-pub(crate) struct Sender {
+pub(crate) struct SendHalf {
     pub(crate) buffer: SendBuffer,
     losses: LossList,
     /// Packets that were reported lost and are not acknowledged. Some were sent again since, others wait for that.
@@ -30,38 +30,38 @@ pub(crate) struct Sender {
     timed_out: Option<Seq>,
     /// How often the first packet was sent again for want of an acknowledgement.
     stuck: u32,
-    control: Box<dyn Control>,
+    control: Box<dyn RateControl>,
     /// The sequence number of the last full acknowledgement.
     full_ack: Seq,
     /// The first packet for which the receiver has no room.
     window_end: Seq,
     path: PathState,
-    round_trip: Estimate,
+    round_trip: RoundTripEstimate,
     /// When the next packet may leave.
     next_send: Nanos,
     /// When packets last left.
     burst_at: Option<Nanos>,
     /// When a burst was last split.
-    parted_at: Option<Nanos>,
+    split_at: Option<Nanos>,
     /// True if the last packet began a pair that the end of a run split. Its period is charged with the second
     /// packet's, so that the second need not wait.
     owes: bool,
     /// The time whose packets, at the current rate, leave in one burst.
     catch_up: Nanos,
     last_warning: Option<Nanos>,
-    acked: Acked,
+    acked: AckedTotals,
 }
 
 /// What the peer has acknowledged.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Acked {
+pub(crate) struct AckedTotals {
     pub(crate) packets: u64,
     pub(crate) bytes: Bytes,
 }
 
 /// The sizes that both ends agreed on.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
+pub(crate) struct NegotiatedLimits {
     pub(crate) mss: u32,
     /// How many packets the peer has room for.
     pub(crate) peer_flight: u32,
@@ -69,23 +69,23 @@ pub(crate) struct Limits {
     pub(crate) round_trip: Option<Nanos>,
 }
 
-impl Sender {
+impl SendHalf {
     pub(crate) fn new(
         buffer: SendBuffer,
-        control: Box<dyn Control>,
-        limits: Limits,
+        control: Box<dyn RateControl>,
+        limits: NegotiatedLimits,
         catch_up: Nanos,
     ) -> Self {
-        let (first, round_trip) = (buffer.first(), Estimate::new(limits.round_trip));
+        let (first, round_trip) = (buffer.first(), RoundTripEstimate::new(limits.round_trip));
         let path = PathState {
             round_trip: round_trip.round_trip(),
-            arrival: PacketRate(0.0),
-            capacity: PacketRate(0.0),
+            arrival: UdtPacketRate(0.0),
+            capacity: UdtPacketRate(0.0),
             last_sent: first.prev(),
             packet: Bytes(limits.mss.into()),
             max_window: limits.peer_flight,
         };
-        Sender {
+        SendHalf {
             buffer,
             losses: LossList::new(),
             reported: LossList::new(),
@@ -98,11 +98,11 @@ impl Sender {
             round_trip,
             next_send: Nanos(0),
             burst_at: None,
-            parted_at: None,
+            split_at: None,
             owes: false,
             catch_up,
             last_warning: None,
-            acked: Acked::default(),
+            acked: AckedTotals::default(),
         }
     }
 
@@ -110,7 +110,7 @@ impl Sender {
         &self.path
     }
 
-    pub(crate) fn acked(&self) -> Acked {
+    pub(crate) fn acked(&self) -> AckedTotals {
         self.acked
     }
 
@@ -156,12 +156,12 @@ impl Sender {
     }
 
     /// Processes the other fields of a full acknowledgement, once [`acknowledge`](Self::acknowledge) has accepted it.
-    pub(crate) fn on_ack(&mut self, now: Nanos, ack: &Ack) {
+    pub(crate) fn on_ack(&mut self, now: Nanos, ack: &FullAck) {
         self.full_ack = ack.next;
         self.window_end = ack.next.plus(ack.window.min(MAX_WINDOW));
         self.round_trip.reported(ack.rtt, ack.rtt_variance);
         self.path.round_trip = self.round_trip.round_trip();
-        if let Some(Rates { arrival, capacity }) = ack.rates {
+        if let Some(RateEstimates { arrival, capacity }) = ack.rates {
             blend(&mut self.path.arrival, arrival);
             blend(&mut self.path.capacity, capacity);
         }
@@ -222,7 +222,7 @@ impl Sender {
 
     /// Returns how long a packet that was sent again may stay unacknowledged.
     fn repeat_patience(&self) -> Nanos {
-        self.round_trip.patience() + SYN.times(2)
+        self.round_trip.patience() + SYNC_INTERVAL.times(2)
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Nanos) {
@@ -250,7 +250,7 @@ impl Sender {
 
     /// Processes a warning of congestion, at most once in a round trip.
     pub(crate) fn on_warning(&mut self, now: Nanos) {
-        if self.last_warning.is_none_or(|last| now - last >= self.path.round_trip.mean.max(SYN)) {
+        if self.last_warning.is_none_or(|last| now - last >= self.path.round_trip.mean.max(SYNC_INTERVAL)) {
             self.last_warning = Some(now);
             self.control.on_warning(now, &self.path);
         }
@@ -317,7 +317,7 @@ impl Sender {
     }
 
     /// Returns the next packets, at most `most` and of equal size. Lost packets come before new ones.
-    pub(crate) fn poll(&mut self, now: Nanos, most: u32, timestamp: u32) -> Option<Next> {
+    pub(crate) fn poll(&mut self, now: Nanos, most: u32, timestamp: u32) -> Option<SendAction> {
         let lost = self.losses.ranges().next();
         let wanted = lost.map_or(self.buffer.waiting().min(self.room()), SeqRange::packets);
         let due = self.due(now, wanted);
@@ -327,26 +327,26 @@ impl Sender {
         if let Some(range) = lost {
             let offset = range.first.since(self.buffer.first()).cast_unsigned();
             if let Some(given_up) = self.give_up(now, offset) {
-                return Some(Next::Drop(given_up));
+                return Some(SendAction::Drop(given_up));
             }
             let packets = self.buffer.run(now, offset, due.min(most));
             self.losses.take_first(packets);
             self.spend(now, packets);
-            let bytes = self.buffer.take(offset, packets, At { now, timestamp });
-            return Some(Next::Data { bytes, packets, again: true });
+            let bytes = self.buffer.take(offset, packets, SendTime { now, timestamp });
+            return Some(SendAction::Data { bytes, packets, again: true });
         }
         let piece = self.piece(now, due).min(most);
         self.poll_new(now, piece, timestamp)
     }
 
-    fn poll_new(&mut self, now: Nanos, due: u32, timestamp: u32) -> Option<Next> {
+    fn poll_new(&mut self, now: Nanos, due: u32, timestamp: u32) -> Option<SendAction> {
         let room = self.room();
         if now < self.control.frozen_until() {
             return None;
         }
         let offset = self.buffer.sent();
         if let Some(given_up) = self.give_up(now, offset) {
-            return Some(Next::Drop(given_up));
+            return Some(SendAction::Drop(given_up));
         }
         // Packet 16n and the next one leave together as a pair (draft-gg-udt-03 section 6.1). The second is in a run
         // of its own if the first is the last of its message.
@@ -356,19 +356,19 @@ impl Sender {
         let parts_pair = packets < room && begins_pair(self.buffer.next_seq().plus(packets - 1));
         let owed = std::mem::replace(&mut self.owes, parts_pair);
         self.spend(now, packets + u32::from(owed) - u32::from(self.owes));
-        let bytes = self.buffer.take(offset, packets, At { now, timestamp });
+        let bytes = self.buffer.take(offset, packets, SendTime { now, timestamp });
         self.path.last_sent = self.buffer.next_seq().prev();
         self.control.on_sent(now, self.path.last_sent);
-        Some(Next::Data { bytes, packets, again: false })
+        Some(SendAction::Data { bytes, packets, again: false })
     }
 
     /// Returns how many packets the first piece of a burst has. A burst is sent in at least two pieces of similar
     /// length, because the receiver measures the path's capacity by the time between pieces: within one, arrival
     /// times do not differ.
     fn piece(&mut self, now: Nanos, due: u32) -> u32 {
-        let parts_one = self.parted_at.is_none_or(|last| now - last >= PART_PAUSE);
+        let parts_one = self.split_at.is_none_or(|last| now - last >= PART_PAUSE);
         if parts_one {
-            self.parted_at = Some(now);
+            self.split_at = Some(now);
         }
         let pieces = due.div_ceil(self.buffer.batch()).max(1 + u32::from(parts_one));
         due.div_ceil(pieces)
@@ -386,7 +386,7 @@ impl Sender {
 /// How many times as long as planned a sleep of one burst's time may take without a loss of rate.
 const LATE: u64 = 2;
 /// The least time between two bursts that are split only to measure: frequent splits would cost more than they reveal.
-const PART_PAUSE: Nanos = Nanos(SYN.0 / 16);
+const PART_PAUSE: Nanos = Nanos(SYNC_INTERVAL.0 / 16);
 /// The rate of the fastest paths, for which the window is always large enough, and the least room that even the
 /// shortest of them get.
 const FASTEST: BitRate = BitRate(100e9);
@@ -398,7 +398,7 @@ const MAX_STUCK: u32 = 7;
 pub(crate) const MAX_WINDOW: u32 = 1 << 28;
 
 /// Updates a moving mean. The first sample counts in full, and 0 is no sample.
-fn blend(mean: &mut PacketRate, sample: u32) {
+fn blend(mean: &mut UdtPacketRate, sample: u32) {
     let sample = f64::from(sample);
     if sample > 0.0 {
         mean.0 = if mean.0 > 0.0 { (mean.0 * 7.0 + sample) / 8.0 } else { sample };

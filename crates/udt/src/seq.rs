@@ -99,11 +99,11 @@ impl MessageNumber {
 /// The identifier of a connection among those on a UDP port, by which packets are addressed (draft-gg-udt-03 section
 /// 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct SocketId(pub u32);
+pub struct UdtSocketId(pub u32);
 
-impl SocketId {
+impl UdtSocketId {
     /// The identifier of a listener, to which requests for a connection are sent.
-    pub const LISTENER: SocketId = SocketId(0);
+    pub const LISTENER: UdtSocketId = UdtSocketId(0);
 
     /// Returns true if a connection can have this identifier. libudt treats one with the first bit set as a negative
     /// number.

@@ -3,14 +3,18 @@
 mod network;
 
 use landspeed_udt::loss::SeqRange;
-use landspeed_udt::packet::{Ack, Body, Data, HEADER, LossReport, MessageWord, Packet, UDP_HEADERS};
-use landspeed_udt::{Config, Connection, Event, Identity, Reason, Seq, SocketId, SocketType};
+use landspeed_udt::packet::{
+    DataPacket, FullAck, HEADER, LossReport, MessageWord, PacketBody, UDP_HEADERS, UdtPacket,
+};
+use landspeed_udt::{
+    CloseReason, Connection, ConnectionIdentity, Seq, SocketType, UdtConfig, UdtEvent, UdtSocketId,
+};
 use landspeed_units::Nanos;
-use network::{CONNECTOR, LISTENER, Network, Weather, bytes, config};
+use network::{CONNECTOR, LISTENER, NetworkImpairments, TestNetwork, bytes, config};
 use proptest::prelude::*;
 
 /// Steps until `done` returns true, for at most `most`.
-fn until(network: &mut Network, most: Nanos, mut done: impl FnMut(&mut Network) -> bool) {
+fn until(network: &mut TestNetwork, most: Nanos, mut done: impl FnMut(&mut TestNetwork) -> bool) {
     let end = network.now + most;
     while !done(network) {
         assert!(network.step(), "nothing more happens");
@@ -18,20 +22,20 @@ fn until(network: &mut Network, most: Nanos, mut done: impl FnMut(&mut Network) 
     }
 }
 
-fn connected(weather: Weather, config: &Config) -> Network {
-    let mut network = Network::new(5, weather, [config.clone(), config.clone()], Seq::MAX.minus(40));
+fn connected(impairments: NetworkImpairments, config: &UdtConfig) -> TestNetwork {
+    let mut network = TestNetwork::new(5, impairments, [config.clone(), config.clone()], Seq::MAX.minus(40));
     until(&mut network, config.connect_patience, |network| {
         network.ends.iter().flatten().filter(|end| end.path().is_some()).count() == 2
     });
     for side in [CONNECTOR, LISTENER] {
-        assert_eq!(network.end(side).poll_event(), Some(Event::Connected));
+        assert_eq!(network.end(side).poll_event(), Some(UdtEvent::Connected));
         assert_eq!(network.end(side).poll_event(), None);
     }
     network
 }
 
 /// Sends `length` bytes from one side to the other, and returns how long that took.
-fn transfer(network: &mut Network, from: usize, length: usize) -> Nanos {
+fn transfer(network: &mut TestNetwork, from: usize, length: usize) -> Nanos {
     let (data, start) = (bytes(&mut network.random, length), network.now);
     let (mut written, mut read) = (0, Vec::new());
     until(network, Nanos::secs(600), |network| {
@@ -50,9 +54,15 @@ fn transfer(network: &mut Network, from: usize, length: usize) -> Nanos {
 #[test]
 fn a_long_path_is_filled_and_packets_leave_in_batches() {
     // 1 Gb/s of packets of 1500 bytes over a round trip of 40 ms, with a queue of half of that.
-    let weather = Weather { delay: Nanos::millis(20), packet: Nanos::micros(12), ..Weather::calm() };
-    let mut network =
-        connected(weather, &Config { send_buffer: 8192, receive_buffer: 8192, ..Config::default() });
+    let impairments = NetworkImpairments {
+        delay: Nanos::millis(20),
+        packet: Nanos::micros(12),
+        ..NetworkImpairments::calm()
+    };
+    let mut network = connected(
+        impairments,
+        &UdtConfig { send_buffer: 8192, receive_buffer: 8192, ..UdtConfig::default() },
+    );
     let took = transfer(&mut network, CONNECTOR, 200_000_000);
     let rate = 200e6 * 8.0 / took.as_secs_f64();
     let counts = network.end(CONNECTOR).counts();
@@ -65,8 +75,9 @@ fn a_long_path_is_filled_and_packets_leave_in_batches() {
 #[test]
 fn pairs_of_short_messages_show_the_capacity_too() {
     // The link takes 12 us for a packet: 83,000 packets a second.
-    let weather = Weather { packet: Nanos::micros(12), loss: 0.02, ..Weather::calm() };
-    let mut network = connected(weather, &config(SocketType::Datagram));
+    let impairments =
+        NetworkImpairments { packet: Nanos::micros(12), loss: 0.02, ..NetworkImpairments::calm() };
+    let mut network = connected(impairments, &config(SocketType::Datagram));
     let (mut arrived, mut room) = (0, [0; 100]);
     until(&mut network, Nanos::secs(60), |network| {
         let now = network.now;
@@ -82,9 +93,9 @@ fn pairs_of_short_messages_show_the_capacity_too() {
 
 #[test]
 fn a_path_of_most_of_a_second_needs_no_timeout() {
-    let weather = Weather { delay: Nanos::millis(400), ..Weather::calm() };
+    let impairments = NetworkImpairments { delay: Nanos::millis(400), ..NetworkImpairments::calm() };
     for from in [CONNECTOR, LISTENER] {
-        let mut network = connected(weather, &config(SocketType::Stream));
+        let mut network = connected(impairments, &config(SocketType::Stream));
         transfer(&mut network, from, 100_000);
         let counts = network.end(from).counts();
         assert_eq!((counts.timeouts, counts.sent_again), (0, 0), "{from}");
@@ -103,27 +114,31 @@ fn a_probed_path_gets_the_packets_that_it_carries() {
         // The first answer arrives when smaller requests are already in flight.
         (usize::MAX, Nanos::millis(900), 9500),
     ] {
-        let weather = Weather { largest, delay, ..Weather::calm() };
-        let config =
-            Config { mss: 9500, probes_path: true, connect_patience: Nanos::secs(9), ..Config::default() };
-        let mut network = connected(weather, &config);
+        let impairments = NetworkImpairments { largest, delay, ..NetworkImpairments::calm() };
+        let config = UdtConfig {
+            mss: 9500,
+            probes_path: true,
+            connect_patience: Nanos::secs(9),
+            ..UdtConfig::default()
+        };
+        let mut network = connected(impairments, &config);
         let payload = network.end(CONNECTOR).payload();
-        assert_eq!(payload, Some(expected - UDP_HEADERS - HEADER), "{weather:?}");
-        assert_eq!(network.end(LISTENER).payload(), payload, "{weather:?}");
+        assert_eq!(payload, Some(expected - UDP_HEADERS - HEADER), "{impairments:?}");
+        assert_eq!(network.end(LISTENER).payload(), payload, "{impairments:?}");
         transfer(&mut network, CONNECTOR, 1_000_000);
     }
 }
 
 #[test]
 fn a_timeout_sends_the_first_and_the_last_packet() {
-    let mut network = connected(Weather::calm(), &config(SocketType::Stream));
+    let mut network = connected(NetworkImpairments::calm(), &config(SocketType::Stream));
     network.end(CONNECTOR).write(&[7; 20_000]).unwrap();
     network.step();
     // The data is on its way; its acknowledgements are lost until the timer has expired once.
-    network.weather.loss = 1.0;
+    network.impairments.loss = 1.0;
     until(&mut network, Nanos::secs(1), |network| network.end(CONNECTOR).counts().timeouts == 1);
     network.step();
-    network.weather.loss = 0.0;
+    network.impairments.loss = 0.0;
     until(&mut network, Nanos::secs(2), |network| {
         network.end(CONNECTOR).path().is_some_and(|path| path.flight == 0)
     });
@@ -133,11 +148,11 @@ fn a_timeout_sends_the_first_and_the_last_packet() {
 
 #[test]
 fn a_flight_that_is_lost_whole_goes_again_once() {
-    let mut network = connected(Weather::calm(), &config(SocketType::Stream));
+    let mut network = connected(NetworkImpairments::calm(), &config(SocketType::Stream));
     network.end(CONNECTOR).write(&[7; 20_000]).unwrap();
-    network.weather.loss = 1.0;
+    network.impairments.loss = 1.0;
     network.step();
-    network.weather.loss = 0.0;
+    network.impairments.loss = 0.0;
     until(&mut network, Nanos::secs(2), |network| {
         network.end(CONNECTOR).path().is_some_and(|path| path.flight == 0)
     });
@@ -147,7 +162,7 @@ fn a_flight_that_is_lost_whole_goes_again_once() {
 
 #[test]
 fn small_writes_share_packets() {
-    let mut network = connected(Weather::calm(), &config(SocketType::Stream));
+    let mut network = connected(NetworkImpairments::calm(), &config(SocketType::Stream));
     for _ in 0..3000 {
         assert_eq!(network.end(CONNECTOR).write(&[1; 10]), Ok(10));
     }
@@ -161,60 +176,60 @@ fn small_writes_share_packets() {
 
 #[test]
 fn a_close_waits_for_what_was_written() {
-    let mut network = connected(Weather::calm(), &config(SocketType::Stream));
+    let mut network = connected(NetworkImpairments::calm(), &config(SocketType::Stream));
     network.end(CONNECTOR).write(&[7; 60_000]).unwrap();
     let now = network.now;
     network.end(CONNECTOR).close(now);
     assert!(network.end(CONNECTOR).write(&[7]).is_err());
     until(&mut network, Nanos::secs(5), |network| network.end(LISTENER).closed().is_some());
-    assert_eq!(network.end(CONNECTOR).closed(), Some(Reason::Closed));
-    assert_eq!(network.end(LISTENER).closed(), Some(Reason::PeerClosed));
+    assert_eq!(network.end(CONNECTOR).closed(), Some(CloseReason::Closed));
+    assert_eq!(network.end(LISTENER).closed(), Some(CloseReason::PeerClosed));
     let mut room = vec![0; 200_000];
     assert_eq!(network.end(LISTENER).read(&mut room), Ok(60_000));
 }
 
 #[test]
 fn a_lost_shutdown_is_said_again() {
-    let mut network = connected(Weather::calm(), &config(SocketType::Stream));
+    let mut network = connected(NetworkImpairments::calm(), &config(SocketType::Stream));
     network.end(CONNECTOR).abort();
-    network.weather.loss = 1.0;
+    network.impairments.loss = 1.0;
     network.step();
-    network.weather.loss = 0.0;
+    network.impairments.loss = 0.0;
     assert_eq!(network.end(LISTENER).closed(), None);
     until(&mut network, Nanos::secs(5), |network| network.end(LISTENER).closed().is_some());
-    assert_eq!(network.end(LISTENER).closed(), Some(Reason::PeerClosed));
+    assert_eq!(network.end(LISTENER).closed(), Some(CloseReason::PeerClosed));
 }
 
 #[test]
 fn without_a_listener_there_is_an_error_soon() {
-    let identity = Identity { socket: SocketId(1), first_seq: Seq::new(1), seed: 1 };
+    let identity = ConnectionIdentity { socket: UdtSocketId(1), first_seq: Seq::new(1), seed: 1 };
     let peer = "10.0.0.2:9".parse().unwrap();
-    let mut connection = Connection::connect(Nanos(0), Config::default(), identity, peer);
+    let mut connection = Connection::connect(Nanos(0), UdtConfig::default(), identity, peer);
     let (mut now, mut requests) = (Nanos(0), 0);
     while let Some(next) = connection.next_timeout() {
         now = now.max(next);
         connection.handle_timeout(now);
         requests += std::iter::from_fn(|| connection.poll_transmit(now, 1).map(|_| ())).count();
     }
-    assert_eq!((now, requests, connection.closed()), (Nanos::secs(3), 12, Some(Reason::NoAnswer)));
+    assert_eq!((now, requests, connection.closed()), (Nanos::secs(3), 12, Some(CloseReason::NoAnswer)));
 }
 
 #[test]
 fn a_peer_that_falls_silent_is_given_up() {
-    let mut network = connected(Weather::calm(), &config(SocketType::Stream));
+    let mut network = connected(NetworkImpairments::calm(), &config(SocketType::Stream));
     network.end(CONNECTOR).write(&[1; 5000]).unwrap();
-    network.weather.loss = 1.0;
+    network.impairments.loss = 1.0;
     let start = network.now;
     while network.step() {}
     for side in [CONNECTOR, LISTENER] {
-        assert_eq!(network.end(side).closed(), Some(Reason::Silent));
+        assert_eq!(network.end(side).closed(), Some(CloseReason::Silent));
     }
     assert!(network.now - start < Nanos::secs(61), "{:?}", network.now - start);
 }
 
 #[test]
 fn a_peer_that_is_only_idle_is_not() {
-    let mut network = connected(Weather::calm(), &config(SocketType::Stream));
+    let mut network = connected(NetworkImpairments::calm(), &config(SocketType::Stream));
     let end = network.now + Nanos::secs(600);
     while network.now < end {
         network.step();
@@ -225,7 +240,7 @@ fn a_peer_that_is_only_idle_is_not() {
 
 #[test]
 fn a_reader_that_pauses_stops_the_writer_and_it_goes_on() {
-    let mut network = connected(Weather::calm(), &config(SocketType::Stream));
+    let mut network = connected(NetworkImpairments::calm(), &config(SocketType::Stream));
     let data = vec![3; 2_000_000];
     let mut written = 0;
     let end = network.now + Nanos::secs(10);
@@ -243,32 +258,32 @@ fn a_reader_that_pauses_stops_the_writer_and_it_goes_on() {
     });
 }
 
-fn datagram(to: u32, body: Body<'_>) -> Vec<u8> {
+fn datagram(to: u32, body: PacketBody<'_>) -> Vec<u8> {
     let mut buffer = vec![0; 1500];
-    let length = Packet { timestamp: 1, to: SocketId(to), body }.write(&mut buffer).unwrap();
+    let length = UdtPacket { timestamp: 1, to: UdtSocketId(to), body }.write(&mut buffer).unwrap();
     buffer.truncate(length);
     buffer
 }
 
 #[test]
 fn what_cannot_be_is_ignored() {
-    let mut network = connected(Weather::calm(), &config(SocketType::Stream));
+    let mut network = connected(NetworkImpairments::calm(), &config(SocketType::Stream));
     transfer(&mut network, CONNECTOR, 50_000);
     network.end(CONNECTOR).write(&[1; 20_000]).unwrap();
     network.step();
     let far = Seq::MAX.plus(5000);
-    let ack = Ack { number: 1, next: far, rtt: Nanos(1), rtt_variance: Nanos(1), window: 9, rates: None };
+    let ack = FullAck { number: 1, next: far, rtt: Nanos(1), rtt_variance: Nanos(1), window: 9, rates: None };
     let mut room = [0; 64];
     let report = LossReport::write(std::iter::once(SeqRange { first: Seq::MAX, last: far }), &mut room);
-    let data = Data { seq: far, message: MessageWord::from_wire(!0), payload: &[1] };
+    let data = DataPacket { seq: far, message: MessageWord::from_wire(!0), payload: &[1] };
     let forged = [
-        datagram(11, Body::Ack(ack)),
-        datagram(11, Body::LightAck(far)),
-        datagram(11, Body::Nak(report)),
-        datagram(11, Body::Ack2(12_345)),
-        datagram(11, Body::Data(data)),
-        datagram(12, Body::Shutdown),
-        datagram(12, Body::KeepAlive),
+        datagram(11, PacketBody::Ack(ack)),
+        datagram(11, PacketBody::LightAck(far)),
+        datagram(11, PacketBody::Nak(report)),
+        datagram(11, PacketBody::Ack2(12_345)),
+        datagram(11, PacketBody::Data(data)),
+        datagram(12, PacketBody::Shutdown),
+        datagram(12, PacketBody::KeepAlive),
         vec![0xff; 40],
     ];
     let (now, count) = (network.now, forged.len() as u64);
@@ -285,8 +300,8 @@ fn what_cannot_be_is_ignored() {
 
 #[test]
 fn messages_that_are_late_are_given_up_and_the_others_arrive() {
-    let weather = Weather { loss: 0.2, ..Weather::calm() };
-    let mut network = connected(weather, &config(SocketType::Datagram));
+    let impairments = NetworkImpairments { loss: 0.2, ..NetworkImpairments::calm() };
+    let mut network = connected(impairments, &config(SocketType::Datagram));
     let (mut sent, mut room) = (0u32, vec![0; 5000]);
     let mut arrived = Vec::new();
     let end = network.now + Nanos::secs(40);
@@ -322,7 +337,7 @@ proptest! {
         messages: bool,
     ) {
         let socket_type = if messages { SocketType::Datagram } else { SocketType::Stream };
-        let mut network = connected(Weather::calm(), &config(socket_type));
+        let mut network = connected(NetworkImpairments::calm(), &config(socket_type));
         if messages {
             let now = network.now;
             network.end(CONNECTOR).write_message(now, &[1; 30_000], true, None).unwrap();

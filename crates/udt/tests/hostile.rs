@@ -10,23 +10,25 @@ use std::cell::Cell;
 
 use landspeed_udt::loss::SeqRange;
 use landspeed_udt::packet::{
-    Ack, Body, Data, HANDSHAKE, LossReport, MessageDrop, MessageWord, Packet, Rates,
+    DataPacket, FullAck, HANDSHAKE, LossReport, MessageDrop, MessageWord, PacketBody, RateEstimates,
+    UdtPacket,
 };
 use landspeed_udt::seq::MessageNumber;
 use landspeed_udt::{
-    Answer, Connection, Event, Identity, IoError, Listener, Reason, Seq, SocketId, SocketType,
+    CloseReason, Connection, ConnectionIdentity, HandshakeListener, IoError, ListenerResponse, Seq,
+    SocketType, UdtEvent, UdtSocketId,
 };
 use landspeed_units::Nanos;
-use network::{CONNECTOR, LISTENER, Network, Weather, bytes, config};
+use network::{CONNECTOR, LISTENER, NetworkImpairments, TestNetwork, bytes, config};
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 /// An allocator that counts the bytes that each thread holds.
-struct Counting;
+struct CountingAllocator;
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 thread_local! {
     static HELD: Cell<isize> = const { Cell::new(0) };
@@ -38,7 +40,7 @@ fn count(bytes: isize) {
 }
 
 // SAFETY: every call is passed unchanged to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size().cast_signed());
         // SAFETY: the caller upholds the contract of `alloc`.
@@ -53,7 +55,7 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 /// Returns the bytes that this thread holds, without those of the network.
-fn held(network: &Network) -> isize {
+fn held(network: &TestNetwork) -> isize {
     HELD.with(Cell::get) - network.holds().cast_signed()
 }
 
@@ -108,12 +110,12 @@ fn mutate(random: &mut ChaCha8Rng, datagram: &mut Vec<u8>) {
     }
 }
 
-fn end_of(network: &Network, side: usize) -> Option<&Connection> {
+fn end_of(network: &TestNetwork, side: usize) -> Option<&Connection> {
     network.ends[side].as_ref()
 }
 
 /// Lets both ends write, read and poll events, as applications do.
-fn act(network: &mut Network, socket_type: SocketType) {
+fn act(network: &mut TestNetwork, socket_type: SocketType) {
     let now = network.now;
     let mut room = vec![0; 70_000];
     for side in [CONNECTOR, LISTENER] {
@@ -139,7 +141,7 @@ fn attacked(seed: u64) {
     let socket_type = if random.random() { SocketType::Stream } else { SocketType::Datagram };
     let config = config(socket_type);
     let first = Seq::MAX.minus(random.random_range(0..300));
-    let mut network = Network::new(seed, Weather::calm(), [config.clone(), config], first);
+    let mut network = TestNetwork::new(seed, NetworkImpairments::calm(), [config.clone(), config], first);
     let mut before = None;
     for _ in 0..random.random_range(1..400) {
         let moment = network.now;
@@ -177,42 +179,45 @@ fn changed_datagrams_do_no_harm() {
 }
 
 /// Returns a packet with values that cannot be true of the transfer in progress.
-fn impossible(random: &mut ChaCha8Rng, first: Seq, to: SocketId) -> Vec<u8> {
+fn impossible(random: &mut ChaCha8Rng, first: Seq, to: UdtSocketId) -> Vec<u8> {
     // A window has 512 packets, and no more than 2000 are sent.
     let far = first.plus(random.random_range(4000..1 << 30));
     let before = first.minus(random.random_range(2..1 << 29));
     let seq = *[far, before].choose(random).expect("two");
     let range = SeqRange { first: seq, last: far };
     let range = if range.last.is_before(range.first) { SeqRange { first: far, last: far } } else { range };
-    let ack = Ack {
+    let ack = FullAck {
         number: random.random(),
         next: seq,
         rtt: Nanos::secs(9),
         rtt_variance: Nanos::secs(9),
         window: 2,
-        rates: Some(Rates { arrival: 1, capacity: 1 }),
+        rates: Some(RateEstimates { arrival: 1, capacity: 1 }),
     };
     let message = MessageWord::from_wire(random.random());
     let mut room = [0; 64];
     let body = match random.random_range(0..7) {
-        0 => Body::Ack(ack),
-        1 => Body::LightAck(seq),
-        2 => Body::Nak(LossReport::write(std::iter::once(range), &mut room)),
-        3 => Body::Data(Data { seq, message, payload: &[9; 100] }),
-        4 => Body::MessageDrop(MessageDrop { message: MessageNumber::new(random.random()), packets: range }),
-        5 => Body::Ack2(random.random_range(1 << 20..1 << 31)),
+        0 => PacketBody::Ack(ack),
+        1 => PacketBody::LightAck(seq),
+        2 => PacketBody::Nak(LossReport::write(std::iter::once(range), &mut room)),
+        3 => PacketBody::Data(DataPacket { seq, message, payload: &[9; 100] }),
+        4 => PacketBody::MessageDrop(MessageDrop {
+            message: MessageNumber::new(random.random()),
+            packets: range,
+        }),
+        5 => PacketBody::Ack2(random.random_range(1 << 20..1 << 31)),
         // A shutdown alone needs no more than the identifier, so it gets a wrong one.
-        _ => return shutdown(SocketId(to.0 ^ 1 << random.random_range(0..31))),
+        _ => return shutdown(UdtSocketId(to.0 ^ 1 << random.random_range(0..31))),
     };
     let mut datagram = vec![0; 200];
-    let length = Packet { timestamp: 1, to, body }.write(&mut datagram).expect("there is room");
+    let length = UdtPacket { timestamp: 1, to, body }.write(&mut datagram).expect("there is room");
     datagram.truncate(length);
     datagram
 }
 
-fn shutdown(to: SocketId) -> Vec<u8> {
+fn shutdown(to: UdtSocketId) -> Vec<u8> {
     let mut datagram = vec![0; 20];
-    Packet { timestamp: 1, to, body: Body::Shutdown }.write(&mut datagram).expect("there is room");
+    UdtPacket { timestamp: 1, to, body: PacketBody::Shutdown }.write(&mut datagram).expect("there is room");
     datagram
 }
 
@@ -247,8 +252,8 @@ fn spoofed(seed: u64) {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let socket_type = if random.random() { SocketType::Stream } else { SocketType::Datagram };
     let first = Seq::MAX.minus(random.random_range(0..1000));
-    let weather = Weather { loss: 0.01, ..Weather::calm() };
-    let mut network = Network::new(seed, weather, [config(socket_type), config(socket_type)], first);
+    let impairments = NetworkImpairments { loss: 0.01, ..NetworkImpairments::calm() };
+    let mut network = TestNetwork::new(seed, impairments, [config(socket_type), config(socket_type)], first);
     let data = bytes(&mut random, 1_000_000);
     let (mut written, mut arrived) = (0, Vec::new());
     while network.step() {
@@ -260,14 +265,14 @@ fn spoofed(seed: u64) {
             continue;
         }
         read(network.end(LISTENER), socket_type, &mut arrived);
-        let ends = [(CONNECTOR, SocketId(11)), (LISTENER, SocketId(22))];
+        let ends = [(CONNECTOR, UdtSocketId(11)), (LISTENER, UdtSocketId(22))];
         let (side, to) = ends[random.random_range(0..2)];
         network.deliver(side, &impossible(&mut random, first, to));
     }
     assert!(arrived == data, "seed {seed}: {} bytes", arrived.len());
-    assert_eq!(network.end(CONNECTOR).closed(), Some(Reason::Closed), "seed {seed}");
+    assert_eq!(network.end(CONNECTOR).closed(), Some(CloseReason::Closed), "seed {seed}");
     while let Some(event) = network.end(LISTENER).poll_event() {
-        assert!(!matches!(event, Event::PeerError(_)));
+        assert!(!matches!(event, UdtEvent::PeerError(_)));
     }
 }
 
@@ -283,8 +288,9 @@ fn a_listener_is_no_amplifier() {
     for seed in runs(2000) {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let config = config(SocketType::Stream);
-        let listener = Listener::new([3; 32], SocketType::Stream);
-        let identity = Identity { socket: SocketId(11), first_seq: Seq::new(random.random()), seed };
+        let listener = HandshakeListener::new([3; 32], SocketType::Stream);
+        let identity =
+            ConnectionIdentity { socket: UdtSocketId(11), first_seq: Seq::new(random.random()), seed };
         let mut connector = Connection::connect(Nanos(0), config.clone(), identity, peer);
         let mut reply = [0; HANDSHAKE];
         for round in 0..4 {
@@ -295,16 +301,16 @@ fn a_listener_is_no_amplifier() {
                 mutate(&mut random, &mut changed);
             }
             match listener.handle(now, peer, &changed, &mut reply) {
-                Answer::Reply(length) => assert!(length <= changed.len()),
-                Answer::Ignore => {}
-                Answer::Proven(request) => {
-                    let identity = Identity { socket: SocketId(22), ..identity };
+                ListenerResponse::Reply(length) => assert!(length <= changed.len()),
+                ListenerResponse::Ignore => {}
+                ListenerResponse::Proven(request) => {
+                    let identity = ConnectionIdentity { socket: UdtSocketId(22), ..identity };
                     let mut end = Connection::accept(now, config.clone(), identity, &request);
                     let _ = end.write(&[1; 100_000]);
                     while end.poll_transmit(now, 16).is_some() {}
                 }
             }
-            if let Answer::Reply(length) = listener.handle(now, peer, &request, &mut reply) {
+            if let ListenerResponse::Reply(length) = listener.handle(now, peer, &request, &mut reply) {
                 connector.handle(now, &reply[..length]);
             }
         }

@@ -5,14 +5,14 @@
 
 mod network;
 
-use landspeed_udt::{Config, IoError, Reason, Seq, SocketType};
+use landspeed_udt::{CloseReason, IoError, Seq, SocketType, UdtConfig};
 use landspeed_units::Nanos;
-use network::{CONNECTOR, LISTENER, Network, Weather, bytes, config};
+use network::{CONNECTOR, LISTENER, NetworkImpairments, TestNetwork, bytes, config};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 /// The application at one end: what it writes and what it has read.
-struct App {
+struct TestApplication {
     writes: Vec<u8>,
     written: usize,
     hash: blake3::Hasher,
@@ -22,14 +22,21 @@ struct App {
     largest_message: usize,
 }
 
-impl App {
+impl TestApplication {
     fn new(random: &mut ChaCha8Rng, length: usize, largest_message: usize) -> Self {
         let diligence = if random.random_bool(0.3) { 0.02 } else { 1.0 };
         let writes = bytes(random, length);
-        App { writes, written: 0, hash: blake3::Hasher::new(), read: 0, diligence, largest_message }
+        TestApplication {
+            writes,
+            written: 0,
+            hash: blake3::Hasher::new(),
+            read: 0,
+            diligence,
+            largest_message,
+        }
     }
 
-    fn act(&mut self, network: &mut Network, side: usize, socket_type: SocketType) {
+    fn act(&mut self, network: &mut TestNetwork, side: usize, socket_type: SocketType) {
         if network.ends[side].is_none() {
             return;
         }
@@ -39,7 +46,7 @@ impl App {
         }
     }
 
-    fn stream(&mut self, network: &mut Network, side: usize) {
+    fn stream(&mut self, network: &mut TestNetwork, side: usize) {
         let piece = (self.writes.len() - self.written).min(network.random.random_range(1..100_000));
         if let Ok(written) = network.end(side).write(&self.writes[self.written..][..piece]) {
             self.written += written;
@@ -55,7 +62,7 @@ impl App {
         }
     }
 
-    fn messages(&mut self, network: &mut Network, side: usize) {
+    fn messages(&mut self, network: &mut TestNetwork, side: usize) {
         let left = self.writes.len() - self.written;
         if left > 0 {
             let piece = left.min(network.random.random_range(1..=self.largest_message));
@@ -77,27 +84,28 @@ impl App {
     }
 }
 
-struct Plan {
-    weather: Weather,
-    configs: [Config; 2],
+struct TransferPlan {
+    impairments: NetworkImpairments,
+    configs: [UdtConfig; 2],
     first: Seq,
     lengths: [usize; 2],
     largest_message: usize,
 }
 
-fn plan(random: &mut ChaCha8Rng) -> Plan {
+fn plan(random: &mut ChaCha8Rng) -> TransferPlan {
     let rough = random.random_bool(0.8);
     let mut chance = |most: f64| if rough { random.random_range(0.0..most) } else { 0.0 };
     let (loss, doubled, reordered) = (chance(0.2), chance(0.1), chance(0.1));
     let delay = Nanos(random.random_range(100_000..80_000_000));
     let packet = Nanos(random.random_range(2_000..200_000));
     let queue = Nanos(random.random_range(1_000_000..100_000_000));
-    let weather = Weather { loss, doubled, reordered, delay, packet, queue, largest: usize::MAX };
+    let impairments =
+        NetworkImpairments { loss, doubled, reordered, delay, packet, queue, largest: usize::MAX };
     let socket_type = if random.random_bool(0.5) { SocketType::Stream } else { SocketType::Datagram };
     let mut one = || {
         let mss = [200, 576, 1500, 9000][random.random_range(0..4)];
         let [send_buffer, receive_buffer] = [0; 2].map(|_| random.random_range(8..600));
-        Config { mss, send_buffer, receive_buffer, ..config(socket_type) }
+        UdtConfig { mss, send_buffer, receive_buffer, ..config(socket_type) }
     };
     let configs = [one(), one()];
     let mss = configs[0].mss.min(configs[1].mss) as usize;
@@ -112,7 +120,7 @@ fn plan(random: &mut ChaCha8Rng) -> Plan {
         random.random_range(1..300 * mss),
         if random.random() { random.random_range(1..100 * mss) } else { 0 },
     ];
-    Plan { weather, configs, first, lengths, largest_message }
+    TransferPlan { impairments, configs, first, lengths, largest_message }
 }
 
 /// Runs a transfer over the network of this seed. Returns true if every byte arrived and the connection closed in
@@ -121,8 +129,8 @@ fn run(seed: u64) -> bool {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let plan = plan(&mut random);
     let socket_type = plan.configs[0].socket_type;
-    let mut apps = plan.lengths.map(|length| App::new(&mut random, length, plan.largest_message));
-    let mut network = Network::new(seed, plan.weather, plan.configs, plan.first);
+    let mut apps = plan.lengths.map(|length| TestApplication::new(&mut random, length, plan.largest_message));
+    let mut network = TestNetwork::new(seed, plan.impairments, plan.configs, plan.first);
     let end = network.now + Nanos::secs(900);
     while network.step() {
         assert!(network.now < end, "seed {seed}: still waiting: {:?}", network.ends);
@@ -148,10 +156,10 @@ fn run(seed: u64) -> bool {
         assert_eq!(read.hash.finalize(), arrived, "seed {seed}: other bytes than were written");
         is_whole
     });
-    if reasons[CONNECTOR] == Some(Reason::Closed) {
+    if reasons[CONNECTOR] == Some(CloseReason::Closed) {
         assert!(complete[CONNECTOR], "seed {seed}: closed as delivered, and it was not: {reasons:?}");
     }
-    complete == [true, true] && reasons[CONNECTOR] == Some(Reason::Closed)
+    complete == [true, true] && reasons[CONNECTOR] == Some(CloseReason::Closed)
 }
 
 #[test]

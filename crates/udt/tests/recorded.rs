@@ -4,40 +4,42 @@
 //! tests/recorded.txt has a line for each datagram: microseconds, direction (`>` from the connector), bytes.
 //! tests/libudt/record.rs wrote it.
 
-use landspeed_udt::packet::{Body, Handshake, HandshakeKind, Packet};
-use landspeed_udt::{Config, Connection, Identity, Reason, Request, Seq, SocketType};
+use landspeed_udt::packet::{Handshake, HandshakeKind, PacketBody, UdtPacket};
+use landspeed_udt::{
+    CloseReason, Connection, ConnectionIdentity, HandshakeRequest, Seq, SocketType, UdtConfig,
+};
 use landspeed_units::Nanos;
 
-struct Line {
+struct RecordedDatagram {
     at: Nanos,
     from_connector: bool,
     datagram: Vec<u8>,
 }
 
-fn line(text: &str) -> Line {
+fn line(text: &str) -> RecordedDatagram {
     let words: Vec<&str> = text.split(' ').collect();
     let [at, arrow, hex] = words[..] else { panic!("a line has three words: {text}") };
     let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).expect("hexadecimal");
-    Line {
+    RecordedDatagram {
         at: Nanos::micros(at.parse().expect("microseconds")),
         from_connector: arrow == ">",
         datagram: (0..hex.len()).step_by(2).map(byte).collect(),
     }
 }
 
-fn recorded(name: &str) -> Vec<Line> {
+fn recorded(name: &str) -> Vec<RecordedDatagram> {
     let lines = include_str!("recorded.txt").lines();
     lines.skip_while(|line| *line != name).skip(1).take_while(|line| line.contains(' ')).map(line).collect()
 }
 
-fn parse(line: &Line) -> Packet<'_> {
-    Packet::parse(&line.datagram).expect("libudt sends packets")
+fn parse(line: &RecordedDatagram) -> UdtPacket<'_> {
+    UdtPacket::parse(&line.datagram).expect("libudt sends packets")
 }
 
 /// Returns the handshake of one direction that opened the connection, and its line.
-fn handshake(lines: &[Line], from_connector: bool) -> (usize, Handshake) {
-    let is_it = |line: &Line| match parse(line).body {
-        Body::Handshake(handshake) if line.from_connector == from_connector => {
+fn handshake(lines: &[RecordedDatagram], from_connector: bool) -> (usize, Handshake) {
+    let is_it = |line: &RecordedDatagram| match parse(line).body {
+        PacketBody::Handshake(handshake) if line.from_connector == from_connector => {
             (handshake.kind == HandshakeKind::Connect).then_some(handshake)
         }
         _ => None,
@@ -59,7 +61,7 @@ fn every_datagram_is_written_as_libudt_did() {
         let length = packet.write(&mut room).expect("there is room");
         assert_eq!(room[..length], line.datagram, "{packet:?}");
         kinds.insert(match packet.body {
-            Body::Data(_) => "data",
+            PacketBody::Data(_) => "data",
             _ => ["handshake", "keep-alive", "ACK", "NAK", "", "shutdown", "ACK2"]
                 [usize::from(line.datagram[1])],
         });
@@ -71,17 +73,17 @@ fn every_datagram_is_written_as_libudt_did() {
 
 /// Passes the connector's datagrams to an end of this crate in the listener's place, at the times of the capture.
 /// Returns what it read.
-fn replay(socket_type: SocketType, lines: &[Line]) -> Vec<u8> {
+fn replay(socket_type: SocketType, lines: &[RecordedDatagram]) -> Vec<u8> {
     let (start, asked) = handshake(lines, true);
     let (_, answered) = handshake(lines, false);
     let config =
-        Config { socket_type, mss: answered.mss, receive_buffer: answered.flight, ..Config::default() };
-    let identity = Identity { socket: answered.socket, first_seq: Seq::new(0), seed: 1 };
-    let request = Request { peer: "127.0.0.1:1".parse().expect("an address"), handshake: asked };
+        UdtConfig { socket_type, mss: answered.mss, receive_buffer: answered.flight, ..UdtConfig::default() };
+    let identity = ConnectionIdentity { socket: answered.socket, first_seq: Seq::new(0), seed: 1 };
+    let request = HandshakeRequest { peer: "127.0.0.1:1".parse().expect("an address"), handshake: asked };
     let mut end = Connection::accept(lines[start].at, config, identity, &request);
     let first = end.poll_transmit(lines[start].at, 1).expect("the answer").bytes.to_vec();
-    let answer = Packet::parse(&first).expect("a packet").body;
-    assert_eq!(answer, Body::Handshake(answered), "libudt's answer");
+    let answer = UdtPacket::parse(&first).expect("a packet").body;
+    assert_eq!(answer, PacketBody::Handshake(answered), "libudt's answer");
     let mut read = Vec::new();
     for line in lines[start..].iter().filter(|line| line.from_connector) {
         while let Some(timer) = end.next_timeout().filter(|timer| *timer < line.at) {
@@ -101,7 +103,7 @@ fn replay(socket_type: SocketType, lines: &[Line]) -> Vec<u8> {
             read.extend_from_slice(&room[..length]);
         }
     }
-    assert_eq!(end.closed(), Some(Reason::PeerClosed));
+    assert_eq!(end.closed(), Some(CloseReason::PeerClosed));
     read
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use landspeed_record::{EndpointOutcome, NotAsAsked, TrialSpec, ZeroCopied};
-use landspeed_transport::{Cancel, Completions, Flow};
+use landspeed_transport::{CancelFlag, Flow, ZeroCopyCompletions};
 use landspeed_units::Bytes;
 
 use crate::Watch;
@@ -15,7 +15,7 @@ pub struct TrialEnd<'a> {
     pub(crate) spec: &'a TrialSpec,
     pub(crate) session: Session,
     pub(crate) watch: &'a mut dyn Watch,
-    pub(crate) cancel: &'a Cancel,
+    pub(crate) cancel: &'a CancelFlag,
 }
 
 impl<'a> TrialEnd<'a> {
@@ -23,7 +23,7 @@ impl<'a> TrialEnd<'a> {
         spec: &'a TrialSpec,
         session: Session,
         watch: &'a mut dyn Watch,
-        cancel: &'a Cancel,
+        cancel: &'a CancelFlag,
     ) -> Self {
         TrialEnd { spec, session, watch, cancel }
     }
@@ -64,7 +64,7 @@ pub(crate) fn outcome_of(measured: &mut Measured, not_as_asked: Found) -> Endpoi
 }
 
 /// Returns the sum of the zero-copy results of some flows or tasks.
-pub(crate) fn zero_copied(all: impl Iterator<Item = (Completions, Bytes)>) -> ZeroCopied {
+pub(crate) fn zero_copied(all: impl Iterator<Item = (ZeroCopyCompletions, Bytes)>) -> ZeroCopied {
     all.fold(ZeroCopied::default(), |sum, (sent, mapped)| ZeroCopied {
         completions: sum.completions + sent.done,
         copied: sum.copied + sent.copied,

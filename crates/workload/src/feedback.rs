@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use landspeed_record::Broken;
-use landspeed_transport::{Flow, Progress};
+use landspeed_transport::{AckProgress, Flow};
 use landspeed_units::Nanos;
 
 use crate::Error;
@@ -61,7 +61,7 @@ impl Feedback {
 
     /// Returns the time to wait: several time-outs of the transport or several times the longest usual silence, up to
     /// what the user allows.
-    fn patience(&self, waiting: &[Progress]) -> Duration {
+    fn patience(&self, waiting: &[AckProgress]) -> Duration {
         let first = waiting.iter().map(|flow| Duration::from(flow.timeout)).max().unwrap_or_default();
         let backed_off = first.max(LEAST_TIMEOUT) * ((1 << TIMEOUTS) - 1);
         backed_off.max(USUAL_WAITS * self.longest).min(self.most)
@@ -69,7 +69,7 @@ impl Feedback {
 }
 
 /// Returns the error of a broken path, with the timer of the flow that timed out most often.
-fn broke(waited: Duration, waiting: &[Progress]) -> Error {
+fn broke(waited: Duration, waiting: &[AckProgress]) -> Error {
     let worst = waiting.iter().max_by_key(|flow| flow.timeouts).copied().unwrap_or_default();
     let timeout_ns = Nanos(worst.timeout.0 << worst.timeouts.min(16));
     Error::PathBroke(Broken { waited_ns: waited.into(), timeout_ns, timeouts: worst.timeouts })

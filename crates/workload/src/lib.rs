@@ -40,7 +40,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_factor::Factor;
 use landspeed_record::{EndpointOutcome, TrialSpec};
-pub use landspeed_transport::Cancel;
+pub use landspeed_transport::CancelFlag;
 use landspeed_transport::Patience;
 use landspeed_units::Nanos;
 
@@ -74,7 +74,7 @@ pub fn run_client(
     spec: &TrialSpec,
     plan: &ClientPlan,
     watch: &mut dyn Watch,
-    cancel: &Cancel,
+    cancel: &CancelFlag,
 ) -> Result<EndpointOutcome, Error> {
     let runner = checked(spec)?;
     let session = session::call(&runner.needs(spec), plan, &patience(spec, cancel))?;
@@ -87,7 +87,7 @@ pub fn run_server(
     spec: &TrialSpec,
     port: &DataPort,
     watch: &mut dyn Watch,
-    cancel: &Cancel,
+    cancel: &CancelFlag,
 ) -> Result<EndpointOutcome, Error> {
     let runner = checked(spec)?;
     let session = session::answer(&runner.needs(spec), port, &patience(spec, cancel))?;
@@ -95,7 +95,7 @@ pub fn run_server(
 }
 
 /// Returns how long an end waits for the other.
-fn patience<'a>(spec: &TrialSpec, cancel: &'a Cancel) -> Patience<'a> {
+fn patience<'a>(spec: &TrialSpec, cancel: &'a CancelFlag) -> Patience<'a> {
     Patience { until: Instant::now() + Duration::from(spec.patience()), cancel }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use landspeed_record::Settings;
 use landspeed_transport::settings::{TRANSPORT, with};
-use landspeed_transport::{Key, Listener, Port, TRANSPORTS, Transport};
+use landspeed_transport::{Listener, ProofKey, ReservedPort, TRANSPORTS, Transport};
 
 use crate::Error;
 use crate::application::Living;
@@ -54,15 +54,15 @@ fn with_port(mut address: SocketAddr, port: u16) -> SocketAddr {
     address
 }
 
-type DataPorts = Vec<(&'static str, Box<dyn Port>)>;
+type DataPorts = Vec<(&'static str, Box<dyn ReservedPort>)>;
 
 /// Ports for the trials of one session over some transports, and for their signals. Between trials the ports are held
 /// but do not listen.
 pub struct DataPort {
-    signals: Box<dyn Port>,
+    signals: Box<dyn ReservedPort>,
     /// Data ports by transport, except that of the signals' transport.
     data: DataPorts,
-    key: Key,
+    key: ProofKey,
     /// Services of a program that outlive a trial; they end with the port.
     living: Arc<Living>,
 }
@@ -74,7 +74,7 @@ impl DataPort {
     /// # Errors
     /// Returns [`Error::Transport`] if a transport cannot have a port of that address, and [`Error::Spec`] for an
     /// unknown transport.
-    pub fn open(address: IpAddr, transports: &[impl AsRef<str>], key: Key) -> Result<DataPort, Error> {
+    pub fn open(address: IpAddr, transports: &[impl AsRef<str>], key: ProofKey) -> Result<DataPort, Error> {
         Self::open_at(SocketAddr::new(address, 0), transports, key)
     }
 
@@ -83,7 +83,7 @@ impl DataPort {
     ///
     /// # Errors
     /// Returns the errors of [`DataPort::open`].
-    pub fn open_at(at: SocketAddr, transports: &[impl AsRef<str>], key: Key) -> Result<DataPort, Error> {
+    pub fn open_at(at: SocketAddr, transports: &[impl AsRef<str>], key: ProofKey) -> Result<DataPort, Error> {
         let transports: Result<Vec<_>, _> = transports.iter().map(|name| transport(name.as_ref())).collect();
         DataPort::hold(at, &transports?, key)
     }
@@ -92,7 +92,7 @@ impl DataPort {
     ///
     /// # Errors
     /// Returns the errors of [`DataPort::open`], and [`Error::Spec`] for another key.
-    pub fn with(&self, transports: &[impl AsRef<str>], key: Key) -> Result<DataPort, Error> {
+    pub fn with(&self, transports: &[impl AsRef<str>], key: ProofKey) -> Result<DataPort, Error> {
         if self.key != key {
             let why = format!("{} serves other hosts already: choose another data port", self.port());
             return Err(Error::spec("port", why));
@@ -103,7 +103,7 @@ impl DataPort {
         Ok(DataPort { living: self.living(), ..port })
     }
 
-    fn hold(at: SocketAddr, transports: &[&dyn Transport], key: Key) -> Result<DataPort, Error> {
+    fn hold(at: SocketAddr, transports: &[&dyn Transport], key: ProofKey) -> Result<DataPort, Error> {
         let mut last = None;
         let tries = if at.port() == 0 { TRIES } else { 1 };
         for _ in 0..tries {
@@ -167,7 +167,7 @@ pub struct ClientPlan {
     /// choose.
     pub source_port: u16,
     /// The session's key.
-    pub key: Key,
+    pub key: ProofKey,
 }
 
 impl ClientPlan {
@@ -191,20 +191,20 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use landspeed_factor::Factor;
-    use landspeed_transport::{About, Call, Delivery, Flow, Patience};
+    use landspeed_transport::{ConnectRequest, Delivery, Flow, Patience, TransportProperties};
 
     use super::*;
 
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    const KEY: Key = [1; 32];
+    const KEY: ProofKey = [1; 32];
 
     /// A transport that only has ports.
     struct Fake {
-        about: &'static About,
+        about: &'static TransportProperties,
         binds: bool,
     }
 
-    const OURS: About = About {
+    const OURS: TransportProperties = TransportProperties {
         name: "fake",
         line: "ports and nothing else",
         delivery: Delivery::Stream,
@@ -212,10 +212,10 @@ mod tests {
         single_messages: &[],
         headlines: &[],
     };
-    const OF_TCP: About = About { protocol: "tcp", ..OURS };
+    const OF_TCP: TransportProperties = TransportProperties { protocol: "tcp", ..OURS };
 
     impl Transport for Fake {
-        fn about(&self) -> &'static About {
+        fn about(&self) -> &'static TransportProperties {
             self.about
         }
 
@@ -227,7 +227,7 @@ mod tests {
             Ok(())
         }
 
-        fn reserve(&self, at: SocketAddr) -> Result<Box<dyn Port>, landspeed_transport::Error> {
+        fn reserve(&self, at: SocketAddr) -> Result<Box<dyn ReservedPort>, landspeed_transport::Error> {
             let (operation, object) = ("bind to", at.to_string());
             let source = io::ErrorKind::PermissionDenied.into();
             let refused =
@@ -238,7 +238,7 @@ mod tests {
 
         fn connect(
             &self,
-            _: &Call<'_>,
+            _: &ConnectRequest<'_>,
             _: &Patience<'_>,
         ) -> Result<Box<dyn Flow>, landspeed_transport::Error> {
             unreachable!("nobody calls")

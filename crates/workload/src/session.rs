@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use landspeed_record::{Role, Settings};
 use landspeed_transport::settings::{FLOWS, TRANSPORT};
-use landspeed_transport::{Call, Flow, Listener, Patience};
+use landspeed_transport::{ConnectRequest, Flow, Listener, Patience};
 
 use crate::application::Living;
 use crate::port::{SIGNALS, plain, transport};
@@ -109,7 +109,8 @@ fn open(
         first => u16::try_from(u32::from(first) + offset).map_err(|_| beyond)?,
     };
     let transport = transport(TRANSPORT.of(settings))?;
-    let call = Call { server: plan.towards(transport)?, number, source_port, settings, key: &plan.key };
+    let call =
+        ConnectRequest { server: plan.towards(transport)?, number, source_port, settings, key: &plan.key };
     let flow = transport.connect(&call, patience)?;
     has_control(flow.as_ref())?;
     Ok(flow)

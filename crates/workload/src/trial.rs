@@ -4,7 +4,7 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use landspeed_record::{Broken, DatagramCounts, Details, Observations, Progress, Silences, TrialSpec};
-use landspeed_transport::{Cancel, Datagrams, Flow};
+use landspeed_transport::{CancelFlag, DatagramTotals, Flow};
 use landspeed_units::{Bytes, Nanos};
 
 use crate::check::MOST_SAMPLES;
@@ -61,7 +61,7 @@ struct Clock {
 pub(crate) struct Mark {
     at: Instant,
     counts: Vec<u64>,
-    datagrams: Vec<Datagrams>,
+    datagrams: Vec<DatagramTotals>,
 }
 
 pub(crate) struct Measured {
@@ -90,7 +90,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) strangers: u64,
     pub(crate) signals: &'a mut Signals,
     pub(crate) watch: &'a mut dyn Watch,
-    pub(crate) cancel: &'a Cancel,
+    pub(crate) cancel: &'a CancelFlag,
 }
 
 impl<'a> Parts<'a> {
@@ -301,7 +301,7 @@ impl Trial<'_, '_> {
     pub(crate) fn open_late(&mut self, since: Instant) -> Mark {
         let mark = self.open_from_start();
         self.quiet.begin(since, 0);
-        Mark { at: since, datagrams: vec![Datagrams::default(); mark.datagrams.len()], ..mark }
+        Mark { at: since, datagrams: vec![DatagramTotals::default(); mark.datagrams.len()], ..mark }
     }
 
     /// Closes the window now, and waits until the peer's is closed too. Until then each end keeps sending and
@@ -340,7 +340,7 @@ impl Trial<'_, '_> {
         let datagrams =
             self.datagrams().iter().zip(&mark.datagrams).map(|(now, then)| now.since(then)).collect();
         let mut details = Details::default();
-        self.parts.flows.iter().for_each(|flow| flow.tell(&mut details));
+        self.parts.flows.iter().for_each(|flow| flow.add_details(&mut details));
         let mut observed = self.parts.watch.close();
         if self.is_full() {
             observed.unseen.push(format!("samples: {MOST_SAMPLES} of all flows came before the end"));
@@ -361,7 +361,7 @@ impl Trial<'_, '_> {
         self.workers.tallies.iter().map(|tally| tally.get()).collect()
     }
 
-    pub(crate) fn datagrams(&self) -> Vec<Datagrams> {
+    pub(crate) fn datagrams(&self) -> Vec<DatagramTotals> {
         self.parts.flows.iter().filter_map(|flow| flow.datagrams()).collect()
     }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-use landspeed_transport::{Cancel, Flow};
+use landspeed_transport::{CancelFlag, Flow};
 use rustix::thread::{CpuSet, gettid, sched_setaffinity};
 
 use crate::Error;
@@ -69,7 +69,7 @@ impl Station<'_> {
     }
 
     /// Returns the flag behind `stopped`, for waits that check it themselves.
-    pub(crate) fn stop(&self) -> &Cancel {
+    pub(crate) fn stop(&self) -> &CancelFlag {
         &self.shared.stop
     }
 
@@ -95,7 +95,7 @@ enum Gate {
 }
 
 struct Shared {
-    stop: Cancel,
+    stop: CancelFlag,
     gate: Mutex<Gate>,
     opened: Condvar,
     working: AtomicUsize,
@@ -147,7 +147,7 @@ pub(crate) fn run<T: Default + Send, R>(
 ) -> Result<(R, Vec<T>), Error> {
     let tallies: Vec<Tally> = tasks.iter().map(|_| Tally::default()).collect();
     let shared = Shared {
-        stop: Cancel::new(),
+        stop: CancelFlag::new(),
         gate: Mutex::new(Gate::Shut),
         opened: Condvar::new(),
         working: AtomicUsize::new(tasks.len()),

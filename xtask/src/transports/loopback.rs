@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use landspeed_record::Settings;
 use landspeed_transport::settings::TRANSPORT;
-use landspeed_transport::{Call, Cancel, Flow, Patience, find};
+use landspeed_transport::{CancelFlag, ConnectRequest, Flow, Patience, find};
 
 use super::Run;
 use crate::bench::udp::ran_s;
@@ -47,11 +47,11 @@ pub(super) fn run(settings: &Settings, warm_up: Duration, window: Duration) -> R
 
 fn pair(settings: &Settings) -> Result<(Box<dyn Flow>, Box<dyn Flow>)> {
     let transport = find(TRANSPORT.of(settings)).context("no such transport")?;
-    let (key, cancel) = ([7; 32], Cancel::new());
+    let (key, cancel) = ([7; 32], CancelFlag::new());
     let port = transport.reserve(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
     let mut listener = port.listen(settings, &key)?;
     let patience = Patience { until: Instant::now() + LONG, cancel: &cancel };
-    let call = Call { server: port.address(), number: 1, source_port: 0, settings, key: &key };
+    let call = ConnectRequest { server: port.address(), number: 1, source_port: 0, settings, key: &key };
     std::thread::scope(|scope| {
         let calling = scope.spawn(|| transport.connect(&call, &patience));
         let here = listener.accept(&patience)?;

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use clap::{Args, ValueEnum};
-use landspeed_sockets::Does;
+use landspeed_sockets::TrafficKind;
 use landspeed_units::{Nanos, parse_duration};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -19,12 +19,12 @@ pub(crate) enum DoesArg {
 }
 
 impl DoesArg {
-    pub(crate) fn does(self) -> Does {
+    pub(crate) fn does(self) -> TrafficKind {
         match self {
-            DoesArg::Pingpong => Does::Pingpong,
-            DoesArg::Send => Does::Send,
-            DoesArg::Receive => Does::Receive,
-            DoesArg::Connect => Does::Connect,
+            DoesArg::Pingpong => TrafficKind::Pingpong,
+            DoesArg::Send => TrafficKind::Send,
+            DoesArg::Receive => TrafficKind::Receive,
+            DoesArg::Connect => TrafficKind::Connect,
         }
     }
 }

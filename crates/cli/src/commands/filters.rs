@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use data_encoding::BASE64;
-use landspeed_filter::{Args, Outcome, Query, Token, Update, png, run as run_filters};
+use landspeed_filter::{
+    GroupToken, QueryKind, QueryOptions, QueryOutcome, SlideUpdate, png, run as run_filters,
+};
 use serde::Serialize;
 
 use crate::args::{FiltersArgs, FiltersQuery};
@@ -43,11 +45,11 @@ pub(crate) fn run(args: FiltersArgs) -> Result<ExitCode> {
         .placement
         .as_ref()
         .map(|path| std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display())));
-    let asked = Args {
+    let asked = QueryOptions {
         query: match args.query {
-            FiltersQuery::Iso => Query::Iso,
-            FiltersQuery::Complete => Query::Vm(Update::Complete),
-            FiltersQuery::Partial => Query::Vm(Update::Partial),
+            FiltersQuery::Iso => QueryKind::Iso,
+            FiltersQuery::Complete => QueryKind::Vm(SlideUpdate::Complete),
+            FiltersQuery::Partial => QueryKind::Vm(SlideUpdate::Partial),
         },
         host: args.host.checked_sub(1).context("hosts have numbers from 1")?,
         hosts: args.addresses,
@@ -59,7 +61,7 @@ pub(crate) fn run(args: FiltersArgs) -> Result<ExitCode> {
         seed: SEED,
         units: args.units,
         ahead: args.ahead,
-        token: Token::from_env()?,
+        token: GroupToken::from_env()?,
         verify: args.verify,
         join: JOIN,
         limit: LIMIT,
@@ -74,7 +76,7 @@ pub(crate) fn run(args: FiltersArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn told(outcome: &Outcome) -> Told {
+fn told(outcome: &QueryOutcome) -> Told {
     let units = outcome.seconds.len();
     Told {
         units,

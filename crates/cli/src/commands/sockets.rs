@@ -4,27 +4,31 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
-use landspeed_sockets::{Asked, Task, Token, ask, serve};
+use landspeed_sockets::{BenchmarkOptions, ConnectionTask, Secret, ask, serve};
 
 use crate::args::SocketsArgs;
 use crate::output::out;
 
 pub(crate) fn run(args: &SocketsArgs) -> Result<ExitCode> {
     let token =
-        Token::of(&std::env::var("LANDSPEED_TOKEN").unwrap_or_default()).map_err(|why| anyhow!(why))?;
+        Secret::of(&std::env::var("LANDSPEED_TOKEN").unwrap_or_default()).map_err(|why| anyhow!(why))?;
     if let Some(at) = args.listen {
         serve(at, token).with_context(|| format!("cannot serve at {at}"))?;
         return Ok(ExitCode::SUCCESS);
     }
     let servers = args.servers.iter().skip(args.skip).map(|server| SocketAddr::new(*server, args.port));
-    let asked = Asked {
+    let options = BenchmarkOptions {
         servers: servers.collect(),
-        task: Task { does: args.does.does(), size: args.size as usize, is_polling: args.waits == "polling" },
+        task: ConnectionTask {
+            kind: args.does.does(),
+            size: args.size as usize,
+            is_polling: args.waits == "polling",
+        },
         connections: usize::from(args.connections),
         gap: args.gap.into(),
         time: args.time.into(),
     };
-    let told = ask(&asked, token).context("cannot ask the servers")?;
-    out(&format!("{}\n", serde_json::to_string(&told)?))?;
+    let report = ask(&options, token).context("cannot ask the servers")?;
+    out(&format!("{}\n", serde_json::to_string(&report)?))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::field::{Block, LEVEL};
+use super::field::{CellBlock, LEVEL};
 use crate::Error;
 
 /// Three corners, in samples from the field's origin.
@@ -54,7 +54,7 @@ fn edge(a: u8, b: u8) -> usize {
 
 /// Passes each triangle of the block's surface to `each`, in an order that depends only on the block.
 pub(super) fn surface(
-    block: &Block,
+    block: &CellBlock,
     samples: &[f32],
     mut each: impl FnMut(Triangle) -> Result<(), Error>,
 ) -> Result<(), Error> {
@@ -90,7 +90,7 @@ fn crossing(at: [usize; 3], values: &[f32; 8], [low, high]: [u8; 2]) -> [f32; 3]
 mod tests {
     use std::collections::HashMap;
 
-    use super::super::field::Field;
+    use super::super::field::ScalarField;
     use super::*;
 
     #[test]
@@ -110,8 +110,8 @@ mod tests {
     /// In a closed surface, each edge is passed once in each direction.
     #[test]
     fn the_surface_has_no_cracks() {
-        let block = Block::whole(24);
-        let samples = Field::new(24, 3).samples(&block);
+        let block = CellBlock::whole(24);
+        let samples = ScalarField::new(24, 3).samples(&block);
         let mut passes: HashMap<[[u32; 3]; 2], i32> = HashMap::new();
         let mut count = 0;
         surface(&block, &samples, |triangle| {

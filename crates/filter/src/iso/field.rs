@@ -10,7 +10,7 @@ pub(super) const LEVEL: f32 = 0.5;
 
 /// A field of size x size x size samples.
 #[derive(Debug, Clone)]
-pub(super) struct Field {
+pub(super) struct ScalarField {
     pub(super) size: usize,
     blobs: Vec<Blob>,
 }
@@ -23,12 +23,12 @@ struct Blob {
 
 /// A box of cells; a cell lies between eight samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Block {
+pub(super) struct CellBlock {
     pub(super) origin: [usize; 3],
     pub(super) cells: [usize; 3],
 }
 
-impl Block {
+impl CellBlock {
     /// Returns the number of samples along each axis.
     pub(super) fn samples(&self) -> [usize; 3] {
         self.cells.map(|cells| cells + 1)
@@ -40,7 +40,7 @@ impl Block {
 
     /// Returns the whole field of `size` samples along each axis.
     pub(super) fn whole(size: usize) -> Self {
-        Block { origin: [0; 3], cells: [size - 1; 3] }
+        CellBlock { origin: [0; 3], cells: [size - 1; 3] }
     }
 
     /// Returns block `n` of those with at most `edge` cells along each axis; `None` after the last.
@@ -48,11 +48,11 @@ impl Block {
         let along = (size - 1).div_ceil(edge);
         let origin = [n % along, n / along % along, n / along / along].map(|place| place * edge);
         let cells = origin.map(|first| edge.min((size - 1).saturating_sub(first)));
-        (n < along.pow(3)).then_some(Block { origin, cells })
+        (n < along.pow(3)).then_some(CellBlock { origin, cells })
     }
 }
 
-impl Field {
+impl ScalarField {
     pub(super) fn new(size: usize, seed: u64) -> Self {
         // Multiples of 1/1024 are exact, so that no rounding depends on the computation.
         let part = |n: u64| (mixed(seed ^ mixed(n)) % 1024) as f32 / 1024.0;
@@ -61,12 +61,12 @@ impl Field {
             center: [0, 1, 2].map(|axis| edge * (0.2 + 0.6 * part(4 * n + axis))),
             radius: edge * (0.1 + 0.15 * part(4 * n + 3)),
         };
-        Field { size, blobs: (0..BLOBS).map(blob).collect() }
+        ScalarField { size, blobs: (0..BLOBS).map(blob).collect() }
     }
 
     /// Returns the samples of a block, x first. Each sample adds the blobs in their order, so that it is the same in
     /// any block.
-    pub(super) fn samples(&self, block: &Block) -> Vec<f32> {
+    pub(super) fn samples(&self, block: &CellBlock) -> Vec<f32> {
         let mut samples = vec![0.0; block.len()];
         self.blobs.iter().for_each(|blob| blob.add(block, &mut samples));
         samples
@@ -75,7 +75,7 @@ impl Field {
 
 impl Blob {
     /// Adds (1 - (d/r)^2)^2 to each sample within the radius r, where d is its distance from the center.
-    fn add(&self, block: &Block, samples: &mut [f32]) {
+    fn add(&self, block: &CellBlock, samples: &mut [f32]) {
         let [nx, ny, nz] = block.samples();
         let reach = |axis: usize, count: usize| {
             let first = (self.center[axis] - self.radius).floor() as usize;
@@ -109,9 +109,9 @@ mod tests {
 
     #[test]
     fn a_sample_is_the_same_in_every_block_and_blocks_cover_all_cells() {
-        let field = Field::new(20, 7);
-        let whole = field.samples(&Block::whole(20));
-        let blocks: Vec<Block> = (0..).map_while(|n| Block::nth(20, 8, n)).collect();
+        let field = ScalarField::new(20, 7);
+        let whole = field.samples(&CellBlock::whole(20));
+        let blocks: Vec<CellBlock> = (0..).map_while(|n| CellBlock::nth(20, 8, n)).collect();
         assert_eq!(blocks.len(), 27);
         assert_eq!(
             blocks.iter().map(|block| block.cells.iter().product::<usize>()).sum::<usize>(),
@@ -126,7 +126,7 @@ mod tests {
                 assert_eq!(samples[(z * ny + y) * nx + x].to_bits(), same.to_bits());
             }
         }
-        assert_ne!(whole, Field::new(20, 8).samples(&Block::whole(20)));
+        assert_ne!(whole, ScalarField::new(20, 8).samples(&CellBlock::whole(20)));
         assert!(whole.iter().any(|value| *value > LEVEL) && whole.iter().any(|value| *value < LEVEL));
     }
 }

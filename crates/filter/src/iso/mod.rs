@@ -6,12 +6,12 @@ mod field;
 mod raster;
 
 use cubes::surface;
-use field::{Block, Field};
-use raster::{EMPTY, View, merge, shades};
+use field::{CellBlock, ScalarField};
+use raster::{Camera, EMPTY, merge, shades};
 
-use crate::application::{Application, Filter, Place, Stage};
+use crate::application::{Filter, FilterApplication, FilterCopy, FilterStage};
 use crate::words::{floats, word};
-use crate::{Error, Input, Output};
+use crate::{Error, FilterInput, FilterOutput};
 
 /// Size of a triangle in a buffer, in bytes.
 const TRIANGLE: usize = 36;
@@ -24,14 +24,14 @@ const BAND: usize = 16 << 10;
 
 /// The application Iso-Surface, with its parameters.
 #[derive(Debug)]
-pub struct Iso {
-    field: Field,
+pub struct IsoSurface {
+    field: ScalarField,
     /// Cells along each axis of a block.
     block: usize,
-    stages: [Stage; 4],
+    stages: [FilterStage; 4],
 }
 
-impl Iso {
+impl IsoSurface {
     /// Makes a field of `size` samples along each axis, from `seed`, in blocks of `block` cells along each axis.
     ///
     /// # Errors
@@ -46,12 +46,12 @@ impl Iso {
         let (size, block) = (size as usize, block as usize);
         let samples = (block.min(size - 1) + 1).pow(3);
         let stages = [
-            Stage { name: "read", is_varied: false, largest: 4 + 4 * samples },
-            Stage { name: "extract", is_varied: true, largest: TRIANGLE * BATCH },
-            Stage { name: "raster", is_varied: false, largest: 4 + 4 * BAND },
-            Stage { name: "merge", is_varied: false, largest: 4 * size * size },
+            FilterStage { name: "read", is_varied: false, largest: 4 + 4 * samples },
+            FilterStage { name: "extract", is_varied: true, largest: TRIANGLE * BATCH },
+            FilterStage { name: "raster", is_varied: false, largest: 4 + 4 * BAND },
+            FilterStage { name: "merge", is_varied: false, largest: 4 * size * size },
         ];
-        Ok(Iso { field: Field::new(size, seed), block, stages })
+        Ok(IsoSurface { field: ScalarField::new(size, seed), block, stages })
     }
 
     /// Returns the edge of the pictures in pixels.
@@ -59,38 +59,38 @@ impl Iso {
         self.field.size * 2
     }
 
-    fn view(&self, unit: u32) -> View {
-        View::new(unit, self.field.size, self.edge())
+    fn camera(&self, unit: u32) -> Camera {
+        Camera::new(unit, self.field.size, self.edge())
     }
 
     fn empty(&self) -> Vec<u32> {
         vec![EMPTY; self.edge() * self.edge()]
     }
 
-    fn nth(&self, n: usize) -> Option<Block> {
-        Block::nth(self.field.size, self.block, n)
+    fn nth(&self, n: usize) -> Option<CellBlock> {
+        CellBlock::nth(self.field.size, self.block, n)
     }
 }
 
-impl Application for Iso {
-    fn stages(&self) -> &[Stage] {
+impl FilterApplication for IsoSurface {
+    fn stages(&self) -> &[FilterStage] {
         &self.stages
     }
 
-    fn filter(&self, place: Place) -> Box<dyn Filter + '_> {
+    fn filter(&self, place: FilterCopy) -> Box<dyn Filter + '_> {
         match place.stage {
-            0 => Box::new(Read::new(self, place)),
-            1 => Box::new(Extract { iso: self }),
-            2 => Box::new(Raster { iso: self }),
-            _ => Box::new(Merge { iso: self }),
+            0 => Box::new(FieldReadFilter::new(self, place)),
+            1 => Box::new(ExtractFilter { iso: self }),
+            2 => Box::new(RasterFilter { iso: self }),
+            _ => Box::new(MergeFilter { iso: self }),
         }
     }
 
     fn plain(&self, unit: u32) -> Vec<u8> {
-        let (view, mut pixels) = (self.view(unit), self.empty());
-        let whole = Block::whole(self.field.size);
+        let (camera, mut pixels) = (self.camera(unit), self.empty());
+        let whole = CellBlock::whole(self.field.size);
         let drawn = surface(&whole, &self.field.samples(&whole), |triangle| {
-            view.draw(&mut pixels, &triangle);
+            camera.draw(&mut pixels, &triangle);
             Ok(())
         });
         debug_assert!(drawn.is_ok(), "drawing never fails");
@@ -99,34 +99,39 @@ impl Application for Iso {
 }
 
 /// The first filter. It keeps its blocks in memory, as a disk would.
-struct Read {
+struct FieldReadFilter {
     blocks: Vec<Vec<u8>>,
 }
 
-impl Read {
+impl FieldReadFilter {
     /// Makes copy c of n, which has every n-th block, beginning with block c.
-    fn new(iso: &Iso, place: Place) -> Self {
+    fn new(iso: &IsoSurface, place: FilterCopy) -> Self {
         let blocks = (place.copy..).step_by(place.copies).map_while(|n| {
             let samples = iso.field.samples(&iso.nth(n)?);
             let bytes = samples.iter().flat_map(|sample| sample.to_le_bytes());
             Some((n as u32).to_le_bytes().into_iter().chain(bytes).collect())
         });
-        Read { blocks: blocks.collect() }
+        FieldReadFilter { blocks: blocks.collect() }
     }
 }
 
-impl Filter for Read {
-    fn work(&mut self, _: u32, _: &mut Input<'_>, output: &mut Output<'_>) -> Result<(), Error> {
+impl Filter for FieldReadFilter {
+    fn work(&mut self, _: u32, _: &mut FilterInput<'_>, output: &mut FilterOutput<'_>) -> Result<(), Error> {
         self.blocks.iter().try_for_each(|block| output.send(block.clone()))
     }
 }
 
-struct Extract<'a> {
-    iso: &'a Iso,
+struct ExtractFilter<'a> {
+    iso: &'a IsoSurface,
 }
 
-impl Filter for Extract<'_> {
-    fn work(&mut self, _: u32, input: &mut Input<'_>, output: &mut Output<'_>) -> Result<(), Error> {
+impl Filter for ExtractFilter<'_> {
+    fn work(
+        &mut self,
+        _: u32,
+        input: &mut FilterInput<'_>,
+        output: &mut FilterOutput<'_>,
+    ) -> Result<(), Error> {
         let mut batch = Vec::with_capacity(TRIANGLE * BATCH);
         while let Some(buffer) = input.take()? {
             let samples = floats(buffer.get(4..).unwrap_or_default());
@@ -144,17 +149,22 @@ impl Filter for Extract<'_> {
     }
 }
 
-struct Raster<'a> {
-    iso: &'a Iso,
+struct RasterFilter<'a> {
+    iso: &'a IsoSurface,
 }
 
-impl Filter for Raster<'_> {
-    fn work(&mut self, unit: u32, input: &mut Input<'_>, output: &mut Output<'_>) -> Result<(), Error> {
-        let (view, mut pixels) = (self.iso.view(unit), self.iso.empty());
+impl Filter for RasterFilter<'_> {
+    fn work(
+        &mut self,
+        unit: u32,
+        input: &mut FilterInput<'_>,
+        output: &mut FilterOutput<'_>,
+    ) -> Result<(), Error> {
+        let (camera, mut pixels) = (self.iso.camera(unit), self.iso.empty());
         while let Some(buffer) = input.take()? {
             for corners in floats(buffer).as_chunks::<9>().0 {
                 let [a, b, c, d, e, f, g, h, i] = *corners;
-                view.draw(&mut pixels, &[[a, b, c], [d, e, f], [g, h, i]]);
+                camera.draw(&mut pixels, &[[a, b, c], [d, e, f], [g, h, i]]);
             }
         }
         for (n, band) in
@@ -167,12 +177,17 @@ impl Filter for Raster<'_> {
     }
 }
 
-struct Merge<'a> {
-    iso: &'a Iso,
+struct MergeFilter<'a> {
+    iso: &'a IsoSurface,
 }
 
-impl Filter for Merge<'_> {
-    fn work(&mut self, _: u32, input: &mut Input<'_>, output: &mut Output<'_>) -> Result<(), Error> {
+impl Filter for MergeFilter<'_> {
+    fn work(
+        &mut self,
+        _: u32,
+        input: &mut FilterInput<'_>,
+        output: &mut FilterOutput<'_>,
+    ) -> Result<(), Error> {
         let mut pixels = self.iso.empty();
         while let Some(buffer) = input.take()? {
             let band = pixels.chunks_mut(BAND).nth(word(buffer, 0) as usize);

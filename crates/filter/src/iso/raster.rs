@@ -14,7 +14,7 @@ const PARTS: f32 = 256.0;
 
 /// The direction from which a unit of work shows the field, without perspective.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct View {
+pub(super) struct Camera {
     /// Edge of the picture in pixels.
     edge: usize,
     size: f32,
@@ -22,7 +22,7 @@ pub(super) struct View {
     sine: f32,
 }
 
-impl View {
+impl Camera {
     /// Makes the view of a unit: each has another direction, in 8 steps per quarter turn. Cosine and sine are
     /// rational, and need no library.
     pub(super) fn new(unit: u32, size: usize, edge: usize) -> Self {
@@ -34,7 +34,7 @@ impl View {
             2 => (-c, -s),
             _ => (s, -c),
         };
-        View { edge, size: size as f32, cosine, sine }
+        Camera { edge, size: size as f32, cosine, sine }
     }
 
     /// Returns a corner's place to the right, down and away from the viewer: in parts of the field's diagonal, from
@@ -132,10 +132,10 @@ mod tests {
         let corner = |n: u32| [n % 17, n * 7 % 19, n * 5 % 13].map(|at| at as f32);
         let mut triangles: Vec<Triangle> =
             (0..40).map(|n| [corner(n), corner(3 * n + 1), corner(7 * n + 2)]).collect();
-        let view = View::new(11, 20, 64);
+        let camera = Camera::new(11, 20, 64);
         let picture = |triangles: &[Triangle]| {
             let mut pixels = vec![EMPTY; 64 * 64];
-            triangles.iter().for_each(|triangle| view.draw(&mut pixels, triangle));
+            triangles.iter().for_each(|triangle| camera.draw(&mut pixels, triangle));
             pixels
         };
         let one = picture(&triangles);
@@ -154,8 +154,8 @@ mod tests {
     #[test]
     fn a_turn_is_a_circle() {
         for unit in 0..32 {
-            let view = View::new(unit, 20, 64);
-            assert!((view.cosine.hypot(view.sine) - 1.0).abs() < 1e-6);
+            let camera = Camera::new(unit, 20, 64);
+            assert!((camera.cosine.hypot(camera.sine) - 1.0).abs() < 1e-6);
         }
     }
 }

@@ -16,32 +16,32 @@ const CELL: u32 = 48;
 
 /// A rectangle of the slide's pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Area {
+pub(super) struct SlideArea {
     pub(super) x: u32,
     pub(super) y: u32,
     pub(super) wide: u32,
     pub(super) high: u32,
 }
 
-impl Area {
+impl SlideArea {
     pub(super) fn pixels(&self) -> usize {
         self.wide as usize * self.high as usize
     }
 
     /// Returns the intersection of both, if any.
-    pub(super) fn common(&self, other: &Area) -> Option<Area> {
+    pub(super) fn common(&self, other: &SlideArea) -> Option<SlideArea> {
         let (x, y) = (self.x.max(other.x), self.y.max(other.y));
         let right = (self.x + self.wide).min(other.x + other.wide);
         let bottom = (self.y + self.high).min(other.y + other.high);
-        (right > x && bottom > y).then(|| Area { x, y, wide: right - x, high: bottom - y })
+        (right > x && bottom > y).then(|| SlideArea { x, y, wide: right - x, high: bottom - y })
     }
 
     /// Returns chunk `n` of a slide of `size` x `size` pixels; `None` after the last.
-    pub(super) fn chunk(size: u32, edge: u32, n: u32) -> Option<Area> {
+    pub(super) fn chunk(size: u32, edge: u32, n: u32) -> Option<SlideArea> {
         let along = size.div_ceil(edge);
         // A peer may send any number.
         let (x, y) = (n % along * edge, (n / along).checked_mul(edge)?);
-        (y < size).then(|| Area { x, y, wide: edge.min(size - x), high: edge.min(size - y) })
+        (y < size).then(|| SlideArea { x, y, wide: edge.min(size - x), high: edge.min(size - y) })
     }
 
     /// Returns the places of its pixels on the slide, row by row.
@@ -70,7 +70,7 @@ fn grey(seed: u64, x: u32, y: u32) -> u8 {
 }
 
 /// Returns the pixels of an area, row by row.
-pub(super) fn pixels(seed: u64, area: Area) -> Vec<u8> {
+pub(super) fn pixels(seed: u64, area: SlideArea) -> Vec<u8> {
     area.places().map(|(x, y)| grey(seed, x, y)).collect()
 }
 
@@ -99,9 +99,9 @@ mod tests {
 
     #[test]
     fn chunks_cover_the_slide_and_come_back_from_compression() {
-        let whole = pixels(5, Area { x: 0, y: 0, wide: 100, high: 100 });
+        let whole = pixels(5, SlideArea { x: 0, y: 0, wide: 100, high: 100 });
         let mut covered = 0;
-        for chunk in (0..).map_while(|n| Area::chunk(100, 32, n)) {
+        for chunk in (0..).map_while(|n| SlideArea::chunk(100, 32, n)) {
             let own = pixels(5, chunk);
             let same = chunk.places().map(|(x, y)| whole[(y * 100 + x) as usize]);
             assert!(own.iter().copied().eq(same));
@@ -114,8 +114,8 @@ mod tests {
             covered += own.len();
         }
         assert_eq!(covered, whole.len());
-        assert_eq!((Area::chunk(100, 32, 16), Area::chunk(64, 64, u32::MAX)), (None, None));
-        assert_ne!(whole, pixels(6, Area { x: 0, y: 0, wide: 100, high: 100 }));
+        assert_eq!((SlideArea::chunk(100, 32, 16), SlideArea::chunk(64, 64, u32::MAX)), (None, None));
+        assert_ne!(whole, pixels(6, SlideArea { x: 0, y: 0, wide: 100, high: 100 }));
     }
 
     #[test]

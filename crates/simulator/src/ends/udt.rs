@@ -5,7 +5,10 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use landspeed_record::TcpSample;
 use landspeed_udt::packet::{HANDSHAKE, HEADER, UDP_HEADERS};
-use landspeed_udt::{Answer, Config, Connection, Identity, Listener, MakeControl, Seq, SocketId, SocketType};
+use landspeed_udt::{
+    Connection, ConnectionIdentity, HandshakeListener, ListenerResponse, RateControlFactory, Seq, SocketType,
+    UdtConfig, UdtSocketId,
+};
 use landspeed_units::{Bytes, Nanos};
 
 use super::{Ends, Line};
@@ -61,8 +64,12 @@ pub(crate) struct UdtEnds {
 }
 
 impl UdtEnds {
-    pub(super) fn start((spec, control): (&FlowSpec, MakeControl), link: &LinkSpec, now: Nanos) -> Self {
-        let config = Config { control, ..config(spec, link) };
+    pub(super) fn start(
+        (spec, control): (&FlowSpec, RateControlFactory),
+        link: &LinkSpec,
+        now: Nanos,
+    ) -> Self {
+        let config = UdtConfig { control, ..config(spec, link) };
         let (packet, payload) =
             (config.mss as usize - UDP_HEADERS, config.mss as usize - UDP_HEADERS - HEADER);
         let (sender, receiver, opened) = open(now, link.delay_ns + spec.return_ns, &config, spec.seed);
@@ -136,43 +143,46 @@ impl UdtEnds {
 /// Returns libudt's configuration with buffers of twice what path and queue hold, because this much is under way while
 /// a loss is repaired. Timers are never late, so each packet leaves at its time; on sockets many leave together each
 /// millisecond.
-fn config(spec: &FlowSpec, link: &LinkSpec) -> Config {
+fn config(spec: &FlowSpec, link: &LinkSpec) -> UdtConfig {
     let mtu = u64::from(spec.mtu_bytes);
     let round_trip = (link.delay_ns + spec.return_ns).as_secs_f64();
     let holds = (link.rate_bps.0 / 8.0 * round_trip) as u64;
     let twice = holds.saturating_add(link.queue_bytes.0).saturating_mul(2);
     let ample = (twice / mtu).clamp(LEAST_ROOM, MOST_ROOM);
     let room = spec.receive_window_bytes.map_or(ample, |bytes| (bytes.0 / mtu).clamp(2, MOST_ROOM)) as u32;
-    Config {
+    UdtConfig {
         mss: spec.mtu_bytes.into(),
         send_buffer: room,
         receive_buffer: room,
         catch_up: Nanos(0),
-        ..Config::default()
+        ..UdtConfig::default()
     }
 }
 
 /// Opens a connection over an idle path with this RTT. Returns both ends after the handshake, and the time then by
 /// their clock. No packet of the handshake uses the line.
-fn open(began: Nanos, rtt: Nanos, config: &Config, seed: u32) -> (Connection, Connection, Nanos) {
-    let identity =
-        |socket| Identity { socket: SocketId(socket), first_seq: Seq::new(seed), seed: seed.into() };
+fn open(began: Nanos, rtt: Nanos, config: &UdtConfig, seed: u32) -> (Connection, Connection, Nanos) {
+    let identity = |socket| ConnectionIdentity {
+        socket: UdtSocketId(socket),
+        first_seq: Seq::new(seed),
+        seed: seed.into(),
+    };
     let mut sender = Connection::connect(began, config.clone(), identity(1), SERVER);
-    let listener = Listener::new([0; 32], SocketType::Stream);
+    let listener = HandshakeListener::new([0; 32], SocketType::Stream);
     let (mut receiver, mut at) = (None, began);
     while let Some(asked) = sender.poll_transmit(at, 1) {
         let mut reply = [0; HANDSHAKE];
         let answer = listener.handle(at, CLIENT, asked.bytes, &mut reply);
         at += rtt;
         match answer {
-            Answer::Reply(length) => sender.handle(at, &reply[..length]),
-            Answer::Proven(request) => {
+            ListenerResponse::Reply(length) => sender.handle(at, &reply[..length]),
+            ListenerResponse::Proven(request) => {
                 let accepted = receiver.insert(Connection::accept(at, config.clone(), identity(2), &request));
                 if let Some(answer) = accepted.poll_transmit(at, 1) {
                     sender.handle(at, answer.bytes);
                 }
             }
-            Answer::Ignore => {}
+            ListenerResponse::Ignore => {}
         }
     }
     (sender, receiver.expect("the listener knows the cookie that it gave"), at)

@@ -2,7 +2,7 @@
 
 use socket2::Socket;
 
-use crate::raw::{self, Plain};
+use crate::raw::{self, PlainOldData};
 
 const SOL_MPTCP: i32 = 284;
 const MPTCP_INFO: i32 = 1;
@@ -12,7 +12,7 @@ const FALLBACK: u32 = 1;
 /// Returns true if the connection fell back. The kernel then asks the TCP socket below, which has no option of this
 /// level.
 pub(super) fn is_tcp(socket: &Socket) -> bool {
-    match raw::get::<Info>(socket, SOL_MPTCP, MPTCP_INFO) {
+    match raw::get::<MptcpInfo>(socket, SOL_MPTCP, MPTCP_INFO) {
         Ok(info) => info.flags & FALLBACK != 0,
         Err(error) => matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOPROTOOPT)),
     }
@@ -21,10 +21,10 @@ pub(super) fn is_tcp(socket: &Socket) -> bool {
 /// The beginning of `struct mptcp_info`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Info {
+struct MptcpInfo {
     counts: [u8; 8],
     flags: u32,
 }
 
 // SAFETY: integers only, without padding.
-unsafe impl Plain for Info {}
+unsafe impl PlainOldData for MptcpInfo {}

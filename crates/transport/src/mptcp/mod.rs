@@ -12,20 +12,20 @@ use landspeed_factor::Factor;
 use landspeed_record::{Details, NotAsAsked, Settings};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::options::{self, Options};
+use crate::options::{self, SocketOptions};
 use crate::settings::TRANSPORT;
 use crate::socket::{self, HeldPort};
-use crate::stream::{self, Kind, Stream, StreamListener};
+use crate::stream::{self, StreamListener, StreamSocket, StreamTransport};
 use crate::tcp::options::COMMON;
-use crate::transport::{About, Call, Delivery, Flow, Port, Transport};
+use crate::transport::{ConnectRequest, Delivery, Flow, ReservedPort, Transport, TransportProperties};
 use crate::{Error, Patience};
 
-static OPTIONS: Options = Options(&[options::SOCKET, COMMON]);
+static OPTIONS: SocketOptions = SocketOptions(&[options::SOCKET, COMMON]);
 
 #[derive(Debug)]
-pub(crate) struct Mptcp;
+pub(crate) struct MptcpTransport;
 
-static ABOUT: About = About {
+static ABOUT: TransportProperties = TransportProperties {
     name: "mptcp",
     line: "Multipath TCP of the kernel: one stream over every path that `ip mptcp endpoint` names",
     delivery: Delivery::Stream,
@@ -34,8 +34,8 @@ static ABOUT: About = About {
     headlines: subflows::HEADLINES,
 };
 
-impl Transport for Mptcp {
-    fn about(&self) -> &'static About {
+impl Transport for MptcpTransport {
+    fn about(&self) -> &'static TransportProperties {
         &ABOUT
     }
 
@@ -52,19 +52,19 @@ impl Transport for Mptcp {
         Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP)).map(drop).map_err(refused)
     }
 
-    fn reserve(&self, at: SocketAddr) -> Result<Box<dyn Port>, Error> {
-        HeldPort::of(stream::bind(&Mptcp, at)?, |at, settings, key| {
-            Ok(Box::new(StreamListener::start(&Mptcp, at, (settings, key))?))
+    fn reserve(&self, at: SocketAddr) -> Result<Box<dyn ReservedPort>, Error> {
+        HeldPort::of(stream::bind(&MptcpTransport, at)?, |at, settings, key| {
+            Ok(Box::new(StreamListener::start(&MptcpTransport, at, (settings, key))?))
         })
     }
 
-    fn connect(&self, call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
-        stream::connect(&Mptcp, call, patience)
+    fn connect(&self, call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+        stream::connect(&MptcpTransport, call, patience)
     }
 }
 
-impl Kind for Mptcp {
-    fn options(&self) -> &'static Options {
+impl StreamTransport for MptcpTransport {
+    fn options(&self) -> &'static SocketOptions {
         &OPTIONS
     }
 
@@ -72,13 +72,13 @@ impl Kind for Mptcp {
         socket::open(at, Type::STREAM, Some(Protocol::MPTCP))
     }
 
-    fn fell_back(&self, stream: &Stream, _: &Settings) -> Vec<NotAsAsked> {
+    fn fell_back(&self, stream: &StreamSocket, _: &Settings) -> Vec<NotAsAsked> {
         let why = "the peer or a host between does not let Multipath TCP through (net.mptcp.enabled there, a firewall)";
         let fell_back = fallback::is_tcp(&stream.socket);
         fell_back.then(|| NotAsAsked::of(TRANSPORT.name, ABOUT.name, "tcp", why)).into_iter().collect()
     }
 
-    fn tell(&self, stream: &Stream, details: &mut Details) {
-        subflows::tell(&stream.socket, details);
+    fn add_details(&self, stream: &StreamSocket, details: &mut Details) {
+        subflows::add_details(&stream.socket, details);
     }
 }

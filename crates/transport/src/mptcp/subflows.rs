@@ -52,14 +52,14 @@ fn all(end: &EndpointOutcome) -> Result<Option<Vec<Bytes>>, landspeed_record::Mi
 }
 
 /// Adds a flow's subflows; none if the flow has fallen back to TCP or has ended.
-pub(super) fn tell(socket: &Socket, details: &mut Details) {
+pub(super) fn add_details(socket: &Socket, details: &mut Details) {
     details.get_mut::<Subflows>().0.push(of(socket).unwrap_or_default());
 }
 
 /// `struct mptcp_subflow_data`, and room for the data that follows it.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Asked {
+struct SubflowInfos {
     size_subflow_data: u32,
     num_subflows: u32,
     size_kernel: u32,
@@ -68,21 +68,21 @@ struct Asked {
 }
 
 fn of(socket: &Socket) -> Option<Vec<Subflow>> {
-    let mut asked = Asked {
+    let mut request = SubflowInfos {
         size_subflow_data: 16,
         num_subflows: 0,
         size_kernel: 0,
         size_user: INFO as u32,
         infos: [[0; INFO]; MOST],
     };
-    let mut length = size_of::<Asked>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes to `asked`, for which any bytes are valid.
+    let mut length = size_of::<SubflowInfos>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes to `request`, for which any bytes are valid.
     let rc = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
             SOL_MPTCP,
             MPTCP_TCPINFO,
-            (&raw mut asked).cast(),
+            (&raw mut request).cast(),
             &raw mut length,
         )
     };
@@ -91,7 +91,7 @@ fn of(socket: &Socket) -> Option<Vec<Subflow>> {
         // tcpi_bytes_acked and tcpi_bytes_received.
         Subflow { acked_bytes: Bytes(count(120)), received_bytes: Bytes(count(128)) }
     };
-    (rc == 0).then(|| asked.infos.iter().take(asked.num_subflows as usize).map(subflow).collect())
+    (rc == 0).then(|| request.infos.iter().take(request.num_subflows as usize).map(subflow).collect())
 }
 
-const _: () = assert!(size_of::<Asked>() == 16 + INFO * MOST);
+const _: () = assert!(size_of::<SubflowInfos>() == 16 + INFO * MOST);

@@ -8,13 +8,13 @@ use quinn_proto::ClientConfig;
 use rustix::event::PollFd;
 use socket2::{SockAddr, Socket};
 
+use super::driver::{DisconnectReason, QuicDriver};
 use super::flow::QuicFlow;
 use super::identity;
-use super::link::{Link, Lost};
 use super::listen::{NUMBER, WELCOME};
-use super::options::{self, Ways};
-use super::wire::Wire;
-use crate::transport::{Call, Flow};
+use super::options::{self, QuicSettings};
+use super::wire::QuicSocket;
+use crate::transport::{ConnectRequest, Flow};
 use crate::{Error, Patience, shared_port, socket};
 
 /// The pause before a server that does not listen yet is tried again.
@@ -27,23 +27,23 @@ const FIRST: Duration = Duration::from_millis(20);
 const LONGEST: Duration = Duration::from_millis(2_560);
 
 /// Opens one flow and proves it. Tries again while the server has no room for it.
-pub(super) fn connect(call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+pub(super) fn connect(call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
     loop {
-        let mut caller = Caller::new(call)?;
-        if let Some(set_up) = caller.prove(patience)? {
-            return caller.flow(set_up);
+        let mut dialer = QuicDialer::new(call)?;
+        if let Some(set_up) = dialer.prove(patience)? {
+            return dialer.flow(set_up);
         }
-        drop(caller);
+        drop(dialer);
         patience.slice()?.ok_or(Error::no_datagram(call.server))?;
         std::thread::sleep(AGAIN);
     }
 }
 
 /// A client whose proof is under way.
-struct Caller<'a> {
-    call: &'a Call<'a>,
+struct QuicDialer<'a> {
+    call: &'a ConnectRequest<'a>,
     socket: Arc<Socket>,
-    link: Link,
+    driver: QuicDriver,
     /// The first packet, to be repeated until an answer arrives.
     knock: Vec<u8>,
     knocked: Instant,
@@ -55,23 +55,23 @@ struct Caller<'a> {
     has_said: bool,
 }
 
-impl<'a> Caller<'a> {
-    fn new(call: &'a Call<'a>) -> Result<Self, Error> {
+impl<'a> QuicDialer<'a> {
+    fn new(call: &'a ConnectRequest<'a>) -> Result<Self, Error> {
         let refused = |source| Error::refused("connect to", call.server, source);
         let failed = |why| refused(std::io::Error::other(why));
         let socket = Arc::new(prepare(call)?);
-        let ways = Ways::of(call.settings);
-        let wire = Wire::new(Arc::clone(&socket), call.server, &ways).map_err(refused)?;
+        let parsed = QuicSettings::of(call.settings);
+        let wire = QuicSocket::new(Arc::clone(&socket), call.server, &parsed).map_err(refused)?;
         let mut config = ClientConfig::new(Arc::new(identity::client(call.key).map_err(failed)?));
         let key = *call.key;
         config.initial_dst_cid_provider(Arc::new(move || identity::knock(&key)));
-        let mut link = Link::calling(wire, &ways, config).map_err(failed)?;
+        let mut driver = QuicDriver::calling(wire, &parsed, config).map_err(failed)?;
         let begun = Instant::now();
-        let knock = link.knock(begun);
-        Ok(Caller {
+        let knock = driver.knock(begun);
+        Ok(QuicDialer {
             call,
             socket,
-            link,
+            driver,
             knock,
             knocked: begun,
             pause: FIRST,
@@ -86,7 +86,7 @@ impl<'a> Caller<'a> {
     fn prove(&mut self, patience: &Patience<'_>) -> Result<Option<Nanos>, Error> {
         let server = self.call.server;
         loop {
-            self.link.drive(Instant::now());
+            self.driver.drive(Instant::now());
             // The welcome counts even if the server has closed the connection since.
             if self.is_welcome() {
                 return Ok(self.set_up);
@@ -104,66 +104,67 @@ impl<'a> Caller<'a> {
     /// Returns false if the server has closed the connection: it holds the key, and another try may find room.
     fn has_room(&self) -> Result<bool, Error> {
         let server = self.call.server;
-        match self.link.lost() {
+        match self.driver.lost() {
             None => Ok(true),
-            Some(Lost::There(_) | Lost::Gone) => Ok(false),
-            Some(Lost::Unproven) => Err(Error::Unproven { server }),
+            Some(DisconnectReason::There(_) | DisconnectReason::Gone) => Ok(false),
+            Some(DisconnectReason::Unproven) => Err(Error::Unproven { server }),
             Some(lost) => Err(Error::refused("prove the key to", server, lost.error())),
         }
     }
 
     /// Sends the flow's number once there is a connection. Returns true if the server has acknowledged it.
     fn is_welcome(&mut self) -> bool {
-        if self.link.is_connected() && !self.link.is_open() {
+        if self.driver.is_connected() && !self.driver.is_open() {
             self.set_up = Some(self.begun.elapsed().into());
-            self.link.open();
+            self.driver.open();
         }
-        if self.link.is_open() && !self.has_said {
+        if self.driver.is_open() && !self.has_said {
             // If the pace holds it back, the next call tries again. No window of the domain is smaller than a number.
-            self.has_said = self.link.write(&self.call.number.to_be_bytes()).is_ok_and(|said| said == NUMBER);
-            self.link.transmit(Instant::now());
+            self.has_said =
+                self.driver.write(&self.call.number.to_be_bytes()).is_ok_and(|said| said == NUMBER);
+            self.driver.transmit(Instant::now());
         }
-        self.link.read(&mut [0; WELCOME]).is_ok_and(|got| got > 0)
+        self.driver.read(&mut [0; WELCOME]).is_ok_and(|got| got > 0)
     }
 
     /// Repeats the first packet if it was refused or is not answered. The time of refused packets does not count as
     /// set-up.
     fn knock_again(&mut self) {
-        if self.link.has_heard() {
+        if self.driver.has_heard() {
             return;
         }
-        let is_refused = self.link.wire().take_refusal();
+        let is_refused = self.driver.wire().take_refusal();
         if is_refused {
             std::thread::sleep(AGAIN);
             self.begun = Instant::now();
         } else if self.knocked.elapsed() < self.pause {
             return;
         }
-        self.link.wire().repeat(&self.knock);
+        self.driver.wire().repeat(&self.knock);
         self.knocked = Instant::now();
         self.pause = (self.pause * 2).min(LONGEST);
     }
 
     fn wait(&mut self, until: Instant) -> Result<(), Error> {
-        let again = if self.link.has_heard() { until } else { self.knocked + self.pause };
-        let due = self.link.due().unwrap_or(until);
+        let again = if self.driver.has_heard() { until } else { self.knocked + self.pause };
+        let due = self.driver.due().unwrap_or(until);
         let time = until.min(again).min(due).saturating_duration_since(Instant::now());
-        let mut ready = [PollFd::new(&*self.socket, self.link.interest())];
+        let mut ready = [PollFd::new(&*self.socket, self.driver.interest())];
         let waited = socket::wait(&mut ready, time);
         waited.map(drop).map_err(|source| Error::refused("wait for", self.call.server, source))
     }
 
     fn flow(self, set_up: Nanos) -> Result<Box<dyn Flow>, Error> {
-        let Caller { call, socket, mut link, .. } = self;
+        let QuicDialer { call, socket, mut driver, .. } = self;
         // Refusals of first packets that came too early do not concern the flow.
-        link.wire().take_refusal();
-        let flow = QuicFlow::new(socket, link, (call.number, set_up), call.settings);
+        driver.wire().take_refusal();
+        let flow = QuicFlow::new(socket, driver, (call.number, set_up), call.settings);
         Ok(Box::new(flow.map_err(|source| Error::refused("open a flow to", call.server, source))?))
     }
 }
 
 /// Opens a socket with its source port and its options, connected: it receives from the server alone.
-fn prepare(call: &Call<'_>) -> Result<Socket, Error> {
+fn prepare(call: &ConnectRequest<'_>) -> Result<Socket, Error> {
     let socket = shared_port::dial(call.server, call.source_port)?;
     options::prepare(&socket, call.settings);
     let refused = |source| Error::refused("connect to", call.server, source);

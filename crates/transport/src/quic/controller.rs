@@ -9,11 +9,11 @@ use quinn_proto::congestion::{
     BbrConfig, Controller, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig,
 };
 
-use super::options::Congestion;
+use super::options::QuicCongestion;
 
 /// Observations of a connection's controller that quinn does not report itself.
 #[derive(Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct ControllerObservations {
     /// Packets that the peer acknowledged, in order or not.
     delivered: AtomicU64,
     asked: AtomicBool,
@@ -21,7 +21,7 @@ pub(super) struct Heard {
     is_open: AtomicBool,
 }
 
-impl Heard {
+impl ControllerObservations {
     pub(super) fn delivered(&self) -> u64 {
         self.delivered.load(Ordering::Relaxed)
     }
@@ -40,34 +40,34 @@ impl Heard {
 }
 
 /// The factory of one connection's controller.
-pub(super) struct Factory {
-    pub(super) congestion: Congestion,
-    pub(super) heard: Arc<Heard>,
+pub(super) struct ObservedControllerFactory {
+    pub(super) congestion: QuicCongestion,
+    pub(super) observations: Arc<ControllerObservations>,
 }
 
-impl ControllerFactory for Factory {
+impl ControllerFactory for ObservedControllerFactory {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
         let controller = match self.congestion {
-            Congestion::Cubic => Arc::new(CubicConfig::default()).build(now, current_mtu),
-            Congestion::NewReno => Arc::new(NewRenoConfig::default()).build(now, current_mtu),
-            Congestion::Bbr => Arc::new(BbrConfig::default()).build(now, current_mtu),
+            QuicCongestion::Cubic => Arc::new(CubicConfig::default()).build(now, current_mtu),
+            QuicCongestion::NewReno => Arc::new(NewRenoConfig::default()).build(now, current_mtu),
+            QuicCongestion::Bbr => Arc::new(BbrConfig::default()).build(now, current_mtu),
         };
-        Box::new(Listened { controller, heard: Arc::clone(&self.heard) })
+        Box::new(ObservedController { controller, observations: Arc::clone(&self.observations) })
     }
 }
 
-struct Listened {
+struct ObservedController {
     controller: Box<dyn Controller>,
-    heard: Arc<Heard>,
+    observations: Arc<ControllerObservations>,
 }
 
-impl Controller for Listened {
+impl Controller for ObservedController {
     fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
         self.controller.on_sent(now, bytes, last_packet_number);
     }
 
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
-        self.heard.delivered.fetch_add(1, Ordering::Relaxed);
+        self.observations.delivered.fetch_add(1, Ordering::Relaxed);
         self.controller.on_ack(now, sent, bytes, app_limited, rtt);
     }
 
@@ -84,8 +84,8 @@ impl Controller for Listened {
     }
 
     fn window(&self) -> u64 {
-        self.heard.asked.store(true, Ordering::Relaxed);
-        if self.heard.is_open.load(Ordering::Relaxed) { u64::MAX } else { self.controller.window() }
+        self.observations.asked.store(true, Ordering::Relaxed);
+        if self.observations.is_open.load(Ordering::Relaxed) { u64::MAX } else { self.controller.window() }
     }
 
     fn metrics(&self) -> ControllerMetrics {
@@ -93,7 +93,10 @@ impl Controller for Listened {
     }
 
     fn clone_box(&self) -> Box<dyn Controller> {
-        Box::new(Listened { controller: self.controller.clone_box(), heard: Arc::clone(&self.heard) })
+        Box::new(ObservedController {
+            controller: self.controller.clone_box(),
+            observations: Arc::clone(&self.observations),
+        })
     }
 
     fn initial_window(&self) -> u64 {

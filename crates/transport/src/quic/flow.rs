@@ -11,11 +11,11 @@ use landspeed_units::{Bytes, Nanos};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 use socket2::Socket;
 
+use super::driver::{ACK_DELAY, CloseCode, DisconnectReason, QuicDriver};
 use super::halves::{QuicReceiver, QuicSender};
-use super::link::{ACK_DELAY, Goodbye, Link, Lost};
-use super::options::{OPTIONS, Ways};
-use super::told;
-use crate::transport::{Flow, Progress, Receiver, Sender};
+use super::options::{OPTIONS, QuicSettings};
+use super::stats;
+use crate::transport::{AckProgress, Flow, Receiver, Sender};
 use crate::{Error, Patience, shared_port, socket};
 
 /// The longest that a call waits before its caller can check whether to stop.
@@ -23,44 +23,44 @@ pub(super) const LOOK: Duration = Duration::from_millis(50);
 
 /// A half of a flow. A thread that waits for one half can be woken by a thread of the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Half {
+pub(super) enum FlowHalf {
     Send,
     Receive,
 }
 
 /// The state that all threads which use a flow share.
-pub(super) struct Shared {
+pub(super) struct SharedConnection {
     socket: Arc<Socket>,
-    state: Mutex<State>,
+    state: Mutex<ConnectionState>,
     /// An eventfd for each half. Both halves wait for the same socket; the thread that receives from it wakes the
     /// other half.
     alarms: [OwnedFd; 2],
 }
 
-pub(super) struct State {
-    pub(super) link: Link,
+pub(super) struct ConnectionState {
+    pub(super) driver: QuicDriver,
     waiting: [bool; 2],
 }
 
-impl Shared {
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+impl SharedConnection {
+    pub(super) fn lock(&self) -> MutexGuard<'_, ConnectionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Drives the connection. If nothing happens, waits for something to happen, until `until` at most.
     pub(super) fn advance<'a>(
         &'a self,
-        mut state: MutexGuard<'a, State>,
-        half: Half,
+        mut state: MutexGuard<'a, ConnectionState>,
+        half: FlowHalf,
         until: Instant,
-    ) -> io::Result<MutexGuard<'a, State>> {
+    ) -> io::Result<MutexGuard<'a, ConnectionState>> {
         let now = Instant::now();
-        if state.link.drive(now) {
+        if state.driver.drive(now) {
             self.ring(&state, Some(half));
             return Ok(state);
         }
-        let due = state.link.due().map_or(until, |due| due.min(until));
-        let interest = state.link.interest();
+        let due = state.driver.due().map_or(until, |due| due.min(until));
+        let interest = state.driver.interest();
         state.waiting[half as usize] = true;
         drop(state);
         let waited = self.wait(half, interest, due.saturating_duration_since(now));
@@ -69,7 +69,7 @@ impl Shared {
         waited.map(|()| state)
     }
 
-    fn wait(&self, half: Half, interest: PollFlags, time: Duration) -> io::Result<()> {
+    fn wait(&self, half: FlowHalf, interest: PollFlags, time: Duration) -> io::Result<()> {
         let alarm = &self.alarms[half as usize];
         let mut ready = [PollFd::new(&*self.socket, interest), PollFd::new(alarm, PollFlags::IN)];
         socket::wait(&mut ready, time)?;
@@ -81,8 +81,8 @@ impl Shared {
     }
 
     /// Wakes the halves that wait, except the half `but`.
-    fn ring(&self, state: &State, but: Option<Half>) {
-        for half in [Half::Send, Half::Receive] {
+    fn ring(&self, state: &ConnectionState, but: Option<FlowHalf>) {
+        for half in [FlowHalf::Send, FlowHalf::Receive] {
             if state.waiting[half as usize] && Some(half) != but {
                 let _ = rustix::io::write(&self.alarms[half as usize], &1_u64.to_ne_bytes());
             }
@@ -90,28 +90,28 @@ impl Shared {
     }
 
     /// Drives the connection, without waiting.
-    pub(super) fn look(&self) -> MutexGuard<'_, State> {
+    pub(super) fn look(&self) -> MutexGuard<'_, ConnectionState> {
         let mut state = self.lock();
-        if state.link.drive(Instant::now()) {
+        if state.driver.drive(Instant::now()) {
             self.ring(&state, None);
         }
         state
     }
 
-    fn close(&self, goodbye: Goodbye) {
+    fn close(&self, code: CloseCode) {
         let mut state = self.lock();
-        state.link.close(goodbye);
+        state.driver.close(code);
         self.ring(&state, None);
     }
 }
 
 pub(super) struct QuicFlow {
-    shared: Arc<Shared>,
+    shared: Arc<SharedConnection>,
     number: u32,
     set_up: Nanos,
     /// The bytes of the proof, which are subtracted from the acknowledged bytes.
     proof: u64,
-    ways: Ways,
+    parsed: QuicSettings,
     not_as_asked: Vec<NotAsAsked>,
     /// True if the receiver was woken to leave.
     woken: AtomicBool,
@@ -121,22 +121,22 @@ impl QuicFlow {
     /// Creates a flow from its connection, whose options are read back against `settings`.
     pub(super) fn new(
         socket: Arc<Socket>,
-        link: Link,
+        driver: QuicDriver,
         (number, set_up): (u32, Nanos),
         settings: &Settings,
     ) -> io::Result<Self> {
         let alarm = || eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
         let alarms = [alarm()?, alarm()?];
-        let proof = link.written();
-        let ways = Ways::of(settings);
-        let state = Mutex::new(State { link, waiting: [false; 2] });
-        let shared = Arc::new(Shared { socket, state, alarms });
+        let proof = driver.written();
+        let parsed = QuicSettings::of(settings);
+        let state = Mutex::new(ConnectionState { driver, waiting: [false; 2] });
+        let shared = Arc::new(SharedConnection { socket, state, alarms });
         let mut flow = QuicFlow {
             shared,
             number,
             set_up,
             proof,
-            ways,
+            parsed,
             not_as_asked: Vec::new(),
             woken: AtomicBool::new(false),
         };
@@ -146,25 +146,25 @@ impl QuicFlow {
 
     fn read_back(&mut self, settings: &Settings) {
         let mut lines = OPTIONS.read_back(&self.shared.socket, settings);
-        lines.extend(self.shared.lock().link.wire().lacks(&Ways::of(settings)));
-        lines.extend(self.ways.kept_from(settings));
+        lines.extend(self.shared.lock().driver.wire().lacks(&QuicSettings::of(settings)));
+        lines.extend(self.parsed.kept_from(settings));
         self.not_as_asked = lines;
     }
 
-    pub(super) fn shared(&self) -> &Arc<Shared> {
+    pub(super) fn shared(&self) -> &Arc<SharedConnection> {
         &self.shared
     }
 
     /// Takes the bytes that are ready for a receiver; `None` if it has to wait.
-    pub(super) fn take(&self, state: &mut State, into: &mut [u8]) -> Option<io::Result<usize>> {
-        match state.link.read(into) {
+    pub(super) fn take(&self, state: &mut ConnectionState, into: &mut [u8]) -> Option<io::Result<usize>> {
+        match state.driver.read(into) {
             Ok(0) => {}
             read => return Some(read),
         }
-        if state.link.has_ended() || self.woken.load(Ordering::Acquire) {
+        if state.driver.has_ended() || self.woken.load(Ordering::Acquire) {
             return Some(Ok(0));
         }
-        state.link.broken().map(Err)
+        state.driver.broken().map(Err)
     }
 
     fn refused(&self, why: impl ToString) -> Error {
@@ -175,31 +175,33 @@ impl QuicFlow {
     ///
     /// # Errors
     /// Returns an error if that can no longer happen.
-    fn is_finished(&self, state: &mut State) -> Result<bool, Error> {
-        let link = &mut state.link;
-        if link.read(&mut [0]).is_ok_and(|got| got > 0) {
+    fn is_finished(&self, state: &mut ConnectionState) -> Result<bool, Error> {
+        let driver = &mut state.driver;
+        if driver.read(&mut [0]).is_ok_and(|got| got > 0) {
             return Err(self.refused("the peer's bytes were not all received"));
         }
-        if !link.has_ended() {
-            return link.broken().map_or(Ok(false), |error| Err(self.refused(error)));
+        if !driver.has_ended() {
+            return driver.broken().map_or(Ok(false), |error| Err(self.refused(error)));
         }
         // A peer finishes in order only once it has everything. It says so; if that last packet was lost, its socket
         // is gone.
-        let has_left = match link.lost() {
-            Some(lost) => matches!(lost, Lost::There(Goodbye::Finished) | Lost::Gone),
-            None => link.wire().is_refused(),
+        let has_left = match driver.lost() {
+            Some(lost) => {
+                matches!(lost, DisconnectReason::There(CloseCode::Finished) | DisconnectReason::Gone)
+            }
+            None => driver.wire().is_refused(),
         };
-        if link.has_finished() || has_left {
+        if driver.has_finished() || has_left {
             return Ok(true);
         }
-        link.broken().map_or(Ok(false), |error| Err(self.refused(error)))
+        driver.broken().map_or(Ok(false), |error| Err(self.refused(error)))
     }
 }
 
 impl Drop for QuicFlow {
     fn drop(&mut self) {
-        self.shared.close(Goodbye::Abort);
-        let _ = shared_port::deafen(&self.shared.socket);
+        self.shared.close(CloseCode::Abort);
+        let _ = shared_port::connect_to_itself(&self.shared.socket);
     }
 }
 
@@ -222,7 +224,7 @@ impl Flow for QuicFlow {
 
     fn adopt(&mut self, settings: &Settings) {
         OPTIONS.set_accepted(&self.shared.socket, settings);
-        self.shared.lock().link.wire().adopt(&Ways::of(settings));
+        self.shared.lock().driver.wire().adopt(&QuicSettings::of(settings));
         self.read_back(settings);
     }
 
@@ -234,32 +236,32 @@ impl Flow for QuicFlow {
         Ok(Box::new(QuicReceiver(self)))
     }
 
-    fn progress(&self) -> io::Result<Progress> {
+    fn progress(&self) -> io::Result<AckProgress> {
         let state = self.shared.look();
-        let link = &state.link;
-        let stats = link.stats();
-        Ok(Progress {
-            acked: Bytes(link.acked().saturating_sub(self.proof)),
-            delivered: link.delivered(),
+        let driver = &state.driver;
+        let stats = driver.stats();
+        Ok(AckProgress {
+            acked: Bytes(driver.acked().saturating_sub(self.proof)),
+            delivered: driver.delivered(),
             // The content of a lost packet is sent again in another packet.
             resent: stats.path.lost_packets,
-            outstanding: link.broken().is_none() && link.written() > link.acked(),
+            outstanding: driver.broken().is_none() && driver.written() > driver.acked(),
             rtt: stats.path.rtt.into(),
             // The probe timeout (RFC 9002 section 6.2.1) of a path whose RTT varies as much as it can: by half its
             // mean.
             timeout: (3 * stats.path.rtt + ACK_DELAY).into(),
-            ..Progress::default()
+            ..AckProgress::default()
         })
     }
 
-    fn tell(&self, details: &mut Details) {
-        told::tell(&self.shared.lock().link.stats(), details);
+    fn add_details(&self, details: &mut Details) {
+        stats::add_details(&self.shared.lock().driver.stats(), details);
     }
 
     fn wake_receiver(&self) {
         self.woken.store(true, Ordering::Release);
         let state = self.shared.lock();
-        self.shared.ring(&state, Some(Half::Send));
+        self.shared.ring(&state, Some(FlowHalf::Send));
     }
 
     fn finish(&self, patience: &Patience<'_>) -> Result<(), Error> {
@@ -267,18 +269,19 @@ impl Flow for QuicFlow {
             return Err(self.refused("its receiver was woken before the end"));
         }
         let mut state = self.shared.lock();
-        state.link.finish();
+        state.driver.finish();
         while !self.is_finished(&mut state)? {
             let slice = patience.slice()?.ok_or_else(|| self.refused("the peer did not finish in time"))?;
             let until = Instant::now() + slice;
-            state = self.shared.advance(state, Half::Receive, until).map_err(|error| self.refused(error))?;
+            state =
+                self.shared.advance(state, FlowHalf::Receive, until).map_err(|error| self.refused(error))?;
         }
-        state.link.close(Goodbye::Finished);
+        state.driver.close(CloseCode::Finished);
         Ok(())
     }
 
     fn abort(&self) -> io::Result<()> {
-        self.shared.close(Goodbye::Abort);
+        self.shared.close(CloseCode::Abort);
         Ok(())
     }
 }

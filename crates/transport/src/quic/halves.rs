@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
 
-use super::flow::{Half, LOOK, QuicFlow};
+use super::flow::{FlowHalf, LOOK, QuicFlow};
 use crate::transport::{Receiver, Sender};
 
 pub(super) struct QuicSender<'a> {
@@ -28,21 +28,21 @@ impl Sender for QuicSender<'_> {
         let until = begun + self.gives_up_after.unwrap_or(LOOK);
         let mut state = shared.lock();
         let taken = loop {
-            match state.link.write(message)? {
+            match state.driver.write(message)? {
                 0 if Instant::now() >= until => return Err(ErrorKind::WouldBlock.into()),
-                0 => state = shared.advance(state, Half::Send, until)?,
+                0 => state = shared.advance(state, FlowHalf::Send, until)?,
                 taken => break taken,
             }
         };
         // Transmit before processing acknowledgements: a sender without anything to send does not open its window.
-        state.link.transmit(Instant::now());
-        state.link.drive(Instant::now());
-        while !state.link.is_clear() && state.link.broken().is_none() {
+        state.driver.transmit(Instant::now());
+        state.driver.drive(Instant::now());
+        while !state.driver.is_clear() && state.driver.broken().is_none() {
             let now = Instant::now();
             if self.gives_up_after.is_some() && now >= until {
                 break;
             }
-            state = shared.advance(state, Half::Send, until.max(now + LOOK))?;
+            state = shared.advance(state, FlowHalf::Send, until.max(now + LOOK))?;
         }
         Ok(taken)
     }
@@ -64,7 +64,7 @@ impl Receiver for QuicReceiver<'_> {
         }
         let until = Instant::now() + LOOK;
         loop {
-            state = shared.advance(state, Half::Receive, until)?;
+            state = shared.advance(state, FlowHalf::Receive, until)?;
             if let Some(taken) = self.0.take(&mut state, into) {
                 return taken;
             }
@@ -85,6 +85,6 @@ impl Receiver for QuicReceiver<'_> {
 impl Drop for QuicReceiver<'_> {
     /// Acknowledges everything received, because no later call may do so.
     fn drop(&mut self) {
-        self.0.shared().lock().link.acknowledge();
+        self.0.shared().lock().driver.acknowledge();
     }
 }

@@ -26,7 +26,7 @@ use rustls::{
     ServerConfig, SignatureScheme,
 };
 
-use crate::Key;
+use crate::ProofKey;
 
 /// The protocol name that both ends agree on (ALPN, RFC 9001 section 8.1).
 const PROTOCOL: &[u8] = b"landspeed flow 1";
@@ -47,12 +47,12 @@ const LONG: u8 = 0x80;
 const AT: usize = 6;
 
 /// Returns the TLS configuration of a server.
-pub(super) fn server(key: &Key) -> Result<QuicServerConfig, String> {
+pub(super) fn server(key: &ProofKey) -> Result<QuicServerConfig, String> {
     let own = certified(key, SERVER)?;
     let mut config = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])
         .map_err(text)?
-        .with_client_cert_verifier(Peer::with(key, CLIENT)?)
+        .with_client_cert_verifier(PeerKeyVerifier::with(key, CLIENT)?)
         .with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(own)));
     config.alpn_protocols = vec![PROTOCOL.to_vec()];
     // There is only one connection, so there is nothing to resume.
@@ -61,18 +61,18 @@ pub(super) fn server(key: &Key) -> Result<QuicServerConfig, String> {
 }
 
 /// Returns the TLS configuration of a client.
-pub(super) fn client(key: &Key) -> Result<QuicClientConfig, String> {
+pub(super) fn client(key: &ProofKey) -> Result<QuicClientConfig, String> {
     client_with(key, key)
 }
 
 /// Returns the TLS configuration of a client with the session key `own` that expects a server with `key`.
-pub(super) fn client_with(own: &Key, key: &Key) -> Result<QuicClientConfig, String> {
+pub(super) fn client_with(own: &ProofKey, key: &ProofKey) -> Result<QuicClientConfig, String> {
     let own = certified(own, CLIENT)?;
     let mut config = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])
         .map_err(text)?
         .dangerous()
-        .with_custom_certificate_verifier(Peer::with(key, SERVER)?)
+        .with_custom_certificate_verifier(PeerKeyVerifier::with(key, SERVER)?)
         .with_client_cert_resolver(Arc::new(AlwaysResolvesClientRawPublicKeys::new(own)));
     config.alpn_protocols = vec![PROTOCOL.to_vec()];
     config.enable_sni = false;
@@ -81,7 +81,7 @@ pub(super) fn client_with(own: &Key, key: &Key) -> Result<QuicClientConfig, Stri
 }
 
 /// Returns the connection ID of a client's first packet, which differs each time.
-pub(super) fn knock(key: &Key) -> ConnectionId {
+pub(super) fn knock(key: &ProofKey) -> ConnectionId {
     let mut id = [0; ID];
     id[..NONCE].copy_from_slice(&crate::proof::challenge()[..NONCE]);
     let mac = mac(key, &id[..NONCE]);
@@ -90,7 +90,7 @@ pub(super) fn knock(key: &Key) -> ConnectionId {
 }
 
 /// Returns the connection ID of a first packet if its sender has the session's key.
-pub(super) fn knocked(key: &Key, datagram: &[u8]) -> Option<[u8; ID]> {
+pub(super) fn knocked(key: &ProofKey, datagram: &[u8]) -> Option<[u8; ID]> {
     if datagram.first()? & LONG == 0 || usize::from(*datagram.get(AT - 1)?) != ID {
         return None;
     }
@@ -101,7 +101,7 @@ pub(super) fn knocked(key: &Key, datagram: &[u8]) -> Option<[u8; ID]> {
     (differs == 0).then_some(*id)
 }
 
-fn mac(key: &Key, nonce: &[u8]) -> [u8; blake3::OUT_LEN] {
+fn mac(key: &ProofKey, nonce: &[u8]) -> [u8; blake3::OUT_LEN] {
     *blake3::keyed_hash(&blake3::derive_key(KNOCK, key), nonce).as_bytes()
 }
 
@@ -114,7 +114,7 @@ fn text(error: impl std::fmt::Display) -> String {
 }
 
 /// Derives the signing key of a role.
-fn signing(key: &Key, role: &str) -> Result<Arc<dyn SigningKey>, String> {
+fn signing(key: &ProofKey, role: &str) -> Result<Arc<dyn SigningKey>, String> {
     let der = [&PKCS8[..], &blake3::derive_key(role, key)].concat();
     any_eddsa_type(&PrivatePkcs8KeyDer::from(der)).map_err(text)
 }
@@ -127,7 +127,7 @@ fn public(signing: &dyn SigningKey) -> Result<Vec<u8>, String> {
         .ok_or_else(|| "an Ed25519 key without a public one".to_owned())
 }
 
-fn certified(key: &Key, role: &str) -> Result<Arc<CertifiedKey>, String> {
+fn certified(key: &ProofKey, role: &str) -> Result<Arc<CertifiedKey>, String> {
     let signing = signing(key, role)?;
     let public = CertificateDer::from(public(signing.as_ref())?);
     Ok(Arc::new(CertifiedKey::new(vec![public], signing)))
@@ -135,15 +135,18 @@ fn certified(key: &Key, role: &str) -> Result<Arc<CertifiedKey>, String> {
 
 /// A verifier that accepts a single public key.
 #[derive(Debug)]
-struct Peer {
+struct PeerKeyVerifier {
     public: Vec<u8>,
     algorithms: WebPkiSupportedAlgorithms,
 }
 
-impl Peer {
-    fn with(key: &Key, role: &str) -> Result<Arc<Self>, String> {
+impl PeerKeyVerifier {
+    fn with(key: &ProofKey, role: &str) -> Result<Arc<Self>, String> {
         let public = public(signing(key, role)?.as_ref())?;
-        Ok(Arc::new(Peer { public, algorithms: default_provider().signature_verification_algorithms }))
+        Ok(Arc::new(PeerKeyVerifier {
+            public,
+            algorithms: default_provider().signature_verification_algorithms,
+        }))
     }
 
     fn check(&self, public: &CertificateDer<'_>) -> Result<(), Error> {
@@ -162,7 +165,7 @@ impl Peer {
     }
 }
 
-impl ServerCertVerifier for Peer {
+impl ServerCertVerifier for PeerKeyVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -201,7 +204,7 @@ impl ServerCertVerifier for Peer {
     }
 }
 
-impl ClientCertVerifier for Peer {
+impl ClientCertVerifier for PeerKeyVerifier {
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
         &[]
     }
@@ -246,8 +249,8 @@ impl ClientCertVerifier for Peer {
 mod tests {
     use super::*;
 
-    const KEY: Key = [7; 32];
-    const OTHER: Key = [8; 32];
+    const KEY: ProofKey = [7; 32];
+    const OTHER: ProofKey = [8; 32];
 
     fn first_packet(id: &ConnectionId) -> Vec<u8> {
         [&[0xc0, 0, 0, 0, 1, ID as u8], &id[..], &[0; 1174]].concat()

@@ -15,14 +15,14 @@ use quinn_proto::{DatagramEvent, Endpoint, EndpointConfig, ServerConfig};
 use rustix::event::{PollFd, PollFlags};
 use socket2::{SockAddr, Socket};
 
-use super::flow::{QuicFlow, Shared};
+use super::driver::{self, CloseCode, QuicDriver};
+use super::flow::{QuicFlow, SharedConnection};
 use super::identity;
-use super::link::{self, Goodbye, Link};
-use super::options::{Ways, prepare};
-use super::wire::Wire;
-use crate::admission::{Applicant, Applicants, Standing, is_shortage};
-use crate::shared_port::Arrivals;
-use crate::transport::{Flow, Key, Listener};
+use super::options::{QuicSettings, prepare};
+use super::wire::QuicSocket;
+use crate::admission::{Applicant, Applicants, ProofState, is_shortage};
+use crate::shared_port::DatagramIntake;
+use crate::transport::{Flow, Listener, ProofKey};
 use crate::{Error, Patience, shared_port, socket};
 
 /// The bytes of the client's message with the flow's number, and of the server's acknowledgement of it.
@@ -35,7 +35,7 @@ pub(super) struct QuicListener {
     socket: Socket,
     at: SocketAddr,
     settings: Settings,
-    key: Key,
+    key: ProofKey,
     config: ServerConfig,
     shared: Arc<EndpointConfig>,
     /// An endpoint without connections, which notifies clients of flows that are gone.
@@ -44,16 +44,16 @@ pub(super) struct QuicListener {
     /// connections.
     taken: HashMap<[u8; 20], SocketAddr>,
     clients: HashSet<SocketAddr>,
-    applicants: Applicants<Connected>,
+    applicants: Applicants<QuicApplicant>,
     /// Flows that were handed out. The listener drives them too: a client that missed its welcome asks again, and the
     /// flows' own callers may not use them before all flows are there.
-    handed_out: Vec<Weak<Shared>>,
+    handed_out: Vec<Weak<SharedConnection>>,
 }
 
 /// A connection whose proof is under way.
-struct Connected {
+struct QuicApplicant {
     socket: Arc<Socket>,
-    link: Link,
+    driver: QuicDriver,
     /// The flow's number, once the client has sent it.
     number: Option<u32>,
     /// True if the acknowledgement of the number was written.
@@ -61,14 +61,14 @@ struct Connected {
 }
 
 impl QuicListener {
-    pub(super) fn start(at: SocketAddr, settings: &Settings, key: &Key) -> Result<Self, Error> {
+    pub(super) fn start(at: SocketAddr, settings: &Settings, key: &ProofKey) -> Result<Self, Error> {
         let refused = |source| Error::refused("listen on", at, source);
         let socket = shared_port::bind(at)?;
         socket.set_nonblocking(true).map_err(refused)?;
         let crypto = identity::server(key).map_err(|why| refused(io::Error::other(why)))?;
         let mut config = ServerConfig::with_crypto(Arc::new(crypto));
         config.migration(false);
-        let shared = link::endpoint();
+        let shared = driver::endpoint();
         Ok(QuicListener {
             socket,
             at,
@@ -87,10 +87,10 @@ impl QuicListener {
     /// Waits until a socket is ready or a timer is due, at most `slice`.
     fn wait(&mut self, slice: Duration) -> Result<(), Error> {
         let now = Instant::now();
-        let due = self.applicants.iter_mut().filter_map(|applicant| applicant.link.due()).min();
+        let due = self.applicants.iter_mut().filter_map(|applicant| applicant.driver.due()).min();
         let time = due.map_or(slice, |due| due.saturating_duration_since(now).min(slice));
         let own = PollFd::new(&self.socket, PollFlags::IN);
-        let theirs = self.applicants.iter().map(|one| PollFd::new(&*one.socket, one.link.interest()));
+        let theirs = self.applicants.iter().map(|one| PollFd::new(&*one.socket, one.driver.interest()));
         let mut ready: Vec<PollFd<'_>> = std::iter::once(own).chain(theirs).collect();
         socket::wait(&mut ready, time).map_err(|source| Error::refused("wait on", self.at, source))?;
         Ok(())
@@ -98,19 +98,19 @@ impl QuicListener {
 
     fn take_in(&mut self) -> Result<(), Error> {
         let refused = |at| move |source| Error::refused("receive on", at, source);
-        let mut arrivals = Arrivals::new();
-        while let Some((from, datagram)) = arrivals.next(&self.socket).map_err(refused(self.at))? {
-            self.examine((from, &datagram), &mut arrivals)?;
+        let mut intake = DatagramIntake::new();
+        while let Some((from, datagram)) = intake.next(&self.socket).map_err(refused(self.at))? {
+            self.examine((from, &datagram), &mut intake)?;
         }
         Ok(())
     }
 
     /// Accepts one datagram as a first packet, or drops it. Datagrams of other clients that reached a new socket are
-    /// put into `arrivals`.
+    /// put into `intake`.
     fn examine(
         &mut self,
         (from, datagram): (SocketAddr, &[u8]),
-        arrivals: &mut Arrivals<FIRST_PACKET>,
+        intake: &mut DatagramIntake<FIRST_PACKET>,
     ) -> Result<(), Error> {
         let Some(id) = identity::knocked(&self.key, datagram) else {
             self.reset(from, datagram);
@@ -125,7 +125,7 @@ impl QuicListener {
             }
             None => {}
         }
-        match self.admit((from, datagram), arrivals) {
+        match self.admit((from, datagram), intake) {
             // A client without an answer repeats its first packet.
             Err(error) if is_shortage(&error) => return Ok(()),
             admitted => admitted.map_err(|source| Error::refused("accept on", self.at, source))?,
@@ -154,18 +154,18 @@ impl QuicListener {
     fn admit(
         &mut self,
         (from, first): (SocketAddr, &[u8]),
-        arrivals: &mut Arrivals<FIRST_PACKET>,
+        intake: &mut DatagramIntake<FIRST_PACKET>,
     ) -> io::Result<()> {
         let socket = Arc::new(shared_port::another(self.at)?);
         prepare(&socket, &self.settings);
         socket.set_nonblocking(true)?;
         socket.connect(&SockAddr::from(from))?;
-        arrivals.take_astray(&socket, from)?;
-        let ways = Ways::of(&self.settings);
-        let wire = Wire::new(Arc::clone(&socket), from, &ways)?;
-        match Link::answering(wire, &ways, (&self.shared, self.config.clone()), first) {
-            Some(link) => {
-                let applicant = Connected { socket, link, number: None, is_welcome: false };
+        intake.take_astray(&socket, from)?;
+        let parsed = QuicSettings::of(&self.settings);
+        let wire = QuicSocket::new(Arc::clone(&socket), from, &parsed)?;
+        match QuicDriver::answering(wire, &parsed, (&self.shared, self.config.clone()), first) {
+            Some(driver) => {
+                let applicant = QuicApplicant { socket, driver, number: None, is_welcome: false };
                 self.applicants.admit(Some(from.ip()), applicant, &self.key);
             }
             None => self.applicants.add_stranger(),
@@ -173,9 +173,9 @@ impl QuicListener {
         Ok(())
     }
 
-    fn flow(&self, number: u32, applicant: Connected) -> Result<QuicFlow, Error> {
-        let Connected { socket, link, .. } = applicant;
-        let flow = QuicFlow::new(socket, link, (number, Nanos(0)), &self.settings);
+    fn flow(&self, number: u32, applicant: QuicApplicant) -> Result<QuicFlow, Error> {
+        let QuicApplicant { socket, driver, .. } = applicant;
+        let flow = QuicFlow::new(socket, driver, (number, Nanos(0)), &self.settings);
         flow.map_err(|source| Error::refused("accept on", self.at, source))
     }
 
@@ -185,27 +185,31 @@ impl QuicListener {
     }
 }
 
-impl Applicant for Connected {
-    fn step(&mut self, _: &Key) -> Standing {
-        self.link.drive(Instant::now());
-        let standing = self.hear_number().and_then(|()| self.welcome());
-        if self.link.lost().is_some() { Standing::Stranger } else { standing.unwrap_or(Standing::Stranger) }
+impl Applicant for QuicApplicant {
+    fn step(&mut self, _: &ProofKey) -> ProofState {
+        self.driver.drive(Instant::now());
+        let state = self.hear_number().and_then(|()| self.welcome());
+        if self.driver.lost().is_some() {
+            ProofState::Stranger
+        } else {
+            state.unwrap_or(ProofState::Stranger)
+        }
     }
 
     fn has_greeted(&self) -> bool {
-        self.link.is_connected()
+        self.driver.is_connected()
     }
 
     fn turn_away(mut self) {
-        self.link.close(Goodbye::Abort);
+        self.driver.close(CloseCode::Abort);
     }
 }
 
-impl Connected {
+impl QuicApplicant {
     /// Reads the flow's number. Its four bytes arrive together, because they were written at once.
     fn hear_number(&mut self) -> io::Result<()> {
         let mut number = [0; NUMBER];
-        match self.number.map_or_else(|| self.link.read(&mut number), |_| Ok(0))? {
+        match self.number.map_or_else(|| self.driver.read(&mut number), |_| Ok(0))? {
             0 => {}
             NUMBER => self.number = Some(u32::from_be_bytes(number)),
             _ => return Err(io::ErrorKind::InvalidData.into()),
@@ -215,14 +219,14 @@ impl Connected {
 
     /// Acknowledges the number. The proof is complete only once that has been sent, because a flow that is dropped
     /// drops unsent bytes.
-    fn welcome(&mut self) -> io::Result<Standing> {
-        let Some(number) = self.number else { return Ok(Standing::Waiting) };
+    fn welcome(&mut self) -> io::Result<ProofState> {
+        let Some(number) = self.number else { return Ok(ProofState::Waiting) };
         if !self.is_welcome {
-            self.is_welcome = self.link.write(&[0; WELCOME])? > 0;
-            self.link.transmit(Instant::now());
+            self.is_welcome = self.driver.write(&[0; WELCOME])? > 0;
+            self.driver.transmit(Instant::now());
         }
-        let is_out = self.is_welcome && self.link.is_clear();
-        Ok(if is_out { Standing::Proven(number) } else { Standing::Waiting })
+        let is_out = self.is_welcome && self.driver.is_clear();
+        Ok(if is_out { ProofState::Proven(number) } else { ProofState::Waiting })
     }
 }
 
@@ -254,11 +258,11 @@ mod tests {
 
     use super::*;
     use crate::quic::connect;
-    use crate::quic::link::Lost;
-    use crate::{Call, Cancel};
+    use crate::quic::driver::DisconnectReason;
+    use crate::{CancelFlag, ConnectRequest};
 
-    const KEY: Key = [7; 32];
-    const OTHER: Key = [8; 32];
+    const KEY: ProofKey = [7; 32];
+    const OTHER: ProofKey = [8; 32];
 
     /// Returns a listener, and the socket that keeps its port from other tests.
     fn listener() -> (Socket, QuicListener) {
@@ -268,7 +272,7 @@ mod tests {
         (held, QuicListener::start(at, &Settings::new(), &KEY).expect("it listens"))
     }
 
-    fn patience(cancel: &Cancel) -> Patience<'_> {
+    fn patience(cancel: &CancelFlag) -> Patience<'_> {
         Patience { until: Instant::now() + Duration::from_millis(800), cancel }
     }
 
@@ -277,10 +281,11 @@ mod tests {
         let (_held, mut listener) = listener();
         let crypto = identity::server(&OTHER).expect("keys");
         listener.config = ServerConfig::with_crypto(Arc::new(crypto));
-        let (server, settings, cancel) = (listener.at, Settings::new(), Cancel::new());
+        let (server, settings, cancel) = (listener.at, Settings::new(), CancelFlag::new());
         std::thread::scope(|scope| {
             let calling = scope.spawn(|| {
-                let call = Call { server, number: 1, source_port: 0, settings: &settings, key: &KEY };
+                let call =
+                    ConnectRequest { server, number: 1, source_port: 0, settings: &settings, key: &KEY };
                 connect::connect(&call, &patience(&cancel)).map(drop)
             });
             let came = listener.accept(&patience(&cancel)).map(drop);
@@ -295,26 +300,26 @@ mod tests {
         let (_held, mut listener) = listener();
         let socket = Arc::new(shared_port::open(listener.at).expect("a socket"));
         socket.connect(&listener.at.into()).expect("connects");
-        let ways = Ways::of(&Settings::new());
-        let wire = Wire::new(socket, listener.at, &ways).expect("a wire");
+        let parsed = QuicSettings::of(&Settings::new());
+        let wire = QuicSocket::new(socket, listener.at, &parsed).expect("a wire");
         // The client knows the server's key, but lacks its own.
         let crypto = identity::client_with(&OTHER, &KEY).expect("keys");
         let mut lying = ClientConfig::new(Arc::new(crypto));
         lying.initial_dst_cid_provider(Arc::new(|| identity::knock(&KEY)));
-        let mut link = Link::calling(wire, &ways, lying).expect("a connection");
-        let cancel = Cancel::new();
+        let mut driver = QuicDriver::calling(wire, &parsed, lying).expect("a connection");
+        let cancel = CancelFlag::new();
         std::thread::scope(|scope| {
             let calling = scope.spawn(move || {
                 let until = Instant::now() + Duration::from_millis(800);
-                while link.lost().is_none() && Instant::now() < until {
-                    link.drive(Instant::now());
+                while driver.lost().is_none() && Instant::now() < until {
+                    driver.drive(Instant::now());
                     std::thread::sleep(Duration::from_millis(1));
                 }
-                link.lost().cloned()
+                driver.lost().cloned()
             });
             let came = listener.accept(&patience(&cancel)).map(drop);
             assert!(matches!(came, Err(Error::NobodyCame { strangers: 1, .. })), "{came:?}");
-            assert_eq!(calling.join().expect("no panic"), Some(Lost::Unproven));
+            assert_eq!(calling.join().expect("no panic"), Some(DisconnectReason::Unproven));
         });
     }
 }

@@ -1,19 +1,19 @@
 //! QUIC (RFC 9000): a stream over UDP, run by quinn in the program rather than by the kernel.
 //!
 //! A flow is one connection with one stream, over a connected socket at each end. The threads that send and receive
-//! drive it (`link.rs`); there are no others. `identity.rs` describes how the ends recognise each other.
+//! drive it (`driver.rs`); there are no others. `identity.rs` describes how the ends recognise each other.
 
-mod arrivals;
 mod connect;
 mod controller;
+mod driver;
 mod flow;
 mod halves;
 mod identity;
-mod link;
 mod listen;
 mod options;
-mod piece;
-mod told;
+mod reorder_buffer;
+mod sent_buffer;
+mod stats;
 mod wire;
 
 use std::net::SocketAddr;
@@ -21,24 +21,24 @@ use std::net::SocketAddr;
 use landspeed_factor::Factor;
 use landspeed_record::Settings;
 
-use crate::transport::{About, Call, Delivery, Flow, Port, Transport};
+use crate::transport::{ConnectRequest, Delivery, Flow, ReservedPort, Transport, TransportProperties};
 use crate::{Error, Patience, shared_port};
 
 #[derive(Debug)]
-pub(crate) struct Quic;
+pub(crate) struct QuicTransport;
 
-static ABOUT: About = About {
+static ABOUT: TransportProperties = TransportProperties {
     name: "quic",
     line: "QUIC by quinn, one encrypted stream a connection: TCP's work in the program, over UDP. Its socket's receive buffer \
            is 4 MiB, or what net.core.rmem_max lets it be, unless rcvbuf is set",
     delivery: Delivery::Stream,
     protocol: "udp",
     single_messages: &[],
-    headlines: told::HEADLINES,
+    headlines: stats::HEADLINES,
 };
 
-impl Transport for Quic {
-    fn about(&self) -> &'static About {
+impl Transport for QuicTransport {
+    fn about(&self) -> &'static TransportProperties {
         &ABOUT
     }
 
@@ -50,13 +50,13 @@ impl Transport for Quic {
         shared_port::probe().map(drop)
     }
 
-    fn reserve(&self, at: SocketAddr) -> Result<Box<dyn Port>, Error> {
+    fn reserve(&self, at: SocketAddr) -> Result<Box<dyn ReservedPort>, Error> {
         shared_port::reserve(at, |at, settings, key| {
             Ok(Box::new(listen::QuicListener::start(at, settings, key)?))
         })
     }
 
-    fn connect(&self, call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+    fn connect(&self, call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
         connect::connect(call, patience)
     }
 }

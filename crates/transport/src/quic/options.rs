@@ -9,11 +9,11 @@ use landspeed_units::Bytes;
 use quinn_proto::{AckFrequencyConfig, MtuDiscoveryConfig, TransportConfig, VarInt};
 use socket2::Socket;
 
-use super::controller::{Factory, Heard};
-use crate::options::{self, Options, others};
+use super::controller::{ControllerObservations, ObservedControllerFactory};
+use crate::options::{self, SocketOptions, others};
 
 /// The options of the UDP socket.
-pub(super) static OPTIONS: Options = Options(&[options::SOCKET]);
+pub(super) static OPTIONS: SocketOptions = SocketOptions(&[options::SOCKET]);
 
 pub(super) static FACTORS: &[&Factor] = &[&CONGESTION, &GSO, &GRO, &PACKET, &WINDOW, &ACK_EVERY];
 
@@ -112,14 +112,14 @@ fn wider(view: &View) -> Vec<Proposal> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Congestion {
+pub(super) enum QuicCongestion {
     Cubic,
     NewReno,
     Bbr,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Packet {
+enum PacketSizeMode {
     Least,
     Discover,
     Link,
@@ -127,29 +127,29 @@ enum Packet {
 
 /// The settings of a flow, parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ways {
-    congestion: Congestion,
+pub(super) struct QuicSettings {
+    congestion: QuicCongestion,
     pub(super) gso: bool,
     pub(super) gro: bool,
-    packet: Packet,
+    packet: PacketSizeMode,
     pub(super) window: Bytes,
     ack_every: u64,
 }
 
-impl Ways {
-    pub(super) fn of(settings: &Settings) -> Ways {
-        Ways {
+impl QuicSettings {
+    pub(super) fn of(settings: &Settings) -> QuicSettings {
+        QuicSettings {
             congestion: match CONGESTION.of(settings) {
-                "newreno" => Congestion::NewReno,
-                "bbr" => Congestion::Bbr,
-                _ => Congestion::Cubic,
+                "newreno" => QuicCongestion::NewReno,
+                "bbr" => QuicCongestion::Bbr,
+                _ => QuicCongestion::Cubic,
             },
             gso: GSO.is_on(settings),
             gro: GRO.is_on(settings),
             packet: match PACKET.of(settings) {
-                "least" => Packet::Least,
-                "link" => Packet::Link,
-                _ => Packet::Discover,
+                "least" => PacketSizeMode::Least,
+                "link" => PacketSizeMode::Link,
+                _ => PacketSizeMode::Discover,
             },
             window: WINDOW.bytes(settings),
             ack_every: ACK_EVERY.number(settings),
@@ -157,7 +157,11 @@ impl Ways {
     }
 
     /// Returns quinn's configuration of a connection over a link that lets datagrams of `largest` bytes through.
-    pub(super) fn configuration(&self, largest: u16, heard: &Arc<Heard>) -> TransportConfig {
+    pub(super) fn configuration(
+        &self,
+        largest: u16,
+        observations: &Arc<ControllerObservations>,
+    ) -> TransportConfig {
         let mut config = TransportConfig::default();
         let window = VarInt::from_u64(self.window.0).unwrap_or(VarInt::MAX);
         config
@@ -171,14 +175,14 @@ impl Ways {
             .datagram_receive_buffer_size(None)
             // The trial's own clock ends a flow that is idle.
             .max_idle_timeout(None)
-            .congestion_controller_factory(Arc::new(Factory {
+            .congestion_controller_factory(Arc::new(ObservedControllerFactory {
                 congestion: self.congestion,
-                heard: Arc::clone(heard),
+                observations: Arc::clone(observations),
             }));
         match self.packet {
-            Packet::Least => config.mtu_discovery_config(None),
-            Packet::Discover => config.mtu_discovery_config(Some(up_to(largest))),
-            Packet::Link => config.mtu_discovery_config(Some(up_to(largest))).initial_mtu(largest),
+            PacketSizeMode::Least => config.mtu_discovery_config(None),
+            PacketSizeMode::Discover => config.mtu_discovery_config(Some(up_to(largest))),
+            PacketSizeMode::Link => config.mtu_discovery_config(Some(up_to(largest))).initial_mtu(largest),
         };
         config.ack_frequency_config(self.ack_frequency());
         config
@@ -195,7 +199,7 @@ impl Ways {
 
     /// Returns one line for each setting that a connection keeps from its beginning and that differs from `asked`.
     pub(super) fn kept_from(&self, asked: &Settings) -> Vec<NotAsAsked> {
-        let wanted = Ways::of(asked);
+        let wanted = QuicSettings::of(asked);
         let kept = [
             (&CONGESTION, self.congestion == wanted.congestion),
             (&PACKET, self.packet == wanted.packet),

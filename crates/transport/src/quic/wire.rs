@@ -12,7 +12,7 @@ use quinn_udp::{RecvMeta, UdpSockRef, UdpSocketState};
 use rustix::event::PollFlags;
 use socket2::Socket;
 
-use super::options::Ways;
+use super::options::QuicSettings;
 use crate::{raw, shared_port};
 
 /// The most bytes that one message of a receive call may bring: UDP_GRO joins datagrams up to this size.
@@ -29,7 +29,7 @@ const LEAST: u16 = 1200;
 /// fill a receive buffer.
 const MOST: u16 = 9216 - 28;
 
-pub(super) struct Wire {
+pub(super) struct QuicSocket {
     socket: Arc<Socket>,
     state: UdpSocketState,
     pub(super) peer: SocketAddr,
@@ -43,22 +43,26 @@ pub(super) struct Wire {
     refused: bool,
 }
 
-impl Wire {
+impl QuicSocket {
     /// Creates the wire of a connected socket.
-    pub(super) fn new(socket: Arc<Socket>, peer: SocketAddr, ways: &Ways) -> io::Result<Wire> {
+    pub(super) fn new(
+        socket: Arc<Socket>,
+        peer: SocketAddr,
+        parsed: &QuicSettings,
+    ) -> io::Result<QuicSocket> {
         let state = UdpSocketState::new(UdpSockRef::from(&*socket))?;
         let room = vec![0; BATCH * JOINED];
-        let gso = ways.gso;
+        let gso = parsed.gso;
         let wire =
-            Wire { socket, state, peer, gso, room, packets: Vec::new(), waiting: None, refused: false };
-        wire.join(ways.gro);
+            QuicSocket { socket, state, peer, gso, room, packets: Vec::new(), waiting: None, refused: false };
+        wire.join(parsed.gro);
         Ok(wire)
     }
 
     /// Adopts other settings.
-    pub(super) fn adopt(&mut self, ways: &Ways) {
-        self.gso = ways.gso;
-        self.join(ways.gro);
+    pub(super) fn adopt(&mut self, parsed: &QuicSettings) {
+        self.gso = parsed.gso;
+        self.join(parsed.gro);
     }
 
     fn join(&self, on: bool) {
@@ -66,9 +70,9 @@ impl Wire {
     }
 
     /// Returns each requested setting that the kernel does not support.
-    pub(super) fn lacks(&self, ways: &Ways) -> Vec<NotAsAsked> {
-        let gso = ways.gso && self.state.max_gso_segments() == 1;
-        let gro = ways.gro && self.state.gro_segments() == 1;
+    pub(super) fn lacks(&self, parsed: &QuicSettings) -> Vec<NotAsAsked> {
+        let gso = parsed.gso && self.state.max_gso_segments() == 1;
+        let gro = parsed.gro && self.state.gro_segments() == 1;
         let lacking = [(gso, "quic-gso", "UDP_SEGMENT", "4.18"), (gro, "quic-gro", "UDP_GRO", "5.0")];
         let lacking = lacking.into_iter().filter(|(lacks, ..)| *lacks);
         lacking

@@ -9,11 +9,11 @@ use landspeed_units::Nanos;
 use rustix::event::{PollFd, PollFlags};
 use socket2::Socket;
 
-use super::Kind;
+use super::StreamTransport;
 use super::flow::StreamFlow;
-use crate::admission::{Applicant, Applicants, Standing, is_shortage};
-use crate::proof::{Greeting, Step};
-use crate::transport::{Flow, Key, Listener};
+use crate::admission::{Applicant, Applicants, ProofState, is_shortage};
+use crate::proof::{ServerProof, ServerProofStep};
+use crate::transport::{Flow, Listener, ProofKey};
 use crate::{Error, Patience, socket};
 
 /// The most connections that are accepted before proofs and patience are checked again.
@@ -24,28 +24,28 @@ const NO_ROOM: Duration = Duration::from_millis(5);
 const BACKLOG: i32 = 1024;
 
 pub(crate) struct StreamListener {
-    kind: &'static dyn Kind,
+    kind: &'static dyn StreamTransport,
     socket: Socket,
     at: SocketAddr,
     settings: Settings,
-    key: Key,
-    applicants: Applicants<Connected>,
+    key: ProofKey,
+    applicants: Applicants<StreamApplicant>,
     /// The latest error of the kernel for want of files or memory.
     no_room: Option<io::Error>,
 }
 
 /// A connection whose proof is under way, with a non-blocking socket.
-struct Connected {
+struct StreamApplicant {
     socket: Socket,
-    greeting: Greeting,
+    server_proof: ServerProof,
 }
 
 impl StreamListener {
     /// Starts to listen on a socket that has the options that accepted flows inherit.
     pub(crate) fn start(
-        kind: &'static dyn Kind,
+        kind: &'static dyn StreamTransport,
         at: SocketAddr,
-        (settings, key): (&Settings, &Key),
+        (settings, key): (&Settings, &ProofKey),
     ) -> Result<Self, Error> {
         let socket = kind.bind(at, key)?;
         kind.options().set(&socket, settings);
@@ -79,7 +79,7 @@ impl StreamListener {
                     socket
                         .set_nonblocking(true)
                         .map_err(|source| Error::refused("accept on", self.at, source))?;
-                    let applicant = Connected { socket, greeting: Greeting::new() };
+                    let applicant = StreamApplicant { socket, server_proof: ServerProof::new() };
                     self.applicants.admit(from.as_socket().map(|from| from.ip()), applicant, &self.key);
                 }
                 Err(error) if is_shortage(&error) => {
@@ -133,39 +133,39 @@ impl Listener for StreamListener {
     }
 }
 
-impl Connected {
+impl StreamApplicant {
     /// Reads what has arrived and answers it.
-    fn read(&mut self, key: &Key) -> Standing {
+    fn read(&mut self, key: &ProofKey) -> ProofState {
         loop {
-            let came = match (&self.socket).read(self.greeting.room()) {
-                Ok(0) => return Standing::Stranger,
+            let came = match (&self.socket).read(self.server_proof.room()) {
+                Ok(0) => return ProofState::Stranger,
                 Ok(came) => came,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Standing::Waiting,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return ProofState::Waiting,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(_) => return Standing::Stranger,
+                Err(_) => return ProofState::Stranger,
             };
-            match self.greeting.came(key, came) {
-                Step::More => {}
-                Step::Answer(answer) if (&self.socket).write_all(&answer).is_ok() => {}
-                Step::Answer(_) | Step::Stranger => return Standing::Stranger,
-                Step::Proven(number) => return Standing::Proven(number),
+            match self.server_proof.came(key, came) {
+                ServerProofStep::More => {}
+                ServerProofStep::Answer(answer) if (&self.socket).write_all(&answer).is_ok() => {}
+                ServerProofStep::Answer(_) | ServerProofStep::Stranger => return ProofState::Stranger,
+                ServerProofStep::Proven(number) => return ProofState::Proven(number),
             }
         }
     }
 }
 
-impl Applicant for Connected {
-    fn step(&mut self, key: &Key) -> Standing {
-        let standing = self.read(key);
-        if standing == Standing::Stranger {
+impl Applicant for StreamApplicant {
+    fn step(&mut self, key: &ProofKey) -> ProofState {
+        let state = self.read(key);
+        if state == ProofState::Stranger {
             // An orderly end and not a reset: the client lacks the key, so it should not try again.
             let _ = self.socket.set_linger(None);
         }
-        standing
+        state
     }
 
     fn has_greeted(&self) -> bool {
-        self.greeting.has_greeted()
+        self.server_proof.has_greeted()
     }
 
     /// Resets the connection.

@@ -7,10 +7,10 @@ use landspeed_units::Nanos;
 use rustix::event::{PollFd, PollFlags};
 use socket2::{SockAddr, Socket};
 
-use super::Kind;
+use super::StreamTransport;
 use super::flow::StreamFlow;
-use crate::proof::{self, ANSWER, Proof};
-use crate::transport::{Call, Flow};
+use crate::proof::{self, ANSWER, FlowProof};
+use crate::transport::{ConnectRequest, Flow};
 use crate::{Error, Patience, ports, socket};
 
 /// The pause before a connection to a server that does not listen yet is tried again. It is short because the two
@@ -19,8 +19,8 @@ const AGAIN: Duration = Duration::from_millis(1);
 
 /// Opens one flow and proves it. Tries again while the server has no room for it.
 pub(crate) fn connect(
-    kind: &'static dyn Kind,
-    call: &Call<'_>,
+    kind: &'static dyn StreamTransport,
+    call: &ConnectRequest<'_>,
     patience: &Patience<'_>,
 ) -> Result<Box<dyn Flow>, Error> {
     loop {
@@ -34,7 +34,7 @@ pub(crate) fn connect(
 }
 
 /// Pauses if there is time left.
-fn pause(call: &Call<'_>, patience: &Patience<'_>, refused: bool) -> Result<(), Error> {
+fn pause(call: &ConnectRequest<'_>, patience: &Patience<'_>, refused: bool) -> Result<(), Error> {
     if patience.slice()?.is_none() {
         return Err(Error::no_stream(call.server, refused));
     }
@@ -43,7 +43,11 @@ fn pause(call: &Call<'_>, patience: &Patience<'_>, refused: bool) -> Result<(), 
 }
 
 /// Connects. Tries again while the server refuses or does not listen yet.
-fn reach(kind: &dyn Kind, call: &Call<'_>, patience: &Patience<'_>) -> Result<(Socket, Nanos), Error> {
+fn reach(
+    kind: &dyn StreamTransport,
+    call: &ConnectRequest<'_>,
+    patience: &Patience<'_>,
+) -> Result<(Socket, Nanos), Error> {
     let server = kind.address(call.server, call.key);
     let server = server.map_err(|source| Error::refused("connect to", call.server, source))?;
     loop {
@@ -62,19 +66,19 @@ fn reach(kind: &dyn Kind, call: &Call<'_>, patience: &Patience<'_>) -> Result<(S
                 return Ok((socket, set_up));
             }
             Ok(false) => return Err(Error::no_stream(call.server, false)),
-            Err(Attempt::GaveUp(error)) => return Err(error),
-            Err(Attempt::Failed(error))
+            Err(ConnectError::GaveUp(error)) => return Err(error),
+            Err(ConnectError::Failed(error))
                 if matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound) =>
             {
                 pause(call, patience, true)?;
             }
-            Err(Attempt::Failed(error)) => return Err(no_port(call, error).unwrap_or_else(refused)),
+            Err(ConnectError::Failed(error)) => return Err(no_port(call, error).unwrap_or_else(refused)),
         }
     }
 }
 
 /// Names the ports that are used up if the kernel found none for the flow; otherwise returns the error as it was.
-fn no_port(call: &Call<'_>, error: io::Error) -> Result<Error, io::Error> {
+fn no_port(call: &ConnectRequest<'_>, error: io::Error) -> Result<Error, io::Error> {
     let is_port = error.raw_os_error() == Some(libc::EADDRNOTAVAIL) && call.source_port == 0;
     let Some(range) = is_port.then(ports::local_range).flatten() else { return Err(error) };
     let [first, last] = range.map(u64::from);
@@ -82,14 +86,14 @@ fn no_port(call: &Call<'_>, error: io::Error) -> Result<Error, io::Error> {
     Ok(Error::NoPort { server, held, all: last - first + 1, range, source: error })
 }
 
-enum Attempt {
+enum ConnectError {
     GaveUp(Error),
     Failed(io::Error),
 }
 
 /// Connects once, calling again for as long as the kernel reports the attempt as under way. Returns false when the
 /// time is over.
-fn attempt(socket: &Socket, server: &SockAddr, patience: &Patience<'_>) -> Result<bool, Attempt> {
+fn attempt(socket: &Socket, server: &SockAddr, patience: &Patience<'_>) -> Result<bool, ConnectError> {
     loop {
         let error = match socket.connect(server) {
             Ok(()) => return Ok(true),
@@ -98,17 +102,17 @@ fn attempt(socket: &Socket, server: &SockAddr, patience: &Patience<'_>) -> Resul
         match error.raw_os_error() {
             Some(libc::EINPROGRESS | libc::EALREADY | libc::EAGAIN | libc::EINTR) => {}
             Some(libc::EISCONN) => return Ok(true),
-            _ => return Err(Attempt::Failed(error)),
+            _ => return Err(ConnectError::Failed(error)),
         }
-        if patience.slice().map_err(Attempt::GaveUp)?.is_none() {
+        if patience.slice().map_err(ConnectError::GaveUp)?.is_none() {
             return Ok(false);
         }
     }
 }
 
 /// Performs the client's part of the proof. Returns false if the server reset the connection before it answered.
-fn prove(socket: &Socket, call: &Call<'_>, patience: &Patience<'_>) -> Result<bool, Error> {
-    let proof = Proof::start(call.number, proof::challenge());
+fn prove(socket: &Socket, call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Result<bool, Error> {
+    let proof = FlowProof::start(call.number, proof::challenge());
     if !send(socket, &proof.hello(call.key), call)? {
         return Ok(false);
     }
@@ -118,7 +122,7 @@ fn prove(socket: &Socket, call: &Call<'_>, patience: &Patience<'_>) -> Result<bo
 }
 
 /// Sends a pass. Returns false if the server has reset the connection.
-fn send(mut socket: &Socket, pass: &[u8], call: &Call<'_>) -> Result<bool, Error> {
+fn send(mut socket: &Socket, pass: &[u8], call: &ConnectRequest<'_>) -> Result<bool, Error> {
     match socket.write_all(pass) {
         Ok(()) => Ok(true),
         Err(error) if was_reset(&error) => Ok(false),
@@ -135,7 +139,7 @@ fn was_reset(error: &io::Error) -> bool {
 /// Reads the server's answer; `None` if the server has reset the connection.
 fn read_answer(
     socket: &Socket,
-    call: &Call<'_>,
+    call: &ConnectRequest<'_>,
     patience: &Patience<'_>,
 ) -> Result<Option<[u8; ANSWER]>, Error> {
     let mut answer = [0; ANSWER];

@@ -11,16 +11,16 @@ use landspeed_units::Nanos;
 use rustix::event::{PollFd, PollFlags};
 use socket2::Socket;
 
-use super::{Kind, Stream};
-use crate::transport::{Flow, Progress, Receiver, Sender};
+use super::{StreamSocket, StreamTransport};
+use crate::transport::{AckProgress, Flow, Receiver, Sender};
 use crate::{Error, Patience, socket};
 
 /// The pause between two checks whether the peer's kernel has everything.
 const LOOK: Duration = Duration::from_millis(1);
 
 pub(crate) struct StreamFlow {
-    kind: &'static dyn Kind,
-    stream: Stream,
+    kind: &'static dyn StreamTransport,
+    stream: StreamSocket,
     number: u32,
     set_up: Nanos,
     settings: Settings,
@@ -34,7 +34,7 @@ pub(crate) struct StreamFlow {
 impl StreamFlow {
     /// Creates a flow from its socket, whose options are read back against `settings`.
     pub(super) fn new(
-        kind: &'static dyn Kind,
+        kind: &'static dyn StreamTransport,
         socket: Socket,
         number: u32,
         (settings, set_up): (&Settings, Nanos),
@@ -43,7 +43,7 @@ impl StreamFlow {
         let settings = settings.clone();
         StreamFlow {
             kind,
-            stream: Stream { socket, sent: AtomicU64::new(0), numbers: AtomicU32::new(0) },
+            stream: StreamSocket { socket, sent: AtomicU64::new(0), numbers: AtomicU32::new(0) },
             number,
             set_up,
             settings,
@@ -142,12 +142,12 @@ impl Flow for StreamFlow {
         self.kind.receiver(&self.stream, &self.settings).map_err(self.refused("receive on"))
     }
 
-    fn progress(&self) -> io::Result<Progress> {
+    fn progress(&self) -> io::Result<AckProgress> {
         self.kind.progress(&self.stream)
     }
 
-    fn tell(&self, details: &mut Details) {
-        self.kind.tell(&self.stream, details);
+    fn add_details(&self, details: &mut Details) {
+        self.kind.add_details(&self.stream, details);
     }
 
     fn wake_receiver(&self) {

@@ -1,5 +1,5 @@
 //! What all transports over stream sockets share: connecting, accepting, the proof of the key, the flow. A transport
-//! adds its [`Kind`].
+//! adds its [`StreamTransport`].
 
 mod accept;
 mod connect;
@@ -20,13 +20,13 @@ pub(crate) use connect::connect;
 use flow::unacknowledged;
 pub(crate) use plain::receive;
 
-use crate::options::Options;
-use crate::transport::{Key, Progress, Receiver, Sender};
+use crate::options::SocketOptions;
+use crate::transport::{AckProgress, ProofKey, Receiver, Sender};
 use crate::{Error, socket};
 
 /// The part of a transport over stream sockets that differs between transports.
-pub(crate) trait Kind: Sync {
-    fn options(&self) -> &'static Options;
+pub(crate) trait StreamTransport: Sync {
+    fn options(&self) -> &'static SocketOptions;
 
     /// Opens a socket to use towards or on `at`.
     fn socket(&self, at: SocketAddr) -> io::Result<Socket>;
@@ -40,44 +40,48 @@ pub(crate) trait Kind: Sync {
     }
 
     /// Opens a socket on which the holder of `key` listens at `at`.
-    fn bind(&self, at: SocketAddr, _key: &Key) -> Result<Socket, Error> {
+    fn bind(&self, at: SocketAddr, _key: &ProofKey) -> Result<Socket, Error> {
         bind(self, at)
     }
 
     /// Returns the address to which a client of `server` connects.
-    fn address(&self, server: SocketAddr, _key: &Key) -> io::Result<SockAddr> {
+    fn address(&self, server: SocketAddr, _key: &ProofKey) -> io::Result<SockAddr> {
         Ok(server.into())
     }
 
     /// Returns how far the peer has acknowledged. By default this is the bytes sent less the bytes that wait
     /// (SIOCOUTQ), for sockets of which the kernel reports no more.
-    fn progress(&self, stream: &Stream) -> io::Result<Progress> {
+    fn progress(&self, stream: &StreamSocket) -> io::Result<AckProgress> {
         let waiting = unacknowledged(&stream.socket)?;
         let acked = Bytes(stream.sent.load(Ordering::Relaxed).saturating_sub(waiting));
-        Ok(Progress { acked, outstanding: waiting > 0, ..Progress::default() })
+        Ok(AckProgress { acked, outstanding: waiting > 0, ..AckProgress::default() })
     }
 
-    /// Adds to `details` what only this transport knows of a flow: see [`crate::Flow::tell`].
-    fn tell(&self, _stream: &Stream, _details: &mut Details) {}
+    /// Adds to `details` what only this transport knows of a flow: see [`crate::Flow::add_details`].
+    fn add_details(&self, _stream: &StreamSocket, _details: &mut Details) {}
 
     /// Returns the settings that are not socket options and differ from what was requested: see
     /// [`crate::Flow::not_as_asked`].
-    fn fell_back(&self, _stream: &Stream, _settings: &Settings) -> Vec<NotAsAsked> {
+    fn fell_back(&self, _stream: &StreamSocket, _settings: &Settings) -> Vec<NotAsAsked> {
         Vec::new()
     }
 
-    fn sender<'a>(&self, stream: &'a Stream, _settings: &Settings) -> io::Result<Box<dyn Sender + 'a>> {
+    fn sender<'a>(&self, stream: &'a StreamSocket, _settings: &Settings) -> io::Result<Box<dyn Sender + 'a>> {
         Ok(plain_sender(stream))
     }
 
-    fn receiver<'a>(&self, stream: &'a Stream, _settings: &Settings) -> io::Result<Box<dyn Receiver + 'a>> {
+    fn receiver<'a>(
+        &self,
+        stream: &'a StreamSocket,
+        _settings: &Settings,
+    ) -> io::Result<Box<dyn Receiver + 'a>> {
         Ok(plain_receiver(&stream.socket))
     }
 }
 
 /// Opens a socket bound to `address`. SO_REUSEADDR lets a listener share the port with the socket that holds it, and
 /// lets a flow use a source port that a connection of another program left in TIME_WAIT.
-pub(crate) fn bind<K: Kind + ?Sized>(kind: &K, address: SocketAddr) -> Result<Socket, Error> {
+pub(crate) fn bind<K: StreamTransport + ?Sized>(kind: &K, address: SocketAddr) -> Result<Socket, Error> {
     let socket = open(kind, address)?;
     let refused = |source| Error::refused("bind to", address, source);
     socket.set_reuse_address(true).map_err(refused)?;
@@ -87,7 +91,7 @@ pub(crate) fn bind<K: Kind + ?Sized>(kind: &K, address: SocketAddr) -> Result<So
 
 /// Opens a socket whose close is abrupt: with SO_LINGER 0 the kernel sends RST and keeps no TIME_WAIT (tcp(7)), so
 /// that the next trial can use the same ports.
-pub(crate) fn open<K: Kind + ?Sized>(kind: &K, address: SocketAddr) -> Result<Socket, Error> {
+pub(crate) fn open<K: StreamTransport + ?Sized>(kind: &K, address: SocketAddr) -> Result<Socket, Error> {
     let make = || {
         let socket = kind.socket(address)?;
         socket.set_linger(Some(Duration::ZERO))?;
@@ -97,7 +101,7 @@ pub(crate) fn open<K: Kind + ?Sized>(kind: &K, address: SocketAddr) -> Result<So
 }
 
 /// The socket of a flow, and how much was sent on it.
-pub(crate) struct Stream {
+pub(crate) struct StreamSocket {
     pub(crate) socket: Socket,
     /// The bytes that plain senders handed over.
     pub(crate) sent: AtomicU64,
@@ -105,7 +109,7 @@ pub(crate) struct Stream {
     pub(crate) numbers: AtomicU32,
 }
 
-pub(crate) fn plain_sender(stream: &Stream) -> Box<dyn Sender + '_> {
+pub(crate) fn plain_sender(stream: &StreamSocket) -> Box<dyn Sender + '_> {
     Box::new(plain::PlainSender(stream))
 }
 

@@ -7,10 +7,10 @@ use std::time::Duration;
 use rustix::net::{RecvFlags, SendFlags};
 use socket2::Socket;
 
-use super::Stream;
+use super::StreamSocket;
 use crate::transport::{Receiver, Sender};
 
-pub(super) struct PlainSender<'a>(pub(super) &'a Stream);
+pub(super) struct PlainSender<'a>(pub(super) &'a StreamSocket);
 
 impl Sender for PlainSender<'_> {
     fn send(&mut self, bytes: &[u8], _: u64) -> io::Result<usize> {

@@ -5,13 +5,13 @@ use std::io;
 use landspeed_units::{Bytes, Nanos};
 use socket2::Socket;
 
-use crate::raw::{self, Plain};
-use crate::transport::Progress;
+use crate::raw::{self, PlainOldData};
+use crate::transport::AckProgress;
 
 /// Returns how far the peer has acknowledged.
-pub(super) fn progress(socket: &Socket) -> io::Result<Progress> {
+pub(super) fn progress(socket: &Socket) -> io::Result<AckProgress> {
     let info: TcpInfo = raw::get(socket, libc::IPPROTO_TCP, libc::TCP_INFO)?;
-    Ok(Progress {
+    Ok(AckProgress {
         acked: Bytes(info.bytes_acked),
         delivered: info.delivered.into(),
         resent: info.total_retrans.into(),
@@ -52,7 +52,7 @@ struct TcpInfo {
 
 // SAFETY: integers only, aligned without gaps: 8 + 24 * 4 + 4 * 8 + 6 * 4 + 4 * 8 + 2 * 4 = 200 bytes (checked
 // below).
-unsafe impl Plain for TcpInfo {}
+unsafe impl PlainOldData for TcpInfo {}
 const _: () = assert!(size_of::<TcpInfo>() == 200);
 const _: () = assert!(std::mem::offset_of!(TcpInfo, rtt_us) == 68);
 const _: () = assert!(std::mem::offset_of!(TcpInfo, total_retrans) == 100);

@@ -14,17 +14,20 @@ use socket2::{Socket, Type};
 
 pub(crate) use options::PACING_RATE;
 
-use crate::options::Options;
+use crate::options::SocketOptions;
 use crate::socket::{self, HeldPort};
-use crate::stream::{self, Kind, Stream, StreamListener};
-use crate::transport::{About, Call, Delivery, Flow, Port, Progress, Receiver, Sender, Transport};
+use crate::stream::{self, StreamListener, StreamSocket, StreamTransport};
+use crate::transport::{
+    AckProgress, ConnectRequest, Delivery, Flow, Receiver, ReservedPort, Sender, Transport,
+    TransportProperties,
+};
 use crate::{Error, Patience, zerocopy};
 use options::{OPTIONS, ZEROCOPY_RECEIVE};
 
 #[derive(Debug)]
-pub(crate) struct Tcp;
+pub(crate) struct TcpTransport;
 
-static ABOUT: About = About {
+static ABOUT: TransportProperties = TransportProperties {
     name: "tcp",
     line: "TCP through the sockets API, with any congestion control that the kernel has",
     delivery: Delivery::Stream,
@@ -33,8 +36,8 @@ static ABOUT: About = About {
     headlines: &[],
 };
 
-impl Transport for Tcp {
-    fn about(&self) -> &'static About {
+impl Transport for TcpTransport {
+    fn about(&self) -> &'static TransportProperties {
         &ABOUT
     }
 
@@ -42,19 +45,19 @@ impl Transport for Tcp {
         OPTIONS.factors().chain([&ZEROCOPY_RECEIVE]).collect()
     }
 
-    fn reserve(&self, at: SocketAddr) -> Result<Box<dyn Port>, Error> {
-        HeldPort::of(stream::bind(&Tcp, at)?, |at, settings, key| {
-            Ok(Box::new(StreamListener::start(&Tcp, at, (settings, key))?))
+    fn reserve(&self, at: SocketAddr) -> Result<Box<dyn ReservedPort>, Error> {
+        HeldPort::of(stream::bind(&TcpTransport, at)?, |at, settings, key| {
+            Ok(Box::new(StreamListener::start(&TcpTransport, at, (settings, key))?))
         })
     }
 
-    fn connect(&self, call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
-        stream::connect(&Tcp, call, patience)
+    fn connect(&self, call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+        stream::connect(&TcpTransport, call, patience)
     }
 }
 
-impl Kind for Tcp {
-    fn options(&self) -> &'static Options {
+impl StreamTransport for TcpTransport {
+    fn options(&self) -> &'static SocketOptions {
         &OPTIONS
     }
 
@@ -62,18 +65,22 @@ impl Kind for Tcp {
         socket::open(at, Type::STREAM, None)
     }
 
-    fn progress(&self, stream: &Stream) -> io::Result<Progress> {
+    fn progress(&self, stream: &StreamSocket) -> io::Result<AckProgress> {
         info::progress(&stream.socket)
     }
 
-    fn sender<'a>(&self, stream: &'a Stream, settings: &Settings) -> io::Result<Box<dyn Sender + 'a>> {
+    fn sender<'a>(&self, stream: &'a StreamSocket, settings: &Settings) -> io::Result<Box<dyn Sender + 'a>> {
         if zerocopy::SEND.is_on(settings) {
             return Ok(Box::new(zerocopy_send::ZeroCopySender::new(stream)));
         }
         Ok(stream::plain_sender(stream))
     }
 
-    fn receiver<'a>(&self, stream: &'a Stream, settings: &Settings) -> io::Result<Box<dyn Receiver + 'a>> {
+    fn receiver<'a>(
+        &self,
+        stream: &'a StreamSocket,
+        settings: &Settings,
+    ) -> io::Result<Box<dyn Receiver + 'a>> {
         if ZEROCOPY_RECEIVE.is_on(settings) {
             return Ok(Box::new(zerocopy_receive::MappingReceiver::new(&stream.socket)?));
         }

@@ -4,7 +4,7 @@ use landspeed_factor::{
     Domain, Factor, Persist, Proposal, System, View, algorithms, each, flip, next_to, unless,
 };
 
-use crate::options::{self, Options, SocketOption, Value, above_zero};
+use crate::options::{self, OptionValue, SocketOption, SocketOptions, above_zero};
 use crate::{raw, zerocopy};
 
 /// The value that leaves the congestion control to the system.
@@ -14,7 +14,7 @@ const UNLIMITED: u64 = i32::MAX as u64;
 /// The highest rate, in bits per second: 2^53, because rates are carried as doubles.
 const FASTEST: u64 = 1 << 53;
 
-pub(super) static OPTIONS: Options = Options(&[options::SOCKET, COMMON, ROWS, zerocopy::ROW]);
+pub(super) static OPTIONS: SocketOptions = SocketOptions(&[options::SOCKET, COMMON, ROWS, zerocopy::ROW]);
 
 /// Receiving without the copy between kernel and application. It is a property of each receive call, not of the
 /// socket.
@@ -45,9 +45,9 @@ pub(crate) static COMMON: &[SocketOption] = &[
             ..Factor::FLOW
         },
         hint: "",
-        asked: |value| Some(Value::Number((value == "on").into())),
+        asked: |value| Some(OptionValue::Number((value == "on").into())),
         set: |socket, value| socket.set_tcp_nodelay(value.number() != 0),
-        get: |socket| Ok(Value::Number(socket.tcp_nodelay()?.into())),
+        get: |socket| Ok(OptionValue::Number(socket.tcp_nodelay()?.into())),
     },
     SocketOption {
         factor: Factor {
@@ -63,9 +63,9 @@ pub(crate) static COMMON: &[SocketOption] = &[
             ..Factor::FLOW
         },
         hint: "it must be in net.ipv4.tcp_available_congestion_control; without root, in the allowed one",
-        asked: |value| (value != SYSTEM).then(|| Value::Word(value.to_owned())),
+        asked: |value| (value != SYSTEM).then(|| OptionValue::Word(value.to_owned())),
         set: |socket, value| socket.set_tcp_congestion(value.to_string().as_bytes()),
-        get: |socket| Ok(Value::Word(until_nul(&socket.tcp_congestion()?))),
+        get: |socket| Ok(OptionValue::Word(until_nul(&socket.tcp_congestion()?))),
     },
 ];
 
@@ -73,9 +73,13 @@ static ROWS: &[SocketOption] = &[
     SocketOption {
         factor: PACING_RATE,
         hint: "in bytes a second",
-        asked: |value| value.parse().ok().filter(|bits| *bits > 0).map(|bits: u64| Value::Number(bits / 8)),
+        asked: |value| {
+            value.parse().ok().filter(|bits| *bits > 0).map(|bits: u64| OptionValue::Number(bits / 8))
+        },
         set: |socket, value| raw::set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, value.number()),
-        get: |socket| raw::get::<u64>(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE).map(Value::Number),
+        get: |socket| {
+            raw::get::<u64>(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE).map(OptionValue::Number)
+        },
     },
     SocketOption {
         factor: Factor {
@@ -94,7 +98,7 @@ static ROWS: &[SocketOption] = &[
         hint: "",
         asked: above_zero,
         set: |socket, value| socket.set_tcp_notsent_lowat(value.small()),
-        get: |socket| Ok(Value::Number(socket.tcp_notsent_lowat()?.into())),
+        get: |socket| Ok(OptionValue::Number(socket.tcp_notsent_lowat()?.into())),
     },
 ];
 

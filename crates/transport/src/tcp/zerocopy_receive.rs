@@ -9,7 +9,7 @@ use landspeed_units::Bytes;
 use rustix::net::RecvFlags;
 use socket2::Socket;
 
-use crate::raw::{self, Plain};
+use crate::raw::{self, PlainOldData};
 use crate::stream;
 use crate::transport::Receiver;
 
@@ -40,11 +40,11 @@ impl<'a> MappingReceiver<'a> {
     }
 
     /// Maps the payload that can be mapped now, and releases the pages of the previous call.
-    fn map(&self) -> io::Result<ZeroCopyReceive> {
-        let mut request = ZeroCopyReceive {
+    fn map(&self) -> io::Result<TcpZeroCopyReceive> {
+        let mut request = TcpZeroCopyReceive {
             address: self.region.as_ptr() as u64,
             length: REGION as u32,
-            ..ZeroCopyReceive::default()
+            ..TcpZeroCopyReceive::default()
         };
         raw::exchange(self.socket, libc::IPPROTO_TCP, libc::TCP_ZEROCOPY_RECEIVE, &mut request)?;
         Ok(request)
@@ -98,7 +98,7 @@ fn wait_readable(socket: &Socket) -> io::Result<()> {
 /// newer ones accept this length.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-struct ZeroCopyReceive {
+struct TcpZeroCopyReceive {
     address: u64,
     length: u32,
     recv_skip_hint: u32,
@@ -107,5 +107,5 @@ struct ZeroCopyReceive {
 }
 
 // SAFETY: integers only, without padding (checked below).
-unsafe impl Plain for ZeroCopyReceive {}
-const _: () = assert!(size_of::<ZeroCopyReceive>() == 24);
+unsafe impl PlainOldData for TcpZeroCopyReceive {}
+const _: () = assert!(size_of::<TcpZeroCopyReceive>() == 24);

@@ -8,13 +8,13 @@ use rustix::event::{PollFd, PollFlags};
 use socket2::{SockAddr, Socket};
 
 use super::flow::UdpFlow;
-use super::identity::Identity;
+use super::identity::FlowIdentity;
 use super::options::OPTIONS;
-use super::wire::{CONTROL, Pass};
+use super::wire::{CONTROL, ProofPass};
 use crate::message;
-use crate::proof::{self, Proof};
+use crate::proof::{self, FlowProof};
 use crate::shared_port::dial;
-use crate::transport::{Call, Flow};
+use crate::transport::{ConnectRequest, Flow};
 use crate::{Error, Patience, socket};
 
 /// The pause before a server that does not listen yet is tried again.
@@ -24,18 +24,18 @@ const FIRST: Duration = Duration::from_millis(20);
 /// The longest such pause.
 const LONGEST: Duration = Duration::from_millis(320);
 
-pub(super) fn connect(call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+pub(super) fn connect(call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
     let socket = prepare(call)?;
-    let mut talk = Talk { socket: &socket, call, patience, wrong: false };
-    let proof = talk.prove()?;
-    let identity = Identity::client(&proof, call.key);
+    let mut dialer = UdpDialer { socket: &socket, call, patience, wrong: false };
+    let proof = dialer.prove()?;
+    let identity = FlowIdentity::client(&proof, call.key);
     // Errors about passes that reached no listener do not concern the flow.
     let flow = socket.take_error().and_then(|_| UdpFlow::new(socket, call.number, call.settings, identity));
     Ok(Box::new(flow.map_err(|source| Error::refused("open a flow to", call.server, source))?))
 }
 
 /// Opens a socket with its source port and its options, connected: it receives from the server alone.
-fn prepare(call: &Call<'_>) -> Result<Socket, Error> {
+fn prepare(call: &ConnectRequest<'_>) -> Result<Socket, Error> {
     let socket = dial(call.server, call.source_port)?;
     OPTIONS.set(&socket, call.settings);
     let refused = |source| Error::refused("connect to", call.server, source);
@@ -43,24 +43,24 @@ fn prepare(call: &Call<'_>) -> Result<Socket, Error> {
     Ok(socket)
 }
 
-struct Talk<'a> {
+struct UdpDialer<'a> {
     socket: &'a Socket,
-    call: &'a Call<'a>,
+    call: &'a ConnectRequest<'a>,
     patience: &'a Patience<'a>,
     /// True if a reply arrived that does not prove the key.
     wrong: bool,
 }
 
-impl Talk<'_> {
-    fn prove(&mut self) -> Result<Proof, Error> {
+impl UdpDialer<'_> {
+    fn prove(&mut self) -> Result<FlowProof, Error> {
         let key = self.call.key;
-        let proof = Proof::start(self.call.number, proof::challenge());
-        let proof = self.ask(&Pass::Hello(proof.hello(key)), |pass| match pass {
-            Pass::Answer(answer) => Some(proof.answered(key, &answer)),
+        let proof = FlowProof::start(self.call.number, proof::challenge());
+        let proof = self.ask(&ProofPass::Hello(proof.hello(key)), |pass| match pass {
+            ProofPass::Answer(answer) => Some(proof.answered(key, &answer)),
             _ => None,
         })?;
-        self.ask(&Pass::Confirm(proof, proof.confirm(key)), |pass| match pass {
-            Pass::Welcome(mac) => Some(proof.welcomed(key, &mac).then_some(())),
+        self.ask(&ProofPass::Confirm(proof, proof.confirm(key)), |pass| match pass {
+            ProofPass::Welcome(mac) => Some(proof.welcomed(key, &mac).then_some(())),
             _ => None,
         })?;
         Ok(proof)
@@ -68,7 +68,11 @@ impl Talk<'_> {
 
     /// Sends a pass repeatedly until its reply arrives. `pick` takes the reply: it returns `None` for another
     /// datagram and `Some(None)` for a forged reply.
-    fn ask<T>(&mut self, pass: &Pass, pick: impl Fn(Pass) -> Option<Option<T>>) -> Result<T, Error> {
+    fn ask<T>(
+        &mut self,
+        pass: &ProofPass,
+        pick: impl Fn(ProofPass) -> Option<Option<T>>,
+    ) -> Result<T, Error> {
         let datagram = pass.bytes();
         let mut pause = FIRST;
         loop {
@@ -88,7 +92,7 @@ impl Talk<'_> {
     fn hear<T>(
         &mut self,
         until: Instant,
-        pick: impl Fn(Pass) -> Option<Option<T>>,
+        pick: impl Fn(ProofPass) -> Option<Option<T>>,
     ) -> Result<Option<T>, Error> {
         loop {
             let Some(slice) = self.patience.slice()? else { return Err(self.nobody()) };
@@ -99,7 +103,7 @@ impl Talk<'_> {
             self.wait(slice.min(left))?;
             let mut datagram = [0; CONTROL];
             match message::receive(self.socket.as_fd(), &mut datagram, libc::MSG_DONTWAIT) {
-                Ok(length) => match datagram.get(..length).and_then(Pass::parse).and_then(&pick) {
+                Ok(length) => match datagram.get(..length).and_then(ProofPass::parse).and_then(&pick) {
                     Some(Some(reply)) => return Ok(Some(reply)),
                     Some(None) => self.wrong = true,
                     None => {}

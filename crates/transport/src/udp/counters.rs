@@ -3,17 +3,17 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::Datagrams;
+use crate::DatagramTotals;
 
 /// The counters of a flow. Each half has cache lines of its own: one thread writes, and others read from time to
 /// time.
 #[derive(Debug, Default)]
-pub(super) struct Counters {
-    sent: Alone<AtomicU64>,
+pub(super) struct UdpCounters {
+    sent: CachePadded<AtomicU64>,
     /// The highest number received, which the sender echoes in each datagram.
-    highest: Alone<AtomicU64>,
+    highest: CachePadded<AtomicU64>,
     /// The receiver's counts, all from one moment.
-    arrivals: Mutex<Datagrams>,
+    arrivals: Mutex<DatagramTotals>,
     malformed: AtomicU64,
     /// True if a call returned several datagrams that the stack had joined.
     joined: AtomicBool,
@@ -21,9 +21,9 @@ pub(super) struct Counters {
 
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Alone<T>(T);
+struct CachePadded<T>(T);
 
-impl Counters {
+impl UdpCounters {
     pub(super) fn sent(&self) -> u64 {
         self.sent.0.load(Ordering::Relaxed)
     }
@@ -34,7 +34,7 @@ impl Counters {
     }
 
     /// Publishes the receiver's counts. Only the receiver calls this.
-    pub(super) fn publish(&self, arrivals: &Datagrams) {
+    pub(super) fn publish(&self, arrivals: &DatagramTotals) {
         self.highest.0.store(arrivals.highest, Ordering::Relaxed);
         *self.arrivals.lock().unwrap_or_else(PoisonError::into_inner) = *arrivals;
     }
@@ -55,8 +55,8 @@ impl Counters {
         self.joined.load(Ordering::Relaxed)
     }
 
-    pub(super) fn datagrams(&self) -> Datagrams {
+    pub(super) fn datagrams(&self) -> DatagramTotals {
         let arrivals = *self.arrivals.lock().unwrap_or_else(PoisonError::into_inner);
-        Datagrams { sent: self.sent(), malformed: self.malformed.load(Ordering::Relaxed), ..arrivals }
+        DatagramTotals { sent: self.sent(), malformed: self.malformed.load(Ordering::Relaxed), ..arrivals }
     }
 }

@@ -12,15 +12,15 @@ use landspeed_units::{Bytes, Nanos};
 use rustix::net::SendFlags;
 use socket2::Socket;
 
-use super::counters::Counters;
-use super::identity::Identity;
-use super::options::{OPTIONS, RECEIVE, Receive, Ways};
+use super::counters::UdpCounters;
+use super::identity::FlowIdentity;
+use super::options::{OPTIONS, RECEIVE, UdpReceiveMode, UdpSettings};
 use super::receive::UdpReceiver;
 use super::send::UdpSender;
-use super::wire::{CONTROL, Feedback, Kind, Pass};
+use super::wire::{CONTROL, DatagramFeedback, DatagramKind, ProofPass};
 use crate::message;
-use crate::transport::{Flow, Progress, Receiver, Sender};
-use crate::{Datagrams, Error, Patience, raw, shared_port};
+use crate::transport::{AckProgress, Flow, Receiver, Sender};
+use crate::{DatagramTotals, Error, Patience, raw, shared_port};
 
 /// The longest that a call waits before its caller can check whether to stop, and before it can send feedback.
 const LOOK: Duration = Duration::from_millis(50);
@@ -38,9 +38,9 @@ const FAREWELLS: u32 = 3;
 
 pub(super) struct UdpFlow {
     pub(super) socket: Socket,
-    pub(super) identity: Identity,
-    pub(super) counters: Counters,
-    pub(super) ways: Ways,
+    pub(super) identity: FlowIdentity,
+    pub(super) counters: UdpCounters,
+    pub(super) parsed: UdpSettings,
     /// The number of zero-copy sends: the kernel numbers each one.
     pub(super) numbers: AtomicU32,
     number: u32,
@@ -51,14 +51,14 @@ pub(super) struct UdpFlow {
     receiving: AtomicBool,
     reported: AtomicU64,
     /// True if the sender has changed from segments (UDP_SEGMENT) to single datagrams.
-    parted: AtomicBool,
-    heard: Mutex<Heard>,
+    segments_off: AtomicBool,
+    feedback_state: Mutex<FeedbackState>,
 }
 
 /// The peer's latest feedback, and how much this end had sent at the last call of `progress`.
 #[derive(Debug)]
-struct Heard {
-    feedback: Option<Feedback>,
+struct FeedbackState {
+    feedback: Option<DatagramFeedback>,
     feedback_at: Instant,
     sent: u64,
     sent_at: Instant,
@@ -70,32 +70,32 @@ impl UdpFlow {
         socket: Socket,
         number: u32,
         settings: &Settings,
-        identity: Identity,
+        identity: FlowIdentity,
     ) -> io::Result<Self> {
         socket.set_read_timeout(Some(LOOK))?;
         socket.set_write_timeout(Some(LOOK))?;
         let not_as_asked = OPTIONS.read_back(&socket, settings);
         let now = Instant::now();
-        let heard = Heard { feedback: None, feedback_at: now, sent: 0, sent_at: now };
+        let feedback_state = FeedbackState { feedback: None, feedback_at: now, sent: 0, sent_at: now };
         Ok(UdpFlow {
             socket,
             identity,
-            counters: Counters::default(),
-            ways: Ways::of(settings),
+            counters: UdpCounters::default(),
+            parsed: UdpSettings::of(settings),
             numbers: AtomicU32::new(0),
             number,
             not_as_asked,
             woken: AtomicBool::new(false),
             receiving: AtomicBool::new(false),
             reported: AtomicU64::new(0),
-            parted: AtomicBool::new(false),
-            heard: Mutex::new(heard),
+            segments_off: AtomicBool::new(false),
+            feedback_state: Mutex::new(feedback_state),
         })
     }
 
     /// Returns true if UDP_GRO is on and many datagrams arrived, but none were joined.
     fn came_apart(&self) -> bool {
-        self.ways.receive == Receive::Gro
+        self.parsed.receive == UdpReceiveMode::Gro
             && !self.counters.has_joined()
             && self.counters.datagrams().received >= MANY
     }
@@ -103,36 +103,40 @@ impl UdpFlow {
     /// Notifies the client that it is proven.
     pub(super) fn welcome(&self) {
         if let Some(welcome) = self.identity.welcome() {
-            self.tell(welcome);
+            self.send_message(welcome);
         }
     }
 
-    pub(super) fn report(&self, arrivals: &Datagrams) {
-        self.report_as(Kind::Feedback, arrivals);
+    pub(super) fn report(&self, arrivals: &DatagramTotals) {
+        self.report_as(DatagramKind::Feedback, arrivals);
     }
 
-    fn report_as(&self, kind: Kind, arrivals: &Datagrams) {
+    fn report_as(&self, kind: DatagramKind, arrivals: &DatagramTotals) {
         let number = self.reported.fetch_add(1, Ordering::Relaxed) + 1;
         let (highest, received_bytes) = (arrivals.highest, arrivals.received_bytes.0);
-        self.tell(self.identity.tell(&Feedback { kind, number, highest, received_bytes }).as_ref());
+        self.send_message(
+            self.identity
+                .feedback_datagram(&DatagramFeedback { kind, number, highest, received_bytes })
+                .as_ref(),
+        );
     }
 
     /// Sends a message to the peer that may get lost. The important ones are repeated.
-    fn tell(&self, datagram: &[u8]) {
+    fn send_message(&self, datagram: &[u8]) {
         let _ = rustix::net::send(&self.socket, datagram, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
     }
 
     /// Processes a datagram that carries no data.
     pub(super) fn note(&self, datagram: &[u8]) {
-        if let Some(feedback) = self.identity.told(datagram) {
-            let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-            if heard.feedback.is_none_or(|last| feedback.number > last.number) {
-                heard.feedback = Some(feedback);
-                heard.feedback_at = Instant::now();
+        if let Some(feedback) = self.identity.parse_feedback(datagram) {
+            let mut feedback_state = self.feedback_state.lock().unwrap_or_else(PoisonError::into_inner);
+            if feedback_state.feedback.is_none_or(|last| feedback.number > last.number) {
+                feedback_state.feedback = Some(feedback);
+                feedback_state.feedback_at = Instant::now();
             }
         } else if self.identity.is_confirm(datagram) {
             self.welcome();
-        } else if Pass::parse(datagram).is_none() {
+        } else if ProofPass::parse(datagram).is_none() {
             self.counters.count_malformed();
         }
     }
@@ -146,29 +150,29 @@ impl UdpFlow {
     /// include/uapi/linux/sock_diag.h); zero if the kernel does not report it.
     fn overflowed(&self) -> u64 {
         const DROPS: usize = 8;
-        let told = raw::get::<[u32; DROPS + 1]>(&self.socket, libc::SOL_SOCKET, libc::SO_MEMINFO);
-        told.map_or(0, |told| told[DROPS].into())
+        let drops = raw::get::<[u32; DROPS + 1]>(&self.socket, libc::SOL_SOCKET, libc::SO_MEMINFO);
+        drops.map_or(0, |drops| drops[DROPS].into())
     }
 
     /// Returns the kind of the peer's latest feedback.
-    fn last_heard(&self) -> Option<Kind> {
-        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.feedback.map(|feedback| feedback.kind)
+    fn last_heard(&self) -> Option<DatagramKind> {
+        let feedback_state = self.feedback_state.lock().unwrap_or_else(PoisonError::into_inner);
+        feedback_state.feedback.map(|feedback| feedback.kind)
     }
 
     pub(super) fn peer_has_ended(&self) -> bool {
-        matches!(self.last_heard(), Some(Kind::End | Kind::BothEnd))
+        matches!(self.last_heard(), Some(DatagramKind::End | DatagramKind::BothEnd))
     }
 
     /// Returns how many bytes of data the peer has reported as received.
     pub(super) fn arrived(&self) -> u64 {
-        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.feedback.map_or(0, |feedback| feedback.received_bytes)
+        let feedback_state = self.feedback_state.lock().unwrap_or_else(PoisonError::into_inner);
+        feedback_state.feedback.map_or(0, |feedback| feedback.received_bytes)
     }
 
     /// Notes that segments no longer fit the path.
-    pub(super) fn was_parted(&self) {
-        self.parted.store(true, Ordering::Relaxed);
+    pub(super) fn note_segments_off(&self) {
+        self.segments_off.store(true, Ordering::Relaxed);
     }
 
     /// Notes that the receiver has been dropped.
@@ -196,7 +200,7 @@ impl UdpFlow {
 
 impl Drop for UdpFlow {
     fn drop(&mut self) {
-        let _ = shared_port::deafen(&self.socket);
+        let _ = shared_port::connect_to_itself(&self.socket);
     }
 }
 
@@ -229,7 +233,7 @@ impl Flow for UdpFlow {
     fn adopt(&mut self, settings: &Settings) {
         OPTIONS.set_accepted(&self.socket, settings);
         self.not_as_asked = OPTIONS.read_back(&self.socket, settings);
-        self.ways = Ways::of(settings);
+        self.parsed = UdpSettings::of(settings);
     }
 
     fn sender(&self) -> Result<Box<dyn Sender + '_>, Error> {
@@ -244,30 +248,30 @@ impl Flow for UdpFlow {
         Ok(Box::new(receiver))
     }
 
-    fn progress(&self) -> io::Result<Progress> {
+    fn progress(&self) -> io::Result<AckProgress> {
         if !self.receiving.load(Ordering::Acquire) {
             let _ = self.drain();
         }
         let sent = self.counters.sent();
-        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        if heard.sent != sent {
-            heard.sent = sent;
-            heard.sent_at = Instant::now();
+        let mut feedback_state = self.feedback_state.lock().unwrap_or_else(PoisonError::into_inner);
+        if feedback_state.sent != sent {
+            feedback_state.sent = sent;
+            feedback_state.sent_at = Instant::now();
         }
-        let settled = heard.feedback_at.saturating_duration_since(heard.sent_at) >= SETTLED;
-        Ok(Progress {
-            acked: Bytes(heard.feedback.map_or(0, |feedback| feedback.received_bytes)),
-            outstanding: sent > heard.feedback.map_or(0, |feedback| feedback.highest) && !settled,
-            ..Progress::default()
+        let settled = feedback_state.feedback_at.saturating_duration_since(feedback_state.sent_at) >= SETTLED;
+        Ok(AckProgress {
+            acked: Bytes(feedback_state.feedback.map_or(0, |feedback| feedback.received_bytes)),
+            outstanding: sent > feedback_state.feedback.map_or(0, |feedback| feedback.highest) && !settled,
+            ..AckProgress::default()
         })
     }
 
-    fn datagrams(&self) -> Option<Datagrams> {
-        Some(Datagrams { overflowed: self.overflowed(), ..self.counters.datagrams() })
+    fn datagrams(&self) -> Option<DatagramTotals> {
+        Some(DatagramTotals { overflowed: self.overflowed(), ..self.counters.datagrams() })
     }
 
-    fn tell(&self, details: &mut Details) {
-        if self.parted.load(Ordering::Relaxed) {
+    fn add_details(&self, details: &mut Details) {
+        if self.segments_off.load(Ordering::Relaxed) {
             details.get_mut::<Parted>().0 += 1;
         }
     }
@@ -288,8 +292,8 @@ impl Flow for UdpFlow {
         let mut farewells = 0;
         while farewells < FAREWELLS {
             let has_left = self.drain().is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused);
-            let kind = if self.peer_has_ended() { Kind::BothEnd } else { Kind::End };
-            farewells += u32::from(self.last_heard() == Some(Kind::BothEnd));
+            let kind = if self.peer_has_ended() { DatagramKind::BothEnd } else { DatagramKind::End };
+            farewells += u32::from(self.last_heard() == Some(DatagramKind::BothEnd));
             self.report_as(kind, &self.counters.datagrams());
             if has_left && self.peer_has_ended() {
                 return Ok(());

@@ -1,45 +1,45 @@
 //! The tags and keys by which both ends recognise a flow's datagrams.
 
-use super::wire::{Feedback, Pass};
-use crate::Key;
-use crate::proof::Proof;
+use super::wire::{DatagramFeedback, ProofPass};
+use crate::ProofKey;
+use crate::proof::FlowProof;
 
 /// The tags and the feedback key of one end of a flow, derived from the flow's proof.
 #[derive(Debug)]
-pub(super) struct Identity {
+pub(super) struct FlowIdentity {
     /// The tag of datagrams that this end sends.
     pub(super) own_tag: u32,
     /// The tag of the peer's datagrams. It differs from `own_tag`, so that reflected datagrams are dropped.
     pub(super) peer_tag: u32,
-    feedback: Key,
+    feedback: ProofKey,
     /// At the server: the client's confirm, and the welcome that answers it whenever it arrives again.
     confirm: Option<(Vec<u8>, Vec<u8>)>,
 }
 
-impl Identity {
+impl FlowIdentity {
     /// Returns the client's identity.
-    pub(super) fn client(proof: &Proof, key: &Key) -> Self {
+    pub(super) fn client(proof: &FlowProof, key: &ProofKey) -> Self {
         let [own_tag, peer_tag] = tags(proof, key);
-        Identity { own_tag, peer_tag, feedback: proof.derive(key, "feedback"), confirm: None }
+        FlowIdentity { own_tag, peer_tag, feedback: proof.derive(key, "feedback"), confirm: None }
     }
 
     /// Returns the server's identity.
-    pub(super) fn server(proof: &Proof, key: &Key) -> Self {
+    pub(super) fn server(proof: &FlowProof, key: &ProofKey) -> Self {
         let [peer_tag, own_tag] = tags(proof, key);
-        let confirm = Pass::Confirm(*proof, proof.confirm(key)).bytes();
-        let welcome = Pass::Welcome(proof.welcome(key)).bytes();
+        let confirm = ProofPass::Confirm(*proof, proof.confirm(key)).bytes();
+        let welcome = ProofPass::Welcome(proof.welcome(key)).bytes();
         let confirm = Some((confirm, welcome));
-        Identity { own_tag, peer_tag, feedback: proof.derive(key, "feedback"), confirm }
+        FlowIdentity { own_tag, peer_tag, feedback: proof.derive(key, "feedback"), confirm }
     }
 
     /// Returns the datagram that carries `feedback` to the peer.
-    pub(super) fn tell(&self, feedback: &Feedback) -> impl AsRef<[u8]> {
+    pub(super) fn feedback_datagram(&self, feedback: &DatagramFeedback) -> impl AsRef<[u8]> {
         feedback.bytes(self.own_tag, &self.feedback)
     }
 
     /// Parses the peer's feedback; `None` if the datagram is something else.
-    pub(super) fn told(&self, datagram: &[u8]) -> Option<Feedback> {
-        Feedback::parse(datagram, self.peer_tag, &self.feedback)
+    pub(super) fn parse_feedback(&self, datagram: &[u8]) -> Option<DatagramFeedback> {
+        DatagramFeedback::parse(datagram, self.peer_tag, &self.feedback)
     }
 
     pub(super) fn welcome(&self) -> Option<&[u8]> {
@@ -53,9 +53,9 @@ impl Identity {
 }
 
 /// Derives the tags of the datagrams to the server and to the client.
-fn tags(proof: &Proof, key: &Key) -> [u32; 2] {
-    ["to server", "to client"].map(|way| {
-        let [a, b, c, d, ..] = proof.derive(key, way);
+fn tags(proof: &FlowProof, key: &ProofKey) -> [u32; 2] {
+    ["to server", "to client"].map(|direction| {
+        let [a, b, c, d, ..] = proof.derive(key, direction);
         u32::from_be_bytes([a, b, c, d])
     })
 }

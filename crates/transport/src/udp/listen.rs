@@ -14,13 +14,13 @@ use rustix::event::{PollFd, PollFlags};
 use socket2::SockAddr;
 
 use super::flow::UdpFlow;
-use super::identity::Identity;
+use super::identity::FlowIdentity;
 use super::options::OPTIONS;
-use super::wire::{CONTROL, Pass};
+use super::wire::{CONTROL, ProofPass};
 use crate::admission::is_shortage;
-use crate::proof::{self, CHALLENGE, Challenge, Proof};
-use crate::shared_port::{Arrivals, another, bind};
-use crate::transport::{Flow, Key, Listener};
+use crate::proof::{self, CHALLENGE, Challenge, FlowProof};
+use crate::shared_port::{DatagramIntake, another, bind};
+use crate::transport::{Flow, Listener, ProofKey};
 use crate::{Error, Patience, socket};
 
 /// The bytes of the longest pass, plus one, so that longer datagrams are recognised.
@@ -30,8 +30,8 @@ pub(super) struct UdpListener {
     socket: UdpSocket,
     at: SocketAddr,
     settings: Settings,
-    key: Key,
-    secret: Key,
+    key: ProofKey,
+    secret: ProofKey,
     /// Clients that have a flow. From then on the flows' sockets receive what they send.
     accepted: HashSet<SocketAddr>,
     proven: VecDeque<UdpFlow>,
@@ -39,7 +39,7 @@ pub(super) struct UdpListener {
 }
 
 impl UdpListener {
-    pub(super) fn start(at: SocketAddr, settings: &Settings, key: &Key) -> Result<Self, Error> {
+    pub(super) fn start(at: SocketAddr, settings: &Settings, key: &ProofKey) -> Result<Self, Error> {
         let socket = bind(at)?;
         socket.set_nonblocking(true).map_err(|source| Error::refused("listen on", at, source))?;
         Ok(UdpListener {
@@ -63,24 +63,24 @@ impl UdpListener {
 
     fn take_in(&mut self) -> Result<(), Error> {
         let refused = |at| move |source| Error::refused("receive on", at, source);
-        let mut arrivals = Arrivals::new();
-        while let Some((from, datagram)) = arrivals.next(&self.socket).map_err(refused(self.at))? {
-            self.examine((from, &datagram), &mut arrivals).map_err(refused(self.at))?;
+        let mut intake = DatagramIntake::new();
+        while let Some((from, datagram)) = intake.next(&self.socket).map_err(refused(self.at))? {
+            self.examine((from, &datagram), &mut intake).map_err(refused(self.at))?;
         }
         Ok(())
     }
 
     /// Answers one datagram, or drops it. Datagrams of other clients that reached a new flow's socket are put into
-    /// `arrivals`.
+    /// `intake`.
     fn examine(
         &mut self,
         (from, datagram): (SocketAddr, &[u8]),
-        arrivals: &mut Arrivals<ROOM>,
+        intake: &mut DatagramIntake<ROOM>,
     ) -> io::Result<()> {
-        match Pass::parse(datagram) {
-            Some(Pass::Hello(hello)) => self.greet(from, &hello),
-            Some(Pass::Confirm(proof, mac)) if self.holds(from, &proof, &mac) => {
-                match self.admit((from, proof), arrivals) {
+        match ProofPass::parse(datagram) {
+            Some(ProofPass::Hello(hello)) => self.greet(from, &hello),
+            Some(ProofPass::Confirm(proof, mac)) if self.holds(from, &proof, &mac) => {
+                match self.admit((from, proof), intake) {
                     Err(error) if !is_shortage(&error) => return Err(error),
                     // A client without an answer asks again.
                     _ => {}
@@ -93,20 +93,23 @@ impl UdpListener {
 
     /// Answers a hello that proves the key.
     fn greet(&mut self, from: SocketAddr, hello: &[u8; proof::HELLO]) {
-        let greeted = Proof::greeted(&self.key, hello, [0; CHALLENGE]).map(|p| self.with_cookie(from, &p));
+        let greeted =
+            FlowProof::greeted(&self.key, hello, [0; CHALLENGE]).map(|p| self.with_cookie(from, &p));
         match greeted {
             // If the answer gets lost, the client asks again.
-            Some(proof) => drop(self.socket.send_to(&Pass::Answer(proof.answer(&self.key)).bytes(), from)),
+            Some(proof) => {
+                drop(self.socket.send_to(&ProofPass::Answer(proof.answer(&self.key)).bytes(), from))
+            }
             None => self.strangers += 1,
         }
     }
 
-    fn with_cookie(&self, from: SocketAddr, proof: &Proof) -> Proof {
+    fn with_cookie(&self, from: SocketAddr, proof: &FlowProof) -> FlowProof {
         let (flow, client, _) = proof.parts();
-        Proof::claimed(flow, *client, self.cookie(from, proof))
+        FlowProof::claimed(flow, *client, self.cookie(from, proof))
     }
 
-    fn cookie(&self, from: SocketAddr, proof: &Proof) -> Challenge {
+    fn cookie(&self, from: SocketAddr, proof: &FlowProof) -> Challenge {
         let (flow, client, _) = proof.parts();
         let mut hasher = blake3::Hasher::new_keyed(&self.secret);
         hasher.update(from.to_string().as_bytes());
@@ -115,12 +118,16 @@ impl UdpListener {
         *hasher.finalize().as_bytes().first_chunk().expect("a hash is longer than a challenge")
     }
 
-    fn holds(&self, from: SocketAddr, proof: &Proof, mac: &[u8; proof::CONFIRM]) -> bool {
+    fn holds(&self, from: SocketAddr, proof: &FlowProof, mac: &[u8; proof::CONFIRM]) -> bool {
         proof.confirmed(&self.key, mac).is_some() && *proof == self.with_cookie(from, proof)
     }
 
     /// Opens the flow's socket, which from then on gets everything that its client sends.
-    fn admit(&mut self, (from, proof): (SocketAddr, Proof), arrivals: &mut Arrivals<ROOM>) -> io::Result<()> {
+    fn admit(
+        &mut self,
+        (from, proof): (SocketAddr, FlowProof),
+        intake: &mut DatagramIntake<ROOM>,
+    ) -> io::Result<()> {
         // A duplicate of a confirm, sent before the first was processed.
         if self.accepted.contains(&from) {
             return Ok(());
@@ -128,9 +135,9 @@ impl UdpListener {
         let socket = another(self.at)?;
         OPTIONS.set(&socket, &self.settings);
         socket.connect(&SockAddr::from(from))?;
-        arrivals.take_astray(&socket, from)?;
+        intake.take_astray(&socket, from)?;
         let flow =
-            UdpFlow::new(socket, proof.parts().0, &self.settings, Identity::server(&proof, &self.key))?;
+            UdpFlow::new(socket, proof.parts().0, &self.settings, FlowIdentity::server(&proof, &self.key))?;
         flow.welcome();
         self.accepted.insert(from);
         self.proven.push_back(flow);

@@ -4,6 +4,7 @@
 //! own four-tuple before either end sends data (`wire.rs`, `listen.rs`). Every datagram of a flow carries its tag and
 //! number. The receiver sends feedback, without which the sender holds back.
 
+mod circuit_breaker;
 mod connect;
 mod counters;
 mod flow;
@@ -14,7 +15,6 @@ mod outgoing;
 mod pacer;
 mod probe;
 mod receive;
-mod restraint;
 mod ring;
 mod send;
 mod sequence;
@@ -25,14 +25,14 @@ use std::net::SocketAddr;
 use landspeed_factor::Factor;
 use landspeed_record::Settings;
 
-use crate::transport::{About, Call, Delivery, Flow, Port, Transport};
+use crate::transport::{ConnectRequest, Delivery, Flow, ReservedPort, Transport, TransportProperties};
 use crate::{Error, Patience, shared_port};
 use options::OPTIONS;
 
 #[derive(Debug)]
-pub(crate) struct Udp;
+pub(crate) struct UdpTransport;
 
-static ABOUT: About = About {
+static ABOUT: TransportProperties = TransportProperties {
     name: "udp",
     line: "UDP through the sockets API: plain, sendmmsg and recvmmsg, io_uring, or UDP_SEGMENT and UDP_GRO",
     delivery: Delivery::Datagrams,
@@ -41,8 +41,8 @@ static ABOUT: About = About {
     headlines: &[],
 };
 
-impl Transport for Udp {
-    fn about(&self) -> &'static About {
+impl Transport for UdpTransport {
+    fn about(&self) -> &'static TransportProperties {
         &ABOUT
     }
 
@@ -54,13 +54,13 @@ impl Transport for Udp {
         probe::can_run(settings)
     }
 
-    fn reserve(&self, at: SocketAddr) -> Result<Box<dyn Port>, Error> {
+    fn reserve(&self, at: SocketAddr) -> Result<Box<dyn ReservedPort>, Error> {
         shared_port::reserve(at, |at, settings, key| {
             Ok(Box::new(listen::UdpListener::start(at, settings, key)?))
         })
     }
 
-    fn connect(&self, call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+    fn connect(&self, call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
         connect::connect(call, patience)
     }
 }

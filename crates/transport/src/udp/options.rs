@@ -7,12 +7,12 @@ use landspeed_record::Settings;
 use landspeed_units::{BitRate, Bytes};
 use socket2::Socket;
 
-use crate::options::{self, Options, SocketOption, Value, once_on, others};
+use crate::options::{self, OptionValue, SocketOption, SocketOptions, once_on, others};
 use crate::settings::WRITE_SIZE;
 use crate::tcp::PACING_RATE;
 use crate::{raw, zerocopy};
 
-pub(super) static OPTIONS: Options = Options(&[options::SOCKET, ROWS, zerocopy::ROW]);
+pub(super) static OPTIONS: SocketOptions = SocketOptions(&[options::SOCKET, ROWS, zerocopy::ROW]);
 
 pub(super) static SEND: Factor = Factor {
     name: "datagram-send",
@@ -84,18 +84,18 @@ fn receives(view: &View) -> Vec<Proposal> {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ways {
-    pub(super) send: Send,
+pub(super) struct UdpSettings {
+    pub(super) send: UdpSendMode,
     /// True if datagrams are sent with MSG_ZEROCOPY.
     pub(super) lend: bool,
-    pub(super) receive: Receive,
+    pub(super) receive: UdpReceiveMode,
     pub(super) size: Bytes,
     /// The highest rate of the sender.
     pub(super) pace: Option<BitRate>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Send {
+pub(super) enum UdpSendMode {
     Plain,
     Batch,
     Uring,
@@ -103,27 +103,27 @@ pub(super) enum Send {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Receive {
+pub(super) enum UdpReceiveMode {
     Plain,
     Batch,
     Gro,
 }
 
-impl Ways {
-    pub(super) fn of(settings: &Settings) -> Ways {
+impl UdpSettings {
+    pub(super) fn of(settings: &Settings) -> UdpSettings {
         let bits = PACE.number(settings);
-        Ways {
+        UdpSettings {
             send: match SEND.of(settings) {
-                "batch" => Send::Batch,
-                "uring" => Send::Uring,
-                "gso" => Send::Gso,
-                _ => Send::Plain,
+                "batch" => UdpSendMode::Batch,
+                "uring" => UdpSendMode::Uring,
+                "gso" => UdpSendMode::Gso,
+                _ => UdpSendMode::Plain,
             },
             lend: zerocopy::SEND.is_on(settings),
             receive: match RECEIVE.of(settings) {
-                "batch" => Receive::Batch,
-                "gro" => Receive::Gro,
-                _ => Receive::Plain,
+                "batch" => UdpReceiveMode::Batch,
+                "gro" => UdpReceiveMode::Gro,
+                _ => UdpReceiveMode::Plain,
             },
             size: WRITE_SIZE.bytes(settings),
             pace: (bits > 0).then_some(BitRate(bits as f64)),
@@ -153,7 +153,7 @@ const DONT_FRAGMENT: SocketOption = SocketOption {
     hint: "",
     asked: |value| {
         let known = DISCOVERIES.iter().find(|(name, _)| *name == value);
-        known.map(|(_, number)| Value::Number(*number as u64))
+        known.map(|(_, number)| OptionValue::Number(*number as u64))
     },
     set: |socket, value| {
         let (level, name) = discovery(socket)?;
@@ -161,7 +161,7 @@ const DONT_FRAGMENT: SocketOption = SocketOption {
     },
     get: |socket| {
         let (level, name) = discovery(socket)?;
-        raw::get::<u32>(socket, level, name).map(|way| Value::Number(way.into()))
+        raw::get::<u32>(socket, level, name).map(|way| OptionValue::Number(way.into()))
     },
 };
 
@@ -195,7 +195,7 @@ const NO_CHECKSUM: SocketOption = SocketOption {
     set: |socket, _| no_checksum(socket),
     get: |socket| {
         let (level, name, _) = checksum_option(socket)?;
-        raw::get::<u32>(socket, level, name).map(|on| Value::Number(on.into()))
+        raw::get::<u32>(socket, level, name).map(|on| OptionValue::Number(on.into()))
     },
 };
 

@@ -4,8 +4,8 @@ use std::io::{self, ErrorKind, IoSlice};
 use std::os::fd::AsFd;
 
 use super::flow::UdpFlow;
-use super::options::Send;
-use super::wire::{HEADER, Header, Kind};
+use super::options::UdpSendMode;
+use super::wire::{DatagramHeader, DatagramKind, HEADER};
 use crate::message::{self, SEGMENTS};
 use crate::zerocopy;
 
@@ -20,38 +20,42 @@ pub(super) const TOGETHER: usize = PIECES / 2;
 /// A header. Its alignment keeps it within one page.
 #[derive(Clone, Copy)]
 #[repr(align(16))]
-struct Place([u8; HEADER]);
+struct HeaderSlot([u8; HEADER]);
 
 /// The headers of datagrams, and how they are handed to the kernel. Each datagram is the message with a header in
 /// place of its first bytes. The header is gathered, not copied, so that all datagrams come from one buffer, as
 /// ttcp's do.
-pub(super) struct Outgoing<'a> {
+pub(super) struct OutgoingDatagrams<'a> {
     pub(super) flow: &'a UdpFlow,
     /// The headers of one call, or with MSG_ZEROCOPY those of each slot.
-    pub(super) headers: Headers,
+    pub(super) headers: DatagramHeaders,
     /// True if segments no longer fit the path.
-    parted: bool,
+    segments_off: bool,
 }
 
 #[derive(Default)]
-pub(super) struct Headers(Vec<Place>);
+pub(super) struct DatagramHeaders(Vec<HeaderSlot>);
 
-impl<'a> Outgoing<'a> {
+impl<'a> OutgoingDatagrams<'a> {
     pub(super) fn new(flow: &'a UdpFlow) -> Self {
-        let places = if flow.ways.lend { zerocopy::SLOTS as usize * TOGETHER } else { SEGMENTS };
-        Outgoing { flow, headers: Headers(vec![Place([0; HEADER]); places]), parted: false }
+        let places = if flow.parsed.lend { zerocopy::SLOTS as usize * TOGETHER } else { SEGMENTS };
+        OutgoingDatagrams {
+            flow,
+            headers: DatagramHeaders(vec![HeaderSlot([0; HEADER]); places]),
+            segments_off: false,
+        }
     }
 
     /// Returns how datagrams are sent: as the settings require, except for segments that do not fit.
-    pub(super) fn way(&self) -> Send {
-        if self.parted { Send::Batch } else { self.flow.ways.send }
+    pub(super) fn send_mode(&self) -> UdpSendMode {
+        if self.segments_off { UdpSendMode::Batch } else { self.flow.parsed.send }
     }
 
     /// Sends datagrams one by one from now on, instead of as segments.
-    pub(super) fn part(&mut self) {
-        if self.flow.ways.send == Send::Gso && !self.parted {
-            self.parted = true;
-            self.flow.was_parted();
+    pub(super) fn turn_segments_off(&mut self) {
+        if self.flow.parsed.send == UdpSendMode::Gso && !self.segments_off {
+            self.segments_off = true;
+            self.flow.note_segments_off();
         }
     }
 
@@ -63,12 +67,14 @@ impl<'a> Outgoing<'a> {
         place: impl Fn(usize) -> usize,
         flags: i32,
     ) -> io::Result<usize> {
-        let (flow, way) = (self.flow, self.way());
+        let (flow, send_mode) = (self.flow, self.send_mode());
         let parts = self.gathered(message, count, place);
         let (fd, parts) = (flow.socket.as_fd(), &parts[..2 * count]);
-        match (count, way) {
+        match (count, send_mode) {
             (1, _) => message::send(fd, parts, (flags, None)).map(|()| 1),
-            (_, Send::Gso) => message::send(fd, parts, (flags, Some(message.len() as u16))).map(|()| count),
+            (_, UdpSendMode::Gso) => {
+                message::send(fd, parts, (flags, Some(message.len() as u16))).map(|()| count)
+            }
             _ => message::send_many(fd, (parts, 2), flags),
         }
     }
@@ -95,7 +101,8 @@ impl<'a> Outgoing<'a> {
         let (next, echo) = (counters.sent() + 1, counters.highest() as u32);
         let tag = self.flow.identity.own_tag;
         for (at, number) in (0..count).zip(next..) {
-            self.headers.0[place(at)].0 = Header { tag, echo, kind: Kind::Data, number }.bytes();
+            self.headers.0[place(at)].0 =
+                DatagramHeader { tag, echo, kind: DatagramKind::Data, number }.bytes();
         }
     }
 }

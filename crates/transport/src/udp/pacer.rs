@@ -13,14 +13,14 @@ const BURST: Duration = Duration::from_millis(1);
 
 /// A pacer that keeps the mean rate of what is sent.
 #[derive(Debug)]
-pub(super) struct Pacer {
+pub(super) struct DatagramPacer {
     bytes_per_s: f64,
     due: Instant,
 }
 
-impl Pacer {
+impl DatagramPacer {
     pub(super) fn new(rate: BitRate) -> Self {
-        Pacer { bytes_per_s: rate.0 / 8.0, due: Instant::now() }
+        DatagramPacer { bytes_per_s: rate.0 / 8.0, due: Instant::now() }
     }
 
     /// Returns how many datagrams of `size` bytes one call may send: at least one.
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn sending_takes_at_least_the_time_that_the_rate_asks_for() {
         let begun = Instant::now();
-        let mut pacer = Pacer::new(BitRate(8e6));
+        let mut pacer = DatagramPacer::new(BitRate(8e6));
         for _ in 0..20 {
             pacer.wait().expect("due within a millisecond");
             pacer.spent(1000);
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn a_stall_is_not_made_up_for() {
-        let mut pacer = Pacer::new(BitRate(8e6));
+        let mut pacer = DatagramPacer::new(BitRate(8e6));
         std::thread::sleep(Duration::from_millis(20));
         let resumed = Instant::now();
         for _ in 0..10 {
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_long_wait_lets_the_caller_look() {
-        let mut pacer = Pacer::new(BitRate(8.0));
+        let mut pacer = DatagramPacer::new(BitRate(8.0));
         pacer.spent(100);
         let error = pacer.wait().expect_err("100 seconds are not over");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);

@@ -6,8 +6,8 @@ use landspeed_record::Settings;
 use landspeed_units::Bytes;
 use socket2::Socket;
 
-use super::options::{Receive, Send, Ways};
-use super::ring::Ring;
+use super::options::{UdpReceiveMode, UdpSendMode, UdpSettings};
+use super::ring::UringSender;
 use super::wire::{HEADER, LARGEST};
 use crate::settings::READ_SIZE;
 use crate::{raw, shared_port};
@@ -17,20 +17,20 @@ const JOINED: u64 = 65_535;
 
 /// Checks that UDP can run here with `settings`. The error says why not, and what would help.
 pub(super) fn can_run(settings: &Settings) -> Result<(), String> {
-    let ways = Ways::of(settings);
-    sizes(&ways, READ_SIZE.bytes(settings))?;
-    kernel(&ways)
+    let parsed = UdpSettings::of(settings);
+    sizes(&parsed, READ_SIZE.bytes(settings))?;
+    kernel(&parsed)
 }
 
-fn sizes(ways: &Ways, read: Bytes) -> Result<(), String> {
-    if !(HEADER as u64..=LARGEST as u64).contains(&ways.size.0) {
+fn sizes(parsed: &UdpSettings, read: Bytes) -> Result<(), String> {
+    if !(HEADER as u64..=LARGEST as u64).contains(&parsed.size.0) {
         return Err(format!(
             "a datagram of {} bytes cannot be sent: {HEADER} (the header that numbers it) to {LARGEST} can; \
              1472 fill an Ethernet packet",
-            ways.size.0
+            parsed.size.0
         ));
     }
-    let least = if ways.receive == Receive::Gro { Bytes(JOINED) } else { ways.size };
+    let least = if parsed.receive == UdpReceiveMode::Gro { Bytes(JOINED) } else { parsed.size };
     if read < least {
         return Err(format!("read-size is {}: a call may bring {least}, ask for as much", read));
     }
@@ -38,22 +38,22 @@ fn sizes(ways: &Ways, read: Bytes) -> Result<(), String> {
 }
 
 /// Tests the kernel's features on a temporary socket.
-fn kernel(ways: &Ways) -> Result<(), String> {
+fn kernel(parsed: &UdpSettings) -> Result<(), String> {
     let socket = shared_port::probe()?;
-    if ways.lend {
+    if parsed.lend {
         raw::set::<u32>(&socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, 1).map_err(|e| {
             format!(
                 "this kernel has no MSG_ZEROCOPY over UDP, which came with Linux 5.0 ({e}): send with copies"
             )
         })?;
     }
-    if ways.send == Send::Uring {
-        Ring::new(ways.lend).map_err(|e| format!("{e}: send by batch"))?;
+    if parsed.send == UdpSendMode::Uring {
+        UringSender::new(parsed.lend).map_err(|e| format!("{e}: send by batch"))?;
     }
-    if ways.send == Send::Gso {
+    if parsed.send == UdpSendMode::Gso {
         shared_port::segments(&socket, "send by batch")?;
     }
-    if ways.receive == Receive::Gro {
+    if parsed.receive == UdpReceiveMode::Gro {
         shared_port::joins(&socket, "receive by batch")?;
     }
     Ok(())
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_a_datagram_is_refused_with_what_can() {
-        assert_eq!(can_run(&crate::settings::defaults(&super::super::Udp)), Ok(()));
+        assert_eq!(can_run(&crate::settings::defaults(&super::super::UdpTransport)), Ok(()));
         for size in ["1", "15", "65508", "131072"] {
             let told = refusal(size, "131072", "plain");
             assert!(told.contains("16") && told.contains("65507"), "{told}");

@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 use landspeed_units::Bytes;
 
 use super::flow::UdpFlow;
-use super::options::Receive;
-use super::sequence::{Place, Sequence};
-use super::wire::{CONTROL, Header, Kind};
+use super::options::UdpReceiveMode;
+use super::sequence::{SequencePosition, SequenceWindow};
+use super::wire::{CONTROL, DatagramHeader, DatagramKind};
 use crate::message::{self, BATCH};
 use crate::transport::Receiver;
-use crate::{Datagrams, raw};
+use crate::{DatagramTotals, raw};
 
 /// The time between two feedback datagrams: short enough that a few may be lost before a sender without feedback
-/// holds back (`restraint.rs`).
+/// holds back (`circuit_breaker.rs`).
 const REPORT: Duration = Duration::from_millis(100);
 /// How often that time doubles while no data arrives: on a very slow path, feedback alone could fill the link.
 const SLOWER: u32 = 5;
@@ -28,8 +28,8 @@ pub(super) struct UdpReceiver<'a> {
     flow: &'a UdpFlow,
     /// The bytes of room for each datagram of a batch.
     room: usize,
-    arrivals: Datagrams,
-    sequence: Sequence,
+    arrivals: DatagramTotals,
+    sequence: SequenceWindow,
     reported: Option<Instant>,
     /// How often feedback was sent since data last arrived.
     silent: u32,
@@ -42,17 +42,17 @@ pub(super) struct UdpReceiver<'a> {
 impl<'a> UdpReceiver<'a> {
     /// Creates the receiver that the flow's settings require.
     pub(super) fn new(flow: &'a UdpFlow) -> io::Result<Self> {
-        if flow.ways.receive == Receive::Gro {
+        if flow.parsed.receive == UdpReceiveMode::Gro {
             raw::set::<u32>(&flow.socket, libc::IPPROTO_UDP, libc::UDP_GRO, 1)?;
         }
         let arrivals = flow.counters.datagrams();
-        let largest = (flow.ways.size.0 as usize).max(CONTROL);
+        let largest = (flow.parsed.size.0 as usize).max(CONTROL);
         Ok(UdpReceiver {
             flow,
             // An odd number of cache lines.
             room: (largest.div_ceil(LINE) | 1) * LINE,
             arrivals,
-            sequence: Sequence::after(arrivals.highest),
+            sequence: SequenceWindow::after(arrivals.highest),
             reported: None,
             silent: 0,
             echo: 0,
@@ -71,10 +71,10 @@ impl<'a> UdpReceiver<'a> {
             return Ok(taken);
         }
         let before = self.arrivals.received_bytes;
-        match self.flow.ways.receive {
-            Receive::Batch if into.len() >= 2 * self.room => self.take_many(into, flags)?,
-            Receive::Gro => self.take_joined(into, flags)?,
-            Receive::Batch | Receive::Plain => self.take_one(into, flags)?,
+        match self.flow.parsed.receive {
+            UdpReceiveMode::Batch if into.len() >= 2 * self.room => self.take_many(into, flags)?,
+            UdpReceiveMode::Gro => self.take_joined(into, flags)?,
+            UdpReceiveMode::Batch | UdpReceiveMode::Plain => self.take_one(into, flags)?,
         }
         let bytes = self.arrivals.received_bytes - before;
         if bytes > Bytes(0) {
@@ -118,8 +118,8 @@ impl<'a> UdpReceiver<'a> {
 
     /// Counts one datagram. A truncated datagram is passed as an empty one.
     fn sort(&mut self, datagram: &[u8]) {
-        let header = Header::parse(datagram);
-        let data = header.filter(|h| h.tag == self.flow.identity.peer_tag && h.kind == Kind::Data);
+        let header = DatagramHeader::parse(datagram);
+        let data = header.filter(|h| h.tag == self.flow.identity.peer_tag && h.kind == DatagramKind::Data);
         let Some(header) = data else {
             // A receiver that was woken to leave gets an empty result, which is no datagram.
             if !(datagram.is_empty() && self.flow.is_woken()) {
@@ -128,13 +128,13 @@ impl<'a> UdpReceiver<'a> {
             return;
         };
         match self.sequence.take(header.number) {
-            Place::Ahead => {}
-            Place::Late => self.arrivals.reordered += 1,
-            Place::Again => {
+            SequencePosition::Ahead => {}
+            SequencePosition::Late => self.arrivals.reordered += 1,
+            SequencePosition::Again => {
                 self.arrivals.duplicated += 1;
                 return;
             }
-            Place::Absurd => return self.flow.counters.count_malformed(),
+            SequencePosition::Absurd => return self.flow.counters.count_malformed(),
         }
         self.echo = header.echo;
         self.arrivals.received += 1;

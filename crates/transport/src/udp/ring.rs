@@ -12,11 +12,11 @@ use io_uring::{IoUring, Probe, cqueue, opcode, squeue};
 use rustix::event::{PollFd, PollFlags};
 use socket2::Socket;
 
-use super::outgoing::Outgoing;
+use super::outgoing::OutgoingDatagrams;
 use crate::message::{self, BATCH};
 use crate::socket;
-use crate::transport::Completions;
-use crate::zerocopy::{self, SLOTS, Slots};
+use crate::transport::ZeroCopyCompletions;
+use crate::zerocopy::{self, SLOTS, ZeroCopySlots};
 
 /// The longest that a send waits before its caller can check whether to stop.
 const LOOK: Duration = Duration::from_millis(50);
@@ -26,19 +26,19 @@ const WORDS: u32 = BATCH as u32 + SLOTS;
 const REPORT_USAGE: u16 = 1 << 3;
 const COPIED: u32 = 1 << 31;
 
-pub(super) struct Ring {
+pub(super) struct UringSender {
     ring: IoUring,
     /// The sends whose memory the kernel may still read; empty unless `lend`.
-    slots: Slots,
+    slots: ZeroCopySlots,
     /// A bit for each slot whose send failed: the kernel releases its memory, but nothing was sent.
     failed: u64,
     lend: bool,
 }
 
 /// The result of one send; the error is an errno.
-type Answer = Result<(), i32>;
+type SendResult = Result<(), i32>;
 
-impl Ring {
+impl UringSender {
     /// Opens a ring. With `lend`, its sends are zero-copy.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ impl Ring {
                 ));
             }
         }
-        Ok(Ring { ring, slots: Slots::default(), failed: 0, lend })
+        Ok(UringSender { ring, slots: ZeroCopySlots::default(), failed: 0, lend })
     }
 
     /// Sends up to `count` datagrams in order, as many as have a slot, and returns how many were taken. The first
@@ -65,7 +65,7 @@ impl Ring {
     /// [`ErrorKind::Interrupted`] if there was none but is now.
     pub(super) fn send(
         &mut self,
-        outgoing: &mut Outgoing<'_>,
+        outgoing: &mut OutgoingDatagrams<'_>,
         message: &[u8],
         count: usize,
     ) -> io::Result<usize> {
@@ -85,7 +85,7 @@ impl Ring {
     }
 
     /// Returns the counts of zero-copy sends, after taking the completions that are ready, without waiting.
-    pub(super) fn completions(&mut self) -> Completions {
+    pub(super) fn completions(&mut self) -> ZeroCopyCompletions {
         self.look();
         self.slots.completions()
     }
@@ -117,7 +117,7 @@ impl Ring {
         socket: &Socket,
         parts: &[IoSlice<'_>],
         slots: &[usize],
-    ) -> io::Result<[Answer; SLOTS as usize]> {
+    ) -> io::Result<[SendResult; SLOTS as usize]> {
         // SAFETY: a msghdr is valid as zeros.
         let mut messages: [libc::msghdr; BATCH] = unsafe { MaybeUninit::zeroed().assume_init() };
         for ((message, pair), (at, slot)) in
@@ -146,8 +146,8 @@ impl Ring {
 
     /// Waits for the results of all sends of a call, in the order of `slots`. It is short, because no send waits for
     /// room.
-    fn answers(&mut self, slots: &[usize]) -> io::Result<[Answer; SLOTS as usize]> {
-        let mut by_slot: [Option<Answer>; SLOTS as usize] = [None; SLOTS as usize];
+    fn answers(&mut self, slots: &[usize]) -> io::Result<[SendResult; SLOTS as usize]> {
+        let mut by_slot: [Option<SendResult>; SLOTS as usize] = [None; SLOTS as usize];
         let mut left = slots.len();
         while left > 0 {
             match self.ring.submit_and_wait(left) {
@@ -172,7 +172,7 @@ impl Ring {
     }
 
     /// Takes all completions that are ready, and passes the result of each send to `tell`.
-    fn take(&mut self, mut tell: impl FnMut(usize, Answer)) {
+    fn take(&mut self, mut tell: impl FnMut(usize, SendResult)) {
         for word in self.ring.completion() {
             let slot = word.user_data() as usize;
             if cqueue::notif(word.flags()) {

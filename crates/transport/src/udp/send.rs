@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use landspeed_units::BitRate;
 
+use super::circuit_breaker::CircuitBreaker;
 use super::flow::UdpFlow;
-use super::options::Send;
-use super::outgoing::{Outgoing, TOGETHER, lendable};
-use super::pacer::Pacer;
+use super::options::UdpSendMode;
+use super::outgoing::{OutgoingDatagrams, TOGETHER, lendable};
+use super::pacer::DatagramPacer;
 use super::probe;
-use super::restraint::Restraint;
-use super::ring::Ring;
+use super::ring::UringSender;
 use super::wire::{HEADER, LARGEST};
 use crate::message::{BATCH, SEGMENTS};
-use crate::transport::{Completions, Sender};
-use crate::zerocopy::{self, Lent};
+use crate::transport::{Sender, ZeroCopyCompletions};
+use crate::zerocopy::{self, ZeroCopySends};
 
 /// How long a sender that is dropped waits for the kernel to release memory: longer than devices and queues keep
 /// datagrams, except those for a neighbour that does not answer.
@@ -23,40 +23,46 @@ const LEAVING: Duration = Duration::from_secs(1);
 
 /// A sender of datagrams, with pacing.
 pub(super) struct UdpSender<'a> {
-    outgoing: Outgoing<'a>,
+    outgoing: OutgoingDatagrams<'a>,
     /// The zero-copy sends of the socket, unless they go through the ring or are off.
-    lent: Option<Lent<'a>>,
-    ring: Option<Ring>,
-    pacer: Option<Pacer>,
-    restraint: Restraint,
+    zerocopy_sends: Option<ZeroCopySends<'a>>,
+    ring: Option<UringSender>,
+    pacer: Option<DatagramPacer>,
+    circuit_breaker: CircuitBreaker,
 }
 
 impl<'a> UdpSender<'a> {
     /// Creates the sender that the flow's settings require.
     pub(super) fn new(flow: &'a UdpFlow) -> io::Result<Self> {
-        if flow.ways.send == Send::Gso {
-            probe::segments_fit(&flow.socket, flow.ways.size)?;
+        if flow.parsed.send == UdpSendMode::Gso {
+            probe::segments_fit(&flow.socket, flow.parsed.size)?;
         }
-        let by_ring = flow.ways.send == Send::Uring;
-        let ring = by_ring.then(|| Ring::new(flow.ways.lend)).transpose()?;
-        let lent =
-            (flow.ways.lend && !by_ring).then(|| Lent::new(&flow.socket, &flow.numbers, zerocopy::SLOTS));
-        let pacer = flow.ways.pace.map(Pacer::new);
-        Ok(UdpSender { outgoing: Outgoing::new(flow), lent, ring, pacer, restraint: Restraint::default() })
+        let by_ring = flow.parsed.send == UdpSendMode::Uring;
+        let ring = by_ring.then(|| UringSender::new(flow.parsed.lend)).transpose()?;
+        let zerocopy_sends = (flow.parsed.lend && !by_ring)
+            .then(|| ZeroCopySends::new(&flow.socket, &flow.numbers, zerocopy::SLOTS));
+        let pacer = flow.parsed.pace.map(DatagramPacer::new);
+        Ok(UdpSender {
+            outgoing: OutgoingDatagrams::new(flow),
+            zerocopy_sends,
+            ring,
+            pacer,
+            circuit_breaker: CircuitBreaker::default(),
+        })
     }
 
     /// Returns how many datagrams the next call hands over.
     fn count(&self, message: &[u8], times: u64) -> io::Result<usize> {
         let size = message.len();
-        let ways = &self.outgoing.flow.ways;
-        let mut most = match self.outgoing.way() {
-            Send::Plain => 1,
-            Send::Batch | Send::Uring => BATCH,
-            Send::Gso => (LARGEST / size).clamp(1, SEGMENTS),
+        let parsed = &self.outgoing.flow.parsed;
+        let mut most = match self.outgoing.send_mode() {
+            UdpSendMode::Plain => 1,
+            UdpSendMode::Batch | UdpSendMode::Uring => BATCH,
+            UdpSendMode::Gso => (LARGEST / size).clamp(1, SEGMENTS),
         };
-        if ways.lend {
+        if parsed.lend {
             let fit = lendable(message)?;
-            most = if self.outgoing.way() == Send::Gso { most.min(fit) } else { most };
+            most = if self.outgoing.send_mode() == UdpSendMode::Gso { most.min(fit) } else { most };
         }
         let paced = self.pacer.as_ref().map_or(u64::MAX, |pacer| pacer.burst(size));
         Ok((most as u64).min(times).min(paced).max(1) as usize)
@@ -64,19 +70,21 @@ impl<'a> UdpSender<'a> {
 
     /// Hands over `count` datagrams. Returns how many were taken.
     fn hand_over(&mut self, message: &[u8], count: usize) -> io::Result<usize> {
-        let UdpSender { outgoing, lent, ring, .. } = self;
+        let UdpSender { outgoing, zerocopy_sends, ring, .. } = self;
         if let Some(ring) = ring {
             return ring.send(outgoing, message, count);
         }
-        let Some(lent) = lent else { return outgoing.hand_over(message, count, |at| at, 0) };
+        let Some(zerocopy_sends) = zerocopy_sends else {
+            return outgoing.hand_over(message, count, |at| at, 0);
+        };
         // Datagrams that are sent as one packet have one notification, and so one slot.
-        if outgoing.way() == Send::Gso {
-            return lent.send(1, |slots| {
+        if outgoing.send_mode() == UdpSendMode::Gso {
+            return zerocopy_sends.send(1, |slots| {
                 let first = slots[0] * TOGETHER;
                 Ok((1, outgoing.hand_over(message, count, |at| first + at, libc::MSG_ZEROCOPY)?))
             });
         }
-        lent.send(count as u32, |slots| {
+        zerocopy_sends.send(count as u32, |slots| {
             let place = |at: usize| slots[at] * TOGETHER;
             let taken = outgoing.hand_over(message, slots.len(), place, libc::MSG_ZEROCOPY)?;
             Ok((taken, taken))
@@ -86,15 +94,15 @@ impl<'a> UdpSender<'a> {
     /// Maps temporary errors to [`ErrorKind::Interrupted`]: a full device queue, a link that is down, and a smaller
     /// path MTU, to which the kernel fits the next datagram. If segments no longer fit, datagrams are sent one by one
     /// from now on.
-    fn told(&mut self, error: io::Error) -> io::Error {
+    fn interrupted_if_temporary(&mut self, error: io::Error) -> io::Error {
         match error.raw_os_error() {
             Some(libc::ENOBUFS) => ErrorKind::Interrupted.into(),
             Some(libc::EMSGSIZE) => {
-                self.outgoing.part();
+                self.outgoing.turn_segments_off();
                 ErrorKind::Interrupted.into()
             }
             Some(libc::ENETDOWN | libc::ENETUNREACH | libc::EHOSTUNREACH) => {
-                std::thread::sleep(Restraint::PAUSE);
+                std::thread::sleep(CircuitBreaker::PAUSE);
                 ErrorKind::Interrupted.into()
             }
             _ => error,
@@ -104,9 +112,9 @@ impl<'a> UdpSender<'a> {
     /// Returns true if the sender must hold back. In that case it first pauses, and then one datagram may be sent.
     fn holds_back(&mut self) -> bool {
         let flow = self.outgoing.flow;
-        let holds = self.restraint.holds(flow.counters.sent(), || flow.arrived());
+        let holds = self.circuit_breaker.holds(flow.counters.sent(), || flow.arrived());
         if holds {
-            std::thread::sleep(Restraint::PAUSE);
+            std::thread::sleep(CircuitBreaker::PAUSE);
         }
         holds
     }
@@ -118,7 +126,7 @@ impl Sender for UdpSender<'_> {
     }
 
     fn pace(&mut self, rate: BitRate) -> io::Result<()> {
-        self.pacer = Some(Pacer::new(rate));
+        self.pacer = Some(DatagramPacer::new(rate));
         Ok(())
     }
 
@@ -133,7 +141,7 @@ impl Sender for UdpSender<'_> {
             pacer.wait()?;
         }
         let count = if self.holds_back() { 1 } else { self.count(message, times)? };
-        let taken = self.hand_over(message, count).map_err(|error| self.told(error))?;
+        let taken = self.hand_over(message, count).map_err(|error| self.interrupted_if_temporary(error))?;
         let counters = &self.outgoing.flow.counters;
         counters.set_sent(counters.sent() + taken as u64);
         if let Some(pacer) = &mut self.pacer {
@@ -142,9 +150,9 @@ impl Sender for UdpSender<'_> {
         Ok(taken * message.len())
     }
 
-    fn completions(&mut self) -> Completions {
-        let lent = self.lent.as_mut().map(Lent::completions);
-        lent.or_else(|| self.ring.as_mut().map(Ring::completions)).unwrap_or_default()
+    fn completions(&mut self) -> ZeroCopyCompletions {
+        let zerocopy_sends = self.zerocopy_sends.as_mut().map(ZeroCopySends::completions);
+        zerocopy_sends.or_else(|| self.ring.as_mut().map(UringSender::completions)).unwrap_or_default()
     }
 }
 
@@ -152,8 +160,9 @@ impl Drop for UdpSender<'_> {
     /// Leaks the headers if the kernel may still read them: other data must not replace the headers of waiting
     /// datagrams.
     fn drop(&mut self) {
-        let stays = self.lent.as_mut().is_some_and(|lent| !lent.all_returned(LEAVING))
-            || self.ring.as_mut().is_some_and(|ring| !ring.all_returned(LEAVING));
+        let stays =
+            self.zerocopy_sends.as_mut().is_some_and(|zerocopy_sends| !zerocopy_sends.all_returned(LEAVING))
+                || self.ring.as_mut().is_some_and(|ring| !ring.all_returned(LEAVING));
         if stays {
             std::mem::forget(std::mem::take(&mut self.outgoing.headers));
         }

@@ -7,7 +7,7 @@ const LEAP: u64 = 1 << 32;
 
 /// The place of a datagram's number among those that have arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum SequencePosition {
     /// Above all others: in order.
     Ahead,
     /// New, but below the highest: reordered (RFC 4737 section 3.3).
@@ -20,42 +20,42 @@ pub(super) enum Place {
 /// The numbers that have arrived: the highest, and a ring of bits for those just below it (as the window of RFC
 /// 6479). A number that the ring has forgotten counts as `Late`, whether it arrived before or not.
 #[derive(Debug, Clone)]
-pub(super) struct Sequence {
+pub(super) struct SequenceWindow {
     highest: u64,
     seen: [u64; (MEMORY / 64) as usize],
 }
 
-impl Sequence {
+impl SequenceWindow {
     /// Continues after `highest`, which is zero if nothing has arrived yet.
     pub(super) fn after(highest: u64) -> Self {
-        Sequence { highest, seen: [u64::MAX; (MEMORY / 64) as usize] }
+        SequenceWindow { highest, seen: [u64::MAX; (MEMORY / 64) as usize] }
     }
 
     pub(super) fn highest(&self) -> u64 {
         self.highest
     }
 
-    pub(super) fn take(&mut self, number: u64) -> Place {
+    pub(super) fn take(&mut self, number: u64) -> SequencePosition {
         if number > self.highest {
             return self.advance(number);
         }
         if number == 0 {
-            return Place::Absurd;
+            return SequencePosition::Absurd;
         }
         if self.highest - number >= MEMORY {
-            return Place::Late;
+            return SequencePosition::Late;
         }
         if self.holds(number) {
-            return Place::Again;
+            return SequencePosition::Again;
         }
         self.set(number);
-        Place::Late
+        SequencePosition::Late
     }
 
-    fn advance(&mut self, number: u64) -> Place {
+    fn advance(&mut self, number: u64) -> SequencePosition {
         let step = number - self.highest;
         if step > LEAP {
-            return Place::Absurd;
+            return SequencePosition::Absurd;
         }
         if step >= MEMORY {
             self.seen.fill(0);
@@ -65,7 +65,7 @@ impl Sequence {
         }
         self.set(number);
         self.highest = number;
-        Place::Ahead
+        SequencePosition::Ahead
     }
 
     fn holds(&self, number: u64) -> bool {
@@ -99,9 +99,9 @@ mod tests {
 
     #[test]
     fn numbers_find_their_places() {
-        let mut sequence = Sequence::after(0);
+        let mut sequence = SequenceWindow::after(0);
         let places = [1, 2, 5, 3, 3, 5, 0, 5 + LEAP + 1, 6].map(|number| sequence.take(number));
-        use Place::{Absurd, Again, Ahead, Late};
+        use SequencePosition::{Absurd, Again, Ahead, Late};
         assert_eq!(places, [Ahead, Ahead, Ahead, Late, Again, Again, Absurd, Absurd, Ahead]);
         assert_eq!(sequence.highest(), 6);
         assert_eq!(sequence.take(6 + MEMORY), Ahead);
@@ -114,14 +114,14 @@ mod tests {
         /// Within its memory, the ring agrees with a set of all numbers.
         #[test]
         fn the_ring_agrees_with_a_set(steps in prop::collection::vec(-60_i64..80, 1..600)) {
-            let mut sequence = Sequence::after(0);
+            let mut sequence = SequenceWindow::after(0);
             let (mut seen, mut highest) = (BTreeSet::new(), 0_u64);
             for step in steps {
                 let number = highest.saturating_add_signed(step).max(1);
                 let expected = match (number > highest, seen.insert(number)) {
-                    (true, _) => Place::Ahead,
-                    (false, true) => Place::Late,
-                    (false, false) => Place::Again,
+                    (true, _) => SequencePosition::Ahead,
+                    (false, true) => SequencePosition::Late,
+                    (false, false) => SequencePosition::Again,
                 };
                 prop_assert_eq!(sequence.take(number), expected, "{} after {}", number, highest);
                 highest = highest.max(number);

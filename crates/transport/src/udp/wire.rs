@@ -22,8 +22,8 @@
 //! In feedback, the highest data number received (8), the bytes of all data received (8) and a MAC over everything
 //! before it (32) follow: only the peer can keep a sender sending.
 
-use crate::Key;
-use crate::proof::{ANSWER, CHALLENGE, CONFIRM, HELLO, MAC, Proof};
+use crate::ProofKey;
+use crate::proof::{ANSWER, CHALLENGE, CONFIRM, FlowProof, HELLO, MAC};
 
 /// The bytes of a header, and so the smallest datagram that can carry data.
 pub(super) const HEADER: usize = 16;
@@ -37,49 +37,49 @@ const CONFIRM_BODY: usize = 4 + 2 * CHALLENGE + CONFIRM;
 const NUMBERS: u64 = (1 << 56) - 1;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Pass {
+pub(super) enum ProofPass {
     Hello([u8; HELLO]),
     Answer([u8; ANSWER]),
-    Confirm(Proof, [u8; CONFIRM]),
+    Confirm(FlowProof, [u8; CONFIRM]),
     Welcome([u8; MAC]),
 }
 
-impl Pass {
+impl ProofPass {
     /// Parses a pass; `None` if the bytes are none.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let (kind, body) = bytes.split_first_chunk::<4>()?;
         match kind {
-            b"LSh1" => body.try_into().ok().map(Pass::Hello),
-            b"LSa1" => body.try_into().ok().map(Pass::Answer),
+            b"LSh1" => body.try_into().ok().map(ProofPass::Hello),
+            b"LSa1" => body.try_into().ok().map(ProofPass::Answer),
             b"LSc1" => parse_confirm(body.try_into().ok()?),
-            b"LSw1" => body.try_into().ok().map(Pass::Welcome),
+            b"LSw1" => body.try_into().ok().map(ProofPass::Welcome),
             _ => None,
         }
     }
 
     pub(super) fn bytes(&self) -> Vec<u8> {
         match self {
-            Pass::Hello(hello) => [b"LSh1", &hello[..]].concat(),
-            Pass::Answer(answer) => [b"LSa1", &answer[..]].concat(),
-            Pass::Confirm(proof, mac) => {
+            ProofPass::Hello(hello) => [b"LSh1", &hello[..]].concat(),
+            ProofPass::Answer(answer) => [b"LSa1", &answer[..]].concat(),
+            ProofPass::Confirm(proof, mac) => {
                 let (flow, client, server) = proof.parts();
                 [b"LSc1", &flow.to_be_bytes()[..], client, server, mac].concat()
             }
-            Pass::Welcome(mac) => [b"LSw1", &mac[..]].concat(),
+            ProofPass::Welcome(mac) => [b"LSw1", &mac[..]].concat(),
         }
     }
 }
 
-fn parse_confirm(body: &[u8; CONFIRM_BODY]) -> Option<Pass> {
+fn parse_confirm(body: &[u8; CONFIRM_BODY]) -> Option<ProofPass> {
     let (flow, rest) = body.split_first_chunk::<4>()?;
     let (client, rest) = rest.split_first_chunk::<CHALLENGE>()?;
     let (server, mac) = rest.split_first_chunk::<CHALLENGE>()?;
-    let proof = Proof::claimed(u32::from_be_bytes(*flow), *client, *server);
-    Some(Pass::Confirm(proof, mac.try_into().ok()?))
+    let proof = FlowProof::claimed(u32::from_be_bytes(*flow), *client, *server);
+    Some(ProofPass::Confirm(proof, mac.try_into().ok()?))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum DatagramKind {
     Data,
     Feedback,
     /// Feedback of an end that has finished.
@@ -89,17 +89,18 @@ pub(super) enum Kind {
 }
 
 /// The kinds, in the order of their numbers.
-const KINDS: [Kind; 4] = [Kind::Data, Kind::Feedback, Kind::End, Kind::BothEnd];
+const KINDS: [DatagramKind; 4] =
+    [DatagramKind::Data, DatagramKind::Feedback, DatagramKind::End, DatagramKind::BothEnd];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Header {
+pub(super) struct DatagramHeader {
     pub(super) tag: u32,
     pub(super) echo: u32,
-    pub(super) kind: Kind,
+    pub(super) kind: DatagramKind,
     pub(super) number: u64,
 }
 
-impl Header {
+impl DatagramHeader {
     /// Parses the header at the beginning of a datagram, if there is one.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let (tag, rest) = bytes.split_first_chunk::<4>()?;
@@ -107,7 +108,7 @@ impl Header {
         let word = u64::from_be_bytes(*rest.first_chunk::<8>()?);
         let kind = *KINDS.get((word >> 56) as usize)?;
         let (tag, echo) = (u32::from_be_bytes(*tag), u32::from_be_bytes(*echo));
-        Some(Header { tag, echo, kind, number: word & NUMBERS })
+        Some(DatagramHeader { tag, echo, kind, number: word & NUMBERS })
     }
 
     pub(super) fn bytes(self) -> [u8; HEADER] {
@@ -121,9 +122,9 @@ impl Header {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Feedback {
+pub(super) struct DatagramFeedback {
     /// The kind, which is not data.
-    pub(super) kind: Kind,
+    pub(super) kind: DatagramKind,
     /// The number of this feedback, from 1.
     pub(super) number: u64,
     /// The highest data number received.
@@ -132,10 +133,10 @@ pub(super) struct Feedback {
     pub(super) received_bytes: u64,
 }
 
-impl Feedback {
+impl DatagramFeedback {
     /// Returns the datagram, for a flow's tag and feedback key.
-    pub(super) fn bytes(&self, tag: u32, key: &Key) -> [u8; FEEDBACK] {
-        let header = Header { tag, echo: self.highest as u32, kind: self.kind, number: self.number };
+    pub(super) fn bytes(&self, tag: u32, key: &ProofKey) -> [u8; FEEDBACK] {
+        let header = DatagramHeader { tag, echo: self.highest as u32, kind: self.kind, number: self.number };
         let mut bytes = [0; FEEDBACK];
         bytes[..HEADER].copy_from_slice(&header.bytes());
         bytes[HEADER..HEADER + 8].copy_from_slice(&self.highest.to_be_bytes());
@@ -146,10 +147,10 @@ impl Feedback {
     }
 
     /// Parses feedback; `None` if the peer did not make it.
-    pub(super) fn parse(bytes: &[u8], tag: u32, key: &Key) -> Option<Self> {
+    pub(super) fn parse(bytes: &[u8], tag: u32, key: &ProofKey) -> Option<Self> {
         let bytes: &[u8; FEEDBACK] = bytes.try_into().ok()?;
-        let header = Header::parse(bytes)?;
-        if header.tag != tag || header.kind == Kind::Data {
+        let header = DatagramHeader::parse(bytes)?;
+        if header.tag != tag || header.kind == DatagramKind::Data {
             return None;
         }
         let (body, mac) = bytes.split_last_chunk::<MAC>()?;
@@ -158,7 +159,7 @@ impl Feedback {
             return None;
         }
         let field = |at: usize| body[at..].first_chunk().map(|chunk| u64::from_be_bytes(*chunk));
-        Some(Feedback {
+        Some(DatagramFeedback {
             kind: header.kind,
             number: header.number,
             highest: field(HEADER)?,
@@ -173,22 +174,22 @@ mod tests {
 
     use super::*;
 
-    const KEY: Key = [5; 32];
+    const KEY: ProofKey = [5; 32];
 
-    fn passes() -> [Pass; 4] {
-        let proof = Proof::claimed(7, [1; CHALLENGE], [2; CHALLENGE]);
+    fn passes() -> [ProofPass; 4] {
+        let proof = FlowProof::claimed(7, [1; CHALLENGE], [2; CHALLENGE]);
         [
-            Pass::Hello(proof.hello(&KEY)),
-            Pass::Answer(proof.answer(&KEY)),
-            Pass::Confirm(proof, proof.confirm(&KEY)),
-            Pass::Welcome(proof.welcome(&KEY)),
+            ProofPass::Hello(proof.hello(&KEY)),
+            ProofPass::Answer(proof.answer(&KEY)),
+            ProofPass::Confirm(proof, proof.confirm(&KEY)),
+            ProofPass::Welcome(proof.welcome(&KEY)),
         ]
     }
 
     #[test]
     fn passes_survive_the_wire_and_no_reply_is_larger_than_its_request() {
         for pass in passes() {
-            assert_eq!(Pass::parse(&pass.bytes()), Some(pass.clone()));
+            assert_eq!(ProofPass::parse(&pass.bytes()), Some(pass.clone()));
             assert!(pass.bytes().len() <= CONTROL, "{pass:?}");
         }
         let [hello, answer, confirm, welcome] = passes().map(|pass| pass.bytes().len());
@@ -198,15 +199,16 @@ mod tests {
 
     #[test]
     fn feedback_of_another_key_direction_or_content_is_none() {
-        let feedback = Feedback { kind: Kind::End, number: 3, highest: 900, received_bytes: 1 << 40 };
+        let feedback =
+            DatagramFeedback { kind: DatagramKind::End, number: 3, highest: 900, received_bytes: 1 << 40 };
         let bytes = feedback.bytes(11, &KEY);
-        assert_eq!(Feedback::parse(&bytes, 11, &KEY), Some(feedback));
-        assert_eq!(Feedback::parse(&bytes, 12, &KEY), None);
-        assert_eq!(Feedback::parse(&bytes, 11, &[6; 32]), None);
+        assert_eq!(DatagramFeedback::parse(&bytes, 11, &KEY), Some(feedback));
+        assert_eq!(DatagramFeedback::parse(&bytes, 12, &KEY), None);
+        assert_eq!(DatagramFeedback::parse(&bytes, 11, &[6; 32]), None);
         for at in 0..FEEDBACK * 8 {
             let mut spoilt = bytes;
             spoilt[at / 8] ^= 1 << (at % 8);
-            assert_eq!(Feedback::parse(&spoilt, 11, &KEY), None, "bit {at}");
+            assert_eq!(DatagramFeedback::parse(&spoilt, 11, &KEY), None, "bit {at}");
         }
     }
 
@@ -217,11 +219,11 @@ mod tests {
             magic in prop::sample::select(vec![*b"LSh1", *b"LSa1", *b"LSc1", *b"LSw1", *b"LSx1"]),
         ) {
             for bytes in [bytes.clone(), [&magic[..], &bytes].concat()] {
-                if let Some(pass) = Pass::parse(&bytes) {
+                if let Some(pass) = ProofPass::parse(&bytes) {
                     prop_assert_eq!(pass.bytes(), bytes.clone());
                 }
-                prop_assert_eq!(Feedback::parse(&bytes, 0, &KEY), None);
-                if let Some(header) = Header::parse(&bytes) {
+                prop_assert_eq!(DatagramFeedback::parse(&bytes, 0, &KEY), None);
+                if let Some(header) = DatagramHeader::parse(&bytes) {
                     prop_assert_eq!(&header.bytes()[..], &bytes[..HEADER]);
                 }
             }
@@ -229,8 +231,8 @@ mod tests {
 
         #[test]
         fn headers_survive_the_wire(tag: u32, echo: u32, kind in prop::sample::select(KINDS.to_vec()), number in 0..=NUMBERS) {
-            let header = Header { tag, echo, kind, number };
-            prop_assert_eq!(Header::parse(&header.bytes()), Some(header));
+            let header = DatagramHeader { tag, echo, kind, number };
+            prop_assert_eq!(DatagramHeader::parse(&header.bytes()), Some(header));
         }
     }
 }

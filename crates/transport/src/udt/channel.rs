@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use landspeed_udt::{Connection, Event, Transmit};
+use landspeed_udt::{Connection, TransmitBatch, UdtEvent};
 use landspeed_units::Nanos;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 use socket2::Socket;
 
-use super::inbox::Inbox;
-use super::options::{Receive, Send, Ways};
+use super::inbox::UdtInbox;
+use super::options::{UdtReceiveMode, UdtSendMode, UdtSettings};
 use crate::message::{self, BATCH, SEGMENTS};
 use crate::{raw, shared_port, socket};
 
@@ -21,47 +21,47 @@ const LOOK: Duration = Duration::from_millis(50);
 /// The most receive calls in a row, however much arrives.
 const MOST_AT_ONCE: usize = 64;
 
-pub(super) struct Channel {
+pub(super) struct UdtChannel {
     pub(super) socket: Socket,
-    ways: Ways,
+    parsed: UdtSettings,
     began: Instant,
-    state: Mutex<State>,
+    state: Mutex<UdtState>,
     /// Held by the thread that gets the lock of `state` next.
     turn: Mutex<()>,
     /// Wakes threads that sleep until something arrives.
     wake: OwnedFd,
     sleeping: AtomicU32,
     /// True if the kernel refused to cut datagrams of this size on this path (UDP_SEGMENT).
-    uncut: AtomicBool,
+    gso_refused: AtomicBool,
     /// True if ICMP reported that no socket has the peer's port any more.
     refused: AtomicBool,
 }
 
-pub(super) struct State {
+pub(super) struct UdtState {
     pub(super) connection: Connection,
-    inbox: Inbox,
+    inbox: UdtInbox,
 }
 
-impl Channel {
+impl UdtChannel {
     /// Creates the channel of a connected socket. `begin` makes the connection, given the current time.
     pub(super) fn new(
         socket: Socket,
-        ways: Ways,
+        parsed: UdtSettings,
         begin: impl FnOnce(Nanos) -> Connection,
     ) -> io::Result<Self> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let connection = begin(Nanos(0));
         socket.set_write_timeout(Some(LOOK))?;
-        join_arrivals(&socket, ways)?;
-        Ok(Channel {
+        join_arrivals(&socket, parsed)?;
+        Ok(UdtChannel {
             socket,
-            ways,
+            parsed,
             began: Instant::now(),
-            state: Mutex::new(State { connection, inbox: Inbox::new() }),
+            state: Mutex::new(UdtState { connection, inbox: UdtInbox::new() }),
             turn: Mutex::new(()),
             wake,
             sleeping: AtomicU32::new(0),
-            uncut: AtomicBool::new(false),
+            gso_refused: AtomicBool::new(false),
             refused: AtomicBool::new(false),
         })
     }
@@ -70,9 +70,9 @@ impl Channel {
     ///
     /// # Errors
     /// Returns an error if the kernel does not support them.
-    pub(super) fn adopt(&mut self, ways: Ways) -> io::Result<()> {
-        self.ways = ways;
-        join_arrivals(&self.socket, ways)
+    pub(super) fn adopt(&mut self, parsed: UdtSettings) -> io::Result<()> {
+        self.parsed = parsed;
+        join_arrivals(&self.socket, parsed)
     }
 
     pub(super) fn now(&self) -> Nanos {
@@ -81,7 +81,7 @@ impl Channel {
 
     /// Locks the state in turn: otherwise a thread that sends would take the lock again as soon as it has released
     /// it, and keep all others out.
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, UdtState> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -92,10 +92,10 @@ impl Channel {
 
     /// Takes in what one receive call brings, and does what is due. Returns how many of the stream's bytes were put
     /// into `into`, and whether anything arrived.
-    pub(super) fn look(&self, state: &mut State, into: &mut [u8]) -> (usize, bool) {
+    pub(super) fn look(&self, state: &mut UdtState, into: &mut [u8]) -> (usize, bool) {
         let now = self.now();
-        let State { connection, inbox } = state;
-        let took = inbox.take((self.socket.as_fd(), self.ways.receive), (connection, now), into);
+        let UdtState { connection, inbox } = state;
+        let took = inbox.take((self.socket.as_fd(), self.parsed.receive), (connection, now), into);
         let arrived = took.as_ref().map_or_else(|error| error.kind() == ErrorKind::Interrupted, |_| true);
         self.note(took.as_ref().err());
         self.act(state);
@@ -103,7 +103,7 @@ impl Channel {
     }
 
     /// Takes in everything that has arrived, and does what is due. The stream's bytes stay in the connection.
-    pub(super) fn catch_up(&self, state: &mut State) {
+    pub(super) fn catch_up(&self, state: &mut UdtState) {
         for _ in 0..MOST_AT_ONCE {
             if !self.look(state, &mut []).1 {
                 break;
@@ -112,7 +112,7 @@ impl Channel {
     }
 
     /// Does what is due: runs timers and sends. Wakes the threads that sleep if an event concerns them.
-    pub(super) fn act(&self, state: &mut State) {
+    pub(super) fn act(&self, state: &mut UdtState) {
         let now = self.now();
         state.connection.handle_timeout(now);
         while let Some(transmit) = state.connection.poll_transmit(now, SEGMENTS as u32) {
@@ -120,7 +120,7 @@ impl Channel {
         }
         let mut concerned = false;
         while let Some(event) = state.connection.poll_event() {
-            concerned |= !matches!(event, Event::Connected);
+            concerned |= !matches!(event, UdtEvent::Connected);
         }
         if concerned && self.sleeping.load(Ordering::Relaxed) > 0 {
             self.wake();
@@ -143,7 +143,7 @@ impl Channel {
 
     /// Sleeps without the lock until something arrives or is due, at most `longest`. A sender that only waits for its
     /// pace takes in what has arrived at the end of that wait.
-    pub(super) fn sleep(&self, state: MutexGuard<'_, State>, longest: Duration) -> io::Result<()> {
+    pub(super) fn sleep(&self, state: MutexGuard<'_, UdtState>, longest: Duration) -> io::Result<()> {
         let due = self.due_of(&state.connection);
         let watched = if state.connection.is_pacing() { 1 } else { 2 };
         // Count before the lock is free, so that the thread that takes it next knows that this one sleeps.
@@ -159,16 +159,16 @@ impl Channel {
     }
 
     /// Hands datagrams to the kernel. Those that it refuses are lost, as on any path, and are sent again later.
-    fn send(&self, transmit: Transmit<'_>) {
+    fn send(&self, transmit: TransmitBatch<'_>) {
         let fd = self.socket.as_fd();
         let whole = [IoSlice::new(transmit.bytes)];
         let sent = if transmit.bytes.len() <= transmit.segment {
             message::send(fd, &whole, (0, None))
-        } else if self.ways.send == Send::Gso && !self.uncut.load(Ordering::Relaxed) {
+        } else if self.parsed.send == UdtSendMode::Gso && !self.gso_refused.load(Ordering::Relaxed) {
             message::send(fd, &whole, (0, Some(transmit.segment as u16))).or_else(|error| {
                 // The path's MTU has become smaller than a segment, or its device does not cut.
                 let refuses = matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EMSGSIZE | libc::EIO));
-                self.uncut.fetch_or(refuses, Ordering::Relaxed);
+                self.gso_refused.fetch_or(refuses, Ordering::Relaxed);
                 if refuses { self.send_apart(transmit) } else { Err(error) }
             })
         } else {
@@ -177,7 +177,7 @@ impl Channel {
         self.note(sent.as_ref().err());
     }
 
-    fn send_apart(&self, transmit: Transmit<'_>) -> io::Result<()> {
+    fn send_apart(&self, transmit: TransmitBatch<'_>) -> io::Result<()> {
         let fd = self.socket.as_fd();
         let mut parts = [IoSlice::new(&[]); SEGMENTS];
         let count = parts
@@ -185,7 +185,7 @@ impl Channel {
             .zip(transmit.datagrams())
             .map(|(part, bytes)| *part = IoSlice::new(bytes))
             .count();
-        let each = if self.ways.send == Send::Plain { 1 } else { BATCH };
+        let each = if self.parsed.send == UdtSendMode::Plain { 1 } else { BATCH };
         for parts in parts[..count].chunks(each) {
             let sent = match parts {
                 [_] => message::send(fd, parts, (0, None)).map(|()| 1),
@@ -205,12 +205,12 @@ impl Channel {
 }
 
 /// Lets the kernel join datagrams if the settings receive them joined.
-fn join_arrivals(socket: &Socket, ways: Ways) -> io::Result<()> {
-    raw::set(socket, libc::IPPROTO_UDP, libc::UDP_GRO, u32::from(ways.receive == Receive::Gro))
+fn join_arrivals(socket: &Socket, parsed: UdtSettings) -> io::Result<()> {
+    raw::set(socket, libc::IPPROTO_UDP, libc::UDP_GRO, u32::from(parsed.receive == UdtReceiveMode::Gro))
 }
 
-impl Drop for Channel {
+impl Drop for UdtChannel {
     fn drop(&mut self) {
-        let _ = shared_port::deafen(&self.socket);
+        let _ = shared_port::connect_to_itself(&self.socket);
     }
 }

@@ -5,17 +5,17 @@ use std::time::{Duration, Instant};
 
 use landspeed_record::Settings;
 use landspeed_udt::packet::UDP_HEADERS;
-use landspeed_udt::{Connection, Reason};
+use landspeed_udt::{CloseReason, Connection};
 use landspeed_units::Nanos;
 use socket2::{SockAddr, Socket};
 
-use super::channel::Channel;
+use super::channel::UdtChannel;
 use super::flow::UdtFlow;
 use super::identity;
-use super::options::{self, OPTIONS, Ways};
-use crate::proof::{self, ANSWER, Proof};
+use super::options::{self, OPTIONS, UdtSettings};
+use crate::proof::{self, ANSWER, FlowProof};
 use crate::shared_port::{self, dial};
-use crate::transport::{Call, Flow};
+use crate::transport::{ConnectRequest, Flow};
 use crate::{Error, Patience};
 
 /// The pause before a server that does not listen yet is tried again.
@@ -26,11 +26,11 @@ const LATER: Duration = Duration::from_millis(10);
 const LARGEST: u32 = 65_535;
 
 /// Opens one flow and proves it. Tries again while the server has no room for it.
-pub(super) fn connect(call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
-    let talk = Talk { call, patience };
+pub(super) fn connect(call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+    let dialer = UdtDialer { call, patience };
     let mut has_hung_up = false;
     loop {
-        match talk.reach().and_then(|(channel, set_up)| Ok((talk.prove(&channel)?, channel, set_up))) {
+        match dialer.reach().and_then(|(channel, set_up)| Ok((dialer.prove(&channel)?, channel, set_up))) {
             Ok((true, channel, set_up)) => {
                 return Ok(Box::new(UdtFlow::new(channel, call.number, (call.settings, set_up))));
             }
@@ -50,19 +50,19 @@ pub(super) fn packet(socket: &Socket, settings: &Settings) -> io::Result<u32> {
     Ok(options::packet(settings).map_or(path, |asked| asked.min(LARGEST)))
 }
 
-struct Talk<'a> {
-    call: &'a Call<'a>,
+struct UdtDialer<'a> {
+    call: &'a ConnectRequest<'a>,
     patience: &'a Patience<'a>,
 }
 
-impl Talk<'_> {
+impl UdtDialer<'_> {
     fn refused(&self, operation: &'static str) -> impl FnOnce(io::Error) -> Error {
         let server = self.call.server;
         move |source| Error::refused(operation, server, source)
     }
 
     /// Returns a connection, and how long its handshake took. Tries again while nothing listens.
-    fn reach(&self) -> Result<(Channel, Nanos), Error> {
+    fn reach(&self) -> Result<(UdtChannel, Nanos), Error> {
         loop {
             let channel = self.begin()?;
             let begun = Instant::now();
@@ -75,8 +75,8 @@ impl Talk<'_> {
         }
     }
 
-    fn begin(&self) -> Result<Channel, Error> {
-        let Call { server, settings, .. } = *self.call;
+    fn begin(&self) -> Result<UdtChannel, Error> {
+        let ConnectRequest { server, settings, .. } = *self.call;
         let socket = dial(server, self.call.source_port)?;
         OPTIONS.set(&socket, settings);
         options::deepen(&socket, settings);
@@ -85,7 +85,7 @@ impl Talk<'_> {
         // A handshake request that is fragmented on its way would not measure the path.
         shared_port::cut_large(&socket, false).map_err(self.refused("probe the path to"))?;
         let config = options::config(settings, packet);
-        let channel = Channel::new(socket, Ways::of(settings), |now| {
+        let channel = UdtChannel::new(socket, UdtSettings::of(settings), |now| {
             Connection::connect(now, config, identity(), server)
         });
         channel.map_err(self.refused("connect to"))
@@ -95,7 +95,7 @@ impl Talk<'_> {
     /// connection.
     fn work(
         &self,
-        channel: &Channel,
+        channel: &UdtChannel,
         mut is_done: impl FnMut(&mut Connection) -> bool,
     ) -> Result<bool, Error> {
         loop {
@@ -109,7 +109,7 @@ impl Talk<'_> {
             }
             match state.connection.closed() {
                 None => {}
-                Some(Reason::PeerClosed) => return Ok(false),
+                Some(CloseReason::PeerClosed) => return Ok(false),
                 Some(reason) => return Err(self.refused("connect to")(io::Error::other(reason))),
             }
             let Some(slice) = self.patience.slice()? else {
@@ -122,9 +122,9 @@ impl Talk<'_> {
     /// Performs the client's part of the proof. Returns false if the server has closed the connection. The proof is
     /// over once the server has acknowledged all of it, because later losses would only be repaired when the flow's
     /// user makes a call.
-    fn prove(&self, channel: &Channel) -> Result<bool, Error> {
+    fn prove(&self, channel: &UdtChannel) -> Result<bool, Error> {
         let call = self.call;
-        let proof = Proof::start(call.number, proof::challenge());
+        let proof = FlowProof::start(call.number, proof::challenge());
         self.write(channel, &proof.hello(call.key))?;
         let (mut answer, mut got) = ([0; ANSWER], 0);
         let has_answered = self.work(channel, |connection| {
@@ -140,7 +140,7 @@ impl Talk<'_> {
         self.work(channel, |connection| connection.progress().is_all).map(|_| true)
     }
 
-    fn write(&self, channel: &Channel, pass: &[u8]) -> Result<(), Error> {
+    fn write(&self, channel: &UdtChannel, pass: &[u8]) -> Result<(), Error> {
         let mut state = channel.lock();
         let written = state.connection.write(pass).map_err(io::Error::other);
         written.map(drop).map_err(self.refused("prove the key to"))

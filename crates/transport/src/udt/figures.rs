@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// A UDT flow when its window closed.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Figures {
+pub(super) struct UdtFlowFigures {
     /// Data packets sent, each counted once.
     sent_packets: u64,
     /// Data packets sent again.
@@ -31,9 +31,9 @@ pub(super) struct Figures {
 
 /// The figures of each flow, in the order of the flows.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub(super) struct AllFigures(Vec<Figures>);
+pub(super) struct UdtFlowFiguresList(Vec<UdtFlowFigures>);
 
-detail!("udt" => AllFigures);
+detail!("udt" => UdtFlowFiguresList);
 
 pub(super) static HEADLINES: &[Headline<EndpointOutcome>] = &[
     Headline {
@@ -48,26 +48,26 @@ pub(super) static HEADLINES: &[Headline<EndpointOutcome>] = &[
     },
 ];
 
-fn all(end: &EndpointOutcome) -> Result<Option<&Vec<Figures>>, Misshapen> {
-    let figures: Option<&AllFigures> = end.details.find()?;
+fn all(end: &EndpointOutcome) -> Result<Option<&Vec<UdtFlowFigures>>, Misshapen> {
+    let figures: Option<&UdtFlowFiguresList> = end.details.find()?;
     Ok(figures.map(|figures| &figures.0))
 }
 
 /// Adds a flow's figures.
-pub(super) fn tell(connection: &Connection, details: &mut Details) {
-    details.get_mut::<AllFigures>().0.push(of(connection));
+pub(super) fn add_details(connection: &Connection, details: &mut Details) {
+    details.get_mut::<UdtFlowFiguresList>().0.push(of(connection));
 }
 
-fn of(connection: &Connection) -> Figures {
+fn of(connection: &Connection) -> UdtFlowFigures {
     let counts = connection.counts();
     let (Some(path), Some(payload)) = (connection.path(), connection.payload()) else {
-        return Figures::default();
+        return UdtFlowFigures::default();
     };
     let payload = Bytes(payload as u64);
     // Whole bits, so that a record reads back as it was written.
     let rate = |packets_per_s: f64| BitRate((packets_per_s * payload.0 as f64 * 8.0).round());
     let period = path.period.as_secs_f64();
-    Figures {
+    UdtFlowFigures {
         sent_packets: counts.sent,
         resent_packets: counts.sent_again,
         received_packets: counts.received,

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use landspeed_record::{Details, NotAsAsked, Settings};
-use landspeed_udt::{IoError, Reason};
+use landspeed_udt::{CloseReason, IoError};
 use landspeed_units::Nanos;
 
-use super::channel::Channel;
+use super::channel::UdtChannel;
 use super::figures;
-use super::options::{OPTIONS, RECEIVE, Ways};
-use crate::transport::{Flow, Progress, Receiver, Sender};
+use super::options::{OPTIONS, RECEIVE, UdtSettings};
+use crate::transport::{AckProgress, Flow, Receiver, Sender};
 use crate::{Error, Patience};
 
 /// The longest that a send waits unless its caller set a time.
@@ -23,7 +23,7 @@ const HEAR: usize = 256 << 10;
 const AGAIN: Duration = Duration::from_millis(10);
 
 pub(super) struct UdtFlow {
-    channel: Channel,
+    channel: UdtChannel,
     number: u32,
     set_up: Nanos,
     not_as_asked: Vec<NotAsAsked>,
@@ -35,7 +35,7 @@ pub(super) struct UdtFlow {
 
 impl UdtFlow {
     /// Creates a flow from its channel, whose socket's options are read back against `settings`.
-    pub(super) fn new(channel: Channel, number: u32, (settings, set_up): (&Settings, Nanos)) -> Self {
+    pub(super) fn new(channel: UdtChannel, number: u32, (settings, set_up): (&Settings, Nanos)) -> Self {
         let not_as_asked = OPTIONS.read_back(&channel.socket, settings);
         let [woken, finished] = [const { AtomicBool::new(false) }; 2];
         UdtFlow { channel, number, set_up, not_as_asked, woken, finished }
@@ -106,7 +106,7 @@ impl Flow for UdtFlow {
     fn adopt(&mut self, settings: &Settings) {
         OPTIONS.set_accepted(&self.channel.socket, settings);
         self.not_as_asked = OPTIONS.read_back(&self.channel.socket, settings);
-        if let Err(error) = self.channel.adopt(Ways::of(settings)) {
+        if let Err(error) = self.channel.adopt(UdtSettings::of(settings)) {
             let why = error.to_string();
             self.not_as_asked.push(NotAsAsked::of(RECEIVE.name, RECEIVE.of(settings), "as before", &why));
         }
@@ -120,24 +120,24 @@ impl Flow for UdtFlow {
         Ok(Box::new(UdtReceiver { flow: self }))
     }
 
-    fn progress(&self) -> io::Result<Progress> {
+    fn progress(&self) -> io::Result<AckProgress> {
         let mut state = self.channel.lock();
         self.channel.catch_up(&mut state);
         let connection = &state.connection;
         let (progress, counts) = (connection.progress(), connection.counts());
-        Ok(Progress {
+        Ok(AckProgress {
             acked: progress.bytes,
             delivered: progress.packets,
             resent: counts.sent_again,
             outstanding: !progress.is_all,
             rtt: connection.path().map_or(Nanos(0), |path| path.round_trip.mean),
             timeout: landspeed_udt::FIRST_TIMEOUT,
-            ..Progress::default()
+            ..AckProgress::default()
         })
     }
 
-    fn tell(&self, details: &mut Details) {
-        figures::tell(&self.channel.lock().connection, details);
+    fn add_details(&self, details: &mut Details) {
+        figures::add_details(&self.channel.lock().connection, details);
     }
 
     fn wake_receiver(&self) {
@@ -172,12 +172,12 @@ impl Flow for UdtFlow {
 }
 
 /// Returns the error for a sender or a receiver of a connection that has ended.
-fn ended(reason: Reason) -> io::Error {
+fn ended(reason: CloseReason) -> io::Error {
     let kind = match reason {
-        Reason::Silent | Reason::Linger | Reason::NoAnswer => ErrorKind::TimedOut,
-        Reason::PeerClosed | Reason::Closed | Reason::Aborted => ErrorKind::BrokenPipe,
-        Reason::Refused(_) => ErrorKind::ConnectionRefused,
-        Reason::MessageTooLarge => ErrorKind::InvalidData,
+        CloseReason::Silent | CloseReason::Linger | CloseReason::NoAnswer => ErrorKind::TimedOut,
+        CloseReason::PeerClosed | CloseReason::Closed | CloseReason::Aborted => ErrorKind::BrokenPipe,
+        CloseReason::Refused(_) => ErrorKind::ConnectionRefused,
+        CloseReason::MessageTooLarge => ErrorKind::InvalidData,
     };
     io::Error::new(kind, reason)
 }
@@ -261,7 +261,7 @@ impl UdtReceiver<'_> {
             }
             match state.connection.closed() {
                 None => {}
-                Some(Reason::PeerClosed) => return Ok(Some(0)),
+                Some(CloseReason::PeerClosed) => return Ok(Some(0)),
                 Some(reason) => return Err(ended(reason)),
             }
             let (read, has_arrived) = channel.look(&mut state, into);

@@ -7,7 +7,7 @@ use std::os::fd::BorrowedFd;
 use landspeed_udt::{Connection, HEADER};
 use landspeed_units::Nanos;
 
-use super::options::Receive;
+use super::options::UdtReceiveMode;
 use crate::message::{self, BATCH};
 
 /// The most datagrams that UDP_GRO joins (UDP_MAX_SEGMENTS of include/linux/udp.h), and the most bytes.
@@ -16,7 +16,7 @@ const LARGEST: usize = 65_535;
 /// The room for a payload, in bytes, before the handshake has set the packet size.
 const HANDSHAKING: usize = 512;
 
-pub(super) struct Inbox {
+pub(super) struct UdtInbox {
     headers: [[u8; HEADER]; JOINED],
     /// Room for payloads that do not fit into the reader's memory.
     spill: Vec<u8>,
@@ -27,16 +27,16 @@ pub(super) struct Inbox {
 
 /// The result of one receive call.
 #[derive(Debug, Clone, Copy)]
-enum Arrived {
+enum ReceivedBatch {
     /// This many datagrams, each split into a header and a payload at its own place.
     Apart(usize),
     /// Datagrams of another size, which run across the places without regard to their borders.
     Joined { total: usize, each: usize },
 }
 
-impl Inbox {
+impl UdtInbox {
     pub(super) fn new() -> Self {
-        Inbox {
+        UdtInbox {
             headers: [[0; HEADER]; JOINED],
             spill: Vec::new(),
             whole: Box::new([0; LARGEST]),
@@ -51,14 +51,14 @@ impl Inbox {
     /// Returns [`io::ErrorKind::WouldBlock`] if nothing is there, and ICMP's errors about earlier sends.
     pub(super) fn take(
         &mut self,
-        (fd, way): (BorrowedFd<'_>, Receive),
+        (fd, mode): (BorrowedFd<'_>, UdtReceiveMode),
         (connection, now): (&mut Connection, Nanos),
         into: &mut [u8],
     ) -> io::Result<usize> {
         let payload = connection.payload().unwrap_or(HANDSHAKING);
-        match self.receive((fd, way), payload, into)? {
-            Arrived::Apart(count) => Ok(self.deliver((connection, now), (into, payload), count)),
-            Arrived::Joined { total, each } => {
+        match self.receive((fd, mode), payload, into)? {
+            ReceivedBatch::Apart(count) => Ok(self.deliver((connection, now), (into, payload), count)),
+            ReceivedBatch::Joined { total, each } => {
                 self.join((into, payload), total);
                 let whole = self.whole.get(..total).unwrap_or_default();
                 whole.chunks(each).for_each(|datagram| connection.handle(now, datagram));
@@ -69,32 +69,32 @@ impl Inbox {
 
     fn receive(
         &mut self,
-        (fd, way): (BorrowedFd<'_>, Receive),
+        (fd, mode): (BorrowedFd<'_>, UdtReceiveMode),
         payload: usize,
         into: &mut [u8],
-    ) -> io::Result<Arrived> {
+    ) -> io::Result<ReceivedBatch> {
         let stride = HEADER + payload;
-        let count = match way {
-            Receive::Plain => 1,
-            Receive::Batch => BATCH,
-            Receive::Gro => (LARGEST / stride + 1).min(JOINED),
+        let count = match mode {
+            UdtReceiveMode::Plain => 1,
+            UdtReceiveMode::Batch => BATCH,
+            UdtReceiveMode::Gro => (LARGEST / stride + 1).min(JOINED),
         };
         self.spill.resize(self.spill.len().max(count * payload), 0);
         let places = into.chunks_exact_mut(payload).chain(self.spill.chunks_exact_mut(payload));
         let pairs = self.headers.iter_mut().zip(places).take(count);
         let mut parts: Vec<IoSliceMut<'_>> =
             pairs.flat_map(|(header, place)| [IoSliceMut::new(header), IoSliceMut::new(place)]).collect();
-        if way != Receive::Gro {
+        if mode != UdtReceiveMode::Gro {
             let many = (libc::MSG_DONTWAIT, &mut self.lengths[..]);
-            return message::receive_many(fd, (&mut parts, 2), many).map(Arrived::Apart);
+            return message::receive_many(fd, (&mut parts, 2), many).map(ReceivedBatch::Apart);
         }
         let (total, each) = message::receive_joined(fd, &mut parts, libc::MSG_DONTWAIT)?;
         if total > stride && each != stride {
-            return Ok(Arrived::Joined { total, each: each.max(1) });
+            return Ok(ReceivedBatch::Joined { total, each: each.max(1) });
         }
         let lengths = (0..total).step_by(stride).map(|start| (total - start).min(stride));
         let count = self.lengths.iter_mut().zip(lengths).map(|(known, length)| *known = length).count();
-        Ok(Arrived::Apart(count))
+        Ok(ReceivedBatch::Apart(count))
     }
 
     fn deliver(

@@ -1,7 +1,8 @@
 //! Accepting flows and dropping strangers' datagrams.
 //!
-//! The server keeps no state of a client until UDT's cookie has come back (`landspeed_udt::Listener`). Then the
-//! client has a connection, on which it must prove the key within the time limit of all transports (`admission.rs`).
+//! The server keeps no state of a client until UDT's cookie has come back (`landspeed_udt::HandshakeListener`). Then
+//! the client has a connection, on which it must prove the key within the time limit of all transports
+//! (`admission.rs`).
 
 use std::collections::HashSet;
 use std::io;
@@ -9,51 +10,53 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use landspeed_record::Settings;
-use landspeed_udt::{Answer, Connection, HANDSHAKE, Request, Seq, SocketId, SocketType};
+use landspeed_udt::{
+    Connection, HANDSHAKE, HandshakeRequest, ListenerResponse, Seq, SocketType, UdtSocketId,
+};
 use landspeed_units::Nanos;
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::{SendFlags, sendto};
 use socket2::{SockAddr, Socket};
 
-use super::channel::Channel;
+use super::channel::UdtChannel;
 use super::connect::packet;
 use super::flow::UdtFlow;
 use super::identity;
-use super::options::{self, OPTIONS, Ways};
-use crate::admission::{Applicant, Applicants, Standing, is_shortage};
-use crate::proof::{self, Greeting, Step};
-use crate::shared_port::{Arrivals, another, bind};
-use crate::transport::{Flow, Key, Listener};
+use super::options::{self, OPTIONS, UdtSettings};
+use crate::admission::{Applicant, Applicants, ProofState, is_shortage};
+use crate::proof::{self, ServerProof, ServerProofStep};
+use crate::shared_port::{DatagramIntake, another, bind};
+use crate::transport::{Flow, Listener, ProofKey};
 use crate::{Error, Patience, socket};
 
 /// The bytes of the largest handshake, including one that probes the path's packet size.
 const ROOM: usize = 2048;
 
 /// The identity of a request, which differs between connections.
-type RequestId = (SocketAddr, SocketId, Seq);
+type RequestId = (SocketAddr, UdtSocketId, Seq);
 
 pub(super) struct UdtListener {
     socket: Socket,
     at: SocketAddr,
     settings: Settings,
-    key: Key,
+    key: ProofKey,
     began: Instant,
-    listener: landspeed_udt::Listener,
-    applicants: Applicants<Connected>,
+    listener: landspeed_udt::HandshakeListener,
+    applicants: Applicants<UdtApplicant>,
     /// Requests that became flows. A duplicate must not open a second socket, because the kernel might deliver the
     /// client's datagrams to that one.
     accepted: HashSet<RequestId>,
 }
 
 /// A connection whose proof is under way.
-struct Connected {
-    channel: Channel,
+struct UdtApplicant {
+    channel: UdtChannel,
     request: RequestId,
-    greeting: Greeting,
+    server_proof: ServerProof,
 }
 
 impl UdtListener {
-    pub(super) fn start(at: SocketAddr, (settings, key): (&Settings, &Key)) -> Result<Self, Error> {
+    pub(super) fn start(at: SocketAddr, (settings, key): (&Settings, &ProofKey)) -> Result<Self, Error> {
         let secret = [proof::challenge(), proof::challenge()].concat();
         let secret = secret.try_into().expect("16 and 16 are 32");
         Ok(UdtListener {
@@ -62,7 +65,7 @@ impl UdtListener {
             settings: settings.clone(),
             key: *key,
             began: Instant::now(),
-            listener: landspeed_udt::Listener::new(secret, SocketType::Stream),
+            listener: landspeed_udt::HandshakeListener::new(secret, SocketType::Stream),
             applicants: Applicants::new(),
             accepted: HashSet::new(),
         })
@@ -79,27 +82,29 @@ impl UdtListener {
     }
 
     fn take_in(&mut self) -> io::Result<()> {
-        let mut arrivals = Arrivals::new();
-        while let Some((from, datagram)) = arrivals.next(&self.socket)? {
-            self.examine((from, &datagram), &mut arrivals)?;
+        let mut intake = DatagramIntake::new();
+        while let Some((from, datagram)) = intake.next(&self.socket)? {
+            self.examine((from, &datagram), &mut intake)?;
         }
         Ok(())
     }
 
     /// Answers one datagram, or drops it. Datagrams of other clients that reached a new connection's socket are put
-    /// into `arrivals`.
+    /// into `intake`.
     fn examine(
         &mut self,
         (from, datagram): (SocketAddr, &[u8]),
-        arrivals: &mut Arrivals<ROOM>,
+        intake: &mut DatagramIntake<ROOM>,
     ) -> io::Result<()> {
         let now = Nanos::from(self.began.elapsed());
         let mut reply = [0; HANDSHAKE];
         match self.listener.handle(now, from, datagram, &mut reply) {
-            Answer::Ignore => self.applicants.add_stranger(),
+            ListenerResponse::Ignore => self.applicants.add_stranger(),
             // If the reply gets lost, the client asks again.
-            Answer::Reply(length) => drop(sendto(&self.socket, &reply[..length], SendFlags::DONTWAIT, &from)),
-            Answer::Proven(request) => match self.admit(&request, arrivals) {
+            ListenerResponse::Reply(length) => {
+                drop(sendto(&self.socket, &reply[..length], SendFlags::DONTWAIT, &from))
+            }
+            ListenerResponse::Proven(request) => match self.admit(&request, intake) {
                 Err(error) if !is_shortage(&error) => return Err(error),
                 // A client without an answer asks again.
                 _ => {}
@@ -110,7 +115,7 @@ impl UdtListener {
 
     /// Makes a connection, whose socket from then on gets everything that its client sends. A duplicate of a request
     /// that already has a connection is ignored.
-    fn admit(&mut self, request: &Request, arrivals: &mut Arrivals<ROOM>) -> io::Result<()> {
+    fn admit(&mut self, request: &HandshakeRequest, intake: &mut DatagramIntake<ROOM>) -> io::Result<()> {
         let peer = request.peer;
         if self.accepted.contains(&request.id()) || self.applicants.iter().any(|one| one.request.0 == peer) {
             return Ok(());
@@ -119,38 +124,42 @@ impl UdtListener {
         OPTIONS.set(&socket, &self.settings);
         options::deepen(&socket, &self.settings);
         socket.connect(&SockAddr::from(peer))?;
-        arrivals.take_astray(&socket, peer)?;
+        intake.take_astray(&socket, peer)?;
         let config = options::config(&self.settings, packet(&socket, &self.settings)?);
-        let channel = Channel::new(socket, Ways::of(&self.settings), |now| {
+        let channel = UdtChannel::new(socket, UdtSettings::of(&self.settings), |now| {
             Connection::accept(now, config, identity(), request)
         })?;
         channel.act(&mut channel.lock());
-        let applicant = Connected { channel, request: request.id(), greeting: Greeting::new() };
+        let applicant = UdtApplicant { channel, request: request.id(), server_proof: ServerProof::new() };
         self.applicants.admit(Some(peer.ip()), applicant, &self.key);
         Ok(())
     }
 
-    fn hand_out(&mut self, number: u32, applicant: Connected) -> UdtFlow {
+    fn hand_out(&mut self, number: u32, applicant: UdtApplicant) -> UdtFlow {
         self.accepted.insert(applicant.request);
         UdtFlow::new(applicant.channel, number, (&self.settings, Nanos(0)))
     }
 }
 
-impl Connected {
+impl UdtApplicant {
     /// Reads what has arrived and answers it.
-    fn read(&mut self, key: &Key) -> Step {
-        let Connected { channel, greeting, .. } = self;
+    fn read(&mut self, key: &ProofKey) -> ServerProofStep {
+        let UdtApplicant { channel, server_proof, .. } = self;
         let mut state = channel.lock();
         channel.catch_up(&mut state);
         let step = loop {
-            let came = state.connection.read(greeting.room()).unwrap_or(0);
+            let came = state.connection.read(server_proof.room()).unwrap_or(0);
             if came == 0 {
-                break if state.connection.closed().is_some() { Step::Stranger } else { Step::More };
+                break if state.connection.closed().is_some() {
+                    ServerProofStep::Stranger
+                } else {
+                    ServerProofStep::More
+                };
             }
-            match greeting.came(key, came) {
-                Step::More => {}
-                Step::Answer(answer) if state.connection.write(&answer).is_ok() => {}
-                Step::Answer(_) => break Step::Stranger,
+            match server_proof.came(key, came) {
+                ServerProofStep::More => {}
+                ServerProofStep::Answer(answer) if state.connection.write(&answer).is_ok() => {}
+                ServerProofStep::Answer(_) => break ServerProofStep::Stranger,
                 step => break step,
             }
         };
@@ -165,20 +174,20 @@ impl Connected {
     }
 }
 
-impl Applicant for Connected {
-    fn step(&mut self, key: &Key) -> Standing {
+impl Applicant for UdtApplicant {
+    fn step(&mut self, key: &ProofKey) -> ProofState {
         match self.read(key) {
-            Step::Proven(number) => Standing::Proven(number),
-            Step::More => Standing::Waiting,
-            Step::Answer(_) | Step::Stranger => {
+            ServerProofStep::Proven(number) => ProofState::Proven(number),
+            ServerProofStep::More => ProofState::Waiting,
+            ServerProofStep::Answer(_) | ServerProofStep::Stranger => {
                 self.hang_up();
-                Standing::Stranger
+                ProofState::Stranger
             }
         }
     }
 
     fn has_greeted(&self) -> bool {
-        self.greeting.has_greeted()
+        self.server_proof.has_greeted()
     }
 
     fn turn_away(self) {
@@ -209,26 +218,26 @@ mod tests {
 
     use super::*;
     use crate::udt::connect;
-    use crate::{Call, Cancel};
+    use crate::{CancelFlag, ConnectRequest};
 
-    const KEY: Key = [7; 32];
+    const KEY: ProofKey = [7; 32];
 
     /// Datagrams with their source addresses.
-    type Heard = Vec<(SocketAddr, Vec<u8>)>;
+    type ReceivedDatagrams = Vec<(SocketAddr, Vec<u8>)>;
 
     /// Takes in what arrives until a flow is proven. Returns the flow, and all datagrams received.
-    fn prove(listener: &mut UdtListener) -> Option<(UdtFlow, Heard)> {
-        let (until, mut heard) = (Instant::now() + Duration::from_secs(5), Vec::new());
+    fn prove(listener: &mut UdtListener) -> Option<(UdtFlow, ReceivedDatagrams)> {
+        let (until, mut received) = (Instant::now() + Duration::from_secs(5), Vec::new());
         while Instant::now() < until {
             listener.wait(Duration::from_millis(10)).expect("it waits");
-            let mut arrivals = Arrivals::new();
-            while let Some((from, datagram)) = arrivals.next(&listener.socket).expect("received") {
-                listener.examine((from, &datagram), &mut arrivals).expect("examined");
-                heard.push((from, datagram));
+            let mut intake = DatagramIntake::new();
+            while let Some((from, datagram)) = intake.next(&listener.socket).expect("received") {
+                listener.examine((from, &datagram), &mut intake).expect("examined");
+                received.push((from, datagram));
             }
             listener.applicants.advance_all(&listener.key.clone());
             if let Some((number, applicant)) = listener.applicants.next_proven() {
-                return Some((listener.hand_out(number, applicant), heard));
+                return Some((listener.hand_out(number, applicant), received));
             }
         }
         None
@@ -242,17 +251,18 @@ mod tests {
         held.connect(&at.into()).expect("it takes nothing");
         let settings = Settings::new();
         let mut listener = UdtListener::start(at, (&settings, &KEY)).expect("it listens");
-        let cancel = Cancel::new();
+        let cancel = CancelFlag::new();
         std::thread::scope(|scope| {
             let patience = Patience { until: Instant::now() + Duration::from_secs(5), cancel: &cancel };
-            let call = Call { server: at, number: 1, source_port: 0, settings: &settings, key: &KEY };
+            let call =
+                ConnectRequest { server: at, number: 1, source_port: 0, settings: &settings, key: &KEY };
             scope.spawn(move || connect::connect(&call, &patience).map(drop));
-            let (_flow, heard) = prove(&mut listener).expect("a flow");
+            let (_flow, received) = prove(&mut listener).expect("a flow");
             cancel.cancel();
-            for (from, datagram) in &heard {
-                listener.examine((*from, datagram), &mut Arrivals::new()).expect("examined");
+            for (from, datagram) in &received {
+                listener.examine((*from, datagram), &mut DatagramIntake::new()).expect("examined");
             }
-            assert!(heard.len() >= 2, "a request and one with the cookie");
+            assert!(received.len() >= 2, "a request and one with the cookie");
             assert_eq!(listener.applicants.iter().count(), 0);
         });
     }

@@ -17,16 +17,16 @@ use std::net::SocketAddr;
 
 use landspeed_factor::Factor;
 use landspeed_record::Settings;
-use landspeed_udt::{Identity, Seq, SocketId};
+use landspeed_udt::{ConnectionIdentity, Seq, UdtSocketId};
 
-use crate::transport::{About, Call, Delivery, Flow, Port, Transport};
+use crate::transport::{ConnectRequest, Delivery, Flow, ReservedPort, Transport, TransportProperties};
 use crate::{Error, Patience, shared_port};
 use options::OPTIONS;
 
 #[derive(Debug)]
-pub(crate) struct Udt;
+pub(crate) struct UdtTransport;
 
-static ABOUT: About = About {
+static ABOUT: TransportProperties = TransportProperties {
     name: "udt",
     line: "UDT, version 4, over UDP: a stream whose rate control is the program's own; no encryption",
     delivery: Delivery::Stream,
@@ -35,8 +35,8 @@ static ABOUT: About = About {
     headlines: figures::HEADLINES,
 };
 
-impl Transport for Udt {
-    fn about(&self) -> &'static About {
+impl Transport for UdtTransport {
+    fn about(&self) -> &'static TransportProperties {
         &ABOUT
     }
 
@@ -48,25 +48,25 @@ impl Transport for Udt {
         options::can_run(settings)
     }
 
-    fn reserve(&self, at: SocketAddr) -> Result<Box<dyn Port>, Error> {
+    fn reserve(&self, at: SocketAddr) -> Result<Box<dyn ReservedPort>, Error> {
         shared_port::reserve(at, |at, settings, key| {
             Ok(Box::new(listen::UdtListener::start(at, (settings, key))?))
         })
     }
 
-    fn connect(&self, call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+    fn connect(&self, call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
         connect::connect(call, patience)
     }
 }
 
 /// Returns the random values that a connection begins with.
-fn identity() -> Identity {
+fn identity() -> ConnectionIdentity {
     let [a, b, c, d] =
         crate::proof::challenge().as_chunks::<4>().0.first_chunk().copied().unwrap_or_default();
     let word = |bytes: [u8; 4]| u32::from_be_bytes(bytes) >> 1;
-    Identity {
+    ConnectionIdentity {
         // Zero is the socket ID of a listener.
-        socket: SocketId(word(a).max(1)),
+        socket: UdtSocketId(word(a).max(1)),
         first_seq: Seq::new(word(b)),
         seed: u64::from_be_bytes([c, d].concat().try_into().unwrap_or_default()),
     }

@@ -2,14 +2,14 @@
 
 use landspeed_factor::{Domain, Factor, Persist, Proposal, unless};
 use landspeed_record::Settings;
-use landspeed_udt::{Config, rate};
+use landspeed_udt::{UdtConfig, rate};
 use landspeed_units::Nanos;
 use socket2::Socket;
 
-use crate::options::{self, Options, others};
+use crate::options::{self, SocketOptions, others};
 use crate::{raw, shared_port};
 
-pub(super) static OPTIONS: Options = Options(&[options::SOCKET]);
+pub(super) static OPTIONS: SocketOptions = SocketOptions(&[options::SOCKET]);
 
 /// The factors of UDT itself, in the order of their listing.
 pub(super) static FACTORS: [&Factor; 6] = [&SEND, &RECEIVE, &BURST, &BUFFER, &CONGESTION, &PACKET];
@@ -112,14 +112,14 @@ static PACKET: Factor = Factor {
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Send {
+pub(super) enum UdtSendMode {
     Plain,
     Batch,
     Gso,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Receive {
+pub(super) enum UdtReceiveMode {
     Plain,
     Batch,
     Gro,
@@ -127,23 +127,23 @@ pub(super) enum Receive {
 
 /// How datagrams pass between a flow and the kernel.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ways {
-    pub(super) send: Send,
-    pub(super) receive: Receive,
+pub(super) struct UdtSettings {
+    pub(super) send: UdtSendMode,
+    pub(super) receive: UdtReceiveMode,
 }
 
-impl Ways {
+impl UdtSettings {
     pub(super) fn of(settings: &Settings) -> Self {
-        Ways {
+        UdtSettings {
             send: match SEND.of(settings) {
-                "plain" => Send::Plain,
-                "batch" => Send::Batch,
-                _ => Send::Gso,
+                "plain" => UdtSendMode::Plain,
+                "batch" => UdtSendMode::Batch,
+                _ => UdtSendMode::Gso,
             },
             receive: match RECEIVE.of(settings) {
-                "plain" => Receive::Plain,
-                "batch" => Receive::Batch,
-                _ => Receive::Gro,
+                "plain" => UdtReceiveMode::Plain,
+                "batch" => UdtReceiveMode::Batch,
+                _ => UdtReceiveMode::Gro,
             },
         }
     }
@@ -155,10 +155,10 @@ pub(super) fn packet(settings: &Settings) -> Option<u32> {
 }
 
 /// Returns the configuration of a connection with packets of `mss` bytes.
-pub(super) fn config(settings: &Settings, mss: u32) -> Config {
+pub(super) fn config(settings: &Settings, mss: u32) -> UdtConfig {
     let packets = BUFFER.bytes(settings).0.div_ceil(mss.into()).max(16);
-    let (packets, usual) = (u32::try_from(packets).unwrap_or(u32::MAX), Config::default());
-    Config {
+    let (packets, usual) = (u32::try_from(packets).unwrap_or(u32::MAX), UdtConfig::default());
+    UdtConfig {
         mss,
         probes_path: packet(settings).is_none(),
         send_buffer: packets,
@@ -190,11 +190,11 @@ pub(super) fn can_run(settings: &Settings) -> Result<(), String> {
         ));
     }
     let socket = shared_port::probe()?;
-    let ways = Ways::of(settings);
-    if ways.send == Send::Gso {
+    let parsed = UdtSettings::of(settings);
+    if parsed.send == UdtSendMode::Gso {
         shared_port::segments(&socket, "ask for udt-send batch")?;
     }
-    if ways.receive == Receive::Gro {
+    if parsed.receive == UdtReceiveMode::Gro {
         shared_port::joins(&socket, "ask for udt-receive batch")?;
     }
     Ok(())

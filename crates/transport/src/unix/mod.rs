@@ -13,17 +13,19 @@ use landspeed_factor::Factor;
 use landspeed_record::Settings;
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use crate::options::{self, Options};
-use crate::stream::{self, Kind, StreamListener};
-use crate::transport::{About, Call, Delivery, Flow, Key, Listener, Port, Transport};
+use crate::options::{self, SocketOptions};
+use crate::stream::{self, StreamListener, StreamTransport};
+use crate::transport::{
+    ConnectRequest, Delivery, Flow, Listener, ProofKey, ReservedPort, Transport, TransportProperties,
+};
 use crate::{Error, Patience};
 
-static OPTIONS: Options = Options(&[options::SOCKET]);
+static OPTIONS: SocketOptions = SocketOptions(&[options::SOCKET]);
 
 #[derive(Debug)]
-pub(crate) struct Unix;
+pub(crate) struct UnixTransport;
 
-static ABOUT: About = About {
+static ABOUT: TransportProperties = TransportProperties {
     name: "unix",
     line: "AF_UNIX streams between hosts of one machine, such as a lab's: no network at all",
     delivery: Delivery::Stream,
@@ -32,8 +34,8 @@ static ABOUT: About = About {
     headlines: &[],
 };
 
-impl Transport for Unix {
-    fn about(&self) -> &'static About {
+impl Transport for UnixTransport {
+    fn about(&self) -> &'static TransportProperties {
         &ABOUT
     }
 
@@ -41,19 +43,19 @@ impl Transport for Unix {
         OPTIONS.factors().collect()
     }
 
-    fn reserve(&self, at: SocketAddr) -> Result<Box<dyn Port>, Error> {
+    fn reserve(&self, at: SocketAddr) -> Result<Box<dyn ReservedPort>, Error> {
         static NEXT: AtomicU16 = AtomicU16::new(1);
         let number = if at.port() == 0 { NEXT.fetch_add(1, Ordering::Relaxed) } else { at.port() };
         Ok(Box::new(UnixPort(SocketAddr::new(at.ip(), number))))
     }
 
-    fn connect(&self, call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
-        stream::connect(&Unix, call, patience)
+    fn connect(&self, call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+        stream::connect(&UnixTransport, call, patience)
     }
 }
 
-impl Kind for Unix {
-    fn options(&self) -> &'static Options {
+impl StreamTransport for UnixTransport {
+    fn options(&self) -> &'static SocketOptions {
         &OPTIONS
     }
 
@@ -65,21 +67,21 @@ impl Kind for Unix {
         stream::open(self, server)
     }
 
-    fn bind(&self, at: SocketAddr, key: &Key) -> Result<Socket, Error> {
+    fn bind(&self, at: SocketAddr, key: &ProofKey) -> Result<Socket, Error> {
         let socket = stream::open(self, at)?;
         let bind = || socket.bind(&self.address(at, key)?);
         bind().map_err(|source| Error::refused("bind a file for", at, source))?;
         Ok(socket)
     }
 
-    fn address(&self, server: SocketAddr, key: &Key) -> io::Result<SockAddr> {
+    fn address(&self, server: SocketAddr, key: &ProofKey) -> io::Result<SockAddr> {
         SockAddr::unix(path(server, key))
     }
 }
 
 /// Returns the path of the socket's file. The zone of a link-local address is left out, because it differs between
 /// hosts.
-fn path(at: SocketAddr, key: &Key) -> PathBuf {
+fn path(at: SocketAddr, key: &ProofKey) -> PathBuf {
     let at = SocketAddr::new(at.ip(), at.port());
     let name = blake3::keyed_hash(key, format!("landspeed unix {at}").as_bytes());
     std::env::temp_dir().join(format!("landspeed-{}", &name.to_hex()[..32]))
@@ -88,13 +90,13 @@ fn path(at: SocketAddr, key: &Key) -> PathBuf {
 /// A port number that reserves nothing in the kernel, because the path follows from the session's key.
 struct UnixPort(SocketAddr);
 
-impl Port for UnixPort {
+impl ReservedPort for UnixPort {
     fn address(&self) -> SocketAddr {
         self.0
     }
 
-    fn listen(&self, settings: &Settings, key: &Key) -> Result<Box<dyn Listener>, Error> {
-        let listener = StreamListener::start(&Unix, self.0, (settings, key))?;
+    fn listen(&self, settings: &Settings, key: &ProofKey) -> Result<Box<dyn Listener>, Error> {
+        let listener = StreamListener::start(&UnixTransport, self.0, (settings, key))?;
         Ok(Box::new(UnixListener { listener, path: path(self.0, key) }))
     }
 }

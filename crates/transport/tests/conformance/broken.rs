@@ -9,8 +9,8 @@ use std::time::Duration;
 use landspeed_factor::Factor;
 use landspeed_record::{NotAsAsked, Settings};
 use landspeed_transport::{
-    About, Call, Cancel, Completions, Error, Flow, Key, Listener, Patience, Port, Progress, Receiver, Sender,
-    Transport, find,
+    AckProgress, CancelFlag, ConnectRequest, Error, Flow, Listener, Patience, ProofKey, Receiver,
+    ReservedPort, Sender, Transport, TransportProperties, ZeroCopyCompletions, find,
 };
 use landspeed_units::{Bytes, Nanos};
 
@@ -18,7 +18,7 @@ use crate::loopback::{KEY, SHORT};
 
 /// A fault of a transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum TransportFault {
     Corrupts,
     Misnumbers,
     LacksItsSwitches,
@@ -37,41 +37,41 @@ pub(crate) enum Fault {
 }
 
 /// Each fault with the promise that it breaks.
-pub(crate) static FAULTS: &[(Fault, &str)] = &[
-    (Fault::Corrupts, "what is sent comes, both ways"),
-    (Fault::Misnumbers, "what is sent comes, both ways"),
-    (Fault::LacksItsSwitches, "every switch of its own carries the same"),
-    (Fault::Corrupts, "flows are told apart"),
-    (Fault::Acknowledges, "what the peer has is acknowledged"),
-    (Fault::NeverCompletes, "sends complete"),
-    (Fault::HalfFinishes, "a flow finishes in order"),
-    (Fault::FinishesAlone, "finishing alone fails"),
-    (Fault::Lingers, "a stream's abrupt end is noticed"),
-    (Fault::SleepsOn, "a receiver can be woken"),
-    (Fault::WaitsForRoom, "a sender gives up as told, and leaves"),
-    (Fault::AnswersForAll, "a port that is not listened on refuses"),
-    (Fault::TakesAnyKey, "another key opens nothing"),
-    (Fault::Lingers, "ports can be had again at once"),
-    (Fault::CannotBeCancelled, "waiting can be cancelled"),
-    (Fault::FailsByStrangers, "strangers keep no flow out"),
-    (Fault::LeavesAThread, "no thread is left behind"),
+pub(crate) static FAULTS: &[(TransportFault, &str)] = &[
+    (TransportFault::Corrupts, "what is sent comes, both ways"),
+    (TransportFault::Misnumbers, "what is sent comes, both ways"),
+    (TransportFault::LacksItsSwitches, "every switch of its own carries the same"),
+    (TransportFault::Corrupts, "flows are told apart"),
+    (TransportFault::Acknowledges, "what the peer has is acknowledged"),
+    (TransportFault::NeverCompletes, "sends complete"),
+    (TransportFault::HalfFinishes, "a flow finishes in order"),
+    (TransportFault::FinishesAlone, "finishing alone fails"),
+    (TransportFault::Lingers, "a stream's abrupt end is noticed"),
+    (TransportFault::SleepsOn, "a receiver can be woken"),
+    (TransportFault::WaitsForRoom, "a sender gives up as told, and leaves"),
+    (TransportFault::AnswersForAll, "a port that is not listened on refuses"),
+    (TransportFault::TakesAnyKey, "another key opens nothing"),
+    (TransportFault::Lingers, "ports can be had again at once"),
+    (TransportFault::CannotBeCancelled, "waiting can be cancelled"),
+    (TransportFault::FailsByStrangers, "strangers keep no flow out"),
+    (TransportFault::LeavesAThread, "no thread is left behind"),
 ];
 
 /// TCP with one promise broken.
-pub(crate) struct Broken(pub(crate) Fault);
+pub(crate) struct BrokenTransport(pub(crate) TransportFault);
 
 fn tcp() -> &'static dyn Transport {
     find("tcp").expect("tcp is registered")
 }
 
-impl Broken {
+impl BrokenTransport {
     fn flow(&self, flow: Result<Box<dyn Flow>, Error>) -> Result<Box<dyn Flow>, Error> {
         Ok(Box::new(BrokenFlow { fault: self.0, flow: ManuallyDrop::new(flow?) }))
     }
 }
 
-impl Transport for Broken {
-    fn about(&self) -> &'static About {
+impl Transport for BrokenTransport {
+    fn about(&self) -> &'static TransportProperties {
         tcp().about()
     }
 
@@ -83,42 +83,44 @@ impl Transport for Broken {
         tcp().can_run(settings)
     }
 
-    fn reserve(&self, at: SocketAddr) -> Result<Box<dyn Port>, Error> {
+    fn reserve(&self, at: SocketAddr) -> Result<Box<dyn ReservedPort>, Error> {
         let port = tcp().reserve(at)?;
-        if self.0 == Fault::AnswersForAll {
+        if self.0 == TransportFault::AnswersForAll {
             let early: &'static mut dyn Listener = Box::leak(port.listen(&Settings::new(), &KEY)?);
             std::thread::spawn(move || {
-                let _ = early
-                    .accept(&Patience { until: std::time::Instant::now() + SHORT, cancel: &Cancel::new() });
+                let _ = early.accept(&Patience {
+                    until: std::time::Instant::now() + SHORT,
+                    cancel: &CancelFlag::new(),
+                });
             });
         }
         Ok(Box::new(BrokenPort { fault: self.0, port }))
     }
 
-    fn connect(&self, call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
-        if self.0 == Fault::LeavesAThread {
+    fn connect(&self, call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+        if self.0 == TransportFault::LeavesAThread {
             std::thread::spawn(|| std::thread::sleep(4 * SHORT));
         }
-        let key = if self.0 == Fault::TakesAnyKey { &KEY } else { call.key };
-        let (other, until) = (Cancel::new(), patience.until);
+        let key = if self.0 == TransportFault::TakesAnyKey { &KEY } else { call.key };
+        let (other, until) = (CancelFlag::new(), patience.until);
         let deaf = Patience { until, cancel: &other };
-        let patience = if self.0 == Fault::CannotBeCancelled { &deaf } else { patience };
-        self.flow(tcp().connect(&Call { key, ..*call }, patience))
+        let patience = if self.0 == TransportFault::CannotBeCancelled { &deaf } else { patience };
+        self.flow(tcp().connect(&ConnectRequest { key, ..*call }, patience))
     }
 }
 
 struct BrokenPort {
-    fault: Fault,
-    port: Box<dyn Port>,
+    fault: TransportFault,
+    port: Box<dyn ReservedPort>,
 }
 
-impl Port for BrokenPort {
+impl ReservedPort for BrokenPort {
     fn address(&self) -> SocketAddr {
         self.port.address()
     }
 
-    fn listen(&self, settings: &Settings, key: &Key) -> Result<Box<dyn Listener>, Error> {
-        if self.fault == Fault::LacksItsSwitches && settings.values().any(|value| value == "on") {
+    fn listen(&self, settings: &Settings, key: &ProofKey) -> Result<Box<dyn Listener>, Error> {
+        if self.fault == TransportFault::LacksItsSwitches && settings.values().any(|value| value == "on") {
             return Err(Error::Cancelled);
         }
         Ok(Box::new(BrokenListener { fault: self.fault, listener: self.port.listen(settings, key)? }))
@@ -126,17 +128,17 @@ impl Port for BrokenPort {
 }
 
 struct BrokenListener {
-    fault: Fault,
+    fault: TransportFault,
     listener: Box<dyn Listener>,
 }
 
 impl Listener for BrokenListener {
     fn accept(&mut self, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
         let accepted = self.listener.accept(patience);
-        if self.fault == Fault::FailsByStrangers && self.listener.strangers() > 0 {
+        if self.fault == TransportFault::FailsByStrangers && self.listener.strangers() > 0 {
             return Err(Error::Cancelled);
         }
-        Broken(self.fault).flow(accepted)
+        BrokenTransport(self.fault).flow(accepted)
     }
 
     fn strangers(&self) -> u64 {
@@ -145,13 +147,13 @@ impl Listener for BrokenListener {
 }
 
 struct BrokenFlow {
-    fault: Fault,
+    fault: TransportFault,
     flow: ManuallyDrop<Box<dyn Flow>>,
 }
 
 impl Drop for BrokenFlow {
     fn drop(&mut self) {
-        if self.fault != Fault::Lingers {
+        if self.fault != TransportFault::Lingers {
             // SAFETY: the field is not used after this.
             unsafe { ManuallyDrop::drop(&mut self.flow) };
         }
@@ -160,7 +162,7 @@ impl Drop for BrokenFlow {
 
 impl Flow for BrokenFlow {
     fn number(&self) -> u32 {
-        if self.fault == Fault::Misnumbers { 0 } else { self.flow.number() }
+        if self.fault == TransportFault::Misnumbers { 0 } else { self.flow.number() }
     }
 
     fn sockets(&self) -> Vec<BorrowedFd<'_>> {
@@ -187,22 +189,22 @@ impl Flow for BrokenFlow {
         Ok(Box::new(BrokenHalf(self.fault, self.flow.receiver()?)))
     }
 
-    fn progress(&self) -> io::Result<Progress> {
+    fn progress(&self) -> io::Result<AckProgress> {
         let progress = self.flow.progress()?;
-        let nothing = self.fault == Fault::Acknowledges;
-        Ok(if nothing { Progress { acked: Bytes(0), ..progress } } else { progress })
+        let nothing = self.fault == TransportFault::Acknowledges;
+        Ok(if nothing { AckProgress { acked: Bytes(0), ..progress } } else { progress })
     }
 
     fn wake_receiver(&self) {
-        if self.fault != Fault::SleepsOn {
+        if self.fault != TransportFault::SleepsOn {
             self.flow.wake_receiver();
         }
     }
 
     fn finish(&self, patience: &Patience<'_>) -> Result<(), Error> {
         match self.fault {
-            Fault::FinishesAlone => Ok(()),
-            Fault::HalfFinishes => self.flow.abort().map_err(|_| Error::Cancelled),
+            TransportFault::FinishesAlone => Ok(()),
+            TransportFault::HalfFinishes => self.flow.abort().map_err(|_| Error::Cancelled),
             _ => self.flow.finish(patience),
         }
     }
@@ -213,7 +215,7 @@ impl Flow for BrokenFlow {
 }
 
 /// A half of a flow, with the fault.
-struct BrokenHalf<T>(Fault, T);
+struct BrokenHalf<T>(TransportFault, T);
 
 impl Sender for BrokenHalf<Box<dyn Sender + '_>> {
     fn send(&mut self, message: &[u8], times: u64) -> io::Result<usize> {
@@ -221,19 +223,23 @@ impl Sender for BrokenHalf<Box<dyn Sender + '_>> {
     }
 
     fn give_up_after(&mut self, wait: Duration) -> io::Result<()> {
-        if self.0 == Fault::WaitsForRoom { Ok(()) } else { self.1.give_up_after(wait) }
+        if self.0 == TransportFault::WaitsForRoom { Ok(()) } else { self.1.give_up_after(wait) }
     }
 
-    fn completions(&mut self) -> Completions {
+    fn completions(&mut self) -> ZeroCopyCompletions {
         let seen = self.1.completions();
-        if self.0 == Fault::NeverCompletes { Completions { pending: 1, ..seen } } else { seen }
+        if self.0 == TransportFault::NeverCompletes {
+            ZeroCopyCompletions { pending: 1, ..seen }
+        } else {
+            seen
+        }
     }
 }
 
 impl Receiver for BrokenHalf<Box<dyn Receiver + '_>> {
     fn receive(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let got = self.1.receive(into)?;
-        if self.0 == Fault::Corrupts {
+        if self.0 == TransportFault::Corrupts {
             into[..got].reverse();
         }
         Ok(got)

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use landspeed_transport::{Call, Cancel, Flow};
+use landspeed_transport::{CancelFlag, ConnectRequest, Flow};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::loopback::{KEY, LONG, Loopback, SHORT, patience, text};
@@ -32,7 +32,7 @@ pub(crate) struct Flood {
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// The action of a peer in a round.
-type Peer = Box<dyn FnMut() + Send>;
+type FloodPeer = Box<dyn FnMut() + Send>;
 
 impl Flood {
     /// Starts strangers to the port of `loopback`, to which `flow` leads, from this many addresses. Returns once they
@@ -74,7 +74,7 @@ fn descriptors() -> usize {
     fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
 }
 
-fn peers(loopback: &Loopback<'_>, flow: &dyn Flow, addresses: usize) -> Result<Vec<Peer>, String> {
+fn peers(loopback: &Loopback<'_>, flow: &dyn Flow, addresses: usize) -> Result<Vec<FloodPeer>, String> {
     let at = loopback.port.address();
     let from = move |peer: usize| Ipv4Addr::from(0x7f00_0100 + (peer % addresses) as u32);
     match loopback.transport.about().protocol {
@@ -97,10 +97,11 @@ fn first_datagram(loopback: &Loopback<'_>) -> Result<Vec<u8>, String> {
     let ear = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(text)?;
     ear.set_read_timeout(Some(SHORT)).map_err(text)?;
     let (server, mut heard) = (ear.local_addr().map_err(text)?, vec![0; 65_536]);
-    let cancel = &Cancel::new();
+    let cancel = &CancelFlag::new();
     let length = thread::scope(|scope| {
         scope.spawn(move || {
-            let call = Call { server, number: 9, source_port: 0, settings: &loopback.settings, key: &KEY };
+            let call =
+                ConnectRequest { server, number: 9, source_port: 0, settings: &loopback.settings, key: &KEY };
             loopback.transport.connect(&call, &patience(cancel, SHORT)).map(drop)
         });
         let length = ear.recv(&mut heard);
@@ -112,7 +113,7 @@ fn first_datagram(loopback: &Loopback<'_>) -> Result<Vec<u8>, String> {
 }
 
 /// Returns a peer that repeats a datagram that it overheard, and echoes the cookie of the answer.
-fn datagrams(from: Ipv4Addr, at: SocketAddr, first: Vec<u8>) -> Result<Peer, String> {
+fn datagrams(from: Ipv4Addr, at: SocketAddr, first: Vec<u8>) -> Result<FloodPeer, String> {
     let socket = UdpSocket::bind((from, 0)).map_err(text)?;
     socket.connect(at).and_then(|()| socket.set_nonblocking(true)).map_err(text)?;
     let (mut says, mut reply) = (first.clone(), [0; 2048]);
@@ -141,7 +142,7 @@ fn echo(first: &[u8], reply: &[u8]) -> Vec<u8> {
 
 /// Returns a peer that connects and sends nothing, or half of a client's first message, and connects again once it is
 /// turned away.
-fn connects(from: Option<SocketAddr>, server: SockAddr, peer: usize) -> Result<Peer, String> {
+fn connects(from: Option<SocketAddr>, server: SockAddr, peer: usize) -> Result<FloodPeer, String> {
     let connect = move || {
         let socket = Socket::new(server.domain(), Type::STREAM, None)?;
         if let Some(from) = from.filter(|_| server.domain() == Domain::IPV4) {

@@ -4,9 +4,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use landspeed_record::Settings;
-use landspeed_transport::{Call, Cancel, Error, Flow, Key, Listener, Patience, Port, Transport};
+use landspeed_transport::{
+    CancelFlag, ConnectRequest, Error, Flow, Listener, Patience, ProofKey, ReservedPort, Transport,
+};
 
-pub(crate) const KEY: Key = [3; 32];
+pub(crate) const KEY: ProofKey = [3; 32];
 pub(crate) const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 pub(crate) const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
 /// A time limit that is much longer than anything here takes.
@@ -15,7 +17,7 @@ pub(crate) const LONG: Duration = Duration::from_secs(5);
 pub(crate) const SHORT: Duration = Duration::from_millis(500);
 
 /// The client's end of a flow, and the server's.
-pub(crate) type Pair = (Box<dyn Flow>, Box<dyn Flow>);
+pub(crate) type FlowPair = (Box<dyn Flow>, Box<dyn Flow>);
 
 /// Returns settings with messages of 1000 bytes, if messages have a size.
 pub(crate) fn settings(transport: &dyn Transport) -> Settings {
@@ -23,7 +25,7 @@ pub(crate) fn settings(transport: &dyn Transport) -> Settings {
     values.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
 }
 
-pub(crate) fn patience(cancel: &Cancel, time: Duration) -> Patience<'_> {
+pub(crate) fn patience(cancel: &CancelFlag, time: Duration) -> Patience<'_> {
     Patience { until: Instant::now() + time, cancel }
 }
 
@@ -31,7 +33,7 @@ pub(crate) fn patience(cancel: &Cancel, time: Duration) -> Patience<'_> {
 pub(crate) struct Loopback<'t> {
     pub(crate) transport: &'t dyn Transport,
     pub(crate) settings: Settings,
-    pub(crate) port: Box<dyn Port>,
+    pub(crate) port: Box<dyn ReservedPort>,
     pub(crate) source_port: u16,
 }
 
@@ -48,21 +50,22 @@ impl<'t> Loopback<'t> {
     pub(crate) fn call(
         &self,
         number: u32,
-        key: &Key,
+        key: &ProofKey,
         patience: &Patience<'_>,
     ) -> Result<Box<dyn Flow>, Error> {
         let Loopback { settings, source_port, .. } = self;
         let server = self.port.address();
-        self.transport.connect(&Call { server, number, source_port: *source_port, settings, key }, patience)
+        self.transport
+            .connect(&ConnectRequest { server, number, source_port: *source_port, settings, key }, patience)
     }
 
     /// Opens a flow with this number.
-    pub(crate) fn pair(&self, number: u32) -> Result<Pair, String> {
+    pub(crate) fn pair(&self, number: u32) -> Result<FlowPair, String> {
         self.pair_through(self.listen()?.as_mut(), number)
     }
 
-    pub(crate) fn pair_through(&self, listener: &mut dyn Listener, number: u32) -> Result<Pair, String> {
-        let cancel = Cancel::new();
+    pub(crate) fn pair_through(&self, listener: &mut dyn Listener, number: u32) -> Result<FlowPair, String> {
+        let cancel = CancelFlag::new();
         let patience = patience(&cancel, LONG);
         std::thread::scope(|scope| {
             let calling = scope.spawn(|| self.call(number, &KEY, &patience));

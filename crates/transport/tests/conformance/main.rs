@@ -8,7 +8,7 @@ mod promises;
 
 use landspeed_transport::TRANSPORTS;
 
-use broken::{Broken, FAULTS};
+use broken::{BrokenTransport, FAULTS};
 use promises::PROMISES;
 
 #[test]
@@ -32,7 +32,7 @@ fn every_transport_keeps_every_promise() {
 fn each_broken_promise_is_noticed() {
     let is_kept = |(fault, promise): &(_, &str)| {
         let (_, keeps) = PROMISES.iter().find(|(name, _)| name == promise).expect("a promise");
-        keeps(&Broken(*fault)).is_ok()
+        keeps(&BrokenTransport(*fault)).is_ok()
     };
     // In parallel, because the checks mostly wait.
     std::thread::scope(|scope| {

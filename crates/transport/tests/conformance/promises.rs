@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use landspeed_transport::{Cancel, Delivery, Error, Flow, Listener, Transport};
+use landspeed_transport::{CancelFlag, Delivery, Error, Flow, Listener, Transport};
 
 use crate::flood::{Flood, MOST_HELD};
-use crate::loopback::{KEY, LONG, Loopback, Pair, SHORT, V4, V6, hold, patience, soon, text};
+use crate::loopback::{FlowPair, KEY, LONG, Loopback, SHORT, V4, V6, hold, patience, soon, text};
 
-type Keeps = fn(&dyn Transport) -> Result<(), String>;
+type PromiseCheck = fn(&dyn Transport) -> Result<(), String>;
 
 /// The promises of every transport, with their checks.
-pub(crate) static PROMISES: &[(&str, Keeps)] = &[
+pub(crate) static PROMISES: &[(&str, PromiseCheck)] = &[
     ("what is sent comes, both ways", comes_both_ways),
     ("every switch of its own carries the same", switches),
     ("flows are told apart", told_apart),
@@ -170,8 +170,8 @@ fn complete(transport: &dyn Transport) -> Result<(), String> {
 }
 
 /// Both ends finish, the client once it has sent everything, the server once everything has arrived.
-fn finish((there, here): &Pair) -> [Result<(), String>; 2] {
-    let cancel = Cancel::new();
+fn finish((there, here): &FlowPair) -> [Result<(), String>; 2] {
+    let cancel = CancelFlag::new();
     let patience = patience(&cancel, LONG);
     thread::scope(|scope| {
         let server = scope.spawn(|| {
@@ -204,7 +204,7 @@ fn finishes(transport: &dyn Transport) -> Result<(), String> {
 /// Checks that an end may be dropped as soon as it has finished without disturbing its peer's finish: here the server
 /// ends first.
 fn finish_and_go(loopback: &Loopback<'_>, listener: &mut dyn Listener, number: u32) -> Result<(), String> {
-    let cancel = Cancel::new();
+    let cancel = CancelFlag::new();
     let patience = &patience(&cancel, LONG);
     thread::scope(|scope| {
         let calling = scope.spawn(|| {
@@ -222,7 +222,7 @@ fn finish_and_go(loopback: &Loopback<'_>, listener: &mut dyn Listener, number: u
 
 fn does_not_finish_alone(transport: &dyn Transport) -> Result<(), String> {
     let (there, here) = Loopback::at(transport, V4)?.pair(0)?;
-    let cancel = Cancel::new();
+    let cancel = CancelFlag::new();
     hold(there.finish(&patience(&cancel, Duration::from_millis(100))).is_err(), "the peer has not finished")?;
     here.wake_receiver();
     hold(here.finish(&patience(&cancel, LONG)).is_err(), "it was woken, and cannot know what came")
@@ -268,7 +268,7 @@ fn gives_up(transport: &dyn Transport) -> Result<(), String> {
     if delivers(transport) != Delivery::Stream {
         return Ok(());
     }
-    let filled = Cancel::new();
+    let filled = CancelFlag::new();
     thread::scope(|scope| {
         let sending = scope.spawn(|| {
             let mut sender = there.sender().map_err(text)?;
@@ -298,7 +298,7 @@ fn gives_up(transport: &dyn Transport) -> Result<(), String> {
 
 fn refuses(transport: &dyn Transport) -> Result<(), String> {
     let loopback = Loopback::at(transport, V4)?;
-    let cancel = Cancel::new();
+    let cancel = CancelFlag::new();
     let early = loopback.call(0, &KEY, &patience(&cancel, Duration::from_millis(50)));
     hold(matches!(early, Err(Error::NoAnswer { .. })), "somebody answers")?;
     let patience = patience(&cancel, LONG);
@@ -314,7 +314,7 @@ fn refuses(transport: &dyn Transport) -> Result<(), String> {
 fn turns_strangers_away(transport: &dyn Transport) -> Result<(), String> {
     let loopback = Loopback::at(transport, V6)?;
     let mut listener = loopback.listen()?;
-    let cancel = Cancel::new();
+    let cancel = CancelFlag::new();
     let reached = thread::scope(|scope| {
         let calling = scope.spawn(|| loopback.call(0, &[4; 32], &patience(&cancel, SHORT)));
         let came = listener.accept(&patience(&cancel, SHORT));
@@ -373,7 +373,7 @@ fn frees_ports(transport: &dyn Transport) -> Result<(), String> {
 fn cancels(transport: &dyn Transport) -> Result<(), String> {
     let loopback = Loopback::at(transport, V4)?;
     let mut listener = loopback.listen()?;
-    let cancel = Cancel::new();
+    let cancel = CancelFlag::new();
     cancel.cancel();
     let patience = patience(&cancel, SHORT);
     hold(matches!(listener.accept(&patience), Err(Error::Cancelled)), "accept goes on")?;

@@ -5,9 +5,11 @@ use std::time::{Duration, Instant};
 
 use landspeed_record::Settings;
 use landspeed_transport::settings::TRANSPORT;
-use landspeed_transport::{Call, Cancel, Error, Flow, Key, Listener, Patience, Port, Transport, find};
+use landspeed_transport::{
+    CancelFlag, ConnectRequest, Error, Flow, Listener, Patience, ProofKey, ReservedPort, Transport, find,
+};
 
-pub(crate) const KEY: Key = [3; 32];
+pub(crate) const KEY: ProofKey = [3; 32];
 pub(crate) const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 pub(crate) const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
 /// A time limit that is much longer than anything here takes.
@@ -24,24 +26,24 @@ pub(crate) fn transport(settings: &Settings) -> &'static dyn Transport {
 }
 
 /// Returns a port and its listener.
-pub(crate) fn listen(at: IpAddr, settings: &Settings) -> (Box<dyn Port>, Box<dyn Listener>) {
+pub(crate) fn listen(at: IpAddr, settings: &Settings) -> (Box<dyn ReservedPort>, Box<dyn Listener>) {
     let port = transport(settings).reserve(SocketAddr::new(at, 0)).expect("a port on loopback");
     let listener = port.listen(settings, &KEY).expect("it listens");
     (port, listener)
 }
 
-pub(crate) fn patience(cancel: &Cancel, time: Duration) -> Patience<'_> {
+pub(crate) fn patience(cancel: &CancelFlag, time: Duration) -> Patience<'_> {
     Patience { until: Instant::now() + time, cancel }
 }
 
 pub(crate) fn call(
     server: SocketAddr,
     settings: &Settings,
-    key: &Key,
+    key: &ProofKey,
     time: Duration,
 ) -> Result<Box<dyn Flow>, Error> {
-    let call = Call { server, number: 5, source_port: 0, settings, key };
-    transport(settings).connect(&call, &patience(&Cancel::new(), time))
+    let call = ConnectRequest { server, number: 5, source_port: 0, settings, key };
+    transport(settings).connect(&call, &patience(&CancelFlag::new(), time))
 }
 
 /// Opens a flow, the client through `through`. Returns the client's end and the server's.
@@ -52,7 +54,7 @@ pub(crate) fn pair_through(
 ) -> (Box<dyn Flow>, Box<dyn Flow>) {
     std::thread::scope(|scope| {
         let calling = scope.spawn(|| call(through, settings, &KEY, LONG));
-        let here = listener.accept(&patience(&Cancel::new(), LONG)).expect("a flow comes");
+        let here = listener.accept(&patience(&CancelFlag::new(), LONG)).expect("a flow comes");
         while !calling.is_finished() {
             // If a welcome got lost, the client asks again, and a poll of the flow's progress answers.
             here.progress().expect("UDP's own count");

@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use landspeed_transport::{Completions, Receiver, Sender};
+use landspeed_transport::{Receiver, Sender, ZeroCopyCompletions};
 use landspeed_units::{Bytes, Nanos};
 
 use crate::common::{V4, V6, pair, pair_at, receive, send, transport, udp};
@@ -114,7 +114,7 @@ fn receive_all(receiver: &mut dyn Receiver, message: &[u8], times: u64) {
 }
 
 /// Waits until no send is pending, for a second at most. Returns the counts of all sends.
-fn completed(sender: &mut dyn Sender) -> Completions {
+fn completed(sender: &mut dyn Sender) -> ZeroCopyCompletions {
     let mut seen = sender.completions();
     for _ in 0..1000 {
         if seen.pending == 0 {
@@ -162,7 +162,7 @@ fn datagrams_from_lent_memory_come_once_in_order_and_whole_by_every_way() {
             }
             let sends = 50 * times.div_ceil(a_send);
             // Loopback hands packets to a receiver on the same host, for which the kernel copies the lent memory.
-            let all = Completions { done: sends, copied: sends, pending: 0 };
+            let all = ZeroCopyCompletions { done: sends, copied: sends, pending: 0 };
             assert_eq!(completed(sender.as_mut()), all, "{way}, {times} at a time");
         }
         let (sent, came) = (there.datagrams().expect("counts"), here.datagrams().expect("counts"));

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use landspeed_record::{NotAsAsked, Settings};
-use landspeed_transport::{Cancel, Flow, find};
+use landspeed_transport::{CancelFlag, Flow, find};
 
 use crate::common::{KEY, LONG, V4, call, listen, pair, patience, receive, send, udp};
 
@@ -17,7 +17,7 @@ fn told(client: &str, server: &str) -> [Vec<NotAsAsked>; 2] {
     let at: SocketAddr = port.address();
     std::thread::scope(|scope| {
         let calling = scope.spawn(|| call(at, &over(client), &KEY, LONG).expect("it is proven"));
-        let here = listener.accept(&patience(&Cancel::new(), LONG)).expect("a flow comes");
+        let here = listener.accept(&patience(&CancelFlag::new(), LONG)).expect("a flow comes");
         let there = calling.join().expect("no panic");
         [there.not_as_asked(), here.not_as_asked()]
     })

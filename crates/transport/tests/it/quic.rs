@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use landspeed_factor::Domain;
 use landspeed_record::{Details, Settings};
-use landspeed_transport::{Cancel, Error, Flow};
+use landspeed_transport::{CancelFlag, Error, Flow};
 
 use crate::common::{KEY, V4, call, listen, pair_through, patience};
-use crate::relay::{Relay, Way, relayed};
+use crate::relay::{Relay, RelayDirection, relayed};
 use crate::strangers::{look, stranger};
 
 /// Returns settings of QUIC with the given values.
@@ -87,7 +87,7 @@ fn a_first_packet_that_was_listened_to_opens_nothing() {
     let _flows = relayed(&relay, &mut |_, datagram: &[u8]| vec![datagram.to_vec()], || {
         pair_through(listener.as_mut(), relay.address(), &quic(&[]))
     });
-    let first = relay.seen(Way::ToServer, 1200);
+    let first = relay.seen(RelayDirection::ToServer, 1200);
     assert!(is_first(&first));
     let strange = stranger();
     strange.send_to(&first, port.address()).expect("sent");
@@ -99,7 +99,7 @@ fn a_first_packet_that_was_listened_to_opens_nothing() {
     drop(listener);
     let mut later = port.listen(&quic(&[]), &KEY).expect("it listens");
     strange.send_to(&first, port.address()).expect("sent");
-    let came = later.accept(&patience(&Cancel::new(), Duration::from_millis(500)));
+    let came = later.accept(&patience(&CancelFlag::new(), Duration::from_millis(500)));
     assert!(matches!(came, Err(Error::NobodyCame { .. })), "it is no flow");
     let mut answered = 0;
     while let Ok(length) = strange.recv(&mut [0; 2000]) {
@@ -128,18 +128,20 @@ fn a_server_without_the_key_gets_first_packets_and_nothing_else() {
 
 #[test]
 fn any_packet_of_the_proof_may_be_lost() {
-    let cases: Vec<_> =
-        [Way::ToServer, Way::ToClient].into_iter().flat_map(|way| (0..4).map(move |n| (way, n))).collect();
+    let cases: Vec<_> = [RelayDirection::ToServer, RelayDirection::ToClient]
+        .into_iter()
+        .flat_map(|direction| (0..4).map(move |n| (direction, n)))
+        .collect();
     // In parallel, because the cases mostly wait for timers.
     std::thread::scope(|scope| {
-        for (way, number) in cases {
+        for (direction, number) in cases {
             scope.spawn(move || {
                 let (port, mut listener) = listen(V4, &quic(&[]));
                 let relay = Relay::to(port.address());
                 let mut seen = 0;
-                let mut lose = |went: Way, datagram: &[u8]| {
-                    seen += usize::from(went == way);
-                    let loses = went == way && seen == number + 1;
+                let mut lose = |went: RelayDirection, datagram: &[u8]| {
+                    seen += usize::from(went == direction);
+                    let loses = went == direction && seen == number + 1;
                     if loses { vec![] } else { vec![datagram.to_vec()] }
                 };
                 relayed(&relay, &mut lose, || {
@@ -157,7 +159,7 @@ fn what_is_lost_is_sent_again_and_told() {
     let (port, mut listener) = listen(V4, &quic(&[]));
     let relay = Relay::to(port.address());
     let number = AtomicUsize::new(0);
-    let mut lose = |_: Way, datagram: &[u8]| {
+    let mut lose = |_: RelayDirection, datagram: &[u8]| {
         let loses = number.fetch_add(1, Ordering::Relaxed) % 20 == 19;
         if loses { vec![] } else { vec![datagram.to_vec()] }
     };
@@ -168,7 +170,7 @@ fn what_is_lost_is_sent_again_and_told() {
         let progress = there.progress().expect("a count");
         assert!(progress.resent > 0 && progress.delivered > 0, "{progress:?}");
         let mut details = Details::default();
-        there.tell(&mut details);
+        there.add_details(&mut details);
         let told = serde_json::to_value(&details).expect("JSON");
         assert!(told["quic"][0]["lost_packets"].as_u64().is_some_and(|lost| lost > 0), "{told}");
     });
@@ -224,7 +226,7 @@ fn a_flow_that_adopts_what_its_connection_cannot_says_so() {
 #[test]
 fn a_flood_does_not_keep_a_flow_out() {
     let (port, mut listener) = listen(V4, &quic(&[]));
-    let flooding = Cancel::new();
+    let flooding = CancelFlag::new();
     let begun = std::sync::Barrier::new(2);
     std::thread::scope(|scope| {
         scope.spawn(|| {

@@ -9,13 +9,13 @@ use crate::common::{LONG, V4};
 
 /// The direction of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum RelayDirection {
     ToServer,
     ToClient,
 }
 
 /// A function that returns the datagrams which the relay forwards in place of one.
-pub(crate) type Meddler<'a> = dyn FnMut(Way, &[u8]) -> Vec<Vec<u8>> + Send + 'a;
+pub(crate) type PacketMeddler<'a> = dyn FnMut(RelayDirection, &[u8]) -> Vec<Vec<u8>> + Send + 'a;
 
 /// A relay's two sockets, and the datagrams that passed through them.
 pub(crate) struct Relay {
@@ -24,7 +24,7 @@ pub(crate) struct Relay {
     /// The socket that sends to the server.
     back: UdpSocket,
     client: Mutex<Option<SocketAddr>>,
-    all: Mutex<Vec<(Way, Vec<u8>)>>,
+    all: Mutex<Vec<(RelayDirection, Vec<u8>)>>,
     stop: AtomicBool,
 }
 
@@ -46,32 +46,32 @@ impl Relay {
     }
 
     /// Forwards datagrams, changed by `meddle`, until [`Relay::stop`] is called.
-    pub(crate) fn run(&self, meddle: &mut Meddler<'_>) {
+    pub(crate) fn run(&self, meddle: &mut PacketMeddler<'_>) {
         let mut bytes = [0; 65_536];
         while !self.stop.load(Ordering::Acquire) {
             if let Ok((length, from)) = self.front.recv_from(&mut bytes) {
                 *self.client.lock().expect("no panic") = Some(from);
-                self.pass(Way::ToServer, &bytes[..length], meddle);
+                self.pass(RelayDirection::ToServer, &bytes[..length], meddle);
             }
             if let Ok(length) = self.back.recv(&mut bytes) {
-                self.pass(Way::ToClient, &bytes[..length], meddle);
+                self.pass(RelayDirection::ToClient, &bytes[..length], meddle);
             }
         }
     }
 
-    fn pass(&self, way: Way, datagram: &[u8], meddle: &mut Meddler<'_>) {
-        self.all.lock().expect("no panic").push((way, datagram.to_vec()));
-        meddle(way, datagram).iter().for_each(|datagram| self.inject(way, datagram));
+    fn pass(&self, direction: RelayDirection, datagram: &[u8], meddle: &mut PacketMeddler<'_>) {
+        self.all.lock().expect("no panic").push((direction, datagram.to_vec()));
+        meddle(direction, datagram).iter().for_each(|datagram| self.inject(direction, datagram));
     }
 
     /// Sends a datagram as if it came from the other end.
-    pub(crate) fn inject(&self, way: Way, datagram: &[u8]) {
+    pub(crate) fn inject(&self, direction: RelayDirection, datagram: &[u8]) {
         let client = *self.client.lock().expect("no panic");
         // An end that has left refuses, which does not concern the relay.
-        let _ = match (way, client) {
-            (Way::ToServer, _) => self.back.send(datagram),
-            (Way::ToClient, Some(client)) => self.front.send_to(datagram, client),
-            (Way::ToClient, None) => Ok(0),
+        let _ = match (direction, client) {
+            (RelayDirection::ToServer, _) => self.back.send(datagram),
+            (RelayDirection::ToClient, Some(client)) => self.front.send_to(datagram, client),
+            (RelayDirection::ToClient, None) => Ok(0),
         };
     }
 
@@ -80,11 +80,11 @@ impl Relay {
     }
 
     /// Waits for a datagram of `length` bytes in one direction, and returns it.
-    pub(crate) fn seen(&self, way: Way, length: usize) -> Vec<u8> {
+    pub(crate) fn seen(&self, direction: RelayDirection, length: usize) -> Vec<u8> {
         let until = Instant::now() + LONG;
         while Instant::now() < until {
             let all = self.all.lock().expect("no panic");
-            if let Some((_, datagram)) = all.iter().find(|(w, d)| *w == way && d.len() == length) {
+            if let Some((_, datagram)) = all.iter().find(|(w, d)| *w == direction && d.len() == length) {
                 return datagram.clone();
             }
             drop(all);
@@ -94,16 +94,16 @@ impl Relay {
     }
 
     /// Returns the datagrams of one direction that begin with `magic`.
-    pub(crate) fn passes(&self, way: Way, magic: &[u8]) -> Vec<Vec<u8>> {
+    pub(crate) fn passes(&self, direction: RelayDirection, magic: &[u8]) -> Vec<Vec<u8>> {
         let seen = self.all.lock().expect("no panic");
-        seen.iter().filter(|(w, d)| *w == way && d.starts_with(magic)).map(|(_, d)| d.clone()).collect()
+        seen.iter().filter(|(w, d)| *w == direction && d.starts_with(magic)).map(|(_, d)| d.clone()).collect()
     }
 }
 
 /// Runs `act` while the relay forwards datagrams.
-pub(crate) fn relayed<T>(relay: &Relay, meddle: &mut Meddler<'_>, act: impl FnOnce() -> T) -> T {
-    struct Stop<'a>(&'a Relay);
-    impl Drop for Stop<'_> {
+pub(crate) fn relayed<T>(relay: &Relay, meddle: &mut PacketMeddler<'_>, act: impl FnOnce() -> T) -> T {
+    struct RelayStopGuard<'a>(&'a Relay);
+    impl Drop for RelayStopGuard<'_> {
         fn drop(&mut self) {
             self.0.stop();
         }
@@ -111,7 +111,7 @@ pub(crate) fn relayed<T>(relay: &Relay, meddle: &mut Meddler<'_>, act: impl FnOn
     std::thread::scope(|scope| {
         scope.spawn(|| relay.run(meddle));
         // Also stops it when `act` panics, because the scope waits for the relay.
-        let _stop = Stop(relay);
+        let _stop = RelayStopGuard(relay);
         act()
     })
 }

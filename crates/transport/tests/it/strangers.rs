@@ -6,15 +6,15 @@ use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use landspeed_record::Settings;
-use landspeed_transport::{Cancel, Error, Listener};
+use landspeed_transport::{CancelFlag, Error, Listener};
 use landspeed_units::Bytes;
 
 use crate::common::{KEY, LONG, V4, call, listen, pair_through, patience, receive, send, udp};
-use crate::relay::{Relay, Way, relayed};
+use crate::relay::{Relay, RelayDirection, relayed};
 
 /// Lets the listener process what has arrived. No flow is expected.
 pub(crate) fn look(listener: &mut dyn Listener) -> Result<(), Error> {
-    listener.accept(&patience(&Cancel::new(), Duration::from_millis(200))).map(drop)
+    listener.accept(&patience(&CancelFlag::new(), Duration::from_millis(200))).map(drop)
 }
 
 pub(crate) fn stranger() -> UdpSocket {
@@ -41,7 +41,7 @@ fn strangers_are_dropped_counted_and_told_nothing() {
 #[test]
 fn a_flood_does_not_keep_a_flow_out() {
     let (port, mut listener) = listen(V4, &udp(&[]));
-    let (flooding, begun) = (Cancel::new(), Barrier::new(2));
+    let (flooding, begun) = (CancelFlag::new(), Barrier::new(2));
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let strange = stranger();
@@ -86,7 +86,7 @@ fn every_pass_may_be_lost() {
         let (port, mut listener) = listen(V4, &udp(&[]));
         let relay = Relay::to(port.address());
         let mut left = 2;
-        let mut lose = |_: Way, datagram: &[u8]| {
+        let mut lose = |_: RelayDirection, datagram: &[u8]| {
             let loses = datagram.starts_with(lost) && left > 0;
             left -= usize::from(loses);
             if loses { vec![] } else { vec![datagram.to_vec()] }
@@ -109,10 +109,10 @@ fn replies_are_no_larger_than_requests_and_replays_open_nothing() {
     let _flows = relayed(&relay, &mut |_, datagram: &[u8]| vec![datagram.to_vec()], || {
         pair_through(listener.as_mut(), relay.address(), &udp(&[]))
     });
-    let [hellos, answers] =
-        [(Way::ToServer, b"LSh1"), (Way::ToClient, b"LSa1")].map(|(w, m)| relay.passes(w, m));
-    let [confirms, welcomes] =
-        [(Way::ToServer, b"LSc1"), (Way::ToClient, b"LSw1")].map(|(w, m)| relay.passes(w, m));
+    let [hellos, answers] = [(RelayDirection::ToServer, b"LSh1"), (RelayDirection::ToClient, b"LSa1")]
+        .map(|(w, m)| relay.passes(w, m));
+    let [confirms, welcomes] = [(RelayDirection::ToServer, b"LSc1"), (RelayDirection::ToClient, b"LSw1")]
+        .map(|(w, m)| relay.passes(w, m));
     assert!(answers[0].len() <= hellos[0].len() && welcomes[0].len() <= confirms[0].len());
     assert!(answers.len() <= hellos.len() && welcomes.len() <= confirms.len());
 
@@ -131,7 +131,7 @@ fn replies_are_no_larger_than_requests_and_replays_open_nothing() {
     drop(listener);
     drop(_flows);
     let mut later = port.listen(&udp(&[]), &KEY).expect("it listens");
-    relay.inject(Way::ToServer, &confirms[0]);
+    relay.inject(RelayDirection::ToServer, &confirms[0]);
     assert!(look(later.as_mut()).is_err());
     assert_eq!(later.strangers(), 1);
 }
@@ -140,20 +140,20 @@ fn replies_are_no_larger_than_requests_and_replays_open_nothing() {
 fn what_is_made_up_on_the_way_is_dropped_and_counted() {
     let (port, mut listener) = listen(V4, &udp(&[]));
     let relay = Relay::to(port.address());
-    let mut pass = |_: Way, datagram: &[u8]| vec![datagram.to_vec()];
+    let mut pass = |_: RelayDirection, datagram: &[u8]| vec![datagram.to_vec()];
     relayed(&relay, &mut pass, || {
         let (there, here) = pair_through(listener.as_mut(), relay.address(), &udp(&[]));
         send(there.as_ref(), 1);
         assert_eq!(receive(here.as_ref(), 1000), 1000);
-        let data = relay.seen(Way::ToServer, 1000);
-        let feedback = relay.seen(Way::ToClient, 64);
+        let data = relay.seen(RelayDirection::ToServer, 1000);
+        let feedback = relay.seen(RelayDirection::ToClient, 64);
 
         let mut other_tag = data.clone();
         other_tag[0] ^= 1;
         let mut leap = data.clone();
         leap[9] = 0xff;
         let made_up: [&[u8]; 7] = [b"", b"x", &data[..15], &other_tag, &leap, &feedback, &[0xff; 3000]];
-        made_up.iter().for_each(|datagram| relay.inject(Way::ToServer, datagram));
+        made_up.iter().for_each(|datagram| relay.inject(RelayDirection::ToServer, datagram));
         assert_eq!(receive(here.as_ref(), 1), 0);
         let came = here.datagrams().expect("counts");
         assert_eq!((came.received, came.highest, came.malformed), (1, 1, 7), "{came:?}");
@@ -162,7 +162,7 @@ fn what_is_made_up_on_the_way_is_dropped_and_counted() {
         let acked = there.progress().expect("a count").acked;
         let mut forged = feedback.clone();
         forged[30] ^= 1;
-        [&forged[..], &feedback[..63], &data].iter().for_each(|d| relay.inject(Way::ToClient, d));
+        [&forged[..], &feedback[..63], &data].iter().for_each(|d| relay.inject(RelayDirection::ToClient, d));
         std::thread::sleep(Duration::from_millis(50));
         assert_eq!(there.progress().expect("a count").acked, acked);
         assert_eq!(there.datagrams().expect("counts").malformed, 3);
@@ -176,9 +176,9 @@ fn lost_doubled_and_swapped_datagrams_are_told_apart() {
     let mut number = 0;
     let mut kept = None;
     // Of ten datagrams the third is lost, the fifth is duplicated, and the seventh arrives after the eighth.
-    let mut meddle = |way: Way, datagram: &[u8]| {
+    let mut meddle = |direction: RelayDirection, datagram: &[u8]| {
         let datagram = datagram.to_vec();
-        if way == Way::ToClient || datagram.len() != 1000 {
+        if direction == RelayDirection::ToClient || datagram.len() != 1000 {
             return vec![datagram];
         }
         number += 1;
@@ -199,7 +199,7 @@ fn lost_doubled_and_swapped_datagrams_are_told_apart() {
         assert_eq!(receive(here.as_ref(), 10_000), 9000);
         let came = here.datagrams().expect("counts");
         assert_eq!((came.received, came.highest, came.reordered, came.duplicated), (9, 10, 1, 1), "{came:?}");
-        assert_eq!(came.since(&landspeed_transport::Datagrams::default()).lost, 1);
+        assert_eq!(came.since(&landspeed_transport::DatagramTotals::default()).lost, 1);
     });
 }
 
@@ -208,7 +208,7 @@ fn a_lost_tail_is_settled_by_feedback_that_comes_later() {
     let (port, mut listener) = listen(V4, &udp(&[]));
     let relay = Relay::to(port.address());
     let mut number = 0;
-    let mut meddle = |_: Way, datagram: &[u8]| {
+    let mut meddle = |_: RelayDirection, datagram: &[u8]| {
         number += usize::from(datagram.len() == 1000);
         if datagram.len() == 1000 && number > 3 { vec![] } else { vec![datagram.to_vec()] }
     };
@@ -250,7 +250,7 @@ fn silent_and_loud_connections_do_not_keep_flows_out() {
     loud.write_all(&[b'x'; 200]).expect("it babbles");
     std::thread::scope(|scope| {
         let calling = scope.spawn(|| call(port.address(), &Settings::new(), &KEY, Duration::from_secs(5)));
-        let cancel = Cancel::new();
+        let cancel = CancelFlag::new();
         listener.accept(&patience(&cancel, Duration::from_secs(5))).expect("the flow with the key gets in");
         calling.join().expect("no panic").expect("and is proven");
         let nobody = listener.accept(&patience(&cancel, Duration::from_millis(100)));

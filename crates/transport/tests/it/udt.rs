@@ -5,10 +5,10 @@ use std::net::UdpSocket;
 use std::time::Duration;
 
 use landspeed_record::Settings;
-use landspeed_transport::{Cancel, Error, Flow};
+use landspeed_transport::{CancelFlag, Error, Flow};
 
 use crate::common::{KEY, LONG, V4, call, listen, pair_through, patience};
-use crate::relay::{Relay, Way, relayed};
+use crate::relay::{Relay, RelayDirection, relayed};
 
 /// The bytes to transfer: a few windows of small packets. The relay forwards only hundreds of datagrams a second.
 const BYTES: usize = 300_000;
@@ -73,7 +73,7 @@ fn what_is_lost_doubled_and_swapped_arrives_once_and_in_order() {
         let (port, mut listener) = listen(V4, &settings);
         let relay = Relay::to(port.address());
         let (mut number, mut kept) = (0_u32, None);
-        let mut meddle = |_: Way, datagram: &[u8]| {
+        let mut meddle = |_: RelayDirection, datagram: &[u8]| {
             number += 1;
             let datagram = datagram.to_vec();
             match number % 100 {
@@ -98,7 +98,7 @@ fn a_path_that_drops_large_packets_gets_smaller_ones() {
     let settings = settings(&[("udt-packet", "0")]);
     let (port, mut listener) = listen(V4, &settings);
     let relay = Relay::to(port.address());
-    let mut drops = |_: Way, datagram: &[u8]| match datagram.len() {
+    let mut drops = |_: RelayDirection, datagram: &[u8]| match datagram.len() {
         0..1400 => vec![datagram.to_vec()],
         _ => vec![],
     };
@@ -118,7 +118,7 @@ fn strangers_are_counted_and_get_no_more_than_they_sent() {
     for datagram in kinds {
         stranger.send_to(datagram, port.address()).expect("sent");
     }
-    let came = listener.accept(&patience(&Cancel::new(), Duration::from_millis(200)));
+    let came = listener.accept(&patience(&CancelFlag::new(), Duration::from_millis(200)));
     assert!(matches!(came, Err(Error::NobodyCame { .. })));
     assert_eq!(listener.strangers(), 6);
     assert!(stranger.recv(&mut [0; 64]).is_err(), "nothing was said to them");
@@ -132,7 +132,7 @@ fn made_up_packets_neither_end_a_flow_nor_change_what_arrives() {
     let (port, mut listener) = listen(V4, &settings);
     let relay = Relay::to(port.address());
     let mut number = 0_u32;
-    let mut meddle = |_: Way, datagram: &[u8]| {
+    let mut meddle = |_: RelayDirection, datagram: &[u8]| {
         number += 1;
         let mut made_up = datagram.to_vec();
         // Each has another connection's identifier, a sequence number far outside the window, or another type.

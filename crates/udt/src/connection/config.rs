@@ -3,12 +3,12 @@
 use landspeed_units::Nanos;
 
 use crate::packet::SocketType;
-use crate::rate::{CONTROLS, MakeControl};
-use crate::seq::{Seq, SocketId};
+use crate::rate::{CONTROLS, RateControlFactory};
+use crate::seq::{Seq, UdtSocketId};
 
 /// The initial settings of both directions of a connection. The defaults are libudt's, where it has them.
 #[derive(Debug, Clone)]
-pub struct Config {
+pub struct UdtConfig {
     /// A stream or messages. Both ends must agree.
     pub socket_type: SocketType,
     /// The largest packet, with the headers of IPv4 and UDP. The smaller value of the two ends applies.
@@ -30,12 +30,12 @@ pub struct Config {
     /// The time whose packets, at the current rate, leave in one burst; after a late wake-up up to twice as many do.
     pub catch_up: Nanos,
     /// The constructor of the congestion control.
-    pub control: MakeControl,
+    pub control: RateControlFactory,
 }
 
-impl Default for Config {
+impl Default for UdtConfig {
     fn default() -> Self {
-        Config {
+        UdtConfig {
             socket_type: SocketType::Stream,
             mss: 1500,
             probes_path: false,
@@ -52,9 +52,9 @@ impl Default for Config {
 
 /// The random values of a connection. They must be hard to guess, because nothing else keeps strangers out.
 #[derive(Debug, Clone, Copy)]
-pub struct Identity {
+pub struct ConnectionIdentity {
     /// The identifier of the connection, of 31 bits, unique on its UDP port.
-    pub socket: SocketId,
+    pub socket: UdtSocketId,
     /// A connector's first sequence number. An accepted connection uses its peer's.
     pub first_seq: Seq,
     /// The seed of the congestion control.

@@ -2,12 +2,12 @@
 
 use landspeed_units::{Bytes, Nanos};
 
-use crate::history::{PacketRate, RoundTrip};
-use crate::receiver::Arrival;
+use crate::history::{RoundTrip, UdtPacketRate};
+use crate::receiver::DataArrival;
 
 /// The counts of a connection, in packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
+pub struct PacketCounts {
     /// New data packets sent.
     pub sent: u64,
     /// Data packets sent again.
@@ -28,7 +28,7 @@ pub struct Counts {
 
 /// What the peer has acknowledged since the connection began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Progress {
+pub struct DeliveryProgress {
     /// The acknowledged data packets.
     pub packets: u64,
     /// The payload of those packets.
@@ -37,12 +37,12 @@ pub struct Progress {
     pub is_all: bool,
 }
 
-impl Counts {
-    pub(super) fn count(&mut self, arrival: Arrival) {
+impl PacketCounts {
+    pub(super) fn count(&mut self, arrival: DataArrival) {
         match arrival {
-            Arrival::New => self.received += 1,
-            Arrival::Again => self.received_again += 1,
-            Arrival::Beyond => self.no_room += 1,
+            DataArrival::New => self.received += 1,
+            DataArrival::Again => self.received_again += 1,
+            DataArrival::Beyond => self.no_room += 1,
         }
     }
 }
@@ -53,9 +53,9 @@ pub struct PathFigures {
     /// The sender's estimate of the round trip.
     pub round_trip: RoundTrip,
     /// The rate at which the peer receives packets.
-    pub arrival: PacketRate,
+    pub arrival: UdtPacketRate,
     /// The path's capacity, estimated by packet pairs.
-    pub capacity: PacketRate,
+    pub capacity: UdtPacketRate,
     /// The time between two packets.
     pub period: Nanos,
     /// The congestion window, in packets.

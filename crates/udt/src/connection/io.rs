@@ -2,40 +2,40 @@
 
 use landspeed_units::Nanos;
 
-use super::link::Link;
-use super::outcome::{IoError, Reason};
-use super::{Connection, Phase};
+use super::open::OpenConnection;
+use super::outcome::{CloseReason, IoError};
+use super::{Connection, ConnectionPhase};
 use crate::packet::SocketType;
 
 impl Connection {
     /// Returns true if [`write`](Self::write) would find room.
     pub fn is_writable(&self) -> bool {
-        let Phase::Open(link) = &self.phase else { return false };
+        let ConnectionPhase::Open(open) = &self.phase else { return false };
         match self.config.socket_type {
-            SocketType::Stream => link.sender.buffer.stream_room() > 0,
-            SocketType::Datagram => link.sender.buffer.free_bytes() > 0,
+            SocketType::Stream => open.sender.buffer.stream_room() > 0,
+            SocketType::Datagram => open.sender.buffer.free_bytes() > 0,
         }
     }
 
     /// Acknowledges everything that has arrived, for a caller that will not call when the acknowledgement is due.
     pub fn acknowledge(&mut self) {
-        if let Phase::Open(link) = &mut self.phase {
-            link.receiver.acknowledge();
+        if let ConnectionPhase::Open(open) = &mut self.phase {
+            open.receiver.acknowledge();
         }
     }
 
-    fn open(&mut self, socket_type: SocketType) -> Result<&mut Link, IoError> {
+    fn open(&mut self, socket_type: SocketType) -> Result<&mut OpenConnection, IoError> {
         if self.config.socket_type != socket_type {
             return Err(IoError::Type);
         }
         match &mut self.phase {
-            Phase::Open(link) => Ok(link),
-            Phase::Connecting(_) if self.closed.is_some() => Err(IoError::Closed),
-            Phase::Connecting(_) => Err(IoError::NotOpen),
+            ConnectionPhase::Open(open) => Ok(open),
+            ConnectionPhase::Connecting(_) if self.closed.is_some() => Err(IoError::Closed),
+            ConnectionPhase::Connecting(_) => Err(IoError::NotOpen),
         }
     }
 
-    fn writable(&mut self, socket_type: SocketType) -> Result<&mut Link, IoError> {
+    fn writable(&mut self, socket_type: SocketType) -> Result<&mut OpenConnection, IoError> {
         if self.closed.is_some() || self.closing.is_some() {
             return Err(IoError::Closed);
         }
@@ -68,15 +68,15 @@ impl Connection {
         ttl: Option<Nanos>,
     ) -> Result<(), IoError> {
         let most = self.config.send_buffer.max(2) as usize;
-        let link = self.writable(SocketType::Datagram)?;
-        if data.is_empty() || data.len() > most * link.payload {
+        let open = self.writable(SocketType::Datagram)?;
+        if data.is_empty() || data.len() > most * open.payload {
             return Err(IoError::Size);
         }
-        if data.len() > link.sender.buffer.free_bytes() {
+        if data.len() > open.sender.buffer.free_bytes() {
             self.flags.wants_room = true;
             return Err(IoError::Full);
         }
-        link.sender.buffer.write_message(data, in_order, ttl.map(|ttl| now + ttl));
+        open.sender.buffer.write_message(data, in_order, ttl.map(|ttl| now + ttl));
         Ok(())
     }
 
@@ -84,8 +84,8 @@ impl Connection {
     /// now.
     pub fn peek(&self) -> &[u8] {
         match &self.phase {
-            Phase::Open(link) if self.config.socket_type == SocketType::Stream => {
-                link.receiver.buffer.peek(link.receiver.next())
+            ConnectionPhase::Open(open) if self.config.socket_type == SocketType::Stream => {
+                open.receiver.buffer.peek(open.receiver.next())
             }
             _ => &[],
         }
@@ -94,11 +94,11 @@ impl Connection {
     /// Consumes the first `bytes` of what [`peek`](Self::peek) returns.
     pub fn consume(&mut self, bytes: usize) {
         let bytes = bytes.min(self.peek().len());
-        if let Phase::Open(link) = &mut self.phase
+        if let ConnectionPhase::Open(open) = &mut self.phase
             && bytes > 0
         {
-            link.receiver.buffer.consume(bytes);
-            link.receiver.on_read();
+            open.receiver.buffer.consume(bytes);
+            open.receiver.on_read();
         }
     }
 
@@ -136,7 +136,7 @@ impl Connection {
             let is_stuck = receiver.buffer.is_full(next);
             receiver.on_read();
             if is_stuck && self.closed.is_none() {
-                self.end(Reason::MessageTooLarge);
+                self.end(CloseReason::MessageTooLarge);
             }
             return Ok(None);
         };

@@ -5,13 +5,13 @@
 //! [`next_timeout`](Connection::next_timeout) or the next datagram, and calls
 //! [`handle_timeout`](Connection::handle_timeout) after each sleep. Times count from any fixed moment.
 //!
-//! `opening` is the handshake, `link` is the open connection with both halves, and `io` is reading and writing by the
+//! `opening` is the handshake, `open` is the open connection with both halves, and `io` is reading and writing by the
 //! application.
 
 mod config;
 mod figures;
 mod io;
-mod link;
+mod open;
 mod opening;
 mod outcome;
 mod timers;
@@ -21,45 +21,45 @@ use std::net::SocketAddr;
 
 use landspeed_units::Nanos;
 
-pub use self::config::{Config, Identity};
-pub use self::figures::{Counts, PathFigures, Progress};
-pub use self::outcome::{Event, IoError, Reason, Transmit};
+pub use self::config::{ConnectionIdentity, UdtConfig};
+pub use self::figures::{DeliveryProgress, PacketCounts, PathFigures};
+pub use self::outcome::{CloseReason, IoError, TransmitBatch, UdtEvent};
 pub use self::timers::MIN_EXP as FIRST_TIMEOUT;
 
-use self::link::Link;
+use self::open::OpenConnection;
 use crate::handshake::Connector;
-use crate::history::SYN;
-use crate::packet::{Body, HEADER, Packet, SocketType, data_header};
-use crate::receiver::Arrival;
-use crate::sender::Next;
-use crate::seq::SocketId;
+use crate::history::SYNC_INTERVAL;
+use crate::packet::{HEADER, PacketBody, SocketType, UdtPacket, data_header};
+use crate::receiver::DataArrival;
+use crate::sender::SendAction;
+use crate::seq::UdtSocketId;
 
 /// One end of a connection.
 pub struct Connection {
-    config: Config,
-    identity: Identity,
+    config: UdtConfig,
+    identity: ConnectionIdentity,
     peer: SocketAddr,
     began: Nanos,
-    phase: Phase,
+    phase: ConnectionPhase,
     scratch: Box<[u8]>,
     report: Box<[u8]>,
-    flags: Flags,
+    flags: ConnectionFlags,
     closing: Option<Nanos>,
-    closed: Option<Reason>,
+    closed: Option<CloseReason>,
     peer_closed: bool,
     last_shutdown: Option<Nanos>,
-    counts: Counts,
+    counts: PacketCounts,
 }
 
 #[derive(Debug)]
-enum Phase {
+enum ConnectionPhase {
     Connecting(Connector),
-    Open(Box<Link>),
+    Open(Box<OpenConnection>),
 }
 
 /// Events that the caller has not polled yet, and pending notifications.
 #[derive(Debug, Default)]
-struct Flags {
+struct ConnectionFlags {
     connected: bool,
     readable: bool,
     wants_room: bool,
@@ -89,12 +89,12 @@ impl Connection {
     }
 
     /// Returns the counts so far.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> PacketCounts {
         self.counts
     }
 
     /// Returns why the connection has ended, once it has.
-    pub fn closed(&self) -> Option<Reason> {
+    pub fn closed(&self) -> Option<CloseReason> {
         self.closed
     }
 
@@ -104,32 +104,38 @@ impl Connection {
     }
 
     /// Returns how far the peer has acknowledged.
-    pub fn progress(&self) -> Progress {
-        let Phase::Open(link) = &self.phase else { return Progress { is_all: true, ..Progress::default() } };
-        let acked = link.sender.acked();
-        Progress { packets: acked.packets, bytes: acked.bytes, is_all: link.sender.is_all_delivered() }
+    pub fn progress(&self) -> DeliveryProgress {
+        let ConnectionPhase::Open(open) = &self.phase else {
+            return DeliveryProgress { is_all: true, ..DeliveryProgress::default() };
+        };
+        let acked = open.sender.acked();
+        DeliveryProgress {
+            packets: acked.packets,
+            bytes: acked.bytes,
+            is_all: open.sender.is_all_delivered(),
+        }
     }
 
     /// Returns the payload of a full packet in bytes, once the connection is open.
     pub fn payload(&self) -> Option<usize> {
         match &self.phase {
-            Phase::Open(link) => Some(link.payload),
-            Phase::Connecting(_) => None,
+            ConnectionPhase::Open(open) => Some(open.payload),
+            ConnectionPhase::Connecting(_) => None,
         }
     }
 
     /// Returns the estimates of the path, once the connection is open.
     pub fn path(&self) -> Option<PathFigures> {
-        let Phase::Open(link) = &self.phase else { return None };
-        let path = link.sender.path();
+        let ConnectionPhase::Open(open) = &self.phase else { return None };
+        let path = open.sender.path();
         Some(PathFigures {
             round_trip: path.round_trip,
             arrival: path.arrival,
             capacity: path.capacity,
-            period: link.sender.period(),
-            window: link.sender.window(),
-            flight: link.sender.buffer.sent(),
-            missing: link.receiver.missing(),
+            period: open.sender.period(),
+            window: open.sender.window(),
+            flight: open.sender.buffer.sent(),
+            missing: open.receiver.missing(),
         })
     }
 
@@ -144,22 +150,22 @@ impl Connection {
     /// read. Returns false if other data must be read before it, or if it is not a packet of the stream: then the
     /// caller must pass it to [`handle`](Self::handle).
     pub fn deliver(&mut self, now: Nanos, header: &[u8; HEADER], length: usize) -> bool {
-        let Phase::Open(link) = &mut self.phase else { return false };
-        let is_data = self.closed.is_none() && (1..=link.payload).contains(&length);
+        let ConnectionPhase::Open(open) = &mut self.phase else { return false };
+        let is_data = self.closed.is_none() && (1..=open.payload).contains(&length);
         let Some((seq, timestamp, to)) = data_header(header).filter(|_| is_data) else { return false };
         let is_delivered = to == self.identity.socket
             && self.config.socket_type == SocketType::Stream
-            && link.receiver.on_delivery((now, timestamp), seq, length < link.payload);
+            && open.receiver.on_delivery((now, timestamp), seq, length < open.payload);
         if is_delivered {
             self.counts.received += 1;
-            link.heard(now);
+            open.heard(now);
         }
         is_delivered
     }
 
     fn believe(&mut self, now: Nanos, datagram: &[u8]) -> bool {
-        let Ok(packet) = Packet::parse(datagram) else { return false };
-        if let Body::Handshake(handshake) = packet.body {
+        let Ok(packet) = UdtPacket::parse(datagram) else { return false };
+        if let PacketBody::Handshake(handshake) = packet.body {
             return self.on_handshake(now, packet.to, &handshake);
         }
         if packet.to != self.identity.socket {
@@ -171,60 +177,60 @@ impl Connection {
         self.on_body((now, packet.timestamp), &packet.body)
     }
 
-    fn on_body(&mut self, (now, timestamp): (Nanos, u32), body: &Body<'_>) -> bool {
-        let Phase::Open(link) = &mut self.phase else { return false };
+    fn on_body(&mut self, (now, timestamp): (Nanos, u32), body: &PacketBody<'_>) -> bool {
+        let ConnectionPhase::Open(open) = &mut self.phase else { return false };
         let is_believed = match body {
-            Body::Data(data) => {
-                let (arrival, is_ready) = link.on_data((now, timestamp), data);
+            PacketBody::Data(data) => {
+                let (arrival, is_ready) = open.on_data((now, timestamp), data);
                 self.flags.readable |= is_ready;
                 self.counts.count(arrival);
-                arrival == Arrival::New
+                arrival == DataArrival::New
             }
-            Body::LightAck(next) => link.on_light_ack(now, *next),
-            Body::Ack(ack) => link.on_ack(now, ack),
-            Body::Nak(report) => {
-                let is_believed = link.on_nak(now, *report);
+            PacketBody::LightAck(next) => open.on_light_ack(now, *next),
+            PacketBody::Ack(ack) => open.on_ack(now, ack),
+            PacketBody::Nak(report) => {
+                let is_believed = open.on_nak(now, *report);
                 self.counts.naks += u64::from(is_believed);
                 is_believed
             }
-            Body::Ack2(number) => link.receiver.on_ack2(now, *number),
-            Body::MessageDrop(given_up) => {
+            PacketBody::Ack2(number) => open.receiver.on_ack2(now, *number),
+            PacketBody::MessageDrop(given_up) => {
                 let is_datagram = self.config.socket_type == SocketType::Datagram;
-                let is_believed = is_datagram && link.receiver.on_drop(now, given_up);
+                let is_believed = is_datagram && open.receiver.on_drop(now, given_up);
                 self.flags.readable |= is_believed;
                 is_believed
             }
-            Body::KeepAlive => true,
-            Body::CongestionWarning => {
-                link.sender.on_warning(now);
+            PacketBody::KeepAlive => true,
+            PacketBody::CongestionWarning => {
+                open.sender.on_warning(now);
                 true
             }
-            Body::Shutdown => {
+            PacketBody::Shutdown => {
                 self.peer_closed = true;
-                self.closed = Some(Reason::PeerClosed);
+                self.closed = Some(CloseReason::PeerClosed);
                 true
             }
-            Body::Error(code) => {
+            PacketBody::Error(code) => {
                 self.flags.peer_error = Some(*code);
                 true
             }
-            Body::Handshake(_) => false,
+            PacketBody::Handshake(_) => false,
         };
         if is_believed {
-            link.heard(now);
+            open.heard(now);
         }
         is_believed
     }
 
     /// Processes a packet that arrives after the end. Repeats the shutdown, at most once in a SYN, because the peer
     /// has not received it.
-    fn on_late_packet(&mut self, now: Nanos, body: &Body<'_>) -> bool {
-        self.peer_closed |= *body == Body::Shutdown;
-        if let (Phase::Open(link), Body::Ack(ack)) = (&mut self.phase, body) {
-            link.on_ack(now, ack);
+    fn on_late_packet(&mut self, now: Nanos, body: &PacketBody<'_>) -> bool {
+        self.peer_closed |= *body == PacketBody::Shutdown;
+        if let (ConnectionPhase::Open(open), PacketBody::Ack(ack)) = (&mut self.phase, body) {
+            open.on_ack(now, ack);
         }
-        let is_peers = self.closed == Some(Reason::PeerClosed) || *body == Body::Shutdown;
-        if !is_peers && self.last_shutdown.is_some_and(|last| now - last >= SYN) {
+        let is_peers = self.closed == Some(CloseReason::PeerClosed) || *body == PacketBody::Shutdown;
+        if !is_peers && self.last_shutdown.is_some_and(|last| now - last >= SYNC_INTERVAL) {
             self.repeat_close();
         }
         true
@@ -241,8 +247,8 @@ impl Connection {
         }
         let closing = self.closing.map(|since| since + self.config.linger);
         let phase = match &self.phase {
-            Phase::Connecting(connector) => connector.next_timeout(),
-            Phase::Open(link) => link.next_timeout(&self.config),
+            ConnectionPhase::Connecting(connector) => connector.next_timeout(),
+            ConnectionPhase::Open(open) => open.next_timeout(&self.config),
         };
         Some(closing.map_or(phase, |closing| closing.min(phase)))
     }
@@ -250,7 +256,7 @@ impl Connection {
     /// Returns true if data waits for the pace alone, so that new packets of the peer change little before
     /// [`next_timeout`](Self::next_timeout).
     pub fn is_pacing(&self) -> bool {
-        matches!(&self.phase, Phase::Open(link) if self.closed.is_none() && link.sender.is_pacing())
+        matches!(&self.phase, ConnectionPhase::Open(open) if self.closed.is_none() && open.sender.is_pacing())
     }
 
     /// Runs the timers that have expired at `now`.
@@ -259,48 +265,48 @@ impl Connection {
             return;
         }
         match &mut self.phase {
-            Phase::Connecting(connector) if connector.has_given_up(now) => {
-                self.closed = Some(Reason::NoAnswer)
+            ConnectionPhase::Connecting(connector) if connector.has_given_up(now) => {
+                self.closed = Some(CloseReason::NoAnswer)
             }
-            Phase::Connecting(_) => {}
-            Phase::Open(link) => {
-                link.handle_timeout(now);
-                if link.is_silent(now, &self.config) {
-                    self.closed = Some(Reason::Silent);
+            ConnectionPhase::Connecting(_) => {}
+            ConnectionPhase::Open(open) => {
+                open.handle_timeout(now);
+                if open.is_silent(now, &self.config) {
+                    self.closed = Some(CloseReason::Silent);
                 } else {
-                    self.counts.timeouts += u64::from(link.check_exp(now));
+                    self.counts.timeouts += u64::from(open.check_exp(now));
                 }
             }
         }
         if self.closing.is_some_and(|since| now - since >= self.config.linger) {
-            self.end(Reason::Linger);
+            self.end(CloseReason::Linger);
         }
     }
 
     /// Returns the next datagrams to send: one control packet, or up to `most` data packets of equal size. Call it
     /// until it returns `None`.
-    pub fn poll_transmit(&mut self, now: Nanos, most: u32) -> Option<Transmit<'_>> {
+    pub fn poll_transmit(&mut self, now: Nanos, most: u32) -> Option<TransmitBatch<'_>> {
         if self.closing.is_some() && self.closed.is_none() && self.is_all_delivered() {
-            self.end(Reason::Closed);
+            self.end(CloseReason::Closed);
         }
         let timestamp = ((now - self.began).0 / 1000) as u32;
         if let Some(length) = self.poll_control(now, timestamp) {
-            return Some(Transmit { bytes: &self.scratch[..length], segment: length });
+            return Some(TransmitBatch { bytes: &self.scratch[..length], segment: length });
         }
         if self.closed.is_some() {
             return None;
         }
-        let Phase::Open(link) = &mut self.phase else { return None };
-        match link.poll_data(now, most.max(1), timestamp)? {
-            Next::Drop(given_up) => {
-                let packet = Packet { timestamp, to: link.peer, body: Body::MessageDrop(given_up) };
+        let ConnectionPhase::Open(open) = &mut self.phase else { return None };
+        match open.poll_data(now, most.max(1), timestamp)? {
+            SendAction::Drop(given_up) => {
+                let packet = UdtPacket { timestamp, to: open.peer, body: PacketBody::MessageDrop(given_up) };
                 let length = packet.write(&mut self.scratch)?;
-                Some(Transmit { bytes: &self.scratch[..length], segment: length })
+                Some(TransmitBatch { bytes: &self.scratch[..length], segment: length })
             }
-            Next::Data { bytes, packets, again } => {
+            SendAction::Data { bytes, packets, again } => {
                 let count = if again { &mut self.counts.sent_again } else { &mut self.counts.sent };
                 *count += u64::from(packets);
-                Some(Transmit { bytes: link.sender.buffer.bytes(bytes), segment: HEADER + link.payload })
+                Some(TransmitBatch { bytes: open.sender.buffer.bytes(bytes), segment: HEADER + open.payload })
             }
         }
     }
@@ -308,32 +314,38 @@ impl Connection {
     /// Writes the next control packet into the scratch buffer.
     fn poll_control(&mut self, now: Nanos, timestamp: u32) -> Option<usize> {
         let (to, body) = match &mut self.phase {
-            Phase::Open(link) if self.flags.send_shutdown => {
+            ConnectionPhase::Open(open) if self.flags.send_shutdown => {
                 // Acknowledge what has arrived before the shutdown, which is the last packet.
-                let last = link.receiver.poll_ack(now).unwrap_or_else(|| {
+                let last = open.receiver.poll_ack(now).unwrap_or_else(|| {
                     self.flags.send_shutdown = false;
                     self.last_shutdown = Some(now);
-                    Body::Shutdown
+                    PacketBody::Shutdown
                 });
-                (link.peer, last)
+                (open.peer, last)
             }
             _ if self.closed.is_some() => return None,
-            Phase::Connecting(connector) => (SocketId::LISTENER, Body::Handshake(connector.poll(now)?)),
-            Phase::Open(link) => (link.peer, link.poll_control(now, &mut self.report)?),
+            ConnectionPhase::Connecting(connector) => {
+                (UdtSocketId::LISTENER, PacketBody::Handshake(connector.poll(now)?))
+            }
+            ConnectionPhase::Open(open) => (open.peer, open.poll_control(now, &mut self.report)?),
         };
-        let length = Packet { timestamp, to, body }.write(&mut self.scratch)?;
+        let length = UdtPacket { timestamp, to, body }.write(&mut self.scratch)?;
         // The padding of a request is the zeros of the fresh scratch buffer: nothing else was written so far.
-        Some(if let Phase::Connecting(connector) = &self.phase { connector.length() } else { length })
+        Some(if let ConnectionPhase::Connecting(connector) = &self.phase {
+            connector.length()
+        } else {
+            length
+        })
     }
 
     fn is_all_delivered(&self) -> bool {
         match &self.phase {
-            Phase::Open(link) => link.is_all_delivered(),
-            Phase::Connecting(_) => true,
+            ConnectionPhase::Open(open) => open.is_all_delivered(),
+            ConnectionPhase::Connecting(_) => true,
         }
     }
 
-    fn end(&mut self, reason: Reason) {
+    fn end(&mut self, reason: CloseReason) {
         self.closed = Some(reason);
         self.repeat_close();
     }
@@ -346,10 +358,10 @@ impl Connection {
 
     /// Repeats the last acknowledgement and the shutdown if this end is closed, because they may have got lost.
     pub fn repeat_close(&mut self) {
-        if let Phase::Open(link) = &mut self.phase
+        if let ConnectionPhase::Open(open) = &mut self.phase
             && self.closed.is_some()
         {
-            link.receiver.acknowledge_again();
+            open.receiver.acknowledge_again();
             self.flags.send_shutdown = true;
         }
     }
@@ -357,28 +369,28 @@ impl Connection {
     /// Closes the connection without waiting. What has not arrived is lost.
     pub fn abort(&mut self) {
         if self.closed.is_none() {
-            self.end(Reason::Aborted);
+            self.end(CloseReason::Aborted);
         }
     }
 
     /// Returns the next event since the last call; `None` if there is none.
-    pub fn poll_event(&mut self) -> Option<Event> {
+    pub fn poll_event(&mut self) -> Option<UdtEvent> {
         if self.flags.wants_room && self.is_writable() {
             self.flags.wants_room = false;
-            return Some(Event::Writable);
+            return Some(UdtEvent::Writable);
         }
         let flags = &mut self.flags;
         if std::mem::take(&mut flags.connected) {
-            return Some(Event::Connected);
+            return Some(UdtEvent::Connected);
         }
         if std::mem::take(&mut flags.readable) {
-            return Some(Event::Readable);
+            return Some(UdtEvent::Readable);
         }
         if let Some(code) = flags.peer_error.take() {
-            return Some(Event::PeerError(code));
+            return Some(UdtEvent::PeerError(code));
         }
         let reason = self.closed.filter(|_| !flags.told_closed)?;
         flags.told_closed = true;
-        Some(Event::Closed(reason))
+        Some(UdtEvent::Closed(reason))
     }
 }

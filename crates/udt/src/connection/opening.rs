@@ -4,19 +4,19 @@ use std::net::SocketAddr;
 
 use landspeed_units::Nanos;
 
-use super::config::{Config, Identity};
-use super::figures::Counts;
-use super::link::{Agreement, Link};
-use super::outcome::Reason;
-use super::{Connection, Flags, Phase};
-use crate::handshake::{Connector, Outcome, Request};
+use super::config::{ConnectionIdentity, UdtConfig};
+use super::figures::PacketCounts;
+use super::open::{HandshakeAgreement, OpenConnection};
+use super::outcome::CloseReason;
+use super::{Connection, ConnectionFlags, ConnectionPhase};
+use crate::handshake::{Connector, ConnectorOutcome, HandshakeRequest};
 use crate::packet::{HANDSHAKE, HEADER, Handshake, HandshakeKind, MIN_MSS, UDP_HEADERS};
 use crate::sender::MAX_WINDOW;
-use crate::seq::SocketId;
+use crate::seq::UdtSocketId;
 
 impl Connection {
     /// Begins a connection to the listener at `peer`.
-    pub fn connect(now: Nanos, config: Config, identity: Identity, peer: SocketAddr) -> Self {
+    pub fn connect(now: Nanos, config: UdtConfig, identity: ConnectionIdentity, peer: SocketAddr) -> Self {
         let request = Handshake {
             socket_type: config.socket_type,
             first_seq: identity.first_seq,
@@ -29,11 +29,16 @@ impl Connection {
         };
         let connector = Connector::new(now, request, config.connect_patience);
         let connector = if config.probes_path { connector.with_probes() } else { connector };
-        Self::new(now, config, identity, peer, Phase::Connecting(connector))
+        Self::new(now, config, identity, peer, ConnectionPhase::Connecting(connector))
     }
 
     /// Accepts a request whose cookie is proven. The connection first sends the answer.
-    pub fn accept(now: Nanos, config: Config, identity: Identity, request: &Request) -> Self {
+    pub fn accept(
+        now: Nanos,
+        config: UdtConfig,
+        identity: ConnectionIdentity,
+        request: &HandshakeRequest,
+    ) -> Self {
         let asked = request.handshake;
         let answer = Handshake {
             mss: asked.mss.min(config.mss.max(MIN_MSS)),
@@ -42,16 +47,22 @@ impl Connection {
             peer: request.peer.ip(),
             ..asked
         };
-        let identity = Identity { first_seq: asked.first_seq, ..identity };
+        let identity = ConnectionIdentity { first_seq: asked.first_seq, ..identity };
         let peers = Handshake { mss: answer.mss, ..asked };
-        let agreement = Agreement { peers, round_trip: None };
-        let link = Link::new(now, &config, &identity, &agreement).with_answer(answer);
-        let mut this = Self::new(now, config, identity, request.peer, Phase::Open(Box::new(link)));
+        let agreement = HandshakeAgreement { peers, round_trip: None };
+        let open = OpenConnection::new(now, &config, &identity, &agreement).with_answer(answer);
+        let mut this = Self::new(now, config, identity, request.peer, ConnectionPhase::Open(Box::new(open)));
         this.flags.connected = true;
         this
     }
 
-    fn new(now: Nanos, config: Config, identity: Identity, peer: SocketAddr, phase: Phase) -> Self {
+    fn new(
+        now: Nanos,
+        config: UdtConfig,
+        identity: ConnectionIdentity,
+        peer: SocketAddr,
+        phase: ConnectionPhase,
+    ) -> Self {
         let size = (config.mss.max(MIN_MSS) as usize - UDP_HEADERS).max(HANDSHAKE);
         Connection {
             config,
@@ -61,30 +72,30 @@ impl Connection {
             phase,
             scratch: vec![0; size].into(),
             report: vec![0; size - HEADER].into(),
-            flags: Flags::default(),
+            flags: ConnectionFlags::default(),
             closing: None,
             closed: None,
             peer_closed: false,
             last_shutdown: None,
-            counts: Counts::default(),
+            counts: PacketCounts::default(),
         }
     }
 
-    pub(super) fn on_handshake(&mut self, now: Nanos, to: SocketId, handshake: &Handshake) -> bool {
+    pub(super) fn on_handshake(&mut self, now: Nanos, to: UdtSocketId, handshake: &Handshake) -> bool {
         match &mut self.phase {
-            Phase::Open(link) => link.on_repeated_request(handshake),
-            Phase::Connecting(_) if to != self.identity.socket || self.closed.is_some() => false,
-            Phase::Connecting(connector) => match connector.handle(now, handshake) {
-                Outcome::Ignored => false,
-                Outcome::GotCookie => true,
-                Outcome::Refused(code) => {
-                    self.closed = Some(Reason::Refused(code));
+            ConnectionPhase::Open(open) => open.on_repeated_request(handshake),
+            ConnectionPhase::Connecting(_) if to != self.identity.socket || self.closed.is_some() => false,
+            ConnectionPhase::Connecting(connector) => match connector.handle(now, handshake) {
+                ConnectorOutcome::Ignored => false,
+                ConnectorOutcome::GotCookie => true,
+                ConnectorOutcome::Refused(code) => {
+                    self.closed = Some(CloseReason::Refused(code));
                     true
                 }
-                Outcome::Connected(answer) => {
-                    let agreement = Agreement { peers: answer, round_trip: connector.round_trip() };
-                    let link = Link::new(now, &self.config, &self.identity, &agreement);
-                    self.phase = Phase::Open(Box::new(link));
+                ConnectorOutcome::Connected(answer) => {
+                    let agreement = HandshakeAgreement { peers: answer, round_trip: connector.round_trip() };
+                    let open = OpenConnection::new(now, &self.config, &self.identity, &agreement);
+                    self.phase = ConnectionPhase::Open(Box::new(open));
                     self.flags.connected = true;
                     true
                 }

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 /// The reason why a connection has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum Reason {
+pub enum CloseReason {
     /// This end closed it, and everything that it wrote has arrived.
     #[error("the connection was closed")]
     Closed,
@@ -40,7 +40,7 @@ pub enum IoError {
     /// The connection is closed, or is being closed.
     #[error("the connection is closed")]
     Closed,
-    /// There is no room now; [`Event::Writable`] follows when there is.
+    /// There is no room now; [`UdtEvent::Writable`] follows when there is.
     #[error("the send buffer is full")]
     Full,
     /// The message is empty, or larger than the send buffer.
@@ -56,7 +56,7 @@ pub enum IoError {
 
 /// An event of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Event {
+pub enum UdtEvent {
     /// The handshake is complete.
     Connected,
     /// There may be something to read.
@@ -66,20 +66,20 @@ pub enum Event {
     /// The peer could not process what it received; the code is the peer's.
     PeerError(u32),
     /// The connection has ended. What has arrived before can still be read.
-    Closed(Reason),
+    Closed(CloseReason),
 }
 
 /// Datagrams to send to the peer: pieces of `segment` bytes, the last one possibly shorter (as UDP_SEGMENT takes
 /// them).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Transmit<'a> {
+pub struct TransmitBatch<'a> {
     /// The datagrams, one after the other.
     pub bytes: &'a [u8],
     /// The length of each datagram, in bytes.
     pub segment: usize,
 }
 
-impl<'a> Transmit<'a> {
+impl<'a> TransmitBatch<'a> {
     /// Iterates over the datagrams.
     pub fn datagrams(self) -> impl Iterator<Item = &'a [u8]> {
         self.bytes.chunks(self.segment)

@@ -2,7 +2,7 @@
 
 use landspeed_units::Nanos;
 
-use crate::history::SYN;
+use crate::history::SYNC_INTERVAL;
 
 /// The shortest time of the EXP timer (libudt 4.11); it grows by this much each time that the timer expires in a row.
 pub const MIN_EXP: Nanos = Nanos::millis(300);
@@ -13,16 +13,16 @@ const MIN_SILENCE: Nanos = Nanos::secs(3);
 
 /// The EXP timer, and when the peer was last heard.
 #[derive(Debug)]
-pub(super) struct Exp {
+pub(super) struct ExpTimer {
     last_heard: Nanos,
     /// When the timer was started, and how often it has expired since the peer was heard, plus one.
     since: Nanos,
     count: u32,
 }
 
-impl Exp {
+impl ExpTimer {
     pub(super) fn new(now: Nanos) -> Self {
-        Exp { last_heard: now, since: now, count: 1 }
+        ExpTimer { last_heard: now, since: now, count: 1 }
     }
 
     /// Notes that a plausible packet came from the peer.
@@ -39,7 +39,7 @@ impl Exp {
     /// Returns when the timer expires. `patience` is the longest time that an acknowledgement should take.
     fn at(&self, patience: Nanos) -> Nanos {
         let count = u64::from(self.count);
-        self.since + (patience.times(count) + SYN).max(MIN_EXP.times(count))
+        self.since + (patience.times(count) + SYNC_INTERVAL).max(MIN_EXP.times(count))
     }
 
     /// Returns true if the peer is to be given up.

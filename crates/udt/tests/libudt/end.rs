@@ -4,7 +4,10 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::Instant;
 
 use landspeed_udt::packet::HANDSHAKE;
-use landspeed_udt::{Answer, Config, Connection, Identity, Listener, Reason, Request, Seq, SocketId};
+use landspeed_udt::{
+    CloseReason, Connection, ConnectionIdentity, HandshakeListener, HandshakeRequest, ListenerResponse, Seq,
+    UdtConfig, UdtSocketId,
+};
 use landspeed_units::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -12,18 +15,18 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 const BATCH: usize = 64;
 
 /// A socket with room for bursts, and a clock.
-pub(crate) struct Socket {
+pub(crate) struct ClockedSocket {
     socket: UdpSocket,
     began: Instant,
     room: Vec<u8>,
 }
 
-impl Socket {
+impl ClockedSocket {
     pub(crate) fn bind(at: SocketAddr) -> Self {
         let socket = UdpSocket::bind(at).expect("loopback has ports");
         socket.set_nonblocking(true).expect("a socket can be");
         let _ = rustix::net::sockopt::set_socket_recv_buffer_size(&socket, 4 << 20);
-        Socket { socket, began: Instant::now(), room: vec![0; 1 << 16] }
+        ClockedSocket { socket, began: Instant::now(), room: vec![0; 1 << 16] }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -55,27 +58,27 @@ impl Socket {
 }
 
 /// A connection on a socket.
-pub(crate) struct End {
-    pub(crate) socket: Socket,
+pub(crate) struct ConnectionEnd {
+    pub(crate) socket: ClockedSocket,
     pub(crate) connection: Connection,
 }
 
-fn identity(socket: u32) -> Identity {
+fn identity(socket: u32) -> ConnectionIdentity {
     // The numbers wrap around soon.
-    Identity { socket: SocketId(socket), first_seq: Seq::MAX.minus(100), seed: 1 }
+    ConnectionIdentity { socket: UdtSocketId(socket), first_seq: Seq::MAX.minus(100), seed: 1 }
 }
 
-impl End {
-    pub(crate) fn connect(socket: Socket, config: Config, to: SocketAddr) -> Self {
+impl ConnectionEnd {
+    pub(crate) fn connect(socket: ClockedSocket, config: UdtConfig, to: SocketAddr) -> Self {
         let connection = Connection::connect(socket.now(), config, identity(77), to);
-        End { socket, connection }
+        ConnectionEnd { socket, connection }
     }
 
     /// Listens until a peer has proven its cookie, for at most `most`.
-    pub(crate) fn accept(mut socket: Socket, config: Config, most: Nanos) -> Self {
+    pub(crate) fn accept(mut socket: ClockedSocket, config: UdtConfig, most: Nanos) -> Self {
         let request = listen(&mut socket, &config, most).expect("the peer connects");
         let connection = Connection::accept(socket.now(), config, identity(99), &request);
-        End { socket, connection }
+        ConnectionEnd { socket, connection }
     }
 
     /// Runs the loop that drives a connection once: sends, then waits for a datagram, a timer, or `most`.
@@ -107,7 +110,7 @@ impl End {
     }
 
     /// Drives a connection until it has ended. Returns the reason.
-    pub(crate) fn until_closed(&mut self, most: Nanos) -> Reason {
+    pub(crate) fn until_closed(&mut self, most: Nanos) -> CloseReason {
         let end = self.socket.now() + most;
         loop {
             if let Some(reason) = self.connection.closed() {
@@ -121,8 +124,12 @@ impl End {
 
 /// Returns the first request whose cookie is proven; `None` if none arrives. A request for the other socket type is
 /// refused.
-pub(crate) fn listen(socket: &mut Socket, config: &Config, most: Nanos) -> Option<Request> {
-    let listener = Listener::new([5; 32], config.socket_type);
+pub(crate) fn listen(
+    socket: &mut ClockedSocket,
+    config: &UdtConfig,
+    most: Nanos,
+) -> Option<HandshakeRequest> {
+    let listener = HandshakeListener::new([5; 32], config.socket_type);
     let end = socket.now() + most;
     while socket.now() < end {
         socket.wait(Nanos::millis(50));
@@ -130,9 +137,9 @@ pub(crate) fn listen(socket: &mut Socket, config: &Config, most: Nanos) -> Optio
         let mut reply = [0; HANDSHAKE];
         let Some((datagram, from)) = socket.receive() else { continue };
         match listener.handle(now, from, datagram, &mut reply) {
-            Answer::Ignore => {}
-            Answer::Reply(length) => socket.send(&reply[..length], from),
-            Answer::Proven(request) => return Some(request),
+            ListenerResponse::Ignore => {}
+            ListenerResponse::Reply(length) => socket.send(&reply[..length], from),
+            ListenerResponse::Proven(request) => return Some(request),
         }
     }
     None

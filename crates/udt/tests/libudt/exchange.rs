@@ -8,44 +8,44 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use blake3::{Hash, Hasher};
-use landspeed_udt::{Config, Counts, IoError, Reason, SocketType};
+use landspeed_udt::{CloseReason, IoError, PacketCounts, SocketType, UdtConfig};
 use landspeed_units::Nanos;
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::end::{End, Socket};
-use crate::peer::{self, Peer};
-use crate::relay::{Relay, Weather};
+use crate::end::{ClockedSocket, ConnectionEnd};
+use crate::peer::{self, LibudtPeer};
+use crate::relay::{NetworkImpairments, Relay};
 
 /// The parameters of a transfer and of its network.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Case {
+pub(crate) struct TransferCase {
     pub(crate) to_libudt: bool,
     pub(crate) socket_type: SocketType,
     pub(crate) ip: IpAddr,
     pub(crate) mss: u32,
     pub(crate) bytes: u64,
     /// The network; `None` connects the two sockets directly.
-    pub(crate) weather: Option<Weather>,
+    pub(crate) impairments: Option<NetworkImpairments>,
     /// The longest time that the transfer may take.
     pub(crate) most: Duration,
 }
 
-impl Case {
+impl TransferCase {
     pub(crate) fn new(to_libudt: bool, socket_type: SocketType) -> Self {
-        Case {
+        TransferCase {
             to_libudt,
             socket_type,
             ip: Ipv4Addr::LOCALHOST.into(),
             mss: 1500,
             bytes: 2_000_000,
-            weather: None,
+            impairments: None,
             most: Duration::from_secs(60),
         }
     }
 
-    pub(crate) fn config(&self) -> Config {
-        Config { socket_type: self.socket_type, mss: self.mss, ..Config::default() }
+    pub(crate) fn config(&self) -> UdtConfig {
+        UdtConfig { socket_type: self.socket_type, mss: self.mss, ..UdtConfig::default() }
     }
 
     fn any_port(&self) -> SocketAddr {
@@ -55,14 +55,14 @@ impl Case {
 
 /// The results of a transfer.
 #[derive(Debug)]
-pub(crate) struct Figures {
+pub(crate) struct TransferFigures {
     /// The time from the first request to the last byte.
     pub(crate) took: Duration,
-    pub(crate) counts: Counts,
+    pub(crate) counts: PacketCounts,
 }
 
 /// Random content: a stream in pieces, or messages of several lengths, each with its length before it.
-struct Content {
+struct TransferContent {
     random: ChaCha8Rng,
     socket_type: SocketType,
     left: u64,
@@ -75,9 +75,9 @@ struct Content {
 const LENGTH: usize = 4;
 const LARGEST_MESSAGE: u64 = 20_000;
 
-impl Content {
-    fn new(case: &Case) -> Self {
-        Content {
+impl TransferContent {
+    fn new(case: &TransferCase) -> Self {
+        TransferContent {
             random: ChaCha8Rng::seed_from_u64(case.bytes),
             socket_type: case.socket_type,
             left: case.bytes,
@@ -110,21 +110,21 @@ impl Content {
 }
 
 /// Makes one transfer; `None` if this machine has no libudt.
-pub(crate) fn run(case: &Case) -> Option<Figures> {
+pub(crate) fn run(case: &TransferCase) -> Option<TransferFigures> {
     peer::program()?;
     let figures = if case.to_libudt { to_libudt(case) } else { from_libudt(case) };
     println!("{case:?}: {figures:?}");
     Some(figures)
 }
 
-fn to_libudt(case: &Case) -> Figures {
-    let (mut peer, listener, out) = Peer::listen(case.any_port(), case.socket_type, case.mss);
-    let relay = case.weather.map(|weather| Relay::start(listener, weather, case.bytes));
+fn to_libudt(case: &TransferCase) -> TransferFigures {
+    let (mut peer, listener, out) = LibudtPeer::listen(case.any_port(), case.socket_type, case.mss);
+    let relay = case.impairments.map(|impairments| Relay::start(listener, impairments, case.bytes));
     let to = relay.as_ref().map_or(listener, |relay| relay.address);
     let arrived = Arc::new(AtomicU64::new(0));
     let reader = read_all(out, arrived.clone());
-    let (start, mut content) = (Instant::now(), Content::new(case));
-    let mut end = End::connect(Socket::bind(case.any_port()), case.config(), to);
+    let (start, mut content) = (Instant::now(), TransferContent::new(case));
+    let mut end = ConnectionEnd::connect(ClockedSocket::bind(case.any_port()), case.config(), to);
     let (mut piece, mut waits) = (content.next(), true);
     while end.connection.closed().is_none() {
         assert!(start.elapsed() < case.most, "it takes too long: {:?}", end.connection);
@@ -143,7 +143,7 @@ fn to_libudt(case: &Case) -> Figures {
         }
     }
     let took = start.elapsed();
-    assert_eq!(end.connection.closed(), Some(Reason::Closed), "{:?}", end.connection);
+    assert_eq!(end.connection.closed(), Some(CloseReason::Closed), "{:?}", end.connection);
     // The shutdown may be lost: it is repeated in answer to each packet of libudt's.
     let until = Instant::now() + Duration::from_secs(20);
     while peer.has_ended().is_none() && Instant::now() < until {
@@ -152,11 +152,11 @@ fn to_libudt(case: &Case) -> Figures {
     let (status, said) = peer.wait(Duration::from_secs(1));
     assert!(status.success(), "{said}");
     assert_eq!(reader.join().expect("the reader does not panic"), content.hash.finalize());
-    Figures { took, counts: end.connection.counts() }
+    TransferFigures { took, counts: end.connection.counts() }
 }
 
 /// Writes what there is room for. Returns false if there is no room.
-fn write(end: &mut End, socket_type: SocketType, piece: &mut Vec<u8>) -> bool {
+fn write(end: &mut ConnectionEnd, socket_type: SocketType, piece: &mut Vec<u8>) -> bool {
     let now = end.socket.now();
     let written = match socket_type {
         SocketType::Stream => end.connection.write(piece),
@@ -183,14 +183,14 @@ fn read_all(mut out: impl Read + Send + 'static, arrived: Arc<AtomicU64>) -> Joi
     })
 }
 
-fn from_libudt(case: &Case) -> Figures {
-    let socket = Socket::bind(case.any_port());
-    let relay = case.weather.map(|weather| Relay::start(socket.address(), weather, case.bytes));
+fn from_libudt(case: &TransferCase) -> TransferFigures {
+    let socket = ClockedSocket::bind(case.any_port());
+    let relay = case.impairments.map(|impairments| Relay::start(socket.address(), impairments, case.bytes));
     let to = relay.as_ref().map_or(socket.address(), |relay| relay.address);
     let start = Instant::now();
-    let (mut peer, input) = Peer::connect(to, case.socket_type, case.mss);
-    let writer = write_all(Content::new(case), input);
-    let mut end = End::accept(socket, case.config(), Nanos::secs(5));
+    let (mut peer, input) = LibudtPeer::connect(to, case.socket_type, case.mss);
+    let writer = write_all(TransferContent::new(case), input);
+    let mut end = ConnectionEnd::accept(socket, case.config(), Nanos::secs(5));
     let (mut hash, mut room) = (Hasher::new(), vec![0; LARGEST_MESSAGE as usize]);
     // libudt ends once everything is acknowledged. It sends one shutdown, which may be lost.
     while peer.has_ended().is_none() {
@@ -200,15 +200,18 @@ fn from_libudt(case: &Case) -> Figures {
     }
     let took = start.elapsed();
     read(&mut end, case.socket_type, &mut hash, &mut room);
-    assert!(matches!(end.connection.closed(), Some(Reason::PeerClosed) | None), "{:?}", end.connection);
+    assert!(matches!(end.connection.closed(), Some(CloseReason::PeerClosed) | None), "{:?}", end.connection);
     let (status, said) = peer.wait(Duration::from_secs(1));
     assert!(status.success(), "{said}");
     let content = writer.join().expect("the writer does not panic");
     assert_eq!((content.left, content.hash.finalize()), (0, hash.finalize()));
-    Figures { took, counts: end.connection.counts() }
+    TransferFigures { took, counts: end.connection.counts() }
 }
 
-fn write_all(mut content: Content, mut input: impl Write + Send + 'static) -> JoinHandle<Content> {
+fn write_all(
+    mut content: TransferContent,
+    mut input: impl Write + Send + 'static,
+) -> JoinHandle<TransferContent> {
     std::thread::spawn(move || {
         loop {
             let piece = content.next();
@@ -220,14 +223,14 @@ fn write_all(mut content: Content, mut input: impl Write + Send + 'static) -> Jo
 }
 
 /// Makes the same transfer from libudt to libudt, for comparison. Returns how long it took.
-pub(crate) fn libudt_alone(case: &Case) -> Duration {
-    let (_receiver, listener, out) = Peer::listen(case.any_port(), case.socket_type, case.mss);
-    let relay = case.weather.map(|weather| Relay::start(listener, weather, case.bytes));
+pub(crate) fn libudt_alone(case: &TransferCase) -> Duration {
+    let (_receiver, listener, out) = LibudtPeer::listen(case.any_port(), case.socket_type, case.mss);
+    let relay = case.impairments.map(|impairments| Relay::start(listener, impairments, case.bytes));
     let to = relay.as_ref().map_or(listener, |relay| relay.address);
     let reader = read_all(out, Arc::default());
     let start = Instant::now();
-    let (mut sender, input) = Peer::connect(to, case.socket_type, case.mss);
-    let writer = write_all(Content::new(case), input);
+    let (mut sender, input) = LibudtPeer::connect(to, case.socket_type, case.mss);
+    let writer = write_all(TransferContent::new(case), input);
     let (status, said) = sender.wait(case.most);
     let took = start.elapsed();
     assert!(status.success(), "{said}");
@@ -236,7 +239,7 @@ pub(crate) fn libudt_alone(case: &Case) -> Duration {
     took
 }
 
-fn read(end: &mut End, socket_type: SocketType, hash: &mut Hasher, room: &mut [u8]) {
+fn read(end: &mut ConnectionEnd, socket_type: SocketType, hash: &mut Hasher, room: &mut [u8]) {
     match socket_type {
         SocketType::Stream => {
             while !end.connection.peek().is_empty() {

@@ -5,28 +5,28 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use landspeed_udt::{Config, Reason, SocketType};
+use landspeed_udt::{CloseReason, SocketType, UdtConfig};
 use landspeed_units::Nanos;
 
-use crate::end::{End, Socket, listen};
-use crate::peer::{self, Peer};
+use crate::end::{ClockedSocket, ConnectionEnd, listen};
+use crate::peer::{self, LibudtPeer};
 
 const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 const BYTES: usize = 20_000;
 
 /// Returns an address at which nothing listens.
 fn empty_port() -> SocketAddr {
-    Socket::bind(ANY_PORT).address()
+    ClockedSocket::bind(ANY_PORT).address()
 }
 
-fn impatient(socket_type: SocketType) -> Config {
+fn impatient(socket_type: SocketType) -> UdtConfig {
     let (connect_patience, silence) = (Nanos::millis(700), Nanos::secs(2));
-    Config { socket_type, connect_patience, silence, ..Config::default() }
+    UdtConfig { socket_type, connect_patience, silence, ..UdtConfig::default() }
 }
 
 /// Returns an end of this crate that has sent some hundred packets to libudt at `to`.
-fn busy_sender(socket: Socket, to: SocketAddr) -> End {
-    let mut end = End::connect(socket, impatient(SocketType::Stream), to);
+fn busy_sender(socket: ClockedSocket, to: SocketAddr) -> ConnectionEnd {
+    let mut end = ConnectionEnd::connect(socket, impatient(SocketType::Stream), to);
     while end.connection.counts().sent < 300 {
         let _ = end.connection.write(&[1; BYTES]);
         end.drive(Nanos::millis(5));
@@ -36,8 +36,8 @@ fn busy_sender(socket: Socket, to: SocketAddr) -> End {
 }
 
 /// Sends a little to libudt at `to`, and closes.
-fn sends_all(socket: Socket, to: SocketAddr, mut out: impl Read) -> Socket {
-    let mut end = End::connect(socket, Config::default(), to);
+fn sends_all(socket: ClockedSocket, to: SocketAddr, mut out: impl Read) -> ClockedSocket {
+    let mut end = ConnectionEnd::connect(socket, UdtConfig::default(), to);
     let mut written = 0;
     while written < BYTES {
         written += end.connection.write(&vec![2; BYTES - written]).unwrap_or(0);
@@ -45,7 +45,7 @@ fn sends_all(socket: Socket, to: SocketAddr, mut out: impl Read) -> Socket {
         assert_eq!(end.connection.closed(), None);
     }
     end.connection.close(end.socket.now());
-    assert_eq!(end.until_closed(Nanos::secs(10)), Reason::Closed);
+    assert_eq!(end.until_closed(Nanos::secs(10)), CloseReason::Closed);
     end.drive(Nanos(0));
     let mut read = Vec::new();
     out.read_to_end(&mut read).expect("a pipe");
@@ -54,7 +54,7 @@ fn sends_all(socket: Socket, to: SocketAddr, mut out: impl Read) -> Socket {
 }
 
 /// Receives what libudt sends, until at least `least` bytes have arrived or the connection has ended.
-fn receives(end: &mut End, least: usize) -> usize {
+fn receives(end: &mut ConnectionEnd, least: usize) -> usize {
     let (mut read, mut room) = (0, vec![0; 1 << 16]);
     while read < least && end.connection.closed().is_none() {
         end.drive(Nanos::millis(5));
@@ -65,10 +65,11 @@ fn receives(end: &mut End, least: usize) -> usize {
 
 #[test]
 fn nothing_listens() {
-    let mut end = End::connect(Socket::bind(ANY_PORT), impatient(SocketType::Stream), empty_port());
-    assert_eq!(end.until_closed(Nanos::secs(5)), Reason::NoAnswer);
+    let mut end =
+        ConnectionEnd::connect(ClockedSocket::bind(ANY_PORT), impatient(SocketType::Stream), empty_port());
+    assert_eq!(end.until_closed(Nanos::secs(5)), CloseReason::NoAnswer);
     if peer::program().is_some() {
-        let (mut peer, _input) = Peer::connect(empty_port(), SocketType::Stream, 1500);
+        let (mut peer, _input) = LibudtPeer::connect(empty_port(), SocketType::Stream, 1500);
         let (status, said) = peer.wait(Duration::from_secs(10));
         assert!(!status.success() && said.starts_with("connect: "), "{status}: {said}");
     }
@@ -79,11 +80,11 @@ fn a_listener_of_the_other_type_refuses() {
     if peer::program().is_none() {
         return;
     }
-    let (_peer, at, _out) = Peer::listen(ANY_PORT, SocketType::Stream, 1500);
-    let mut end = End::connect(Socket::bind(ANY_PORT), impatient(SocketType::Datagram), at);
-    assert_eq!(end.until_closed(Nanos::secs(5)), Reason::Refused(1002));
-    let mut socket = Socket::bind(ANY_PORT);
-    let (mut peer, _input) = Peer::connect(socket.address(), SocketType::Stream, 1500);
+    let (_peer, at, _out) = LibudtPeer::listen(ANY_PORT, SocketType::Stream, 1500);
+    let mut end = ConnectionEnd::connect(ClockedSocket::bind(ANY_PORT), impatient(SocketType::Datagram), at);
+    assert_eq!(end.until_closed(Nanos::secs(5)), CloseReason::Refused(1002));
+    let mut socket = ClockedSocket::bind(ANY_PORT);
+    let (mut peer, _input) = LibudtPeer::connect(socket.address(), SocketType::Stream, 1500);
     while peer.has_ended().is_none() {
         let request = listen(&mut socket, &impatient(SocketType::Datagram), Nanos::millis(50));
         assert_eq!(request, None);
@@ -98,10 +99,10 @@ fn libudt_does_not_answer_padded_requests() {
     if peer::program().is_none() {
         return;
     }
-    let (_peer, at, _out) = Peer::listen(ANY_PORT, SocketType::Stream, 1500);
-    let config = Config { probes_path: true, ..impatient(SocketType::Stream) };
-    let mut end = End::connect(Socket::bind(ANY_PORT), config, at);
-    assert_eq!(end.until_closed(Nanos::secs(5)), Reason::NoAnswer);
+    let (_peer, at, _out) = LibudtPeer::listen(ANY_PORT, SocketType::Stream, 1500);
+    let config = UdtConfig { probes_path: true, ..impatient(SocketType::Stream) };
+    let mut end = ConnectionEnd::connect(ClockedSocket::bind(ANY_PORT), config, at);
+    assert_eq!(end.until_closed(Nanos::secs(5)), CloseReason::NoAnswer);
 }
 
 #[test]
@@ -109,11 +110,11 @@ fn a_receiver_that_is_killed_and_its_port_used_again() {
     if peer::program().is_none() {
         return;
     }
-    let (mut peer, at, _out) = Peer::listen(ANY_PORT, SocketType::Stream, 1500);
-    let mut end = busy_sender(Socket::bind(ANY_PORT), at);
+    let (mut peer, at, _out) = LibudtPeer::listen(ANY_PORT, SocketType::Stream, 1500);
+    let mut end = busy_sender(ClockedSocket::bind(ANY_PORT), at);
     peer.kill();
-    assert_eq!(end.until_closed(Nanos::secs(10)), Reason::Silent);
-    let (_peer, again, out) = Peer::listen(at, SocketType::Stream, 1500);
+    assert_eq!(end.until_closed(Nanos::secs(10)), CloseReason::Silent);
+    let (_peer, again, out) = LibudtPeer::listen(at, SocketType::Stream, 1500);
     assert_eq!(again, at);
     sends_all(end.socket, at, out);
 }
@@ -123,25 +124,25 @@ fn a_sender_that_is_killed_and_our_port_used_again() {
     if peer::program().is_none() {
         return;
     }
-    let socket = Socket::bind(ANY_PORT);
+    let socket = ClockedSocket::bind(ANY_PORT);
     let at = socket.address();
-    let (mut peer, mut input) = Peer::connect(at, SocketType::Stream, 1500);
+    let (mut peer, mut input) = LibudtPeer::connect(at, SocketType::Stream, 1500);
     let writer = std::thread::spawn(move || while input.write_all(&[3; BYTES]).is_ok() {});
-    let mut end = End::accept(socket, impatient(SocketType::Stream), Nanos::secs(5));
+    let mut end = ConnectionEnd::accept(socket, impatient(SocketType::Stream), Nanos::secs(5));
     receives(&mut end, 10 * BYTES);
     peer.kill();
     receives(&mut end, usize::MAX);
-    assert_eq!(end.connection.closed(), Some(Reason::Silent));
+    assert_eq!(end.connection.closed(), Some(CloseReason::Silent));
     writer.join().expect("a writer does not panic");
-    let (mut peer, mut input) = Peer::connect(at, SocketType::Stream, 1500);
-    let mut end = End::accept(end.socket, impatient(SocketType::Stream), Nanos::secs(5));
+    let (mut peer, mut input) = LibudtPeer::connect(at, SocketType::Stream, 1500);
+    let mut end = ConnectionEnd::accept(end.socket, impatient(SocketType::Stream), Nanos::secs(5));
     input.write_all(&[4; BYTES]).expect("a pipe");
     drop(input);
     assert_eq!(receives(&mut end, BYTES), BYTES);
     // libudt ends once it knows that everything has arrived.
     while peer.has_ended().is_none() {
         end.drive(Nanos::millis(5));
-        assert!(matches!(end.connection.closed(), None | Some(Reason::PeerClosed)));
+        assert!(matches!(end.connection.closed(), None | Some(CloseReason::PeerClosed)));
     }
     assert!(peer.wait(Duration::from_secs(1)).0.success());
 }
@@ -156,8 +157,8 @@ fn libudt_learns_that_we_are_gone() {
     if peer::program().is_none() {
         return;
     }
-    let (mut peer, at, mut out) = Peer::listen(ANY_PORT, SocketType::Stream, 1500);
-    drop(busy_sender(Socket::bind(ANY_PORT), at));
+    let (mut peer, at, mut out) = LibudtPeer::listen(ANY_PORT, SocketType::Stream, 1500);
+    drop(busy_sender(ClockedSocket::bind(ANY_PORT), at));
     let mut read = Vec::new();
     out.read_to_end(&mut read).expect("a pipe");
     assert!(!read.is_empty() && read.iter().all(|byte| *byte == 1), "{} bytes", read.len());

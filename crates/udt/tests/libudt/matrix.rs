@@ -2,38 +2,38 @@
 
 use std::time::Duration;
 
-use landspeed_udt::{Counts, SocketType};
+use landspeed_udt::{PacketCounts, SocketType};
 
-use crate::exchange::{Case, Figures, libudt_alone, run};
+use crate::exchange::{TransferCase, TransferFigures, libudt_alone, run};
 use crate::four;
-use crate::relay::Weather;
+use crate::relay::NetworkImpairments;
 
 const MIB: u64 = 1 << 20;
 
-/// Returns each network's name, its weather, and the bytes to transfer.
-fn networks() -> [(&'static str, Option<Weather>, u64); 7] {
-    let weather = Weather::default();
+/// Returns each network's name, its impairments, and the bytes to transfer.
+fn networks() -> [(&'static str, Option<NetworkImpairments>, u64); 7] {
+    let impairments = NetworkImpairments::default();
     let delay = Duration::from_millis(90);
     [
         ("loopback", None, 1024 * MIB),
-        ("1 % lost", Some(Weather { lost: 0.01, ..weather }), 32 * MIB),
-        ("5 % lost", Some(Weather { lost: 0.05, ..weather }), 32 * MIB),
-        ("5 % up to 2 ms late", Some(Weather { reordered: 0.05, ..weather }), 32 * MIB),
-        ("5 % twice", Some(Weather { doubled: 0.05, ..weather }), 32 * MIB),
-        ("180 ms", Some(Weather { delay, ..weather }), 32 * MIB),
-        ("180 ms, 0.1 % lost", Some(Weather { delay, lost: 0.001, ..weather }), 32 * MIB),
+        ("1 % lost", Some(NetworkImpairments { lost: 0.01, ..impairments }), 32 * MIB),
+        ("5 % lost", Some(NetworkImpairments { lost: 0.05, ..impairments }), 32 * MIB),
+        ("5 % up to 2 ms late", Some(NetworkImpairments { reordered: 0.05, ..impairments }), 32 * MIB),
+        ("5 % twice", Some(NetworkImpairments { doubled: 0.05, ..impairments }), 32 * MIB),
+        ("180 ms", Some(NetworkImpairments { delay, ..impairments }), 32 * MIB),
+        ("180 ms, 0.1 % lost", Some(NetworkImpairments { delay, lost: 0.001, ..impairments }), 32 * MIB),
     ]
 }
 
-fn row(network: &str, case: &Case, figures: &Figures) {
+fn row(network: &str, case: &TransferCase, figures: &TransferFigures) {
     let direction = if case.to_libudt { "to libudt" } else { "from libudt" };
     let what = if case.socket_type == SocketType::Stream { "stream" } else { "messages" };
-    let Counts { sent_again, received_again, timeouts, .. } = figures.counts;
+    let PacketCounts { sent_again, received_again, timeouts, .. } = figures.counts;
     print_row(network, case, figures.took, &format!("{what} {direction}"));
     println!("{sent_again} | {received_again} | {timeouts} |");
 }
 
-fn print_row(network: &str, case: &Case, took: Duration, what: &str) {
+fn print_row(network: &str, case: &TransferCase, took: Duration, what: &str) {
     let seconds = took.as_secs_f64();
     let rate = case.bytes as f64 * 8.0 / seconds / 1e6;
     print!("| {network} | {} | {what} | {} | {seconds:.1} | {rate:.0} | ", case.mss, case.bytes / MIB);
@@ -48,14 +48,14 @@ fn every_network_both_ways() {
     let only = std::env::var("LANDSPEED_UDT_ONLY").unwrap_or_default();
     println!("\n| network | packet | what | MiB | s | Mb/s | sent again | received twice | timeouts |");
     println!("|---|---|---|---|---|---|---|---|---|");
-    for (name, weather, bytes) in networks().into_iter().filter(|(name, ..)| name.contains(&only)) {
+    for (name, impairments, bytes) in networks().into_iter().filter(|(name, ..)| name.contains(&only)) {
         for mss in [1500, 9000] {
-            let full = |case| Case { weather, bytes, mss, most: Duration::from_secs(900), ..case };
+            let full = |case| TransferCase { impairments, bytes, mss, most: Duration::from_secs(900), ..case };
             for case in four().map(full) {
                 let Some(figures) = run(&case) else { return };
                 row(name, &case, &figures);
             }
-            let case = full(Case::new(false, SocketType::Stream));
+            let case = full(TransferCase::new(false, SocketType::Stream));
             print_row(name, &case, libudt_alone(&case), "stream between libudts");
             println!("| | |");
         }

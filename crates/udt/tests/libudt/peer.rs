@@ -39,11 +39,11 @@ fn make() -> Option<PathBuf> {
 }
 
 /// A running peer, which is killed at the end of the test in any case.
-pub(crate) struct Peer {
+pub(crate) struct LibudtPeer {
     child: Child,
 }
 
-impl Peer {
+impl LibudtPeer {
     /// Starts a peer that listens at `at` for one connection. Returns also its actual address, and what it receives.
     pub(crate) fn listen(at: SocketAddr, socket_type: SocketType, mss: u32) -> (Self, SocketAddr, impl Read) {
         let (mut peer, out) = Self::start("listen", at, socket_type, mss);
@@ -71,7 +71,7 @@ impl Peer {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the peer starts");
         let out = child.stdout.take().expect("a pipe");
-        (Peer { child }, out)
+        (LibudtPeer { child }, out)
     }
 
     pub(crate) fn has_ended(&mut self) -> Option<ExitStatus> {
@@ -99,7 +99,7 @@ impl Peer {
     }
 }
 
-impl Drop for Peer {
+impl Drop for LibudtPeer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use landspeed_udt::SocketType;
 
-use crate::peer::{self, Peer};
-use crate::relay::{Noted, Relay, Weather};
+use crate::peer::{self, LibudtPeer};
+use crate::relay::{CapturedDatagram, NetworkImpairments, Relay};
 
 const MSS: u32 = 200;
 const BYTES: usize = 6000;
@@ -38,11 +38,12 @@ fn input(socket_type: SocketType) -> Vec<u8> {
     }
 }
 
-fn exchange(socket_type: SocketType, seed: u64) -> Vec<Noted> {
-    let (_listener, at, mut out) = Peer::listen((Ipv4Addr::LOCALHOST, 0).into(), socket_type, MSS);
+fn exchange(socket_type: SocketType, seed: u64) -> Vec<CapturedDatagram> {
+    let (_listener, at, mut out) = LibudtPeer::listen((Ipv4Addr::LOCALHOST, 0).into(), socket_type, MSS);
     let delay = Duration::from_millis(3);
-    let relay = Relay::start(at, Weather { lost: 0.1, doubled: 0.02, reordered: 0.1, delay }, seed);
-    let (mut connector, mut sink) = Peer::connect(relay.address, socket_type, MSS);
+    let relay =
+        Relay::start(at, NetworkImpairments { lost: 0.1, doubled: 0.02, reordered: 0.1, delay }, seed);
+    let (mut connector, mut sink) = LibudtPeer::connect(relay.address, socket_type, MSS);
     let input = input(socket_type);
     sink.write_all(&input).expect("a pipe");
     drop(sink);
@@ -53,9 +54,9 @@ fn exchange(socket_type: SocketType, seed: u64) -> Vec<Noted> {
     relay.stop()
 }
 
-fn lines(name: &str, noted: &[Noted]) -> String {
+fn lines(name: &str, captured: &[CapturedDatagram]) -> String {
     let mut text = format!("{name}\n");
-    for one in noted {
+    for one in captured {
         let arrow = if one.from_connector { '>' } else { '<' };
         let _ = write!(text, "{} {arrow} ", one.at.as_micros());
         one.bytes.iter().for_each(|byte| {

@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// The behaviour of the network, in each direction.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Weather {
+pub(crate) struct NetworkImpairments {
     /// The chance that a datagram is lost.
     pub(crate) lost: f64,
     /// The chance that a datagram arrives twice.
@@ -27,7 +27,7 @@ pub(crate) struct Weather {
 
 /// A captured datagram.
 #[derive(Debug, Clone)]
-pub(crate) struct Noted {
+pub(crate) struct CapturedDatagram {
     /// The time since the first one.
     pub(crate) at: Duration,
     pub(crate) from_connector: bool,
@@ -38,12 +38,12 @@ pub(crate) struct Noted {
 pub(crate) struct Relay {
     pub(crate) address: SocketAddr,
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Vec<Noted>>>,
+    thread: Option<JoinHandle<Vec<CapturedDatagram>>>,
 }
 
 impl Relay {
     /// Starts a network in front of `listener`.
-    pub(crate) fn start(listener: SocketAddr, weather: Weather, seed: u64) -> Self {
+    pub(crate) fn start(listener: SocketAddr, impairments: NetworkImpairments, seed: u64) -> Self {
         let sockets = [(); 2].map(|()| {
             let socket = UdpSocket::bind(SocketAddr::new(listener.ip(), 0)).expect("loopback has ports");
             socket.set_nonblocking(true).expect("a socket can be");
@@ -52,15 +52,15 @@ impl Relay {
         });
         let address = sockets[0].local_addr().expect("it is bound");
         let stop = Arc::new(AtomicBool::new(false));
-        let network = Network {
+        let network = RelayNetwork {
             sockets,
             peers: [None, Some(listener)],
-            weather,
+            impairments,
             random: ChaCha8Rng::seed_from_u64(seed),
             under_way: BinaryHeap::new(),
             order: 0,
             began: None,
-            noted: Vec::new(),
+            captured: Vec::new(),
         };
         let stopped = stop.clone();
         let thread = std::thread::spawn(move || network.run(&stopped));
@@ -68,7 +68,7 @@ impl Relay {
     }
 
     /// Ends the network. Returns the first datagrams that passed and were not lost.
-    pub(crate) fn stop(mut self) -> Vec<Noted> {
+    pub(crate) fn stop(mut self) -> Vec<CapturedDatagram> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.take().map_or(Vec::new(), |thread| thread.join().expect("a network does not panic"))
     }
@@ -81,25 +81,25 @@ impl Drop for Relay {
 }
 
 /// The most datagrams that are captured.
-const NOTED: usize = 1000;
+const MOST_CAPTURED: usize = 1000;
 
 /// A datagram in flight: when it leaves, a number that keeps the order, its destination, and its bytes.
-type UnderWay = (Instant, u64, usize, Vec<u8>);
+type InFlightDatagram = (Instant, u64, usize, Vec<u8>);
 
-struct Network {
+struct RelayNetwork {
     /// The socket towards the connector, and the one towards the listener.
     sockets: [UdpSocket; 2],
     peers: [Option<SocketAddr>; 2],
-    weather: Weather,
+    impairments: NetworkImpairments,
     random: ChaCha8Rng,
-    under_way: BinaryHeap<Reverse<UnderWay>>,
+    under_way: BinaryHeap<Reverse<InFlightDatagram>>,
     order: u64,
     began: Option<Instant>,
-    noted: Vec<Noted>,
+    captured: Vec<CapturedDatagram>,
 }
 
-impl Network {
-    fn run(mut self, stop: &AtomicBool) -> Vec<Noted> {
+impl RelayNetwork {
+    fn run(mut self, stop: &AtomicBool) -> Vec<CapturedDatagram> {
         let mut room = vec![0; 1 << 16];
         while !stop.load(Ordering::Relaxed) {
             self.wait();
@@ -108,7 +108,7 @@ impl Network {
             }
             self.deliver();
         }
-        self.noted
+        self.captured
     }
 
     fn wait(&self) {
@@ -133,15 +133,15 @@ impl Network {
     }
 
     fn launch(&mut self, side: usize, datagram: &[u8]) {
-        let weather = self.weather;
-        if self.random.random_bool(weather.lost) {
+        let impairments = self.impairments;
+        if self.random.random_bool(impairments.lost) {
             return;
         }
-        let mut at = Instant::now() + weather.delay;
-        if self.random.random_bool(weather.reordered) {
+        let mut at = Instant::now() + impairments.delay;
+        if self.random.random_bool(impairments.reordered) {
             at += Duration::from_micros(self.random.random_range(0..2000));
         }
-        let copies = 1 + usize::from(self.random.random_bool(weather.doubled));
+        let copies = 1 + usize::from(self.random.random_bool(impairments.doubled));
         for _ in 0..copies {
             self.order += 1;
             self.under_way.push(Reverse((at, self.order, 1 - side, datagram.to_vec())));
@@ -155,9 +155,9 @@ impl Network {
             if let Some(to) = self.peers[side] {
                 let _ = self.sockets[side].send_to(&datagram, to);
             }
-            if self.noted.len() < NOTED {
+            if self.captured.len() < MOST_CAPTURED {
                 let at = now - *self.began.get_or_insert(now);
-                self.noted.push(Noted { at, from_connector: side == 1, bytes: datagram });
+                self.captured.push(CapturedDatagram { at, from_connector: side == 1, bytes: datagram });
             }
         }
     }

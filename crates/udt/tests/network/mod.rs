@@ -6,17 +6,20 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::net::SocketAddr;
 
 use landspeed_udt::packet::HANDSHAKE;
-use landspeed_udt::{Answer, Config, Connection, Identity, Listener, Seq, SocketId, SocketType};
+use landspeed_udt::{
+    Connection, ConnectionIdentity, HandshakeListener, ListenerResponse, Seq, SocketType, UdtConfig,
+    UdtSocketId,
+};
 use landspeed_units::Nanos;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 /// A datagram in flight: when it arrives, a number that keeps the order, its destination, and its bytes.
-type UnderWay = (Nanos, u64, usize, Vec<u8>);
+type InFlightDatagram = (Nanos, u64, usize, Vec<u8>);
 
 /// The behaviour of the network.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Weather {
+pub(crate) struct NetworkImpairments {
     pub(crate) loss: f64,
     pub(crate) doubled: f64,
     pub(crate) reordered: f64,
@@ -29,9 +32,9 @@ pub(crate) struct Weather {
     pub(crate) largest: usize,
 }
 
-impl Weather {
+impl NetworkImpairments {
     pub(crate) fn calm() -> Self {
-        Weather {
+        NetworkImpairments {
             loss: 0.0,
             doubled: 0.0,
             reordered: 0.0,
@@ -49,37 +52,42 @@ const SEEN: usize = 64;
 pub(crate) const CONNECTOR: usize = 0;
 pub(crate) const LISTENER: usize = 1;
 
-pub(crate) struct Network {
+pub(crate) struct TestNetwork {
     pub(crate) now: Nanos,
     pub(crate) ends: [Option<Connection>; 2],
     pub(crate) random: ChaCha8Rng,
-    pub(crate) weather: Weather,
+    pub(crate) impairments: NetworkImpairments,
     /// The latest datagrams that were sent, with their destination.
     pub(crate) seen: VecDeque<(usize, Vec<u8>)>,
     /// The most packets that an end sent in one batch.
     pub(crate) largest_batch: usize,
-    configs: [Config; 2],
-    listener: Listener,
+    configs: [UdtConfig; 2],
+    listener: HandshakeListener,
     addresses: [SocketAddr; 2],
     free_at: [Nanos; 2],
-    under_way: BinaryHeap<Reverse<UnderWay>>,
+    under_way: BinaryHeap<Reverse<InFlightDatagram>>,
     order: u64,
     steps: u64,
 }
 
-impl Network {
-    pub(crate) fn new(seed: u64, weather: Weather, configs: [Config; 2], first_seq: Seq) -> Self {
+impl TestNetwork {
+    pub(crate) fn new(
+        seed: u64,
+        impairments: NetworkImpairments,
+        configs: [UdtConfig; 2],
+        first_seq: Seq,
+    ) -> Self {
         let random = ChaCha8Rng::seed_from_u64(seed);
         let addresses = ["10.0.0.1:1000", "10.0.0.2:2000"].map(|address| address.parse().unwrap());
-        let identity = Identity { socket: SocketId(11), first_seq, seed };
+        let identity = ConnectionIdentity { socket: UdtSocketId(11), first_seq, seed };
         let now = Nanos::secs(1000);
         let connector = Connection::connect(now, configs[CONNECTOR].clone(), identity, addresses[LISTENER]);
-        let listener = Listener::new([9; 32], configs[LISTENER].socket_type);
-        Network {
+        let listener = HandshakeListener::new([9; 32], configs[LISTENER].socket_type);
+        TestNetwork {
             now,
             ends: [Some(connector), None],
             random,
-            weather,
+            impairments,
             seen: VecDeque::new(),
             largest_batch: 0,
             configs,
@@ -96,7 +104,7 @@ impl Network {
     pub(crate) fn holds(&self) -> usize {
         let under_way: usize = self.under_way.iter().map(|Reverse((.., datagram))| datagram.capacity()).sum();
         let seen: usize = self.seen.iter().map(|(_, datagram)| datagram.capacity()).sum();
-        under_way + seen + self.under_way.capacity() * size_of::<UnderWay>()
+        under_way + seen + self.under_way.capacity() * size_of::<InFlightDatagram>()
     }
 
     pub(crate) fn end(&mut self, side: usize) -> &mut Connection {
@@ -139,20 +147,20 @@ impl Network {
         if self.seen.len() > SEEN {
             self.seen.pop_front();
         }
-        let weather = self.weather;
-        if datagram.len() > weather.largest {
+        let impairments = self.impairments;
+        if datagram.len() > impairments.largest {
             return;
         }
         let start = self.free_at[side].max(self.now);
-        if start - self.now > weather.queue || self.random.random_bool(weather.loss) {
+        if start - self.now > impairments.queue || self.random.random_bool(impairments.loss) {
             return;
         }
-        self.free_at[side] = start + weather.packet;
-        let mut at = self.free_at[side] + weather.delay;
-        if self.random.random_bool(weather.reordered) {
+        self.free_at[side] = start + impairments.packet;
+        let mut at = self.free_at[side] + impairments.delay;
+        if self.random.random_bool(impairments.reordered) {
             at += Nanos(self.random.random_range(0..30_000_000));
         }
-        if self.random.random_bool(weather.doubled) {
+        if self.random.random_bool(impairments.doubled) {
             let later = Nanos(self.random.random_range(0..5_000_000));
             self.put(at + later, side, datagram.clone());
         }
@@ -178,15 +186,16 @@ impl Network {
         let (now, peer) = (self.now, self.addresses[CONNECTOR]);
         let mut reply = [0; HANDSHAKE];
         match self.listener.handle(now, peer, datagram, &mut reply) {
-            Answer::Ignore => {}
-            Answer::Reply(length) => {
+            ListenerResponse::Ignore => {}
+            ListenerResponse::Reply(length) => {
                 assert!(length <= datagram.len());
                 self.launch(CONNECTOR, reply[..length].to_vec());
             }
-            Answer::Proven(request) => match &mut self.ends[LISTENER] {
+            ListenerResponse::Proven(request) => match &mut self.ends[LISTENER] {
                 Some(known) => known.handle(now, datagram),
                 None => {
-                    let identity = Identity { socket: SocketId(22), first_seq: Seq::new(0), seed: 3 };
+                    let identity =
+                        ConnectionIdentity { socket: UdtSocketId(22), first_seq: Seq::new(0), seed: 3 };
                     let config = self.configs[LISTENER].clone();
                     self.ends[LISTENER] = Some(Connection::accept(now, config, identity, &request));
                 }
@@ -195,8 +204,8 @@ impl Network {
     }
 }
 
-pub(crate) fn config(socket_type: SocketType) -> Config {
-    Config { socket_type, send_buffer: 512, receive_buffer: 512, ..Config::default() }
+pub(crate) fn config(socket_type: SocketType) -> UdtConfig {
+    UdtConfig { socket_type, send_buffer: 512, receive_buffer: 512, ..UdtConfig::default() }
 }
 
 pub(crate) fn bytes(random: &mut ChaCha8Rng, length: usize) -> Vec<u8> {

@@ -13,7 +13,7 @@ use landspeed_record::{
     TrialSpec,
 };
 use landspeed_transport::settings::TRANSPORT;
-use landspeed_transport::{Call, Cancel, Delivery, Flow, Listener, Patience};
+use landspeed_transport::{CancelFlag, ConnectRequest, Delivery, Flow, Listener, Patience};
 use landspeed_units::{Bytes, Nanos};
 
 use crate::end::{Found, outcome_of};
@@ -218,7 +218,7 @@ fn calls(
             window.under_way.set(None);
         }
         let patience = Patience { until: began + ONE, cancel: station.stop() };
-        let call = Call { server, number: 0, source_port: 0, settings, key: &plan.key };
+        let call = ConnectRequest { server, number: 0, source_port: 0, settings, key: &plan.key };
         let called = transport.connect(&call, &patience);
         window.under_way.set(None);
         match called {
@@ -247,7 +247,7 @@ fn gave_up(error: &landspeed_transport::Error) -> bool {
 }
 
 /// Closes a connection in the requested way.
-fn end(flow: &dyn Flow, orderly: bool, cancel: &Cancel) -> Result<(), Error> {
+fn end(flow: &dyn Flow, orderly: bool, cancel: &CancelFlag) -> Result<(), Error> {
     let patience = Patience { until: Instant::now() + ONE, cancel };
     if orderly { end_second(flow, &patience) } else { Ok(()) }
 }

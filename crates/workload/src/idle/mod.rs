@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use landspeed_factor::{Domain, Factor};
 use landspeed_record::{Amount, CpuUsage, EndpointOutcome, Headline, Settings, TrialSpec, detail};
 use landspeed_transport::settings::TRANSPORT;
-use landspeed_transport::{Call, Delivery, Flow, Patience};
+use landspeed_transport::{ConnectRequest, Delivery, Flow, Patience};
 use landspeed_units::{Bytes, CpuNanos, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -178,7 +178,7 @@ fn hold(
 fn call(plan: &ClientPlan, settings: &Settings, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
     let transport = transport(TRANSPORT.of(settings))?;
     let server = plan.towards(transport)?;
-    let call = Call { server, number: 0, source_port: 0, settings, key: &plan.key };
+    let call = ConnectRequest { server, number: 0, source_port: 0, settings, key: &plan.key };
     Ok(transport.connect(&call, patience)?)
 }
 

@@ -23,7 +23,7 @@ use landspeed_record::{
     EndpointOutcome, ProbeSample, Role, Settings, TcpSample, TrialSpec, Workload, detail,
 };
 use landspeed_transport::settings::{READ_SIZE, TRANSPORT, WRITE_SIZE, table};
-use landspeed_transport::{Completions, Flow};
+use landspeed_transport::{Flow, ZeroCopyCompletions};
 use landspeed_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -253,7 +253,7 @@ struct Left {
     /// Bytes that a flow's sender sent, from entering to leaving. The tally at the window's end may lack a call in
     /// progress, whose bytes the peer already has.
     sent: u64,
-    completions: Completions,
+    completions: ZeroCopyCompletions,
     mapped: Bytes,
     /// Time from entering to the last acknowledgement, of a flow that completed.
     took: Option<Nanos>,

@@ -104,7 +104,7 @@ impl Sending<'_> {
         self.progress().map(|progress| progress.acked.0)
     }
 
-    fn progress(&self) -> Result<landspeed_transport::Progress, Error> {
+    fn progress(&self) -> Result<landspeed_transport::AckProgress, Error> {
         self.flow.progress().map_err(|error| Error::refused("ask the kernel about", "a flow", error))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 
-use landspeed_transport::{Completions, Flow};
+use landspeed_transport::{Flow, ZeroCopyCompletions};
 use landspeed_units::Bytes;
 
 use crate::Error;
@@ -12,7 +12,7 @@ use crate::workers::{Station, Task};
 #[derive(Debug, Default)]
 pub(crate) struct Left {
     /// Results of its zero-copy sends.
-    pub(crate) completions: Completions,
+    pub(crate) completions: ZeroCopyCompletions,
     /// Bytes that it received by mapping.
     pub(crate) mapped: Bytes,
 }

@@ -6,7 +6,7 @@ use landspeed_factor::Factor;
 use landspeed_record::{EndpointOutcome, Headline, Observations, Settings, TrialSpec, detail};
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::{
-    Cancel, ClientPlan, DataPort, Error, Needs, Runner, TrialEnd, Watch, Watched, find,
+    CancelFlag, ClientPlan, DataPort, Error, Needs, Runner, TrialEnd, Watch, Watched, find,
 };
 use serde::{Deserialize, Serialize};
 
@@ -117,7 +117,7 @@ impl Subject for Broken {
         spec: &TrialSpec,
         plan: &ClientPlan,
         watch: &mut dyn Watch,
-        cancel: &Cancel,
+        cancel: &CancelFlag,
     ) -> trial::Outcome {
         if self.0 == Fault::LeavesAThread {
             thread::spawn(|| thread::sleep(2 * SOON));
@@ -130,7 +130,7 @@ impl Subject for Broken {
         spec: &TrialSpec,
         port: &DataPort,
         watch: &mut dyn Watch,
-        cancel: &Cancel,
+        cancel: &CancelFlag,
     ) -> trial::Outcome {
         self.spoilt(spec, |spec| stream_row().server(spec, port, &mut Misled(self.0, watch), cancel))
     }

@@ -10,7 +10,7 @@ use landspeed_record::{EndpointOutcome, Headline, SnmpCounts, TrialSpec, decode}
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{TRANSPORTS, Transport};
 use landspeed_units::{Bytes, Nanos};
-use landspeed_workload::{Cancel, ClientPlan, DataPort, Error, Unwatched};
+use landspeed_workload::{CancelFlag, ClientPlan, DataPort, Error, Unwatched};
 
 use crate::trial::{
     KEY, Length, Outcome, SEEN, SOON, Subject, V4, hold, meddled, outcomes, soon, text, trial, variations,
@@ -202,7 +202,7 @@ fn awaits_its_peer(row: &dyn Subject, transport: &dyn Transport) -> Result<(), S
     let spec = trial(row, transport, Length::Short)?;
     let [silent, port] = [(); 2].map(|()| DataPort::open(V4, &[transport.name()], KEY).expect("ports"));
     let plan = ClientPlan { server: (V4, silent.port()).into(), source_port: 0, key: KEY };
-    let cancel = Cancel::new();
+    let cancel = CancelFlag::new();
     thread::scope(|scope| {
         let calling = scope.spawn(|| row.client(&spec, &plan, &mut Unwatched, &cancel));
         let served = row.server(&spec, &port, &mut Unwatched, &cancel);
@@ -231,7 +231,7 @@ fn is_refused(row: &dyn Subject, spec: &TrialSpec) -> Result<(), String> {
     here.set_nonblocking(true).expect("a socket");
     let plan = ClientPlan { server: here.local_addr().expect("bound"), source_port: 0, key: KEY };
     let port = DataPort::open(V4, &[TRANSPORT.of(&spec.flow)], KEY).map_err(text)?;
-    let (cancel, begun) = (Cancel::new(), Instant::now());
+    let (cancel, begun) = (CancelFlag::new(), Instant::now());
     let refused =
         |end: Outcome| hold(matches!(end, Err(Error::Spec { .. } | Error::Setting(_))), format!("{end:?}"));
     refused(row.client(spec, &plan, &mut Unwatched, &cancel))?;

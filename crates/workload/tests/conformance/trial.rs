@@ -8,7 +8,7 @@ use landspeed_factor::{Domain, Factor};
 use landspeed_record::{EndpointOutcome, Observations, TrialSpec, Workload};
 use landspeed_transport::{Delivery, Transport, settings};
 use landspeed_units::Nanos;
-use landspeed_workload::{Cancel, ClientPlan, DataPort, Error, Runner, Watch, Watched};
+use landspeed_workload::{CancelFlag, ClientPlan, DataPort, Error, Runner, Watch, Watched};
 
 pub(crate) const KEY: [u8; 32] = [9; 32];
 pub(crate) const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -24,11 +24,23 @@ pub(crate) type Outcome = Result<EndpointOutcome, Error>;
 pub(crate) trait Subject: Sync {
     fn runner(&self) -> &dyn Runner;
 
-    fn client(&self, spec: &TrialSpec, plan: &ClientPlan, watch: &mut dyn Watch, cancel: &Cancel) -> Outcome {
+    fn client(
+        &self,
+        spec: &TrialSpec,
+        plan: &ClientPlan,
+        watch: &mut dyn Watch,
+        cancel: &CancelFlag,
+    ) -> Outcome {
         landspeed_workload::run_client(spec, plan, watch, cancel)
     }
 
-    fn server(&self, spec: &TrialSpec, port: &DataPort, watch: &mut dyn Watch, cancel: &Cancel) -> Outcome {
+    fn server(
+        &self,
+        spec: &TrialSpec,
+        port: &DataPort,
+        watch: &mut dyn Watch,
+        cancel: &CancelFlag,
+    ) -> Outcome {
         landspeed_workload::run_server(spec, port, watch, cancel)
     }
 
@@ -122,17 +134,17 @@ pub(crate) fn variations(row: &dyn Subject, spec: TrialSpec) -> Vec<TrialSpec> {
 pub(crate) fn meddled(
     row: &dyn Subject,
     spec: &TrialSpec,
-    meddle: impl FnOnce(&Cancel, &Cancel),
+    meddle: impl FnOnce(&CancelFlag, &CancelFlag),
 ) -> Result<([Outcome; 2], [Log; 2], Duration), String> {
     let port = DataPort::open(V4, &row.transports(spec), KEY).map_err(text)?;
     let plan = ClientPlan { server: (V4, port.port()).into(), source_port: 0, key: KEY };
-    let (ours, theirs) = (Cancel::new(), Cancel::new());
+    let (ours, theirs) = (CancelFlag::new(), CancelFlag::new());
     let (mut here, mut there) = (Log::default(), Log::default());
     let opened = [here.opened.clone(), there.opened.clone()];
     let (ends, took) = thread::scope(|scope| {
         let calling = scope.spawn(|| row.client(spec, &plan, &mut here, &ours));
         let serving = scope.spawn(|| row.server(spec, &port, &mut there, &theirs));
-        let both = || opened.iter().all(Cancel::is_cancelled);
+        let both = || opened.iter().all(CancelFlag::is_cancelled);
         soon(|| both() || calling.is_finished() && serving.is_finished());
         meddle(&ours, &theirs);
         let since = Instant::now();
@@ -156,7 +168,7 @@ pub(crate) fn outcomes(row: &dyn Subject, spec: &TrialSpec) -> Result<[EndpointO
 pub(crate) struct Log {
     pub(crate) calls: Vec<&'static str>,
     pub(crate) wrong: Vec<String>,
-    opened: Cancel,
+    opened: CancelFlag,
     threads: Vec<i32>,
     last: Nanos,
 }

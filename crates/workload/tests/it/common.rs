@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use landspeed_record::{EndpointOutcome, Settings, TrialSpec, Workload};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::{Bytes, Nanos};
-use landspeed_workload::{Cancel, ClientPlan, DataPort, Error, Unwatched, run_client, run_server};
+use landspeed_workload::{CancelFlag, ClientPlan, DataPort, Error, Unwatched, run_client, run_server};
 
 /// The key of every test's session.
 pub(crate) const KEY: [u8; 32] = [42; 32];
@@ -59,11 +59,11 @@ pub(crate) type Outcome = Result<EndpointOutcome, Error>;
 
 /// Runs both ends, and returns (client, server).
 pub(crate) fn both(spec: &TrialSpec, at: IpAddr) -> (Outcome, Outcome) {
-    both_until(spec, at, &Cancel::new())
+    both_until(spec, at, &CancelFlag::new())
 }
 
 /// Runs both ends until `cancel`.
-pub(crate) fn both_until(spec: &TrialSpec, at: IpAddr, cancel: &Cancel) -> (Outcome, Outcome) {
+pub(crate) fn both_until(spec: &TrialSpec, at: IpAddr, cancel: &CancelFlag) -> (Outcome, Outcome) {
     let port = DataPort::open(at, &[TRANSPORT.of(&spec.flow)], KEY).expect("a data port on loopback");
     both_on(spec, &port, (at, 0), cancel)
 }
@@ -73,7 +73,7 @@ pub(crate) fn both_on(
     spec: &TrialSpec,
     port: &DataPort,
     (at, source_port): (IpAddr, u16),
-    cancel: &Cancel,
+    cancel: &CancelFlag,
 ) -> (Outcome, Outcome) {
     let plan = ClientPlan { server: (at, port.port()).into(), source_port, key: KEY };
     std::thread::scope(|scope| {

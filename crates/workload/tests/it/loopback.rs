@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use landspeed_record::{Connections, SweepPoint, ZeroCopied};
 use landspeed_units::{Bytes, Nanos};
-use landspeed_workload::{Cancel, DataPort, stream, sweep};
+use landspeed_workload::{CancelFlag, DataPort, stream, sweep};
 
 use crate::common::{KEY, V4, V6, both, both_on, connect, outcomes, pingpong, set, spec, udp};
 
@@ -168,7 +168,7 @@ fn connections_are_counted_and_timed() {
 #[test]
 fn source_ports_can_be_used_again_at_once() {
     let port = DataPort::open(V4, &["tcp"], KEY).expect("a data port");
-    let cancel = Cancel::new();
+    let cancel = CancelFlag::new();
     let mut short = spec(stream::spec(Nanos::millis(2)));
     short.warm_up_ns = Nanos(0);
     set(&mut short, &[("flows", "2")]);

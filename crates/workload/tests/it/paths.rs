@@ -13,7 +13,7 @@ use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::staggered::{self, Seen, StaggeredFlow};
 use landspeed_workload::{
-    Cancel, ClientPlan, DataPort, Error, Unwatched, Watch, Watched, run_client, run_server, stream, sweep,
+    CancelFlag, ClientPlan, DataPort, Error, Unwatched, Watch, Watched, run_client, run_server, stream, sweep,
 };
 
 use crate::common::{KEY, Outcome, pingpong, set, spec, udp};
@@ -65,7 +65,7 @@ fn over_watched(
 ) -> (Outcome, Outcome) {
     let (a, b) = hosts(lab);
     let (tell, port) = mpsc::channel();
-    let cancel = &Cancel::new();
+    let cancel = &CancelFlag::new();
     std::thread::scope(|scope| {
         let serving = scope.spawn(move || {
             with_namespace(&b.netns, move || {
@@ -76,7 +76,7 @@ fn over_watched(
         });
         let client = with_namespace(&a.netns, move || {
             let server = (at, port.recv().expect("a port")).into();
-            run_client(spec, &ClientPlan { server, source_port: 0, key: KEY }, watch, &Cancel::new())
+            run_client(spec, &ClientPlan { server, source_port: 0, key: KEY }, watch, &CancelFlag::new())
         });
         let client = client.expect("namespace a");
         if client.is_err() {

@@ -4,7 +4,7 @@ use landspeed_observer::{WatchSubject, Watcher, observer};
 use landspeed_record::{EndpointOutcome, Observations, TcpSample, TrialSpec};
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::staggered::{self, StaggeredFlow};
-use landspeed_workload::{Cancel, ClientPlan, DataPort, Watch, Watched, run_client, run_server};
+use landspeed_workload::{CancelFlag, ClientPlan, DataPort, Watch, Watched, run_client, run_server};
 use rustix::net::sockopt::tcp_congestion;
 
 use crate::common::{KEY, V4, V6, both, both_on, outcomes, spec};
@@ -61,7 +61,7 @@ type Seen = (EndpointOutcome, Vec<String>);
 fn watched(spec: &TrialSpec) -> (Seen, Seen) {
     let port = DataPort::open(V4, &["tcp"], KEY).expect("a data port");
     let plan = ClientPlan { server: (V4, port.port()).into(), source_port: 0, key: KEY };
-    let cancel = Cancel::new();
+    let cancel = CancelFlag::new();
     let (mut here, mut there) = (Tcp::new(), Tcp::new());
     let (client, server) = std::thread::scope(|scope| {
         let serving = scope.spawn(|| run_server(spec, &port, &mut there, &cancel));
@@ -178,7 +178,9 @@ fn flows_that_are_not_tcps_are_sampled_by_what_arrived() {
     let tcp = StaggeredFlow { settings: [].into(), ..unix(0, 300) };
     let port = DataPort::open(V4, &["tcp", "unix"], KEY).expect("a data port");
     let spec = planned(vec![unix(0, 300), tcp, unix(100, 200)], 300);
-    let (Ok(client), Ok(server)) = both_on(&spec, &port, (V4, 0), &Cancel::new()) else { panic!("it runs") };
+    let (Ok(client), Ok(server)) = both_on(&spec, &port, (V4, 0), &CancelFlag::new()) else {
+        panic!("it runs")
+    };
     let [client, server_seen] = [&client, &server].map(|end| end.get::<staggered::Seen>());
     let received = |flow: u32| -> Vec<u64> {
         let samples = server_seen.samples.iter().filter(|sample| sample.flow == flow);

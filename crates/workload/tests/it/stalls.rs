@@ -9,7 +9,7 @@ use landspeed_record::{Broken, EndpointOutcome, Silences, TrialSpec};
 use landspeed_topology::{Lab, LabHost, find, with_namespace};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::{Bytes, Nanos};
-use landspeed_workload::{Cancel, ClientPlan, DataPort, Unwatched, run_client, run_server, stream};
+use landspeed_workload::{CancelFlag, ClientPlan, DataPort, Unwatched, run_client, run_server, stream};
 
 use crate::common::{KEY, set, spec};
 
@@ -37,7 +37,7 @@ fn streaming(transport: &str, time: Nanos) -> TrialSpec {
 /// Runs both ends of a trial between two hosts, and returns their outcomes.
 fn between([a, b]: [&LabHost; 2], spec: &TrialSpec) -> [EndpointOutcome; 2] {
     let (tell, port) = mpsc::channel();
-    let cancel = &Cancel::new();
+    let cancel = &CancelFlag::new();
     let at: IpAddr = b.v4.into();
     std::thread::scope(|scope| {
         let serving = scope.spawn(move || {

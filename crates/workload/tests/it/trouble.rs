@@ -5,10 +5,12 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use landspeed_record::{Broken, Settings};
-use landspeed_transport::{Patience, Port};
+use landspeed_transport::{Patience, ReservedPort};
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::staggered::{self, StaggeredFlow};
-use landspeed_workload::{Cancel, ClientPlan, DataPort, Error, Unwatched, run_client, run_server, stream};
+use landspeed_workload::{
+    CancelFlag, ClientPlan, DataPort, Error, Unwatched, run_client, run_server, stream,
+};
 
 use crate::common::{KEY, V4, both_until, set, spec, udp};
 
@@ -21,7 +23,7 @@ fn flows_that_wait_or_have_gone_can_be_cancelled() {
     // One flow sends, one waits to enter, and one has left.
     let flows = [(0, 120_000), (60_000, 120_000), (0, 100)].map(staggered_flow);
     let spec = spec(staggered::spec(&flows, LONG, Nanos::millis(10)));
-    let cancel = Cancel::new();
+    let cancel = CancelFlag::new();
     std::thread::scope(|scope| {
         let trial = scope.spawn(|| both_until(&spec, V4, &cancel));
         std::thread::sleep(Duration::from_millis(200));
@@ -47,10 +49,10 @@ fn staggered_flow((enters, leaves): (u64, u64)) -> StaggeredFlow {
 /// Runs a server that proves itself on both flows, receives for a while and then is silent with all its sockets open,
 /// as if its process were stopped. Returns how many datagrams arrive at its full socket in one second, beginning a
 /// second later.
-fn falls_silent(data: &dyn Port, signals: &dyn Port, settings: &Settings) -> u64 {
+fn falls_silent(data: &dyn ReservedPort, signals: &dyn ReservedPort, settings: &Settings) -> u64 {
     let mut data = data.listen(settings, &KEY).expect("it listens");
     let mut signals = signals.listen(&Settings::new(), &KEY).expect("it listens");
-    let cancel = Cancel::new();
+    let cancel = CancelFlag::new();
     let patience = Patience { until: Instant::now() + SOON, cancel: &cancel };
     let _signals = signals.accept(&patience).expect("the signal flow");
     let flow = data.accept(&patience).expect("the data flow");
@@ -80,7 +82,7 @@ fn a_sender_holds_back_when_its_peer_falls_silent_and_keeps_its_figures() {
     let plan = ClientPlan { server: signals.address(), source_port: 0, key: KEY };
     std::thread::scope(|scope| {
         let serving = scope.spawn(|| falls_silent(data.as_ref(), signals.as_ref(), &spec.flow));
-        let client = run_client(&spec, &plan, &mut Unwatched, &Cancel::new());
+        let client = run_client(&spec, &plan, &mut Unwatched, &CancelFlag::new());
         let flood = serving.join().expect("no panic");
         let client = client.expect("what it measured until then");
         let broken = client.get::<Broken>();
@@ -93,7 +95,7 @@ fn a_sender_holds_back_when_its_peer_falls_silent_and_keeps_its_figures() {
 #[test]
 fn waiting_for_a_peer_that_never_comes_can_be_cancelled() {
     let port = DataPort::open(V4, &["tcp"], KEY).expect("a data port");
-    let (long, cancel) = (spec(stream::spec(LONG)), Cancel::new());
+    let (long, cancel) = (spec(stream::spec(LONG)), CancelFlag::new());
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| run_server(&long, &port, &mut Unwatched, &cancel));
         cancel.cancel();
@@ -108,7 +110,7 @@ fn strangers_are_turned_away_while_the_trial_goes_on() {
     let short = spec(stream::spec(Nanos::millis(50)).with("reverse", "on"));
     let plan = ClientPlan { server, source_port: 0, key: KEY };
     let wrong = ClientPlan { key: [0; 32], ..plan.clone() };
-    let cancel = Cancel::new();
+    let cancel = CancelFlag::new();
     std::thread::scope(|scope| {
         let serving = scope.spawn(|| run_server(&short, &port, &mut Unwatched, &cancel));
         let mut silent = connect(&plan);
@@ -132,7 +134,7 @@ fn a_flood_of_connections_fails_no_trial() {
     // Long enough that three threads that flood cannot use all of the processor's time.
     let mut short = spec(stream::spec(Nanos::millis(500)));
     set(&mut short, &[("flows", "64")]);
-    let (cancel, over) = (Cancel::new(), Cancel::new());
+    let (cancel, over) = (CancelFlag::new(), CancelFlag::new());
     std::thread::scope(|scope| {
         let serving = scope.spawn(|| run_server(&short, &port, &mut Unwatched, &cancel));
         let first = connect(&plan);
@@ -153,7 +155,7 @@ fn a_flood_of_connections_fails_no_trial() {
 }
 
 /// Connects up to 10,000 times and sends nothing; two hundred connections stay open.
-fn flood(plan: &ClientPlan, over: &Cancel) {
+fn flood(plan: &ClientPlan, over: &CancelFlag) {
     let mut held = std::collections::VecDeque::new();
     for _ in 0..10_000 {
         if over.is_cancelled() {

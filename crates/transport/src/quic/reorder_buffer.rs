@@ -13,7 +13,7 @@ use bytes::{Buf, Bytes};
 const READY: usize = 256 << 10;
 
 #[derive(Debug, Default)]
-pub(super) struct Arrivals {
+pub(super) struct ReorderBuffer {
     /// The offset of the next byte in order.
     next: u64,
     ready: VecDeque<Bytes>,
@@ -25,9 +25,9 @@ pub(super) struct Arrivals {
     most: usize,
 }
 
-impl Arrivals {
+impl ReorderBuffer {
     pub(super) fn within(most: usize) -> Self {
-        Arrivals { most, ..Arrivals::default() }
+        ReorderBuffer { most, ..ReorderBuffer::default() }
     }
 
     /// Returns true if more is to be taken from quinn. A slow reader must hold up its peer, but gaps must not stay in
@@ -92,33 +92,33 @@ mod tests {
                 at += length as u64;
             }
             pieces.sort_by_key(|(offset, _)| blake3::hash(&(offset ^ seed).to_le_bytes()).as_bytes().to_owned());
-            let (mut arrivals, mut all, mut into) = (Arrivals::within(1000), Vec::new(), vec![0; room]);
+            let (mut reorder_buffer, mut all, mut into) = (ReorderBuffer::within(1000), Vec::new(), vec![0; room]);
             for (offset, bytes) in pieces {
-                arrivals.place(offset, bytes.into());
-                let got = arrivals.take(&mut into);
+                reorder_buffer.place(offset, bytes.into());
+                let got = reorder_buffer.take(&mut into);
                 all.extend_from_slice(&into[..got]);
             }
             loop {
-                match arrivals.take(&mut into) {
+                match reorder_buffer.take(&mut into) {
                     0 => break,
                     got => all.extend_from_slice(&into[..got]),
                 }
             }
             prop_assert_eq!(all, (0..at).map(|byte| byte as u8).collect::<Vec<_>>());
-            prop_assert_eq!((arrivals.ready_bytes, arrivals.ahead_bytes, arrivals.next), (0, 0, at));
+            prop_assert_eq!((reorder_buffer.ready_bytes, reorder_buffer.ahead_bytes, reorder_buffer.next), (0, 0, at));
         }
     }
 
     #[test]
     fn a_slow_reader_leaves_the_rest_to_quinn_and_gaps_do_not() {
-        let mut arrivals = Arrivals::within(4 * READY);
-        arrivals.place(0, vec![0; READY].into());
-        assert!(!arrivals.wants());
-        arrivals.place(READY as u64 + 1, vec![0; READY].into());
-        assert!(arrivals.wants(), "there is a gap");
-        arrivals.place(3 * READY as u64, vec![0; 2 * READY].into());
-        assert!(!arrivals.wants(), "and a bound");
-        assert_eq!(arrivals.take(&mut vec![0; 2 * READY]), READY);
-        assert!(arrivals.wants(), "nothing is there to read");
+        let mut reorder_buffer = ReorderBuffer::within(4 * READY);
+        reorder_buffer.place(0, vec![0; READY].into());
+        assert!(!reorder_buffer.wants());
+        reorder_buffer.place(READY as u64 + 1, vec![0; READY].into());
+        assert!(reorder_buffer.wants(), "there is a gap");
+        reorder_buffer.place(3 * READY as u64, vec![0; 2 * READY].into());
+        assert!(!reorder_buffer.wants(), "and a bound");
+        assert_eq!(reorder_buffer.take(&mut vec![0; 2 * READY]), READY);
+        assert!(reorder_buffer.wants(), "nothing is there to read");
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// A QUIC connection when the window closed. Counts are since the connection began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct QuicConnection {
+pub(super) struct QuicConnectionStats {
     /// Congestion window.
     congestion_window_bytes: Bytes,
     /// Smoothed round-trip time.
@@ -35,9 +35,9 @@ pub(super) struct QuicConnection {
 
 /// The connections of a trial, in the order of the flows.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(super) struct QuicConnections(Vec<QuicConnection>);
+pub(super) struct QuicConnectionStatsList(Vec<QuicConnectionStats>);
 
-detail!("quic" => QuicConnections);
+detail!("quic" => QuicConnectionStatsList);
 
 pub(super) static HEADLINES: &[Headline<EndpointOutcome>] = &[
     Headline {
@@ -52,19 +52,19 @@ pub(super) static HEADLINES: &[Headline<EndpointOutcome>] = &[
     },
 ];
 
-fn all(end: &EndpointOutcome) -> Result<Option<&[QuicConnection]>, Misshapen> {
-    let connections: Option<&QuicConnections> = end.details.find()?;
+fn all(end: &EndpointOutcome) -> Result<Option<&[QuicConnectionStats]>, Misshapen> {
+    let connections: Option<&QuicConnectionStatsList> = end.details.find()?;
     Ok(connections.map(|connections| &connections.0[..]))
 }
 
-fn total(end: &EndpointOutcome, of: fn(&QuicConnection) -> u64) -> Result<Option<Amount>, Misshapen> {
+fn total(end: &EndpointOutcome, of: fn(&QuicConnectionStats) -> u64) -> Result<Option<Amount>, Misshapen> {
     Ok(all(end)?.map(|all| all.iter().map(of).sum::<u64>().into()))
 }
 
 /// Adds a flow's figures.
-pub(super) fn tell(stats: &ConnectionStats, details: &mut Details) {
+pub(super) fn add_details(stats: &ConnectionStats, details: &mut Details) {
     let ConnectionStats { path, udp_tx, udp_rx, frame_tx, .. } = stats;
-    details.get_mut::<QuicConnections>().0.push(QuicConnection {
+    details.get_mut::<QuicConnectionStatsList>().0.push(QuicConnectionStats {
         congestion_window_bytes: Bytes(path.cwnd),
         rtt_ns: path.rtt.into(),
         min_rtt_ns: path.min_rtt.into(),

@@ -2,22 +2,24 @@
 
 use landspeed_units::Nanos;
 
-use super::config::{Config, Identity};
-use super::timers::Exp;
-use crate::history::SYN;
-use crate::packet::{Ack, Body, Data, HEADER, Handshake, HandshakeKind, LossReport, UDP_HEADERS};
+use super::config::{ConnectionIdentity, UdtConfig};
+use super::timers::ExpTimer;
+use crate::history::SYNC_INTERVAL;
+use crate::packet::{
+    DataPacket, FullAck, HEADER, Handshake, HandshakeKind, LossReport, PacketBody, UDP_HEADERS,
+};
 use crate::receive_buffer::ReceiveBuffer;
-use crate::receiver::{Arrival, Receiver};
+use crate::receiver::{DataArrival, ReceiveHalf};
 use crate::send_buffer::SendBuffer;
-use crate::sender::{Limits, MAX_WINDOW, Next, Sender};
-use crate::seq::{Seq, SocketId};
+use crate::sender::{MAX_WINDOW, NegotiatedLimits, SendAction, SendHalf};
+use crate::seq::{Seq, UdtSocketId};
 
 /// The bytes of all headers, by which a packet's size exceeds its payload.
 const HEADERS: usize = UDP_HEADERS + HEADER;
 
 /// The result of a handshake.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Agreement {
+pub(super) struct HandshakeAgreement {
     /// The peer's handshake, with the packet size that both ends agreed on.
     pub(super) peers: Handshake,
     /// The round trip of the handshake, if it was measured.
@@ -26,41 +28,46 @@ pub(super) struct Agreement {
 
 /// Both halves of an open connection.
 #[derive(Debug)]
-pub(super) struct Link {
-    pub(super) peer: SocketId,
+pub(super) struct OpenConnection {
+    pub(super) peer: UdtSocketId,
     /// The payload of a full data packet, in bytes.
     pub(super) payload: usize,
     /// The answer of an accepted connection to each repeated request.
     answer: Option<Handshake>,
     send_answer: bool,
-    pub(super) sender: Sender,
-    pub(super) receiver: Receiver,
+    pub(super) sender: SendHalf,
+    pub(super) receiver: ReceiveHalf,
     ack2: Option<u32>,
     last_ack2: Option<(u32, Nanos)>,
     keep_alive: bool,
-    exp: Exp,
+    exp: ExpTimer,
 }
 
-impl Link {
+impl OpenConnection {
     /// Creates a link with the parameters that both ends agreed on.
-    pub(super) fn new(now: Nanos, config: &Config, identity: &Identity, agreement: &Agreement) -> Self {
-        let Agreement { peers: agreed, round_trip } = *agreement;
+    pub(super) fn new(
+        now: Nanos,
+        config: &UdtConfig,
+        identity: &ConnectionIdentity,
+        agreement: &HandshakeAgreement,
+    ) -> Self {
+        let HandshakeAgreement { peers: agreed, round_trip } = *agreement;
         let (first, payload) = (identity.first_seq, agreed.mss as usize - HEADERS);
         let send = SendBuffer::new(config.send_buffer.clamp(2, MAX_WINDOW), payload, first, agreed.socket);
         let receive = ReceiveBuffer::new(config.receive_buffer.clamp(2, MAX_WINDOW), payload, first);
-        let limits = Limits { mss: agreed.mss, peer_flight: agreed.flight, round_trip };
+        let limits = NegotiatedLimits { mss: agreed.mss, peer_flight: agreed.flight, round_trip };
         let control = (config.control)(first, identity.seed);
-        Link {
+        OpenConnection {
             peer: agreed.socket,
             payload,
             answer: None,
             send_answer: false,
-            sender: Sender::new(send, control, limits, config.catch_up),
-            receiver: Receiver::new(receive, first, round_trip),
+            sender: SendHalf::new(send, control, limits, config.catch_up),
+            receiver: ReceiveHalf::new(receive, first, round_trip),
             ack2: None,
             last_ack2: None,
             keep_alive: false,
-            exp: Exp::new(now),
+            exp: ExpTimer::new(now),
         }
     }
 
@@ -93,11 +100,11 @@ impl Link {
 
     /// Processes a data packet; `at` is its arrival time and its timestamp. Also returns true if there may be
     /// something new to read.
-    pub(super) fn on_data(&mut self, at: (Nanos, u32), data: &Data<'_>) -> (Arrival, bool) {
+    pub(super) fn on_data(&mut self, at: (Nanos, u32), data: &DataPacket<'_>) -> (DataArrival, bool) {
         let before = self.receiver.next();
         let arrival = self.receiver.on_data(at, data, self.payload);
         let is_ready = self.receiver.next() != before || !data.message.in_order;
-        (arrival, arrival == Arrival::New && is_ready)
+        (arrival, arrival == DataArrival::New && is_ready)
     }
 
     pub(super) fn on_light_ack(&mut self, now: Nanos, next: Seq) -> bool {
@@ -108,12 +115,12 @@ impl Link {
         true
     }
 
-    pub(super) fn on_ack(&mut self, now: Nanos, ack: &Ack) -> bool {
+    pub(super) fn on_ack(&mut self, now: Nanos, ack: &FullAck) -> bool {
         if !self.on_light_ack(now, ack.next) {
             return false;
         }
         self.sender.on_ack(now, ack);
-        let is_due = |(number, at): (u32, Nanos)| number == ack.number || now - at >= SYN;
+        let is_due = |(number, at): (u32, Nanos)| number == ack.number || now - at >= SYNC_INTERVAL;
         if self.last_ack2.is_none_or(is_due) {
             self.ack2 = Some(ack.number);
             self.last_ack2 = Some((ack.number, now));
@@ -129,7 +136,7 @@ impl Link {
         is_believed
     }
 
-    pub(super) fn is_silent(&self, now: Nanos, config: &Config) -> bool {
+    pub(super) fn is_silent(&self, now: Nanos, config: &UdtConfig) -> bool {
         self.exp.is_silent(now, self.sender.patience(), config.silence)
     }
 
@@ -159,7 +166,7 @@ impl Link {
     }
 
     /// Returns the next data packets, at most `most`.
-    pub(super) fn poll_data(&mut self, now: Nanos, most: u32, timestamp: u32) -> Option<Next> {
+    pub(super) fn poll_data(&mut self, now: Nanos, most: u32, timestamp: u32) -> Option<SendAction> {
         let was_idle = !self.sender.is_waiting_for_ack();
         let next = self.sender.poll(now, most, timestamp)?;
         if was_idle {
@@ -168,7 +175,7 @@ impl Link {
         Some(next)
     }
 
-    pub(super) fn next_timeout(&self, config: &Config) -> Nanos {
+    pub(super) fn next_timeout(&self, config: &UdtConfig) -> Nanos {
         let is_due = self.send_answer || self.ack2.is_some() || self.keep_alive;
         let now = is_due.then_some(Nanos(0));
         let own = self.exp.next(self.sender.patience(), config.silence);
@@ -176,17 +183,17 @@ impl Link {
         others.into_iter().flatten().fold(own, Nanos::min)
     }
 
-    pub(super) fn poll_control<'a>(&mut self, now: Nanos, room: &'a mut [u8]) -> Option<Body<'a>> {
+    pub(super) fn poll_control<'a>(&mut self, now: Nanos, room: &'a mut [u8]) -> Option<PacketBody<'a>> {
         if std::mem::take(&mut self.send_answer)
             && let Some(answer) = self.answer
         {
-            return Some(Body::Handshake(answer));
+            return Some(PacketBody::Handshake(answer));
         }
         if let Some(number) = self.ack2.take() {
-            return Some(Body::Ack2(number));
+            return Some(PacketBody::Ack2(number));
         }
         if std::mem::take(&mut self.keep_alive) {
-            return Some(Body::KeepAlive);
+            return Some(PacketBody::KeepAlive);
         }
         // A report must fit the packet size that both ends agreed on.
         let length = room.len().min(self.payload / 4 * 4);

@@ -15,12 +15,12 @@ use quinn_proto::{
 };
 use rustix::event::PollFlags;
 
-use super::arrivals::Arrivals;
-use super::controller::Heard;
+use super::controller::ControllerObservations;
 use super::identity;
-use super::options::Ways;
-use super::piece::Piece;
-use super::wire::Wire;
+use super::options::QuicSettings;
+use super::reorder_buffer::ReorderBuffer;
+use super::sent_buffer::SentBuffer;
+use super::wire::QuicSocket;
 use crate::proof;
 
 /// The most receive calls at a time: a peer that sends without end must not keep this end from answering.
@@ -33,7 +33,7 @@ const MOST: usize = 128 << 10;
 
 /// Why an end closed a connection: its application error code (RFC 9000 section 20.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Goodbye {
+pub(super) enum CloseCode {
     /// Closed abruptly: what waits is dropped, or the proof took too long.
     Abort = 0,
     /// Everything that the peer sent has arrived, including its end.
@@ -42,11 +42,11 @@ pub(super) enum Goodbye {
 
 /// Why there is no connection any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Lost {
+pub(super) enum DisconnectReason {
     /// This end closed it.
     Here,
     /// The peer closed it.
-    There(Goodbye),
+    There(CloseCode),
     /// The peer no longer has this connection (RFC 9000 section 10.3).
     Gone,
     /// One end does not have the session's key.
@@ -54,12 +54,12 @@ pub(super) enum Lost {
     Failed(String),
 }
 
-pub(super) struct Link {
-    wire: Wire,
+pub(super) struct QuicDriver {
+    wire: QuicSocket,
     endpoint: Endpoint,
     handle: ConnectionHandle,
     connection: Connection,
-    heard: Arc<Heard>,
+    observations: Arc<ControllerObservations>,
     stream: Option<StreamId>,
     connected: bool,
     /// True if data waits for the window or the pace.
@@ -68,12 +68,12 @@ pub(super) struct Link {
     acked: Arc<AtomicU64>,
     /// True if the peer has everything, including the stream's end.
     has_finished: bool,
-    arrivals: Arrivals,
+    reorder_buffer: ReorderBuffer,
     /// True if everything that the peer sent has arrived.
     is_over: bool,
     /// True if all of that was read, including the stream's end.
     has_ended: bool,
-    lost: Option<Lost>,
+    lost: Option<DisconnectReason>,
 }
 
 /// Returns quinn's configuration of an endpoint. All endpoints of a listener share one: the generator of connection
@@ -87,27 +87,31 @@ pub(super) fn endpoint() -> Arc<EndpointConfig> {
     Arc::new(config)
 }
 
-impl Link {
+impl QuicDriver {
     /// Begins a connection to the wire's peer.
-    pub(super) fn calling(wire: Wire, ways: &Ways, mut config: ClientConfig) -> Result<Link, String> {
-        let heard = Arc::default();
-        config.transport_config(Arc::new(ways.configuration(wire.largest(), &heard)));
+    pub(super) fn calling(
+        wire: QuicSocket,
+        parsed: &QuicSettings,
+        mut config: ClientConfig,
+    ) -> Result<QuicDriver, String> {
+        let observations = Arc::default();
+        config.transport_config(Arc::new(parsed.configuration(wire.largest(), &observations)));
         let mut endpoint = Endpoint::new(endpoint(), None, true, None);
         let begun = endpoint.connect(Instant::now(), config, wire.peer, identity::NAME);
         let connection = begun.map_err(|error| error.to_string())?;
-        Ok(Link::new(wire, endpoint, connection, (heard, ways)))
+        Ok(QuicDriver::new(wire, endpoint, connection, (observations, parsed)))
     }
 
     /// Accepts a connection from its first packet; `None` if the packet is invalid.
     pub(super) fn answering(
-        wire: Wire,
-        ways: &Ways,
+        wire: QuicSocket,
+        parsed: &QuicSettings,
         (shared, mut config): (&Arc<EndpointConfig>, ServerConfig),
         first: &[u8],
-    ) -> Option<Link> {
+    ) -> Option<QuicDriver> {
         let now = Instant::now();
-        let heard = Arc::default();
-        config.transport_config(Arc::new(ways.configuration(wire.largest(), &heard)));
+        let observations = Arc::default();
+        config.transport_config(Arc::new(parsed.configuration(wire.largest(), &observations)));
         let mut endpoint = Endpoint::new(Arc::clone(shared), Some(Arc::new(config)), true, None);
         let mut answer = Vec::new();
         let event = endpoint.handle(now, wire.peer, None, None, first.into(), &mut answer);
@@ -115,35 +119,35 @@ impl Link {
         let connection = endpoint.accept(incoming, now, &mut answer, None).ok()?;
         // Other connections of the same client do not belong on this socket.
         endpoint.set_server_config(None);
-        Some(Link::new(wire, endpoint, connection, (heard, ways)))
+        Some(QuicDriver::new(wire, endpoint, connection, (observations, parsed)))
     }
 
     fn new(
-        wire: Wire,
+        wire: QuicSocket,
         endpoint: Endpoint,
         (handle, connection): (ConnectionHandle, Connection),
-        (heard, ways): (Arc<Heard>, &Ways),
-    ) -> Link {
-        Link {
+        (observations, parsed): (Arc<ControllerObservations>, &QuicSettings),
+    ) -> QuicDriver {
+        QuicDriver {
             wire,
             endpoint,
             handle,
             connection,
-            heard,
+            observations,
             stream: None,
             connected: false,
             held_back: false,
             written: 0,
             acked: Arc::default(),
             has_finished: false,
-            arrivals: Arrivals::within(ways.window.0 as usize),
+            reorder_buffer: ReorderBuffer::within(parsed.window.0 as usize),
             is_over: false,
             has_ended: false,
             lost: None,
         }
     }
 
-    pub(super) fn wire(&mut self) -> &mut Wire {
+    pub(super) fn wire(&mut self) -> &mut QuicSocket {
         &mut self.wire
     }
 
@@ -171,7 +175,7 @@ impl Link {
     fn take_in(&mut self, now: Instant) -> bool {
         let mut any = false;
         for _ in 0..TURN {
-            let Link { wire, endpoint, connection, .. } = self;
+            let QuicDriver { wire, endpoint, connection, .. } = self;
             let peer = wire.peer;
             let mut answer = Vec::new();
             let received = wire.receive(|ecn, datagram| {
@@ -214,8 +218,8 @@ impl Link {
                 Event::Connected => self.connected = true,
                 Event::ConnectionLost { reason } => {
                     // The reason is sent to the peer before this end leaves.
-                    self.heard.open();
-                    self.lost.get_or_insert(Lost::of(&reason));
+                    self.observations.open();
+                    self.lost.get_or_insert(DisconnectReason::of(&reason));
                 }
                 Event::Stream(StreamEvent::Opened { .. }) => {
                     self.stream = self.stream.or_else(|| self.connection.streams().accept(Dir::Bi));
@@ -234,9 +238,9 @@ impl Link {
         loop {
             let segments = self.wire.segments(self.connection.current_mtu());
             self.wire.packets.clear();
-            self.heard.was_asked();
+            self.observations.was_asked();
             let packets = self.connection.poll_transmit(now, segments, &mut self.wire.packets);
-            self.held_back = packets.is_none() && self.heard.was_asked();
+            self.held_back = packets.is_none() && self.observations.was_asked();
             let Some(packets) = packets else { return };
             if !self.wire.send(packets) {
                 return;
@@ -277,16 +281,17 @@ impl Link {
         self.stream.is_some()
     }
 
-    /// Writes a part of a message if nothing else waits, and returns how much was taken. [`Link::transmit`] sends it.
+    /// Writes a part of a message if nothing else waits, and returns how much was taken.
+    /// [`QuicDriver::transmit`] sends it.
     pub(super) fn write(&mut self, message: &[u8]) -> io::Result<usize> {
         if let Some(error) = self.broken() {
             return Err(error);
         }
         let Some(stream) = self.stream.filter(|_| self.is_clear()) else { return Ok(0) };
-        let piece = Piece::of(&message[..message.len().min(MOST)], &self.acked);
-        match self.connection.send_stream(stream).write_chunks(&mut [piece.bytes()]) {
+        let sent_buffer = SentBuffer::of(&message[..message.len().min(MOST)], &self.acked);
+        match self.connection.send_stream(stream).write_chunks(&mut [sent_buffer.bytes()]) {
             Ok(written) => {
-                piece.was_taken(written.bytes as u64);
+                sent_buffer.was_taken(written.bytes as u64);
                 self.written += written.bytes as u64;
                 Ok(written.bytes)
             }
@@ -300,20 +305,22 @@ impl Link {
         if self.gather()? {
             self.transmit(Instant::now());
         }
-        let got = self.arrivals.take(into);
+        let got = self.reorder_buffer.take(into);
         self.has_ended |= got == 0 && self.is_over;
         Ok(got)
     }
 
     /// Takes the stream's new bytes from quinn. Returns true if the peer needs a window update.
     fn gather(&mut self) -> io::Result<bool> {
-        let Link { connection, arrivals, is_over, .. } = self;
-        let Some(stream) = self.stream.filter(|_| !*is_over && arrivals.wants()) else { return Ok(false) };
+        let QuicDriver { connection, reorder_buffer, is_over, .. } = self;
+        let Some(stream) = self.stream.filter(|_| !*is_over && reorder_buffer.wants()) else {
+            return Ok(false);
+        };
         let mut stream = connection.recv_stream(stream);
         let Ok(mut chunks) = stream.read(false) else { return Err(ErrorKind::ConnectionReset.into()) };
-        while arrivals.wants() {
+        while reorder_buffer.wants() {
             match chunks.next(usize::MAX) {
-                Ok(Some(chunk)) => arrivals.place(chunk.offset, chunk.bytes),
+                Ok(Some(chunk)) => reorder_buffer.place(chunk.offset, chunk.bytes),
                 Ok(None) => {
                     *is_over = true;
                     break;
@@ -357,18 +364,18 @@ impl Link {
     }
 
     /// Closes the connection.
-    pub(super) fn close(&mut self, goodbye: Goodbye) {
+    pub(super) fn close(&mut self, code: CloseCode) {
         if self.lost.is_some() {
             return;
         }
-        self.lost = Some(Lost::Here);
-        self.heard.open();
+        self.lost = Some(DisconnectReason::Here);
+        self.observations.open();
         let now = Instant::now();
-        self.connection.close(now, VarInt::from_u32(goodbye as u32), bytes::Bytes::new());
+        self.connection.close(now, VarInt::from_u32(code as u32), bytes::Bytes::new());
         self.transmit(now);
     }
 
-    pub(super) fn lost(&self) -> Option<&Lost> {
+    pub(super) fn lost(&self) -> Option<&DisconnectReason> {
         self.lost.as_ref()
     }
 
@@ -391,7 +398,7 @@ impl Link {
 
     /// Returns how many packets the peer has acknowledged.
     pub(super) fn delivered(&self) -> u64 {
-        self.heard.delivered()
+        self.observations.delivered()
     }
 
     pub(super) fn stats(&self) -> ConnectionStats {
@@ -399,34 +406,38 @@ impl Link {
     }
 }
 
-impl Lost {
+impl DisconnectReason {
     /// Returns the error that calls on the flow return.
     pub(super) fn error(&self) -> io::Error {
         match self {
-            Lost::Here => ErrorKind::NotConnected.into(),
-            Lost::There(_) | Lost::Gone => ErrorKind::ConnectionReset.into(),
-            Lost::Unproven => ErrorKind::PermissionDenied.into(),
-            Lost::Failed(why) => io::Error::other(why.clone()),
+            DisconnectReason::Here => ErrorKind::NotConnected.into(),
+            DisconnectReason::There(_) | DisconnectReason::Gone => ErrorKind::ConnectionReset.into(),
+            DisconnectReason::Unproven => ErrorKind::PermissionDenied.into(),
+            DisconnectReason::Failed(why) => io::Error::other(why.clone()),
         }
     }
 
-    fn of(reason: &ConnectionError) -> Lost {
+    fn of(reason: &ConnectionError) -> DisconnectReason {
         let closed = |code: TransportErrorCode, text: String| match u64::from(code) {
             // CRYPTO_ERROR (RFC 9000 section 20.1): a TLS alert.
-            0x100..0x200 => Lost::Unproven,
-            code if code == u64::from(TransportErrorCode::APPLICATION_ERROR) => Lost::There(Goodbye::Abort),
-            _ => Lost::Failed(text),
+            0x100..0x200 => DisconnectReason::Unproven,
+            code if code == u64::from(TransportErrorCode::APPLICATION_ERROR) => {
+                DisconnectReason::There(CloseCode::Abort)
+            }
+            _ => DisconnectReason::Failed(text),
         };
         match reason {
-            ConnectionError::ApplicationClosed(close) => Lost::There(match close.error_code.into_inner() {
-                1 => Goodbye::Finished,
-                _ => Goodbye::Abort,
-            }),
+            ConnectionError::ApplicationClosed(close) => {
+                DisconnectReason::There(match close.error_code.into_inner() {
+                    1 => CloseCode::Finished,
+                    _ => CloseCode::Abort,
+                })
+            }
             ConnectionError::ConnectionClosed(close) => closed(close.error_code, reason.to_string()),
             ConnectionError::TransportError(error) => closed(error.code, reason.to_string()),
-            ConnectionError::LocallyClosed => Lost::Here,
-            ConnectionError::Reset => Lost::Gone,
-            _ => Lost::Failed(reason.to_string()),
+            ConnectionError::LocallyClosed => DisconnectReason::Here,
+            ConnectionError::Reset => DisconnectReason::Gone,
+            _ => DisconnectReason::Failed(reason.to_string()),
         }
     }
 }

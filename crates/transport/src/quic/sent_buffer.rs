@@ -9,22 +9,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 
 /// The memory of one write.
-pub(super) struct Piece {
+pub(super) struct SentBuffer {
     memory: Box<[u8]>,
     /// How many of its bytes the stream took.
     taken: AtomicU64,
     acked: Arc<AtomicU64>,
 }
 
-impl Piece {
+impl SentBuffer {
     /// Copies `message`. Once the copy is freed, the bytes taken of it are added to `acked`.
-    pub(super) fn of(message: &[u8], acked: &Arc<AtomicU64>) -> Arc<Piece> {
-        Arc::new(Piece { memory: message.into(), taken: AtomicU64::new(0), acked: Arc::clone(acked) })
+    pub(super) fn of(message: &[u8], acked: &Arc<AtomicU64>) -> Arc<SentBuffer> {
+        Arc::new(SentBuffer { memory: message.into(), taken: AtomicU64::new(0), acked: Arc::clone(acked) })
     }
 
     /// Returns the memory in quinn's type.
-    pub(super) fn bytes(self: &Arc<Piece>) -> Bytes {
-        Bytes::from_owner(Owner(Arc::clone(self)))
+    pub(super) fn bytes(self: &Arc<SentBuffer>) -> Bytes {
+        Bytes::from_owner(SentBufferOwner(Arc::clone(self)))
     }
 
     /// Notes that the stream took the first `bytes` bytes.
@@ -33,15 +33,15 @@ impl Piece {
     }
 }
 
-impl Drop for Piece {
+impl Drop for SentBuffer {
     fn drop(&mut self) {
         self.acked.fetch_add(*self.taken.get_mut(), Ordering::Relaxed);
     }
 }
 
-struct Owner(Arc<Piece>);
+struct SentBufferOwner(Arc<SentBuffer>);
 
-impl AsRef<[u8]> for Owner {
+impl AsRef<[u8]> for SentBufferOwner {
     fn as_ref(&self) -> &[u8] {
         &self.0.memory
     }
@@ -54,12 +54,12 @@ mod tests {
     #[test]
     fn what_was_taken_counts_when_the_last_of_it_is_let_go() {
         let acked = Arc::default();
-        let piece = Piece::of(&[1, 2, 3, 4], &acked);
-        let mut whole = piece.bytes();
+        let sent_buffer = SentBuffer::of(&[1, 2, 3, 4], &acked);
+        let mut whole = sent_buffer.bytes();
         let taken = whole.split_to(3);
         drop(whole);
-        piece.was_taken(3);
-        drop(piece);
+        sent_buffer.was_taken(3);
+        drop(sent_buffer);
         assert_eq!((&taken[..], acked.load(Ordering::Relaxed)), (&[1, 2, 3][..], 0));
         drop(taken);
         assert_eq!(acked.load(Ordering::Relaxed), 3);

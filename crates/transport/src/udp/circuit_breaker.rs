@@ -1,4 +1,4 @@
-//! Restraint: a sender of datagrams holds back while its peer reports nothing new.
+//! A circuit breaker (as RFC 8084 names it): a sender of datagrams holds back while its peer reports nothing new.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ const UNANSWERED: u64 = 64;
 /// Decides from the peer's feedback whether datagrams still arrive. On a path that carries nothing, or to a peer that
 /// does not answer, one datagram is sent from time to time, to detect when the path works again.
 #[derive(Debug, Default)]
-pub(super) struct Restraint {
+pub(super) struct CircuitBreaker {
     arrived: u64,
     since: Option<Instant>,
     /// The datagrams sent at `since`, and at the last check.
@@ -19,7 +19,7 @@ pub(super) struct Restraint {
     holds: bool,
 }
 
-impl Restraint {
+impl CircuitBreaker {
     /// The pause before each datagram of a sender that holds back.
     pub(super) const PAUSE: Duration = Duration::from_millis(50);
 
@@ -35,7 +35,7 @@ impl Restraint {
     fn look(&mut self, sent: u64, arrived: u64, now: Instant) {
         self.looked = sent;
         if self.since.is_none() || arrived != self.arrived {
-            *self = Restraint { arrived, since: Some(now), sent, looked: sent, holds: false };
+            *self = CircuitBreaker { arrived, since: Some(now), sent, looked: sent, holds: false };
             return;
         }
         let silent = self.since.is_some_and(|since| now - since > UNHEARD);
@@ -49,11 +49,11 @@ mod tests {
 
     #[test]
     fn a_peer_that_says_nothing_new_is_sent_little_until_it_does() {
-        let mut restraint = Restraint::default();
+        let mut circuit_breaker = CircuitBreaker::default();
         let begun = Instant::now();
         let mut look = |millis, sent, arrived| {
-            restraint.look(sent, arrived, begun + Duration::from_millis(millis));
-            restraint.holds
+            circuit_breaker.look(sent, arrived, begun + Duration::from_millis(millis));
+            circuit_breaker.holds
         };
         assert!(!look(0, 0, 0) && !look(700, 100_000, 0), "it may be on its way");
         assert!(look(900, 200_000, 0) && look(1_000, 200_001, 0));
