@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use landspeed_record::{Progress, Side};
-use landspeed_session::{Pending, Reply, Request};
+use landspeed_session::{PendingReply, Reply, Request};
 
 use crate::block::refused;
 use crate::{Error, Host};
@@ -34,7 +34,7 @@ type Answer = (Instant, Result<Reply, Error>);
 /// cancelled instead of being waited for with its own patience, so that the next run finds it free.
 pub(crate) fn both(
     hosts: [&Host; 2],
-    pending: [Pending; 2],
+    pending: [PendingReply; 2],
     limit: Duration,
     follow: &Follow<'_>,
 ) -> Result<Option<[Reply; 2]>, Error> {
@@ -95,7 +95,7 @@ fn cause(errors: [Option<(Instant, Error)>; 2], limit: Duration) -> Error {
 }
 
 /// Takes the answers that have come, and waits briefly for the first missing one.
-fn look(hosts: [&Host; 2], pending: &[Pending; 2], answers: &mut [Option<Answer>; 2]) {
+fn look(hosts: [&Host; 2], pending: &[PendingReply; 2], answers: &mut [Option<Answer>; 2]) {
     let mut wait = LOOK;
     for ((host, pending), answer) in hosts.iter().zip(pending).zip(answers).filter(|(_, a)| a.is_none()) {
         *answer = host.poll(pending, wait);

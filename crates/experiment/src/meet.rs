@@ -7,7 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use landspeed_record::{Role, TrialSpec};
-use landspeed_session::{LineSink, Pending, Reply, Request, SessionKey};
+use landspeed_session::{LineSink, PendingReply, Reply, Request, SessionKey};
 use landspeed_transport::settings::with;
 use landspeed_units::Nanos;
 use landspeed_workload::{pingpong, transports};
@@ -241,7 +241,7 @@ impl Meeting<'_> {
     }
 }
 
-fn answer(host: &Host, pending: &Pending, wait: Duration) -> Option<Result<(), Error>> {
+fn answer(host: &Host, pending: &PendingReply, wait: Duration) -> Option<Result<(), Error>> {
     host.poll(pending, wait).map(|(_, answer)| answer.map(drop))
 }
 

@@ -11,7 +11,7 @@ use landspeed_record::{
     Broken, Cell, EndpointOutcome, Misshapen, PATIENCE, PathFacts, Program, Restored, Role, Settings, Side,
     TrialSpec, Workload,
 };
-use landspeed_session::{LineSink, Reply, Request, SessionKey, Zoned, is_link_local};
+use landspeed_session::{LineSink, Reply, Request, SessionKey, ZonedAddress, is_link_local};
 use landspeed_transport::settings::{PLACEMENT, TRANSPORT, with};
 use landspeed_units::{BitRate, Nanos};
 use landspeed_workload::{lasts, pingpong, text_of, transports};
@@ -27,7 +27,7 @@ use crate::{Error, Host};
 #[derive(Debug, Clone, Default)]
 pub struct Wishes {
     /// Address of B to send to, instead of trying B's addresses. The zone of a link-local one is an interface of A.
-    pub address: Option<Zoned>,
+    pub address: Option<ZonedAddress>,
     /// `Some(false)` for only IPv4, `Some(true)` for only IPv6.
     pub ipv6: Option<bool>,
     /// Addresses of B to try first: the one in its agent's line, those to which the user's machine resolves its name,
@@ -198,7 +198,7 @@ impl Pair {
     }
 
     /// Writes `changes` on A and on B, even if they change nothing.
-    pub(crate) fn turn(&mut self, changes: &[Vec<landspeed_session::Change>; 2]) -> Result<(), Error> {
+    pub(crate) fn turn(&mut self, changes: &[Vec<landspeed_session::KnobChange>; 2]) -> Result<(), Error> {
         let a = self.a.turn(&changes[0]);
         let b = self.b.turn(&changes[1]);
         // Waits for both, even if one fails, so that no turn stays in flight.

@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use landspeed_session::{Errand, Invite, Options, Session, SshHost, Ticket, Token};
+use landspeed_session::{AgentLaunch, Invite, Options, Session, SshHost, Ticket, Token};
 use landspeed_topology::{Host as Place, Reach};
 
 use crate::Error;
@@ -84,8 +84,9 @@ impl Reaching {
             Some(path) => host.with_remote_path(path)?,
             None => host,
         };
-        let errand = Errand { words: self.words(), root: self.tune, own: self.own(), keep: self.keep_agent };
-        Session::over_ssh(&host, &errand, &self.options)
+        let launch =
+            AgentLaunch { words: self.words(), root: self.tune, own: self.own(), keep: self.keep_agent };
+        Session::over_ssh(&host, &launch, &self.options)
     }
 
     /// Opens a session by an agent's line. A line without its token is for users who keep the token from others on

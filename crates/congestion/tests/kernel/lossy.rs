@@ -9,7 +9,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use landspeed_congestion::{Control, load};
 use landspeed_topology::{Lab, find, with_namespace};
 
-use crate::transfer::{Flow, Report};
+use crate::transfer::{LoopbackFlow, Report};
 use crate::{KERNEL, can, ours};
 
 const PATH: &str = "lab:wan:rate=200M,rtt=4ms,loss=0.2%";
@@ -20,7 +20,7 @@ fn transfer(lab: &Lab, row: &Control) -> std::io::Result<Report> {
     let listener = with_namespace(&b.netns, bind).expect("namespace b")?;
     let address = listener.local_addr()?;
     let near = with_namespace(&a.netns, || TcpStream::connect(address)).expect("namespace a")?;
-    Flow::between(row.kernel_name, near, &listener)?.send(4 << 20)
+    LoopbackFlow::between(row.kernel_name, near, &listener)?.send(4 << 20)
 }
 
 #[test]

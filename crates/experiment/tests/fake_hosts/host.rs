@@ -12,7 +12,9 @@ use landspeed_record::{
     CpuUsage, EndpointOutcome, HostFacts, HostLimits, KnobState, LatencyHistogram, Line, Observations,
     Restored, Role, Side, TrialSpec, TurnReport,
 };
-use landspeed_session::{Change, Handler, Options, Reply, Request, ServeOptions, Session, serve_socket};
+use landspeed_session::{
+    KnobChange, Options, Reply, Request, RequestHandler, ServeOptions, Session, serve_socket,
+};
 use landspeed_stats::Random;
 use landspeed_units::{Bytes, CpuNanos, Nanos};
 
@@ -103,7 +105,7 @@ impl FakeHost {
             over: AtomicBool::new(false),
             socket: theirs.try_clone().expect("a second handle"),
         });
-        let handler: Arc<dyn Handler> = Arc::clone(&host) as Arc<dyn Handler>;
+        let handler: Arc<dyn RequestHandler> = Arc::clone(&host) as Arc<dyn RequestHandler>;
         std::thread::spawn(move || serve_socket(theirs, handler, &ServeOptions::default()));
         let silent = fault.is_some_and(|(_, fault)| fault == Fault::NeverAnswers);
         let call = if silent { Nanos::millis(700) } else { Nanos::secs(30) };
@@ -153,7 +155,7 @@ impl FakeHost {
     fn turn(&self, request: &Request, takes: bool) -> Reply {
         let Request::Turn { changes, .. } = request else { unreachable!("only turns are turned") };
         let mut knobs = lock(&self.knobs);
-        let turns = changes.iter().map(|Change { knob, value, .. }| {
+        let turns = changes.iter().map(|KnobChange { knob, value, .. }| {
             let before = knobs.get(knob).cloned().unwrap_or_default();
             let after = if takes { value.clone() } else { "stuck".to_owned() };
             knobs.insert(knob.clone(), after.clone());
@@ -197,7 +199,7 @@ impl FakeHost {
     }
 }
 
-impl Handler for FakeHost {
+impl RequestHandler for FakeHost {
     fn handle(&self, request: Request) -> Reply {
         let number = self.wire.note(self.name, request.name());
         if let Some((at, fault)) = self.fault
