@@ -19,7 +19,7 @@ pub struct Host {
     /// The link by which data leaves to the peer or arrives from it; empty until the path is known.
     pub device: String,
     /// The link of the acknowledgements, if it is another one.
-    acks: Option<Acks>,
+    acks: Option<AckLink>,
     pub states: Vec<KnobState>,
     session: Arc<Session>,
     /// Current values of the knobs, as far as this run knows or turned them.
@@ -28,7 +28,7 @@ pub struct Host {
 
 /// A link that carries only acknowledgements. Device knobs of the other end, `of`, are turned there.
 #[derive(Debug, Clone)]
-struct Acks {
+struct AckLink {
     device: String,
     of: On,
 }
@@ -110,7 +110,7 @@ impl Host {
             Side::B => On::Sender,
         };
         self.device.clone_from(&carrier.data);
-        self.acks = (carrier.acks != carrier.data).then(|| Acks { device: carrier.acks.clone(), of });
+        self.acks = (carrier.acks != carrier.data).then(|| AckLink { device: carrier.acks.clone(), of });
     }
 
     /// Returns an error if it is unknown which link carries the data: the host must not be tuned then.
@@ -316,7 +316,7 @@ impl Host {
     }
 }
 
-impl Acks {
+impl AckLink {
     /// Returns true if this knob is turned on the link of the acknowledgements.
     fn take(&self, knob: &str) -> bool {
         knob::find(knob).is_ok_and(|knob| knob.factor.scope == Scope::Device && knob.factor.on == self.of)

@@ -11,7 +11,7 @@ use crate::Error;
 
 /// How to reach hosts: the same for all hosts of a command line.
 #[derive(Debug, Clone, Default)]
-pub struct Reaching {
+pub struct ReachOptions {
     /// True if knobs will be turned, which needs root on the host.
     pub tune: bool,
     /// The landspeed to run on hosts reached by ssh. If `None`, an installed one of this build, or else one that is
@@ -29,7 +29,7 @@ pub struct Reaching {
     pub options: Options,
 }
 
-impl Reaching {
+impl ReachOptions {
     pub fn session(&self, place: &Place) -> Result<Session, Error> {
         let failed = |source| Error::Reach { source };
         match &place.reach {

@@ -18,7 +18,7 @@ use landspeed_session::{
 use landspeed_stats::Random;
 use landspeed_units::{Bytes, CpuNanos, Nanos};
 
-use crate::wire::Wire;
+use crate::wire::FakeWire;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -53,12 +53,12 @@ impl Fault {
     }
 }
 
-type Known = (HostFacts, Vec<KnobState>);
+type RecordedHost = (HostFacts, Vec<KnobState>);
 
 /// The hosts of a real run, as recorded.
-static RECORDED: LazyLock<[Known; 2]> = LazyLock::new(|| {
+static RECORDED: LazyLock<[RecordedHost; 2]> = LazyLock::new(|| {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/records/tune.jsonl");
-    let mut hosts = [Known::default(), Known::default()];
+    let mut hosts = [RecordedHost::default(), RecordedHost::default()];
     for line in landspeed_record::read(&path).expect("it is there").lines {
         match line {
             Line::Host { side, facts } => hosts[usize::from(side == Side::B)].0 = *facts,
@@ -75,7 +75,7 @@ pub(crate) struct FakeHost {
     found: Vec<KnobState>,
     knobs: Mutex<BTreeMap<String, String>>,
     noise: Mutex<Random>,
-    wire: Arc<Wire>,
+    wire: Arc<FakeWire>,
     /// The number of the request that fails, and how.
     fault: Option<(usize, Fault)>,
     pub(crate) failed: AtomicBool,
@@ -88,7 +88,7 @@ impl FakeHost {
     pub(crate) fn start(
         name: &'static str,
         side: Side,
-        wire: &Arc<Wire>,
+        wire: &Arc<FakeWire>,
         fault: Option<(usize, Fault)>,
     ) -> (Arc<FakeHost>, Session) {
         let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
