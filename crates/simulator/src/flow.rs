@@ -6,7 +6,7 @@ use landspeed_units::{Bytes, Nanos};
 use crate::agenda::NEVER;
 use crate::ends::{self, FlowEnds};
 use crate::link::PacketFate;
-use crate::network::Network;
+use crate::network::SimulatedNetwork;
 use crate::output::{FlowOutcome, SimulatedFlowSample};
 use crate::packet::SimulatedPacket;
 use crate::scenario::{FlowSpec, SimulationError, SimulationScenario};
@@ -33,7 +33,7 @@ impl SimulatedFlow {
         &mut self,
         now: Nanos,
         scenario: &SimulationScenario,
-        network: &mut Network,
+        network: &mut SimulatedNetwork,
     ) -> Result<(), SimulationError> {
         self.ends = Some(ends::start(scenario, self.number.into(), now)?);
         self.transmit(now, network);
@@ -55,7 +55,7 @@ impl SimulatedFlow {
     }
 
     /// Delivers the next answer to the sender.
-    pub(crate) fn on_answer(&mut self, now: Nanos, network: &mut Network) {
+    pub(crate) fn on_answer(&mut self, now: Nanos, network: &mut SimulatedNetwork) {
         if let Some(ends) = &mut self.ends {
             ends.on_answer(now);
             self.transmit(now, network);
@@ -63,7 +63,7 @@ impl SimulatedFlow {
         }
     }
 
-    pub(crate) fn on_timer(&mut self, now: Nanos, network: &mut Network) {
+    pub(crate) fn on_timer(&mut self, now: Nanos, network: &mut SimulatedNetwork) {
         if let Some(ends) = &mut self.ends {
             ends.on_timer(now);
             self.transmit(now, network);
@@ -80,7 +80,7 @@ impl SimulatedFlow {
         self.ends.as_ref().map_or(NEVER, |ends| ends.next_timer())
     }
 
-    fn transmit(&mut self, now: Nanos, network: &mut Network) {
+    fn transmit(&mut self, now: Nanos, network: &mut SimulatedNetwork) {
         let Some(ends) = &mut self.ends else { return };
         let (outcome, flow) = (&mut self.outcome, self.number);
         ends.transmit(now, &mut |seq, size| {

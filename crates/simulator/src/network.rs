@@ -20,16 +20,20 @@ pub(crate) enum EventSource {
 }
 
 #[derive(Debug)]
-pub(crate) struct Network {
+pub(crate) struct SimulatedNetwork {
     pub(crate) agenda: Agenda,
     pub(crate) link: SimulatedLink,
     flows: usize,
 }
 
-impl Network {
+impl SimulatedNetwork {
     pub(crate) fn new(scenario: &SimulationScenario) -> Self {
         let flows = scenario.flows.len();
-        Network { agenda: Agenda::new(2 + 2 * flows), link: SimulatedLink::new(&scenario.link), flows }
+        SimulatedNetwork {
+            agenda: Agenda::new(2 + 2 * flows),
+            link: SimulatedLink::new(&scenario.link),
+            flows,
+        }
     }
 
     pub(crate) fn next(&self) -> (Nanos, EventSource) {

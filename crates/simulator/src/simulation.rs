@@ -3,7 +3,7 @@
 use landspeed_units::{Bytes, Nanos};
 
 use crate::flow::SimulatedFlow;
-use crate::network::{EventSource, Network};
+use crate::network::{EventSource, SimulatedNetwork};
 use crate::output::{LinkSample, SimulatedProbeSample, SimulationOutcome};
 use crate::packet::{PROBE, SimulatedPacket};
 use crate::scenario::{SimulationError, SimulationScenario};
@@ -28,7 +28,7 @@ pub(crate) fn simulate_until(
 struct Simulation<'a> {
     scenario: &'a SimulationScenario,
     schedule: Schedule,
-    network: Network,
+    network: SimulatedNetwork,
     flows: Vec<SimulatedFlow>,
     outcome: SimulationOutcome,
 }
@@ -37,7 +37,7 @@ impl<'a> Simulation<'a> {
     fn new(scenario: &'a SimulationScenario) -> Self {
         let flows = scenario.flows.iter().zip(0..).map(|(spec, n)| SimulatedFlow::new(n, spec)).collect();
         let schedule = Schedule::new(scenario);
-        let mut network = Network::new(scenario);
+        let mut network = SimulatedNetwork::new(scenario);
         network.agenda.set(network.agenda_index(EventSource::Schedule), schedule.next());
         Simulation { scenario, schedule, network, flows, outcome: SimulationOutcome::default() }
     }

@@ -21,7 +21,7 @@ use landspeed_units::{Bytes, CpuNanos, Nanos};
 use crate::wire::FakeWire;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum HostFault {
     /// The request is refused.
     Refuses,
     Panics,
@@ -34,20 +34,20 @@ pub(crate) enum Fault {
     LeavesSomething,
 }
 
-pub(crate) const FAULTS: [Fault; 6] = [
-    Fault::Refuses,
-    Fault::Panics,
-    Fault::NeverAnswers,
-    Fault::EndsSession,
-    Fault::DoesNotTake,
-    Fault::LeavesSomething,
+pub(crate) const FAULTS: [HostFault; 6] = [
+    HostFault::Refuses,
+    HostFault::Panics,
+    HostFault::NeverAnswers,
+    HostFault::EndsSession,
+    HostFault::DoesNotTake,
+    HostFault::LeavesSomething,
 ];
 
-impl Fault {
+impl HostFault {
     pub(crate) fn befalls(self, request: &str) -> bool {
         match self {
-            Fault::DoesNotTake => request == "turn",
-            Fault::LeavesSomething => request == "restore",
+            HostFault::DoesNotTake => request == "turn",
+            HostFault::LeavesSomething => request == "restore",
             _ => true,
         }
     }
@@ -77,7 +77,7 @@ pub(crate) struct FakeHost {
     noise: Mutex<Random>,
     wire: Arc<FakeWire>,
     /// The number of the request that fails, and how.
-    fault: Option<(usize, Fault)>,
+    fault: Option<(usize, HostFault)>,
     pub(crate) failed: AtomicBool,
     over: AtomicBool,
     socket: UnixStream,
@@ -89,7 +89,7 @@ impl FakeHost {
         name: &'static str,
         side: Side,
         wire: &Arc<FakeWire>,
-        fault: Option<(usize, Fault)>,
+        fault: Option<(usize, HostFault)>,
     ) -> (Arc<FakeHost>, Session) {
         let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
         let (facts, found) = RECORDED[usize::from(side == Side::B)].clone();
@@ -107,7 +107,7 @@ impl FakeHost {
         });
         let handler: Arc<dyn RequestHandler> = Arc::clone(&host) as Arc<dyn RequestHandler>;
         std::thread::spawn(move || serve_socket(theirs, handler, &ServeOptions::default()));
-        let silent = fault.is_some_and(|(_, fault)| fault == Fault::NeverAnswers);
+        let silent = fault.is_some_and(|(_, fault)| fault == HostFault::NeverAnswers);
         let call = if silent { Nanos::millis(700) } else { Nanos::secs(30) };
         let options = Options { call, ..Options::default() };
         (host, Session::over_socket(name, ours, &options).expect("a session"))
@@ -128,19 +128,19 @@ impl FakeHost {
     }
 
     /// Fails `request` in this way, if the fault applies to it.
-    fn fail(&self, fault: Fault, request: &Request) -> Option<Reply> {
+    fn fail(&self, fault: HostFault, request: &Request) -> Option<Reply> {
         if !fault.befalls(request.name()) {
             return None;
         }
         self.failed.store(true, Ordering::Relaxed);
         match fault {
-            Fault::Refuses => return Some(Reply::Failed { why: "made to fail".to_owned() }),
+            HostFault::Refuses => return Some(Reply::Failed { why: "made to fail".to_owned() }),
             // Does not call the panic hook, which prints.
-            Fault::Panics => std::panic::resume_unwind(Box::new("made to panic")),
-            Fault::EndsSession => self.socket.shutdown(std::net::Shutdown::Both).expect("it is open"),
-            Fault::NeverAnswers => {}
-            Fault::DoesNotTake => return Some(self.turn(request, false)),
-            Fault::LeavesSomething => {
+            HostFault::Panics => std::panic::resume_unwind(Box::new("made to panic")),
+            HostFault::EndsSession => self.socket.shutdown(std::net::Shutdown::Both).expect("it is open"),
+            HostFault::NeverAnswers => {}
+            HostFault::DoesNotTake => return Some(self.turn(request, false)),
+            HostFault::LeavesSomething => {
                 self.restore();
                 let notes = vec!["mtu was changed by another program".to_owned()];
                 return Some(Reply::Restored { restored: Restored { notes, ..Restored::default() } });
@@ -203,7 +203,7 @@ impl RequestHandler for FakeHost {
     fn handle(&self, request: Request) -> Reply {
         let number = self.wire.note(self.name, request.name());
         if let Some((at, fault)) = self.fault
-            && (at == number || fault == Fault::LeavesSomething)
+            && (at == number || fault == HostFault::LeavesSomething)
             && let Some(reply) = self.fail(fault, &request)
         {
             return reply;

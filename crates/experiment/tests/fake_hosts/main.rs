@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use landspeed_record::{Line, Record, Side, Writer};
 
 use commands::{COMMANDS, LimitedRecord, TestedCommand};
-use host::{FAULTS, FakeHost, Fault, lock};
+use host::{FAULTS, FakeHost, HostFault, lock};
 use wire::FakeWire;
 
 /// Number of first requests that each fail once; of the later ones, only some do.
@@ -26,7 +26,7 @@ const WATCHDOG: Duration = Duration::from_secs(60);
 const AT_ONCE: usize = 24;
 
 /// A failure: the host, the number of the request, and how it fails.
-type InjectedFault = (Side, usize, Fault);
+type InjectedFault = (Side, usize, HostFault);
 
 struct CommandOutcome {
     hosts: [Arc<FakeHost>; 2],
@@ -86,20 +86,20 @@ fn check_trouble(command: TestedCommand, injected: InjectedFault) {
         return;
     }
     match (&seen.said, fault) {
-        (Err(why), Fault::LeavesSomething) => {
+        (Err(why), HostFault::LeavesSomething) => {
             assert!(
                 why.contains("NOT everything was restored") && why.contains("`landspeed undo`"),
                 "{what}"
             );
             assert!(why.contains(host.name), "{what}");
         }
-        (Ok(left), Fault::LeavesSomething) => {
+        (Ok(left), HostFault::LeavesSomething) => {
             assert!(!left.is_empty() && left.iter().all(|line| line.starts_with(host.name)), "{what}");
         }
         (Err(why), _) => assert!(why.contains(host.name), "{what}"),
         (Ok(left), _) => assert!(left.iter().all(|line| line.starts_with(host.name)), "{what}"),
     }
-    if fault == Fault::EndsSession {
+    if fault == HostFault::EndsSession {
         let other = &seen.hosts[usize::from(side == Side::A)];
         check_ended(&seen.wire, host.name, number, other.name, &what);
     }
@@ -117,15 +117,15 @@ fn check_ended(wire: &FakeWire, host: &str, number: usize, other: &str, what: &s
 }
 
 /// Returns the requests that fail in turn: the first ones, some of the later ones, and the last.
-fn numbers(requests: &[&str], fault: Fault) -> Vec<usize> {
+fn numbers(requests: &[&str], fault: HostFault) -> Vec<usize> {
     let here = |number: &usize| fault.befalls(requests[*number]);
     let all: Vec<usize> = (0..requests.len()).filter(here).collect();
     let (first, later) = all.split_at(all.len().min(EVERY));
     match fault {
         // This fault affects all of them.
-        Fault::LeavesSomething => all.into_iter().take(1).collect(),
+        HostFault::LeavesSomething => all.into_iter().take(1).collect(),
         // For a controller this is a refusal.
-        Fault::Panics => first.iter().copied().step_by(5).collect(),
+        HostFault::Panics => first.iter().copied().step_by(5).collect(),
         _ => {
             let later = later.iter().rev().step_by((later.len() / LATER).max(1));
             first.iter().chain(later).copied().collect()
@@ -220,7 +220,7 @@ fn an_end_that_fails_is_told_of_soon_and_by_its_name() {
     let whole = see(TestedCommand::Measure, None, usize::MAX).wire.requests();
     let last_run = whole["bert"].iter().rposition(|request| *request == "run").expect("it ran");
     let began = Instant::now();
-    let seen = see(TestedCommand::Measure, Some((Side::B, last_run, Fault::Refuses)), usize::MAX);
+    let seen = see(TestedCommand::Measure, Some((Side::B, last_run, HostFault::Refuses)), usize::MAX);
     assert_eq!(seen.said, Err("bert: made to fail; anna: the other end did not come".to_owned()));
     assert!(began.elapsed() < Duration::from_secs(6), "took {:?}", began.elapsed());
     assert_eq!(seen.wire.requests()["anna"].last(), Some(&"cancel"), "it is told to give up");
@@ -234,7 +234,7 @@ struct FanOutcome {
 }
 
 /// Runs three clients of one hub; `fault` is the request of the second that fails, if one does.
-fn fan(fault: Option<(usize, Fault)>) -> FanOutcome {
+fn fan(fault: Option<(usize, HostFault)>) -> FanOutcome {
     let wire = Arc::new(FakeWire::default());
     let (hub, to_hub) = FakeHost::start("hub", Side::B, &wire, None);
     let clients = [("ada", None), ("ben", fault), ("cid", None)];
@@ -259,7 +259,7 @@ fn a_fan_has_one_session_with_its_hub() {
 #[test]
 fn one_client_that_fails_ends_the_others_in_order() {
     let last = fan(None).wire.requests()["ben"].len() - 1;
-    for fault in [Fault::Refuses, Fault::Panics, Fault::NeverAnswers, Fault::EndsSession] {
+    for fault in [HostFault::Refuses, HostFault::Panics, HostFault::NeverAnswers, HostFault::EndsSession] {
         let began = Instant::now();
         let FanOutcome { hosts, between, .. } = fan(Some((last, fault)));
         let why = between.expect_err("a client failed");
