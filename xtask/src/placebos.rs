@@ -12,7 +12,8 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use landspeed_analysis::{Ladder, LadderAction, LadderRules, TuningGoal};
 use landspeed_experiment::{
-    Baseline, BlockOutcome, Blocks, Host, Pair, Reaching, Sink, Timing, TuneOptions, Wishes, placebos, plan,
+    Baseline, BlockOutcome, BlockRunner, Host, Pair, PathOptions, ReachOptions, RecordSink, TrialTiming,
+    TuneOptions, placebos, plan,
 };
 use landspeed_record::{Answer, Candidate, Cell, Line, Settings, StepSummary, WriteError};
 use landspeed_topology::{self as topology, HostSet};
@@ -52,7 +53,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 /// A sink that does not keep trials.
 struct Watch<'a>(&'a AtomicBool);
 
-impl Sink for Watch<'_> {
+impl RecordSink for Watch<'_> {
     fn line(&mut self, _: &Line) -> Result<(), WriteError> {
         Ok(())
     }
@@ -95,8 +96,13 @@ fn decide(
         match ladder.next(used) {
             LadderAction::Measure(_) if watch.stop() => return Ok(None),
             LadderAction::Measure(pair) => {
-                let mut blocks =
-                    Blocks { program: None, timing: bench.timing, pair: &mut bench.pair, began, sink: watch };
+                let mut blocks = BlockRunner {
+                    program: None,
+                    timing: bench.timing,
+                    pair: &mut bench.pair,
+                    began,
+                    sink: watch,
+                };
                 let result = match blocks.measure(&pair)? {
                     BlockOutcome::Measured(result) => result,
                     BlockOutcome::Refused(why) => bail!("{}: {why}", pair.what),
@@ -121,7 +127,7 @@ fn decide(
 /// Two joined lab hosts. The fields are dropped in this order: the lab is removed after its agents.
 struct Bench {
     pair: Pair,
-    timing: Timing,
+    timing: TrialTiming,
     /// The start of `tune` in the lab: two cores, no offloads, small windows. It is noisy.
     start: Cell,
     /// About where `tune` ends: one core, segmentation offload, large writes. It is quiet.
@@ -136,11 +142,11 @@ impl Bench {
     fn new() -> Result<Bench> {
         let hosts = topology::open(&["lab:back-to-back".to_owned()])?;
         let [a, b, ..] = hosts.hosts() else { bail!("the lab has fewer than two hosts") };
-        let reaching = Reaching { tune: true, agent: Some(landspeed()?), ..Reaching::default() };
+        let reaching = ReachOptions { tune: true, agent: Some(landspeed()?), ..ReachOptions::default() };
         let hints = b.v4.map(Into::into).into_iter().collect();
         let [first, second] =
             [a, b].map(|place| Ok::<Host, anyhow::Error>(Host::probe(reaching.session(place)?)?));
-        let pair = Pair::join(first?, second?, &Wishes { hints, ..Wishes::default() })?;
+        let pair = Pair::join(first?, second?, &PathOptions { hints, ..PathOptions::default() })?;
         let plan = plan(&pair, &options(tuned(&pair)?, 0))?;
         let tuned = plan.against.context("a plan names what it was asked to compare with")?;
         Ok(Bench { pair, timing: plan.timing, start: plan.start, tuned, _hosts: hosts })

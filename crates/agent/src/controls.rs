@@ -7,23 +7,20 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use landspeed_congestion::{self as congestion, Control, Loaded, State};
+use landspeed_congestion::{self as congestion, Control, LoadState, LoadedControl};
 
 /// The controls that this session has loaded. They leave the kernel when the process ends, at the latest.
 #[derive(Default)]
-pub(crate) struct Controls(Mutex<Vec<Loaded>>);
+pub(crate) struct LoadedControls(Mutex<Vec<LoadedControl>>);
 
-impl Controls {
+impl LoadedControls {
     /// Makes sure that flows can choose each of `names`, and returns the kernel's names for them. If one fails, none
-    /// of those that this call loaded stays. An empty list unloads all that the session has loaded.
+    /// of those that this call loaded stays.
     pub(crate) fn make_ready(
         &self,
         names: &[String],
         may_load: &Result<(), String>,
     ) -> Result<Vec<String>, String> {
-        if names.is_empty() {
-            self.release();
-        }
         let mut held = self.lock();
         let rows = names.iter().map(|name| one(name, may_load)).collect::<Result<Vec<_>, _>>()?;
         let (ready, loaded): (Vec<String>, Vec<_>) =
@@ -33,19 +30,22 @@ impl Controls {
     }
 
     /// Unloads all controls that the session has loaded.
-    pub(crate) fn release(&self) {
+    pub(crate) fn unload_all(&self) {
         self.lock().clear();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Loaded>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<LoadedControl>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Makes one control ready. Returns its row, and its handle if it had to be loaded.
-fn one(name: &str, may_load: &Result<(), String>) -> Result<(&'static Control, Option<Loaded>), String> {
-    let (row, is_there) = congestion::look_up(name).map_err(|error| error.to_string())?;
-    if is_there {
+fn one(
+    name: &str,
+    may_load: &Result<(), String>,
+) -> Result<(&'static Control, Option<LoadedControl>), String> {
+    let (row, state) = congestion::look_up(name).map_err(|error| error.to_string())?;
+    if state != LoadState::Absent {
         return Ok((row, None));
     }
     if let Err(why) = may_load {
@@ -54,7 +54,7 @@ fn one(name: &str, may_load: &Result<(), String>) -> Result<(&'static Control, O
     match congestion::load(name) {
         Ok(loaded) => Ok((row, Some(loaded))),
         // Another agent of this machine loaded it first.
-        Err(_) if congestion::state(row) != State::Absent => Ok((row, None)),
+        Err(_) if congestion::state(row) != LoadState::Absent => Ok((row, None)),
         Err(error) => Err(error.to_string()),
     }
 }

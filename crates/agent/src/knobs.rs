@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use landspeed_knob::KnobTarget;
 use landspeed_knob::journal::{KnobTurner, TurnerOptions};
 use landspeed_record::{Restored, TurnReport};
-use landspeed_session::Change;
+use landspeed_session::KnobChange;
 use landspeed_units::Nanos;
 
 /// The knobs of this host. Their journal and guardian exist from the first turn on.
@@ -36,7 +36,7 @@ impl Knobs {
     /// Turns `changes` in order, each on its device. If one fails, the earlier ones are rolled back.
     pub(crate) fn turn(
         &self,
-        changes: &[Change],
+        changes: &[KnobChange],
         short_lease: Option<Nanos>,
     ) -> Result<Vec<TurnReport>, String> {
         // Refuse the whole request before anything is written.

@@ -21,15 +21,15 @@ use landspeed_knob::{self as knob, KnobTarget, journal};
 use landspeed_netlink as netlink;
 use landspeed_observer::leave_out_this_thread;
 use landspeed_record::{HostFacts, Restored, Role, TrialSpec};
-use landspeed_session::{Change, Handler, Reply, Request, SessionKey, Tell};
+use landspeed_session::{KnobChange, OnProgress, Reply, Request, RequestHandler, SessionKey};
 use landspeed_units::Nanos;
 use landspeed_workload::{CancelFlag, ClientPlan, run_client, run_server};
 
-use crate::controls::Controls;
+use crate::controls::LoadedControls;
 use crate::knobs::Knobs;
-use crate::links::Links;
-use crate::ports::Ports;
-pub use crate::programs::{Allowed, MayRun};
+use crate::links::InterfaceNames;
+use crate::ports::DataPorts;
+pub use crate::programs::{AllowedFolder, RunPermission};
 use crate::watch::TrialWatch;
 
 /// Approximate duration of [`Request::Limits`].
@@ -38,11 +38,11 @@ pub const LIMITS_TIME: Nanos = Nanos(landspeed_capacity::TIME.as_nanos() as u64)
 /// One host's end of a session.
 pub struct Agent {
     may_tune: Result<(), String>,
-    may_run: MayRun,
+    may_run: RunPermission,
     knobs: Knobs,
-    links: Links,
-    controls: Controls,
-    ports: Ports,
+    links: InterfaceNames,
+    controls: LoadedControls,
+    ports: DataPorts,
     /// Ends the runs under way. Replaced after a [`Request::Cancel`]; stays cancelled at the session's end.
     cancel: Mutex<CancelFlag>,
 }
@@ -55,16 +55,16 @@ impl Agent {
     }
 
     /// Makes an agent as [`Agent::new`] does, with the permission to run programs.
-    pub fn that_may_run(may_run: MayRun, allow_tune: bool) -> Arc<Self> {
+    pub fn that_may_run(may_run: RunPermission, allow_tune: bool) -> Arc<Self> {
         Self::of(may_run, allow_tune, journal::TurnerOptions::default())
     }
 
     /// Makes an agent as [`Agent::new`] does, with another journal, guardian or knob table.
     pub fn with_journal(allow_tune: bool, options: journal::TurnerOptions) -> Arc<Self> {
-        Self::of(MayRun::Nothing, allow_tune, options)
+        Self::of(RunPermission::Nothing, allow_tune, options)
     }
 
-    fn of(may_run: MayRun, allow_tune: bool, options: journal::TurnerOptions) -> Arc<Self> {
+    fn of(may_run: RunPermission, allow_tune: bool, options: journal::TurnerOptions) -> Arc<Self> {
         let may_tune = knobs::may_tune(allow_tune);
         // This thread talks to the controller from now on.
         leave_out_this_thread();
@@ -72,14 +72,14 @@ impl Agent {
             may_tune,
             may_run,
             knobs: Knobs::new(options),
-            links: Links::default(),
-            controls: Controls::default(),
-            ports: Ports::default(),
+            links: InterfaceNames::default(),
+            controls: LoadedControls::default(),
+            ports: DataPorts::default(),
             cancel: Mutex::default(),
         })
     }
 
-    fn answer(&self, request: Request, tell: &Tell<'_>) -> Result<Reply, String> {
+    fn answer(&self, request: Request, on_progress: &OnProgress<'_>) -> Result<Reply, String> {
         match request {
             Request::Probe {} => Ok(Reply::Facts { facts: Box::new(self.facts()) }),
             Request::Route { to } => route(to),
@@ -112,12 +112,16 @@ impl Agent {
                 live::watch(target, &rows, (duration_ns, interval_ns), &self.cancel())
             }
             Request::Limits { device } => self.limits(&self.links.current(&device)),
+            Request::Controls { names } if names.is_empty() => {
+                self.controls.unload_all();
+                Ok(Reply::Controls { ready: Vec::new() })
+            }
             Request::Controls { names } => {
                 Ok(Reply::Controls { ready: self.controls.make_ready(&names, &self.may_tune)? })
             }
             Request::Run { role, at, source_port, key, link, spec } => {
                 spec.program.as_ref().map_or(Ok(()), |program| self.may_run.check(program))?;
-                let watch = TrialWatch::of(role, at, &self.current(&link), (&spec, tell))?;
+                let watch = TrialWatch::of(role, at, &self.current(&link), (&spec, on_progress))?;
                 match role {
                     Role::Client => self.client((at, source_port), &key, &spec, watch),
                     Role::Server => self.server(at, &spec, watch),
@@ -127,7 +131,7 @@ impl Agent {
     }
 
     /// Returns `changes`, on `device` unless they name another, each with the current name of its interface.
-    fn on_links(&self, device: &str, mut changes: Vec<Change>) -> Vec<Change> {
+    fn on_links(&self, device: &str, mut changes: Vec<KnobChange>) -> Vec<KnobChange> {
         for change in &mut changes {
             let named = if change.device.is_empty() { device } else { &change.device };
             change.device = self.current(named);
@@ -191,14 +195,14 @@ impl Agent {
     }
 }
 
-impl Handler for Agent {
+impl RequestHandler for Agent {
     fn handle(&self, request: Request) -> Reply {
-        self.handle_telling(request, &|_| {})
+        self.handle_with_progress(request, &|_| {})
     }
 
-    fn handle_telling(&self, request: Request, tell: &Tell<'_>) -> Reply {
+    fn handle_with_progress(&self, request: Request, on_progress: &OnProgress<'_>) -> Reply {
         leave_out_this_thread();
-        self.answer(request, tell).unwrap_or_else(|why| Reply::Failed { why })
+        self.answer(request, on_progress).unwrap_or_else(|why| Reply::Failed { why })
     }
 
     fn heartbeat(&self) {
@@ -208,7 +212,7 @@ impl Handler for Agent {
 
     fn gone(&self, why: &str) {
         self.cancel().cancel();
-        self.controls.release();
+        self.controls.unload_all();
         let restored = self.knobs.restore();
         // The reader of our standard error may have gone with the controller. That must not stop the cleanup.
         for note in restored.notes {

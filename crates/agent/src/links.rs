@@ -10,16 +10,16 @@ const LIMIT: usize = 64;
 
 /// Interfaces by the names that the session first used for them. An interface that is renamed later is followed.
 #[derive(Default)]
-pub(crate) struct Links(Mutex<HashMap<String, Known>>);
+pub(crate) struct InterfaceNames(Mutex<HashMap<String, InterfaceIdentity>>);
 
 /// The properties of an interface that a rename does not change.
 #[derive(Clone)]
-struct Known {
+struct InterfaceIdentity {
     index: u32,
     permanent: Option<HardwareAddress>,
 }
 
-impl Links {
+impl InterfaceNames {
     /// Returns the current name of the interface that the session first called `name`, or `name` if there is no such
     /// interface.
     pub(crate) fn current(&self, name: &str) -> String {
@@ -40,13 +40,16 @@ impl Links {
         }
         let link = Rtnl::open().ok()?.link(name).ok()?;
         if known.len() < LIMIT {
-            known.insert(name.to_owned(), Known { index: link.index, permanent: link.permanent_mac.clone() });
+            known.insert(
+                name.to_owned(),
+                InterfaceIdentity { index: link.index, permanent: link.permanent_mac.clone() },
+            );
         }
         Some(link)
     }
 }
 
-impl Known {
+impl InterfaceIdentity {
     /// Reads the interface; `None` if it is gone. The kernel reuses an interface number only if a program requests it.
     fn link(&self) -> Option<Link> {
         let link = Rtnl::open().ok()?.link_at(self.index).ok()?;
@@ -66,7 +69,7 @@ mod tests {
             let rtnl = Rtnl::open().unwrap();
             let end = |name| VethEnd { name, mac: None, netns: None, queues: 1 };
             rtnl.create_veth(&end("eth0"), &end("other")).unwrap();
-            let links = Links::default();
+            let links = InterfaceNames::default();
             let first = links.current("eth0");
             rtnl.set_link("eth0", LinkChange::Name("lan0")).unwrap();
             rtnl.set_link("other", LinkChange::Name("eth0")).unwrap();

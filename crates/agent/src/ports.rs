@@ -11,9 +11,9 @@ use landspeed_workload::DataPort;
 const LIMIT: usize = 64;
 
 #[derive(Default)]
-pub(crate) struct Ports(Mutex<HashMap<u16, Arc<DataPort>>>);
+pub(crate) struct DataPorts(Mutex<HashMap<u16, Arc<DataPort>>>);
 
-impl Ports {
+impl DataPorts {
     /// Opens a port at `at` that accepts flows of `transports` that prove `key`. If it is already open, adds them to
     /// it.
     pub(crate) fn open(&self, at: SocketAddr, transports: &[String], key: [u8; 32]) -> Result<u16, String> {

@@ -5,34 +5,34 @@ use std::path::Path;
 use landspeed_application::{play::runs_as_root, read};
 use landspeed_record::Program;
 
-use crate::trusted::Trusted;
+use crate::trusted::TrustedFolder;
 
 /// The permission to run programs, given when the agent is started.
 #[derive(Debug, Default)]
-pub enum MayRun {
+pub enum RunPermission {
     /// No program, because the agent's owner allowed none.
     #[default]
     Nothing,
     /// The application files of a folder.
-    Folder(Allowed),
+    Folder(AllowedFolder),
     /// Any program: the controller is the user's own session, which could run it anyway.
     Anything,
 }
 
 /// A folder with the application files that may run.
 #[derive(Debug)]
-pub struct Allowed {
-    folder: Trusted,
+pub struct AllowedFolder {
+    folder: TrustedFolder,
     as_root: bool,
 }
 
-impl MayRun {
+impl RunPermission {
     /// Allows the application files of `folder`; if `as_root`, also the roles that run as root.
     ///
     /// # Errors
     /// Returns an error if another user may change the folder.
-    pub fn folder(folder: &Path, as_root: bool) -> Result<MayRun, String> {
-        Ok(MayRun::Folder(Allowed { folder: Trusted::open(folder)?, as_root }))
+    pub fn folder(folder: &Path, as_root: bool) -> Result<RunPermission, String> {
+        Ok(RunPermission::Folder(AllowedFolder { folder: TrustedFolder::open(folder)?, as_root }))
     }
 
     /// Checks that the program may run here.
@@ -41,17 +41,17 @@ impl MayRun {
     /// Returns the reason why it may not, and what would allow it.
     pub(crate) fn check(&self, program: &Program) -> Result<(), String> {
         match self {
-            MayRun::Anything => Ok(()),
-            MayRun::Nothing => Err(format!(
+            RunPermission::Anything => Ok(()),
+            RunPermission::Nothing => Err(format!(
                 "this agent may not run programs: start it with --allow-run DIR, where DIR has {}.toml",
                 plain(&program.name)?
             )),
-            MayRun::Folder(allowed) => allowed.check(program),
+            RunPermission::Folder(allowed) => allowed.check(program),
         }
     }
 }
 
-impl Allowed {
+impl AllowedFolder {
     /// Checks a program. Only the agent's own copy of its file counts, so that no controller brings commands.
     fn check(&self, program: &Program) -> Result<(), String> {
         let name = format!("{}.toml", plain(&program.name)?);
@@ -94,14 +94,16 @@ mod tests {
     fn a_program_runs_only_where_its_host_allows_it() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("mine.toml"), "own").unwrap();
-        let in_folder = MayRun::folder(folder.path(), false).unwrap();
+        let in_folder = RunPermission::folder(folder.path(), false).unwrap();
         assert_eq!(in_folder.check(&program("mine", "own")), Ok(()));
         let refused = |name: &str, text: &str| in_folder.check(&program(name, text)).unwrap_err();
         assert!(refused("mine", "another").contains("differs from the controller's"));
         assert!(refused("none", "own").contains("runs only what"));
         assert!(refused("../mine", "own").contains("is called by letters"));
-        assert!(MayRun::Nothing.check(&program("mine", "own")).unwrap_err().contains("--allow-run DIR"));
-        assert_eq!(MayRun::Anything.check(&program("mine", "own")), Ok(()));
+        assert!(
+            RunPermission::Nothing.check(&program("mine", "own")).unwrap_err().contains("--allow-run DIR")
+        );
+        assert_eq!(RunPermission::Anything.check(&program("mine", "own")), Ok(()));
     }
 
     #[test]
@@ -115,7 +117,7 @@ mod tests {
         };
         let check = |user: &str, as_root| {
             std::fs::write(folder.path().join("mine.toml"), text(user)).unwrap();
-            MayRun::folder(folder.path(), as_root).unwrap().check(&program("mine", &text(user)))
+            RunPermission::folder(folder.path(), as_root).unwrap().check(&program("mine", &text(user)))
         };
         assert_eq!(check("nobody", false), Ok(()));
         assert_eq!(check("root", true), Ok(()));

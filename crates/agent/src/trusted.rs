@@ -13,17 +13,17 @@ const MOST: u64 = 1 << 20;
 
 /// A folder that was checked. Its descriptor stays open, so that later reads use this very folder.
 #[derive(Debug)]
-pub(crate) struct Trusted {
+pub(crate) struct TrustedFolder {
     folder: OwnedFd,
     path: PathBuf,
 }
 
-impl Trusted {
+impl TrustedFolder {
     /// Opens the folder, starting at the root directory, and checks each folder on the way through its descriptor.
     ///
     /// # Errors
     /// Returns an error, with the remedy, if another user may change one of them.
-    pub(crate) fn open(path: &Path) -> Result<Trusted, String> {
+    pub(crate) fn open(path: &Path) -> Result<TrustedFolder, String> {
         let path =
             std::path::absolute(path).map_err(|error| format!("cannot find {}: {error}", path.display()))?;
         let (mut folder, mut way) = (enter(None, Path::new("/"))?, PathBuf::from("/"));
@@ -34,12 +34,12 @@ impl Trusted {
                     path.display()
                 ));
             };
-            judge(&stat(&folder, &way)?, &way, Kind::Above)?;
+            judge(&stat(&folder, &way)?, &way, PathPosition::Above)?;
             way.push(name);
             folder = enter(Some((&folder, Path::new(name))), &way)?;
         }
-        judge(&stat(&folder, &path)?, &path, Kind::Last)?;
-        Ok(Trusted { folder, path })
+        judge(&stat(&folder, &path)?, &path, PathPosition::Last)?;
+        Ok(TrustedFolder { folder, path })
     }
 
     /// Reads the file `name` in the folder.
@@ -48,14 +48,14 @@ impl Trusted {
     /// Returns an error if another user may change the file, or if it does not exist.
     pub(crate) fn read(&self, name: &str) -> Result<String, String> {
         let path = self.path.join(name);
-        judge(&stat(&self.folder, &self.path)?, &self.path, Kind::Last)?;
+        judge(&stat(&self.folder, &self.path)?, &self.path, PathPosition::Last)?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = openat(&self.folder, name, flags, Mode::empty());
         let file = file.map_err(|error| {
             format!("this agent runs only what {} has: {}: {error}", self.path.display(), path.display())
         })?;
         let stat = stat(&file, &path)?;
-        judge(&stat, &path, Kind::Last)?;
+        judge(&stat, &path, PathPosition::Last)?;
         let mut text = String::new();
         let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         match File::from(file).take(MOST).read_to_string(&mut text) {
@@ -86,7 +86,7 @@ fn stat(file: &OwnedFd, path: &Path) -> Result<Stat, String> {
 
 /// The place of a file or folder in the checked path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum PathPosition {
     /// A folder on the way. If it is sticky, only the owner of an entry may change it (unlink(2)).
     Above,
     /// The folder itself, or a file in it.
@@ -94,7 +94,7 @@ enum Kind {
 }
 
 /// Refuses a file or folder that belongs to a user other than root and this process's, or that others may write.
-fn judge(stat: &Stat, path: &Path, kind: Kind) -> Result<(), String> {
+fn judge(stat: &Stat, path: &Path, position: PathPosition) -> Result<(), String> {
     let own = geteuid().as_raw();
     let path = path.display();
     if ![0, own].contains(&stat.st_uid) {
@@ -104,7 +104,7 @@ fn judge(stat: &Stat, path: &Path, kind: Kind) -> Result<(), String> {
             stat.st_uid
         ));
     }
-    let is_sticky = kind == Kind::Above && stat.st_mode & libc::S_ISVTX != 0;
+    let is_sticky = position == PathPosition::Above && stat.st_mode & libc::S_ISVTX != 0;
     if stat.st_mode & 0o022 != 0 && !is_sticky {
         return Err(format!(
             "other users may write {path}, and could have this agent run anything: chmod go-w {path}"
@@ -120,15 +120,15 @@ mod tests {
 
     use super::*;
 
-    struct Place(tempfile::TempDir);
+    struct TestTree(tempfile::TempDir);
 
-    impl Place {
+    impl TestTree {
         /// Makes a place with the file `top/mid/apps/mine.toml`.
-        fn new() -> Place {
-            let place = Place(tempfile::tempdir().unwrap());
-            fs::create_dir_all(place.at("top/mid/apps")).unwrap();
-            fs::write(place.at("top/mid/apps/mine.toml"), "own").unwrap();
-            place
+        fn new() -> TestTree {
+            let tree = TestTree(tempfile::tempdir().unwrap());
+            fs::create_dir_all(tree.at("top/mid/apps")).unwrap();
+            fs::write(tree.at("top/mid/apps/mine.toml"), "own").unwrap();
+            tree
         }
 
         fn at(&self, name: &str) -> PathBuf {
@@ -140,43 +140,43 @@ mod tests {
         }
 
         fn read(&self) -> Result<String, String> {
-            Trusted::open(&self.at("top/mid/apps"))?.read("mine.toml")
+            TrustedFolder::open(&self.at("top/mid/apps"))?.read("mine.toml")
         }
     }
 
     #[test]
     fn what_another_user_may_change_is_refused() {
-        let place = Place::new();
-        assert_eq!(place.read(), Ok("own".to_owned()));
+        let tree = TestTree::new();
+        assert_eq!(tree.read(), Ok("own".to_owned()));
         for name in ["top", "top/mid", "top/mid/apps", "top/mid/apps/mine.toml"] {
             for mode in [0o775, 0o757, 0o1777] {
-                place.mode(name, mode);
+                tree.mode(name, mode);
                 let is_fine = mode == 0o1777 && !name.contains("apps");
-                assert_eq!(place.read().is_ok(), is_fine, "{name} {mode:o}: {:?}", place.read());
-                place.mode(name, 0o755);
+                assert_eq!(tree.read().is_ok(), is_fine, "{name} {mode:o}: {:?}", tree.read());
+                tree.mode(name, 0o755);
             }
             if geteuid().is_root() {
-                chown(place.at(name), Some(41_002), None).unwrap();
-                assert!(place.read().unwrap_err().contains("belongs to user 41002"), "{name}");
-                chown(place.at(name), Some(0), None).unwrap();
+                chown(tree.at(name), Some(41_002), None).unwrap();
+                assert!(tree.read().unwrap_err().contains("belongs to user 41002"), "{name}");
+                chown(tree.at(name), Some(0), None).unwrap();
             }
         }
-        assert_eq!(place.read(), Ok("own".to_owned()));
+        assert_eq!(tree.read(), Ok("own".to_owned()));
     }
 
     #[test]
     fn a_link_is_not_followed_and_a_folder_that_is_swapped_changes_nothing() {
-        let place = Place::new();
-        let opened = Trusted::open(&place.at("top/mid/apps")).unwrap();
-        fs::rename(place.at("top/mid"), place.at("top/old")).unwrap();
-        fs::create_dir_all(place.at("top/mid/apps")).unwrap();
-        fs::write(place.at("top/mid/apps/mine.toml"), "another").unwrap();
+        let tree = TestTree::new();
+        let opened = TrustedFolder::open(&tree.at("top/mid/apps")).unwrap();
+        fs::rename(tree.at("top/mid"), tree.at("top/old")).unwrap();
+        fs::create_dir_all(tree.at("top/mid/apps")).unwrap();
+        fs::write(tree.at("top/mid/apps/mine.toml"), "another").unwrap();
         assert_eq!(opened.read("mine.toml"), Ok("own".to_owned()));
-        symlink(place.at("top/old"), place.at("link")).unwrap();
-        assert!(Trusted::open(&place.at("link/apps")).unwrap_err().contains("is a symbolic link"));
-        symlink(place.at("top/mid/apps/mine.toml"), place.at("top/old/apps/linked.toml")).unwrap();
+        symlink(tree.at("top/old"), tree.at("link")).unwrap();
+        assert!(TrustedFolder::open(&tree.at("link/apps")).unwrap_err().contains("is a symbolic link"));
+        symlink(tree.at("top/mid/apps/mine.toml"), tree.at("top/old/apps/linked.toml")).unwrap();
         assert!(opened.read("linked.toml").is_err());
-        fs::create_dir(place.at("top/old/apps/folder.toml")).unwrap();
+        fs::create_dir(tree.at("top/old/apps/folder.toml")).unwrap();
         assert!(opened.read("folder.toml").is_err());
         assert!(opened.read("none.toml").unwrap_err().contains("runs only what"));
     }

@@ -7,13 +7,13 @@ use std::time::Instant;
 use landspeed_netlink::Rtnl;
 use landspeed_observer::{RunPolicy, WatchSubject, Watcher, observer, rows, tcp_info};
 use landspeed_record::{Observations, Progress, Role, TrialSpec, WatchTarget};
-use landspeed_session::Tell;
+use landspeed_session::OnProgress;
 use landspeed_units::Nanos;
 use landspeed_workload::{Watch, Watched};
 
 /// The observers of one trial: the usual and the requested ones, on the link that the flows take.
 pub(crate) struct TrialWatch<'a> {
-    tell: &'a Tell<'a>,
+    on_progress: &'a OnProgress<'a>,
     /// The flows' sockets, if the controller wants to know their progress.
     sockets: Option<Vec<OwnedFd>>,
     watcher: Watcher,
@@ -30,7 +30,7 @@ impl<'a> TrialWatch<'a> {
         role: Role,
         at: SocketAddr,
         link: &str,
-        (spec, tell): (&TrialSpec, &'a Tell<'a>),
+        (spec, on_progress): (&TrialSpec, &'a OnProgress<'a>),
     ) -> Result<Self, String> {
         let rtnl = Rtnl::open();
         let link = match role {
@@ -38,12 +38,12 @@ impl<'a> TrialWatch<'a> {
             Role::Client => rtnl.and_then(|rtnl| rtnl.route_towards(at)).map(|route| route.device),
             Role::Server => rtnl.and_then(|rtnl| link_of(&rtnl, at.ip())),
         };
-        Self::on(spec, tell, link)
+        Self::on(spec, on_progress, link)
     }
 
     fn on(
         spec: &TrialSpec,
-        tell: &'a Tell<'a>,
+        on_progress: &'a OnProgress<'a>,
         link: Result<String, landspeed_netlink::Error>,
     ) -> Result<Self, String> {
         let (link, unseen) = match link {
@@ -52,7 +52,7 @@ impl<'a> TrialWatch<'a> {
         };
         let watcher = Watcher::with(&rows(&spec.observers, RunPolicy::Always)?, &link);
         let sockets = (spec.progress_ns > Nanos(0)).then(Vec::new);
-        Ok(TrialWatch { tell, sockets, watcher, unseen, warm_up: spec.warm_up_ns, opened: None })
+        Ok(TrialWatch { on_progress, sockets, watcher, unseen, warm_up: spec.warm_up_ns, opened: None })
     }
 }
 
@@ -90,7 +90,7 @@ impl Watch for TrialWatch<'_> {
 
     fn progress(&mut self, so_far: Progress) {
         let tcp = self.sockets.as_deref().and_then(tcp_info::progress);
-        (self.tell)(Progress { tcp, ..so_far });
+        (self.on_progress)(Progress { tcp, ..so_far });
     }
 
     /// Takes a last sample, whatever the interval: differences over the window need one at each end.

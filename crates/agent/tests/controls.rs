@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_agent::Agent;
 use landspeed_congestion::{CONTROLS, Control, can_load};
-use landspeed_session::{Handler, Reply, Request};
+use landspeed_session::{Reply, Request, RequestHandler};
 
 static KERNEL: Mutex<()> = Mutex::new(());
 
@@ -116,9 +116,9 @@ fn an_agent_to_be_killed() {
 }
 
 /// A process that is killed when it is dropped.
-struct Holder(Child);
+struct HolderProcess(Child);
 
-impl Drop for Holder {
+impl Drop for HolderProcess {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -133,7 +133,7 @@ fn controls_go_with_an_agent_that_is_killed() {
     command.args(["--ignored", "--exact", "an_agent_to_be_killed", "--nocapture"]);
     let mut child = command.env(HOLDER, one.name).stdout(Stdio::piped()).spawn().expect("this test runs");
     let said = BufReader::new(child.stdout.take().expect("a pipe"));
-    let holder = Holder(child);
+    let holder = HolderProcess(child);
     let ready = said.lines().map_while(Result::ok).find(|line| line.contains("ready="));
     let ready = ready.expect("the agent answers");
     assert!(ready.contains("Ok(") && ready.contains(one.kernel_name), "{ready}");

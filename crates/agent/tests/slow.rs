@@ -7,7 +7,7 @@ use std::time::Duration;
 use landspeed_agent::Agent;
 use landspeed_knob::journal::{self, guardian_main_with};
 use landspeed_knob::{Domain, Error, Factor, HostKnob, Knob, KnobTarget};
-use landspeed_session::{Change, LineSink, Options, Reply, Request, ServeOptions, Session, serve_stdio};
+use landspeed_session::{KnobChange, LineSink, Options, Reply, Request, ServeOptions, Session, serve_stdio};
 use landspeed_units::Nanos;
 
 const ROLE: &str = "LANDSPEED_TEST_ROLE";
@@ -17,9 +17,9 @@ const WRITE: Duration = Duration::from_secs(7);
 const FILE: &str = "/proc/sys/net/ipv4/tcp_probe_threshold";
 
 /// A knob whose write takes as long as a slow driver's.
-struct Slow;
+struct SlowKnob;
 
-impl HostKnob for Slow {
+impl HostKnob for SlowKnob {
     fn read(&self, _: &KnobTarget) -> Result<String, Error> {
         std::fs::read_to_string(FILE)
             .map(|text| text.trim().to_owned())
@@ -44,7 +44,7 @@ static SLOW: Knob = Knob {
         source: "none",
         ..Factor::KNOB
     },
-    setting: &Slow,
+    setting: &SlowKnob,
 };
 
 fn lookup(name: &str) -> Option<&'static Knob> {
@@ -93,7 +93,8 @@ fn session(state: &std::path::Path) -> Session {
 }
 
 fn turn(session: &Session, value: &str, short: Option<Nanos>) -> Result<Reply, landspeed_session::Error> {
-    let changes = vec![Change { knob: SLOW.factor.name.into(), value: value.into(), device: String::new() }];
+    let changes =
+        vec![KnobChange { knob: SLOW.factor.name.into(), value: value.into(), device: String::new() }];
     session.call(&Request::Turn { device: String::new(), changes, short_lease_ns: short })
 }
 

@@ -13,7 +13,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use landspeed_session::{Zoned, ZonedPort};
+use landspeed_session::{ZonedAddress, ZonedSocketAddress};
 use landspeed_topology::{HostSpec, TOPOLOGIES};
 use landspeed_units::{Nanos, parse_duration};
 
@@ -150,7 +150,7 @@ pub(crate) struct HostArgs {
     ///
     /// A link-local address (fe80::1%eth0) has the interface of the first host as its zone; without one, all are tried.
     #[arg(long, value_name = "IP", help_heading = "Path")]
-    pub(crate) address: Option<Zoned>,
+    pub(crate) address: Option<ZonedAddress>,
     /// Send to this port of the second host, which its firewall lets in
     ///
     /// By default the second host takes a free port. TCP takes port N; where the trials go over them, UDP takes UDP port N, UDT N+1 and
@@ -469,7 +469,7 @@ pub(crate) struct AgentArgs {
     pub(crate) stdio: bool,
     /// Listen for one controller by TLS, and print the line to paste there
     #[arg(long, value_name = "ADDR:PORT")]
-    pub(crate) listen: Option<ZonedPort>,
+    pub(crate) listen: Option<ZonedSocketAddress>,
     /// Allow the controller to change this host's settings (needs root)
     #[arg(long)]
     pub(crate) allow_tune: bool,

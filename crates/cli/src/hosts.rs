@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use landspeed_analysis::wan::judged;
 use landspeed_experiment::all_factors;
-use landspeed_experiment::{Host, Pair, Reaching, Wishes, set_stage};
+use landspeed_experiment::{Host, Pair, PathOptions, ReachOptions, set_program_hosts};
 use landspeed_factor::Table;
 use landspeed_record::{Settings, WanReport};
 use landspeed_session::{LineSink, Options};
@@ -22,8 +22,8 @@ use crate::stop::Stop;
 
 pub(crate) struct NamedHosts {
     words: Vec<String>,
-    reaching: Reaching,
-    wishes: Wishes,
+    reaching: ReachOptions,
+    wishes: PathOptions,
 }
 
 /// Joined pairs. The hosts that were created for them are removed on drop, after the sessions.
@@ -60,19 +60,25 @@ impl NamedHosts {
             (_, true) => Some(true),
             _ => None,
         };
-        let reaching = Reaching {
+        let reaching = ReachOptions {
             tune,
             remote_path: args.remote_path.clone(),
             keep_agent: args.keep_agent,
             ssh_options: args.ssh_option.clone(),
             tokens: args.token_file.clone(),
             options: options(args.patience, tune),
-            ..Reaching::default()
+            ..ReachOptions::default()
         };
         let notices = reaching.options.notices.clone();
         let (data_port, patience) = (args.data_port.unwrap_or(0), args.patience);
-        let wishes =
-            Wishes { address: args.address.clone(), ipv6, hints: Vec::new(), notices, data_port, patience };
+        let wishes = PathOptions {
+            address: args.address.clone(),
+            ipv6,
+            hints: Vec::new(),
+            notices,
+            data_port,
+            patience,
+        };
         NamedHosts { words: args.hosts.clone(), reaching, wishes }
     }
 
@@ -118,7 +124,7 @@ impl NamedHosts {
         let center = self.host(first)?;
         let pairs = others.iter().map(|other| self.pair_of(center.shared(), self.host(other)?, other));
         let mut pairs: Vec<Pair> = pairs.collect::<Result<_>>()?;
-        set_stage(&mut pairs);
+        set_program_hosts(&mut pairs);
         Ok(Joined { pairs, hosts })
     }
 
@@ -194,7 +200,7 @@ impl NamedHosts {
         if one_machine && a.facts.netns_cookie == b.facts.netns_cookie {
             return Err(topology::Error::OneHost { a: a.name, b: b.name }.into());
         }
-        let wishes = Wishes { hints: hints(at, &b), ..self.wishes.clone() };
+        let wishes = PathOptions { hints: hints(at, &b), ..self.wishes.clone() };
         Ok(Pair::join(a, b, &wishes)?)
     }
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
 use landspeed_congestion::{CONTROLS, can_load};
-use landspeed_experiment::{Pair, Sink, order};
+use landspeed_experiment::{Pair, RecordSink, order};
 use landspeed_record::{
     Contest, Contestant, Engine, Line, Question, Study, StudyPath, StudyRun, WriteError, Writer,
 };
@@ -351,7 +351,7 @@ fn lock(progress: &Mutex<Progress>) -> MutexGuard<'_, Progress> {
     progress.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Sink for Recorder {
+impl RecordSink for Recorder {
     fn line(&mut self, line: &Line) -> Result<(), WriteError> {
         self.writer.write(line)?;
         let Line::Run(run) = line else { return Ok(()) };

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use landspeed_experiment::{Host, Pair, Reaching, Wishes};
+use landspeed_experiment::{Host, Pair, PathOptions, ReachOptions};
 use landspeed_record::{Carrier, Cell, LinkCounters, Settings};
 use landspeed_topology::HostSpec;
 use landspeed_transport::settings::with;
@@ -59,13 +59,13 @@ impl Two {
     }
 
     fn joined(&self, address: Option<&str>) -> Pair {
-        let reaching = Reaching { tune: true, agent: Some(LANDSPEED.into()), ..Reaching::default() };
+        let reaching = ReachOptions { tune: true, agent: Some(LANDSPEED.into()), ..ReachOptions::default() };
         let [a, b] = self.words().map(|word| {
             let place = word.parse::<HostSpec>().expect("a host").into();
             Host::probe(reaching.session(&place).expect("an agent")).expect("a host")
         });
         let address = address.map(|address| address.parse().expect("an address"));
-        Pair::join(a, b, &Wishes { address, ..Wishes::default() }).expect("a path")
+        Pair::join(a, b, &PathOptions { address, ..PathOptions::default() }).expect("a path")
     }
 
     /// Runs landspeed with both hosts.

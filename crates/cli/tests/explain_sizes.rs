@@ -4,7 +4,9 @@ mod support;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use landspeed_experiment::{Attention, Effort, Host, Pair, Reaching, SizesOptions, Wishes, explain_sizes};
+use landspeed_experiment::{
+    Host, Pair, PathOptions, ReachOptions, SizesEffort, SizesOptions, UserListener, explain_sizes,
+};
 use landspeed_record::{ExplainReport, PerPacket, Settings};
 use landspeed_topology::{self as topology, HostSet};
 use landspeed_units::{Bytes, Nanos};
@@ -26,11 +28,11 @@ struct Lab {
 impl Lab {
     fn new() -> Lab {
         let hosts = topology::open(&["lab:back-to-back".to_owned()]).unwrap();
-        let reaching = Reaching { tune: true, agent: Some(LANDSPEED.into()), ..Reaching::default() };
+        let reaching = ReachOptions { tune: true, agent: Some(LANDSPEED.into()), ..ReachOptions::default() };
         let [a, b, ..] = hosts.hosts() else { panic!("the lab has two hosts") };
         let hints = b.v4.map(Into::into).into_iter().collect();
         let [a, b] = [a, b].map(|place| Host::probe(reaching.session(place).unwrap()).unwrap());
-        let pair = Pair::join(a, b, &Wishes { hints, ..Wishes::default() }).unwrap();
+        let pair = Pair::join(a, b, &PathOptions { hints, ..PathOptions::default() }).unwrap();
         Lab { pair, _hosts: hosts }
     }
 
@@ -44,7 +46,7 @@ impl Lab {
 }
 
 fn brief(may_turn: bool) -> SizesOptions {
-    let effort = Effort {
+    let effort = SizesEffort {
         sizes: [64, 512, 4096, 16_384].map(Bytes).to_vec(),
         steps: vec![1, 2],
         // The median of three is sound even if other programs disturb one window.
@@ -58,8 +60,8 @@ fn brief(may_turn: bool) -> SizesOptions {
 
 fn sweep(options: &SizesOptions, lab: &mut Lab, stop: &dyn Fn() -> bool) -> ExplainReport {
     let mut report = ExplainReport::default();
-    let mut attention = Attention { progress: &mut |_| {}, stop };
-    explain_sizes(&mut lab.pair, options, &mut attention, &mut report).unwrap();
+    let mut listener = UserListener { progress: &mut |_| {}, stop };
+    explain_sizes(&mut lab.pair, options, &mut listener, &mut report).unwrap();
     report
 }
 

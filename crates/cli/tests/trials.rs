@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use landspeed_analysis::{BlockResult, LadderBlock};
-use landspeed_experiment::{BlockOutcome, Blocks, Host, Pair, Reaching, Sink, Timing, Wishes};
+use landspeed_experiment::{
+    BlockOutcome, BlockRunner, Host, Pair, PathOptions, ReachOptions, RecordSink, TrialTiming,
+};
 use landspeed_record::{Cell, Figures, Line, TcpSample, Trial, WriteError};
 use landspeed_topology::HostSet;
 use landspeed_units::Nanos;
@@ -25,11 +27,11 @@ impl Bench {
     fn new(lab: &str, agent: &Path) -> Bench {
         let hosts = landspeed_topology::open(&[lab.to_owned()]).expect("a lab");
         let [a, b, ..] = hosts.hosts() else { panic!("the lab has fewer than two hosts") };
-        let reaching = Reaching { tune: true, agent: Some(agent.to_owned()), ..Reaching::default() };
+        let reaching = ReachOptions { tune: true, agent: Some(agent.to_owned()), ..ReachOptions::default() };
         let hints = b.v4.map(Into::into).into_iter().collect();
         let [a, b] =
             [a, b].map(|place| Host::probe(reaching.session(place).expect("an agent")).expect("a host"));
-        let pair = Pair::join(a, b, &Wishes { hints, ..Wishes::default() }).expect("a path");
+        let pair = Pair::join(a, b, &PathOptions { hints, ..PathOptions::default() }).expect("a path");
         Bench { pair, _hosts: hosts }
     }
 
@@ -47,9 +49,14 @@ impl Bench {
             most: 0,
             block: 0,
         };
-        let (mut trials, timing) = (Trials::default(), Timing::for_rtt(self.pair.path.rtt_ns));
-        let mut blocks =
-            Blocks { pair: &mut self.pair, program: None, timing, began: Instant::now(), sink: &mut trials };
+        let (mut trials, timing) = (Trials::default(), TrialTiming::for_rtt(self.pair.path.rtt_ns));
+        let mut blocks = BlockRunner {
+            pair: &mut self.pair,
+            program: None,
+            timing,
+            began: Instant::now(),
+            sink: &mut trials,
+        };
         let BlockOutcome::Measured(BlockResult { figures, .. }) = blocks.measure(&block).expect("a block")
         else {
             panic!("a host refused the block")
@@ -68,7 +75,7 @@ impl Trials {
     }
 }
 
-impl Sink for Trials {
+impl RecordSink for Trials {
     fn line(&mut self, line: &Line) -> Result<(), WriteError> {
         if let Line::Trial(trial) = line {
             self.0.push((**trial).clone());

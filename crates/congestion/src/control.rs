@@ -1,6 +1,6 @@
 //! The description of a congestion control.
 
-use crate::native::Ops;
+use crate::native::CongestionOps;
 
 /// One congestion control: a row of [`crate::CONTROLS`].
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub struct Control {
     /// The publication.
     pub source: &'static str,
     /// The control's constants, each with its place in the source.
-    pub parameters: &'static [Parameter],
+    pub parameters: &'static [ControlParameter],
     /// Where and why our code departs from the source; empty if it does not.
     pub departures: &'static [&'static str],
     /// True if the control judges one-way delays and so works only if both ends send TCP timestamps.
@@ -25,7 +25,7 @@ pub struct Control {
     pub is_rate_based: bool,
     /// The control compiled for BPF; `None` for the kernel's own controls, whose source here is for the simulator.
     pub(crate) object: Option<&'static [u8]>,
-    pub(crate) ops: &'static Ops,
+    pub(crate) ops: &'static CongestionOps,
 }
 
 impl Control {
@@ -37,7 +37,7 @@ impl Control {
 
 /// A constant of a control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Parameter {
+pub struct ControlParameter {
     pub symbol: &'static str,
     /// Its value, with the unit.
     pub value: &'static str,

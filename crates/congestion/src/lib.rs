@@ -13,8 +13,8 @@ pub mod reference;
 mod sock;
 
 pub use algorithms::CONTROLS;
-pub use control::{Control, Parameter};
+pub use control::{Control, ControlParameter};
 pub use error::Error;
-pub use load::{Loaded, State, available, can_load, load, look_up, state, unload};
-pub use native::{Native, Refused, native};
-pub use sock::{AckSample, CaState, Event, INFINITE_SSTHRESH, Inner, RateSample, Sock};
+pub use load::{LoadState, LoadedControl, available, can_load, load, look_up, state, unload};
+pub use native::{ControlRefusal, NativeControl, native};
+pub use sock::{AckSample, CaState, CwndEvent, INFINITE_SSTHRESH, RateSample, Sock, SockInternals};

@@ -20,69 +20,69 @@ use std::fmt;
 
 use crate::algorithms::CONTROLS;
 use crate::control::Control;
-use crate::sock::{AckSample, CaState, Event, RateSample, Sock};
+use crate::sock::{AckSample, CaState, CwndEvent, RateSample, Sock};
 
-type Ssthresh = unsafe extern "C" fn(*mut Sock) -> u32;
+type PacketCountCallback = unsafe extern "C" fn(*mut Sock) -> u32;
 
 /// `struct tcp_congestion_ops` of `c/native.h`.
 #[repr(C)]
-pub(crate) struct Ops {
+pub(crate) struct CongestionOps {
     init: Option<unsafe extern "C" fn(*mut Sock)>,
-    ssthresh: Option<Ssthresh>,
+    ssthresh: Option<PacketCountCallback>,
     cong_avoid: Option<unsafe extern "C" fn(*mut Sock, u32, u32)>,
     set_state: Option<unsafe extern "C" fn(*mut Sock, u8)>,
     cwnd_event: Option<unsafe extern "C" fn(*mut Sock, u32)>,
     pkts_acked: Option<unsafe extern "C" fn(*mut Sock, *const AckSample)>,
-    min_tso_segs: Option<Ssthresh>,
-    undo_cwnd: Option<Ssthresh>,
+    min_tso_segs: Option<PacketCountCallback>,
+    undo_cwnd: Option<PacketCountCallback>,
     cong_control: Option<unsafe extern "C" fn(*mut Sock, u32, i32, *const RateSample)>,
     flags: u32,
     name: [c_char; 16],
 }
 
-impl fmt::Debug for Ops {
+impl fmt::Debug for CongestionOps {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ops").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("CongestionOps").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
 /// The error for a control that this connection cannot use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Refused {
+pub struct ControlRefusal {
     pub name: &'static str,
     /// The missing feature, and the remedy.
     pub reason: &'static str,
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for ControlRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} cannot run on this connection: {}", self.name, self.reason)
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for ControlRefusal {}
 
 /// The reason why a control that judges one-way delays is refused without timestamps.
 pub(crate) const NEEDS_TIMESTAMPS: &str = "it infers congestion from one-way delays, which only TCP timestamps \
                                            give; turn net.ipv4.tcp_timestamps on at both ends";
 
 /// A congestion control as compiled for this machine. It has no state: all state is in the [`Sock`], so that one
-/// `Native` serves any number of connections, on any threads.
+/// `NativeControl` serves any number of connections, on any threads.
 #[derive(Debug, Clone, Copy)]
-pub struct Native {
+pub struct NativeControl {
     row: &'static Control,
 }
 
 /// Returns the control called `name`, with or without the prefix of its kernel name.
-pub fn native(name: &str) -> Option<Native> {
+pub fn native(name: &str) -> Option<NativeControl> {
     let row = CONTROLS.iter().find(|row| row.name == name || row.kernel_name == name)?;
-    Some(Native { row })
+    Some(NativeControl { row })
 }
 
 // SAFETY, for every call below: the C sources read and write only the structure that they are given and the
 // sample, both of this layout. They keep no pointer, divide only by what is not zero, and have no state outside the
 // structure (cc.h). So any `Sock` may be passed, whatever it holds.
-impl Native {
+impl NativeControl {
     pub fn row(self) -> &'static Control {
         self.row
     }
@@ -94,18 +94,18 @@ impl Native {
     /// `table` must point to a `struct tcp_congestion_ops` of `c/native.h` that lives as long as the program, and
     /// whose callbacks read and write nothing but the connection and the sample that they are given.
     pub unsafe fn with_table(self, table: *const c_void) -> Self {
-        // SAFETY: the caller's promise; `Ops` has that structure's layout.
-        let ops = unsafe { &*table.cast::<Ops>() };
-        Native { row: Box::leak(Box::new(Control { ops, ..*self.row })) }
+        // SAFETY: the caller's promise; `CongestionOps` has that structure's layout.
+        let ops = unsafe { &*table.cast::<CongestionOps>() };
+        NativeControl { row: Box::leak(Box::new(Control { ops, ..*self.row })) }
     }
 
     /// Starts the control on a connection: zeroes its private bytes, as the kernel does, and initialises them.
     ///
     /// # Errors
-    /// Returns [`Refused`] if the connection lacks what the control needs (TCP timestamps).
-    pub fn init(self, sk: &mut Sock) -> Result<(), Refused> {
+    /// Returns [`ControlRefusal`] if the connection lacks what the control needs (TCP timestamps).
+    pub fn init(self, sk: &mut Sock) -> Result<(), ControlRefusal> {
         if self.row.needs_timestamps && !sk.has_timestamps() {
-            return Err(Refused { name: self.row.name, reason: NEEDS_TIMESTAMPS });
+            return Err(ControlRefusal { name: self.row.name, reason: NEEDS_TIMESTAMPS });
         }
         sk.inner.icsk_ca_priv = Default::default();
         if let Some(init) = self.row.ops.init {
@@ -148,7 +148,7 @@ impl Native {
     }
 
     /// Reports an event.
-    pub fn cwnd_event(self, sk: &mut Sock, event: Event) {
+    pub fn cwnd_event(self, sk: &mut Sock, event: CwndEvent) {
         if let Some(call) = self.row.ops.cwnd_event {
             // SAFETY: see above.
             unsafe { call(sk, event as u32) }
@@ -174,7 +174,7 @@ impl Native {
         self.ask(self.row.ops.min_tso_segs, sk).unwrap_or(2)
     }
 
-    fn ask(self, call: Option<Ssthresh>, sk: &mut Sock) -> Option<u32> {
+    fn ask(self, call: Option<PacketCountCallback>, sk: &mut Sock) -> Option<u32> {
         // SAFETY: see above.
         call.map(|call| unsafe { call(sk) })
     }

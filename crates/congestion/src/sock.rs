@@ -73,14 +73,14 @@ pub struct Sock {
     /// State of the random generator for controls that need one (BBR's phase). Seed it to repeat a run.
     pub random: u32,
     /// The part that changes only through calls.
-    pub inner: Inner,
+    pub inner: SockInternals,
 }
 
 /// The part of a [`Sock`] that changes only through calls: the state of recovery, the flags, the control's private
 /// bytes.
 #[repr(C)]
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Inner {
+pub struct SockInternals {
     icsk_ca_state: u8,
     is_cwnd_limited: u8,
     tstamp_ok: u8,
@@ -93,9 +93,9 @@ pub struct Inner {
 const _: () = assert!(size_of::<Sock>() == 248 && std::mem::offset_of!(Sock, inner.icsk_ca_priv) == 144);
 const _: () = assert!(size_of::<RateSample>() == 48 && size_of::<AckSample>() == 12);
 
-impl Default for Inner {
+impl Default for SockInternals {
     fn default() -> Self {
-        Inner {
+        SockInternals {
             icsk_ca_state: CaState::Open as u8,
             is_cwnd_limited: 0,
             tstamp_ok: 1,
@@ -137,7 +137,7 @@ impl Default for Sock {
             rcv_tsval: 0,
             rcv_tsecr: 0,
             random: 1,
-            inner: Inner::default(),
+            inner: SockInternals::default(),
         }
     }
 }
@@ -196,7 +196,7 @@ impl CaState {
 /// An event that a control is notified of: enum tcp_ca_event of include/net/tcp.h.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Event {
+pub enum CwndEvent {
     /// A packet is sent while none is in flight.
     TxStart,
     /// The window restarts after an idle time.

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use landspeed_record::{Progress, Side};
-use landspeed_session::{Pending, Reply, Request};
+use landspeed_session::{PendingReply, Reply, Request};
 
 use crate::block::refused;
 use crate::{Error, Host};
@@ -15,36 +15,37 @@ const LOOK: Duration = Duration::from_millis(100);
 const NOTICE: Duration = Duration::from_secs(1);
 
 /// Callbacks during a run.
-pub(crate) struct Follow<'a> {
+pub(crate) struct RunCallbacks<'a> {
     /// Returns true if the run must be given up.
     pub(crate) stop: &'a dyn Fn() -> bool,
     /// Receives the progress of each end.
-    pub(crate) tell: &'a dyn Fn(Side, Progress),
+    pub(crate) on_progress: &'a dyn Fn(Side, Progress),
 }
 
-impl<'a> Follow<'a> {
+impl<'a> RunCallbacks<'a> {
     pub(crate) fn unless(stop: &'a dyn Fn() -> bool) -> Self {
-        Follow { stop, tell: &|_, _| {} }
+        RunCallbacks { stop, on_progress: &|_, _| {} }
     }
 }
 
-type Answer = (Instant, Result<Reply, Error>);
+type TimedAnswer = (Instant, Result<Reply, Error>);
 
 /// Waits for both answers, each within `limit`. Returns `None` if `stop` gave them up. If one end fails, the other is
 /// cancelled instead of being waited for with its own patience, so that the next run finds it free.
 pub(crate) fn both(
     hosts: [&Host; 2],
-    pending: [Pending; 2],
+    pending: [PendingReply; 2],
     limit: Duration,
-    follow: &Follow<'_>,
+    callbacks: &RunCallbacks<'_>,
 ) -> Result<Option<[Reply; 2]>, Error> {
     let end = Instant::now() + limit;
-    let mut answers: [Option<Answer>; 2] = [None, None];
+    let mut answers: [Option<TimedAnswer>; 2] = [None, None];
     let mut told = false;
     while answers.iter().any(Option::is_none) {
         look(hosts, &pending, &mut answers);
         for (side, pending) in Side::BOTH.into_iter().zip(&pending) {
-            std::iter::from_fn(|| pending.progress()).for_each(|so_far| (follow.tell)(side, so_far));
+            std::iter::from_fn(|| pending.progress())
+                .for_each(|so_far| (callbacks.on_progress)(side, so_far));
         }
         let failed = answers.iter().flatten().find(|(_, answer)| answer.is_err()).map(|(at, _)| *at + NOTICE);
         let now = Instant::now();
@@ -54,9 +55,9 @@ pub(crate) fn both(
         }
         if now >= tell_at && !told {
             told = true;
-            tell(hosts, &answers);
+            cancel_missing(hosts, &answers);
         }
-        if failed.is_none() && now < end && (follow.stop)() {
+        if failed.is_none() && now < end && (callbacks.stop)() {
             return Ok(None);
         }
     }
@@ -67,7 +68,7 @@ pub(crate) fn both(
 }
 
 /// Returns the error of one end, and its time.
-fn error(host: &Host, answer: Option<Answer>, limit: Duration) -> Option<(Instant, Error)> {
+fn error(host: &Host, answer: Option<TimedAnswer>, limit: Duration) -> Option<(Instant, Error)> {
     match answer {
         Some((at, answer)) => Some((at, answer.err()?)),
         None => Some((Instant::now(), host.silent("run", limit))),
@@ -76,7 +77,9 @@ fn error(host: &Host, answer: Option<Answer>, limit: Duration) -> Option<(Instan
 
 fn cause(errors: [Option<(Instant, Error)>; 2], limit: Duration) -> Error {
     match errors {
-        [Some((_, a)), Some((_, b))] if [&a, &b].into_iter().all(|end| weight(end) == Weight::GaveUp) => {
+        [Some((_, a)), Some((_, b))]
+            if [&a, &b].into_iter().all(|end| cause_rank(end) == CauseRank::GaveUp) =>
+        {
             let limit = landspeed_units::Nanos::from(limit);
             Error::Other(format!(
                 "neither host came to the end of a run within {limit}, and both were told to give it up"
@@ -95,7 +98,7 @@ fn cause(errors: [Option<(Instant, Error)>; 2], limit: Duration) -> Error {
 }
 
 /// Takes the answers that have come, and waits briefly for the first missing one.
-fn look(hosts: [&Host; 2], pending: &[Pending; 2], answers: &mut [Option<Answer>; 2]) {
+fn look(hosts: [&Host; 2], pending: &[PendingReply; 2], answers: &mut [Option<TimedAnswer>; 2]) {
     let mut wait = LOOK;
     for ((host, pending), answer) in hosts.iter().zip(pending).zip(answers).filter(|(_, a)| a.is_none()) {
         *answer = host.poll(pending, wait);
@@ -104,7 +107,7 @@ fn look(hosts: [&Host; 2], pending: &[Pending; 2], answers: &mut [Option<Answer>
 }
 
 /// Cancels the ends that have not answered. Their reaction comes as the run's answer.
-fn tell(hosts: [&Host; 2], answers: &[Option<Answer>; 2]) {
+fn cancel_missing(hosts: [&Host; 2], answers: &[Option<TimedAnswer>; 2]) {
     for (host, _) in hosts.iter().zip(answers).filter(|(_, answer)| answer.is_none()) {
         drop(host.start(&Request::Cancel {}));
     }
@@ -113,15 +116,16 @@ fn tell(hosts: [&Host; 2], answers: &[Option<Answer>; 2]) {
 /// Returns the cause among two errors. A lost host explains the refusal of the other; of two refusals it is the one
 /// that names more of the cause, or else the first. An independent message of the other end is added.
 pub(crate) fn graver(first: Error, second: Error) -> Error {
-    let (first, second) = if weight(&second) > weight(&first) { (second, first) } else { (first, second) };
+    let (first, second) =
+        if cause_rank(&second) > cause_rank(&first) { (second, first) } else { (first, second) };
     let is_word =
-        weight(&second) > Weight::Peer && refused(&first) && first.to_string() != second.to_string();
+        cause_rank(&second) > CauseRank::Peer && refused(&first) && first.to_string() != second.to_string();
     if is_word { Error::Both { first: Box::new(first), second: second.to_string() } } else { first }
 }
 
 /// How much of the cause an error names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Weight {
+enum CauseRank {
     /// The end was cancelled.
     GaveUp,
     /// The end reports that its peer ended, or did not come in time.
@@ -134,21 +138,21 @@ enum Weight {
     Lost,
 }
 
-fn weight(error: &Error) -> Weight {
+fn cause_rank(error: &Error) -> CauseRank {
     let text = error.to_string();
     let says = |words: &str| text.contains(words);
     if !refused(error) {
-        Weight::Lost
+        CauseRank::Lost
     } else if text.ends_with("cancelled") {
-        Weight::GaveUp
+        CauseRank::GaveUp
     } else if landspeed_workload::Error::is_of_peer(&text) {
-        Weight::Peer
+        CauseRank::Peer
     } else if says("no flow with this session's key") {
-        Weight::Waited
+        CauseRank::Waited
     } else if says("(os error ") {
-        Weight::Errno
+        CauseRank::Errno
     } else {
-        Weight::Said
+        CauseRank::Said
     }
 }
 

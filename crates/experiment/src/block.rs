@@ -10,19 +10,19 @@ use landspeed_record::{
 };
 use landspeed_units::Nanos;
 
-use crate::trial::{Timing, measure_idle, measure_program, measure_stream};
-use crate::{Error, Pair, Sink};
+use crate::trial::{TrialTiming, measure_idle, measure_program, measure_stream};
+use crate::{Error, Pair, RecordSink};
 
 /// The hosts and settings with which blocks are measured.
-pub struct Blocks<'a> {
+pub struct BlockRunner<'a> {
     pub pair: &'a mut Pair,
-    pub timing: Timing,
+    pub timing: TrialTiming,
     /// The program that runs instead of a stream.
     pub program: Option<&'a Workload>,
     /// The run's start, from which times of trials count.
     pub began: Instant,
     /// Receives every trial.
-    pub sink: &'a mut dyn Sink,
+    pub sink: &'a mut dyn RecordSink,
 }
 
 /// How a block ended.
@@ -37,7 +37,7 @@ pub enum BlockOutcome {
     Stopped,
 }
 
-impl Blocks<'_> {
+impl BlockRunner<'_> {
     /// Measures one block.
     ///
     /// # Errors

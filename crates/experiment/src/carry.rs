@@ -18,7 +18,7 @@ const LARGER: u64 = 16 << 10;
 /// Duration of the second ping-pong: some drivers update their counters once a second.
 const LONGER: Nanos = Nanos::secs(2);
 
-pub(crate) struct Seen {
+pub(crate) struct PathObservation {
     /// Median RTT of one byte.
     pub(crate) rtt: Nanos,
     /// Interfaces at A and at B.
@@ -26,32 +26,32 @@ pub(crate) struct Seen {
 }
 
 /// Both hosts' outcomes of a ping-pong.
-type Ends = [EndpointOutcome; 2];
+type PingPongOutcomes = [EndpointOutcome; 2];
 
 /// Measures the idle RTT and determines which interfaces carried it. Repeats the measurement with more bytes if the
 /// counters are not clear.
 ///
 /// # Errors
 /// Returns an error if the path answers no ping-pong.
-pub(crate) fn observe(pair: &Pair, addresses: [IpAddr; 2]) -> Result<Seen, Error> {
+pub(crate) fn observe(pair: &Pair, addresses: [IpAddr; 2]) -> Result<PathObservation, Error> {
     let (rtt, first) = pair.idle()?;
-    let judged = |ends: &Ends, message, usual: Option<&Ends>| {
+    let judged = |ends: &PingPongOutcomes, message, usual: Option<&PingPongOutcomes>| {
         let judged = |side| judge(pair, (side, addresses), &passed(side, ends, message, usual));
         Side::BOTH.map(judged)
     };
     let carriers = judged(&first, ROUND, None);
     let sees = first.iter().all(|end| !traffic(end).is_empty());
     if !sees || carriers.iter().all(Carrier::is_plain) {
-        return Ok(Seen { rtt, carriers });
+        return Ok(PathObservation { rtt, carriers });
     }
     // If the second ping-pong fails, the result of the first stays.
     let second = pair.run(pingpong::spec(&LARGER.to_string(), LONGER), &with(&[]), Nanos::millis(5));
     let carriers = second.map_or(carriers, |second| judged(&second, LARGER, Some(&first)));
-    Ok(Seen { rtt, carriers })
+    Ok(PathObservation { rtt, carriers })
 }
 
 /// Returns the traffic at one end, less the traffic that passes anyway by `usual`.
-fn passed(side: Side, ends: &Ends, message: u64, usual: Option<&Ends>) -> PassedTraffic {
+fn passed(side: Side, ends: &PingPongOutcomes, message: u64, usual: Option<&PingPongOutcomes>) -> PassedTraffic {
     let rounds = ends[0].latency.iter().map(|size| size.count()).sum::<u64>();
     let (end, least) = (at(side, ends), Bytes(rounds * message));
     let passed = PassedTraffic { traffic: traffic(end).to_vec(), least };
@@ -68,7 +68,7 @@ fn judge(pair: &Pair, (side, addresses): (Side, [IpAddr; 2]), passed: &PassedTra
     carrier(&end, passed)
 }
 
-fn at(side: Side, ends: &Ends) -> &EndpointOutcome {
+fn at(side: Side, ends: &PingPongOutcomes) -> &EndpointOutcome {
     match side {
         Side::A => &ends[0],
         Side::B => &ends[1],

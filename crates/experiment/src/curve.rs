@@ -7,8 +7,8 @@ use landspeed_units::{BitRate, Bytes, Nanos};
 use landspeed_workload::{pingpong, sweep};
 
 use crate::factors::transport_of;
-use crate::trial::Timing;
-use crate::{Error, Pair, Sink};
+use crate::trial::TrialTiming;
+use crate::{Error, Pair, RecordSink};
 
 const WRITES: u64 = 4096;
 const SIZES: [u64; 6] = [128, 512, 1448, 8192, 16_384, 65_536];
@@ -22,7 +22,7 @@ const PINGS: u64 = 5;
 
 /// Returns about how long both curves take: the writes at the link's rate, if it reports one, and a ping-pong of each
 /// size. A size of the sweep ends when a trial's stream would.
-pub(crate) fn time(timing: Timing, link: Option<BitRate>) -> Nanos {
+pub(crate) fn time(timing: TrialTiming, link: Option<BitRate>) -> Nanos {
     let bits = (8 * WRITES * SIZES.iter().sum::<u64>()) as f64;
     let writes = Nanos(link.map_or(0.0, |rate| bits / rate.0 * 1e9) as u64);
     let pings = PINGS * MESSAGES.split(',').count() as u64;
@@ -34,9 +34,9 @@ pub(crate) fn curve(
     pair: &Pair,
     cell: &Cell,
     step: &str,
-    timing: Timing,
+    timing: TrialTiming,
     at_ns: Nanos,
-    sink: &mut dyn Sink,
+    sink: &mut dyn RecordSink,
 ) -> Result<(), Error> {
     let what = "measuring over sizes: rate over write size, round trip over message size".to_owned();
     sink.line(&Line::Trying { step: step.to_owned(), what, at_ns, blocks: None })?;

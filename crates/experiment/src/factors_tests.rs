@@ -61,7 +61,7 @@ fn is_on(on: On, side: Side) -> bool {
     }
 }
 
-struct Lab {
+struct TestHosts {
     facts: HostFacts,
     link: LinkFacts,
     a: Vec<KnobState>,
@@ -70,7 +70,7 @@ struct Lab {
     in_lab: bool,
 }
 
-impl Lab {
+impl TestHosts {
     fn new() -> Self {
         let facts = HostFacts {
             boot_id: "one".into(),
@@ -83,7 +83,7 @@ impl Lab {
             ..HostFacts::default()
         };
         let link = LinkFacts { driver: "veth".into(), mtu_bytes: 1500, ..LinkFacts::default() };
-        Lab { facts, link, a: states(), b: states(), rtt: Nanos::micros(50), in_lab: true }
+        TestHosts { facts, link, a: states(), b: states(), rtt: Nanos::micros(50), in_lab: true }
     }
 
     fn ask<T>(&self, cell: &Cell, question: impl FnOnce(&Planner<'_>) -> T) -> T {
@@ -145,7 +145,7 @@ fn named<'a>(candidates: &'a [Candidate], knob: &str) -> &'a Candidate {
 #[test]
 fn virtual_devices_have_nothing_to_reset() {
     let toggle = |driver: &str| {
-        let mut lab = Lab::new();
+        let mut lab = TestHosts::new();
         lab.link.driver = driver.into();
         let all = lab.candidates(&lab.sc03());
         all.iter().find(|candidate| candidate.knob == "mtu").unwrap().toggle_ns
@@ -155,7 +155,7 @@ fn virtual_devices_have_nothing_to_reset() {
 
 #[test]
 fn the_papers_ladder_comes_first() {
-    let lab = Lab::new();
+    let lab = TestHosts::new();
     let candidates = lab.candidates(&lab.sc03());
     let tried: Vec<&str> = candidates.iter().filter(|c| c.skip.is_none()).map(|c| c.knob.as_str()).collect();
     let first = ["placement", "write-size", "mtu", "tcp-rmem", "tx-checksum", "tso", "gro"];
@@ -166,7 +166,7 @@ fn the_papers_ladder_comes_first() {
 
 #[test]
 fn behind_tso_one_jumbo_size_is_tried_once_windows_can_grow() {
-    let lab = Lab::new();
+    let lab = TestHosts::new();
     let mut start = lab.sc03();
     start.a.insert("tso".into(), "on".into());
     let candidates = lab.candidates(&start);
@@ -177,7 +177,7 @@ fn behind_tso_one_jumbo_size_is_tried_once_windows_can_grow() {
 
 #[test]
 fn tso_brings_what_it_needs_as_one_step() {
-    let lab = Lab::new();
+    let lab = TestHosts::new();
     let candidates = lab.candidates(&lab.sc03());
     let tso = named(&candidates, "tso");
     assert_eq!(tso.with, ["tx-checksum=on", "scatter-gather=on"]);
@@ -188,7 +188,7 @@ fn tso_brings_what_it_needs_as_one_step() {
 
 #[test]
 fn windows_are_reopened_by_tso_whichever_row_says_so() {
-    let lab = Lab::new();
+    let lab = TestHosts::new();
     let candidates = lab.candidates(&lab.sc03());
     assert!(named(&candidates, "tcp-rmem").interacts.contains(&"tso".to_owned()));
     assert!(named(&candidates, "tso").interacts.contains(&"tcp-rmem".to_owned()));
@@ -198,7 +198,7 @@ fn windows_are_reopened_by_tso_whichever_row_says_so() {
 
 #[test]
 fn what_cannot_matter_says_why() {
-    let lab = Lab::new();
+    let lab = TestHosts::new();
     let candidates = lab.candidates(&lab.sc03());
     for (knob, word) in [
         ("gso-max-size", "TSO is off"),
@@ -218,7 +218,7 @@ fn what_cannot_matter_says_why() {
 
 #[test]
 fn a_congestion_control_that_a_namespace_may_not_default_to_is_asked_for_by_the_socket() {
-    let mut lab = Lab::new();
+    let mut lab = TestHosts::new();
     lab.facts.congestion_defaults = vec!["reno".into(), "bbr".into()];
     let candidates = lab.candidates(&lab.sc03());
     let tried = |knob: &str| -> Vec<_> {
@@ -230,7 +230,7 @@ fn a_congestion_control_that_a_namespace_may_not_default_to_is_asked_for_by_the_
 
 #[test]
 fn the_machine_is_not_a_labs_to_turn() {
-    let lab = Lab::new();
+    let lab = TestHosts::new();
     let candidates = lab.candidates(&lab.found());
     for knob in all().filter(|knob| knob.factor.scope == Scope::Host) {
         let candidate = named(&candidates, knob.factor.name);
@@ -243,7 +243,7 @@ fn the_machine_is_not_a_labs_to_turn() {
 
 #[test]
 fn programs_that_would_turn_it_back_are_named() {
-    let mut lab = Lab::new();
+    let mut lab = TestHosts::new();
     lab.facts.conflicts =
         vec![Conflict { program: "tuned".into(), pid: 7, knobs: vec!["tcp-rmem".into(), "tcp-wmem".into()] }];
     let reason = named(&lab.candidates(&lab.sc03()), "tcp-rmem").skip.clone().unwrap();
@@ -252,7 +252,7 @@ fn programs_that_would_turn_it_back_are_named() {
 
 #[test]
 fn a_knob_that_one_host_lacks_is_skipped_only_where_it_is_needed() {
-    let mut lab = Lab::new();
+    let mut lab = TestHosts::new();
     let broken = |states: &mut Vec<KnobState>, knob: &str| {
         let state = states.iter_mut().find(|s| s.knob == knob).unwrap();
         state.skip = Some("eth0 has it fixed off".into());
@@ -269,7 +269,7 @@ fn a_knob_that_one_host_lacks_is_skipped_only_where_it_is_needed() {
 
 #[test]
 fn filters_go_by_name_and_a_name_asked_for_is_always_answered() {
-    let lab = Lab::new();
+    let lab = TestHosts::new();
     let start = lab.found();
     let [mtu, tso, wrong] = ["mtu", "tso", "no-such"].map(|name| vec![name.to_owned()]);
     let filtered = |only: &[String], skip: &[String]| {
@@ -292,8 +292,8 @@ fn proposals_lie_in_their_domains_on_any_path() {
         for (rtt, speed) in
             [(Nanos(0), None), (Nanos::micros(50), Some(10_000)), (Nanos::secs(10), Some(u64::MAX))]
         {
-            for start in [Lab::new().found(), Lab::new().sc03(), Cell::default()] {
-                let mut lab = Lab::new();
+            for start in [TestHosts::new().found(), TestHosts::new().sc03(), Cell::default()] {
+                let mut lab = TestHosts::new();
                 (lab.facts.cpus, lab.link.speed_mbps) = (cpus, speed);
                 lab.facts.memory_bytes = Bytes(if cpus == 0 { 0 } else { 1 << 40 });
                 (lab.rtt, lab.in_lab) = (rtt, false);
@@ -317,7 +317,7 @@ fn check_change(candidate: &Candidate, start: &Cell) {
 
 #[test]
 fn a_named_value_becomes_a_candidate_where_the_table_does_not_know_better() {
-    let lab = Lab::new();
+    let lab = TestHosts::new();
     let start = lab.sc03();
     let named_value = |only: &[String], skip: &[String], wanted: (&str, &str)| {
         lab.ask(&start, |planner| planner.named(&Filter { only, skip }, wanted))
@@ -345,14 +345,14 @@ fn a_named_value_becomes_a_candidate_where_the_table_does_not_know_better() {
 }
 
 /// Returns the changes of the placebos at the start of this lab, or why there are none, by scope.
-fn placebos_of(lab: &Lab, cell: &Cell, skip: &[String]) -> Vec<(Scope, Result<Cell, String>)> {
+fn placebos_of(lab: &TestHosts, cell: &Cell, skip: &[String]) -> Vec<(Scope, Result<Cell, String>)> {
     let placebos = lab.ask(cell, |planner| planner.placebos(skip));
     placebos.into_iter().map(|placebo| (placebo.scope, placebo.change.map(|change| change.change))).collect()
 }
 
 #[test]
 fn placebos_of_three_scopes_go_to_another_value_that_cannot_matter() {
-    let lab = Lab::new();
+    let lab = TestHosts::new();
     let host = |knob: &str, value: &str| Cell {
         a: Settings::from([(knob.to_owned(), value.to_owned())]),
         ..Cell::default()
@@ -372,7 +372,7 @@ fn placebos_of_three_scopes_go_to_another_value_that_cannot_matter() {
 
 #[test]
 fn a_placebo_follows_what_stands_and_says_why_there_is_none() {
-    let mut lab = Lab::new();
+    let mut lab = TestHosts::new();
     let mut cell = lab.found();
     cell.a.insert("notsent-lowat".into(), "131072".into());
     cell.a.insert("txqueuelen".into(), "10000".into());
@@ -489,7 +489,7 @@ fn proposed(candidates: &[Candidate], knob: &str) -> Vec<String> {
 
 #[test]
 fn overheads_of_datagrams_are_steps() {
-    let lab = Lab::new();
+    let lab = TestHosts::new();
     let plain = lab.candidates(&lab.datagrams(&[]));
     assert_eq!(proposed(&plain, "datagram-send"), ["gso", "batch", "uring"]);
     assert_eq!(proposed(&plain, "datagram-receive"), ["gro", "batch"]);
@@ -508,7 +508,7 @@ fn overheads_of_datagrams_are_steps() {
 
 #[test]
 fn datagrams_that_are_cut_are_made_to_fit_either_way() {
-    let lab = Lab::new();
+    let lab = TestHosts::new();
     let cut = lab.candidates(&lab.datagrams(&[("write-size", "8192")]));
     assert_eq!(proposed(&cut, "mtu"), ["9000", "16000", "8160"]);
     assert_eq!(proposed(&cut, "write-size"), ["8972", "1472"]);
@@ -517,7 +517,7 @@ fn datagrams_that_are_cut_are_made_to_fit_either_way() {
 
 #[test]
 fn segments_bring_the_checksums_without_which_no_device_cuts_them() {
-    let lab = Lab::new();
+    let lab = TestHosts::new();
     let send = |cell: &Cell| named(&lab.candidates(cell), "datagram-send").with.clone();
     assert_eq!(send(&lab.datagrams(&[])), ["tx-checksum=on"]);
     let mut summed = lab.datagrams(&[]);

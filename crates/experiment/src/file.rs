@@ -14,7 +14,7 @@ use landspeed_workload::WORKLOADS;
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::grid::{Names, bundle, check_grid, factor, set};
+use crate::grid::{FactorNames, bundle, check_grid, factor, set};
 
 /// An experiment, ready to be measured.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ pub struct Experiment {
 /// A mistake in a file, and its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path}:{line}: {why}", path = .path.display())]
-pub struct FileError {
+pub struct ExperimentFileError {
     path: PathBuf,
     /// Number of the line, from 1.
     line: usize,
@@ -39,7 +39,7 @@ pub struct FileError {
 /// The file's keys.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct File {
+struct ExperimentFile {
     title: String,
     #[serde(default)]
     source: String,
@@ -56,9 +56,9 @@ struct File {
     #[serde(default)]
     warm_up: Option<Spanned<String>>,
     #[serde(default)]
-    set: BTreeMap<String, Spanned<Word>>,
+    set: BTreeMap<String, Spanned<FileValue>>,
     #[serde(default)]
-    vary: Vec<Vary>,
+    vary: Vec<VarySection>,
     #[serde(default)]
     by: Option<Spanned<String>>,
     #[serde(default)]
@@ -66,17 +66,17 @@ struct File {
     #[serde(default)]
     factorial: bool,
     #[serde(default)]
-    stop: Stop,
+    stop: StopSection,
     #[serde(default)]
-    short: Short,
+    short: ShortSection,
     #[serde(default)]
-    expect: Vec<Expect>,
+    expect: Vec<ExpectSection>,
 }
 
 /// When the experiment ends.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Stop {
+struct StopSection {
     #[serde(default)]
     blocks: Option<u32>,
     #[serde(default)]
@@ -88,23 +88,23 @@ struct Stop {
 /// The differences of the short version, which takes a few minutes.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Short {
+struct ShortSection {
     #[serde(default)]
-    stop: Option<Stop>,
+    stop: Option<StopSection>,
     /// The values of the short version, by factor.
     #[serde(default)]
-    values: BTreeMap<String, Spanned<Word>>,
+    values: BTreeMap<String, Spanned<FileValue>>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Vary {
+struct VarySection {
     factor: Spanned<String>,
     #[serde(default)]
-    values: Option<Spanned<Word>>,
+    values: Option<Spanned<FileValue>>,
     /// Named values, each of which sets several things.
     #[serde(default)]
-    level: Vec<Level>,
+    level: Vec<LevelSection>,
     /// True if each level keeps the settings of those before it.
     #[serde(default)]
     cumulative: bool,
@@ -112,36 +112,36 @@ struct Vary {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Level {
+struct LevelSection {
     name: String,
-    set: BTreeMap<String, Spanned<Word>>,
+    set: BTreeMap<String, Spanned<FileValue>>,
 }
 
 /// A value: text, a number or a switch.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
-enum Word {
+enum FileValue {
     Text(String),
     Number(i64),
     Switch(bool),
 }
 
-impl Word {
+impl FileValue {
     fn text(&self) -> String {
         match self {
-            Word::Text(text) => text.clone(),
-            Word::Number(number) => number.to_string(),
-            Word::Switch(on) => if *on { "on" } else { "off" }.to_owned(),
+            FileValue::Text(text) => text.clone(),
+            FileValue::Number(number) => number.to_string(),
+            FileValue::Switch(on) => if *on { "on" } else { "off" }.to_owned(),
         }
     }
 }
 
-type Cells = BTreeMap<String, Spanned<Word>>;
+type FileSettings = BTreeMap<String, Spanned<FileValue>>;
 
 /// An expectation: exactly one of `ratio`, `order`, `crossing` and `shape`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Expect {
+struct ExpectSection {
     claim: Spanned<String>,
     source: String,
     #[serde(default)]
@@ -155,52 +155,52 @@ struct Expect {
     #[serde(default)]
     ratio: Option<f64>,
     #[serde(default)]
-    from: Cells,
+    from: FileSettings,
     #[serde(default)]
-    to: Cells,
+    to: FileSettings,
     #[serde(default)]
-    order: Option<Vec<Cells>>,
+    order: Option<Vec<FileSettings>>,
     #[serde(default)]
     crossing: Option<Spanned<String>>,
     #[serde(default)]
-    below: Cells,
+    below: FileSettings,
     #[serde(default)]
-    above: Cells,
+    above: FileSettings,
     #[serde(default)]
     shape: Option<Shape>,
     #[serde(default)]
     along: Option<Spanned<String>>,
     #[serde(default)]
-    at: Cells,
+    at: FileSettings,
     #[serde(default)]
-    between: Option<[Spanned<Word>; 2]>,
+    between: Option<[Spanned<FileValue>; 2]>,
 }
 
 /// A mistake, and its place in the file's text.
-type Mistake = (Option<Range<usize>>, String);
+type ExperimentMistake = (Option<Range<usize>>, String);
 
 /// Reads an experiment from the text of the file `path`; if `short`, its short version.
 ///
 /// # Errors
 /// Returns the first mistake, with its line.
-pub fn read_experiment(path: &Path, text: &str, short: bool) -> Result<Experiment, FileError> {
-    let parsed: Result<File, Mistake> =
+pub fn read_experiment(path: &Path, text: &str, short: bool) -> Result<Experiment, ExperimentFileError> {
+    let parsed: Result<ExperimentFile, ExperimentMistake> =
         toml::from_str(text).map_err(|error| (error.span(), error.message().replace('\n', " ")));
     // Reads both versions, because a mistake in either is an error.
     let both = parsed.and_then(|file| experiment(&file, !short).and_then(|_| experiment(&file, short)));
     both.map_err(|(at, why)| {
         let before = at.map_or("", |at| text.get(..at.start).unwrap_or(text));
-        FileError { path: path.to_owned(), line: before.matches('\n').count() + 1, why }
+        ExperimentFileError { path: path.to_owned(), line: before.matches('\n').count() + 1, why }
     })
 }
 
 /// Returns a function that makes a mistake at the place of `at`.
-fn here<T>(at: &Spanned<T>) -> impl Fn(String) -> Mistake + use<T> {
+fn here<T>(at: &Spanned<T>) -> impl Fn(String) -> ExperimentMistake + use<T> {
     let span = at.span();
     move |why| (Some(span.clone()), why)
 }
 
-fn experiment(file: &File, short: bool) -> Result<Experiment, Mistake> {
+fn experiment(file: &ExperimentFile, short: bool) -> Result<Experiment, ExperimentMistake> {
     let named = file.workload.get_ref();
     let runner = landspeed_workload::find(named).ok_or_else(|| {
         let known = WORKLOADS.iter().map(|runner| runner.name());
@@ -211,7 +211,7 @@ fn experiment(file: &File, short: bool) -> Result<Experiment, Mistake> {
     if let Some(at) = &file.topology {
         landspeed_topology::find(&words).map_err(|error| here(at)(error.to_string()))?;
     }
-    let names = Names { runner, words: &words };
+    let names = FactorNames { runner, words: &words };
     let usual = runner.flow().iter().filter(|(name, _)| !file.set.contains_key(*name));
     let usual = usual.filter_map(|(name, value)| set(name, value, names).ok());
     let mut base: Vec<GridSetting> = usual.chain(settings(&file.set, names)?).collect();
@@ -266,14 +266,14 @@ fn experiment(file: &File, short: bool) -> Result<Experiment, Mistake> {
     Ok(Experiment { title: file.title.clone(), source: file.source.clone(), words, grid })
 }
 
-fn settings(set_to: &Cells, names: Names<'_>) -> Result<Vec<GridSetting>, Mistake> {
-    let one = |(name, value): (&String, &Spanned<Word>)| {
+fn settings(set_to: &FileSettings, names: FactorNames<'_>) -> Result<Vec<GridSetting>, ExperimentMistake> {
+    let one = |(name, value): (&String, &Spanned<FileValue>)| {
         set(name, &value.get_ref().text(), names).map_err(|error| here(value)(error.to_string()))
     };
     set_to.iter().map(one).collect()
 }
 
-fn varied(vary: &Vary, names: Names<'_>) -> Result<GridFactor, Mistake> {
+fn varied(vary: &VarySection, names: FactorNames<'_>) -> Result<GridFactor, ExperimentMistake> {
     let name = vary.factor.get_ref();
     match (&vary.values, vary.level.as_slice()) {
         (Some(values), []) => {
@@ -286,7 +286,7 @@ fn varied(vary: &Vary, names: Names<'_>) -> Result<GridFactor, Mistake> {
     }
 }
 
-fn bundled(vary: &Vary, names: Names<'_>) -> Result<GridFactor, Mistake> {
+fn bundled(vary: &VarySection, names: FactorNames<'_>) -> Result<GridFactor, ExperimentMistake> {
     let mut levels: Vec<(String, Vec<GridSetting>)> = Vec::new();
     for level in &vary.level {
         if levels.iter().any(|(name, _)| *name == level.name) {
@@ -304,7 +304,7 @@ fn bundled(vary: &Vary, names: Names<'_>) -> Result<GridFactor, Mistake> {
 }
 
 /// Removes the values that the short version leaves out.
-fn shorten(factors: &mut [GridFactor], short: &Short) -> Result<(), Mistake> {
+fn shorten(factors: &mut [GridFactor], short: &ShortSection) -> Result<(), ExperimentMistake> {
     for (name, values) in &short.values {
         let wrong = here(values);
         let known = factors.iter().map(|factor| factor.name.clone()).collect::<Vec<_>>();
@@ -354,7 +354,7 @@ fn spelled(factor: &GridFactor, value: &str) -> Option<String> {
     found.parse(value).ok()
 }
 
-fn by(file: &File, factors: &[GridFactor]) -> Result<Option<u32>, Mistake> {
+fn by(file: &ExperimentFile, factors: &[GridFactor]) -> Result<Option<u32>, ExperimentMistake> {
     let Some(name) = &file.by else {
         return Ok(usual_by(factors));
     };
@@ -369,25 +369,25 @@ pub fn usual_by(factors: &[GridFactor]) -> Option<u32> {
     (factors.len() > 1).then_some(fewest.0 as u32)
 }
 
-fn figure(name: &Spanned<String>) -> Result<GridFigure, Mistake> {
+fn figure(name: &Spanned<String>) -> Result<GridFigure, ExperimentMistake> {
     let found = GridFigure::ALL.into_iter().find(|figure| figure.name() == name.get_ref());
     let known = GridFigure::ALL.map(GridFigure::name).join(", ");
     found.ok_or_else(|| here(name)(format!("no figure is called '{}'; there are {known}", name.get_ref())))
 }
 
 /// Parses "3%" as 0.03.
-fn share(text: &Spanned<String>) -> Result<f64, Mistake> {
+fn share(text: &Spanned<String>) -> Result<f64, ExperimentMistake> {
     let percent = text.get_ref().strip_suffix('%').and_then(|percent| percent.trim().parse::<f64>().ok());
     let share = percent.map(|percent| percent / 100.0).filter(|share| *share > 0.0 && *share <= 10.0);
     share.ok_or_else(|| here(text)(format!("'{}': expected a percentage such as \"3%\"", text.get_ref())))
 }
 
-fn time(text: &Spanned<String>) -> Result<Nanos, Mistake> {
+fn time(text: &Spanned<String>) -> Result<Nanos, ExperimentMistake> {
     parse_duration(text.get_ref()).map_err(|error| here(text)(error.to_string()))
 }
 
-fn expectation(expect: &Expect, factors: &[GridFactor]) -> Result<Expectation, Mistake> {
-    let cells = |cells: &Cells| selected(cells, factors);
+fn expectation(expect: &ExpectSection, factors: &[GridFactor]) -> Result<Expectation, ExperimentMistake> {
+    let cells = |cells: &FileSettings| selected(cells, factors);
     let line = |name: &Spanned<String>| {
         let known = factors.iter().any(|factor| factor.name == *name.get_ref());
         let why = || here(name)(format!("{} is not varied", name.get_ref()));
@@ -414,9 +414,9 @@ fn expectation(expect: &Expect, factors: &[GridFactor]) -> Result<Expectation, M
             let along = line(expect.along.as_ref().ok_or_else(wrong)?)?;
             let between = match (&expect.between, factors.iter().find(|factor| factor.name == along)) {
                 (Some([first, last]), Some(factor)) => {
-                    let level = |value: &Spanned<Word>| {
+                    let level = |value: &Spanned<FileValue>| {
                         let at = place(factor, &value.get_ref().text()).map_err(here(value))?;
-                        Ok::<_, Mistake>(factor.levels[at].clone())
+                        Ok::<_, ExperimentMistake>(factor.levels[at].clone())
                     };
                     Some([level(first)?, level(last)?])
                 }
@@ -441,8 +441,8 @@ fn expectation(expect: &Expect, factors: &[GridFactor]) -> Result<Expectation, M
 }
 
 /// Returns the values of factors that select some cells.
-fn selected(cells: &Cells, factors: &[GridFactor]) -> Result<Settings, Mistake> {
-    let one = |(name, value): (&String, &Spanned<Word>)| {
+fn selected(cells: &FileSettings, factors: &[GridFactor]) -> Result<Settings, ExperimentMistake> {
+    let one = |(name, value): (&String, &Spanned<FileValue>)| {
         let known = factors.iter().map(|factor| factor.name.as_str());
         let near = did_you_mean(name, known);
         let factor = factors.iter().find(|factor| factor.name == *name);

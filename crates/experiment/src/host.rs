@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use landspeed_factor::{On, Scope};
 use landspeed_knob as knob;
 use landspeed_record::{Carrier, HostFacts, KnobState, LinkFacts, Restored, Settings, Side, TurnReport};
-use landspeed_session::{Change, Pending, Reply, Request, Session};
+use landspeed_session::{KnobChange, PendingReply, Reply, Request, Session};
 use landspeed_units::Nanos;
 
 use crate::Error;
@@ -19,7 +19,7 @@ pub struct Host {
     /// The link by which data leaves to the peer or arrives from it; empty until the path is known.
     pub device: String,
     /// The link of the acknowledgements, if it is another one.
-    acks: Option<Acks>,
+    acks: Option<AckLink>,
     pub states: Vec<KnobState>,
     session: Arc<Session>,
     /// Current values of the knobs, as far as this run knows or turned them.
@@ -28,7 +28,7 @@ pub struct Host {
 
 /// A link that carries only acknowledgements. Device knobs of the other end, `of`, are turned there.
 #[derive(Debug, Clone)]
-struct Acks {
+struct AckLink {
     device: String,
     of: On,
 }
@@ -63,17 +63,21 @@ impl Host {
     }
 
     /// Sends a request without waiting for its answer; [`Host::wait`] does that.
-    pub fn start(&self, request: &Request) -> Result<Pending, Error> {
+    pub fn start(&self, request: &Request) -> Result<PendingReply, Error> {
         self.session.start(request).map_err(|source| self.failed(source))
     }
 
-    pub fn wait(&self, pending: Pending, limit: Duration) -> Result<Reply, Error> {
+    pub fn wait(&self, pending: PendingReply, limit: Duration) -> Result<Reply, Error> {
         pending.wait(limit).map_err(|source| self.failed(source))
     }
 
     /// Waits as [`Host::wait`] does, and returns the time at which the answer came too; `None` if it does not come
     /// within `wait`.
-    pub(crate) fn poll(&self, pending: &Pending, wait: Duration) -> Option<(Instant, Result<Reply, Error>)> {
+    pub(crate) fn poll(
+        &self,
+        pending: &PendingReply,
+        wait: Duration,
+    ) -> Option<(Instant, Result<Reply, Error>)> {
         let (at, answer) = pending.poll(wait)?;
         Some((at, answer.map_err(|source| self.failed(source))))
     }
@@ -106,7 +110,7 @@ impl Host {
             Side::B => On::Sender,
         };
         self.device.clone_from(&carrier.data);
-        self.acks = (carrier.acks != carrier.data).then(|| Acks { device: carrier.acks.clone(), of });
+        self.acks = (carrier.acks != carrier.data).then(|| AckLink { device: carrier.acks.clone(), of });
     }
 
     /// Returns an error if it is unknown which link carries the data: the host must not be tuned then.
@@ -180,11 +184,11 @@ impl Host {
     }
 
     /// Returns the changes from the applied settings to `wanted`, each with the link on which it takes effect.
-    pub(crate) fn changes_to(&self, wanted: &Settings) -> Vec<Change> {
+    pub(crate) fn changes_to(&self, wanted: &Settings) -> Vec<KnobChange> {
         let change = |(knob, value): (&str, String)| {
             let acks = self.acks.as_ref().filter(|acks| acks.take(knob));
             let device = acks.map_or(&self.device, |acks| &acks.device).clone();
-            Change { knob: knob.to_owned(), value, device }
+            KnobChange { knob: knob.to_owned(), value, device }
         };
         knob::in_order(&self.applied, wanted).into_iter().map(change).collect()
     }
@@ -203,7 +207,7 @@ impl Host {
     }
 
     /// Starts to turn `changes`; sends nothing if there are none.
-    pub(crate) fn turn(&self, changes: &[Change]) -> Result<Option<Pending>, Error> {
+    pub(crate) fn turn(&self, changes: &[KnobChange]) -> Result<Option<PendingReply>, Error> {
         if changes.is_empty() {
             return Ok(None);
         }
@@ -217,7 +221,11 @@ impl Host {
     }
 
     /// Waits for the end of a turn that [`Host::turn`] started, and only then takes the changes as applied.
-    pub(crate) fn turned(&mut self, pending: Option<Pending>, changes: &[Change]) -> Result<(), Error> {
+    pub(crate) fn turned(
+        &mut self,
+        pending: Option<PendingReply>,
+        changes: &[KnobChange],
+    ) -> Result<(), Error> {
         let Some(pending) = pending else { return Ok(()) };
         match self.wait(pending, self.patience() + time_of(changes))? {
             Reply::Turned { turns } => {
@@ -231,11 +239,11 @@ impl Host {
     }
 
     /// Checks that every value was read back as it was written. The agent is responsible for that.
-    fn reads_back(&self, turns: &[TurnReport], changes: &[Change]) -> Result<(), Error> {
+    fn reads_back(&self, turns: &[TurnReport], changes: &[KnobChange]) -> Result<(), Error> {
         if turns.len() != changes.len() {
             return Err(self.unexpected("turn"));
         }
-        for (turn, Change { knob, value, .. }) in turns.iter().zip(changes) {
+        for (turn, KnobChange { knob, value, .. }) in turns.iter().zip(changes) {
             let domain = knob::find(knob)
                 .map_err(|error| Error::Other(format!("{}: {error}", self.name)))?
                 .factor
@@ -308,7 +316,7 @@ impl Host {
     }
 }
 
-impl Acks {
+impl AckLink {
     /// Returns true if this knob is turned on the link of the acknowledgements.
     fn take(&self, knob: &str) -> bool {
         knob::find(knob).is_ok_and(|knob| knob.factor.scope == Scope::Device && knob.factor.on == self.of)
@@ -316,7 +324,7 @@ impl Acks {
 }
 
 /// Returns how long a turn of these knobs may take, by their declarations.
-fn time_of(changes: &[Change]) -> Duration {
+fn time_of(changes: &[KnobChange]) -> Duration {
     let knobs = changes.iter().filter_map(|change| knob::find(&change.knob).ok());
     knobs.map(|knob| knob.factor.patience()).sum::<Nanos>().into()
 }

@@ -15,13 +15,13 @@ use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::Nanos;
 use landspeed_workload::{check_hosts, find, lasts};
 
-use crate::answers::Follow;
-use crate::pair::Watching;
+use crate::answers::RunCallbacks;
+use crate::pair::WatchOptions;
 use crate::{Error, Pair, stall};
 
-/// A measurement: the workload, its settings, and what to report.
+/// The workload of a measurement, its settings, and what to report.
 #[derive(Debug, Clone)]
-pub struct Measurement {
+pub struct MeasureOptions {
     pub workload: Workload,
     /// Socket options, sizes, flows, placement.
     pub flow: Settings,
@@ -44,11 +44,11 @@ const INTERVAL: Nanos = Nanos::millis(50);
 const MOST_SAMPLES: u64 = 100;
 
 /// Runs the workload on all `pairs` at the same time (one, except for fan-in and fan-out) and reports it: goodput by
-/// pair and direction, and the first pair's hosts. `tell` receives the progress of each end of each pair.
+/// pair and direction, and the first pair's hosts. `on_progress` receives the progress of each end of each pair.
 pub fn measure(
     pairs: &[Pair],
-    what: &Measurement,
-    tell: &(dyn Fn(usize, Side, Progress) + Sync),
+    what: &MeasureOptions,
+    on_progress: &(dyn Fn(usize, Side, Progress) + Sync),
 ) -> Result<MeasureReport, Error> {
     let [first, others @ ..] = pairs else {
         return Err(Error::Other("nothing to measure: no pair of hosts".into()));
@@ -59,7 +59,7 @@ pub fn measure(
     for host in pairs.iter().flat_map(|pair| [&pair.a, &pair.b]) {
         host.can_watch(&what.watch)?;
     }
-    let outcomes = run_all(pairs, what, tell)?;
+    let outcomes = run_all(pairs, what, on_progress)?;
     let stalled = pairs.iter().zip(&outcomes).find_map(|(pair, seen)| Some((pair, stall::broken(seen)?)));
     let probe = stalled.map(|(pair, broken)| stall::probe(pair, broken));
     let mut report = one(first, what, &outcomes[0], !others.is_empty());
@@ -85,7 +85,7 @@ pub fn measure(
 }
 
 /// Returns the report of one pair. Among several pairs, it names its hosts.
-fn one(pair: &Pair, what: &Measurement, [a, b]: &[EndpointOutcome; 2], several: bool) -> MeasureReport {
+fn one(pair: &Pair, what: &MeasureOptions, [a, b]: &[EndpointOutcome; 2], several: bool) -> MeasureReport {
     let mut report = empty(pair, what).with_outcomes(a, b);
     for stream in report.streams.iter_mut().filter(|_| several) {
         let (from, to) = match stream.sender {
@@ -128,7 +128,7 @@ fn of_program(workload: &str, host: &str, end: &EndpointOutcome) -> Option<PartF
 }
 
 /// Returns the headlines of an end that the workload and the transport print, with their names.
-fn printing(what: &Measurement) -> [(String, &'static [Headline<EndpointOutcome>]); 2] {
+fn printing(what: &MeasureOptions) -> [(String, &'static [Headline<EndpointOutcome>]); 2] {
     let (workload, transport) = (&what.workload.name, TRANSPORT.of(&what.flow));
     let of_workload = find(workload).map_or(&[][..], |runner| runner.headlines());
     let of_transport = landspeed_transport::find(transport).map_or(&[][..], |row| row.about().headlines);
@@ -136,35 +136,35 @@ fn printing(what: &Measurement) -> [(String, &'static [Headline<EndpointOutcome>
 }
 
 /// Returns what to watch. If observers are requested, samples are taken within the window, because some need them.
-fn watching(what: &Measurement) -> Watching {
+fn watching(what: &MeasureOptions) -> WatchOptions {
     let time = lasts(&what.workload, what.warm_up) + what.warm_up;
     let interval = INTERVAL.max(Nanos(time.0 / MOST_SAMPLES));
     let interval = if what.watch.is_empty() { Nanos(0) } else { interval };
-    Watching {
+    WatchOptions {
         observers: what.watch.clone(),
         interval,
         progress: what.interval,
         keeps_broken: true,
-        ..Watching::default()
+        ..WatchOptions::default()
     }
 }
 
 /// Returns the outcomes of all pairs. The first pair that fails ends the others; its error is returned.
 pub(crate) fn run_all(
     pairs: &[Pair],
-    what: &Measurement,
-    tell: &(dyn Fn(usize, Side, Progress) + Sync),
+    what: &MeasureOptions,
+    on_progress: &(dyn Fn(usize, Side, Progress) + Sync),
 ) -> Result<Vec<[EndpointOutcome; 2]>, Error> {
     let watching = watching(what);
     let failed = AtomicBool::new(false);
     let first = Mutex::new(None);
     let run = |(number, pair): (usize, &Pair)| {
         let workload = (what.workload.clone(), what.warm_up);
-        let follow = Follow {
+        let callbacks = RunCallbacks {
             stop: &|| failed.load(Ordering::Relaxed),
-            tell: &|side, so_far| tell(number, side, so_far),
+            on_progress: &|side, so_far| on_progress(number, side, so_far),
         };
-        let seen = pair.run_followed(workload, &what.flow, &watching, &follow);
+        let seen = pair.run_followed(workload, &what.flow, &watching, &callbacks);
         seen.unwrap_or_else(|error| {
             failed.store(true, Ordering::Relaxed);
             first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
@@ -181,7 +181,7 @@ pub(crate) fn run_all(
     }
 }
 
-fn empty(pair: &Pair, what: &Measurement) -> MeasureReport {
+fn empty(pair: &Pair, what: &MeasureOptions) -> MeasureReport {
     MeasureReport {
         format: MEASURE_FORMAT,
         landspeed: env!("CARGO_PKG_VERSION").to_owned(),

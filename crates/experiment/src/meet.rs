@@ -7,13 +7,13 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use landspeed_record::{Role, TrialSpec};
-use landspeed_session::{LineSink, Pending, Reply, Request, SessionKey};
+use landspeed_session::{LineSink, PendingReply, Reply, Request, SessionKey};
 use landspeed_transport::settings::with;
 use landspeed_units::Nanos;
 use landspeed_workload::{pingpong, transports};
 
+use crate::addresses::AddressCandidate;
 use crate::answers::graver;
-use crate::ways::Way;
 use crate::{Error, Host};
 
 /// Longest time for a flow's proof: longer than its ends wait for each other, so that they can report why they gave
@@ -36,61 +36,66 @@ const WORD: Duration = Duration::from_secs(1);
 const NEXT_WORD: Duration = Duration::from_secs(3);
 
 /// A proven flow.
-pub(crate) struct Met {
-    pub(crate) way: Way,
+pub(crate) struct ProvenFlow {
+    pub(crate) candidate: AddressCandidate,
     /// B's data port.
     pub(crate) port: u16,
     /// A's address towards B.
     pub(crate) source: IpAddr,
     /// Each host's interface by its route to the other.
     pub(crate) routed: [String; 2],
-    /// Ways that were tried too and did not prove themselves in time.
-    pub(crate) silent: Vec<Way>,
+    /// Addresses that were tried too and did not prove themselves in time.
+    pub(crate) silent: Vec<AddressCandidate>,
 }
 
 /// The parameters of all attempts: the hosts, the key.
 #[derive(Clone, Copy)]
-struct Meeting<'a> {
+struct ProofContext<'a> {
     a: &'a Host,
     b: &'a Host,
     key: &'a SessionKey,
     /// Port of B that the user chose; zero if B chooses.
     data_port: u16,
-    /// Set when another way was faster.
+    /// Set when another address was faster.
     over: &'a AtomicBool,
 }
 
-type Told = (usize, Result<Met, Error>);
+type AttemptResult = (usize, Result<ProvenFlow, Error>);
 
-/// Returns the first of `ways` that proves itself.
+/// Returns the first of `candidates` that proves itself.
 ///
 /// # Errors
-/// Returns [`Error::NoPath`] with the error of each way if none does.
+/// Returns [`Error::NoPath`] with the error of each candidate if none does.
 pub(crate) fn meet(
     (a, b): (&Host, &Host),
-    ways: &[Way],
+    candidates: &[AddressCandidate],
     data_port: u16,
     key: &SessionKey,
     notices: &LineSink,
-) -> Result<Met, Error> {
+) -> Result<ProvenFlow, Error> {
     let over = AtomicBool::new(false);
-    let meeting = Meeting { a, b, key, data_port, over: &over };
+    let context = ProofContext { a, b, key, data_port, over: &over };
     // With a port that the user chose, only one data port can be open at a time.
-    let mut race =
-        Race { ways, overlaps: data_port == 0, begun: 0, failed: Vec::new(), next: Instant::now() };
-    let word = Word { meeting, notices, begun: Instant::now() };
+    let mut race = AddressRace {
+        candidates,
+        overlaps: data_port == 0,
+        begun: 0,
+        failed: Vec::new(),
+        next: Instant::now(),
+    };
+    let wait_notices = WaitNotices { context, notices, begun: Instant::now() };
     let met = std::thread::scope(|scope| {
-        let (tell, told) = channel::<Told>();
-        let mut next_word = word.begun + WORD;
+        let (sender, results) = channel::<AttemptResult>();
+        let mut next_word = wait_notices.begun + WORD;
         loop {
-            if let Some((number, way)) = race.due() {
-                let tell = tell.clone();
-                scope.spawn(move || meeting.attempt(number, way, &tell));
+            if let Some((number, candidate)) = race.due() {
+                let sender = sender.clone();
+                scope.spawn(move || context.attempt(number, candidate, &sender));
             }
-            match told.recv_timeout(race.wait(next_word)) {
+            match results.recv_timeout(race.wait(next_word)) {
                 Ok((number, Ok(met))) => {
                     over.store(true, Ordering::Relaxed);
-                    return Some(Met { silent: race.silent_but(number), ..met });
+                    return Some(ProvenFlow { silent: race.silent_but(number), ..met });
                 }
                 Ok((number, Err(error))) => race.fail(number, error),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -100,29 +105,31 @@ pub(crate) fn meet(
                 return None;
             }
             if Instant::now() >= next_word {
-                word.say(&race);
+                wait_notices.say(&race);
                 next_word += NEXT_WORD;
             }
         }
     });
-    // Servers of the other ways still wait for a client.
+    // Servers of the other candidates still wait for a client.
     match &met {
         Some(_) if race.begun > 1 => drop([a, b].map(|host| host.call(&Request::Cancel {}))),
         Some(_) => {}
         None => drop([a, b].map(|host| host.start(&Request::Cancel {}))),
     }
     met.ok_or_else(|| {
-        let tried =
-            race.failed.iter().map(|(number, error)| format!("{}: {error}", ways[*number].shown(&a.facts)));
+        let tried = race
+            .failed
+            .iter()
+            .map(|(number, error)| format!("{}: {error}", candidates[*number].shown(&a.facts)));
         let tried = tried.collect::<Vec<_>>().join("; ");
         Error::NoPath { a: a.name.clone(), b: b.name.clone(), tried }
     })
 }
 
 /// The attempts that have begun, and their results.
-struct Race<'a> {
-    ways: &'a [Way],
-    /// True if a way may begin before the last one has failed.
+struct AddressRace<'a> {
+    candidates: &'a [AddressCandidate],
+    /// True if an attempt may begin before the last one has failed.
     overlaps: bool,
     begun: usize,
     failed: Vec<(usize, Error)>,
@@ -130,22 +137,22 @@ struct Race<'a> {
     next: Instant,
 }
 
-impl Race<'_> {
-    /// Returns the way whose attempt is to begin now.
-    fn due(&mut self) -> Option<(usize, Way)> {
-        let way = *self.ways.get(self.begun).filter(|_| Instant::now() >= self.next)?;
+impl AddressRace<'_> {
+    /// Returns the candidate whose attempt is to begin now.
+    fn due(&mut self) -> Option<(usize, AddressCandidate)> {
+        let candidate = *self.candidates.get(self.begun).filter(|_| Instant::now() >= self.next)?;
         self.next = Instant::now()
-            + match way.given {
+            + match candidate.given {
                 _ if !self.overlaps => MEET,
                 true => STAGGER_AFTER_GIVEN,
                 false => STAGGER,
             };
         self.begun += 1;
-        Some((self.begun - 1, way))
+        Some((self.begun - 1, candidate))
     }
 
     fn wait(&self, next_word: Instant) -> Duration {
-        let until = if self.begun < self.ways.len() { self.next.min(next_word) } else { next_word };
+        let until = if self.begun < self.candidates.len() { self.next.min(next_word) } else { next_word };
         until.saturating_duration_since(Instant::now())
     }
 
@@ -156,54 +163,55 @@ impl Race<'_> {
     }
 
     fn is_lost(&self) -> bool {
-        self.failed.len() == self.ways.len()
+        self.failed.len() == self.candidates.len()
     }
 
-    /// Returns the ways that have begun, except one.
-    fn silent_but(&self, number: usize) -> Vec<Way> {
-        (0..self.begun).filter(|other| *other != number).map(|other| self.ways[other]).collect()
+    /// Returns the candidates that have begun, except one.
+    fn silent_but(&self, number: usize) -> Vec<AddressCandidate> {
+        (0..self.begun).filter(|other| *other != number).map(|other| self.candidates[other]).collect()
     }
 }
 
 /// Notices about the addresses that are being waited for.
-struct Word<'a> {
-    meeting: Meeting<'a>,
+struct WaitNotices<'a> {
+    context: ProofContext<'a>,
     notices: &'a LineSink,
     begun: Instant,
 }
 
-impl Word<'_> {
-    fn say(&self, race: &Race<'_>) {
+impl WaitNotices<'_> {
+    fn say(&self, race: &AddressRace<'_>) {
         let open = (0..race.begun).filter(|number| !race.failed.iter().any(|(failed, _)| failed == number));
-        let open: Vec<String> = open.map(|number| race.ways[number].shown(&self.meeting.a.facts)).collect();
-        let (b, s) = (&self.meeting.b.name, self.begun.elapsed().as_secs());
+        let open: Vec<String> =
+            open.map(|number| race.candidates[number].shown(&self.context.a.facts)).collect();
+        let (b, s) = (&self.context.b.name, self.begun.elapsed().as_secs());
         self.notices.say(&format!("{b}: no answer for {s} s at {}", open.join(", ")));
     }
 }
 
-impl Meeting<'_> {
-    fn attempt(self, number: usize, way: Way, tell: &Sender<Told>) {
-        // An error means that another way was faster and the receiver is gone.
-        let _ = tell.send((number, self.prove(way)));
+impl ProofContext<'_> {
+    fn attempt(self, number: usize, candidate: AddressCandidate, sender: &Sender<AttemptResult>) {
+        // An error means that another address was faster and the receiver is gone.
+        let _ = sender.send((number, self.prove(candidate)));
     }
 
     /// Opens a data port on an address of B and proves one flow to it.
-    fn prove(self, way: Way) -> Result<Met, Error> {
-        let Meeting { a, b, key, data_port, .. } = self;
-        let (device, source) = route(a, Request::Route { to: way.as_a_calls_it(0) })?;
+    fn prove(self, candidate: AddressCandidate) -> Result<ProvenFlow, Error> {
+        let ProofContext { a, b, key, data_port, .. } = self;
+        let (device, source) = route(a, Request::Route { to: candidate.as_a_calls_it(0) })?;
         let spec = probe();
-        let port = listen(b, way, data_port, transports(&spec), key)?;
-        let proven = self.flow(way, port, &spec);
+        let port = listen(b, candidate, data_port, transports(&spec), key)?;
+        let proven = self.flow(candidate, port, &spec);
         if let Err(error) = proven {
             let _ = b.call(&Request::Close { port });
             return Err(error);
         }
-        let back = route(b, Request::Route { to: way.back(source) })?.0;
-        Ok(Met { way, port, source, routed: [device, back], silent: Vec::new() })
+        let back = route(b, Request::Route { to: candidate.back(source) })?.0;
+        Ok(ProvenFlow { candidate, port, source, routed: [device, back], silent: Vec::new() })
     }
 
-    fn flow(self, way: Way, port: u16, spec: &TrialSpec) -> Result<(), Error> {
-        let Meeting { a, b, key, .. } = self;
+    fn flow(self, candidate: AddressCandidate, port: u16, spec: &TrialSpec) -> Result<(), Error> {
+        let ProofContext { a, b, key, .. } = self;
         let run = |role, at| Request::Run {
             role,
             at,
@@ -212,8 +220,8 @@ impl Meeting<'_> {
             link: String::new(),
             spec: Box::new(spec.clone()),
         };
-        let server = b.start(&run(Role::Server, way.as_b_calls_it(port)))?;
-        let client = a.start(&run(Role::Client, way.as_a_calls_it(port)))?;
+        let server = b.start(&run(Role::Server, candidate.as_b_calls_it(port)))?;
+        let client = a.start(&run(Role::Client, candidate.as_a_calls_it(port)))?;
         let mut end = Instant::now() + MEET.min(a.patience()).min(b.patience());
         let (mut of_client, mut of_server) = (None, None);
         loop {
@@ -241,7 +249,7 @@ impl Meeting<'_> {
     }
 }
 
-fn answer(host: &Host, pending: &Pending, wait: Duration) -> Option<Result<(), Error>> {
+fn answer(host: &Host, pending: &PendingReply, wait: Duration) -> Option<Result<(), Error>> {
     host.poll(pending, wait).map(|(_, answer)| answer.map(drop))
 }
 
@@ -258,12 +266,12 @@ pub(crate) fn probe() -> TrialSpec {
 /// Makes B open a data port on one of its addresses for flows of `transports`; number 0 lets B choose one.
 pub(crate) fn listen(
     b: &Host,
-    way: Way,
+    candidate: AddressCandidate,
     number: u16,
     transports: Vec<String>,
     key: &SessionKey,
 ) -> Result<u16, Error> {
-    match b.call(&Request::Listen { at: way.as_b_calls_it(number), transports, key: key.clone() })? {
+    match b.call(&Request::Listen { at: candidate.as_b_calls_it(number), transports, key: key.clone() })? {
         Reply::Listening { port } => Ok(port),
         _ => Err(b.unexpected("listen")),
     }

@@ -11,23 +11,23 @@ use landspeed_record::{
     Broken, Cell, EndpointOutcome, Misshapen, PATIENCE, PathFacts, Program, Restored, Role, Settings, Side,
     TrialSpec, Workload,
 };
-use landspeed_session::{LineSink, Reply, Request, SessionKey, Zoned, is_link_local};
+use landspeed_session::{LineSink, Reply, Request, SessionKey, ZonedAddress, is_link_local};
 use landspeed_transport::settings::{PLACEMENT, TRANSPORT, with};
 use landspeed_units::{BitRate, Nanos};
 use landspeed_workload::{lasts, pingpong, text_of, transports};
 
-use crate::answers::{Follow, both, graver};
+use crate::addresses::{AddressCandidate, address_candidates, check};
+use crate::answers::{RunCallbacks, both, graver};
 use crate::carry::observe;
 use crate::cores::cores;
-use crate::meet::{Met, listen, meet, probe};
-use crate::ways::{Way, check, ways};
+use crate::meet::{ProvenFlow, listen, meet, probe};
 use crate::{Error, Host};
 
 /// The user's wishes for the data path.
 #[derive(Debug, Clone, Default)]
-pub struct Wishes {
+pub struct PathOptions {
     /// Address of B to send to, instead of trying B's addresses. The zone of a link-local one is an interface of A.
-    pub address: Option<Zoned>,
+    pub address: Option<ZonedAddress>,
     /// `Some(false)` for only IPv4, `Some(true)` for only IPv6.
     pub ipv6: Option<bool>,
     /// Addresses of B to try first: the one in its agent's line, those to which the user's machine resolves its name,
@@ -43,7 +43,7 @@ pub struct Wishes {
 
 /// The observers, intervals and limits of a run, beyond the usual.
 #[derive(Debug, Clone, Default)]
-pub struct Watching {
+pub struct WatchOptions {
     /// Names of observers in addition to the usual ones.
     pub observers: Vec<String>,
     /// Time between samples; zero for one at each end of the window.
@@ -64,7 +64,7 @@ pub struct Pair {
     pub path: PathFacts,
     /// Data ports of B by the transports that they serve. Each is opened when a run first requests these.
     ports: Mutex<BTreeMap<Vec<String>, u16>>,
-    way: Way,
+    address: AddressCandidate,
     key: SessionKey,
     source_port: u16,
     /// Port of B that the user chose; zero if B chooses.
@@ -72,12 +72,12 @@ pub struct Pair {
     /// Longest wait for a silent path.
     patience: Nanos,
     /// The pair's place among the hosts that run a program.
-    stage: Stage,
+    program_hosts: ProgramHosts,
 }
 
 /// The hosts that run a program, from the view of one pair of them.
 #[derive(Debug, Default)]
-struct Stage {
+struct ProgramHosts {
     /// Addresses of all hosts by number; the first is the pair's first host.
     hosts: Vec<IpAddr>,
     /// Number of the pair's second host.
@@ -88,15 +88,16 @@ struct Stage {
     epoch: Mutex<String>,
 }
 
-/// Makes the pairs from one host to several others the stage of a program. Host 1 is the first host of all pairs.
-pub fn set_stage(pairs: &mut [Pair]) {
+/// Makes the pairs from one host to several others the hosts of a program. Host 1 is the first host of all pairs.
+pub fn set_program_hosts(pairs: &mut [Pair]) {
     let Some(first) = pairs.first() else { return };
     let token = SessionKey::random().hex();
     let own = first.path.address_a.parse().ok();
-    let others = pairs.iter().map(|pair| pair.way.ip);
+    let others = pairs.iter().map(|pair| pair.address.ip);
     let hosts: Vec<IpAddr> = own.into_iter().chain(others).collect();
     for (pair, other) in pairs.iter_mut().zip(2..) {
-        pair.stage = Stage { hosts: hosts.clone(), other, token: token.clone(), epoch: Mutex::default() };
+        pair.program_hosts =
+            ProgramHosts { hosts: hosts.clone(), other, token: token.clone(), epoch: Mutex::default() };
     }
 }
 
@@ -110,26 +111,34 @@ const SOURCE_PORTS: u16 = 20_000;
 
 impl Pair {
     /// Finds the data path from `a` to `b` by proving a flow over it, and probes the knobs along it.
-    pub fn join(mut a: Host, mut b: Host, wishes: &Wishes) -> Result<Pair, Error> {
-        check(&a, &b, wishes)?;
+    pub fn join(mut a: Host, mut b: Host, options: &PathOptions) -> Result<Pair, Error> {
+        check(&a, &b, options)?;
         let key = SessionKey::random();
-        let met = meet((&a, &b), &ways(&a.facts, &b.facts, wishes), wishes.data_port, &key, &wishes.notices)?;
-        let Met { way, port, source, routed, silent } = met;
+        let met = meet(
+            (&a, &b),
+            &address_candidates(&a.facts, &b.facts, options),
+            options.data_port,
+            &key,
+            &options.notices,
+        )?;
+        let ProvenFlow { candidate: address, port, source, routed, silent } = met;
         [a.device, b.device] = routed;
         let path = PathFacts {
             address_a: source.to_string(),
-            address_b: way.shown(&a.facts),
-            silent: silent.iter().map(|way| way.shown(&a.facts)).collect(),
+            address_b: address.shown(&a.facts),
+            silent: silent.iter().map(|candidate| candidate.shown(&a.facts)).collect(),
             ..PathFacts::default()
         };
         let ports = Mutex::new(BTreeMap::from([(transports(&probe()), port)]));
-        let (source_port, data_port, stage) = (SOURCE_PORTS, wishes.data_port, Stage::default());
-        let patience = if wishes.patience == Nanos(0) { PATIENCE } else { wishes.patience };
-        let mut pair = Pair { a, b, path, ports, way, key, source_port, data_port, patience, stage };
-        pair.observe([source, way.ip])?;
+        let (source_port, data_port, program_hosts) =
+            (SOURCE_PORTS, options.data_port, ProgramHosts::default());
+        let patience = if options.patience == Nanos(0) { PATIENCE } else { options.patience };
+        let mut pair =
+            Pair { a, b, path, ports, address, key, source_port, data_port, patience, program_hosts };
+        pair.observe([source, address.ip])?;
         pair.a.begin()?;
         pair.b.begin()?;
-        set_stage(std::slice::from_mut(&mut pair));
+        set_program_hosts(std::slice::from_mut(&mut pair));
         Ok(pair)
     }
 
@@ -154,7 +163,7 @@ impl Pair {
 
     /// Returns true if the pair's addresses are of IPv6.
     pub(crate) fn is_ipv6(&self) -> bool {
-        self.way.ip.is_ipv6()
+        self.address.ip.is_ipv6()
     }
 
     /// Returns the slower of both links' speeds, as far as the links report any: virtual ones do not.
@@ -173,7 +182,7 @@ impl Pair {
             sender_states: &self.a.states,
             receiver_states: &self.b.states,
             rtt: self.path.rtt_ns,
-            ipv6: self.way.ip.is_ipv6(),
+            ipv6: self.address.ip.is_ipv6(),
             in_lab,
         })
     }
@@ -198,7 +207,7 @@ impl Pair {
     }
 
     /// Writes `changes` on A and on B, even if they change nothing.
-    pub(crate) fn turn(&mut self, changes: &[Vec<landspeed_session::Change>; 2]) -> Result<(), Error> {
+    pub(crate) fn turn(&mut self, changes: &[Vec<landspeed_session::KnobChange>; 2]) -> Result<(), Error> {
         let a = self.a.turn(&changes[0]);
         let b = self.b.turn(&changes[1]);
         // Waits for both, even if one fails, so that no turn stays in flight.
@@ -246,7 +255,7 @@ impl Pair {
         flow: &Settings,
         warm_up: Nanos,
     ) -> Result<[EndpointOutcome; 2], Error> {
-        self.run_watched(workload, flow, warm_up, &Watching::default())
+        self.run_watched(workload, flow, warm_up, &WatchOptions::default())
     }
 
     /// Runs a workload as [`Pair::run`] does, with observers beyond the usual ones or samples within the window.
@@ -255,7 +264,7 @@ impl Pair {
         workload: Workload,
         flow: &Settings,
         warm_up: Nanos,
-        watching: &Watching,
+        watching: &WatchOptions,
     ) -> Result<[EndpointOutcome; 2], Error> {
         let outcomes = self.run_unless((workload, warm_up), flow, watching, &|| false)?;
         outcomes.ok_or_else(|| Error::Other("a run ended early without a request to stop".into()))
@@ -267,10 +276,10 @@ impl Pair {
         &self,
         (workload, warm_up): (Workload, Nanos),
         flow: &Settings,
-        watching: &Watching,
+        watching: &WatchOptions,
         stop: &dyn Fn() -> bool,
     ) -> Result<Option<[EndpointOutcome; 2]>, Error> {
-        self.run_followed((workload, warm_up), flow, watching, &Follow::unless(stop))
+        self.run_followed((workload, warm_up), flow, watching, &RunCallbacks::unless(stop))
     }
 
     /// Runs a workload as [`Pair::run_unless`] does, with progress messages as often as `watching` requests them.
@@ -278,8 +287,8 @@ impl Pair {
         &self,
         (workload, warm_up): (Workload, Nanos),
         flow: &Settings,
-        watching: &Watching,
-        follow: &Follow<'_>,
+        watching: &WatchOptions,
+        callbacks: &RunCallbacks<'_>,
     ) -> Result<Option<[EndpointOutcome; 2]>, Error> {
         let patience = if watching.patience == Nanos(0) { self.patience } else { watching.patience };
         let limit = Duration::from(lasts(&workload, warm_up) + warm_up)
@@ -303,7 +312,7 @@ impl Pair {
         let port = self.port(transports(&spec(Vec::new(), Role::Client)))?;
         let server = self.b.start(&self.request(Role::Server, port, spec(server, Role::Server)))?;
         let client = self.a.start(&self.request(Role::Client, port, spec(client, Role::Client)))?;
-        let answers = both([&self.a, &self.b], [client, server], limit, follow)?;
+        let answers = both([&self.a, &self.b], [client, server], limit, callbacks)?;
         let Some([a, b]) = answers else { return Ok(None) };
         let ends = [outcome(&self.a, a)?, outcome(&self.b, b)?];
         [&self.a, &self.b].into_iter().zip(&ends).try_for_each(|(host, end)| is_as_asked(host, end))?;
@@ -315,7 +324,7 @@ impl Pair {
 
     /// Refuses a program over link-local addresses, because each host would need a different text for them.
     fn carries_program(&self, workload: &str) -> Result<(), Error> {
-        if !is_link_local(&self.way.ip) || text_of(workload).is_none() {
+        if !is_link_local(&self.address.ip) || text_of(workload).is_none() {
             return Ok(());
         }
         let (host, what) =
@@ -325,7 +334,7 @@ impl Pair {
 
     /// Sets the name of the block for which services, which outlive a trial, keep running.
     pub(crate) fn begin_epoch(&self, name: &str) {
-        name.clone_into(&mut self.stage.epoch.lock().unwrap_or_else(PoisonError::into_inner));
+        name.clone_into(&mut self.program_hosts.epoch.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Returns the program of a trial, for the host with this role; `None` if the workload is landspeed's own. A
@@ -333,7 +342,7 @@ impl Pair {
     /// are created.
     fn program(&self, workload: &str, role: Role) -> Option<Program> {
         let (name, text) = text_of(workload)?;
-        let Stage { hosts, other, token, epoch } = &self.stage;
+        let ProgramHosts { hosts, other, token, epoch } = &self.program_hosts;
         let (host, number) = match role {
             Role::Client => (&self.a, 1),
             Role::Server => (&self.b, *other),
@@ -350,8 +359,8 @@ impl Pair {
     fn request(&self, role: Role, port: u16, spec: TrialSpec) -> Request {
         let (source_port, key) = (self.source_port, self.key.clone());
         let (at, host) = match role {
-            Role::Client => (self.way.as_a_calls_it(port), &self.a),
-            Role::Server => (self.way.as_b_calls_it(port), &self.b),
+            Role::Client => (self.address.as_a_calls_it(port), &self.a),
+            Role::Server => (self.address.as_b_calls_it(port), &self.b),
         };
         Request::Run { role, at, source_port, key, link: host.device.clone(), spec: Box::new(spec) }
     }
@@ -362,7 +371,7 @@ impl Pair {
         if let Some(port) = ports.get(&transports) {
             return Ok(*port);
         }
-        let port = listen(&self.b, self.way, self.data_port, transports.clone(), &self.key)?;
+        let port = listen(&self.b, self.address, self.data_port, transports.clone(), &self.key)?;
         ports.insert(transports, port);
         Ok(port)
     }

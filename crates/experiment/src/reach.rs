@@ -4,14 +4,14 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use landspeed_session::{Errand, Invite, Options, Session, SshHost, Ticket, Token};
+use landspeed_session::{AgentLaunch, Invite, Options, Session, SshHost, Ticket, Token};
 use landspeed_topology::{ReachMethod, TopologyHost};
 
 use crate::Error;
 
 /// How to reach hosts: the same for all hosts of a command line.
 #[derive(Debug, Clone, Default)]
-pub struct Reaching {
+pub struct ReachOptions {
     /// True if knobs will be turned, which needs root on the host.
     pub tune: bool,
     /// The landspeed to run on hosts reached by ssh. If `None`, an installed one of this build, or else one that is
@@ -29,7 +29,7 @@ pub struct Reaching {
     pub options: Options,
 }
 
-impl Reaching {
+impl ReachOptions {
     pub fn session(&self, host: &TopologyHost) -> Result<Session, Error> {
         let failed = |source| Error::Reach { source };
         match &host.reach {
@@ -84,8 +84,9 @@ impl Reaching {
             Some(path) => host.with_remote_path(path)?,
             None => host,
         };
-        let errand = Errand { words: self.words(), root: self.tune, own: self.own(), keep: self.keep_agent };
-        Session::over_ssh(&host, &errand, &self.options)
+        let launch =
+            AgentLaunch { words: self.words(), root: self.tune, own: self.own(), keep: self.keep_agent };
+        Session::over_ssh(&host, &launch, &self.options)
     }
 
     /// Opens a session by an agent's line. A line without its token is for users who keep the token from others on

@@ -10,7 +10,7 @@ use landspeed_topology::{HostSet, PathLink};
 use landspeed_units::{BitRate, Bytes, Nanos};
 use landspeed_workload::stream;
 
-use crate::{Error, Pair, Watching, buffers};
+use crate::{Error, Pair, WatchOptions, buffers};
 
 /// MTU of jumbo frames, as in the paper.
 const MTU: u32 = 9000;
@@ -39,21 +39,21 @@ pub struct RecordRunOptions {
 }
 
 /// The known properties of the path before anything is sent.
-pub(crate) struct Track {
+pub(crate) struct PathProperties {
     rate: BitRate,
     /// Size of the queue in front of the bottleneck, if known.
     queue: Option<Bytes>,
     pub(crate) rtt: Nanos,
 }
 
-impl Track {
+impl PathProperties {
     pub(crate) fn of(pair: &Pair, hosts: &dyn HostSet, rate: Option<BitRate>) -> Result<Self, Error> {
         let rtt = pair.path.rtt_ns;
         if let Some(link) = hosts.link().map(PathLink::stats) {
-            return Ok(Track { rate: link.rate_bps, queue: link.queue_bytes, rtt });
+            return Ok(PathProperties { rate: link.rate_bps, queue: link.queue_bytes, rtt });
         }
         match rate.or(pair.link_rate()) {
-            Some(rate) => Ok(Track { rate, queue: None, rtt }),
+            Some(rate) => Ok(PathProperties { rate, queue: None, rtt }),
             None => Err(Error::Other("neither link tells its speed: say the path's with --rate 10G".into())),
         }
     }
@@ -83,8 +83,8 @@ pub fn record_run(
     say: &mut dyn FnMut(&str),
 ) -> Result<RecordRun, Error> {
     let (run, restored) = pair.tuned(|pair| {
-        let track = Track::of(pair, hosts, options.rate_bps)?;
-        both(pair, hosts, (&track, options), say)
+        let properties = PathProperties::of(pair, hosts, options.rate_bps)?;
+        both(pair, hosts, (&properties, options), say)
     })?;
     Ok(RecordRun { restored: restored.restored, left: restored.left, notes: restored.notes, ..run })
 }
@@ -92,19 +92,19 @@ pub fn record_run(
 fn both(
     pair: &mut Pair,
     hosts: &dyn HostSet,
-    (track, options): (&Track, &RecordRunOptions),
+    (properties, options): (&PathProperties, &RecordRunOptions),
     say: &mut dyn FnMut(&str),
 ) -> Result<RecordRun, Error> {
-    let window = track.window();
-    let cell = cell(track, Some(window));
+    let window = properties.window();
+    let cell = cell(properties, Some(window));
     let mut go = |cell: &Cell, window| -> Result<RecordRunFigures, Error> {
         pair.set(cell)?;
-        one(pair, hosts, (track, options), window)
+        one(pair, hosts, (properties, options), window)
     };
     say(&format!("one stream for {}, window capped at {window}", options.time));
     let capped = go(&cell, Some(window))?;
     say(&format!("one stream for {}, window not capped", options.time));
-    let uncapped = go(&self::cell(track, None), None)?;
+    let uncapped = go(&self::cell(properties, None), None)?;
     Ok(RecordRun {
         format: RECORD_RUN_FORMAT,
         landspeed: env!("CARGO_PKG_VERSION").to_owned(),
@@ -114,8 +114,8 @@ fn both(
         host_a: pair.a.facts.clone(),
         host_b: pair.b.facts.clone(),
         path: pair.path.clone(),
-        path_rate_bps: track.rate,
-        bdp_bytes: track.bdp(),
+        path_rate_bps: properties.rate,
+        bdp_bytes: properties.bdp(),
         mtu_bytes: MTU,
         distance_m: options.distance_m,
         cell,
@@ -126,9 +126,9 @@ fn both(
 }
 
 /// Returns the cell with jumbo frames and buffers: the receiver's never limits, the sender's is the cap.
-pub(crate) fn cell(track: &Track, window: Option<Bytes>) -> Cell {
+pub(crate) fn cell(properties: &PathProperties, window: Option<Bytes>) -> Cell {
     let most = Bytes(i32::MAX as u64);
-    let room = Bytes(4 * (track.bdp().0 + track.queue.unwrap_or(track.bdp()).0));
+    let room = Bytes(4 * (properties.bdp().0 + properties.queue.unwrap_or(properties.bdp()).0));
     let send = window.map_or(room, buffers::for_window);
     let mut cell = buffers::cell(send.min(most), room.min(most));
     for settings in [&mut cell.a, &mut cell.b] {
@@ -143,7 +143,7 @@ pub(crate) fn stream(
     pair: &Pair,
     hosts: &dyn HostSet,
     (time, start): (Nanos, Nanos),
-    watching: &Watching,
+    watching: &WatchOptions,
 ) -> Result<([EndpointOutcome; 2], Option<WanStats>), Error> {
     let flow = Settings::from([("socket-congestion".to_owned(), "reno".to_owned())]);
     let link = hosts.link();
@@ -158,13 +158,13 @@ pub(crate) fn stream(
 fn one(
     pair: &Pair,
     hosts: &dyn HostSet,
-    (track, options): (&Track, &RecordRunOptions),
+    (properties, options): (&PathProperties, &RecordRunOptions),
     window_bytes: Option<Bytes>,
 ) -> Result<RecordRunFigures, Error> {
-    let start = Nanos(track.rtt.0 * START_RTTS).max(LEAST_START);
-    let ([a, b], link) = stream(pair, hosts, (options.time, start), &Watching::default())?;
+    let start = Nanos(properties.rtt.0 * START_RTTS).max(LEAST_START);
+    let ([a, b], link) = stream(pair, hosts, (options.time, start), &WatchOptions::default())?;
     let rate = b.received_bytes.per(b.window_ns);
-    let efficiency = rate.0 / track.rate.0;
+    let efficiency = rate.0 / properties.rate.0;
     let [first, last] = ends(&a);
     Ok(RecordRunFigures {
         window_bytes,
@@ -197,23 +197,27 @@ fn ends(sender: &EndpointOutcome) -> [TcpSample; 2] {
 mod tests {
     use super::*;
 
-    fn track(queue: Option<u64>) -> Track {
-        Track { rate: BitRate(2.5e9), queue: queue.map(Bytes), rtt: Nanos::millis(180) }
+    fn properties(queue: Option<u64>) -> PathProperties {
+        PathProperties { rate: BitRate(2.5e9), queue: queue.map(Bytes), rtt: Nanos::millis(180) }
     }
 
     #[test]
     fn the_window_fills_the_path_and_never_overruns_its_queue() {
-        assert_eq!(track(None).window(), Bytes(56_250_000), "a queue that is not known is not relied upon");
-        assert_eq!(track(Some(56_250_000)).window(), Bytes(84_375_000));
-        assert_eq!(track(Some(28_125_000)).window(), Bytes(56_250_000));
-        assert_eq!(track(Some(1_000_000)).window(), Bytes(56_250_000));
+        assert_eq!(
+            properties(None).window(),
+            Bytes(56_250_000),
+            "a queue that is not known is not relied upon"
+        );
+        assert_eq!(properties(Some(56_250_000)).window(), Bytes(84_375_000));
+        assert_eq!(properties(Some(28_125_000)).window(), Bytes(56_250_000));
+        assert_eq!(properties(Some(1_000_000)).window(), Bytes(56_250_000));
     }
 
     #[test]
     fn the_senders_buffer_is_the_cap() {
-        let capped = cell(&track(None), Some(Bytes(10_000_000)));
+        let capped = cell(&properties(None), Some(Bytes(10_000_000)));
         assert_eq!(capped.a["tcp-wmem"], "4096 16384 11000000");
         assert_eq!(capped.b["tcp-rmem"], "4096 131072 450000000");
-        assert_eq!(cell(&track(None), None).a["tcp-wmem"], "4096 16384 450000000");
+        assert_eq!(cell(&properties(None), None).a["tcp-wmem"], "4096 16384 450000000");
     }
 }

@@ -5,31 +5,34 @@ use landspeed_record::{LabRecovery, TcpSample};
 use landspeed_topology::HostSet;
 use landspeed_units::Nanos;
 
-use crate::record_run::{Track, cell, stream};
-use crate::{Error, Pair, Watching};
+use crate::record_run::{PathProperties, cell, stream};
+use crate::{Error, Pair, WatchOptions};
 
 /// Most samples of a window: an agent's answer holds them with room to spare.
 const MOST_LOOKS: u64 = 10_000;
 
 /// The two losses of a recovery measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Losses {
+pub struct RecoveryLosses {
     /// Numbers of the packets to lose: the first ends slow start, the second is the one that is measured.
     pub packets: [u64; 2],
     /// Duration of the run, long enough for the window to come back.
     pub time: Nanos,
 }
 
-impl Losses {
+impl RecoveryLosses {
     /// Chooses the losses for a path. Slow start doubles the window until its first loss is reported. By then about as
     /// many packets are in flight as the number of the lost one, which path and queue must hold, and half of this
     /// window is left. So a queue of one BDP or more gives a window of nine tenths of what the path holds, a shorter
     /// queue a smaller window, and the queue is empty when the second packet is lost.
-    pub fn on(path_segments: u64, queue_segments: u64, rtt: Nanos) -> Losses {
+    pub fn on(path_segments: u64, queue_segments: u64, rtt: Nanos) -> RecoveryLosses {
         let first = (path_segments + queue_segments.min(path_segments) * 8 / 10).max(20);
         let left = first / 2;
         let growing = left / 2;
-        Losses { packets: [first, 2 * first + 6 * left], time: Nanos(rtt.0 * (growing * 11 / 10 + 60)) }
+        RecoveryLosses {
+            packets: [first, 2 * first + 6 * left],
+            time: Nanos(rtt.0 * (growing * 11 / 10 + 60)),
+        }
     }
 }
 
@@ -38,7 +41,7 @@ impl Losses {
 ///
 /// # Errors
 /// Returns an error for a host that may not be tuned, and for a failed session or knob.
-pub fn recover(pair: &mut Pair, hosts: &dyn HostSet, losses: &Losses) -> Result<LabRecovery, Error> {
+pub fn recover(pair: &mut Pair, hosts: &dyn HostSet, losses: &RecoveryLosses) -> Result<LabRecovery, Error> {
     let ((samples, mut unfit), restored) = pair.tuned(|pair| lose(pair, hosts, losses.time))?;
     if !restored.restored {
         unfit.extend(restored.notes);
@@ -47,9 +50,10 @@ pub fn recover(pair: &mut Pair, hosts: &dyn HostSet, losses: &Losses) -> Result<
 }
 
 fn lose(pair: &mut Pair, hosts: &dyn HostSet, time: Nanos) -> Result<(Vec<TcpSample>, Vec<String>), Error> {
-    let track = Track::of(pair, hosts, None)?;
-    pair.set(&cell(&track, None))?;
-    let watching = Watching { interval: track.rtt.max(Nanos(time.0 / MOST_LOOKS)), ..Watching::default() };
+    let properties = PathProperties::of(pair, hosts, None)?;
+    pair.set(&cell(&properties, None))?;
+    let watching =
+        WatchOptions { interval: properties.rtt.max(Nanos(time.0 / MOST_LOOKS)), ..WatchOptions::default() };
     let ([sender, _], link) = stream(pair, hosts, (time, Nanos(0)), &watching)?;
     Ok((sender.observed.get::<Vec<TcpSample>>().clone(), link.as_ref().map(unfit).unwrap_or_default()))
 }
@@ -110,10 +114,10 @@ mod tests {
     #[test]
     fn path_and_queue_hold_what_slow_start_has_in_flight() {
         for queue in [0, 100, 1000, 5000] {
-            let Losses { packets: [first, second], .. } = Losses::on(1000, queue, RTT);
+            let RecoveryLosses { packets: [first, second], .. } = RecoveryLosses::on(1000, queue, RTT);
             assert!(first <= 1000 + queue && first >= 1000, "{first}");
             assert!(second > 2 * first, "slow start has sent as much before it hears of the first");
         }
-        assert_eq!(Losses::on(1000, 1000, RTT).packets[0], 1800);
+        assert_eq!(RecoveryLosses::on(1000, 1000, RTT).packets[0], 1800);
     }
 }

@@ -3,7 +3,7 @@
 use landspeed_record::{Line, WriteError};
 
 /// A receiver of each line as it comes: first the record's file, then the user.
-pub trait Sink {
+pub trait RecordSink {
     /// Takes one line. An error (a full disk) ends the run; everything is restored first.
     fn line(&mut self, line: &Line) -> Result<(), WriteError>;
 

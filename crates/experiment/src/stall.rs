@@ -9,7 +9,7 @@ use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::{pingpong, sweep};
 
 use crate::Error;
-use crate::pair::{Pair, Watching};
+use crate::pair::{Pair, WatchOptions};
 
 /// Sizes of IP packets that are typical limits of paths: tunnels, PPPoE, Ethernet, jumbo frames.
 const SIZES: [u64; 22] = [
@@ -102,6 +102,6 @@ fn messages(pair: &Pair, probe: &mut PathProbe) {
 }
 
 fn run(pair: &Pair, workload: Workload, flow: &Settings) -> Result<[EndpointOutcome; 2], Error> {
-    let watching = Watching { patience: PATIENCE, keeps_broken: true, ..Watching::default() };
+    let watching = WatchOptions { patience: PATIENCE, keeps_broken: true, ..WatchOptions::default() };
     pair.run_watched(workload, flow, Nanos(0), &watching)
 }

@@ -7,7 +7,7 @@ use landspeed_workload::{pingpong, stream};
 
 use crate::factors::transport_of;
 use crate::pair::ping_flow;
-use crate::{Error, Pair, Watching};
+use crate::{Error, Pair, WatchOptions};
 
 /// Parts of a window, with a sample of TCP_INFO at each end. The median of four samples distinguishes a queue that
 /// fills from an idle path. More samples would cost: each takes a lock that the stream needs too. The coordinator of a
@@ -16,7 +16,7 @@ const SAMPLES: u64 = 3;
 
 /// Durations of the parts of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timing {
+pub struct TrialTiming {
     /// Start-up of a stream, not counted.
     pub warm_up: Nanos,
     /// Measured window of a stream.
@@ -28,14 +28,14 @@ pub struct Timing {
     pub fine: bool,
 }
 
-impl Timing {
+impl TrialTiming {
     /// Returns the timing for a path with this RTT: streams of 0.3 s; above 10 ms at least 50 RTTs after a start-up of
     /// 20, which takes slow start from 10 segments past any window in use. Trials may be `fine` if half a stream still
     /// holds 50 RTTs.
     pub fn for_rtt(rtt: Nanos) -> Self {
         let rtts = |n: u64| Nanos(rtt.0.saturating_mul(n));
         let long = rtt > Nanos::millis(10);
-        Timing {
+        TrialTiming {
             warm_up: if long { rtts(20) } else { Nanos::millis(40) },
             stream: if long { Nanos::millis(300).max(rtts(50)) } else { Nanos::millis(300) },
             ping: Nanos::millis(40).max(rtts(12)),
@@ -45,14 +45,14 @@ impl Timing {
 
     /// Returns the timing for trials of a program that takes `time`, on a path with this RTT.
     pub(crate) fn of_program(rtt: Nanos, time: Nanos) -> Self {
-        Timing { warm_up: Nanos(0), stream: time, fine: false, ..Timing::for_rtt(rtt) }
+        TrialTiming { warm_up: Nanos(0), stream: time, fine: false, ..TrialTiming::for_rtt(rtt) }
     }
 
     /// Returns the timing of one trial of a block that is `fine`, or not.
     #[must_use]
     pub(crate) fn of(self, fine: bool) -> Self {
         let part = |time: Nanos| if fine { Nanos(time.0 / 2) } else { time };
-        Timing { stream: part(self.stream), ping: part(self.ping), ..self }
+        TrialTiming { stream: part(self.stream), ping: part(self.ping), ..self }
     }
 
     /// Returns about how long a block takes, connecting included, if toggles take no time.
@@ -76,10 +76,10 @@ pub(crate) fn measure_idle(pair: &Pair, cell: &Cell, time: Nanos) -> Result<Late
 pub(crate) fn measure_stream(
     pair: &Pair,
     cell: &Cell,
-    timing: Timing,
+    timing: TrialTiming,
     idle: LatencyHistogram,
 ) -> Result<([EndpointOutcome; 2], Figures), Error> {
-    let watching = Watching { interval: Nanos(timing.stream.0 / SAMPLES), ..Watching::default() };
+    let watching = WatchOptions { interval: Nanos(timing.stream.0 / SAMPLES), ..WatchOptions::default() };
     let [mut a, b] = pair.run_watched(stream::spec(timing.stream), &cell.flow, timing.warm_up, &watching)?;
     let figures = figures(&a, &b, (&pair.a.facts, &pair.b.facts), Some(&idle));
     a.latency = vec![idle];
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn trials_are_short_where_they_still_hold_fifty_round_trips() {
-        let timing = |rtt| Timing::for_rtt(rtt);
+        let timing = |rtt| TrialTiming::for_rtt(rtt);
         assert!(timing(Nanos::micros(50)).fine && timing(Nanos::millis(3)).fine);
         assert!(!timing(Nanos::micros(3_001)).fine);
         let short = timing(Nanos(0)).of(true);
@@ -122,8 +122,8 @@ mod tests {
 
     #[test]
     fn a_block_takes_about_as_long_either_way() {
-        let fine = Timing::for_rtt(Nanos(0));
-        let coarse = Timing { fine: false, ..fine };
+        let fine = TrialTiming::for_rtt(Nanos(0));
+        let coarse = TrialTiming { fine: false, ..fine };
         assert_eq!((fine.block(), coarse.block()), (Nanos::millis(1_760), Nanos::millis(1_560)));
     }
 }

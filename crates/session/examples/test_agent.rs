@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landspeed_record::{HostFacts, KnobState};
-use landspeed_session::{Handler, Reply, Request, ServeOptions, serve_stdio};
+use landspeed_session::{Reply, Request, RequestHandler, ServeOptions, serve_stdio};
 use landspeed_units::Nanos;
 
 struct TestAgent {
     gone_file: PathBuf,
 }
 
-impl Handler for TestAgent {
+impl RequestHandler for TestAgent {
     fn handle(&self, request: Request) -> Reply {
         match request {
             Request::Probe {} => {

@@ -13,80 +13,80 @@ use crate::{Error, Reply, Request, one_line};
 const UNREAD: usize = 16;
 
 /// A reply and the time at which it came.
-type Answer = (Instant, Reply);
+type TimedReply = (Instant, Reply);
 
 /// The requests that wait for their answers, and the reason why the session is over, if it is.
 #[derive(Default)]
-pub(crate) struct Calls(Mutex<Inner>);
+pub(crate) struct CallTable(Mutex<CallState>);
 
 #[derive(Default)]
-struct Inner {
-    waiting: HashMap<u64, (SyncSender<Answer>, SyncSender<Progress>)>,
+struct CallState {
+    waiting: HashMap<u64, (SyncSender<TimedReply>, SyncSender<Progress>)>,
     /// The next id; all below were given out.
     next: u64,
     over: Option<String>,
 }
 
-impl Calls {
+impl CallTable {
     /// Registers a request. Returns its id and the place for its answer, or the reason why there will be no answer.
-    pub(crate) fn add(self: &Arc<Self>, request: &Request) -> Result<(u64, Pending), Error> {
-        let mut inner = self.lock();
-        if let Some(why) = &inner.over {
+    pub(crate) fn add(self: &Arc<Self>, request: &Request) -> Result<(u64, PendingReply), Error> {
+        let mut state = self.lock();
+        if let Some(why) = &state.over {
             return Err(Error::Ended { why: why.clone() });
         }
-        let id = inner.next;
-        inner.next += 1;
+        let id = state.next;
+        state.next += 1;
         let (sender, answer) = sync_channel(1);
         let (teller, progress) = sync_channel(UNREAD);
-        inner.waiting.insert(id, (sender, teller));
-        Ok((id, Pending { id, asked: request.name(), calls: Arc::clone(self), answer, progress }))
+        state.waiting.insert(id, (sender, teller));
+        Ok((id, PendingReply { id, asked: request.name(), calls: Arc::clone(self), answer, progress }))
     }
 
     /// Hands an answer over, or drops it if it came too late. Returns false if no request had this `id`.
     pub(crate) fn answer(&self, id: u64, reply: Reply) -> bool {
-        let mut inner = self.lock();
-        if let Some((caller, _)) = inner.waiting.remove(&id) {
+        let mut state = self.lock();
+        if let Some((caller, _)) = state.waiting.remove(&id) {
             // The caller may be gone by now. The channel holds one answer, so this never blocks.
             let _ = caller.try_send((Instant::now(), reply));
         }
-        id < inner.next
+        id < state.next
     }
 
     /// Hands over the progress of a request, or drops it if the earlier ones were not read in time. Returns false if
     /// no request had this `id`.
     pub(crate) fn progress(&self, id: u64, progress: Progress) -> bool {
-        let inner = self.lock();
-        if let Some((_, teller)) = inner.waiting.get(&id) {
+        let state = self.lock();
+        if let Some((_, teller)) = state.waiting.get(&id) {
             let _ = teller.try_send(progress);
         }
-        id < inner.next
+        id < state.next
     }
 
     /// Ends the session: all present and future waiters get the first reason.
     pub(crate) fn end(&self, why: &str) {
-        let mut inner = self.lock();
-        inner.over.get_or_insert_with(|| why.to_owned());
-        inner.waiting.clear();
+        let mut state = self.lock();
+        state.over.get_or_insert_with(|| why.to_owned());
+        state.waiting.clear();
     }
 
     /// Locks the state, poisoned or not. Each change of it is one call, so that a panic elsewhere leaves nothing half
     /// done.
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, CallState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A request under way. Dropping it gives up the answer; the agent still does what was requested.
 #[must_use]
-pub struct Pending {
+pub struct PendingReply {
     id: u64,
     asked: &'static str,
-    calls: Arc<Calls>,
-    answer: Receiver<Answer>,
+    calls: Arc<CallTable>,
+    answer: Receiver<TimedReply>,
     progress: Receiver<Progress>,
 }
 
-impl Pending {
+impl PendingReply {
     /// Returns the next unread progress message of the request, or `None` if there is none.
     pub fn progress(&self) -> Option<Progress> {
         self.progress.try_recv().ok()
@@ -99,8 +99,8 @@ impl Pending {
         answer.unwrap_or(Err(Error::TimedOut { asked: self.asked, limit: limit.into() }))
     }
 
-    /// Waits as [`Pending::wait`] does, and returns the time at which the answer came too; `None` if it does not come
-    /// within `wait`.
+    /// Waits as [`PendingReply::wait`] does, and returns the time at which the answer came too; `None` if it does not
+    /// come within `wait`.
     pub fn poll(&self, wait: Duration) -> Option<(Instant, Result<Reply, Error>)> {
         match self.answer.recv_timeout(wait) {
             Ok((at, reply)) => Some((at, accepted(reply))),
@@ -123,7 +123,7 @@ fn accepted(reply: Reply) -> Result<Reply, Error> {
     }
 }
 
-impl Drop for Pending {
+impl Drop for PendingReply {
     fn drop(&mut self) {
         self.calls.lock().waiting.remove(&self.id);
     }

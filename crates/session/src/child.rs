@@ -33,9 +33,9 @@ const KNOWN: &[(&str, &str)] = &[
 
 /// The last lines that a child printed.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Tail(Arc<Mutex<VecDeque<String>>>);
+pub(crate) struct OutputTail(Arc<Mutex<VecDeque<String>>>);
 
-impl Tail {
+impl OutputTail {
     pub(crate) fn push(&self, line: String) {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lines.push_back(line);
@@ -57,7 +57,7 @@ impl Tail {
 
 pub(crate) struct Child {
     process: std::process::Child,
-    tail: Tail,
+    tail: OutputTail,
     /// Disconnected once stderr has ended.
     silent: Receiver<()>,
 }
@@ -77,7 +77,7 @@ impl Child {
         let stdin = process.stdin.take().expect("stdin was asked for");
         let stdout = process.stdout.take().expect("stdout was asked for");
         let stderr = process.stderr.take().expect("stderr was asked for");
-        let tail = Tail::default();
+        let tail = OutputTail::default();
         let silent = pass_on(name, stderr, &tail, lines)?;
         Ok((Child { process, tail, silent }, stdin, stdout))
     }
@@ -99,7 +99,7 @@ impl Child {
     }
 
     /// Returns the child's tail, so that lines that do not come over stderr can be added to it.
-    pub(crate) fn tail(&self) -> Tail {
+    pub(crate) fn tail(&self) -> OutputTail {
         self.tail.clone()
     }
 
@@ -134,7 +134,12 @@ fn remedy_of(status: Option<ExitStatus>) -> &'static str {
 }
 
 /// Passes on the child's stderr, line by line, in a thread that ends with it.
-fn pass_on(name: &str, stderr: ChildStderr, tail: &Tail, lines: &LineSink) -> Result<Receiver<()>, Error> {
+fn pass_on(
+    name: &str,
+    stderr: ChildStderr,
+    tail: &OutputTail,
+    lines: &LineSink,
+) -> Result<Receiver<()>, Error> {
     let (name, tail, lines) = (name.to_owned(), tail.clone(), lines.clone());
     let (alive, silent) = sync_channel::<()>(0);
     let listen = move || {

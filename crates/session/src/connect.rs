@@ -8,16 +8,16 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 
-use crate::link::Link;
-use crate::session::Opened;
+use crate::connection::PeerConnection;
+use crate::session::OpeningResult;
 use crate::tls;
-use crate::token::Side;
-use crate::wire::Opening;
+use crate::token::Prover;
+use crate::wire::OpeningMessage;
 use crate::zone::ways;
 use crate::{Error, Hello, Invite, Token};
 
 /// Connects, checks the pin, exchanges hellos, and proves the token in both directions.
-pub(crate) async fn connect(invite: Invite, token: Token, ours: Hello) -> Opened {
+pub(crate) async fn connect(invite: Invite, token: Token, ours: Hello) -> OpeningResult {
     let address = invite.address;
     let name = address.to_string();
     let unreachable = |source| Error::Unreachable { address, source };
@@ -30,16 +30,16 @@ pub(crate) async fn connect(invite: Invite, token: Token, ours: Hello) -> Opened
     let binding = tls::binding(stream.get_ref().1)
         .map_err(|e| Error::Tls { name: name.clone(), why: e.to_string() })?;
     let (reader, writer) = tokio::io::split(stream);
-    let mut link = Link::new(&name, reader, writer);
-    let peer = link.greet(&ours).await?;
-    link.send(&Opening::Proof(token.prove(Side::Controller, &binding))).await;
-    let Opening::Proof(proof) = link.hear().await? else {
-        return Err(link.reject("a second hello where a proof belongs".to_owned()).await);
+    let mut connection = PeerConnection::new(&name, reader, writer);
+    let peer = connection.greet(&ours).await?;
+    connection.send(&OpeningMessage::Proof(token.prove(Prover::Controller, &binding))).await;
+    let OpeningMessage::Proof(proof) = connection.hear().await? else {
+        return Err(connection.reject("a second hello where a proof belongs".to_owned()).await);
     };
-    if token.proves(Side::Agent, &binding, &proof) {
-        return Ok((link, peer));
+    if token.proves(Prover::Agent, &binding, &proof) {
+        return Ok((connection, peer));
     }
-    link.refuse("the agent does not know its own token").await;
+    connection.refuse("the agent does not know its own token").await;
     Err(Error::Token { name })
 }
 

@@ -13,7 +13,7 @@ use landspeed_units::{Bytes, Nanos};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::child::Tail;
+use crate::child::OutputTail;
 use crate::frame::FrameError;
 use crate::lean::lean;
 use crate::ssh::quoted;
@@ -32,7 +32,7 @@ const CHUNK: usize = 64 * 1024;
 
 /// The agent to start on a host reached by ssh.
 #[derive(Debug, Clone, Copy)]
-pub struct Errand<'a> {
+pub struct AgentLaunch<'a> {
     /// Arguments of the agent, after `landspeed`.
     pub words: &'a [&'a str],
     /// True if the agent must run as root.
@@ -55,12 +55,12 @@ pub(crate) struct Deployment {
     times_asked: u32,
     limit: Duration,
     notices: LineSink,
-    greeting: Tail,
+    greeting: OutputTail,
 }
 
 impl Deployment {
     /// Makes a deployment and the sink for the far side's standard error, which carries sudo's password prompts.
-    pub(crate) fn new(host: &SshHost, errand: &Errand<'_>, options: &Options) -> (Deployment, LineSink) {
+    pub(crate) fn new(host: &SshHost, launch: &AgentLaunch<'_>, options: &Options) -> (Deployment, LineSink) {
         let name = host.destination().to_owned();
         let (ask, asked) = unbounded_channel();
         let (question, lines) = (format!("{name}: {ASKS}password"), options.lines.clone());
@@ -69,37 +69,37 @@ impl Deployment {
             false => lines.say(line),
         });
         let yes = |yes| if yes { "yes" } else { "no" };
-        let words: String = errand.words.iter().map(|word| format!(" {}", quoted(word))).collect();
+        let words: String = launch.words.iter().map(|word| format!(" {}", quoted(word))).collect();
         let find = script(
             &format!(
                 "version={} machine={} given={} root={} ask={}\nset --{words}",
                 quoted(BUILD),
                 std::env::consts::ARCH,
                 host.remote_path(),
-                yes(errand.root),
+                yes(launch.root),
                 yes(host.may_ask())
             ),
             include_str!("deploy/find.sh"),
         );
-        let take = format!("keep={}\nset --{words} --sent", yes(errand.keep));
+        let take = format!("keep={}\nset --{words} --sent", yes(launch.keep));
         let deployment = Deployment {
             name,
             find,
-            take: Some((take, errand.own.to_owned())),
+            take: Some((take, launch.own.to_owned())),
             file: None,
-            may_ask: host.may_ask() && errand.root,
+            may_ask: host.may_ask() && launch.root,
             asked,
             times_asked: 0,
             limit: options.handshake.into(),
             notices: options.notices.clone(),
-            greeting: Tail::default(),
+            greeting: OutputTail::default(),
         };
         (deployment, stderr)
     }
 
     /// Keeps the far side's greeting in `greeting`, which is quoted if the far side ends early and prints no other
     /// reason.
-    pub(crate) fn quoting(mut self, greeting: Tail) -> Self {
+    pub(crate) fn quoting(mut self, greeting: OutputTail) -> Self {
         self.greeting = greeting;
         self
     }

@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use crate::Token;
-use crate::token::Side;
+use crate::token::Prover;
 
 /// Why a connection is not admitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Denied {
+pub(crate) enum DenialReason {
     /// A controller is connected and has used the token.
     Busy,
     /// The token was not used in time.
@@ -17,27 +17,29 @@ pub(crate) enum Denied {
     Wrong,
 }
 
-impl Denied {
+impl DenialReason {
     /// Returns the line for the denied peer.
     pub(crate) fn why(self) -> &'static str {
         match self {
-            Denied::Busy => "busy: another controller is connected",
-            Denied::Expired => "the token has expired: start the agent again and paste its new line",
-            Denied::Wrong => "wrong token: paste the line that the agent printed when it was last started",
+            DenialReason::Busy => "busy: another controller is connected",
+            DenialReason::Expired => "the token has expired: start the agent again and paste its new line",
+            DenialReason::Wrong => {
+                "wrong token: paste the line that the agent printed when it was last started"
+            }
         }
     }
 }
 
 /// The token, its expiry, and a flag that a controller has entered.
-pub(crate) struct Gate {
+pub(crate) struct TokenGate {
     token: Token,
     expires: Instant,
     taken: AtomicBool,
 }
 
-impl Gate {
-    pub(crate) fn new(token: Token, expires: Instant) -> Gate {
-        Gate { token, expires, taken: AtomicBool::new(false) }
+impl TokenGate {
+    pub(crate) fn new(token: Token, expires: Instant) -> TokenGate {
+        TokenGate { token, expires, taken: AtomicBool::new(false) }
     }
 
     pub(crate) fn token(&self) -> &Token {
@@ -48,23 +50,28 @@ impl Gate {
         self.taken.load(Ordering::Acquire)
     }
 
-    pub(crate) fn open(&self, now: Instant) -> Result<(), Denied> {
+    pub(crate) fn open(&self, now: Instant) -> Result<(), DenialReason> {
         if self.taken() {
-            return Err(Denied::Busy);
+            return Err(DenialReason::Busy);
         }
-        if now >= self.expires { Err(Denied::Expired) } else { Ok(()) }
+        if now >= self.expires { Err(DenialReason::Expired) } else { Ok(()) }
     }
 
     /// Admits a controller, once, and returns the agent's own proof.
-    pub(crate) fn enter(&self, proof: &str, binding: &[u8; 32], now: Instant) -> Result<String, Denied> {
+    pub(crate) fn enter(
+        &self,
+        proof: &str,
+        binding: &[u8; 32],
+        now: Instant,
+    ) -> Result<String, DenialReason> {
         self.open(now)?;
-        if !self.token.proves(Side::Controller, binding, proof) {
-            return Err(Denied::Wrong);
+        if !self.token.proves(Prover::Controller, binding, proof) {
+            return Err(DenialReason::Wrong);
         }
         if self.taken.swap(true, Ordering::AcqRel) {
-            return Err(Denied::Busy);
+            return Err(DenialReason::Busy);
         }
-        Ok(self.token.prove(Side::Agent, binding))
+        Ok(self.token.prove(Prover::Agent, binding))
     }
 }
 

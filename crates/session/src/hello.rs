@@ -45,26 +45,26 @@ impl Hello {
 }
 
 /// Why a hello was not accepted.
-pub(crate) enum BadHello {
+pub(crate) enum HelloError {
     /// Another protocol: (protocol, landspeed version).
     Version(u32, String),
     Malformed(String),
 }
 
 /// Parses a hello. Reads the version first, because the other fields of another version cannot be relied on.
-pub(crate) fn parse(value: serde_json::Value) -> Result<Hello, BadHello> {
+pub(crate) fn parse(value: serde_json::Value) -> Result<Hello, HelloError> {
     let protocol = value.get("protocol").and_then(serde_json::Value::as_u64);
     let Some(protocol) = protocol.and_then(|p| u32::try_from(p).ok()) else {
-        return Err(BadHello::Malformed("a hello without a protocol version".to_owned()));
+        return Err(HelloError::Malformed("a hello without a protocol version".to_owned()));
     };
     if protocol != PROTOCOL {
         let landspeed = value.get("landspeed").and_then(serde_json::Value::as_str).unwrap_or("unknown");
-        return Err(BadHello::Version(protocol, one_line(landspeed)));
+        return Err(HelloError::Version(protocol, one_line(landspeed)));
     }
     let mut hello: Hello =
-        serde_json::from_value(value).map_err(|e| BadHello::Malformed(one_line(&e.to_string())))?;
+        serde_json::from_value(value).map_err(|e| HelloError::Malformed(one_line(&e.to_string())))?;
     if !LEASES.contains(&hello.lease_ns) {
-        return Err(BadHello::Malformed(format!("a hello with a lease of {}", hello.lease_ns)));
+        return Err(HelloError::Malformed(format!("a hello with a lease of {}", hello.lease_ns)));
     }
     hello.landspeed = one_line(&hello.landspeed);
     Ok(hello)

@@ -4,34 +4,34 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::str::FromStr;
 
-use crate::{Error, Token, ZonedPort};
+use crate::{Error, Token, ZonedSocketAddress};
 
 const SCHEME: &str = "landspeed://";
 
 /// The BLAKE3 hash of an agent's certificate (DER), as 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Pin(blake3::Hash);
+pub struct CertificatePin(blake3::Hash);
 
-impl Pin {
+impl CertificatePin {
     /// Computes the pin of a certificate in DER form.
-    pub fn of(certificate: &[u8]) -> Pin {
-        Pin(blake3::hash(certificate))
+    pub fn of(certificate: &[u8]) -> CertificatePin {
+        CertificatePin(blake3::hash(certificate))
     }
 
     pub(crate) fn fits(&self, certificate: &[u8]) -> bool {
-        *self == Pin::of(certificate)
+        *self == CertificatePin::of(certificate)
     }
 }
 
-impl fmt::Display for Pin {
+impl fmt::Display for CertificatePin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl fmt::Debug for Pin {
+impl fmt::Debug for CertificatePin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Pin({self})")
+        write!(f, "CertificatePin({self})")
     }
 }
 
@@ -41,7 +41,7 @@ impl fmt::Debug for Pin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Invite {
     pub address: SocketAddr,
-    pub pin: Pin,
+    pub pin: CertificatePin,
 }
 
 impl fmt::Display for Invite {
@@ -57,7 +57,7 @@ impl FromStr for Invite {
         let rest = text.strip_prefix(SCHEME).ok_or(Error::Invite { what: "not an agent's line" })?;
         let (address, pin) =
             rest.split_once("/#").ok_or(Error::Invite { what: "an agent's line without its pin" })?;
-        let address: ZonedPort = address
+        let address: ZonedSocketAddress = address
             .parse()
             .map_err(|_| Error::Invite { what: "an agent's line with a bad address or port" })?;
         let address = address.here().map_err(|_| Error::Invite {
@@ -65,7 +65,7 @@ impl FromStr for Invite {
         })?;
         let pin = blake3::Hash::from_hex(pin)
             .map_err(|_| Error::Invite { what: "an agent's line whose pin is not whole" })?;
-        Ok(Invite { address, pin: Pin(pin) })
+        Ok(Invite { address, pin: CertificatePin(pin) })
     }
 }
 

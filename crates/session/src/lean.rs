@@ -15,7 +15,7 @@ pub(crate) fn lean(file: Vec<u8>) -> Vec<u8> {
 
 /// A section and the offset of its header.
 #[derive(Debug, Clone, Copy)]
-struct Section {
+struct ElfSection {
     header: usize,
     kind: u64,
     flags: u64,
@@ -30,7 +30,7 @@ fn without_debug(file: &[u8]) -> Option<Vec<u8>> {
     }
     let sections = sections(file)?;
     let names = sections.get(number(file, 62, 2)? as usize)?;
-    let is_loaded = |section: &&Section| section.flags & ALLOC != 0 && section.kind != NOBITS;
+    let is_loaded = |section: &&ElfSection| section.flags & ALLOC != 0 && section.kind != NOBITS;
     let loaded = sections.iter().filter(is_loaded).map(|section| section.offset + section.size).max()?;
     // What is loaded does not move; the remaining sections follow it.
     let mut out = file.get(..loaded)?.to_vec();
@@ -55,14 +55,14 @@ fn without_debug(file: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-fn sections(file: &[u8]) -> Option<Vec<Section>> {
+fn sections(file: &[u8]) -> Option<Vec<ElfSection>> {
     let (first, count) = (number(file, 40, 8)? as usize, number(file, 60, 2)? as usize);
     let section = |index: usize| {
         let header = first.checked_add(index * HEADER)?;
         let field = |at: usize, size: usize| number(file, header.checked_add(at)?, size);
         let (offset, size) = (field(24, 8)? as usize, field(32, 8)? as usize);
         let kind = field(4, 4)?;
-        (kind == NOBITS || offset.checked_add(size)? <= file.len()).then_some(Section {
+        (kind == NOBITS || offset.checked_add(size)? <= file.len()).then_some(ElfSection {
             header,
             kind,
             flags: field(8, 8)?,
@@ -75,7 +75,7 @@ fn sections(file: &[u8]) -> Option<Vec<Section>> {
 }
 
 /// Returns the file from the start of a section's name on.
-fn name<'f>(file: &'f [u8], names: &Section, section: &Section) -> Option<&'f [u8]> {
+fn name<'f>(file: &'f [u8], names: &ElfSection, section: &ElfSection) -> Option<&'f [u8]> {
     file.get(names.offset + number(file, section.header, 4)? as usize..)
 }
 
@@ -95,7 +95,7 @@ mod tests {
     fn symbols(file: &[u8]) -> Vec<u8> {
         let (sections, names) = (sections(file).unwrap(), number(file, 62, 2).unwrap() as usize);
         let is_it =
-            |section: &&Section| name(file, &sections[names], section).unwrap().starts_with(b".symtab\0");
+            |section: &&ElfSection| name(file, &sections[names], section).unwrap().starts_with(b".symtab\0");
         let found = sections.iter().find(is_it).unwrap();
         file[found.offset..found.offset + found.size].to_vec()
     }

@@ -14,7 +14,7 @@
 //! 3. The controller sends requests; several may be under way, and the agent answers them in any order. Both ends send
 //!    beats, four per lease.
 //! 4. The session ends with `end` and a reason, with silence for a lease, or with the end of the stream. In every case
-//!    the agent calls its [`Handler`], which restores everything.
+//!    the agent calls its [`RequestHandler`], which restores everything.
 //!
 //! A frame is a 4-byte big-endian length and that many bytes of JSON. A frame that is oversized, malformed or unknown
 //! ends the session with a line on both ends: the peer is hostile or broken.
@@ -22,6 +22,7 @@
 mod calls;
 mod child;
 mod connect;
+mod connection;
 mod deploy;
 mod error;
 mod frame;
@@ -30,7 +31,6 @@ mod hello;
 mod invite;
 mod key;
 mod lean;
-mod link;
 mod listen;
 mod message;
 mod options;
@@ -47,20 +47,20 @@ mod token;
 mod wire;
 mod zone;
 
-pub use calls::Pending;
-pub use deploy::Errand;
+pub use calls::PendingReply;
+pub use deploy::AgentLaunch;
 pub use error::Error;
 pub use frame::{FrameError, REPLY_LIMIT, REQUEST_LIMIT};
 pub use hello::{BUILD, Hello, PROTOCOL};
-pub use invite::{Invite, Pin, Ticket};
+pub use invite::{CertificatePin, Invite, Ticket};
 pub use key::SessionKey;
-pub use listen::{Listening, listen};
-pub use message::{Change, Reply, Request};
+pub use listen::{ListeningAgent, listen};
+pub use message::{KnobChange, Reply, Request};
 pub use options::{LineSink, Options, ServeOptions};
-pub use serve::{Handler, Tell};
+pub use serve::{OnProgress, RequestHandler};
 pub use session::Session;
 pub use ssh::SshHost;
 pub use stdio::{serve_socket, serve_stdio};
 pub use text::one_line;
 pub use token::Token;
-pub use zone::{NoAddress, Zoned, ZonedPort, at_zone, is_link_local, wait_until_usable};
+pub use zone::{AddressError, ZonedAddress, ZonedSocketAddress, at_zone, is_link_local, wait_until_usable};

@@ -10,32 +10,32 @@ use tokio::sync::Notify;
 use tokio::sync::mpsc::{Sender, channel};
 use tokio_rustls::TlsAcceptor;
 
-use crate::gate::{Denied, Gate};
-use crate::link::Link;
+use crate::connection::PeerConnection;
+use crate::gate::{DenialReason, TokenGate};
 use crate::serve::{attend, event_loop};
-use crate::strangers::{Herald, Strangers};
-use crate::wire::Opening;
+use crate::strangers::{NoticeLimiter, PendingHandshakes};
+use crate::wire::OpeningMessage;
 use crate::zone::{at_zone, wait_until_usable};
-use crate::{Error, Handler, Hello, Invite, ServeOptions, Ticket, Token, tls};
+use crate::{Error, Hello, Invite, RequestHandler, ServeOptions, Ticket, Token, tls};
 
 /// Pause before the answer to a wrong token.
 const WRONG_TOKEN_PAUSE: Duration = Duration::from_secs(1);
 
 /// An agent's open port, before its one session.
-pub struct Listening {
+pub struct ListeningAgent {
     listener: TcpListener,
     invite: Invite,
     until: Instant,
-    post: Arc<Post>,
+    admission: Arc<Admission>,
 }
 
 /// Listens on `address` for one controller. Port 0 lets the kernel choose. An unspecified address listens on all
 /// addresses, and the line then names the one that the default route would use.
 pub fn listen(
     address: SocketAddr,
-    handler: Arc<dyn Handler>,
+    handler: Arc<dyn RequestHandler>,
     options: &ServeOptions,
-) -> Result<Listening, Error> {
+) -> Result<ListeningAgent, Error> {
     let failed = |source| Error::Listen { address, source };
     wait_until_usable(&address.ip());
     let listener = TcpListener::bind(address).map_err(failed)?;
@@ -44,12 +44,18 @@ pub fn listen(
     let (config, pin) = tls::server()?;
     let invite = Invite { address: reachable(bound).map_err(failed)?, pin };
     let expires = Instant::now() + Duration::from(options.expires);
-    let gate = Gate::new(Token::random(), expires);
+    let gate = TokenGate::new(Token::random(), expires);
     let until = expires + Duration::from(options.linger);
-    let herald = Mutex::new(Herald::new(options.lines.clone()));
-    let post =
-        Arc::new(Post { gate, entered: Notify::new(), config, handler, herald, options: options.clone() });
-    Ok(Listening { listener, invite, until, post })
+    let limiter = Mutex::new(NoticeLimiter::new(options.lines.clone()));
+    let admission = Arc::new(Admission {
+        gate,
+        entered: Notify::new(),
+        config,
+        handler,
+        limiter,
+        options: options.clone(),
+    });
+    Ok(ListeningAgent { listener, invite, until, admission })
 }
 
 /// Returns `bound` with an address that a controller can reach. Connecting a datagram socket sends nothing.
@@ -67,9 +73,9 @@ fn reachable(bound: SocketAddr) -> std::io::Result<SocketAddr> {
     Ok(SocketAddr::new(probe.local_addr()?.ip(), bound.port()))
 }
 
-impl Listening {
+impl ListeningAgent {
     pub fn token(&self) -> &Token {
-        self.post.gate.token()
+        self.admission.gate.token()
     }
 
     /// Returns the invite and the token; [`Ticket::reveal`] is the line to print.
@@ -93,16 +99,16 @@ impl Listening {
         let listen = tokio::net::TcpListener::from_std(self.listener);
         let listener = listen.map_err(Error::system("listen"))?;
         let (over, mut ended) = channel(1);
-        let mut strangers = Strangers::default();
-        while !self.post.gate.taken() {
+        let mut handshakes = PendingHandshakes::default();
+        while !self.admission.gate.taken() {
             tokio::select! {
                 outcome = ended.recv() => return outcome.unwrap_or(Ok(())),
-                () = self.post.entered.notified() => {}
+                () = self.admission.entered.notified() => {}
                 () = tokio::time::sleep_until(self.until.into()) => return Err(Error::Expired),
                 arrived = listener.accept() => match arrived {
-                    Ok((tcp, from)) => self.post.receive(tcp, from, &mut strangers, &over),
+                    Ok((tcp, from)) => self.admission.receive(tcp, from, &mut handshakes, &over),
                     Err(error) => {
-                        self.post.say(&format!("cannot take a connection: {error}"));
+                        self.admission.say(&format!("cannot take a connection: {error}"));
                         tokio::time::sleep(Duration::from_millis(200)).await;
                     }
                 }
@@ -117,75 +123,80 @@ impl Listening {
     }
 }
 
-struct Post {
-    gate: Gate,
+struct Admission {
+    gate: TokenGate,
     entered: Notify,
     config: Arc<ServerConfig>,
-    handler: Arc<dyn Handler>,
-    herald: Mutex<Herald>,
+    handler: Arc<dyn RequestHandler>,
+    limiter: Mutex<NoticeLimiter>,
     options: ServeOptions,
 }
 
 /// Why a connection did not become a session.
-enum Turned {
+enum AdmissionFailure {
     /// The connection is refused and the agent waits on; the line is for the person who started it.
-    Away(String),
-    Out(Error),
+    Refused(String),
+    Fatal(Error),
 }
 
-impl From<Error> for Turned {
+impl From<Error> for AdmissionFailure {
     fn from(error: Error) -> Self {
-        Turned::Away(error.to_string())
+        AdmissionFailure::Refused(error.to_string())
     }
 }
 
-impl Post {
+impl Admission {
     /// Handles a connection in a separate task. An outcome that ends the agent goes to `over`.
     fn receive(
         self: &Arc<Self>,
         tcp: TcpStream,
         from: SocketAddr,
-        strangers: &mut Strangers,
+        handshakes: &mut PendingHandshakes,
         over: &Sender<Result<(), Error>>,
     ) {
         // A controller may have entered since the last check; its task must not be dropped as a stranger's.
         if self.gate.taken() {
             return;
         }
-        for gone in strangers.make_room(from) {
+        for gone in handshakes.make_room(from) {
             self.say(&format!("{gone}: dropped in its handshake: others came"));
         }
-        let (post, over) = (Arc::clone(self), over.clone());
+        let (admission, over) = (Arc::clone(self), over.clone());
         let task = tokio::spawn(async move {
-            let admitted = tokio::time::timeout(post.options.handshake.into(), post.admit(tcp, from)).await;
-            let slow = || Error::Slow { name: from.to_string(), limit: post.options.handshake };
+            let admitted =
+                tokio::time::timeout(admission.options.handshake.into(), admission.admit(tcp, from)).await;
+            let slow = || Error::Slow { name: from.to_string(), limit: admission.options.handshake };
             let outcome = match admitted.unwrap_or_else(|_| Err(slow().into())) {
-                Ok((link, peer)) => post.attend(link, peer).await,
-                Err(Turned::Out(error)) => Err(error),
-                Err(Turned::Away(line)) => return post.say(&line),
+                Ok((connection, peer)) => admission.attend(connection, peer).await,
+                Err(AdmissionFailure::Fatal(error)) => Err(error),
+                Err(AdmissionFailure::Refused(line)) => return admission.say(&line),
             };
             // The queue is full or closed only if another outcome has already ended the agent.
             let _ = over.try_send(outcome);
         });
-        strangers.add(from, task.abort_handle());
+        handshakes.add(from, task.abort_handle());
     }
 
     fn say(&self, line: &str) {
-        self.herald().say(line, Instant::now());
+        self.limiter().say(line, Instant::now());
     }
 
-    fn herald(&self) -> MutexGuard<'_, Herald> {
-        self.herald.lock().unwrap_or_else(PoisonError::into_inner)
+    fn limiter(&self) -> MutexGuard<'_, NoticeLimiter> {
+        self.limiter.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn attend(&self, link: Link, peer: Hello) -> Result<(), Error> {
-        self.herald().sum_up();
+    async fn attend(&self, connection: PeerConnection, peer: Hello) -> Result<(), Error> {
+        self.limiter().sum_up();
         let lines = &self.options.lines;
-        lines.say(&format!("session with {} (landspeed {})", link.name, peer.landspeed));
-        attend(link, peer, Arc::clone(&self.handler), &self.options).await
+        lines.say(&format!("session with {} (landspeed {})", connection.name, peer.landspeed));
+        attend(connection, peer, Arc::clone(&self.handler), &self.options).await
     }
 
-    async fn admit(&self, tcp: TcpStream, from: SocketAddr) -> Result<(Link, Hello), Turned> {
+    async fn admit(
+        &self,
+        tcp: TcpStream,
+        from: SocketAddr,
+    ) -> Result<(PeerConnection, Hello), AdmissionFailure> {
         let name = from.to_string();
         let _ = tcp.set_nodelay(true);
         let acceptor = TlsAcceptor::from(Arc::clone(&self.config));
@@ -193,34 +204,34 @@ impl Post {
         let binding = tls::binding(stream.get_ref().1)
             .map_err(|e| Error::Tls { name: name.clone(), why: e.to_string() })?;
         let (reader, writer) = tokio::io::split(stream);
-        let mut link = Link::new(&name, reader, writer);
-        if let Err(denied) = self.gate.open(Instant::now()) {
-            return Err(self.deny(link, denied).await);
+        let mut connection = PeerConnection::new(&name, reader, writer);
+        if let Err(reason) = self.gate.open(Instant::now()) {
+            return Err(self.deny(connection, reason).await);
         }
-        let peer = link.greet(&Hello::ours(self.options.lease)).await?;
-        let Opening::Proof(proof) = link.hear().await? else {
-            return Err(link.reject("a second hello where a proof belongs".to_owned()).await.into());
+        let peer = connection.greet(&Hello::ours(self.options.lease)).await?;
+        let OpeningMessage::Proof(proof) = connection.hear().await? else {
+            return Err(connection.reject("a second hello where a proof belongs".to_owned()).await.into());
         };
         match self.gate.enter(&proof, &binding, Instant::now()) {
             Ok(proof) => {
                 self.entered.notify_one();
-                link.send(&Opening::Proof(proof)).await;
-                Ok((link, peer))
+                connection.send(&OpeningMessage::Proof(proof)).await;
+                Ok((connection, peer))
             }
-            Err(denied) => Err(self.deny(link, denied).await),
+            Err(reason) => Err(self.deny(connection, reason).await),
         }
     }
 
     /// Refuses the connection with the reason, and returns the reason for this end.
-    async fn deny(&self, mut link: Link, denied: Denied) -> Turned {
-        if denied == Denied::Wrong {
+    async fn deny(&self, mut connection: PeerConnection, reason: DenialReason) -> AdmissionFailure {
+        if reason == DenialReason::Wrong {
             tokio::time::sleep(WRONG_TOKEN_PAUSE).await;
         }
-        link.refuse(denied.why()).await;
-        let from = link.name;
-        match denied {
-            Denied::Expired => Turned::Out(Error::Expired),
-            _ => Turned::Away(format!("{from}: sent away: {}", denied.why())),
+        connection.refuse(reason.why()).await;
+        let from = connection.name;
+        match reason {
+            DenialReason::Expired => AdmissionFailure::Fatal(Error::Expired),
+            _ => AdmissionFailure::Refused(format!("{from}: sent away: {}", reason.why())),
         }
     }
 }

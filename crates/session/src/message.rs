@@ -14,7 +14,7 @@ use crate::SessionKey;
 /// A knob and the value that it is to get.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Change {
+pub struct KnobChange {
     /// A name from the knob table; the agent refuses any other.
     pub knob: String,
     /// A value in the knob's own spelling. The agent checks it against the knob's domain before it writes anything.
@@ -44,7 +44,7 @@ pub enum Request {
     Turn {
         /// The link that faces the peer, for device-scoped knobs.
         device: String,
-        changes: Vec<Change>,
+        changes: Vec<KnobChange>,
         /// If set, everything is restored unless the next request arrives within this time. Used for knobs that can
         /// cut the path.
         short_lease_ns: Option<Nanos>,

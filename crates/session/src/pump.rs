@@ -8,13 +8,13 @@ use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
+use crate::connection::{PARTING, WriteHalf, left};
 use crate::frame::FrameError;
-use crate::link::{PARTING, Writing, left};
-use crate::wire::{DONE, Parcel};
+use crate::wire::{DONE, OutgoingFrame};
 
 /// How a session ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Over {
+pub(crate) enum SessionEnd {
     Done,
     /// The peer went away, or ended the session with a reason.
     Left(String),
@@ -22,22 +22,26 @@ pub(crate) enum Over {
     Broken(String),
 }
 
-impl Over {
+impl SessionEnd {
     /// Makes the end from the peer's last words.
-    pub(crate) fn said(who: &str, why: &str) -> Over {
-        if why == DONE { Over::Done } else { Over::Left(format!("{who} ended it: {}", crate::one_line(why))) }
+    pub(crate) fn said(who: &str, why: &str) -> SessionEnd {
+        if why == DONE {
+            SessionEnd::Done
+        } else {
+            SessionEnd::Left(format!("{who} ended it: {}", crate::one_line(why)))
+        }
     }
 
     /// Makes the end from the error of a frame that did not come.
-    pub(crate) fn failed(error: &FrameError) -> Over {
+    pub(crate) fn failed(error: &FrameError) -> SessionEnd {
         let why = error.to_string();
-        if left(error) { Over::Left(why) } else { Over::Broken(why) }
+        if left(error) { SessionEnd::Left(why) } else { SessionEnd::Broken(why) }
     }
 
     pub(crate) fn why(&self) -> &str {
         match self {
-            Over::Done => DONE,
-            Over::Left(why) | Over::Broken(why) => why,
+            SessionEnd::Done => DONE,
+            SessionEnd::Left(why) | SessionEnd::Broken(why) => why,
         }
     }
 }
@@ -47,25 +51,25 @@ pub(crate) fn beat_every(lease: Nanos) -> Duration {
     Duration::from(lease) / 4
 }
 
-/// Sends queued parcels, and beats. Returns `Ok` once the last parcel is sent or every sender is gone.
+/// Sends queued frames, and beats. Returns `Ok` once the last frame is sent or every sender is gone.
 pub(crate) async fn pump(
-    writer: &mut Writing,
-    queue: &mut Receiver<Parcel>,
+    writer: &mut WriteHalf,
+    queue: &mut Receiver<OutgoingFrame>,
     every: Duration,
 ) -> Result<(), FrameError> {
-    let beat = Parcel::beat();
+    let beat = OutgoingFrame::beat();
     let mut beats = interval(every);
     beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        let parcel = tokio::select! {
+        let frame = tokio::select! {
             biased;
-            parcel = queue.recv() => parcel,
+            frame = queue.recv() => frame,
             _ = beats.tick() => Some(beat.clone()),
         };
-        let Some(parcel) = parcel else { return Ok(()) };
-        writer.write_all(&parcel.bytes).await?;
+        let Some(frame) = frame else { return Ok(()) };
+        writer.write_all(&frame.bytes).await?;
         writer.flush().await?;
-        if parcel.last {
+        if frame.last {
             return Ok(());
         }
     }
@@ -74,22 +78,22 @@ pub(crate) async fn pump(
 /// Waits until either direction ends. The incoming direction knows the reason: if the outgoing one ends first, because
 /// we said goodbye or could not write, the peer has `patience` to give its own reason. The flag is true if the
 /// outgoing direction is still running; one that has ended must not be polled again.
-pub(crate) async fn first_over(
-    hear: Pin<&mut impl Future<Output = Over>>,
+pub(crate) async fn first_end(
+    hear: Pin<&mut impl Future<Output = SessionEnd>>,
     talk: Pin<&mut impl Future<Output = Result<(), FrameError>>>,
     patience: Duration,
-) -> (Over, bool) {
+) -> (SessionEnd, bool) {
     let mut hear = hear;
     let sent = tokio::select! {
-        over = hear.as_mut() => return (over, true),
+        end = hear.as_mut() => return (end, true),
         sent = talk => sent,
     };
-    let over = match sent {
+    let end = match sent {
         Ok(()) => match timeout(patience, hear).await {
-            Ok(Over::Broken(why)) => Over::Left(why),
-            _ => Over::Done,
+            Ok(SessionEnd::Broken(why)) => SessionEnd::Left(why),
+            _ => SessionEnd::Done,
         },
-        Err(error) => timeout(PARTING, hear).await.unwrap_or_else(|_| Over::Left(error.to_string())),
+        Err(error) => timeout(PARTING, hear).await.unwrap_or_else(|_| SessionEnd::Left(error.to_string())),
     };
-    (over, false)
+    (end, false)
 }

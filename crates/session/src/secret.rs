@@ -42,9 +42,9 @@ pub(crate) fn prompt(question: &str) -> Result<String, Error> {
     let mut terminal = OpenOptions::new().read(true).write(true).open("/dev/tty").map_err(failed)?;
     let mut line = [0; LONGEST_LINE];
     let (read, interrupt) = {
-        let hidden = Hidden::on(&terminal).map_err(failed)?;
+        let no_echo = NoEchoTerminal::on(&terminal).map_err(failed)?;
         (&terminal).write_all(question.as_bytes()).map_err(failed)?;
-        ((&terminal).read(&mut line).map_err(failed)?, hidden.interrupt())
+        ((&terminal).read(&mut line).map_err(failed)?, no_echo.interrupt())
     };
     terminal.write_all(b"\n").map_err(failed)?;
     let line = &line[..read];
@@ -58,20 +58,20 @@ pub(crate) fn prompt(question: &str) -> Result<String, Error> {
 
 /// A terminal that does not show what is typed, until dropped. The interrupt key also ends the line, instead of the
 /// process, which would leave the terminal in this state.
-struct Hidden<'a> {
+struct NoEchoTerminal<'a> {
     terminal: &'a File,
     before: Termios,
 }
 
-impl<'a> Hidden<'a> {
+impl<'a> NoEchoTerminal<'a> {
     fn on(terminal: &'a File) -> std::io::Result<Self> {
         let before = tcgetattr(terminal)?;
-        let hidden = Hidden { terminal, before };
-        let mut quiet = hidden.before.clone();
+        let no_echo = NoEchoTerminal { terminal, before };
+        let mut quiet = no_echo.before.clone();
         quiet.local_modes.remove(LocalModes::ECHO | LocalModes::ISIG);
-        quiet.special_codes[SpecialCodeIndex::VEOL] = hidden.interrupt();
+        quiet.special_codes[SpecialCodeIndex::VEOL] = no_echo.interrupt();
         tcsetattr(terminal, OptionalActions::Flush, &quiet)?;
-        Ok(hidden)
+        Ok(no_echo)
     }
 
     fn interrupt(&self) -> u8 {
@@ -79,7 +79,7 @@ impl<'a> Hidden<'a> {
     }
 }
 
-impl Drop for Hidden<'_> {
+impl Drop for NoEchoTerminal<'_> {
     fn drop(&mut self) {
         // Nothing can be done if the terminal has gone away.
         let _ = tcsetattr(self.terminal, OptionalActions::Now, &self.before);

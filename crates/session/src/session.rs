@@ -15,20 +15,20 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
 
-use crate::calls::{Calls, Pending};
+use crate::calls::{CallTable, PendingReply};
 use crate::child::Child;
+use crate::connection::{PARTING, PeerConnection, ReadHalf};
 use crate::deploy::Deployment;
 use crate::frame::{FrameReader, REPLY_LIMIT, REQUEST_LIMIT};
-use crate::link::{Link, PARTING, Reading};
-use crate::pump::{Over, beat_every, first_over, pump};
-use crate::wire::{Ask, DONE, Parcel, ToController};
-use crate::{Errand, Error, Hello, Invite, Options, Reply, Request, SshHost, Token};
+use crate::pump::{SessionEnd, beat_every, first_end, pump};
+use crate::wire::{DONE, MessageToController, OutgoingFrame, OutgoingRequest};
+use crate::{AgentLaunch, Error, Hello, Invite, Options, Reply, Request, SshHost, Token};
 
-/// Parcels that may wait to be sent.
+/// Frames that may wait to be sent.
 const UNSENT: usize = 64;
 
-/// An opened link and the peer's hello, or the reason why the link could not be opened.
-pub(crate) type Opened = Result<(Link, Hello), Error>;
+/// An opened connection and the peer's hello, or the reason why it could not be opened.
+pub(crate) type OpeningResult = Result<(PeerConnection, Hello), Error>;
 
 /// A session with one agent. Calls block. They may come from several threads, and several requests may be under way.
 /// A separate thread does the input, output and beats.
@@ -39,25 +39,25 @@ pub struct Session {
     peer: Hello,
     call_limit: Nanos,
     grace: Duration,
-    calls: Arc<Calls>,
-    out: Sender<Parcel>,
+    calls: Arc<CallTable>,
+    out: Sender<OutgoingFrame>,
     closing: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
     child: Option<Mutex<Child>>,
 }
 
 impl Session {
-    /// Starts `command` and opens a session over its stdin and stdout. The command is an agent with `--stdio`, or a
+    /// Starts `command` and opens a session end its stdin and stdout. The command is an agent with `--stdio`, or a
     /// program that leads to one. Its stderr goes to [`Options::lines`]. Errors call the host `name`.
     ///
     /// Give the command its own process group: then Ctrl-C reaches only the controller, which ends the session in
     /// order, and not the agent.
     pub fn over_child(name: &str, command: Command, options: &Options) -> Result<Session, Error> {
         let (child, stdin, stdout) = Child::spawn(name, command, &options.lines)?;
-        let (link_name, lease) = (name.to_owned(), options.lease);
+        let (peer_name, lease) = (name.to_owned(), options.lease);
         let open = in_time(name, options, async move {
             let (reader, writer) = pipes(stdout, stdin)?;
-            Link::new(&link_name, reader, writer).opened(lease).await
+            PeerConnection::new(&peer_name, reader, writer).opened(lease).await
         });
         Session::of_child(name, child, options, open)
     }
@@ -66,7 +66,7 @@ impl Session {
         name: &str,
         child: Child,
         options: &Options,
-        open: impl Future<Output = Opened> + Send + 'static,
+        open: impl Future<Output = OpeningResult> + Send + 'static,
     ) -> Result<Session, Error> {
         match Session::open(name, options, open) {
             Ok(mut session) => {
@@ -80,25 +80,25 @@ impl Session {
     /// Opens a session over a connected socket whose other end [`crate::serve_socket`] serves, in this process or
     /// another.
     pub fn over_socket(name: &str, stream: UnixStream, options: &Options) -> Result<Session, Error> {
-        let (link_name, lease) = (name.to_owned(), options.lease);
+        let (peer_name, lease) = (name.to_owned(), options.lease);
         let open = in_time(name, options, async move {
             let (reader, writer) = crate::stdio::socket(stream.into())?.into_split();
-            Link::new(&link_name, reader, writer).opened(lease).await
+            PeerConnection::new(&peer_name, reader, writer).opened(lease).await
         });
         Session::open(name, options, open)
     }
 
     /// Starts an agent on `host` through the user's ssh and opens a session with it. Sends this landspeed to a host
     /// that has no landspeed of this build installed.
-    pub fn over_ssh(host: &SshHost, errand: &Errand<'_>, options: &Options) -> Result<Session, Error> {
-        Session::over_shell(crate::ssh::ssh_command(host), host, errand, options)
+    pub fn over_ssh(host: &SshHost, launch: &AgentLaunch<'_>, options: &Options) -> Result<Session, Error> {
+        Session::over_shell(crate::ssh::ssh_command(host), host, launch, options)
     }
 
     /// Opens a session as [`Session::over_ssh`] does, with `command` instead of ssh leading to the host's /bin/sh.
     pub fn over_shell(
         command: Command,
         host: &SshHost,
-        errand: &Errand<'_>,
+        launch: &AgentLaunch<'_>,
         options: &Options,
     ) -> Result<Session, Error> {
         let mut options = options.clone();
@@ -106,15 +106,15 @@ impl Session {
             options.handshake = options.handshake.max(Nanos::secs(120));
         }
         let name = host.destination();
-        let (deployment, stderr) = Deployment::new(host, errand, &options);
+        let (deployment, stderr) = Deployment::new(host, launch, &options);
         let (child, stdin, stdout) = Child::spawn(name, command, &stderr)?;
         let deployment = deployment.quoting(child.tail());
-        let (link_name, opening) = (name.to_owned(), options.clone());
+        let (peer_name, opening) = (name.to_owned(), options.clone());
         let open = async move {
             let (reader, mut writer) = pipes(stdout, stdin)?;
             let reader = deployment.run(reader, &mut writer).await?;
-            let opened = Link::new(&link_name, reader, writer).opened(opening.lease);
-            in_time(&link_name, &opening, opened).await
+            let opened = PeerConnection::new(&peer_name, reader, writer).opened(opening.lease);
+            in_time(&peer_name, &opening, opened).await
         };
         Session::of_child(name, child, &options, open)
     }
@@ -131,13 +131,13 @@ impl Session {
     fn open(
         name: &str,
         options: &Options,
-        open: impl Future<Output = Opened> + Send + 'static,
+        open: impl Future<Output = OpeningResult> + Send + 'static,
     ) -> Result<Session, Error> {
-        let calls = Arc::<Calls>::default();
+        let calls = Arc::<CallTable>::default();
         let (out, queue) = channel(UNSENT);
         let (closing, closed) = oneshot::channel();
         let grace = Duration::from(options.grace);
-        let conversation = Conversation {
+        let worker = SessionWorker {
             calls: Arc::clone(&calls),
             out: out.clone(),
             queue,
@@ -149,7 +149,7 @@ impl Session {
         let (ready, opened) = std::sync::mpsc::sync_channel(1);
         let thread = std::thread::Builder::new()
             .name("landspeed-session".to_owned())
-            .spawn(move || conversation.run(open, &ready))
+            .spawn(move || worker.run(open, &ready))
             .map_err(Error::system("start a thread"))?;
         match opened.recv() {
             Ok(Ok(peer)) => Ok(Session {
@@ -190,11 +190,12 @@ impl Session {
         self.start(request)?.wait(self.call_limit)
     }
 
-    /// Sends a request without waiting for its answer; [`Pending::wait`] does that.
-    pub fn start(&self, request: &Request) -> Result<Pending, Error> {
+    /// Sends a request without waiting for its answer; [`PendingReply::wait`] does that.
+    pub fn start(&self, request: &Request) -> Result<PendingReply, Error> {
         let (id, pending) = self.calls.add(request)?;
-        let parcel = Parcel::new(&Ask::Ask { id, request }, REQUEST_LIMIT).map_err(Error::Unsendable)?;
-        match self.out.try_send(parcel) {
+        let frame = OutgoingFrame::new(&OutgoingRequest::Ask { id, request }, REQUEST_LIMIT)
+            .map_err(Error::Unsendable)?;
+        match self.out.try_send(frame) {
             Err(TrySendError::Full(_)) => Err(Error::Refused {
                 why: format!("{UNSENT} requests wait to be sent: the agent does not read"),
             }),
@@ -220,7 +221,7 @@ impl Drop for Session {
     fn drop(&mut self) {
         let deadline = Instant::now() + self.grace + 2 * PARTING;
         // The queue is full only if the agent does not read; then the grace period ends the session.
-        let _ = self.out.try_send(Parcel::end(DONE));
+        let _ = self.out.try_send(OutgoingFrame::end(DONE));
         drop(self.closing.take());
         if let Some(thread) = self.thread.take() {
             // A panic in the thread has been printed on stderr, and the session is over either way.
@@ -233,11 +234,11 @@ impl Drop for Session {
 }
 
 /// Runs `open` for at most [`Options::handshake`]; after that time the result is [`Error::Slow`].
-fn in_time<O: Future<Output = Opened>>(
+fn in_time<O: Future<Output = OpeningResult>>(
     name: &str,
     options: &Options,
     open: O,
-) -> impl Future<Output = Opened> + use<O> {
+) -> impl Future<Output = OpeningResult> + use<O> {
     let (limit, name) = (options.handshake, name.to_owned());
     async move {
         let opened = tokio::time::timeout(limit.into(), open).await;
@@ -253,10 +254,10 @@ fn pipes(stdout: ChildStdout, stdin: ChildStdin) -> Result<(pipe::Receiver, pipe
 }
 
 /// A session as its thread sees it.
-struct Conversation {
-    calls: Arc<Calls>,
-    out: Sender<Parcel>,
-    queue: Receiver<Parcel>,
+struct SessionWorker {
+    calls: Arc<CallTable>,
+    out: Sender<OutgoingFrame>,
+    queue: Receiver<OutgoingFrame>,
     /// Resolves when the caller closes the session.
     closing: oneshot::Receiver<()>,
     /// Set once the user wants to stop.
@@ -267,48 +268,48 @@ struct Conversation {
     grace: Duration,
 }
 
-impl Conversation {
-    /// Opens the link, reports the outcome through `ready`, and runs the session to its end.
-    fn run(self, open: impl Future<Output = Opened>, ready: &SyncSender<Result<Hello, Error>>) {
+impl SessionWorker {
+    /// Opens the connection, reports the outcome through `ready`, and runs the session to its end.
+    fn run(self, open: impl Future<Output = OpeningResult>, ready: &SyncSender<Result<Hello, Error>>) {
         let runtime = match crate::serve::event_loop() {
             Ok(runtime) => runtime,
             Err(error) => return drop(ready.send(Err(error))),
         };
         runtime.block_on(async {
             match open.await {
-                Ok((link, peer)) => {
+                Ok((connection, peer)) => {
                     let beats = beat_every(peer.lease_ns);
                     // The caller waits for this message before it does anything else.
                     let _ = ready.send(Ok(peer));
-                    self.converse(link, beats).await;
+                    self.converse(connection, beats).await;
                 }
                 Err(error) => drop(ready.send(Err(error))),
             }
         });
     }
 
-    async fn converse(mut self, mut link: Link, beats: Duration) {
-        link.reader.limit = REPLY_LIMIT;
-        link.reader.silence = Some(self.lease.into());
-        link.reader.stop = Arc::clone(&self.stop);
-        let over = {
-            let mut hear = pin!(hear(&mut link.reader, &self.calls));
-            let mut talk = pin!(pump(&mut link.writer, &mut self.queue, beats));
-            let (over, talks) = tokio::select! {
-                over = first_over(hear.as_mut(), talk.as_mut(), self.grace) => over,
+    async fn converse(mut self, mut connection: PeerConnection, beats: Duration) {
+        connection.reader.limit = REPLY_LIMIT;
+        connection.reader.silence = Some(self.lease.into());
+        connection.reader.stop = Arc::clone(&self.stop);
+        let end = {
+            let mut hear = pin!(hear(&mut connection.reader, &self.calls));
+            let mut talk = pin!(pump(&mut connection.writer, &mut self.queue, beats));
+            let (end, talks) = tokio::select! {
+                end = first_end(hear.as_mut(), talk.as_mut(), self.grace) => end,
                 // An agent that sends beats but does not read must not keep the caller for ever.
-                () = closed_for(self.closing, self.grace + PARTING) => (Over::Done, true),
+                () = closed_for(self.closing, self.grace + PARTING) => (SessionEnd::Done, true),
             };
-            if let (Over::Broken(why), true) = (&over, talks) {
+            if let (SessionEnd::Broken(why), true) = (&end, talks) {
                 // The queue is full only if the agent does not read, so that it would not read the last words either.
-                let _ = self.out.try_send(Parcel::end(why));
+                let _ = self.out.try_send(OutgoingFrame::end(why));
                 let _ = tokio::time::timeout(PARTING, talk).await;
             }
-            over
+            end
         };
-        self.calls.end(over.why());
-        if matches!(over, Over::Broken(_)) {
-            link.part().await;
+        self.calls.end(end.why());
+        if matches!(end, SessionEnd::Broken(_)) {
+            connection.part().await;
         }
     }
 }
@@ -321,22 +322,22 @@ async fn closed_for(closing: oneshot::Receiver<()>, limit: Duration) {
 }
 
 /// Passes answers to their callers until the session ends.
-async fn hear(reader: &mut FrameReader<Reading>, calls: &Calls) -> Over {
+async fn hear(reader: &mut FrameReader<ReadHalf>, calls: &CallTable) -> SessionEnd {
     loop {
-        match reader.next::<ToController>().await {
-            Ok(ToController::Answer { id, reply }) => {
+        match reader.next::<MessageToController>().await {
+            Ok(MessageToController::Answer { id, reply }) => {
                 if !calls.answer(id, reply) {
-                    return Over::Broken(format!("an answer to request {id}, which was never made"));
+                    return SessionEnd::Broken(format!("an answer to request {id}, which was never made"));
                 }
             }
-            Ok(ToController::Progress { id, progress }) => {
+            Ok(MessageToController::Progress { id, progress }) => {
                 if !calls.progress(id, progress) {
-                    return Over::Broken(format!("progress of request {id}, which was never made"));
+                    return SessionEnd::Broken(format!("progress of request {id}, which was never made"));
                 }
             }
-            Ok(ToController::Beat) => {}
-            Ok(ToController::End(why)) => return Over::said("the agent", &why),
-            Err(error) => return Over::failed(&error),
+            Ok(MessageToController::Beat) => {}
+            Ok(MessageToController::End(why)) => return SessionEnd::said("the agent", &why),
+            Err(error) => return SessionEnd::failed(&error),
         }
     }
 }

@@ -9,11 +9,11 @@ use rustix::fs::FileType;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
-use crate::link::{Link, Reading, Writing};
+use crate::connection::{PeerConnection, ReadHalf, WriteHalf};
 use crate::serve::{attend, event_loop};
-use crate::{Error, Handler, ServeOptions};
+use crate::{Error, RequestHandler, ServeOptions};
 
-/// Serves one session on stdin and stdout, and returns when it is over and [`Handler::gone`] has returned.
+/// Serves one session on stdin and stdout, and returns when it is over and [`RequestHandler::gone`] has returned.
 ///
 /// From the call on, stdout carries frames only: file descriptor 1 becomes a copy of 2, so that anything printed goes
 /// to stderr, and 0 becomes /dev/null. Processes started earlier, such as a guardian, must not have inherited 0 or 1:
@@ -21,9 +21,9 @@ use crate::{Error, Handler, ServeOptions};
 ///
 /// # Errors
 /// Returns an error unless the controller said goodbye.
-pub fn serve_stdio(handler: Arc<dyn Handler>, options: &ServeOptions) -> Result<(), Error> {
+pub fn serve_stdio(handler: Arc<dyn RequestHandler>, options: &ServeOptions) -> Result<(), Error> {
     let (stdin, stdout) = take_stdio().map_err(Error::system("take stdin and stdout for frames"))?;
-    serve_on(handler, options, || Ok((reading(stdin)?, writing(stdout)?)))
+    serve_on(handler, options, || Ok((read_half(stdin)?, write_half(stdout)?)))
 }
 
 /// Serves one session on a connected socket, as [`serve_stdio`] does: the other end of [`Session::over_socket`].
@@ -31,7 +31,7 @@ pub fn serve_stdio(handler: Arc<dyn Handler>, options: &ServeOptions) -> Result<
 /// [`Session::over_socket`]: crate::Session::over_socket
 pub fn serve_socket(
     stream: StdUnixStream,
-    handler: Arc<dyn Handler>,
+    handler: Arc<dyn RequestHandler>,
     options: &ServeOptions,
 ) -> Result<(), Error> {
     serve_on(handler, options, || {
@@ -42,18 +42,18 @@ pub fn serve_socket(
 
 /// Serves one session on the two directions that `open` makes, inside the event loop.
 fn serve_on(
-    handler: Arc<dyn Handler>,
+    handler: Arc<dyn RequestHandler>,
     options: &ServeOptions,
-    open: impl FnOnce() -> Result<(Reading, Writing), Error>,
+    open: impl FnOnce() -> Result<(ReadHalf, WriteHalf), Error>,
 ) -> Result<(), Error> {
     let runtime = event_loop()?;
     let served = runtime.block_on(async {
         let (reader, writer) = open()?;
-        let opening = Link::new("the controller", reader, writer).opened(options.lease);
+        let opening = PeerConnection::new("the controller", reader, writer).opened(options.lease);
         let opened = tokio::time::timeout(options.handshake.into(), opening).await;
         let slow = || Error::Slow { name: "the controller".to_owned(), limit: options.handshake };
-        let (link, peer) = opened.map_err(|_| slow())??;
-        attend(link, peer, handler, options).await
+        let (connection, peer) = opened.map_err(|_| slow())??;
+        attend(connection, peer, handler, options).await
     });
     runtime.shutdown_background();
     served
@@ -69,17 +69,17 @@ fn take_stdio() -> std::io::Result<(OwnedFd, OwnedFd)> {
 }
 
 /// The type of a stdio descriptor: sshd gives a command a socket pair, std and sudo give pipes.
-enum Kind {
+enum StdioKind {
     Pipe,
     Socket,
 }
 
-fn kind(fd: &OwnedFd) -> Result<Kind, Error> {
+fn stdio_kind(fd: &OwnedFd) -> Result<StdioKind, Error> {
     let stat =
         rustix::fs::fstat(fd).map_err(|e| Error::System { what: "look at stdio", source: e.into() })?;
     match FileType::from_raw_mode(stat.st_mode) {
-        FileType::Fifo => Ok(Kind::Pipe),
-        FileType::Socket => Ok(Kind::Socket),
+        FileType::Fifo => Ok(StdioKind::Pipe),
+        FileType::Socket => Ok(StdioKind::Socket),
         _ => Err(Error::System {
             what: "serve on stdio",
             source: std::io::Error::other(
@@ -89,17 +89,17 @@ fn kind(fd: &OwnedFd) -> Result<Kind, Error> {
     }
 }
 
-fn reading(fd: OwnedFd) -> Result<Reading, Error> {
-    Ok(match kind(&fd)? {
-        Kind::Pipe => Box::new(pipe::Receiver::from_owned_fd(fd).map_err(Error::system("read stdin"))?),
-        Kind::Socket => Box::new(socket(fd)?),
+fn read_half(fd: OwnedFd) -> Result<ReadHalf, Error> {
+    Ok(match stdio_kind(&fd)? {
+        StdioKind::Pipe => Box::new(pipe::Receiver::from_owned_fd(fd).map_err(Error::system("read stdin"))?),
+        StdioKind::Socket => Box::new(socket(fd)?),
     })
 }
 
-fn writing(fd: OwnedFd) -> Result<Writing, Error> {
-    Ok(match kind(&fd)? {
-        Kind::Pipe => Box::new(pipe::Sender::from_owned_fd(fd).map_err(Error::system("write stdout"))?),
-        Kind::Socket => Box::new(socket(fd)?),
+fn write_half(fd: OwnedFd) -> Result<WriteHalf, Error> {
+    Ok(match stdio_kind(&fd)? {
+        StdioKind::Pipe => Box::new(pipe::Sender::from_owned_fd(fd).map_err(Error::system("write stdout"))?),
+        StdioKind::Socket => Box::new(socket(fd)?),
     })
 }
 

@@ -15,15 +15,15 @@ const MOST_OF_ONE: usize = 8;
 
 /// The handshakes under way, oldest first.
 #[derive(Default)]
-pub(crate) struct Strangers(VecDeque<Stranger>);
+pub(crate) struct PendingHandshakes(VecDeque<PendingHandshake>);
 
-struct Stranger {
+struct PendingHandshake {
     source: IpAddr,
     from: SocketAddr,
     task: AbortHandle,
 }
 
-impl Strangers {
+impl PendingHandshakes {
     /// Makes room for one more connection from `from`. Returns the addresses of the connections that it ended.
     pub(crate) fn make_room(&mut self, from: SocketAddr) -> Vec<SocketAddr> {
         self.0.retain(|stranger| !stranger.task.is_finished());
@@ -36,7 +36,7 @@ impl Strangers {
     }
 
     pub(crate) fn add(&mut self, from: SocketAddr, task: AbortHandle) {
-        self.0.push_back(Stranger { source: source(from.ip()), from, task });
+        self.0.push_back(PendingHandshake { source: source(from.ip()), from, task });
     }
 
     /// Returns the index of the connection that must end before another from `source` is added, if one must.
@@ -62,16 +62,16 @@ const LINES: u32 = 10;
 const STRETCH: Duration = Duration::from_secs(10);
 
 /// A printer of lines about strangers that prints no more than a person can read.
-pub(crate) struct Herald {
+pub(crate) struct NoticeLimiter {
     lines: LineSink,
     since: Instant,
     said: u32,
     unsaid: u64,
 }
 
-impl Herald {
-    pub(crate) fn new(lines: LineSink) -> Herald {
-        Herald { lines, since: Instant::now(), said: 0, unsaid: 0 }
+impl NoticeLimiter {
+    pub(crate) fn new(lines: LineSink) -> NoticeLimiter {
+        NoticeLimiter { lines, since: Instant::now(), said: 0, unsaid: 0 }
     }
 
     /// Prints a line, or counts it if too many were printed lately.
@@ -116,11 +116,12 @@ mod tests {
     fn what_is_not_said_is_counted() {
         let lines: Arc<Mutex<Vec<String>>> = Arc::default();
         let sink = Arc::clone(&lines);
-        let mut herald = Herald::new(LineSink::new(move |line| sink.lock().unwrap().push(line.to_owned())));
+        let mut limiter =
+            NoticeLimiter::new(LineSink::new(move |line| sink.lock().unwrap().push(line.to_owned())));
         let now = Instant::now();
-        (0..1000).for_each(|n| herald.say(&format!("stranger {n}"), now));
+        (0..1000).for_each(|n| limiter.say(&format!("stranger {n}"), now));
         assert_eq!(lines.lock().unwrap().len(), 10);
-        herald.say("one later", now + STRETCH);
+        limiter.say("one later", now + STRETCH);
         assert_eq!(lines.lock().unwrap()[10..], ["990 more lines like these", "one later"]);
     }
 }

@@ -12,18 +12,18 @@ use rustls::{
     SignatureScheme,
 };
 
-use crate::{Error, Pin};
+use crate::{CertificatePin, Error};
 
 /// Label of the tls-exporter channel binding: 32 bytes, with no context (RFC 9266).
 const BINDING_LABEL: &[u8] = b"EXPORTER-Channel-Binding";
 
 /// Makes the agent's configuration with a new certificate, and that certificate's pin.
-pub(crate) fn server() -> Result<(Arc<ServerConfig>, Pin), Error> {
+pub(crate) fn server() -> Result<(Arc<ServerConfig>, CertificatePin), Error> {
     let failed = |why: String| Error::Tls { name: "this agent".to_owned(), why };
     let made = rcgen::generate_simple_self_signed(vec!["landspeed".to_owned()])
         .map_err(|e| failed(e.to_string()))?;
     let certificate = made.cert.der().clone();
-    let pin = Pin::of(&certificate);
+    let pin = CertificatePin::of(&certificate);
     let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
     let mut config = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])
@@ -37,9 +37,9 @@ pub(crate) fn server() -> Result<(Arc<ServerConfig>, Pin), Error> {
 }
 
 /// Makes the controller's configuration, which accepts the certificate with this pin and no other.
-pub(crate) fn client(pin: Pin) -> Result<Arc<ClientConfig>, Error> {
+pub(crate) fn client(pin: CertificatePin) -> Result<Arc<ClientConfig>, Error> {
     let provider = provider();
-    let verifier = Arc::new(ByPin { pin, provider: Arc::clone(&provider) });
+    let verifier = Arc::new(PinVerifier { pin, provider: Arc::clone(&provider) });
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&TLS13])
         .map_err(|e| Error::Tls { name: "this controller".to_owned(), why: e.to_string() })?
@@ -66,7 +66,7 @@ pub(crate) fn explain(name: &str, error: &std::io::Error) -> Error {
     let name = name.to_owned();
     match error.get_ref().and_then(|inner| inner.downcast_ref::<Tls>()) {
         Some(Tls::InvalidCertificate(CertificateError::ApplicationVerificationFailure)) => {
-            Error::Pin { name }
+            Error::CertificatePin { name }
         }
         Some(Tls::AlertReceived(AlertDescription::AccessDenied)) => {
             let why =
@@ -80,12 +80,12 @@ pub(crate) fn explain(name: &str, error: &std::io::Error) -> Error {
 
 /// A verifier that accepts one certificate, known by its pin. Names and dates are ignored.
 #[derive(Debug)]
-struct ByPin {
-    pin: Pin,
+struct PinVerifier {
+    pin: CertificatePin,
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for ByPin {
+impl ServerCertVerifier for PinVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,

@@ -11,7 +11,7 @@ use crate::{Error, Invite, Ticket, secret};
 
 /// The end that proves the token. The two ends' proofs differ, so that a proof cannot be sent back to its sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum Prover {
     Controller,
     Agent,
 }
@@ -56,22 +56,22 @@ impl Token {
         Some(tickets.find(|ticket| ticket.invite == *invite)?.token)
     }
 
-    /// Returns the proof by `side` that it knows the token, valid only on the connection with this channel binding.
-    pub(crate) fn prove(&self, side: Side, binding: &[u8; 32]) -> String {
-        self.mac(side, binding).to_hex().to_string()
+    /// Returns the proof by `prover` that it knows the token, valid only on the connection with this channel binding.
+    pub(crate) fn prove(&self, prover: Prover, binding: &[u8; 32]) -> String {
+        self.mac(prover, binding).to_hex().to_string()
     }
 
-    /// Returns true if `proof` is the proof of `side`. Takes the same time for any proof.
-    pub(crate) fn proves(&self, side: Side, binding: &[u8; 32], proof: &str) -> bool {
+    /// Returns true if `proof` is the proof of `prover`. Takes the same time for any proof.
+    pub(crate) fn proves(&self, prover: Prover, binding: &[u8; 32], proof: &str) -> bool {
         // Hashes compare in constant time.
-        Hash::from_hex(proof).is_ok_and(|claimed| self.mac(side, binding) == claimed)
+        Hash::from_hex(proof).is_ok_and(|claimed| self.mac(prover, binding) == claimed)
     }
 
     /// Computes the proof: BLAKE3 as a key derivation and then as a MAC (BLAKE3 paper, sections 2.3 and 6.2).
-    fn mac(&self, side: Side, binding: &[u8; 32]) -> Hash {
-        let context = match side {
-            Side::Controller => "landspeed protocol 1: token, proven by the controller",
-            Side::Agent => "landspeed protocol 1: token, proven by the agent",
+    fn mac(&self, prover: Prover, binding: &[u8; 32]) -> Hash {
+        let context = match prover {
+            Prover::Controller => "landspeed protocol 1: token, proven by the controller",
+            Prover::Agent => "landspeed protocol 1: token, proven by the agent",
         };
         blake3::keyed_hash(&blake3::derive_key(context, &self.0.to_be_bytes()), binding)
     }

@@ -10,7 +10,7 @@ use crate::{Reply, Request, one_line};
 /// A message before the session. Either end may send these, and nothing else is read.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(crate) enum Opening {
+pub(crate) enum OpeningMessage {
     /// A [`crate::Hello`]. Its version is checked before its other fields are read.
     Hello(serde_json::Value),
     /// A proof that the sender knows the token, 64 hexadecimal digits.
@@ -22,7 +22,7 @@ pub(crate) enum Opening {
 /// A message of an open session to the agent.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(crate) enum ToAgent {
+pub(crate) enum MessageToAgent {
     Ask { id: u64, request: Box<Request> },
     Beat,
     End(String),
@@ -31,7 +31,7 @@ pub(crate) enum ToAgent {
 /// A message of an open session to the controller.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(crate) enum ToController {
+pub(crate) enum MessageToController {
     Answer {
         id: u64,
         reply: Reply,
@@ -45,10 +45,10 @@ pub(crate) enum ToController {
     End(String),
 }
 
-/// Serialises as [`ToAgent::Ask`], without a copy of the request.
+/// Serialises as [`MessageToAgent::Ask`], without a copy of the request.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Ask<'a> {
+pub(crate) enum OutgoingRequest<'a> {
     Ask { id: u64, request: &'a Request },
 }
 
@@ -57,40 +57,42 @@ pub(crate) const DONE: &str = "done";
 
 /// A frame that waits to be sent.
 #[derive(Debug, Clone)]
-pub(crate) struct Parcel {
+pub(crate) struct OutgoingFrame {
     pub(crate) bytes: Vec<u8>,
     /// True if nothing is sent after it.
     pub(crate) last: bool,
 }
 
-impl Parcel {
+impl OutgoingFrame {
     /// Encodes a message. Done here and not in the sending thread, so that the caller learns if it is too large.
-    pub(crate) fn new(message: &impl Serialize, limit: Bytes) -> Result<Parcel, FrameError> {
-        Ok(Parcel { bytes: encode(message, limit)?, last: false })
+    pub(crate) fn new(message: &impl Serialize, limit: Bytes) -> Result<OutgoingFrame, FrameError> {
+        Ok(OutgoingFrame { bytes: encode(message, limit)?, last: false })
     }
 
     /// Encodes the answer to request `id`. An answer that is too large becomes a refusal that says so.
-    pub(crate) fn answer(id: u64, reply: Reply) -> Parcel {
-        Parcel::new(&ToController::Answer { id, reply }, REPLY_LIMIT).unwrap_or_else(|error| {
+    pub(crate) fn answer(id: u64, reply: Reply) -> OutgoingFrame {
+        OutgoingFrame::new(&MessageToController::Answer { id, reply }, REPLY_LIMIT).unwrap_or_else(|error| {
             let why = format!("the agent's answer does not fit: {error}");
-            Parcel::new(&ToController::Answer { id, reply: Reply::Failed { why } }, REPLY_LIMIT)
+            OutgoingFrame::new(&MessageToController::Answer { id, reply: Reply::Failed { why } }, REPLY_LIMIT)
                 .expect("a refusal of one line fits a frame")
         })
     }
 
     /// Encodes the progress of request `id`.
-    pub(crate) fn progress(id: u64, progress: Progress) -> Parcel {
-        Parcel::new(&ToController::Progress { id, progress }, REPLY_LIMIT).expect("some numbers fit a frame")
+    pub(crate) fn progress(id: u64, progress: Progress) -> OutgoingFrame {
+        OutgoingFrame::new(&MessageToController::Progress { id, progress }, REPLY_LIMIT)
+            .expect("some numbers fit a frame")
     }
 
     /// Encodes the last message, the same at both ends; `why` is cut to one line that always fits.
-    pub(crate) fn end(why: &str) -> Parcel {
-        let bytes = encode(&ToAgent::End(one_line(why)), REQUEST_LIMIT).expect("one line fits a frame");
-        Parcel { bytes, last: true }
+    pub(crate) fn end(why: &str) -> OutgoingFrame {
+        let bytes =
+            encode(&MessageToAgent::End(one_line(why)), REQUEST_LIMIT).expect("one line fits a frame");
+        OutgoingFrame { bytes, last: true }
     }
 
     /// Encodes a sign of life, the same at both ends.
-    pub(crate) fn beat() -> Parcel {
-        Parcel::new(&ToAgent::Beat, REQUEST_LIMIT).expect("a word fits a frame")
+    pub(crate) fn beat() -> OutgoingFrame {
+        OutgoingFrame::new(&MessageToAgent::Beat, REQUEST_LIMIT).expect("a word fits a frame")
     }
 }

@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// An IP address in its usual notation, with an optional zone if it is link-local: `192.0.2.1`, `fe80::1%eth0`,
 /// `fe80::1%3`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Zoned {
+pub struct ZonedAddress {
     pub ip: IpAddr,
     /// Name or number of the interface.
     pub zone: Option<String>,
@@ -26,15 +26,15 @@ pub struct Zoned {
 
 /// An IP address with an optional zone, and a port: `192.0.2.1:4711`, `[fe80::1%eth0]:4711`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ZonedPort {
-    pub address: Zoned,
+pub struct ZonedSocketAddress {
+    pub address: ZonedAddress,
     pub port: u16,
 }
 
 /// The error for a text that is not an address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected {0}")]
-pub struct NoAddress(&'static str);
+pub struct AddressError(&'static str);
 
 /// Returns true if `ip` is valid only on one link.
 pub fn is_link_local(ip: &IpAddr) -> bool {
@@ -49,39 +49,39 @@ pub fn at_zone(ip: IpAddr, port: u16, zone: u32) -> SocketAddr {
     }
 }
 
-impl FromStr for Zoned {
-    type Err = NoAddress;
+impl FromStr for ZonedAddress {
+    type Err = AddressError;
 
-    fn from_str(text: &str) -> Result<Self, NoAddress> {
+    fn from_str(text: &str) -> Result<Self, AddressError> {
         let (ip, zone) = match text.split_once('%') {
             Some((ip, zone)) => (ip, Some(zone.to_owned())),
             None => (text, None),
         };
-        let ip = ip.parse().map_err(|_| NoAddress("an IP address, a link-local one as fe80::1%eth0"))?;
+        let ip = ip.parse().map_err(|_| AddressError("an IP address, a link-local one as fe80::1%eth0"))?;
         if zone.is_some() && !is_link_local(&ip) {
-            return Err(NoAddress("an IP address without a zone: only link-local ones (fe80::) have one"));
+            return Err(AddressError("an IP address without a zone: only link-local ones (fe80::) have one"));
         }
-        Ok(Zoned { ip, zone })
+        Ok(ZonedAddress { ip, zone })
     }
 }
 
-impl FromStr for ZonedPort {
-    type Err = NoAddress;
+impl FromStr for ZonedSocketAddress {
+    type Err = AddressError;
 
-    fn from_str(text: &str) -> Result<Self, NoAddress> {
-        const EXPECTED: NoAddress =
-            NoAddress("an address and a port, as 192.0.2.1:4711 or [fe80::1%eth0]:4711");
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        const EXPECTED: AddressError =
+            AddressError("an address and a port, as 192.0.2.1:4711 or [fe80::1%eth0]:4711");
         let (address, port) = text.rsplit_once(':').ok_or(EXPECTED)?;
         let inner = address.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-        let address: Zoned = inner.unwrap_or(address).parse().map_err(|_| EXPECTED)?;
+        let address: ZonedAddress = inner.unwrap_or(address).parse().map_err(|_| EXPECTED)?;
         if address.ip.is_ipv6() != inner.is_some() {
             return Err(EXPECTED);
         }
-        Ok(ZonedPort { address, port: port.parse().map_err(|_| EXPECTED)? })
+        Ok(ZonedSocketAddress { address, port: port.parse().map_err(|_| EXPECTED)? })
     }
 }
 
-impl fmt::Display for Zoned {
+impl fmt::Display for ZonedAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.zone {
             Some(zone) => write!(f, "{}%{zone}", self.ip),
@@ -90,14 +90,14 @@ impl fmt::Display for Zoned {
     }
 }
 
-impl ZonedPort {
+impl ZonedSocketAddress {
     /// Returns the address as a socket in this thread's network namespace takes it, with the zone as an interface
     /// number.
     ///
     /// # Errors
     /// Returns an error if no interface of the zone's name or number has a link-local address.
     pub fn here(&self) -> io::Result<SocketAddr> {
-        let Zoned { ip, zone } = &self.address;
+        let ZonedAddress { ip, zone } = &self.address;
         let Some(zone) = zone else { return Ok(SocketAddr::new(*ip, self.port)) };
         let found =
             zones()?.into_iter().find(|known| known.name == *zone || known.index.to_string() == *zone);
@@ -124,7 +124,7 @@ pub fn wait_until_usable(ip: &IpAddr) {
 }
 
 /// An interface and one of its IPv6 addresses.
-pub(crate) struct Zone {
+pub(crate) struct InterfaceAddress {
     pub(crate) index: u32,
     pub(crate) name: String,
     pub(crate) address: Ipv6Addr,
@@ -133,25 +133,25 @@ pub(crate) struct Zone {
 }
 
 /// Returns the interfaces of this thread's network namespace that have a link-local address.
-pub(crate) fn zones() -> io::Result<Vec<Zone>> {
+pub(crate) fn zones() -> io::Result<Vec<InterfaceAddress>> {
     Ok(addresses()?.into_iter().filter(|zone| zone.address.is_unicast_link_local()).collect())
 }
 
-fn addresses() -> io::Result<Vec<Zone>> {
+fn addresses() -> io::Result<Vec<InterfaceAddress>> {
     let table = match std::fs::read_to_string(TABLE) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         table => table?,
     };
-    Ok(table.lines().filter_map(zone).collect())
+    Ok(table.lines().filter_map(interface_address).collect())
 }
 
 /// Parses a line of the table: address, index, prefix length, scope and flags in hexadecimal; then the name.
-fn zone(line: &str) -> Option<Zone> {
+fn interface_address(line: &str) -> Option<InterfaceAddress> {
     let mut fields = line.split_ascii_whitespace();
     let address = u128::from_str_radix(fields.next()?, 16).ok()?.into();
     let index = u32::from_str_radix(fields.next()?, 16).ok()?;
     let flags = u32::from_str_radix(fields.nth(2)?, 16).ok()?;
-    Some(Zone { index, name: fields.next()?.to_owned(), address, flags })
+    Some(InterfaceAddress { index, name: fields.next()?.to_owned(), address, flags })
 }
 
 /// Returns the addresses to dial for `address`. A link-local address without a zone may be behind any interface that
@@ -173,27 +173,27 @@ mod tests {
     #[test]
     fn addresses_read_as_they_print() {
         for good in ["192.0.2.1", "2001:db8::1", "fe80::1", "fe80::1%eth0.100", "fe80::1%3"] {
-            assert_eq!(good.parse::<Zoned>().unwrap().to_string(), good);
+            assert_eq!(good.parse::<ZonedAddress>().unwrap().to_string(), good);
         }
         for bad in ["", "eth0", "192.0.2.1%eth0", "2001:db8::1%eth0", "fe80::1/64"] {
-            assert!(bad.parse::<Zoned>().is_err(), "{bad}");
+            assert!(bad.parse::<ZonedAddress>().is_err(), "{bad}");
         }
         for good in ["192.0.2.1:4711", "[fe80::1%eth0]:4711", "[::]:0"] {
-            assert!(good.parse::<ZonedPort>().is_ok(), "{good}");
+            assert!(good.parse::<ZonedSocketAddress>().is_ok(), "{good}");
         }
         for bad in
             ["192.0.2.1", "fe80::1%eth0:1", "[192.0.2.1]:1", "[fe80::1%eth0]", "[::]:65536", "[::1%lo]:1"]
         {
-            assert!(bad.parse::<ZonedPort>().is_err(), "{bad}");
+            assert!(bad.parse::<ZonedSocketAddress>().is_err(), "{bad}");
         }
     }
 
     #[test]
     fn the_kernels_table_is_read() {
         let line = "fe80000000000000409 8ccfffeac2608".replace(' ', "") + " 1f 40 20 80       va";
-        let zone = zone(&line).unwrap();
+        let zone = interface_address(&line).unwrap();
         assert_eq!((zone.index, zone.name.as_str(), zone.flags), (31, "va", 0x80));
         assert_eq!(zone.address, "fe80::4098:ccff:feac:2608".parse::<Ipv6Addr>().unwrap());
-        assert!(super::zone("").is_none() && super::zone("xyz 1").is_none());
+        assert!(interface_address("").is_none() && interface_address("xyz 1").is_none());
     }
 }

@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use landspeed_session::{Errand, Error, LineSink, Options, Reply, Request, Session, SshHost};
+use landspeed_session::{AgentLaunch, Error, LineSink, Options, Reply, Request, Session, SshHost};
 use landspeed_units::Nanos;
 
 /// Path of the test agent. Cargo builds a package's examples with its tests, beside the tests' own folder, but not if
@@ -23,14 +23,14 @@ fn agent_program() -> PathBuf {
 }
 
 /// A test agent, and the file into which it writes the reason of its end.
-struct Bench {
+struct ChildAgent {
     folder: tempfile::TempDir,
     lease_ms: u64,
 }
 
-impl Bench {
-    fn new() -> Bench {
-        Bench { folder: tempfile::tempdir().unwrap(), lease_ms: 20_000 }
+impl ChildAgent {
+    fn new() -> ChildAgent {
+        ChildAgent { folder: tempfile::tempdir().unwrap(), lease_ms: 20_000 }
     }
 
     fn command(&self) -> Command {
@@ -91,19 +91,19 @@ const HELLO: &str = r#"{"hello":{"protocol":2,"landspeed":"0.1.0","mood":"unknow
 
 #[test]
 fn both_ends_know_each_other_and_a_goodbye_puts_everything_back_first() {
-    let bench = Bench::new();
-    let session = bench.session(&options());
+    let agent = ChildAgent::new();
+    let session = agent.session(&options());
     assert_eq!(session.name(), "host-a");
     assert_eq!(session.peer().landspeed, env!("CARGO_PKG_VERSION"));
     session.close();
-    assert_eq!(bench.gone(), "done");
+    assert_eq!(agent.gone(), "done");
 }
 
 #[test]
 fn answers_overtake_each_other_and_stray_prints_do_not_reach_the_frames() {
-    let bench = Bench::new();
-    let session = bench.session(&options());
-    let signal = bench.folder.path().join("signal");
+    let agent = ChildAgent::new();
+    let session = agent.session(&options());
+    let signal = agent.folder.path().join("signal");
     let slow = session.start(&Request::Knobs { device: signal.to_str().unwrap().to_owned() }).unwrap();
     let Reply::Facts { facts } = session.call(&Request::Probe {}).unwrap() else { panic!("no facts") };
     assert_eq!(facts.hostname, "tested");
@@ -114,8 +114,8 @@ fn answers_overtake_each_other_and_stray_prints_do_not_reach_the_frames() {
 
 #[test]
 fn threads_may_share_a_session() {
-    let bench = Bench::new();
-    let session = bench.session(&options());
+    let agent = ChildAgent::new();
+    let session = agent.session(&options());
     std::thread::scope(|scope| {
         for port in 100..120 {
             let session = &session;
@@ -129,8 +129,8 @@ fn threads_may_share_a_session() {
 
 #[test]
 fn a_refusal_and_a_panic_are_one_line_and_the_session_goes_on() {
-    let bench = Bench::new();
-    let session = bench.session(&options());
+    let agent = ChildAgent::new();
+    let session = agent.session(&options());
     let error = session.call(&Request::Restore {}).unwrap_err();
     assert!(matches!(error, Error::Refused { .. }));
     assert_eq!(error.to_string(), "no restore in tests");
@@ -141,8 +141,8 @@ fn a_refusal_and_a_panic_are_one_line_and_the_session_goes_on() {
 
 #[test]
 fn what_does_not_fit_a_frame_is_refused_at_its_own_end() {
-    let bench = Bench::new();
-    let session = bench.session(&options());
+    let agent = ChildAgent::new();
+    let session = agent.session(&options());
     let error = session.call(&Request::Knobs { device: "x".repeat(300 * 1024) }).unwrap_err().to_string();
     assert!(error.starts_with("the request cannot be sent: a frame of 307"), "{error}");
     let error = session.call(&Request::Knobs { device: "huge".to_owned() }).unwrap_err().to_string();
@@ -152,9 +152,9 @@ fn what_does_not_fit_a_frame_is_refused_at_its_own_end() {
 
 #[test]
 fn too_many_requests_at_once_are_refused() {
-    let bench = Bench::new();
-    let session = bench.session(&options());
-    let signal = bench.folder.path().join("signal");
+    let agent = ChildAgent::new();
+    let session = agent.session(&options());
+    let signal = agent.folder.path().join("signal");
     let wait = Request::Knobs { device: signal.to_str().unwrap().to_owned() };
     let pending: Vec<_> = (0..33).map(|_| session.start(&wait).unwrap()).collect();
     // Requests are taken in order, so an answer to this one means that all earlier ones were taken.
@@ -167,9 +167,9 @@ fn too_many_requests_at_once_are_refused() {
 
 #[test]
 fn an_answer_that_comes_too_late_is_given_up_and_harms_nothing() {
-    let bench = Bench::new();
-    let session = bench.session(&options());
-    let signal = bench.folder.path().join("signal");
+    let agent = ChildAgent::new();
+    let session = agent.session(&options());
+    let signal = agent.folder.path().join("signal");
     let wait = Request::Knobs { device: signal.to_str().unwrap().to_owned() };
     let error = session.start(&wait).unwrap().wait(Nanos::millis(20)).unwrap_err();
     assert_eq!(error.to_string(), "no answer to knobs within 20 ms");
@@ -180,8 +180,8 @@ fn an_answer_that_comes_too_late_is_given_up_and_harms_nothing() {
 
 #[test]
 fn an_agent_that_dies_ends_what_waits_and_what_comes() {
-    let bench = Bench::new();
-    let session = bench.session(&options());
+    let agent = ChildAgent::new();
+    let session = agent.session(&options());
     let died = session.call(&Request::Close { port: 2 }).unwrap_err().to_string();
     assert_eq!(died, "the session ended: the connection was closed without a goodbye");
     assert_eq!(session.call(&Request::Probe {}).unwrap_err().to_string(), died);
@@ -189,9 +189,9 @@ fn an_agent_that_dies_ends_what_waits_and_what_comes() {
 
 #[test]
 fn an_agent_that_stands_still_is_noticed_and_killed() {
-    let bench = Bench::new();
+    let agent = ChildAgent::new();
     let options = Options { lease: Nanos::millis(500), grace: Nanos::millis(100), ..Options::default() };
-    let session = bench.session(&options);
+    let session = agent.session(&options);
     let error = session.call(&Request::Close { port: 3 }).unwrap_err().to_string();
     assert_eq!(error, "the session ended: nothing was heard for 0.5 s");
     // This would wait for ever if the stopped child were not killed.
@@ -200,17 +200,17 @@ fn an_agent_that_stands_still_is_noticed_and_killed() {
 
 #[test]
 fn a_controller_that_vanishes_is_noticed() {
-    let bench = Bench::new();
-    let output = bench.raw(&framed(HELLO), true);
-    assert_eq!(bench.gone(), "the connection was closed without a goodbye");
+    let agent = ChildAgent::new();
+    let output = agent.raw(&framed(HELLO), true);
+    assert_eq!(agent.gone(), "the connection was closed without a goodbye");
     assert!(!output.status.success());
 }
 
 #[test]
 fn a_controller_that_falls_silent_loses_its_lease_and_is_told() {
-    let bench = Bench { lease_ms: 200, ..Bench::new() };
-    let output = bench.raw(&framed(HELLO), false);
-    assert_eq!(bench.gone(), "nothing was heard for 0.2 s");
+    let agent = ChildAgent { lease_ms: 200, ..ChildAgent::new() };
+    let output = agent.raw(&framed(HELLO), false);
+    assert_eq!(agent.gone(), "nothing was heard for 0.2 s");
     assert!(text(&output.stdout).ends_with(r#"{"end":"nothing was heard for 0.2 s"}"#), "{output:?}");
     assert_eq!(text(&output.stderr), "the session ended: nothing was heard for 0.2 s\n");
 }
@@ -225,9 +225,9 @@ fn broken_frames_get_a_line_on_both_ends_and_put_everything_back() {
         ),
         (framed(r#"{"ask":{"id":1,"request":{"request":"mkfs"}}}"#), "unknown variant `mkfs`"),
     ] {
-        let bench = Bench::new();
-        let output = bench.raw(&[framed(HELLO), frame].concat(), false);
-        assert!(bench.gone().contains(line), "{}", bench.gone());
+        let agent = ChildAgent::new();
+        let output = agent.raw(&[framed(HELLO), frame].concat(), false);
+        assert!(agent.gone().contains(line), "{}", agent.gone());
         assert!(text(&output.stdout).contains(line), "{output:?}");
         assert!(text(&output.stderr).contains(line), "{output:?}");
         assert_eq!(text(&output.stderr).lines().count(), 1);
@@ -243,18 +243,18 @@ fn without_a_sound_hello_there_is_no_session_to_put_back() {
         (framed(&format!(r#"{{"proof":"{}"}}"#, "0".repeat(64))), "a proof where a hello belongs"),
         (vec![0, 4, 0, 1], "a frame of 262145 bytes is over the limit of 262144"),
     ] {
-        let bench = Bench::new();
-        let output = bench.raw(&bytes, false);
+        let agent = ChildAgent::new();
+        let output = agent.raw(&bytes, false);
         assert!(text(&output.stdout).contains(line), "{output:?}");
         assert!(text(&output.stderr).contains(line), "{output:?}");
-        assert!(!bench.gone_file().exists());
+        assert!(!agent.gone_file().exists());
     }
 }
 
 #[test]
 fn another_version_gets_a_line_on_the_agents_end() {
-    let bench = Bench::new();
-    let newer = bench.raw(&framed(r#"{"hello":{"protocol":3,"landspeed":"9.9.9","lease":"other"}}"#), false);
+    let agent = ChildAgent::new();
+    let newer = agent.raw(&framed(r#"{"hello":{"protocol":3,"landspeed":"9.9.9","lease":"other"}}"#), false);
     let line = "the controller speaks protocol 3 (landspeed 9.9.9), this end protocol 2 (landspeed 0.1.0): \
                 update landspeed here\n";
     assert_eq!(text(&newer.stderr), line);
@@ -297,15 +297,15 @@ fn a_program_that_leads_nowhere_is_quoted_with_the_remedy() {
 
 #[test]
 fn a_controller_that_asks_and_does_not_read_is_left() {
-    let bench = Bench::new();
+    let agent = ChildAgent::new();
     let ask = framed(r#"{"ask":{"id":1,"request":{"request":"restore"}}}"#);
     // The agent's answers fill the pipe (64 KiB) and then its queue long before all requests are sent.
-    let output = bench.raw(&[framed(HELLO), ask.repeat(20_000)].concat(), false);
+    let output = agent.raw(&[framed(HELLO), ask.repeat(20_000)].concat(), false);
     assert_eq!(
         text(&output.stderr),
         "the session ended: the controller asks and does not read the answers\n"
     );
-    assert_eq!(bench.gone(), "the controller asks and does not read the answers");
+    assert_eq!(agent.gone(), "the controller asks and does not read the answers");
 }
 
 #[test]
@@ -349,13 +349,13 @@ fn an_answer_without_end_does_not_hold_who_wants_to_stop() {
 
 #[test]
 fn stderr_is_passed_on_line_by_line_and_escaped() {
-    let bench = Bench::new();
+    let agent = ChildAgent::new();
     let lines: Arc<Mutex<Vec<String>>> = Arc::default();
     let sink = Arc::clone(&lines);
     let options =
         Options { lines: LineSink::new(move |line| sink.lock().unwrap().push(line.to_owned())), ..options() };
     let mut command = shell(r#"printf 'motd \033[31m\n' >&2; exec "$@""#);
-    command.arg("sh").arg(agent_program()).arg(bench.gone_file());
+    command.arg("sh").arg(agent_program()).arg(agent.gone_file());
     let session = Session::over_child("host-a", command, &options).unwrap();
     let _ = session.call(&Request::Close { port: 1 });
     session.close();
@@ -366,27 +366,27 @@ fn stderr_is_passed_on_line_by_line_and_escaped() {
 
 #[test]
 fn stdio_that_is_no_pipe_is_refused() {
-    let bench = Bench::new();
-    let output = bench.command().stdin(Stdio::null()).output().unwrap();
+    let agent = ChildAgent::new();
+    let output = agent.command().stdin(Stdio::null()).output().unwrap();
     assert!(text(&output.stderr).contains("by hand, use --listen"), "{output:?}");
 }
 
 #[test]
 fn sockets_serve_as_sshd_gives_them() {
-    let bench = Bench::new();
+    let agent = ChildAgent::new();
     let (mut near, far) = std::os::unix::net::UnixStream::pair().unwrap();
     let far_too = far.try_clone().unwrap();
-    let mut agent = bench.command();
-    agent.stdin(Stdio::from(std::os::fd::OwnedFd::from(far)));
-    agent.stdout(Stdio::from(std::os::fd::OwnedFd::from(far_too))).stderr(Stdio::null());
-    let mut child = agent.spawn().unwrap();
-    drop(agent);
+    let mut command = agent.command();
+    command.stdin(Stdio::from(std::os::fd::OwnedFd::from(far)));
+    command.stdout(Stdio::from(std::os::fd::OwnedFd::from(far_too))).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    drop(command);
     near.write_all(&[framed(HELLO), framed(r#"{"end":"done"}"#)].concat()).unwrap();
     let mut said = Vec::new();
     near.read_to_end(&mut said).unwrap();
     assert!(child.wait().unwrap().success());
     assert!(text(&said).contains(r#"{"hello":"#));
-    assert_eq!(bench.gone(), "done");
+    assert_eq!(agent.gone(), "done");
 }
 
 #[test]
@@ -398,9 +398,13 @@ fn the_real_ssh_says_why_a_host_cannot_be_reached() {
     // Port 1 on loopback has no listener.
     let host =
         SshHost::new("127.0.0.1").unwrap().with_questions(false).with_options(&["-F", "/dev/null", "-p1"]);
-    let errand =
-        Errand { words: &["agent", "--stdio"], root: false, own: Path::new("/proc/self/exe"), keep: false };
-    let error = Session::over_ssh(&host, &errand, &options()).unwrap_err().to_string();
+    let launch = AgentLaunch {
+        words: &["agent", "--stdio"],
+        root: false,
+        own: Path::new("/proc/self/exe"),
+        keep: false,
+    };
+    let error = Session::over_ssh(&host, &launch, &options()).unwrap_err().to_string();
     assert_eq!(
         error,
         "127.0.0.1: ssh: connect to host 127.0.0.1 port 1: Connection refused (exit status: 255)"

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use landspeed_session::{BUILD, Errand, Error, LineSink, Options, Reply, Request, Session, SshHost};
+use landspeed_session::{AgentLaunch, BUILD, Error, LineSink, Options, Reply, Request, Session, SshHost};
 use landspeed_units::Nanos;
 
 /// A host with its own folders, and its own programs that come before the usual ones.
-struct Far {
+struct FarHost {
     folder: tempfile::TempDir,
     notices: Arc<Mutex<Vec<String>>>,
     /// Lines of the far side's standard error.
@@ -19,11 +19,11 @@ struct Far {
     root: bool,
 }
 
-impl Far {
-    fn new() -> Far {
+impl FarHost {
+    fn new() -> FarHost {
         let far =
             // Not below /tmp, because one of the tests mounts over it.
-            Far {
+            FarHost {
                 folder: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(),
                 notices: Arc::default(),
                 lines: Arc::default(),
@@ -88,8 +88,9 @@ impl Far {
         };
         let host = SshHost::new("far").unwrap().with_questions(false);
         let own = self.path("own");
-        let errand = Errand { words: &["agent", "--stdio"], root: self.root, own: &own, keep: self.keep };
-        Session::over_shell(shell, &host, &errand, &options)
+        let launch =
+            AgentLaunch { words: &["agent", "--stdio"], root: self.root, own: &own, keep: self.keep };
+        Session::over_shell(shell, &host, &launch, &options)
     }
 
     /// Returns the reason why a session is refused.
@@ -121,7 +122,7 @@ fn works(session: Session) {
 
 #[test]
 fn a_host_without_landspeed_is_sent_one_of_which_nothing_is_left() {
-    let far = Far::new();
+    let far = FarHost::new();
     // The greeting of a login shell must be skipped.
     let session = far.session_by("echo Welcome to far; printf 'no newline'; exec /bin/sh").unwrap();
     assert_eq!(far.files("runtime"), Vec::<PathBuf>::new(), "while it runs");
@@ -137,7 +138,7 @@ fn a_host_without_landspeed_is_sent_one_of_which_nothing_is_left() {
 
 #[test]
 fn an_installed_one_of_this_build_is_used_and_another_is_not() {
-    let far = Far::new();
+    let far = FarHost::new();
     far.program("bin/landspeed", "[ $1 = --version ] && echo landspeed 0.0.1; exit 1");
     works(far.session().unwrap());
     assert_eq!(far.times_sent(), 1);
@@ -153,7 +154,7 @@ fn an_installed_one_of_this_build_is_used_and_another_is_not() {
 
 #[test]
 fn a_kept_one_is_checked_before_it_runs_again() {
-    let far = Far { keep: true, ..Far::new() };
+    let far = FarHost { keep: true, ..FarHost::new() };
     works(far.session().unwrap());
     works(far.session().unwrap());
     assert_eq!(far.times_sent(), 1);
@@ -175,7 +176,7 @@ fn a_kept_one_is_checked_before_it_runs_again() {
 
 #[test]
 fn what_lies_where_one_is_to_be_kept_stays() {
-    let far = Far { keep: true, ..Far::new() };
+    let far = FarHost { keep: true, ..FarHost::new() };
     let documents = far.path("documents");
     fs::create_dir(&documents).unwrap();
     fs::write(documents.join("thesis.txt"), "years of work").unwrap();
@@ -207,7 +208,7 @@ fn what_lies_where_one_is_to_be_kept_stays() {
 
 #[test]
 fn another_machine_and_a_file_that_arrives_changed_are_refused() {
-    let far = Far::new();
+    let far = FarHost::new();
     far.program("bin/uname", "echo riscv64");
     let refused = far.refused();
     assert!(
@@ -215,7 +216,7 @@ fn another_machine_and_a_file_that_arrives_changed_are_refused() {
         "{refused}"
     );
     assert!(refused.contains("sudo install target/release/landspeed"), "{refused}");
-    let far = Far::new();
+    let far = FarHost::new();
     far.program("bin/head", "/usr/bin/head \"$@\" | tr a b");
     let refused = far.refused();
     assert!(refused.contains("what arrived is not what was sent"), "{refused}");
@@ -224,7 +225,7 @@ fn another_machine_and_a_file_that_arrives_changed_are_refused() {
 
 #[test]
 fn a_library_that_is_missing_there_is_named() {
-    let far = Far::new();
+    let far = FarHost::new();
     let built = Command::new("sh")
         .args(["-ec", "echo 'int x(void){return 0;}' | gcc -shared -o libnothere.so -x c -
             echo 'int x(void); int main(void){return x();}' | gcc -o own -x c - -L. -lnothere; rm libnothere.so"])
@@ -240,7 +241,7 @@ fn the_next_folder_with_room_and_leave_to_execute_is_taken() {
     if !rustix::process::geteuid().is_root() {
         return eprintln!("SKIP: needs root to mount");
     }
-    let far = Far::new();
+    let far = FarHost::new();
     fs::write(far.path("own"), fs::read_to_string(far.path("own")).unwrap() + &"# filling\n".repeat(20_000))
         .unwrap();
     let full = "mount -t tmpfs -o size=64k none";
@@ -268,14 +269,14 @@ fn the_next_folder_with_room_and_leave_to_execute_is_taken() {
 
 #[test]
 fn a_greeting_may_hold_any_byte() {
-    let far = Far::new();
+    let far = FarHost::new();
     works(far.session_by(r"printf '\000\001\002zero\000\000'; exec /bin/sh").unwrap());
     works(far.session_by("head -c 30000 /dev/urandom; exec /bin/sh").unwrap());
 }
 
 #[test]
 fn a_host_asks_for_no_more_than_it_may() {
-    let far = Far::new();
+    let far = FarHost::new();
     for (login, why) in [
         ("echo @landspeed file /tmp; cat >/dev/null", "it asks for \"file /tmp\" where it may not"),
         (
@@ -296,13 +297,13 @@ fn a_host_asks_for_no_more_than_it_may() {
 
 #[test]
 fn a_path_that_is_given_is_run_whatever_it_is() {
-    let far = Far::new();
+    let far = FarHost::new();
     let host =
         SshHost::new("far").unwrap().with_questions(false).with_remote_path("~/not here/landspeed").unwrap();
-    let errand = Errand { words: &["agent"], root: false, own: Path::new("/dev/null"), keep: false };
+    let launch = AgentLaunch { words: &["agent"], root: false, own: Path::new("/dev/null"), keep: false };
     let mut shell = Command::new("/bin/sh");
     shell.env("HOME", far.path("home"));
-    let error = Session::over_shell(shell, &host, &errand, &Options::default()).unwrap_err().to_string();
+    let error = Session::over_shell(shell, &host, &launch, &Options::default()).unwrap_err().to_string();
     assert!(
         error.contains("/home/not here/landspeed: not found (exit status: 127); install landspeed there"),
         "{error}"

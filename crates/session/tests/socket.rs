@@ -5,15 +5,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread::JoinHandle;
 
-use landspeed_session::{Error, Handler, Options, Reply, Request, ServeOptions, Session, serve_socket};
+use landspeed_session::{
+    Error, Options, Reply, Request, RequestHandler, ServeOptions, Session, serve_socket,
+};
 
 /// An agent that waits twice at a barrier with each answer, and counts the ends of its sessions.
-struct Agent {
+struct BarrierAgent {
     answers: Barrier,
     gone: AtomicUsize,
 }
 
-impl Handler for Agent {
+impl RequestHandler for BarrierAgent {
     fn handle(&self, _: Request) -> Reply {
         // The test learns that the request came, then lets the agent answer.
         self.answers.wait();
@@ -26,10 +28,10 @@ impl Handler for Agent {
     }
 }
 
-fn session(options: &Options) -> (Arc<Agent>, UnixStream, Session, JoinHandle<Result<(), Error>>) {
+fn session(options: &Options) -> (Arc<BarrierAgent>, UnixStream, Session, JoinHandle<Result<(), Error>>) {
     let (ours, theirs) = UnixStream::pair().unwrap();
-    let agent = Arc::new(Agent { answers: Barrier::new(2), gone: AtomicUsize::new(0) });
-    let handler: Arc<dyn Handler> = Arc::clone(&agent) as Arc<dyn Handler>;
+    let agent = Arc::new(BarrierAgent { answers: Barrier::new(2), gone: AtomicUsize::new(0) });
+    let handler: Arc<dyn RequestHandler> = Arc::clone(&agent) as Arc<dyn RequestHandler>;
     let served = std::thread::spawn(move || serve_socket(theirs, handler, &ServeOptions::default()));
     let handle = ours.try_clone().unwrap();
     (agent, handle, Session::over_socket("agent", ours, options).unwrap(), served)

@@ -6,18 +6,18 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use landspeed_session::{
-    Error, Handler, Invite, LineSink, Options, Pin, Reply, Request, ServeOptions, Session, Ticket, Token,
-    listen,
+    CertificatePin, Error, Invite, LineSink, Options, Reply, Request, RequestHandler, ServeOptions, Session,
+    Ticket, Token, listen,
 };
 use landspeed_units::Nanos;
 
 /// An agent that answers with the request that it got, and remembers why its session ended.
 #[derive(Default)]
-struct Remembers {
+struct RecordingHandler {
     gone: Mutex<Vec<String>>,
 }
 
-impl Handler for Remembers {
+impl RequestHandler for RecordingHandler {
     fn handle(&self, request: Request) -> Reply {
         match request {
             Request::Close { port } => Reply::Listening { port },
@@ -30,19 +30,19 @@ impl Handler for Remembers {
     }
 }
 
-struct Agent {
+struct AgentThread {
     ticket: Ticket,
-    handler: Arc<Remembers>,
+    handler: Arc<RecordingHandler>,
     lines: Arc<Mutex<Vec<String>>>,
     thread: JoinHandle<Result<(), Error>>,
 }
 
-impl Agent {
-    fn start(change: impl FnOnce(&mut ServeOptions)) -> Agent {
-        Agent::at("127.0.0.1:0", change)
+impl AgentThread {
+    fn start(change: impl FnOnce(&mut ServeOptions)) -> AgentThread {
+        AgentThread::at("127.0.0.1:0", change)
     }
 
-    fn at(address: &str, change: impl FnOnce(&mut ServeOptions)) -> Agent {
+    fn at(address: &str, change: impl FnOnce(&mut ServeOptions)) -> AgentThread {
         let lines: Arc<Mutex<Vec<String>>> = Arc::default();
         let sink = Arc::clone(&lines);
         // Long limits, so that a busy machine does not end sessions.
@@ -53,12 +53,12 @@ impl Agent {
             ..ServeOptions::default()
         };
         change(&mut options);
-        let handler = Arc::new(Remembers::default());
+        let handler = Arc::new(RecordingHandler::default());
         let listening =
-            listen(address.parse().unwrap(), Arc::<Remembers>::clone(&handler), &options).unwrap();
+            listen(address.parse().unwrap(), Arc::<RecordingHandler>::clone(&handler), &options).unwrap();
         let ticket = listening.ticket();
         let thread = std::thread::spawn(move || listening.run());
-        Agent { ticket, handler, lines, thread }
+        AgentThread { ticket, handler, lines, thread }
     }
 
     fn address(&self) -> SocketAddr {
@@ -107,7 +107,7 @@ fn works(session: &Session) -> bool {
 #[test]
 fn the_pasted_line_leads_to_one_session_and_the_agent_ends_with_it() {
     for address in ["127.0.0.1:0", "[::1]:0"] {
-        let agent = Agent::at(address, |_| {});
+        let agent = AgentThread::at(address, |_| {});
         let pasted: Ticket = agent.ticket.reveal().parse().unwrap();
         let session = Session::over_tls(&pasted.invite, &pasted.token, &options()).unwrap();
         assert!(works(&session));
@@ -124,7 +124,7 @@ fn the_pasted_line_leads_to_one_session_and_the_agent_ends_with_it() {
 
 #[test]
 fn a_wrong_token_is_told_on_both_ends_and_the_right_one_still_works() {
-    let agent = Agent::start(|_| {});
+    let agent = AgentThread::start(|_| {});
     let error = agent.connect_with(&Token::random()).unwrap_err();
     assert!(matches!(error, Error::Declined { .. }));
     assert!(error.to_string().contains("wrong token: paste the line"), "{error}");
@@ -137,7 +137,7 @@ fn a_wrong_token_is_told_on_both_ends_and_the_right_one_still_works() {
 
 #[test]
 fn no_number_of_wrong_tokens_ends_the_agent() {
-    let agent = Agent::start(|_| {});
+    let agent = AgentThread::start(|_| {});
     std::thread::scope(|scope| {
         let guessing: Vec<_> =
             (0..6).map(|_| scope.spawn(|| agent.connect_with(&Token::random()).unwrap_err())).collect();
@@ -164,7 +164,7 @@ fn idle(at: SocketAddr, sources: &[[u8; 4]], count: usize) -> Vec<TcpStream> {
 fn idle_connections_do_not_lock_the_controller_out() {
     let many: Vec<[u8; 4]> = (1..=200).map(|n| [127, 0, 1, n]).collect();
     for (sources, count) in [(&[[127, 0, 0, 1]][..], 64), (&many[..64], 64), (&many[..], 200)] {
-        let agent = Agent::start(|_| {});
+        let agent = AgentThread::start(|_| {});
         let held = idle(agent.address(), sources, count);
         let session = agent.connect().unwrap_or_else(|error| panic!("{count} idle: {error}"));
         assert!(works(&session));
@@ -178,8 +178,8 @@ fn idle_connections_do_not_lock_the_controller_out() {
 
 #[test]
 fn a_wrong_pin_is_told_on_both_ends() {
-    let agent = Agent::start(|_| {});
-    let invite = Invite { pin: Pin::of(b"another certificate"), ..agent.ticket.invite };
+    let agent = AgentThread::start(|_| {});
+    let invite = Invite { pin: CertificatePin::of(b"another certificate"), ..agent.ticket.invite };
     let error = Session::over_tls(&invite, &agent.ticket.token, &options()).unwrap_err();
     assert!(matches!(error, Error::Pin { .. }), "{error}");
     agent.says("did not take this agent's certificate");
@@ -189,7 +189,7 @@ fn a_wrong_pin_is_told_on_both_ends() {
 
 #[test]
 fn an_expired_token_is_told_on_both_ends_and_ends_the_agent() {
-    let agent = Agent::start(|options| options.expires = Nanos::secs(0));
+    let agent = AgentThread::start(|options| options.expires = Nanos::secs(0));
     let told = agent.connect().unwrap_err().to_string();
     assert!(told.contains("the token has expired: start the agent again"), "{told}");
     let (ended, gone) = agent.end();
@@ -199,7 +199,7 @@ fn an_expired_token_is_told_on_both_ends_and_ends_the_agent() {
 
 #[test]
 fn an_agent_that_nobody_comes_to_ends() {
-    let agent = Agent::start(|options| {
+    let agent = AgentThread::start(|options| {
         options.expires = Nanos::millis(50);
         options.linger = Nanos::millis(50);
     });
@@ -208,7 +208,7 @@ fn an_agent_that_nobody_comes_to_ends() {
 
 #[test]
 fn the_port_is_closed_once_the_controller_is_in() {
-    let agent = Agent::start(|_| {});
+    let agent = AgentThread::start(|_| {});
     let first = agent.connect().unwrap();
     agent.says("session with");
     let error = agent.connect().unwrap_err().to_string();
@@ -220,7 +220,7 @@ fn the_port_is_closed_once_the_controller_is_in() {
 
 #[test]
 fn strangers_neither_hold_the_port_nor_end_the_agent() {
-    let agent = Agent::start(|options| options.handshake = Nanos::secs(2));
+    let agent = AgentThread::start(|options| options.handshake = Nanos::secs(2));
     let mut silent: Vec<TcpStream> = (0..4).map(|_| TcpStream::connect(agent.address()).unwrap()).collect();
     let mut loud = TcpStream::connect(agent.address()).unwrap();
     loud.write_all(b"GET / HTTP/1.1\r\nHost: agent\r\n\r\n").unwrap();
@@ -240,6 +240,7 @@ fn strangers_neither_hold_the_port_nor_end_the_agent() {
 fn an_address_in_use_is_named() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
-    let error = listen(address, Arc::new(Remembers::default()), &ServeOptions::default()).err().unwrap();
+    let error =
+        listen(address, Arc::new(RecordingHandler::default()), &ServeOptions::default()).err().unwrap();
     assert!(error.to_string().starts_with(&format!("cannot listen on {address}: Address already in use")));
 }

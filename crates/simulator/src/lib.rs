@@ -1,11 +1,11 @@
 //! A simulator of TCP and UDT flows over wide-area paths, packet by packet, without a network and without randomness:
 //! the same scenario always gives the same outcome.
 //!
-//! A [`Scenario`] describes a line (rate, delay, queue, loss), the flows over it and the duration. [`simulate`]
-//! returns an [`Outcome`] with samples of each flow, of the line and of a round-trip probe. The congestion controls
-//! are those of `landspeed-congestion`: the C sources that the kernel runs, called in the kernel's order by a sender
-//! that follows net/ipv4/tcp_input.c. UDT is the crate `landspeed-udt`, which also runs on sockets, driven by the
-//! simulation's clock.
+//! A [`SimulationScenario`] describes a line (rate, delay, queue, loss), the flows over it and the duration.
+//! [`simulate`] returns a [`SimulationOutcome`] with samples of each flow, of the line and of a round-trip probe. The
+//! congestion controls are those of `landspeed-congestion`: the C sources that the kernel runs, called in the kernel's
+//! order by a sender that follows net/ipv4/tcp_input.c. UDT is the crate `landspeed-udt`, which also runs on sockets,
+//! driven by the simulation's clock.
 //!
 //! To keep the cost of a packet at about a tenth of a microsecond, it simplifies: acknowledgements neither wait nor
 //! get lost, hosts are infinitely fast, TCP's packets all have one size, and packets never overtake each other. A
@@ -31,10 +31,12 @@ mod study;
 
 pub use link::{LinkCounts, LinkSpec};
 pub use loss::LossSpec;
-pub use output::{FlowOutcome, FlowSample, LinkOutcome, LinkSample, Outcome, ProbeSample};
+pub use output::{
+    FlowOutcome, LinkOutcome, LinkSample, SimulatedFlowSample, SimulatedProbeSample, SimulationOutcome,
+};
 pub use receiver::{ReceiverCounts, ReceiverSpec};
 pub use recovery::{FullPath, full_window, recovery_time, simulated_recovery};
-pub use scenario::{FlowSpec, ProbeSpec, Scenario, ScenarioError, simulates};
+pub use scenario::{FlowSpec, ProbeSpec, SimulationError, SimulationScenario, simulates};
 pub use sender::SenderCounts;
 pub use simulation::simulate;
 pub use study::{VARIED_SHARE, study_run, study_scenario};

@@ -10,8 +10,8 @@ use std::collections::VecDeque;
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 use crate::agenda::NEVER;
-use crate::loss::{Loss, LossSpec};
-use crate::packet::{PROBE, Packet};
+use crate::loss::{LossProcess, LossSpec};
+use crate::packet::{PROBE, SimulatedPacket};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinkSpec {
@@ -26,13 +26,13 @@ pub struct LinkSpec {
 
 /// The number of packets that wait, and their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Waiting {
+pub(crate) struct QueueOccupancy {
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum PacketFate {
     Arrives,
     NoRoom,
     Lost,
@@ -54,55 +54,55 @@ const BYTE_NANOS: u64 = 8_000_000_000;
 
 /// The time that the line needs for a packet of one size: whole nanoseconds, and the remainder in 1/rate of one.
 #[derive(Debug, Clone, Copy, Default)]
-struct Work {
+struct TransmissionTime {
     size: u16,
     whole: u64,
     rest: u64,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Link {
+pub(crate) struct SimulatedLink {
     rate: u64,
     delay: Nanos,
     most_bytes: u64,
-    loss: Loss,
+    loss: LossProcess,
     /// When the line has sent all accepted packets, and the fraction of a nanosecond that this time leaves out.
     free_at: Nanos,
     remainder: u64,
-    /// The work for the last packet size: nearly all have the same, and the division takes longer than all the rest.
-    usual: Work,
-    line: VecDeque<Packet>,
-    waiting: Waiting,
+    /// The time for the last packet size: nearly all have the same, and the division takes longer than all the rest.
+    usual: TransmissionTime,
+    line: VecDeque<SimulatedPacket>,
+    waiting: QueueOccupancy,
     /// Number of packets at the front of `line` that have left it and are propagating.
     left: usize,
     counts: LinkCounts,
 }
 
-impl Link {
+impl SimulatedLink {
     pub(crate) fn new(spec: &LinkSpec) -> Self {
-        Link {
+        SimulatedLink {
             rate: (spec.rate_bps.0 as u64).max(1),
             delay: spec.delay_ns,
             most_bytes: spec.queue_bytes.0,
-            loss: Loss::new(&spec.loss),
+            loss: LossProcess::new(&spec.loss),
             free_at: Nanos(0),
             remainder: 0,
-            usual: Work::default(),
+            usual: TransmissionTime::default(),
             line: VecDeque::new(),
-            waiting: Waiting::default(),
+            waiting: QueueOccupancy::default(),
             left: 0,
             counts: LinkCounts::default(),
         }
     }
 
     /// Admits a packet at `now`. Times must never go back.
-    pub(crate) fn admit(&mut self, now: Nanos, mut packet: Packet) -> Fate {
+    pub(crate) fn admit(&mut self, now: Nanos, mut packet: SimulatedPacket) -> PacketFate {
         self.pass(now);
         self.counts.arrived += 1;
         let size = u64::from(packet.size);
         if self.waiting.packets > 0 && self.waiting.bytes.saturating_add(size) > self.most_bytes {
             self.counts.no_room += 1;
-            return Fate::NoRoom;
+            return PacketFate::NoRoom;
         }
         self.waiting.packets += 1;
         self.waiting.bytes += size;
@@ -112,7 +112,7 @@ impl Link {
         self.counts.lost += u64::from(packet.is_lost);
         packet.leaves = self.occupy(now, packet.size);
         self.line.push_back(packet);
-        if packet.is_lost { Fate::Lost } else { Fate::Arrives }
+        if packet.is_lost { PacketFate::Lost } else { PacketFate::Arrives }
     }
 
     /// Returns when the next packet arrives at the other end; [`NEVER`] if none is under way.
@@ -121,14 +121,14 @@ impl Link {
     }
 
     /// Removes the packet that arrives at `now`; `None` if the line lost it.
-    pub(crate) fn take(&mut self, now: Nanos) -> Option<Packet> {
+    pub(crate) fn take(&mut self, now: Nanos) -> Option<SimulatedPacket> {
         self.pass(now);
         let packet = self.line.pop_front()?;
         self.left -= 1;
         (!packet.is_lost).then_some(packet)
     }
 
-    pub(crate) fn waiting(&mut self, now: Nanos) -> Waiting {
+    pub(crate) fn waiting(&mut self, now: Nanos) -> QueueOccupancy {
         self.pass(now);
         self.waiting
     }
@@ -158,8 +158,8 @@ impl Link {
             (self.free_at, self.remainder) = (now, 0);
         }
         if self.usual.size != size {
-            let work = u64::from(size) * BYTE_NANOS;
-            self.usual = Work { size, whole: work / self.rate, rest: work % self.rate };
+            let time = u64::from(size) * BYTE_NANOS;
+            self.usual = TransmissionTime { size, whole: time / self.rate, rest: time % self.rate };
         }
         self.free_at += Nanos(self.usual.whole);
         self.remainder += self.usual.rest;

@@ -4,25 +4,25 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn link(rate: f64, queue_bytes: u64) -> Link {
+fn link(rate: f64, queue_bytes: u64) -> SimulatedLink {
     let spec = LinkSpec {
         rate_bps: BitRate(rate),
         delay_ns: Nanos::millis(1),
         queue_bytes: Bytes(queue_bytes),
         loss: LossSpec::None,
     };
-    Link::new(&spec)
+    SimulatedLink::new(&spec)
 }
 
-fn packet(seq: u64, size: u16) -> Packet {
-    Packet { seq, leaves: Nanos(0), flow: 0, size, is_lost: false }
+fn packet(seq: u64, size: u16) -> SimulatedPacket {
+    SimulatedPacket { seq, leaves: Nanos(0), flow: 0, size, is_lost: false }
 }
 
 #[test]
 fn a_line_takes_its_time_and_adds_up_what_nanoseconds_leave_out() {
     let mut link = link(3e9, 1 << 20);
     for seq in 0..300 {
-        assert_eq!(link.admit(Nanos(0), packet(seq, 1001)), Fate::Arrives);
+        assert_eq!(link.admit(Nanos(0), packet(seq, 1001)), PacketFate::Arrives);
     }
     // 300 packets of 8008 bits take 800.8 us, though a single one takes 2669.33 ns.
     assert_eq!(link.free_at, Nanos(800_800));
@@ -32,9 +32,9 @@ fn a_line_takes_its_time_and_adds_up_what_nanoseconds_leave_out() {
 #[test]
 fn an_idle_line_takes_anything_and_a_full_queue_nothing() {
     let mut link = link(1e9, 100);
-    assert_eq!(link.admit(Nanos(0), packet(0, 1500)), Fate::Arrives);
-    assert_eq!(link.admit(Nanos(11_999), packet(1, 40)), Fate::NoRoom, "its last bit is on the line");
-    assert_eq!(link.admit(Nanos(12_000), packet(2, 1500)), Fate::Arrives);
+    assert_eq!(link.admit(Nanos(0), packet(0, 1500)), PacketFate::Arrives);
+    assert_eq!(link.admit(Nanos(11_999), packet(1, 40)), PacketFate::NoRoom, "its last bit is on the line");
+    assert_eq!(link.admit(Nanos(12_000), packet(2, 1500)), PacketFate::Arrives);
     assert_eq!(link.take(Nanos(1_012_000)).map(|p| p.seq), Some(0));
     assert_eq!(link.next(), Nanos(1_024_000));
 }
@@ -47,9 +47,9 @@ fn a_lost_packet_has_used_the_line() {
         queue_bytes: Bytes(9000),
         loss: LossSpec::List { packets: vec![1] },
     };
-    let mut link = Link::new(&spec);
-    assert_eq!(link.admit(Nanos(0), packet(0, 1500)), Fate::Lost);
-    assert_eq!(link.admit(Nanos(0), packet(1, 1500)), Fate::Arrives);
+    let mut link = SimulatedLink::new(&spec);
+    assert_eq!(link.admit(Nanos(0), packet(0, 1500)), PacketFate::Lost);
+    assert_eq!(link.admit(Nanos(0), packet(1, 1500)), PacketFate::Arrives);
     assert_eq!(link.under_way().count(), 1);
     assert!(link.take(Nanos(12_000)).is_none());
     assert_eq!(link.take(Nanos(24_000)).map(|p| p.leaves), Some(Nanos(24_000)));
@@ -68,7 +68,7 @@ proptest! {
             while link.next() <= now {
                 arrived.extend(link.take(link.next()).map(|p| p.seq));
             }
-            if link.admit(now, packet(seq as u64, size)) == Fate::Arrives {
+            if link.admit(now, packet(seq as u64, size)) == PacketFate::Arrives {
                 taken.push(seq as u64);
             }
             prop_assert!(link.waiting(now).bytes <= most * 9000);
@@ -77,7 +77,7 @@ proptest! {
             arrived.extend(link.take(link.next()).map(|p| p.seq));
         }
         prop_assert_eq!(&arrived, &taken);
-        prop_assert_eq!(link.waiting(NEVER), Waiting::default());
+        prop_assert_eq!(link.waiting(NEVER), QueueOccupancy::default());
         let counts = link.counts();
         prop_assert_eq!(counts.arrived, counts.no_room + arrived.len() as u64);
     }

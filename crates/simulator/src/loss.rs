@@ -19,7 +19,7 @@ pub enum LossSpec {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Loss {
+pub(crate) struct LossProcess {
     spec: LossSpec,
     count: u64,
     /// `EveryNth` and `List`: number of the next packet to lose.
@@ -28,14 +28,14 @@ pub(crate) struct Loss {
     place: usize,
 }
 
-impl Loss {
+impl LossProcess {
     pub(crate) fn new(spec: &LossSpec) -> Self {
         let next = match spec {
             LossSpec::EveryNth { nth } if *nth > 0 => *nth,
             LossSpec::List { packets } => packets.first().copied().unwrap_or(u64::MAX),
             _ => u64::MAX,
         };
-        Loss { spec: spec.clone(), count: 0, next, place: 0 }
+        LossProcess { spec: spec.clone(), count: 0, next, place: 0 }
     }
 
     pub(crate) fn takes(&mut self) -> bool {
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     fn losses(spec: &LossSpec, packets: u64) -> Vec<u64> {
-        let mut loss = Loss::new(spec);
+        let mut loss = LossProcess::new(spec);
         (1..=packets).filter(|_| loss.takes()).collect()
     }
 

@@ -3,13 +3,13 @@
 use landspeed_units::Nanos;
 
 use crate::agenda::Agenda;
-use crate::link::{Fate, Link};
-use crate::packet::Packet;
-use crate::scenario::Scenario;
+use crate::link::{PacketFate, SimulatedLink};
+use crate::packet::SimulatedPacket;
+use crate::scenario::SimulationScenario;
 
 /// A source of events. Sources are numbered in this order; of two events at one time, the lower number comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum EventSource {
     /// Starts, stops, samples and probes.
     Schedule,
     /// A packet reaches the end of the line.
@@ -20,48 +20,52 @@ pub(crate) enum Source {
 }
 
 #[derive(Debug)]
-pub(crate) struct Network {
+pub(crate) struct SimulatedNetwork {
     pub(crate) agenda: Agenda,
-    pub(crate) link: Link,
+    pub(crate) link: SimulatedLink,
     flows: usize,
 }
 
-impl Network {
-    pub(crate) fn new(scenario: &Scenario) -> Self {
+impl SimulatedNetwork {
+    pub(crate) fn new(scenario: &SimulationScenario) -> Self {
         let flows = scenario.flows.len();
-        Network { agenda: Agenda::new(2 + 2 * flows), link: Link::new(&scenario.link), flows }
+        SimulatedNetwork {
+            agenda: Agenda::new(2 + 2 * flows),
+            link: SimulatedLink::new(&scenario.link),
+            flows,
+        }
     }
 
-    pub(crate) fn next(&self) -> (Nanos, Source) {
+    pub(crate) fn next(&self) -> (Nanos, EventSource) {
         let (at, number) = self.agenda.first();
         let source = match number {
-            0 => Source::Schedule,
-            1 => Source::Line,
-            n if n < 2 + self.flows => Source::Answers(n - 2),
-            n => Source::Timers(n - 2 - self.flows),
+            0 => EventSource::Schedule,
+            1 => EventSource::Line,
+            n if n < 2 + self.flows => EventSource::Answers(n - 2),
+            n => EventSource::Timers(n - 2 - self.flows),
         };
         (at, source)
     }
 
-    pub(crate) fn place(&self, source: Source) -> usize {
+    pub(crate) fn agenda_index(&self, source: EventSource) -> usize {
         match source {
-            Source::Schedule => 0,
-            Source::Line => 1,
-            Source::Answers(n) => 2 + n,
-            Source::Timers(n) => 2 + self.flows + n,
+            EventSource::Schedule => 0,
+            EventSource::Line => 1,
+            EventSource::Answers(n) => 2 + n,
+            EventSource::Timers(n) => 2 + self.flows + n,
         }
     }
 
-    pub(crate) fn send(&mut self, now: Nanos, packet: Packet) -> Fate {
+    pub(crate) fn send(&mut self, now: Nanos, packet: SimulatedPacket) -> PacketFate {
         let fate = self.link.admit(now, packet);
-        self.agenda.set_earlier(self.place(Source::Line), self.link.next());
+        self.agenda.set_earlier(self.agenda_index(EventSource::Line), self.link.next());
         fate
     }
 
     /// Takes the packet that reaches the end of the line now; `None` if it was lost on the way.
-    pub(crate) fn take(&mut self, now: Nanos) -> Option<Packet> {
+    pub(crate) fn take(&mut self, now: Nanos) -> Option<SimulatedPacket> {
         let packet = self.link.take(now);
-        self.agenda.set(self.place(Source::Line), self.link.next());
+        self.agenda.set(self.agenda_index(EventSource::Line), self.link.next());
         packet
     }
 

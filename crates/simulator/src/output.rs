@@ -8,11 +8,11 @@ use crate::receiver::ReceiverCounts;
 use crate::sender::SenderCounts;
 
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Outcome {
+pub struct SimulationOutcome {
     /// The flows, in the scenario's order.
     pub flows: Vec<FlowOutcome>,
     pub link: LinkOutcome,
-    pub probes: Vec<ProbeSample>,
+    pub probes: Vec<SimulatedProbeSample>,
     /// Probes sent. Those without a sample were dropped or are under way.
     pub probes_sent: u64,
     /// Number of events: arrivals of packets and acknowledgements, timers, samples.
@@ -26,7 +26,7 @@ pub struct FlowOutcome {
     pub start_ns: Nanos,
     /// When the last of its data was acknowledged; `None` if it had no end or did not reach it.
     pub finished_ns: Option<Nanos>,
-    pub samples: Vec<FlowSample>,
+    pub samples: Vec<SimulatedFlowSample>,
     pub sender: SenderCounts,
     pub receiver: ReceiverCounts,
     /// Its packets for which a queue had no room.
@@ -37,7 +37,7 @@ pub struct FlowOutcome {
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct FlowSample {
+pub struct SimulatedFlowSample {
     /// End of the interval, since the start of the run.
     pub at_ns: Nanos,
     /// Payload that reached the receiver in order within the interval.
@@ -69,7 +69,7 @@ pub struct LinkSample {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ProbeSample {
+pub struct SimulatedProbeSample {
     /// Sending time, since the start of the run.
     pub at_ns: Nanos,
     pub rtt_ns: Nanos,

@@ -6,7 +6,7 @@ use landspeed_units::Nanos;
 pub(crate) const PROBE: u16 = u16::MAX;
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Packet {
+pub(crate) struct SimulatedPacket {
     /// The number within the flow, for TCP that of the segment, from 0. For a probe, its sending time.
     pub(crate) seq: u64,
     /// When the line has sent the last bit.
@@ -21,7 +21,7 @@ pub(crate) struct Packet {
 
 /// An acknowledgement on its way back. None is lost there, so each need carry only new information.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ack {
+pub(crate) struct TcpAck {
     pub(crate) arrives: Nanos,
     /// All segments below this number were received.
     pub(crate) next: u64,

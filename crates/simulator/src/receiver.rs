@@ -7,7 +7,7 @@
 use landspeed_units::Nanos;
 
 use crate::agenda::NEVER;
-use crate::packet::{Ack, NONE};
+use crate::packet::{NONE, TcpAck};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReceiverSpec {
@@ -35,7 +35,7 @@ pub struct ReceiverCounts {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Receiver {
+pub(crate) struct TcpReceiver {
     spec: ReceiverSpec,
     /// All segments below this have arrived.
     next: u64,
@@ -49,9 +49,9 @@ pub(crate) struct Receiver {
     counts: ReceiverCounts,
 }
 
-impl Receiver {
+impl TcpReceiver {
     pub(crate) fn new(spec: ReceiverSpec) -> Self {
-        Receiver {
+        TcpReceiver {
             spec,
             next: 0,
             above: vec![0; 16].into_boxed_slice(),
@@ -72,14 +72,14 @@ impl Receiver {
         self.counts
     }
 
-    /// Returns when [`Receiver::on_timer`] must be called; calling it too early does no harm.
+    /// Returns when [`TcpReceiver::on_timer`] must be called; calling it too early does no harm.
     pub(crate) fn next_timer(&self) -> Nanos {
         self.ack_at
     }
 
     /// Takes a segment. Returns the acknowledgement if one leaves immediately; it has yet to travel, so its `arrives`
     /// is now.
-    pub(crate) fn on_segment(&mut self, now: Nanos, seq: u64) -> Option<Ack> {
+    pub(crate) fn on_segment(&mut self, now: Nanos, seq: u64) -> Option<TcpAck> {
         self.counts.received += 1;
         if seq != self.next {
             return Some(self.out_of_order(now, seq));
@@ -100,12 +100,12 @@ impl Receiver {
         None
     }
 
-    pub(crate) fn on_timer(&mut self, now: Nanos) -> Option<Ack> {
+    pub(crate) fn on_timer(&mut self, now: Nanos) -> Option<TcpAck> {
         (self.ack_at <= now).then(|| self.acknowledge(now, NONE))
     }
 
     /// Takes a segment that has already arrived, or one above a gap.
-    fn out_of_order(&mut self, now: Nanos, seq: u64) -> Ack {
+    fn out_of_order(&mut self, now: Nanos, seq: u64) -> TcpAck {
         if seq < self.next || !self.put_above(seq) {
             self.counts.duplicates += 1;
             return self.acknowledge(now, NONE);
@@ -113,11 +113,11 @@ impl Receiver {
         self.acknowledge(now, seq)
     }
 
-    fn acknowledge(&mut self, now: Nanos, sacked: u64) -> Ack {
+    fn acknowledge(&mut self, now: Nanos, sacked: u64) -> TcpAck {
         self.owed = 0;
         self.ack_at = NEVER;
         self.counts.acks += 1;
-        Ack { arrives: now, next: self.next, sacked }
+        TcpAck { arrives: now, next: self.next, sacked }
     }
 
     fn place(&self, seq: u64) -> (usize, u64) {
@@ -166,8 +166,8 @@ mod tests {
 
     use super::*;
 
-    fn receiver(quick_acks: u32) -> Receiver {
-        Receiver::new(ReceiverSpec { quick_acks, ..ReceiverSpec::default() })
+    fn receiver(quick_acks: u32) -> TcpReceiver {
+        TcpReceiver::new(ReceiverSpec { quick_acks, ..ReceiverSpec::default() })
     }
 
     #[test]

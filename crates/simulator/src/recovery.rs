@@ -4,8 +4,8 @@ use landspeed_units::{BitRate, Bytes, Nanos};
 
 use crate::link::LinkSpec;
 use crate::loss::LossSpec;
-use crate::output::FlowSample;
-use crate::scenario::{FlowSpec, Scenario, ScenarioError};
+use crate::output::SimulatedFlowSample;
+use crate::scenario::{FlowSpec, SimulationError, SimulationScenario};
 use crate::simulation::simulate_until;
 
 /// Computes the recovery time by feng-2003, section 4.2 and Table 1: the window was rate times RTT, is halved, and
@@ -58,18 +58,21 @@ pub fn simulated_recovery(
     control: &str,
     path: FullPath,
     within: Nanos,
-) -> Result<Option<Nanos>, ScenarioError> {
+) -> Result<Option<Nanos>, SimulationError> {
     let Some(segment) = path.segment() else { return Ok(None) };
     let lasts = Nanos(within.0 + path.rtt_ns.0 * FULL_AFTER_ROUND_TRIPS);
     let scenario = one_loss(control, path, segment, lasts);
-    let mut watch =
-        Watch { window: full_window(path.rate_bps, path.rtt_ns, segment) as u32, lost: None, back: None };
+    let mut watch = RecoveryWatch {
+        window: full_window(path.rate_bps, path.rtt_ns, segment) as u32,
+        lost: None,
+        back: None,
+    };
     simulate_until(&scenario, |flows| flows.iter().any(|flow| watch.is_back(flow.samples())))?;
     Ok(watch.back.filter(|back| *back <= within))
 }
 
 /// Waits for a flow to lose a packet, and then for its window.
-struct Watch {
+struct RecoveryWatch {
     /// All that the path holds, in segments, or the window before the loss if that was smaller.
     window: u32,
     lost: Option<Nanos>,
@@ -77,8 +80,8 @@ struct Watch {
     back: Option<Nanos>,
 }
 
-impl Watch {
-    fn is_back(&mut self, samples: &[FlowSample]) -> bool {
+impl RecoveryWatch {
+    fn is_back(&mut self, samples: &[SimulatedFlowSample]) -> bool {
         let Some((last, before)) = samples.split_last() else { return false };
         if self.lost.is_none() && last.tcp.retransmits > 0 {
             self.lost = Some(last.at_ns);
@@ -90,7 +93,7 @@ impl Watch {
     }
 }
 
-fn one_loss(control: &str, path: FullPath, segment: Bytes, lasts: Nanos) -> Scenario {
+fn one_loss(control: &str, path: FullPath, segment: Bytes, lasts: Nanos) -> SimulationScenario {
     let window = full_window(path.rate_bps, path.rtt_ns, segment) as u64;
     let flow = FlowSpec {
         contestant: control.to_owned(),
@@ -108,7 +111,7 @@ fn one_loss(control: &str, path: FullPath, segment: Bytes, lasts: Nanos) -> Scen
         queue_bytes: Bytes((path.rate_bps.0 / 8.0 * path.rtt_ns.as_secs_f64()) as u64),
         loss: LossSpec::List { packets: vec![window * FULL_AFTER_WINDOWS] },
     };
-    Scenario { link, flows: vec![flow], duration_ns: lasts, sample_ns: path.rtt_ns, probe: None }
+    SimulationScenario { link, flows: vec![flow], duration_ns: lasts, sample_ns: path.rtt_ns, probe: None }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The description of a simulation.
 
-use landspeed_congestion::{Native, native};
+use landspeed_congestion::{NativeControl, native};
 use landspeed_record::Contestant;
 use landspeed_udt::packet::MIN_MSS;
 use landspeed_udt::rate::{self, CONTROLS, RateControlFactory};
@@ -12,7 +12,7 @@ use crate::receiver::ReceiverSpec;
 
 /// A line, the flows over it, and the records to make.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Scenario {
+pub struct SimulationScenario {
     pub link: LinkSpec,
     pub flows: Vec<FlowSpec>,
     pub duration_ns: Nanos,
@@ -96,12 +96,12 @@ impl Default for ProbeSpec {
 
 /// Why a scenario cannot be simulated.
 #[derive(Debug, Clone, PartialEq, Error)]
-pub enum ScenarioError {
+pub enum SimulationError {
     #[error("flow {flow}: {reason}")]
     NotSimulated { flow: usize, reason: String },
     /// The control cannot run on this flow.
     #[error("flow {flow}: {reason}")]
-    Refused { flow: usize, reason: landspeed_congestion::Refused },
+    Refused { flow: usize, reason: landspeed_congestion::ControlRefusal },
     #[error("{what} is {value}: it must be {must}")]
     Figure { what: String, value: String, must: &'static str },
 }
@@ -109,9 +109,9 @@ pub enum ScenarioError {
 /// The most flows, because packets number them in 16 bits.
 const MOST: usize = 60_000;
 
-impl Scenario {
+impl SimulationScenario {
     /// Checks everything on which a simulation relies.
-    pub fn check(&self) -> Result<(), ScenarioError> {
+    pub fn check(&self) -> Result<(), SimulationError> {
         require(self.sample_ns.0 > 0, "the time between samples", self.sample_ns, "above 0")?;
         require(self.flows.len() <= MOST, "the number of flows", self.flows.len(), "at most 60,000")?;
         let rate = self.link.rate_bps;
@@ -120,7 +120,7 @@ impl Scenario {
             let room = flow.mtu_bytes > flow.header_bytes;
             require(room, &format!("the MTU of flow {n}"), flow.mtu_bytes, "larger than its headers")?;
             require(flow.initial_window > 0, &format!("the first window of flow {n}"), 0, "at least 1")?;
-            if matches!(self.protocol(n)?, Protocol::Udt(_)) {
+            if matches!(self.protocol(n)?, SimulatedProtocol::Udt(_)) {
                 let room = u32::from(flow.mtu_bytes) >= MIN_MSS;
                 require(
                     room,
@@ -136,20 +136,20 @@ impl Scenario {
         Ok(())
     }
 
-    pub(crate) fn protocol(&self, flow: usize) -> Result<Protocol, ScenarioError> {
+    pub(crate) fn protocol(&self, flow: usize) -> Result<SimulatedProtocol, SimulationError> {
         let text = &self.flows[flow].contestant;
-        Protocol::of(text).map_err(|reason| ScenarioError::NotSimulated { flow, reason })
+        SimulatedProtocol::of(text).map_err(|reason| SimulationError::NotSimulated { flow, reason })
     }
 }
 
 /// The simulator's implementation of a contestant.
 #[derive(Debug)]
-pub(crate) enum Protocol {
-    Tcp(Native),
+pub(crate) enum SimulatedProtocol {
+    Tcp(NativeControl),
     Udt(RateControlFactory),
 }
 
-impl Protocol {
+impl SimulatedProtocol {
     fn of(text: &str) -> Result<Self, String> {
         const UDT_CONTROL: &str = "udt-congestion";
         let contestant: Contestant = text.parse()?;
@@ -165,9 +165,9 @@ impl Protocol {
                 let name = contestant.settings.get(UDT_CONTROL).map_or(CONTROLS[0].0, String::as_str);
                 let names = || CONTROLS.map(|(name, _)| name).join(", ");
                 let unknown = || format!("{text}: UDT has no control {name:?}; there are {}", names());
-                rate::control(name).map(Protocol::Udt).ok_or_else(unknown)
+                rate::control(name).map(SimulatedProtocol::Udt).ok_or_else(unknown)
             }
-            ("tcp", Some(name)) => native(name).map(Protocol::Tcp).ok_or_else(|| {
+            ("tcp", Some(name)) => native(name).map(SimulatedProtocol::Tcp).ok_or_else(|| {
                 format!("no congestion control is called {name:?}; `landspeed cc list` names them")
             }),
             ("tcp", None) => Err(format!("{text}: the simulator has no host whose default this would be")),
@@ -180,7 +180,7 @@ impl Protocol {
 
 /// Returns an error, with the reason, if the simulator cannot run a contestant.
 pub fn simulates(contestant: &str) -> Result<(), String> {
-    Protocol::of(contestant).map(|_| ())
+    SimulatedProtocol::of(contestant).map(|_| ())
 }
 
 fn require(
@@ -188,11 +188,11 @@ fn require(
     what: &str,
     value: impl std::fmt::Display,
     must: &'static str,
-) -> Result<(), ScenarioError> {
+) -> Result<(), SimulationError> {
     if holds {
         return Ok(());
     }
-    Err(ScenarioError::Figure { what: what.to_owned(), value: value.to_string(), must })
+    Err(SimulationError::Figure { what: what.to_owned(), value: value.to_string(), must })
 }
 
 #[cfg(test)]

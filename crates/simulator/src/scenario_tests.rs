@@ -6,13 +6,13 @@ use landspeed_units::BitRate;
 use super::*;
 use crate::study_scenario;
 
-fn study() -> Scenario {
+fn study() -> SimulationScenario {
     study_scenario(&Study::paper(), &Contest { contestants: vec!["reno".into()], ..Contest::default() }, 0)
 }
 
 #[test]
 fn what_makes_no_sense_is_named() {
-    let wrong = |change: fn(&mut Scenario)| {
+    let wrong = |change: fn(&mut SimulationScenario)| {
         let mut scenario = study();
         change(&mut scenario);
         scenario.check().unwrap_err().to_string()
@@ -29,6 +29,7 @@ fn what_makes_no_sense_is_named() {
     assert!(wrong(|s| s.link.rate_bps = BitRate(f64::NAN)).contains("rate of the line"));
     assert!(wrong(|s| s.sample_ns = Nanos(0)).contains("between samples"));
     assert!(wrong(|s| s.flows[1].mtu_bytes = 52).contains("MTU of flow 1"));
-    let small = |s: &mut Scenario| (s.flows[1].contestant, s.flows[1].mtu_bytes) = ("udt".into(), 75);
+    let small =
+        |s: &mut SimulationScenario| (s.flows[1].contestant, s.flows[1].mtu_bytes) = ("udt".into(), 75);
     assert!(wrong(small).contains("handshake"));
 }

@@ -3,11 +3,11 @@
 use landspeed_units::Nanos;
 
 use crate::agenda::NEVER;
-use crate::scenario::Scenario;
+use crate::scenario::SimulationScenario;
 
 /// An event at a fixed time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Event {
+pub(crate) enum ScheduledEvent {
     Start(usize),
     /// A flow stops sending new data.
     Stop(usize),
@@ -19,7 +19,7 @@ pub(crate) enum Event {
 #[derive(Debug, Clone)]
 pub(crate) struct Schedule {
     /// Starts and stops, latest first.
-    flows: Vec<(Nanos, Event)>,
+    flows: Vec<(Nanos, ScheduledEvent)>,
     sample_at: Nanos,
     sample_every: Nanos,
     probe_at: Nanos,
@@ -27,10 +27,10 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    pub(crate) fn new(scenario: &Scenario) -> Self {
-        let start = |(n, flow): (usize, &crate::FlowSpec)| (flow.start_ns, Event::Start(n));
+    pub(crate) fn new(scenario: &SimulationScenario) -> Self {
+        let start = |(n, flow): (usize, &crate::FlowSpec)| (flow.start_ns, ScheduledEvent::Start(n));
         let stop = |(n, flow): (usize, &crate::FlowSpec)| {
-            flow.stop_ns.map(|at| (at.max(flow.start_ns), Event::Stop(n)))
+            flow.stop_ns.map(|at| (at.max(flow.start_ns), ScheduledEvent::Stop(n)))
         };
         let flows = scenario.flows.iter().enumerate();
         let mut times: Vec<_> = flows.clone().map(start).chain(flows.filter_map(stop)).collect();
@@ -53,19 +53,19 @@ impl Schedule {
     }
 
     /// Takes the next event. A sample comes before the other events of its time.
-    pub(crate) fn take(&mut self) -> Event {
+    pub(crate) fn take(&mut self) -> ScheduledEvent {
         let at = self.next();
         if self.sample_at == at {
             self.sample_at += self.sample_every;
-            return Event::Sample;
+            return ScheduledEvent::Sample;
         }
         if self.probe_at == at {
             self.probe_at += self.probe_every;
-            return Event::Probe;
+            return ScheduledEvent::Probe;
         }
         // One of the three has the earliest time. The flows' time is NEVER once none is left: then the simulation is
         // over.
-        self.flows.pop().map_or(Event::Sample, |(_, event)| event)
+        self.flows.pop().map_or(ScheduledEvent::Sample, |(_, event)| event)
     }
 }
 
@@ -81,7 +81,7 @@ mod tests {
             stop_ns: Some(Nanos(stop)),
             ..FlowSpec::default()
         };
-        let scenario = Scenario {
+        let scenario = SimulationScenario {
             link: crate::LinkSpec {
                 rate_bps: landspeed_units::BitRate(1e9),
                 delay_ns: Nanos(0),
@@ -99,15 +99,15 @@ mod tests {
             seen.push((schedule.next().0, schedule.take()));
         }
         let expected = [
-            (0, Event::Probe),
-            (0, Event::Start(0)),
-            (4, Event::Probe),
-            (5, Event::Sample),
-            (5, Event::Start(1)),
-            (7, Event::Stop(1)),
-            (8, Event::Probe),
-            (9, Event::Stop(0)),
-            (10, Event::Sample),
+            (0, ScheduledEvent::Probe),
+            (0, ScheduledEvent::Start(0)),
+            (4, ScheduledEvent::Probe),
+            (5, ScheduledEvent::Sample),
+            (5, ScheduledEvent::Start(1)),
+            (7, ScheduledEvent::Stop(1)),
+            (8, ScheduledEvent::Probe),
+            (9, ScheduledEvent::Stop(0)),
+            (10, ScheduledEvent::Sample),
         ];
         assert_eq!(seen, expected);
     }

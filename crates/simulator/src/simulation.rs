@@ -2,23 +2,23 @@
 
 use landspeed_units::{Bytes, Nanos};
 
-use crate::flow::Flow;
-use crate::network::{Network, Source};
-use crate::output::{LinkSample, Outcome, ProbeSample};
-use crate::packet::{PROBE, Packet};
-use crate::scenario::{Scenario, ScenarioError};
-use crate::schedule::{Event, Schedule};
+use crate::flow::SimulatedFlow;
+use crate::network::{EventSource, SimulatedNetwork};
+use crate::output::{LinkSample, SimulatedProbeSample, SimulationOutcome};
+use crate::packet::{PROBE, SimulatedPacket};
+use crate::scenario::{SimulationError, SimulationScenario};
+use crate::schedule::{Schedule, ScheduledEvent};
 
 /// Runs a scenario, packet by packet. The same scenario always gives the same outcome.
-pub fn simulate(scenario: &Scenario) -> Result<Outcome, ScenarioError> {
+pub fn simulate(scenario: &SimulationScenario) -> Result<SimulationOutcome, SimulationError> {
     simulate_until(scenario, |_| false)
 }
 
 /// Runs a scenario as [`simulate`] does, but stops at the first sample for which `ends` returns true.
 pub(crate) fn simulate_until(
-    scenario: &Scenario,
-    ends: impl FnMut(&[Flow]) -> bool,
-) -> Result<Outcome, ScenarioError> {
+    scenario: &SimulationScenario,
+    ends: impl FnMut(&[SimulatedFlow]) -> bool,
+) -> Result<SimulationOutcome, SimulationError> {
     scenario.check()?;
     let mut simulation = Simulation::new(scenario);
     simulation.run(ends)?;
@@ -26,56 +26,56 @@ pub(crate) fn simulate_until(
 }
 
 struct Simulation<'a> {
-    scenario: &'a Scenario,
+    scenario: &'a SimulationScenario,
     schedule: Schedule,
-    network: Network,
-    flows: Vec<Flow>,
-    seen: Outcome,
+    network: SimulatedNetwork,
+    flows: Vec<SimulatedFlow>,
+    outcome: SimulationOutcome,
 }
 
 impl<'a> Simulation<'a> {
-    fn new(scenario: &'a Scenario) -> Self {
-        let flows = scenario.flows.iter().zip(0..).map(|(spec, n)| Flow::new(n, spec)).collect();
+    fn new(scenario: &'a SimulationScenario) -> Self {
+        let flows = scenario.flows.iter().zip(0..).map(|(spec, n)| SimulatedFlow::new(n, spec)).collect();
         let schedule = Schedule::new(scenario);
-        let mut network = Network::new(scenario);
-        network.agenda.set(network.place(Source::Schedule), schedule.next());
-        Simulation { scenario, schedule, network, flows, seen: Outcome::default() }
+        let mut network = SimulatedNetwork::new(scenario);
+        network.agenda.set(network.agenda_index(EventSource::Schedule), schedule.next());
+        Simulation { scenario, schedule, network, flows, outcome: SimulationOutcome::default() }
     }
 
-    fn run(&mut self, mut ends: impl FnMut(&[Flow]) -> bool) -> Result<(), ScenarioError> {
+    fn run(&mut self, mut ends: impl FnMut(&[SimulatedFlow]) -> bool) -> Result<(), SimulationError> {
         let mut samples = 0;
         loop {
             let (now, source) = self.network.next();
             if now > self.scenario.duration_ns {
                 return Ok(());
             }
-            if samples < self.seen.link.samples.len() {
-                samples = self.seen.link.samples.len();
+            if samples < self.outcome.link.samples.len() {
+                samples = self.outcome.link.samples.len();
                 if ends(&self.flows) {
                     return Ok(());
                 }
             }
-            self.seen.events += 1;
+            self.outcome.events += 1;
             match source {
-                Source::Schedule => self.on_schedule(now)?,
-                Source::Line => self.on_line(now),
-                Source::Answers(flow) => self.on_answers(now, flow),
-                Source::Timers(flow) => self.on_timers(now, flow),
+                EventSource::Schedule => self.on_schedule(now)?,
+                EventSource::Line => self.on_line(now),
+                EventSource::Answers(flow) => self.on_answers(now, flow),
+                EventSource::Timers(flow) => self.on_timers(now, flow),
             }
         }
     }
 
-    fn on_schedule(&mut self, now: Nanos) -> Result<(), ScenarioError> {
+    fn on_schedule(&mut self, now: Nanos) -> Result<(), SimulationError> {
         match self.schedule.take() {
-            Event::Start(n) => {
+            ScheduledEvent::Start(n) => {
                 self.flows[n].start(now, self.scenario, &mut self.network)?;
                 self.look_at_timers(n);
             }
-            Event::Stop(n) => self.flows[n].stop(now),
-            Event::Sample => self.sample(now),
-            Event::Probe => self.send_probe(now),
+            ScheduledEvent::Stop(n) => self.flows[n].stop(now),
+            ScheduledEvent::Sample => self.sample(now),
+            ScheduledEvent::Probe => self.send_probe(now),
         }
-        self.network.agenda.set(self.network.place(Source::Schedule), self.schedule.next());
+        self.network.agenda.set(self.network.agenda_index(EventSource::Schedule), self.schedule.next());
         Ok(())
     }
 
@@ -87,21 +87,25 @@ impl<'a> Simulation<'a> {
         }
         let n = usize::from(packet.flow);
         self.flows[n].on_packet(now, &packet);
-        let place = self.network.place(Source::Answers(n));
-        self.network.agenda.set_earlier(place, self.flows[n].next_answer());
+        let agenda_index = self.network.agenda_index(EventSource::Answers(n));
+        self.network.agenda.set_earlier(agenda_index, self.flows[n].next_answer());
         self.look_at_timers(n);
     }
 
     fn on_answers(&mut self, now: Nanos, n: usize) {
         self.flows[n].on_answer(now, &mut self.network);
-        self.network.agenda.set(self.network.place(Source::Answers(n)), self.flows[n].next_answer());
+        self.network
+            .agenda
+            .set(self.network.agenda_index(EventSource::Answers(n)), self.flows[n].next_answer());
         self.look_at_timers(n);
     }
 
     fn on_timers(&mut self, now: Nanos, n: usize) {
         self.flows[n].on_timer(now, &mut self.network);
-        let (answers, timers) =
-            (self.network.place(Source::Answers(n)), self.network.place(Source::Timers(n)));
+        let (answers, timers) = (
+            self.network.agenda_index(EventSource::Answers(n)),
+            self.network.agenda_index(EventSource::Timers(n)),
+        );
         self.network.agenda.set_earlier(answers, self.flows[n].next_answer());
         self.network.agenda.set(timers, self.flows[n].next_timer());
     }
@@ -109,22 +113,22 @@ impl<'a> Simulation<'a> {
     /// Brings a flow's timers forward in the agenda. Every packet postpones timers: the agenda keeps the old time, and
     /// an event that comes too early does no harm.
     fn look_at_timers(&mut self, n: usize) {
-        let timers = self.network.place(Source::Timers(n));
+        let timers = self.network.agenda_index(EventSource::Timers(n));
         self.network.agenda.set_earlier(timers, self.flows[n].next_timer());
     }
 
     fn send_probe(&mut self, now: Nanos) {
         let Some(probe) = &self.scenario.probe else { return };
-        self.seen.probes_sent += 1;
+        self.outcome.probes_sent += 1;
         let (size, leaves) = (probe.packet_bytes, Nanos(0));
-        let packet = Packet { seq: now.0, leaves, flow: PROBE, size, is_lost: false };
+        let packet = SimulatedPacket { seq: now.0, leaves, flow: PROBE, size, is_lost: false };
         self.network.send(now, packet);
     }
 
-    fn on_probe(&mut self, now: Nanos, packet: Packet) {
+    fn on_probe(&mut self, now: Nanos, packet: SimulatedPacket) {
         let Some(probe) = &self.scenario.probe else { return };
         let sent = Nanos(packet.seq);
-        self.seen.probes.push(ProbeSample { at_ns: sent, rtt_ns: now - sent + probe.return_ns });
+        self.outcome.probes.push(SimulatedProbeSample { at_ns: sent, rtt_ns: now - sent + probe.return_ns });
     }
 
     fn sample(&mut self, now: Nanos) {
@@ -132,7 +136,7 @@ impl<'a> Simulation<'a> {
             flow.sample(now);
         }
         let (waiting, counts) = (self.network.link.waiting(now), self.network.link.counts());
-        self.seen.link.samples.push(LinkSample {
+        self.outcome.link.samples.push(LinkSample {
             at_ns: now,
             waiting_packets: waiting.packets,
             waiting_bytes: Bytes(waiting.bytes),
@@ -141,10 +145,10 @@ impl<'a> Simulation<'a> {
         });
     }
 
-    fn finish(mut self) -> Outcome {
+    fn finish(mut self) -> SimulationOutcome {
         let under_way = self.network.under_way();
-        self.seen.flows = self.flows.into_iter().zip(under_way).map(|(flow, n)| flow.finish(n)).collect();
-        self.seen.link.counts = self.network.link.counts();
-        self.seen
+        self.outcome.flows = self.flows.into_iter().zip(under_way).map(|(flow, n)| flow.finish(n)).collect();
+        self.outcome.link.counts = self.network.link.counts();
+        self.outcome
     }
 }

@@ -9,8 +9,8 @@ use landspeed_units::{BitRate, Bytes, Nanos};
 
 use crate::link::LinkSpec;
 use crate::loss::LossSpec;
-use crate::output::{FlowOutcome, FlowSample, Outcome};
-use crate::scenario::{FlowSpec, ProbeSpec, Scenario, ScenarioError};
+use crate::output::{FlowOutcome, SimulatedFlowSample, SimulationOutcome};
+use crate::scenario::{FlowSpec, ProbeSpec, SimulationError, SimulationScenario};
 use crate::simulation::simulate;
 
 /// The largest share by which a simulated repeat's rate, RTT and queue differ from the path's: enough to change which
@@ -36,7 +36,7 @@ fn path_of(study: &Study, repeat: u32) -> RunPath {
 /// Returns the scenario of one run of a contest. Repeats differ by their path ([`Study::varied_share`]), by the times,
 /// within one RTT, at which flows enter, and by the seeds of controls with random choices. The path of one repeat is
 /// the same for all contests.
-pub fn study_scenario(study: &Study, contest: &Contest, repeat: u32) -> Scenario {
+pub fn study_scenario(study: &Study, contest: &Contest, repeat: u32) -> SimulationScenario {
     let path = path_of(study, repeat);
     let one_way = Nanos(path.rtt_ns.0 / 2);
     let link = LinkSpec {
@@ -57,7 +57,7 @@ pub fn study_scenario(study: &Study, contest: &Contest, repeat: u32) -> Scenario
         ..flow(study, plan, return_ns, dice)
     };
     let flows = plans.iter().map(|plan| flow(plan, random.draw())).collect();
-    Scenario {
+    SimulationScenario {
         link,
         flows,
         duration_ns: study.duration(),
@@ -80,7 +80,7 @@ fn flow(study: &Study, plan: &FlowPlan, return_ns: Nanos, dice: u64) -> FlowSpec
 }
 
 /// Simulates one run of a contest, packet by packet.
-pub fn study_run(study: &Study, contest: &Contest, repeat: u32) -> Result<StudyRun, ScenarioError> {
+pub fn study_run(study: &Study, contest: &Contest, repeat: u32) -> Result<StudyRun, SimulationError> {
     let outcome = simulate(&study_scenario(study, contest, repeat))?;
     let plans = study.schedule(contest);
     Ok(StudyRun {
@@ -95,7 +95,7 @@ pub fn study_run(study: &Study, contest: &Contest, repeat: u32) -> Result<StudyR
     })
 }
 
-fn queue(outcome: &Outcome) -> Vec<QueueSample> {
+fn queue(outcome: &SimulationOutcome) -> Vec<QueueSample> {
     let samples = outcome.link.samples.iter();
     samples
         .map(|s| QueueSample { at_ns: s.at_ns, waiting_bytes: s.waiting_bytes, drops: s.no_room })
@@ -113,7 +113,7 @@ fn run_flow(plan: FlowPlan, seen: &FlowOutcome) -> RunFlow {
 
 /// Converts a sample. On real hosts a flow that has left is closed: it has no window any more, and its packets that
 /// are still under way do not count.
-fn run_sample(sample: &FlowSample, plan: &FlowPlan) -> RunSample {
+fn run_sample(sample: &SimulatedFlowSample, plan: &FlowPlan) -> RunSample {
     let TcpSample { cwnd_segments, rtt_ns, retransmits, .. } = sample.tcp;
     let here = sample.at_ns <= plan.leaves_ns;
     RunSample {

@@ -2,14 +2,14 @@
 
 mod path;
 
-use landspeed_simulator::{FlowSpec, LossSpec, Outcome, Scenario, simulate};
+use landspeed_simulator::{FlowSpec, LossSpec, SimulationOutcome, SimulationScenario, simulate};
 use landspeed_units::Nanos;
 
 fn flow(control: &str, rtt: Nanos) -> FlowSpec {
     FlowSpec { contestant: control.to_owned(), return_ns: rtt, ..FlowSpec::default() }
 }
 
-fn run(scenario: &Scenario) -> Outcome {
+fn run(scenario: &SimulationScenario) -> SimulationOutcome {
     simulate(scenario).unwrap()
 }
 

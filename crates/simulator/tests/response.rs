@@ -1,7 +1,9 @@
 //! Windows against loss rates. Losses have equal distances, because random ones would shift Reno's window by 7 %.
 //! Windows grow by acknowledged segments, as in Linux, so that delayed acknowledgements change nothing.
 
-use landspeed_simulator::{FlowOutcome, FlowSample, FlowSpec, LinkSpec, LossSpec, Scenario, simulate};
+use landspeed_simulator::{
+    FlowOutcome, FlowSpec, LinkSpec, LossSpec, SimulatedFlowSample, SimulationScenario, simulate,
+};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 /// Losses before the window is measured, and cycles that are measured.
@@ -36,7 +38,7 @@ fn measured(control: &str, nth: u64, expected: f64) -> MeasuredWindow {
         initial_ssthresh: Some(expected as u32),
         ..FlowSpec::default()
     };
-    let outcome = simulate(&Scenario {
+    let outcome = simulate(&SimulationScenario {
         link,
         flows: vec![flow],
         // Ten times the expected duration: the flow ends earlier, with its data.
@@ -50,7 +52,7 @@ fn measured(control: &str, nth: u64, expected: f64) -> MeasuredWindow {
 }
 
 fn window(flow: &FlowOutcome) -> MeasuredWindow {
-    let losses = |sample: &FlowSample| sample.tcp.retransmits;
+    let losses = |sample: &SimulatedFlowSample| sample.tcp.retransmits;
     let all = flow.samples.last().map_or(0, losses);
     // From one loss to another, so that cycles are whole.
     let from = flow.samples.partition_point(|sample| losses(sample) < WARM_UP.min(all));
@@ -162,7 +164,8 @@ fn udt_measured(contestant: &str, nth: u64, rtt: Nanos) -> f64 {
         loss: LossSpec::EveryNth { nth },
     };
     let flows = vec![FlowSpec { contestant: contestant.to_owned(), return_ns: rtt, ..FlowSpec::default() }];
-    let scenario = Scenario { link, flows, duration_ns: to, sample_ns: Nanos::secs(1), probe: None };
+    let scenario =
+        SimulationScenario { link, flows, duration_ns: to, sample_ns: Nanos::secs(1), probe: None };
     let outcome = simulate(&scenario).unwrap();
     assert_eq!(outcome.flows[0].sender.timeouts, 0, "1/{nth} over {rtt}");
     outcome.flows[0].goodput(from, to).0 / 8.0 / UDT_PAYLOAD * SYN.as_secs_f64()

@@ -2,7 +2,7 @@
 
 mod path;
 
-use landspeed_simulator::{FlowSpec, LossSpec, Outcome, Scenario, simulate};
+use landspeed_simulator::{FlowSpec, LossSpec, SimulationOutcome, SimulationScenario, simulate};
 use landspeed_units::{Bytes, Nanos};
 
 const RATE: f64 = 1e8;
@@ -16,11 +16,11 @@ fn flow(contestant: &str, seed: u32) -> FlowSpec {
     FlowSpec { contestant: contestant.to_owned(), return_ns: RTT, seed, ..FlowSpec::default() }
 }
 
-fn scenario(flows: Vec<FlowSpec>, seconds: u64) -> Scenario {
-    Scenario { flows, duration_ns: Nanos::secs(seconds), ..path::scenario(RATE, RTT, 0.5) }
+fn scenario(flows: Vec<FlowSpec>, seconds: u64) -> SimulationScenario {
+    SimulationScenario { flows, duration_ns: Nanos::secs(seconds), ..path::scenario(RATE, RTT, 0.5) }
 }
 
-fn run(scenario: &Scenario) -> Outcome {
+fn run(scenario: &SimulationScenario) -> SimulationOutcome {
     let outcome = simulate(scenario).unwrap();
     for flow in &outcome.flows {
         assert!(flow.is_whole(), "{:?} {:?}", flow.sender, flow.receiver);
@@ -28,7 +28,7 @@ fn run(scenario: &Scenario) -> Outcome {
     outcome
 }
 
-fn rates(outcome: &Outcome, from: u64, to: u64) -> Vec<f64> {
+fn rates(outcome: &SimulationOutcome, from: u64, to: u64) -> Vec<f64> {
     outcome.flows.iter().map(|flow| flow.goodput(Nanos::secs(from), Nanos::secs(to)).0).collect()
 }
 

@@ -4,8 +4,8 @@ mod path;
 
 use landspeed_record::{Contest, Study};
 use landspeed_simulator::{
-    FlowSpec, FullPath, LossSpec, Outcome, ProbeSpec, ReceiverSpec, Scenario, recovery_time, simulate,
-    simulated_recovery, study_scenario,
+    FlowSpec, FullPath, LossSpec, ProbeSpec, ReceiverSpec, SimulationOutcome, SimulationScenario,
+    recovery_time, simulate, simulated_recovery, study_scenario,
 };
 use landspeed_units::{BitRate, Bytes, Nanos};
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ fn flow(rtt: Nanos) -> FlowSpec {
 }
 
 /// Asserts that every packet is accounted for, on each flow and on the line.
-fn assert_whole(outcome: &Outcome) {
+fn assert_whole(outcome: &SimulationOutcome) {
     for flow in &outcome.flows {
         assert!(flow.is_whole(), "{}: {:?} {:?}", flow.contestant, flow.sender, flow.receiver);
     }
@@ -106,7 +106,7 @@ fn two_like_flows_of_reno_share_evenly_and_unlike_ones_by_their_round_trips() {
     let mut scenario = path::scenario(1e8, rtt, 1.0);
     scenario.duration_ns = Nanos::secs(400);
     scenario.flows = vec![flow(rtt), FlowSpec { start_ns: Nanos::millis(3517), ..flow(rtt) }];
-    let share = |scenario: &Scenario| {
+    let share = |scenario: &SimulationScenario| {
         let outcome = simulate(scenario).unwrap();
         assert_whole(&outcome);
         let rate = |n: usize| outcome.flows[n].goodput(Nanos::secs(100), Nanos::secs(400)).0;
@@ -132,7 +132,7 @@ fn recovery_from_one_loss_takes_as_long_as_fengs_formula() {
     assert!((took.as_secs_f64() / said.as_secs_f64() - 1.0).abs() < 0.03, "{took}, by the formula {said}");
 }
 
-fn small_study(control: &str, seed: u64) -> Scenario {
+fn small_study(control: &str, seed: u64) -> SimulationScenario {
     let mut study = Study { region_ns: Nanos::secs(5), seed, ..Study::paper() };
     study.path.rate_bps = BitRate(2e7);
     study.path.rtt_ns = Nanos::millis(40);

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::{Context, Error, Result};
-use landspeed_agent::{Agent, MayRun};
+use landspeed_agent::{Agent, RunPermission};
 use landspeed_session::{ServeOptions, listen, serve_stdio};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -23,9 +23,11 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
     raise_open_files();
     let may_run = match &args.allow_run {
         // The controller is the user's own session, so it could run anything there without the agent.
-        _ if args.stdio => MayRun::Anything,
-        Some(folder) => MayRun::folder(folder, args.allow_root).map_err(Error::msg).context("--allow-run")?,
-        None => MayRun::Nothing,
+        _ if args.stdio => RunPermission::Anything,
+        Some(folder) => {
+            RunPermission::folder(folder, args.allow_root).map_err(Error::msg).context("--allow-run")?
+        }
+        None => RunPermission::Nothing,
     };
     let agent = Agent::that_may_run(may_run, args.allow_tune);
     let options = ServeOptions::default();

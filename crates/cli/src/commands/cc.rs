@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use landspeed_congestion::{self as congestion, CONTROLS, Control, Loaded, State};
+use landspeed_congestion::{self as congestion, CONTROLS, Control, LoadState, LoadedControl};
 
 use crate::args::{CcAction, CcArgs, ListArgs};
 use crate::listing::{ControlEntry, ControlList, ControlState, FORMAT};
@@ -40,10 +40,10 @@ fn entry(row: &Control) -> ControlEntry {
         title: Some(row.title.to_owned()),
         kernel_name: row.kernel_name.to_owned(),
         state: match congestion::state(row) {
-            State::Absent => ControlState::Absent,
-            State::Available if row.is_kernels() => ControlState::Kernel,
-            State::Available => ControlState::Loaded,
-            State::Kept(_) => ControlState::Kept,
+            LoadState::Absent => ControlState::Absent,
+            LoadState::Available if row.is_kernels() => ControlState::Kernel,
+            LoadState::Available => ControlState::Loaded,
+            LoadState::Kept(_) => ControlState::Kept,
         },
         about: Some(row.about.to_owned()),
     }
@@ -94,11 +94,11 @@ fn hold(names: &[String]) -> Result<()> {
     Ok(())
 }
 
-fn load(names: &[String]) -> Result<Vec<Loaded>> {
+fn load(names: &[String]) -> Result<Vec<LoadedControl>> {
     names.iter().map(|name| congestion::load(name).map_err(wrong_name)).collect()
 }
 
-fn keep(controls: Vec<Loaded>) -> Result<()> {
+fn keep(controls: Vec<LoadedControl>) -> Result<()> {
     let mut kept: Vec<&Control> = Vec::new();
     for control in controls {
         let row = control.row();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
-use landspeed_experiment::{Carrier, Error, Sink, StudyHead, begin, compare, compare_on, resume};
+use landspeed_experiment::{Error, RecordSink, StudyHead, StudyRunner, begin, compare, compare_on, resume};
 use landspeed_record::{CompareReport, Contest, Engine, Line, Record, Study, StudyRun, Writer};
 use landspeed_report::{Detail, json};
 use landspeed_simulator::study_run;
@@ -125,7 +125,7 @@ impl Job {
 
 struct Simulator<'a>(&'a Study);
 
-impl Carrier for Simulator<'_> {
+impl StudyRunner for Simulator<'_> {
     /// Simulates a run. It takes seconds, so it cannot be stopped.
     fn run(
         &mut self,

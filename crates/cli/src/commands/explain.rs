@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use landspeed_experiment::{
-    Attention, Effort, ExplainOptions, SizesOptions, explain, explain_live, explain_sizes, explain_time,
+    ExplainOptions, SizesEffort, SizesOptions, UserListener, explain, explain_live, explain_sizes,
+    explain_time,
 };
 use landspeed_record::{ExplainReport, WatchTarget};
 use landspeed_report::{Detail, Output, json};
@@ -63,10 +64,10 @@ fn own(
         flow: options.flow.clone(),
         may_turn,
         seed: u64::from(std::process::id()),
-        effort: Effort::default(),
+        effort: SizesEffort::default(),
     };
-    let mut attention = Attention { progress: &mut |what| doing.begin(what), stop: &|| stop.asked() };
-    let result = explain_sizes(&mut joined.pairs[0], &sizes, &mut attention, &mut report);
+    let mut listener = UserListener { progress: &mut |what| doing.begin(what), stop: &|| stop.asked() };
+    let result = explain_sizes(&mut joined.pairs[0], &sizes, &mut listener, &mut report);
     Ok((report, result.map_err(Into::into)))
 }
 

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use landspeed_experiment::{
-    Error, FAN, GridHead, Ground, Names, Pair, Sink, begin_grid, check_grid, path_of, planned_blocks,
-    prepare, resume_grid, run_grid, turns_knobs, usual_by, vary,
+    Error, FAN, FactorNames, GridHead, GridHosts, Pair, RecordSink, begin_grid, check_grid, path_of,
+    planned_blocks, prepare, resume_grid, run_grid, turns_knobs, usual_by, vary,
 };
 use landspeed_record::{
     Grid, GridPlace, GridSetting, GridTrial, Line, PathCost, Record, Settings, WriteError, Writer,
@@ -193,7 +193,7 @@ fn asked(args: &MeasureArgs) -> Result<Grid> {
     let runner =
         landspeed_workload::find(&args.workload.name).context("clap takes the names of the table")?;
     let words = &common.hosts.hosts;
-    let names = Names { runner, words };
+    let names = FactorNames { runner, words };
     let factors = asked.vary.iter().map(|text| vary(text, names)).collect::<Result<Vec<_>, _>>()?;
     let by = match &asked.by {
         Some(name) => {
@@ -276,7 +276,7 @@ fn words_of(words: &[String], path: &Settings) -> Vec<String> {
     landspeed_topology::with_parameters(&lab.unwrap_or_else(|| words.to_vec()), &parameters)
 }
 
-impl Ground for Place<'_> {
+impl GridHosts for Place<'_> {
     fn go(&mut self, path: &Settings) -> Result<bool, Error> {
         if self.at.as_ref().is_some_and(|(at, _)| at == path) {
             return Ok(false);
@@ -327,7 +327,7 @@ impl Recorder {
     }
 }
 
-impl Sink for Recorder {
+impl RecordSink for Recorder {
     fn line(&mut self, line: &Line) -> Result<(), WriteError> {
         self.writer.write(line)?;
         if let Line::GridTrial(trial) = line {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result};
-use landspeed_experiment::{Measurement, measure};
+use landspeed_experiment::{MeasureOptions, measure};
 use landspeed_record::MeasureReport;
 use landspeed_report::live::Intervals;
 use landspeed_report::{Detail, Output};
@@ -57,7 +57,7 @@ fn lock(intervals: &Mutex<Intervals>) -> MutexGuard<'_, Intervals> {
     intervals.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn measurement(args: &MeasureArgs) -> Result<Measurement> {
+fn measurement(args: &MeasureArgs) -> Result<MeasureOptions> {
     let common = &args.common;
     let runner =
         landspeed_workload::find(&args.workload.name).context("clap takes the names of the table")?;
@@ -65,7 +65,7 @@ fn measurement(args: &MeasureArgs) -> Result<Measurement> {
     if let Some(flows) = &common.flows {
         flow.insert(FLOWS.name.to_owned(), FLOWS.parse(flows)?);
     }
-    Ok(Measurement {
+    Ok(MeasureOptions {
         workload: landspeed_workload::with_defaults(&args.workload, transport),
         flow,
         warm_up: common.warm_up.unwrap_or_else(|| runner.warm_up()),

@@ -6,7 +6,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result};
-use landspeed_experiment::{GridHead, Names, RanHere, check_grid, here, run_here, vary};
+use landspeed_experiment::{FactorNames, GridHead, LocalRunTimes, check_grid, here, run_here, vary};
 use landspeed_record::{Grid, GridCell, PathCost, Workload, Writer};
 use landspeed_report::quoted;
 use landspeed_units::{BitRate, Nanos, Text};
@@ -80,7 +80,7 @@ fn wishes(args: &CompareArgs) -> Wishes<'_> {
 /// Returns a grid of an application over its parameter `path`.
 fn job(args: &CompareArgs, workload: Workload, wishes: &Wishes<'_>) -> Result<Job> {
     let runner = landspeed_workload::find(&workload.name).context("it was read before")?;
-    let names = Names { runner, words: &args.hosts.hosts };
+    let names = FactorNames { runner, words: &args.hosts.hosts };
     let grid = Grid {
         factors: vec![vary(&format!("path={}", args.paths.join(",")), names)?],
         figure: runner.figure(),
@@ -121,7 +121,7 @@ fn on_this_host(args: &CompareArgs, stop: &Stop) -> Result<ExitCode> {
 }
 
 /// Runs the program over a path. Fails if the program does, or if a connection stayed on TCP.
-fn once(path: &str, program: &[OsString]) -> Result<RanHere, String> {
+fn once(path: &str, program: &[OsString]) -> Result<LocalRunTimes, String> {
     let failed = |error: std::io::Error| format!("cannot run it: {error}");
     let said = tempfile::tempfile().map_err(failed)?;
     let mut command = Command::new("/proc/self/exe");
@@ -139,7 +139,7 @@ fn once(path: &str, program: &[OsString]) -> Result<RanHere, String> {
         landspeed_record::decode(last.as_bytes()).map_err(|error| format!("exec told no counts: {error}"))?;
     match told.why_not() {
         Some(why) => Err(why),
-        None => Ok(RanHere { took: told.took_ns, cpu: told.cpu_ns }),
+        None => Ok(LocalRunTimes { took: told.took_ns, cpu: told.cpu_ns }),
     }
 }
 

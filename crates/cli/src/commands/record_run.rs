@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use landspeed_experiment::{Losses, RecordRunOptions, record_run, recover};
+use landspeed_experiment::{RecordRunOptions, RecoveryLosses, record_run, recover};
 use landspeed_record::{LabRecovery, RecordRun, Recovery};
 use landspeed_report::{Detail, json};
 use landspeed_simulator::{FullPath, full_window, recovery_time, simulated_recovery};
@@ -71,7 +71,7 @@ fn in_lab(named: &NamedHosts, planned: &dyn PlannedPath, run: &RecordRun) -> Res
     let rtt = run.path.rtt_ns;
     let path = full_window(run.path_rate_bps, rtt, run.recovery.segment_bytes) as u64;
     let queue = planned.queue().map_or(0, |queue| queue.0 / u64::from(run.mtu_bytes.max(1)));
-    let losses = Losses::on(path, queue, rtt);
+    let losses = RecoveryLosses::on(path, queue, rtt);
     let mut joined = named.join_others(&planned.losing_only(&losses.packets))?;
     let (pair, hosts) = joined.first()?;
     let doing = Doing::new();

@@ -7,7 +7,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use landspeed_analysis::TuningGoal;
-use landspeed_experiment::{Baseline, Pair, Sink, TuneOptions, TunePlan, TunedProgram, factors, plan, tune};
+use landspeed_experiment::{
+    Baseline, Pair, RecordSink, TuneOptions, TunePlan, TunedProgram, factors, plan, tune,
+};
 use landspeed_record::{Line, TuneSummary, WriteError, Writer};
 use landspeed_report::{Detail, Output, duration, gain_is_proven, live::Live, safe};
 use landspeed_transport::{Transport, find};
@@ -144,7 +146,7 @@ struct Recorder {
     stop: Stop,
 }
 
-impl Sink for Recorder {
+impl RecordSink for Recorder {
     fn line(&mut self, line: &Line) -> Result<(), WriteError> {
         self.writer.write(line)?;
         self.live.line(line);

@@ -4,9 +4,9 @@
 macro_rules! source {
     ($name:ident) => {{
         unsafe extern "C" {
-            static $name: crate::native::Ops;
+            static $name: crate::native::CongestionOps;
         }
-        // SAFETY: the control's C source defines this constant, with the layout of `Ops`.
+        // SAFETY: the control's C source defines this constant, with the layout of `CongestionOps`.
         unsafe { &$name }
     }};
 }

@@ -1,7 +1,7 @@
 //! Congestion controls in the running kernel.
 //!
-//! A control stays as long as its link is held: by a [`Loaded`], or by a file in the BPF file system
-//! ([`Loaded::keep`]). When the holder dies, even by SIGKILL, the kernel closes the link, and new sockets can no
+//! A control stays as long as its link is held: by a [`LoadedControl`], or by a file in the BPF file system
+//! ([`LoadedControl::keep`]). When the holder dies, even by SIGKILL, the kernel closes the link, and new sockets can no
 //! longer choose the name. Sockets that use it keep it until they close.
 
 mod allowed;
@@ -25,7 +25,7 @@ const TIMESTAMPS: &str = "/proc/sys/net/ipv4/tcp_timestamps";
 /// A control in the kernel, held by this process. When it is dropped, new sockets can no longer choose it.
 #[derive(Debug)]
 #[must_use = "the control leaves the kernel when this is dropped"]
-pub struct Loaded {
+pub struct LoadedControl {
     row: &'static Control,
     // The link must be dropped before the programs that it refers to.
     link: Link,
@@ -34,7 +34,7 @@ pub struct Loaded {
 
 /// The state of a control on this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
+pub enum LoadState {
     /// The kernel does not know the name.
     Absent,
     /// It can be chosen: a process holds it, or it is the kernel's own.
@@ -49,7 +49,7 @@ pub enum State {
 /// # Errors
 /// Returns an error for an unknown name, for the kernel's own control, on a host that cannot load any (not root, no
 /// BTF, no struct_ops), for a control that is loaded already, and for one that needs TCP timestamps if they are off.
-pub fn load(name: &str) -> Result<Loaded, Error> {
+pub fn load(name: &str) -> Result<LoadedControl, Error> {
     let row = find(name)?;
     let Some(image) = row.object else {
         return Err(Error::Kernels { name: row.name });
@@ -57,27 +57,26 @@ pub fn load(name: &str) -> Result<Loaded, Error> {
     can_load().map_err(|reason| Error::CannotLoad { reason })?;
     fits(row)?;
     let state = state(row);
-    if state != State::Absent {
+    if state != LoadState::Absent {
         return Err(Error::Taken { name: row.kernel_name, holder: state.holder() });
     }
     let (programs, link) = object::load(row, image)?;
-    Ok(Loaded { row, link, _programs: programs })
+    Ok(LoadedControl { row, link, _programs: programs })
 }
 
-/// Returns the control called `name` (with or without `ls_`), and true if flows of this host can choose it now; if
-/// not, [`load`] it.
+/// Returns the control called `name` (with or without `ls_`), and its state on this host. If it is absent, [`load`] it.
 ///
 /// # Errors
 /// Returns an error for an unknown name, for a control of the kernel's own that this kernel lacks, and for one that
 /// needs TCP timestamps if they are off.
-pub fn look_up(name: &str) -> Result<(&'static Control, bool), Error> {
+pub fn look_up(name: &str) -> Result<(&'static Control, LoadState), Error> {
     let row = find(name)?;
     fits(row)?;
-    let is_there = state(row) != State::Absent;
-    if row.is_kernels() && !is_there {
+    let state = state(row);
+    if row.is_kernels() && state == LoadState::Absent {
         return Err(Error::Missing { name: row.name });
     }
-    Ok((row, is_there))
+    Ok((row, state))
 }
 
 /// Checks that the host's settings allow `row`.
@@ -99,12 +98,12 @@ pub fn unload(name: &str) -> Result<&'static Control, Error> {
 }
 
 /// Returns the state of `row` on this host.
-pub fn state(row: &Control) -> State {
+pub fn state(row: &Control) -> LoadState {
     if let Some(path) = pin::path(row) {
-        return State::Kept(path);
+        return LoadState::Kept(path);
     }
     let is_there = available().iter().any(|name| name == row.kernel_name);
-    if is_there { State::Available } else { State::Absent }
+    if is_there { LoadState::Available } else { LoadState::Absent }
 }
 
 /// Returns the names that `TCP_CONGESTION` accepts on this host now; none if the kernel's list cannot be read.
@@ -118,21 +117,23 @@ fn find(name: &str) -> Result<&'static Control, Error> {
     rows.find(|row| row.name == name || row.kernel_name == name).ok_or_else(|| Error::unknown(name))
 }
 
-impl State {
+impl LoadState {
     /// Returns what holds the control and how to end that, as the end of a sentence; empty if nothing does.
     fn holder(&self) -> String {
         match self {
-            State::Absent => String::new(),
-            State::Available => {
+            LoadState::Absent => String::new(),
+            LoadState::Available => {
                 ": a running `landspeed cc load`, or an agent for its session, holds it; end that with Ctrl-C"
                     .to_owned()
             }
-            State::Kept(path) => format!(": {} holds it; `landspeed cc unload` ends that", path.display()),
+            LoadState::Kept(path) => {
+                format!(": {} holds it; `landspeed cc unload` ends that", path.display())
+            }
         }
     }
 }
 
-impl Loaded {
+impl LoadedControl {
     pub fn row(&self) -> &'static Control {
         self.row
     }

@@ -1,12 +1,12 @@
 //! BBR over a path with a rate and an RTT: it finds both.
 
-use landspeed_congestion::{CaState, Event, native};
+use landspeed_congestion::{CaState, CwndEvent, native};
 
 use crate::drive::close;
-use crate::path::{PER_MS, Path};
+use crate::path::{FluidPath, PER_MS};
 
 /// Makes a path with an RTT of 50 ms, which holds 500 packets.
-fn path() -> Path {
+fn path() -> FluidPath {
     path_of(50)
 }
 
@@ -52,12 +52,12 @@ fn a_loss_leaves_the_model_alone() {
 }
 
 /// Makes a path with an RTT of `base` ms.
-fn path_of(base: usize) -> Path {
-    Path::new(&[native("bbr").expect("bbr")], base)
+fn path_of(base: usize) -> FluidPath {
+    FluidPath::new(&[native("bbr").expect("bbr")], base)
 }
 
 /// Returns the windows at the ends of `SPANS` spans of `milliseconds` each.
-fn windows<const SPANS: usize>(path: &mut Path, milliseconds: u32) -> [u32; SPANS] {
+fn windows<const SPANS: usize>(path: &mut FluidPath, milliseconds: u32) -> [u32; SPANS] {
     std::array::from_fn(|_| {
         path.run(milliseconds);
         path.sk().snd_cwnd
@@ -108,6 +108,6 @@ fn probing_keeps_the_larger_of_two_windows_as_linux_does() {
     // Silence beyond the end of ProbeRTT; then it sends again.
     let flow = &mut path.flows[0];
     flow.sk.tcp_mstamp += 400_000;
-    flow.control.cwnd_event(&mut flow.sk, Event::TxStart);
+    flow.control.cwnd_event(&mut flow.sk, CwndEvent::TxStart);
     assert_eq!(flow.sk.snd_cwnd, 1050);
 }

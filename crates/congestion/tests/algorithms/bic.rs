@@ -1,10 +1,10 @@
 //! BIC: the search, its bounds, and the probing beyond the maximum.
 
-use crate::drive::{Drive, RTT, close};
+use crate::drive::{DrivenConnection, RTT, close};
 
 #[test]
 fn a_loss_takes_an_eighth_and_is_searched_for_by_halves() {
-    let mut drive = Drive::after_a_loss("bic", 2000);
+    let mut drive = DrivenConnection::after_a_loss("bic", 2000);
     assert_eq!(drive.sk.snd_cwnd, 1750);
     // Steps of S_max, then half of the distance left in each RTT. A step is for the window at its beginning: it takes
     // a little longer while the window grows.
@@ -20,9 +20,9 @@ fn a_loss_takes_an_eighth_and_is_searched_for_by_halves() {
 
 #[test]
 fn steps_are_32_packets_at_most_and_come_down_to_a_hundredth() {
-    let mut drive = Drive::after_a_loss("bic", 10_000);
+    let mut drive = DrivenConnection::after_a_loss("bic", 10_000);
     close(drive.gain(4), 32.0, 0.01);
-    let mut drive = Drive::after_a_loss("bic", 10_000);
+    let mut drive = DrivenConnection::after_a_loss("bic", 10_000);
     // The last packet: steps by halves until less than S_min is left.
     drive.sk.snd_cwnd = 9_999;
     let mut rounds = 0;
@@ -37,7 +37,7 @@ fn steps_are_32_packets_at_most_and_come_down_to_a_hundredth() {
 
 #[test]
 fn beyond_the_maximum_it_probes_by_1_2_4_up_to_32() {
-    let mut drive = Drive::after_a_loss("bic", 1000);
+    let mut drive = DrivenConnection::after_a_loss("bic", 1000);
     drive.sk.snd_cwnd = 1000;
     let mut steps = Vec::new();
     for _ in 0..12 {
@@ -53,7 +53,7 @@ fn beyond_the_maximum_it_probes_by_1_2_4_up_to_32() {
 
 #[test]
 fn a_flow_that_did_not_get_back_looks_only_half_of_the_way_up() {
-    let mut drive = Drive::after_a_loss("bic", 1000);
+    let mut drive = DrivenConnection::after_a_loss("bic", 1000);
     drive.sk.snd_cwnd = 900;
     drive.lose();
     // 900 lost an eighth: 787. The new maximum is halfway between: 843.
@@ -66,7 +66,7 @@ fn a_flow_that_did_not_get_back_looks_only_half_of_the_way_up() {
 
 #[test]
 fn below_14_packets_it_is_reno() {
-    let mut drive = Drive::new("bic", 13);
+    let mut drive = DrivenConnection::new("bic", 13);
     close(drive.gain(64), 1.0, 0.02);
     drive.lose();
     assert_eq!(drive.sk.snd_cwnd, 6);
@@ -76,7 +76,7 @@ fn below_14_packets_it_is_reno() {
 fn a_loss_that_was_none_leaves_the_search_where_it_was() {
     // During the search for the maximum, and beyond it.
     for rounds in [6, 9, 20, 26] {
-        let mut drive = Drive::after_a_loss("bic", 2000);
+        let mut drive = DrivenConnection::after_a_loss("bic", 2000);
         (0..rounds).for_each(|_| drive.round(RTT));
         let mut undone = drive.clone();
         undone.lose();

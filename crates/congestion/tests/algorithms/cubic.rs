@@ -2,12 +2,12 @@
 
 use landspeed_congestion::{CaState, INFINITE_SSTHRESH};
 
-use crate::drive::{Drive, RTT, close};
+use crate::drive::{DrivenConnection, RTT, close};
 
 #[test]
 fn it_is_back_at_the_old_window_after_k() {
     // RFC 9438, section 4.2: K = cbrt(W_max (1 - beta) / C). 10,000 packets: 19.6 s.
-    let mut drive = Drive::after_a_loss("cubic", 10_000);
+    let mut drive = DrivenConnection::after_a_loss("cubic", 10_000);
     close(f64::from(drive.sk.snd_cwnd), 7_000.0, 0.001);
     let start = drive.sk.tcp_mstamp;
     let mut back = 0;
@@ -25,7 +25,7 @@ fn it_is_back_at_the_old_window_after_k() {
 #[test]
 fn on_a_short_path_it_is_at_least_reno() {
     // RFC 9438, section 4.3: at 2 ms, Reno's 0.53 packets per RTT are faster than the cube.
-    let mut drive = Drive::after_a_loss("cubic", 100);
+    let mut drive = DrivenConnection::after_a_loss("cubic", 100);
     let before = drive.sk.snd_cwnd;
     for _ in 0..60 {
         drive.round(2_000);
@@ -35,7 +35,7 @@ fn on_a_short_path_it_is_at_least_reno() {
 
 #[test]
 fn fast_convergence_lowers_the_goal() {
-    let mut drive = Drive::after_a_loss("cubic", 1000);
+    let mut drive = DrivenConnection::after_a_loss("cubic", 1000);
     drive.sk.snd_cwnd = 900;
     drive.lose();
     // W_max is 900 (1 + beta) / 2 = 765: the plateau of the next epoch.
@@ -50,7 +50,7 @@ fn fast_convergence_lowers_the_goal() {
 
 #[test]
 fn slow_start_ends_when_round_trips_grow() {
-    let mut drive = Drive::new("cubic", 10);
+    let mut drive = DrivenConnection::new("cubic", 10);
     drive.sk.snd_ssthresh = INFINITE_SSTHRESH;
     // A path of 1000 packets per RTT.
     for _ in 0..12 {
@@ -62,7 +62,7 @@ fn slow_start_ends_when_round_trips_grow() {
 
 #[test]
 fn a_timeout_begins_anew() {
-    let mut drive = Drive::after_a_loss("cubic", 1000);
+    let mut drive = DrivenConnection::after_a_loss("cubic", 1000);
     drive.control.set_state(&mut drive.sk, CaState::Loss);
     drive.control.set_state(&mut drive.sk, CaState::Open);
     (drive.sk.snd_cwnd, drive.sk.snd_ssthresh) = (100, 2);
@@ -82,7 +82,7 @@ fn slow_start_ends_where_linux_ends_it() {
         (RTT, [20, 40, 80, 129, 136, 142, 149, 157]),
     ];
     for (rtt, windows) in linux {
-        let mut drive = Drive::new("cubic", 10);
+        let mut drive = DrivenConnection::new("cubic", 10);
         drive.sk.snd_ssthresh = INFINITE_SSTHRESH;
         let ours = windows.map(|_| {
             drive.round(rtt);
@@ -98,7 +98,7 @@ fn a_loss_rounds_down_as_linux_does() {
     let linux =
         [(2, 2), (3, 2), (5, 3), (7, 4), (10, 7), (14, 9), (41, 28), (333, 233), (1001, 700), (10_007, 7006)];
     for (window, threshold) in linux {
-        let drive = Drive::after_a_loss("cubic", window);
+        let drive = DrivenConnection::after_a_loss("cubic", window);
         assert_eq!(drive.sk.snd_cwnd, threshold, "{window}");
     }
 }

@@ -1,8 +1,8 @@
 //! The controls that judge delay: FAST, TCP-Africa, HSTCP-LP.
 
-use landspeed_congestion::{Refused, Sock, native};
+use landspeed_congestion::{ControlRefusal, Sock, native};
 
-use crate::drive::{Drive, RTT, close};
+use crate::drive::{DrivenConnection, RTT, close};
 
 /// Returns the RTT on a path of `product` packets per `RTT`: a larger window waits in a queue.
 fn rtt_of(window: u32, product: u32) -> u32 {
@@ -13,7 +13,7 @@ fn rtt_of(window: u32, product: u32) -> u32 {
 #[test]
 fn fast_keeps_alpha_packets_in_the_queue() {
     for product in [400, 1000, 3400, 16_000] {
-        let mut drive = Drive::new("fast", product / 2);
+        let mut drive = DrivenConnection::new("fast", product / 2);
         drive.ack(1, RTT);
         for _ in 0..200 {
             drive.round(rtt_of(drive.sk.snd_cwnd, product));
@@ -25,14 +25,14 @@ fn fast_keeps_alpha_packets_in_the_queue() {
 
 #[test]
 fn fast_at_most_doubles_and_leaves_slow_start_with_alpha_in_the_queue() {
-    let mut drive = Drive::new("fast", 10);
+    let mut drive = DrivenConnection::new("fast", 10);
     drive.ack(1, RTT);
     for _ in 0..20 {
         let before = drive.sk.snd_cwnd;
         drive.round(RTT);
         assert!(drive.sk.snd_cwnd <= 2 * before + 1);
     }
-    let mut drive = Drive::new("fast", 10);
+    let mut drive = DrivenConnection::new("fast", 10);
     drive.sk.snd_ssthresh = landspeed_congestion::INFINITE_SSTHRESH;
     for _ in 0..30 {
         drive.round(rtt_of(drive.sk.snd_cwnd, 1000));
@@ -42,13 +42,13 @@ fn fast_at_most_doubles_and_leaves_slow_start_with_alpha_in_the_queue() {
 
 #[test]
 fn fast_halves_at_a_loss() {
-    let drive = Drive::after_a_loss("fast", 1000);
+    let drive = DrivenConnection::after_a_loss("fast", 1000);
     assert_eq!(drive.sk.snd_cwnd, 500);
 }
 
 #[test]
 fn africa_is_highspeed_without_a_queue_and_reno_with_one() {
-    let mut drive = Drive::new("africa", 5036);
+    let mut drive = DrivenConnection::new("africa", 5036);
     drive.ack(1, RTT);
     close(drive.gain(16), 20.0, 0.02);
     // alpha is 1.641 packets in the queue: RTTs for fewer and for more than that.
@@ -60,11 +60,11 @@ fn africa_is_highspeed_without_a_queue_and_reno_with_one() {
 }
 
 /// HSTCP-LP over a path with a one-way delay of `RTT`/2 and a queue. Clocks tick in ms; the peer's has a large offset.
-struct LowPriority(Drive);
+struct LowPriorityFlow(DrivenConnection);
 
-impl LowPriority {
+impl LowPriorityFlow {
     fn new(cwnd: u32) -> Self {
-        let mut low = LowPriority(Drive::new("hstcp_lp", cwnd));
+        let mut low = LowPriorityFlow(DrivenConnection::new("hstcp_lp", cwnd));
         low.rounds(5, 0);
         low.0.sk.snd_cwnd = cwnd;
         low
@@ -86,14 +86,14 @@ impl LowPriority {
 
 #[test]
 fn hstcp_lp_is_highspeed_while_nobody_waits() {
-    let mut low = LowPriority::new(5036);
+    let mut low = LowPriorityFlow::new(5036);
     let gain = low.0.gain(16);
     close(gain, 20.0, 0.02);
 }
 
 #[test]
 fn hstcp_lp_halves_once_the_queue_grows_and_then_leaves_one_packet() {
-    let mut low = LowPriority::new(5000);
+    let mut low = LowPriorityFlow::new(5000);
     // It observes a full queue, of 20 ms.
     low.rounds(1, 20_000);
     low.rounds(10, 0);
@@ -118,7 +118,7 @@ fn hstcp_lp_halves_once_the_queue_grows_and_then_leaves_one_packet() {
 
 #[test]
 fn hstcp_lp_only_watches_for_three_round_trips() {
-    let mut low = LowPriority::new(1000);
+    let mut low = LowPriorityFlow::new(1000);
     low.rounds(1, 20_000);
     low.rounds(10, 0);
     low.0.sk.snd_cwnd = 1000;
@@ -134,7 +134,7 @@ fn hstcp_lp_only_watches_for_three_round_trips() {
 
 #[test]
 fn hstcp_lps_first_slow_start_only_learns_how_long_the_queue_is() {
-    let mut low = LowPriority::new(100);
+    let mut low = LowPriorityFlow::new(100);
     low.0.sk.snd_ssthresh = landspeed_congestion::INFINITE_SSTHRESH;
     low.rounds(2, 20_000);
     assert!(low.0.sk.snd_cwnd >= 400, "{}", low.0.sk.snd_cwnd);
@@ -148,7 +148,7 @@ fn hstcp_lps_first_slow_start_only_learns_how_long_the_queue_is() {
 
 #[test]
 fn hstcp_lp_takes_no_receivers_timer_for_a_queue() {
-    let mut low = LowPriority::new(1000);
+    let mut low = LowPriorityFlow::new(1000);
     low.rounds(1, 20_000);
     low.rounds(10, 0);
     let before = low.0.sk.snd_cwnd;
@@ -164,7 +164,7 @@ fn hstcp_lp_takes_no_receivers_timer_for_a_queue() {
 
 #[test]
 fn hstcp_lp_outlives_a_round_trip_that_drifts_by_half() {
-    let mut low = LowPriority::new(1000);
+    let mut low = LowPriorityFlow::new(1000);
     // A full queue of 20 ms; then the delay of the path itself grows by 50 ms.
     low.rounds(1, 20_000);
     low.rounds(10, 0);
@@ -190,7 +190,7 @@ fn hstcp_lp_outlives_a_round_trip_that_drifts_by_half() {
 
 #[test]
 fn hstcp_lp_still_judges_delays_gigabytes_after_its_last_answer() {
-    let mut low = LowPriority::new(1000);
+    let mut low = LowPriorityFlow::new(1000);
     low.rounds(1, 20_000);
     low.rounds(10, 0);
     // 3 GB in packets of 1000 bytes: more than half of all sequence numbers.
@@ -208,14 +208,14 @@ fn hstcp_lp_without_timestamps_is_refused_with_the_reason() {
     let mut sk = Sock::default();
     sk.set_timestamps(false);
     let control = native("hstcp_lp").expect("a control");
-    let Refused { name, reason } = control.init(&mut sk).expect_err("a refusal");
+    let ControlRefusal { name, reason } = control.init(&mut sk).expect_err("a refusal");
     assert!(name == "hstcp_lp" && reason.contains("net.ipv4.tcp_timestamps"), "{reason}");
 }
 
 #[test]
 fn hstcp_lp_does_not_grow_blind() {
     // The clocks stand still, so that timestamps give no information.
-    let mut drive = Drive::new("hstcp_lp", 1000);
+    let mut drive = DrivenConnection::new("hstcp_lp", 1000);
     for _ in 0..20 {
         drive.round(RTT);
     }

@@ -1,29 +1,29 @@
 //! A connection that a test drives: a clock, acknowledgements, losses.
 
-use landspeed_congestion::{AckSample, CaState, Event, Native, Sock, native};
+use landspeed_congestion::{AckSample, CaState, CwndEvent, NativeControl, Sock, native};
 
 #[derive(Clone)]
-pub(crate) struct Drive {
-    pub(crate) control: Native,
+pub(crate) struct DrivenConnection {
+    pub(crate) control: NativeControl,
     pub(crate) sk: Sock,
 }
 
 /// An RTT of 100 ms, in µs.
 pub(crate) const RTT: u32 = 100_000;
 
-impl Drive {
+impl DrivenConnection {
     /// Makes a connection in congestion avoidance with a window of `cwnd` packets, in full use.
     pub(crate) fn new(name: &str, cwnd: u32) -> Self {
-        Drive::with(native(name).unwrap_or_else(|| panic!("no {name}")), cwnd)
+        DrivenConnection::with(native(name).unwrap_or_else(|| panic!("no {name}")), cwnd)
     }
 
     pub(crate) fn after_a_loss(name: &str, cwnd: u32) -> Self {
-        let mut drive = Drive::new(name, cwnd);
+        let mut drive = DrivenConnection::new(name, cwnd);
         drive.lose();
         drive
     }
 
-    pub(crate) fn with(control: Native, cwnd: u32) -> Self {
+    pub(crate) fn with(control: NativeControl, cwnd: u32) -> Self {
         let mut sk = Sock {
             tcp_mstamp: 1_000_000,
             srtt_us: 8 * RTT,
@@ -35,7 +35,7 @@ impl Drive {
         sk.snd_cwnd = cwnd;
         sk.snd_ssthresh = 2;
         sk.set_cwnd_limited(true);
-        Drive { control, sk }
+        DrivenConnection { control, sk }
     }
 
     pub(crate) fn wait(&mut self, micros: u64) {
@@ -80,7 +80,7 @@ impl Drive {
         sk.snd_ssthresh = self.control.ssthresh(sk);
         self.control.set_state(sk, CaState::Recovery);
         sk.snd_cwnd = sk.snd_ssthresh;
-        self.control.cwnd_event(sk, Event::CompleteCwr);
+        self.control.cwnd_event(sk, CwndEvent::CompleteCwr);
         self.control.set_state(sk, CaState::Open);
     }
 

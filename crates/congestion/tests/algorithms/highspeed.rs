@@ -1,6 +1,6 @@
 //! HighSpeed TCP against RFC 3649: its table against the formulas, its windows against appendix B.
 
-use crate::drive::{Drive, close};
+use crate::drive::{DrivenConnection, close};
 
 const TABLE: &str = include_str!("../../src/algorithms/highspeed/table.h");
 const ONE: f64 = 65_536.0;
@@ -55,7 +55,7 @@ const APPENDIX_B: [u32; 71] = [
 fn appendix_b_is_met_at_each_of_its_windows() {
     for ((window, b), whole) in APPENDIX_WINDOWS.into_iter().zip(APPENDIX_B).zip(2_u32..) {
         let b = f64::from(b) / 100.0;
-        let mut drive = Drive::new("highspeed", window);
+        let mut drive = DrivenConnection::new("highspeed", window);
         let gain = drive.gain(32);
         assert!((gain - f64::from(whole)).abs() < 0.1, "w = {window}: a = {gain}, not {whole}");
         drive.lose();
@@ -68,7 +68,7 @@ fn appendix_b_is_met_at_each_of_its_windows() {
 #[test]
 fn between_the_rows_it_stays_with_the_formulas() {
     for window in [42, 63, 65, 127, 1000, 4095, 4097, 50_001, 83_000, 131_071] {
-        let mut drive = Drive::new("highspeed", window);
+        let mut drive = DrivenConnection::new("highspeed", window);
         close(drive.gain(64), a(f64::from(window)).max(1.0), 0.02);
         drive.lose();
         let b = 1.0 - f64::from(drive.sk.snd_cwnd) / f64::from(window);
@@ -82,7 +82,7 @@ fn between_the_rows_it_stays_with_the_formulas() {
 #[test]
 fn up_to_38_packets_it_is_reno() {
     for window in [2, 10, 37, 38] {
-        let mut drive = Drive::new("highspeed", window);
+        let mut drive = DrivenConnection::new("highspeed", window);
         close(drive.gain(64), 1.0, 0.02);
         drive.lose();
         assert_eq!(drive.sk.snd_cwnd, (window - window / 2).max(2));

@@ -1,6 +1,6 @@
 //! H-TCP: alpha as a function of the time since the last loss, and the adaptive decrease.
 
-use crate::drive::{Drive, RTT, close};
+use crate::drive::{DrivenConnection, RTT, close};
 
 /// Computes alpha(D), D in seconds: Leith and Shorten.
 fn alpha(since: f64) -> f64 {
@@ -12,7 +12,7 @@ fn alpha_of_the_time_since_a_loss_is_exact() {
     // The rate changed before the loss, so beta is a half, and 2 (1 - beta) alpha is alpha.
     for micros in [0, 500_000, 1_000_000, 1_000_001, 1_250_000, 2_000_000, 3_700_000, 11_000_000, 60_000_000]
     {
-        let mut drive = Drive::after_a_loss("htcp", 40_000);
+        let mut drive = DrivenConnection::after_a_loss("htcp", 40_000);
         drive.wait(micros);
         // Over 64 windows, the sum of whole packets is off by at most one.
         let should = alpha(micros as f64 / 1e6);
@@ -23,7 +23,7 @@ fn alpha_of_the_time_since_a_loss_is_exact() {
 
 #[test]
 fn five_minutes_after_a_loss_alpha_still_fits() {
-    let mut drive = Drive::after_a_loss("htcp", 100_000);
+    let mut drive = DrivenConnection::after_a_loss("htcp", 100_000);
     drive.wait(300_000_000);
     close(drive.gain(1), alpha(300.0), 1e-3);
     drive.wait(3_600_000_000);
@@ -33,7 +33,7 @@ fn five_minutes_after_a_loss_alpha_still_fits() {
 /// Returns the share of the window kept after the last of `epochs` epochs. Each has a steady rate, RTTs from `RTT` to
 /// `longest`, and then a loss.
 fn kept_after(longest: u32, epochs: u32) -> f64 {
-    let mut drive = Drive::new("htcp", 1000);
+    let mut drive = DrivenConnection::new("htcp", 1000);
     for _ in 0..epochs {
         for step in 0..20 {
             drive.sk.snd_cwnd = 1000;
@@ -57,7 +57,7 @@ fn the_decrease_is_what_the_queue_held() {
 
 #[test]
 fn a_throughput_that_changed_by_a_fifth_halves_the_window() {
-    let mut drive = Drive::new("htcp", 1000);
+    let mut drive = DrivenConnection::new("htcp", 1000);
     for (window, keeps) in [(1000, 0.5), (1000, 0.8), (1300, 0.5), (1300, 0.8), (1000, 0.5)] {
         for _ in 0..20 {
             drive.sk.snd_cwnd = window;
@@ -71,7 +71,7 @@ fn a_throughput_that_changed_by_a_fifth_halves_the_window() {
 
 #[test]
 fn a_loss_that_was_none_gives_the_time_back() {
-    let mut drive = Drive::after_a_loss("htcp", 40_000);
+    let mut drive = DrivenConnection::after_a_loss("htcp", 40_000);
     drive.wait(11_000_000);
     drive.sk.snd_cwnd = 40_000;
     drive.lose();

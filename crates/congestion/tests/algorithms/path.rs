@@ -1,26 +1,26 @@
 //! A fluid path for controls that set their own window and rate. In each millisecond it delivers what has arrived, at
 //! most its rate; the rest waits. Further controls may receive the same acknowledgements as the one that sends.
 
-use landspeed_congestion::{CaState, Native, RateSample, Sock};
+use landspeed_congestion::{CaState, NativeControl, RateSample, Sock};
 
 /// Rate of the path: 10 packets of 1000 bytes per millisecond, 10 MB/s.
 pub(crate) const PER_MS: f64 = 10.0;
 
-pub(crate) struct Flow {
-    pub(crate) control: Native,
+pub(crate) struct FluidFlow {
+    pub(crate) control: NativeControl,
     pub(crate) sk: Sock,
 }
 
 /// The packets sent and delivered up to a millisecond, and whether the application limited those sent in it.
 #[derive(Clone, Copy)]
-struct Moment {
+struct PathSample {
     sent: f64,
     delivered: f64,
     is_limited: bool,
 }
 
-pub(crate) struct Path {
-    pub(crate) flows: Vec<Flow>,
+pub(crate) struct FluidPath {
+    pub(crate) flows: Vec<FluidFlow>,
     /// RTT without a queue, in milliseconds.
     base: usize,
     /// Packets per millisecond that the path delivers, and that the application has to send.
@@ -31,18 +31,18 @@ pub(crate) struct Path {
     recovers_at: usize,
     sent: f64,
     delivered: f64,
-    history: Vec<Moment>,
+    history: Vec<PathSample>,
 }
 
-impl Path {
+impl FluidPath {
     /// Makes a path with an RTT of `base` ms, and the controls that receive its acknowledgements.
-    pub(crate) fn new(controls: &[Native], base: usize) -> Self {
-        let flow = |&control: &Native| {
+    pub(crate) fn new(controls: &[NativeControl], base: usize) -> Self {
+        let flow = |&control: &NativeControl| {
             let mut sk = Sock { mss_cache: 1000, tcp_mstamp: 1_000_000, ..Sock::default() };
             control.init(&mut sk).expect("init");
-            Flow { control, sk }
+            FluidFlow { control, sk }
         };
-        Path {
+        FluidPath {
             flows: controls.iter().map(flow).collect(),
             base,
             rate: PER_MS,
@@ -62,7 +62,7 @@ impl Path {
     /// Plays one millisecond: the sender paces within its window, the path delivers, and one acknowledgement reports
     /// it.
     pub(crate) fn millisecond(&mut self) {
-        for Flow { sk, .. } in &mut self.flows {
+        for FluidFlow { sk, .. } in &mut self.flows {
             sk.tcp_mstamp += 1000;
             sk.tcp_clock_cache = sk.tcp_mstamp * 1000;
             sk.tcp_wstamp_ns = sk.tcp_clock_cache;
@@ -85,13 +85,13 @@ impl Path {
         if self.offered < may {
             // tcp_rate_check_app_limited: there are no more packets to send.
             let flight = (self.sent - self.delivered) as u32;
-            for Flow { sk, .. } in &mut self.flows {
+            for FluidFlow { sk, .. } in &mut self.flows {
                 sk.app_limited = (sk.delivered + flight).max(1);
             }
         }
         self.sent += may.min(self.offered);
         let is_limited = self.flows[0].sk.app_limited != 0;
-        self.history.push(Moment { sent: self.sent, delivered: self.delivered, is_limited });
+        self.history.push(PathSample { sent: self.sent, delivered: self.delivered, is_limited });
     }
 
     fn acknowledge(&mut self, acked: u32) {
@@ -99,11 +99,11 @@ impl Path {
         let found = self.history.partition_point(|moment| moment.sent < self.delivered - 0.5);
         let then = found.min(self.history.len() - 1);
         let rtt = (self.history.len() - then) as u64 * 1000;
-        let Moment { delivered, is_limited, .. } = self.history[then];
+        let PathSample { delivered, is_limited, .. } = self.history[then];
         let prior = delivered.floor() as u32;
         let flight = (self.sent - self.delivered) as u32;
         let losses = self.recover();
-        for Flow { control, sk } in &mut self.flows {
+        for FluidFlow { control, sk } in &mut self.flows {
             sk.packets_out = flight;
             sk.delivered += acked;
             sk.lost += losses;
@@ -140,7 +140,7 @@ impl Path {
             return 0;
         }
         self.recovers_at = now + self.base;
-        for Flow { control, sk } in &mut self.flows {
+        for FluidFlow { control, sk } in &mut self.flows {
             sk.prior_cwnd = sk.snd_cwnd;
             sk.snd_ssthresh = control.ssthresh(sk);
             control.set_state(sk, CaState::Recovery);

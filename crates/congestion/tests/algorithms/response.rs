@@ -2,12 +2,12 @@
 //! not count, is compared with the published response functions. The RTT is constant, so only the effect of losses is
 //! tested.
 
-use crate::drive::{Drive, RTT, close};
+use crate::drive::{DrivenConnection, RTT, close};
 
 /// Returns the mean window with every `n`-th packet lost, from `start` packets on: ten cycles do not forget a distant
 /// start.
 fn mean_window(name: &str, n: u64, start: f64) -> f64 {
-    let mut drive = Drive::new(name, start as u32);
+    let mut drive = DrivenConnection::new(name, start as u32);
     let (mut since, mut losses) = (0, 0);
     let (mut packets, mut rounds) = (0, 0);
     while losses < 40 {

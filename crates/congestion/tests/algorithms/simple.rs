@@ -2,7 +2,7 @@
 
 use landspeed_congestion::{CONTROLS, native};
 
-use crate::drive::{Drive, RTT, close};
+use crate::drive::{DrivenConnection, RTT, close};
 
 #[test]
 fn every_row_is_complete_and_found_by_either_name() {
@@ -24,7 +24,7 @@ fn every_row_is_complete_and_found_by_either_name() {
 
 #[test]
 fn scalable_adds_a_hundredth_and_takes_an_eighth() {
-    let mut drive = Drive::new("scalable", 1000);
+    let mut drive = DrivenConnection::new("scalable", 1000);
     close(drive.gain(64), 10.0, 0.005);
     drive.lose();
     assert_eq!(drive.sk.snd_cwnd, 875);
@@ -32,17 +32,17 @@ fn scalable_adds_a_hundredth_and_takes_an_eighth() {
 
 #[test]
 fn scalable_is_reno_up_to_16_packets() {
-    let mut drive = Drive::new("scalable", 16);
+    let mut drive = DrivenConnection::new("scalable", 16);
     close(drive.gain(64), 1.0, 0.02);
     drive.lose();
     assert_eq!(drive.sk.snd_cwnd, 8);
-    close(Drive::new("scalable", 17).gain(64), 0.17, 0.1);
+    close(DrivenConnection::new("scalable", 17).gain(64), 0.17, 0.1);
 }
 
 #[test]
 fn westwood_falls_to_what_its_rate_fills() {
     // 1000 packets in each RTT of 150 ms, of which 50 are queue: the rate times 100 ms is 667 packets.
-    let mut drive = Drive::new("westwood", 1000);
+    let mut drive = DrivenConnection::new("westwood", 1000);
     drive.ack(1, RTT);
     for _ in 0..80 {
         drive.sk.snd_cwnd = 1000;
@@ -55,7 +55,7 @@ fn westwood_falls_to_what_its_rate_fills() {
 
 #[test]
 fn westwood_keeps_its_window_at_a_loss_without_a_queue() {
-    let mut drive = Drive::new("westwood", 500);
+    let mut drive = DrivenConnection::new("westwood", 500);
     for _ in 0..80 {
         drive.sk.snd_cwnd = 500;
         drive.round(RTT);
@@ -68,7 +68,7 @@ fn westwood_keeps_its_window_at_a_loss_without_a_queue() {
 #[test]
 fn nothing_grows_where_the_window_is_not_used() {
     for row in CONTROLS.iter().filter(|row| !row.is_rate_based) {
-        let mut drive = Drive::new(row.name, 1000);
+        let mut drive = DrivenConnection::new(row.name, 1000);
         drive.sk.set_cwnd_limited(false);
         drive.wait(20_000_000);
         for _ in 0..5 {
@@ -81,7 +81,7 @@ fn nothing_grows_where_the_window_is_not_used() {
 #[test]
 fn slow_start_adds_a_packet_for_each_acknowledged() {
     for row in CONTROLS.iter().filter(|row| !row.is_rate_based && !row.needs_timestamps) {
-        let mut drive = Drive::new(row.name, 10);
+        let mut drive = DrivenConnection::new(row.name, 10);
         drive.sk.snd_ssthresh = 1000;
         for doubled in [20, 40, 80] {
             drive.round(RTT);
@@ -93,7 +93,7 @@ fn slow_start_adds_a_packet_for_each_acknowledged() {
 #[test]
 fn a_reduction_that_was_none_is_undone() {
     for row in CONTROLS.iter().filter(|row| !row.is_rate_based) {
-        let mut drive = Drive::after_a_loss(row.name, 1000);
+        let mut drive = DrivenConnection::after_a_loss(row.name, 1000);
         assert!(drive.sk.snd_cwnd < 1000, "{}", row.name);
         assert_eq!(drive.control.undo_cwnd(&mut drive.sk), 1000, "{}", row.name);
     }
@@ -104,7 +104,7 @@ fn half_a_window_is_rounded_down_as_linux_does() {
     // tcp_reno_ssthresh of net/ipv4/tcp_cong.c, Linux 6.12.95, which Linux's Westwood and BIC use too.
     for (window, half) in [(3, 2), (5, 2), (7, 3), (9, 4), (11, 5), (13, 6)] {
         for name in ["reno", "fast", "ltcp", "scalable", "westwood", "bic"] {
-            let drive = Drive::after_a_loss(name, window);
+            let drive = DrivenConnection::after_a_loss(name, window);
             assert_eq!(drive.sk.snd_cwnd, half, "{name} at {window}");
         }
     }
@@ -121,7 +121,7 @@ fn a_window_once_in_full_use_grows_in_slow_start_whatever_is_under_way() {
     ];
     for row in CONTROLS.iter().filter(|row| !row.is_rate_based && !row.needs_timestamps) {
         for (is_limited, under_way, windows) in linux {
-            let mut drive = Drive::new(row.name, 100);
+            let mut drive = DrivenConnection::new(row.name, 100);
             drive.sk.snd_ssthresh = 1000;
             drive.sk.set_cwnd_limited(is_limited);
             drive.sk.max_packets_out = under_way;

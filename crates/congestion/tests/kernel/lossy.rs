@@ -9,18 +9,18 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use landspeed_congestion::{Control, load};
 use landspeed_topology::{Lab, find, with_namespace};
 
-use crate::transfer::{Flow, Report};
+use crate::transfer::{LoopbackFlow, TransferReport};
 use crate::{KERNEL, can, ours};
 
 const PATH: &str = "lab:wan:rate=200M,rtt=4ms,loss=0.2%";
 
-fn transfer(lab: &Lab, row: &Control) -> std::io::Result<Report> {
+fn transfer(lab: &Lab, row: &Control) -> std::io::Result<TransferReport> {
     let [a, b] = lab.hosts() else { panic!("two hosts") };
     let bind = || TcpListener::bind(SocketAddr::new(b.v4.into(), 0));
     let listener = with_namespace(&b.netns, bind).expect("namespace b")?;
     let address = listener.local_addr()?;
     let near = with_namespace(&a.netns, || TcpStream::connect(address)).expect("namespace a")?;
-    Flow::between(row.kernel_name, near, &listener)?.send(4 << 20)
+    LoopbackFlow::between(row.kernel_name, near, &listener)?.send(4 << 20)
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod transfer;
 
 use std::sync::Mutex;
 
-use landspeed_congestion::{CONTROLS, Control, Error, State, available, can_load, load, state};
+use landspeed_congestion::{CONTROLS, Control, Error, LoadState, available, can_load, load, state};
 
 /// The kernel's names belong to the whole machine, so only one test runs at a time.
 static KERNEL: Mutex<()> = Mutex::new(());
@@ -40,12 +40,12 @@ fn every_control_carries_a_transfer_and_goes_with_its_owner() {
     }
     for row in ours() {
         let loaded = load(row.name).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(state(row), State::Available, "{}", row.name);
+        assert_eq!(state(row), LoadState::Available, "{}", row.name);
         let flow = transfer::over_loopback(row.kernel_name, 8 << 20).expect("a transfer");
         assert_eq!(flow.control, row.kernel_name);
         assert!(flow.window > 1, "{}: {flow:?}", row.name);
         drop(loaded);
-        assert_eq!(state(row), State::Absent, "{}", row.name);
+        assert_eq!(state(row), LoadState::Absent, "{}", row.name);
         let gone = transfer::over_loopback(row.kernel_name, 1).expect_err("the name is gone");
         assert_eq!(gone.raw_os_error(), Some(libc::ENOENT), "{}: {gone}", row.name);
     }
@@ -85,7 +85,7 @@ fn a_socket_keeps_a_control_that_is_gone() {
         return;
     }
     let loaded = load("highspeed").unwrap_or_else(|error| panic!("{error}"));
-    let flow = transfer::Flow::open("ls_highspeed").expect("a flow");
+    let flow = transfer::LoopbackFlow::open("ls_highspeed").expect("a flow");
     drop(loaded);
     let report = flow.send(4 << 20).expect("a transfer");
     assert_eq!(report.control, "ls_highspeed");

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 
 /// The kernel's report about a connection after a transfer.
 #[derive(Debug)]
-pub(crate) struct Report {
+pub(crate) struct TransferReport {
     /// `TCP_CONGESTION`.
     pub(crate) control: String,
     /// `tcpi_snd_cwnd`, packets.
@@ -17,16 +17,16 @@ pub(crate) struct Report {
 }
 
 /// A connection over loopback whose far end reads everything.
-pub(crate) struct Flow {
+pub(crate) struct LoopbackFlow {
     near: TcpStream,
     far: JoinHandle<io::Result<u64>>,
 }
 
-impl Flow {
+impl LoopbackFlow {
     pub(crate) fn open(control: &str) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let near = TcpStream::connect(listener.local_addr()?)?;
-        Flow::between(control, near, &listener)
+        LoopbackFlow::between(control, near, &listener)
     }
 
     /// Makes a flow from `near` to `listener`.
@@ -34,10 +34,10 @@ impl Flow {
         choose(&near, control)?;
         let (mut peer, _) = listener.accept()?;
         let far = thread::spawn(move || io::copy(&mut peer, &mut io::sink()));
-        Ok(Flow { near, far })
+        Ok(LoopbackFlow { near, far })
     }
 
-    pub(crate) fn send(mut self, bytes: usize) -> io::Result<Report> {
+    pub(crate) fn send(mut self, bytes: usize) -> io::Result<TransferReport> {
         let chunk = vec![0; bytes.min(64 << 10)];
         for _ in 0..bytes.div_ceil(chunk.len()) {
             self.near.write_all(&chunk)?;
@@ -49,8 +49,8 @@ impl Flow {
     }
 }
 
-pub(crate) fn over_loopback(control: &str, bytes: usize) -> io::Result<Report> {
-    Flow::open(control)?.send(bytes)
+pub(crate) fn over_loopback(control: &str, bytes: usize) -> io::Result<TransferReport> {
+    LoopbackFlow::open(control)?.send(bytes)
 }
 
 fn choose(stream: &TcpStream, control: &str) -> io::Result<()> {
@@ -77,11 +77,11 @@ fn chosen(stream: &TcpStream) -> io::Result<String> {
 
 /// Reads `tcpi_snd_cwnd` at byte 80 and `tcpi_total_retrans` at byte 100 of struct tcp_info
 /// (include/uapi/linux/tcp.h).
-fn report(stream: &TcpStream) -> io::Result<Report> {
+fn report(stream: &TcpStream) -> io::Result<TransferReport> {
     let mut info = [0u8; 104];
     ask(stream, libc::TCP_INFO, &mut info)?;
     let field = |at: usize| u32::from_ne_bytes(info[at..at + 4].try_into().expect("four bytes"));
-    Ok(Report { control: chosen(stream)?, window: field(80), sent_again: field(100) })
+    Ok(TransferReport { control: chosen(stream)?, window: field(80), sent_again: field(100) })
 }
 
 fn ask(stream: &TcpStream, option: libc::c_int, into: &mut [u8]) -> io::Result<()> {

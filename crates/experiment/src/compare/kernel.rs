@@ -14,8 +14,8 @@ use landspeed_transport::settings::{TRANSPORT, table};
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::staggered::{self, FlowSample, StaggeredFlow};
 
-use super::Carrier;
-use crate::{Error, Pair, Watching, buffers};
+use super::StudyRunner;
+use crate::{Error, Pair, WatchOptions, buffers};
 
 /// Most samples of all flows of a run: an answer of an agent holds them (16 MiB) at some 500 bytes per sample.
 const MOST_SAMPLES: u64 = 20_000;
@@ -25,7 +25,7 @@ const LEAST_ROOM: Bytes = Bytes::mib(6);
 
 /// A carrier of runs over a pair of hosts, which keep the congestion controls and the windows of the study until they
 /// are restored.
-pub(super) struct KernelRuns<'a> {
+pub(super) struct KernelStudyRunner<'a> {
     pair: &'a mut Pair,
     hosts: &'a dyn HostSet,
     study: &'a Study,
@@ -33,7 +33,7 @@ pub(super) struct KernelRuns<'a> {
     kernel_names: BTreeMap<String, String>,
 }
 
-impl<'a> KernelRuns<'a> {
+impl<'a> KernelStudyRunner<'a> {
     /// Makes the sender's agent load the controls of the study's contests.
     pub(super) fn prepare(
         pair: &'a mut Pair,
@@ -41,7 +41,7 @@ impl<'a> KernelRuns<'a> {
         study: &'a Study,
     ) -> Result<Self, Error> {
         let kernel_names = load(pair, study.contests.iter().flat_map(|contest| &contest.contestants))?;
-        Ok(KernelRuns { pair, hosts, study, kernel_names })
+        Ok(KernelStudyRunner { pair, hosts, study, kernel_names })
     }
 
     fn workload(&self, plans: &[FlowPlan]) -> Workload {
@@ -76,7 +76,7 @@ impl<'a> KernelRuns<'a> {
     }
 }
 
-impl Carrier for KernelRuns<'_> {
+impl StudyRunner for KernelStudyRunner<'_> {
     fn run(
         &mut self,
         contest: &Contest,
@@ -93,7 +93,7 @@ impl Carrier for KernelRuns<'_> {
         }
         // A control that another program had loaded may have been unloaded since.
         self.kernel_names.extend(load(self.pair, contest.contestants.iter())?);
-        let watching = Watching { interval: self.interval(&plans), ..Watching::default() };
+        let watching = WatchOptions { interval: self.interval(&plans), ..WatchOptions::default() };
         self.pair.set(&windows(self.study, contest))?;
         if let Some(link) = self.hosts.link() {
             link.mark();
@@ -110,7 +110,7 @@ impl Carrier for KernelRuns<'_> {
     }
 }
 
-impl KernelRuns<'_> {
+impl KernelStudyRunner<'_> {
     fn seen(&self, plans: &[FlowPlan], ends: &[EndpointOutcome; 2]) -> Result<StudyRun, Error> {
         let misshapen = |why: Misshapen| self.pair.a.misshapen(&why);
         let a = &ends[0];
@@ -119,7 +119,7 @@ impl KernelRuns<'_> {
         Ok(StudyRun {
             flows: flows(
                 plans,
-                &[Looks::of(a, staggered), Looks::of(&ends[1], there)],
+                &[EndSamples::of(a, staggered), EndSamples::of(&ends[1], there)],
                 &staggered.flow_took_ns,
             ),
             probes: staggered.probes.clone(),
@@ -178,14 +178,14 @@ fn windows(study: &Study, contest: &Contest) -> Cell {
 
 /// One end's samples of all flows: TCP_INFO, or those that the workload took of flows without it.
 #[derive(Clone, Copy)]
-struct Looks<'a> {
+struct EndSamples<'a> {
     tcp: &'a [TcpSample],
     others: &'a [FlowSample],
 }
 
 /// One sample of one flow, at one end.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Look {
+struct EndSample {
     at_ns: Nanos,
     received_bytes: Bytes,
     /// `None` if the transport does not report it.
@@ -194,20 +194,20 @@ struct Look {
     resent: u64,
 }
 
-impl<'a> Looks<'a> {
+impl<'a> EndSamples<'a> {
     fn of(end: &'a EndpointOutcome, staggered: &'a staggered::Seen) -> Self {
-        Looks { tcp: end.observed.get::<Vec<TcpSample>>(), others: &staggered.samples }
+        EndSamples { tcp: end.observed.get::<Vec<TcpSample>>(), others: &staggered.samples }
     }
 
-    fn at(self, flow: u32) -> Vec<Look> {
-        let tcp = self.tcp.iter().filter(|sample| sample.flow == flow).map(|sample| Look {
+    fn at(self, flow: u32) -> Vec<EndSample> {
+        let tcp = self.tcp.iter().filter(|sample| sample.flow == flow).map(|sample| EndSample {
             at_ns: sample.at_ns,
             received_bytes: sample.received_bytes,
             cwnd_segments: Some(sample.cwnd_segments),
             rtt_ns: sample.rtt_ns,
             resent: sample.retransmits,
         });
-        let others = self.others.iter().filter(|sample| sample.flow == flow).map(|sample| Look {
+        let others = self.others.iter().filter(|sample| sample.flow == flow).map(|sample| EndSample {
             at_ns: sample.at_ns,
             received_bytes: sample.received_bytes,
             cwnd_segments: None,
@@ -219,7 +219,7 @@ impl<'a> Looks<'a> {
 }
 
 /// Returns the samples of each flow: goodput by the receiver's counters, the rest by the sender's.
-fn flows(plans: &[FlowPlan], ends: &[Looks<'_>; 2], took: &[Option<Nanos>]) -> Vec<RunFlow> {
+fn flows(plans: &[FlowPlan], ends: &[EndSamples<'_>; 2], took: &[Option<Nanos>]) -> Vec<RunFlow> {
     let flow = |(number, plan): (u32, &FlowPlan)| RunFlow {
         plan: plan.clone(),
         samples: if plan.data_bytes.is_some() { Vec::new() } else { samples(number, plan, *ends) },
@@ -228,7 +228,7 @@ fn flows(plans: &[FlowPlan], ends: &[Looks<'_>; 2], took: &[Option<Nanos>]) -> V
     (0..).zip(plans).map(flow).collect()
 }
 
-fn samples(number: u32, plan: &FlowPlan, ends: [Looks<'_>; 2]) -> Vec<RunSample> {
+fn samples(number: u32, plan: &FlowPlan, ends: [EndSamples<'_>; 2]) -> Vec<RunSample> {
     let [sent, received] = ends.map(|end| end.at(number));
     let mut before = Bytes(0);
     let mut nearest = 0;
@@ -253,7 +253,7 @@ fn samples(number: u32, plan: &FlowPlan, ends: [Looks<'_>; 2]) -> Vec<RunSample>
     found
 }
 
-fn nearer(one: &Look, other: &Look, at: Nanos) -> bool {
+fn nearer(one: &EndSample, other: &EndSample, at: Nanos) -> bool {
     one.at_ns.0.abs_diff(at.0) < other.at_ns.0.abs_diff(at.0)
 }
 
@@ -274,8 +274,8 @@ mod tests {
         }
     }
 
-    fn looks(tcp: &[TcpSample]) -> Looks<'_> {
-        Looks { tcp, others: &[] }
+    fn end_samples(tcp: &[TcpSample]) -> EndSamples<'_> {
+        EndSamples { tcp, others: &[] }
     }
 
     #[test]
@@ -284,7 +284,7 @@ mod tests {
         let receiver =
             [sample(0, 100, 1000, 0), sample(1, 100, 7, 0), sample(0, 200, 3000, 0), sample(0, 300, 3000, 0)];
         let sender = [sample(0, 90, 0, 10), sample(0, 195, 0, 20), sample(0, 310, 0, 30)];
-        let flows = flows(&[plan], &[looks(&sender), looks(&receiver)], &[]);
+        let flows = flows(&[plan], &[end_samples(&sender), end_samples(&receiver)], &[]);
         let goodput: Vec<_> = flows[0].samples.iter().map(|s| s.goodput_bytes.0).collect();
         assert_eq!(goodput, [1000, 2000, 0]);
         let windows: Vec<_> = flows[0].samples.iter().map(|s| s.cwnd_segments).collect();
@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn a_host_that_saw_nothing_gives_no_samples() {
-        let ends = [looks(&[]), looks(&[])];
+        let ends = [end_samples(&[]), end_samples(&[])];
         assert!(flows(&[FlowPlan::default()], &ends, &[])[0].samples.is_empty());
     }
 
@@ -302,7 +302,7 @@ mod tests {
         let at = |ms: u64| FlowSample { at_ns: Nanos::millis(ms), ..FlowSample::default() };
         let received = [100, 200].map(|ms| FlowSample { received_bytes: Bytes(ms * 10), flow: 1, ..at(ms) });
         let sent = [FlowSample { rtt_ns: Some(Nanos(7)), resent: 3, flow: 1, ..at(110) }];
-        let ends = [Looks { tcp: &[], others: &sent }, Looks { tcp: &[], others: &received }];
+        let ends = [EndSamples { tcp: &[], others: &sent }, EndSamples { tcp: &[], others: &received }];
         let plans = [FlowPlan::default(), FlowPlan { leaves_ns: Nanos::secs(1), ..FlowPlan::default() }];
         let flows = flows(&plans, &ends, &[]);
         let sample = |ms, goodput| RunSample {

@@ -13,11 +13,11 @@ use landspeed_stats::Random;
 use landspeed_topology::HostSet;
 use landspeed_units::Nanos;
 
-use crate::{Error, Pair, Sink};
-use kernel::KernelRuns;
+use crate::{Error, Pair, RecordSink};
+use kernel::KernelStudyRunner;
 
 /// The executor of a study's runs: real hosts, or the simulator.
-pub trait Carrier {
+pub trait StudyRunner {
     /// Makes one run of a contest, from the entry of the first flow to the exit of the last. Returns `None` if `stop`
     /// ended it.
     ///
@@ -56,16 +56,16 @@ impl StudyHead {
 }
 
 /// A run of a study: the index of its contest, and its repeat.
-pub type RunId = (usize, u32);
+pub type StudyRunId = (usize, u32);
 
 /// Returns every run of a study in the order in which they are made: repeat by repeat, contests shuffled within each.
-pub fn order(study: &Study) -> Vec<RunId> {
+pub fn order(study: &Study) -> Vec<StudyRunId> {
     (0..study.repeats).flat_map(|repeat| shuffled(study, repeat)).collect()
 }
 
-fn shuffled(study: &Study, repeat: u32) -> Vec<RunId> {
+fn shuffled(study: &Study, repeat: u32) -> Vec<StudyRunId> {
     let mut random = Random::stream(study.seed, u64::from(repeat));
-    let mut ids: Vec<RunId> = (0..study.contests.len()).map(|contest| (contest, repeat)).collect();
+    let mut ids: Vec<StudyRunId> = (0..study.contests.len()).map(|contest| (contest, repeat)).collect();
     // Fisher and Yates; the bias of the remainder is one in 2^60 here.
     for n in (1..ids.len()).rev() {
         ids.swap(n, (random.draw() % (n as u64 + 1)) as usize);
@@ -93,7 +93,7 @@ pub fn resume(record: &Record) -> Result<(Study, HashSet<(String, u32)>), Error>
     Ok((study, done))
 }
 
-pub fn begin(study: &Study, head: &StudyHead, sink: &mut dyn Sink) -> Result<(), Error> {
+pub fn begin(study: &Study, head: &StudyHead, sink: &mut dyn RecordSink) -> Result<(), Error> {
     sink.line(&head.line(study))?;
     sink.line(&Line::Study(Box::new(study.clone())))?;
     Ok(())
@@ -104,8 +104,8 @@ pub fn begin(study: &Study, head: &StudyHead, sink: &mut dyn Sink) -> Result<(),
 pub fn compare(
     study: &Study,
     done: &HashSet<(String, u32)>,
-    carrier: &mut dyn Carrier,
-    sink: &mut dyn Sink,
+    runner: &mut dyn StudyRunner,
+    sink: &mut dyn RecordSink,
 ) -> Result<(), Error> {
     let began = Instant::now();
     for (contest, repeat) in order(study) {
@@ -120,7 +120,7 @@ pub fn compare(
             Engine::Kernel => Some(Nanos::from(began.elapsed())),
             Engine::Simulator => None,
         };
-        let Some(run) = carrier.run(contest, repeat, &|| sink.stop())? else { break };
+        let Some(run) = runner.run(contest, repeat, &|| sink.stop())? else { break };
         let run = StudyRun { at_ns, ..run };
         sink.line(&Line::Run(Box::new(run)))?;
     }
@@ -133,7 +133,7 @@ pub fn compare_on(
     pair: &mut Pair,
     hosts: &dyn HostSet,
     (study, done): (&Study, &HashSet<(String, u32)>),
-    sink: &mut dyn Sink,
+    sink: &mut dyn RecordSink,
 ) -> Result<(), Error> {
     let ((), restored) = pair.tuned(|pair| {
         for side in Side::BOTH {
@@ -141,7 +141,7 @@ pub fn compare_on(
             sink.line(&Line::Host { side, facts })?;
         }
         sink.line(&Line::Path(pair.path.clone()))?;
-        let mut runs = KernelRuns::prepare(pair, hosts, study)?;
+        let mut runs = KernelStudyRunner::prepare(pair, hosts, study)?;
         compare(study, done, &mut runs, sink)
     })?;
     sink.line(&Line::Restored(restored.clone()))?;
@@ -163,9 +163,9 @@ mod tests {
         Study { contests: contests.to_vec(), repeats: 4, seed: 3, ..Study::paper() }
     }
 
-    struct Counter(Vec<(String, u32)>);
+    struct CountingRunner(Vec<(String, u32)>);
 
-    impl Carrier for Counter {
+    impl StudyRunner for CountingRunner {
         fn run(
             &mut self,
             contest: &Contest,
@@ -178,9 +178,9 @@ mod tests {
     }
 
     /// A record that stops after this number of lines.
-    struct Lines(Vec<Line>, usize);
+    struct LimitedRecord(Vec<Line>, usize);
 
-    impl Sink for Lines {
+    impl RecordSink for LimitedRecord {
         fn line(&mut self, line: &Line) -> Result<(), WriteError> {
             self.0.push(line.clone());
             Ok(())
@@ -211,9 +211,9 @@ mod tests {
         let mut study = study();
         study.engine = Engine::Simulator;
         let head = StudyHead { command: "landspeed compare".into(), started: String::new() };
-        let mut sink = Lines(Vec::new(), 9);
+        let mut sink = LimitedRecord(Vec::new(), 9);
         begin(&study, &head, &mut sink).unwrap();
-        let mut first = Counter(Vec::new());
+        let mut first = CountingRunner(Vec::new());
         compare(&study, &HashSet::new(), &mut first, &mut sink).unwrap();
         let record = Record {
             header: Header::default(),
@@ -222,8 +222,8 @@ mod tests {
         };
         let (again, done) = resume(&record).unwrap();
         assert_eq!((&again, done.len()), (&study, 7));
-        let mut second = Counter(Vec::new());
-        compare(&again, &done, &mut second, &mut Lines(Vec::new(), usize::MAX)).unwrap();
+        let mut second = CountingRunner(Vec::new());
+        compare(&again, &done, &mut second, &mut LimitedRecord(Vec::new(), usize::MAX)).unwrap();
         assert_eq!(second.0.len(), 13);
         assert!(second.0.iter().all(|run| !first.0.contains(run)));
     }

@@ -7,7 +7,7 @@ use landspeed_stats::estimate;
 use landspeed_units::Nanos;
 use landspeed_workload::stream;
 
-use crate::pair::Watching;
+use crate::pair::WatchOptions;
 use crate::{Error, Pair};
 
 /// Number of blocks of four trials, alternately ABBA and BAAB.
@@ -23,14 +23,14 @@ pub(super) fn time() -> Nanos {
 }
 
 /// The traces of both hosts, and the tracer's effect on bytes per processor second.
-pub(super) struct Traced {
+pub(super) struct TraceMeasurement {
     pub(super) paths: [Vec<PathTrace>; 2],
     pub(super) effect: Option<Estimate>,
     pub(super) unseen: Vec<String>,
 }
 
-pub(super) fn trace(pair: &Pair, flow: &Settings) -> Result<Traced, Error> {
-    let mut traced = Traced { paths: [Vec::new(), Vec::new()], effect: None, unseen: Vec::new() };
+pub(super) fn trace(pair: &Pair, flow: &Settings) -> Result<TraceMeasurement, Error> {
+    let mut traced = TraceMeasurement { paths: [Vec::new(), Vec::new()], effect: None, unseen: Vec::new() };
     let mut ratios = Vec::new();
     for block in 0..BLOCKS {
         let mut ratio = 0.0;
@@ -46,9 +46,9 @@ pub(super) fn trace(pair: &Pair, flow: &Settings) -> Result<Traced, Error> {
     Ok(traced)
 }
 
-fn trial(pair: &Pair, flow: &Settings, with: bool, traced: &mut Traced) -> Result<f64, Error> {
+fn trial(pair: &Pair, flow: &Settings, with: bool, traced: &mut TraceMeasurement) -> Result<f64, Error> {
     let observers = if with { vec![PATH.name.to_owned()] } else { Vec::new() };
-    let watching = Watching { observers, ..Watching::default() };
+    let watching = WatchOptions { observers, ..WatchOptions::default() };
     let [a, b] = pair.run_watched(stream::spec(TRIAL), flow, WARM_UP, &watching)?;
     let cost = figures(&a, &b, (&pair.a.facts, &pair.b.facts), None).bytes_per_cpu_s.0;
     for (paths, outcome) in traced.paths.iter_mut().zip([a, b]) {

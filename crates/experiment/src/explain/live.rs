@@ -9,7 +9,7 @@ use landspeed_session::{Reply, Request};
 use landspeed_units::Nanos;
 
 use super::material::watched;
-use super::{ExplainOptions, INTERVAL, Material, Progress, Seen, limits, observers};
+use super::{ExplainOptions, HostObservations, INTERVAL, ProgressSink, ReportInputs, limits, observers};
 use crate::{Error, Host};
 
 /// Most flows that an error names.
@@ -49,7 +49,7 @@ pub fn glance_at_top(hosts: &[Host], stop: &dyn Fn() -> bool) -> Result<Option<V
 pub fn explain_live(
     hosts: &mut [Host],
     options: &ExplainOptions,
-    progress: Progress<'_>,
+    progress: ProgressSink<'_>,
 ) -> Result<ExplainReport, Error> {
     progress(&format!("watching for {}", options.time));
     let request = Request::Watch {
@@ -71,22 +71,22 @@ pub fn explain_live(
         // Without a link its knobs cannot be read; the verdict names what is missing.
         host.states = host.knobs().unwrap_or_default();
         let (name, facts, observed) = (host.name.clone(), host.facts.clone(), *observed);
-        seen.push(Seen { name, facts, observed, limits: None, set: host.values() });
+        seen.push(HostObservations { name, facts, observed, limits: None, set: host.values() });
     }
-    let mut material = Material { seen, rtt: None, goodput: None, tracer_effect: None, probe: None };
-    if let Some(why) = material.judged(options).cannot_tell {
+    let mut inputs = ReportInputs { seen, rtt: None, goodput: None, tracer_effect: None, probe: None };
+    if let Some(why) = inputs.judged(options).cannot_tell {
         return Err(nothing(hosts, options, why));
     }
     if options.limits {
         progress("measuring what memory, copies and raw packets can do at most");
         let called = hosts.first().map_or("", |host| &host.name);
         for (seen, limits) in
-            material.seen.iter_mut().zip(limits::of(&hosts.iter().collect::<Vec<_>>(), called)?)
+            inputs.seen.iter_mut().zip(limits::of(&hosts.iter().collect::<Vec<_>>(), called)?)
         {
             seen.limits = Some(limits);
         }
     }
-    Ok(material.report(options))
+    Ok(inputs.report(options))
 }
 
 /// Makes the error, with a remedy, for flows about which nothing can be said.

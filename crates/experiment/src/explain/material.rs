@@ -16,7 +16,7 @@ use super::ExplainOptions;
 const WINDOWS: usize = 3;
 
 /// The observations of one host before they are judged.
-pub(super) struct Seen {
+pub(super) struct HostObservations {
     pub(super) name: String,
     pub(super) facts: HostFacts,
     pub(super) observed: Observations,
@@ -25,7 +25,7 @@ pub(super) struct Seen {
     pub(super) set: Settings,
 }
 
-impl Seen {
+impl HostObservations {
     fn watched(&self) -> WatchedHost<'_> {
         WatchedHost { kernel: &self.facts.kernel, seen: &self.observed }
     }
@@ -37,8 +37,8 @@ impl Seen {
 }
 
 /// Everything from which a report is made.
-pub(super) struct Material {
-    pub(super) seen: Vec<Seen>,
+pub(super) struct ReportInputs {
+    pub(super) seen: Vec<HostObservations>,
     /// Idle RTT, if it was measured.
     pub(super) rtt: Option<Nanos>,
     /// Goodput, if the workload counted it.
@@ -49,7 +49,7 @@ pub(super) struct Material {
     pub(super) probe: Option<PathProbe>,
 }
 
-impl Material {
+impl ReportInputs {
     pub(super) fn report(self, options: &ExplainOptions) -> ExplainReport {
         let verdict = self.judged(options);
         let limits = self.seen.iter().filter_map(|seen| {
@@ -68,7 +68,11 @@ impl Material {
             verdict: verdict.findings,
             cannot_tell: verdict.cannot_tell,
             unjudged: verdict.unjudged,
-            windows: busiest(&self.seen.iter().map(Seen::watched).collect::<Vec<_>>(), self.rtt, WINDOWS),
+            windows: busiest(
+                &self.seen.iter().map(HostObservations::watched).collect::<Vec<_>>(),
+                self.rtt,
+                WINDOWS,
+            ),
             tracer_effect: self.tracer_effect,
             probe: self.probe,
             hosts: self.seen.into_iter().map(|seen| explained(seen, verdict.goodput_bps)).collect(),
@@ -80,12 +84,12 @@ impl Material {
         let [a, others @ ..] = self.seen.as_slice() else { return Verdict::default() };
         let is_own = options.target == WatchTarget::Workload && options.program.is_none();
         let own = is_own.then_some(&options.flow);
-        let (b, rtt, goodput) = (others.first().map(Seen::view), self.rtt, self.goodput);
+        let (b, rtt, goodput) = (others.first().map(HostObservations::view), self.rtt, self.goodput);
         judge(&PathObservations { a: a.view(), b, rtt, goodput, own, probe: self.probe.as_ref() })
     }
 }
 
-fn explained(seen: Seen, goodput: BitRate) -> ExplainedHost {
+fn explained(seen: HostObservations, goodput: BitRate) -> ExplainedHost {
     let observed = seen.observed;
     let cost = observed.get::<Option<CostProfile>>().as_ref().map(|profile| {
         let bytes = Bytes((goodput.0 / 8.0 * profile.window_ns.as_secs_f64()) as u64);

@@ -13,10 +13,10 @@ use landspeed_record::{Settings, WatchTarget, Workload};
 use landspeed_units::Nanos;
 
 pub use live::{explain_live, glance_at_top};
-use material::{Material, Seen};
+use material::{HostObservations, ReportInputs};
 pub use own::{explain, explain_time};
 pub(crate) use own::{warm_up, watched_program, watched_stream};
-pub use sizes::{Attention, Effort, SizesOptions, explain_sizes};
+pub use sizes::{SizesEffort, SizesOptions, UserListener, explain_sizes};
 
 /// Time between samples of flows and processes.
 const INTERVAL: Nanos = Nanos::millis(50);
@@ -43,7 +43,7 @@ pub struct ExplainOptions {
 }
 
 /// A receiver of messages about the progress, for the user.
-pub type Progress<'a> = &'a mut dyn FnMut(&str);
+pub type ProgressSink<'a> = &'a mut dyn FnMut(&str);
 
 /// Returns the names of the observers to run in addition to the usual ones. The tracer is attached only in short
 /// windows, for a part of the time.

@@ -5,16 +5,16 @@ use landspeed_record::{EndpointOutcome, ExplainReport, HostLimits, PathTrace, Se
 use landspeed_units::Nanos;
 use landspeed_workload::{lasts, stream};
 
-use super::effect::{self, Traced, trace};
-use super::{ExplainOptions, INTERVAL, Material, Progress, Seen, limits, observers};
-use crate::pair::Watching;
+use super::effect::{self, TraceMeasurement, trace};
+use super::{ExplainOptions, HostObservations, INTERVAL, ProgressSink, ReportInputs, limits, observers};
+use crate::pair::WatchOptions;
 use crate::{Error, Host, Pair, stall};
 
 /// Sends a stream over `pair`, watches it from both ends, and explains what holds it back.
 pub fn explain(
     pair: &Pair,
     options: &ExplainOptions,
-    progress: Progress<'_>,
+    progress: ProgressSink<'_>,
 ) -> Result<ExplainReport, Error> {
     let limits = match options.limits {
         true => {
@@ -56,7 +56,7 @@ pub fn explain(
         seen(&pair.b, name(&pair.b), b, (path_b, limits.next())),
     ];
     let rtt = Some(pair.path.rtt_ns);
-    let report = Material { seen, rtt, goodput, tracer_effect: effect, probe }.report(options);
+    let report = ReportInputs { seen, rtt, goodput, tracer_effect: effect, probe }.report(options);
     Ok(ExplainReport { notes: remarks(&pair.path), ..report })
 }
 
@@ -73,11 +73,11 @@ pub(crate) fn watched_stream(
     flow: &Settings,
     time: Nanos,
 ) -> Result<[EndpointOutcome; 2], Error> {
-    let watching = Watching {
+    let watching = WatchOptions {
         observers: observers(false),
         interval: INTERVAL,
         keeps_broken: true,
-        ..Watching::default()
+        ..WatchOptions::default()
     };
     pair.run_watched(stream::spec(time), flow, warm_up(pair.path.rtt_ns), &watching)
 }
@@ -92,7 +92,7 @@ pub(crate) fn watched_program(
     const OFTEN: Nanos = Nanos::millis(10);
     const SAMPLES: u64 = 20_000;
     let interval = OFTEN.max(Nanos(lasts(program, Nanos(0)).0 / SAMPLES));
-    let watching = Watching { observers: observers(false), interval, ..Watching::default() };
+    let watching = WatchOptions { observers: observers(false), interval, ..WatchOptions::default() };
     pair.run_watched(program.clone(), flow, Nanos(0), &watching)
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn warm_up(rtt: Nanos) -> Nanos {
 }
 
 /// Returns the sum of each host's traces. The reasons for missing ones go to `a`'s `unseen`.
-fn paths(traced: Option<Traced>, a: &mut EndpointOutcome) -> [Option<PathTrace>; 2] {
+fn paths(traced: Option<TraceMeasurement>, a: &mut EndpointOutcome) -> [Option<PathTrace>; 2] {
     let Some(traced) = traced else { return [None, None] };
     a.observed.unseen.extend(traced.unseen);
     traced.paths.map(PathTrace::sum)
@@ -120,8 +120,8 @@ fn seen(
     name: String,
     outcome: EndpointOutcome,
     (path, limits): (Option<PathTrace>, Option<HostLimits>),
-) -> Seen {
+) -> HostObservations {
     let mut observed = outcome.observed;
     observed.put(path);
-    Seen { name, facts: host.facts.clone(), observed, limits, set: host.values() }
+    HostObservations { name, facts: host.facts.clone(), observed, limits, set: host.values() }
 }

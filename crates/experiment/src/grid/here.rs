@@ -10,11 +10,11 @@ use landspeed_record::{
 use landspeed_units::Nanos;
 
 use super::{GridHead, begin, planned_blocks};
-use crate::{Error, Sink};
+use crate::{Error, RecordSink};
 
 /// The times of a run of the program.
 #[derive(Debug, Clone, Copy)]
-pub struct RanHere {
+pub struct LocalRunTimes {
     /// Time from its start to its end.
     pub took: Nanos,
     /// Processor time of all its processes, and of the processes that carried its connections.
@@ -55,8 +55,8 @@ pub fn here(title: &str, paths: &[String], (blocks, seed): (u32, u64)) -> Grid {
 pub fn run_here(
     grid: &Grid,
     (head, facts): (&GridHead, HostFacts),
-    run: &mut dyn FnMut(&str) -> Result<RanHere, String>,
-    sink: &mut dyn Sink,
+    run: &mut dyn FnMut(&str) -> Result<LocalRunTimes, String>,
+    sink: &mut dyn RecordSink,
 ) -> Result<(), Error> {
     begin(grid, head, sink)?;
     sink.line(&Line::Host { side: Side::A, facts: Box::new(facts) })?;
@@ -79,7 +79,7 @@ pub fn run_here(
     Ok(sink.line(&Line::GridEnd(GridEnd::Blocks))?)
 }
 
-fn told(ran: Result<RanHere, String>) -> GridTrial {
+fn told(ran: Result<LocalRunTimes, String>) -> GridTrial {
     let figure = |name: &str, time: Nanos| ProgramFigure {
         name: name.into(),
         unit: "s".into(),
@@ -102,9 +102,9 @@ mod tests {
 
     use super::*;
 
-    struct Kept(Vec<Line>, usize);
+    struct LimitedRecord(Vec<Line>, usize);
 
-    impl Sink for Kept {
+    impl RecordSink for LimitedRecord {
         fn line(&mut self, line: &Line) -> Result<(), WriteError> {
             self.0.push(line.clone());
             Ok(())
@@ -115,13 +115,13 @@ mod tests {
         }
     }
 
-    fn run(most: usize) -> (Vec<String>, Kept) {
+    fn run(most: usize) -> (Vec<String>, LimitedRecord) {
         let grid = here("a program", &["kernel".to_owned(), "local".to_owned()], (3, 1));
-        let (mut ran, mut kept) = (Vec::new(), Kept(Vec::new(), most));
+        let (mut ran, mut kept) = (Vec::new(), LimitedRecord(Vec::new(), most));
         let head = GridHead { topology: HERE.into(), command: String::new(), started: String::new() };
         let mut run = |path: &str| {
             ran.push(path.to_owned());
-            let times = RanHere { took: Nanos::millis(20), cpu: Nanos::millis(30) };
+            let times = LocalRunTimes { took: Nanos::millis(20), cpu: Nanos::millis(30) };
             if path == "local" && ran.len() > 2 { Err("it failed".to_owned()) } else { Ok(times) }
         };
         run_here(&grid, (&head, HostFacts::default()), &mut run, &mut kept).unwrap();

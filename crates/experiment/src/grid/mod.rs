@@ -3,9 +3,9 @@
 //! `analysis::grid` decides which cells a block visits, and in which order; this module takes the hosts there. Every
 //! trial is in the record before the next begins, so that an interrupted grid continues where it stopped.
 
+mod cell_setup;
 mod here;
 mod run;
-mod setting;
 mod vary;
 
 use std::collections::BTreeSet;
@@ -22,19 +22,19 @@ use landspeed_units::Nanos;
 use landspeed_workload::{METRIC, lasts, program_of};
 
 use crate::block::refused;
-use crate::trial::Timing;
+use crate::trial::TrialTiming;
 use crate::tune::{Baseline, sc03};
-use crate::{Error, Pair, Sink};
+use crate::{Error, Pair, RecordSink};
+use cell_setup::{CellSetup, cell_setup, check_base, knobs, missing, refused as refuses};
 use run::run_at_once;
-use setting::{Setting, check_base, knobs, missing, refused as refuses, setting};
-use vary::Settled;
+use vary::GridFactorExt;
 
-pub use here::{RanHere, here, run_here};
-pub use setting::{check_grid, path_of, turns_knobs};
-pub use vary::{FAN, Names, bundle, factor, set, vary};
+pub use cell_setup::{check_grid, path_of, turns_knobs};
+pub use here::{LocalRunTimes, here, run_here};
+pub use vary::{FAN, FactorNames, bundle, factor, set, vary};
 
 /// The hosts on which a grid is measured. Varying a parameter of a lab's link means another lab.
-pub trait Ground {
+pub trait GridHosts {
     /// Goes to hosts whose link has these parameters. Returns true if these are other hosts than before.
     ///
     /// # Errors
@@ -77,10 +77,10 @@ const BESIDE: Nanos = Nanos::millis(15);
 ///
 /// # Errors
 /// Returns an error if the hosts cannot have any value of a factor, or a setting of all cells.
-pub fn prepare(asked: Grid, ground: &mut dyn Ground, another: Nanos) -> Result<Grid, Error> {
-    let in_lab = ground.in_lab();
-    let rtt = longest_rtt(&asked, ground)?;
-    let pair = ground.pair();
+pub fn prepare(asked: Grid, grid_hosts: &mut dyn GridHosts, another: Nanos) -> Result<Grid, Error> {
+    let in_lab = grid_hosts.in_lab();
+    let rtt = longest_rtt(&asked, grid_hosts)?;
+    let pair = grid_hosts.pair();
     let mut grid = asked;
     check_base(&grid, pair, in_lab)?;
     if grid.baseline == Baseline::Sc03.name() {
@@ -92,9 +92,9 @@ pub fn prepare(asked: Grid, ground: &mut dyn Ground, another: Nanos) -> Result<G
         let toggle = |one: &GridSetting| toggle(one, pair, in_lab, another);
         let sums = factor.sets.iter().map(|set| set.iter().map(toggle).sum::<Nanos>());
         factor.toggle_ns = sums.max().unwrap_or_default();
-        *factor = std::mem::take(factor).settled();
+        *factor = std::mem::take(factor).with_slowness();
     }
-    let timing = Timing::for_rtt(rtt);
+    let timing = TrialTiming::for_rtt(rtt);
     let named = landspeed_workload::find(&grid.workload.name);
     let has_time = named.is_some_and(|runner| runner.parameters().iter().any(|one| one.name == TIME));
     let is_set = grid.all_settings().any(|one| one.name == TIME && one.place == GridPlace::Workload);
@@ -105,12 +105,12 @@ pub fn prepare(asked: Grid, ground: &mut dyn Ground, another: Nanos) -> Result<G
         grid.warm_up_ns = timing.warm_up;
     }
     grid.program = program(&grid)?;
-    if grid.program.is_some() && turns_knobs(&grid) && ground.pairs().len() > 1 {
+    if grid.program.is_some() && turns_knobs(&grid) && grid_hosts.pairs().len() > 1 {
         let why = "settings of hosts are of two hosts alone: vary the program's parameters and the lab, or name two hosts";
         return Err(Error::Other(why.to_owned()));
     }
     if grid.program.is_some() {
-        grid.trial_ns = time_of_program(&grid, ground)?;
+        grid.trial_ns = time_of_program(&grid, grid_hosts)?;
         return Ok(grid);
     }
     let times: Vec<Nanos> =
@@ -165,10 +165,10 @@ fn baseline(grid: &Grid, pair: &Pair, in_lab: bool) -> Result<Vec<GridSetting>, 
 }
 
 /// Returns the longest idle RTT of any lab that the grid visits, or of the current hosts.
-fn longest_rtt(grid: &Grid, ground: &mut dyn Ground) -> Result<Nanos, Error> {
+fn longest_rtt(grid: &Grid, grid_hosts: &mut dyn GridHosts) -> Result<Nanos, Error> {
     let paths: BTreeSet<Settings> = (0..grid.cells()).map(|cell| path_of(grid, cell)).collect();
-    let planned = paths.iter().filter_map(|path| ground.rtt(path)).max().unwrap_or_default();
-    Ok(planned.max(ground.pair().path.rtt_ns))
+    let planned = paths.iter().filter_map(|path| grid_hosts.rtt(path)).max().unwrap_or_default();
+    Ok(planned.max(grid_hosts.pair().path.rtt_ns))
 }
 
 /// Returns about how long a setting takes to change here.
@@ -204,9 +204,9 @@ fn leave_out(grid: &mut Grid) -> Result<(), Error> {
 }
 
 /// Returns how long the first cell's program takes, without settings of hosts. Runs it once to measure it.
-fn time_of_program(grid: &Grid, ground: &mut dyn Ground) -> Result<Nanos, Error> {
+fn time_of_program(grid: &Grid, grid_hosts: &mut dyn GridHosts) -> Result<Nanos, Error> {
     let began = Instant::now();
-    run_at_once(ground.pairs(), setting(grid, 0)?, grid.warm_up_ns)?;
+    run_at_once(grid_hosts.pairs(), cell_setup(grid, 0)?, grid.warm_up_ns)?;
     Ok(began.elapsed().into())
 }
 
@@ -214,7 +214,7 @@ fn time_of_program(grid: &Grid, ground: &mut dyn Ground) -> Result<Nanos, Error>
 const TIME: &str = "time";
 
 fn trial_time(grid: &Grid, cell: u32, rtt: Nanos) -> Result<Nanos, Error> {
-    let Setting { workload, .. } = setting(grid, cell)?;
+    let CellSetup { workload, .. } = cell_setup(grid, cell)?;
     let round_trips = rtt.times(6);
     Ok(Nanos(lasts(&workload, grid.warm_up_ns).0 + (grid.warm_up_ns + BESIDE + round_trips).0))
 }
@@ -246,7 +246,7 @@ pub fn resume_grid(record: &Record) -> Result<(Grid, Vec<GridTrial>), Error> {
 }
 
 /// Writes the first lines of the record.
-pub fn begin_grid(grid: &Grid, head: &GridHead, pair: &Pair, sink: &mut dyn Sink) -> Result<(), Error> {
+pub fn begin_grid(grid: &Grid, head: &GridHead, pair: &Pair, sink: &mut dyn RecordSink) -> Result<(), Error> {
     begin(grid, head, sink)?;
     for (side, host) in [(Side::A, &pair.a), (Side::B, &pair.b)] {
         sink.line(&Line::Host { side, facts: Box::new(host.facts.clone()) })?;
@@ -254,7 +254,7 @@ pub fn begin_grid(grid: &Grid, head: &GridHead, pair: &Pair, sink: &mut dyn Sink
     Ok(sink.line(&Line::Path(pair.path.clone()))?)
 }
 
-fn begin(grid: &Grid, head: &GridHead, sink: &mut dyn Sink) -> Result<(), Error> {
+fn begin(grid: &Grid, head: &GridHead, sink: &mut dyn RecordSink) -> Result<(), Error> {
     sink.line(&Line::Header(Header {
         format: RECORD_FORMAT,
         landspeed: env!("CARGO_PKG_VERSION").to_owned(),
@@ -276,16 +276,16 @@ fn begin(grid: &Grid, head: &GridHead, sink: &mut dyn Sink) -> Result<(), Error>
 /// Returns an error if hosts are lost, the record cannot be written, or settings are not restored.
 pub fn run_grid(
     grid: &Grid,
-    ground: &mut dyn Ground,
+    grid_hosts: &mut dyn GridHosts,
     done: &[GridTrial],
-    sink: &mut dyn Sink,
+    sink: &mut dyn RecordSink,
 ) -> Result<(), Error> {
     let first = done.iter().map(|trial| trial.block + 1).max().unwrap_or(0);
     let earlier = done.iter().map(|trial| Nanos(trial.at_ns.0 + trial.took_ns.0)).max().unwrap_or_default();
     let precision = Precision::of(grid, done);
-    let mut run = Run {
+    let mut run = GridRun {
         grid,
-        ground,
+        grid_hosts,
         sink,
         began: Instant::now(),
         earlier,
@@ -307,10 +307,10 @@ pub fn run_grid(
     }
 }
 
-struct Run<'a> {
+struct GridRun<'a> {
     grid: &'a Grid,
-    ground: &'a mut dyn Ground,
-    sink: &'a mut dyn Sink,
+    grid_hosts: &'a mut dyn GridHosts,
+    sink: &'a mut dyn RecordSink,
     began: Instant,
     /// Time that an interrupted grid had used.
     earlier: Nanos,
@@ -321,7 +321,7 @@ struct Run<'a> {
     pictured: BTreeSet<u32>,
 }
 
-impl Run<'_> {
+impl GridRun<'_> {
     fn used(&self) -> Nanos {
         self.earlier + Nanos::from(self.began.elapsed())
     }
@@ -347,7 +347,7 @@ impl Run<'_> {
 
     /// Measures a block. Returns true if it came to its end.
     fn block(&mut self, number: u32) -> Result<bool, Error> {
-        self.ground.pairs().iter().for_each(|pair| pair.begin_epoch(&format!("block {number}")));
+        self.grid_hosts.pairs().iter().for_each(|pair| pair.begin_epoch(&format!("block {number}")));
         for plot in order::block(self.grid, number) {
             self.go(&path_of(self.grid, plot.cells[0]))?;
             for cell in plot.cells {
@@ -366,9 +366,9 @@ impl Run<'_> {
         if self.grid.all_settings().any(|one| one.place == GridPlace::Topology) && self.turned {
             self.restored()?;
         }
-        let others = self.ground.go(path)?;
+        let others = self.grid_hosts.go(path)?;
         if turns_knobs(self.grid) && (others || !self.turned) {
-            self.ground.pair().reserve()?;
+            self.grid_hosts.pair().reserve()?;
             self.turned = true;
         }
         Ok(())
@@ -376,7 +376,7 @@ impl Run<'_> {
 
     fn restore(&mut self) -> Option<Restored> {
         let turned = std::mem::take(&mut self.turned);
-        turned.then(|| self.ground.pair().restore())
+        turned.then(|| self.grid_hosts.pair().restore())
     }
 
     fn restored(&mut self) -> Result<(), Error> {
@@ -415,14 +415,14 @@ impl Run<'_> {
     }
 
     fn measured(&mut self, cell: u32) -> Result<(Vec<[EndpointOutcome; 2]>, Figures), Error> {
-        let setting = setting(self.grid, cell)?;
-        let pair = self.ground.pair();
+        let cell_setup = cell_setup(self.grid, cell)?;
+        let pair = self.grid_hosts.pair();
         if self.turned {
             let found = Cell { a: pair.a.found(), b: pair.b.found(), ..Cell::default() };
             pair.set(&knobs(self.grid, cell, &found)?)?;
         }
-        let pairs = self.ground.pairs();
-        let seen = run_at_once(pairs, setting, self.grid.warm_up_ns)?;
+        let pairs = self.grid_hosts.pairs();
+        let seen = run_at_once(pairs, cell_setup, self.grid.warm_up_ns)?;
         let all = pairs.iter().zip(&seen);
         let each = all.map(|(pair, [a, b])| figures(a, b, (&pair.a.facts, &pair.b.facts), None));
         let figures = together(&each.collect::<Vec<_>>());

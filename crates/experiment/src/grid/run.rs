@@ -3,21 +3,21 @@
 use landspeed_record::EndpointOutcome;
 use landspeed_units::Nanos;
 
-use super::setting::Setting;
-use crate::measure::{Measurement, run_all};
-use crate::{Error, Pair, Watching};
+use super::cell_setup::CellSetup;
+use crate::measure::{MeasureOptions, run_all};
+use crate::{Error, Pair, WatchOptions};
 
 /// Runs the workload and returns the outcomes of all pairs, in their order.
 pub(super) fn run_at_once(
     pairs: &[Pair],
-    setting: Setting,
+    cell_setup: CellSetup,
     warm_up: Nanos,
 ) -> Result<Vec<[EndpointOutcome; 2]>, Error> {
-    let Setting { workload, cell, .. } = setting;
+    let CellSetup { workload, cell, .. } = cell_setup;
     if let [pair] = pairs {
-        return Ok(vec![pair.run_watched(workload, &cell.flow, warm_up, &Watching::default())?]);
+        return Ok(vec![pair.run_watched(workload, &cell.flow, warm_up, &WatchOptions::default())?]);
     }
-    let what = Measurement {
+    let what = MeasureOptions {
         workload,
         flow: cell.flow,
         warm_up,

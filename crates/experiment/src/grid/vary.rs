@@ -19,13 +19,13 @@ const ANOTHER_LAB: Nanos = Nanos::secs(1);
 
 /// Where names are looked up: the workload that runs, and the words of the topology.
 #[derive(Clone, Copy)]
-pub struct Names<'a> {
+pub struct FactorNames<'a> {
     pub runner: &'a dyn Runner,
     pub words: &'a [String],
 }
 
 /// The declaration of a name, and its place.
-struct Named {
+struct NamedFactor {
     factor: Factor,
     place: GridPlace,
 }
@@ -34,38 +34,38 @@ struct Named {
 ///
 /// # Errors
 /// Returns an error that names the wrong name or value.
-pub fn vary(text: &str, names: Names<'_>) -> Result<GridFactor, Error> {
+pub fn vary(text: &str, names: FactorNames<'_>) -> Result<GridFactor, Error> {
     let (name, values) = text.split_once('=').ok_or_else(|| {
         Error::Other(format!("--vary {text}: expected FACTOR=VALUE,..., such as mtu=1500,9000"))
     })?;
     factor(name.trim(), values, names)
 }
 
-impl Names<'_> {
+impl FactorNames<'_> {
     /// Finds a name among the workload's parameters, the settings of flows, the knobs of hosts and the parameters of
     /// the lab. "mtu@b" is the knob of host B alone; "topology" is the lab itself.
-    fn find(&self, text: &str) -> Result<Named, Error> {
+    fn find(&self, text: &str) -> Result<NamedFactor, Error> {
         let (name, side) = side(text);
-        let alone = |named: Named| match side {
+        let alone = |named: NamedFactor| match side {
             None => Ok(named),
             Some(_) => Err(Error::Other(format!("{text}: only a host's knob takes @a or @b"))),
         };
         let parameters = self.runner.parameters();
         if let Some(parameter) = parameters.iter().find(|parameter| parameter.name == name) {
-            return alone(Named { factor: **parameter, place: GridPlace::Workload });
+            return alone(NamedFactor { factor: **parameter, place: GridPlace::Workload });
         }
         if let Some(factor) = self.of_topology(name) {
-            return alone(Named { factor, place: GridPlace::Topology });
+            return alone(NamedFactor { factor, place: GridPlace::Topology });
         }
         let factor = *all_factors().named(name).map_err(|_| self.unknown(name, &parameters))?;
         let place = match (factor.scope, side, factor.on) {
-            (Scope::Flow, ..) => return alone(Named { factor, place: GridPlace::Flow }),
+            (Scope::Flow, ..) => return alone(NamedFactor { factor, place: GridPlace::Flow }),
             (_, Some(place), _) => place,
             (_, None, On::Sender) => GridPlace::A,
             (_, None, On::Receiver) => GridPlace::B,
             (_, None, _) => GridPlace::Both,
         };
-        Ok(Named { factor, place })
+        Ok(NamedFactor { factor, place })
     }
 
     /// Returns a parameter of the lab as a factor; or the lab itself, or the fan.
@@ -98,8 +98,8 @@ pub const FAN: Factor = Factor { name: "fan", domain: Domain::OneOf(&["in", "out
 ///
 /// # Errors
 /// Returns an error that names the wrong name or value.
-pub fn factor(name: &str, values: &str, names: Names<'_>) -> Result<GridFactor, Error> {
-    let Named { factor: found, place } = names.find(name)?;
+pub fn factor(name: &str, values: &str, names: FactorNames<'_>) -> Result<GridFactor, Error> {
+    let NamedFactor { factor: found, place } = names.find(name)?;
     let levels = match found.name == TOPOLOGY.name {
         true => values.split(';').map(|words| words.trim().to_owned()).collect(),
         false => found.levels(values)?,
@@ -117,15 +117,15 @@ pub fn factor(name: &str, values: &str, names: Names<'_>) -> Result<GridFactor, 
         toggle_ns: toggle(place, &found),
         turned_out: BTreeMap::new(),
     }
-    .settled())
+    .with_slowness())
 }
 
 /// Makes the setting of `name` to `value`.
 ///
 /// # Errors
 /// Returns an error that names the wrong name or value.
-pub fn set(name: &str, value: &str, names: Names<'_>) -> Result<GridSetting, Error> {
-    let Named { factor, place } = names.find(name)?;
+pub fn set(name: &str, value: &str, names: FactorNames<'_>) -> Result<GridSetting, Error> {
+    let NamedFactor { factor, place } = names.find(name)?;
     Ok(GridSetting { name: factor.name.to_owned(), place, value: factor.parse(value)? })
 }
 
@@ -137,7 +137,7 @@ pub fn bundle(name: &str, levels: Vec<(String, Vec<GridSetting>)>) -> GridFactor
         _ => all_factors().find(&one.name).map_or(Nanos(0), |factor| factor.toggle),
     };
     let toggle_ns = sets.iter().map(|set| set.iter().map(toggle).sum()).max().unwrap_or_default();
-    GridFactor { name: name.to_owned(), levels, sets, toggle_ns, ..GridFactor::default() }.settled()
+    GridFactor { name: name.to_owned(), levels, sets, toggle_ns, ..GridFactor::default() }.with_slowness()
 }
 
 /// Returns about how long a change takes; for another lab the time above, until it was measured.
@@ -146,12 +146,12 @@ fn toggle(place: GridPlace, factor: &Factor) -> Nanos {
 }
 
 /// Marks a factor as slow by the time that a change takes.
-pub(super) trait Settled {
-    fn settled(self) -> Self;
+pub(super) trait GridFactorExt {
+    fn with_slowness(self) -> Self;
 }
 
-impl Settled for GridFactor {
-    fn settled(self) -> Self {
+impl GridFactorExt for GridFactor {
+    fn with_slowness(self) -> Self {
         GridFactor { is_slow: self.toggle_ns > SLOW, ..self }
     }
 }

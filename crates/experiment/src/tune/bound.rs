@@ -8,7 +8,7 @@ use landspeed_transport::settings::FLOWS;
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::capacity::{self, Carried};
 
-use super::run::Run;
+use super::run::TuningRun;
 use crate::block::refused;
 use crate::{Error, Pair, TuneOptions};
 
@@ -40,7 +40,7 @@ pub(super) fn time(options: &TuneOptions) -> Nanos {
     if searches(options) { USUAL } else { Nanos(0) }
 }
 
-impl Run<'_> {
+impl TuningRun<'_> {
     /// Searches for the rate that the path carries under `cell`. If the path, and not a host, is the limit, it bounds
     /// the incumbent's pace. Returns the incumbent's cell then. If a host refuses the search, there is no bound, but
     /// the run goes on.

@@ -8,9 +8,9 @@ use landspeed_transport::settings::WRITE_SIZE;
 use landspeed_units::Nanos;
 use landspeed_workload::stream;
 
-use super::run::Run;
+use super::run::TuningRun;
 use crate::block::refused;
-use crate::{Error, TuneOptions, Watching};
+use crate::{Error, TuneOptions, WatchOptions};
 
 /// Payload sizes; one that the cell's settings cannot send is left out.
 const SIZES: [u64; 5] = [128, 512, 1472, 8192, 32_768];
@@ -28,7 +28,7 @@ pub(super) fn time(options: &TuneOptions) -> Nanos {
     if measures(options) { (STREAM + AROUND).times(SIZES.len() as u64) } else { Nanos(0) }
 }
 
-impl Run<'_> {
+impl TuningRun<'_> {
     /// Measures the budget of `cell`, the incumbent after the step `after`.
     pub(super) fn budget(&mut self, cell: &Cell, after: &str) -> Result<(), Error> {
         if !measures(self.options) || self.sink.stop() {
@@ -51,7 +51,7 @@ impl Run<'_> {
         let at_ns = self.used();
         let mut cell = cell.clone();
         cell.flow.insert(WRITE_SIZE.name.to_owned(), size.to_string());
-        let watching = Watching { observers: vec![COST.name.to_owned()], ..Watching::default() };
+        let watching = WatchOptions { observers: vec![COST.name.to_owned()], ..WatchOptions::default() };
         let warm_up = self.plan.timing.warm_up;
         let seen = self.pair.run_watched(stream::spec(STREAM), &cell.flow, warm_up, &watching)?;
         self.keep((step, at_ns), cell, seen)

@@ -6,13 +6,13 @@ use landspeed_analysis::{GainConfirmation, LadderFindings};
 use landspeed_record::Confirmation;
 use landspeed_units::Nanos;
 
-use super::run::Run;
+use super::run::TuningRun;
 use crate::{BlockOutcome, Error};
 
 /// Longest wait between two checks if the user wants to stop.
 const LOOK: Duration = Duration::from_millis(200);
 
-impl Run<'_> {
+impl TuningRun<'_> {
     /// Measures the blocks and returns their result; `None` if there is nothing to confirm. If the user stops it, the
     /// blocks measured so far count.
     pub(super) fn confirm(&mut self, findings: &LadderFindings) -> Result<Option<Confirmation>, Error> {

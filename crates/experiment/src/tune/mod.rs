@@ -15,10 +15,10 @@ use landspeed_record::{Header, Line, ProgramOf, RECORD_FORMAT, Settings, TuneSum
 use landspeed_transport::Transport;
 use landspeed_units::Nanos;
 
-use crate::{Error, Pair, Sink};
+use crate::{Error, Pair, RecordSink};
 pub(crate) use plan::sc03;
 pub use plan::{Placebos, TunePlan, placebos, plan};
-use run::Run;
+use run::TuningRun;
 
 /// The settings from which a run starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,11 +95,11 @@ pub fn tune(
     pair: &mut Pair,
     plan: TunePlan,
     options: &TuneOptions,
-    sink: &mut dyn Sink,
+    sink: &mut dyn RecordSink,
 ) -> Result<TuneSummary, Error> {
     let began = Instant::now();
     let ((findings, confirmation, verdicts), restored) = pair.tuned(|pair| {
-        let mut run = Run {
+        let mut run = TuningRun {
             pair,
             plan: &plan,
             options,

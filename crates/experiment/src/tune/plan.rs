@@ -10,7 +10,7 @@ use landspeed_units::Nanos;
 
 use super::{Baseline, TuneOptions, bound, budget, look};
 use crate::factors::{all_factors, factors, flow};
-use crate::trial::Timing;
+use crate::trial::TrialTiming;
 use crate::{Error, Pair, curve};
 
 /// Time that a look takes in addition to the program's run: attaching the observers, resolving the sampled symbols.
@@ -27,7 +27,7 @@ pub struct TunePlan {
     /// Changes without an effect, toggled early and late.
     pub placebos: Placebos,
     pub against: Option<Cell>,
-    pub timing: Timing,
+    pub timing: TrialTiming,
     /// The budget, which is longer on long paths.
     pub budget: Nanos,
     /// About how long a look at what holds the path back takes; `None` if the run does not look.
@@ -80,7 +80,7 @@ pub fn plan(pair: &Pair, options: &TuneOptions) -> Result<TunePlan, Error> {
     };
     let placebos = placebos(pair, &start, options);
     let timing = timing(pair, &start, options)?;
-    let usual = Timing { fine: false, ..Timing::for_rtt(Nanos(0)) }.block().0;
+    let usual = TrialTiming { fine: false, ..TrialTiming::for_rtt(Nanos(0)) }.block().0;
     // A user who tunes a program chooses the budget, so it is not scaled.
     let scale =
         if timing.fine || options.program.is_some() { 1.0 } else { timing.block().0 as f64 / usual as f64 };
@@ -97,12 +97,12 @@ pub fn plan(pair: &Pair, options: &TuneOptions) -> Result<TunePlan, Error> {
 }
 
 /// Returns the timing of trials. A trial of a program lasts as long as the program, which runs once to measure it.
-fn timing(pair: &Pair, start: &Cell, options: &TuneOptions) -> Result<Timing, Error> {
+fn timing(pair: &Pair, start: &Cell, options: &TuneOptions) -> Result<TrialTiming, Error> {
     let rtt = pair.path.rtt_ns;
-    let Some(program) = &options.program else { return Ok(Timing::for_rtt(rtt)) };
+    let Some(program) = &options.program else { return Ok(TrialTiming::for_rtt(rtt)) };
     let began = Instant::now();
     pair.run(program.workload.clone(), &start.flow, Nanos(0))?;
-    Ok(Timing::of_program(rtt, began.elapsed().into()))
+    Ok(TrialTiming::of_program(rtt, began.elapsed().into()))
 }
 
 /// Returns everything that may be tried from `cell`, or why it may not: the table's proposals, then other values that

@@ -11,13 +11,13 @@ use super::plan::{TunePlan, candidates, placebos};
 use super::{TuneOptions, header};
 use crate::block::refused;
 use crate::curve::curve;
-use crate::{BlockOutcome, Blocks, Error, Pair, Sink};
+use crate::{BlockOutcome, BlockRunner, Error, Pair, RecordSink};
 
-pub(super) struct Run<'a> {
+pub(super) struct TuningRun<'a> {
     pub(super) pair: &'a mut Pair,
     pub(super) plan: &'a TunePlan,
     pub(super) options: &'a TuneOptions,
-    pub(super) sink: &'a mut dyn Sink,
+    pub(super) sink: &'a mut dyn RecordSink,
     pub(super) began: Instant,
     /// Number of looks at what holds the path back.
     pub(super) verdicts: u32,
@@ -26,7 +26,7 @@ pub(super) struct Run<'a> {
     pub(super) kept: String,
 }
 
-impl Run<'_> {
+impl TuningRun<'_> {
     pub(super) fn used(&self) -> Nanos {
         self.began.elapsed().into()
     }
@@ -102,10 +102,10 @@ impl Run<'_> {
         Ok(())
     }
 
-    pub(super) fn blocks(&mut self) -> Blocks<'_> {
+    pub(super) fn blocks(&mut self) -> BlockRunner<'_> {
         let (timing, began) = (self.plan.timing, self.began);
         let program = self.options.program.as_ref().map(|program| &program.workload);
-        Blocks { pair: self.pair, timing, program, began, sink: self.sink }
+        BlockRunner { pair: self.pair, timing, program, began, sink: self.sink }
     }
 
     /// Measures a block. A turn that fails ends the step and leaves the incumbent set.

@@ -2,9 +2,9 @@
 
 use landspeed_analysis::TuningGoal;
 use landspeed_experiment::{
-    Attention, Baseline, Effort, Error, ExplainOptions, Host, Measurement, Pair, Sink, SizesOptions,
-    StudyHead, Timing, TuneOptions, Wishes, begin, compare_on, explain, explain_sizes, flow, measure, plan,
-    tune,
+    Baseline, Error, ExplainOptions, Host, MeasureOptions, Pair, PathOptions, RecordSink, SizesEffort,
+    SizesOptions, StudyHead, TrialTiming, TuneOptions, UserListener, begin, compare_on, explain,
+    explain_sizes, flow, measure, plan, tune,
 };
 use landspeed_record::{Contest, ExplainReport, Line, Study, WatchTarget, WriteError, Writer};
 use landspeed_session::Session;
@@ -14,7 +14,7 @@ use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::{pingpong, stream};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Command {
+pub(crate) enum TestedCommand {
     Tune,
     Explain,
     Sizes,
@@ -24,17 +24,22 @@ pub(crate) enum Command {
     TuneInFull,
 }
 
-pub(crate) const COMMANDS: [Command; 5] =
-    [Command::Tune, Command::Explain, Command::Sizes, Command::Compare, Command::Measure];
+pub(crate) const COMMANDS: [TestedCommand; 5] = [
+    TestedCommand::Tune,
+    TestedCommand::Explain,
+    TestedCommand::Sizes,
+    TestedCommand::Compare,
+    TestedCommand::Measure,
+];
 
 /// A record that requests a stop after `most` lines.
-pub(crate) struct Lines {
+pub(crate) struct LimitedRecord {
     pub(crate) writer: Writer,
     pub(crate) written: usize,
     pub(crate) most: usize,
 }
 
-impl Sink for Lines {
+impl RecordSink for LimitedRecord {
     fn line(&mut self, line: &Line) -> Result<(), WriteError> {
         self.written += 1;
         self.writer.write(line)
@@ -46,20 +51,24 @@ impl Sink for Lines {
 }
 
 /// Wishes under which a path that is silent for a second is broken.
-fn wishes() -> Wishes {
-    Wishes { patience: Nanos::secs(1), ..Wishes::default() }
+fn wishes() -> PathOptions {
+    PathOptions { patience: Nanos::secs(1), ..PathOptions::default() }
 }
 
 /// Joins the hosts and runs the command. Returns the settings left turned, as the command reports them.
-pub(crate) fn run(command: Command, [a, b]: [Session; 2], lines: &mut Lines) -> Result<Vec<String>, Error> {
+pub(crate) fn run(
+    command: TestedCommand,
+    [a, b]: [Session; 2],
+    lines: &mut LimitedRecord,
+) -> Result<Vec<String>, Error> {
     let mut pair = Pair::join(Host::probe(a)?, Host::probe(b)?, &wishes())?;
     match command {
-        Command::Tune => tuned(&mut pair, lines, Nanos::secs(3)),
-        Command::TuneInFull => tuned(&mut pair, lines, Nanos::secs(20)),
-        Command::Explain => explained(&pair).map(|_| Vec::new()),
-        Command::Sizes => sized(&mut pair, lines),
-        Command::Compare => compared(&mut pair, lines),
-        Command::Measure => {
+        TestedCommand::Tune => tuned(&mut pair, lines, Nanos::secs(3)),
+        TestedCommand::TuneInFull => tuned(&mut pair, lines, Nanos::secs(20)),
+        TestedCommand::Explain => explained(&pair).map(|_| Vec::new()),
+        TestedCommand::Sizes => sized(&mut pair, lines),
+        TestedCommand::Compare => compared(&mut pair, lines),
+        TestedCommand::Measure => {
             measure(&[pair], &measurement(stream::spec(TIME)), &|_, _, _| {}).map(|_| Vec::new())
         }
     }
@@ -71,7 +80,7 @@ fn text() -> String {
     "fake hosts".to_owned()
 }
 
-fn tuned(pair: &mut Pair, lines: &mut Lines, budget: Nanos) -> Result<Vec<String>, Error> {
+fn tuned(pair: &mut Pair, lines: &mut LimitedRecord, budget: Nanos) -> Result<Vec<String>, Error> {
     let options = TuneOptions {
         program: None,
         held: landspeed_record::Settings::new(),
@@ -93,7 +102,7 @@ fn tuned(pair: &mut Pair, lines: &mut Lines, budget: Nanos) -> Result<Vec<String
     };
     let mut plan = plan(pair, &options)?;
     // The hosts answer without delay, whatever is requested.
-    plan.timing = Timing { warm_up: TIME, stream: TIME, ping: TIME, fine: false };
+    plan.timing = TrialTiming { warm_up: TIME, stream: TIME, ping: TIME, fine: false };
     let summary = tune(pair, plan, &options, lines)?;
     Ok(if summary.restored { Vec::new() } else { summary.restored_notes })
 }
@@ -113,8 +122,8 @@ fn explained(pair: &Pair) -> Result<ExplainReport, Error> {
     explain(pair, &options, &mut |_| {})
 }
 
-fn sized(pair: &mut Pair, lines: &Lines) -> Result<Vec<String>, Error> {
-    let effort = Effort {
+fn sized(pair: &mut Pair, lines: &LimitedRecord) -> Result<Vec<String>, Error> {
+    let effort = SizesEffort {
         sizes: vec![Bytes(64), Bytes(1024)],
         steps: vec![1],
         rounds: 1,
@@ -123,14 +132,14 @@ fn sized(pair: &mut Pair, lines: &Lines) -> Result<Vec<String>, Error> {
         blocks: 1,
     };
     let options = SizesOptions { flow: [].into(), may_turn: true, seed: 7, effort };
-    let mut attention = Attention { progress: &mut |_| {}, stop: &|| lines.stop() };
-    explain_sizes(pair, &options, &mut attention, &mut ExplainReport::default()).map(|()| Vec::new())
+    let mut listener = UserListener { progress: &mut |_| {}, stop: &|| lines.stop() };
+    explain_sizes(pair, &options, &mut listener, &mut ExplainReport::default()).map(|()| Vec::new())
 }
 
 #[derive(Debug)]
-struct NoPlaces;
+struct EmptyHosts;
 
-impl HostSet for NoPlaces {
+impl HostSet for EmptyHosts {
     fn hosts(&self) -> &[landspeed_topology::TopologyHost] {
         &[]
     }
@@ -144,17 +153,17 @@ impl HostSet for NoPlaces {
     }
 }
 
-fn compared(pair: &mut Pair, lines: &mut Lines) -> Result<Vec<String>, Error> {
+fn compared(pair: &mut Pair, lines: &mut LimitedRecord) -> Result<Vec<String>, Error> {
     let contest =
         |name: &str| Contest { name: name.into(), contestants: vec![name.into()], ..Contest::default() };
     let contests = ["reno", "cubic"].map(contest).to_vec();
     let study = Study { contests, repeats: 2, ..Study::paper().scaled(0.0001) };
     begin(&study, &StudyHead { command: text(), started: text() }, lines)?;
-    compare_on(pair, &NoPlaces, (&study, &[].into()), lines).map(|()| Vec::new())
+    compare_on(pair, &EmptyHosts, (&study, &[].into()), lines).map(|()| Vec::new())
 }
 
-pub(crate) fn measurement(workload: landspeed_record::Workload) -> Measurement {
-    Measurement {
+pub(crate) fn measurement(workload: landspeed_record::Workload) -> MeasureOptions {
+    MeasureOptions {
         workload,
         flow: [].into(),
         warm_up: TIME,

@@ -12,14 +12,16 @@ use landspeed_record::{
     CpuUsage, EndpointOutcome, HostFacts, HostLimits, KnobState, LatencyHistogram, Line, Observations,
     Restored, Role, Side, TrialSpec, TurnReport,
 };
-use landspeed_session::{Change, Handler, Options, Reply, Request, ServeOptions, Session, serve_socket};
+use landspeed_session::{
+    KnobChange, Options, Reply, Request, RequestHandler, ServeOptions, Session, serve_socket,
+};
 use landspeed_stats::Random;
 use landspeed_units::{Bytes, CpuNanos, Nanos};
 
-use crate::wire::Wire;
+use crate::wire::FakeWire;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum HostFault {
     /// The request is refused.
     Refuses,
     Panics,
@@ -32,31 +34,31 @@ pub(crate) enum Fault {
     LeavesSomething,
 }
 
-pub(crate) const FAULTS: [Fault; 6] = [
-    Fault::Refuses,
-    Fault::Panics,
-    Fault::NeverAnswers,
-    Fault::EndsSession,
-    Fault::DoesNotTake,
-    Fault::LeavesSomething,
+pub(crate) const FAULTS: [HostFault; 6] = [
+    HostFault::Refuses,
+    HostFault::Panics,
+    HostFault::NeverAnswers,
+    HostFault::EndsSession,
+    HostFault::DoesNotTake,
+    HostFault::LeavesSomething,
 ];
 
-impl Fault {
+impl HostFault {
     pub(crate) fn befalls(self, request: &str) -> bool {
         match self {
-            Fault::DoesNotTake => request == "turn",
-            Fault::LeavesSomething => request == "restore",
+            HostFault::DoesNotTake => request == "turn",
+            HostFault::LeavesSomething => request == "restore",
             _ => true,
         }
     }
 }
 
-type Known = (HostFacts, Vec<KnobState>);
+type RecordedHost = (HostFacts, Vec<KnobState>);
 
 /// The hosts of a real run, as recorded.
-static RECORDED: LazyLock<[Known; 2]> = LazyLock::new(|| {
+static RECORDED: LazyLock<[RecordedHost; 2]> = LazyLock::new(|| {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/records/tune.jsonl");
-    let mut hosts = [Known::default(), Known::default()];
+    let mut hosts = [RecordedHost::default(), RecordedHost::default()];
     for line in landspeed_record::read(&path).expect("it is there").lines {
         match line {
             Line::Host { side, facts } => hosts[usize::from(side == Side::B)].0 = *facts,
@@ -73,9 +75,9 @@ pub(crate) struct FakeHost {
     found: Vec<KnobState>,
     knobs: Mutex<BTreeMap<String, String>>,
     noise: Mutex<Random>,
-    wire: Arc<Wire>,
+    wire: Arc<FakeWire>,
     /// The number of the request that fails, and how.
-    fault: Option<(usize, Fault)>,
+    fault: Option<(usize, HostFault)>,
     pub(crate) failed: AtomicBool,
     over: AtomicBool,
     socket: UnixStream,
@@ -86,8 +88,8 @@ impl FakeHost {
     pub(crate) fn start(
         name: &'static str,
         side: Side,
-        wire: &Arc<Wire>,
-        fault: Option<(usize, Fault)>,
+        wire: &Arc<FakeWire>,
+        fault: Option<(usize, HostFault)>,
     ) -> (Arc<FakeHost>, Session) {
         let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
         let (facts, found) = RECORDED[usize::from(side == Side::B)].clone();
@@ -103,9 +105,9 @@ impl FakeHost {
             over: AtomicBool::new(false),
             socket: theirs.try_clone().expect("a second handle"),
         });
-        let handler: Arc<dyn Handler> = Arc::clone(&host) as Arc<dyn Handler>;
+        let handler: Arc<dyn RequestHandler> = Arc::clone(&host) as Arc<dyn RequestHandler>;
         std::thread::spawn(move || serve_socket(theirs, handler, &ServeOptions::default()));
-        let silent = fault.is_some_and(|(_, fault)| fault == Fault::NeverAnswers);
+        let silent = fault.is_some_and(|(_, fault)| fault == HostFault::NeverAnswers);
         let call = if silent { Nanos::millis(700) } else { Nanos::secs(30) };
         let options = Options { call, ..Options::default() };
         (host, Session::over_socket(name, ours, &options).expect("a session"))
@@ -126,19 +128,19 @@ impl FakeHost {
     }
 
     /// Fails `request` in this way, if the fault applies to it.
-    fn fail(&self, fault: Fault, request: &Request) -> Option<Reply> {
+    fn fail(&self, fault: HostFault, request: &Request) -> Option<Reply> {
         if !fault.befalls(request.name()) {
             return None;
         }
         self.failed.store(true, Ordering::Relaxed);
         match fault {
-            Fault::Refuses => return Some(Reply::Failed { why: "made to fail".to_owned() }),
+            HostFault::Refuses => return Some(Reply::Failed { why: "made to fail".to_owned() }),
             // Does not call the panic hook, which prints.
-            Fault::Panics => std::panic::resume_unwind(Box::new("made to panic")),
-            Fault::EndsSession => self.socket.shutdown(std::net::Shutdown::Both).expect("it is open"),
-            Fault::NeverAnswers => {}
-            Fault::DoesNotTake => return Some(self.turn(request, false)),
-            Fault::LeavesSomething => {
+            HostFault::Panics => std::panic::resume_unwind(Box::new("made to panic")),
+            HostFault::EndsSession => self.socket.shutdown(std::net::Shutdown::Both).expect("it is open"),
+            HostFault::NeverAnswers => {}
+            HostFault::DoesNotTake => return Some(self.turn(request, false)),
+            HostFault::LeavesSomething => {
                 self.restore();
                 let notes = vec!["mtu was changed by another program".to_owned()];
                 return Some(Reply::Restored { restored: Restored { notes, ..Restored::default() } });
@@ -153,7 +155,7 @@ impl FakeHost {
     fn turn(&self, request: &Request, takes: bool) -> Reply {
         let Request::Turn { changes, .. } = request else { unreachable!("only turns are turned") };
         let mut knobs = lock(&self.knobs);
-        let turns = changes.iter().map(|Change { knob, value, .. }| {
+        let turns = changes.iter().map(|KnobChange { knob, value, .. }| {
             let before = knobs.get(knob).cloned().unwrap_or_default();
             let after = if takes { value.clone() } else { "stuck".to_owned() };
             knobs.insert(knob.clone(), after.clone());
@@ -197,11 +199,11 @@ impl FakeHost {
     }
 }
 
-impl Handler for FakeHost {
+impl RequestHandler for FakeHost {
     fn handle(&self, request: Request) -> Reply {
         let number = self.wire.note(self.name, request.name());
         if let Some((at, fault)) = self.fault
-            && (at == number || fault == Fault::LeavesSomething)
+            && (at == number || fault == HostFault::LeavesSomething)
             && let Some(reply) = self.fail(fault, &request)
         {
             return reply;

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use landspeed_record::{Line, Record, Side, Writer};
 
-use commands::{COMMANDS, Command, Lines};
-use host::{FAULTS, FakeHost, Fault, lock};
-use wire::Wire;
+use commands::{COMMANDS, LimitedRecord, TestedCommand};
+use host::{FAULTS, FakeHost, HostFault, lock};
+use wire::FakeWire;
 
 /// Number of first requests that each fail once; of the later ones, only some do.
 const EVERY: usize = 16;
@@ -26,21 +26,21 @@ const WATCHDOG: Duration = Duration::from_secs(60);
 const AT_ONCE: usize = 24;
 
 /// A failure: the host, the number of the request, and how it fails.
-type Trouble = (Side, usize, Fault);
+type InjectedFault = (Side, usize, HostFault);
 
-struct Seen {
+struct CommandOutcome {
     hosts: [Arc<FakeHost>; 2],
-    wire: Arc<Wire>,
+    wire: Arc<FakeWire>,
     /// The settings left turned, as the command reports them, or its error.
     said: Result<Vec<String>, String>,
     record: Result<Record, String>,
 }
 
 /// Runs a command, stopped after `most` lines, until its sessions end.
-fn see(command: Command, trouble: Option<Trouble>, most: usize) -> Seen {
-    let wire = Arc::new(Wire::default());
+fn see(command: TestedCommand, injected: Option<InjectedFault>, most: usize) -> CommandOutcome {
+    let wire = Arc::new(FakeWire::default());
     let start = |name, side| {
-        let fault = trouble.filter(|(at, ..)| *at == side).map(|(_, number, fault)| (number, fault));
+        let fault = injected.filter(|(at, ..)| *at == side).map(|(_, number, fault)| (number, fault));
         FakeHost::start(name, side, &wire, fault)
     };
     let ((a, to_a), (b, to_b)) = (start("anna", Side::A), start("bert", Side::B));
@@ -49,22 +49,22 @@ fn see(command: Command, trouble: Option<Trouble>, most: usize) -> Seen {
     let writer = Writer::create(&file).expect("a record");
     let (done, said) = channel();
     std::thread::spawn(move || {
-        let mut lines = Lines { writer, written: 0, most };
+        let mut lines = LimitedRecord { writer, written: 0, most };
         done.send(commands::run(command, [to_a, to_b], &mut lines).map_err(|error| error.to_string()))
     });
     let said = said.recv_timeout(WATCHDOG);
-    let said = said.unwrap_or_else(|why| panic!("{command:?} with {trouble:?} hangs or panics: {why}"));
+    let said = said.unwrap_or_else(|why| panic!("{command:?} with {injected:?} hangs or panics: {why}"));
     let deadline = Instant::now() + WATCHDOG;
     while !(a.is_over() && b.is_over()) {
-        assert!(Instant::now() < deadline, "{command:?} with {trouble:?}: a session goes on");
+        assert!(Instant::now() < deadline, "{command:?} with {injected:?}: a session goes on");
         std::thread::sleep(Duration::from_millis(1));
     }
     let record = landspeed_record::read(&file).map_err(|error| error.to_string());
-    Seen { hosts: [a, b], wire, said, record }
+    CommandOutcome { hosts: [a, b], wire, said, record }
 }
 
 /// Checks what must hold whatever fails.
-fn check(seen: &Seen, what: &str) {
+fn check(seen: &CommandOutcome, what: &str) {
     for host in &seen.hosts {
         assert_eq!(host.turned(), [], "{what}: left turned on {}", host.name);
     }
@@ -75,9 +75,9 @@ fn check(seen: &Seen, what: &str) {
     }
 }
 
-fn check_trouble(command: Command, trouble: Trouble) {
-    let (side, number, fault) = trouble;
-    let seen = see(command, Some(trouble), usize::MAX);
+fn check_trouble(command: TestedCommand, injected: InjectedFault) {
+    let (side, number, fault) = injected;
+    let seen = see(command, Some(injected), usize::MAX);
     let host = &seen.hosts[usize::from(side == Side::B)];
     let what = format!("{command:?}, {fault:?} at request {number} of {}: {:?}", host.name, seen.said);
     check(&seen, &what);
@@ -86,27 +86,27 @@ fn check_trouble(command: Command, trouble: Trouble) {
         return;
     }
     match (&seen.said, fault) {
-        (Err(why), Fault::LeavesSomething) => {
+        (Err(why), HostFault::LeavesSomething) => {
             assert!(
                 why.contains("NOT everything was restored") && why.contains("`landspeed undo`"),
                 "{what}"
             );
             assert!(why.contains(host.name), "{what}");
         }
-        (Ok(left), Fault::LeavesSomething) => {
+        (Ok(left), HostFault::LeavesSomething) => {
             assert!(!left.is_empty() && left.iter().all(|line| line.starts_with(host.name)), "{what}");
         }
         (Err(why), _) => assert!(why.contains(host.name), "{what}"),
         (Ok(left), _) => assert!(left.iter().all(|line| line.starts_with(host.name)), "{what}"),
     }
-    if fault == Fault::EndsSession {
+    if fault == HostFault::EndsSession {
         let other = &seen.hosts[usize::from(side == Side::A)];
         check_ended(&seen.wire, host.name, number, other.name, &what);
     }
 }
 
 /// Checks that a host that lost its peer is not requested to run again, except by a request that crossed the news.
-fn check_ended(wire: &Wire, host: &str, number: usize, other: &str, what: &str) {
+fn check_ended(wire: &FakeWire, host: &str, number: usize, other: &str, what: &str) {
     let log = lock(&wire.log);
     let ended =
         log.iter().enumerate().filter(|(_, (name, _))| *name == host).nth(number).expect("it failed").0;
@@ -117,15 +117,15 @@ fn check_ended(wire: &Wire, host: &str, number: usize, other: &str, what: &str) 
 }
 
 /// Returns the requests that fail in turn: the first ones, some of the later ones, and the last.
-fn numbers(requests: &[&str], fault: Fault) -> Vec<usize> {
+fn numbers(requests: &[&str], fault: HostFault) -> Vec<usize> {
     let here = |number: &usize| fault.befalls(requests[*number]);
     let all: Vec<usize> = (0..requests.len()).filter(here).collect();
     let (first, later) = all.split_at(all.len().min(EVERY));
     match fault {
         // This fault affects all of them.
-        Fault::LeavesSomething => all.into_iter().take(1).collect(),
+        HostFault::LeavesSomething => all.into_iter().take(1).collect(),
         // For a controller this is a refusal.
-        Fault::Panics => first.iter().copied().step_by(5).collect(),
+        HostFault::Panics => first.iter().copied().step_by(5).collect(),
         _ => {
             let later = later.iter().rev().step_by((later.len() / LATER).max(1));
             first.iter().chain(later).copied().collect()
@@ -133,7 +133,7 @@ fn numbers(requests: &[&str], fault: Fault) -> Vec<usize> {
     }
 }
 
-fn troubles(command: Command) -> Vec<Trouble> {
+fn troubles(command: TestedCommand) -> Vec<InjectedFault> {
     let undisturbed = see(command, None, usize::MAX);
     check(&undisturbed, "undisturbed");
     assert_eq!(undisturbed.said, Ok(Vec::new()));
@@ -171,14 +171,14 @@ fn whatever_fails_everything_is_put_back() {
     for command in COMMANDS {
         let troubles = troubles(command);
         let began = Instant::now();
-        each(&troubles, |trouble| check_trouble(command, trouble));
+        each(&troubles, |injected| check_trouble(command, injected));
         println!("{command:?}: {} cases in {:?}", troubles.len(), began.elapsed());
     }
 }
 
 #[test]
 fn tune_keeps_what_helps_and_puts_everything_back() {
-    let seen = see(Command::TuneInFull, None, usize::MAX);
+    let seen = see(TestedCommand::TuneInFull, None, usize::MAX);
     check(&seen, "tune");
     assert_eq!(seen.said, Ok(Vec::new()));
     let record = seen.record.expect("a record that can be read");
@@ -197,7 +197,7 @@ fn tune_keeps_what_helps_and_puts_everything_back() {
 
 #[test]
 fn a_stop_ends_in_order_wherever_it_comes() {
-    for command in [Command::Tune, Command::Compare, Command::Sizes] {
+    for command in [TestedCommand::Tune, TestedCommand::Compare, TestedCommand::Sizes] {
         let whole = see(command, None, usize::MAX);
         let lines = whole.record.as_ref().map_or(0, |record| record.lines.len());
         let stops: Vec<usize> = (0..=lines.min(12)).chain((12..lines).step_by(23)).collect();
@@ -205,7 +205,7 @@ fn a_stop_ends_in_order_wherever_it_comes() {
             let seen = see(command, None, most);
             check(&seen, &format!("{command:?} stopped after {most} lines"));
             assert_eq!(seen.said, Ok(Vec::new()), "{command:?} stopped after {most} lines");
-            if command != Command::Sizes {
+            if command != TestedCommand::Sizes {
                 let record = seen.record.expect("a record that can be read");
                 let restored = |line: &Line| matches!(line, Line::Restored(restored) if restored.restored);
                 assert!(record.lines.iter().any(restored), "{command:?} stopped after {most} lines");
@@ -217,25 +217,25 @@ fn a_stop_ends_in_order_wherever_it_comes() {
 /// B refuses while A waits for it for ten seconds, as real ends do.
 #[test]
 fn an_end_that_fails_is_told_of_soon_and_by_its_name() {
-    let whole = see(Command::Measure, None, usize::MAX).wire.requests();
+    let whole = see(TestedCommand::Measure, None, usize::MAX).wire.requests();
     let last_run = whole["bert"].iter().rposition(|request| *request == "run").expect("it ran");
     let began = Instant::now();
-    let seen = see(Command::Measure, Some((Side::B, last_run, Fault::Refuses)), usize::MAX);
+    let seen = see(TestedCommand::Measure, Some((Side::B, last_run, HostFault::Refuses)), usize::MAX);
     assert_eq!(seen.said, Err("bert: made to fail; anna: the other end did not come".to_owned()));
     assert!(began.elapsed() < Duration::from_secs(6), "took {:?}", began.elapsed());
     assert_eq!(seen.wire.requests()["anna"].last(), Some(&"cancel"), "it is told to give up");
 }
 
-struct Fan {
+struct FanOutcome {
     hosts: Vec<Arc<FakeHost>>,
-    wire: Arc<Wire>,
+    wire: Arc<FakeWire>,
     /// The pairs whose latency was reported, or the error.
     between: Result<Vec<String>, String>,
 }
 
 /// Runs three clients of one hub; `fault` is the request of the second that fails, if one does.
-fn fan(fault: Option<(usize, Fault)>) -> Fan {
-    let wire = Arc::new(Wire::default());
+fn fan(fault: Option<(usize, HostFault)>) -> FanOutcome {
+    let wire = Arc::new(FakeWire::default());
     let (hub, to_hub) = FakeHost::start("hub", Side::B, &wire, None);
     let clients = [("ada", None), ("ben", fault), ("cid", None)];
     let clients = clients.map(|(name, fault)| FakeHost::start(name, Side::A, &wire, fault));
@@ -244,12 +244,12 @@ fn fan(fault: Option<(usize, Fault)>) -> Fan {
     let report = commands::fan(sessions, to_hub).map_err(|error| error.to_string());
     let between =
         report.map(|report| report.latency.into_iter().filter_map(|latency| latency.between).collect());
-    Fan { hosts, wire, between }
+    FanOutcome { hosts, wire, between }
 }
 
 #[test]
 fn a_fan_has_one_session_with_its_hub() {
-    let Fan { wire, between, .. } = fan(None);
+    let FanOutcome { wire, between, .. } = fan(None);
     let clients = ["ada to hub", "ben to hub", "cid to hub"];
     assert_eq!(between, Ok(clients.map(str::to_owned).to_vec()));
     let probes = |host| wire.requests()[host].iter().filter(|request| **request == "probe").count();
@@ -259,9 +259,9 @@ fn a_fan_has_one_session_with_its_hub() {
 #[test]
 fn one_client_that_fails_ends_the_others_in_order() {
     let last = fan(None).wire.requests()["ben"].len() - 1;
-    for fault in [Fault::Refuses, Fault::Panics, Fault::NeverAnswers, Fault::EndsSession] {
+    for fault in [HostFault::Refuses, HostFault::Panics, HostFault::NeverAnswers, HostFault::EndsSession] {
         let began = Instant::now();
-        let Fan { hosts, between, .. } = fan(Some((last, fault)));
+        let FanOutcome { hosts, between, .. } = fan(Some((last, fault)));
         let why = between.expect_err("a client failed");
         assert!(why.starts_with("ben: "), "{fault:?}: {why}");
         assert!(began.elapsed() < Duration::from_secs(8), "{fault:?}: took {:?}", began.elapsed());

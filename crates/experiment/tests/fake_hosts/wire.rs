@@ -12,12 +12,12 @@ use crate::host::lock;
 const MEET: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(20);
 
-type Place = (u16, Role);
+type RunEnd = (u16, Role);
 
 #[derive(Default)]
-pub(crate) struct Wire {
+pub(crate) struct FakeWire {
     /// Ends that wait for their peer, each with true if it has jumbo frames.
-    here: Mutex<Vec<(Place, bool)>>,
+    here: Mutex<Vec<(RunEnd, bool)>>,
     changed: Condvar,
     /// Number of times that all ends were cancelled.
     cancelled: Mutex<u32>,
@@ -26,7 +26,7 @@ pub(crate) struct Wire {
     ports: Mutex<u16>,
 }
 
-impl Wire {
+impl FakeWire {
     /// Records a request and returns its number at its host.
     pub(crate) fn note(&self, host: &'static str, request: &'static str) -> usize {
         let mut log = lock(&self.log);
@@ -54,19 +54,19 @@ impl Wire {
     }
 
     /// Returns true if the other end of a run has jumbo frames; `None` if it does not come.
-    pub(crate) fn meet(&self, (port, role): Place, jumbo: bool, over: impl Fn() -> bool) -> Option<bool> {
+    pub(crate) fn meet(&self, (port, role): RunEnd, jumbo: bool, over: impl Fn() -> bool) -> Option<bool> {
         let peer = (port, if role == Role::Client { Role::Server } else { Role::Client });
         let (until, cancelled) = (Instant::now() + MEET, *lock(&self.cancelled));
         let mut here = lock(&self.here);
         here.push(((port, role), jumbo));
         self.changed.notify_all();
         loop {
-            if let Some(found) = here.iter().position(|(place, _)| *place == peer) {
+            if let Some(found) = here.iter().position(|(end, _)| *end == peer) {
                 return Some(here.remove(found).1);
             }
             // An end whose entry was taken has been met; it then takes its peer's entry.
             if over() || *lock(&self.cancelled) > cancelled || Instant::now() > until {
-                here.retain(|(place, _)| *place != (port, role));
+                here.retain(|(end, _)| *end != (port, role));
                 return None;
             }
             here = self.changed.wait_timeout(here, LOOK).expect("no panic under it").0;

@@ -7,13 +7,13 @@ use landspeed_units::Nanos;
 use tokio::io::AsyncWriteExt;
 
 use super::*;
-use crate::session::Opened;
-use crate::{Handler, LineSink, Reply, Request, ServeOptions, Ticket, listen};
+use crate::session::OpeningResult;
+use crate::{LineSink, Reply, Request, RequestHandler, ServeOptions, Ticket, listen};
 
 #[derive(Default)]
-struct Remembers(Mutex<Vec<String>>);
+struct RecordingHandler(Mutex<Vec<String>>);
 
-impl Handler for Remembers {
+impl RequestHandler for RecordingHandler {
     fn handle(&self, _request: Request) -> Reply {
         Reply::Done {}
     }
@@ -23,27 +23,28 @@ impl Handler for Remembers {
     }
 }
 
-struct Agent {
+struct AgentThread {
     ticket: Ticket,
-    handler: Arc<Remembers>,
+    handler: Arc<RecordingHandler>,
     lines: Arc<Mutex<Vec<String>>>,
     thread: JoinHandle<Result<(), Error>>,
 }
 
-fn agent() -> Agent {
-    let (handler, lines) = (Arc::<Remembers>::default(), Arc::<Mutex<Vec<String>>>::default());
+fn agent() -> AgentThread {
+    let (handler, lines) = (Arc::<RecordingHandler>::default(), Arc::<Mutex<Vec<String>>>::default());
     let sink = Arc::clone(&lines);
     let lines_to = LineSink::new(move |line| sink.lock().unwrap().push(line.to_owned()));
     let (lease, handshake) = (Nanos::secs(20), Nanos::secs(20));
     let options = ServeOptions { lease, handshake, lines: lines_to, ..ServeOptions::default() };
-    let listening = listen(([127, 0, 0, 1], 0).into(), Arc::<Remembers>::clone(&handler), &options).unwrap();
+    let listening =
+        listen(([127, 0, 0, 1], 0).into(), Arc::<RecordingHandler>::clone(&handler), &options).unwrap();
     let ticket = listening.ticket();
-    Agent { ticket, handler, lines, thread: std::thread::spawn(move || listening.run()) }
+    AgentThread { ticket, handler, lines, thread: std::thread::spawn(move || listening.run()) }
 }
 
-impl Agent {
-    /// Connects with this hello and runs `then` with the open link.
-    fn meet<T>(&self, ours: Hello, then: impl AsyncFnOnce(Opened) -> T) -> T {
+impl AgentThread {
+    /// Connects with this hello and runs `then` with the open connection.
+    fn meet<T>(&self, ours: Hello, then: impl AsyncFnOnce(OpeningResult) -> T) -> T {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let (invite, token) = (self.ticket.invite, self.ticket.token.clone());
         runtime.block_on(async { then(connect(invite, token, ours).await).await })
@@ -87,13 +88,13 @@ fn a_controller_that_vanishes_is_noticed() {
 fn an_oversized_frame_ends_the_session_with_a_line_that_arrives() {
     let agent = agent();
     let last = agent.meet(hello(), async |opened| {
-        let (mut link, _) = opened.unwrap();
+        let (mut connection, _) = opened.unwrap();
         // More bytes than socket buffers hold: they must not make the agent reset the connection.
-        let _ = link.writer.write_all(&vec![0xff; 300_000]).await;
-        let _ = link.writer.flush().await;
+        let _ = connection.writer.write_all(&vec![0xff; 300_000]).await;
+        let _ = connection.writer.flush().await;
         loop {
-            match link.reader.next().await.unwrap() {
-                crate::wire::ToController::End(why) => break why,
+            match connection.reader.next().await.unwrap() {
+                crate::wire::MessageToController::End(why) => break why,
                 _ => continue,
             }
         }

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::wire::{Opening, ToAgent, ToController};
+use crate::wire::{MessageToAgent, MessageToController, OpeningMessage};
 
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
@@ -22,7 +22,7 @@ fn read_all<T: DeserializeOwned>(bytes: &[u8]) -> (Vec<T>, FrameError) {
 }
 
 fn error_of(bytes: &[u8]) -> String {
-    read_all::<ToAgent>(bytes).1.to_string()
+    read_all::<MessageToAgent>(bytes).1.to_string()
 }
 
 /// Returns `json` with its length before it.
@@ -33,9 +33,9 @@ fn framed(json: &str) -> Vec<u8> {
 proptest! {
     #[test]
     fn random_bytes_end_in_an_error(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
-        read_all::<ToAgent>(&bytes);
-        read_all::<ToController>(&bytes);
-        read_all::<Opening>(&bytes);
+        read_all::<MessageToAgent>(&bytes);
+        read_all::<MessageToController>(&bytes);
+        read_all::<OpeningMessage>(&bytes);
     }
 
     #[test]
@@ -46,10 +46,10 @@ proptest! {
     #[test]
     fn frames_survive_any_cut_between_and_no_cut_within(whys in prop::collection::vec(".{0,40}", 1..5), cut in any::<prop::sample::Index>()) {
         let frames: Vec<Vec<u8>> =
-            whys.iter().map(|why| encode(&ToAgent::End(why.clone()), REQUEST_LIMIT).unwrap()).collect();
+            whys.iter().map(|why| encode(&MessageToAgent::End(why.clone()), REQUEST_LIMIT).unwrap()).collect();
         let bytes = frames.concat();
         let cut = cut.index(bytes.len() + 1);
-        let (read, error) = read_all::<ToAgent>(&bytes[..cut]);
+        let (read, error) = read_all::<MessageToAgent>(&bytes[..cut]);
         let ends: Vec<usize> = frames.iter().scan(0, |at, f| { *at += f.len(); Some(*at) }).collect();
         prop_assert_eq!(read.len(), ends.iter().filter(|end| **end <= cut).count());
         let between = cut == 0 || ends.contains(&cut);
@@ -86,7 +86,7 @@ fn what_no_version_of_this_protocol_sends_is_refused() {
 #[test]
 fn the_wire_form_of_a_request_is_what_it_was() {
     let json = r#"{"ask":{"id":7,"request":{"request":"close","port":9}}}"#;
-    let (messages, _) = read_all::<ToAgent>(&framed(json));
+    let (messages, _) = read_all::<MessageToAgent>(&framed(json));
     assert_eq!(serde_json::to_string(&messages[0]).unwrap(), json);
 }
 
@@ -94,14 +94,14 @@ fn the_wire_form_of_a_request_is_what_it_was() {
 fn a_length_over_the_limit_is_refused_before_the_body_is_read() {
     let claim = u32::try_from(REQUEST_LIMIT.0 + 1).unwrap().to_be_bytes();
     assert_eq!(error_of(&claim), "a frame of 262145 bytes is over the limit of 262144");
-    assert!(matches!(read_all::<ToAgent>(&[0xff; 8]).1, FrameError::TooLarge(..)));
+    assert!(matches!(read_all::<MessageToAgent>(&[0xff; 8]).1, FrameError::TooLarge(..)));
 }
 
 #[test]
 fn the_largest_frame_passes_and_one_more_byte_does_not_leave() {
-    let fits = encode(&ToAgent::End("x".repeat(1000)), Bytes(1010)).unwrap();
+    let fits = encode(&MessageToAgent::End("x".repeat(1000)), Bytes(1010)).unwrap();
     assert_eq!(fits.len(), 4 + r#"{"end":""}"#.len() + 1000);
-    let error = encode(&ToAgent::End("x".repeat(1001)), Bytes(1010)).unwrap_err();
+    let error = encode(&MessageToAgent::End("x".repeat(1001)), Bytes(1010)).unwrap_err();
     assert!(matches!(error, FrameError::TooLarge(Bytes(1011), Bytes(1010))), "{error}");
 }
 
@@ -120,16 +120,16 @@ fn silence_is_an_error_but_slow_bytes_are_not() {
         let (mut near, far) = tokio::io::duplex(64);
         let mut reader = FrameReader::new(far);
         reader.silence = Some(Duration::from_secs(5));
-        let frame = encode(&ToAgent::Beat, REQUEST_LIMIT).unwrap();
+        let frame = encode(&MessageToAgent::Beat, REQUEST_LIMIT).unwrap();
         let drip = async {
             for byte in &frame {
                 tokio::time::sleep(Duration::from_secs(4)).await;
                 tokio::io::AsyncWriteExt::write_all(&mut near, &[*byte]).await.unwrap();
             }
         };
-        let (read, ()) = tokio::join!(reader.next::<ToAgent>(), drip);
-        assert!(matches!(read, Ok(ToAgent::Beat)));
-        let error = reader.next::<ToAgent>().await.unwrap_err();
+        let (read, ()) = tokio::join!(reader.next::<MessageToAgent>(), drip);
+        assert!(matches!(read, Ok(MessageToAgent::Beat)));
+        let error = reader.next::<MessageToAgent>().await.unwrap_err();
         assert_eq!(error.to_string(), "nothing was heard for 5.0 s");
     });
 }
@@ -147,10 +147,10 @@ fn a_pause_of_the_machine_is_no_silence_of_the_peer() {
             // The clock jumps, and all timers that are due by then fire together.
             tokio::time::advance(Duration::from_secs(60)).await;
             tokio::time::sleep(Duration::from_secs(1)).await;
-            let frame = encode(&ToAgent::Beat, REQUEST_LIMIT).unwrap();
+            let frame = encode(&MessageToAgent::Beat, REQUEST_LIMIT).unwrap();
             tokio::io::AsyncWriteExt::write_all(&mut near, &frame).await.unwrap();
         };
-        let (read, ()) = tokio::join!(reader.next::<ToAgent>(), pause);
-        assert!(matches!(read, Ok(ToAgent::Beat)), "{:?}", read.err());
+        let (read, ()) = tokio::join!(reader.next::<MessageToAgent>(), pause);
+        assert!(matches!(read, Ok(MessageToAgent::Beat)), "{:?}", read.err());
     });
 }

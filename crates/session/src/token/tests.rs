@@ -1,22 +1,22 @@
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
-use crate::Pin;
+use crate::CertificatePin;
 
 fn invite(port: u16) -> Invite {
-    Invite { address: ([192, 0, 2, 1], port).into(), pin: Pin::of(b"certificate") }
+    Invite { address: ([192, 0, 2, 1], port).into(), pin: CertificatePin::of(b"certificate") }
 }
 
 #[test]
 fn a_proof_holds_for_one_token_one_side_and_one_connection() {
     let token = Token::random();
-    let proof = token.prove(Side::Controller, &[7; 32]);
-    assert!(token.proves(Side::Controller, &[7; 32], &proof));
-    assert!(!token.proves(Side::Agent, &[7; 32], &proof));
-    assert!(!token.proves(Side::Controller, &[8; 32], &proof));
-    assert!(!Token::random().proves(Side::Controller, &[7; 32], &proof));
+    let proof = token.prove(Prover::Controller, &[7; 32]);
+    assert!(token.proves(Prover::Controller, &[7; 32], &proof));
+    assert!(!token.proves(Prover::Agent, &[7; 32], &proof));
+    assert!(!token.proves(Prover::Controller, &[8; 32], &proof));
+    assert!(!Token::random().proves(Prover::Controller, &[7; 32], &proof));
     for bad in ["", "00", &"0".repeat(64), &proof[..63], &format!("{proof}0")] {
-        assert!(!token.proves(Side::Controller, &[7; 32], bad), "{bad}");
+        assert!(!token.proves(Prover::Controller, &[7; 32], bad), "{bad}");
     }
 }
 
@@ -61,7 +61,7 @@ fn a_file_that_others_may_read_is_refused() {
 #[test]
 fn a_line_survives_text_and_pasting() {
     for address in ["192.0.2.1:4711", "[2001:db8::1]:4711"] {
-        let invite = Invite { address: address.parse().unwrap(), pin: Pin::of(b"certificate") };
+        let invite = Invite { address: address.parse().unwrap(), pin: CertificatePin::of(b"certificate") };
         assert_eq!(invite.to_string().parse::<Invite>().unwrap(), invite);
         let ticket = Ticket { invite, token: Token::random() };
         let line = ticket.reveal();
@@ -74,7 +74,7 @@ fn a_line_survives_text_and_pasting() {
 
 #[test]
 fn texts_that_are_no_invite_are_told_what_is_missing() {
-    let pin = Pin::of(b"certificate");
+    let pin = CertificatePin::of(b"certificate");
     for (text, what) in [
         ("example.org".to_owned(), "not an agent's line"),
         ("landspeed://192.0.2.1:4711".to_owned(), "without its pin"),

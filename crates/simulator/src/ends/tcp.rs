@@ -2,23 +2,23 @@
 
 use std::collections::VecDeque;
 
-use landspeed_congestion::{Native, Refused};
+use landspeed_congestion::{ControlRefusal, NativeControl};
 use landspeed_record::TcpSample;
 use landspeed_units::{Bytes, Nanos};
 
-use super::{Ends, Line};
+use super::{FlowEnds, PacketSink};
 use crate::agenda::NEVER;
-use crate::packet::Ack;
-use crate::receiver::{Receiver, ReceiverCounts};
+use crate::packet::TcpAck;
+use crate::receiver::{ReceiverCounts, TcpReceiver};
 use crate::scenario::FlowSpec;
-use crate::sender::{Sender, SenderCounts};
+use crate::sender::{SenderCounts, TcpSender};
 
 #[derive(Debug)]
 pub(crate) struct TcpEnds {
-    sender: Sender,
-    receiver: Receiver,
+    sender: TcpSender,
+    receiver: TcpReceiver,
     /// Acknowledgements on their way back.
-    acks: VecDeque<Ack>,
+    acks: VecDeque<TcpAck>,
     way_back: Nanos,
     packet: u16,
     segment: u64,
@@ -28,12 +28,12 @@ impl TcpEnds {
     /// Makes ends whose handshake has just measured an RTT of `rtt`.
     pub(super) fn start(
         spec: &FlowSpec,
-        control: Native,
+        control: NativeControl,
         (now, rtt): (Nanos, Nanos),
-    ) -> Result<Self, Refused> {
+    ) -> Result<Self, ControlRefusal> {
         Ok(TcpEnds {
-            sender: Sender::new(spec, control, now, rtt)?,
-            receiver: Receiver::new(spec.receiver),
+            sender: TcpSender::new(spec, control, now, rtt)?,
+            receiver: TcpReceiver::new(spec.receiver),
             acks: VecDeque::new(),
             way_back: spec.return_ns,
             packet: spec.mtu_bytes,
@@ -41,13 +41,13 @@ impl TcpEnds {
         })
     }
 
-    fn send_back(&mut self, ack: Option<Ack>) {
-        self.acks.extend(ack.map(|ack| Ack { arrives: ack.arrives + self.way_back, ..ack }));
+    fn send_back(&mut self, ack: Option<TcpAck>) {
+        self.acks.extend(ack.map(|ack| TcpAck { arrives: ack.arrives + self.way_back, ..ack }));
     }
 }
 
-impl Ends for TcpEnds {
-    fn transmit(&mut self, now: Nanos, line: &mut Line<'_>) {
+impl FlowEnds for TcpEnds {
+    fn transmit(&mut self, now: Nanos, line: &mut PacketSink<'_>) {
         let packet = self.packet;
         self.sender.transmit(now, |segment| {
             line(segment, packet);

@@ -11,9 +11,9 @@ use landspeed_udt::{
 };
 use landspeed_units::{Bytes, Nanos};
 
-use super::{Ends, Line};
+use super::{FlowEnds, PacketSink};
 use crate::agenda::NEVER;
-use crate::link::{Fate, LinkSpec};
+use crate::link::{LinkSpec, PacketFate};
 use crate::receiver::ReceiverCounts;
 use crate::scenario::FlowSpec;
 use crate::sender::SenderCounts;
@@ -188,15 +188,15 @@ fn open(began: Nanos, rtt: Nanos, config: &UdtConfig, seed: u32) -> (Connection,
     (sender, receiver.expect("the listener knows the cookie that it gave"), at)
 }
 
-impl Ends for UdtEnds {
-    fn transmit(&mut self, now: Nanos, line: &mut Line<'_>) {
+impl FlowEnds for UdtEnds {
+    fn transmit(&mut self, now: Nanos, line: &mut PacketSink<'_>) {
         loop {
             self.write_ahead(now);
             let Some(transmit) = self.sender.poll_transmit(now + self.ahead, BATCH) else { break };
             for datagram in transmit.datagrams() {
                 self.sent += 1;
                 let size = (datagram.len() + UDP_HEADERS) as u16;
-                if line(self.sent, size) == Fate::Arrives {
+                if line(self.sent, size) == PacketFate::Arrives {
                     self.going.push_back(Datagram::of(datagram));
                 }
             }

@@ -3,15 +3,15 @@
 use landspeed_congestion::{AckSample, CaState, RateSample};
 use landspeed_units::Nanos;
 
-use super::Sender;
-use super::rate::Origin;
+use super::TcpSender;
+use super::rate::SampleOrigin;
 use super::rtt::us;
-use super::scoreboard::{EVER_RESENT, SACKED, Sent};
-use crate::packet::{Ack, NONE};
+use super::scoreboard::{EVER_RESENT, SACKED, SentSegment};
+use crate::packet::{NONE, TcpAck};
 
 /// The information in one acknowledgement.
 #[derive(Debug, Default)]
-pub(super) struct News {
+pub(super) struct AckSummary {
     /// Segments acknowledged cumulatively.
     pub(super) acked: u32,
     /// Segments that arrived, by either kind of acknowledgement, for the first time.
@@ -24,60 +24,60 @@ pub(super) struct News {
     acked_sent: Option<(Nanos, Nanos)>,
     /// Sending time of the segment that was sent once and acknowledged selectively.
     sacked_sent: Option<Nanos>,
-    origin: Option<Origin>,
+    origin: Option<SampleOrigin>,
     /// RTT of the newest of these segments.
     rtt_us: Option<i32>,
     in_flight_before: u32,
     lost_before: u32,
 }
 
-impl News {
+impl AckSummary {
     /// Returns true if more than growth may be needed (tcp_ack_is_dubious).
     fn is_dubious(&self) -> bool {
         self.acked == 0 || self.sacked
     }
 }
 
-impl Sender {
-    /// Handles an acknowledgement; [`Sender::transmit`] must be called after it.
-    pub(crate) fn on_ack(&mut self, now: Nanos, ack: &Ack) {
+impl TcpSender {
+    /// Handles an acknowledgement; [`TcpSender::transmit`] must be called after it.
+    pub(crate) fn on_ack(&mut self, now: Nanos, ack: &TcpAck) {
         if self.board.out() == 0 {
             return;
         }
         self.tick(now);
-        let mut news = News {
+        let mut summary = AckSummary {
             in_flight_before: self.board.in_flight(),
             lost_before: self.board.lost_ever(),
-            ..News::default()
+            ..AckSummary::default()
         };
         self.read_timestamps(now, ack);
-        self.take_sacked(now, ack.sacked, &mut news);
-        self.take_acked(now, ack.next, &mut news);
-        self.sk.delivered = self.sk.delivered.wrapping_add(news.delivered);
-        self.tell_acked(now, &mut news);
-        self.judge_probe(&news);
-        if news.is_dubious() || self.sk.ca_state() != CaState::Open {
+        self.take_sacked(now, ack.sacked, &mut summary);
+        self.take_acked(now, ack.next, &mut summary);
+        self.sk.delivered = self.sk.delivered.wrapping_add(summary.delivered);
+        self.tell_acked(now, &mut summary);
+        self.judge_probe(&summary);
+        if summary.is_dubious() || self.sk.ca_state() != CaState::Open {
             self.alert(now);
         }
-        if news.acked > 0 {
+        if summary.acked > 0 {
             self.retries = 0;
         }
-        if news.acked > 0 || self.tells_of_older(&news) {
+        if summary.acked > 0 || self.tells_of_older(&summary) {
             self.arm(now);
         }
-        self.steer(now, &news);
+        self.steer(now, &summary);
     }
 
     /// Returns true if the segment that arrived was sent before the last transmission of the first segment under way.
     /// Then it says nothing yet about that one, and the timeout starts anew. A segment sent after it does not extend
     /// the timeout.
-    fn tells_of_older(&self, news: &News) -> bool {
-        news.sacked_sent.is_some_and(|at| at < self.board.at(self.board.una()).at)
+    fn tells_of_older(&self, summary: &AckSummary) -> bool {
+        summary.sacked_sent.is_some_and(|at| at < self.board.at(self.board.una()).at)
     }
 
     /// Sets the receiver's timestamp, and ours as it echoed it: that of the first segment acknowledged (RFC 7323,
     /// section 4.3), so that an acknowledgement without new data repeats the last one.
-    fn read_timestamps(&mut self, now: Nanos, ack: &Ack) {
+    fn read_timestamps(&mut self, now: Nanos, ack: &TcpAck) {
         const MILLISECOND: u64 = 1_000_000;
         self.sk.rcv_tsval = ((now - self.way_back).0 / MILLISECOND) as u32;
         if ack.next > self.board.una() {
@@ -86,43 +86,43 @@ impl Sender {
     }
 
     /// Marks a segment as acknowledged selectively (tcp_sacktag_one).
-    fn take_sacked(&mut self, now: Nanos, seq: u64, news: &mut News) {
+    fn take_sacked(&mut self, now: Nanos, seq: u64, summary: &mut AckSummary) {
         if seq == NONE {
             return;
         }
         let Some(was) = self.board.sack(seq) else { return };
-        news.sacked = true;
+        summary.sacked = true;
         if was.flags & EVER_RESENT == 0 {
-            news.sacked_sent = Some(was.at);
+            summary.sacked_sent = Some(was.at);
         }
-        self.deliver(now, seq, &was, news);
+        self.deliver(now, seq, &was, summary);
     }
 
     /// Removes the segments that are acknowledged cumulatively (tcp_clean_rtx_queue).
-    fn take_acked(&mut self, now: Nanos, next: u64, news: &mut News) {
+    fn take_acked(&mut self, now: Nanos, next: u64, summary: &mut AckSummary) {
         while self.board.una() < next {
             let seq = self.board.una();
             let was = self.board.pop();
-            news.acked += 1;
+            summary.acked += 1;
             if was.flags & SACKED == 0 {
-                self.deliver(now, seq, &was, news);
+                self.deliver(now, seq, &was, summary);
             }
             if was.flags & EVER_RESENT != 0 {
-                news.was_resent = true;
+                summary.was_resent = true;
             } else if was.flags & SACKED == 0 {
-                news.acked_sent = Some((news.acked_sent.map_or(was.at, |(first, _)| first), was.at));
+                summary.acked_sent = Some((summary.acked_sent.map_or(was.at, |(first, _)| first), was.at));
             }
         }
     }
 
-    fn deliver(&mut self, now: Nanos, seq: u64, was: &Sent, news: &mut News) {
-        news.delivered += 1;
-        self.rate.on_delivered(seq, was, &mut news.origin);
+    fn deliver(&mut self, now: Nanos, seq: u64, was: &SentSegment, summary: &mut AckSummary) {
+        summary.delivered += 1;
+        self.rate.on_delivered(seq, was, &mut summary.origin);
         self.advance(now, seq, was);
     }
 
     /// Remembers the delivered segment that was sent last (tcp_rack_advance).
-    fn advance(&mut self, now: Nanos, seq: u64, was: &Sent) {
+    fn advance(&mut self, now: Nanos, seq: u64, was: &SentSegment) {
         let rtt = now - was.at;
         if was.flags & EVER_RESENT != 0 && us(rtt) < u64::from(self.sk.rtt_min) {
             // The first transmission is more likely to have arrived than the repeated one.
@@ -136,49 +136,49 @@ impl Sender {
     }
 
     /// Updates the RTT (tcp_ack_update_rtt) and calls `pkts_acked`.
-    fn tell_acked(&mut self, now: Nanos, news: &mut News) {
-        let acked = news.acked_sent.filter(|_| !news.was_resent);
-        let first = acked.map(|(first, _)| first).or(news.sacked_sent);
-        let last = news.sacked_sent.or(acked.map(|(_, last)| last));
+    fn tell_acked(&mut self, now: Nanos, summary: &mut AckSummary) {
+        let acked = summary.acked_sent.filter(|_| !summary.was_resent);
+        let first = acked.map(|(first, _)| first).or(summary.sacked_sent);
+        let last = summary.sacked_sent.or(acked.map(|(_, last)| last));
         if let (Some(first), Some(last)) = (first, last) {
             let newest_us = us(now - last) as u32;
-            news.rtt_us = Some(newest_us.cast_signed());
+            summary.rtt_us = Some(newest_us.cast_signed());
             self.rtt.least(&mut self.sk, now, newest_us);
             self.rtt.sample(&mut self.sk, us(now - first) as u32, self.board.una(), self.board.next());
             self.backoff = 0;
         }
-        self.show();
-        let before = news.origin.map_or(self.sk.delivered, |origin| origin.delivered());
+        self.update_counts();
+        let before = summary.origin.map_or(self.sk.delivered, |origin| origin.delivered());
         let sample = AckSample {
-            pkts_acked: news.acked,
-            rtt_us: news.rtt_us.unwrap_or(-1),
+            pkts_acked: summary.acked,
+            rtt_us: summary.rtt_us.unwrap_or(-1),
             in_flight: self.sk.delivered.wrapping_sub(before).wrapping_mul(self.mss),
         };
         self.control.pkts_acked(&mut self.sk, &sample);
     }
 
     /// Sets the window (tcp_cong_control).
-    fn steer(&mut self, now: Nanos, news: &News) {
-        self.show();
-        self.rate.news(now, &mut self.sk, news.delivered);
-        let losses = self.board.lost_ever().wrapping_sub(news.lost_before);
+    fn steer(&mut self, now: Nanos, summary: &AckSummary) {
+        self.update_counts();
+        self.rate.update_last_delivery(now, &mut self.sk, summary.delivered);
+        let losses = self.board.lost_ever().wrapping_sub(summary.lost_before);
         if self.is_rate_based {
             let sample = RateSample {
                 losses: losses.cast_signed(),
-                acked_sacked: news.delivered,
-                prior_in_flight: news.in_flight_before,
-                rtt_us: news.rtt_us.unwrap_or(-1).into(),
-                ..self.rate.sample(now, &self.sk, news.origin)
+                acked_sacked: summary.delivered,
+                prior_in_flight: summary.in_flight_before,
+                rtt_us: summary.rtt_us.unwrap_or(-1).into(),
+                ..self.rate.sample(now, &self.sk, summary.origin)
             };
             let ack = self.sk.snd_una;
             self.control.cong_control(&mut self.sk, ack, &sample);
             return;
         }
         if self.is_reducing() {
-            self.reduce(news.delivered, losses, news.acked > 0);
-        } else if news.acked > 0 {
+            self.reduce(summary.delivered, losses, summary.acked > 0);
+        } else if summary.acked > 0 {
             let ack = self.sk.snd_una;
-            self.control.cong_avoid(&mut self.sk, ack, news.delivered);
+            self.control.cong_avoid(&mut self.sk, ack, summary.delivered);
         }
         self.set_pacing_rate();
     }

@@ -16,16 +16,16 @@ mod scoreboard;
 mod timer;
 mod transmit;
 
-use landspeed_congestion::{Native, Refused, Sock};
+use landspeed_congestion::{ControlRefusal, NativeControl, Sock};
 use landspeed_units::{Bytes, Nanos};
 
 use crate::agenda::NEVER;
 use crate::scenario::FlowSpec;
-use probe::Probing;
-use rate::Rate;
-use recovery::Reduction;
-use rtt::{Rtt, us};
-use scoreboard::{Newest, Scoreboard};
+use probe::TailLossProbe;
+use rate::DeliveryRateSampler;
+use recovery::WindowReduction;
+use rtt::{RttEstimator, us};
+use scoreboard::{NewestDelivery, Scoreboard};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SenderCounts {
@@ -40,18 +40,18 @@ pub struct SenderCounts {
 }
 
 #[derive(Debug)]
-pub(crate) struct Sender {
+pub(crate) struct TcpSender {
     sk: Sock,
-    control: Native,
+    control: NativeControl,
     is_rate_based: bool,
     is_paced: bool,
     board: Scoreboard,
-    rtt: Rtt,
-    rate: Rate,
-    newest: Newest,
+    rtt: RttEstimator,
+    rate: DeliveryRateSampler,
+    newest: NewestDelivery,
     /// True if `newest` moved since losses were last detected.
     is_newer: bool,
-    reduction: Reduction,
+    reduction: WindowReduction,
     /// The state ends when all segments below this are acknowledged (high_seq).
     state_ends: u64,
     /// The use of the window is judged anew when this segment is acknowledged (cwnd_usage_seq).
@@ -66,7 +66,7 @@ pub(crate) struct Sender {
     way_back: Nanos,
     rto_at: Nanos,
     reorder_at: Nanos,
-    probing: Probing,
+    probing: TailLossProbe,
     min_rto: Nanos,
     pace_at: Nanos,
     /// Timeouts since the last RTT sample, and since the last segment was acknowledged.
@@ -75,22 +75,27 @@ pub(crate) struct Sender {
     counts: SenderCounts,
 }
 
-impl Sender {
+impl TcpSender {
     /// Makes a sender whose handshake has just measured an RTT of `rtt`.
-    pub(crate) fn new(spec: &FlowSpec, control: Native, now: Nanos, rtt: Nanos) -> Result<Self, Refused> {
+    pub(crate) fn new(
+        spec: &FlowSpec,
+        control: NativeControl,
+        now: Nanos,
+        rtt: Nanos,
+    ) -> Result<Self, ControlRefusal> {
         let mss = u32::from(spec.segment_bytes());
         let per_segment = |bytes: Bytes| bytes.0.div_ceil(u64::from(mss));
-        let mut sender = Sender {
+        let mut sender = TcpSender {
             sk: sock(spec, mss),
             control,
             is_rate_based: control.row().is_rate_based,
             is_paced: control.row().is_rate_based,
             board: Scoreboard::new(),
-            rtt: Rtt::new(spec.min_rto_ns),
-            rate: Rate::default(),
-            newest: Newest::default(),
+            rtt: RttEstimator::new(spec.min_rto_ns),
+            rate: DeliveryRateSampler::default(),
+            newest: NewestDelivery::default(),
             is_newer: false,
-            reduction: Reduction::default(),
+            reduction: WindowReduction::default(),
             state_ends: 0,
             usage_ends: 0,
             cwnd_limited: false,
@@ -100,7 +105,7 @@ impl Sender {
             way_back: spec.return_ns,
             rto_at: NEVER,
             reorder_at: NEVER,
-            probing: Probing::default(),
+            probing: TailLossProbe::default(),
             min_rto: spec.min_rto_ns,
             pace_at: NEVER,
             backoff: 0,
@@ -125,7 +130,7 @@ impl Sender {
         self.board.una() >= self.end
     }
 
-    /// Returns when [`Sender::on_timer`] must be called; calling it too early does no harm.
+    /// Returns when [`TcpSender::on_timer`] must be called; calling it too early does no harm.
     pub(crate) fn next_timer(&self) -> Nanos {
         self.rto_at.min(self.reorder_at).min(self.probing.at).min(self.pace_at)
     }
@@ -149,7 +154,7 @@ impl Sender {
     }
 
     /// Updates the counts that a congestion control reads.
-    fn show(&mut self) {
+    fn update_counts(&mut self) {
         let sk = &mut self.sk;
         [sk.packets_out, sk.sacked_out, sk.lost_out, sk.retrans_out] = self.board.counts();
         sk.lost = self.board.lost_ever();

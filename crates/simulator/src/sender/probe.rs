@@ -4,15 +4,15 @@
 use landspeed_congestion::CaState;
 use landspeed_units::Nanos;
 
-use super::Sender;
-use super::acks::News;
+use super::TcpSender;
+use super::acks::AckSummary;
 use crate::agenda::NEVER;
 
 /// TCP_TIMEOUT_MIN_US: the granularity of a timer.
 const SLACK: Nanos = Nanos::millis(2);
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Probing {
+pub(super) struct TailLossProbe {
     pub(super) at: Nanos,
     is_due: bool,
     /// While a probe is under way: all segments below this were sent before or by it (tlp_high_seq).
@@ -21,13 +21,13 @@ pub(super) struct Probing {
     is_repeat: bool,
 }
 
-impl Default for Probing {
+impl Default for TailLossProbe {
     fn default() -> Self {
-        Probing { at: NEVER, is_due: false, ends: None, is_repeat: false }
+        TailLossProbe { at: NEVER, is_due: false, ends: None, is_repeat: false }
     }
 }
 
-impl Sender {
+impl TcpSender {
     /// Restarts the timer after progress: for a probe in states Open and Cwr, otherwise for a timeout
     /// (tcp_set_xmit_timer).
     pub(super) fn arm(&mut self, now: Nanos) {
@@ -59,7 +59,7 @@ impl Sender {
         true
     }
 
-    /// Handles the probe's timer: [`Sender::transmit`] will send the probe (tcp_send_loss_probe).
+    /// Handles the probe's timer: [`TcpSender::transmit`] will send the probe (tcp_send_loss_probe).
     pub(super) fn on_probe_timer(&mut self, now: Nanos) {
         self.probing.is_due = self.probing.ends.is_none();
         self.arm_rto(now);
@@ -79,7 +79,7 @@ impl Sender {
     }
 
     /// Evaluates an acknowledgement for a probe under way (tcp_process_tlp_ack).
-    pub(super) fn judge_probe(&mut self, news: &News) {
+    pub(super) fn judge_probe(&mut self, summary: &AckSummary) {
         let Some(ends) = self.probing.ends else { return };
         let una = self.board.una();
         if una < ends {
@@ -94,7 +94,7 @@ impl Sender {
             self.control.set_state(&mut self.sk, CaState::Cwr);
             self.end_reduction();
             self.keep_open();
-        } else if news.acked == 0 && !news.sacked {
+        } else if summary.acked == 0 && !summary.sacked {
             // Both copies arrived.
             self.probing.ends = None;
         }
@@ -102,6 +102,6 @@ impl Sender {
 
     /// Forgets a probe under way, which a reduction or a timeout makes meaningless.
     pub(super) fn forget_probe(&mut self) {
-        self.probing = Probing::default();
+        self.probing = TailLossProbe::default();
     }
 }

@@ -5,42 +5,42 @@ use landspeed_congestion::{RateSample, Sock};
 use landspeed_units::Nanos;
 
 use super::rtt::us;
-use super::scoreboard::{EVER_RESENT, Sent};
+use super::scoreboard::{EVER_RESENT, SentSegment};
 
 /// The sending time of the newest segment known to be delivered, and the time of the last delivery.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Rate {
+pub(super) struct DeliveryRateSampler {
     first_at: Nanos,
     news_at: Nanos,
 }
 
 /// The segment from which a sample starts: of all delivered by one acknowledgement, the one sent last.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Origin {
-    sent: Sent,
+pub(super) struct SampleOrigin {
+    sent: SentSegment,
     seq: u64,
     sent_for: Nanos,
 }
 
-impl Rate {
+impl DeliveryRateSampler {
     /// Returns the record of a segment that is sent now (tcp_rate_skb_sent); `idle` if none is under way.
-    pub(super) fn on_send(&mut self, now: Nanos, idle: bool, delivered: u32) -> Sent {
+    pub(super) fn on_send(&mut self, now: Nanos, idle: bool, delivered: u32) -> SentSegment {
         if idle {
             (self.first_at, self.news_at) = (now, now);
         }
-        Sent { at: now, first_at: self.first_at, news_at: self.news_at, delivered, flags: 0 }
+        SentSegment { at: now, first_at: self.first_at, news_at: self.news_at, delivered, flags: 0 }
     }
 
     /// Handles the delivery of a segment (tcp_rate_skb_delivered).
-    pub(super) fn on_delivered(&mut self, seq: u64, sent: &Sent, origin: &mut Option<Origin>) {
+    pub(super) fn on_delivered(&mut self, seq: u64, sent: &SentSegment, origin: &mut Option<SampleOrigin>) {
         if origin.is_none_or(|origin| (sent.at, seq) > (self.first_at, origin.seq)) {
-            *origin = Some(Origin { sent: *sent, seq, sent_for: sent.at - sent.first_at });
+            *origin = Some(SampleOrigin { sent: *sent, seq, sent_for: sent.at - sent.first_at });
             self.first_at = sent.at;
         }
     }
 
     /// Updates the time of the last delivery if `delivered` is not zero.
-    pub(super) fn news(&mut self, now: Nanos, sk: &mut Sock, delivered: u32) {
+    pub(super) fn update_last_delivery(&mut self, now: Nanos, sk: &mut Sock, delivered: u32) {
         if delivered > 0 {
             self.news_at = now;
             sk.delivered_mstamp = us(now);
@@ -48,7 +48,7 @@ impl Rate {
     }
 
     /// Returns the sample of one acknowledgement (tcp_rate_gen), without its counts.
-    pub(super) fn sample(&self, now: Nanos, sk: &Sock, origin: Option<Origin>) -> RateSample {
+    pub(super) fn sample(&self, now: Nanos, sk: &Sock, origin: Option<SampleOrigin>) -> RateSample {
         let Some(origin) = origin else { return RateSample::default() };
         // The path can compress the sending or the arrival of segments: the slower of the two is the rate.
         let interval = us(origin.sent_for).max(us(now - origin.sent.news_at));
@@ -64,7 +64,7 @@ impl Rate {
     }
 }
 
-impl Origin {
+impl SampleOrigin {
     /// Returns `Sock::delivered` at the time when its segment was sent.
     pub(super) fn delivered(&self) -> u32 {
         self.sent.delivered

@@ -1,24 +1,24 @@
 //! The effect of an acknowledgement on the state of recovery (tcp_fastretrans_alert), and the reduction of a window:
 //! proportional rate reduction, RFC 6937 in Linux's form.
 
-use landspeed_congestion::{CaState, Event, INFINITE_SSTHRESH};
+use landspeed_congestion::{CaState, CwndEvent, INFINITE_SSTHRESH};
 use landspeed_units::Nanos;
 
-use super::Sender;
+use super::TcpSender;
 use crate::agenda::NEVER;
 
 /// DupThresh of RFC 6675, net.ipv4.tcp_reordering: a gap with this number of segments above it is a loss.
 const REORDERING: u32 = 3;
 
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Reduction {
+pub(super) struct WindowReduction {
     /// Segments delivered since the reduction began (prr_delivered).
     delivered: u32,
     /// Segments sent since it began (prr_out).
     pub(super) sent: u32,
 }
 
-impl Sender {
+impl TcpSender {
     /// Returns true if a reduction is under way (tcp_in_cwnd_reduction).
     pub(super) fn is_reducing(&self) -> bool {
         matches!(self.sk.ca_state(), CaState::Cwr | CaState::Recovery)
@@ -104,8 +104,8 @@ impl Sender {
         self.state_ends = self.board.next();
         self.sk.snd_cwnd_cnt = 0;
         self.sk.prior_cwnd = self.sk.snd_cwnd;
-        self.reduction = Reduction::default();
-        self.show();
+        self.reduction = WindowReduction::default();
+        self.update_counts();
         self.sk.snd_ssthresh = self.control.ssthresh(&mut self.sk);
     }
 
@@ -117,7 +117,7 @@ impl Sender {
         if self.sk.snd_ssthresh < INFINITE_SSTHRESH {
             self.sk.snd_cwnd = self.sk.snd_ssthresh;
         }
-        self.control.cwnd_event(&mut self.sk, Event::CompleteCwr);
+        self.control.cwnd_event(&mut self.sk, CwndEvent::CompleteCwr);
     }
 
     /// Reduces the window by one step on its way from `prior_cwnd` to `snd_ssthresh` (tcp_cwnd_reduction).

@@ -11,24 +11,24 @@ const LONGEST_US: u64 = 120 * 1_000_000;
 
 /// The state of a flow's RTT estimation beyond the [`Sock`]'s own fields.
 #[derive(Debug, Clone)]
-pub(super) struct Rtt {
+pub(super) struct RttEstimator {
     floor_us: u32,
     variation_us: u32,
     mdev_max_us: u32,
     /// The variation is measured anew when this segment is acknowledged.
     round_ends: u64,
-    least: Least,
+    least: WindowedMinimum,
 }
 
-impl Rtt {
+impl RttEstimator {
     /// Makes an estimator with this shortest timeout (beyond the RTT itself).
     pub(super) fn new(floor: Nanos) -> Self {
-        Rtt {
+        RttEstimator {
             floor_us: us(floor) as u32,
             variation_us: 0,
             mdev_max_us: 0,
             round_ends: 0,
-            least: Least::default(),
+            least: WindowedMinimum::default(),
         }
     }
 
@@ -85,17 +85,17 @@ pub(super) fn us(time: Nanos) -> u64 {
 /// The minimum of a sliding window in constant space: the best sample, and the best since each of the two before it
 /// (Kathleen Nichols' algorithm).
 #[derive(Debug, Clone, Copy)]
-struct Least {
+struct WindowedMinimum {
     best: [(u64, u32); 3],
 }
 
-impl Default for Least {
+impl Default for WindowedMinimum {
     fn default() -> Self {
-        Least { best: [(0, u32::MAX); 3] }
+        WindowedMinimum { best: [(0, u32::MAX); 3] }
     }
 }
 
-impl Least {
+impl WindowedMinimum {
     fn sample(&mut self, at: u64, value: u32) -> u32 {
         let sample = (at, value);
         let [first, second, third] = &mut self.best;
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_constant_round_trip_is_its_own_mean() {
-        let (mut rtt, mut sk) = (Rtt::new(Nanos::millis(200)), Sock::default());
+        let (mut rtt, mut sk) = (RttEstimator::new(Nanos::millis(200)), Sock::default());
         assert_eq!(rtt.timeout(&sk, 0), Nanos::secs(1), "before the first sample");
         for n in 0..1000 {
             rtt.sample(&mut sk, 164_000, n, n + 10);
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_step_is_followed_within_a_few_samples() {
-        let (mut rtt, mut sk) = (Rtt::new(Nanos::millis(200)), Sock::default());
+        let (mut rtt, mut sk) = (RttEstimator::new(Nanos::millis(200)), Sock::default());
         rtt.sample(&mut sk, 10_000, 0, 1);
         for n in 1..40 {
             rtt.sample(&mut sk, 500_000, n, n + 1);
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn the_least_is_forgotten_after_five_minutes() {
-        let mut least = Least::default();
+        let mut least = WindowedMinimum::default();
         assert_eq!(least.sample(0, 10), 10);
         for second in 1..300 {
             assert_eq!(least.sample(second * 1_000_000, 20), 10);

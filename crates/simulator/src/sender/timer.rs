@@ -1,13 +1,13 @@
 //! The retransmission timer: RFC 6298, and tcp_enter_loss of net/ipv4/tcp_input.c.
 
-use landspeed_congestion::{CaState, Event};
+use landspeed_congestion::{CaState, CwndEvent};
 use landspeed_units::Nanos;
 
-use super::Sender;
+use super::TcpSender;
 use crate::agenda::NEVER;
 
-impl Sender {
-    /// Handles all timers that are due by `now`; [`Sender::transmit`] must be called after it.
+impl TcpSender {
+    /// Handles all timers that are due by `now`; [`TcpSender::transmit`] must be called after it.
     pub(crate) fn on_timer(&mut self, now: Nanos) {
         self.tick(now);
         if self.reorder_at <= now {
@@ -34,11 +34,11 @@ impl Sender {
         self.board.mark_all_lost();
         self.reorder_at = NEVER;
         self.forget_probe();
-        self.show();
+        self.update_counts();
         if self.is_a_new_loss() {
             self.sk.prior_cwnd = self.sk.snd_cwnd;
             self.sk.snd_ssthresh = self.control.ssthresh(&mut self.sk);
-            self.control.cwnd_event(&mut self.sk, Event::Loss);
+            self.control.cwnd_event(&mut self.sk, CwndEvent::Loss);
         }
         self.sk.snd_cwnd = self.board.in_flight() + 1;
         self.sk.snd_cwnd_cnt = 0;

@@ -1,13 +1,13 @@
 //! The sending of segments: tcp_xmit_retransmit_queue, then tcp_write_xmit, of net/ipv4/tcp_output.c.
 
-use landspeed_congestion::Event;
+use landspeed_congestion::CwndEvent;
 use landspeed_units::Nanos;
 
-use super::Sender;
-use super::scoreboard::Sent;
+use super::TcpSender;
+use super::scoreboard::SentSegment;
 use crate::agenda::NEVER;
 
-impl Sender {
+impl TcpSender {
     /// Sends the segments that may be sent now: calls `send` with the number of each.
     pub(crate) fn transmit(&mut self, now: Nanos, mut send: impl FnMut(u64)) {
         let pacing =
@@ -62,7 +62,7 @@ impl Sender {
     fn send_one(&mut self, now: Nanos) -> u64 {
         let was_idle = self.board.out() == 0;
         if self.board.in_flight() == 0 {
-            self.control.cwnd_event(&mut self.sk, Event::TxStart);
+            self.control.cwnd_event(&mut self.sk, CwndEvent::TxStart);
         }
         let sent = self.remember(now);
         self.counts.sent += 1;
@@ -81,7 +81,7 @@ impl Sender {
         seq
     }
 
-    pub(super) fn remember(&mut self, now: Nanos) -> Sent {
+    pub(super) fn remember(&mut self, now: Nanos) -> SentSegment {
         let is_idle = self.board.out() == 0;
         self.rate.on_send(now, is_idle, self.sk.delivered)
     }

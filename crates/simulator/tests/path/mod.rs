@@ -1,16 +1,22 @@
 //! A path with one line, which each test changes.
 
-use landspeed_simulator::{LinkSpec, LossSpec, Scenario};
+use landspeed_simulator::{LinkSpec, LossSpec, SimulationScenario};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 /// Makes a scenario of one line without delay (flows have theirs on their way back), with a queue of `queue_bdp` BDPs
 /// and no flow.
-pub(crate) fn scenario(rate: f64, rtt: Nanos, queue_bdp: f64) -> Scenario {
+pub(crate) fn scenario(rate: f64, rtt: Nanos, queue_bdp: f64) -> SimulationScenario {
     let link = LinkSpec {
         rate_bps: BitRate(rate),
         delay_ns: Nanos(0),
         queue_bytes: Bytes((rate / 8.0 * rtt.as_secs_f64() * queue_bdp) as u64),
         loss: LossSpec::None,
     };
-    Scenario { link, flows: Vec::new(), duration_ns: Nanos::secs(60), sample_ns: Nanos::secs(1), probe: None }
+    SimulationScenario {
+        link,
+        flows: Vec::new(),
+        duration_ns: Nanos::secs(60),
+        sample_ns: Nanos::secs(1),
+        probe: None,
+    }
 }

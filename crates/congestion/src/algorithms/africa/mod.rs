@@ -1,6 +1,6 @@
 //! TCP-Africa.
 
-use crate::control::{Control, Parameter};
+use crate::control::{Control, ControlParameter};
 
 pub(super) static CONTROL: Control = Control {
     name: "africa",
@@ -9,8 +9,8 @@ pub(super) static CONTROL: Control = Control {
     about: "HighSpeed TCP while no queue is seen, Reno once there is one.",
     source: "R. King, R. Baraniuk, R. Riedi, TCP-Africa: An Adaptive and Fair Rapid Increase Rule for Scalable TCP, IEEE INFOCOM 2005",
     parameters: &[
-        Parameter { symbol: "alpha", value: "1.641 packets", from: "the switch between the modes" },
-        Parameter { symbol: "a(w), b(w)", value: "of HighSpeed TCP", from: "RFC 3649, section 5" },
+        ControlParameter { symbol: "alpha", value: "1.641 packets", from: "the switch between the modes" },
+        ControlParameter { symbol: "a(w), b(w)", value: "of HighSpeed TCP", from: "RFC 3649, section 5" },
     ],
     departures: &[
         "the average round trip is TCP's own smoothed one",

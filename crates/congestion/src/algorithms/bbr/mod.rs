@@ -1,6 +1,6 @@
 //! BBR version 1.
 
-use crate::control::{Control, Parameter};
+use crate::control::{Control, ControlParameter};
 
 pub(super) static CONTROL: Control = Control {
     name: "bbr",
@@ -9,13 +9,17 @@ pub(super) static CONTROL: Control = Control {
     about: "Paces at the measured bandwidth and keeps in flight what the path holds.",
     source: "N. Cardwell and others, BBR: Congestion-Based Congestion Control, ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00; Linux net/ipv4/tcp_bbr.c",
     parameters: &[
-        Parameter {
+        ControlParameter {
             symbol: "pacing gains",
             value: "2.89, 0.35, 1.25, 0.75, 1",
             from: "draft, sections 4.3.2 to 4.3.4",
         },
-        Parameter { symbol: "bandwidth filter", value: "10 round trips", from: "draft, section 4.1.1" },
-        Parameter { symbol: "round-trip filter", value: "10 s", from: "draft, section 4.1.2" },
+        ControlParameter {
+            symbol: "bandwidth filter",
+            value: "10 round trips",
+            from: "draft, section 4.1.1",
+        },
+        ControlParameter { symbol: "round-trip filter", value: "10 s", from: "draft, section 4.1.2" },
     ],
     departures: &[
         "Linux's search for token-bucket policers is left out",

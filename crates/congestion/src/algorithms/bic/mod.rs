@@ -1,6 +1,6 @@
 //! BIC.
 
-use crate::control::{Control, Parameter};
+use crate::control::{Control, ControlParameter};
 
 pub(super) static CONTROL: Control = Control {
     name: "bic",
@@ -9,18 +9,22 @@ pub(super) static CONTROL: Control = Control {
     about: "Finds the window of the last loss again by binary search, then looks beyond it.",
     source: "L. Xu, K. Harfoush, I. Rhee, Binary Increase Congestion Control for Fast Long-Distance Networks, IEEE INFOCOM 2004",
     parameters: &[
-        Parameter { symbol: "low_window", value: "14 packets", from: "the pseudo-code's preset parameters" },
-        Parameter {
+        ControlParameter {
+            symbol: "low_window",
+            value: "14 packets",
+            from: "the pseudo-code's preset parameters",
+        },
+        ControlParameter {
             symbol: "S_max",
             value: "32 packets per round trip",
             from: "the pseudo-code's preset parameters",
         },
-        Parameter {
+        ControlParameter {
             symbol: "S_min",
             value: "0.01 packets per round trip",
             from: "the pseudo-code's preset parameters",
         },
-        Parameter { symbol: "beta", value: "0.125", from: "the pseudo-code's preset parameters" },
+        ControlParameter { symbol: "beta", value: "0.125", from: "the pseudo-code's preset parameters" },
     ],
     departures: &[
         "a step of the search lasts until its target is reached, as the text has it; the pseudo-code works the target out anew with each acknowledgement",

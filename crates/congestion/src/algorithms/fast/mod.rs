@@ -1,6 +1,6 @@
 //! FAST.
 
-use crate::control::{Control, Parameter};
+use crate::control::{Control, ControlParameter};
 
 pub(super) static CONTROL: Control = Control {
     name: "fast",
@@ -9,9 +9,9 @@ pub(super) static CONTROL: Control = Control {
     about: "Keeps a set number of packets in the queue, judged by delay.",
     source: "C. Jin, D. X. Wei, S. H. Low, FAST TCP: Motivation, Architecture, Algorithms, Performance, IEEE INFOCOM 2004",
     parameters: &[
-        Parameter { symbol: "alpha", value: "200 packets", from: "window control" },
-        Parameter { symbol: "gamma", value: "0.5", from: "window control" },
-        Parameter { symbol: "weight of a round trip", value: "3/w, at most 1/4", from: "estimation" },
+        ControlParameter { symbol: "alpha", value: "200 packets", from: "window control" },
+        ControlParameter { symbol: "gamma", value: "0.5", from: "window control" },
+        ControlParameter { symbol: "weight of a round trip", value: "3/w, at most 1/4", from: "estimation" },
     ],
     departures: &[
         "the window is updated every round trip, where the paper updates it in one and rests in the next: it grows twice as fast, and with a loss every 30 round trips of 100 ms the mean window is 2.05 times the paper's",

@@ -1,6 +1,6 @@
 //! HighSpeed TCP.
 
-use crate::control::{Control, Parameter};
+use crate::control::{Control, ControlParameter};
 
 pub(super) static CONTROL: Control = Control {
     name: "highspeed",
@@ -9,11 +9,11 @@ pub(super) static CONTROL: Control = Control {
     about: "Grows by more and falls by less the larger its window is, after a table.",
     source: "S. Floyd, HighSpeed TCP for Large Congestion Windows, RFC 3649, 2003",
     parameters: &[
-        Parameter { symbol: "Low_Window", value: "38 packets", from: "section 5" },
-        Parameter { symbol: "High_Window", value: "83000 packets", from: "section 5" },
-        Parameter { symbol: "High_P", value: "1e-7", from: "section 5" },
-        Parameter { symbol: "High_Decrease", value: "0.1", from: "section 5" },
-        Parameter { symbol: "p(w)", value: "0.078 / w^1.2", from: "section 5" },
+        ControlParameter { symbol: "Low_Window", value: "38 packets", from: "section 5" },
+        ControlParameter { symbol: "High_Window", value: "83000 packets", from: "section 5" },
+        ControlParameter { symbol: "High_P", value: "1e-7", from: "section 5" },
+        ControlParameter { symbol: "High_Decrease", value: "0.1", from: "section 5" },
+        ControlParameter { symbol: "p(w)", value: "0.078 / w^1.2", from: "section 5" },
     ],
     departures: &[
         "a(w) and b(w) are interpolated between sixteen rows an octave, within 0.1 % of the formulas, where appendix B has steps of whole packets",

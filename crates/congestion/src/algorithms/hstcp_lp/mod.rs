@@ -1,6 +1,6 @@
 //! HSTCP-LP.
 
-use crate::control::{Control, Parameter};
+use crate::control::{Control, ControlParameter};
 
 pub(super) static CONTROL: Control = Control {
     name: "hstcp_lp",
@@ -9,10 +9,14 @@ pub(super) static CONTROL: Control = Control {
     about: "HighSpeed TCP that makes way: it backs off when one-way delays say that a queue grows.",
     source: "A. Kuzmanovic, E. Knightly, R. L. Cottrell, HSTCP-LP, PFLDnet 2004; A. Kuzmanovic, E. Knightly, TCP-LP, IEEE INFOCOM 2003",
     parameters: &[
-        Parameter { symbol: "gamma", value: "1/8", from: "TCP-LP, early congestion indication" },
-        Parameter { symbol: "delta", value: "0.15", from: "TCP-LP, early congestion indication" },
-        Parameter { symbol: "inference phase", value: "3 round trips", from: "TCP-LP, congestion avoidance" },
-        Parameter { symbol: "a(w), b(w)", value: "of HighSpeed TCP", from: "RFC 3649, section 5" },
+        ControlParameter { symbol: "gamma", value: "1/8", from: "TCP-LP, early congestion indication" },
+        ControlParameter { symbol: "delta", value: "0.15", from: "TCP-LP, early congestion indication" },
+        ControlParameter {
+            symbol: "inference phase",
+            value: "3 round trips",
+            from: "TCP-LP, congestion avoidance",
+        },
+        ControlParameter { symbol: "a(w), b(w)", value: "of HighSpeed TCP", from: "RFC 3649, section 5" },
     ],
     departures: &[
         "until something sent after an answer is acknowledged, delays are about the queue before it and do not count",

@@ -1,6 +1,6 @@
 //! H-TCP.
 
-use crate::control::{Control, Parameter};
+use crate::control::{Control, ControlParameter};
 
 pub(super) static CONTROL: Control = Control {
     name: "htcp",
@@ -9,10 +9,14 @@ pub(super) static CONTROL: Control = Control {
     about: "Grows faster the longer no loss came, and falls by what the queue held.",
     source: "D. Leith, R. Shorten, H-TCP: TCP for high-speed and long-distance networks, PFLDnet 2004; draft-leith-tcp-htcp-06",
     parameters: &[
-        Parameter { symbol: "Delta_L", value: "1 s", from: "paper and draft" },
-        Parameter { symbol: "Delta_B", value: "0.2", from: "paper and draft" },
-        Parameter { symbol: "beta", value: "RTTmin/RTTmax within 0.5 and 0.8", from: "paper and draft" },
-        Parameter {
+        ControlParameter { symbol: "Delta_L", value: "1 s", from: "paper and draft" },
+        ControlParameter { symbol: "Delta_B", value: "0.2", from: "paper and draft" },
+        ControlParameter {
+            symbol: "beta",
+            value: "RTTmin/RTTmax within 0.5 and 0.8",
+            from: "paper and draft",
+        },
+        ControlParameter {
             symbol: "alpha",
             value: "1 + 10 (D - Delta_L) + ((D - Delta_L)/2)^2",
             from: "paper and draft",

@@ -1,6 +1,6 @@
 //! LTCP.
 
-use crate::control::{Control, Parameter};
+use crate::control::{Control, ControlParameter};
 
 pub(super) static CONTROL: Control = Control {
     name: "ltcp",
@@ -9,9 +9,9 @@ pub(super) static CONTROL: Control = Control {
     about: "Behaves as several flows, one more for each layer of its window.",
     source: "S. Bhandarkar, S. Jain, A. L. N. Reddy, LTCP: Improving the Performance of TCP in Highspeed Networks, ACM CCR 36(1), 2006",
     parameters: &[
-        Parameter { symbol: "W_T", value: "50 packets", from: "the first layer's width" },
-        Parameter { symbol: "beta", value: "0.15", from: "the decrease: one layer at most" },
-        Parameter {
+        ControlParameter { symbol: "W_T", value: "50 packets", from: "the first layer's width" },
+        ControlParameter { symbol: "beta", value: "0.15", from: "the decrease: one layer at most" },
+        ControlParameter {
             symbol: "W_K",
             value: "W_T (K - 1) K (K + 1) / 6",
             from: "the widths delta_K / delta_(K-1) = (K + 1) / (K - 1), summed up",

@@ -1,6 +1,6 @@
 //! Reno, the kernel's own baseline.
 
-use crate::control::{Control, Parameter};
+use crate::control::{Control, ControlParameter};
 
 pub(super) static CONTROL: Control = Control {
     name: "reno",
@@ -9,8 +9,8 @@ pub(super) static CONTROL: Control = Control {
     about: "One packet more a round trip, half the window at a loss.",
     source: "RFC 5681; Linux net/ipv4/tcp_cong.c",
     parameters: &[
-        Parameter { symbol: "a", value: "1 packet per round trip", from: "RFC 5681, equation 3" },
-        Parameter { symbol: "b", value: "1/2", from: "RFC 5681, equation 4" },
+        ControlParameter { symbol: "a", value: "1 packet per round trip", from: "RFC 5681, equation 3" },
+        ControlParameter { symbol: "b", value: "1/2", from: "RFC 5681, equation 4" },
     ],
     departures: &[],
     needs_timestamps: false,

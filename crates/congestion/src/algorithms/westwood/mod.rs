@@ -1,6 +1,6 @@
 //! Westwood+.
 
-use crate::control::{Control, Parameter};
+use crate::control::{Control, ControlParameter};
 
 pub(super) static CONTROL: Control = Control {
     name: "westwood",
@@ -9,8 +9,8 @@ pub(super) static CONTROL: Control = Control {
     about: "Halves nothing: after a loss the window is what the measured rate fills without a queue.",
     source: "L. A. Grieco, S. Mascolo, Performance Evaluation and Comparison of Westwood+, New Reno, and Vegas TCP Congestion Control, ACM CCR 34(2), 2004",
     parameters: &[
-        Parameter { symbol: "filter", value: "9/10 old, 1/10 new", from: "the bandwidth estimate" },
-        Parameter {
+        ControlParameter { symbol: "filter", value: "9/10 old, 1/10 new", from: "the bandwidth estimate" },
+        ControlParameter {
             symbol: "sample",
             value: "a round trip, at least 50 ms",
             from: "the bandwidth estimate; Linux net/ipv4/tcp_westwood.c",

@@ -5,19 +5,19 @@
 
 mod call;
 
-use landspeed_congestion::{CONTROLS, Event, RateSample, Sock, native};
+use landspeed_congestion::{CONTROLS, CwndEvent, RateSample, Sock, native};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 
-use call::{Call, MOST, any_call};
+use call::{FuzzCall, MOST, any_call};
 
 /// Makes a connection whose window may have any size that a control may leave behind.
 fn connection() -> Sock {
     Sock { snd_cwnd_clamp: MOST, ..Sock::default() }
 }
 
-fn stays_within_bounds(calls: &[Call]) -> TestCaseResult {
+fn stays_within_bounds(calls: &[FuzzCall]) -> TestCaseResult {
     for row in CONTROLS {
         let control = native(row.name).expect("a row");
         let mut sk = connection();
@@ -31,7 +31,7 @@ fn stays_within_bounds(calls: &[Call]) -> TestCaseResult {
                 row.name,
                 sk.snd_cwnd
             );
-            let is_lost = matches!(call, Call::Lose | Call::TimeOut) && !row.is_rate_based;
+            let is_lost = matches!(call, FuzzCall::Lose | FuzzCall::TimeOut) && !row.is_rate_based;
             prop_assert!(!is_lost || sk.snd_ssthresh >= 2, "{} at {step}", row.name);
         }
     }
@@ -40,13 +40,13 @@ fn stays_within_bounds(calls: &[Call]) -> TestCaseResult {
 
 /// Plays `calls` to each control in turn with control number `of`: every call returns, whatever the other control left
 /// in the private bytes.
-fn bears_anothers_state(calls: &[Call], of: usize) -> TestCaseResult {
+fn bears_anothers_state(calls: &[FuzzCall], of: usize) -> TestCaseResult {
     for row in CONTROLS {
         let (first, second) = (native(CONTROLS[of].name).expect("a row"), native(row.name).expect("a row"));
         let mut sk = connection();
         first.init(&mut sk).expect("timestamps are on");
         // A control that takes over is not initialised again.
-        for call in calls.iter().filter(|call| !matches!(call, Call::Init)) {
+        for call in calls.iter().filter(|call| !matches!(call, FuzzCall::Init)) {
             call.play(first, &mut sk);
             call.play(second, &mut sk);
             prop_assert!(sk.snd_cwnd <= MOST, "{} after {}: {call:?}", row.name, CONTROLS[of].name);
@@ -77,15 +77,15 @@ proptest! {
 /// Found by `make fuzz-cc`: BBR restored a window that exceeded a clamp that had shrunk.
 #[test]
 fn a_window_that_is_put_back_fits_a_clamp_that_shrank() {
-    let set = |window| Call::Set { cwnd: window, ssthresh: 0, clamp: window, flight: 0, limited: false };
+    let set = |window| FuzzCall::Set { cwnd: window, ssthresh: 0, clamp: window, flight: 0, limited: false };
     let calls = [
-        Call::Wait(10_000_001),
-        Call::Control { sample: RateSample::default() },
+        FuzzCall::Wait(10_000_001),
+        FuzzCall::Control { sample: RateSample::default() },
         set(3_889_886),
-        Call::Lose,
-        Call::Wait(200_001),
+        FuzzCall::Lose,
+        FuzzCall::Wait(200_001),
         set(1),
-        Call::Tell(Event::TxStart),
+        FuzzCall::Tell(CwndEvent::TxStart),
     ];
     stays_within_bounds(&calls).expect("within bounds");
 }

@@ -7,9 +7,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Command;
 
-use landspeed_congestion::{Native, native};
+use landspeed_congestion::{NativeControl, native};
 
-use super::planted::Planted;
+use super::planted::PlantedErrors;
 
 /// Folder of kernel.h and table.h.
 const HERE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/algorithms/linux");
@@ -20,7 +20,7 @@ fn read(path: &Path) -> String {
 }
 
 /// Compiles `source` with `arguments` and returns the control with the table `symbol` of the result.
-fn table(name: &str, source: &Path, arguments: &[String], symbol: &str) -> Native {
+fn table(name: &str, source: &Path, arguments: &[String], symbol: &str) -> NativeControl {
     let object = source.with_extension("so");
     let mut cc = Command::new("cc");
     cc.args(["-std=gnu11", "-O2", "-fwrapv", "-fPIC", "-shared", "-w"]).args(arguments);
@@ -64,7 +64,7 @@ fn linux_source(linux: &Path, file: &str) -> String {
 }
 
 /// Compiles Linux's source `file`, with its module's parameters set as `settings` says, to replace our control `name`.
-pub(super) fn linux(linux: &Path, folder: &Path, name: &str, file: &str, settings: &str) -> Native {
+pub(super) fn linux(linux: &Path, folder: &Path, name: &str, file: &str, settings: &str) -> NativeControl {
     let source = folder.join(format!("linux_{name}.c"));
     fs::write(&source, linux_source(linux, file)).expect("a temporary folder");
     let mut arguments = vec!["-I".to_owned(), HERE.to_owned(), format!("-DLS_SETTINGS={settings}")];
@@ -77,14 +77,14 @@ pub(super) fn linux(linux: &Path, folder: &Path, name: &str, file: &str, setting
 }
 
 /// Compiles a paper's formulas, the source `file` beside this one, to replace our control `name`.
-pub(super) fn paper(folder: &Path, name: &str, file: &str) -> Native {
+pub(super) fn paper(folder: &Path, name: &str, file: &str) -> NativeControl {
     let source = folder.join(file);
     fs::copy(Path::new(HERE).join(file), &source).expect("a temporary folder");
     let arguments = ["-I".to_owned(), HERE.to_owned(), "-I".to_owned(), format!("{CRATE}/c")];
     table(name, &source, &arguments, "ls_paper")
 }
 
-impl Planted {
+impl PlantedErrors {
     /// Returns the source with error number `number`.
     pub(super) fn source(&self, number: usize) -> String {
         let text = read(&Path::new(CRATE).join("src/algorithms").join(self.file));
@@ -94,7 +94,7 @@ impl Planted {
     }
 
     /// Compiles our control `name` with that error.
-    pub(super) fn control(&self, folder: &Path, name: &str, number: usize) -> Native {
+    pub(super) fn control(&self, folder: &Path, name: &str, number: usize) -> NativeControl {
         let root = folder.join(format!("{name}_{number}"));
         fs::create_dir(&root).expect("a temporary folder");
         let trees = ["c", "src/algorithms"].map(|tree| Path::new(CRATE).join(tree));

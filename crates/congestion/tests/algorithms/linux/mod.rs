@@ -11,10 +11,10 @@ mod planted;
 
 use std::path::{Path, PathBuf};
 
-use landspeed_congestion::{CONTROLS, Native, native};
+use landspeed_congestion::{CONTROLS, NativeControl, native};
 
-use pair::{Bound, Pair};
-use pairs::{Case, PAIRS, Pairing};
+use pair::{DifferenceBound, PairedConnections};
+use pairs::{ComparisonCase, ControlPairing, PAIRS};
 use planted::PLANTED;
 
 /// Returns the folder into which .ci/linux-source has put Linux's sources.
@@ -23,15 +23,15 @@ fn linux() -> PathBuf {
 }
 
 /// Returns true for FAST and LTCP, which Linux lacks: their papers' formulas take its place.
-fn is_papers(pairing: &Pairing) -> bool {
+fn is_papers(pairing: &ControlPairing) -> bool {
     pairing.file.starts_with("paper_")
 }
 
-fn ours(pairing: &Pairing) -> Native {
+fn ours(pairing: &ControlPairing) -> NativeControl {
     native(pairing.name).unwrap_or_else(|| panic!("no {}", pairing.name))
 }
 
-fn theirs(linux: &Path, folder: &Path, pairing: &Pairing) -> Native {
+fn theirs(linux: &Path, folder: &Path, pairing: &ControlPairing) -> NativeControl {
     if is_papers(pairing) {
         return compile::paper(folder, pairing.name, pairing.file);
     }
@@ -39,11 +39,14 @@ fn theirs(linux: &Path, folder: &Path, pairing: &Pairing) -> Native {
 }
 
 /// Returns the cases of `pairing` in which `other` is further from `reference` than its bound.
-fn apart(pairing: &Pairing, reference: Native, other: Native) -> impl Iterator<Item = &Case> {
-    pairing
-        .cases
-        .iter()
-        .filter(move |case| !Pair::play(reference, other, case.play, case.bound).is_within(case.bound))
+fn apart(
+    pairing: &ControlPairing,
+    reference: NativeControl,
+    other: NativeControl,
+) -> impl Iterator<Item = &ComparisonCase> {
+    pairing.cases.iter().filter(move |case| {
+        !PairedConnections::play(reference, other, case.play, case.bound).is_within(case.bound)
+    })
 }
 
 #[test]
@@ -54,8 +57,8 @@ fn every_window_is_linuxs_but_for_known_deviations() {
     for pairing in PAIRS {
         let reference = theirs(&linux, folder.path(), pairing);
         println!("\n{} beside {} {}", pairing.name, pairing.file, pairing.settings);
-        for Case { play, bound, reason } in pairing.cases {
-            let worst = Pair::play(reference, ours(pairing), *play, *bound);
+        for ComparisonCase { play, bound, reason } in pairing.cases {
+            let worst = PairedConnections::play(reference, ours(pairing), *play, *bound);
             let verdict = if worst.is_within(*bound) { "ok   " } else { "WRONG" };
             wrong += u32::from(!worst.is_within(*bound));
             println!(
@@ -67,7 +70,7 @@ fn every_window_is_linuxs_but_for_known_deviations() {
     assert_eq!(wrong, 0, "further from Linux than the table allows");
 }
 
-fn pairing(name: &str) -> &'static Pairing {
+fn pairing(name: &str) -> &'static ControlPairing {
     PAIRS.iter().find(|pairing| pairing.name == name).unwrap_or_else(|| panic!("{name} has no pair"))
 }
 
@@ -101,7 +104,7 @@ fn every_control_is_compared_has_planted_errors_and_reasons_for_deviations() {
     for pairing in PAIRS {
         ours(pairing);
         for case in pairing.cases {
-            let is_exact = matches!(case.bound, Bound::Each { packets: 0.0, share: 0.0 });
+            let is_exact = matches!(case.bound, DifferenceBound::Each { packets: 0.0, share: 0.0 });
             assert!(
                 is_exact || !case.reason.is_empty(),
                 "{}: {:?} deviates without a reason",

@@ -4,14 +4,14 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use landspeed_congestion::{CaState, Event, Native, Sock};
+use landspeed_congestion::{CaState, CwndEvent, NativeControl, Sock};
 
-use crate::drive::Drive;
-use crate::path::Path;
+use crate::drive::DrivenConnection;
+use crate::path::FluidPath;
 
 /// A sequence of events for both connections. `rtt`, `least` and `most` are in µs.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Play {
+pub(super) enum EventSequence {
     /// Grows from 10 packets to a threshold and beyond it, with `each` packets per acknowledgement.
     SlowStart { threshold: u32, rtt: u32, each: u32 },
     /// Grows from `window` packets in congestion avoidance.
@@ -33,7 +33,7 @@ pub(super) enum Play {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Worst {
+pub(super) struct WindowDifference {
     /// Largest difference beyond the bound, in packets; negative if within it.
     beyond: f64,
     /// The windows at that difference, and the number of the acknowledgement.
@@ -49,15 +49,22 @@ pub(super) struct Worst {
 /// Tolerance of pacing rates, which are whole bytes per second and are rounded in different ways.
 const PACED: f64 = 1e-5;
 
-impl Worst {
+impl WindowDifference {
     fn new() -> Self {
-        Worst { beyond: f64::NEG_INFINITY, linux: 0, ours: 0, ack: 0, sums: (0.0, 0.0), paced: 0.0 }
+        WindowDifference {
+            beyond: f64::NEG_INFINITY,
+            linux: 0,
+            ours: 0,
+            ack: 0,
+            sums: (0.0, 0.0),
+            paced: 0.0,
+        }
     }
 
-    pub(super) fn is_within(&self, bound: Bound) -> bool {
+    pub(super) fn is_within(&self, bound: DifferenceBound) -> bool {
         match bound {
-            Bound::Each { .. } => self.beyond <= 0.0 && self.paced <= PACED,
-            Bound::Mean(share) => self.ratio_less_one().abs() <= share,
+            DifferenceBound::Each { .. } => self.beyond <= 0.0 && self.paced <= PACED,
+            DifferenceBound::Mean(share) => self.ratio_less_one().abs() <= share,
         }
     }
 
@@ -66,16 +73,16 @@ impl Worst {
         self.sums.1 / self.sums.0 - 1.0
     }
 
-    fn see(&mut self, linux: &Sock, ours: &Sock, bound: Bound, ack: u64) {
+    fn see(&mut self, linux: &Sock, ours: &Sock, bound: DifferenceBound, ack: u64) {
         let (linux, ours) = (linux.snd_cwnd, ours.snd_cwnd);
         self.sums = (self.sums.0 + f64::from(linux), self.sums.1 + f64::from(ours));
         let allowed = match bound {
-            Bound::Each { packets, share } => packets + share * f64::from(linux),
-            Bound::Mean(_) => 0.0,
+            DifferenceBound::Each { packets, share } => packets + share * f64::from(linux),
+            DifferenceBound::Mean(_) => 0.0,
         };
         let beyond = f64::from(linux.abs_diff(ours)) - allowed;
         if beyond > self.beyond {
-            *self = Worst { beyond, linux, ours, ack, ..*self };
+            *self = WindowDifference { beyond, linux, ours, ack, ..*self };
         }
     }
 
@@ -85,9 +92,9 @@ impl Worst {
     }
 }
 
-impl fmt::Display for Worst {
+impl fmt::Display for WindowDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Worst { linux, ours, ack, .. } = self;
+        let WindowDifference { linux, ours, ack, .. } = self;
         write!(
             f,
             "{linux} and {ours} packets at acknowledgement {ack}, means {:+.2} %",
@@ -96,41 +103,46 @@ impl fmt::Display for Worst {
     }
 }
 
-pub(super) struct Pair {
-    linux: Drive,
-    ours: Drive,
-    bound: Bound,
+pub(super) struct PairedConnections {
+    linux: DrivenConnection,
+    ours: DrivenConnection,
+    bound: DifferenceBound,
     acks: u64,
-    worst: Worst,
+    worst: WindowDifference,
 }
 
 /// How far apart the windows may be.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Bound {
+pub(super) enum DifferenceBound {
     /// After each acknowledgement: this number of packets plus this share of the window.
     Each { packets: f64, share: f64 },
     /// In the mean: this share.
     Mean(f64),
 }
 
-impl fmt::Display for Bound {
+impl fmt::Display for DifferenceBound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Bound::Each { packets, share } => {
+            DifferenceBound::Each { packets, share } => {
                 write!(f, "allowed {packets} packets and {:.2} %", 100.0 * share)
             }
-            Bound::Mean(share) => write!(f, "allowed {} % of the mean", 100.0 * share),
+            DifferenceBound::Mean(share) => write!(f, "allowed {} % of the mean", 100.0 * share),
         }
     }
 }
 
-impl Pair {
-    pub(super) fn play(linux: Native, ours: Native, play: Play, bound: Bound) -> Worst {
-        if let Play::Rates { base, pauses, loses_every, changes } = play {
+impl PairedConnections {
+    pub(super) fn play(
+        linux: NativeControl,
+        ours: NativeControl,
+        play: EventSequence,
+        bound: DifferenceBound,
+    ) -> WindowDifference {
+        if let EventSequence::Rates { base, pauses, loses_every, changes } = play {
             return rates(&[linux, ours], base, pauses, loses_every, changes, bound);
         }
-        let (linux, ours) = (Drive::with(linux, 10), Drive::with(ours, 10));
-        let mut pair = Pair { linux, ours, bound, acks: 0, worst: Worst::new() };
+        let (linux, ours) = (DrivenConnection::with(linux, 10), DrivenConnection::with(ours, 10));
+        let mut pair = PairedConnections { linux, ours, bound, acks: 0, worst: WindowDifference::new() };
         pair.warm_up();
         pair.run(play);
         pair.worst
@@ -145,21 +157,21 @@ impl Pair {
         }
     }
 
-    fn run(&mut self, play: Play) {
+    fn run(&mut self, play: EventSequence) {
         match play {
-            Play::SlowStart { threshold, rtt, each } => {
+            EventSequence::SlowStart { threshold, rtt, each } => {
                 self.set(10, threshold);
                 for _ in 0..12 {
                     self.round(rtt, each);
                 }
             }
-            Play::Growth { window, rtt, rounds, each } => {
+            EventSequence::Growth { window, rtt, rounds, each } => {
                 self.set(window, 2);
                 for _ in 0..rounds {
                     self.round(rtt, each);
                 }
             }
-            Play::Losses { window, rtt, rounds, times } => {
+            EventSequence::Losses { window, rtt, rounds, times } => {
                 self.set(window, 2);
                 self.ack(1, rtt);
                 self.set(window, 2);
@@ -170,26 +182,26 @@ impl Pair {
                     }
                 }
             }
-            Play::Loss { first, last, step } => {
+            EventSequence::Loss { first, last, step } => {
                 (first..=last).step_by(step).for_each(|window| self.loss_at(window))
             }
-            Play::Queue { window, least, most, hold, losses, unseen } => {
+            EventSequence::Queue { window, least, most, hold, losses, unseen } => {
                 for number in 0..losses {
                     self.queue(window, least..=most, hold);
-                    self.both(Drive::lose);
+                    self.both(DrivenConnection::lose);
                     if number >= unseen {
                         self.compare();
                     }
                 }
             }
-            Play::Troubles { window } => self.troubles(window),
-            Play::Unused { limited, in_flight } => self.unused(limited, in_flight),
-            Play::Rates { .. } => unreachable!("not by hand"),
+            EventSequence::Troubles { window } => self.troubles(window),
+            EventSequence::Unused { limited, in_flight } => self.unused(limited, in_flight),
+            EventSequence::Rates { .. } => unreachable!("not by hand"),
         }
     }
 
     fn loss_at(&mut self, window: u32) {
-        self.both(|drive| *drive = Drive::with(drive.control, window));
+        self.both(|drive| *drive = DrivenConnection::with(drive.control, window));
         self.warm_up();
         self.set(window, 2);
         // HighSpeed finds its row of the table only with an acknowledgement.
@@ -236,7 +248,7 @@ impl Pair {
         }
     }
 
-    fn both(&mut self, act: impl Fn(&mut Drive)) {
+    fn both(&mut self, act: impl Fn(&mut DrivenConnection)) {
         act(&mut self.linux);
         act(&mut self.ours);
     }
@@ -246,7 +258,7 @@ impl Pair {
     }
 
     fn lose(&mut self) {
-        self.both(Drive::lose);
+        self.both(DrivenConnection::lose);
         self.compare();
     }
 
@@ -298,16 +310,16 @@ fn rate_at(millisecond: u64) -> f64 {
 }
 
 fn rates(
-    controls: &[Native],
+    controls: &[NativeControl],
     base: usize,
     pauses: bool,
     loses_every: usize,
     changes: bool,
-    bound: Bound,
-) -> Worst {
-    let mut path = Path::new(controls, base);
+    bound: DifferenceBound,
+) -> WindowDifference {
+    let mut path = FluidPath::new(controls, base);
     path.loses_every = loses_every;
-    let mut worst = Worst::new();
+    let mut worst = WindowDifference::new();
     for millisecond in 0..25_000 {
         let is_pause = pauses && (4000..6000).contains(&millisecond);
         path.offered = if is_pause { 3.0 } else { f64::INFINITY };
@@ -330,11 +342,11 @@ fn stamp(sk: &mut Sock, rtt: u32) {
 }
 
 /// Plays a timeout (tcp_enter_loss) and an immediate recovery.
-fn time_out(drive: &mut Drive) {
+fn time_out(drive: &mut DrivenConnection) {
     let sk = &mut drive.sk;
     sk.prior_cwnd = sk.snd_cwnd;
     sk.snd_ssthresh = drive.control.ssthresh(sk);
-    drive.control.cwnd_event(sk, Event::Loss);
+    drive.control.cwnd_event(sk, CwndEvent::Loss);
     (sk.snd_cwnd, sk.snd_cwnd_cnt) = (1, 0);
     drive.control.set_state(sk, CaState::Loss);
     drive.control.set_state(sk, CaState::Open);

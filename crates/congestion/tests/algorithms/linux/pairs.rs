@@ -1,55 +1,55 @@
 //! The pairs that are compared, and how far apart they may be: every known deviation has its reason here.
 
-use super::pair::Bound::{self, Each, Mean};
-use super::pair::Play::{self, Growth, Loss, Losses, Queue, Rates, SlowStart, Troubles, Unused};
+use super::pair::DifferenceBound::{self, Each, Mean};
+use super::pair::EventSequence::{self, Growth, Loss, Losses, Queue, Rates, SlowStart, Troubles, Unused};
 
 /// One of our controls and its counterpart in Linux.
-pub(super) struct Pairing {
+pub(super) struct ControlPairing {
     pub(super) name: &'static str,
     /// Linux's source in net/ipv4, or one of the files paper_*.c of this folder.
     pub(super) file: &'static str,
     /// Settings of its module's parameters, so that both have the paper's constants.
     pub(super) settings: &'static str,
-    pub(super) cases: &'static [Case],
+    pub(super) cases: &'static [ComparisonCase],
 }
 
 /// A sequence of events, the allowed difference of the windows, and its reason.
-pub(super) struct Case {
-    pub(super) play: Play,
-    pub(super) bound: Bound,
+pub(super) struct ComparisonCase {
+    pub(super) play: EventSequence,
+    pub(super) bound: DifferenceBound,
     pub(super) reason: &'static str,
 }
 
 /// Makes a case in which the windows are equal after every acknowledgement.
-const fn same(play: Play) -> Case {
-    Case { play, bound: Each { packets: 0.0, share: 0.0 }, reason: "" }
+const fn same(play: EventSequence) -> ComparisonCase {
+    ComparisonCase { play, bound: Each { packets: 0.0, share: 0.0 }, reason: "" }
 }
 
-const fn apart(play: Play, packets: f64, share: f64, reason: &'static str) -> Case {
-    Case { play, bound: Each { packets, share }, reason }
+const fn apart(play: EventSequence, packets: f64, share: f64, reason: &'static str) -> ComparisonCase {
+    ComparisonCase { play, bound: Each { packets, share }, reason }
 }
 
 const NONE: u32 = landspeed_congestion::INFINITE_SSTHRESH;
 const MS: u32 = 1000;
 
-const fn slow_start(threshold: u32, rtt: u32, each: u32) -> Play {
+const fn slow_start(threshold: u32, rtt: u32, each: u32) -> EventSequence {
     SlowStart { threshold, rtt, each }
 }
 
-const fn growth(window: u32, rounds: u32, each: u32) -> Play {
+const fn growth(window: u32, rounds: u32, each: u32) -> EventSequence {
     Growth { window, rtt: 100 * MS, rounds, each }
 }
 
-const fn losses(window: u32, rtt: u32, rounds: u32, times: u32) -> Play {
+const fn losses(window: u32, rtt: u32, rounds: u32, times: u32) -> EventSequence {
     Losses { window, rtt, rounds, times }
 }
 
-const fn loss(first: u32, last: u32) -> Play {
+const fn loss(first: u32, last: u32) -> EventSequence {
     Loss { first, last, step: 1 }
 }
 
 /// Has a loss at a window at which RFC 3649's appendix B changes to the next row; Linux's table has these rows.
-const fn row(window: u32) -> Play {
+const fn row(window: u32) -> EventSequence {
     loss(window, window)
 }
 
@@ -60,8 +60,8 @@ const APPENDIX: &str = "Linux has appendix B's steps of whole packets and of 1/2
 const UNCOUNTED: &str =
     "Linux counts an acknowledgement of n packets once and drops what slow start leaves of it";
 
-pub(super) const PAIRS: &[Pairing] = &[
-    Pairing {
+pub(super) const PAIRS: &[ControlPairing] = &[
+    ControlPairing {
         name: "reno",
         file: "tcp_cong.c",
         settings: "",
@@ -77,7 +77,7 @@ pub(super) const PAIRS: &[Pairing] = &[
             same(Unused { limited: false, in_flight: 60 }),
         ],
     },
-    Pairing {
+    ControlPairing {
         name: "cubic",
         file: "tcp_cubic.c",
         settings: "",
@@ -100,7 +100,7 @@ pub(super) const PAIRS: &[Pairing] = &[
             apart(Troubles { window: 400 }, 2.0, 0.01, CURVE),
         ],
     },
-    Pairing {
+    ControlPairing {
         name: "bic",
         file: "tcp_bic.c",
         settings: "beta = 896",
@@ -114,8 +114,8 @@ pub(super) const PAIRS: &[Pairing] = &[
             apart(losses(2000, 100 * MS, 12, 1), 20.0, 0.0, SEARCH),
         ],
     },
-    Pairing { name: "highspeed", file: "tcp_highspeed.c", settings: "", cases: HIGHSPEED },
-    Pairing {
+    ControlPairing { name: "highspeed", file: "tcp_highspeed.c", settings: "", cases: HIGHSPEED },
+    ControlPairing {
         name: "htcp",
         file: "tcp_htcp.c",
         settings: "use_rtt_scaling = 0",
@@ -128,7 +128,7 @@ pub(super) const PAIRS: &[Pairing] = &[
             apart(queue(300 * MS, 0, 2), 0.0, 0.007, BACKOFF),
         ],
     },
-    Pairing {
+    ControlPairing {
         name: "scalable",
         file: "tcp_scalable.c",
         settings: "",
@@ -142,7 +142,7 @@ pub(super) const PAIRS: &[Pairing] = &[
             apart(losses(1000, 100 * MS, 40, 4), 2.0, 0.001, FRACTIONS),
         ],
     },
-    Pairing {
+    ControlPairing {
         name: "westwood",
         file: "tcp_westwood.c",
         settings: "",
@@ -154,9 +154,9 @@ pub(super) const PAIRS: &[Pairing] = &[
             apart(queue(100 * MS, 60, 0), 2.0, 0.002, FILTER),
         ],
     },
-    Pairing { name: "africa", file: "tcp_highspeed.c", settings: "", cases: HIGHSPEED },
-    Pairing { name: "hstcp_lp", file: "tcp_highspeed.c", settings: "", cases: HIGHSPEED },
-    Pairing {
+    ControlPairing { name: "africa", file: "tcp_highspeed.c", settings: "", cases: HIGHSPEED },
+    ControlPairing { name: "hstcp_lp", file: "tcp_highspeed.c", settings: "", cases: HIGHSPEED },
+    ControlPairing {
         name: "ltcp",
         file: "paper_ltcp.c",
         settings: "",
@@ -170,7 +170,7 @@ pub(super) const PAIRS: &[Pairing] = &[
             apart(growth(10_000, 10, 1), 1.0, 0.0, FRACTION),
         ],
     },
-    Pairing {
+    ControlPairing {
         name: "fast",
         file: "paper_fast.c",
         settings: "",
@@ -182,7 +182,7 @@ pub(super) const PAIRS: &[Pairing] = &[
             apart(Growth { window: 1000, rtt: 120 * MS, rounds: 30, each: 1 }, 1.0, 0.0, FRACTION),
         ],
     },
-    Pairing {
+    ControlPairing {
         name: "bbr",
         file: "tcp_bbr.c",
         settings: "",
@@ -193,12 +193,12 @@ pub(super) const PAIRS: &[Pairing] = &[
             paced(Rates { base: 2, pauses: true, loses_every: 0, changes: false }),
             paced(Rates { base: 50, pauses: false, loses_every: 333, changes: false }),
             paced(Rates { base: 2, pauses: false, loses_every: 97, changes: false }),
-            Case {
+            ComparisonCase {
                 play: Rates { base: 50, pauses: false, loses_every: 0, changes: true },
                 bound: Mean(0.02),
                 reason: FILTERED,
             },
-            Case {
+            ComparisonCase {
                 play: Rates { base: 10, pauses: false, loses_every: 0, changes: true },
                 bound: Mean(0.02),
                 reason: FILTERED,
@@ -217,7 +217,7 @@ const BACKOFF: &str =
 const FILTER: &str = "Linux filters its rate twice by an eighth, ours once by a tenth, as the paper: the same where it is steady";
 const FILTERED: &str = "Linux keeps three samples of eleven round trips, ours the best of each of ten";
 
-const HIGHSPEED: &[Case] = &[
+const HIGHSPEED: &[ComparisonCase] = &[
     same(slow_start(NONE, 100 * MS, 2)),
     same(Unused { limited: true, in_flight: 10 }),
     apart(growth(20, 20, 1), 1.0, 0.0, FRACTIONS),
@@ -233,13 +233,13 @@ const HIGHSPEED: &[Case] = &[
 ];
 
 /// Has eight losses at 1000 packets, each after RTTs that grow from 100 ms to `most` and stay there for `hold` more.
-const fn queue(most: u32, hold: u32, unseen: u32) -> Play {
+const fn queue(most: u32, hold: u32, unseen: u32) -> EventSequence {
     Queue { window: 1000, least: 100 * MS, most, hold, losses: 8, unseen }
 }
 
 /// Makes a case in which windows are equal, and pacing rates differ by at most a hundred-thousandth: both are rounded.
-const fn paced(play: Play) -> Case {
-    Case {
+const fn paced(play: EventSequence) -> ComparisonCase {
+    ComparisonCase {
         play,
         bound: Each { packets: 0.0, share: 0.0 },
         reason: "pacing rates are rounded in another order",

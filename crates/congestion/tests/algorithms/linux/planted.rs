@@ -1,7 +1,7 @@
 //! Errors of 5 % (one in twenty for counts) planted in our controls: the comparison must find each.
 
 /// Errors in one of our sources.
-pub(super) struct Planted {
+pub(super) struct PlantedErrors {
     /// The controls that use the source.
     pub(super) controls: &'static [&'static str],
     /// The source's path below src/algorithms.
@@ -10,8 +10,8 @@ pub(super) struct Planted {
     pub(super) errors: &'static [[&'static str; 2]],
 }
 
-pub(super) const PLANTED: &[Planted] = &[
-    Planted {
+pub(super) const PLANTED: &[PlantedErrors] = &[
+    PlantedErrors {
         controls: &["reno"],
         file: "reno/reno.c",
         errors: &[
@@ -20,7 +20,7 @@ pub(super) const PLANTED: &[Planted] = &[
             ["ls_undo(sk)", "ls_undo(sk) * 19 / 20"],
         ],
     },
-    Planted {
+    PlantedErrors {
         controls: &["cubic"],
         file: "cubic/cubic.c",
         errors: &[
@@ -35,7 +35,7 @@ pub(super) const PLANTED: &[Planted] = &[
             ["HYSTART_LOW_WINDOW 16U", "HYSTART_LOW_WINDOW 17U"],
         ],
     },
-    Planted {
+    PlantedErrors {
         controls: &["bic"],
         file: "bic/bic.c",
         errors: &[
@@ -43,7 +43,7 @@ pub(super) const PLANTED: &[Planted] = &[
             ["BIC_BETA LS_FRACTION(1, 8)", "BIC_BETA LS_FRACTION(21, 160)"],
         ],
     },
-    Planted {
+    PlantedErrors {
         controls: &["highspeed", "africa", "hstcp_lp"],
         file: "highspeed/response.h",
         errors: &[
@@ -53,7 +53,7 @@ pub(super) const PLANTED: &[Planted] = &[
             ["highspeed_at(tp->snd_cwnd).b", "highspeed_at(tp->snd_cwnd).b * 19 / 20"],
         ],
     },
-    Planted {
+    PlantedErrors {
         controls: &["htcp"],
         file: "htcp/htcp.c",
         errors: &[
@@ -63,7 +63,7 @@ pub(super) const PLANTED: &[Planted] = &[
             ["ls_div((__u64)ca->rtt_min << 16", "ls_div(21 * (__u64)ca->rtt_min / 20 << 16"],
         ],
     },
-    Planted {
+    PlantedErrors {
         controls: &["scalable"],
         file: "scalable/scalable.c",
         errors: &[
@@ -71,7 +71,7 @@ pub(super) const PLANTED: &[Planted] = &[
             ["LS_FRACTION(1, 8)", "LS_FRACTION(21, 160)"],
         ],
     },
-    Planted {
+    PlantedErrors {
         controls: &["westwood"],
         file: "westwood/westwood.c",
         errors: &[
@@ -82,7 +82,7 @@ pub(super) const PLANTED: &[Planted] = &[
             ],
         ],
     },
-    Planted {
+    PlantedErrors {
         controls: &["ltcp"],
         file: "ltcp/ltcp.c",
         errors: &[
@@ -91,7 +91,7 @@ pub(super) const PLANTED: &[Planted] = &[
             ["LTCP_W_T 50U", "LTCP_W_T 53U"],
         ],
     },
-    Planted {
+    PlantedErrors {
         controls: &["fast"],
         file: "fast/fast.c",
         errors: &[
@@ -99,7 +99,7 @@ pub(super) const PLANTED: &[Planted] = &[
             ["ls_kept(tcp_sk(sk), LS_HALF)", "ls_kept(tcp_sk(sk), LS_ONE * 19 / 40)"],
         ],
     },
-    Planted {
+    PlantedErrors {
         controls: &["bbr"],
         file: "bbr/state.h",
         errors: &[

@@ -10,9 +10,9 @@ use landspeed_analysis::fit::{AnswerInputs, answers};
 use landspeed_record::{ExplainReport, HostLimits, Restored, Settings};
 use landspeed_units::{Bytes, Nanos};
 
-use super::Progress;
+use super::ProgressSink;
 use crate::{Error, Pair};
-use study::Study;
+use study::SizesStudy;
 
 /// How the cost over sizes is measured.
 #[derive(Debug, Clone)]
@@ -22,12 +22,12 @@ pub struct SizesOptions {
     /// True if MTU and offloads may be turned: only if no one else uses the hosts.
     pub may_turn: bool,
     pub seed: u64,
-    pub effort: Effort,
+    pub effort: SizesEffort,
 }
 
 /// The number and length of the trials.
 #[derive(Debug, Clone)]
-pub struct Effort {
+pub struct SizesEffort {
     /// Sizes of messages, ascending.
     pub sizes: Vec<Bytes>,
     /// The steps that are measured: numbers of packets that one datagram just fills, with a datagram of one byte more
@@ -42,10 +42,10 @@ pub struct Effort {
     pub blocks: u32,
 }
 
-impl Default for Effort {
+impl Default for SizesEffort {
     /// Returns an effort of two to three minutes.
     fn default() -> Self {
-        Effort {
+        SizesEffort {
             sizes: (5..=15).map(|power| Bytes(1 << power)).collect(),
             steps: vec![1, 2, 4],
             rounds: 5,
@@ -57,14 +57,14 @@ impl Default for Effort {
 }
 
 /// The user who waits for the result.
-pub struct Attention<'a> {
+pub struct UserListener<'a> {
     /// Receives messages about the progress.
-    pub progress: Progress<'a>,
+    pub progress: ProgressSink<'a>,
     /// Returns true if the user wants to stop; checked between trials.
     pub stop: &'a dyn Fn() -> bool,
 }
 
-type Stop<'a> = &'a dyn Fn() -> bool;
+type StopCheck<'a> = &'a dyn Fn() -> bool;
 
 /// Sweeps over sizes on `pair` and adds the results to `report`, whose limits answer some of the questions. Restores
 /// everything before it returns, even after an error.
@@ -75,11 +75,11 @@ type Stop<'a> = &'a dyn Fn() -> bool;
 pub fn explain_sizes(
     pair: &mut Pair,
     options: &SizesOptions,
-    attention: &mut Attention<'_>,
+    listener: &mut UserListener<'_>,
     report: &mut ExplainReport,
 ) -> Result<(), Error> {
-    let mut study = Study::new(pair, options);
-    let result = study.run(attention);
+    let mut study = SizesStudy::new(pair, options);
+    let result = study.run(listener);
     let (turned, found) = study.finish();
     let restored = if turned { pair.restore() } else { Restored::untouched() };
     if !restored.restored {

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use landspeed_analysis::fit::{OffloadBlock, OffloadStudy};
 use landspeed_units::Bytes;
 
-use super::Stop;
-use super::plan::{Kind, may_turn};
-use super::study::Study;
+use super::StopCheck;
+use super::plan::{MessageKind, may_turn};
+use super::study::SizesStudy;
 use crate::Error;
 
 const WRITE: Bytes = Bytes::kib(32);
@@ -16,7 +16,7 @@ const WRITE: Bytes = Bytes::kib(32);
 const WITHOUT: [&str; 2] = ["tso", "scatter-gather"];
 
 /// Measures the blocks of four trials, alternately ABBA and BAAB.
-pub(super) fn measure(study: &mut Study<'_>, stop: Stop<'_>) -> Result<OffloadStudy, Error> {
+pub(super) fn measure(study: &mut SizesStudy<'_>, stop: StopCheck<'_>) -> Result<OffloadStudy, Error> {
     let mtu = study.plan.mtus.iter().copied().max().unwrap_or_default();
     let sent =
         format!("TCP in writes of {WRITE} at MTU {} without segmentation offload and scatter-gather", mtu.0);
@@ -37,10 +37,10 @@ pub(super) fn measure(study: &mut Study<'_>, stop: Stop<'_>) -> Result<OffloadSt
 
 /// Runs four trials. Returns `None` if the user wants to stop, or if one was refused.
 fn one_block(
-    study: &mut Study<'_>,
+    study: &mut SizesStudy<'_>,
     mtu: Bytes,
     offloaded_first: bool,
-    stop: Stop<'_>,
+    stop: StopCheck<'_>,
 ) -> Result<Option<OffloadBlock>, Error> {
     let mut block = OffloadBlock::default();
     for position in 0..4 {
@@ -58,8 +58,9 @@ fn one_block(
 }
 
 /// Returns the layers and classes of one trial, in nanoseconds per write; `None` if it was refused.
-fn trial(study: &mut Study<'_>, mtu: Bytes) -> Result<Option<BTreeMap<String, f64>>, Error> {
-    let tcp = study.plan.sweeps.iter().find(|sweep| sweep.kind == Kind::Tcp && sweep.of.mtu == mtu).cloned();
+fn trial(study: &mut SizesStudy<'_>, mtu: Bytes) -> Result<Option<BTreeMap<String, f64>>, Error> {
+    let tcp =
+        study.plan.sweeps.iter().find(|sweep| sweep.kind == MessageKind::Tcp && sweep.of.mtu == mtu).cloned();
     let tcp = tcp.expect("every MTU of the plan has a sweep over TCP");
     let Some(seen) = study.send(&tcp, WRITE, true)? else { return Ok(None) };
     let ends = study.ends(&seen);

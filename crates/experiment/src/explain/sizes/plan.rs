@@ -5,7 +5,7 @@ use landspeed_record::{CpuAccounting, Settings};
 use landspeed_transport::settings::{FLOWS, PLACEMENT, WRITE_SIZE, with};
 use landspeed_units::{Bytes, Nanos};
 
-use super::{Effort, SizesOptions};
+use super::{SizesEffort, SizesOptions};
 use crate::Pair;
 
 /// The MTU of Ethernet's jumbo frames (jin.mtu.gbe).
@@ -23,7 +23,7 @@ const LONGEST: Nanos = Nanos::secs(150);
 const AROUND: Nanos = Nanos::millis(80);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MessageKind {
     Udp,
     /// UDP without a checksum (SO_NO_CHECK); the difference to `Udp` is the cost of checksums in the path.
     UdpUnsummed,
@@ -32,28 +32,30 @@ pub(super) enum Kind {
 
 /// Messages of several sizes over one MTU.
 #[derive(Debug, Clone)]
-pub(super) struct Sweep {
+pub(super) struct SizeSweep {
     pub(super) of: SizeSweep,
-    pub(super) kind: Kind,
+    pub(super) kind: MessageKind,
     /// Sizes that are measured directly one after the other: both sizes of a step, or a single one.
     pub(super) groups: Vec<Vec<Bytes>>,
 }
 
-impl Sweep {
-    fn new(kind: Kind, mtu: Bytes, ip: IpVersion, effort: &Effort) -> Sweep {
+impl SizeSweep {
+    fn new(kind: MessageKind, mtu: Bytes, ip: IpVersion, effort: &SizesEffort) -> SizeSweep {
         let (transport, cut_by) = match kind {
-            Kind::Udp => ("udp", Some(ip)),
-            Kind::UdpUnsummed => ("udp without checksum", Some(ip)),
-            Kind::Tcp => ("tcp", None),
+            MessageKind::Udp => ("udp", Some(ip)),
+            MessageKind::UdpUnsummed => ("udp without checksum", Some(ip)),
+            MessageKind::Tcp => ("tcp", None),
         };
         let most = effort.sizes.last().copied().unwrap_or_default();
         let mut groups: Vec<Vec<Bytes>> = match kind {
             // Every second size suffices for a fit of three terms.
-            Kind::UdpUnsummed => effort.sizes.iter().rev().step_by(2).rev().map(|size| vec![*size]).collect(),
+            MessageKind::UdpUnsummed => {
+                effort.sizes.iter().rev().step_by(2).rev().map(|size| vec![*size]).collect()
+            }
             _ => effort.sizes.iter().map(|size| vec![*size]).collect(),
         };
         match kind {
-            Kind::Udp => groups.extend(
+            MessageKind::Udp => groups.extend(
                 effort
                     .steps
                     .iter()
@@ -62,12 +64,12 @@ impl Sweep {
                     .map(|size| vec![size, Bytes(size.0 + 1)]),
             ),
             // A write that fills a whole segment.
-            Kind::Tcp => groups.extend(
+            MessageKind::Tcp => groups.extend(
                 mtu.0.checked_sub(TCP_HEADERS).map(Bytes).filter(|size| *size < most).map(|size| vec![size]),
             ),
-            Kind::UdpUnsummed => {}
+            MessageKind::UdpUnsummed => {}
         }
-        Sweep { of: SizeSweep { transport: transport.to_owned(), mtu, cut_by }, kind, groups }
+        SizeSweep { of: SizeSweep { transport: transport.to_owned(), mtu, cut_by }, kind, groups }
     }
 
     pub(super) fn trial(&self, size: Bytes) -> String {
@@ -84,13 +86,13 @@ impl Sweep {
         let size = size.0.to_string();
         let mut flow = with(&[(&FLOWS, "1"), (&WRITE_SIZE, &size), (&PLACEMENT, placement)]);
         let buffer = RECEIVE_BUFFER.0.to_string();
-        let unsummed = if self.kind == Kind::UdpUnsummed { "on" } else { "off" };
+        let unsummed = if self.kind == MessageKind::UdpUnsummed { "on" } else { "off" };
         let own = match self.kind {
-            Kind::Tcp => [("transport", "tcp"), ("nodelay", "on")].to_vec(),
+            MessageKind::Tcp => [("transport", "tcp"), ("nodelay", "on")].to_vec(),
             _ => [("transport", "udp"), ("rcvbuf", &buffer), ("no-checksum", unsummed)].to_vec(),
         };
         flow.extend(own.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())));
-        if self.kind == Kind::Tcp {
+        if self.kind == MessageKind::Tcp {
             let asked = options.flow.iter().filter(|(name, _)| !flow.contains_key(*name));
             flow.extend(asked.map(|(name, value)| (name.clone(), value.clone())).collect::<Vec<_>>());
         }
@@ -99,11 +101,11 @@ impl Sweep {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Plan {
+pub(super) struct SizesPlan {
     /// The current MTU, and the jumbo one if possible.
     pub(super) mtus: Vec<Bytes>,
     /// Sweeps, first those at the first MTU.
-    pub(super) sweeps: Vec<Sweep>,
+    pub(super) sweeps: Vec<SizeSweep>,
     pub(super) rounds: u32,
     pub(super) window: Nanos,
     pub(super) warm_up: Nanos,
@@ -111,16 +113,18 @@ pub(super) struct Plan {
     pub(super) notes: Vec<String>,
 }
 
-impl Plan {
-    pub(super) fn of(pair: &Pair, options: &SizesOptions) -> Plan {
+impl SizesPlan {
+    pub(super) fn of(pair: &Pair, options: &SizesOptions) -> SizesPlan {
         let (effort, rtt) = (&options.effort, pair.path.rtt_ns);
         let (mtus, mut notes) = mtus(pair, options);
         let ip = if pair.path.address_b.contains(':') { IpVersion::V6 } else { IpVersion::V4 };
-        let mut sweeps: Vec<Sweep> = mtus
+        let mut sweeps: Vec<SizeSweep> = mtus
             .iter()
-            .flat_map(|mtu| [Kind::Udp, Kind::Tcp].map(|kind| Sweep::new(kind, *mtu, ip, effort)))
+            .flat_map(|mtu| {
+                [MessageKind::Udp, MessageKind::Tcp].map(|kind| SizeSweep::new(kind, *mtu, ip, effort))
+            })
             .collect();
-        sweeps.insert(1, Sweep::new(Kind::UdpUnsummed, mtus[0], ip, effort));
+        sweeps.insert(1, SizeSweep::new(MessageKind::UdpUnsummed, mtus[0], ip, effort));
         let exact = [&pair.a, &pair.b].iter().all(|host| host.facts.cpu_accounting == CpuAccounting::Tasks);
         let window = if exact { effort.window } else { effort.window.max(COARSE_WINDOW) };
         let window = window.max(Nanos(3 * rtt.0));
@@ -134,7 +138,7 @@ impl Plan {
                 effort.rounds
             ));
         }
-        Plan { mtus, sweeps, rounds, window, warm_up, notes }
+        SizesPlan { mtus, sweeps, rounds, window, warm_up, notes }
     }
 }
 
@@ -182,13 +186,13 @@ pub(super) fn may_turn(pair: &Pair, options: &SizesOptions, knobs: &[&str]) -> R
 mod tests {
     use super::*;
 
-    fn sweep(kind: Kind, mtu: u64) -> Sweep {
-        Sweep::new(kind, Bytes(mtu), IpVersion::V4, &Effort::default())
+    fn sweep(kind: MessageKind, mtu: u64) -> SizeSweep {
+        SizeSweep::new(kind, Bytes(mtu), IpVersion::V4, &SizesEffort::default())
     }
 
     #[test]
     fn sizes_are_the_papers_with_the_steps_between() {
-        let udp = sweep(Kind::Udp, 1500);
+        let udp = sweep(MessageKind::Udp, 1500);
         let all: Vec<u64> = udp.groups.iter().flatten().map(|size| size.0).collect();
         assert_eq!(all[..11], [32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768]);
         assert_eq!(
@@ -198,7 +202,7 @@ mod tests {
         for pair in &udp.groups[11..] {
             assert_eq!(udp.of.fragments(pair[0]) + 1, udp.of.fragments(pair[1]));
         }
-        let jumbo = sweep(Kind::Udp, 9000);
+        let jumbo = sweep(MessageKind::Udp, 9000);
         assert_eq!(jumbo.groups.len(), 13, "four whole packets are more than 32 KB: {:?}", jumbo.groups);
     }
 
@@ -208,9 +212,9 @@ mod tests {
             flow: [("socket-congestion".to_owned(), "bbr".to_owned())].into(),
             may_turn: false,
             seed: 1,
-            effort: Effort::default(),
+            effort: SizesEffort::default(),
         };
-        let tcp = sweep(Kind::Tcp, 1500);
+        let tcp = sweep(MessageKind::Tcp, 1500);
         assert!(tcp.groups.contains(&vec![Bytes(1448)]));
         let flow = tcp.flow(Bytes(32), &options);
         for (name, value) in [
@@ -221,7 +225,7 @@ mod tests {
         ] {
             assert_eq!(flow.get(name).map(String::as_str), Some(value), "{name}");
         }
-        let bare = sweep(Kind::UdpUnsummed, 1500);
+        let bare = sweep(MessageKind::UdpUnsummed, 1500);
         assert_eq!(bare.flow(Bytes(32), &options)["no-checksum"], "on");
         assert_eq!(bare.groups.last(), Some(&vec![Bytes(32_768)]), "the largest is where it shows");
         assert!(bare.groups.len() > 4);

@@ -12,20 +12,20 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use super::offload;
-use super::plan::{Kind, Plan, Sweep};
-use super::{Attention, SizesOptions, Stop};
+use super::plan::{MessageKind, SizeSweep, SizesPlan};
+use super::{SizesOptions, StopCheck, UserListener};
 use crate::block::refused;
-use crate::pair::Watching;
+use crate::pair::WatchOptions;
 use crate::{Error, Pair};
 
 /// Most refused trials before the rest is given up: on a crowded machine a trial sometimes ends for lack of
 /// acknowledgements.
 const MOST_REFUSED: usize = 20;
 
-pub(super) struct Study<'a> {
+pub(super) struct SizesStudy<'a> {
     pub(super) pair: &'a mut Pair,
     pub(super) options: &'a SizesOptions,
-    pub(super) plan: Plan,
+    pub(super) plan: SizesPlan,
     found: Cell,
     turned: bool,
     /// Costs by sweep.
@@ -40,16 +40,16 @@ pub(super) struct Study<'a> {
     dice: ChaCha8Rng,
 }
 
-pub(super) struct Found {
+pub(super) struct SizesFindings {
     pub(super) parts: Vec<PerPacket>,
     pub(super) offload: OffloadStudy,
     pub(super) notes: Vec<String>,
 }
 
-impl<'a> Study<'a> {
+impl<'a> SizesStudy<'a> {
     pub(super) fn new(pair: &'a mut Pair, options: &'a SizesOptions) -> Self {
-        let plan = Plan::of(pair, options);
-        Study {
+        let plan = SizesPlan::of(pair, options);
+        SizesStudy {
             found: Cell { a: pair.a.found(), b: pair.b.found(), ..Cell::default() },
             turned: false,
             costs: vec![Vec::new(); plan.sweeps.len()],
@@ -65,29 +65,29 @@ impl<'a> Study<'a> {
         }
     }
 
-    pub(super) fn run(&mut self, attention: &mut Attention<'_>) -> Result<(), Error> {
+    pub(super) fn run(&mut self, listener: &mut UserListener<'_>) -> Result<(), Error> {
         let rounds = self.plan.rounds;
         for round in 0..rounds {
-            (attention.progress)(&format!("cost over sizes: round {} of {rounds}", round + 1));
-            self.round(Some(round), attention.stop)?;
+            (listener.progress)(&format!("cost over sizes: round {} of {rounds}", round + 1));
+            self.round(Some(round), listener.stop)?;
             if self.stopped {
                 return Ok(());
             }
         }
         if self.options.effort.profiled > Nanos(0) {
-            (attention.progress)("cost over sizes: where the time of each size goes");
-            self.round(None, attention.stop)?;
+            (listener.progress)("cost over sizes: where the time of each size goes");
+            self.round(None, listener.stop)?;
         }
         if !self.stopped && self.options.effort.blocks > 0 {
-            (attention.progress)("cost over sizes: checksum offload on and off");
-            self.offload = offload::measure(self, attention.stop)?;
+            (listener.progress)("cost over sizes: checksum offload on and off");
+            self.offload = offload::measure(self, listener.stop)?;
         }
         Ok(())
     }
 
     /// Runs each size of each sweep once, in random order within an MTU. The last round, which has no number, samples
     /// stacks.
-    fn round(&mut self, round: Option<u32>, stop: Stop<'_>) -> Result<(), Error> {
+    fn round(&mut self, round: Option<u32>, stop: StopCheck<'_>) -> Result<(), Error> {
         let mut mtus = self.plan.mtus.clone();
         mtus.shuffle(&mut self.dice);
         for mtu in mtus {
@@ -129,7 +129,7 @@ impl<'a> Study<'a> {
             for sizes in &sweep.groups {
                 let trials = || sizes.iter().map(|size| (index, *size));
                 let with = |group: &&mut Vec<(usize, Bytes)>| {
-                    sweep.kind == Kind::UdpUnsummed && group.len() == 1 && group[0].1 == sizes[0]
+                    sweep.kind == MessageKind::UdpUnsummed && group.len() == 1 && group[0].1 == sizes[0]
                 };
                 match groups.iter_mut().find(with) {
                     Some(group) => group.extend(trials()),
@@ -160,14 +160,14 @@ impl<'a> Study<'a> {
     /// Sends messages of `size`; `None` if a host refused, which is noted.
     pub(super) fn send(
         &mut self,
-        sweep: &Sweep,
+        sweep: &SizeSweep,
         size: Bytes,
         profiled: bool,
     ) -> Result<Option<[EndpointOutcome; 2]>, Error> {
         let duration_ns =
             if profiled { self.options.effort.profiled.max(self.plan.window) } else { self.plan.window };
         let observers = if profiled { vec![COST.name.to_owned()] } else { Vec::new() };
-        let watching = Watching { observers, ..Watching::default() };
+        let watching = WatchOptions { observers, ..WatchOptions::default() };
         let flow = sweep.flow(size, self.options);
         match self.pair.run_watched(stream::spec(duration_ns), &flow, self.plan.warm_up, &watching) {
             Ok(seen) => {
@@ -212,7 +212,7 @@ impl<'a> Study<'a> {
         if self.turned { self.pair.set(&cell) } else { Ok(()) }
     }
 
-    pub(super) fn finish(self) -> (bool, Found) {
+    pub(super) fn finish(self) -> (bool, SizesFindings) {
         let notes = self.notes();
         let shared = self.attribution();
         let mut parts: Vec<PerPacket> = Vec::new();
@@ -222,7 +222,7 @@ impl<'a> Study<'a> {
             part.notes.extend(shared.clone());
             parts.push(part);
         }
-        (self.turned, Found { parts, offload: self.offload, notes })
+        (self.turned, SizesFindings { parts, offload: self.offload, notes })
     }
 
     fn notes(&self) -> Vec<String> {

@@ -7,13 +7,13 @@ use crate::agenda::NEVER;
 
 /// The delivered segment that was sent last. A segment that was sent before it and has not arrived may be lost.
 #[derive(Debug, Clone, Copy, Default)]
-pub(in crate::sender) struct Newest {
+pub(in crate::sender) struct NewestDelivery {
     pub(in crate::sender) sent_at: Nanos,
     pub(in crate::sender) seq: u64,
     pub(in crate::sender) rtt: Nanos,
 }
 
-impl Newest {
+impl NewestDelivery {
     fn is_after(&self, sent_at: Nanos, seq: u64) -> bool {
         (sent_at, seq) < (self.sent_at, self.seq)
     }
@@ -22,12 +22,17 @@ impl Newest {
 impl Scoreboard {
     /// Marks segments as lost that were sent before the newest delivered one by more than `patience` (RFC 8985,
     /// section 6.2, step 5). Returns when the next segment is due to be marked if nothing arrives until then.
-    pub(in crate::sender) fn detect(&mut self, newest: &Newest, now: Nanos, patience: Nanos) -> Nanos {
+    pub(in crate::sender) fn detect(
+        &mut self,
+        newest: &NewestDelivery,
+        now: Nanos,
+        patience: Nanos,
+    ) -> Nanos {
         let first = self.detect_first(newest, now, patience);
         first.min(self.detect_again(newest, now, patience))
     }
 
-    fn detect_first(&mut self, newest: &Newest, now: Nanos, patience: Nanos) -> Nanos {
+    fn detect_first(&mut self, newest: &NewestDelivery, now: Nanos, patience: Nanos) -> Nanos {
         self.unjudged = self.unjudged.max(self.una);
         while self.unjudged < self.next {
             let seq = self.unjudged;
@@ -47,7 +52,7 @@ impl Scoreboard {
         NEVER
     }
 
-    fn detect_again(&mut self, newest: &Newest, now: Nanos, patience: Nanos) -> Nanos {
+    fn detect_again(&mut self, newest: &NewestDelivery, now: Nanos, patience: Nanos) -> Nanos {
         while let Some(&(sent_at, seq)) = self.again.front() {
             let sent = self.at(seq);
             if seq >= self.una && sent.flags & RESENT != 0 && sent.at == sent_at {

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use landspeed_units::Nanos;
 
-pub(super) use lost::Newest;
+pub(super) use lost::NewestDelivery;
 
 /// Acknowledged selectively.
 pub(super) const SACKED: u8 = 1;
@@ -22,7 +22,7 @@ pub(super) const RESENT: u8 = 4;
 pub(super) const EVER_RESENT: u8 = 8;
 
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Sent {
+pub(super) struct SentSegment {
     /// When it was last sent.
     pub(super) at: Nanos,
     /// Sending time of the segment whose delivery was the latest at that time (tcp_rate.c: first_tx_mstamp).
@@ -37,7 +37,7 @@ pub(super) struct Sent {
 
 #[derive(Debug, Clone)]
 pub(super) struct Scoreboard {
-    ring: Box<[Sent]>,
+    ring: Box<[SentSegment]>,
     una: u64,
     next: u64,
     sacked: u32,
@@ -56,7 +56,7 @@ pub(super) struct Scoreboard {
 impl Scoreboard {
     pub(super) fn new() -> Self {
         Scoreboard {
-            ring: vec![Sent::default(); 64].into_boxed_slice(),
+            ring: vec![SentSegment::default(); 64].into_boxed_slice(),
             una: 0,
             next: 0,
             sacked: 0,
@@ -113,17 +113,17 @@ impl Scoreboard {
         self.out() - self.sacked - self.lost + self.resent
     }
 
-    pub(super) fn at(&self, seq: u64) -> &Sent {
+    pub(super) fn at(&self, seq: u64) -> &SentSegment {
         &self.ring[seq as usize & (self.ring.len() - 1)]
     }
 
-    fn at_mut(&mut self, seq: u64) -> &mut Sent {
+    fn at_mut(&mut self, seq: u64) -> &mut SentSegment {
         let mask = self.ring.len() - 1;
         &mut self.ring[seq as usize & mask]
     }
 
     /// Adds a first transmission and returns its number.
-    pub(super) fn push(&mut self, sent: Sent) -> u64 {
+    pub(super) fn push(&mut self, sent: SentSegment) -> u64 {
         if self.out() as usize == self.ring.len() {
             self.grow();
         }
@@ -135,7 +135,7 @@ impl Scoreboard {
 
     #[cold]
     fn grow(&mut self) {
-        let mut larger = vec![Sent::default(); 2 * self.ring.len()].into_boxed_slice();
+        let mut larger = vec![SentSegment::default(); 2 * self.ring.len()].into_boxed_slice();
         let mask = larger.len() - 1;
         for seq in self.una..self.next {
             larger[seq as usize & mask] = *self.at(seq);
@@ -144,7 +144,7 @@ impl Scoreboard {
     }
 
     /// Removes the first segment, which was acknowledged, and returns its state.
-    pub(super) fn pop(&mut self) -> Sent {
+    pub(super) fn pop(&mut self) -> SentSegment {
         let sent = *self.at(self.una);
         self.una += 1;
         if sent.flags != 0 {
@@ -156,7 +156,7 @@ impl Scoreboard {
     }
 
     /// Marks a segment that arrived above a gap. Returns its earlier state, or `None` if it was already acknowledged.
-    pub(super) fn sack(&mut self, seq: u64) -> Option<Sent> {
+    pub(super) fn sack(&mut self, seq: u64) -> Option<SentSegment> {
         if seq < self.una || seq >= self.next || self.at(seq).flags & SACKED != 0 {
             return None;
         }
@@ -169,14 +169,14 @@ impl Scoreboard {
     }
 
     /// Takes the next lost segment to be sent again, and records that it is under way again with these times.
-    pub(super) fn resend(&mut self, sent: Sent) -> Option<u64> {
+    pub(super) fn resend(&mut self, sent: SentSegment) -> Option<u64> {
         let seq = loop {
             let seq = self.lost_again.pop_front().or_else(|| self.lost_first.pop_front())?;
             if seq >= self.una && self.at(seq).flags & (LOST | RESENT) == LOST {
                 break seq;
             }
         };
-        *self.at_mut(seq) = Sent { flags: LOST | RESENT | EVER_RESENT, ..sent };
+        *self.at_mut(seq) = SentSegment { flags: LOST | RESENT | EVER_RESENT, ..sent };
         self.resent += 1;
         self.again.push_back((sent.at, seq));
         Some(seq)
@@ -184,13 +184,13 @@ impl Scoreboard {
 
     /// Sends the last segment again, although it is not known to be lost; `None` if it has arrived or is under way
     /// again.
-    pub(super) fn resend_last(&mut self, sent: Sent) -> Option<u64> {
+    pub(super) fn resend_last(&mut self, sent: SentSegment) -> Option<u64> {
         let seq = self.next.checked_sub(1).filter(|seq| *seq >= self.una)?;
         let flags = self.at(seq).flags;
         if flags & (SACKED | RESENT) != 0 {
             return None;
         }
-        *self.at_mut(seq) = Sent { flags: flags | RESENT | EVER_RESENT, ..sent };
+        *self.at_mut(seq) = SentSegment { flags: flags | RESENT | EVER_RESENT, ..sent };
         self.resent += 1;
         self.again.push_back((sent.at, seq));
         Some(seq)

@@ -5,12 +5,12 @@ use proptest::prelude::*;
 use super::*;
 use crate::agenda::NEVER;
 
-fn at(ns: u64) -> Sent {
-    Sent { at: Nanos(ns), ..Sent::default() }
+fn at(ns: u64) -> SentSegment {
+    SentSegment { at: Nanos(ns), ..SentSegment::default() }
 }
 
-fn newest(ns: u64, seq: u64) -> Newest {
-    Newest { sent_at: Nanos(ns), seq, rtt: Nanos(100) }
+fn newest(ns: u64, seq: u64) -> NewestDelivery {
+    NewestDelivery { sent_at: Nanos(ns), seq, rtt: Nanos(100) }
 }
 
 fn board(segments: u64) -> Scoreboard {
@@ -68,7 +68,7 @@ fn after_a_timeout_everything_is_lost_in_order() {
 }
 
 #[derive(Debug, Clone)]
-enum Step {
+enum ScoreboardStep {
     Push,
     Pop,
     Sack(u64),
@@ -78,15 +78,15 @@ enum Step {
     Timeout,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = ScoreboardStep> {
     prop_oneof![
-        4 => Just(Step::Push),
-        2 => Just(Step::Pop),
-        3 => (0..80_u64).prop_map(Step::Sack),
-        2 => (0..80_u64).prop_map(Step::Detect),
-        3 => Just(Step::Resend),
-        1 => Just(Step::Probe),
-        1 => Just(Step::Timeout),
+        4 => Just(ScoreboardStep::Push),
+        2 => Just(ScoreboardStep::Pop),
+        3 => (0..80_u64).prop_map(ScoreboardStep::Sack),
+        2 => (0..80_u64).prop_map(ScoreboardStep::Detect),
+        3 => Just(ScoreboardStep::Resend),
+        1 => Just(ScoreboardStep::Probe),
+        1 => Just(ScoreboardStep::Timeout),
     ]
 }
 
@@ -101,18 +101,18 @@ proptest! {
         let mut board = board(70);
         for (now, step) in (1000..).zip(steps) {
             match step {
-                Step::Push => _ = board.push(at(now)),
-                Step::Pop if board.out() > 0 => _ = board.pop(),
-                Step::Sack(n) => _ = board.sack(board.una() + n),
-                Step::Detect(n) if n < u64::from(board.out()) => {
+                ScoreboardStep::Push => _ = board.push(at(now)),
+                ScoreboardStep::Pop if board.out() > 0 => _ = board.pop(),
+                ScoreboardStep::Sack(n) => _ = board.sack(board.una() + n),
+                ScoreboardStep::Detect(n) if n < u64::from(board.out()) => {
                     let seq = board.una() + n;
-                    let newest = Newest { sent_at: board.at(seq).at, seq, rtt: Nanos(0) };
+                    let newest = NewestDelivery { sent_at: board.at(seq).at, seq, rtt: Nanos(0) };
                     board.detect(&newest, Nanos(now), Nanos(0));
                 }
-                Step::Probe => _ = board.resend_last(at(now)),
-                Step::Resend => _ = board.resend(at(now)),
-                Step::Timeout => board.mark_all_lost(),
-                Step::Pop | Step::Detect(_) => {}
+                ScoreboardStep::Probe => _ = board.resend_last(at(now)),
+                ScoreboardStep::Resend => _ = board.resend(at(now)),
+                ScoreboardStep::Timeout => board.mark_all_lost(),
+                ScoreboardStep::Pop | ScoreboardStep::Detect(_) => {}
             }
             prop_assert_eq!(board.counts(), recount(&board));
         }

@@ -6,36 +6,36 @@ use landspeed_units::Nanos;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use crate::frame::{FrameError, FrameReader, REQUEST_LIMIT, encode};
-use crate::hello::{BadHello, Hello, parse};
-use crate::wire::Opening;
+use crate::hello::{Hello, HelloError, parse};
+use crate::wire::OpeningMessage;
 use crate::{Error, PROTOCOL};
 
 /// The incoming half of a connection, of any kind.
-pub(crate) type Reading = Box<dyn AsyncRead + Send + Unpin>;
-pub(crate) type Writing = Box<dyn AsyncWrite + Send + Unpin>;
+pub(crate) type ReadHalf = Box<dyn AsyncRead + Send + Unpin>;
+pub(crate) type WriteHalf = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// How long the last message may take to send, and then how long the peer's unread bytes are drained.
 pub(crate) const PARTING: Duration = Duration::from_secs(1);
 
 /// Both halves of a connection, and the peer's name for errors.
-pub(crate) struct Link {
-    pub(crate) reader: FrameReader<Reading>,
-    pub(crate) writer: Writing,
+pub(crate) struct PeerConnection {
+    pub(crate) reader: FrameReader<ReadHalf>,
+    pub(crate) writer: WriteHalf,
     pub(crate) name: String,
 }
 
-impl Link {
+impl PeerConnection {
     pub(crate) fn new(
         name: &str,
         reader: impl AsyncRead + Send + Unpin + 'static,
         writer: impl AsyncWrite + Send + Unpin + 'static,
-    ) -> Link {
-        let reader: Reading = Box::new(reader);
-        Link { reader: FrameReader::new(reader), writer: Box::new(writer), name: name.to_owned() }
+    ) -> PeerConnection {
+        let reader: ReadHalf = Box::new(reader);
+        PeerConnection { reader: FrameReader::new(reader), writer: Box::new(writer), name: name.to_owned() }
     }
 
-    /// Exchanges hellos and returns the link with the peer's.
-    pub(crate) async fn opened(mut self, lease: Nanos) -> Result<(Link, Hello), Error> {
+    /// Exchanges hellos and returns the connection with the peer's.
+    pub(crate) async fn opened(mut self, lease: Nanos) -> Result<(PeerConnection, Hello), Error> {
         let peer = self.greet(&Hello::ours(lease)).await?;
         Ok((self, peer))
     }
@@ -43,15 +43,15 @@ impl Link {
     /// Sends our hello and receives the peer's.
     pub(crate) async fn greet(&mut self, ours: &Hello) -> Result<Hello, Error> {
         let hello = serde_json::to_value(ours).expect("a hello is plain data");
-        self.send(&Opening::Hello(hello)).await;
-        let Opening::Hello(theirs) = self.hear().await? else {
+        self.send(&OpeningMessage::Hello(hello)).await;
+        let OpeningMessage::Hello(theirs) = self.hear().await? else {
             return Err(self.reject("a proof where a hello belongs".to_owned()).await);
         };
         match parse(theirs) {
             Ok(hello) => Ok(hello),
-            Err(BadHello::Malformed(what)) => Err(self.reject(what).await),
+            Err(HelloError::Malformed(what)) => Err(self.reject(what).await),
             // The peer reads our hello too, and prints the error in its own words.
-            Err(BadHello::Version(theirs, their_version)) => {
+            Err(HelloError::Version(theirs, their_version)) => {
                 self.part().await;
                 Err(Error::Version { name: self.name.clone(), theirs, their_version })
             }
@@ -59,9 +59,9 @@ impl Link {
     }
 
     /// Receives the peer's next opening message. A refusal of the peer becomes an error.
-    pub(crate) async fn hear(&mut self) -> Result<Opening, Error> {
+    pub(crate) async fn hear(&mut self) -> Result<OpeningMessage, Error> {
         match self.reader.next().await {
-            Ok(Opening::End(why)) => {
+            Ok(OpeningMessage::End(why)) => {
                 Err(Error::Declined { name: self.name.clone(), why: crate::one_line(&why) })
             }
             Ok(message) => Ok(message),
@@ -76,7 +76,7 @@ impl Link {
 
     /// Sends an opening message. A failure is not an error yet: what the peer sent before it went away explains more,
     /// and is read next.
-    pub(crate) async fn send(&mut self, message: &Opening) {
+    pub(crate) async fn send(&mut self, message: &OpeningMessage) {
         let frame = encode(message, REQUEST_LIMIT).expect("an opening message is small");
         if self.writer.write_all(&frame).await.is_ok() {
             let _ = self.writer.flush().await;
@@ -84,7 +84,7 @@ impl Link {
     }
 
     pub(crate) async fn refuse(&mut self, why: &str) {
-        let _ = tokio::time::timeout(PARTING, self.send(&Opening::End(crate::one_line(why)))).await;
+        let _ = tokio::time::timeout(PARTING, self.send(&OpeningMessage::End(crate::one_line(why)))).await;
         self.part().await;
     }
 

@@ -5,14 +5,14 @@ use std::net::{IpAddr, SocketAddr};
 use landspeed_record::{HostFacts, LinkFacts};
 use landspeed_session::{at_zone, is_link_local};
 
-use crate::{Error, Host, Wishes};
+use crate::{Error, Host, PathOptions};
 
-/// Most ways that are tried: each takes a request of an agent, which serves 32 at a time.
+/// Most candidates that are tried: each takes a request of an agent, which serves 32 at a time.
 const MOST: usize = 24;
 
 /// One address of B, with the zone on each host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Way {
+pub(crate) struct AddressCandidate {
     pub(crate) ip: IpAddr,
     /// Number of A's interface that leads to a link-local address; zero for others.
     from: u32,
@@ -22,7 +22,7 @@ pub(crate) struct Way {
     pub(crate) given: bool,
 }
 
-impl Way {
+impl AddressCandidate {
     pub(crate) fn as_a_calls_it(&self, port: u16) -> SocketAddr {
         at_zone(self.ip, port, self.from)
     }
@@ -43,33 +43,44 @@ impl Way {
     }
 }
 
-/// Returns the ways to B. If an address was requested, only that one; otherwise first the given ones, then B's
+/// Returns the candidates for B. If an address was requested, only that one; otherwise first the given ones, then B's
 /// addresses, then those valid on one link only, and last those that A has too, at which A would reach itself.
-pub(crate) fn ways(a: &HostFacts, b: &HostFacts, wishes: &Wishes) -> Vec<Way> {
-    let (zone, asked) = match &wishes.address {
+pub(crate) fn address_candidates(
+    a: &HostFacts,
+    b: &HostFacts,
+    options: &PathOptions,
+) -> Vec<AddressCandidate> {
+    let (zone, asked) = match &options.address {
         Some(asked) => (asked.zone.as_deref(), vec![asked.ip]),
-        None => (None, wishes.hints.iter().copied().chain(own(b)).collect()),
+        None => (None, options.hints.iter().copied().chain(own(b)).collect()),
     };
-    let mut found: Vec<Way> = Vec::new();
-    for ip in asked.into_iter().filter(|ip| fits(ip, wishes)) {
-        if !found.iter().any(|way| way.ip == ip) {
-            let given = wishes.address.is_some() || wishes.hints.contains(&ip);
-            found.extend(ways_to(ip, given, zone, (a, b)));
+    let mut found: Vec<AddressCandidate> = Vec::new();
+    for ip in asked.into_iter().filter(|ip| fits(ip, options)) {
+        if !found.iter().any(|candidate| candidate.ip == ip) {
+            let given = options.address.is_some() || options.hints.contains(&ip);
+            found.extend(candidates_to(ip, given, zone, (a, b)));
         }
     }
-    found.sort_by_key(|way| (own(a).any(|own| own == way.ip), !way.given && is_of_one_link(&way.ip)));
+    found.sort_by_key(|candidate| {
+        (own(a).any(|own| own == candidate.ip), !candidate.given && is_of_one_link(&candidate.ip))
+    });
     found.truncate(MOST);
     found
 }
 
-/// Returns the ways to an address: a link-local one may be behind any interface of A, unless a zone names one.
-fn ways_to(ip: IpAddr, given: bool, zone: Option<&str>, (a, b): (&HostFacts, &HostFacts)) -> Vec<Way> {
+/// Returns the candidates for an address: a link-local one may be behind any interface of A, unless a zone names one.
+fn candidates_to(
+    ip: IpAddr,
+    given: bool,
+    zone: Option<&str>,
+    (a, b): (&HostFacts, &HostFacts),
+) -> Vec<AddressCandidate> {
     if !is_link_local(&ip) {
-        return vec![Way { ip, from: 0, at: 0, given }];
+        return vec![AddressCandidate { ip, from: 0, at: 0, given }];
     }
     let holders = up(b).filter(|link| link.addresses.contains(&ip));
     let pairs = holders.flat_map(|at| zones(a, zone).map(|from| (from.index, at.index)));
-    pairs.map(|(from, at)| Way { ip, from, at, given }).collect()
+    pairs.map(|(from, at)| AddressCandidate { ip, from, at, given }).collect()
 }
 
 /// Returns the interfaces of A that may lead to a link-local address.
@@ -95,42 +106,43 @@ fn is_of_one_link(ip: &IpAddr) -> bool {
 }
 
 /// Returns true if an address is of the family that the user wants.
-fn fits(ip: &IpAddr, wishes: &Wishes) -> bool {
-    wishes.ipv6.is_none_or(|ipv6| ip.is_ipv6() == ipv6)
+fn fits(ip: &IpAddr, options: &PathOptions) -> bool {
+    options.ipv6.is_none_or(|ipv6| ip.is_ipv6() == ipv6)
 }
 
 /// Returns an error for a family of which a host has no address, for an address that B lacks, and for a zone that A
 /// lacks.
-pub(crate) fn check(a: &Host, b: &Host, wishes: &Wishes) -> Result<(), Error> {
-    let family = match wishes.ipv6 {
+pub(crate) fn check(a: &Host, b: &Host, options: &PathOptions) -> Result<(), Error> {
+    let family = match options.ipv6 {
         None => "IP",
         Some(true) => "IPv6",
         Some(false) => "IPv4",
     };
-    let remedy = wishes.ipv6.map_or("add one there", |_| "add one there, or leave out -4 and -6");
+    let remedy = options.ipv6.map_or("add one there", |_| "add one there, or leave out -4 and -6");
     let lacks = |host: &Host| Error::NoAddress {
         host: host.name.clone(),
         what: format!("{family} address on a link that is up"),
         remedy: remedy.to_owned(),
     };
-    let has = |host: &Host| own(&host.facts).any(|own| fits(&own, wishes));
-    match &wishes.address {
+    let has = |host: &Host| own(&host.facts).any(|own| fits(&own, options));
+    match &options.address {
         Some(asked) => {
-            has_address(b, asked.ip, wishes)?;
+            has_address(b, asked.ip, options)?;
             asked.zone.as_ref().map_or(Ok(()), |zone| has_zone(a, zone))
         }
-        None if !has(b) && wishes.hints.is_empty() => Err(lacks(b)),
-        None if wishes.ipv6.is_some() && !has(a) => Err(lacks(a)),
+        None if !has(b) && options.hints.is_empty() => Err(lacks(b)),
+        None if options.ipv6.is_some() && !has(a) => Err(lacks(a)),
         None => Ok(()),
     }
 }
 
 /// Checks that B has the address. Loopback addresses pass, because a host's facts do not have loopback links: B's
 /// kernel decides about them.
-fn has_address(b: &Host, address: IpAddr, wishes: &Wishes) -> Result<(), Error> {
-    let all: Vec<String> = own(&b.facts).filter(|own| fits(own, wishes)).map(|own| own.to_string()).collect();
+fn has_address(b: &Host, address: IpAddr, options: &PathOptions) -> Result<(), Error> {
+    let all: Vec<String> =
+        own(&b.facts).filter(|own| fits(own, options)).map(|own| own.to_string()).collect();
     let known = address.is_loopback() || own(&b.facts).any(|own| own == address);
-    if known && fits(&address, wishes) {
+    if known && fits(&address, options) {
         return Ok(());
     }
     let (host, what) = (b.name.clone(), format!("address {address} to send to"));
@@ -169,8 +181,8 @@ mod tests {
         HostFacts { links: links.iter().map(link).collect(), ..HostFacts::default() }
     }
 
-    fn shown(a: &HostFacts, b: &HostFacts, wishes: &Wishes) -> Vec<String> {
-        ways(a, b, wishes).iter().map(|way| way.shown(a)).collect()
+    fn shown(a: &HostFacts, b: &HostFacts, options: &PathOptions) -> Vec<String> {
+        address_candidates(a, b, options).iter().map(|candidate| candidate.shown(a)).collect()
     }
 
     #[test]
@@ -181,23 +193,26 @@ mod tests {
             (3, "vb", &["192.0.2.2", "2001:db8::2", "fe80::b"]),
         ]);
         let hints = vec!["2001:db8::2".parse().unwrap(), "172.17.0.1".parse().unwrap()];
-        let wishes = Wishes { hints, ..Wishes::default() };
+        let options = PathOptions { hints, ..PathOptions::default() };
         let expected = ["2001:db8::2", "192.0.2.2", "fe80::d%va", "fe80::b%va", "172.17.0.1"];
-        assert_eq!(shown(&a, &b, &wishes), expected);
-        assert_eq!(shown(&a, &b, &Wishes { ipv6: Some(false), ..wishes }), ["192.0.2.2", "172.17.0.1"]);
+        assert_eq!(shown(&a, &b, &options), expected);
+        assert_eq!(shown(&a, &b, &PathOptions { ipv6: Some(false), ..options }), ["192.0.2.2", "172.17.0.1"]);
     }
 
     #[test]
     fn a_link_local_address_is_tried_behind_each_interface_unless_a_zone_is_named() {
         let a = host(&[(2, "e0", &["fe80::1"]), (3, "e1", &["fe80::1"]), (4, "e2", &["192.0.2.1"])]);
         let b = host(&[(7, "f0", &["fe80::2"]), (8, "f0.5", &["fe80::2"])]);
-        let found = ways(&a, &b, &Wishes::default());
-        let pairs: Vec<_> = found.iter().map(|way| (way.at, way.from)).collect();
+        let found = address_candidates(&a, &b, &PathOptions::default());
+        let pairs: Vec<_> = found.iter().map(|candidate| (candidate.at, candidate.from)).collect();
         assert_eq!(pairs, [(7, 2), (7, 3), (8, 2), (8, 3)]);
         for zone in ["e1", "3"] {
             let address = Some(format!("fe80::2%{zone}").parse().unwrap());
-            let found = ways(&a, &b, &Wishes { address, ..Wishes::default() });
-            assert_eq!(found.iter().map(|way| (way.at, way.from)).collect::<Vec<_>>(), [(7, 3), (8, 3)]);
+            let found = address_candidates(&a, &b, &PathOptions { address, ..PathOptions::default() });
+            assert_eq!(
+                found.iter().map(|candidate| (candidate.at, candidate.from)).collect::<Vec<_>>(),
+                [(7, 3), (8, 3)]
+            );
             assert_eq!(found[0].as_a_calls_it(9).to_string(), "[fe80::2%3]:9");
             assert_eq!(found[0].as_b_calls_it(9).to_string(), "[fe80::2%7]:9");
             assert_eq!(found[0].back("fe80::1".parse().unwrap()).to_string(), "[fe80::1%7]:0");

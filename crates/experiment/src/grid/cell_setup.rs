@@ -11,7 +11,7 @@ use crate::{Error, Pair};
 
 /// One cell, ready to be measured.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Setting {
+pub(super) struct CellSetup {
     pub(super) workload: Workload,
     /// The flow's settings.
     pub(super) cell: Cell,
@@ -46,13 +46,13 @@ pub fn path_of(grid: &Grid, cell: u32) -> Settings {
 }
 
 /// Returns a cell's workload, flow and lab, without its knobs.
-pub(super) fn setting(grid: &Grid, cell: u32) -> Result<Setting, Error> {
+pub(super) fn cell_setup(grid: &Grid, cell: u32) -> Result<CellSetup, Error> {
     let set = at(grid, cell, GridPlace::Flow);
     let transport = transport_of(&set)?;
     let flow = flow(transport, &set)?;
     let mut what = workload::with_defaults(&grid.workload, transport);
     what.parameters.extend(at(grid, cell, GridPlace::Workload));
-    Ok(Setting { workload: what, cell: Cell { flow, ..Cell::default() }, path: path_of(grid, cell) })
+    Ok(CellSetup { workload: what, cell: Cell { flow, ..Cell::default() }, path: path_of(grid, cell) })
 }
 
 /// Returns the knobs of a cell: those that it sets, with those that these values need. Knobs that only other cells set
@@ -149,9 +149,12 @@ pub fn check_grid(grid: &Grid) -> Result<(), Error> {
     }
     check_fan(grid)?;
     (0..cells).try_for_each(|cell| {
-        let one = setting(grid, cell).and_then(|setting| {
-            let spec =
-                TrialSpec { workload: setting.workload, flow: setting.cell.flow, ..TrialSpec::default() };
+        let one = cell_setup(grid, cell).and_then(|cell_setup| {
+            let spec = TrialSpec {
+                workload: cell_setup.workload,
+                flow: cell_setup.cell.flow,
+                ..TrialSpec::default()
+            };
             workload::sane(&spec).map_err(|error| Error::Other(error.to_string()))
         });
         one.map_err(|error| Error::Other(format!("{}: {error}", grid.name_of(cell))))
