@@ -18,7 +18,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
-use landspeed_report::{Output, safe};
+use landspeed_report::{OutputCapabilities, safe};
 
 use crate::args::{Arguments, Command};
 use crate::exit::Exit;
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
 
 /// Prints an error and returns its exit code.
 fn fail(error: &anyhow::Error) -> ExitCode {
-    let line = Output::stderr().spell(&safe(&line(error)));
+    let line = OutputCapabilities::stderr().spell(&safe(&line(error)));
     let _ = writeln!(std::io::stderr(), "landspeed: {line}");
     status(error).into()
 }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use landspeed_report::live::{Moving, clock};
-use landspeed_report::{Detail, Document, Output, safe};
+use landspeed_report::live::{ProgressLine, clock};
+use landspeed_report::{DetailLevel, Document, OutputCapabilities, safe};
 use serde::Serialize;
 
 use crate::args::{FormArgs, ListArgs};
@@ -19,7 +19,7 @@ pub(crate) fn list(
     document: &impl Serialize,
     form: &ListArgs,
 ) -> Result<()> {
-    list_as(heads, rows, document, form, || landspeed_report::table(heads, rows, Output::stdout()))
+    list_as(heads, rows, document, form, || landspeed_report::table(heads, rows, OutputCapabilities::stdout()))
 }
 
 /// Prints a list as `text` or as a JSON document, and writes it as CSV if requested.
@@ -41,11 +41,11 @@ pub(crate) fn present(
     report: &Document,
     as_json: impl Fn() -> String,
     form: &FormArgs,
-    detail: Detail,
+    detail: DetailLevel,
 ) -> Result<()> {
     save(form.html.as_deref(), || report.page())?;
     save(form.csv.as_deref(), || report.csv())?;
-    out(&if form.json { as_json() } else { report.text(Output::stdout(), detail) })
+    out(&if form.json { as_json() } else { report.text(OutputCapabilities::stdout(), detail) })
 }
 
 /// Writes a file, if one is requested.
@@ -68,7 +68,7 @@ pub(crate) fn out(text: &str) -> Result<()> {
 /// elsewhere.
 pub(crate) struct Doing {
     now: Arc<Mutex<(String, Instant)>>,
-    moving: Moving,
+    progress_line: ProgressLine,
 }
 
 impl Doing {
@@ -81,18 +81,18 @@ impl Doing {
             let margin = if width.is_some() { "  " } else { "" };
             if what.is_empty() { String::new() } else { format!("{margin}{what}  {time}") }
         };
-        Doing { now, moving: Moving::new(Output::stderr(), line) }
+        Doing { now, progress_line: ProgressLine::new(OutputCapabilities::stderr(), line) }
     }
 
     /// Sets the present activity.
     pub(crate) fn begin(&self, what: &str) {
         *self.now.lock().unwrap_or_else(PoisonError::into_inner) = (safe(what), Instant::now());
-        self.moving.draw();
+        self.progress_line.draw();
     }
 
     /// Prints a permanent line.
     pub(crate) fn say(&self, line: &str) {
-        self.moving.say(line);
+        self.progress_line.say(line);
     }
 }
 
@@ -119,7 +119,7 @@ pub(crate) fn agree(question: &str) -> Result<()> {
         bail!("this needs a yes, and there is no terminal to ask at: add --yes");
     }
     let mut err = std::io::stderr();
-    write!(err, "{}", Output::stderr().spell(question))?;
+    write!(err, "{}", OutputCapabilities::stderr().spell(question))?;
     err.flush()?;
     let mut answer = String::new();
     if stdin.read_line(&mut answer)? == 0 {

@@ -10,8 +10,8 @@ use landspeed_experiment::{Pair, Sink, order};
 use landspeed_record::{
     Contest, Contestant, Engine, Line, Question, Study, StudyPath, StudyRun, WriteError, Writer,
 };
-use landspeed_report::live::{Moving, clock};
-use landspeed_report::{Output, about, compare_progress, duration, safe};
+use landspeed_report::live::{ProgressLine, clock};
+use landspeed_report::{OutputCapabilities, about, compare_progress, duration, safe};
 use landspeed_simulator::{VARIED_SHARE, simulates};
 use landspeed_topology as topology;
 use landspeed_transport::settings::table;
@@ -259,7 +259,7 @@ pub(crate) struct Recorder {
     writer: Writer,
     stop: Stop,
     progress: Arc<Mutex<Progress>>,
-    moving: Moving,
+    progress_line: ProgressLine,
 }
 
 /// The progress of a study.
@@ -294,9 +294,9 @@ impl Recorder {
             let line = lock(&seen).line();
             if width.is_some() { format!("  {line}") } else { line }
         };
-        let moving = Moving::new(Output::stderr(), line);
-        moving.say(&total);
-        Recorder { writer, stop, progress, moving }
+        let progress_line = ProgressLine::new(OutputCapabilities::stderr(), line);
+        progress_line.say(&total);
+        Recorder { writer, stop, progress, progress_line }
     }
 }
 
@@ -359,7 +359,7 @@ impl Sink for Recorder {
         progress.took(run);
         let text = compare_progress(run, &progress.study, progress.made, progress.left());
         drop(progress);
-        self.moving.say(&text);
+        self.progress_line.say(&text);
         Ok(())
     }
 

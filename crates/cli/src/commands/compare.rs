@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow, bail};
 use landspeed_experiment::{Carrier, Error, Sink, StudyHead, begin, compare, compare_on, resume};
 use landspeed_record::{CompareReport, Contest, Engine, Line, Record, Study, StudyRun, Writer};
-use landspeed_report::{Detail, json};
+use landspeed_report::{DetailLevel, json};
 use landspeed_simulator::study_run;
 
 use crate::args::{CompareArgs, FormArgs, HostArgs};
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     }
     let record = landspeed_record::read(&job.file)?;
     let report = landspeed_analysis::compare(&record, &job.file.display().to_string())?;
-    present(&report, &record, &args.output.form, Detail::Brief)?;
+    present(&report, &record, &args.output.form, DetailLevel::Brief)?;
     Ok(if report.void.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -141,7 +141,7 @@ pub(crate) fn present(
     report: &CompareReport,
     record: &Record,
     form: &FormArgs,
-    detail: Detail,
+    detail: DetailLevel,
 ) -> Result<()> {
     crate::output::present(&landspeed_report::compare(report, record), || json(report), form, detail)
 }

@@ -8,7 +8,7 @@ use landspeed_experiment::{
     Attention, Effort, ExplainOptions, SizesOptions, explain, explain_live, explain_sizes, explain_time,
 };
 use landspeed_record::{ExplainReport, WatchTarget};
-use landspeed_report::{Detail, Output, json};
+use landspeed_report::{DetailLevel, OutputCapabilities, json};
 use landspeed_units::Nanos;
 
 use crate::args::ExplainArgs;
@@ -90,7 +90,7 @@ fn back_to_back(args: &ExplainArgs) -> bool {
 fn is_watched(args: &ExplainArgs) -> bool {
     let form = &args.form;
     let asks = args.full || args.sizes || form.json || form.html.is_some() || form.csv.is_some();
-    !asks && Output::stdout().terminal && std::io::stdin().is_terminal()
+    !asks && OutputCapabilities::stdout().terminal && std::io::stdin().is_terminal()
 }
 
 fn options(args: &ExplainArgs) -> Result<ExplainOptions> {
@@ -120,6 +120,6 @@ fn options(args: &ExplainArgs) -> Result<ExplainOptions> {
 }
 
 fn present(report: &ExplainReport, args: &ExplainArgs) -> Result<()> {
-    let detail = if args.full { Detail::Full } else { Detail::Brief };
+    let detail = if args.full { DetailLevel::Full } else { DetailLevel::Brief };
     present_report(&landspeed_report::explain(report), || json(report), &args.form, detail)
 }

@@ -14,7 +14,7 @@ use landspeed_record::{
     Grid, GridPlace, GridSetting, GridTrial, Line, PathCost, Record, Settings, WriteError, Writer,
 };
 use landspeed_report::live::GridProgress;
-use landspeed_report::{Detail, Output, json};
+use landspeed_report::{DetailLevel, OutputCapabilities, json};
 use landspeed_transport::settings::FLOWS;
 use landspeed_units::Nanos;
 
@@ -60,7 +60,7 @@ pub(crate) fn present(
     path: &Path,
     named: &str,
     form: &FormArgs,
-    detail: Detail,
+    detail: DetailLevel,
 ) -> Result<ExitCode> {
     let report = landspeed_analysis::grid::report(record, &path.display().to_string())?;
     let document = landspeed_report::grid(&report, record, named);
@@ -97,7 +97,7 @@ impl Job {
         let file = self.measure(wishes, stop)?;
         let record = landspeed_record::read(&file)?;
         let named = RecordArg::Last.again(wishes.output.data_dir.as_deref(), &file);
-        let detail = if wishes.full { Detail::Full } else { Detail::Brief };
+        let detail = if wishes.full { DetailLevel::Full } else { DetailLevel::Brief };
         present(&record, &file, &named, &wishes.output.form, detail)
     }
 
@@ -322,7 +322,7 @@ pub(crate) struct Recorder {
 impl Recorder {
     /// Announces the grid and starts the progress line.
     pub(crate) fn new(writer: Writer, stop: Stop, grid: &Grid, done: usize) -> Recorder {
-        let progress = GridProgress::new(Output::stderr(), grid, planned_blocks(grid), done);
+        let progress = GridProgress::new(OutputCapabilities::stderr(), grid, planned_blocks(grid), done);
         Recorder { writer, stop, progress }
     }
 }

@@ -8,7 +8,7 @@ use landspeed_factor::{Factor, Scope};
 use landspeed_knob::{self as knob, Place};
 use landspeed_observer::host;
 use landspeed_record::KnobState;
-use landspeed_report::{Output, table};
+use landspeed_report::{OutputCapabilities, table};
 use landspeed_units::did_you_mean;
 
 use crate::args::KnobsArgs;
@@ -167,5 +167,5 @@ fn detail(entry: &KnobEntry) -> String {
     lines.retain(|(_, text)| !text.is_empty());
     let rows: Vec<Vec<String>> =
         lines.into_iter().map(|(what, text)| vec![format!("  {what}"), text]).collect();
-    table(&[&entry.name, ""], &rows, Output::stdout())
+    table(&[&entry.name, ""], &rows, OutputCapabilities::stdout())
 }

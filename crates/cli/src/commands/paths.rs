@@ -117,7 +117,7 @@ fn on_this_host(args: &CompareArgs, stop: &Stop) -> Result<ExitCode> {
     drop(recorder);
     let record = landspeed_record::read(&file)?;
     let named = RecordArg::Last.again(data_dir, &file);
-    present(&record, &file, &named, &args.output.form, landspeed_report::Detail::Brief)
+    present(&record, &file, &named, &args.output.form, landspeed_report::DetailLevel::Brief)
 }
 
 /// Runs the program over a path. Fails if the program does, or if a connection stayed on TCP.

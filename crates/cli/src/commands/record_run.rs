@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use landspeed_experiment::{Losses, RecordRunOptions, record_run, recover};
 use landspeed_record::{LabRecovery, RecordRun, Recovery};
-use landspeed_report::{Detail, json};
+use landspeed_report::{DetailLevel, json};
 use landspeed_simulator::{FullPath, full_window, recovery_time, simulated_recovery};
 use landspeed_topology::{self as topology, PlannedPath};
 use landspeed_units::{Bytes, Nanos};
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
     if let Some(path) = losing {
         run.recovery.lab = Some(in_lab(&named, &*path, &run)?);
     }
-    present(&landspeed_report::record_run(&run), || json(&run), &args.output.form, Detail::Brief)?;
+    present(&landspeed_report::record_run(&run), || json(&run), &args.output.form, DetailLevel::Brief)?;
     let recovery_counts = run.recovery.lab.as_ref().is_none_or(|lab| lab.unfit.is_empty());
     Ok(match run.capped.unfit.is_empty() && recovery_counts {
         _ if !run.restored && !run.left => Exit::NotRestored,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use landspeed_experiment::glance_at_top;
-use landspeed_report::{Output, live::top};
+use landspeed_report::{OutputCapabilities, live::top};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize, tcsetattr,
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &ExplainArgs, stop: &Stop) -> Result<ExitCode> {
     let screen = Screen::open(stop)?;
     while let Some(flows) = glance_at_top(&hosts, &pressed_q)? {
         let rows = tcgetwinsize(stdout()).map_or(ROWS, |size| size.ws_row);
-        screen.draw(&top(&flows, (Output::stdout().width, rows)))?;
+        screen.draw(&top(&flows, (OutputCapabilities::stdout().width, rows)))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use landspeed_analysis::Goal;
 use landspeed_experiment::{Baseline, Pair, Sink, TuneOptions, TunePlan, TunedProgram, factors, plan, tune};
 use landspeed_record::{Line, TuneSummary, WriteError, Writer};
-use landspeed_report::{Detail, Output, duration, gain_is_proven, live::Live, safe};
+use landspeed_report::{DetailLevel, OutputCapabilities, duration, gain_is_proven, live::TuneProgress, safe};
 use landspeed_transport::{Transport, find};
 use landspeed_units::Nanos;
 
@@ -51,7 +51,7 @@ fn with_pair(
     let pair = joined.pairs.first_mut().context("no pair of hosts")?;
     let plan = plan(pair, options)?;
     if args.dry_run {
-        print!("{}\n{}", head(pair, &plan, options), plan_text(&plan, options, Output::stdout()));
+        print!("{}\n{}", head(pair, &plan, options), plan_text(&plan, options, OutputCapabilities::stdout()));
         return Ok(None);
     }
     check_answerable(&plan, options)?;
@@ -64,7 +64,7 @@ fn with_pair(
     stop.in_order(
         "ending: everything is restored, then what was measured is shown. Ctrl-C again ends at once",
     );
-    let mut sink = Recorder { writer, live: Live::new(Output::stderr(), detail(args)), stop: stop.clone() };
+    let mut sink = Recorder { writer, live: TuneProgress::new(OutputCapabilities::stderr(), detail(args)), stop: stop.clone() };
     let result = tune(pair, plan, options, &mut sink);
     if result.is_err() {
         remove_if_empty(record);
@@ -76,10 +76,10 @@ fn with_pair(
 fn introduce(pair: &Pair, plan: &TunePlan, options: &TuneOptions, args: &TuneArgs) -> Result<()> {
     let mut text = format!("{}\n", head(pair, plan, options));
     if args.full {
-        text += &plan_text(plan, options, Output::stderr());
+        text += &plan_text(plan, options, OutputCapabilities::stderr());
     }
     if options.in_lab || args.yes {
-        let _ = write!(std::io::stderr(), "{}", Output::stderr().spell(&text));
+        let _ = write!(std::io::stderr(), "{}", OutputCapabilities::stderr().spell(&text));
         return Ok(());
     }
     agree(&format!(
@@ -133,14 +133,14 @@ fn check_answerable(plan: &TunePlan, options: &TuneOptions) -> Result<()> {
     )))
 }
 
-fn detail(args: &TuneArgs) -> Detail {
-    if args.full { Detail::Full } else { Detail::Brief }
+fn detail(args: &TuneArgs) -> DetailLevel {
+    if args.full { DetailLevel::Full } else { DetailLevel::Brief }
 }
 
 /// Writes each line to the record first, then reports it to the user.
 struct Recorder {
     writer: Writer,
-    live: Live,
+    live: TuneProgress,
     stop: Stop,
 }
 
@@ -227,7 +227,7 @@ fn seconds() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs())
 }
 
-fn plan_text(plan: &TunePlan, options: &TuneOptions, output: Output) -> String {
+fn plan_text(plan: &TunePlan, options: &TuneOptions, output: OutputCapabilities) -> String {
     let mut text = String::new();
     for line in &plan.baseline {
         text.push_str(&format!("start: {line}\n"));

@@ -9,7 +9,7 @@ use landspeed_knob::persist::{Change, File};
 use landspeed_knob::{self as knob, Place};
 use landspeed_observer::host;
 use landspeed_record::Side;
-use landspeed_report::{Output, json, safe, table};
+use landspeed_report::{OutputCapabilities, json, safe, table};
 use serde::Serialize;
 
 use crate::args::VerifyArgs;
@@ -132,7 +132,7 @@ fn text(report: &VerifyReport) -> String {
             [&one.knob, now, &one.kept, &said].map(safe).to_vec()
         };
         let rows: Vec<Vec<String>> = report.settings.iter().map(row).collect();
-        parts.push(table(&["setting", "now", "kept", ""], &rows, Output::stdout()));
+        parts.push(table(&["setting", "now", "kept", ""], &rows, OutputCapabilities::stdout()));
     }
     let lines: Vec<String> = (report.files.iter().map(file_line))
         .chain(report.in_your_program.iter().map(|setting| format!("in your program: {setting}")))
