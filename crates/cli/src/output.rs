@@ -19,7 +19,9 @@ pub(crate) fn list(
     document: &impl Serialize,
     form: &ListArgs,
 ) -> Result<()> {
-    list_as(heads, rows, document, form, || landspeed_report::table(heads, rows, OutputCapabilities::stdout()))
+    list_as(heads, rows, document, form, || {
+        landspeed_report::table(heads, rows, OutputCapabilities::stdout())
+    })
 }
 
 /// Prints a list as `text` or as a JSON document, and writes it as CSV if requested.
@@ -66,13 +68,13 @@ pub(crate) fn out(text: &str) -> Result<()> {
 
 /// A progress line with the present activity and its duration, redrawn on a terminal and printed every 30 s
 /// elsewhere.
-pub(crate) struct Doing {
+pub(crate) struct ActivityLine {
     now: Arc<Mutex<(String, Instant)>>,
     progress_line: ProgressLine,
 }
 
-impl Doing {
-    pub(crate) fn new() -> Doing {
+impl ActivityLine {
+    pub(crate) fn new() -> ActivityLine {
         let now = Arc::new(Mutex::new((String::new(), Instant::now())));
         let seen = Arc::clone(&now);
         let line = move |width: Option<usize>| {
@@ -81,7 +83,7 @@ impl Doing {
             let margin = if width.is_some() { "  " } else { "" };
             if what.is_empty() { String::new() } else { format!("{margin}{what}  {time}") }
         };
-        Doing { now, progress_line: ProgressLine::new(OutputCapabilities::stderr(), line) }
+        ActivityLine { now, progress_line: ProgressLine::new(OutputCapabilities::stderr(), line) }
     }
 
     /// Sets the present activity.
@@ -98,18 +100,18 @@ impl Doing {
 
 /// An error in the arguments that only landspeed, and not clap, detects.
 #[derive(Debug)]
-pub(crate) struct WrongUsage(String);
+pub(crate) struct UsageError(String);
 
-impl std::fmt::Display for WrongUsage {
+impl std::fmt::Display for UsageError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for WrongUsage {}
+impl std::error::Error for UsageError {}
 
 pub(crate) fn usage(error: impl std::fmt::Display) -> anyhow::Error {
-    WrongUsage(error.to_string()).into()
+    UsageError(error.to_string()).into()
 }
 
 /// Asks a question on the terminal. Returns an error unless the answer is yes.

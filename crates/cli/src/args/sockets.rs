@@ -7,7 +7,7 @@ use landspeed_sockets::Does;
 use landspeed_units::{Nanos, parse_duration};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DoesArg {
+pub(crate) enum SocketsActionArg {
     /// A message there and back, one at a time
     Pingpong,
     /// Send as fast as it goes
@@ -18,13 +18,13 @@ pub(crate) enum DoesArg {
     Connect,
 }
 
-impl DoesArg {
+impl SocketsActionArg {
     pub(crate) fn does(self) -> Does {
         match self {
-            DoesArg::Pingpong => Does::Pingpong,
-            DoesArg::Send => Does::Send,
-            DoesArg::Receive => Does::Receive,
-            DoesArg::Connect => Does::Connect,
+            SocketsActionArg::Pingpong => Does::Pingpong,
+            SocketsActionArg::Send => Does::Send,
+            SocketsActionArg::Receive => Does::Receive,
+            SocketsActionArg::Connect => Does::Connect,
         }
     }
 }
@@ -36,7 +36,7 @@ pub(crate) struct SocketsArgs {
     pub(crate) listen: Option<SocketAddr>,
     /// Do this with every server
     #[arg(long = "do", value_enum, default_value = "pingpong")]
-    pub(crate) does: DoesArg,
+    pub(crate) does: SocketsActionArg,
     /// Addresses of the servers
     #[arg(long, value_name = "ADDRESS,...", value_delimiter = ',', required_unless_present = "listen")]
     pub(crate) servers: Vec<IpAddr>,

@@ -14,16 +14,16 @@ use landspeed_units::Nanos;
 use crate::args::ExplainArgs;
 use crate::data;
 use crate::hosts::{NamedHosts, flow_of};
-use crate::output::{Doing, present as present_report};
-use crate::stop::Stop;
+use crate::output::{ActivityLine, present as present_report};
+use crate::stop::StopRequest;
 
 pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
-    let stop = Stop::on_signals().context("cannot take signals over")?;
+    let stop = StopRequest::on_signals().context("cannot take signals over")?;
     if args.top && is_watched(args) {
         return super::top::run(args, &stop);
     }
     let options = options(args)?;
-    let doing = Doing::new();
+    let doing = ActivityLine::new();
     let (report, sizes) = match options.target {
         WatchTarget::Workload => own(args, &options, &stop, &doing)?,
         _ if args.sizes => {
@@ -46,8 +46,8 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
 fn own(
     args: &ExplainArgs,
     options: &ExplainOptions,
-    stop: &Stop,
-    doing: &Doing,
+    stop: &StopRequest,
+    doing: &ActivityLine,
 ) -> Result<(ExplainReport, Result<()>)> {
     let may_turn = args.sizes && back_to_back(args);
     let mut joined = NamedHosts::parse(&args.hosts, may_turn)?.join()?;

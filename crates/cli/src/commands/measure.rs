@@ -14,15 +14,15 @@ use landspeed_units::Nanos;
 use crate::args::{FanArg, MeasureArgs};
 use crate::exit::Exit;
 use crate::hosts::{NamedHosts, flow_of};
-use crate::output::{Doing, present};
-use crate::stop::Stop;
+use crate::output::{ActivityLine, present};
+use crate::stop::StopRequest;
 use crate::{commands, data};
 
 pub(crate) fn run(args: MeasureArgs) -> Result<ExitCode> {
     if !args.common.grid.vary.is_empty() || args.common.grid.resume.is_some() {
         return commands::grid::run(&args);
     }
-    let stop = Stop::on_signals().context("cannot take signals over")?;
+    let stop = StopRequest::on_signals().context("cannot take signals over")?;
     let what = measurement(&args)?;
     let args = args.common;
     let named = NamedHosts::parse(&args.hosts, false)?;
@@ -37,7 +37,7 @@ pub(crate) fn run(args: MeasureArgs) -> Result<ExitCode> {
     let intervals = Arc::new(Mutex::new(IntervalLines::of(names)));
     let seen = Arc::clone(&intervals);
     stop.at_once_saying(move || lock(&seen).unfinished());
-    let doing = Doing::new();
+    let doing = ActivityLine::new();
     doing.begin(&format!("measuring {}", what.workload.name));
     let report = measure(&joined.pairs, &what, &|pair, side, so_far| {
         lock(&intervals).take(pair, side, so_far).iter().for_each(|line| doing.say(line));
@@ -70,7 +70,9 @@ fn measurement(args: &MeasureArgs) -> Result<Measurement> {
         flow,
         warm_up: common.warm_up.unwrap_or_else(|| runner.warm_up()),
         watch: common.watch.clone(),
-        interval: common.interval.unwrap_or_else(|| if OutputCapabilities::stderr().terminal { USUAL } else { Nanos(0) }),
+        interval: common
+            .interval
+            .unwrap_or_else(|| if OutputCapabilities::stderr().terminal { USUAL } else { Nanos(0) }),
         topology: common.hosts.describe(),
         command: data::command_line(),
         started: data::now(),

@@ -14,11 +14,11 @@ use crate::args::TuneArgs;
 use crate::data;
 use crate::exit::Exit;
 use crate::hosts::NamedHosts;
-use crate::output::{Doing, agree, present};
-use crate::stop::Stop;
+use crate::output::{ActivityLine, agree, present};
+use crate::stop::StopRequest;
 
 pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
-    Stop::on_signals().context("cannot take signals over")?;
+    StopRequest::on_signals().context("cannot take signals over")?;
     let named = NamedHosts::parse(&args.hosts, true)?;
     let losing = args.recovery.then(|| path(&args.hosts.hosts)).transpose()?;
     let mut joined = named.join()?;
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
         command: data::command_line(),
         started: data::now(),
     };
-    let doing = Doing::new();
+    let doing = ActivityLine::new();
     let mut run = record_run(pair, hosts, &options, &mut |what| doing.begin(what))?;
     drop(doing);
     drop(joined);
@@ -74,7 +74,7 @@ fn in_lab(named: &NamedHosts, planned: &dyn PlannedPath, run: &RecordRun) -> Res
     let losses = Losses::on(path, queue, rtt);
     let mut joined = named.join_others(&planned.losing_only(&losses.packets))?;
     let (pair, hosts) = joined.first()?;
-    let doing = Doing::new();
+    let doing = ActivityLine::new();
     doing.begin(&format!("one stream for {}, which loses a segment on purpose", losses.time));
     Ok(recover(pair, hosts, &losses)?)
 }

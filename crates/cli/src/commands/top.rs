@@ -14,14 +14,14 @@ use rustix::termios::{
 
 use crate::args::ExplainArgs;
 use crate::hosts::NamedHosts;
-use crate::stop::Stop;
+use crate::stop::StopRequest;
 
 /// Enters the alternate screen and hides the cursor; the second sequence reverts both.
 const ENTER: &str = "\u{1b}[?1049h\u{1b}[?25l";
 const LEAVE: &str = "\u{1b}[?25h\u{1b}[?1049l";
 const ROWS: u16 = 24;
 
-pub(crate) fn run(args: &ExplainArgs, stop: &Stop) -> Result<ExitCode> {
+pub(crate) fn run(args: &ExplainArgs, stop: &StopRequest) -> Result<ExitCode> {
     let hosts = NamedHosts::apart(&args.hosts, false).each()?;
     let screen = Screen::open(stop)?;
     while let Some(flows) = glance_at_top(&hosts, &pressed_q)? {
@@ -52,7 +52,7 @@ fn pressed_q() -> bool {
 struct Screen(Arc<dyn Fn() + Send + Sync>);
 
 impl Screen {
-    fn open(stop: &Stop) -> Result<Screen> {
+    fn open(stop: &StopRequest) -> Result<Screen> {
         let before = tcgetattr(stdin()).context("cannot use the terminal")?;
         let back = before.clone();
         let restore: Arc<dyn Fn() + Send + Sync> = Arc::new(move || restore(&back));

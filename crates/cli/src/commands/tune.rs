@@ -19,7 +19,7 @@ use crate::data::RecordArg;
 use crate::exit::Exit;
 use crate::hosts::{NamedHosts, parse_settings};
 use crate::output::{agree, usage};
-use crate::stop::Stop;
+use crate::stop::StopRequest;
 use crate::{commands, data};
 
 pub(crate) fn run(args: TuneArgs) -> Result<ExitCode> {
@@ -29,7 +29,7 @@ pub(crate) fn run(args: TuneArgs) -> Result<ExitCode> {
     let args = with_own_names(args)?;
     let program = program(&args)?;
     let folder = data::folder(args.output.data_dir.as_deref())?;
-    let stop = Stop::on_signals().context("cannot take signals over")?;
+    let stop = StopRequest::on_signals().context("cannot take signals over")?;
     stop.at_once("nothing was changed");
     let named = NamedHosts::parse(&args.hosts, !args.dry_run)?.until(&stop);
     let mut options = options(&args, &named)?;
@@ -45,7 +45,7 @@ fn with_pair(
     args: &TuneArgs,
     named: &NamedHosts,
     options: &TuneOptions,
-    stop: &Stop,
+    stop: &StopRequest,
 ) -> Result<Option<TuneSummary>> {
     let mut joined = named.join()?;
     let pair = joined.pairs.first_mut().context("no pair of hosts")?;
@@ -64,7 +64,11 @@ fn with_pair(
     stop.in_order(
         "ending: everything is restored, then what was measured is shown. Ctrl-C again ends at once",
     );
-    let mut sink = Recorder { writer, live: TuneProgress::new(OutputCapabilities::stderr(), detail(args)), stop: stop.clone() };
+    let mut sink = TuneRecorder {
+        writer,
+        live: TuneProgress::new(OutputCapabilities::stderr(), detail(args)),
+        stop: stop.clone(),
+    };
     let result = tune(pair, plan, options, &mut sink);
     if result.is_err() {
         remove_if_empty(record);
@@ -138,13 +142,13 @@ fn detail(args: &TuneArgs) -> DetailLevel {
 }
 
 /// Writes each line to the record first, then reports it to the user.
-struct Recorder {
+struct TuneRecorder {
     writer: Writer,
     live: TuneProgress,
-    stop: Stop,
+    stop: StopRequest,
 }
 
-impl Sink for Recorder {
+impl Sink for TuneRecorder {
     fn line(&mut self, line: &Line) -> Result<(), WriteError> {
         self.writer.write(line)?;
         self.live.line(line);
