@@ -88,7 +88,7 @@ impl<'a> TableLayout<'a> {
         lines
     }
 
-    pub(super) fn row(&self, table: &ReportTable, row: &TableRow, style: Painter) -> Vec<String> {
+    pub(super) fn row(&self, table: &ReportTable, row: &TableRow, painter: Painter) -> Vec<String> {
         let cells: Vec<Vec<String>> = self
             .kept
             .iter()
@@ -108,7 +108,7 @@ impl<'a> TableLayout<'a> {
             }))
         };
         let paint = |text: String| match row.tone {
-            Some(tone) => toned(&text, row.cells.iter().flat_map(TableCell::spans), tone, style),
+            Some(tone) => toned(&text, row.cells.iter().flat_map(TableCell::spans), tone, painter),
             None => text,
         };
         (0..tall).map(line).map(paint).collect()
@@ -204,11 +204,11 @@ pub(super) fn toned<'a>(
     line: &str,
     spans: impl IntoIterator<Item = &'a TextSpan>,
     tone: Tone,
-    style: Painter,
+    painter: Painter,
 ) -> String {
     let mut line = line.to_owned();
     for span in spans.into_iter().filter(|span| span.look == TextStyle::Toned) {
-        line = line.replacen(&span.words, &style.paint(tone, &span.words), 1);
+        line = line.replacen(&span.words, &painter.paint(tone, &span.words), 1);
     }
     line
 }

@@ -33,7 +33,7 @@ impl Document {
 pub fn table(headers: &[&str], rows: &[Vec<String>], output: OutputCapabilities) -> String {
     let columns = headers.iter().map(|name| TableColumn::words(*name)).collect();
     let printer = TerminalPrinter {
-        style: Painter { color: false },
+        painter: Painter { color: false },
         width: output.width.into(),
         watched: false,
         full: true,
@@ -43,7 +43,7 @@ pub fn table(headers: &[&str], rows: &[Vec<String>], output: OutputCapabilities)
 
 #[derive(Debug, Clone, Copy)]
 struct TerminalPrinter {
-    style: Painter,
+    painter: Painter,
     width: usize,
     watched: bool,
     full: bool,
@@ -52,7 +52,7 @@ struct TerminalPrinter {
 impl TerminalPrinter {
     fn of(output: OutputCapabilities, detail: DetailLevel) -> Self {
         TerminalPrinter {
-            style: Painter { color: output.color },
+            painter: Painter { color: output.color },
             width: output.width.clamp(*WIDTHS.start(), *WIDTHS.end()).into(),
             watched: output.terminal,
             full: detail == DetailLevel::Full,
@@ -149,7 +149,7 @@ impl TerminalPrinter {
         let lines = TerminalPrinter { width: self.width - margin, ..self }.blocks(blocks);
         let lead = |index| if index == 0 { label } else { "" };
         let line = |(index, line): (usize, &String)| {
-            let lead = self.style.paint(Tone::Strong, &format!("{:margin$}", lead(index)));
+            let lead = self.painter.paint(Tone::Strong, &format!("{:margin$}", lead(index)));
             if line.is_empty() { String::new() } else { lead + line }
         };
         lines.iter().enumerate().map(line).collect()
@@ -160,7 +160,7 @@ impl TerminalPrinter {
     }
 
     fn toned(self, tone: Tone, text: &StyledText) -> Vec<String> {
-        self.wrapped(text, 0).iter().map(|line| self.style.paint(tone, line)).collect()
+        self.wrapped(text, 0).iter().map(|line| self.painter.paint(tone, line)).collect()
     }
 
     fn wrapped(self, text: &StyledText, indent: usize) -> Vec<String> {
@@ -175,12 +175,14 @@ impl TerminalPrinter {
         let is_dim = list.class == "asides";
         let (lead, indent) = if is_dim { ("", 0) } else { ("  - ", 4) };
         let paint =
-            |line: &String| list.tone.map_or_else(|| line.clone(), |tone| self.style.paint(tone, line));
+            |line: &String| list.tone.map_or_else(|| line.clone(), |tone| self.painter.paint(tone, line));
         let shown = list.items.iter().take(most).map(|item| StyledText::from(lead).and(item.words()));
         let mut lines: Vec<String> =
             shown.flat_map(|item| self.wrapped(&item, indent)).map(|line| paint(&line)).collect();
         let left = list.items.len().saturating_sub(most);
-        lines.extend((left > 0).then(|| self.style.paint(Tone::Dim, &format!("{lead}{left} more (--full)"))));
+        lines.extend(
+            (left > 0).then(|| self.painter.paint(Tone::Dim, &format!("{lead}{left} more (--full)"))),
+        );
         lines
     }
 
@@ -193,9 +195,10 @@ impl TerminalPrinter {
         if !article.is_first {
             let title = self.wrapped(&article.title, 4);
             let paint = |line: &String| {
-                article
-                    .tone
-                    .map_or_else(|| line.clone(), |tone| toned(line, article.title.spans(), tone, self.style))
+                article.tone.map_or_else(
+                    || line.clone(),
+                    |tone| toned(line, article.title.spans(), tone, self.painter),
+                )
             };
             lines.extend(title.iter().map(paint));
             lines.extend(self.wrapped(&StyledText::from("    ").and(article.lead.words()), 4));
@@ -235,10 +238,10 @@ impl TerminalPrinter {
         }
         let layout = TableLayout::of(table, &rows, &kept, self.width);
         let mut lines = layout.heads(table);
-        lines.extend(rows.iter().flat_map(|row| layout.row(table, row, self.style)));
+        lines.extend(rows.iter().flat_map(|row| layout.row(table, row, self.painter)));
         let is_summed = rows.iter().any(|row| row.visibility == Visibility::InBrief);
         if hidden > 1 && !is_summed {
-            lines.push(self.style.paint(Tone::Dim, &format!("{hidden} more (--full)")));
+            lines.push(self.painter.paint(Tone::Dim, &format!("{hidden} more (--full)")));
         }
         for index in told {
             lines.extend(self.reasons(&rows, index));
@@ -267,7 +270,7 @@ impl TerminalPrinter {
             .map(|(name, why)| format!("{name}: {why}").into())
             .collect();
         let lines = told.iter().flat_map(|text| self.wrapped(text, 4));
-        let lines: Vec<String> = lines.map(|line| self.style.paint(Tone::Dim, &line)).collect();
+        let lines: Vec<String> = lines.map(|line| self.painter.paint(Tone::Dim, &line)).collect();
         if lines.is_empty() { lines } else { std::iter::once(String::new()).chain(lines).collect() }
     }
 }
@@ -316,7 +319,7 @@ mod tests {
     use super::*;
 
     fn printer(width: usize) -> TerminalPrinter {
-        TerminalPrinter { style: Painter { color: false }, width, watched: true, full: false }
+        TerminalPrinter { painter: Painter { color: false }, width, watched: true, full: false }
     }
 
     #[test]

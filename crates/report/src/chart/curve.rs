@@ -8,7 +8,7 @@ use super::scale::unit_of;
 use super::trials;
 use crate::words::{FigureKind, number};
 
-const ROOM: ChartSize = ChartSize { width: 660.0, names: 74.0, bottom: 300.0 };
+const SIZE: ChartSize = ChartSize { width: 660.0, names: 74.0, bottom: 300.0 };
 
 struct CurveChart {
     name: &'static str,
@@ -61,7 +61,7 @@ impl CurveChart {
             title: self.title,
             description: format!("{}, {count} points: {}.", self.title, names.join(" and ")),
             caption: html! { p { (self.caption) } },
-            room: ROOM,
+            size: SIZE,
             x: self.x,
             y: ChartAxis::log(&format!("{}, {unit}", self.y)),
             series,

@@ -10,7 +10,7 @@ use super::scale::{label, unit_in};
 use super::trials::by_step;
 use crate::words::{self, FigureKind, StepOutcome};
 
-const ROOM: ChartSize = ChartSize { width: 912.0, names: 100.0, bottom: 220.0 };
+const SIZE: ChartSize = ChartSize { width: 912.0, names: 100.0, bottom: 220.0 };
 /// Number of steps above which only the kept ones are named.
 const NAMED: usize = 45;
 
@@ -71,7 +71,7 @@ pub(crate) fn level(figure: FigureKind, summary: &TuneSummary, record: &Record) 
         title: if figure == FigureKind::Cost { "Processor cost against step" } else { "Rate against step" },
         description: format!("Median of {axis}, of incumbent and candidate over {} steps.", steps.len()),
         caption: html! {},
-        room: ROOM,
+        size: SIZE,
         x: ChartAxis {
             ticks: names.chain(ends).collect(),
             is_slanted: true,

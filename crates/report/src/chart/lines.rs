@@ -40,7 +40,7 @@ pub(crate) enum ScaleKind {
 #[derive(Debug, Clone)]
 pub(crate) struct ChartAxis {
     pub(crate) title: String,
-    pub(crate) spread: ScaleKind,
+    pub(crate) scale_kind: ScaleKind,
     /// Labels by value; round values if empty.
     pub(crate) ticks: Vec<(f64, String)>,
     /// True if the ticks are names too long to fit side by side.
@@ -53,7 +53,7 @@ impl ChartAxis {
     pub(crate) fn log(title: &str) -> Self {
         ChartAxis {
             title: format!("{title} (log scale)"),
-            spread: ScaleKind::Log,
+            scale_kind: ScaleKind::Log,
             ticks: Vec::new(),
             is_slanted: false,
             shared: None,
@@ -63,7 +63,7 @@ impl ChartAxis {
     pub(crate) fn from_zero(title: &str) -> Self {
         ChartAxis {
             title: title.to_owned(),
-            spread: ScaleKind::FromZero,
+            scale_kind: ScaleKind::FromZero,
             ticks: Vec::new(),
             is_slanted: false,
             shared: None,
@@ -76,7 +76,7 @@ impl ChartAxis {
 
     fn scale(&self, values: impl Iterator<Item = f64>, from: f64, to: f64) -> Scale {
         let values = values.chain(self.shared.into_iter().flat_map(|(low, high)| [low, high]));
-        match self.spread {
+        match self.scale_kind {
             ScaleKind::Log => Scale::log(values, from, to),
             ScaleKind::FromZero => Scale::linear(0.0, values.fold(0.0, f64::max), from, to),
             ScaleKind::Places(places) => Scale::linear(0.5, places as f64 + 0.5, from, to),
@@ -140,7 +140,7 @@ pub(crate) struct LineChart {
     pub(crate) title: &'static str,
     pub(crate) description: String,
     pub(crate) caption: Markup,
-    pub(crate) room: ChartSize,
+    pub(crate) size: ChartSize,
     pub(crate) x: ChartAxis,
     pub(crate) y: ChartAxis,
     pub(crate) series: Vec<ChartSeries>,
@@ -166,7 +166,7 @@ impl LineChart {
         if !self.series.iter().any(|s| s.line.len().max(s.points.len()) > 1) {
             return None;
         }
-        let ((left, right), bottom) = (self.room.across(), self.room.bottom);
+        let ((left, right), bottom) = (self.size.across(), self.size.bottom);
         let foot = FOOT + if self.x.is_slanted { SLANTED } else { 0.0 };
         let x = self.x.scale(places().map(|p| p.0), left, right);
         let y = self.y.scale(places().map(|p| p.1), bottom, TOP);
@@ -175,7 +175,7 @@ impl LineChart {
             title: self.title,
             description: self.description.clone(),
             caption: self.caption.clone(),
-            shape: ChartShape::Fixed(self.room.width, bottom + foot),
+            shape: ChartShape::Fixed(self.size.width, bottom + foot),
             points: self.series.iter().map(|s| s.points.len().max(s.line.len())).sum(),
         };
         let ends: Vec<f64> = self.series.iter().map(|s| s.end().map_or(bottom, |end| y.at(end.1))).collect();

@@ -122,7 +122,7 @@ impl GridDrawing<'_> {
                 cells.len()
             ),
             caption,
-            room: if self.others.is_empty() { ALONE } else { BESIDE },
+            size: if self.others.is_empty() { ALONE } else { BESIDE },
             x: self.x(),
             y: self.y(&format!("{}{unit}", words::called(self.curves)), per),
             series,
@@ -183,7 +183,7 @@ impl GridDrawing<'_> {
             let is_slanted = ticks.iter().map(|(_, name)| name.chars().count()).sum::<usize>() > 60;
             return ChartAxis {
                 title: name,
-                spread: ScaleKind::Places(ticks.len()),
+                scale_kind: ScaleKind::Places(ticks.len()),
                 ticks,
                 is_slanted,
                 shared: None,

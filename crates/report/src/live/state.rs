@@ -61,7 +61,7 @@ impl RunningRatio {
 
 #[derive(Debug)]
 pub(super) struct TuneProgressState {
-    style: Painter,
+    painter: Painter,
     detail: DetailLevel,
     primary: FigureKind,
     /// Time for the run, including the confirmation of its result.
@@ -76,9 +76,9 @@ pub(super) struct TuneProgressState {
 }
 
 impl TuneProgressState {
-    pub(super) fn new(style: Painter, detail: DetailLevel) -> Self {
+    pub(super) fn new(painter: Painter, detail: DetailLevel) -> Self {
         TuneProgressState {
-            style,
+            painter,
             detail,
             primary: FigureKind::Rate,
             budget: Nanos(0),
@@ -100,7 +100,7 @@ impl TuneProgressState {
             }
             Line::Trying { step, what, blocks, .. } => self.begin(step, what, blocks.unwrap_or_default()),
             Line::Trial(trial) => self.trial(trial),
-            Line::Verdict(line) => vec![self.style.paint(Tone::Strong, &bottleneck(&line.verdict))],
+            Line::Verdict(line) => vec![self.painter.paint(Tone::Strong, &bottleneck(&line.verdict))],
             Line::Step(step) => self.decision(&step.summary),
             Line::Note { text } => self.note(text),
             Line::Restored(restored) if !restored.restored => self.left(restored),
@@ -141,9 +141,9 @@ impl TuneProgressState {
         let (ratio, interval) = figure.unwrap_or_default();
         let line =
             format!("  {sign} {:WORDS$} {ratio:>6}  {interval:14}  {}", change(step), word(step, outcome));
-        let mut lines = vec![self.style.paint(labels.tone, line.trim_end())];
+        let mut lines = vec![self.painter.paint(labels.tone, line.trim_end())];
         if self.detail == DetailLevel::Full {
-            lines.push(self.style.paint(Tone::Dim, &format!("      {}", safe(&step.reason))));
+            lines.push(self.painter.paint(Tone::Dim, &format!("      {}", safe(&step.reason))));
         }
         lines
     }
@@ -153,7 +153,7 @@ impl TuneProgressState {
         let is_grave = text.starts_with("VOID");
         let tone = if is_grave { Tone::Bad } else { Tone::Dim };
         let is_shown = is_grave || self.detail == DetailLevel::Full;
-        is_shown.then(|| self.style.paint(tone, &format!("  {}", safe(text)))).into_iter().collect()
+        is_shown.then(|| self.painter.paint(tone, &format!("  {}", safe(text)))).into_iter().collect()
     }
 
     fn left(&self, restored: &Restored) -> Vec<String> {
@@ -161,7 +161,7 @@ impl TuneProgressState {
             true => "what another program changed meanwhile was left",
             false => "NOT everything was restored",
         };
-        let head = self.style.paint(Tone::Bad, said);
+        let head = self.painter.paint(Tone::Bad, said);
         std::iter::once(head).chain(restored.notes.iter().map(|note| format!("  {}", safe(note)))).collect()
     }
 

@@ -11,7 +11,7 @@ use crate::chart::lines::{ChartAxis, ChartPoint, ChartSeries, ChartSize, LineCha
 use crate::chart::scale::unit_of;
 use crate::words::FigureKind;
 
-const ROOM: ChartSize = ChartSize { width: 912.0, names: 122.0, bottom: 330.0 };
+const SIZE: ChartSize = ChartSize { width: 912.0, names: 122.0, bottom: 330.0 };
 /// Sizes at which a line is computed, in addition to two at each step.
 const PLACES: u32 = 96;
 const STEPS: usize = 24;
@@ -77,7 +77,7 @@ pub(crate) fn sizes(index: usize, sweep: &SizeSweep<'_>) -> Option<Markup> {
         title: "What a message costs over its size",
         description: description(sweep, &series),
         caption: caption(sweep),
-        room: ROOM,
+        size: SIZE,
         x: ChartAxis::log("message size, bytes").at(powers(&sweep.points)),
         y: ChartAxis::log(&format!("time a message, {unit}")),
         series,

@@ -7,7 +7,7 @@ use super::super::words::percent;
 use crate::chart::lines::{ChartAxis, ChartSeries, ChartSize, LineChart, MarkerShape};
 use crate::chart::scale::label;
 
-const ROOM: ChartSize = ChartSize { width: 912.0, names: 167.0, bottom: 300.0 };
+const SIZE: ChartSize = ChartSize { width: 912.0, names: 167.0, bottom: 300.0 };
 
 pub(crate) fn window(window: &WindowHistory) -> Option<Markup> {
     let most = window.tracks.iter().flat_map(|t| &t.points).map(|p| p.1).fold(0.0, f64::max);
@@ -29,7 +29,7 @@ pub(crate) fn window(window: &WindowHistory) -> Option<Markup> {
         title: "The window over time",
         description: description(window, per, unit),
         caption: caption(window),
-        room: ROOM,
+        size: SIZE,
         x: ChartAxis::from_zero("seconds"),
         y: if window.wide() { ChartAxis::log(unit) } else { ChartAxis::from_zero(unit) },
         series: window.tracks.iter().map(series).collect(),
