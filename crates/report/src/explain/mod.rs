@@ -129,7 +129,7 @@ fn window_section(report: &ExplainReport) -> Option<ReportSection> {
             Visibility::OnTerminal,
             [ReportBlock::text(format!("of {}", window.flow)), window.table().into()],
         ))
-        .all(ReportBlock::only(Visibility::OnTerminal, window.told().map(ReportBlock::aside)))
+        .all(ReportBlock::only(Visibility::OnTerminal, window.limited_by().map(ReportBlock::aside)))
         .all(ReportBlock::only(Visibility::InFull, rules::blocks(report)));
     Some(section)
 }

@@ -121,7 +121,7 @@ impl WindowHistory {
     }
 
     /// Returns what limited the flow by the kernel's account, and the number of retransmissions.
-    pub(super) fn told(&self) -> Option<String> {
+    pub(super) fn limited_by(&self) -> Option<String> {
         let (rwnd, sndbuf) = self.limited?;
         let again = self.retransmits.iter().fold(0_u64, |sum, r| sum.saturating_add(r.1));
         Some(format!(
