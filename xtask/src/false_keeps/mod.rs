@@ -15,7 +15,7 @@ use landspeed_record::{Answer, Arm, Candidate, Cell, Figures, Settings, StepSumm
 use landspeed_stats::proportion_interval;
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
 
-use noise::{KINDS, Noise, NoiseKind};
+use noise::{KINDS, NoiseKind, SimulatedNoise};
 
 /// Deviation of a block's log ratio in whole runs.
 const DEVIATION: f64 = 0.05;
@@ -136,7 +136,7 @@ impl SimulatedRun {
         let rules = Rules { seed, fine: self.kind.trials == 8, ..self.rules.clone() };
         let took = rules.block_time;
         let mut ladder = Ladder::new(Cell::default(), self.candidates.clone(), rules);
-        let mut noise = Noise::new(self.kind, self.deviation, seed);
+        let mut noise = SimulatedNoise::new(self.kind, self.deviation, seed);
         let mut used = Nanos(0);
         loop {
             match ladder.next(used) {
@@ -152,7 +152,7 @@ impl SimulatedRun {
     }
 
     /// Simulates the trials of a pair.
-    fn measure(&self, pair: &Pair, noise: &mut Noise) -> Vec<Figures> {
+    fn measure(&self, pair: &Pair, noise: &mut SimulatedNoise) -> Vec<Figures> {
         let arms = pair.arms();
         let truth = |arm: Arm| {
             let mut figures = Figures {

@@ -93,20 +93,20 @@ pub(super) const KINDS: &[NoiseKind] = &[
 
 /// Noise of a kind, scaled.
 #[derive(Debug)]
-pub(super) struct Noise {
+pub(super) struct SimulatedNoise {
     kind: NoiseKind,
     deviation: f64,
     state: NoiseState,
     dice: RandomDraws,
 }
 
-impl Noise {
+impl SimulatedNoise {
     /// Makes noise in which the log ratio of a block's rate varies by `deviation`.
     pub(super) fn new(kind: NoiseKind, deviation: f64, seed: u64) -> Self {
         let trials = (kind.trials / 2) as f64;
         // With independent trials of deviation 1, the block's log ratio has deviation sqrt(2 / trials of an arm).
         let deviation = deviation / (2.0 / trials).sqrt();
-        Noise { kind, deviation, state: NoiseState::default(), dice: RandomDraws::new(seed) }
+        SimulatedNoise { kind, deviation, state: NoiseState::default(), dice: RandomDraws::new(seed) }
     }
 
     /// Returns the next block's trials of cells whose true figures `truth` returns.
