@@ -31,7 +31,7 @@ pub(crate) struct Options {
 const FIGURES: [&str; 6] = ["rate", "S", "least F", "window", "window's deviation", "round trip's deviation"];
 
 /// A protocol's figures in one engine: one row for each valid run.
-struct Column {
+struct ProtocolFigures {
     protocol: String,
     runs: Vec<[f64; FIGURES.len()]>,
 }
@@ -67,7 +67,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-fn columns(file: &Path) -> Result<Vec<Column>> {
+fn columns(file: &Path) -> Result<Vec<ProtocolFigures>> {
     let record = landspeed_record::read(file)?;
     let study = record.lines.iter().find_map(|line| match line {
         Line::Study(study) => Some(study),
@@ -81,7 +81,7 @@ fn columns(file: &Path) -> Result<Vec<Column>> {
     let column = |contest: &Contest| {
         let runs = runs.clone().filter(|run| run.contest == contest.name);
         let runs = runs.filter_map(|run| figures(study, run)).collect();
-        Column { protocol: contest.name.clone(), runs }
+        ProtocolFigures { protocol: contest.name.clone(), runs }
     };
     Ok(study.contests.iter().map(column).collect())
 }
@@ -106,20 +106,21 @@ fn windows(study: &Study, run: &StudyRun) -> Option<(f64, f64)> {
     Some(mean_and_deviation(&sums.collect::<Vec<f64>>()))
 }
 
-impl Column {
+impl ProtocolFigures {
     fn figure(&self, i: usize) -> Vec<f64> {
         self.runs.iter().map(|run| run[i]).collect()
     }
 
     /// Returns the figures in which it differs from another column; `None` if either has too few runs.
-    fn differs(&self, other: &Column) -> Option<Vec<&'static str>> {
+    fn differs(&self, other: &ProtocolFigures) -> Option<Vec<&'static str>> {
         let rates = unpaired(&self.figure(0), &other.figure(0), CONFIDENCE)?;
         let mut differing = Vec::new();
         if rates.low < RATES.0 || rates.high > RATES.1 {
             differing.push(FIGURES[0]);
         }
         for (i, name) in FIGURES.iter().enumerate().skip(1) {
-            let logs = |column: &Column| -> Vec<f64> { column.figure(i).iter().map(|x| x.ln()).collect() };
+            let logs =
+                |column: &ProtocolFigures| -> Vec<f64> { column.figure(i).iter().map(|x| x.ln()).collect() };
             if !apart(&logs(self), &logs(other), CONFIDENCE)?.is_within() {
                 differing.push(name);
             }
@@ -128,7 +129,7 @@ impl Column {
     }
 
     /// Returns the ratio to another column's figure, with its interval.
-    fn ratio(&self, other: &Column, i: usize) -> String {
+    fn ratio(&self, other: &ProtocolFigures, i: usize) -> String {
         match unpaired(&self.figure(i), &other.figure(i), CONFIDENCE) {
             Some(found) => format!("{:.3} [{:.3}, {:.3}]", found.ratio, found.low, found.high),
             None => "-".to_owned(),
@@ -140,9 +141,9 @@ impl Column {
 mod tests {
     use super::*;
 
-    fn column(windows: &[f64]) -> Column {
+    fn column(windows: &[f64]) -> ProtocolFigures {
         let run = |window: &f64| [96.5e6, 0.1, 0.9, *window, 0.1, 0.002];
-        Column { protocol: String::new(), runs: windows.iter().map(run).collect() }
+        ProtocolFigures { protocol: String::new(), runs: windows.iter().map(run).collect() }
     }
 
     #[test]

@@ -35,71 +35,71 @@ const UDT_WARM_UP: &str = "3s";
 const LIMIT: &str = "60";
 
 /// Measures the figures of one tool once.
-type Measure = fn(&Bench) -> Result<Vec<f64>>;
+type MeasureFn = fn(&NamespacePair) -> Result<Vec<f64>>;
 
 /// One comparison: its name, the names of the figures, and landspeed's and the other tool's measurement.
-struct Comparison {
+struct ToolComparison {
     name: &'static str,
     figures: &'static [&'static str],
-    ours: Measure,
-    theirs: Measure,
+    ours: MeasureFn,
+    theirs: MeasureFn,
 }
 
 /// Figures of a stream. iperf3 counts its own processes; landspeed's figure includes ksoftirqd, and that of its
 /// workers does not.
 const STREAM: &[&str] = &["rate", "bytes per CPU-second, own threads", "the same, ours with ksoftirqd"];
 
-const COMPARISONS: &[Comparison] = &[
-    Comparison {
+const COMPARISONS: &[ToolComparison] = &[
+    ToolComparison {
         name: "stream against iperf3, one core",
         figures: STREAM,
         ours: |bench| bench.stream("same-core", "131072"),
         theirs: |bench| bench.iperf3("0,0"),
     },
-    Comparison {
+    ToolComparison {
         name: "stream against iperf3, two cores",
         figures: STREAM,
         ours: |bench| bench.stream("neighbours", "131072"),
         theirs: |bench| bench.iperf3("0,1"),
     },
-    Comparison {
+    ToolComparison {
         name: "pingpong 14 B against sockperf, one core",
         figures: &["median round trip"],
         ours: |bench| bench.pingpong("14"),
-        theirs: Bench::sockperf,
+        theirs: NamespacePair::sockperf,
     },
-    Comparison {
+    ToolComparison {
         name: "pingpong 1 B against qperf, one core",
         figures: &["half round trip (our median, their mean)"],
         ours: |bench| Ok(bench.pingpong("1")?.iter().map(|rtt| rtt / 2.0).collect()),
-        theirs: Bench::qperf,
+        theirs: NamespacePair::qperf,
     },
-    Comparison {
+    ToolComparison {
         name: "UDT against TCP, two cores",
         figures: STREAM,
         ours: |bench| bench.udt("neighbours"),
         theirs: |bench| bench.stream("neighbours", "131072"),
     },
-    Comparison {
+    ToolComparison {
         name: "UDT against TCP, one core",
         figures: STREAM,
         ours: |bench| bench.udt("same-core"),
         theirs: |bench| bench.stream("same-core", "131072"),
     },
-    Comparison {
+    ToolComparison {
         name: "UDT against libudt, two cores",
         figures: STREAM,
         ours: |bench| bench.udt("neighbours"),
         theirs: |bench| bench.libudt(["0", "1"]),
     },
-    Comparison {
+    ToolComparison {
         name: "UDT against libudt, one core",
         figures: STREAM,
         ours: |bench| bench.udt("same-core"),
         theirs: |bench| bench.libudt(["0", "0"]),
     },
     // SC'03 found NTTCP and iperf within 2 to 3 % of each other (section 3.2).
-    Comparison {
+    ToolComparison {
         name: "sweep against stream, 16 KB writes, one core",
         figures: &["rate"],
         ours: |bench| bench.sweep("16384"),
@@ -127,7 +127,7 @@ pub(crate) fn run(Options { only, blocks, congestion }: &Options) -> Result<()> 
     let (only, blocks) = (only.as_str(), *blocks);
     let asked: Vec<_> = COMPARISONS.iter().filter(|comparison| comparison.name.contains(only)).collect();
     ensure!(!asked.is_empty() && blocks > 1, "nothing to compare: --only names none, or --blocks is below 2");
-    let bench = Bench::new(congestion)?;
+    let bench = NamespacePair::new(congestion)?;
     println!(
         "{blocks} blocks of four runs of 1 s, {congestion}, landspeed over the other, {:.0} % intervals",
         CONFIDENCE * 100.0
@@ -138,7 +138,7 @@ pub(crate) fn run(Options { only, blocks, congestion }: &Options) -> Result<()> 
     Ok(())
 }
 
-fn compare(bench: &Bench, comparison: &Comparison, blocks: usize) -> Result<()> {
+fn compare(bench: &NamespacePair, comparison: &ToolComparison, blocks: usize) -> Result<()> {
     let mut ratios = vec![Vec::new(); comparison.figures.len()];
     for block in 0..blocks {
         ensure!(!bench.stop.load(Ordering::Relaxed), "stopped at block {block} of {blocks}");
@@ -166,7 +166,7 @@ fn compare(bench: &Bench, comparison: &Comparison, blocks: usize) -> Result<()> 
 }
 
 /// Two namespaces joined by a veth pair, removed when dropped.
-struct Bench {
+struct NamespacePair {
     client: String,
     server: String,
     landspeed: PathBuf,
@@ -174,10 +174,10 @@ struct Bench {
     stop: Arc<AtomicBool>,
 }
 
-impl Bench {
-    fn new(congestion: &str) -> Result<Bench> {
+impl NamespacePair {
+    fn new(congestion: &str) -> Result<NamespacePair> {
         let id = std::process::id();
-        let bench = Bench {
+        let bench = NamespacePair {
             client: format!("lsb{id}a"),
             server: format!("lsb{id}b"),
             landspeed: landspeed()?,
@@ -336,16 +336,16 @@ impl Bench {
     }
 
     /// Starts a server in the server's namespace, and waits a moment until it listens.
-    fn serve(&self, program: &str, args: &[&str]) -> Result<Server> {
+    fn serve(&self, program: &str, args: &[&str]) -> Result<ServerProcess> {
         let mut command = self.inside(&self.server, program);
         command.args(args).stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().with_context(|| format!("{program} does not start"))?;
         std::thread::sleep(Duration::from_millis(150));
-        Ok(Server(child))
+        Ok(ServerProcess(child))
     }
 }
 
-impl Drop for Bench {
+impl Drop for NamespacePair {
     fn drop(&mut self) {
         for ns in [&self.client, &self.server] {
             let _ = sh(&format!("for p in $(ip netns pids {ns}); do kill -9 $p; done; ip netns del {ns}"));
@@ -360,9 +360,9 @@ pub(crate) fn three(line: &str) -> Result<[f64; 3]> {
 }
 
 /// A running server, killed when dropped.
-struct Server(Child);
+struct ServerProcess(Child);
 
-impl Drop for Server {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();

@@ -44,7 +44,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-struct Answer {
+struct CapacityAnswer {
     rate: BitRate,
     limited: String,
     trials: u64,
@@ -53,7 +53,7 @@ struct Answer {
     is_fit: bool,
 }
 
-fn ask(landspeed: &Path, rate: &str) -> Result<Answer> {
+fn ask(landspeed: &Path, rate: &str) -> Result<CapacityAnswer> {
     let begun = Instant::now();
     let lab = format!("lab:wan:rate={rate},rtt=10ms,queue=10ms");
     let output = Command::new(landspeed).args(["measure", "capacity", "--json", &lab]).output()?;
@@ -71,10 +71,10 @@ fn ask(landspeed: &Path, rate: &str) -> Result<Answer> {
         bail!("figures of another kind");
     };
     let is_fit = report.wan.is_some_and(|wan| wan.unfit.is_empty());
-    Ok(Answer { rate, limited, trials, seconds: begun.elapsed().as_secs_f64(), is_fit })
+    Ok(CapacityAnswer { rate, limited, trials, seconds: begun.elapsed().as_secs_f64(), is_fit })
 }
 
-impl Answer {
+impl CapacityAnswer {
     fn is_kept(&self, truth: f64) -> bool {
         let is_near = (self.rate.0 / truth - 1.0).abs() <= NEAR;
         let is_named = self.limited.starts_with("host-limited") || !self.is_fit;

@@ -36,13 +36,13 @@ use landspeed_topology::lab;
 /// Developer tasks of landspeed.
 #[derive(Debug, Parser)]
 #[command(name = "xtask")]
-struct Arguments {
+struct XtaskArguments {
     #[command(subcommand)]
-    task: Task,
+    task: XtaskCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Task {
+enum XtaskCommand {
     /// Hold the arrows between crates, the one way in for JSON, and generated pages against their sources.
     Check,
     /// All tests, two programs at a time.
@@ -81,29 +81,29 @@ enum Task {
 
 fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace");
-    let task = Arguments::parse().task;
+    let task = XtaskArguments::parse().task;
     // A keeper removes the labs of a task that is killed. A task that needs landspeed reports itself if it is missing.
     if let Ok(landspeed) = built::landspeed() {
         lab::keep_with(vec![landspeed.into(), "keeper".into()]);
     }
     let result = match task {
-        Task::Check => check(root),
-        Task::Test => test::run(root),
-        Task::Docs => docs::write(root),
-        Task::Census => census::print(root),
+        XtaskCommand::Check => check(root),
+        XtaskCommand::Test => test::run(root),
+        XtaskCommand::Docs => docs::write(root),
+        XtaskCommand::Census => census::print(root),
         Task::Notices => notices::print(root),
-        Task::Bench(options) => bench::run(&options),
-        Task::BenchUdp(options) => bench::udp::run(&options),
-        Task::Placebos(options) => placebos::run(&options),
-        Task::Stolen(options) => stolen::run(&options),
-        Task::FalseKeeps(options) => false_keeps::run(&options),
-        Task::Faults(options) => faults::run(&options),
-        Task::Experiments(options) => experiments::run(root, &options),
-        Task::Applications(options) => applications::run(root, &options),
-        Task::Transports(options) => transports::run(&options),
-        Task::Capacity(options) => capacity::run(&options),
-        Task::GridCoverage(options) => grid_coverage::run(&options),
-        Task::Agree(options) => agree::run(&options),
+        XtaskCommand::Bench(options) => bench::run(&options),
+        XtaskCommand::BenchUdp(options) => bench::udp::run(&options),
+        XtaskCommand::Placebos(options) => placebos::run(&options),
+        XtaskCommand::Stolen(options) => stolen::run(&options),
+        XtaskCommand::FalseKeeps(options) => false_keeps::run(&options),
+        XtaskCommand::Faults(options) => faults::run(&options),
+        XtaskCommand::Experiments(options) => experiments::run(root, &options),
+        XtaskCommand::Applications(options) => applications::run(root, &options),
+        XtaskCommand::Transports(options) => transports::run(&options),
+        XtaskCommand::Capacity(options) => capacity::run(&options),
+        XtaskCommand::GridCoverage(options) => grid_coverage::run(&options),
+        XtaskCommand::Agree(options) => agree::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -138,12 +138,12 @@ mod tests {
 
     #[test]
     fn the_command_line_is_sound() {
-        Arguments::command().debug_assert();
+        XtaskArguments::command().debug_assert();
     }
 
     #[test]
     fn what_the_makefile_says_is_understood_and_the_rest_refused() {
-        let parse = |line: &str| Arguments::try_parse_from(line.split(' '));
+        let parse = |line: &str| XtaskArguments::try_parse_from(line.split(' '));
         for line in [
             "xtask placebos --decisions 10",
             "xtask false-keeps --runs 200 --only drift",

@@ -40,8 +40,8 @@ pub(crate) struct Options {
 /// Takes the requested number of decisions, or ends after the current block on Ctrl-C. Then prints the report.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let stop = stop::on(&[SIGINT, SIGTERM, SIGHUP])?;
-    let mut bench = Bench::new()?;
-    let decisions = decisions(&mut bench, options.decisions, &mut Watch(&stop));
+    let mut bench = PlaceboLab::new()?;
+    let decisions = decisions(&mut bench, options.decisions, &mut DiscardingSink(&stop));
     let restored = bench.pair.restore();
     let decisions = decisions?;
     ensure!(restored.restored, "not everything was put back: {}", restored.notes.join("; "));
@@ -51,9 +51,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 /// A sink that does not keep trials.
-struct Watch<'a>(&'a AtomicBool);
+struct DiscardingSink<'a>(&'a AtomicBool);
 
-impl RecordSink for Watch<'_> {
+impl RecordSink for DiscardingSink<'_> {
     fn line(&mut self, _: &Line) -> Result<(), WriteError> {
         Ok(())
     }
@@ -64,7 +64,11 @@ impl RecordSink for Watch<'_> {
 }
 
 /// Takes decisions; fewer than `wanted` if the user stopped.
-fn decisions(bench: &mut Bench, wanted: u32, watch: &mut Watch<'_>) -> Result<Vec<StepSummary>> {
+fn decisions(
+    bench: &mut PlaceboLab,
+    wanted: u32,
+    watch: &mut DiscardingSink<'_>,
+) -> Result<Vec<StepSummary>> {
     let (mut decisions, began) = (Vec::new(), Instant::now());
     for number in 0..wanted {
         let Some(summary) = decide(bench, number, began, watch)? else { break };
@@ -76,10 +80,10 @@ fn decisions(bench: &mut Bench, wanted: u32, watch: &mut Watch<'_>) -> Result<Ve
 
 /// Takes one decision; returns `None` if the user stopped.
 fn decide(
-    bench: &mut Bench,
+    bench: &mut PlaceboLab,
     number: u32,
     began: Instant,
-    watch: &mut Watch<'_>,
+    watch: &mut DiscardingSink<'_>,
 ) -> Result<Option<StepSummary>> {
     // The ladder of `tune`, with only one placebo.
     let rules = LadderRules {
@@ -125,7 +129,7 @@ fn decide(
 }
 
 /// Two joined lab hosts. The fields are dropped in this order: the lab is removed after its agents.
-struct Bench {
+struct PlaceboLab {
     pair: Pair,
     timing: TrialTiming,
     /// The start of `tune` in the lab: two cores, no offloads, small windows. It is noisy.
@@ -138,8 +142,8 @@ struct Bench {
 /// Names of the settings, in the order of decisions.
 const SETTINGS: [&str; 2] = ["start", "tuned"];
 
-impl Bench {
-    fn new() -> Result<Bench> {
+impl PlaceboLab {
+    fn new() -> Result<PlaceboLab> {
         let hosts = topology::open(&["lab:back-to-back".to_owned()])?;
         let [a, b, ..] = hosts.hosts() else { bail!("the lab has fewer than two hosts") };
         let reaching = ReachOptions { tune: true, agent: Some(landspeed()?), ..ReachOptions::default() };
@@ -149,7 +153,7 @@ impl Bench {
         let pair = Pair::join(first?, second?, &PathOptions { hints, ..PathOptions::default() })?;
         let plan = plan(&pair, &options(tuned(&pair)?, 0))?;
         let tuned = plan.against.context("a plan names what it was asked to compare with")?;
-        Ok(Bench { pair, timing: plan.timing, start: plan.start, tuned, _hosts: hosts })
+        Ok(PlaceboLab { pair, timing: plan.timing, start: plan.start, tuned, _hosts: hosts })
     }
 
     /// Returns the placebo of a decision: one scope after the other, for two decisions each.

@@ -28,10 +28,10 @@ pub(crate) struct Options {
 }
 
 /// A program that takes a part of each core, in bursts; dropping it ends it.
-struct Neighbour(Child);
+struct NoisyNeighbour(Child);
 
-impl Neighbour {
-    fn begin(percent: u32) -> Result<Neighbour> {
+impl NoisyNeighbour {
+    fn begin(percent: u32) -> Result<NoisyNeighbour> {
         let percent = percent.to_string();
         // Real-time priority, so that it runs before the streams, as a neighbour on another virtual machine does.
         let child = Command::new("stress-ng")
@@ -40,11 +40,11 @@ impl Neighbour {
             .stdin(Stdio::null())
             .spawn()
             .context("cannot start stress-ng")?;
-        Ok(Neighbour(child))
+        Ok(NoisyNeighbour(child))
     }
 }
 
-impl Drop for Neighbour {
+impl Drop for NoisyNeighbour {
     fn drop(&mut self) {
         // SIGTERM, on which it ends its children; after SIGKILL they would stay.
         let pid = rustix::process::Pid::from_child(&self.0);
@@ -81,7 +81,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 fn tune(landspeed: &Path, options: &Options, beside: bool) -> Result<TuneSummary> {
-    let neighbour = beside.then(|| Neighbour::begin(options.percent)).transpose()?;
+    let neighbour = beside.then(|| NoisyNeighbour::begin(options.percent)).transpose()?;
     let output = Command::new(landspeed)
         .args(["tune", "--json", "--budget", &options.budget])
         .stderr(Stdio::inherit())

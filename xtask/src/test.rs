@@ -18,7 +18,7 @@ const CONTROLS: [&str; 3] = ["cli", "agent", "congestion"];
 const ALONE: [(&str, &str); 1] = [("cli", "explain")];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Program {
+struct TestProgram {
     /// The crate's folder, in which its tests expect to run.
     folder: PathBuf,
     /// Name of the target: the library, or one of tests/.
@@ -26,13 +26,13 @@ struct Program {
     executable: PathBuf,
 }
 
-impl Program {
+impl TestProgram {
     /// Parses a message of `cargo --message-format=json`; returns `None` if it is not about a test program.
-    fn of(message: &Value) -> Option<Program> {
+    fn of(message: &Value) -> Option<TestProgram> {
         let is_test = message["profile"]["test"].as_bool()?;
         let executable = message["executable"].as_str()?.into();
         let folder = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
-        is_test.then_some(Program {
+        is_test.then_some(TestProgram {
             folder,
             target: message["target"]["name"].as_str()?.to_owned(),
             executable,
@@ -50,7 +50,7 @@ impl Program {
 }
 
 #[derive(Debug)]
-struct Ended {
+struct TestOutcome {
     name: String,
     passed: bool,
     took: Duration,
@@ -58,7 +58,7 @@ struct Ended {
 
 /// Builds and runs all tests; fails if any of them fails.
 pub(crate) fn run(root: &Path) -> Result<()> {
-    let alone = |program: &Program| ALONE.contains(&(program.room().as_str(), program.target.as_str()));
+    let alone = |program: &TestProgram| ALONE.contains(&(program.room().as_str(), program.target.as_str()));
     let (alone, others): (Vec<_>, Vec<_>) = built(root)?.into_iter().partition(alone);
     let (controls, others): (Vec<_>, Vec<_>) =
         others.into_iter().partition(|program| CONTROLS.contains(&program.room().as_str()));
@@ -68,7 +68,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     );
     let output = root.join("target/test-output");
     fs::create_dir_all(&output)?;
-    let lane = |programs: &[Program]| -> Result<Vec<Ended>> {
+    let lane = |programs: &[TestProgram]| -> Result<Vec<TestOutcome>> {
         programs.iter().map(|program| run_one(program, &output)).collect()
     };
     let (one, other) = std::thread::scope(|scope| {
@@ -94,7 +94,7 @@ fn cargo(root: &Path) -> Command {
 }
 
 /// Builds every test program.
-fn built(root: &Path) -> Result<Vec<Program>> {
+fn built(root: &Path) -> Result<Vec<TestProgram>> {
     let output = cargo(root)
         .args(["test", "--no-run", "--workspace", "--locked", "--message-format=json-render-diagnostics"])
         .stderr(Stdio::inherit())
@@ -105,11 +105,11 @@ fn built(root: &Path) -> Result<Vec<Program>> {
     }
     let messages = output.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let messages: Vec<Value> = messages.map(serde_json::from_slice).collect::<Result<_, _>>()?;
-    Ok(messages.iter().filter_map(Program::of).collect())
+    Ok(messages.iter().filter_map(TestProgram::of).collect())
 }
 
 /// Runs a program, and prints its result; if it failed, also its output.
-fn run_one(program: &Program, folder: &Path) -> Result<Ended> {
+fn run_one(program: &TestProgram, folder: &Path) -> Result<TestOutcome> {
     let name = program.name();
     let path = folder.join(format!("{}.txt", name.replace(' ', "-")));
     let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
@@ -124,14 +124,14 @@ fn run_one(program: &Program, folder: &Path) -> Result<Ended> {
         .stderr(file)
         .status()
         .with_context(|| format!("cannot run {}", program.executable.display()))?;
-    let ended = Ended { name, passed: status.success(), took: began.elapsed() };
+    let ended = TestOutcome { name, passed: status.success(), took: began.elapsed() };
     let printed = String::from_utf8_lossy(&fs::read(&path)?).into_owned();
     println!("{}", told(&ended, &printed));
     Ok(ended)
 }
 
 /// Returns one line for a program that passed; for one that failed, its output from the failures on.
-fn told(ended: &Ended, printed: &str) -> String {
+fn told(ended: &TestOutcome, printed: &str) -> String {
     // A program with its own main prints no such line.
     let results = printed.lines().find(|line| line.starts_with("test result: ")).unwrap_or("passed");
     let head = format!("{:6.1} s  {}", ended.took.as_secs_f64(), ended.name);
@@ -158,7 +158,7 @@ fn documented(root: &Path) -> Result<bool> {
     Ok(output.status.success())
 }
 
-fn sum_up(ended: Vec<Ended>, documented: bool) -> Result<()> {
+fn sum_up(ended: Vec<TestOutcome>, documented: bool) -> Result<()> {
     let mut failed: Vec<&str> = ended.iter().filter(|one| !one.passed).map(|one| one.name.as_str()).collect();
     if !documented {
         failed.push("the documentation's examples");
@@ -183,16 +183,17 @@ mod tests {
             })
         };
         let program =
-            Program::of(&message(true, "/x/target/debug/deps/power-1".into())).expect("a test program");
+            TestProgram::of(&message(true, "/x/target/debug/deps/power-1".into())).expect("a test program");
         assert_eq!((program.name(), program.folder), ("stats power".into(), "/x/crates/stats".into()));
-        assert_eq!(Program::of(&message(false, "/x/target/debug/landspeed".into())), None);
-        assert_eq!(Program::of(&message(true, Value::Null)), None);
-        assert_eq!(Program::of(&json!({"reason": "build-finished", "success": true})), None);
+        assert_eq!(TestProgram::of(&message(false, "/x/target/debug/landspeed".into())), None);
+        assert_eq!(TestProgram::of(&message(true, Value::Null)), None);
+        assert_eq!(TestProgram::of(&json!({"reason": "build-finished", "success": true})), None);
     }
 
     #[test]
     fn what_failed_is_printed_and_what_was_skipped_is_named() {
-        let ended = |passed| Ended { name: "stats power".into(), passed, took: Duration::from_millis(1_260) };
+        let ended =
+            |passed| TestOutcome { name: "stats power".into(), passed, took: Duration::from_millis(1_260) };
         let printed = "running 2 tests\nSKIP x: no such kernel\ntest result: ok. 2 passed\n";
         assert_eq!(
             told(&ended(true), printed),
@@ -208,7 +209,7 @@ mod tests {
 
     #[test]
     fn whatever_failed_fails_all() {
-        let ended = |passed| vec![Ended { name: "stats power".into(), passed, took: Duration::ZERO }];
+        let ended = |passed| vec![TestOutcome { name: "stats power".into(), passed, took: Duration::ZERO }];
         assert!(sum_up(ended(true), true).is_ok());
         assert_eq!(sum_up(ended(false), true).unwrap_err().to_string(), "failed: stats power");
         assert!(sum_up(ended(true), false).is_err());

@@ -30,8 +30,8 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("tune", "TuneSummary"),
     ("tune --record-run", "RecordRun"),
     ("run", "GridReport"),
-    ("experiments", "Listed"),
-    ("app list", "ListedApplication"),
+    ("experiments", "ExperimentEntry"),
+    ("app list", "ApplicationEntry"),
     ("compare", "CompareReport"),
     ("diff", "DiffReport"),
     ("doctor", "DoctorDocument"),
@@ -92,7 +92,7 @@ const HEAD: &str = "<!-- Written from the types by `make docs`. Edit their doc c
 /// Returns an error if a source is not valid Rust, or if a member or value has no doc comment, because its row would
 /// be empty.
 pub(crate) fn pages(root: &Path) -> Result<Vec<(String, String)>> {
-    let types = Types::read(root)?;
+    let types = DocTypes::read(root)?;
     let (json, told) = types.documents()?;
     let record = types.record(&told)?;
     let silent = silent(&json).chain(silent(&record)).collect::<Vec<_>>();
@@ -111,7 +111,7 @@ fn silent(page: &str) -> impl Iterator<Item = String> {
     })
 }
 
-struct Field {
+struct DocField {
     /// `None` if its fields are written among the others.
     name: Option<String>,
     is: Type,
@@ -120,40 +120,40 @@ struct Field {
     about: String,
 }
 
-struct Variant {
+struct DocVariant {
     name: String,
     about: String,
-    fields: Vec<Field>,
+    fields: Vec<DocField>,
     /// The type that the variant contains.
     holds: Option<Type>,
 }
 
-enum Shape {
-    Object(Vec<Field>),
+enum DocShape {
+    Object(Vec<DocField>),
     /// Written as the type it contains.
     Same(Type),
     /// One of these variants; with the name of the member that tags it, if its members are written beside the tag.
-    Choice(Option<String>, Vec<Variant>),
+    Choice(Option<String>, Vec<DocVariant>),
 }
 
-struct Declared {
+struct DocType {
     about: String,
-    shape: Shape,
+    shape: DocShape,
 }
 
 #[derive(Default)]
-struct Types {
-    declared: BTreeMap<String, Declared>,
+struct DocTypes {
+    declared: BTreeMap<String, DocType>,
     /// Names and types of the members of an open map, by the type that has the map.
     details: BTreeMap<&'static str, Vec<(String, Type)>>,
 }
 
 /// Types that a text mentioned and that have no section yet.
-type Mentioned = BTreeSet<String>;
+type MentionedTypes = BTreeSet<String>;
 
-impl Types {
-    fn read(root: &Path) -> Result<Types> {
-        let mut types = Types::default();
+impl DocTypes {
+    fn read(root: &Path) -> Result<DocTypes> {
+        let mut types = DocTypes::default();
         for source in SOURCES {
             types.read_path(&root.join(source))?;
         }
@@ -185,24 +185,24 @@ impl Types {
             Item::Struct(of) if is_written(&of.attrs) => {
                 let shape = match of.fields {
                     Fields::Unnamed(fields) if fields.unnamed.len() == 1 => {
-                        Shape::Same(fields.unnamed[0].ty.clone())
+                        DocShape::Same(fields.unnamed[0].ty.clone())
                     }
-                    fields => Shape::Object(members(&fields, None)),
+                    fields => DocShape::Object(members(&fields, None)),
                 };
                 (of.ident, of.attrs, shape)
             }
             Item::Enum(of) if is_written(&of.attrs) => {
-                let serde = Serde::of(&of.attrs);
-                let variants = of.variants.iter().filter(|v| !Serde::of(&v.attrs).has("other"));
-                let variants = variants.map(|variant| Variant::of(variant, serde.get("rename_all")));
-                let shape = Shape::Choice(serde.get("tag").map(str::to_owned), variants.collect());
+                let serde = SerdeAttributes::of(&of.attrs);
+                let variants = of.variants.iter().filter(|v| !SerdeAttributes::of(&v.attrs).has("other"));
+                let variants = variants.map(|variant| DocVariant::of(variant, serde.get("rename_all")));
+                let shape = DocShape::Choice(serde.get("tag").map(str::to_owned), variants.collect());
                 (of.ident, of.attrs, shape)
             }
-            Item::Type(of) => (of.ident, of.attrs, Shape::Same(*of.ty)),
+            Item::Type(of) => (of.ident, of.attrs, DocShape::Same(*of.ty)),
             Item::Macro(of) => return self.take_details(path, &of),
             _ => return,
         };
-        self.declared.entry(name.to_string()).or_insert(Declared { about: about(&attributes), shape });
+        self.declared.entry(name.to_string()).or_insert(DocType { about: about(&attributes), shape });
     }
 
     /// Reads `detail!("name" => Type)`, and `details!` with many of these.
@@ -223,33 +223,33 @@ impl Types {
         self.details.entry(owner).or_default().extend(found);
     }
 
-    fn documents(&self) -> Result<(String, Mentioned)> {
+    fn documents(&self) -> Result<(String, MentionedTypes)> {
         let mut page = format!(
             "{HEAD}# JSON documents\n\nWith `--json` a command prints one document on standard output, and nothing else there. \
              `landspeed show --json` prints that of the record's command. [How figures come about](figures.md) \
              is a page of its own. {UNITS}\n"
         );
-        let mut mentioned = Mentioned::new();
+        let mut mentioned = MentionedTypes::new();
         for (command, name) in DOCUMENTS {
             let _ = write!(page, "\n## landspeed {command}\n\n");
             self.body(name, &mut page, &mut mentioned)?;
         }
-        let roots: Mentioned = DOCUMENTS.iter().map(|(_, name)| (*name).to_owned()).collect();
+        let roots: MentionedTypes = DOCUMENTS.iter().map(|(_, name)| (*name).to_owned()).collect();
         page.push_str("\n# Types\n");
         let told = self.rest(&mut page, mentioned, &roots)?;
         Ok((page, told))
     }
 
-    fn record(&self, told: &Mentioned) -> Result<String> {
+    fn record(&self, told: &MentionedTypes) -> Result<String> {
         let mut page = format!(
             "{HEAD}# The record\n\nA record is a file of JSON Lines: one object a line, appended and flushed as the run goes. \
              `line` says what it is; the other members follow. The first line is the `header`. Skip lines that you do not know. \
              {UNITS} Older records lack what was added since.\n"
         );
-        let Some(Declared { shape: Shape::Choice(Some(_), lines), .. }) = self.declared.get("Line") else {
+        let Some(DocType { shape: DocShape::Choice(Some(_), lines), .. }) = self.declared.get("Line") else {
             bail!("the lines of a record are no tagged enum any more");
         };
-        let mut mentioned = Mentioned::new();
+        let mut mentioned = MentionedTypes::new();
         for line in lines {
             let _ = write!(page, "\n## {}\n\n", line.name);
             let held = line.holds.as_ref().map(|is| self.name_of(is)).transpose()?;
@@ -279,7 +279,12 @@ impl Types {
 
     /// Writes a section for each type that was mentioned, and for those that these mention; returns the types with a
     /// section.
-    fn rest(&self, page: &mut String, mut mentioned: Mentioned, told: &Mentioned) -> Result<Mentioned> {
+    fn rest(
+        &self,
+        page: &mut String,
+        mut mentioned: MentionedTypes,
+        told: &MentionedTypes,
+    ) -> Result<MentionedTypes> {
         let mut sections: BTreeMap<String, String> = BTreeMap::new();
         while let Some(name) = mentioned.pop_first() {
             if sections.contains_key(&name) || told.contains(&name) {
@@ -294,33 +299,33 @@ impl Types {
     }
 
     /// Writes the description of a type, and its members.
-    fn body(&self, name: &str, page: &mut String, mentioned: &mut Mentioned) -> Result<()> {
-        let Declared { about, shape } =
+    fn body(&self, name: &str, page: &mut String, mentioned: &mut MentionedTypes) -> Result<()> {
+        let DocType { about, shape } =
             self.declared.get(name).with_context(|| format!("no source declares {name}"))?;
         if !about.is_empty() {
             let _ = write!(page, "{about}\n\n");
         }
         match shape {
-            Shape::Object(fields) => self.fields_of(name, fields, page, mentioned),
-            Shape::Same(is) => {
+            DocShape::Object(fields) => self.fields_of(name, fields, page, mentioned),
+            DocShape::Same(is) => {
                 let words = self.words(is, mentioned)?;
                 let _ = writeln!(page, "{words}");
                 Ok(())
             }
-            Shape::Choice(tag, variants) => self.choice(tag.as_deref(), variants, page, mentioned),
+            DocShape::Choice(tag, variants) => self.choice(tag.as_deref(), variants, page, mentioned),
         }
     }
 
-    fn fields(&self, fields: &[Field], page: &mut String, mentioned: &mut Mentioned) -> Result<()> {
+    fn fields(&self, fields: &[DocField], page: &mut String, mentioned: &mut MentionedTypes) -> Result<()> {
         self.fields_of("", fields, page, mentioned)
     }
 
     fn fields_of(
         &self,
         owner: &str,
-        fields: &[Field],
+        fields: &[DocField],
         page: &mut String,
-        mentioned: &mut Mentioned,
+        mentioned: &mut MentionedTypes,
     ) -> Result<()> {
         page.push_str("| field | type | meaning |\n|---|---|---|\n");
         for field in fields {
@@ -329,7 +334,13 @@ impl Types {
         Ok(())
     }
 
-    fn field(&self, owner: &str, field: &Field, page: &mut String, mentioned: &mut Mentioned) -> Result<()> {
+    fn field(
+        &self,
+        owner: &str,
+        field: &DocField,
+        page: &mut String,
+        mentioned: &mut MentionedTypes,
+    ) -> Result<()> {
         if let Some(name) = &field.name {
             let mut words = self.words(&field.is, mentioned)?;
             if field.is_nullable {
@@ -350,10 +361,10 @@ impl Types {
         }
         let name = self.name_of(&field.is)?;
         match self.declared.get(&name).map(|declared| &declared.shape) {
-            Some(Shape::Object(fields)) => {
+            Some(DocShape::Object(fields)) => {
                 fields.iter().try_for_each(|f| self.field(&name, f, page, mentioned))
             }
-            Some(Shape::Choice(_, variants)) => {
+            Some(DocShape::Choice(_, variants)) => {
                 variants.iter().try_for_each(|variant| self.one_of(variant, page, mentioned))
             }
             _ => Ok(()),
@@ -361,21 +372,21 @@ impl Types {
     }
 
     /// Writes a variant as a row among other fields.
-    fn one_of(&self, variant: &Variant, page: &mut String, mentioned: &mut Mentioned) -> Result<()> {
+    fn one_of(&self, variant: &DocVariant, page: &mut String, mentioned: &mut MentionedTypes) -> Result<()> {
         let words = match &variant.holds {
             Some(is) => self.words(is, mentioned)?,
             None if variant.fields.is_empty() => "null".to_owned(),
             None => format!("object of {}", self.with(variant, mentioned)?),
         };
-        let Variant { name, about, .. } = variant;
+        let DocVariant { name, about, .. } = variant;
         let about = if about.is_empty() { String::new() } else { format!("One of these. {about}") };
         let _ = writeln!(page, "| `{name}` | {words} | {about} |");
         Ok(())
     }
 
     /// Returns the members of a variant: names, types and meanings.
-    fn with(&self, variant: &Variant, mentioned: &mut Mentioned) -> Result<String> {
-        let member = |field: &Field| {
+    fn with(&self, variant: &DocVariant, mentioned: &mut MentionedTypes) -> Result<String> {
+        let member = |field: &DocField| {
             let name = field.name.as_deref().unwrap_or_default();
             let about = field.about.trim_end_matches('.');
             Ok(format!("`{name}` {} ({about})", self.words(&field.is, mentioned)?))
@@ -386,14 +397,14 @@ impl Types {
     fn choice(
         &self,
         tag: Option<&str>,
-        variants: &[Variant],
+        variants: &[DocVariant],
         page: &mut String,
-        mentioned: &mut Mentioned,
+        mentioned: &mut MentionedTypes,
     ) -> Result<()> {
         let plain = variants.iter().all(|variant| variant.fields.is_empty() && variant.holds.is_none());
         if plain && tag.is_none() {
             page.push_str("| value | meaning |\n|---|---|\n");
-            for Variant { name, about, .. } in variants {
+            for DocVariant { name, about, .. } in variants {
                 let _ = writeln!(page, "| `\"{name}\"` | {about} |");
             }
             return Ok(());
@@ -410,7 +421,7 @@ impl Types {
     }
 
     /// Returns a type in words, with links to types that have a section.
-    fn words(&self, is: &Type, mentioned: &mut Mentioned) -> Result<String> {
+    fn words(&self, is: &Type, mentioned: &mut MentionedTypes) -> Result<String> {
         match is {
             Type::Reference(to) => return self.words(&to.elem, mentioned),
             Type::Array(of) => return Ok(format!("array of {}", self.words(&of.elem, mentioned)?)),
@@ -422,7 +433,7 @@ impl Types {
         }
         let name = self.name_of(is)?;
         let inner = arguments(is);
-        let of = |at: usize, mentioned: &mut Mentioned| {
+        let of = |at: usize, mentioned: &mut MentionedTypes| {
             self.words(inner.get(at).with_context(|| format!("{name} of what?"))?, mentioned)
         };
         Ok(match name.as_str() {
@@ -433,7 +444,7 @@ impl Types {
             "u8" | "u16" | "u32" | "u64" | "usize" | "i32" | "i64" => "integer".to_owned(),
             name => match (FOREIGN.iter().find(|(foreign, _)| *foreign == name), self.declared.get(name)) {
                 (Some((_, words)), _) => (*words).to_owned(),
-                (None, Some(Declared { shape: Shape::Same(is), .. })) => self.words(is, mentioned)?,
+                (None, Some(DocType { shape: DocShape::Same(is), .. })) => self.words(is, mentioned)?,
                 (None, Some(_)) => {
                     mentioned.insert(name.to_owned());
                     format!("[{name}](#{})", name.to_lowercase())
@@ -454,15 +465,15 @@ impl Types {
     }
 }
 
-impl Variant {
-    fn of(variant: &syn::Variant, rename_all: Option<&str>) -> Variant {
-        let serde = Serde::of(&variant.attrs);
+impl DocVariant {
+    fn of(variant: &syn::Variant, rename_all: Option<&str>) -> DocVariant {
+        let serde = SerdeAttributes::of(&variant.attrs);
         let name = serde.get("rename").map(str::to_owned);
         let holds = match &variant.fields {
             Fields::Unnamed(fields) => fields.unnamed.first().map(|field| field.ty.clone()),
             _ => None,
         };
-        Variant {
+        DocVariant {
             name: name.unwrap_or_else(|| spelled(&variant.ident.to_string(), rename_all)),
             about: about(&variant.attrs),
             fields: if holds.is_some() { Vec::new() } else { members(&variant.fields, None) },
@@ -489,9 +500,9 @@ fn arguments(is: &Type) -> Vec<&Type> {
     types.collect()
 }
 
-fn members(fields: &Fields, rename_all: Option<&str>) -> Vec<Field> {
+fn members(fields: &Fields, rename_all: Option<&str>) -> Vec<DocField> {
     let member = |field: &syn::Field| {
-        let serde = Serde::of(&field.attrs);
+        let serde = SerdeAttributes::of(&field.attrs);
         if serde.has("skip") || serde.has("skip_serializing") {
             return None;
         }
@@ -503,16 +514,16 @@ fn members(fields: &Fields, rename_all: Option<&str>) -> Vec<Field> {
         }
         let name = name.filter(|_| !serde.has("flatten"));
         let is_nullable = serde.get("with").is_some_and(|with| with.starts_with("unknown::"));
-        Some(Field { name, is: field.ty.clone(), is_nullable, about })
+        Some(DocField { name, is: field.ty.clone(), is_nullable, about })
     };
     fields.iter().filter_map(member).collect()
 }
 
 /// The words of `#[serde(...)]`.
-struct Serde(Vec<(String, String)>);
+struct SerdeAttributes(Vec<(String, String)>);
 
-impl Serde {
-    fn of(attributes: &[Attribute]) -> Serde {
+impl SerdeAttributes {
+    fn of(attributes: &[Attribute]) -> SerdeAttributes {
         let mut words = Vec::new();
         for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {
             let _ = attribute.parse_nested_meta(|meta| {
@@ -522,7 +533,7 @@ impl Serde {
                 Ok(())
             });
         }
-        Serde(words)
+        SerdeAttributes(words)
     }
 
     fn has(&self, name: &str) -> bool {

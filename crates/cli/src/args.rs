@@ -21,7 +21,7 @@ use crate::data::RecordArg;
 use crate::exit;
 
 pub(crate) use cc::{CcAction, CcArgs, RecoveryArgs};
-pub(crate) use compare::{AskArg, CompareArgs, ExchangeArg};
+pub(crate) use compare::{CompareArgs, ExchangeArg, QuestionArg};
 pub(crate) use exec::{ExecArgs, paths};
 pub(crate) use grid::GridArgs;
 pub(crate) use measure::{FanArg, FlowArgs, MeasureArgs, is_taken};
@@ -41,11 +41,11 @@ const EXAMPLES: &str = "Examples:\n  \
 #[command(after_help = format!("{EXAMPLES}\n\n{}", exit::line()))]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Tune a path, keep what is proven to help, restore everything
     Tune(TuneArgs),
     /// Explain what holds a path or a flow back, and what to try
@@ -344,7 +344,7 @@ pub(crate) struct DiffArgs {
 
 /// A record of `landspeed tune`, and which of its hosts.
 #[derive(Debug, Args)]
-pub(crate) struct KeptArgs {
+pub(crate) struct KeptSettingsArgs {
     /// Record of the run
     pub(crate) record: RecordArg,
     /// Host of the run [default: the one that this host is]
@@ -364,7 +364,7 @@ pub(crate) struct KeptArgs {
 #[command(after_help = format!("{RECORD}\n\nExample: sudo landspeed persist last --write /"))]
 pub(crate) struct PersistArgs {
     #[command(flatten)]
-    pub(crate) kept: KeptArgs,
+    pub(crate) kept: KeptSettingsArgs,
     /// Take a lab's record, although its settings prove nothing about this host
     #[arg(long)]
     pub(crate) lab: bool,
@@ -384,7 +384,7 @@ pub(crate) struct PersistArgs {
 )]
 pub(crate) struct VerifyArgs {
     #[command(flatten)]
-    pub(crate) kept: KeptArgs,
+    pub(crate) kept: KeptSettingsArgs,
     /// Read the settings of this interface [default: the run's]
     #[arg(long, value_name = "NAME")]
     pub(crate) interface: Option<String>,

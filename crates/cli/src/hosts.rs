@@ -18,7 +18,7 @@ use landspeed_units::Nanos;
 use crate::args::{FlowArgs, HostArgs};
 use crate::labs;
 use crate::output::usage;
-use crate::stop::Stop;
+use crate::stop::StopRequest;
 
 pub(crate) struct NamedHosts {
     words: Vec<String>,
@@ -27,13 +27,13 @@ pub(crate) struct NamedHosts {
 }
 
 /// Joined pairs. The hosts that were created for them are removed on drop, after the sessions.
-pub(crate) struct Joined {
+pub(crate) struct JoinedHosts {
     /// The pairs: one, except for fans, programs and labs with several pairs.
     pub(crate) pairs: Vec<Pair>,
     hosts: Box<dyn HostSet>,
 }
 
-impl Joined {
+impl JoinedHosts {
     pub(crate) fn first(&mut self) -> Result<(&mut Pair, &dyn HostSet)> {
         let pair = self.pairs.first_mut().context("no pair of hosts")?;
         Ok((pair, &*self.hosts))
@@ -83,7 +83,7 @@ impl NamedHosts {
     }
 
     /// Makes sessions stop waiting for an answer once the user has requested to stop.
-    pub(crate) fn until(mut self, stop: &Stop) -> NamedHosts {
+    pub(crate) fn until(mut self, stop: &StopRequest) -> NamedHosts {
         self.reaching.options.stop = stop.flag();
         self
     }
@@ -93,22 +93,22 @@ impl NamedHosts {
         labs::is_lab(&self.words)
     }
 
-    pub(crate) fn join(&self) -> Result<Joined> {
+    pub(crate) fn join(&self) -> Result<JoinedHosts> {
         self.join_others(&self.words)
     }
 
     /// Joins the hosts that `words` name.
-    pub(crate) fn join_others(&self, words: &[String]) -> Result<Joined> {
+    pub(crate) fn join_others(&self, words: &[String]) -> Result<JoinedHosts> {
         let hosts = labs::open(words)?;
         self.only_two(&*hosts)?;
         let [a, b, ..] = hosts.hosts() else { bail!("{} has fewer than two hosts", hosts.label()) };
         let pairs = vec![self.pair(a, b)?];
-        Ok(Joined { pairs, hosts })
+        Ok(JoinedHosts { pairs, hosts })
     }
 
     /// Joins the first host with each other one, as programs need it. If none are named
     /// and it needs more than two, a lab of `least` hosts is created.
-    pub(crate) fn join_star(&self, [least, _]: [usize; 2]) -> Result<Joined> {
+    pub(crate) fn join_star(&self, [least, _]: [usize; 2]) -> Result<JoinedHosts> {
         let words = if self.words.is_empty() && least > 2 {
             vec![format!("lab:switch:{least}")]
         } else {
@@ -118,22 +118,22 @@ impl NamedHosts {
     }
 
     /// Joins the first host that `words` name with each other one, for grids.
-    pub(crate) fn join_star_of(&self, words: &[String]) -> Result<Joined> {
+    pub(crate) fn join_star_of(&self, words: &[String]) -> Result<JoinedHosts> {
         let hosts = labs::open(words)?;
         let (first, others) = hosts.hosts().split_first().context("no hosts")?;
         let center = self.host(first)?;
         let pairs = others.iter().map(|other| self.pair_of(center.shared(), self.host(other)?, other));
         let mut pairs: Vec<Pair> = pairs.collect::<Result<_>>()?;
         set_program_hosts(&mut pairs);
-        Ok(Joined { pairs, hosts })
+        Ok(JoinedHosts { pairs, hosts })
     }
 
     /// Joins the pairs that the topology defines: one, except for `lab:wan:pairs=N`.
-    pub(crate) fn join_pairs(&self) -> Result<Joined> {
+    pub(crate) fn join_pairs(&self) -> Result<JoinedHosts> {
         let hosts = labs::open(&self.words)?;
         self.only_two(&*hosts)?;
         let pairs = hosts.pairs().into_iter().map(|[a, b]| self.pair(a, b)).collect::<Result<Vec<_>>>()?;
-        Ok(Joined { pairs, hosts })
+        Ok(JoinedHosts { pairs, hosts })
     }
 
     /// Returns an error for more than two hosts: none of them may be left out silently.
@@ -158,7 +158,7 @@ impl NamedHosts {
 
     /// Joins the last host with each other one: all others send to it if `inwards`, otherwise it sends to all others.
     /// Each host has one session, however many pairs it is in.
-    pub(crate) fn join_fan(&self, inwards: bool) -> Result<Joined> {
+    pub(crate) fn join_fan(&self, inwards: bool) -> Result<JoinedHosts> {
         let hosts = labs::open(&self.words)?;
         if hosts.hosts().len() < 3 {
             bail!("a fan takes three hosts or more: name them, or try lab:switch:4");
@@ -167,11 +167,11 @@ impl NamedHosts {
     }
 
     /// Joins a fan of the hosts that `words` name, for grids, in which a fan may have a single client.
-    pub(crate) fn join_fan_of(&self, words: &[String], inwards: bool) -> Result<Joined> {
+    pub(crate) fn join_fan_of(&self, words: &[String], inwards: bool) -> Result<JoinedHosts> {
         self.fan(labs::open(words)?, inwards)
     }
 
-    fn fan(&self, hosts: Box<dyn HostSet>, inwards: bool) -> Result<Joined> {
+    fn fan(&self, hosts: Box<dyn HostSet>, inwards: bool) -> Result<JoinedHosts> {
         if inwards && self.wishes.data_port > 0 {
             bail!(
                 "--data-port is one port for one pair of hosts, and --fan in has several at one host: leave it out"
@@ -184,7 +184,7 @@ impl NamedHosts {
             false => self.pair_of(center.shared(), self.host(other)?, other),
         };
         let pairs = others.iter().map(pair).collect::<Result<_>>()?;
-        Ok(Joined { pairs, hosts })
+        Ok(JoinedHosts { pairs, hosts })
     }
 
     fn pair(&self, a: &topology::TopologyHost, b: &topology::TopologyHost) -> Result<Pair> {
@@ -242,16 +242,16 @@ fn addresses(name: &str) -> Vec<IpAddr> {
     streams.filter_map(|line| line.split([' ', '%']).next()?.parse().ok()).collect()
 }
 
-pub(crate) fn flow_of(args: &FlowArgs, usual: Usual) -> Result<(&'static dyn Transport, Settings)> {
+pub(crate) fn flow_of(args: &FlowArgs, usual: FlowDefaults) -> Result<(&'static dyn Transport, Settings)> {
     let (transport, set) = set_of(args, usual)?;
     Ok((transport, landspeed_experiment::flow(transport, &set)?))
 }
 
 /// Settings of the flow that a workload uses by default, as (name, value).
-type Usual = &'static [(&'static str, &'static str)];
+type FlowDefaults = &'static [(&'static str, &'static str)];
 
 /// Returns the transport and the settings of the flow that are set by name.
-pub(crate) fn set_of(args: &FlowArgs, usual: Usual) -> Result<(&'static dyn Transport, Settings)> {
+pub(crate) fn set_of(args: &FlowArgs, usual: FlowDefaults) -> Result<(&'static dyn Transport, Settings)> {
     let transport =
         landspeed_transport::find(&args.transport).context("clap takes the names of the table")?;
     let table = table(transport);

@@ -11,7 +11,7 @@ use landspeed_knob::persist::{
 use landspeed_observer::host;
 use landspeed_record::{Cell, HostFacts, Line, LinkFacts, Record, Side, StepLine, StepSummary, TuneSummary};
 
-use crate::args::{KeptArgs, SideArg};
+use crate::args::{KeptSettingsArgs, SideArg};
 use crate::data;
 
 /// The settings of a run that are to be permanent, of both hosts.
@@ -25,7 +25,7 @@ pub(crate) struct KeptSettings {
 }
 
 impl KeptSettings {
-    pub(crate) fn read(args: &KeptArgs) -> Result<KeptSettings> {
+    pub(crate) fn read(args: &KeptSettingsArgs) -> Result<KeptSettings> {
         let path = data::find(&args.record, args.data.data_dir.as_deref())?;
         let record = landspeed_record::read(&path)?;
         let summary = landspeed_analysis::summary(&record, &path.display().to_string())?;

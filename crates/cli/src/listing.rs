@@ -39,12 +39,12 @@ pub(crate) struct KnobEntry {
     /// Source of the expected effect.
     pub(crate) source: String,
     /// Its values on this host; empty unless an interface or the setting was named.
-    pub(crate) here: Vec<KnobHere>,
+    pub(crate) here: Vec<LocalKnobValue>,
 }
 
 /// A setting on this host.
 #[derive(Debug, Serialize)]
-pub(crate) struct KnobHere {
+pub(crate) struct LocalKnobValue {
     /// The interface; null for a setting that belongs to none.
     pub(crate) interface: Option<String>,
     /// The present value; null if it cannot be read.

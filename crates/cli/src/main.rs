@@ -18,9 +18,9 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
-use landspeed_report::{Output, safe};
+use landspeed_report::{OutputCapabilities, safe};
 
-use crate::args::{Arguments, Command};
+use crate::args::{Arguments, CliCommand};
 use crate::exit::Exit;
 
 fn main() -> ExitCode {
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
 
 /// Prints an error and returns its exit code.
 fn fail(error: &anyhow::Error) -> ExitCode {
-    let line = Output::stderr().spell(&safe(&line(error)));
+    let line = OutputCapabilities::stderr().spell(&safe(&line(error)));
     let _ = writeln!(std::io::stderr(), "landspeed: {line}");
     status(error).into()
 }
@@ -59,7 +59,7 @@ fn status(error: &anyhow::Error) -> Exit {
     match error.downcast_ref::<landspeed_experiment::Error>() {
         Some(landspeed_experiment::Error::NotRestored(_)) => Exit::NotRestored,
         Some(landspeed_experiment::Error::Left(_)) => Exit::Left,
-        _ if error.is::<output::WrongUsage>() => Exit::Usage,
+        _ if error.is::<output::UsageError>() => Exit::Usage,
         // clap refuses impossible arguments with the same status.
         _ if matches!(error.downcast_ref(), Some(landspeed_topology::Error::OneHost { .. })) => Exit::Usage,
         _ => Exit::Failed,
@@ -76,37 +76,37 @@ fn line(error: &anyhow::Error) -> String {
     })
 }
 
-fn run(command: Command) -> anyhow::Result<ExitCode> {
+fn run(command: CliCommand) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Tune(args) => commands::tune::run(args),
-        Command::Explain(args) => commands::explain::run(&args),
-        Command::Compare(args) => commands::compare::run(&args),
-        Command::Measure(args) => commands::measure::run(args),
-        Command::Run(args) => commands::run::run(&args),
-        Command::App(args) => commands::app::run(&args.action),
-        Command::Experiments(args) => commands::run::experiments(&args),
-        Command::Agent(args) => commands::agent::run(&args),
-        Command::Generate(args) => commands::generate::run(&args),
-        Command::Guardian => Ok(landspeed_knob::journal::guardian_main()),
-        Command::Keeper => labs::keep(),
-        Command::Play => commands::faults::play(),
-        Command::Spawn(args) => commands::app::spawn(&args),
-        Command::Exec(args) => commands::exec::run(&args),
-        Command::KeepPath { path } => commands::exec::keep(&path),
-        Command::Filters(args) => commands::filters::run(args),
-        Command::Sockets(args) => commands::sockets::run(&args),
-        Command::Gather(args) => commands::app::gather(&args),
-        Command::PlayRole => Ok(landspeed_application::play::main()),
-        Command::Lab(args) => commands::lab::run(&args),
-        Command::Undo(args) => commands::undo::run(&args),
-        Command::Records(args) => commands::records::run(&args),
-        Command::Show(args) => commands::show::run(&args),
-        Command::Diff(args) => commands::show::diff(&args),
-        Command::Persist(args) => commands::persist::run(&args),
-        Command::Verify(args) => commands::verify::run(&args),
-        Command::Doctor(args) => commands::doctor::run(&args),
-        Command::Cc(args) => commands::cc::run(&args),
-        Command::Knobs(args) => commands::knobs::run(&args),
+        CliCommand::Tune(args) => commands::tune::run(args),
+        CliCommand::Explain(args) => commands::explain::run(&args),
+        CliCommand::Compare(args) => commands::compare::run(&args),
+        CliCommand::Measure(args) => commands::measure::run(args),
+        CliCommand::Run(args) => commands::run::run(&args),
+        CliCommand::App(args) => commands::app::run(&args.action),
+        CliCommand::Experiments(args) => commands::run::experiments(&args),
+        CliCommand::Agent(args) => commands::agent::run(&args),
+        CliCommand::Generate(args) => commands::generate::run(&args),
+        CliCommand::Guardian => Ok(landspeed_knob::journal::guardian_main()),
+        CliCommand::Keeper => labs::keep(),
+        CliCommand::Play => commands::faults::play(),
+        CliCommand::Spawn(args) => commands::app::spawn(&args),
+        CliCommand::Exec(args) => commands::exec::run(&args),
+        CliCommand::KeepPath { path } => commands::exec::keep(&path),
+        CliCommand::Filters(args) => commands::filters::run(args),
+        CliCommand::Sockets(args) => commands::sockets::run(&args),
+        CliCommand::Gather(args) => commands::app::gather(&args),
+        CliCommand::PlayRole => Ok(landspeed_application::play::main()),
+        CliCommand::Lab(args) => commands::lab::run(&args),
+        CliCommand::Undo(args) => commands::undo::run(&args),
+        CliCommand::Records(args) => commands::records::run(&args),
+        CliCommand::Show(args) => commands::show::run(&args),
+        CliCommand::Diff(args) => commands::show::diff(&args),
+        CliCommand::Persist(args) => commands::persist::run(&args),
+        CliCommand::Verify(args) => commands::verify::run(&args),
+        CliCommand::Doctor(args) => commands::doctor::run(&args),
+        CliCommand::Cc(args) => commands::cc::run(&args),
+        CliCommand::Knobs(args) => commands::knobs::run(&args),
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use landspeed_report::live::{Moving, clock};
-use landspeed_report::{Detail, Document, Output, safe};
+use landspeed_report::live::{ProgressLine, clock};
+use landspeed_report::{DetailLevel, Document, OutputCapabilities, safe};
 use serde::Serialize;
 
 use crate::args::{FormArgs, ListArgs};
@@ -19,7 +19,9 @@ pub(crate) fn list(
     document: &impl Serialize,
     form: &ListArgs,
 ) -> Result<()> {
-    list_as(heads, rows, document, form, || landspeed_report::table(heads, rows, Output::stdout()))
+    list_as(heads, rows, document, form, || {
+        landspeed_report::table(heads, rows, OutputCapabilities::stdout())
+    })
 }
 
 /// Prints a list as `text` or as a JSON document, and writes it as CSV if requested.
@@ -41,11 +43,11 @@ pub(crate) fn present(
     report: &Document,
     as_json: impl Fn() -> String,
     form: &FormArgs,
-    detail: Detail,
+    detail: DetailLevel,
 ) -> Result<()> {
     save(form.html.as_deref(), || report.page())?;
     save(form.csv.as_deref(), || report.csv())?;
-    out(&if form.json { as_json() } else { report.text(Output::stdout(), detail) })
+    out(&if form.json { as_json() } else { report.text(OutputCapabilities::stdout(), detail) })
 }
 
 /// Writes a file, if one is requested.
@@ -66,13 +68,13 @@ pub(crate) fn out(text: &str) -> Result<()> {
 
 /// A progress line with the present activity and its duration, redrawn on a terminal and printed every 30 s
 /// elsewhere.
-pub(crate) struct Doing {
+pub(crate) struct ActivityLine {
     now: Arc<Mutex<(String, Instant)>>,
-    moving: Moving,
+    progress_line: ProgressLine,
 }
 
-impl Doing {
-    pub(crate) fn new() -> Doing {
+impl ActivityLine {
+    pub(crate) fn new() -> ActivityLine {
         let now = Arc::new(Mutex::new((String::new(), Instant::now())));
         let seen = Arc::clone(&now);
         let line = move |width: Option<usize>| {
@@ -81,35 +83,35 @@ impl Doing {
             let margin = if width.is_some() { "  " } else { "" };
             if what.is_empty() { String::new() } else { format!("{margin}{what}  {time}") }
         };
-        Doing { now, moving: Moving::new(Output::stderr(), line) }
+        ActivityLine { now, progress_line: ProgressLine::new(OutputCapabilities::stderr(), line) }
     }
 
     /// Sets the present activity.
     pub(crate) fn begin(&self, what: &str) {
         *self.now.lock().unwrap_or_else(PoisonError::into_inner) = (safe(what), Instant::now());
-        self.moving.draw();
+        self.progress_line.draw();
     }
 
     /// Prints a permanent line.
     pub(crate) fn say(&self, line: &str) {
-        self.moving.say(line);
+        self.progress_line.say(line);
     }
 }
 
 /// An error in the arguments that only landspeed, and not clap, detects.
 #[derive(Debug)]
-pub(crate) struct WrongUsage(String);
+pub(crate) struct UsageError(String);
 
-impl std::fmt::Display for WrongUsage {
+impl std::fmt::Display for UsageError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for WrongUsage {}
+impl std::error::Error for UsageError {}
 
 pub(crate) fn usage(error: impl std::fmt::Display) -> anyhow::Error {
-    WrongUsage(error.to_string()).into()
+    UsageError(error.to_string()).into()
 }
 
 /// Asks a question on the terminal. Returns an error unless the answer is yes.
@@ -119,7 +121,7 @@ pub(crate) fn agree(question: &str) -> Result<()> {
         bail!("this needs a yes, and there is no terminal to ask at: add --yes");
     }
     let mut err = std::io::stderr();
-    write!(err, "{}", Output::stderr().spell(question))?;
+    write!(err, "{}", OutputCapabilities::stderr().spell(question))?;
     err.flush()?;
     let mut answer = String::new();
     if stdin.read_line(&mut answer)? == 0 {

@@ -1,7 +1,7 @@
 //! The effects of Ctrl-C, SIGTERM and a closed terminal.
 //!
 //! At first they end this process immediately, with status 128 plus the signal's number. Its labs are removed;
-//! nothing else has been changed. Once there is something to finish, to restore or to report ([`Stop::in_order`]),
+//! nothing else has been changed. Once there is something to finish, to restore or to report ([`StopRequest::in_order`]),
 //! the first signal requests an orderly end and prints a message. A second Ctrl-C still ends the process immediately,
 //! and agents and guardians restore the settings.
 
@@ -24,9 +24,9 @@ static ENDING: Mutex<()> = Mutex::new(());
 
 /// The user's request for an orderly end, which signals set.
 #[derive(Clone)]
-pub(crate) struct Stop {
+pub(crate) struct StopRequest {
     asked: Arc<AtomicBool>,
-    manner: Arc<Mutex<Manner>>,
+    action: Arc<Mutex<SignalAction>>,
     /// Time of the first signal.
     since: Arc<OnceLock<Instant>>,
 }
@@ -37,19 +37,19 @@ const AGAIN: Duration = Duration::from_millis(500);
 
 /// How a signal ends the process, and the message that it prints.
 #[derive(Clone)]
-enum Manner {
+enum SignalAction {
     AtOnce(Arc<dyn Fn() -> String + Send + Sync>),
     InOrder(&'static str),
 }
 
-impl Stop {
+impl StopRequest {
     /// Handles signals from here on; they end this process immediately.
-    pub(crate) fn on_signals() -> io::Result<Stop> {
+    pub(crate) fn on_signals() -> io::Result<StopRequest> {
         let mut signals = Signals::new(SIGNALS)?;
-        let stop = Stop {
+        let stop = StopRequest {
             asked: Arc::default(),
             since: Arc::default(),
-            manner: Arc::new(Mutex::new(Manner::AtOnce(Arc::new(String::new)))),
+            action: Arc::new(Mutex::new(SignalAction::AtOnce(Arc::new(String::new)))),
         };
         let heard = stop.clone();
         let listen = move || signals.forever().for_each(|signal| heard.hear(signal));
@@ -64,28 +64,28 @@ impl Stop {
 
     /// Makes a signal end this process immediately, after `what` has cleaned up and returned the message.
     pub(crate) fn at_once_saying(&self, what: impl Fn() -> String + Send + Sync + 'static) {
-        *self.manner() = Manner::AtOnce(Arc::new(what));
+        *self.action() = SignalAction::AtOnce(Arc::new(what));
     }
 
     /// Makes the first signal from here on request an orderly end and print `what`.
     pub(crate) fn in_order(&self, what: &'static str) {
-        *self.manner() = Manner::InOrder(what);
+        *self.action() = SignalAction::InOrder(what);
     }
 
-    fn manner(&self) -> std::sync::MutexGuard<'_, Manner> {
-        self.manner.lock().unwrap_or_else(PoisonError::into_inner)
+    fn action(&self) -> std::sync::MutexGuard<'_, SignalAction> {
+        self.action.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn hear(&self, signal: i32) {
-        let manner = self.manner().clone();
+        let action = self.action().clone();
         let is_second = self.since.get_or_init(Instant::now).elapsed() >= AGAIN;
-        match manner {
-            Manner::AtOnce(what) => end(signal, &what()),
-            Manner::InOrder(what) if !self.asked.swap(true, Ordering::Relaxed) => tell(what),
-            Manner::InOrder(_) if signal == SIGINT && is_second => {
+        match action {
+            SignalAction::AtOnce(what) => end(signal, &what()),
+            SignalAction::InOrder(what) if !self.asked.swap(true, Ordering::Relaxed) => tell(what),
+            SignalAction::InOrder(_) if signal == SIGINT && is_second => {
                 end(signal, "ended at once: hosts restore themselves")
             }
-            Manner::InOrder(_) => {}
+            SignalAction::InOrder(_) => {}
         }
     }
 

@@ -10,16 +10,16 @@ use landspeed_experiment::{Pair, RecordSink, order};
 use landspeed_record::{
     Contest, Contestant, Engine, Line, Question, Study, StudyPath, StudyRun, WriteError, Writer,
 };
-use landspeed_report::live::{Moving, clock};
-use landspeed_report::{Output, about, compare_progress, duration, safe};
+use landspeed_report::live::{ProgressLine, clock};
+use landspeed_report::{OutputCapabilities, about, compare_progress, duration, safe};
 use landspeed_simulator::{VARIED_SHARE, simulates};
 use landspeed_topology as topology;
 use landspeed_transport::settings::table;
 use landspeed_transport::{TRANSPORTS, find, is_tcp};
 use landspeed_units::{Bytes, Nanos, did_you_mean};
 
-use crate::args::{AskArg, CompareArgs, HostArgs};
-use crate::stop::Stop;
+use crate::args::{CompareArgs, HostArgs, QuestionArg};
+use crate::stop::StopRequest;
 
 /// The study's nine protocols (cottrell-2005 section II.A), and the present defaults cubic and bbr.
 const PROTOCOLS: [&str; 11] =
@@ -85,11 +85,11 @@ pub(crate) fn real_path(pair: &Pair, words: &[String]) -> StudyPath {
 /// Refuses options that no study supports, before any host is contacted.
 pub(crate) fn check(args: &CompareArgs) -> Result<()> {
     args.protocols.iter().try_for_each(|text| check_contestant(text, args.simulate))?;
-    if args.ask.contains(&AskArg::RoundTrips) && !args.simulate {
+    if args.ask.contains(&QuestionArg::RoundTrips) && !args.simulate {
         bail!("two hosts have one path between them: round-trips needs --simulate");
     }
     let engine = if args.simulate { Engine::Simulator } else { Engine::Kernel };
-    if args.ask.contains(&AskArg::Streams)
+    if args.ask.contains(&QuestionArg::Streams)
         && let Some(text) = args.protocols.iter().find(|text| !bounds(engine, text))
     {
         bail!(
@@ -185,20 +185,20 @@ fn contests(args: &CompareArgs, study: &Study) -> Vec<Contest> {
     args.ask.iter().flat_map(|ask| asked(*ask, args, &names, study)).collect()
 }
 
-fn asked(ask: AskArg, args: &CompareArgs, names: &[&str], study: &Study) -> Vec<Contest> {
+fn asked(ask: QuestionArg, args: &CompareArgs, names: &[&str], study: &Study) -> Vec<Contest> {
     match ask {
-        AskArg::Regions => each(names, "", &Question::Regions),
-        AskArg::Meetings => meetings(names),
-        AskArg::ShortFlows => {
+        QuestionArg::Regions => each(names, "", &Question::Regions),
+        QuestionArg::Meetings => meetings(names),
+        QuestionArg::ShortFlows => {
             // The last flow starts a full interval before the end.
             let every_ns = Nanos(study.duration().0 / (SHORT_FLOWS + 1) + 1);
             each(names, " with short flows", &Question::ShortFlows { size_bytes: SHORT, every_ns })
         }
-        AskArg::Streams => {
+        QuestionArg::Streams => {
             let names: Vec<&str> = names.iter().copied().filter(|name| bounds(study.engine, name)).collect();
             streams(args.parallel, &names, &study.path)
         }
-        AskArg::RoundTrips => {
+        QuestionArg::RoundTrips => {
             each(names, " over two round trips", &Question::RoundTrips { longer_ns: study.path.rtt_ns })
         }
     }
@@ -255,15 +255,15 @@ pub(crate) fn warning(study: &Study, pair: &Pair) -> String {
 }
 
 /// Writes each line to the record first, then reports it on the terminal.
-pub(crate) struct Recorder {
+pub(crate) struct StudyRecorder {
     writer: Writer,
-    stop: Stop,
-    progress: Arc<Mutex<Progress>>,
-    moving: Moving,
+    stop: StopRequest,
+    progress: Arc<Mutex<StudyProgress>>,
+    progress_line: ProgressLine,
 }
 
 /// The progress of a study.
-struct Progress {
+struct StudyProgress {
     study: Study,
     /// Contests and repeats of the remaining runs, the next one last.
     ahead: Vec<(String, u32)>,
@@ -276,17 +276,29 @@ struct Progress {
     since: u32,
 }
 
-impl Recorder {
+impl StudyRecorder {
     /// Announces the study. `done` are the runs that the record already has.
-    pub(crate) fn new(writer: Writer, stop: Stop, study: &Study, done: &HashSet<(String, u32)>) -> Self {
+    pub(crate) fn new(
+        writer: Writer,
+        stop: StopRequest,
+        study: &Study,
+        done: &HashSet<(String, u32)>,
+    ) -> Self {
         let name = |(contest, repeat): (usize, u32)| (study.contests[contest].name.clone(), repeat);
         let planned = order(study).into_iter().map(name).collect::<Vec<_>>();
         let mut ahead: Vec<_> = planned.iter().filter(|run| !done.contains(run)).cloned().collect();
         ahead.reverse();
         let (planned, now) = (planned.len(), Instant::now());
         let made = planned - ahead.len();
-        let progress =
-            Progress { study: study.clone(), ahead, made, planned, began: now, run_began: now, since: 0 };
+        let progress = StudyProgress {
+            study: study.clone(),
+            ahead,
+            made,
+            planned,
+            began: now,
+            run_began: now,
+            since: 0,
+        };
         let total = progress.total();
         let progress = Arc::new(Mutex::new(progress));
         let seen = Arc::clone(&progress);
@@ -294,13 +306,13 @@ impl Recorder {
             let line = lock(&seen).line();
             if width.is_some() { format!("  {line}") } else { line }
         };
-        let moving = Moving::new(Output::stderr(), line);
-        moving.say(&total);
-        Recorder { writer, stop, progress, moving }
+        let progress_line = ProgressLine::new(OutputCapabilities::stderr(), line);
+        progress_line.say(&total);
+        StudyRecorder { writer, stop, progress, progress_line }
     }
 }
 
-impl Progress {
+impl StudyProgress {
     /// Returns the size of the study: "36 runs of 1 min 20 s: about 48 min".
     fn total(&self) -> String {
         let runs = match (self.made, self.planned) {
@@ -347,11 +359,11 @@ impl Progress {
     }
 }
 
-fn lock(progress: &Mutex<Progress>) -> MutexGuard<'_, Progress> {
+fn lock(progress: &Mutex<StudyProgress>) -> MutexGuard<'_, StudyProgress> {
     progress.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl RecordSink for Recorder {
+impl RecordSink for StudyRecorder {
     fn line(&mut self, line: &Line) -> Result<(), WriteError> {
         self.writer.write(line)?;
         let Line::Run(run) = line else { return Ok(()) };
@@ -359,7 +371,7 @@ impl RecordSink for Recorder {
         progress.took(run);
         let text = compare_progress(run, &progress.study, progress.made, progress.left());
         drop(progress);
-        self.moving.say(&text);
+        self.progress_line.say(&text);
         Ok(())
     }
 

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use landspeed_record::{Amount, MeasureReport};
 use rustix::process::Signal;
-use support::ours::{Place, processes, signal, within};
+use support::ours::{TestHome, processes, signal, within};
 use support::{LANDSPEED, needs_root, output, sh, text};
 
 /// Writes an application of two shell commands: a server, and a client whose output has the figure.
-fn application(place: &Place, server: &str, client: &str, more: &str) -> PathBuf {
+fn application(place: &TestHome, server: &str, client: &str, more: &str) -> PathBuf {
     let quoted = |text: &str| serde_json::to_string(text).expect("text");
     let file = place.path().join("mine.toml");
     let text = format!(
@@ -38,7 +38,7 @@ fn server(seconds: u32) -> String {
 const CLIENT: &str = "echo answers: 42";
 
 /// Measures an application, with a descriptor that landspeed inherits and passes on to its children.
-fn measured(place: &Place, file: &Path) -> Output {
+fn measured(place: &TestHome, file: &Path) -> Output {
     let app = format!("app:{}", file.display());
     let mut landspeed = place.landspeed(&["measure", &app, "--json"]);
     // SAFETY: dup2(2) takes numbers only.
@@ -53,7 +53,7 @@ fn measured(place: &Place, file: &Path) -> Output {
 
 /// Runs an application that fails, and returns the error message.
 fn refused(server: &str, client: &str) -> String {
-    let place = Place::new();
+    let place = TestHome::new();
     let found = measured(&place, &application(&place, server, client, ""));
     let (out, err) = text(&found);
     assert_eq!(found.status.code(), Some(1), "{out}{err}");
@@ -64,7 +64,7 @@ fn refused(server: &str, client: &str) -> String {
 
 /// Panics unless all processes and directories of roles disappear, those of landspeed and those whose command line
 /// matches.
-fn nothing_is_left(place: &Place, programs: &str) {
+fn nothing_is_left(place: &TestHome, programs: &str) {
     let left = || text(&output(&format!("pgrep -f '^({programs})' -a"))).0;
     let gone = || processes(place.path()).is_empty() && left().is_empty();
     assert!(within(Duration::from_secs(10), gone), "{:?} {}", processes(place.path()), left());
@@ -74,7 +74,7 @@ fn nothing_is_left(place: &Place, programs: &str) {
 #[test]
 fn a_program_is_a_workload_and_its_figure_is_told() {
     needs_root!();
-    let place = Place::new();
+    let place = TestHome::new();
     let parameter = "[[role.file]]\npath = \"sub/data\"\nbytes = \"100K\"\nseed = 7\n";
     // The client sees its files, its own directory, no process but its own, no inherited descriptor, and is not root.
     let client = "for fd in /proc/$$/fd/*; do case $(basename $fd) in 0|1|2) ;; *) test ! -e $fd || exit 4;; esac; done; \
@@ -98,7 +98,7 @@ const PIXEL: &str =
 #[test]
 fn what_a_program_drew_is_on_the_page_of_a_grid_once_for_each_cell() {
     needs_root!();
-    let place = Place::new();
+    let place = TestHome::new();
     let drawn =
         |picture: &str| format!("echo '{{{{\"drawn\": \"{picture}\", \"said\": \"answers: {{copies}}\"}}'");
     let more = "[parameter.copies]\nabout = \"any\"\nis = \"number\"\ndefault = \"1\"\nbetween = [\"1\", \"9\"]\n\
@@ -149,7 +149,7 @@ fn a_program_that_behaves_badly_is_an_error_that_says_how_and_leaves_nothing() {
         ),
     ] {
         if said.is_empty() {
-            let place = Place::new();
+            let place = TestHome::new();
             let found = measured(&place, &application(&place, server, client, ""));
             assert!(found.status.success(), "{}", text(&found).1);
             nothing_is_left(&place, "sleep 1003$");
@@ -167,7 +167,7 @@ fn what_a_killed_run_had_started_is_gone() {
     let count: u64 = std::env::var("LANDSPEED_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(4);
     for number in 0..count {
         let (moment, all) = (200 + number * 1000 / count, number % 2 == 1);
-        let place = Place::new();
+        let place = TestHome::new();
         let file = application(&place, &server(1020), "exec sleep 1021", "");
         let app = format!("app:{}", file.display());
         let mut run = place.landspeed(&["measure", &app]).spawn().expect("landspeed runs");

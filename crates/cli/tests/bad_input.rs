@@ -83,10 +83,10 @@ fn a_lab_without_root_says_so() {
 }
 
 /// Two namespaces with a cable between them, IPv4 only.
-struct Cabled([String; 2]);
+struct CabledNamespaces([String; 2]);
 
-impl Cabled {
-    fn new() -> Cabled {
+impl CabledNamespaces {
+    fn new() -> CabledNamespaces {
         let own = std::process::id();
         let names = ["a", "b"].map(|end| format!("ls-in{end}{own}"));
         let [a, b] = &names;
@@ -96,7 +96,7 @@ impl Cabled {
             ip -n {a} addr add 192.0.2.1/24 dev c0; ip -n {b} addr add 192.0.2.2/24 dev c0
             ip -n {a} link set c0 up; ip -n {b} link set c0 up; ip -n {a} link set lo up"
         ));
-        Cabled(names)
+        CabledNamespaces(names)
     }
 
     /// Runs `landspeed COMMAND netns:a netns:b REST`.
@@ -106,7 +106,7 @@ impl Cabled {
     }
 }
 
-impl Drop for Cabled {
+impl Drop for CabledNamespaces {
     fn drop(&mut self) {
         for name in &self.0 {
             support::output(&format!("ip netns del {name}"));
@@ -117,7 +117,7 @@ impl Drop for Cabled {
 #[test]
 fn what_hosts_cannot_do_is_refused_by_name() {
     needs_root!();
-    let hosts = Cabled::new();
+    let hosts = CabledNamespaces::new();
     let [a, b] = &hosts.0;
     refused(&hosts.run(&["tune"], &[]), &["--yes"]);
     let measure = ["measure", "stream"];

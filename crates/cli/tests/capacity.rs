@@ -3,7 +3,7 @@
 mod support;
 
 use landspeed_record::{Amount, MeasureReport};
-use support::ours::Place;
+use support::ours::TestHome;
 use support::{needs_root, text};
 
 fn figure(report: &MeasureReport, name: &str) -> Amount {
@@ -14,7 +14,7 @@ fn figure(report: &MeasureReport, name: &str) -> Amount {
 #[test]
 fn the_rate_of_a_link_is_found_or_a_host_is_named() {
     needs_root!();
-    let place = Place::new();
+    let place = TestHome::new();
     let args = ["measure", "capacity", "--json", "--trial", "250ms", "lab:wan:rate=50M,rtt=10ms,queue=10ms"];
     let output = place.landspeed(&args).output().expect("landspeed runs");
     let (out, err) = text(&output);
@@ -31,7 +31,7 @@ fn the_rate_of_a_link_is_found_or_a_host_is_named() {
 #[test]
 fn a_stream_is_refused_with_the_remedy() {
     needs_root!();
-    let place = Place::new();
+    let place = TestHome::new();
     let output =
         place.landspeed(&["measure", "capacity", "--transport", "tcp"]).output().expect("landspeed runs");
     let (_, err) = text(&output);

@@ -18,11 +18,11 @@ use landspeed_workload::stream;
 use support::{LANDSPEED, needs_root, output, sh, text};
 
 /// Two network namespaces, and a third one between them; removed on drop.
-struct Two(String);
+struct RoutedNamespaces(String);
 
-impl Two {
-    fn new(tag: &str) -> Two {
-        let two = Two(format!("lsc-{tag}-{}", std::process::id()));
+impl RoutedNamespaces {
+    fn new(tag: &str) -> RoutedNamespaces {
+        let two = RoutedNamespaces(format!("lsc-{tag}-{}", std::process::id()));
         for end in ["a", "b", "m"] {
             sh(&format!("ip netns add {0} && ip -n {0} link set lo up", two.netns(end)));
             two.run(end, "sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0");
@@ -117,7 +117,7 @@ impl Two {
     }
 }
 
-impl Drop for Two {
+impl Drop for RoutedNamespaces {
     fn drop(&mut self) {
         for end in ["a", "b", "m"] {
             output(&format!("ip netns del {}", self.netns(end)));
@@ -127,7 +127,7 @@ impl Drop for Two {
 }
 
 /// Compares the reported interfaces of a path with the counters.
-fn is_right(two: &Two, pair: &Pair) -> [String; 3] {
+fn is_right(two: &RoutedNamespaces, pair: &Pair) -> [String; 3] {
     let carries = two.carries(pair);
     let said = [&pair.path.carrier_a.data, &pair.path.carrier_b.data, &pair.path.carrier_b.acks];
     assert_eq!(said.map(String::clone), carries, "{:?}", pair.path);
@@ -135,7 +135,7 @@ fn is_right(two: &Two, pair: &Pair) -> [String; 3] {
     carries
 }
 
-fn offload(two: &Two, end: &str, link: &str, name: &str) -> bool {
+fn offload(two: &RoutedNamespaces, end: &str, link: &str, name: &str) -> bool {
     let shown = two.run(end, &format!("ethtool -k {link}"));
     shown.lines().any(|line| line.trim().starts_with(&format!("{name}: on")))
 }
@@ -144,7 +144,7 @@ fn offload(two: &Two, end: &str, link: &str, name: &str) -> bool {
 #[test]
 fn two_interfaces_in_one_subnet() {
     needs_root!();
-    let two = Two::new("sub");
+    let two = RoutedNamespaces::new("sub");
     two.ip("m", "link add br0 type bridge");
     two.ip("m", "link set br0 up");
     for (end, link, host) in [("a", "va1", 1), ("a", "va2", 11), ("b", "vb1", 2), ("b", "vb2", 12)] {
@@ -174,7 +174,7 @@ fn two_interfaces_in_one_subnet() {
 #[test]
 fn each_direction_has_its_own_cable() {
     needs_root!();
-    let two = Two::new("asym");
+    let two = RoutedNamespaces::new("asym");
     two.cable(["va1", "vb1"], ["10.1.0.1/24", "10.1.0.2/24"]);
     two.cable(["va2", "vb2"], ["10.2.0.1/24", "10.2.0.2/24"]);
     two.ip("b", "route add 10.1.0.1/32 via 10.2.0.1 dev vb2 src 10.1.0.2");
@@ -214,7 +214,7 @@ fn changed(host: &Host, others: &[(&str, &str)]) -> Settings {
 #[test]
 fn a_policy_route_by_protocol() {
     needs_root!();
-    let two = Two::new("rule");
+    let two = RoutedNamespaces::new("rule");
     two.cable(["va1", "vb1"], ["10.1.0.1/24", "10.1.0.2/24"]);
     two.cable(["va2", "vb2"], ["10.2.0.1/24", "10.2.0.2/24"]);
     two.ip("a", "rule add ipproto tcp lookup 100");
@@ -230,7 +230,7 @@ fn a_policy_route_by_protocol() {
 #[test]
 fn a_macvlan_child_and_a_bridge() {
     needs_root!();
-    let two = Two::new("below");
+    let two = RoutedNamespaces::new("below");
     two.cable(["va1", "vb1"], ["", ""]);
     two.ip("a", "link add mac0 link va1 type macvlan mode bridge");
     two.ip("a", "addr add 10.3.0.1/24 dev mac0");
@@ -250,7 +250,7 @@ fn a_macvlan_child_and_a_bridge() {
 #[test]
 fn hosts_with_link_local_addresses_only() {
     needs_root!();
-    let two = Two::new("local");
+    let two = RoutedNamespaces::new("local");
     // A dead interface first, so that the two ends of the cable have different indexes.
     two.ip("b", "link add dummy0 type bridge");
     two.ip("b", "link set dummy0 up");
@@ -279,7 +279,7 @@ fn hosts_with_link_local_addresses_only() {
 
 /// Returns the line of an agent on B that listens at `at`, then ends the agent. The line is empty if it cannot
 /// listen.
-fn agent_line(two: &Two, at: &str) -> String {
+fn agent_line(two: &RoutedNamespaces, at: &str) -> String {
     let args = ["netns", "exec", &two.netns("b"), LANDSPEED, "agent", "--listen", at];
     let agent = Command::new("ip").args(args).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn();
     let mut agent = agent.expect("ip runs");
@@ -293,7 +293,7 @@ fn agent_line(two: &Two, at: &str) -> String {
 #[test]
 fn dead_addresses_cost_little_and_are_told() {
     needs_root!();
-    let two = Two::new("dead");
+    let two = RoutedNamespaces::new("dead");
     for end in ["a", "b"] {
         two.ip(end, "link add docker0 type bridge");
         two.ip(end, "addr add 172.17.0.1/16 dev docker0");
@@ -321,7 +321,7 @@ fn dead_addresses_cost_little_and_are_told() {
 #[test]
 fn an_interface_that_is_renamed_is_followed() {
     needs_root!();
-    let two = Two::new("name");
+    let two = RoutedNamespaces::new("name");
     two.cable(["va1", "vb1"], ["10.4.0.1/24", "10.4.0.2/24"]);
     let before = two.settings();
     let mut pair = two.joined(None);

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use support::ours::within;
-use support::{Holder, LANDSPEED, controls_in_kernel, needs_controls, needs_root, output, text};
+use support::{ControlHolder, LANDSPEED, controls_in_kernel, needs_controls, needs_root, output, text};
 
 /// A limit for a stalled machine; no test needs nearly as long.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -29,7 +29,7 @@ fn with_bpf_fs(script: &str) -> std::process::Output {
 #[test]
 fn a_control_goes_with_its_owner_even_by_sigkill() {
     needs_controls!();
-    let holder = Holder::of(&["westwood", "ls_africa"]);
+    let holder = ControlHolder::of(&["westwood", "ls_africa"]);
     assert!(kernel_has("ls_westwood") && kernel_has("ls_africa"));
     let again = Command::new(LANDSPEED).args(["cc", "load", "africa"]).output().expect("landspeed runs");
     let (_, err) = text(&again);
@@ -41,7 +41,7 @@ fn a_control_goes_with_its_owner_even_by_sigkill() {
 #[test]
 fn a_control_goes_with_ctrl_c() {
     needs_controls!();
-    let mut holder = Holder::of(&["fast"]);
+    let mut holder = ControlHolder::of(&["fast"]);
     let pid = rustix::process::Pid::from_child(&holder.0);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
     assert!(holder.0.wait().expect("it ends").success());

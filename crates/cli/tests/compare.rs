@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use support::ours::within;
-use support::{Holder, LANDSPEED, controls_in_kernel, needs_controls, needs_root, text};
+use support::{ControlHolder, LANDSPEED, controls_in_kernel, needs_controls, needs_root, text};
 
 /// A path of seventeen packets, for which regions of a second are long enough.
 const SMALL: &str = "lab:wan:rate=20M,rtt=10ms,queue=2bdp";
@@ -224,7 +224,7 @@ fn a_study_on_real_sockets_leaves_nothing_loaded_however_it_ends() {
 /// it. It is missing in the third run.
 fn outlives_what_others_loaded(before: &[String]) {
     let folder = tempfile::tempdir().unwrap();
-    let holder = Holder::of(&["westwood"]);
+    let holder = ControlHolder::of(&["westwood"]);
     let mut command = Command::new(LANDSPEED);
     command.args(["compare", "-p", "westwood", "--scale", "0.01", "--repeats", "3", "--json", "--data-dir"]);
     command.arg(folder.path()).arg(SMALL).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -49,9 +49,9 @@ const LIMIT: Duration = Duration::from_secs(30);
 const TRIES: usize = 3;
 
 /// A check, and the number of connection ends that the path must carry in it.
-type Check = (&'static str, fn(), u64);
+type ConformanceCheck = (&'static str, fn(), u64);
 
-const CHECKS: &[Check] = &[
+const CHECKS: &[ConformanceCheck] = &[
     ("half-close-of-client", ends::half_close_of_client, 2),
     ("half-close-of-server", ends::half_close_of_server, 2),
     ("shutdown-of-reading", ends::shutdown_of_reading, 2),
@@ -186,14 +186,14 @@ fn program() {
 
 /// The output of a check, line by line, and the counts of the path.
 #[derive(Debug, Default, Clone, PartialEq)]
-struct Outcome {
+struct CheckOutcome {
     lines: Vec<(String, String)>,
     carried: u64,
     left: Value,
     failed: Option<String>,
 }
 
-fn run(path: &str, check: &Check) -> Outcome {
+fn run(path: &str, check: &ConformanceCheck) -> CheckOutcome {
     let own = std::env::current_exe().expect("this program");
     let mut command = Command::new(LANDSPEED);
     command.args(["exec", "--json", "--path", path, "--"]).arg(own);
@@ -222,7 +222,12 @@ fn run(path: &str, check: &Check) -> Outcome {
         None => Some("it hangs".to_owned()),
         Some(status) => (!status.success()).then(|| format!("{status}: {out}{err}")),
     };
-    Outcome { lines, carried: counts["carried"].as_u64().unwrap_or(0), left: counts["left"].clone(), failed }
+    CheckOutcome {
+        lines,
+        carried: counts["carried"].as_u64().unwrap_or(0),
+        left: counts["left"].clone(),
+        failed,
+    }
 }
 
 impl Outcome {
@@ -248,8 +253,8 @@ fn ended(child: &mut Child) -> Option<ExitStatus> {
 }
 
 /// Returns the outcome over a path, with retries until it carried as many ends as the check requires.
-fn carried(path: &str, check: &Check) -> Outcome {
-    let mut last = Outcome::default();
+fn carried(path: &str, check: &ConformanceCheck) -> CheckOutcome {
+    let mut last = CheckOutcome::default();
     for _ in 0..TRIES {
         last = run(path, check);
         if last.carried + last.late() >= check.2 || last.failed.is_some() {
@@ -270,9 +275,13 @@ fn differences(path: &str) -> BTreeMap<(String, String), (String, String)> {
 }
 
 /// Returns the lines that differ, as rows of the table.
-fn compared(name: &str, tcp: &Outcome, other: &Outcome) -> Vec<((String, String), (String, String))> {
+fn compared(
+    name: &str,
+    tcp: &CheckOutcome,
+    other: &CheckOutcome,
+) -> Vec<((String, String), (String, String))> {
     let most = tcp.lines.len().max(other.lines.len());
-    let at = |of: &Outcome, line: usize| {
+    let at = |of: &CheckOutcome, line: usize| {
         of.lines.get(line).cloned().unwrap_or_else(|| (format!("line-{line}"), "nothing".to_owned()))
     };
     let line = |line: usize| {
@@ -284,7 +293,7 @@ fn compared(name: &str, tcp: &Outcome, other: &Outcome) -> Vec<((String, String)
 }
 
 /// Returns what is wrong with a check over a path, or nothing.
-fn wrong(path: &str, check: &Check) -> Vec<String> {
+fn wrong(path: &str, check: &ConformanceCheck) -> Vec<String> {
     let mut found = Vec::new();
     for _ in 0..TRIES {
         found = wrong_once(path, check);
@@ -297,7 +306,7 @@ fn wrong(path: &str, check: &Check) -> Vec<String> {
     found
 }
 
-fn wrong_once(path: &str, check: &Check) -> Vec<String> {
+fn wrong_once(path: &str, check: &ConformanceCheck) -> Vec<String> {
     let (tcp, other) = (run("kernel", check), carried(path, check));
     let mut wrong: Vec<String> = Vec::new();
     for (over, failed) in [("kernel", &tcp.failed), (path, &other.failed)] {

@@ -127,7 +127,7 @@ fn without_rights_it_says_what_it_lacks_and_goes_on() {
     needs_root!();
     let _alone = alone();
     let own = ["--reuid=65534", "--regid=65534", "--clear-groups", "--"];
-    let program = Program::new(Duration::ZERO);
+    let program = BackgroundFlow::new(Duration::ZERO);
     let at = program.at.to_string();
     let args = ["explain", "--flow", &at, "--time", "1s", "--no-limits", "--json"];
     let output = Command::new("setpriv").args(own).arg(LANDSPEED).args(args).output().unwrap();
@@ -141,13 +141,13 @@ fn without_rights_it_says_what_it_lacks_and_goes_on() {
 }
 
 /// Another program's flow: it writes 100 bytes at a time with a pause after each, and reads them elsewhere.
-struct Program {
+struct BackgroundFlow {
     at: std::net::SocketAddr,
     stop: Arc<AtomicBool>,
 }
 
-impl Program {
-    fn new(pause: Duration) -> Program {
+impl BackgroundFlow {
+    fn new(pause: Duration) -> BackgroundFlow {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap();
         let mut out = TcpStream::connect(at).unwrap();
@@ -162,11 +162,11 @@ impl Program {
             }
         };
         std::thread::spawn(write);
-        Program { at, stop }
+        BackgroundFlow { at, stop }
     }
 }
 
-impl Drop for Program {
+impl Drop for BackgroundFlow {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
     }
@@ -183,7 +183,7 @@ fn another_programs_flow_is_judged_by_what_it_does() {
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         support::text(&output).1
     };
-    let idle = Program::new(Duration::from_secs(60));
+    let idle = BackgroundFlow::new(Duration::from_secs(60));
     let (at, gone) = (idle.at.to_string(), format!("127.0.0.9:{}", idle.at.port()));
     // Its first write is long past by then.
     std::thread::sleep(Duration::from_millis(50));
@@ -194,7 +194,7 @@ fn another_programs_flow_is_judged_by_what_it_does() {
     let still = support::text(&still.unwrap()).1;
     assert!(still.contains("sampled") && still.contains("--time"), "{still}");
     drop(idle);
-    let busy = Program::new(Duration::ZERO);
+    let busy = BackgroundFlow::new(Duration::ZERO);
     let report = explain(&[&["--flow", &busy.at.to_string()], &quick[..]].concat());
     let advised: Vec<_> = report.verdict.iter().flat_map(|finding| &finding.remedies).collect();
     assert!(!advised.is_empty(), "{:#?}", report.verdict);

@@ -20,20 +20,20 @@ fn alone() -> MutexGuard<'static, ()> {
 }
 
 /// Two joined hosts of a lab. The pair's agents are dropped before the lab.
-struct Lab {
+struct LabPair {
     pair: Pair,
     _hosts: Box<dyn HostSet>,
 }
 
-impl Lab {
-    fn new() -> Lab {
+impl LabPair {
+    fn new() -> LabPair {
         let hosts = topology::open(&["lab:back-to-back".to_owned()]).unwrap();
         let reaching = ReachOptions { tune: true, agent: Some(LANDSPEED.into()), ..ReachOptions::default() };
         let [a, b, ..] = hosts.hosts() else { panic!("the lab has two hosts") };
         let hints = b.v4.map(Into::into).into_iter().collect();
         let [a, b] = [a, b].map(|place| Host::probe(reaching.session(place).unwrap()).unwrap());
         let pair = Pair::join(a, b, &PathOptions { hints, ..PathOptions::default() }).unwrap();
-        Lab { pair, _hosts: hosts }
+        LabPair { pair, _hosts: hosts }
     }
 
     fn mtus(&self) -> [String; 2] {
@@ -58,7 +58,7 @@ fn brief(may_turn: bool) -> SizesOptions {
     SizesOptions { flow: Settings::new(), may_turn, seed: 1, effort }
 }
 
-fn sweep(options: &SizesOptions, lab: &mut Lab, stop: &dyn Fn() -> bool) -> ExplainReport {
+fn sweep(options: &SizesOptions, lab: &mut LabPair, stop: &dyn Fn() -> bool) -> ExplainReport {
     let mut report = ExplainReport::default();
     let mut listener = UserListener { progress: &mut |_| {}, stop };
     explain_sizes(&mut lab.pair, options, &mut listener, &mut report).unwrap();
@@ -74,7 +74,7 @@ fn of<'r>(report: &'r ExplainReport, transport: &str, mtu: u64) -> &'r PerPacket
 fn datagrams_are_cut_as_the_rule_says_and_everything_is_put_back() {
     needs_root!();
     let _alone = alone();
-    let mut lab = Lab::new();
+    let mut lab = LabPair::new();
     let before = lab.mtus();
     let report = sweep(&brief(true), &mut lab, &|| false);
     assert_eq!(lab.mtus(), before);
@@ -107,7 +107,7 @@ fn datagrams_are_cut_as_the_rule_says_and_everything_is_put_back() {
 fn where_nothing_may_be_turned_only_what_is_there_is_measured_and_it_says_so() {
     needs_root!();
     let _alone = alone();
-    let mut lab = Lab::new();
+    let mut lab = LabPair::new();
     let report = sweep(&brief(false), &mut lab, &|| false);
     assert!(report.per_packet.iter().all(|part| part.mtu_bytes == Bytes(1500)));
     assert!(report.notes.iter().any(|note| note.contains("only MTU 1500")), "{:?}", report.notes);
@@ -124,7 +124,7 @@ fn silent(report: &ExplainReport) -> u32 {
 fn a_wish_to_stop_ends_it_with_what_there_is() {
     needs_root!();
     let _alone = alone();
-    let mut lab = Lab::new();
+    let mut lab = LabPair::new();
     let before = lab.mtus();
     let asked = std::cell::Cell::new(0);
     let stop = || {

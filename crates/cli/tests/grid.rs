@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use landspeed_record::{Agreement, GridEnd, GridReport, Line};
 use rustix::process::Signal;
-use support::hosts::Hosts;
-use support::ours::{Place, processes, signal, within};
+use support::hosts::TestHosts;
+use support::ours::{TestHome, processes, signal, within};
 use support::{LANDSPEED, needs_root, text};
 
 fn report(output: &Output) -> GridReport {
@@ -33,7 +33,7 @@ fn only_record(folder: &Path) -> Option<PathBuf> {
 #[test]
 fn every_combination_is_measured_in_every_block_and_the_lab_goes() {
     needs_root!();
-    let place = Place::new();
+    let place = TestHome::new();
     let vary = ["--vary", "tso=on,off", "--vary", "write-size=1K,64K", "--vary", "transport=tcp,unix"];
     let args =
         [&["measure", "stream", "-t", "50ms", "--blocks", "4", "--factorial", "--json"][..], &vary].concat();
@@ -63,7 +63,7 @@ fn every_combination_is_measured_in_every_block_and_the_lab_goes() {
 #[test]
 fn a_grid_that_was_stopped_is_shown_and_goes_on_where_it_was() {
     needs_root!();
-    let place = Place::new();
+    let place = TestHome::new();
     let args = [
         "measure",
         "stream",
@@ -113,7 +113,7 @@ fn a_grid_that_was_stopped_is_shown_and_goes_on_where_it_was() {
 #[test]
 fn the_labs_link_is_a_factor_too() {
     needs_root!();
-    let place = Place::new();
+    let place = TestHome::new();
     let args = ["measure", "pingpong", "lab:wan:rate=1G", "--vary", "rtt=2ms,8ms", "--blocks", "6", "--json"];
     let found = report(&place.landspeed(&args).output().expect("landspeed runs"));
     let curves = &found.figures[0];
@@ -127,7 +127,7 @@ fn the_labs_link_is_a_factor_too() {
 #[test]
 fn a_fan_is_a_factor_too() {
     needs_root!();
-    let place = Place::new();
+    let place = TestHome::new();
     let lab = "lab:switch:3,port=20M,trunk=1G";
     let args = ["measure", "stream", lab, "-t", "500ms", "--vary", "fan=in,out", "--blocks", "4", "--json"];
     let found = report(&place.landspeed(&args).output().expect("landspeed runs"));
@@ -145,7 +145,7 @@ fn a_fan_is_a_factor_too() {
 #[test]
 fn hosts_by_ssh_are_as_they_were() {
     needs_root!();
-    let hosts = Hosts::new();
+    let hosts = TestHosts::new();
     let before = hosts.snapshot();
     let reach = hosts.reach();
     let reach: Vec<&str> = reach.iter().map(String::as_str).collect();
@@ -171,7 +171,7 @@ fn hosts_by_ssh_are_as_they_were() {
 
 #[test]
 fn each_mistake_is_told_in_a_line() {
-    let place = Place::new();
+    let place = TestHome::new();
     let told = |vary: &[&str], words: &[&str]| {
         let args = [&["measure", "stream"], vary].concat();
         let output = place.landspeed(&args).output().expect("landspeed runs");
@@ -213,7 +213,7 @@ fn without_root_it_says_what_it_lacks() {
 #[test]
 fn a_file_is_measured_and_set_beside_what_was_published() {
     needs_root!();
-    let place = Place::new();
+    let place = TestHome::new();
     let file = place.path().join("mine.toml");
     let text = r#"
         title = "What batching is worth"
@@ -264,7 +264,7 @@ fn a_file_is_measured_and_set_beside_what_was_published() {
 
 #[test]
 fn experiments_that_ship_are_listed_and_looked_through() {
-    let place = Place::new();
+    let place = TestHome::new();
     let listed = text_of(&place.landspeed(&["experiments"]).output().expect("landspeed runs"));
     assert!(listed.contains("balaji/latency"), "{listed}");
     let checked = place.landspeed(&["run", "--check", "balaji/latency"]).output().expect("landspeed runs");

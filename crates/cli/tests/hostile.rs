@@ -5,7 +5,7 @@ mod support;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::hosts::Hosts;
+use support::hosts::TestHosts;
 use support::terminal::Terminal;
 use support::{LANDSPEED, needs_root, output, text};
 
@@ -25,7 +25,7 @@ fn check_harmless(shown: &str) {
 }
 
 /// Returns a shell command for `tune ARGS` between two hosts whose agents forge their answers.
-fn tune(hosts: &Hosts, args: &[&str]) -> String {
+fn tune(hosts: &TestHosts, args: &[&str]) -> String {
     let mut reach = hosts.reach();
     let path = reach.iter().position(|word| word == "--remote-path").expect("a path") + 1;
     reach[path] = hostile_agent().display().to_string();
@@ -38,7 +38,7 @@ fn tune(hosts: &Hosts, args: &[&str]) -> String {
 #[test]
 fn a_hostile_host_cannot_redraw_what_the_user_agrees_to() {
     needs_root!();
-    let hosts = Hosts::new();
+    let hosts = TestHosts::new();
     let before = hosts.snapshot();
     let (out, err) = text(&output(&tune(&hosts, &["--dry-run"])));
     check_harmless(&out);

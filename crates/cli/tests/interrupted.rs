@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use rustix::process::Signal;
-use support::ours::{Place, Running, processes, signal, within};
+use support::ours::{RunningProcess, TestHome, processes, signal, within};
 use support::{needs_controls, needs_root, text};
 
 const SOON: Duration = Duration::from_millis(700);
@@ -15,11 +15,11 @@ const SOON: Duration = Duration::from_millis(700);
 /// Starts a command, signals it some time after agents run in its lab, and returns its exit code, its output, and
 /// what is left when it has exited. Its keeper may outlive it, to check for labs once more.
 fn interrupted(args: &[&str], by: Signal, after: Duration) -> (Option<i32>, String, Vec<String>) {
-    let place = Place::new();
+    let place = TestHome::new();
     let mut command = place.landspeed(args);
     let child: Child =
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("landspeed starts");
-    let is_agent = |one: &Running| one.line.contains("landspeed agent --stdio");
+    let is_agent = |one: &RunningProcess| one.line.contains("landspeed agent --stdio");
     let agents = || processes(place.path()).iter().filter(|one| is_agent(one)).count();
     assert!(within(Duration::from_secs(20), || agents() == 2), "{args:?} starts no agents");
     std::thread::sleep(after);

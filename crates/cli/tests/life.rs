@@ -13,15 +13,17 @@ use support::terminal::{CTRL_C, CTRL_D, Terminal};
 use support::{LANDSPEED, needs_root, output, sh, text};
 
 /// Two namespaces with a path between them that landspeed did not create.
-struct Pair {
+struct NamespacePair {
     id: String,
     folder: tempfile::TempDir,
 }
 
-impl Pair {
-    fn new(test: &str) -> Pair {
-        let pair =
-            Pair { id: format!("ll{}{test}", std::process::id()), folder: tempfile::tempdir().unwrap() };
+impl NamespacePair {
+    fn new(test: &str) -> NamespacePair {
+        let pair = NamespacePair {
+            id: format!("ll{}{test}", std::process::id()),
+            folder: tempfile::tempdir().unwrap(),
+        };
         let (a, b) = (pair.ns('a'), pair.ns('b'));
         sh(&format!(
             "set -e
@@ -66,7 +68,7 @@ impl Pair {
     }
 }
 
-impl Drop for Pair {
+impl Drop for NamespacePair {
     fn drop(&mut self) {
         let _ = output(&format!("ip netns del {}; ip netns del {}", self.ns('a'), self.ns('b')));
     }
@@ -77,7 +79,7 @@ const QUESTION: &str = "Continue? [y/N] ";
 #[test]
 fn a_question_is_short_and_ctrl_c_or_no_answer_ends_it_at_once() {
     needs_root!();
-    let pair = Pair::new("q");
+    let pair = NamespacePair::new("q");
     for (key, code, says) in [(CTRL_C, 130, "nothing was changed"), (CTRL_D, 1, "nothing was changed")] {
         let mut run = Terminal::start(&pair.tune(&[]));
         run.await_text(QUESTION);
@@ -109,7 +111,7 @@ static TUNES: Mutex<()> = Mutex::new(());
 fn ctrl_c_says_at_once_that_the_run_ends_and_shows_it_as_unfinished() {
     needs_root!();
     let _alone = TUNES.lock().unwrap_or_else(PoisonError::into_inner);
-    let pair = Pair::new("c");
+    let pair = NamespacePair::new("c");
     let mut run = Terminal::start(&pair.tune(&["--yes", "--seed", "7", "--exit-code"]));
     run.await_text("block 1/");
     run.press(CTRL_C);
@@ -134,7 +136,7 @@ fn ctrl_c_says_at_once_that_the_run_ends_and_shows_it_as_unfinished() {
 fn undo_that_cannot_restore_ends_with_3_and_the_next_one_restores() {
     needs_root!();
     let _alone = TUNES.lock().unwrap_or_else(PoisonError::into_inner);
-    let pair = Pair::new("u");
+    let pair = NamespacePair::new("u");
     let windows = || sh(&format!("ip netns exec {} sysctl -n net.ipv4.tcp_rmem", pair.ns('b')));
     let before = windows();
     let mut run = pair.tune(&["--yes", "--baseline", "sc03"]);
@@ -158,7 +160,7 @@ fn undo_that_cannot_restore_ends_with_3_and_the_next_one_restores() {
 #[test]
 fn two_names_of_one_namespace_are_refused_and_nothing_is_reserved() {
     needs_root!();
-    let pair = Pair::new("o");
+    let pair = NamespacePair::new("o");
     let (name, other) = (pair.ns('a'), format!("{}2", pair.ns('a')));
     sh(&format!("touch /run/netns/{other}; mount --bind /run/netns/{name} /run/netns/{other}"));
     let refused = [&name, &other].map(|second| {

@@ -8,20 +8,20 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use support::hosts::{Hosts, PASSWORD};
+use support::hosts::{PASSWORD, TestHosts};
 use support::ours::within;
 use support::terminal::{CTRL_C, Terminal};
 use support::{needs_root, text};
 
 /// An agent started by hand on a host, with the line that it printed.
-struct HandStarted {
+struct ManualAgent {
     child: Child,
     line: String,
     out: BufReader<ChildStdout>,
 }
 
-impl HandStarted {
-    fn start(hosts: &Hosts, host: &str, address: &str, extra: &[&str]) -> HandStarted {
+impl ManualAgent {
+    fn start(hosts: &TestHosts, host: &str, address: &str, extra: &[&str]) -> ManualAgent {
         let args = [&["agent", "--listen", address][..], extra].concat();
         let mut child = hosts
             .on_host(host, &args)
@@ -33,11 +33,11 @@ impl HandStarted {
         let mut line = String::new();
         out.read_line(&mut line).expect("a line");
         assert!(line.contains("landspeed://"), "no line to paste: {line}");
-        HandStarted { child, line: line.trim().to_owned(), out }
+        ManualAgent { child, line: line.trim().to_owned(), out }
     }
 
     /// Writes a file with the line, which a test may have changed.
-    fn token_file(&self, hosts: &Hosts, name: &str, line: &str) -> String {
+    fn token_file(&self, hosts: &TestHosts, name: &str, line: &str) -> String {
         let path = hosts.file(name);
         let mut file = std::fs::File::create(&path).expect("a file");
         file.set_permissions(std::fs::Permissions::from_mode(0o600)).expect("a mode");
@@ -55,7 +55,7 @@ impl HandStarted {
 }
 
 /// Returns `measure pingpong` from the controller's namespace to agents started by hand.
-fn measure(hosts: &Hosts, ends: &[&str]) -> Command {
+fn measure(hosts: &TestHosts, ends: &[&str]) -> Command {
     let args = [&["measure", "pingpong", "--time", "200ms", "--sizes", "1", "--json"][..], ends].concat();
     hosts.landspeed(&args)
 }
@@ -72,7 +72,7 @@ fn invite(line: &str) -> String {
 #[test]
 fn measure_by_ssh_on_both_sides_leaves_nothing() {
     needs_root!();
-    let hosts = Hosts::new();
+    let hosts = TestHosts::new();
     let before = hosts.snapshot();
     let reach = hosts.reach();
     let mut args = vec!["measure", "stream", "--time", "500ms", "--json"];
@@ -91,7 +91,7 @@ fn measure_by_ssh_on_both_sides_leaves_nothing() {
 #[test]
 fn a_fan_takes_three_hosts_and_tells_each_client_apart() {
     needs_root!();
-    let hosts = Hosts::new();
+    let hosts = TestHosts::new();
     let reach = hosts.reach_three();
     let fan = |workload: &[&str]| {
         let mut args = [&["measure"], workload, &["--fan", "in", "--json"]].concat();
@@ -120,7 +120,7 @@ fn a_fan_takes_three_hosts_and_tells_each_client_apart() {
 #[test]
 fn tune_by_ssh_needs_no_landspeed_there_and_puts_both_hosts_back() {
     needs_root!();
-    let hosts = Hosts::new();
+    let hosts = TestHosts::new();
     let before = hosts.snapshot();
     let reach = hosts.reach_bare(["root", "root"]);
     let mut args = vec!["tune", "--yes", "--json", "--baseline", "sc03", "--budget", "60s"];
@@ -141,9 +141,9 @@ fn tune_by_ssh_needs_no_landspeed_there_and_puts_both_hosts_back() {
 #[test]
 fn an_agent_without_leave_turns_nothing() {
     needs_root!();
-    let hosts = Hosts::new();
+    let hosts = TestHosts::new();
     let before = hosts.snapshot();
-    let b = HandStarted::start(&hosts, "b", "10.99.0.3:0", &[]);
+    let b = ManualAgent::start(&hosts, "b", "10.99.0.3:0", &[]);
     let file = b.token_file(&hosts, "line", &b.line);
     let reach = hosts.reach();
     let at = invite(&b.line);
@@ -159,8 +159,8 @@ fn an_agent_without_leave_turns_nothing() {
 #[test]
 fn a_hand_started_agent_serves_who_has_its_line() {
     needs_root!();
-    let hosts = Hosts::new();
-    let b = HandStarted::start(&hosts, "b", "10.99.0.3:0", &[]);
+    let hosts = TestHosts::new();
+    let b = ManualAgent::start(&hosts, "b", "10.99.0.3:0", &[]);
     let reach = hosts.reach();
     let at = invite(&b.line);
     let with = |file: &str, at: &str| {
@@ -202,9 +202,9 @@ fn a_hand_started_agent_serves_who_has_its_line() {
 #[test]
 fn an_expired_token_and_a_second_controller_are_turned_away() {
     needs_root!();
-    let hosts = Hosts::new();
+    let hosts = TestHosts::new();
     let reach = hosts.reach();
-    let b = HandStarted::start(&hosts, "b", "10.99.0.3:0", &["--expires", "1s"]);
+    let b = ManualAgent::start(&hosts, "b", "10.99.0.3:0", &["--expires", "1s"]);
     std::thread::sleep(Duration::from_millis(1500));
     let file = b.token_file(&hosts, "late", &b.line);
     let at = invite(&b.line);
@@ -214,7 +214,7 @@ fn an_expired_token_and_a_second_controller_are_turned_away() {
     let said = b.end();
     assert!(said.contains("expired"), "{said}");
 
-    let b = HandStarted::start(&hosts, "b", "10.99.0.3:0", &[]);
+    let b = ManualAgent::start(&hosts, "b", "10.99.0.3:0", &[]);
     let file = b.token_file(&hosts, "busy", &b.line);
     let at = invite(&b.line);
     let mut ends = vec![reach[0].as_str(), &at, "--token-file", &file, "--time", "6s"];
@@ -230,7 +230,7 @@ fn an_expired_token_and_a_second_controller_are_turned_away() {
 }
 
 /// Returns `tune` with `user` on host A, which stops at the question whether to continue.
-fn plan(hosts: &Hosts, user: &str) -> Command {
+fn plan(hosts: &TestHosts, user: &str) -> Command {
     let reach = hosts.reach_bare([user, "root"]);
     hosts.sending(
         &[&["tune", "--only", "mtu"], &reach.iter().map(String::as_str).collect::<Vec<_>>()[..]].concat(),
@@ -240,7 +240,7 @@ fn plan(hosts: &Hosts, user: &str) -> Command {
 #[test]
 fn users_tune_as_far_as_sudo_lets_them() {
     needs_root!();
-    let hosts = Hosts::new();
+    let hosts = TestHosts::new();
     // The user `free` has fish if it is installed, a login shell that reads no POSIX scripts.
     let (ok, _, err) = text_of(&mut plan(&hosts, "free"));
     assert!(!ok && err.contains("there is no terminal to ask at") && !err.contains("not root"), "{err}");
@@ -263,7 +263,7 @@ fn users_tune_as_far_as_sudo_lets_them() {
 #[test]
 fn a_password_for_sudo_is_asked_for_at_the_terminal() {
     needs_root!();
-    let hosts = Hosts::new();
+    let hosts = TestHosts::new();
     let typed = |user: &str, passwords: &[&str]| {
         let mut terminal = Terminal::start(&plan(&hosts, user));
         for password in passwords {
@@ -294,7 +294,7 @@ fn a_password_for_sudo_is_asked_for_at_the_terminal() {
 #[test]
 fn an_alias_behind_a_jump_host_works() {
     needs_root!();
-    let hosts = Hosts::new();
+    let hosts = TestHosts::new();
     let config = hosts.ssh_options().join("\n");
     // Only the first host can reach the second one's address.
     let aliases =
@@ -312,7 +312,7 @@ fn text_of(command: &mut Command) -> (bool, String, String) {
 }
 
 /// Writes an application of two shells, and returns the file's path.
-fn application(hosts: &Hosts) -> PathBuf {
+fn application(hosts: &TestHosts) -> PathBuf {
     let file = hosts.file("mine.toml");
     let text = "title = \"two shells\"\n\
                 [[role]]\nname = \"server\"\non = \"server\"\ncommand = [\"sh\", \"-c\", \"echo ready; exec sleep 60\"]\n\
@@ -326,14 +326,14 @@ fn application(hosts: &Hosts) -> PathBuf {
 #[test]
 fn an_agent_runs_only_the_programs_that_its_owner_allows() {
     needs_root!();
-    let hosts = Hosts::new();
+    let hosts = TestHosts::new();
     let file = application(&hosts);
     let app = format!("app:{}", file.display());
     let folder = hosts.file("allowed");
     std::fs::create_dir(&folder).expect("a folder");
     let run = |extra: &[&str], port: u16| {
         let ends = [("a", "192.0.2.1"), ("b", "192.0.2.2")]
-            .map(|(host, address)| HandStarted::start(&hosts, host, &format!("{address}:{port}"), extra));
+            .map(|(host, address)| ManualAgent::start(&hosts, host, &format!("{address}:{port}"), extra));
         let lines = [0, 1].map(|end: usize| ends[end].line.clone());
         let output =
             hosts.on_host("a", &["measure", &app, &lines[0], &lines[1]]).output().expect("landspeed runs");
@@ -368,7 +368,7 @@ fn an_agent_runs_only_the_programs_that_its_owner_allows() {
 #[test]
 fn a_program_runs_over_ssh() {
     needs_root!();
-    let hosts = Hosts::new();
+    let hosts = TestHosts::new();
     let app = format!("app:{}", application(&hosts).display());
     let args = [vec!["measure".to_owned(), app, "--json".to_owned()], hosts.reach()].concat();
     let output = hosts

@@ -10,15 +10,15 @@ use serde_json::Value;
 use support::{LANDSPEED, needs_root, sh, text};
 
 /// Records in a test's own data folder.
-struct Folder(tempfile::TempDir);
+struct RecordFolder(tempfile::TempDir);
 
 const TUNE: &str = "tune-20261123T093729Z-4711";
 const STUDY: &str = "compare-20261122T101112Z-4712";
 
-impl Folder {
+impl RecordFolder {
     /// Creates a folder with a tuning run and a study, as landspeed recorded them.
-    fn new() -> Folder {
-        let folder = Folder(tempfile::tempdir().expect("a folder"));
+    fn new() -> RecordFolder {
+        let folder = RecordFolder(tempfile::tempdir().expect("a folder"));
         for (name, of) in [(TUNE, "tune"), (STUDY, "compare")] {
             folder.write(name, &recorded(of));
         }
@@ -85,7 +85,7 @@ fn until(kind: &str) -> String {
 
 #[test]
 fn a_record_is_named_by_last_an_id_a_part_of_it_or_a_path() {
-    let folder = Folder::new();
+    let folder = RecordFolder::new();
     let record = |args: &[&str]| folder.json(args)["record"].as_str().map(str::to_owned);
     let tune = folder.0.path().join(format!("{TUNE}.jsonl")).display().to_string();
     for word in ["last", "1123-093729", "1123", "3729", "4711", "tune", TUNE, &tune] {
@@ -100,7 +100,7 @@ fn a_record_is_named_by_last_an_id_a_part_of_it_or_a_path() {
 
 #[test]
 fn every_record_is_listed_whatever_became_of_it() {
-    let folder = Folder::new();
+    let folder = RecordFolder::new();
     folder.write("tune-20261121T000000Z-1", &until("restored"));
     folder.write("tune-20261120T000000Z-1", "");
     folder.write("tune-20261119T000000Z-1", "\u{1b}[31mno record\n");
@@ -130,7 +130,7 @@ fn every_record_is_listed_whatever_became_of_it() {
 
 #[test]
 fn a_record_that_was_cut_off_does_not_say_that_something_is_left() {
-    let folder = Folder::new();
+    let folder = RecordFolder::new();
     folder.write("tune-20261124T000000Z-1", &until("restored"));
     let (_, out, _) = folder.run(&["show", "1124"]);
     let out = out.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -143,7 +143,7 @@ fn a_record_that_was_cut_off_does_not_say_that_something_is_left() {
 
 #[test]
 fn a_difference_comes_with_its_answer_first_and_claims_no_proof() {
-    let folder = Folder::new();
+    let folder = RecordFolder::new();
     let other = recorded("tune").replace("tso", "tsx");
     folder.write("tune-20261101T000000Z-1", &other);
     let (code, out, err) = folder.run(&["diff", "last", "1101"]);
@@ -156,7 +156,7 @@ fn a_difference_comes_with_its_answer_first_and_claims_no_proof() {
 
 #[test]
 fn a_labs_record_lasts_only_where_that_is_asked_for() {
-    let folder = Folder::new();
+    let folder = RecordFolder::new();
     folder.refused(&["persist", "last"], 1, &["lab", "--lab"]);
     let (code, out, err) = folder.run(&["persist", "last", "--lab", "--unconfirmed"]);
     assert_eq!(code, Some(0), "{err}");
@@ -212,7 +212,7 @@ fn cell(sack: &str, mtu: &str) -> Value {
 #[test]
 fn what_was_kept_is_written_verified_and_never_over_other_peoples_files() {
     needs_root!();
-    let folder = Folder::new();
+    let folder = RecordFolder::new();
     let path = folder.write("tune-20261201T000000Z-1", &of_this_host("rec0"));
     let data = folder.0.path().display();
     let script = format!(

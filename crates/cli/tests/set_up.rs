@@ -21,15 +21,15 @@ const SOON: Duration = Duration::from_secs(30);
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// Two joined network namespaces; removed on drop.
-struct Joined {
+struct JoinedNamespaces {
     id: String,
     folder: tempfile::TempDir,
 }
 
-impl Joined {
-    fn new() -> Joined {
+impl JoinedNamespaces {
+    fn new() -> JoinedNamespaces {
         let id = format!("lsu{}x{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let joined = Joined { id, folder: tempfile::tempdir().expect("a temporary folder") };
+        let joined = JoinedNamespaces { id, folder: tempfile::tempdir().expect("a temporary folder") };
         let [a, b] = [joined.ns("a"), joined.ns("b")];
         sh(&format!("ip netns add {a} && ip netns add {b}"));
         sh(&format!("ip link add data netns {a} type veth peer name data netns {b}"));
@@ -82,7 +82,7 @@ impl Joined {
     }
 }
 
-impl Drop for Joined {
+impl Drop for JoinedNamespaces {
     fn drop(&mut self) {
         for host in ["b", "a"] {
             let _ = Command::new("ip").args(["netns", "del", &self.ns(host)]).status();
@@ -108,7 +108,7 @@ const INPUT: &str = "input priority 0";
 #[test]
 fn a_blocked_data_port_is_named_and_another_can_be_chosen() {
     needs_nft!();
-    let hosts = Joined::new();
+    let hosts = JoinedNamespaces::new();
     hosts.filter(INPUT, ONE_PORT);
     let why = hosts.refused(&[], STREAM);
     for wanted in ["TCP port ", "10.98.0.2 does not answer (blocked by a firewall?)", "--data-port"] {
@@ -121,7 +121,7 @@ fn a_blocked_data_port_is_named_and_another_can_be_chosen() {
 #[test]
 fn a_blocked_port_of_datagrams_is_one_of_udp() {
     needs_nft!();
-    let hosts = Joined::new();
+    let hosts = JoinedNamespaces::new();
     hosts.filter(INPUT, ONE_PORT);
     let why = hosts
         .refused(&[], &[STREAM, &["--transport", "udp", "--data-port", OPEN, "--patience", "15s"]].concat());
@@ -131,7 +131,7 @@ fn a_blocked_port_of_datagrams_is_one_of_udp() {
 #[test]
 fn a_firewall_that_rejects_is_named_too() {
     needs_nft!();
-    let hosts = Joined::new();
+    let hosts = JoinedNamespaces::new();
     hosts.filter(INPUT, "policy accept; ct state new tcp dport != 4712 reject with tcp reset;");
     let why = hosts.refused(&[], STREAM);
     assert!(why.contains("10.98.0.2 refuses connections (blocked by a firewall?)"), "{why}");
@@ -140,7 +140,7 @@ fn a_firewall_that_rejects_is_named_too() {
 #[test]
 fn files_and_ports_are_counted_before_flows_are_opened() {
     needs_root!();
-    let hosts = Joined::new();
+    let hosts = JoinedNamespaces::new();
     let idle = ["measure", "idle", "-n", "200", "--time", "100ms"];
     let why = hosts.refused(&["prlimit", "--nofile=96:96", "--"], &idle);
     assert!(why.contains("200 connections need ") && why.contains("ulimit -n "), "{why}");
@@ -159,7 +159,7 @@ fn files_and_ports_are_counted_before_flows_are_opened() {
 #[test]
 fn multipath_tcp_that_fell_back_is_not_called_so() {
     needs_nft!();
-    let hosts = Joined::new();
+    let hosts = JoinedNamespaces::new();
     let mptcp = [STREAM, &["--transport", "mptcp"]].concat();
     let output = hosts.landspeed(&[], &mptcp);
     if text(&output).1.contains("opens no Multipath TCP socket") {
@@ -181,7 +181,7 @@ fn multipath_tcp_that_fell_back_is_not_called_so() {
 #[test]
 fn lost_syns_are_in_the_set_up_times() {
     needs_nft!();
-    let hosts = Joined::new();
+    let hosts = JoinedNamespaces::new();
     // Most SYNs after the first few are dropped.
     hosts.filter(
         INPUT,

@@ -5,15 +5,15 @@ mod support;
 use std::process::{Command, Output};
 
 /// The namespaces of a path; removed on drop.
-struct Path {
+struct PathNamespaces {
     name: String,
 }
 
-impl Path {
+impl PathNamespaces {
     /// Creates A and B with a host between them: a switch that carries at most 1500 bytes, or a router that
     /// fragments.
-    fn new(kind: &str, words: impl Fn(&str) -> Vec<String>) -> Path {
-        let path = Path { name: format!("ls{kind}{}", std::process::id()) };
+    fn new(kind: &str, words: impl Fn(&str) -> Vec<String>) -> PathNamespaces {
+        let path = PathNamespaces { name: format!("ls{kind}{}", std::process::id()) };
         let name = &path.name;
         for host in ["a", "b", "r"] {
             sh(&format!("ip netns add {name}{host}; ip -n {name}{host} link set lo up"));
@@ -27,7 +27,7 @@ impl Path {
     }
 }
 
-impl Drop for Path {
+impl Drop for PathNamespaces {
     fn drop(&mut self) {
         let names = ["a", "b", "r"].map(|host| format!("ip netns del {}{host}", self.name));
         let _ = Command::new("sh").args(["-c", &names.join("; ")]).status();
@@ -77,14 +77,14 @@ const NO_ICMP: &str = "table inet f { chain o { type filter hook output priority
 const NO_FRAGMENTS: &str =
     "table ip f { chain p { type filter hook prerouting priority -450; ip frag-off & 0x3fff != 0 drop; }; }";
 
-fn landspeed(words: &[&str], path: &Path) -> Output {
+fn landspeed(words: &[&str], path: &PathNamespaces) -> Output {
     let [a, b] = path.hosts();
     let mut command = Command::new(env!("CARGO_BIN_EXE_landspeed"));
     command.args(words).args([&a, &b, "-4"]).output().expect("landspeed runs")
 }
 
 /// Returns the output of `measure`, which fails and prints its figures.
-fn measured(path: &Path, settings: &[&str]) -> String {
+fn measured(path: &PathNamespaces, settings: &[&str]) -> String {
     let words = [&["measure", "stream", "--time", "1s"][..], settings].concat();
     let output = landspeed(&words, path);
     let (said, complaint) = support::text(&output);
@@ -94,7 +94,7 @@ fn measured(path: &Path, settings: &[&str]) -> String {
 }
 
 /// Returns the first cause that `explain` names, and its sentence.
-fn explained(path: &Path) -> (String, String) {
+fn explained(path: &PathNamespaces) -> (String, String) {
     let output = landspeed(&["explain", "--time", "1s", "--no-limits", "--no-trace", "--json"], path);
     let (said, complaint) = support::text(&output);
     let report: serde_json::Value = serde_json::from_str(&said).expect(&complaint);
@@ -110,14 +110,14 @@ fn a_black_hole_blocked_icmp_and_dropped_fragments_are_named() {
     }
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let path = Path::new("bh", black_hole);
+            let path = PathNamespaces::new("bh", black_hole);
             let said = "packets over 1500 bytes do not arrive: set mtu 1500, or mtu-probing";
             let measured = measured(&path, &[]);
             assert!(measured.contains(said), "{measured}");
             assert_eq!(explained(&path), ("mtu-black-hole".to_owned(), said.to_owned()));
         });
         scope.spawn(|| {
-            let path = Path::new("vy", black_hole);
+            let path = PathNamespaces::new("vy", black_hole);
             let words =
                 ["measure", "stream", "--time", "1s", "--vary", "mtu=1500,4000", "--blocks", "2", "--yes"];
             let (said, complaint) = support::text(&landspeed(&words, &path));
@@ -126,12 +126,12 @@ fn a_black_hole_blocked_icmp_and_dropped_fragments_are_named() {
             assert!(said.contains(why), "{said}{complaint}");
         });
         scope.spawn(|| {
-            let path = Path::new("ic", |n| routed(n, 1400, NO_ICMP));
+            let path = PathNamespaces::new("ic", |n| routed(n, 1400, NO_ICMP));
             let (cause, said) = explained(&path);
             assert!(cause == "icmp-blocked" && said.contains("1400 bytes"), "{cause}: {said}");
         });
         scope.spawn(|| {
-            let path = Path::new("fr", |n| routed(n, 1500, NO_FRAGMENTS));
+            let path = PathNamespaces::new("fr", |n| routed(n, 1500, NO_FRAGMENTS));
             let measured = measured(&path, &["--transport", "udp", "--set", "write-size=8192"]);
             assert!(measured.contains("fragments are dropped on the way"), "{measured}");
         });

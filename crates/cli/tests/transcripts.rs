@@ -65,15 +65,15 @@ fn a_record_on_a_terminal_and_elsewhere() {
 
 /// A slow link with a receive window that is much too small. A larger window helps greatly in each run, whatever the
 /// processor and chance do.
-struct Narrow {
+struct NarrowWindowLab {
     hosts: Box<dyn HostSet>,
     folder: tempfile::TempDir,
 }
 
-impl Narrow {
-    fn new() -> Narrow {
+impl NarrowWindowLab {
+    fn new() -> NarrowWindowLab {
         let hosts = landspeed_topology::open(&["lab:wan:rate=100M,rtt=2ms".to_owned()]).expect("a lab");
-        let narrow = Narrow { hosts, folder: tempfile::tempdir().expect("a folder") };
+        let narrow = NarrowWindowLab { hosts, folder: tempfile::tempdir().expect("a folder") };
         let [_, b] = narrow.namespaces();
         sh(&format!("ip netns exec {b} sysctl -qw net.ipv4.tcp_rmem='4096 8192 16384'"));
         narrow
@@ -97,7 +97,7 @@ impl Narrow {
 }
 
 /// Masks the figures of a transcript, so that all runs have the same text.
-fn masked(seen: &str, narrow: &Narrow) -> String {
+fn masked(seen: &str, narrow: &NarrowWindowLab) -> String {
     let [a, b] = narrow.namespaces();
     let seen = lasting(seen).replace(a, "dtn1").replace(b, "dtn2");
     // In a pipe, the progress line is printed now and then.
@@ -167,7 +167,7 @@ fn a_run_on_terminals_and_elsewhere() {
         ("in_a_pipe", None, UTF_8),
     ];
     let live = |(columns, setting): (Option<u16>, (&str, &str))| {
-        let narrow = Narrow::new();
+        let narrow = NarrowWindowLab::new();
         let asked = ["--only", "tcp-rmem", "--budget", "2m", "--seed", "7"];
         let answer: &[&str] = if columns.is_none() { &["--yes"] } else { &[] };
         let seen = shown(columns, setting, &mut narrow.tune(&[&asked, answer].concat()));

@@ -18,13 +18,13 @@ use landspeed_units::Nanos;
 use support::{LANDSPEED, needs_root};
 
 /// Two joined hosts of a lab. Fields are dropped in this order: the agents, then the lab.
-struct Bench {
+struct LabPair {
     pair: Pair,
     _hosts: Box<dyn HostSet>,
 }
 
-impl Bench {
-    fn new(lab: &str, agent: &Path) -> Bench {
+impl LabPair {
+    fn new(lab: &str, agent: &Path) -> LabPair {
         let hosts = landspeed_topology::open(&[lab.to_owned()]).expect("a lab");
         let [a, b, ..] = hosts.hosts() else { panic!("the lab has fewer than two hosts") };
         let reaching = ReachOptions { tune: true, agent: Some(agent.to_owned()), ..ReachOptions::default() };
@@ -32,10 +32,10 @@ impl Bench {
         let [a, b] =
             [a, b].map(|place| Host::probe(reaching.session(place).expect("an agent")).expect("a host"));
         let pair = Pair::join(a, b, &PathOptions { hints, ..PathOptions::default() }).expect("a path");
-        Bench { pair, _hosts: hosts }
+        LabPair { pair, _hosts: hosts }
     }
 
-    fn block(&mut self) -> Trials {
+    fn block(&mut self) -> TrialSink {
         let flow = landspeed_transport::settings::defaults(landspeed_transport::TRANSPORTS[0]);
         let cell = Cell { a: self.pair.a.found(), b: self.pair.b.found(), flow };
         let block = LadderBlock {
@@ -49,7 +49,7 @@ impl Bench {
             most: 0,
             block: 0,
         };
-        let (mut trials, timing) = (Trials::default(), TrialTiming::for_rtt(self.pair.path.rtt_ns));
+        let (mut trials, timing) = (TrialSink::default(), TrialTiming::for_rtt(self.pair.path.rtt_ns));
         let mut blocks = BlockRunner {
             pair: &mut self.pair,
             program: None,
@@ -67,15 +67,15 @@ impl Bench {
 }
 
 #[derive(Default)]
-struct Trials(Vec<Trial>);
+struct TrialSink(Vec<Trial>);
 
-impl Trials {
+impl TrialSink {
     fn figures(&self) -> impl Iterator<Item = Figures> + '_ {
         self.0.iter().map(|trial| trial.figures)
     }
 }
 
-impl RecordSink for Trials {
+impl RecordSink for TrialSink {
     fn line(&mut self, line: &Line) -> Result<(), WriteError> {
         if let Line::Trial(trial) = line {
             self.0.push((**trial).clone());
@@ -93,7 +93,7 @@ impl RecordSink for Trials {
 #[test]
 fn a_deep_queue_shows_in_the_round_trip_under_load() {
     needs_root!();
-    let trials = Bench::new("lab:wan:rate=100M,rtt=1ms,queue=250K", LANDSPEED.as_ref()).block();
+    let trials = LabPair::new("lab:wan:rate=100M,rtt=1ms,queue=250K", LANDSPEED.as_ref()).block();
     for figures in trials.figures() {
         let loaded = figures.loaded_latency_ns.expect("a TCP stream tells its round trip");
         assert!(loaded > Nanos::millis(4), "under load {loaded}, idle {}", figures.latency_ns);
@@ -108,10 +108,10 @@ fn a_deep_queue_shows_in_the_round_trip_under_load() {
 }
 
 /// A control group that limits its processes to a fifth of a processor, in periods of 10 ms; removed on drop.
-struct Quota(PathBuf);
+struct CpuQuota(PathBuf);
 
-impl Quota {
-    fn new() -> Result<Quota, String> {
+impl CpuQuota {
+    fn new() -> Result<CpuQuota, String> {
         let name = format!("landspeed-test-{}", std::process::id());
         // Version 1 of the controller where it is mounted (cgroups(7)), version 2 where it is delegated.
         let settings: [(&str, &[(&str, &str)]); 2] = [
@@ -129,9 +129,9 @@ impl Quota {
         Err(why.join("; "))
     }
 
-    fn set(folder: &Path, settings: &[(&str, &str)]) -> std::io::Result<Quota> {
+    fn set(folder: &Path, settings: &[(&str, &str)]) -> std::io::Result<CpuQuota> {
         std::fs::create_dir(folder)?;
-        let quota = Quota(folder.to_owned());
+        let quota = CpuQuota(folder.to_owned());
         for (file, value) in settings {
             std::fs::OpenOptions::new().write(true).open(folder.join(file))?.write_all(value.as_bytes())?;
         }
@@ -149,7 +149,7 @@ impl Quota {
     }
 }
 
-impl Drop for Quota {
+impl Drop for CpuQuota {
     fn drop(&mut self) {
         // Processes leave the group shortly after they were asked to end.
         for _ in 0..100 {
@@ -164,12 +164,12 @@ impl Drop for Quota {
 #[test]
 fn a_quota_shows_as_the_time_in_which_it_held_the_hosts_back() {
     needs_root!();
-    let quota = match Quota::new() {
+    let quota = match CpuQuota::new() {
         Ok(quota) => quota,
         Err(why) => return support::skip(&format!("no control group with a quota: {why}")),
     };
     let folder = tempfile::tempdir().expect("a folder");
-    let trials = Bench::new("lab:back-to-back", &quota.agent(folder.path())).block();
+    let trials = LabPair::new("lab:back-to-back", &quota.agent(folder.path())).block();
     let mut shares: Vec<f64> = trials.figures().map(|figures| figures.throttled).collect();
     shares.sort_by(f64::total_cmp);
     // The median, because other load on the processor may keep a trial from using up its quota.

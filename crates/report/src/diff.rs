@@ -4,7 +4,9 @@ use landspeed_analysis::{FiguresDiff, RunDiff, StepDiff};
 use landspeed_record::{Estimate, StepSummary};
 use serde::Serialize;
 
-use crate::block::{Block, Cell, Column, ColumnKind, Document, Head, Section, Table};
+use crate::block::{
+    ColumnKind, Document, DocumentHead, ReportBlock, ReportSection, ReportTable, TableCell, TableColumn,
+};
 use crate::safe;
 use crate::words;
 
@@ -93,7 +95,7 @@ fn setting((knob, a, b): &(String, String, String)) -> DiffRow {
 fn step(of: &StepDiff) -> DiffRow {
     let came_out = |step: &StepSummary| {
         let ratio = step.rate.filter(words::plausible).map(|e| format!(" {}", words::estimate(&e)));
-        format!("{}{}", words::Outcome::of(step).told().brief, ratio.unwrap_or_default())
+        format!("{}{}", words::StepOutcome::of(step).labels().brief, ratio.unwrap_or_default())
     };
     DiffRow { what: format!("step {}", of.step), a: came_out(&of.a), b: came_out(&of.b), ratio: None }
 }
@@ -101,24 +103,24 @@ fn step(of: &StepDiff) -> DiffRow {
 /// Returns the comparison as a document.
 pub fn diff(diff: &DiffReport) -> Document {
     let columns = vec![
-        Column::words(""),
-        Column::words("A"),
-        Column::words("B"),
-        Column::of(ColumnKind::Estimate, "B over A"),
+        TableColumn::words(""),
+        TableColumn::words("A"),
+        TableColumn::words("B"),
+        TableColumn::of(ColumnKind::Estimate, "B over A"),
     ];
     let row = |row: &DiffRow| {
-        let words = [&row.what, &row.a, &row.b].map(|words| Cell::from(safe(words)));
-        words.into_iter().chain([row.ratio.map_or_else(|| "".into(), Cell::from)]).collect::<Vec<_>>()
+        let words = [&row.what, &row.a, &row.b].map(|words| TableCell::from(safe(words)));
+        words.into_iter().chain([row.ratio.map_or_else(|| "".into(), TableCell::from)]).collect::<Vec<_>>()
     };
-    let table = Table::new("What differs", "", columns).rows(diff.rows.iter().map(row));
-    let head = Head {
+    let table = ReportTable::new("What differs", "", columns).rows(diff.rows.iter().map(row));
+    let head = DocumentHead {
         kind: "two runs",
         title: safe(&diff.headline).into(),
         facts: vec![format!("A {}", safe(&diff.name_a)).into(), format!("B {}", safe(&diff.name_b)).into()],
-        ..Head::default()
+        ..DocumentHead::default()
     };
     let notes = diff.notes.iter().map(|note| format!("note: {}", safe(note)));
-    let section = Section::new("rows", "").all(table.some()).all(Block::asides(notes));
+    let section = ReportSection::new("rows", "").all(table.non_empty()).all(ReportBlock::asides(notes));
     Document { head, sections: vec![section], ..Document::default() }
 }
 
@@ -189,7 +191,7 @@ mod tests {
         let ratio = Some(Estimate { ratio: 1.31, low: 1.2, high: 1.4 });
         let row = DiffRow { what: "final rate".into(), a: "34 Gb/s".into(), b: "44.5 Gb/s".into(), ratio };
         let diff = DiffReport { name_a: "a".into(), rows: vec![row], ..DiffReport::default() };
-        let text = super::diff(&diff).text(crate::Output::plain(80), crate::Detail::Brief);
+        let text = super::diff(&diff).text(crate::OutputCapabilities::plain(80), crate::DetailLevel::Brief);
         assert!(text.contains("final rate") && text.contains("1.31x [1.20, 1.40]"), "{text}");
         let json: serde_json::Value = serde_json::from_str(&crate::json(&diff)).unwrap();
         assert_eq!(json["rows"][0]["ratio"]["low"], 1.2);

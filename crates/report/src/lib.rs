@@ -25,13 +25,13 @@ mod tune;
 mod wan;
 mod words;
 
-pub use block::{Detail, Document, csv, table};
+pub use block::{DetailLevel, Document, csv, table};
 pub use compare::{about, compare, compare_progress};
 pub use diff::{DiffReport, DiffRow, diff};
 pub use explain::explain;
 pub use grid::grid;
 pub use measure::measure;
-pub use output::Output;
+pub use output::OutputCapabilities;
 pub use record_run::record_run;
 pub use records::{RecordRow, RecordState, RecordsReport, came_out, gain_is_proven, records};
 pub(crate) use safe::remarks;

@@ -6,7 +6,10 @@ use landspeed_record::{
 };
 use landspeed_units::{BitRate, CpuNanos, Nanos};
 
-use crate::block::{Block, Cell, Column, Document, Head, Manner, Section, Seen, Table, Text};
+use crate::block::{
+    Document, DocumentHead, ParagraphStyle, ReportBlock, ReportSection, ReportTable, StyledText, TableCell,
+    TableColumn, Visibility,
+};
 use crate::words::number;
 use crate::{observed, remarks, safe, wan};
 
@@ -14,31 +17,32 @@ pub fn measure(report: &MeasureReport) -> Document {
     let sections = [
         stalled(report),
         streams(report),
-        Section::new("sweep", "Goodput by write size").minor().all(sweep(&report.sweep)),
-        Section::new("figures", "What it counted").minor().all(observed::table("", &report.figures)),
+        ReportSection::new("sweep", "Goodput by write size").minor().all(sweep(&report.sweep)),
+        ReportSection::new("figures", "What it counted").minor().all(observed::table("", &report.figures)),
         latency(report),
         cpu(report),
-        Section::new("tcp", "What TCP said").minor().all(tcp(report)),
-        Section::new("observed", "What observers saw")
+        ReportSection::new("tcp", "What TCP said").minor().all(tcp(report)),
+        ReportSection::new("observed", "What observers saw")
             .minor()
             .all(observed::table("What observers saw", &report.observed)),
     ];
-    let mut sections: Vec<Section> = sections.into_iter().filter_map(Section::some).collect();
+    let mut sections: Vec<ReportSection> =
+        sections.into_iter().filter_map(ReportSection::non_empty).collect();
     sections.extend(report.wan.as_ref().map(wan::section));
     sections.extend(
-        Section::new("notes", "")
-            .all(Block::asides(report.notes.iter().map(|n| format!("note: {n}"))))
-            .some(),
+        ReportSection::new("notes", "")
+            .all(ReportBlock::asides(report.notes.iter().map(|n| format!("note: {n}"))))
+            .non_empty(),
     );
     sections.push(reproduce(report));
     Document { head: head(report), sections, version: report.landspeed.clone(), styles: &[] }
 }
 
-fn head(report: &MeasureReport) -> Head {
+fn head(report: &MeasureReport) -> DocumentHead {
     let host = |side: Side, name: &str, kernel: &str, address: &str| {
-        Text::from(format!("{side} {name} {address}, Linux {kernel}"))
+        StyledText::from(format!("{side} {name} {address}, Linux {kernel}"))
     };
-    Head {
+    DocumentHead {
         kind: "measurement",
         title: format!("{} on {}", report.workload.name, report.topology).into(),
         facts: vec![
@@ -46,56 +50,58 @@ fn head(report: &MeasureReport) -> Head {
             host(Side::B, &report.host_b.hostname, &report.host_b.kernel, &report.path.address_b),
         ],
         remarks: remarks(&report.path),
-        ..Head::default()
+        ..DocumentHead::default()
     }
 }
 
 /// Returns why the figures cover only a part of the run, with causes if they are known.
-fn stalled(report: &MeasureReport) -> Section {
+fn stalled(report: &MeasureReport) -> ReportSection {
     let partial =
         report.partial.as_ref().map(|why| format!("PARTIAL: the run did not come to its end: {}", safe(why)));
     let causes = report.causes.iter().flat_map(cause);
-    Section::new("stalled", "Why it is partial")
-        .all(partial.map(|line| Block::Paragraph(Manner::Bad, line.into())))
+    ReportSection::new("stalled", "Why it is partial")
+        .all(partial.map(|line| ReportBlock::Paragraph(ParagraphStyle::Bad, line.into())))
         .all(causes)
 }
 
-fn cause(finding: &Finding) -> Vec<Block> {
-    let line = |line: &String| Block::text(format!("  {}", safe(line)));
+fn cause(finding: &Finding) -> Vec<ReportBlock> {
+    let line = |line: &String| ReportBlock::text(format!("  {}", safe(line)));
     let said = format!("{}: {}", verdict::cause(finding.cause), safe(&finding.summary));
-    let said = Block::Paragraph(Manner::Bad, said.into());
+    let said = ReportBlock::Paragraph(ParagraphStyle::Bad, said.into());
     std::iter::once(said).chain(finding.evidence.iter().map(line)).collect()
 }
 
 /// Returns a line such as "A to B  silent for 1.6 s in all, longest 1.2 s".
-fn silence(figure: &SilenceFigure) -> Block {
+fn silence(figure: &SilenceFigure) -> ReportBlock {
     let SilenceFigure { sender, total_ns, longest_ns } = figure;
-    Block::text(format!("{}  silent for {total_ns} in all, longest {longest_ns}", direction(*sender)))
+    ReportBlock::text(format!("{}  silent for {total_ns} in all, longest {longest_ns}", direction(*sender)))
 }
 
-fn streams(report: &MeasureReport) -> Section {
+fn streams(report: &MeasureReport) -> ReportSection {
     let all: f64 = report.streams.iter().map(|s| s.rate_bps.0).sum();
     let sum = (report.streams.len() > 1)
-        .then(|| [Cell::from("together"), BitRate(all).into(), "".into(), "".into()]);
+        .then(|| [TableCell::from("together"), BitRate(all).into(), "".into(), "".into()]);
     let columns = vec![
-        Column::words("data"),
-        Column::number("goodput"),
-        Column::number("over"),
-        Column::words("by flow"),
+        TableColumn::words("data"),
+        TableColumn::number("goodput"),
+        TableColumn::number("over"),
+        TableColumn::words("by flow"),
     ];
-    let table = Table::new("Goodput", "", columns).rows(report.streams.iter().map(stream)).rows(sum);
-    let cost =
-        report.bytes_per_cpu_s.map(|cost| Block::text(format!("cost  {cost}, processor time of both hosts")));
-    let before = report.connections_per_s.map(|n| Block::text(format!("connections  {n:.0} per second")));
-    Section::new("streams", "Goodput")
+    let table = ReportTable::new("Goodput", "", columns).rows(report.streams.iter().map(stream)).rows(sum);
+    let cost = report
+        .bytes_per_cpu_s
+        .map(|cost| ReportBlock::text(format!("cost  {cost}, processor time of both hosts")));
+    let before =
+        report.connections_per_s.map(|n| ReportBlock::text(format!("connections  {n:.0} per second")));
+    ReportSection::new("streams", "Goodput")
         .minor()
-        .all(table.some())
+        .all(table.non_empty())
         .all(report.silences.iter().map(silence))
         .all(cost)
         .all(before)
 }
 
-fn stream(figure: &StreamFigure) -> [Cell; 4] {
+fn stream(figure: &StreamFigure) -> [TableCell; 4] {
     let flows = figure.flow_rate_bps.iter().map(BitRate::to_string).collect::<Vec<_>>().join(", ");
     let data = figure.between.as_deref().unwrap_or_else(|| direction(figure.sender));
     [data.into(), figure.rate_bps.into(), figure.window_ns.into(), flows.into()]
@@ -109,7 +115,7 @@ fn direction(sender: Side) -> &'static str {
 }
 
 /// Returns the table with NTTCP's two figures: the peak over the sizes and their mean (feng-2003, section 3.2).
-fn sweep(points: &[SweepPoint]) -> Vec<Block> {
+fn sweep(points: &[SweepPoint]) -> Vec<ReportBlock> {
     let rates: Vec<f64> = points.iter().map(|p| p.moved_bytes.per(p.took_ns).0).collect();
     let Some((index, peak)) = rates.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)) else {
         return Vec::new();
@@ -117,26 +123,27 @@ fn sweep(points: &[SweepPoint]) -> Vec<Block> {
     let mean = rates.iter().sum::<f64>() / rates.len() as f64;
     let row = |(p, rate): (&SweepPoint, &f64)| {
         let writes = p.moved_bytes.0.checked_div(p.size_bytes.0).unwrap_or(0);
-        [p.size_bytes.0.into(), writes.into(), BitRate(*rate).into(), Cell::from(p.took_ns)]
+        [p.size_bytes.0.into(), writes.into(), BitRate(*rate).into(), TableCell::from(p.took_ns)]
     };
-    let table = Table::figures("Goodput by write size", &["write size, bytes", "writes", "goodput", "took"])
-        .rows(points.iter().zip(&rates).map(row));
+    let table =
+        ReportTable::figures("Goodput by write size", &["write size, bytes", "writes", "goodput", "took"])
+            .rows(points.iter().zip(&rates).map(row));
     let at = points[index].size_bytes.0;
     vec![
         table.into(),
-        Block::text(format!("peak {} at {at} B", BitRate(*peak))),
-        Block::text(format!("mean {} over the sizes", BitRate(mean))),
+        ReportBlock::text(format!("peak {} at {at} B", BitRate(*peak))),
+        ReportBlock::text(format!("mean {} over the sizes", BitRate(mean))),
     ]
 }
 
-fn latency(report: &MeasureReport) -> Section {
+fn latency(report: &MeasureReport) -> ReportSection {
     let setup = report.latency_of != "round trip";
     let many = report.latency.iter().any(|figure| figure.between.is_some());
     let row = |l: &LatencyFigure| {
         let size = if setup { "set-up".to_owned() } else { format!("{} B", l.size_bytes.0) };
-        let hosts = many.then(|| Cell::from(l.between.as_deref().unwrap_or_default()));
-        let mut cells: Vec<Cell> = hosts.into_iter().chain([size.into(), l.samples.into()]).collect();
-        cells.extend([l.p50_ns, l.p90_ns, l.p99_ns, l.p99_9_ns, l.p99_99_ns].map(Cell::from));
+        let hosts = many.then(|| TableCell::from(l.between.as_deref().unwrap_or_default()));
+        let mut cells: Vec<TableCell> = hosts.into_iter().chain([size.into(), l.samples.into()]).collect();
+        cells.extend([l.p50_ns, l.p90_ns, l.p99_ns, l.p99_9_ns, l.p99_99_ns].map(TableCell::from));
         match setup {
             true => cells.extend([l.max_ns.into(), l.beyond_1s.into()]),
             false => cells.push(l.p50_ns.map(|ns| Nanos(ns.0 / 2)).into()),
@@ -149,27 +156,30 @@ fn latency(report: &MeasureReport) -> Section {
         names.insert(0, "hosts");
     }
     let gaps = report.latency.iter().any(|l| l.p99_99_ns.is_none());
-    let table = Table::figures(&report.latency_of, &names).rows(report.latency.iter().map(row)).some();
+    let table =
+        ReportTable::figures(&report.latency_of, &names).rows(report.latency.iter().map(row)).non_empty();
     let why = "–: fewer than 10 samples lie beyond that percentile";
-    let why = (gaps && table.is_some()).then(|| Block::aside(why));
-    Section::new("latency", &report.latency_of).all(table).all(why)
+    let why = (gaps && table.is_some()).then(|| ReportBlock::aside(why));
+    ReportSection::new("latency", &report.latency_of).all(table).all(why)
 }
 
-fn cpu(report: &MeasureReport) -> Section {
+fn cpu(report: &MeasureReport) -> ReportSection {
     let headers = ["cores used", "user", "system", "irq", "softirq", "steal", "own threads"];
-    let table = Table::figures("Processor time", &headers).rows(report.cpu.iter().map(cpu_row)).some();
+    let table =
+        ReportTable::figures("Processor time", &headers).rows(report.cpu.iter().map(cpu_row)).non_empty();
     let shared = !report.host_a.boot_id.is_empty() && report.host_a.boot_id == report.host_b.boot_id;
-    let note = (shared && table.is_some())
-        .then(|| Block::aside("Both hosts are one machine: the classes are the machine's, seen twice."));
-    Section::new("cpu", "Processor time").minor().all(table).all(note)
+    let note = (shared && table.is_some()).then(|| {
+        ReportBlock::aside("Both hosts are one machine: the classes are the machine's, seen twice.")
+    });
+    ReportSection::new("cpu", "Processor time").minor().all(table).all(note)
 }
 
 /// Returns a row of processor time in cores: 1.00 is one core busy for the whole window.
-fn cpu_row(cpu: &HostCpu) -> Vec<Cell> {
+fn cpu_row(cpu: &HostCpu) -> Vec<TableCell> {
     let window = cpu.window_ns.as_secs_f64();
     let cores = |time: CpuNanos| {
         let cores = time.as_secs_f64() / window;
-        Cell::from((window > 0.0).then(|| Cell::number(cores, number(cores))))
+        TableCell::from((window > 0.0).then(|| TableCell::number(cores, number(cores))))
     };
     let mut cells = vec![format!("{} of {}", cpu.side, cpu.cores).into()];
     let classes = [cpu.user_ns, cpu.system_ns, cpu.irq_ns, cpu.softirq_ns, cpu.steal_ns, cpu.workload_ns];
@@ -179,16 +189,20 @@ fn cpu_row(cpu: &HostCpu) -> Vec<Cell> {
 
 /// Returns the table of TCP's figures. Without a stream, it leaves out the limits by windows and buffers and the
 /// round trip under load.
-fn tcp(report: &MeasureReport) -> Option<Table> {
+fn tcp(report: &MeasureReport) -> Option<ReportTable> {
     if report.streams.is_empty() && report.sweep.is_empty() {
         let row = |t: &TcpFigure| {
-            [direction(t.sender).into(), t.retransmits.into(), Cell::from(safe(&t.congestion.join(", ")))]
+            [
+                direction(t.sender).into(),
+                t.retransmits.into(),
+                TableCell::from(safe(&t.congestion.join(", "))),
+            ]
         };
-        return Table::figures("What TCP said", &["TCP", "retransmits", "control"])
+        return ReportTable::figures("What TCP said", &["TCP", "retransmits", "control"])
             .rows(report.tcp.iter().map(row))
-            .some();
+            .non_empty();
     }
-    let percent = |share: f64| Cell::number(share, format!("{:.0} %", share * 100.0));
+    let percent = |share: f64| TableCell::number(share, format!("{:.0} %", share * 100.0));
     let headers = [
         "TCP",
         "retransmits",
@@ -201,18 +215,18 @@ fn tcp(report: &MeasureReport) -> Option<Table> {
     let rows = report.tcp.iter().map(|t| {
         let limits = [percent(t.rwnd_limited), percent(t.sndbuf_limited)];
         let [rwnd, sndbuf] = limits;
-        let control = Cell::from(safe(&t.congestion.join(", ")));
+        let control = TableCell::from(safe(&t.congestion.join(", ")));
         let sender = direction(t.sender).into();
-        [sender, t.retransmits.into(), t.rtt_ns.into(), Cell::from(t.min_rtt_ns), rwnd, sndbuf, control]
+        [sender, t.retransmits.into(), t.rtt_ns.into(), TableCell::from(t.min_rtt_ns), rwnd, sndbuf, control]
     });
-    Table::figures("What TCP said", &headers).rows(rows).some()
+    ReportTable::figures("What TCP said", &headers).rows(rows).non_empty()
 }
 
-fn reproduce(report: &MeasureReport) -> Section {
-    let mut pairs = vec![(Text::from("landspeed"), Text::from(&report.landspeed))];
+fn reproduce(report: &MeasureReport) -> ReportSection {
+    let mut pairs = vec![(StyledText::from("landspeed"), StyledText::from(&report.landspeed))];
     pairs.extend(report.record.as_ref().map(|path| ("record".into(), path.into())));
-    Section::new("reproduce", "How to reproduce")
+    ReportSection::new("reproduce", "How to reproduce")
         .minor()
-        .with(Block::Commands(vec![("Run it again".into(), report.command.clone())]))
-        .with(Block::Only(Seen::InFull, vec![Block::Pairs("", pairs)]))
+        .with(ReportBlock::Commands(vec![("Run it again".into(), report.command.clone())]))
+        .with(ReportBlock::Only(Visibility::InFull, vec![ReportBlock::Pairs("", pairs)]))
 }

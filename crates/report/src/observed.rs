@@ -2,48 +2,50 @@
 
 use landspeed_record::{Amount, Figure, Measured, PartFigures};
 
-use crate::block::{Cell, Column, Document, Group, Section, Table, Text};
+use crate::block::{
+    CollapsibleGroup, Document, ReportSection, ReportTable, StyledText, TableCell, TableColumn,
+};
 
 /// Returns the figures grouped by part, with one column per host.
-pub(crate) fn table(title: &str, figures: &[PartFigures]) -> Option<Table> {
+pub(crate) fn table(title: &str, figures: &[PartFigures]) -> Option<ReportTable> {
     let hosts = each_once(figures.iter().map(|of| of.host.as_str()));
     let parts = each_once(figures.iter().map(|of| of.part.as_str()));
-    let columns = [Column::words("part"), Column::words("figure")].into_iter();
-    let columns = columns.chain(hosts.iter().map(|host| Column::number(*host))).collect();
+    let columns = [TableColumn::words("part"), TableColumn::words("figure")].into_iter();
+    let columns = columns.chain(hosts.iter().map(|host| TableColumn::number(*host))).collect();
     let rows = parts.into_iter().flat_map(|part| {
         let seen: Vec<_> = figures.iter().filter(|of| of.part == part).collect();
         let names = each_once(seen.iter().flat_map(|of| &of.figures).map(|figure| figure.name.as_str()));
         let (hosts, rows) = (&hosts, names.into_iter());
-        let rows: Vec<Vec<Cell>> = rows.map(|name| row(part, name, hosts, &seen)).collect();
+        let rows: Vec<Vec<TableCell>> = rows.map(|name| row(part, name, hosts, &seen)).collect();
         rows
     });
-    Table::new(title, "figures", columns).rows(rows).some()
+    ReportTable::new(title, "figures", columns).rows(rows).non_empty()
 }
 
-fn row(part: &str, name: &str, hosts: &[&str], seen: &[&PartFigures]) -> Vec<Cell> {
+fn row(part: &str, name: &str, hosts: &[&str], seen: &[&PartFigures]) -> Vec<TableCell> {
     let of_host = |host: &&str| {
         let of_host = seen.iter().filter(|of| of.host == **host);
         of_host.flat_map(|of| &of.figures).find(|figure| figure.name == name)
     };
     let found: Vec<Option<&Figure>> = hosts.iter().map(of_host).collect();
     let about =
-        found.iter().flatten().map(|figure| Text::from(&figure.about)).find(|about| !about.is_empty());
-    let named = Cell { told: about, ..Cell::from(name) };
-    let figures = found.into_iter().map(|figure| Cell::from(figure.map(|figure| cell(&figure.amount))));
+        found.iter().flatten().map(|figure| StyledText::from(&figure.about)).find(|about| !about.is_empty());
+    let named = TableCell { tooltip: about, ..TableCell::from(name) };
+    let figures = found.into_iter().map(|figure| TableCell::from(figure.map(|figure| cell(&figure.amount))));
     [part.into(), named].into_iter().chain(figures).collect()
 }
 
-fn cell(amount: &Amount) -> Cell {
+fn cell(amount: &Amount) -> TableCell {
     match amount {
         Amount::Count(count) => (*count).into(),
-        Amount::PerSecond(rate) => Cell::number(*rate, format!("{rate:.0} /s")),
-        Amount::Share(share) => Cell::number(*share, format!("{:.1} %", share * 100.0)),
+        Amount::PerSecond(rate) => TableCell::number(*rate, format!("{rate:.0} /s")),
+        Amount::Share(share) => TableCell::number(*share, format!("{:.1} %", share * 100.0)),
         Amount::Bytes(bytes) => (*bytes).into(),
         Amount::RateBps(rate) => (*rate).into(),
         Amount::TimeNs(time) => (*time).into(),
         Amount::CpuNs(time) => (*time).into(),
         Amount::Measured(Measured { value, unit }) => {
-            Cell::number(*value, format!("{} {unit}", crate::words::amount(*value)))
+            TableCell::number(*value, format!("{} {unit}", crate::words::amount(*value)))
         }
         Amount::Text(text) => text.into(),
     }
@@ -65,9 +67,9 @@ impl Document {
     #[must_use]
     pub fn with_observed(mut self, what: &str, figures: &[PartFigures]) -> Document {
         let Some(table) = table("What observers saw", figures) else { return self };
-        let group = Group { title: what.into(), open: false, blocks: vec![table.into()] };
+        let group = CollapsibleGroup { title: what.into(), open: false, blocks: vec![table.into()] };
         let end = self.sections.iter().position(|section| section.id == "reproduce");
-        let section = Section::new("observed", "What observers saw").minor().with(group);
+        let section = ReportSection::new("observed", "What observers saw").minor().with(group);
         self.sections.insert(end.unwrap_or(self.sections.len()), section);
         self
     }
@@ -78,9 +80,9 @@ mod tests {
     use landspeed_units::{Bytes, Nanos};
 
     use super::*;
-    use crate::{Detail, Output};
+    use crate::{DetailLevel, OutputCapabilities};
 
-    const PLAIN: Output = Output::plain(100);
+    const PLAIN: OutputCapabilities = OutputCapabilities::plain(100);
 
     #[test]
     fn hosts_stand_beside_each_other_and_each_figure_keeps_its_unit() {
@@ -103,7 +105,7 @@ mod tests {
                 "tcp-info,layer,,,'=copy"
             ]
         );
-        let text = document.text(PLAIN, Detail::Full);
+        let text = document.text(PLAIN, DetailLevel::Full);
         assert!(text.contains("1,234") && text.contains("41 µs"), "{text}");
         assert!(!(text + &document.page()).contains('\u{1b}'));
     }

@@ -6,7 +6,7 @@ use crate::output::Tone;
 
 /// The outcome of a step: the answer, and whether the change was kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Outcome {
+pub(crate) enum StepOutcome {
     Kept,
     /// Kept, but blocks that were spread over the rest of the run did not confirm it.
     Unconfirmed,
@@ -20,54 +20,56 @@ pub(crate) enum Outcome {
     NotTried,
 }
 
-impl Outcome {
-    pub(crate) const MEASURED: [Outcome; 7] = [
-        Outcome::Kept,
-        Outcome::Unconfirmed,
-        Outcome::Dropped,
-        Outcome::NoEffect,
-        Outcome::Harms,
-        Outcome::Undecided,
-        Outcome::Placebo,
+impl StepOutcome {
+    pub(crate) const MEASURED: [StepOutcome; 7] = [
+        StepOutcome::Kept,
+        StepOutcome::Unconfirmed,
+        StepOutcome::Dropped,
+        StepOutcome::NoEffect,
+        StepOutcome::Harms,
+        StepOutcome::Undecided,
+        StepOutcome::Placebo,
     ];
 
     pub(crate) fn of(step: &StepSummary) -> Self {
         match (step.placebo, step.answer, step.kept) {
-            (true, ..) => Outcome::Placebo,
-            (_, Answer::Skipped, _) => Outcome::Skipped,
-            (_, Answer::NotTried, _) => Outcome::NotTried,
-            (_, _, true) if step.confirmed == Some(false) => Outcome::Unconfirmed,
-            (_, _, true) => Outcome::Kept,
-            (_, Answer::Helps, false) => Outcome::Dropped,
-            (_, Answer::Harms, _) => Outcome::Harms,
-            (_, Answer::NoEffect, _) => Outcome::NoEffect,
-            (_, Answer::Undecided, _) => Outcome::Undecided,
+            (true, ..) => StepOutcome::Placebo,
+            (_, Answer::Skipped, _) => StepOutcome::Skipped,
+            (_, Answer::NotTried, _) => StepOutcome::NotTried,
+            (_, _, true) if step.confirmed == Some(false) => StepOutcome::Unconfirmed,
+            (_, _, true) => StepOutcome::Kept,
+            (_, Answer::Helps, false) => StepOutcome::Dropped,
+            (_, Answer::Harms, _) => StepOutcome::Harms,
+            (_, Answer::NoEffect, _) => StepOutcome::NoEffect,
+            (_, Answer::Undecided, _) => StepOutcome::Undecided,
         }
     }
 
     pub(crate) fn is_kept(self) -> bool {
-        matches!(self, Outcome::Kept | Outcome::Unconfirmed)
+        matches!(self, StepOutcome::Kept | StepOutcome::Unconfirmed)
     }
 
-    pub(crate) fn told(self) -> Told {
+    pub(crate) fn labels(self) -> OutcomeLabels {
         let (word, brief, symbol, class, tone) = match self {
-            Outcome::Kept => ("kept", "kept", "✓", "kept", Tone::Good),
-            Outcome::Unconfirmed => ("kept, not confirmed", "not confirmed", "!", "unconfirmed", Tone::Open),
-            Outcome::Dropped => ("helped, then dropped", "dropped", "○", "dropped", Tone::Open),
-            Outcome::Harms => ("harms", "harms", "✗", "harms", Tone::Bad),
-            Outcome::NoEffect => ("no useful effect", "no effect", "=", "no-effect", Tone::Dim),
-            Outcome::Undecided => ("undecided", "undecided", "?", "undecided", Tone::Open),
-            Outcome::Placebo => ("placebo", "placebo", "~", "placebo", Tone::Noise),
-            Outcome::Skipped => ("skipped", "skipped", "-", "skipped", Tone::Dim),
-            Outcome::NotTried => ("not tried", "not tried", "-", "not-tried", Tone::Dim),
+            StepOutcome::Kept => ("kept", "kept", "✓", "kept", Tone::Good),
+            StepOutcome::Unconfirmed => {
+                ("kept, not confirmed", "not confirmed", "!", "unconfirmed", Tone::Open)
+            }
+            StepOutcome::Dropped => ("helped, then dropped", "dropped", "○", "dropped", Tone::Open),
+            StepOutcome::Harms => ("harms", "harms", "✗", "harms", Tone::Bad),
+            StepOutcome::NoEffect => ("no useful effect", "no effect", "=", "no-effect", Tone::Dim),
+            StepOutcome::Undecided => ("undecided", "undecided", "?", "undecided", Tone::Open),
+            StepOutcome::Placebo => ("placebo", "placebo", "~", "placebo", Tone::Noise),
+            StepOutcome::Skipped => ("skipped", "skipped", "-", "skipped", Tone::Dim),
+            StepOutcome::NotTried => ("not tried", "not tried", "-", "not-tried", Tone::Dim),
         };
-        Told { word, brief, symbol, class, tone }
+        OutcomeLabels { word, brief, symbol, class, tone }
     }
 }
 
 /// The forms in which a report shows an outcome.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Told {
+pub(crate) struct OutcomeLabels {
     pub(crate) word: &'static str,
     /// A shorter form of `word` for a narrow column.
     pub(crate) brief: &'static str,

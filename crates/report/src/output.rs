@@ -11,7 +11,7 @@ const PLAIN_WIDTH: u16 = 100;
 
 /// What an output stream can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Output {
+pub struct OutputCapabilities {
     /// True if it is a terminal, on which lines may be overwritten.
     pub terminal: bool,
     pub width: u16,
@@ -20,10 +20,10 @@ pub struct Output {
     pub unicode: bool,
 }
 
-impl Output {
+impl OutputCapabilities {
     /// Returns the capabilities of a file or a pipe, with lines of `width` columns.
     pub const fn plain(width: u16) -> Self {
-        Output { terminal: false, width, color: false, unicode: true }
+        OutputCapabilities { terminal: false, width, color: false, unicode: true }
     }
 
     pub fn stdout() -> Self {
@@ -41,7 +41,7 @@ impl Output {
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
         let terminal = stream.is_terminal();
         let width = rustix::termios::tcgetwinsize(stream).ok().map(|size| size.ws_col).filter(|&w| w > 0);
-        Output {
+        OutputCapabilities {
             terminal: terminal && !dumb,
             width: width.unwrap_or(PLAIN_WIDTH),
             color: terminal && !dumb && !no_color,
@@ -91,7 +91,7 @@ fn ascii(of: char) -> char {
     }
 }
 
-/// The meaning of a colour; see [`Style::paint`].
+/// The meaning of a colour; see [`Painter::paint`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
     /// A proven improvement.
@@ -109,11 +109,11 @@ pub(crate) enum Tone {
 
 /// Paints text with SGR codes if colour is on.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Style {
+pub(crate) struct Painter {
     pub(crate) color: bool,
 }
 
-impl Style {
+impl Painter {
     pub(crate) fn paint(self, tone: Tone, text: &str) -> String {
         if !self.color || text.is_empty() {
             return text.to_owned();
@@ -153,9 +153,11 @@ mod tests {
 
     #[test]
     fn a_line_in_ascii_is_as_wide() {
-        let (line, output) =
-            ("✓ mtu 1500 → 9000  1.8× ±2 µs ──╸ ▁█", Output { unicode: false, ..Output::plain(80) });
+        let (line, output) = (
+            "✓ mtu 1500 → 9000  1.8× ±2 µs ──╸ ▁█",
+            OutputCapabilities { unicode: false, ..OutputCapabilities::plain(80) },
+        );
         assert_eq!(output.spell(line), "+ mtu 1500 > 9000  1.8x ~2 us --> .#");
-        assert_eq!(Output { unicode: true, ..output }.spell(line), line);
+        assert_eq!(OutputCapabilities { unicode: true, ..output }.spell(line), line);
     }
 }

@@ -2,7 +2,10 @@
 
 use landspeed_record::{LabRecovery, RecordRun, RecordRunFigures};
 
-use crate::block::{Block, Cell, Document, Head, List, Manner, Section, Table, Text};
+use crate::block::{
+    Document, DocumentHead, List, ParagraphStyle, ReportBlock, ReportSection, ReportTable, StyledText,
+    TableCell,
+};
 use crate::safe;
 use crate::words::number;
 
@@ -17,10 +20,10 @@ pub fn record_run(run: &RecordRun) -> Document {
         "RTT",
         "queue drops",
     ];
-    let table = Table::figures("The runs", &names)
+    let table = ReportTable::figures("The runs", &names)
         .row(row("capped at", &run.capped))
         .row(row("not capped", &run.uncapped));
-    let bad = |text: String| Block::Paragraph(Manner::Bad, text.into());
+    let bad = |text: String| ReportBlock::Paragraph(ParagraphStyle::Bad, text.into());
     let unfit =
         [("capped", &run.capped), ("not capped", &run.uncapped)].into_iter().flat_map(|(name, figures)| {
             figures.unfit.iter().map(move |why| format!("does not count ({name}): {}", safe(why)))
@@ -30,41 +33,41 @@ pub fn record_run(run: &RecordRun) -> Document {
         (_, true) => Some("what another program changed meanwhile was left".to_owned()),
         _ => Some("NOT everything was put back: run `landspeed undo` there".to_owned()),
     };
-    let section = Section::new("runs", "")
+    let section = ReportSection::new("runs", "")
         .with(table)
-        .with(Block::text(format!(
+        .with(ReportBlock::text(format!(
             "headers leave {} of the path's rate at most",
             percent(run.capped.ceiling)
         )))
-        .all(recovery(run).into_iter().map(Block::text))
+        .all(recovery(run).into_iter().map(ReportBlock::text))
         .all(unfit.chain(left).map(bad));
-    let notes = run.notes.iter().map(|note| safe(note).into()).collect::<Vec<Text>>();
-    let notes = Section::new("restored", "put back").with(List { items: notes, ..List::default() });
+    let notes = run.notes.iter().map(|note| safe(note).into()).collect::<Vec<StyledText>>();
+    let notes = ReportSection::new("restored", "put back").with(List { items: notes, ..List::default() });
     let facts = [
         format!("path {}", run.path_rate_bps),
         format!("round trip {}", run.path.rtt_ns),
         format!("holds {}", run.bdp_bytes),
         format!("MTU {}", run.mtu_bytes),
     ];
-    let head = Head {
+    let head = DocumentHead {
         kind: "record run",
         title: format!("record run on {}", run.topology).into(),
-        facts: facts.map(Text::from).into(),
+        facts: facts.map(StyledText::from).into(),
         remarks: crate::remarks(&run.path),
-        ..Head::default()
+        ..DocumentHead::default()
     };
     let sections = [section].into_iter().chain((!run.notes.is_empty()).then_some(notes)).collect();
     Document { head, sections, ..Document::default() }
 }
 
-fn row(name: &str, figures: &RecordRunFigures) -> [Cell; 8] {
+fn row(name: &str, figures: &RecordRunFigures) -> [TableCell; 8] {
     let window = figures.window_bytes.map_or_else(|| name.to_owned(), |bytes| format!("{name} {bytes}"));
     let start = figures.retransmits_in_all.saturating_sub(figures.retransmits);
     [
         window.into(),
         figures.rate_bps.into(),
-        Cell::number(figures.efficiency, percent(figures.efficiency)),
-        figures.bit_metres_per_s.map(|value| Cell::number(value, format!("{value:.3e}"))).into(),
+        TableCell::number(figures.efficiency, percent(figures.efficiency)),
+        figures.bit_metres_per_s.map(|value| TableCell::number(value, format!("{value:.3e}"))).into(),
         figures.retransmits.into(),
         start.into(),
         figures.rtt_ns.into(),
@@ -142,7 +145,7 @@ mod tests {
             },
             ..RecordRun::default()
         };
-        let text = record_run(&run).text(crate::Output::plain(120), crate::Detail::Brief);
+        let text = record_run(&run).text(crate::OutputCapabilities::plain(120), crate::DetailLevel::Brief);
         for words in [
             "99.42 %",
             "2.490e16",

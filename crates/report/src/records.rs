@@ -4,10 +4,10 @@ use landspeed_record::{GridEnd, Line, Outline, TuneSummary};
 use landspeed_units::Bytes;
 use serde::Serialize;
 
-use crate::block::{Cell, Column, Document, Head, Section, Table};
+use crate::block::{Document, DocumentHead, ReportSection, ReportTable, TableCell, TableColumn};
 use crate::safe;
 use crate::tune::answer;
-use crate::words::{self, Outcome, Primary, counted};
+use crate::words::{self, FigureKind, StepOutcome, counted};
 
 /// All records of a folder, newest first, as `landspeed records` lists them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -76,11 +76,11 @@ pub fn came_out(outline: &Outline, runs: impl Fn() -> usize) -> (RecordState, St
 
 /// Returns the result of a tuning run: "2.90x the rate, 2 kept".
 fn result(summary: &TuneSummary) -> String {
-    let kept = summary.steps.iter().filter(|step| Outcome::of(step).is_kept()).count();
+    let kept = summary.steps.iter().filter(|step| StepOutcome::of(step).is_kept()).count();
     let gain = match (&summary.void, answer::proven(summary)) {
         (Some(_), _) => "void".to_owned(),
         (None, Some(e)) => {
-            format!("{} the {}", words::times(e.ratio), Primary::of(&summary.goal).called().phrase)
+            format!("{} the {}", words::times(e.ratio), FigureKind::of(&summary.goal).names().phrase)
         }
         (None, None) => "no gain proven".to_owned(),
     };
@@ -100,21 +100,25 @@ pub fn gain_is_proven(summary: &TuneSummary) -> bool {
 /// Returns the list as a document.
 pub fn records(report: &RecordsReport) -> Document {
     // Narrow terminals need no "when": the id is a time as well.
-    let when = Column::words("when").above_width(100);
-    let [id, run, path, result] = ["id", "run", "path", "result"].map(Column::words);
-    let columns = vec![id, when, run, path, result, Column::number("size")];
+    let when = TableColumn::words("when").above_width(100);
+    let [id, run, path, result] = ["id", "run", "path", "result"].map(TableColumn::words);
+    let columns = vec![id, when, run, path, result, TableColumn::number("size")];
     let row = |row: &RecordRow| {
         let words = [&row.id, &row.when, &row.kind, &row.path, &row.result];
-        let words = words.map(|words| Cell::from(safe(words)));
-        words.into_iter().chain([Cell::from(row.size_bytes)]).collect::<Vec<_>>()
+        let words = words.map(|words| TableCell::from(safe(words)));
+        words.into_iter().chain([TableCell::from(row.size_bytes)]).collect::<Vec<_>>()
     };
-    let table = Table::new("Records", "", columns).rows(report.records.iter().map(row));
+    let table = ReportTable::new("Records", "", columns).rows(report.records.iter().map(row));
     let count = report.records.len();
     let of = if count == 1 { "record" } else { "records" };
     let title = match count {
         0 => format!("no records in {}: run `landspeed tune` first", safe(&report.folder)),
         _ => format!("{count} {of} in {}", safe(&report.folder)),
     };
-    let head = Head { kind: "records", title: title.into(), ..Head::default() };
-    Document { head, sections: vec![Section::new("records", "").all(table.some())], ..Document::default() }
+    let head = DocumentHead { kind: "records", title: title.into(), ..DocumentHead::default() };
+    Document {
+        head,
+        sections: vec![ReportSection::new("records", "").all(table.non_empty())],
+        ..Document::default()
+    }
 }

@@ -2,7 +2,7 @@
 
 use landspeed_record::PathFacts;
 
-use crate::block::Text;
+use crate::block::StyledText;
 
 /// Longest text that is shown of one field, in characters; longer text is cut and marked.
 const LIMIT: usize = 600;
@@ -18,7 +18,7 @@ pub fn safe(text: &str) -> String {
 }
 
 /// Returns what a reader should know of a path that its routes and addresses do not show.
-pub(crate) fn remarks(path: &PathFacts) -> Vec<Text> {
+pub(crate) fn remarks(path: &PathFacts) -> Vec<StyledText> {
     landspeed_analysis::remarks(path).iter().map(|remark| safe(remark).into()).collect()
 }
 

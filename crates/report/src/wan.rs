@@ -3,25 +3,27 @@
 use landspeed_record::{DirectionStats, WanCarrier, WanReport};
 use landspeed_units::CpuNanos;
 
-use crate::block::{Block, Cell, Column, Manner, Section, Seen, Table};
+use crate::block::{
+    ParagraphStyle, ReportBlock, ReportSection, ReportTable, TableCell, TableColumn, Visibility,
+};
 use crate::safe;
 use crate::words::grouped;
 
 /// Returns the section with the link's counters, the verdict on its accuracy, and its processor time.
-pub(crate) fn section(wan: &WanReport) -> Section {
-    let manner = if wan.unfit.is_empty() { Manner::Aside } else { Manner::Bad };
+pub(crate) fn section(wan: &WanReport) -> ReportSection {
+    let manner = if wan.unfit.is_empty() { ParagraphStyle::Aside } else { ParagraphStyle::Bad };
     let names =
         ["direction", "segments", "dropped", "most queued", "late: p50", "p99", "worst", "its thread"];
-    let mut table = Table::figures("The link by direction", &names)
+    let mut table = ReportTable::figures("The link by direction", &names)
         .captioned(title(wan))
         .row(row("A to B", &wan.link.a_to_b))
         .row(row("B to A", &wan.link.b_to_a));
-    table.columns[2] = Column::words(names[2]);
-    Section::new("wan", "The link between the hosts")
-        .with(Block::Only(Seen::OnTerminal, vec![Block::text(title(wan))]))
+    table.columns[2] = TableColumn::words(names[2]);
+    ReportSection::new("wan", "The link between the hosts")
+        .with(ReportBlock::Only(Visibility::OnTerminal, vec![ReportBlock::text(title(wan))]))
         .with(table)
-        .all(verdict(wan).into_iter().map(|line| Block::Paragraph(manner, line.into())))
-        .with(Block::aside(shared(wan)))
+        .all(verdict(wan).into_iter().map(|line| ReportBlock::Paragraph(manner, line.into())))
+        .with(ReportBlock::aside(shared(wan)))
 }
 
 /// Returns the link's title: "the link lab:wan:rate=1G,rtt=20ms,queue=1bdp over 25.1 s, with room for 2.38 MiB in
@@ -34,7 +36,7 @@ fn title(wan: &WanReport) -> String {
     format!("the link lab:wan:{spec} over {}{room}", link.window_ns)
 }
 
-fn row(name: &str, direction: &DirectionStats) -> [Cell; 8] {
+fn row(name: &str, direction: &DirectionStats) -> [TableCell; 8] {
     [
         name.into(),
         direction.arrived_segments.into(),

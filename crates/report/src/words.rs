@@ -3,7 +3,7 @@
 use landspeed_record::{Confirmation, Estimate, Figures, Gain, StepSummary, TuneSummary};
 use landspeed_units::Nanos;
 
-pub(crate) use crate::outcome::Outcome;
+pub(crate) use crate::outcome::StepOutcome;
 use crate::safe;
 
 /// The least effect of interest (design, section 5): within this share of 1, a step is of no use even if its effect
@@ -12,7 +12,7 @@ pub const LEAST_EFFECT: f64 = 0.02;
 
 /// The names of a figure, by where they appear.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Called {
+pub(crate) struct FigureNames {
     /// During a run.
     pub(crate) short: &'static str,
     /// After "12× the".
@@ -26,66 +26,66 @@ pub(crate) struct Called {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Primary {
+pub(crate) enum FigureKind {
     Rate,
     Cost,
     Latency,
 }
 
-impl Primary {
+impl FigureKind {
     pub(crate) fn of(goal: &str) -> Self {
         match goal {
-            "latency" => Primary::Latency,
-            "cpu" => Primary::Cost,
-            _ => Primary::Rate,
+            "latency" => FigureKind::Latency,
+            "cpu" => FigureKind::Cost,
+            _ => FigureKind::Rate,
         }
     }
 
     /// Returns this figure as the statistic, then the other two as guards.
-    pub(crate) fn order(self) -> [Primary; 3] {
+    pub(crate) fn order(self) -> [FigureKind; 3] {
         match self {
-            Primary::Rate => [Primary::Rate, Primary::Cost, Primary::Latency],
-            Primary::Cost => [Primary::Cost, Primary::Rate, Primary::Latency],
-            Primary::Latency => [Primary::Latency, Primary::Rate, Primary::Cost],
+            FigureKind::Rate => [FigureKind::Rate, FigureKind::Cost, FigureKind::Latency],
+            FigureKind::Cost => [FigureKind::Cost, FigureKind::Rate, FigureKind::Latency],
+            FigureKind::Latency => [FigureKind::Latency, FigureKind::Rate, FigureKind::Cost],
         }
     }
 
-    pub(crate) const fn called(self) -> Called {
+    pub(crate) const fn names(self) -> FigureNames {
         let [short, phrase, axis, heading, card, row] = match self {
-            Primary::Rate => ["rate", "rate", "rate", "Rate", "Rate (goodput)", "rate"],
-            Primary::Cost => {
+            FigureKind::Rate => ["rate", "rate", "rate", "Rate", "Rate (goodput)", "rate"],
+            FigureKind::Cost => {
                 let (phrase, axis) = ("bytes per CPU-second", "payload for processor time");
                 ["cost", phrase, axis, "Bytes per CPU-s", "Payload for processor time", "bytes/CPU-sec"]
             }
-            Primary::Latency => {
+            FigureKind::Latency => {
                 ["rtt", "idle round trip", "idle round trip", "Round trip", "Idle round trip", "idle RTT"]
             }
         };
-        Called { short, phrase, axis, heading, card, row }
+        FigureNames { short, phrase, axis, heading, card, row }
     }
 
     pub(crate) fn of_figures(self, figures: &Figures) -> f64 {
         match self {
-            Primary::Rate => figures.program.map_or(figures.rate_bps.0, |work| work.value),
-            Primary::Cost => figures.program.map_or(figures.bytes_per_cpu_s.0, |work| work.per_cpu_s),
-            Primary::Latency => figures.latency_ns.0 as f64,
+            FigureKind::Rate => figures.program.map_or(figures.rate_bps.0, |work| work.value),
+            FigureKind::Cost => figures.program.map_or(figures.bytes_per_cpu_s.0, |work| work.per_cpu_s),
+            FigureKind::Latency => figures.latency_ns.0 as f64,
         }
     }
 
     pub(crate) fn of_step(self, step: &StepSummary) -> Option<Estimate> {
         match self {
-            Primary::Rate => step.rate,
-            Primary::Cost => step.cost,
-            Primary::Latency => step.latency,
+            FigureKind::Rate => step.rate,
+            FigureKind::Cost => step.cost,
+            FigureKind::Latency => step.latency,
         }
         .filter(plausible)
     }
 
     pub(crate) fn of_gain(self, gain: &Gain) -> Option<Estimate> {
         match self {
-            Primary::Rate => gain.rate,
-            Primary::Cost => gain.cost,
-            Primary::Latency => gain.latency,
+            FigureKind::Rate => gain.rate,
+            FigureKind::Cost => gain.cost,
+            FigureKind::Latency => gain.latency,
         }
         .filter(plausible)
     }
@@ -93,16 +93,16 @@ impl Primary {
     /// Returns the start of a row of this figure, with the program's own name for it if the run measured a program.
     pub(crate) fn row(self, summary: &TuneSummary) -> String {
         match (self, &summary.program) {
-            (Primary::Rate, Some(program)) => safe(&program.figure),
-            (Primary::Cost, Some(_)) => "per CPU-second".to_owned(),
-            _ => self.called().row.to_owned(),
+            (FigureKind::Rate, Some(program)) => safe(&program.figure),
+            (FigureKind::Cost, Some(_)) => "per CPU-second".to_owned(),
+            _ => self.names().row.to_owned(),
         }
     }
 
     /// Inverts a ratio of latencies, so that above 1 is better for any figure.
     pub(crate) fn better(self, e: Estimate) -> Estimate {
         match self {
-            Primary::Latency => Estimate { ratio: 1.0 / e.ratio, low: 1.0 / e.high, high: 1.0 / e.low },
+            FigureKind::Latency => Estimate { ratio: 1.0 / e.ratio, low: 1.0 / e.high, high: 1.0 / e.low },
             _ => e,
         }
     }
@@ -110,10 +110,10 @@ impl Primary {
 
 /// Returns the number of kept steps, "5 steps kept", and of unconfirmed ones.
 pub(crate) fn kept(summary: &TuneSummary) -> String {
-    let outcomes = || summary.steps.iter().map(Outcome::of);
+    let outcomes = || summary.steps.iter().map(StepOutcome::of);
     let (all, open) = (
         outcomes().filter(|k| k.is_kept()).count(),
-        outcomes().filter(|k| *k == Outcome::Unconfirmed).count(),
+        outcomes().filter(|k| *k == StepOutcome::Unconfirmed).count(),
     );
     let all = counted(all, "step");
     match open {
@@ -128,12 +128,12 @@ pub(crate) fn counted(count: usize, what: &str) -> String {
 }
 
 /// Returns the result of a confirmation: "Confirmed over 30 min 0 s: 1.40× the rate [1.31, 1.49], 22 blocks".
-pub(crate) fn confirmation(found: &Confirmation, primary: Primary) -> String {
+pub(crate) fn confirmation(found: &Confirmation, primary: FigureKind) -> String {
     let verdict = if found.holds { "Confirmed" } else { "NOT confirmed" };
     let over = duration(found.over_ns);
     let figure = primary.of_gain(&found.gain);
     let figure = figure.map_or("no figure".to_owned(), |e| {
-        format!("{} the {} {}", times(e.ratio), primary.called().phrase, interval(&e))
+        format!("{} the {} {}", times(e.ratio), primary.names().phrase, interval(&e))
     });
     let discarded = match found.discarded {
         0 => String::new(),
@@ -156,7 +156,7 @@ pub(crate) fn has_ends(e: &Estimate) -> bool {
 
 /// Returns the steps that have an estimate of the primary statistic, in order.
 pub(crate) fn measured(summary: &TuneSummary) -> Vec<(&StepSummary, Estimate)> {
-    let primary = Primary::of(&summary.goal);
+    let primary = FigureKind::of(&summary.goal);
     summary.steps.iter().filter_map(|step| Some((step, primary.of_step(step)?))).collect()
 }
 
@@ -227,13 +227,13 @@ pub(crate) fn step_words(step: &StepSummary) -> String {
 }
 
 /// Returns the steps that were not measured, grouped by reason: (outcome, reason, settings).
-pub(crate) fn unmeasured(summary: &TuneSummary) -> Vec<(Outcome, String, Vec<String>)> {
-    let mut groups: Vec<(Outcome, String, Vec<String>)> = Vec::new();
+pub(crate) fn unmeasured(summary: &TuneSummary) -> Vec<(StepOutcome, String, Vec<String>)> {
+    let mut groups: Vec<(StepOutcome, String, Vec<String>)> = Vec::new();
     for step in &summary.steps {
-        let outcome = Outcome::of(step);
+        let outcome = StepOutcome::of(step);
         let name = match outcome {
-            Outcome::Skipped => safe(&step.knob),
-            Outcome::NotTried => setting(step),
+            StepOutcome::Skipped => safe(&step.knob),
+            StepOutcome::NotTried => setting(step),
             _ => continue,
         };
         let reason = safe(&step.reason);
@@ -296,10 +296,10 @@ mod tests {
         let rate = Estimate { ratio: 1.4, low: 1.31, high: 1.49 };
         let gain = Gain { rate: Some(rate), ..Gain::default() };
         let found = Confirmation { over_ns: Nanos::secs(1_800), blocks: 22, discarded: 0, gain, holds: true };
-        let said = confirmation(&found, Primary::Rate);
+        let said = confirmation(&found, FigureKind::Rate);
         assert_eq!(said, "Confirmed over 30 min 0 s: 1.40× the rate [1.31, 1.49], 22 blocks");
         let doubtful = Confirmation { discarded: 3, holds: false, ..found };
-        let said = confirmation(&doubtful, Primary::Cost);
+        let said = confirmation(&doubtful, FigureKind::Cost);
         assert_eq!(said, "NOT confirmed over 30 min 0 s: no figure, 22 blocks, 3 discarded");
     }
 

@@ -22,23 +22,23 @@ use rand_chacha::ChaCha8Rng;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::{Bench, CONFIDENCE, LIMIT, SERVER, last_number, number, text};
+use super::{CONFIDENCE, LIMIT, NamespacePair, SERVER, last_number, number, text};
 
 /// Payload of a datagram in bytes: with the headers of UDP and IPv4, the MTU of Ethernet.
 const SIZE: f64 = 1472.0;
 const SIZE_TEXT: &str = "1472";
 
 /// A sender, and the way of landspeed to compare it with.
-struct Subject {
+struct UdpContender {
     name: &'static str,
     /// Index in [`SUBJECTS`] of landspeed's same way; for landspeed, its own index.
     ours: usize,
-    run: fn(&Lab) -> Result<Run>,
+    run: fn(&UdpBench) -> Result<UdpRun>,
 }
 
 /// The result of one run.
 #[derive(Debug, Clone, Copy)]
-struct Run {
+struct UdpRun {
     arrived: f64,
     sent: f64,
     seconds: f64,
@@ -49,20 +49,24 @@ struct Run {
     programs_s: f64,
 }
 
-const SUBJECTS: &[Subject] = &[
-    Subject { name: "landspeed, plain", ours: 0, run: |lab| lab.landspeed("plain", "plain") },
-    Subject { name: "landspeed, batch", ours: 1, run: |lab| lab.landspeed("batch", "batch") },
-    Subject { name: "landspeed, gso and gro", ours: 2, run: |lab| lab.landspeed("gso", "gro") },
-    Subject { name: "iperf3 -u -b 0", ours: 0, run: Lab::iperf3 },
-    Subject { name: "nuttcp -u -R0", ours: 0, run: Lab::nuttcp },
-    Subject { name: "sockperf throughput", ours: 0, run: Lab::sockperf },
-    Subject { name: "loop in C, send and recv", ours: 0, run: |lab| lab.plain_loop("plain", "plain") },
-    Subject {
+const SUBJECTS: &[UdpContender] = &[
+    UdpContender { name: "landspeed, plain", ours: 0, run: |lab| lab.landspeed("plain", "plain") },
+    UdpContender { name: "landspeed, batch", ours: 1, run: |lab| lab.landspeed("batch", "batch") },
+    UdpContender { name: "landspeed, gso and gro", ours: 2, run: |lab| lab.landspeed("gso", "gro") },
+    UdpContender { name: "iperf3 -u -b 0", ours: 0, run: UdpBench::iperf3 },
+    UdpContender { name: "nuttcp -u -R0", ours: 0, run: UdpBench::nuttcp },
+    UdpContender { name: "sockperf throughput", ours: 0, run: UdpBench::sockperf },
+    UdpContender { name: "loop in C, send and recv", ours: 0, run: |lab| lab.plain_loop("plain", "plain") },
+    UdpContender {
         name: "loop in C, sendmmsg and recvmmsg",
         ours: 1,
         run: |lab| lab.plain_loop("batch", "batch"),
     },
-    Subject { name: "loop in C, UDP_SEGMENT and UDP_GRO", ours: 2, run: |lab| lab.plain_loop("gso", "gro") },
+    UdpContender {
+        name: "loop in C, UDP_SEGMENT and UDP_GRO",
+        ours: 2,
+        run: |lab| lab.plain_loop("gso", "gro"),
+    },
 ];
 
 /// How much to measure.
@@ -82,7 +86,7 @@ pub(crate) struct Options {
 /// Measures all rounds, and prints the table.
 pub(crate) fn run(options: &Options) -> Result<()> {
     ensure!(options.rounds > 1, "--rounds is below 2: there is no interval of one");
-    let lab = Lab::new(options.seconds)?;
+    let lab = UdpBench::new(options.seconds)?;
     let mut dice = ChaCha8Rng::seed_from_u64(options.seed);
     let mut runs = vec![Vec::new(); SUBJECTS.len()];
     for round in 1..=options.rounds {
@@ -101,7 +105,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-fn print(Options { rounds, seconds, seed }: &Options, runs: &[Vec<Run>]) {
+fn print(Options { rounds, seconds, seed }: &Options, runs: &[Vec<UdpRun>]) {
     println!(
         "{rounds} rounds of {seconds} s runs, seed {seed}; ratios and differences: landspeed's same way and the row's, \
          {:.0} % intervals\n",
@@ -117,36 +121,37 @@ fn print(Options { rounds, seconds, seed }: &Options, runs: &[Vec<Run>]) {
     }
 }
 
-fn row(subject: &Subject, ours: &[Run], theirs: &[Run]) -> String {
-    let mean = |figure: fn(&Run) -> f64| {
+fn row(subject: &UdpContender, ours: &[UdpRun], theirs: &[UdpRun]) -> String {
+    let mean = |figure: fn(&UdpRun) -> f64| {
         mean_and_deviation(&theirs.iter().map(|run| figure(run).ln()).collect::<Vec<_>>()).0.exp()
     };
-    let lost = 100.0 * mean_and_deviation(&theirs.iter().map(Run::loss).collect::<Vec<_>>()).0;
-    let rate = mean(Run::rate);
+    let lost = 100.0 * mean_and_deviation(&theirs.iter().map(UdpRun::loss).collect::<Vec<_>>()).0;
+    let rate = mean(UdpRun::rate);
     let figures = format!(
         "{} | {rate:.0} | {:.2} | {lost:.1} % | {:.0}",
         subject.name,
         rate * SIZE * 8e-9,
-        mean(Run::bytes_per_cpu_s) / 1e6
+        mean(UdpRun::bytes_per_cpu_s) / 1e6
     );
     if std::ptr::eq(ours, theirs) {
         return format!("| {figures} | | | | |");
     }
-    let ratio = |figure: fn(&Run) -> f64| {
+    let ratio = |figure: fn(&UdpRun) -> f64| {
         let logs: Vec<f64> = ours.iter().zip(theirs).map(|(a, b)| (figure(a) / figure(b)).ln()).collect();
         let e = estimate(&logs, CONFIDENCE);
         format!("{:.3} [{:.3}, {:.3}]", e.ratio, e.low, e.high)
     };
     let points: Vec<f64> = ours.iter().zip(theirs).map(|(a, b)| 100.0 * (a.loss() - b.loss())).collect();
     let (low, high) = mean_interval(&points, CONFIDENCE).unwrap_or_default();
-    let [rate, cost, whole] = [Run::rate, Run::bytes_per_cpu_s, Run::bytes_per_cpu_s_of_programs].map(ratio);
+    let [rate, cost, whole] =
+        [UdpRun::rate, UdpRun::bytes_per_cpu_s, UdpRun::bytes_per_cpu_s_of_programs].map(ratio);
     format!(
         "| {figures} | {rate} | {cost} | {whole} | {:.1} [{low:.1}, {high:.1}] |",
         mean_and_deviation(&points).0
     )
 }
 
-impl Run {
+impl UdpRun {
     fn rate(&self) -> f64 {
         self.arrived / self.seconds
     }
@@ -165,14 +170,14 @@ impl Run {
 }
 
 /// Both namespaces, and the loops in C.
-struct Lab {
-    bench: Bench,
+struct UdpBench {
+    bench: NamespacePair,
     loops: PathBuf,
     seconds: u32,
 }
 
 /// The commands of a tool's two ends.
-struct Ends<'a> {
+struct ToolCommands<'a> {
     server: &'a [&'a str],
     client: &'a [&'a str],
     /// True if the server ends by itself after its client.
@@ -180,24 +185,24 @@ struct Ends<'a> {
 }
 
 /// The output of both ends, and their processor time in total.
-struct Said {
+struct ToolOutputs {
     client: String,
     server: String,
     cpu_s: f64,
 }
 
-impl Lab {
-    fn new(seconds: u32) -> Result<Lab> {
+impl UdpBench {
+    fn new(seconds: u32) -> Result<UdpBench> {
         // No data is sent over TCP here, so any congestion control will do.
-        let bench = Bench::new("reno")?;
+        let bench = NamespacePair::new("reno")?;
         let loops = bench.landspeed.with_file_name("bench-udp-loops");
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/bench/udp.c");
         text(Command::new("cc").args(["-O2", "-Wall", "-o"]).arg(&loops).arg(source))?;
-        Ok(Lab { bench, loops, seconds })
+        Ok(UdpBench { bench, loops, seconds })
     }
 
     /// Measures without warm-up, so that all that arrives counts, as for the others.
-    fn landspeed(&self, send: &str, receive: &str) -> Result<Run> {
+    fn landspeed(&self, send: &str, receive: &str) -> Result<UdpRun> {
         let set = format!(
             "placement=neighbours,write-size={SIZE_TEXT},read-size=65536,datagram-send={send},datagram-receive={receive}"
         );
@@ -210,7 +215,7 @@ impl Lab {
         let notes = report["notes"].as_array().context("no notes")?;
         let (lost, expected) =
             notes.iter().filter_map(|note| lost_of(note.as_str()?)).next().context("no loss")?;
-        Ok(Run {
+        Ok(UdpRun {
             arrived: at("/streams/0/received_bytes")? / SIZE,
             // From the receiver's counts: it knows the number of each datagram.
             sent: at("/streams/0/received_bytes")? / SIZE * expected / (expected - lost),
@@ -220,10 +225,10 @@ impl Lab {
         })
     }
 
-    fn iperf3(&self) -> Result<Run> {
+    fn iperf3(&self) -> Result<UdpRun> {
         let time = self.seconds.to_string();
         self.tool(
-            &Ends {
+            &ToolCommands {
                 server: &["iperf3", "-s", "-1", "-p", "5301"],
                 client: &[
                     "iperf3", "-c", SERVER, "-p", "5301", "-u", "-b", "0", "-l", SIZE_TEXT, "-t", &time, "-J",
@@ -238,10 +243,10 @@ impl Lab {
         )
     }
 
-    fn nuttcp(&self) -> Result<Run> {
+    fn nuttcp(&self) -> Result<UdpRun> {
         let (length, time) = (format!("-l{SIZE_TEXT}"), format!("-T{}", self.seconds));
         self.tool(
-            &Ends {
+            &ToolCommands {
                 server: &["nuttcp", "-1", "--nofork"],
                 // Without -R0, nuttcp sends 1 Mb/s.
                 client: &["nuttcp", "-u", "-R0", "-fparse", &length, &time, SERVER],
@@ -251,10 +256,10 @@ impl Lab {
         )
     }
 
-    fn sockperf(&self) -> Result<Run> {
+    fn sockperf(&self) -> Result<UdpRun> {
         let time = self.seconds.to_string();
         self.tool(
-            &Ends {
+            &ToolCommands {
                 server: &["sockperf", "server", "-i", SERVER, "-p", "5303"],
                 client: &["sockperf", "throughput", "-i", SERVER, "-p", "5303", "-m", SIZE_TEXT, "-t", &time],
                 server_ends: false,
@@ -267,16 +272,16 @@ impl Lab {
         )
     }
 
-    fn plain_loop(&self, send: &str, receive: &str) -> Result<Run> {
+    fn plain_loop(&self, send: &str, receive: &str) -> Result<UdpRun> {
         let program = self.loops.to_str().context("a path that is no text")?;
-        let said = self.both(&Ends {
+        let said = self.both(&ToolCommands {
             server: &[program, "receive", receive, SERVER, "5304"],
             client: &[program, "send", send, SERVER, "5304", &self.seconds.to_string()],
             server_ends: true,
         })?;
         let sent: Vec<f64> = said.client.split_whitespace().filter_map(|word| word.parse().ok()).collect();
         let &[sent, seconds] = &sent[..] else { bail!("it said {}", said.client) };
-        Ok(Run {
+        Ok(UdpRun {
             arrived: last_number(said.server.trim())?,
             sent,
             seconds,
@@ -286,7 +291,7 @@ impl Lab {
     }
 
     /// Runs a tool. `seconds` finds in the client's output how long it sent.
-    fn tool(&self, ends: &Ends<'_>, seconds: fn(&str) -> Option<f64>) -> Result<Run> {
+    fn tool(&self, ends: &ToolCommands<'_>, seconds: fn(&str) -> Option<f64>) -> Result<UdpRun> {
         let count = || -> Result<[f64; 2]> {
             Ok([
                 self.counter(&self.bench.client, "OutDatagrams")?,
@@ -298,10 +303,10 @@ impl Lab {
         let after = count()?;
         let seconds = seconds(&said.client).with_context(|| format!("no time in: {}", said.client))?;
         let [sent, arrived] = [0, 1].map(|end| after[end] - before[end]);
-        Ok(Run { arrived, sent, seconds, cpu_s: said.cpu_s, programs_s: said.cpu_s })
+        Ok(UdpRun { arrived, sent, seconds, cpu_s: said.cpu_s, programs_s: said.cpu_s })
     }
 
-    fn both(&self, ends: &Ends<'_>) -> Result<Said> {
+    fn both(&self, ends: &ToolCommands<'_>) -> Result<ToolOutputs> {
         let before = children_ran_s()?;
         let server =
             self.pinned(&self.bench.server, &second_core(), ends.server).stdout(Stdio::piped()).spawn()?;
@@ -311,7 +316,7 @@ impl Lab {
             end(&server)?;
         }
         let server = server.wait_with_output()?;
-        Ok(Said {
+        Ok(ToolOutputs {
             client,
             server: String::from_utf8_lossy(&server.stdout).into_owned(),
             cpu_s: children_ran_s()? - before,

@@ -15,7 +15,7 @@ use landspeed_record::{Answer, Arm, Candidate, Cell, Figures, Settings, StepSumm
 use landspeed_stats::proportion_interval;
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
 
-use noise::{KINDS, Kind, Noise};
+use noise::{KINDS, NoiseKind, SimulatedNoise};
 
 /// Deviation of a block's log ratio in whole runs.
 const DEVIATION: f64 = 0.05;
@@ -52,7 +52,7 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     let kinds = KINDS.iter().filter(|kind| kind.name.contains(&options.only)).collect();
-    let mut tables = Tables { kinds, runs: options.runs, broken: 0 };
+    let mut tables = ResultTables { kinds, runs: options.runs, broken: 0 };
     tables.keeps();
     tables.power();
     tables.stolen();
@@ -65,47 +65,47 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 
 /// The factors of a candidate on rate, bytes per CPU-second and idle round trip of its trials.
 #[derive(Debug, Clone, Copy)]
-struct Worth {
+struct CandidateEffect {
     factors: [f64; 3],
     /// Further factors on the figures of [`RARE`] trials.
     mishap: Option<[f64; 3]>,
 }
 
-impl Worth {
+impl CandidateEffect {
     /// Makes a factor on both the rate and the bytes per CPU-second.
     fn of(factor: f64) -> Self {
-        Worth { factors: [factor, factor, 1.0], mishap: None }
+        CandidateEffect { factors: [factor, factor, 1.0], mishap: None }
     }
 }
 
 /// A run to simulate.
-struct Scene {
-    kind: Kind,
+struct SimulatedRun {
+    kind: NoiseKind,
     /// Deviation of the log ratio of a block's rate.
     deviation: f64,
     /// Worths by knob; missing knobs have no effect.
-    worths: BTreeMap<String, Worth>,
+    worths: BTreeMap<String, CandidateEffect>,
     candidates: Vec<Candidate>,
     rules: LadderRules,
 }
 
-impl Scene {
+impl SimulatedRun {
     /// Returns whole runs of thirty candidates with the effect `effect` each (1 is none, 1.0199 is just not useful),
     /// and two placebos.
-    fn useless(kind: Kind, deviation: f64, effect: f64) -> Scene {
+    fn useless(kind: NoiseKind, deviation: f64, effect: f64) -> SimulatedRun {
         let knob = |i: u32| format!("useless-{i:02}");
-        Scene {
+        SimulatedRun {
             kind,
             deviation,
-            worths: (0..CANDIDATES).map(|i| (knob(i), Worth::of(effect))).collect(),
+            worths: (0..CANDIDATES).map(|i| (knob(i), CandidateEffect::of(effect))).collect(),
             candidates: (0..CANDIDATES).map(|i| candidate(&knob(i), i)).collect(),
             rules: LadderRules { placebos: placebos(), ..LadderRules::default() },
         }
     }
 
     /// Returns one candidate in a step with the blocks and the share of the error of one of twelve tests.
-    fn single(kind: Kind, deviation: f64, worth: Worth) -> Scene {
-        Scene {
+    fn single(kind: NoiseKind, deviation: f64, worth: CandidateEffect) -> SimulatedRun {
+        SimulatedRun {
             kind,
             deviation,
             worths: BTreeMap::from([("knob".to_owned(), worth)]),
@@ -115,14 +115,17 @@ impl Scene {
     }
 
     /// Returns whole runs of [`USEFUL`] and useless candidates, thirty in total.
-    fn poor_start(kind: Kind, deviation: f64, budget: Nanos) -> Scene {
+    fn poor_start(kind: NoiseKind, deviation: f64, budget: Nanos) -> SimulatedRun {
         let useful = USEFUL.iter().map(|(knob, _, place)| candidate(knob, 10 * place));
         let others = 0..CANDIDATES - USEFUL.len() as u32;
         let useless = others.map(|i| candidate(&format!("useless-{i:02}"), 10 * i + 5));
-        Scene {
+        SimulatedRun {
             kind,
             deviation,
-            worths: USEFUL.iter().map(|(knob, worth, _)| ((*knob).to_owned(), Worth::of(*worth))).collect(),
+            worths: USEFUL
+                .iter()
+                .map(|(knob, worth, _)| ((*knob).to_owned(), CandidateEffect::of(*worth)))
+                .collect(),
             candidates: useful.chain(useless).collect(),
             rules: LadderRules { placebos: placebos(), budget, ..LadderRules::default() },
         }
@@ -133,7 +136,7 @@ impl Scene {
         let rules = LadderRules { seed, fine: self.kind.trials == 8, ..self.rules.clone() };
         let took = rules.block_time;
         let mut ladder = Ladder::new(Cell::default(), self.candidates.clone(), rules);
-        let mut noise = Noise::new(self.kind, self.deviation, seed);
+        let mut noise = SimulatedNoise::new(self.kind, self.deviation, seed);
         let mut used = Nanos(0);
         loop {
             match ladder.next(used) {
@@ -149,7 +152,7 @@ impl Scene {
     }
 
     /// Simulates the trials of a pair.
-    fn measure(&self, pair: &LadderBlock, noise: &mut Noise) -> Vec<Figures> {
+    fn measure(&self, pair: &LadderBlock, noise: &mut SimulatedNoise) -> Vec<Figures> {
         let arms = pair.arms();
         let truth = |arm: Arm| {
             let mut figures = Figures {
@@ -172,12 +175,12 @@ impl Scene {
         trials
     }
 
-    fn worths_in<'a>(&'a self, cell: &'a Cell) -> impl Iterator<Item = &'a Worth> {
+    fn worths_in<'a>(&'a self, cell: &'a Cell) -> impl Iterator<Item = &'a CandidateEffect> {
         cell.flow.keys().filter_map(|knob| self.worths.get(knob))
     }
 
     fn factors(&self, cell: &Cell) -> [f64; 3] {
-        let join = |all: [f64; 3], worth: &Worth| [0, 1, 2].map(|i| all[i] * worth.factors[i]);
+        let join = |all: [f64; 3], worth: &CandidateEffect| [0, 1, 2].map(|i| all[i] * worth.factors[i]);
         self.worths_in(cell).fold([1.0; 3], join)
     }
 }
@@ -208,7 +211,7 @@ fn placebos() -> Vec<Candidate> {
 
 /// Sums `count` over runs with seeds from 0, on all processors.
 fn tally<const N: usize>(
-    scene: &Scene,
+    scene: &SimulatedRun,
     runs: u32,
     count: impl Fn(&LadderFindings) -> [u32; N] + Sync,
 ) -> [u32; N] {
@@ -269,15 +272,15 @@ pub(crate) fn interval(hits: u32, of: u32) -> String {
     format!("{:.1} to {:.1} %", 100.0 * low, 100.0 * high)
 }
 
-struct Tables {
-    kinds: Vec<&'static Kind>,
+struct ResultTables {
+    kinds: Vec<&'static NoiseKind>,
     /// Number of runs of each row.
     runs: u32,
     /// Number of promises broken so far.
     broken: u32,
 }
 
-impl Tables {
+impl ResultTables {
     fn promise(&mut self, promised: bool, fine: bool) -> &'static str {
         self.broken += u32::from(promised && !fine);
         match (promised, fine) {
@@ -295,7 +298,7 @@ impl Tables {
         println!("|---|---|---|---|---|---|---|---|");
         for kind in self.kinds.clone() {
             for effect in [1.0, 1.0199] {
-                let scene = Scene::useless(*kind, DEVIATION, effect);
+                let scene = SimulatedRun::useless(*kind, DEVIATION, effect);
                 let [kept, confirmed, void, warned] = tally(&scene, runs, verdicts);
                 let (_, high) = proportion_interval(confirmed.into(), runs.into());
                 let fine = share(confirmed, runs) <= FALSE.0 && high <= FALSE.1;
@@ -326,7 +329,7 @@ impl Tables {
         println!("|---|---|---|---|---|---|---|");
         for kind in self.kinds.clone() {
             for (effect, deviation, least) in EFFECTS {
-                let scene = Scene::single(*kind, deviation, Worth::of(effect));
+                let scene = SimulatedRun::single(*kind, deviation, CandidateEffect::of(effect));
                 let [kept, confirmed, ..] = tally(&scene, runs, verdicts);
                 println!(
                     "| {} | {:.0} % | {:.0} % | {} | {} | {} | {} |",
@@ -353,7 +356,7 @@ impl Tables {
         for kind in self.kinds.iter().copied().filter(|kind| kind.name.contains("stolen")).collect::<Vec<_>>()
         {
             let [kept, confirmed, undecided, harms, discarded, blocks] =
-                tally(&Scene::single(*kind, deviation, Worth::of(effect)), runs, answers);
+                tally(&SimulatedRun::single(*kind, deviation, CandidateEffect::of(effect)), runs, answers);
             let promised = ["5 % stolen in bursts, b", "10 % stolen in bursts, b"];
             let promised = promised.iter().any(|name| kind.name.starts_with(name));
             println!(
@@ -384,7 +387,11 @@ impl Tables {
         for kind in self.kinds.clone() {
             let Some(least) = harmless(kind) else { continue };
             for (name, mishap) in candidates {
-                let scene = Scene::single(*kind, DEVIATION, Worth { mishap, ..Worth::of(1.3) });
+                let scene = SimulatedRun::single(
+                    *kind,
+                    DEVIATION,
+                    CandidateEffect { mishap, ..CandidateEffect::of(1.3) },
+                );
                 let [kept, confirmed, ..] = tally(&scene, runs, verdicts);
                 let part = share(kept, runs);
                 let fine = if mishap.is_none() { part >= least } else { part <= MISHAPS };
@@ -410,7 +417,7 @@ impl Tables {
         println!("|---|---|---|---|---|---|---|");
         for kind in self.kinds.iter().filter(|kind| kind.powered || kind.name.starts_with("drift blind")) {
             for (deviation, minutes) in [(0.03, 5), (0.05, 5), (0.05, 7), (0.1, 5), (0.1, 7)] {
-                let scene = Scene::poor_start(**kind, deviation, Nanos::secs(60 * minutes));
+                let scene = SimulatedRun::poor_start(**kind, deviation, Nanos::secs(60 * minutes));
                 let [kept, confirmed, useful, tried] = tally(&scene, runs, found);
                 println!(
                     "| {} | {:.0} % | {minutes} min | {:.2} | {} | {:.2} | {:.1} |",
@@ -427,7 +434,7 @@ impl Tables {
 }
 
 /// Returns the least share of harmless candidates that must be kept; `None` if nothing is promised.
-fn harmless(kind: &Kind) -> Option<f64> {
+fn harmless(kind: &NoiseKind) -> Option<f64> {
     match kind.name {
         "normal" => Some(0.95),
         "heavy tails (Student, 3 degrees)" => Some(0.90),
@@ -445,14 +452,15 @@ mod tests {
     /// Single steps of each kind.
     const STEPS: u32 = 40;
 
-    fn normal() -> Kind {
+    fn normal() -> NoiseKind {
         *KINDS.iter().find(|kind| kind.name == "normal").expect("a row of the table")
     }
 
     #[test]
     fn whole_runs_of_useless_candidates_confirm_nothing() {
-        let bounded: Vec<&Kind> = KINDS.iter().filter(|kind| kind.bounded).collect();
-        let confirmed = |kind: &&Kind| tally(&Scene::useless(**kind, 0.05, 1.0199), RUNS, verdicts)[1];
+        let bounded: Vec<&NoiseKind> = KINDS.iter().filter(|kind| kind.bounded).collect();
+        let confirmed =
+            |kind: &&NoiseKind| tally(&SimulatedRun::useless(**kind, 0.05, 1.0199), RUNS, verdicts)[1];
         let confirmed: u32 = bounded.iter().map(confirmed).sum();
         // 5 % of 76 is 3.8; ten or more have a probability of 0.6 % if the share is 5 %.
         assert!(confirmed < 10, "{confirmed} of {} runs", bounded.len() as u32 * RUNS);
@@ -468,7 +476,11 @@ mod tests {
     fn useful_effects_are_found() {
         for kind in KINDS.iter().filter(|kind| kind.powered) {
             for (effect, deviation, least) in EFFECTS {
-                let [kept, ..] = tally(&Scene::single(*kind, deviation, Worth::of(effect)), STEPS, verdicts);
+                let [kept, ..] = tally(
+                    &SimulatedRun::single(*kind, deviation, CandidateEffect::of(effect)),
+                    STEPS,
+                    verdicts,
+                );
                 assert!(kept >= low(least), "{}: {kept}", kind.name);
             }
         }
@@ -477,8 +489,8 @@ mod tests {
     #[test]
     fn rare_mishaps_are_not_kept_and_harmless_changes_are() {
         let kept = |mishap| {
-            let worth = Worth { mishap, ..Worth::of(1.3) };
-            tally(&Scene::single(normal(), 0.05, worth), STEPS, verdicts)[0]
+            let worth = CandidateEffect { mishap, ..CandidateEffect::of(1.3) };
+            tally(&SimulatedRun::single(normal(), 0.05, worth), STEPS, verdicts)[0]
         };
         assert!(kept(None) >= low(0.95));
         for mishap in [[1.0, 1.0, 20.0], [1.0, 0.05, 1.0]] {
@@ -488,8 +500,9 @@ mod tests {
 
     #[test]
     fn from_a_poor_start_what_is_kept_is_confirmed_in_five_minutes_and_all_is_found_in_seven() {
-        let of =
-            |minutes: u64| tally(&Scene::poor_start(normal(), 0.05, Nanos::secs(60 * minutes)), RUNS, found);
+        let of = |minutes: u64| {
+            tally(&SimulatedRun::poor_start(normal(), 0.05, Nanos::secs(60 * minutes)), RUNS, found)
+        };
         let [kept, confirmed, ..] = of(5);
         assert!(confirmed * 4 >= kept * 3, "{confirmed} of {kept}");
         let [kept, confirmed, useful, _] = of(7);

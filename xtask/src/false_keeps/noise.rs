@@ -6,7 +6,7 @@ use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
 
 /// A kind of noise: the distribution of trials with equal settings.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Kind {
+pub(super) struct NoiseKind {
     pub(super) name: &'static str,
     /// Trials of a block: eight or four.
     pub(super) trials: usize,
@@ -14,15 +14,15 @@ pub(super) struct Kind {
     pub(super) bounded: bool,
     /// True if the method promises power under this noise.
     pub(super) powered: bool,
-    source: Source,
+    source: TrialSource,
 }
 
 /// Draws a block's trials.
-type Source = fn(&mut State, &[Arm], &mut Dice) -> Vec<Trial>;
+type TrialSource = fn(&mut NoiseState, &[Arm], &mut RandomDraws) -> Vec<TrialDeviations>;
 
 /// A trial's deviations from its cell's figures.
 #[derive(Debug, Clone, Copy, Default)]
-struct Trial {
+struct TrialDeviations {
     /// Deviations of ln(rate), ln(bytes per CPU-second) and ln(round trip), in units of the noise's deviation.
     units: [f64; 3],
     /// Deviations that do not depend on the noise's deviation.
@@ -33,7 +33,7 @@ struct Trial {
 
 /// The state of a source from block to block.
 #[derive(Debug, Default)]
-struct State {
+struct NoiseState {
     level: [f64; 3],
     last: Option<Arm>,
     burst: u32,
@@ -41,21 +41,21 @@ struct State {
     time: f64,
 }
 
-const fn row(name: &'static str, trials: usize, source: Source) -> Kind {
-    Kind { name, trials, bounded: true, powered: false, source }
+const fn row(name: &'static str, trials: usize, source: TrialSource) -> NoiseKind {
+    NoiseKind { name, trials, bounded: true, powered: false, source }
 }
 
-impl Kind {
-    const fn powered(self) -> Kind {
-        Kind { powered: true, ..self }
+impl NoiseKind {
+    const fn powered(self) -> NoiseKind {
+        NoiseKind { powered: true, ..self }
     }
 
-    const fn unbounded(self) -> Kind {
-        Kind { bounded: false, ..self }
+    const fn unbounded(self) -> NoiseKind {
+        NoiseKind { bounded: false, ..self }
     }
 }
 
-pub(super) const KINDS: &[Kind] = &[
+pub(super) const KINDS: &[NoiseKind] = &[
     row("normal", 8, normal).powered(),
     row("normal, blocks of 4", 4, normal),
     row("heavy tails (Student, 3 degrees)", 8, heavy),
@@ -93,20 +93,20 @@ pub(super) const KINDS: &[Kind] = &[
 
 /// Noise of a kind, scaled.
 #[derive(Debug)]
-pub(super) struct Noise {
-    kind: Kind,
+pub(super) struct SimulatedNoise {
+    kind: NoiseKind,
     deviation: f64,
-    state: State,
-    dice: Dice,
+    state: NoiseState,
+    dice: RandomDraws,
 }
 
-impl Noise {
+impl SimulatedNoise {
     /// Makes noise in which the log ratio of a block's rate varies by `deviation`.
-    pub(super) fn new(kind: Kind, deviation: f64, seed: u64) -> Self {
+    pub(super) fn new(kind: NoiseKind, deviation: f64, seed: u64) -> Self {
         let trials = (kind.trials / 2) as f64;
         // With independent trials of deviation 1, the block's log ratio has deviation sqrt(2 / trials of an arm).
         let deviation = deviation / (2.0 / trials).sqrt();
-        Noise { kind, deviation, state: State::default(), dice: Dice::new(seed) }
+        SimulatedNoise { kind, deviation, state: NoiseState::default(), dice: RandomDraws::new(seed) }
     }
 
     /// Returns the next block's trials of cells whose true figures `truth` returns.
@@ -114,7 +114,7 @@ impl Noise {
         let trials = (self.kind.source)(&mut self.state, arms, &mut self.dice);
         self.state.last = arms.last().copied();
         let deviation = self.deviation;
-        let figures = |(arm, trial): (&Arm, Trial)| {
+        let figures = |(arm, trial): (&Arm, TrialDeviations)| {
             let truth = truth(*arm);
             let factor = |i: usize| (deviation * trial.units[i] + trial.fixed[i]).exp();
             Figures {
@@ -138,25 +138,28 @@ impl Noise {
 const SPREADS: [f64; 3] = [1.0, 1.0, 1.0 / 3.0];
 
 /// Makes trials whose three deviations come from separate calls of `draw`.
-fn each(arms: &[Arm], mut draw: impl FnMut(Arm, usize) -> f64) -> Vec<Trial> {
+fn each(arms: &[Arm], mut draw: impl FnMut(Arm, usize) -> f64) -> Vec<TrialDeviations> {
     let mut units = |arm| std::array::from_fn(|i| SPREADS[i] * draw(arm, i));
-    arms.iter().map(|arm| Trial { units: units(*arm), ..Trial::default() }).collect()
+    arms.iter().map(|arm| TrialDeviations { units: units(*arm), ..TrialDeviations::default() }).collect()
 }
 
-fn of_candidate<'a>(arms: &[Arm], trials: &'a mut [Trial]) -> impl Iterator<Item = &'a mut Trial> {
+fn of_candidate<'a>(
+    arms: &[Arm],
+    trials: &'a mut [TrialDeviations],
+) -> impl Iterator<Item = &'a mut TrialDeviations> {
     arms.iter().zip(trials).filter(|(arm, _)| **arm == Arm::Candidate).map(|(_, trial)| trial)
 }
 
-fn normal(_: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
+fn normal(_: &mut NoiseState, arms: &[Arm], dice: &mut RandomDraws) -> Vec<TrialDeviations> {
     each(arms, |_, _| dice.normal())
 }
 
-fn heavy(_: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
+fn heavy(_: &mut NoiseState, arms: &[Arm], dice: &mut RandomDraws) -> Vec<TrialDeviations> {
     each(arms, |_, _| dice.heavy())
 }
 
 /// Autoregressive noise from trial to trial, plus independent noise.
-fn drift(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
+fn drift(state: &mut NoiseState, arms: &[Arm], dice: &mut RandomDraws) -> Vec<TrialDeviations> {
     const STAYS: f64 = 0.9;
     each(arms, |_, i| {
         let level = &mut state.level[i];
@@ -166,12 +169,12 @@ fn drift(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
 }
 
 /// Each connection is fast or slow, independent of its arm (as by the processor of its queue).
-fn two_rates(_: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
+fn two_rates(_: &mut NoiseState, arms: &[Arm], dice: &mut RandomDraws) -> Vec<TrialDeviations> {
     each(arms, |_, _| 0.995 * dice.coin() + 0.1 * dice.normal())
 }
 
 /// All connections of an arm in a block are fast or slow.
-fn two_rates_an_arm(_: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
+fn two_rates_an_arm(_: &mut NoiseState, arms: &[Arm], dice: &mut RandomDraws) -> Vec<TrialDeviations> {
     let [own, other] = [(); 2].map(|()| [(); 3].map(|()| dice.coin()));
     // Trials of an arm are alike, so each draw counts for all of them.
     let scale = (2.0 / arms.len() as f64).sqrt();
@@ -181,7 +184,7 @@ fn two_rates_an_arm(_: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> 
     })
 }
 
-fn unequal(_: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
+fn unequal(_: &mut NoiseState, arms: &[Arm], dice: &mut RandomDraws) -> Vec<TrialDeviations> {
     // Variances 4 and 1, 2.5 on average.
     let of = |arm| if arm == Arm::Candidate { 2.0 } else { 1.0 } / 2.5_f64.sqrt();
     each(arms, |arm, _| of(arm) * dice.normal())
@@ -189,7 +192,7 @@ fn unequal(_: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
 
 /// The first trial after a change of the arm is slow. Blocks of eight measure their idle round trips first, so that
 /// their first stream also follows a change, and in addition finds the path idle.
-fn cold_start(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
+fn cold_start(state: &mut NoiseState, arms: &[Arm], dice: &mut RandomDraws) -> Vec<TrialDeviations> {
     let mut trials = normal(state, arms, dice);
     let mut last = if arms.len() == 8 { None } else { state.last };
     for (arm, trial) in arms.iter().zip(&mut trials) {
@@ -204,7 +207,7 @@ fn cold_start(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
     trials
 }
 
-fn trend(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
+fn trend(state: &mut NoiseState, arms: &[Arm], dice: &mut RandomDraws) -> Vec<TrialDeviations> {
     let mut trials = normal(state, arms, dice);
     for trial in &mut trials {
         state.time += 0.005;
@@ -218,10 +221,10 @@ fn trend(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
 /// Returns the depth of the burst that a trial is in, if any. A burst begins in `share` of the trials outside one, and
 /// lasts for at least `least` trials, plus up to `more`.
 fn burst(
-    state: &mut State,
-    dice: &mut Dice,
+    state: &mut NoiseState,
+    dice: &mut RandomDraws,
     (share, least, more): (f64, u32, f64),
-    depth: impl Fn(&mut Dice) -> f64,
+    depth: impl Fn(&mut RandomDraws) -> f64,
 ) -> Option<f64> {
     if state.burst == 0 && dice.happens(share) {
         state.burst = least + (dice.uniform() * more) as u32;
@@ -232,7 +235,7 @@ fn burst(
 }
 
 /// Neighbours take a tenth to a half of the processors, for a quarter of a block to several blocks.
-fn stolen(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
+fn stolen(state: &mut NoiseState, arms: &[Arm], dice: &mut RandomDraws) -> Vec<TrialDeviations> {
     let mut trials = normal(state, arms, dice);
     for trial in &mut trials {
         if let Some(depth) = burst(state, dice, (0.01, 2, 20.0), |dice| 0.1 + 0.4 * dice.uniform()) {
@@ -251,7 +254,7 @@ const SENSITIVITY: f64 = 1.5;
 const DEPTHS: [f64; 2] = [0.1, 0.5];
 
 /// Takes `depth` of a trial's processor time away.
-fn steal(trial: &mut Trial, depth: f64) {
+fn steal(trial: &mut TrialDeviations, depth: f64) {
     let lost = (1.0 - depth).ln();
     trial.steal = depth;
     trial.fixed = [SENSITIVITY * lost, 0.3 * lost, -lost];
@@ -260,11 +263,11 @@ fn steal(trial: &mut Trial, depth: f64) {
 /// Bursts of a sixth of a second to a second, in which a trial loses a tenth to a half; they take `share` of all time
 /// on average. The candidate's trials lose `times` as much, and gain as much in the mean, so that its effect is zero.
 fn stolen_in_bursts(
-    state: &mut State,
+    state: &mut NoiseState,
     arms: &[Arm],
-    dice: &mut Dice,
+    dice: &mut RandomDraws,
     (share, times): (f64, f64),
-) -> Vec<Trial> {
+) -> Vec<TrialDeviations> {
     const MOST_MORE: f64 = 6.0;
     const LEAST: u32 = 1;
     let depth = (DEPTHS[0] + DEPTHS[1]) / 2.0 * (1.0 + times) / 2.0;
@@ -275,7 +278,7 @@ fn stolen_in_bursts(
     let gain = SENSITIVITY * within * (mean_loss(times) - mean_loss(1.0));
     let mut trials = normal(state, arms, dice);
     for (arm, trial) in arms.iter().zip(&mut trials) {
-        let draw = |dice: &mut Dice| DEPTHS[0] + (DEPTHS[1] - DEPTHS[0]) * dice.uniform();
+        let draw = |dice: &mut RandomDraws| DEPTHS[0] + (DEPTHS[1] - DEPTHS[0]) * dice.uniform();
         let depth = burst(state, dice, (begins, LEAST, MOST_MORE), draw);
         let own = if *arm == Arm::Candidate { times } else { 1.0 };
         depth.into_iter().for_each(|depth| steal(trial, own * depth));
@@ -292,7 +295,7 @@ fn mean_loss(times: f64) -> f64 {
 }
 
 /// The candidate's trials lose half as much as the others, which is its only effect.
-fn spared(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
+fn spared(state: &mut NoiseState, arms: &[Arm], dice: &mut RandomDraws) -> Vec<TrialDeviations> {
     let mut trials = stolen_in_bursts(state, arms, dice, (0.133, 1.0));
     for trial in of_candidate(arms, &mut trials) {
         let depth = trial.steal / 2.0;
@@ -302,7 +305,7 @@ fn spared(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
 }
 
 /// The rate halves for some trials; nothing is counted as stolen.
-fn bursts(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
+fn bursts(state: &mut NoiseState, arms: &[Arm], dice: &mut RandomDraws) -> Vec<TrialDeviations> {
     let mut trials = normal(state, arms, dice);
     for trial in &mut trials {
         if let Some(depth) = burst(state, dice, (0.02, 1, 6.0), |_| 0.7) {
@@ -314,7 +317,12 @@ fn bursts(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
 
 /// The candidate's trials share a deviation that changes from block to block and lasts for `memory` blocks. It is
 /// `size` times as large as the noise of a whole block.
-fn favoured(state: &mut State, arms: &[Arm], dice: &mut Dice, (memory, size): (f64, f64)) -> Vec<Trial> {
+fn favoured(
+    state: &mut NoiseState,
+    arms: &[Arm],
+    dice: &mut RandomDraws,
+    (memory, size): (f64, f64),
+) -> Vec<TrialDeviations> {
     let stays = (-1.0 / memory).exp();
     if state.time == 0.0 {
         state.time = 1.0;
@@ -334,7 +342,7 @@ fn favoured(state: &mut State, arms: &[Arm], dice: &mut Dice, (memory, size): (f
 
 /// The candidate halves some of its trials. The effect on the mean is removed, so that only the rarity of mishaps
 /// remains.
-fn mishaps(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
+fn mishaps(state: &mut NoiseState, arms: &[Arm], dice: &mut RandomDraws) -> Vec<TrialDeviations> {
     const SHARE: f64 = 0.04;
     let mut trials = normal(state, arms, dice);
     for trial in of_candidate(arms, &mut trials) {
@@ -345,7 +353,7 @@ fn mishaps(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
 }
 
 /// A fifth of the candidate's trials lose three tenths to the hypervisor; the others gain as much in the mean.
-fn drawn_steal(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
+fn drawn_steal(state: &mut NoiseState, arms: &[Arm], dice: &mut RandomDraws) -> Vec<TrialDeviations> {
     const SHARE: f64 = 0.2;
     let mut trials = normal(state, arms, dice);
     for trial in of_candidate(arms, &mut trials) {
@@ -359,15 +367,15 @@ fn drawn_steal(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
 
 /// Random draws for simulated trials: the same from the same seed, on every machine.
 #[derive(Debug)]
-struct Dice {
+struct RandomDraws {
     random: Random,
     /// The second of the two values of a draw by Box and Muller's method.
     spare: Option<f64>,
 }
 
-impl Dice {
+impl RandomDraws {
     fn new(seed: u64) -> Self {
-        Dice { random: Random::new(seed), spare: None }
+        RandomDraws { random: Random::new(seed), spare: None }
     }
 
     /// Draws a uniform value from 0 to 1, never 0.

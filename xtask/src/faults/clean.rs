@@ -2,12 +2,12 @@
 
 use landspeed_faults::FaultScenario;
 
-pub(super) struct Clean {
+pub(super) struct HealthyPath {
     pub(super) name: &'static str,
     make: fn(&mut FaultScenario),
 }
 
-impl Clean {
+impl HealthyPath {
     pub(super) fn scenario(&self) -> FaultScenario {
         let mut scenario = FaultScenario::default();
         (self.make)(&mut scenario);
@@ -15,11 +15,11 @@ impl Clean {
     }
 }
 
-pub(super) const CLEAN: &[Clean] = &[
-    Clean { name: "two hosts", make: |_| {} },
-    Clean { name: "MTU 9000, large buffers", make: tuned },
-    Clean { name: "200M, 20 ms", make: far },
-    Clean { name: "a switch of four hosts", make: |scenario| scenario.switch = Some(4) },
+pub(super) const CLEAN: &[HealthyPath] = &[
+    HealthyPath { name: "two hosts", make: |_| {} },
+    HealthyPath { name: "MTU 9000, large buffers", make: tuned },
+    HealthyPath { name: "200M, 20 ms", make: far },
+    HealthyPath { name: "a switch of four hosts", make: |scenario| scenario.switch = Some(4) },
 ];
 
 fn tuned(scenario: &mut FaultScenario) {

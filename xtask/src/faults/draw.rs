@@ -4,10 +4,10 @@ use landspeed_faults::{FAULTS, Fault};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-pub(super) type Made = (&'static Fault, f64);
+pub(super) type DrawnFault = (&'static Fault, f64);
 
 /// Draws two faults that can be combined on one flow, each such pair equally likely.
-pub(super) fn pair(dice: &mut ChaCha8Rng) -> [Made; 2] {
+pub(super) fn pair(dice: &mut ChaCha8Rng) -> [DrawnFault; 2] {
     loop {
         let mut one = || (&FAULTS[dice.random_range(0..FAULTS.len())], dice.random_range(0.0..1.0));
         let pair = [one(), one()];
@@ -30,7 +30,7 @@ mod tests {
 
     use super::*;
 
-    fn names(pair: [Made; 2]) -> [&'static str; 2] {
+    fn names(pair: [DrawnFault; 2]) -> [&'static str; 2] {
         let mut names = pair.map(|(fault, _)| fault.name);
         names.sort_unstable();
         names

@@ -22,7 +22,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use crate::built::landspeed;
 use crate::stop;
 use clean::CLEAN;
-use run::{Case, judge};
+use run::{FaultCase, judge};
 
 /// What to run.
 #[derive(Debug, Args)]
@@ -63,20 +63,22 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-fn cases(options: &Options) -> Vec<Case> {
+fn cases(options: &Options) -> Vec<FaultCase> {
     let mut dice = ChaCha8Rng::seed_from_u64(options.seed);
     let wanted = |fault: &&Fault| options.only.as_ref().is_none_or(|only| fault.name.contains(only.as_str()));
     let faults: Vec<&'static Fault> = FAULTS.iter().filter(wanted).collect();
     let strengths: &[f64] = if options.short { &[] } else { &[0.0, 1.0] };
-    let mut cases: Vec<Case> =
-        faults.iter().flat_map(|&fault| strengths.iter().map(move |s| Case::of(&[(fault, *s)]))).collect();
-    cases.extend(faults.iter().map(|&fault| Case::of(&[(fault, dice.random_range(0.0..1.0))])));
+    let mut cases: Vec<FaultCase> = faults
+        .iter()
+        .flat_map(|&fault| strengths.iter().map(move |s| FaultCase::of(&[(fault, *s)])))
+        .collect();
+    cases.extend(faults.iter().map(|&fault| FaultCase::of(&[(fault, dice.random_range(0.0..1.0))])));
     let also = |what| options.only.as_deref().is_none_or(|only| only == what);
     if also("pairs") {
-        cases.extend((0..options.pairs).map(|_| Case::of(&draw::pair(&mut dice))));
+        cases.extend((0..options.pairs).map(|_| FaultCase::of(&draw::pair(&mut dice))));
     }
     if also("clean") {
-        cases.extend((0..options.clean).flat_map(|_| CLEAN.iter().map(Case::clean)));
+        cases.extend((0..options.clean).flat_map(|_| CLEAN.iter().map(FaultCase::clean)));
     }
     cases
 }

@@ -8,8 +8,8 @@ use anyhow::{Context, Result, ensure};
 use landspeed_faults::{FaultLab, FaultScenario};
 use landspeed_record::{Cause, ExplainReport, Finding};
 
-use super::clean::Clean;
-use super::draw::Made;
+use super::clean::HealthyPath;
+use super::draw::DrawnFault;
 
 /// Time for the traffic to reach its rate before `explain` starts.
 const START_UP: Duration = Duration::from_millis(1500);
@@ -18,14 +18,14 @@ const WATCH: &str = "4s";
 /// How long `explain` watches two faults, of which the lesser shows less often.
 const WATCH_TWO: &str = "8s";
 
-pub(super) struct Case {
+pub(super) struct FaultCase {
     name: String,
     causes: Vec<Cause>,
     /// The faults by name, each at its strength; or the path without faults.
     scenario: Result<FaultScenario, landspeed_faults::Error>,
 }
 
-pub(super) struct Judged {
+pub(super) struct FaultCaseResult {
     pub(super) name: String,
     pub(super) causes: Vec<Cause>,
     /// Findings, in order; empty if the case could not be decided.
@@ -35,21 +35,25 @@ pub(super) struct Judged {
     pub(super) took: Duration,
 }
 
-impl Case {
-    pub(super) fn of(faults: &[Made]) -> Case {
+impl FaultCase {
+    pub(super) fn of(faults: &[DrawnFault]) -> FaultCase {
         let names: Vec<String> =
             faults.iter().map(|(fault, strength)| format!("{}={strength:.2}", fault.name)).collect();
         let done: Vec<(&str, f64)> = faults.iter().map(|(fault, strength)| (fault.name, *strength)).collect();
         let causes = faults.iter().map(|(fault, _)| fault.cause).collect();
-        Case { name: names.join(" + "), causes, scenario: FaultScenario::with(&done) }
+        FaultCase { name: names.join(" + "), causes, scenario: FaultScenario::with(&done) }
     }
 
-    pub(super) fn clean(clean: &Clean) -> Case {
-        Case { name: format!("clean: {}", clean.name), causes: Vec::new(), scenario: Ok(clean.scenario()) }
+    pub(super) fn clean(clean: &HealthyPath) -> FaultCase {
+        FaultCase {
+            name: format!("clean: {}", clean.name),
+            causes: Vec::new(),
+            scenario: Ok(clean.scenario()),
+        }
     }
 }
 
-impl Judged {
+impl FaultCaseResult {
     /// Returns the faults that were named: those that cost something now, and those that would limit next.
     pub(super) fn named(&self) -> impl Iterator<Item = Cause> + '_ {
         self.found.iter().map(|finding| finding.cause).filter(|cause| !cause.is_limit())
@@ -74,15 +78,15 @@ impl Judged {
 }
 
 /// Sets the case up and has it explained. A case that cannot be set up or explained is undecided.
-pub(super) fn judge(landspeed: &Path, case: Case) -> Judged {
+pub(super) fn judge(landspeed: &Path, case: FaultCase) -> FaultCaseResult {
     let began = Instant::now();
-    let Case { name, causes, scenario } = case;
+    let FaultCase { name, causes, scenario } = case;
     let report = scenario.map_err(Into::into).and_then(|scenario| explained(landspeed, &name, &scenario));
     let (found, undecided) = match report {
         Ok(report) => (report.verdict, None),
         Err(error) => (Vec::new(), Some(format!("{error:#}"))),
     };
-    Judged { name, causes, found, undecided, took: began.elapsed() }
+    FaultCaseResult { name, causes, found, undecided, took: began.elapsed() }
 }
 
 fn explained(landspeed: &Path, name: &str, scenario: &FaultScenario) -> Result<ExplainReport> {

@@ -3,9 +3,9 @@
 //! Targets were set before the first run that is judged by them, from what the previous study reached: every single
 //! fault named (66 of 66), 4 of 16 random pairs named completely, and one in five named causes that was not made.
 
-use super::run::Judged;
+use super::run::FaultCaseResult;
 
-impl Judged {
+impl FaultCaseResult {
     /// Returns true if the only fault is named first, both of a pair are named, or a healthy path has a limit and no
     /// fault. An undecided case is wrong.
     pub(super) fn is_right(&self) -> bool {
@@ -23,22 +23,22 @@ impl Judged {
 }
 
 /// A share, and the least that it must reach.
-pub(super) struct Target {
+pub(super) struct ScoreTarget {
     pub(super) what: &'static str,
     pub(super) reached: usize,
     pub(super) of: usize,
     pub(super) least: f64,
 }
 
-impl Target {
+impl ScoreTarget {
     fn of<'a>(
         what: &'static str,
         least: f64,
-        cases: impl Iterator<Item = &'a Judged>,
-        test: fn(&Judged) -> bool,
-    ) -> Target {
+        cases: impl Iterator<Item = &'a FaultCaseResult>,
+        test: fn(&FaultCaseResult) -> bool,
+    ) -> ScoreTarget {
         let (reached, of) = cases.fold((0, 0), |(held, all), case| (held + usize::from(test(case)), all + 1));
-        Target { what, reached, of, least }
+        ScoreTarget { what, reached, of, least }
     }
 
     /// Returns true if the target is met, or if there is nothing to count.
@@ -47,37 +47,42 @@ impl Target {
     }
 }
 
-pub(super) fn targets(judged: &[Judged]) -> [Target; 6] {
+pub(super) fn targets(judged: &[FaultCaseResult]) -> [ScoreTarget; 6] {
     let with = |faults: usize| judged.iter().filter(move |case| case.causes.len() == faults);
-    let causes = |of: fn(&Judged) -> (usize, usize)| {
+    let causes = |of: fn(&FaultCaseResult) -> (usize, usize)| {
         judged.iter().map(of).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
     };
-    let sum = |what, least, (reached, of)| Target { what, reached, of, least };
+    let sum = |what, least, (reached, of)| ScoreTarget { what, reached, of, least };
     [
-        Target::of("one fault, named first", 30.0 / 32.0, with(1), Judged::is_right),
-        Target::of("two random faults, one of them named first", 0.9, with(2), Judged::begins_right),
-        Target::of("two random faults, both named", 1.0 / 3.0, with(2), Judged::is_right),
-        Target::of("no fault: a limit named and no fault", 1.0, with(0), Judged::is_right),
+        ScoreTarget::of("one fault, named first", 30.0 / 32.0, with(1), FaultCaseResult::is_right),
+        ScoreTarget::of(
+            "two random faults, one of them named first",
+            0.9,
+            with(2),
+            FaultCaseResult::begins_right,
+        ),
+        ScoreTarget::of("two random faults, both named", 1.0 / 3.0, with(2), FaultCaseResult::is_right),
+        ScoreTarget::of("no fault: a limit named and no fault", 1.0, with(0), FaultCaseResult::is_right),
         sum("recall: causes made that are named", 0.75, causes(recalled)),
         sum("precision: causes named that were made", 0.8, causes(precise)),
     ]
 }
 
 /// Returns how many of the faults are named, and the number of faults.
-fn recalled(case: &Judged) -> (usize, usize) {
+fn recalled(case: &FaultCaseResult) -> (usize, usize) {
     let named = case.causes.iter().filter(|cause| case.named().any(|named| named == **cause));
     (named.count(), case.causes.len())
 }
 
 /// Returns how many of the named causes are faults, and the number of named causes. A consequence of a fault (no
 /// segmentation offload after checksums in software) does not count as one.
-fn precise(case: &Judged) -> (usize, usize) {
+fn precise(case: &FaultCaseResult) -> (usize, usize) {
     (case.named().filter(|cause| case.causes.contains(cause)).count(), case.named().count())
 }
 
 /// Returns the targets that are not met, one line each.
-pub(super) fn broken(judged: &[Judged]) -> Vec<String> {
-    let short = |target: Target| {
+pub(super) fn broken(judged: &[FaultCaseResult]) -> Vec<String> {
+    let short = |target: ScoreTarget| {
         (!target.is_met()).then(|| format!("{}: {} of {}", target.what, target.reached, target.of))
     };
     targets(judged).into_iter().filter_map(short).collect()
@@ -91,7 +96,7 @@ mod tests {
 
     use super::*;
 
-    fn case(causes: &[Cause], named: &[Cause]) -> Judged {
+    fn case(causes: &[Cause], named: &[Cause]) -> FaultCaseResult {
         let finding = |cause: &Cause| Finding {
             cause: *cause,
             at: String::new(),
@@ -102,7 +107,7 @@ mod tests {
             evidence: Vec::new(),
             remedies: Vec::new(),
         };
-        Judged {
+        FaultCaseResult {
             name: String::new(),
             causes: causes.to_vec(),
             found: named.iter().map(finding).collect(),

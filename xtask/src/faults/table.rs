@@ -1,9 +1,9 @@
 //! Makes the tables of docs/results/faults.md.
 
-use super::run::Judged;
+use super::run::FaultCaseResult;
 use super::score;
 
-pub(super) fn page(judged: &[Judged], seed: u64) -> String {
+pub(super) fn page(judged: &[FaultCaseResult], seed: u64) -> String {
     let mut page = format!("Seed {seed}.\n\n| what | reached | of | | target |\n|---|---|---|---|---|\n");
     for target in score::targets(judged) {
         let share = 100.0 * target.reached as f64 / target.of.max(1) as f64;

@@ -7,12 +7,12 @@ use landspeed_stats::Random;
 use landspeed_stats::grid::CellTrial;
 use nalgebra::{DMatrix, DVector};
 
-use super::scene::Scene;
+use super::scene::GridScenario;
 
 const DRAWS: usize = 20_000;
 
 /// Returns the widths of the intervals of the scene's family if all variances were known.
-pub(super) fn best_widths(scene: &Scene, trials: &[CellTrial], confidence: f64) -> Vec<f64> {
+pub(super) fn best_widths(scene: &GridScenario, trials: &[CellTrial], confidence: f64) -> Vec<f64> {
     let covariance = covariance(scene, trials);
     let deviations = covariance.diagonal().map(f64::sqrt);
     let bound = bound(&covariance, &deviations, confidence);
@@ -20,7 +20,7 @@ pub(super) fn best_widths(scene: &Scene, trials: &[CellTrial], confidence: f64) 
 }
 
 /// Returns the covariance of the family's estimates.
-fn covariance(scene: &Scene, trials: &[CellTrial]) -> DMatrix<f64> {
+fn covariance(scene: &GridScenario, trials: &[CellTrial]) -> DMatrix<f64> {
     let shared = |a: &CellTrial, b: &CellTrial| match scene.plots {
         Some(deviation) if a.block == b.block && a.plot == b.plot => deviation * deviation,
         _ => 0.0,

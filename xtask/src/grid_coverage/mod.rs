@@ -14,7 +14,7 @@ use landspeed_stats::grid::{ContrastEstimate, FittedGrid, VarianceMethod};
 use landspeed_stats::proportion_interval;
 
 use best::best_widths;
-use scene::{SCENES, Scene};
+use scene::{GridScenario, SCENES};
 
 const CONFIDENCE: f64 = 0.95;
 /// Least share of grids in which all intervals of the family contain the truth.
@@ -54,7 +54,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 
 /// The results of some grids of a scene.
 #[derive(Debug, Clone, Default)]
-struct Tally {
+struct CoverageTally {
     grids: u32,
     /// Grids whose intervals all contain the truth.
     together: u32,
@@ -68,9 +68,9 @@ struct Tally {
     best: Vec<f64>,
 }
 
-impl Tally {
+impl CoverageTally {
     /// Returns the results of the grid of `seed`.
-    fn of(scene: &Scene, seed: u32) -> Tally {
+    fn of(scene: &GridScenario, seed: u32) -> CoverageTally {
         let trials = scene.trials(seed.into());
         let family = scene.contrasts();
         let grid = FittedGrid::of(&trials, 0).expect("a scene has enough trials");
@@ -82,7 +82,7 @@ impl Tally {
             let one = compare(std::slice::from_ref(&contrast))[0];
             u32::from(holds(one.alone, scene.truth(&contrast)))
         });
-        Tally {
+        CoverageTally {
             grids: 1,
             together: u32::from(all),
             alone,
@@ -92,7 +92,7 @@ impl Tally {
         }
     }
 
-    fn add(mut self, other: Tally) -> Tally {
+    fn add(mut self, other: CoverageTally) -> CoverageTally {
         let sum = |a: Vec<f64>, b: Vec<f64>| match (a.is_empty(), b.is_empty()) {
             (true, _) => b,
             (_, true) => a,
@@ -126,7 +126,7 @@ impl Tally {
             && self.alone.iter().all(|hits| alone(*hits))
     }
 
-    fn row(&self, scene: &Scene) -> String {
+    fn row(&self, scene: &GridScenario) -> String {
         let percent = |hits: u32| format!("{:.1} %", 100.0 * self.share(hits));
         let (low, high) = proportion_interval(self.together.into(), self.grids.into());
         let (mean, widest) = self.width();
@@ -153,17 +153,20 @@ fn width(one: &ContrastEstimate) -> f64 {
 }
 
 /// Simulates grids with seeds from 0, on all processors.
-fn tally(scene: &Scene, grids: u32) -> Tally {
+fn tally(scene: &GridScenario, grids: u32) -> CoverageTally {
     let next = AtomicU32::new(0);
     let seeds = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|seed| *seed < grids);
-    let worker =
-        || std::iter::from_fn(seeds).map(|seed| Tally::of(scene, seed)).fold(Tally::default(), Tally::add);
+    let worker = || {
+        std::iter::from_fn(seeds)
+            .map(|seed| CoverageTally::of(scene, seed))
+            .fold(CoverageTally::default(), CoverageTally::add)
+    };
     std::thread::scope(|scope| {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
         workers
             .into_iter()
             .map(|worker| worker.join().expect("a worker ends"))
-            .fold(Tally::default(), Tally::add)
+            .fold(CoverageTally::default(), CoverageTally::add)
     })
 }

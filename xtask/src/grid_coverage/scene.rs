@@ -7,7 +7,7 @@ use landspeed_stats::grid::{CellTrial, Contrast, GridLayout};
 
 /// The trials of a block that are measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Measured {
+pub(super) enum MeasuredTrials {
     All,
     /// Each trial is missing with probability 0.1.
     NineTenths,
@@ -16,7 +16,7 @@ pub(super) enum Measured {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Family {
+pub(super) enum ContrastFamily {
     Reference,
     Neighbours,
     /// Main effects, interactions of two, and the effects of each factor alone and after all others.
@@ -25,7 +25,7 @@ pub(super) enum Family {
 
 /// A kind of grid. Its trials have deviation 1.
 #[derive(Debug)]
-pub(super) struct Scene {
+pub(super) struct GridScenario {
     pub(super) name: &'static str,
     /// Numbers of levels. The first factor is slow, and the last has two levels.
     levels: &'static [u32],
@@ -34,51 +34,71 @@ pub(super) struct Scene {
     pub(super) plots: Option<f64>,
     /// A cell that is three times as noisy.
     pub(super) loud: Option<u32>,
-    measured: Measured,
-    family: Family,
+    measured: MeasuredTrials,
+    family: ContrastFamily,
 }
 
 /// Eight blocks of two plots with eight cells each, all compared with the reference.
-const PLAIN: Scene = Scene {
+const PLAIN: GridScenario = GridScenario {
     name: "",
     levels: &[2, 4, 2],
     blocks: 8,
     plots: Some(1.0),
     loud: None,
-    measured: Measured::All,
-    family: Family::Reference,
+    measured: MeasuredTrials::All,
+    family: ContrastFamily::Reference,
 };
-const FACTORIAL: Scene = Scene { levels: &[2, 2, 2], family: Family::Factorial, ..PLAIN };
+const FACTORIAL: GridScenario =
+    GridScenario { levels: &[2, 2, 2], family: ContrastFamily::Factorial, ..PLAIN };
 
-pub(super) const SCENES: [Scene; 25] = [
-    Scene { name: "2x4x2, 8 blocks, plots vary by 0", plots: Some(0.0), ..PLAIN },
-    Scene { name: "2x4x2, 8 blocks, plots vary by 1", ..PLAIN },
-    Scene { name: "2x4x2, 8 blocks, plots vary by 3", plots: Some(3.0), ..PLAIN },
-    Scene { name: "2x4x2, 8 blocks, a block is a plot", plots: None, ..PLAIN },
-    Scene { name: "2x4x2, 8 blocks, neighbours", family: Family::Neighbours, ..PLAIN },
-    Scene { name: "2x4x2, 8 blocks, a loud cell", loud: Some(5), ..PLAIN },
-    Scene { name: "2x4x2, 8 blocks, a loud cell, a block is a plot", loud: Some(5), plots: None, ..PLAIN },
-    Scene { name: "2x4x2, 8 blocks, a loud reference", loud: Some(0), ..PLAIN },
-    Scene { name: "2x4x2, 8 blocks, a tenth missing", measured: Measured::NineTenths, ..PLAIN },
-    Scene { name: "2x4x2, 8 blocks of half of the cells", measured: Measured::Half, ..PLAIN },
-    Scene { name: "2x4x2, 12 blocks, plots vary by 0", blocks: 12, plots: Some(0.0), ..PLAIN },
-    Scene { name: "2x4x2, 12 blocks, plots vary by 1", blocks: 12, ..PLAIN },
-    Scene { name: "2x4x2, 12 blocks, plots vary by 3", blocks: 12, plots: Some(3.0), ..PLAIN },
-    Scene { name: "2x4x2, 12 blocks, a loud cell", blocks: 12, loud: Some(5), ..PLAIN },
-    Scene { name: "2x4x2, 12 blocks, a loud reference", blocks: 12, loud: Some(0), ..PLAIN },
-    Scene { name: "2x4x2, 12 blocks, a tenth missing", blocks: 12, measured: Measured::NineTenths, ..PLAIN },
-    Scene { name: "2x4x2, 12 blocks of half of the cells", blocks: 12, measured: Measured::Half, ..PLAIN },
-    Scene { name: "2x2x2, 8 blocks, plots vary by 0", plots: Some(0.0), ..FACTORIAL },
-    Scene { name: "2x2x2, 8 blocks, plots vary by 1", ..FACTORIAL },
-    Scene { name: "2x2x2, 8 blocks, plots vary by 3", plots: Some(3.0), ..FACTORIAL },
-    Scene { name: "2x2x2, 8 blocks, a block is a plot", plots: None, ..FACTORIAL },
-    Scene { name: "2x2x2, 8 blocks, a loud cell", loud: Some(5), ..FACTORIAL },
-    Scene { name: "2x2x2, 8 blocks, a tenth missing", measured: Measured::NineTenths, ..FACTORIAL },
-    Scene { name: "2x2x2, 12 blocks, plots vary by 1", blocks: 12, ..FACTORIAL },
-    Scene { name: "2x2x2, 12 blocks, a loud cell", blocks: 12, loud: Some(5), ..FACTORIAL },
+pub(super) const SCENES: [GridScenario; 25] = [
+    GridScenario { name: "2x4x2, 8 blocks, plots vary by 0", plots: Some(0.0), ..PLAIN },
+    GridScenario { name: "2x4x2, 8 blocks, plots vary by 1", ..PLAIN },
+    GridScenario { name: "2x4x2, 8 blocks, plots vary by 3", plots: Some(3.0), ..PLAIN },
+    GridScenario { name: "2x4x2, 8 blocks, a block is a plot", plots: None, ..PLAIN },
+    GridScenario { name: "2x4x2, 8 blocks, neighbours", family: ContrastFamily::Neighbours, ..PLAIN },
+    GridScenario { name: "2x4x2, 8 blocks, a loud cell", loud: Some(5), ..PLAIN },
+    GridScenario {
+        name: "2x4x2, 8 blocks, a loud cell, a block is a plot",
+        loud: Some(5),
+        plots: None,
+        ..PLAIN
+    },
+    GridScenario { name: "2x4x2, 8 blocks, a loud reference", loud: Some(0), ..PLAIN },
+    GridScenario { name: "2x4x2, 8 blocks, a tenth missing", measured: MeasuredTrials::NineTenths, ..PLAIN },
+    GridScenario { name: "2x4x2, 8 blocks of half of the cells", measured: MeasuredTrials::Half, ..PLAIN },
+    GridScenario { name: "2x4x2, 12 blocks, plots vary by 0", blocks: 12, plots: Some(0.0), ..PLAIN },
+    GridScenario { name: "2x4x2, 12 blocks, plots vary by 1", blocks: 12, ..PLAIN },
+    GridScenario { name: "2x4x2, 12 blocks, plots vary by 3", blocks: 12, plots: Some(3.0), ..PLAIN },
+    GridScenario { name: "2x4x2, 12 blocks, a loud cell", blocks: 12, loud: Some(5), ..PLAIN },
+    GridScenario { name: "2x4x2, 12 blocks, a loud reference", blocks: 12, loud: Some(0), ..PLAIN },
+    GridScenario {
+        name: "2x4x2, 12 blocks, a tenth missing",
+        blocks: 12,
+        measured: MeasuredTrials::NineTenths,
+        ..PLAIN
+    },
+    GridScenario {
+        name: "2x4x2, 12 blocks of half of the cells",
+        blocks: 12,
+        measured: MeasuredTrials::Half,
+        ..PLAIN
+    },
+    GridScenario { name: "2x2x2, 8 blocks, plots vary by 0", plots: Some(0.0), ..FACTORIAL },
+    GridScenario { name: "2x2x2, 8 blocks, plots vary by 1", ..FACTORIAL },
+    GridScenario { name: "2x2x2, 8 blocks, plots vary by 3", plots: Some(3.0), ..FACTORIAL },
+    GridScenario { name: "2x2x2, 8 blocks, a block is a plot", plots: None, ..FACTORIAL },
+    GridScenario { name: "2x2x2, 8 blocks, a loud cell", loud: Some(5), ..FACTORIAL },
+    GridScenario {
+        name: "2x2x2, 8 blocks, a tenth missing",
+        measured: MeasuredTrials::NineTenths,
+        ..FACTORIAL
+    },
+    GridScenario { name: "2x2x2, 12 blocks, plots vary by 1", blocks: 12, ..FACTORIAL },
+    GridScenario { name: "2x2x2, 12 blocks, a loud cell", blocks: 12, loud: Some(5), ..FACTORIAL },
 ];
 
-impl Scene {
+impl GridScenario {
     pub(super) fn layout(&self) -> GridLayout {
         GridLayout { levels: self.levels.to_vec() }
     }
@@ -88,9 +108,9 @@ impl Scene {
         let layout = self.layout();
         let factors = || 0..self.levels.len();
         match self.family {
-            Family::Reference => layout.to_reference(0),
-            Family::Neighbours => factors().flat_map(|factor| layout.neighbours(factor)).collect(),
-            Family::Factorial => {
+            ContrastFamily::Reference => layout.to_reference(0),
+            ContrastFamily::Neighbours => factors().flat_map(|factor| layout.neighbours(factor)).collect(),
+            ContrastFamily::Factorial => {
                 let pairs = factors().flat_map(|one| (0..one).map(move |other| (other, one)));
                 let last = layout.cells() - 1;
                 let mut all: Vec<Contrast> = factors().map(|factor| layout.main(factor)).collect();
@@ -133,9 +153,9 @@ impl Scene {
                     *of_plots.entry(plot).or_insert_with(|| self.plots.unwrap_or_default() * random.normal());
                 let ln = effect(cell) + of_block + of_plot + self.deviation(cell) * random.normal();
                 let measured = match self.measured {
-                    Measured::All => true,
-                    Measured::NineTenths => !random.happens(0.1),
-                    Measured::Half => cell == 0 || half[cell as usize],
+                    MeasuredTrials::All => true,
+                    MeasuredTrials::NineTenths => !random.happens(0.1),
+                    MeasuredTrials::Half => cell == 0 || half[cell as usize],
                 };
                 if measured {
                     trials.push(CellTrial { block, plot, cell, ln });

@@ -11,7 +11,7 @@ use landspeed_record::Settings;
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{CancelFlag, ConnectRequest, Flow, Patience, find};
 
-use super::Run;
+use super::FlowResult;
 use crate::bench::udp::ran_s;
 
 /// Size of writes and reads in bytes, as a flow's defaults are.
@@ -22,7 +22,7 @@ const LONG: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Measures what a flow carries in the window after the warm-up.
-pub(super) fn run(settings: &Settings, warm_up: Duration, window: Duration) -> Result<Run> {
+pub(super) fn run(settings: &Settings, warm_up: Duration, window: Duration) -> Result<FlowResult> {
     let (there, here) = pair(settings)?;
     let (over, received) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
@@ -32,7 +32,7 @@ pub(super) fn run(settings: &Settings, warm_up: Duration, window: Duration) -> R
         let (begun, before, ran) =
             (Instant::now(), received.load(Ordering::Relaxed), ran_s(libc::RUSAGE_SELF)?);
         std::thread::sleep(window);
-        let run = Run {
+        let run = FlowResult {
             seconds: begun.elapsed().as_secs_f64(),
             bytes: (received.load(Ordering::Relaxed) - before) as f64,
             cores: (ran_s(libc::RUSAGE_SELF)? - ran) / begun.elapsed().as_secs_f64(),

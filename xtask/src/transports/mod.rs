@@ -35,40 +35,40 @@ const AT: [&str; 2] = ["127.0.0.1", "5404"];
 /// The flow that the others are compared with, and that runs beside each of them.
 const CUBIC: &[(&str, &str)] = &[("transport", "tcp"), ("socket-congestion", "cubic")];
 
-const CONTESTANTS: [(&str, How); 6] = [
-    ("TCP, CUBIC", How::Flow(CUBIC)),
-    ("TCP, BBR", How::Flow(&[("transport", "tcp"), ("socket-congestion", "bbr")])),
-    ("UDT", How::Flow(&[("transport", "udt")])),
-    ("UDT, steady", How::Flow(&[("transport", "udt"), ("udt-congestion", "daimd-steady")])),
-    ("libudt", How::Libudt),
-    ("QUIC, CUBIC", How::Flow(&[("transport", "quic"), ("quic-congestion", "cubic")])),
+const CONTESTANTS: [(&str, TransportChoice); 6] = [
+    ("TCP, CUBIC", TransportChoice::Flow(CUBIC)),
+    ("TCP, BBR", TransportChoice::Flow(&[("transport", "tcp"), ("socket-congestion", "bbr")])),
+    ("UDT", TransportChoice::Flow(&[("transport", "udt")])),
+    ("UDT, steady", TransportChoice::Flow(&[("transport", "udt"), ("udt-congestion", "daimd-steady")])),
+    ("libudt", TransportChoice::Libudt),
+    ("QUIC, CUBIC", TransportChoice::Flow(&[("transport", "quic"), ("quic-congestion", "cubic")])),
 ];
 
 #[derive(Debug, Clone, Copy)]
-enum How {
+enum TransportChoice {
     Flow(&'static [(&'static str, &'static str)]),
     Libudt,
 }
 
 /// The path of a flow; `lab` is `None` for loopback.
-struct Place {
+struct TransportPath {
     name: &'static str,
     lab: Option<&'static str>,
     warm_up_s: u32,
     window_s: u32,
 }
 
-const PLACES: [Place; 5] = [
-    Place { name: "loopback, MTU 65536", lab: None, warm_up_s: 3, window_s: 3 },
-    Place { name: "lab:back-to-back", lab: Some("lab:back-to-back"), warm_up_s: 3, window_s: 3 },
-    Place { name: "1 Gb/s, 20 ms", lab: Some("lab:wan:rate=1G,rtt=20ms"), warm_up_s: 5, window_s: 8 },
-    Place {
+const PLACES: [TransportPath; 5] = [
+    TransportPath { name: "loopback, MTU 65536", lab: None, warm_up_s: 3, window_s: 3 },
+    TransportPath { name: "lab:back-to-back", lab: Some("lab:back-to-back"), warm_up_s: 3, window_s: 3 },
+    TransportPath { name: "1 Gb/s, 20 ms", lab: Some("lab:wan:rate=1G,rtt=20ms"), warm_up_s: 5, window_s: 8 },
+    TransportPath {
         name: "1 Gb/s, 20 ms, 1e-4 lost",
         lab: Some("lab:wan:rate=1G,rtt=20ms,loss=1e-4"),
         warm_up_s: 5,
         window_s: 8,
     },
-    Place {
+    TransportPath {
         name: "1 Gb/s, 20 ms, 1e-2 lost",
         lab: Some("lab:wan:rate=1G,rtt=20ms,loss=1e-2"),
         warm_up_s: 5,
@@ -94,15 +94,15 @@ pub(crate) struct Options {
 
 /// The result of a flow in its window.
 #[derive(Debug, Clone, Copy)]
-struct Run {
+struct FlowResult {
     seconds: f64,
     bytes: f64,
     /// Processor time per second, of both ends.
     cores: f64,
 }
 
-impl Run {
-    fn checked(self) -> Result<Run> {
+impl FlowResult {
+    fn checked(self) -> Result<FlowResult> {
         ensure!(self.bytes > 0.0 && self.cores > 0.0, "the run measured nothing");
         Ok(self)
     }
@@ -118,15 +118,15 @@ impl Run {
 
 /// All runs of a transport over a path, one per round; `None` for one that failed.
 #[derive(Debug, Default)]
-struct Runs {
-    alone: Vec<Option<Run>>,
+struct TransportRuns {
+    alone: Vec<Option<FlowResult>>,
     /// The flow's share of what it and a CUBIC flow carried in total.
     shares: Vec<Option<f64>>,
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     let stop = stop::on(&[SIGINT, SIGTERM])?;
-    let bench = Bench { landspeed: built::landspeed()?, files: Files::write()? };
+    let bench = TransportBench { landspeed: built::landspeed()?, files: LibudtFiles::write()? };
     let mut dice = ChaCha8Rng::seed_from_u64(options.seed);
     let asked = |place: &usize| PLACES[*place].name.contains(options.only.as_str());
     let mut order: Vec<(usize, usize)> = (0..PLACES.len())
@@ -134,7 +134,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         .flat_map(|place| (0..CONTESTANTS.len()).map(move |who| (place, who)))
         .collect();
     ensure!(!order.is_empty(), "--only names no path");
-    let mut all: BTreeMap<(usize, usize), Runs> = BTreeMap::new();
+    let mut all: BTreeMap<(usize, usize), TransportRuns> = BTreeMap::new();
     for round in 0..options.rounds {
         order.shuffle(&mut dice);
         for &(place, who) in &order {
@@ -142,7 +142,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             let ((name, how), at) = (CONTESTANTS[who], &PLACES[place]);
             eprintln!("round {}: {name} over {}", round + 1, at.name);
             let runs = all.entry((place, who)).or_default();
-            runs.alone.push(told(bench.alone(how, at).and_then(Run::checked)));
+            runs.alone.push(told(bench.alone(how, at).and_then(FlowResult::checked)));
             if let Some(lab) = at.lab {
                 runs.shares.push(told(bench.beside(how, lab)));
             }
@@ -157,7 +157,7 @@ fn told<T>(run: Result<T>) -> Option<T> {
     run.inspect_err(|error| eprintln!("failed: {error:#}")).ok()
 }
 
-fn print(options: &Options, all: &BTreeMap<(usize, usize), Runs>) {
+fn print(options: &Options, all: &BTreeMap<(usize, usize), TransportRuns>) {
     println!(
         "{} rounds, seed {}; medians, least to most; ratios to CUBIC round by round, {:.0} % intervals\n",
         options.rounds,
@@ -170,7 +170,7 @@ fn print(options: &Options, all: &BTreeMap<(usize, usize), Runs>) {
     println!("|---|---|---|---|---|---|---|");
     for ((place, who), runs) in all {
         let cubic = &all[&(*place, 0)];
-        let figures = [Run::rate_bps, Run::bytes_per_cpu_s].map(|figure| {
+        let figures = [FlowResult::rate_bps, FlowResult::bytes_per_cpu_s].map(|figure| {
             let own: Vec<f64> = runs.alone.iter().flatten().map(|run| figure(run) / 1e6).collect();
             let ratios = ratio((runs, cubic), figure).filter(|_| *who > 0).unwrap_or_default();
             format!("{} | {ratios}", spread(&own, 0))
@@ -183,7 +183,7 @@ fn print(options: &Options, all: &BTreeMap<(usize, usize), Runs>) {
     }
 }
 
-fn ratio((runs, cubic): (&Runs, &Runs), figure: fn(&Run) -> f64) -> Option<String> {
+fn ratio((runs, cubic): (&TransportRuns, &TransportRuns), figure: fn(&FlowResult) -> f64) -> Option<String> {
     let rounds = runs.alone.iter().zip(&cubic.alone);
     let pairs = rounds.filter_map(|(run, base)| Some((run.as_ref()?, base.as_ref()?)));
     let logs: Vec<f64> = pairs.map(|(run, base)| (figure(run) / figure(base)).ln()).collect();
@@ -202,27 +202,27 @@ fn spread(values: &[f64], digits: usize) -> String {
     format!("{middle:.digits$} ({least:.digits$} to {most:.digits$})")
 }
 
-struct Bench {
+struct TransportBench {
     landspeed: PathBuf,
-    files: Files,
+    files: LibudtFiles,
 }
 
-impl Bench {
-    fn alone(&self, how: How, place: &Place) -> Result<Run> {
+impl TransportBench {
+    fn alone(&self, how: TransportChoice, place: &TransportPath) -> Result<FlowResult> {
         match (how, place.lab) {
-            (How::Flow(set), None) => {
+            (TransportChoice::Flow(set), None) => {
                 let seconds = |s: u32| Duration::from_secs(s.into());
                 loopback::run(&settings(set), seconds(place.warm_up_s), seconds(place.window_s))
             }
-            (How::Flow(set), Some(lab)) => self.flow(set, (lab, place)),
-            (How::Libudt, None) => libudt_over_loopback(place),
-            (How::Libudt, Some(lab)) => {
+            (TransportChoice::Flow(set), Some(lab)) => self.flow(set, (lab, place)),
+            (TransportChoice::Libudt, None) => libudt_over_loopback(place),
+            (TransportChoice::Libudt, Some(lab)) => {
                 self.libudt(&self.files.alone, lab, (place.warm_up_s, place.window_s)).map(|(run, _)| run)
             }
         }
     }
 
-    fn flow(&self, set: &[(&str, &str)], (lab, place): (&str, &Place)) -> Result<Run> {
+    fn flow(&self, set: &[(&str, &str)], (lab, place): (&str, &TransportPath)) -> Result<FlowResult> {
         let transport = set.iter().find(|(name, _)| *name == TRANSPORT.name).map_or("tcp", |(_, name)| name);
         let set: Vec<String> = set.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let (time, warm_up) = (format!("{}s", place.window_s), format!("{}s", place.warm_up_s));
@@ -240,7 +240,7 @@ impl Bench {
             &set.join(","),
         ];
         let report = json(&mut self.measure(&words))?;
-        Ok(Run {
+        Ok(FlowResult {
             seconds: number(&report, "/streams/0/window_ns")? / 1e9,
             bytes: number(&report, "/streams/0/received_bytes")?,
             cores: cores(&report)?,
@@ -248,8 +248,8 @@ impl Bench {
     }
 
     /// Returns the share of a flow, of what it and a CUBIC flow that enters with it carry.
-    fn beside(&self, how: How, lab: &str) -> Result<f64> {
-        let How::Flow(set) = how else {
+    fn beside(&self, how: TransportChoice, lab: &str) -> Result<f64> {
+        let TransportChoice::Flow(set) = how else {
             let (run, beside) = self.libudt(&self.files.beside, lab, (0, BESIDE_S))?;
             let beside = beside.context("iperf3 told no rate")?;
             return Ok(run.rate_bps() / (run.rate_bps() + beside));
@@ -271,7 +271,7 @@ impl Bench {
         file: &Path,
         lab: &str,
         (warm_up_s, window_s): (u32, u32),
-    ) -> Result<(Run, Option<f64>)> {
+    ) -> Result<(FlowResult, Option<f64>)> {
         let program = libudt_program()?.to_str().context("a path that is no text")?;
         let app = format!("app:{}", file.display());
         let (settles, seconds) = (warm_up_s.to_string(), window_s.to_string());
@@ -280,7 +280,7 @@ impl Bench {
         let figures: BTreeMap<String, f64> =
             told.into_iter().map(|(name, measured)| (name, measured.value)).collect();
         let figure = |name: &str| figures.get(name).copied().with_context(|| format!("no figure {name}"));
-        let run = Run {
+        let run = FlowResult {
             seconds: figure("receiver-took")? / 1e9,
             bytes: figure("received")?,
             cores: figure("receiver-ran")? / figure("receiver-took")?
@@ -300,7 +300,7 @@ fn settings(set: &[(&str, &str)]) -> Settings {
     set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-fn libudt_over_loopback(place: &Place) -> Result<Run> {
+fn libudt_over_loopback(place: &TransportPath) -> Result<FlowResult> {
     let program = libudt_program()?;
     let end = |what: &str| {
         let mut command = Command::new("timeout");
@@ -315,22 +315,22 @@ fn libudt_over_loopback(place: &Place) -> Result<Run> {
     let received = receiving.wait_with_output()?;
     let [_, sender_took, sender_ran] = three(&sent?)?;
     let [bytes, took, ran] = three(&String::from_utf8_lossy(&received.stdout))?;
-    Ok(Run { seconds: took / 1e9, bytes, cores: sender_ran / sender_took + ran / took })
+    Ok(FlowResult { seconds: took / 1e9, bytes, cores: sender_ran / sender_took + ran / took })
 }
 
 /// The application files of libudt, written beside landspeed: alone, and beside a CUBIC flow.
-struct Files {
+struct LibudtFiles {
     alone: PathBuf,
     beside: PathBuf,
 }
 
-impl Files {
-    fn write() -> Result<Files> {
+impl LibudtFiles {
+    fn write() -> Result<LibudtFiles> {
         const ALONE: &str = include_str!("libudt.toml");
         const BESIDE: &str = include_str!("beside.toml");
         let landspeed = built::landspeed()?;
         let at = |name| landspeed.with_file_name(name);
-        let files = Files { alone: at("libudt.toml"), beside: at("libudt-beside.toml") };
+        let files = LibudtFiles { alone: at("libudt.toml"), beside: at("libudt-beside.toml") };
         std::fs::write(&files.alone, ALONE)?;
         std::fs::write(&files.beside, [ALONE, BESIDE].concat())?;
         Ok(files)

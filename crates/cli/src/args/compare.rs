@@ -8,7 +8,7 @@ use super::{HostArgs, OutputArgs, paths};
 use crate::data::RecordArg;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AskArg {
+pub(crate) enum QuestionArg {
     /// Four flows of one protocol come and go on one path (the paper's study)
     Regions,
     /// Every pair of protocols, each with two of the four flows
@@ -70,7 +70,7 @@ pub(crate) struct CompareArgs {
     pub(crate) protocols: Vec<String>,
     /// Questions to answer
     #[arg(long, value_enum, value_name = "QUESTION,...", value_delimiter = ',', default_value = "regions")]
-    pub(crate) ask: Vec<AskArg>,
+    pub(crate) ask: Vec<QuestionArg>,
     /// Length of regions over the paper's 120 s [default: 0.1, simulated 1]
     #[arg(long, value_name = "FACTOR")]
     pub(crate) scale: Option<f64>,

@@ -7,7 +7,7 @@ use landspeed_sockets::TrafficKind;
 use landspeed_units::{Nanos, parse_duration};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DoesArg {
+pub(crate) enum SocketsActionArg {
     /// A message there and back, one at a time
     Pingpong,
     /// Send as fast as it goes
@@ -18,13 +18,13 @@ pub(crate) enum DoesArg {
     Connect,
 }
 
-impl DoesArg {
+impl SocketsActionArg {
     pub(crate) fn does(self) -> TrafficKind {
         match self {
-            DoesArg::Pingpong => TrafficKind::Pingpong,
-            DoesArg::Send => TrafficKind::Send,
-            DoesArg::Receive => TrafficKind::Receive,
-            DoesArg::Connect => TrafficKind::Connect,
+            SocketsActionArg::Pingpong => TrafficKind::Pingpong,
+            SocketsActionArg::Send => TrafficKind::Send,
+            SocketsActionArg::Receive => TrafficKind::Receive,
+            SocketsActionArg::Connect => TrafficKind::Connect,
         }
     }
 }
@@ -36,7 +36,7 @@ pub(crate) struct SocketsArgs {
     pub(crate) listen: Option<SocketAddr>,
     /// Do this with every server
     #[arg(long = "do", value_enum, default_value = "pingpong")]
-    pub(crate) does: DoesArg,
+    pub(crate) does: SocketsActionArg,
     /// Addresses of the servers
     #[arg(long, value_name = "ADDRESS,...", value_delimiter = ',', required_unless_present = "listen")]
     pub(crate) servers: Vec<IpAddr>,

@@ -16,7 +16,7 @@ use crate::output::{list, out, usage};
 
 /// An application in the output of `landspeed app list --json`.
 #[derive(Debug, Serialize)]
-struct ListedApplication {
+struct ApplicationEntry {
     /// The name that `landspeed measure` takes.
     name: &'static str,
     /// What the application does, and its figure.
@@ -30,7 +30,7 @@ struct ListedApplication {
 pub(crate) fn run(action: &AppAction) -> Result<ExitCode> {
     match action {
         AppAction::List(form) => {
-            let listed: Vec<ListedApplication> = applications().into_iter().map(listed).collect();
+            let listed: Vec<ApplicationEntry> = applications().into_iter().map(listed).collect();
             let rows: Vec<_> = listed.iter().map(row).collect();
             list(&["name", "what it does", "hosts"], &rows, &listed, form)?;
         }
@@ -48,9 +48,9 @@ pub(crate) fn run(action: &AppAction) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn listed(runner: &'static dyn Runner) -> ListedApplication {
+fn listed(runner: &'static dyn Runner) -> ApplicationEntry {
     let parameters = runner.parameters().into_iter().map(|one| (one.name, one.default)).collect();
-    ListedApplication {
+    ApplicationEntry {
         name: runner.name(),
         title: runner.describe(),
         hosts: runner.hosts().unwrap_or([2, 2]),
@@ -58,7 +58,7 @@ fn listed(runner: &'static dyn Runner) -> ListedApplication {
     }
 }
 
-fn row(one: &ListedApplication) -> Vec<String> {
+fn row(one: &ApplicationEntry) -> Vec<String> {
     let hosts = match one.hosts {
         [least, most] if least == most => least.to_string(),
         [least, most] => format!("{least} to {most}"),

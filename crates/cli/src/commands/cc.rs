@@ -8,7 +8,7 @@ use landspeed_congestion::{self as congestion, CONTROLS, Control, LoadState, Loa
 use crate::args::{CcAction, CcArgs, ListArgs};
 use crate::listing::{ControlEntry, ControlList, ControlState, FORMAT};
 use crate::output::{self, out, usage};
-use crate::stop::Stop;
+use crate::stop::StopRequest;
 
 pub(crate) fn run(args: &CcArgs) -> Result<ExitCode> {
     match &args.action {
@@ -81,7 +81,7 @@ fn row(entry: &ControlEntry) -> Vec<String> {
 
 /// Loads the controls and waits for Ctrl-C. They are unloaded however this process ends.
 fn hold(names: &[String]) -> Result<()> {
-    let stop = Stop::on_signals()?;
+    let stop = StopRequest::on_signals()?;
     stop.in_order("");
     let loaded = load(names)?;
     for control in &loaded {

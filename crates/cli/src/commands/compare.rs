@@ -7,24 +7,24 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow, bail};
 use landspeed_experiment::{Error, RecordSink, StudyHead, StudyRunner, begin, compare, compare_on, resume};
 use landspeed_record::{CompareReport, Contest, Engine, Line, Record, Study, StudyRun, Writer};
-use landspeed_report::{Detail, json};
+use landspeed_report::{DetailLevel, json};
 use landspeed_simulator::study_run;
 
 use crate::args::{CompareArgs, FormArgs, HostArgs};
 use crate::data;
 use crate::hosts::NamedHosts;
 use crate::output::{agree, usage};
-use crate::stop::Stop;
-use crate::study::{self, Recorder};
+use crate::stop::StopRequest;
+use crate::study::{self, StudyRecorder};
 
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     if !args.paths.is_empty() {
         return super::paths::run(args);
     }
-    let stop = Stop::on_signals().context("cannot take signals over")?;
+    let stop = StopRequest::on_signals().context("cannot take signals over")?;
     let mut job = match &args.resume {
-        Some(record) => Job::resumed(&data::find(record, args.output.data_dir.as_deref())?)?,
-        None => Job::fresh(args)?,
+        Some(record) => StudyJob::resumed(&data::find(record, args.output.data_dir.as_deref())?)?,
+        None => StudyJob::fresh(args)?,
     };
     stop.at_once("nothing was changed");
     match job.engine {
@@ -33,11 +33,11 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     }
     let record = landspeed_record::read(&job.file)?;
     let report = landspeed_analysis::compare(&record, &job.file.display().to_string())?;
-    present(&report, &record, &args.output.form, Detail::Brief)?;
+    present(&report, &record, &args.output.form, DetailLevel::Brief)?;
     Ok(if report.void.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-struct Job {
+struct StudyJob {
     engine: Engine,
     file: PathBuf,
     words: Vec<String>,
@@ -52,8 +52,8 @@ struct Job {
     note: Option<String>,
 }
 
-impl Job {
-    fn fresh(args: &CompareArgs) -> Result<Job> {
+impl StudyJob {
+    fn fresh(args: &CompareArgs) -> Result<StudyJob> {
         let started = data::now();
         let file = data::fresh(&data::folder(args.output.data_dir.as_deref())?, "compare", &started);
         let words = study::words(&args.hosts);
@@ -70,23 +70,32 @@ impl Job {
         study::check(args).map_err(usage)?;
         let study = lab.map(|path| study::planned(args, path, engine)).transpose()?;
         let head = StudyHead { command: data::command_line(), started };
-        Ok(Job { engine, file, words, study, done: HashSet::new(), head: Some(head), writer: None, note })
+        Ok(StudyJob {
+            engine,
+            file,
+            words,
+            study,
+            done: HashSet::new(),
+            head: Some(head),
+            writer: None,
+            note,
+        })
     }
 
-    fn resumed(file: &std::path::Path) -> Result<Job> {
+    fn resumed(file: &std::path::Path) -> Result<StudyJob> {
         let writer = Writer::append(file)?;
         let record = landspeed_record::read(file)?;
         let (study, done) = resume(&record)?;
         let words = study.path.topology.split(' ').map(str::to_owned).collect();
         let (engine, file) = (study.engine, file.to_owned());
         let (study, writer) = (Some(study), Some(writer));
-        Ok(Job { engine, file, words, study, done, head: None, writer, note: None })
+        Ok(StudyJob { engine, file, words, study, done, head: None, writer, note: None })
     }
 
-    fn recorder(&mut self, study: &Study, stop: &Stop) -> Result<Recorder> {
+    fn recorder(&mut self, study: &Study, stop: &StopRequest) -> Result<StudyRecorder> {
         let writer = self.writer.take().map_or_else(|| Writer::create(&self.file), Ok)?;
         stop.in_order("ending: everything is restored; --resume continues. Ctrl-C again ends at once");
-        let mut recorder = Recorder::new(writer, stop.clone(), study, &self.done);
+        let mut recorder = StudyRecorder::new(writer, stop.clone(), study, &self.done);
         if let Some(head) = &self.head {
             begin(study, head, &mut recorder)?;
         }
@@ -97,13 +106,13 @@ impl Job {
         Ok(recorder)
     }
 
-    fn simulate(&mut self, stop: &Stop) -> Result<()> {
+    fn simulate(&mut self, stop: &StopRequest) -> Result<()> {
         let study = self.study.clone().context("a simulated study has a path in words")?;
         let mut recorder = self.recorder(&study, stop)?;
-        Ok(compare(&study, &self.done, &mut Simulator(&study), &mut recorder)?)
+        Ok(compare(&study, &self.done, &mut StudySimulator(&study), &mut recorder)?)
     }
 
-    fn on_hosts(&mut self, args: &CompareArgs, stop: &Stop) -> Result<()> {
+    fn on_hosts(&mut self, args: &CompareArgs, stop: &StopRequest) -> Result<()> {
         let named = NamedHosts::parse(&HostArgs { hosts: self.words.clone(), ..args.hosts.clone() }, true)?
             .until(stop);
         let mut joined = named.join().map_err(|error| match named.in_lab() {
@@ -123,9 +132,9 @@ impl Job {
     }
 }
 
-struct Simulator<'a>(&'a Study);
+struct StudySimulator<'a>(&'a Study);
 
-impl StudyRunner for Simulator<'_> {
+impl StudyRunner for StudySimulator<'_> {
     /// Simulates a run. It takes seconds, so it cannot be stopped.
     fn run(
         &mut self,
@@ -141,7 +150,7 @@ pub(crate) fn present(
     report: &CompareReport,
     record: &Record,
     form: &FormArgs,
-    detail: Detail,
+    detail: DetailLevel,
 ) -> Result<()> {
     crate::output::present(&landspeed_report::compare(report, record), || json(report), form, detail)
 }

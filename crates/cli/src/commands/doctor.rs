@@ -8,7 +8,7 @@ use landspeed_knob::doctor;
 use landspeed_knob::{self as knob, KnobTarget};
 use landspeed_observer::host;
 use landspeed_record::{HostFacts, LinkFacts};
-use landspeed_report::Output;
+use landspeed_report::OutputCapabilities;
 use landspeed_units::did_you_mean;
 
 use crate::args::DoctorArgs;
@@ -69,7 +69,7 @@ fn told(findings: &[DoctorFinding]) -> String {
         lines.into_iter().chain([(String::new(), format!("→ {}", finding.remedy))])
     });
     let rows: Vec<Vec<String>> = rows.map(|(severity, text)| vec![severity, text]).collect();
-    landspeed_report::table(&["", ""], &rows, Output::stdout())
+    landspeed_report::table(&["", ""], &rows, OutputCapabilities::stdout())
 }
 
 fn row(DoctorFinding { interface, finding }: &DoctorFinding) -> Vec<String> {

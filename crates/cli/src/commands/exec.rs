@@ -14,7 +14,7 @@ use crate::args::ExecArgs;
 
 /// The output of --json.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Told {
+pub(crate) struct ExecReport {
     path: String,
     #[serde(flatten)]
     counts: Counts,
@@ -29,11 +29,11 @@ pub(crate) struct Told {
     unable: Option<String>,
 }
 
-impl Told {
-    fn of(path: &dyn Path, ended: &Ended) -> Told {
+impl ExecReport {
+    fn of(path: &dyn Path, ended: &Ended) -> ExecReport {
         let (took_ns, cpu_ns) = (ended.took.into(), ended.cpu.into());
         let (counts, goes_on, unable) = (ended.counts.clone(), ended.goes_on, ended.unable.clone());
-        Told { path: path.name().to_owned(), counts, took_ns, cpu_ns, goes_on, unable }
+        ExecReport { path: path.name().to_owned(), counts, took_ns, cpu_ns, goes_on, unable }
     }
 
     /// Returns why this was not a run over the path, or `None` if all connections were carried.
@@ -62,13 +62,13 @@ pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode> {
         Ok(ended) => ended,
         Err(error) => return not_run(error),
     };
-    let told = Told::of(path, &ended);
+    let report = ExecReport::of(path, &ended);
     if args.json {
-        eprintln!("{}", serde_json::to_string(&told)?);
+        eprintln!("{}", serde_json::to_string(&report)?);
     } else if !path.rules().is_empty() {
         lines(path, &ended).iter().for_each(|line| eprintln!("landspeed: {line}"));
     }
-    if args.require && ended.status.success() && told.why_not().is_some() {
+    if args.require && ended.status.success() && report.why_not().is_some() {
         return Ok(ExitCode::FAILURE);
     }
     Ok(code(ended.status))

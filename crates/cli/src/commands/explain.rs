@@ -9,22 +9,22 @@ use landspeed_experiment::{
     explain_time,
 };
 use landspeed_record::{ExplainReport, WatchTarget};
-use landspeed_report::{Detail, Output, json};
+use landspeed_report::{DetailLevel, OutputCapabilities, json};
 use landspeed_units::Nanos;
 
 use crate::args::ExplainArgs;
 use crate::data;
 use crate::hosts::{NamedHosts, flow_of};
-use crate::output::{Doing, present as present_report};
-use crate::stop::Stop;
+use crate::output::{ActivityLine, present as present_report};
+use crate::stop::StopRequest;
 
 pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
-    let stop = Stop::on_signals().context("cannot take signals over")?;
+    let stop = StopRequest::on_signals().context("cannot take signals over")?;
     if args.top && is_watched(args) {
         return super::top::run(args, &stop);
     }
     let options = options(args)?;
-    let doing = Doing::new();
+    let doing = ActivityLine::new();
     let (report, sizes) = match options.target {
         WatchTarget::Workload => own(args, &options, &stop, &doing)?,
         _ if args.sizes => {
@@ -47,8 +47,8 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
 fn own(
     args: &ExplainArgs,
     options: &ExplainOptions,
-    stop: &Stop,
-    doing: &Doing,
+    stop: &StopRequest,
+    doing: &ActivityLine,
 ) -> Result<(ExplainReport, Result<()>)> {
     let may_turn = args.sizes && back_to_back(args);
     let mut joined = NamedHosts::parse(&args.hosts, may_turn)?.join()?;
@@ -91,7 +91,7 @@ fn back_to_back(args: &ExplainArgs) -> bool {
 fn is_watched(args: &ExplainArgs) -> bool {
     let form = &args.form;
     let asks = args.full || args.sizes || form.json || form.html.is_some() || form.csv.is_some();
-    !asks && Output::stdout().terminal && std::io::stdin().is_terminal()
+    !asks && OutputCapabilities::stdout().terminal && std::io::stdin().is_terminal()
 }
 
 fn options(args: &ExplainArgs) -> Result<ExplainOptions> {
@@ -121,6 +121,6 @@ fn options(args: &ExplainArgs) -> Result<ExplainOptions> {
 }
 
 fn present(report: &ExplainReport, args: &ExplainArgs) -> Result<()> {
-    let detail = if args.full { Detail::Full } else { Detail::Brief };
+    let detail = if args.full { DetailLevel::Full } else { DetailLevel::Brief };
     present_report(&landspeed_report::explain(report), || json(report), &args.form, detail)
 }

@@ -9,7 +9,7 @@ use crate::args::ListArgs;
 use crate::labs;
 use crate::listing::{FORMAT, FaultEntry, FaultList};
 use crate::output::{self, out, usage};
-use crate::stop::Stop;
+use crate::stop::StopRequest;
 
 pub(crate) fn list(form: &ListArgs) -> Result<ExitCode> {
     let entry = |fault: &Fault| FaultEntry {
@@ -28,7 +28,7 @@ pub(crate) fn list(form: &ListArgs) -> Result<ExitCode> {
 pub(crate) fn hold(names: &[String], strength: f64) -> Result<ExitCode> {
     let faults = names.iter().map(|name| parse(name, strength)).collect::<Result<Vec<_>>>().map_err(usage)?;
     let scenario = FaultScenario::with(&faults).map_err(usage)?;
-    let stop = Stop::on_signals()?;
+    let stop = StopRequest::on_signals()?;
     stop.in_order("");
     let own = std::env::current_exe().context("cannot find landspeed itself")?;
     let stage = FaultLab::set(&scenario, &[own.display().to_string(), "play".to_owned()])?;

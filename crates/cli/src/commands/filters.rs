@@ -21,7 +21,7 @@ const SEED: u64 = 1;
 
 /// The result that the first host prints as a line of JSON.
 #[derive(Serialize)]
-struct Told {
+struct FiltersReport {
     units: usize,
     /// Mean time per unit in milliseconds.
     unit_ms: f64,
@@ -69,16 +69,16 @@ pub(crate) fn run(args: FiltersArgs) -> Result<ExitCode> {
     let outcome = run_filters(&asked)?;
     if args.host == 1 {
         let picture = args.picture.then(|| png(&outcome.picture)).transpose()?;
-        let told = Told { picture: picture.map(|file| BASE64.encode(&file)), ..told(&outcome) };
-        out(&format!("{}\n", serde_json::to_string(&told)?))?;
+        let report = FiltersReport { picture: picture.map(|file| BASE64.encode(&file)), ..report(&outcome) };
+        out(&format!("{}\n", serde_json::to_string(&report)?))?;
         ensure!(outcome.is_equal != Some(false), "a picture differs from the plain computation");
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn told(outcome: &QueryOutcome) -> Told {
+fn report(outcome: &QueryOutcome) -> FiltersReport {
     let units = outcome.seconds.len();
-    Told {
+    FiltersReport {
         units,
         unit_ms: outcome.seconds.iter().sum::<f64>() / units.max(1) as f64 * 1e3,
         network_mb: outcome.network.0 as f64 / 1e6,

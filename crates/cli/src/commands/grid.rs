@@ -14,42 +14,42 @@ use landspeed_record::{
     Grid, GridPlace, GridSetting, GridTrial, Line, PathCost, Record, Settings, WriteError, Writer,
 };
 use landspeed_report::live::GridProgress;
-use landspeed_report::{Detail, Output, json};
+use landspeed_report::{DetailLevel, OutputCapabilities, json};
 use landspeed_transport::settings::FLOWS;
 use landspeed_units::Nanos;
 
 use crate::args::{FormArgs, HostArgs, MeasureArgs, OutputArgs};
 use crate::data;
 use crate::data::RecordArg;
-use crate::hosts::{Joined, NamedHosts, set_of};
+use crate::hosts::{JoinedHosts, NamedHosts, set_of};
 use crate::output::{agree, usage};
-use crate::stop::Stop;
+use crate::stop::StopRequest;
 
 pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
-    let stop = Stop::on_signals().context("cannot take signals over")?;
+    let stop = StopRequest::on_signals().context("cannot take signals over")?;
     let common = &args.common;
-    let wishes = Wishes {
+    let options = GridOptions {
         hosts: &common.hosts,
         yes: common.grid.yes,
-        lacks_are_told: false,
+        report_missing: false,
         output: &common.output,
         full: false,
     };
     let job = match &common.grid.resume {
-        Some(named) => Job::resumed(&data::find(named, common.output.data_dir.as_deref())?, args)?,
-        None => Job::of(asked(args).map_err(usage)?, common.hosts.hosts.clone(), &wishes)?,
+        Some(named) => GridJob::resumed(&data::find(named, common.output.data_dir.as_deref())?, args)?,
+        None => GridJob::of(asked(args).map_err(usage)?, common.hosts.hosts.clone(), &options)?,
     };
-    job.finish(&wishes, &stop)
+    job.finish(&options, &stop)
 }
 
 /// Options for how a grid is measured and shown.
-pub(crate) struct Wishes<'a> {
+pub(crate) struct GridOptions<'a> {
     /// Options for reaching the hosts.
     pub(crate) hosts: &'a HostArgs,
     /// True if settings of real hosts may change without a question.
     pub(crate) yes: bool,
     /// True if values that the hosts do not support are left out and reported, instead of being an error.
-    pub(crate) lacks_are_told: bool,
+    pub(crate) report_missing: bool,
     pub(crate) output: &'a OutputArgs,
     pub(crate) full: bool,
 }
@@ -60,7 +60,7 @@ pub(crate) fn present(
     path: &Path,
     named: &str,
     form: &FormArgs,
-    detail: Detail,
+    detail: DetailLevel,
 ) -> Result<ExitCode> {
     let report = landspeed_analysis::grid::report(record, &path.display().to_string())?;
     let document = landspeed_report::grid(&report, record, named);
@@ -69,7 +69,7 @@ pub(crate) fn present(
 }
 
 /// A grid to measure or to resume.
-pub(crate) struct Job {
+pub(crate) struct GridJob {
     grid: Grid,
     words: Vec<String>,
     file: PathBuf,
@@ -80,29 +80,29 @@ pub(crate) struct Job {
     writer: Option<Writer>,
 }
 
-impl Job {
-    pub(crate) fn of(grid: Grid, words: Vec<String>, wishes: &Wishes<'_>) -> Result<Job> {
-        let file = data::fresh(&data::folder(wishes.output.data_dir.as_deref())?, "grid", &data::now());
-        Ok(Job { grid, words, file, done: Vec::new(), costs: Vec::new(), writer: None })
+impl GridJob {
+    pub(crate) fn of(grid: Grid, words: Vec<String>, options: &GridOptions<'_>) -> Result<GridJob> {
+        let file = data::fresh(&data::folder(options.output.data_dir.as_deref())?, "grid", &data::now());
+        Ok(GridJob { grid, words, file, done: Vec::new(), costs: Vec::new(), writer: None })
     }
 
     /// Returns the job with the costs of the compared paths.
-    pub(crate) fn with_costs(self, costs: Vec<PathCost>) -> Job {
-        Job { costs, ..self }
+    pub(crate) fn with_costs(self, costs: Vec<PathCost>) -> GridJob {
+        GridJob { costs, ..self }
     }
 
     /// Measures the grid and shows the result.
-    pub(crate) fn finish(self, wishes: &Wishes<'_>, stop: &Stop) -> Result<ExitCode> {
+    pub(crate) fn finish(self, options: &GridOptions<'_>, stop: &StopRequest) -> Result<ExitCode> {
         stop.at_once("nothing was changed");
-        let file = self.measure(wishes, stop)?;
+        let file = self.measure(options, stop)?;
         let record = landspeed_record::read(&file)?;
-        let named = RecordArg::Last.again(wishes.output.data_dir.as_deref(), &file);
-        let detail = if wishes.full { Detail::Full } else { Detail::Brief };
-        present(&record, &file, &named, &wishes.output.form, detail)
+        let named = RecordArg::Last.again(options.output.data_dir.as_deref(), &file);
+        let detail = if options.full { DetailLevel::Full } else { DetailLevel::Brief };
+        present(&record, &file, &named, &options.output.form, detail)
     }
 
     /// Resumes a record, with the options of its original command except those that end the grid.
-    fn resumed(file: &Path, args: &MeasureArgs) -> Result<Job> {
+    fn resumed(file: &Path, args: &MeasureArgs) -> Result<GridJob> {
         let writer = Writer::append(file)?;
         let record = landspeed_record::read(file)?;
         let (mut grid, done) = resume_grid(&record)?;
@@ -116,12 +116,12 @@ impl Job {
             grid.budget_ns = more.budget.unwrap_or_default();
         }
         let words = record.header.topology.split(' ').map(str::to_owned).collect();
-        Ok(Job { grid, words, file: file.to_owned(), done, costs: Vec::new(), writer: Some(writer) })
+        Ok(GridJob { grid, words, file: file.to_owned(), done, costs: Vec::new(), writer: Some(writer) })
     }
 
     /// Measures the grid and returns the file of the record.
-    pub(crate) fn measure(self, wishes: &Wishes<'_>, stop: &Stop) -> Result<PathBuf> {
-        let hosts = HostArgs { hosts: self.words.clone(), ..wishes.hosts.clone() };
+    pub(crate) fn measure(self, options: &GridOptions<'_>, stop: &StopRequest) -> Result<PathBuf> {
+        let hosts = HostArgs { hosts: self.words.clone(), ..options.hosts.clone() };
         let turns = turns_knobs(&self.grid);
         let named = NamedHosts::parse(&hosts, turns)?.until(stop);
         let of_program = landspeed_workload::find(&self.grid.workload.name).and_then(|runner| runner.hosts());
@@ -132,7 +132,7 @@ impl Job {
         {
             words = vec![format!("lab:switch:{least}")];
         }
-        let mut ground = Place { named: &named, words, is_star: of_program.is_some(), at: None };
+        let mut ground = GridTestbed { named: &named, words, is_star: of_program.is_some(), at: None };
         let first = path_of(&self.grid, 0);
         let began = Instant::now();
         ground.go(&first)?;
@@ -141,19 +141,19 @@ impl Job {
         let mut grid = self.grid;
         if is_new {
             grid = prepare(grid, &mut ground, joining)?;
-            if !wishes.lacks_are_told {
+            if !options.report_missing {
                 refuse_missing(&grid)?;
             }
             check_budget(&grid)?;
         }
-        if turns && !named.in_lab() && !wishes.yes {
+        if turns && !named.in_lab() && !options.yes {
             agree(&question(&grid))?;
         }
         let writer = self.writer.map_or_else(|| Writer::create(&self.file), Ok)?;
         stop.in_order(
             "ending: what was measured is kept and shown; --resume continues. Ctrl-C again ends at once",
         );
-        let mut recorder = Recorder::new(writer, stop.clone(), &grid, self.done.len());
+        let mut recorder = GridRecorder::new(writer, stop.clone(), &grid, self.done.len());
         if is_new {
             let (topology, command) = (hosts.describe(), data::command_line());
             let head = GridHead { topology, command, started: data::now() };
@@ -253,16 +253,16 @@ fn check_budget(grid: &Grid) -> Result<()> {
 }
 
 /// The place of measurement: the named hosts, or a sequence of labs.
-struct Place<'a> {
+struct GridTestbed<'a> {
     named: &'a NamedHosts,
     words: Vec<String>,
     /// True if the first host talks to all others, as programs do.
     is_star: bool,
-    at: Option<(Settings, Joined)>,
+    at: Option<(Settings, JoinedHosts)>,
 }
 
-impl Place<'_> {
-    fn joined(&mut self) -> &mut Joined {
+impl GridTestbed<'_> {
+    fn joined(&mut self) -> &mut JoinedHosts {
         &mut self.at.as_mut().expect("a grid goes somewhere before it measures").1
     }
 }
@@ -276,7 +276,7 @@ fn words_of(words: &[String], path: &Settings) -> Vec<String> {
     landspeed_topology::with_parameters(&lab.unwrap_or_else(|| words.to_vec()), &parameters)
 }
 
-impl GridHosts for Place<'_> {
+impl GridHosts for GridTestbed<'_> {
     fn go(&mut self, path: &Settings) -> Result<bool, Error> {
         if self.at.as_ref().is_some_and(|(at, _)| at == path) {
             return Ok(false);
@@ -313,21 +313,21 @@ impl GridHosts for Place<'_> {
 }
 
 /// Writes each line to the record first, then reports it to the user.
-pub(crate) struct Recorder {
+pub(crate) struct GridRecorder {
     writer: Writer,
-    stop: Stop,
+    stop: StopRequest,
     progress: GridProgress,
 }
 
-impl Recorder {
+impl GridRecorder {
     /// Announces the grid and starts the progress line.
-    pub(crate) fn new(writer: Writer, stop: Stop, grid: &Grid, done: usize) -> Recorder {
-        let progress = GridProgress::new(Output::stderr(), grid, planned_blocks(grid), done);
-        Recorder { writer, stop, progress }
+    pub(crate) fn new(writer: Writer, stop: StopRequest, grid: &Grid, done: usize) -> GridRecorder {
+        let progress = GridProgress::new(OutputCapabilities::stderr(), grid, planned_blocks(grid), done);
+        GridRecorder { writer, stop, progress }
     }
 }
 
-impl RecordSink for Recorder {
+impl RecordSink for GridRecorder {
     fn line(&mut self, line: &Line) -> Result<(), WriteError> {
         self.writer.write(line)?;
         if let Line::GridTrial(trial) = line {

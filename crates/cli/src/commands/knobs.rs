@@ -8,26 +8,26 @@ use landspeed_factor::{Factor, Scope};
 use landspeed_knob::{self as knob, KnobTarget};
 use landspeed_observer::host;
 use landspeed_record::KnobState;
-use landspeed_report::{Output, table};
+use landspeed_report::{OutputCapabilities, table};
 use landspeed_units::did_you_mean;
 
 use crate::args::KnobsArgs;
-use crate::listing::{FORMAT, KnobEntry, KnobHere, KnobList};
+use crate::listing::{FORMAT, KnobEntry, KnobList, LocalKnobValue};
 use crate::output::{list, out, usage};
 
 pub(crate) fn run(args: &KnobsArgs) -> Result<ExitCode> {
-    let asked = Asked::of(&args.words)?;
-    let document = KnobList { format: FORMAT, knobs: asked.factors.iter().map(|f| asked.entry(f)).collect() };
-    if asked.in_detail && !args.form.json && args.form.csv.is_none() {
+    let query = KnobQuery::of(&args.words)?;
+    let document = KnobList { format: FORMAT, knobs: query.factors.iter().map(|f| query.entry(f)).collect() };
+    if query.in_detail && !args.form.json && args.form.csv.is_none() {
         let details: Vec<String> = document.knobs.iter().map(detail).collect();
         out(&details.join("\n\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let rows: Vec<Vec<String>> = match asked.interface {
+    let rows: Vec<Vec<String>> = match query.interface {
         None => document.knobs.iter().map(general).collect(),
         Some(_) => document.knobs.iter().map(here).collect(),
     };
-    let heads: &[&str] = match asked.interface {
+    let heads: &[&str] = match query.interface {
         None => &["knob", "the system's name", "what it does"],
         Some(_) => &["knob", "now", "why it cannot be changed here"],
     };
@@ -43,7 +43,7 @@ fn interfaces() -> Vec<String> {
 }
 
 /// The request in the words of the command line.
-struct Asked {
+struct KnobQuery {
     interface: Option<String>,
     factors: Vec<&'static Factor>,
     /// True if settings were named in full, each of which is then described in detail.
@@ -52,19 +52,20 @@ struct Asked {
     known: Vec<String>,
 }
 
-impl Asked {
+impl KnobQuery {
     /// Parses words, each of which is a setting, an interface, or a part of settings' names.
-    fn of(words: &[String]) -> Result<Asked> {
+    fn of(words: &[String]) -> Result<KnobQuery> {
         let all = all_factors();
-        let mut asked = Asked { interface: None, factors: Vec::new(), in_detail: false, known: interfaces() };
+        let mut query =
+            KnobQuery { interface: None, factors: Vec::new(), in_detail: false, known: interfaces() };
         let mut parts = false;
         for word in words.iter().map(|word| word.trim()) {
             if let Ok(factor) = all.named(word) {
-                asked.factors.push(factor);
+                query.factors.push(factor);
                 continue;
             }
-            if asked.known.iter().any(|name| name == word) {
-                if asked.interface.replace(word.to_owned()).is_some() {
+            if query.known.iter().any(|name| name == word) {
+                if query.interface.replace(word.to_owned()).is_some() {
                     bail!("one interface at a time: {word} is the second");
                 }
                 continue;
@@ -72,16 +73,16 @@ impl Asked {
             let has_part = |factor: &&Factor| factor.names().any(|name| name.contains(word));
             let found: Vec<&'static Factor> = all.all().filter(has_part).collect();
             if found.is_empty() {
-                return Err(usage(asked.unknown(word)));
+                return Err(usage(query.unknown(word)));
             }
             parts = true;
-            asked.factors.extend(found);
+            query.factors.extend(found);
         }
-        asked.in_detail = !asked.factors.is_empty() && !parts;
-        if asked.factors.is_empty() {
-            asked.factors = all.all().collect();
+        query.in_detail = !query.factors.is_empty() && !parts;
+        if query.factors.is_empty() {
+            query.factors = all.all().collect();
         }
-        Ok(asked)
+        Ok(query)
     }
 
     fn unknown(&self, word: &str) -> String {
@@ -113,7 +114,7 @@ impl Asked {
     }
 
     /// Returns the setting's values on this host, if an interface or the setting itself was named.
-    fn here(&self, factor: &Factor) -> Vec<KnobHere> {
+    fn here(&self, factor: &Factor) -> Vec<LocalKnobValue> {
         let Ok(row) = knob::find(factor.name) else { return Vec::new() };
         let places: Vec<Option<&String>> = match (&self.interface, self.in_detail, factor.scope) {
             (None, false, _) => Vec::new(),
@@ -125,7 +126,7 @@ impl Asked {
             let target = KnobTarget { device: interface.cloned().unwrap_or_else(|| "lo".to_owned()) };
             let KnobState { value, skip, .. } = row.probe(&target);
             let interface = interface.filter(|_| factor.scope == Scope::Device).cloned();
-            KnobHere { interface, value, fixed_because: skip }
+            LocalKnobValue { interface, value, fixed_because: skip }
         };
         places.into_iter().map(at).collect()
     }
@@ -146,7 +147,7 @@ fn here(entry: &KnobEntry) -> Vec<String> {
 
 /// Formats all that is known of a setting, one item per line.
 fn detail(entry: &KnobEntry) -> String {
-    let now = |here: &KnobHere| {
+    let now = |here: &LocalKnobValue| {
         let interface = here.interface.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
         let value = here.value.as_deref().unwrap_or("-");
         let why = here.fixed_because.as_ref().map(|why| format!(" (cannot be changed: {why})"));
@@ -167,5 +168,5 @@ fn detail(entry: &KnobEntry) -> String {
     lines.retain(|(_, text)| !text.is_empty());
     let rows: Vec<Vec<String>> =
         lines.into_iter().map(|(what, text)| vec![format!("  {what}"), text]).collect();
-    table(&[&entry.name, ""], &rows, Output::stdout())
+    table(&[&entry.name, ""], &rows, OutputCapabilities::stdout())
 }

@@ -6,23 +6,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use anyhow::{Context, Result};
 use landspeed_experiment::{MeasureOptions, measure};
 use landspeed_record::MeasureReport;
-use landspeed_report::live::Intervals;
-use landspeed_report::{Detail, Output};
+use landspeed_report::live::IntervalLines;
+use landspeed_report::{DetailLevel, OutputCapabilities};
 use landspeed_transport::settings::FLOWS;
 use landspeed_units::Nanos;
 
 use crate::args::{FanArg, MeasureArgs};
 use crate::exit::Exit;
 use crate::hosts::{NamedHosts, flow_of};
-use crate::output::{Doing, present};
-use crate::stop::Stop;
+use crate::output::{ActivityLine, present};
+use crate::stop::StopRequest;
 use crate::{commands, data};
 
 pub(crate) fn run(args: MeasureArgs) -> Result<ExitCode> {
     if !args.common.grid.vary.is_empty() || args.common.grid.resume.is_some() {
         return commands::grid::run(&args);
     }
-    let stop = Stop::on_signals().context("cannot take signals over")?;
+    let stop = StopRequest::on_signals().context("cannot take signals over")?;
     let what = measurement(&args)?;
     let args = args.common;
     let named = NamedHosts::parse(&args.hosts, false)?;
@@ -34,10 +34,10 @@ pub(crate) fn run(args: MeasureArgs) -> Result<ExitCode> {
         None => named.join_pairs()?,
     };
     let names = joined.pairs.iter().map(|pair| [pair.a.name.clone(), pair.b.name.clone()]).collect();
-    let intervals = Arc::new(Mutex::new(Intervals::of(names)));
+    let intervals = Arc::new(Mutex::new(IntervalLines::of(names)));
     let seen = Arc::clone(&intervals);
     stop.at_once_saying(move || lock(&seen).unfinished());
-    let doing = Doing::new();
+    let doing = ActivityLine::new();
     doing.begin(&format!("measuring {}", what.workload.name));
     let report = measure(&joined.pairs, &what, &|pair, side, so_far| {
         lock(&intervals).take(pair, side, so_far).iter().for_each(|line| doing.say(line));
@@ -46,14 +46,14 @@ pub(crate) fn run(args: MeasureArgs) -> Result<ExitCode> {
     let report = MeasureReport { wan: joined.wan(), ..report };
     drop(joined);
     let document = landspeed_report::measure(&report);
-    present(&document, || landspeed_report::json(&report), &args.output.form, Detail::Brief)?;
+    present(&document, || landspeed_report::json(&report), &args.output.form, DetailLevel::Brief)?;
     Ok(report.partial.map_or(Exit::Done, |_| Exit::Failed).into())
 }
 
 /// Time between two lines on a terminal by default.
 const USUAL: Nanos = Nanos::secs(1);
 
-fn lock(intervals: &Mutex<Intervals>) -> MutexGuard<'_, Intervals> {
+fn lock(intervals: &Mutex<IntervalLines>) -> MutexGuard<'_, IntervalLines> {
     intervals.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -70,7 +70,9 @@ fn measurement(args: &MeasureArgs) -> Result<MeasureOptions> {
         flow,
         warm_up: common.warm_up.unwrap_or_else(|| runner.warm_up()),
         watch: common.watch.clone(),
-        interval: common.interval.unwrap_or_else(|| if Output::stderr().terminal { USUAL } else { Nanos(0) }),
+        interval: common
+            .interval
+            .unwrap_or_else(|| if OutputCapabilities::stderr().terminal { USUAL } else { Nanos(0) }),
         topology: common.hosts.describe(),
         command: data::command_line(),
         started: data::now(),

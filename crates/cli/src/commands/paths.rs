@@ -12,15 +12,15 @@ use landspeed_report::quoted;
 use landspeed_units::{BitRate, Nanos, Text};
 
 use super::app;
-use super::exec::Told;
-use super::grid::{Job, Recorder, Wishes, present};
+use super::exec::ExecReport;
+use super::grid::{GridJob, GridOptions, GridRecorder, present};
 use crate::args::{CompareArgs, ExchangeArg};
 use crate::data::{self, RecordArg};
 use crate::output::usage;
-use crate::stop::Stop;
+use crate::stop::StopRequest;
 
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
-    let stop = Stop::on_signals().context("cannot take signals over")?;
+    let stop = StopRequest::on_signals().context("cannot take signals over")?;
     if args.paths.len() < 2 {
         return Err(usage(
             "--paths takes at least two paths: the first is what the others are compared with",
@@ -37,18 +37,18 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
 }
 
 /// Compares the paths of an application between hosts.
-fn of_application(args: &CompareArgs, workload: Workload, stop: &Stop) -> Result<ExitCode> {
+fn of_application(args: &CompareArgs, workload: Workload, stop: &StopRequest) -> Result<ExitCode> {
     stop.at_once("nothing was changed");
-    let wishes = wishes(args);
-    let costs = if args.predict { costs(args, &wishes, stop)? } else { Vec::new() };
-    job(args, workload, &wishes)?.with_costs(costs).finish(&wishes, stop)
+    let options = grid_options(args);
+    let costs = if args.predict { costs(args, &options, stop)? } else { Vec::new() };
+    job(args, workload, &options)?.with_costs(costs).finish(&options, stop)
 }
 
 /// Measures the costs of each path with landspeed's own exchanges.
-fn costs(args: &CompareArgs, wishes: &Wishes<'_>, stop: &Stop) -> Result<Vec<PathCost>> {
+fn costs(args: &CompareArgs, options: &GridOptions<'_>, stop: &StopRequest) -> Result<Vec<PathCost>> {
     let means = |exchange: ExchangeArg| -> Result<Vec<f64>> {
         eprintln!("{}:", exchange.application());
-        let file = job(args, app::asked(exchange.application(), None)?, wishes)?.measure(wishes, stop)?;
+        let file = job(args, app::asked(exchange.application(), None)?, options)?.measure(options, stop)?;
         anyhow::ensure!(!stop.asked(), "ended before the paths' costs were known");
         let record = landspeed_record::read(&file)?;
         let report = landspeed_analysis::grid::report(&record, &file.display().to_string())?;
@@ -73,12 +73,18 @@ fn costs(args: &CompareArgs, wishes: &Wishes<'_>, stop: &Stop) -> Result<Vec<Pat
     Ok(each.map(cost).collect())
 }
 
-fn wishes(args: &CompareArgs) -> Wishes<'_> {
-    Wishes { hosts: &args.hosts, yes: args.yes, lacks_are_told: false, output: &args.output, full: false }
+fn grid_options(args: &CompareArgs) -> GridOptions<'_> {
+    GridOptions {
+        hosts: &args.hosts,
+        yes: args.yes,
+        report_missing: false,
+        output: &args.output,
+        full: false,
+    }
 }
 
 /// Returns a grid of an application over its parameter `path`.
-fn job(args: &CompareArgs, workload: Workload, wishes: &Wishes<'_>) -> Result<Job> {
+fn job(args: &CompareArgs, workload: Workload, options: &GridOptions<'_>) -> Result<GridJob> {
     let runner = landspeed_workload::find(&workload.name).context("it was read before")?;
     let names = FactorNames { runner, words: &args.hosts.hosts };
     let grid = Grid {
@@ -90,11 +96,11 @@ fn job(args: &CompareArgs, workload: Workload, wishes: &Wishes<'_>) -> Result<Jo
         ..Grid::default()
     };
     check_grid(&grid)?;
-    Job::of(grid, args.hosts.hosts.clone(), wishes)
+    GridJob::of(grid, args.hosts.hosts.clone(), options)
 }
 
 /// Compares the paths of a program on this host. An uncounted run over each path comes first.
-fn on_this_host(args: &CompareArgs, stop: &Stop) -> Result<ExitCode> {
+fn on_this_host(args: &CompareArgs, stop: &StopRequest) -> Result<ExitCode> {
     if !args.hosts.hosts.is_empty() {
         return Err(usage("a program behind -- runs on this host: leave the hosts out"));
     }
@@ -111,13 +117,13 @@ fn on_this_host(args: &CompareArgs, stop: &Stop) -> Result<ExitCode> {
     let head = GridHead { topology: "this host".into(), command: data::command_line(), started: data::now() };
     let file = data::fresh(&data::folder(data_dir)?, "grid", &head.started);
     stop.in_order("ending: what was measured is kept and shown. Ctrl-C again ends at once");
-    let mut recorder = Recorder::new(Writer::create(&file)?, stop.clone(), &grid, 0);
+    let mut recorder = GridRecorder::new(Writer::create(&file)?, stop.clone(), &grid, 0);
     let facts = landspeed_observer::host::probe();
     run_here(&grid, (&head, facts), &mut |path| once(path, &args.program), &mut recorder)?;
     drop(recorder);
     let record = landspeed_record::read(&file)?;
     let named = RecordArg::Last.again(data_dir, &file);
-    present(&record, &file, &named, &args.output.form, landspeed_report::Detail::Brief)
+    present(&record, &file, &named, &args.output.form, landspeed_report::DetailLevel::Brief)
 }
 
 /// Runs the program over a path. Fails if the program does, or if a connection stayed on TCP.
@@ -135,11 +141,11 @@ fn once(path: &str, program: &[OsString]) -> Result<LocalRunTimes, String> {
         let words = words.lines().last().unwrap_or("it said nothing");
         return Err(format!("the program failed ({status}): {}", Text::from(words)));
     }
-    let told: Told =
+    let report: ExecReport =
         landspeed_record::decode(last.as_bytes()).map_err(|error| format!("exec told no counts: {error}"))?;
-    match told.why_not() {
+    match report.why_not() {
         Some(why) => Err(why),
-        None => Ok(LocalRunTimes { took: told.took_ns, cpu: told.cpu_ns }),
+        None => Ok(LocalRunTimes { took: report.took_ns, cpu: report.cpu_ns }),
     }
 }
 

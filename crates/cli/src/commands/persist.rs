@@ -33,12 +33,12 @@ struct PersistReport {
     /// Settings that are in no file, and why.
     left_out: Vec<UnpersistedSetting>,
     notes: Vec<String>,
-    commands: Vec<Todo>,
+    commands: Vec<SuggestedCommands>,
 }
 
 /// Commands to copy.
 #[derive(Debug, Serialize)]
-struct Todo {
+struct SuggestedCommands {
     what: &'static str,
     commands: Vec<String>,
 }
@@ -109,7 +109,7 @@ fn nothing(kept: &KeptSettings, side: Side) -> Option<String> {
 }
 
 /// Returns the next commands.
-fn commands(kept: &KeptSettings, args: &PersistArgs, files: &[ConfigFile]) -> Vec<Todo> {
+fn commands(kept: &KeptSettings, args: &PersistArgs, files: &[ConfigFile]) -> Vec<SuggestedCommands> {
     let is_root = rustix::process::geteuid().is_root();
     let record = match is_root {
         true => args.kept.record.again(args.kept.data.data_dir.as_deref(), &kept.path),
@@ -128,7 +128,7 @@ fn commands(kept: &KeptSettings, args: &PersistArgs, files: &[ConfigFile]) -> Ve
     let flags = [(args.lab, " --lab"), (args.other_host, " --other-host")];
     let flags: String = flags.iter().filter(|(given, _)| *given).map(|(_, flag)| *flag).collect();
     let write = format!("{sudo}landspeed persist {of_run}{flags} --write /");
-    let todo = |what, commands| Todo { what, commands };
+    let todo = |what, commands| SuggestedCommands { what, commands };
     let write = args.write.is_none().then(|| todo("write", vec![write]));
     let rest = [
         todo("apply", files.iter().flat_map(|file| as_root(&file.apply)).collect()),
@@ -187,7 +187,7 @@ fn text(report: &PersistReport) -> String {
 }
 
 /// Prints commands unbroken, however long, so that they can be copied.
-fn todo(todo: &Todo) -> String {
+fn todo(todo: &SuggestedCommands) -> String {
     let heads = std::iter::once(todo.what).chain(std::iter::repeat(""));
     todo.commands.iter().zip(heads).map(|(command, head)| format!("{head:8}{command}\n")).collect()
 }

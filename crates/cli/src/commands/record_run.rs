@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use landspeed_experiment::{RecordRunOptions, RecoveryLosses, record_run, recover};
 use landspeed_record::{LabRecovery, RecordRun, Recovery};
-use landspeed_report::{Detail, json};
+use landspeed_report::{DetailLevel, json};
 use landspeed_simulator::{FullPath, full_window, recovery_time, simulated_recovery};
 use landspeed_topology::{self as topology, PlannedPath};
 use landspeed_units::{Bytes, Nanos};
@@ -14,11 +14,11 @@ use crate::args::TuneArgs;
 use crate::data;
 use crate::exit::Exit;
 use crate::hosts::NamedHosts;
-use crate::output::{Doing, agree, present};
-use crate::stop::Stop;
+use crate::output::{ActivityLine, agree, present};
+use crate::stop::StopRequest;
 
 pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
-    Stop::on_signals().context("cannot take signals over")?;
+    StopRequest::on_signals().context("cannot take signals over")?;
     let named = NamedHosts::parse(&args.hosts, true)?;
     let losing = args.recovery.then(|| path(&args.hosts.hosts)).transpose()?;
     let mut joined = named.join()?;
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
         command: data::command_line(),
         started: data::now(),
     };
-    let doing = Doing::new();
+    let doing = ActivityLine::new();
     let mut run = record_run(pair, hosts, &options, &mut |what| doing.begin(what))?;
     drop(doing);
     drop(joined);
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
     if let Some(path) = losing {
         run.recovery.lab = Some(in_lab(&named, &*path, &run)?);
     }
-    present(&landspeed_report::record_run(&run), || json(&run), &args.output.form, Detail::Brief)?;
+    present(&landspeed_report::record_run(&run), || json(&run), &args.output.form, DetailLevel::Brief)?;
     let recovery_counts = run.recovery.lab.as_ref().is_none_or(|lab| lab.unfit.is_empty());
     Ok(match run.capped.unfit.is_empty() && recovery_counts {
         _ if !run.restored && !run.left => Exit::NotRestored,
@@ -74,7 +74,7 @@ fn in_lab(named: &NamedHosts, planned: &dyn PlannedPath, run: &RecordRun) -> Res
     let losses = RecoveryLosses::on(path, queue, rtt);
     let mut joined = named.join_others(&planned.losing_only(&losses.packets))?;
     let (pair, hosts) = joined.first()?;
-    let doing = Doing::new();
+    let doing = ActivityLine::new();
     doing.begin(&format!("one stream for {}, which loses a segment on purpose", losses.time));
     Ok(recover(pair, hosts, &losses)?)
 }

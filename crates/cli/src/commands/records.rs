@@ -7,7 +7,7 @@ use anyhow::Result;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use landspeed_record::{Outline, ReadError, Sequence, count_runs, newest_first, outline};
-use landspeed_report::{Detail, RecordRow, RecordsReport, came_out, json, records};
+use landspeed_report::{DetailLevel, RecordRow, RecordsReport, came_out, json, records};
 use landspeed_units::Bytes;
 
 use crate::args::RecordsArgs;
@@ -20,7 +20,7 @@ pub(crate) fn run(args: &RecordsArgs) -> Result<ExitCode> {
     let all = data::records(&folder)?;
     let rows = newest_first(all.iter().map(|path| row(path, &all)).collect());
     let report = RecordsReport { format: 1, folder: folder.display().to_string(), records: rows };
-    present(&records(&report), || json(&report), &args.output.form, Detail::Brief)?;
+    present(&records(&report), || json(&report), &args.output.form, DetailLevel::Brief)?;
     Ok(Exit::Done.into())
 }
 

@@ -7,13 +7,13 @@ use landspeed_units::Nanos;
 
 use crate::args::RecoveryArgs;
 use crate::listing::{FORMAT, RecoveryEntry, RecoveryList};
-use crate::output::{self, Doing, usage};
+use crate::output::{self, ActivityLine, usage};
 
 pub(crate) fn run(args: &RecoveryArgs) -> Result<()> {
     let path = FullPath { rate_bps: args.rate, rtt_ns: args.rtt, mtu_bytes: args.mtu };
     let formula_ns = path.formula().context("a packet of this MTU holds no payload")?;
     let controls = named(&args.names)?;
-    let doing = Doing::new();
+    let doing = ActivityLine::new();
     let simulated = |row: &&Control| {
         doing.begin(&format!("simulating {} after one loss", row.title));
         Ok(RecoveryEntry {

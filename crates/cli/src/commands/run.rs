@@ -10,9 +10,9 @@ use landspeed_units::did_you_mean;
 use serde::Serialize;
 
 use crate::args::{ExperimentsArgs, RunArgs};
-use crate::commands::grid::{Job, Wishes};
+use crate::commands::grid::{GridJob, GridOptions};
 use crate::output::{list, out, usage};
-use crate::stop::Stop;
+use crate::stop::StopRequest;
 
 /// The experiments that ship, embedded in the program.
 static SHIPPED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../experiments");
@@ -24,17 +24,17 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         out(&format!("{}: no mistakes; {}", path.display(), told(&experiment)))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let stop = Stop::on_signals().context("cannot take signals over")?;
+    let stop = StopRequest::on_signals().context("cannot take signals over")?;
     let Experiment { words, grid, .. } = experiment;
     let words = if args.hosts.hosts.is_empty() { words } else { args.hosts.hosts.clone() };
-    let wishes = Wishes {
+    let options = GridOptions {
         hosts: &args.hosts,
         yes: args.yes,
-        lacks_are_told: true,
+        report_missing: true,
         output: &args.output,
         full: args.full,
     };
-    Job::of(grid, words, &wishes)?.finish(&wishes, &stop)
+    GridJob::of(grid, words, &options)?.finish(&options, &stop)
 }
 
 /// Returns a file, or an experiment that ships.
@@ -77,7 +77,7 @@ fn told(experiment: &Experiment) -> String {
 
 /// An experiment in the output of `landspeed experiments --json`.
 #[derive(Debug, Serialize)]
-struct Listed {
+struct ExperimentEntry {
     /// The name that `landspeed run` takes.
     name: String,
     /// Title of the experiment.
@@ -100,7 +100,7 @@ pub(crate) fn experiments(args: &ExperimentsArgs) -> Result<ExitCode> {
     let listed = shipped().into_iter().map(|(name, text)| {
         let read = |short| read_experiment(Path::new(&format!("{name}.toml")), text, short);
         let (full, short) = (read(false)?, read(true)?);
-        Ok(Listed {
+        Ok(ExperimentEntry {
             title: full.title,
             source: full.source,
             cells: full.grid.cells(),
@@ -109,8 +109,8 @@ pub(crate) fn experiments(args: &ExperimentsArgs) -> Result<ExitCode> {
             name,
         })
     });
-    let listed: Vec<Listed> = listed.collect::<Result<_>>()?;
-    let row = |one: &Listed| {
+    let listed: Vec<ExperimentEntry> = listed.collect::<Result<_>>()?;
+    let row = |one: &ExperimentEntry| {
         let cells = format!("{} / {}", one.cells, one.short_cells);
         vec![one.name.clone(), one.title.clone(), one.source.clone(), cells]
     };

@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use landspeed_knob::journal::has_journal;
 use landspeed_observer::OBSERVERS;
 use landspeed_record::{Line, Record, Side, Trial, TuneSummary, outline};
-use landspeed_report::{Detail, DiffReport, Output, json, tune};
+use landspeed_report::{DetailLevel, DiffReport, OutputCapabilities, json, tune};
 
 use crate::args::{DiffArgs, FormArgs, ShowArgs};
 use crate::commands::{compare, grid};
@@ -16,7 +16,7 @@ use crate::output::{out, present};
 pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
     let path = data::find(&args.record, args.output.data_dir.as_deref())?;
     let record = landspeed_record::read(&path)?;
-    let detail = if args.full { Detail::Full } else { Detail::Brief };
+    let detail = if args.full { DetailLevel::Full } else { DetailLevel::Brief };
     let named = args.record.again(args.output.data_dir.as_deref(), &path);
     if record.header.kind == "grid" {
         return grid::present(&record, &path, &named, &args.output.form, detail);
@@ -55,7 +55,7 @@ pub(crate) fn present_tune(
     record: &Record,
     named: &str,
     form: &FormArgs,
-    detail: Detail,
+    detail: DetailLevel,
 ) -> Result<()> {
     let document = match watched(record) {
         Some(trial) => {
@@ -94,7 +94,7 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<ExitCode> {
     if args.json {
         out(&json(&report))?;
     } else {
-        out(&landspeed_report::diff(&report).text(Output::stdout(), Detail::Brief))?;
+        out(&landspeed_report::diff(&report).text(OutputCapabilities::stdout(), DetailLevel::Brief))?;
     }
     Ok(ExitCode::SUCCESS)
 }

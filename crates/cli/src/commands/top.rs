@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use landspeed_experiment::glance_at_top;
-use landspeed_report::{Output, live::top};
+use landspeed_report::{OutputCapabilities, live::top};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize, tcsetattr,
@@ -14,19 +14,19 @@ use rustix::termios::{
 
 use crate::args::ExplainArgs;
 use crate::hosts::NamedHosts;
-use crate::stop::Stop;
+use crate::stop::StopRequest;
 
 /// Enters the alternate screen and hides the cursor; the second sequence reverts both.
 const ENTER: &str = "\u{1b}[?1049h\u{1b}[?25l";
 const LEAVE: &str = "\u{1b}[?25h\u{1b}[?1049l";
 const ROWS: u16 = 24;
 
-pub(crate) fn run(args: &ExplainArgs, stop: &Stop) -> Result<ExitCode> {
+pub(crate) fn run(args: &ExplainArgs, stop: &StopRequest) -> Result<ExitCode> {
     let hosts = NamedHosts::apart(&args.hosts, false).each()?;
     let screen = Screen::open(stop)?;
     while let Some(flows) = glance_at_top(&hosts, &pressed_q)? {
         let rows = tcgetwinsize(stdout()).map_or(ROWS, |size| size.ws_row);
-        screen.draw(&top(&flows, (Output::stdout().width, rows)))?;
+        screen.draw(&top(&flows, (OutputCapabilities::stdout().width, rows)))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -52,7 +52,7 @@ fn pressed_q() -> bool {
 struct Screen(Arc<dyn Fn() + Send + Sync>);
 
 impl Screen {
-    fn open(stop: &Stop) -> Result<Screen> {
+    fn open(stop: &StopRequest) -> Result<Screen> {
         let before = tcgetattr(stdin()).context("cannot use the terminal")?;
         let back = before.clone();
         let restore: Arc<dyn Fn() + Send + Sync> = Arc::new(move || restore(&back));

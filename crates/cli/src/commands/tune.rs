@@ -11,7 +11,7 @@ use landspeed_experiment::{
     Baseline, Pair, RecordSink, TuneOptions, TunePlan, TunedProgram, factors, plan, tune,
 };
 use landspeed_record::{Line, TuneSummary, WriteError, Writer};
-use landspeed_report::{Detail, Output, duration, gain_is_proven, live::Live, safe};
+use landspeed_report::{DetailLevel, OutputCapabilities, duration, gain_is_proven, live::TuneProgress, safe};
 use landspeed_transport::{Transport, find};
 use landspeed_units::Nanos;
 
@@ -21,7 +21,7 @@ use crate::data::RecordArg;
 use crate::exit::Exit;
 use crate::hosts::{NamedHosts, parse_settings};
 use crate::output::{agree, usage};
-use crate::stop::Stop;
+use crate::stop::StopRequest;
 use crate::{commands, data};
 
 pub(crate) fn run(args: TuneArgs) -> Result<ExitCode> {
@@ -31,7 +31,7 @@ pub(crate) fn run(args: TuneArgs) -> Result<ExitCode> {
     let args = with_own_names(args)?;
     let program = program(&args)?;
     let folder = data::folder(args.output.data_dir.as_deref())?;
-    let stop = Stop::on_signals().context("cannot take signals over")?;
+    let stop = StopRequest::on_signals().context("cannot take signals over")?;
     stop.at_once("nothing was changed");
     let named = NamedHosts::parse(&args.hosts, !args.dry_run)?.until(&stop);
     let mut options = options(&args, &named)?;
@@ -47,13 +47,13 @@ fn with_pair(
     args: &TuneArgs,
     named: &NamedHosts,
     options: &TuneOptions,
-    stop: &Stop,
+    stop: &StopRequest,
 ) -> Result<Option<TuneSummary>> {
     let mut joined = named.join()?;
     let pair = joined.pairs.first_mut().context("no pair of hosts")?;
     let plan = plan(pair, options)?;
     if args.dry_run {
-        print!("{}\n{}", head(pair, &plan, options), plan_text(&plan, options, Output::stdout()));
+        print!("{}\n{}", head(pair, &plan, options), plan_text(&plan, options, OutputCapabilities::stdout()));
         return Ok(None);
     }
     check_answerable(&plan, options)?;
@@ -66,7 +66,11 @@ fn with_pair(
     stop.in_order(
         "ending: everything is restored, then what was measured is shown. Ctrl-C again ends at once",
     );
-    let mut sink = Recorder { writer, live: Live::new(Output::stderr(), detail(args)), stop: stop.clone() };
+    let mut sink = TuneRecorder {
+        writer,
+        live: TuneProgress::new(OutputCapabilities::stderr(), detail(args)),
+        stop: stop.clone(),
+    };
     let result = tune(pair, plan, options, &mut sink);
     if result.is_err() {
         remove_if_empty(record);
@@ -78,10 +82,10 @@ fn with_pair(
 fn introduce(pair: &Pair, plan: &TunePlan, options: &TuneOptions, args: &TuneArgs) -> Result<()> {
     let mut text = format!("{}\n", head(pair, plan, options));
     if args.full {
-        text += &plan_text(plan, options, Output::stderr());
+        text += &plan_text(plan, options, OutputCapabilities::stderr());
     }
     if options.in_lab || args.yes {
-        let _ = write!(std::io::stderr(), "{}", Output::stderr().spell(&text));
+        let _ = write!(std::io::stderr(), "{}", OutputCapabilities::stderr().spell(&text));
         return Ok(());
     }
     agree(&format!(
@@ -135,18 +139,18 @@ fn check_answerable(plan: &TunePlan, options: &TuneOptions) -> Result<()> {
     )))
 }
 
-fn detail(args: &TuneArgs) -> Detail {
-    if args.full { Detail::Full } else { Detail::Brief }
+fn detail(args: &TuneArgs) -> DetailLevel {
+    if args.full { DetailLevel::Full } else { DetailLevel::Brief }
 }
 
 /// Writes each line to the record first, then reports it to the user.
-struct Recorder {
+struct TuneRecorder {
     writer: Writer,
-    live: Live,
-    stop: Stop,
+    live: TuneProgress,
+    stop: StopRequest,
 }
 
-impl RecordSink for Recorder {
+impl RecordSink for TuneRecorder {
     fn line(&mut self, line: &Line) -> Result<(), WriteError> {
         self.writer.write(line)?;
         self.live.line(line);
@@ -229,7 +233,7 @@ fn seconds() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs())
 }
 
-fn plan_text(plan: &TunePlan, options: &TuneOptions, output: Output) -> String {
+fn plan_text(plan: &TunePlan, options: &TuneOptions, output: OutputCapabilities) -> String {
     let mut text = String::new();
     for line in &plan.baseline {
         text.push_str(&format!("start: {line}\n"));

@@ -9,7 +9,7 @@ use landspeed_knob::persist::{ConfigFile, KeptChange};
 use landspeed_knob::{self as knob, KnobTarget};
 use landspeed_observer::host;
 use landspeed_record::Side;
-use landspeed_report::{Output, json, safe, table};
+use landspeed_report::{OutputCapabilities, json, safe, table};
 use serde::Serialize;
 
 use crate::args::VerifyArgs;
@@ -29,15 +29,15 @@ struct VerifyReport {
     /// True if no setting differs from the kept value, and no file from what `landspeed persist` writes. If all files
     /// are missing, they are not considered.
     verified: bool,
-    settings: Vec<Checked>,
+    settings: Vec<SettingCheck>,
     /// Files of `landspeed persist`.
-    files: Vec<CheckedFile>,
+    files: Vec<FileCheck>,
     /// Settings of the flow, which are not stored on a host.
     in_your_program: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
-struct Checked {
+struct SettingCheck {
     knob: String,
     kept: String,
     /// The present value; `None` if it cannot be read.
@@ -48,7 +48,7 @@ struct Checked {
 }
 
 #[derive(Debug, Serialize)]
-struct CheckedFile {
+struct FileCheck {
     path: String,
     state: FileState,
 }
@@ -72,15 +72,15 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode> {
     let is_here = interface == "lo" || host::probe().links.iter().any(|link| link.name == interface);
     ensure!(is_here, "no interface is called '{interface}' here: name one with --interface");
     let target = KnobTarget { device: interface.clone() };
-    let settings: Vec<Checked> = kept.of_host(side).iter().map(|change| check(change, &target)).collect();
+    let settings: Vec<SettingCheck> = kept.of_host(side).iter().map(|change| check(change, &target)).collect();
     let persisted = kept.persisted(side)?;
-    let files: Vec<CheckedFile> = persisted.files.iter().map(check_file).collect();
+    let files: Vec<FileCheck> = persisted.files.iter().map(check_file).collect();
     let report = VerifyReport {
         format: 1,
         record: kept.path.display().to_string(),
         host: side,
         interface,
-        verified: !settings.iter().any(|setting| setting.differs) && !is_half_written(&files),
+        verified: !settings.iter().any(|setting| setting.differs) && !files_differ(&files),
         settings,
         files,
         in_your_program: persisted.application.lines().map(str::to_owned).collect(),
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode> {
 }
 
 /// Compares a setting with its kept value. One that cannot be read counts as different.
-fn check(change: &KeptChange<'_>, target: &KnobTarget) -> Checked {
+fn check(change: &KeptChange<'_>, target: &KnobTarget) -> SettingCheck {
     let (knob, kept) = (change.knob.to_owned(), change.to.to_owned());
     let read = knob::find(change.knob)
         .map_err(|error| error.to_string())
@@ -98,31 +98,31 @@ fn check(change: &KeptChange<'_>, target: &KnobTarget) -> Checked {
     match read {
         Ok((found, now)) => {
             let differs = !same(&found.factor.domain, &now, &kept);
-            Checked { knob, kept, now: Some(now), differs, why: None }
+            SettingCheck { knob, kept, now: Some(now), differs, why: None }
         }
-        Err(why) => Checked { knob, kept, now: None, differs: true, why: Some(why) },
+        Err(why) => SettingCheck { knob, kept, now: None, differs: true, why: Some(why) },
     }
 }
 
-fn check_file(file: &ConfigFile) -> CheckedFile {
+fn check_file(file: &ConfigFile) -> FileCheck {
     let state = match std::fs::read_to_string(&file.path) {
         Ok(found) if file.says_the_same(&found) => FileState::AsWritten,
         Err(error) if error.kind() == ErrorKind::NotFound => FileState::Missing,
         _ => FileState::Changed,
     };
-    CheckedFile { path: file.path.clone(), state }
+    FileCheck { path: file.path.clone(), state }
 }
 
 /// Returns true if a file is not as written, unless all are missing: then another tool may keep the settings.
-fn is_half_written(files: &[CheckedFile]) -> bool {
-    let is_missing = |file: &CheckedFile| file.state == FileState::Missing;
+fn files_differ(files: &[FileCheck]) -> bool {
+    let is_missing = |file: &FileCheck| file.state == FileState::Missing;
     !files.iter().all(is_missing) && files.iter().any(|file| file.state != FileState::AsWritten)
 }
 
 fn text(report: &VerifyReport) -> String {
     let mut parts = vec![headline(report)];
     if !report.settings.is_empty() {
-        let row = |one: &Checked| {
+        let row = |one: &SettingCheck| {
             let now = one.now.as_deref().unwrap_or("-");
             let said = match (&one.why, one.differs) {
                 (Some(why), _) => format!("cannot be read: {why}"),
@@ -132,7 +132,7 @@ fn text(report: &VerifyReport) -> String {
             [&one.knob, now, &one.kept, &said].map(safe).to_vec()
         };
         let rows: Vec<Vec<String>> = report.settings.iter().map(row).collect();
-        parts.push(table(&["setting", "now", "kept", ""], &rows, Output::stdout()));
+        parts.push(table(&["setting", "now", "kept", ""], &rows, OutputCapabilities::stdout()));
     }
     let lines: Vec<String> = (report.files.iter().map(file_line))
         .chain(report.in_your_program.iter().map(|setting| format!("in your program: {setting}")))
@@ -149,7 +149,7 @@ fn headline(report: &VerifyReport) -> String {
         (all, differing) => format!("{differing} of {all} settings differ from what the run kept"),
     };
     let files = match () {
-        () if is_half_written(&report.files) => "; files differ",
+        () if files_differ(&report.files) => "; files differ",
         () if report.files.iter().any(|file| file.state == FileState::Missing) => {
             "; no file makes them last (`landspeed persist`)"
         }
@@ -158,7 +158,7 @@ fn headline(report: &VerifyReport) -> String {
     what + files
 }
 
-fn file_line(file: &CheckedFile) -> String {
+fn file_line(file: &FileCheck) -> String {
     let state = match file.state {
         FileState::AsWritten => "as written",
         FileState::Changed => "CHANGED",

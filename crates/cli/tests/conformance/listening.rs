@@ -10,7 +10,7 @@ use super::ends::counts;
 use super::many::echo;
 use super::sys::{
     ALL, accept, bind, call, comes, connect, home, joined, linger, listener, notes, own, poll, recv,
-    recv_all, said, send_all, set, set_time, settle, sleep, sleeps, tcp, waits_not,
+    recv_all, report, send_all, set, set_time, settle, sleep, sleeps, tcp, waits_not,
 };
 
 pub(crate) fn several_on_one_port() {
@@ -23,8 +23,8 @@ pub(crate) fn several_on_one_port() {
     bind(&one, home(0)).ok();
     let at = own(&one).expect("an address");
     let other = reuse();
-    said("bind", bind(&other, at));
-    said("bind-without", bind(&tcp(libc::AF_INET, 0), at));
+    report("bind", bind(&other, at));
+    report("bind-without", bind(&tcp(libc::AF_INET, 0), at));
     let all = [one, other];
     for listening in &all {
         waits_not(listening);
@@ -41,10 +41,10 @@ pub(crate) fn several_on_one_port() {
         }
         servers = accepts.join().expect("a thread");
     });
-    said("accepted", servers.len());
+    report("accepted", servers.len());
     let mut letters: Vec<String> = servers.iter().map(|server| recv(server, 1, 0)).collect();
     letters.sort();
-    said("letters", letters.concat().replace("1 ", ""));
+    report("letters", letters.concat().replace("1 ", ""));
 }
 
 /// Accepts `count` connections, from whichever listener has one.
@@ -73,25 +73,25 @@ pub(crate) fn a_full_backlog() {
     }
     sleep(50);
     let made = clients.iter().filter(|client| poll(*client, libc::POLLOUT, 0).contains("OUT")).count();
-    said("connected", made);
+    report("connected", made);
     let servers: Vec<OwnedFd> = (0..made).map(|_| accept(&listening).fd()).collect();
     for (number, client) in clients.iter().take(made).enumerate() {
         send_all(client, &[b'0' + number as u8]);
     }
-    servers.iter().for_each(|server| said("reads", recv(server, 8, 0)));
+    servers.iter().for_each(|server| report("reads", recv(server, 8, 0)));
 }
 
 /// Checks that a client's data and its end are kept until the server accepts.
 pub(crate) fn accepted_after_the_end() {
     let (listening, at) = listener(home(0), 4);
     let client = tcp(libc::AF_INET, 0);
-    said("connect", connect(&client, at));
+    report("connect", connect(&client, at));
     send_all(&client, b"early");
     drop(client);
     settle();
     let server = accept(&listening).fd();
     let (bytes, end) = recv_all(&server);
-    said("reads", format_args!("{} {end}", String::from_utf8_lossy(&bytes)));
+    report("reads", format_args!("{} {end}", String::from_utf8_lossy(&bytes)));
 }
 
 pub(crate) fn accepted_after_a_reset() {
@@ -102,7 +102,7 @@ pub(crate) fn accepted_after_a_reset() {
     drop(client);
     settle();
     let server = accept(&listening).fd();
-    said("reads", recv(&server, 8, 0));
+    report("reads", recv(&server, 8, 0));
 }
 
 /// Checks a listener after its shutdown: a waiting accept, further calls, and new connections.
@@ -115,18 +115,18 @@ pub(crate) fn shut_down() {
             accept(&listening)
         });
         sleeps(&thread);
-        said("shutdown", call!(shutdown(listening.as_raw_fd(), libc::SHUT_RDWR)));
-        said("woken", accepts.join().expect("a thread"));
+        report("shutdown", call!(shutdown(listening.as_raw_fd(), libc::SHUT_RDWR)));
+        report("woken", accepts.join().expect("a thread"));
     });
-    said("accept", accept(&listening));
-    said("events", poll(&listening, ALL, 0));
-    said("connect", connect(&tcp(libc::AF_INET, 0), at));
-    said("listen-again", call!(listen(listening.as_raw_fd(), 4)));
+    report("accept", accept(&listening));
+    report("events", poll(&listening, ALL, 0));
+    report("connect", connect(&tcp(libc::AF_INET, 0), at));
+    report("listen-again", call!(listen(listening.as_raw_fd(), 4)));
     let at = own(&listening).expect("an address");
     let client = tcp(libc::AF_INET, 0);
     let server = joined(&listening, &client, at);
     send_all(&client, b"x");
-    said("reads", recv(&server, 8, 0));
+    report("reads", recv(&server, 8, 0));
 }
 
 pub(crate) fn closed_with_connections() {
@@ -135,8 +135,8 @@ pub(crate) fn closed_with_connections() {
     connect(&client, at).ok();
     drop(listening);
     settle();
-    said("reads", recv(&client, 8, 0));
-    said("connect", connect(&tcp(libc::AF_INET, 0), at));
+    report("reads", recv(&client, 8, 0));
+    report("connect", connect(&tcp(libc::AF_INET, 0), at));
 }
 
 /// Checks that another socket can listen on the port of one that was closed.
@@ -155,23 +155,23 @@ pub(crate) fn the_next_on_a_port() {
     let server = joined(&first, &client, at);
     drop((first, client, server));
     let next = reuse();
-    said("bind", bind(&next, at).ok());
-    said("listen", call!(listen(next.as_raw_fd(), 4)));
+    report("bind", bind(&next, at).ok());
+    report("listen", call!(listen(next.as_raw_fd(), 4)));
     let client = tcp(libc::AF_INET, 0);
     let server = joined(&next, &client, at);
     send_all(&client, b"x");
-    said("reads", recv(&server, 8, 0));
+    report("reads", recv(&server, 8, 0));
 }
 
 pub(crate) fn bound_by_listening() {
     let fd = tcp(libc::AF_INET, 0);
-    said("listen", call!(listen(fd.as_raw_fd(), 4)));
+    report("listen", call!(listen(fd.as_raw_fd(), 4)));
     let at = home(own(&fd).expect("an address").port());
-    said("port", at.port() != 0);
+    report("port", at.port() != 0);
     let client = tcp(libc::AF_INET, 0);
     let server = joined(&fd, &client, at);
     send_all(&client, b"x");
-    said("reads", recv(&server, 8, 0));
+    report("reads", recv(&server, 8, 0));
 }
 
 /// Sends a signal to a thread that waits in accept.
@@ -189,17 +189,17 @@ fn interrupted(flags: i32) {
         let to = thread.load(Ordering::SeqCst) as i32;
         call!(syscall(libc::SYS_tgkill, process, to, libc::SIGUSR1)).ok();
         settle();
-        said("signals", signals.load(Ordering::SeqCst));
-        said("goes-on", !accepts.is_finished());
+        report("signals", signals.load(Ordering::SeqCst));
+        report("goes-on", !accepts.is_finished());
         let client = tcp(libc::AF_INET, 0);
         if !accepts.is_finished() {
             connect(&client, at).ok();
             send_all(&client, b"x");
         }
         let got = accepts.join().expect("a thread");
-        said("accept", if got.0 >= 0 { "a connection".to_owned() } else { got.to_string() });
+        report("accept", if got.0 >= 0 { "a connection".to_owned() } else { got.to_string() });
         if got.0 >= 0 {
-            said("reads", recv(&got.fd(), 8, 0));
+            report("reads", recv(&got.fd(), 8, 0));
         }
     });
 }
@@ -215,8 +215,8 @@ pub(crate) fn restarted_after_a_signal() {
 /// Checks that signals during calls that are about to accept a connection neither lose nor duplicate it.
 pub(crate) fn accept_in_signals() {
     counts(libc::SIGUSR1, libc::SA_RESTART);
-    said("unanswered", unanswered_in_signals(|_| {}));
-    said("unanswered-without-waiting", unanswered_in_signals(waits_not));
+    report("unanswered", unanswered_in_signals(|_| {}));
+    report("unanswered-without-waiting", unanswered_in_signals(waits_not));
 }
 
 /// Returns how many of 100 connections get no answer from a thread that receives signals.
@@ -268,28 +268,28 @@ fn next_of(listening: &OwnedFd) -> OwnedFd {
 
 pub(crate) fn time_out() {
     let (listening, at) = listener(home(0), 4);
-    said("set", set_time(&listening, libc::SO_RCVTIMEO, 50));
-    said("none", accept(&listening));
+    report("set", set_time(&listening, libc::SO_RCVTIMEO, 50));
+    report("none", accept(&listening));
     let client = tcp(libc::AF_INET, 0);
     let server = joined(&listening, &client, at);
     // Connections inherit the listener's setting.
-    said("inherited", recv(&server, 8, 0));
+    report("inherited", recv(&server, 8, 0));
 }
 
 pub(crate) fn what_does_not_listen() {
     let fd = tcp(libc::AF_INET, 0);
-    said("accept", accept(&fd));
-    said("accept-of-a-file", accept(&std::fs::File::open("/dev/null").expect("a file")));
-    said("accept-of-none", accept(&-1));
-    said("connect-of-a-file", connect(&std::fs::File::open("/dev/null").expect("a file"), home(1)));
-    said("connect-of-none", connect(&-1, home(1)));
+    report("accept", accept(&fd));
+    report("accept-of-a-file", accept(&std::fs::File::open("/dev/null").expect("a file")));
+    report("accept-of-none", accept(&-1));
+    report("connect-of-a-file", connect(&std::fs::File::open("/dev/null").expect("a file"), home(1)));
+    report("connect-of-none", connect(&-1, home(1)));
     let (listening, at) = listener(home(0), 4);
-    said("connect-of-a-listener", connect(&listening, at));
+    report("connect-of-a-listener", connect(&listening, at));
     let to = 8 as *const libc::sockaddr;
-    said("connect-no-memory", call!(connect(fd.as_raw_fd(), to, 16)));
-    said("connect-short", call!(connect(fd.as_raw_fd(), to, 0)));
-    said("wrong-family", connect(&fd, "[::1]:9".parse().expect("an address")));
-    said("recv", recv(&listening, 1, libc::MSG_DONTWAIT));
+    report("connect-no-memory", call!(connect(fd.as_raw_fd(), to, 16)));
+    report("connect-short", call!(connect(fd.as_raw_fd(), to, 0)));
+    report("wrong-family", connect(&fd, "[::1]:9".parse().expect("an address")));
+    report("recv", recv(&listening, 1, libc::MSG_DONTWAIT));
 }
 
 /// Checks that bytes sent before the accept arrive first and only once.
@@ -302,6 +302,6 @@ pub(crate) fn bytes_before_accept() {
     send_all(&client, b"late");
     settle();
     comes(&server);
-    said("reads", recv(&server, 64, 0));
-    said("numbers", BTreeSet::from([listening.as_raw_fd(), client.as_raw_fd(), server.as_raw_fd()]).len());
+    report("reads", recv(&server, 64, 0));
+    report("numbers", BTreeSet::from([listening.as_raw_fd(), client.as_raw_fd(), server.as_raw_fd()]).len());
 }

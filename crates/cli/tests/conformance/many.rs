@@ -3,7 +3,7 @@
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::sys::{accept, call, connect, home, leave, listener, recv, said, send, send_all, set_time, tcp};
+use super::sys::{accept, call, connect, home, leave, listener, recv, report, send, send_all, set_time, tcp};
 
 /// Connects in sixteen threads and accepts in four; each connection echoes its own number.
 pub(crate) fn threads_at_once() {
@@ -37,8 +37,8 @@ pub(crate) fn threads_at_once() {
             });
         }
     });
-    said("served", served.load(Ordering::SeqCst));
-    said("right", right.load(Ordering::SeqCst));
+    report("served", served.load(Ordering::SeqCst));
+    report("right", right.load(Ordering::SeqCst));
 }
 
 pub(crate) fn echo(server: &OwnedFd) {
@@ -75,12 +75,12 @@ pub(crate) fn open_at_once() {
         children.push(child as i32);
         servers.extend((0..count).map(|_| accept(&listening).fd()));
     }
-    said("open", servers.len());
+    report("open", servers.len());
     let right = servers.iter().filter(|server| recv(*server, 4, libc::MSG_WAITALL).starts_with("4 ")).count();
-    said("said-hello", right);
+    report("said-hello", right);
     servers.iter().for_each(|server| send_all(server, b"back"));
     let ended = servers.iter().filter(|server| recv(*server, 4, libc::MSG_WAITALL) == "4 done").count();
-    said("had-answers", ended);
+    report("had-answers", ended);
     for child in children {
         call!(waitpid(child, std::ptr::null_mut(), 0)).ok();
     }
@@ -124,5 +124,5 @@ pub(crate) fn one_after_another() {
         };
         (0..200).filter(ask).count()
     });
-    said("right", right);
+    report("right", right);
 }

@@ -7,8 +7,8 @@ use std::ptr::null_mut;
 use io_uring::{IoUring, opcode, squeue, types::Fd};
 
 use super::sys::{
-    Got, accept, call, comes, connect, error, home, joined, listener, pair, pattern, raw, recv, recv_all,
-    said, send_all, settle, tcp, waits_not,
+    CallResult, accept, call, comes, connect, error, home, joined, listener, pair, pattern, raw, recv,
+    recv_all, report, send_all, settle, tcp, waits_not,
 };
 
 fn pipe() -> [OwnedFd; 2] {
@@ -41,14 +41,14 @@ pub(crate) fn sendfile() {
                 call!(sendfile(pair.client.as_raw_fd(), file.as_raw_fd(), null_mut(), 300_000)).ok() as usize;
             calls += 1;
         }
-        said("at-end", call!(sendfile(pair.client.as_raw_fd(), file.as_raw_fd(), null_mut(), 10)));
+        report("at-end", call!(sendfile(pair.client.as_raw_fd(), file.as_raw_fd(), null_mut(), 10)));
         call!(shutdown(pair.client.as_raw_fd(), libc::SHUT_WR)).ok();
         reads.join().expect("a thread")
     });
-    said("same-bytes", format_args!("{} {} {end}", came.len(), came == bytes));
+    report("same-bytes", format_args!("{} {} {end}", came.len(), came == bytes));
 }
 
-fn splice(from: &impl AsRawFd, to: &impl AsRawFd, most: usize, flags: u32) -> Got {
+fn splice(from: &impl AsRawFd, to: &impl AsRawFd, most: usize, flags: u32) -> CallResult {
     call!(splice(from.as_raw_fd(), null_mut(), to.as_raw_fd(), null_mut(), most, flags))
 }
 
@@ -56,17 +56,17 @@ pub(crate) fn splice_both_ways() {
     let pair = pair();
     let [reads, writes] = pipe();
     call!(write(writes.as_raw_fd(), b"from a pipe".as_ptr().cast(), 11)).ok();
-    said("out", splice(&reads, &pair.client, 64, 0));
+    report("out", splice(&reads, &pair.client, 64, 0));
     comes(&pair.server);
-    said("in", splice(&pair.server, &writes, 64, 0));
+    report("in", splice(&pair.server, &writes, 64, 0));
     let mut bytes = [0_u8; 11];
-    said("read", call!(read(reads.as_raw_fd(), bytes.as_mut_ptr().cast(), 11)));
-    said("bytes", String::from_utf8_lossy(&bytes));
+    report("read", call!(read(reads.as_raw_fd(), bytes.as_mut_ptr().cast(), 11)));
+    report("bytes", String::from_utf8_lossy(&bytes));
     waits_not(&pair.server);
-    said("in-of-nothing", splice(&pair.server, &writes, 64, 0));
+    report("in-of-nothing", splice(&pair.server, &writes, 64, 0));
     call!(shutdown(pair.client.as_raw_fd(), libc::SHUT_WR)).ok();
     comes(&pair.server);
-    said("in-at-end", splice(&pair.server, &writes, 64, 0));
+    report("in-at-end", splice(&pair.server, &writes, 64, 0));
 }
 
 pub(crate) fn splice_from_socket_to_socket() {
@@ -93,17 +93,17 @@ pub(crate) fn splice_from_socket_to_socket() {
         call!(shutdown(other.client.as_raw_fd(), libc::SHUT_WR)).ok();
         (came.join().expect("a thread"), moved)
     });
-    said("moved", moved);
-    said("same-bytes", came == bytes);
+    report("moved", moved);
+    report("same-bytes", came == bytes);
 }
 
 pub(crate) fn vmsplice() {
     let pair = pair();
     let [reads, writes] = pipe();
     let part = libc::iovec { iov_base: b"from memory".as_ptr().cast_mut().cast(), iov_len: 11 };
-    said("into-pipe", call!(vmsplice(writes.as_raw_fd(), &raw const part, 1, 0)));
-    said("out", splice(&reads, &pair.client, 11, 0));
-    said("reads", recv(&pair.server, 64, 0));
+    report("into-pipe", call!(vmsplice(writes.as_raw_fd(), &raw const part, 1, 0)));
+    report("out", splice(&reads, &pair.client, 11, 0));
+    report("reads", recv(&pair.server, 64, 0));
 }
 
 pub(crate) fn tee() {
@@ -111,12 +111,12 @@ pub(crate) fn tee() {
     let ([reads, writes], [other_reads, other_writes]) = (pipe(), pipe());
     send_all(&pair.client, b"two readers");
     comes(&pair.server);
-    said("in", splice(&pair.server, &writes, 64, 0));
-    said("tee", call!(tee(reads.as_raw_fd(), other_writes.as_raw_fd(), 64, 0)));
-    said("back", splice(&other_reads, &pair.server, 64, 0));
-    said("back-too", splice(&reads, &pair.server, 64, 0));
+    report("in", splice(&pair.server, &writes, 64, 0));
+    report("tee", call!(tee(reads.as_raw_fd(), other_writes.as_raw_fd(), 64, 0)));
+    report("back", splice(&other_reads, &pair.server, 64, 0));
+    report("back-too", splice(&reads, &pair.server, 64, 0));
     settle();
-    said("reads", recv(&pair.client, 64, 0));
+    report("reads", recv(&pair.client, 64, 0));
 }
 
 pub(crate) fn sendfile_from_a_socket() {
@@ -124,7 +124,7 @@ pub(crate) fn sendfile_from_a_socket() {
     send_all(&pair.client, b"x");
     comes(&pair.server);
     let file = file(b"");
-    said("into-file", call!(sendfile(file.as_raw_fd(), pair.server.as_raw_fd(), null_mut(), 1)));
+    report("into-file", call!(sendfile(file.as_raw_fd(), pair.server.as_raw_fd(), null_mut(), 1)));
 }
 
 /// Runs an operation and returns its result in the form of the equivalent call's.
@@ -139,7 +139,7 @@ fn done(ring: &mut IoUring, entry: &squeue::Entry) -> String {
 /// Returns an io_uring and reports whether there is one, with the same line over both paths.
 fn ring() -> Option<IoUring> {
     let ring = IoUring::new(8).ok();
-    said("io-uring", ring.is_some());
+    report("io-uring", ring.is_some());
     ring
 }
 
@@ -147,17 +147,17 @@ pub(crate) fn io_uring_sends_and_receives() {
     let Some(mut ring) = ring() else { return };
     let pair = pair();
     let (client, server) = (Fd(pair.client.as_raw_fd()), Fd(pair.server.as_raw_fd()));
-    said("send", done(&mut ring, &opcode::Send::new(client, b"hello".as_ptr(), 5).build()));
+    report("send", done(&mut ring, &opcode::Send::new(client, b"hello".as_ptr(), 5).build()));
     let mut bytes = [0_u8; 16];
-    said("recv", done(&mut ring, &opcode::Recv::new(server, bytes.as_mut_ptr(), 16).build()));
-    said("bytes", String::from_utf8_lossy(&bytes[..5]));
-    said("write", done(&mut ring, &opcode::Write::new(server, b"back".as_ptr(), 4).build()));
-    said("read", done(&mut ring, &opcode::Read::new(client, bytes.as_mut_ptr(), 16).build()));
-    said("bytes-back", String::from_utf8_lossy(&bytes[..4]));
-    said("poll", done(&mut ring, &opcode::PollAdd::new(client, libc::POLLOUT as u32).build()) != "0");
-    said("shutdown", done(&mut ring, &opcode::Shutdown::new(client, libc::SHUT_WR).build()));
-    said("at-end", done(&mut ring, &opcode::Recv::new(server, bytes.as_mut_ptr(), 16).build()));
-    said(
+    report("recv", done(&mut ring, &opcode::Recv::new(server, bytes.as_mut_ptr(), 16).build()));
+    report("bytes", String::from_utf8_lossy(&bytes[..5]));
+    report("write", done(&mut ring, &opcode::Write::new(server, b"back".as_ptr(), 4).build()));
+    report("read", done(&mut ring, &opcode::Read::new(client, bytes.as_mut_ptr(), 16).build()));
+    report("bytes-back", String::from_utf8_lossy(&bytes[..4]));
+    report("poll", done(&mut ring, &opcode::PollAdd::new(client, libc::POLLOUT as u32).build()) != "0");
+    report("shutdown", done(&mut ring, &opcode::Shutdown::new(client, libc::SHUT_WR).build()));
+    report("at-end", done(&mut ring, &opcode::Recv::new(server, bytes.as_mut_ptr(), 16).build()));
+    report(
         "close",
         done(&mut ring, &opcode::Send::new(client, b"x".as_ptr(), 1).flags(libc::MSG_NOSIGNAL).build()),
     );
@@ -169,10 +169,10 @@ pub(crate) fn io_uring_connects() {
     let client = tcp(libc::AF_INET, 0);
     let (to, length) = raw(at);
     let entry = opcode::Connect::new(Fd(client.as_raw_fd()), (&raw const to).cast(), length).build();
-    said("connect", done(&mut ring, &entry));
+    report("connect", done(&mut ring, &entry));
     let server = accept(&listening).fd();
     send_all(&client, b"hello");
-    said("reads", recv(&server, 64, 0));
+    report("reads", recv(&server, 64, 0));
 }
 
 pub(crate) fn io_uring_accepts() {
@@ -185,10 +185,10 @@ pub(crate) fn io_uring_accepts() {
     let server = call!(fcntl(number, libc::F_DUPFD_CLOEXEC, 0)).fd();
     call!(close(number)).ok();
     send_all(&client, b"hello");
-    said("reads", recv(&server, 64, 0));
+    report("reads", recv(&server, 64, 0));
     // The listener still serves both kinds of accept.
     let next = tcp(libc::AF_INET, 0);
     let server = joined(&listening, &next, at);
     send_all(&next, b"again");
-    said("reads-again", recv(&server, 64, 0));
+    report("reads-again", recv(&server, 64, 0));
 }

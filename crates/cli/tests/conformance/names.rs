@@ -4,25 +4,28 @@ use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use super::sys::{
-    Got, Pair, address, bind, call, connect, get, home, joined, listener, own, pair, pair_of, peer, raw,
-    recv, said, send_all, set, tcp,
+    CallResult, SocketPair, address, bind, call, connect, get, home, joined, listener, own, pair, pair_of,
+    peer, raw, recv, report, send_all, set, tcp,
 };
 
 /// Reports whether both ends return the same two addresses, whatever the ports.
-fn agree(pair: &Pair) {
-    let ip = |address: Result<SocketAddr, Got>| {
+fn agree(pair: &SocketPair) {
+    let ip = |address: Result<SocketAddr, CallResult>| {
         address.map_or_else(|error| error.to_string(), |a| a.ip().to_string())
     };
-    said("client", format_args!("{} {}", ip(own(&pair.client)), ip(peer(&pair.client))));
-    said("server", format_args!("{} {}", ip(own(&pair.server)), ip(peer(&pair.server))));
-    let port = |address: Result<SocketAddr, Got>| address.map_or(0, |address| address.port());
-    said("client-port", port(own(&pair.client)) == port(peer(&pair.server)) && port(own(&pair.client)) != 0);
-    said("server-port", port(own(&pair.server)) == port(peer(&pair.client)));
+    report("client", format_args!("{} {}", ip(own(&pair.client)), ip(peer(&pair.client))));
+    report("server", format_args!("{} {}", ip(own(&pair.server)), ip(peer(&pair.server))));
+    let port = |address: Result<SocketAddr, CallResult>| address.map_or(0, |address| address.port());
+    report(
+        "client-port",
+        port(own(&pair.client)) == port(peer(&pair.server)) && port(own(&pair.client)) != 0,
+    );
+    report("server-port", port(own(&pair.server)) == port(peer(&pair.client)));
     send_all(&pair.client, b"x");
-    said("reads", recv(&pair.server, 64, 0));
+    report("reads", recv(&pair.server, 64, 0));
     for option in [libc::SO_DOMAIN, libc::SO_TYPE, libc::SO_PROTOCOL, libc::SO_ACCEPTCONN] {
         let of = |end| get(end, libc::SOL_SOCKET, option);
-        said(&format!("option-{option}"), format_args!("{} {}", of(&pair.client), of(&pair.server)));
+        report(&format!("option-{option}"), format_args!("{} {}", of(&pair.client), of(&pair.server)));
     }
 }
 
@@ -34,10 +37,10 @@ pub(crate) fn of_ipv6() {
     agree(&pair_of("[::1]:0".parse().expect("an address"), |_| {}, |_| {}));
 }
 
-fn from(listening: &OwnedFd, family: i32, to: SocketAddr) -> Pair {
+fn from(listening: &OwnedFd, family: i32, to: SocketAddr) -> SocketPair {
     let client = tcp(family, 0);
     let server = joined(listening, &client, to);
-    Pair { client, server }
+    SocketPair { client, server }
 }
 
 /// Connects an IPv4 client to a server that accepts both families.
@@ -63,11 +66,11 @@ pub(crate) fn unspecified() {
 
 pub(crate) fn ipv6_alone() {
     let listening = tcp(libc::AF_INET6, 0);
-    said("set", set(&listening, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 1));
+    report("set", set(&listening, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 1));
     bind(&listening, "[::]:0".parse().expect("an address")).ok();
     call!(listen(listening.as_raw_fd(), 4)).ok();
     let port = own(&listening).expect("an address").port();
-    said("ipv4", connect(&tcp(libc::AF_INET, 0), home(port)));
+    report("ipv4", connect(&tcp(libc::AF_INET, 0), home(port)));
     agree(&from(&listening, libc::AF_INET6, SocketAddr::new("::1".parse().expect("an address"), port)));
 }
 
@@ -80,10 +83,10 @@ pub(crate) fn bound_to_a_port() {
             bind(client, free).ok();
         },
     );
-    said("own", own(&pair.client).ok() == Some(free));
-    said("peer", peer(&pair.server).ok() == Some(free));
+    report("own", own(&pair.client).ok() == Some(free));
+    report("peer", peer(&pair.server).ok() == Some(free));
     let other = tcp(libc::AF_INET, 0);
-    said("taken", bind(&other, peer(&pair.client).expect("an address")));
+    report("taken", bind(&other, peer(&pair.client).expect("an address")));
     agree(&pair);
 }
 
@@ -101,34 +104,41 @@ pub(crate) fn bound_to_an_address() {
 pub(crate) fn a_port_is_taken_while_connected() {
     let pair = pair();
     let bound = own(&pair.client).expect("an address");
-    said("bind-to-client's", bind(&tcp(libc::AF_INET, 0), bound));
-    said("bind-to-listener's", bind(&tcp(libc::AF_INET, 0), own(&pair.server).expect("an address")));
+    report("bind-to-client's", bind(&tcp(libc::AF_INET, 0), bound));
+    report("bind-to-listener's", bind(&tcp(libc::AF_INET, 0), own(&pair.server).expect("an address")));
 }
 
 pub(crate) fn short_of_room() {
     let pair = pair();
     let mut all = raw("[ff::ff]:9".parse().expect("an address")).0;
     let mut length: u32 = 6;
-    said("getpeername", call!(getpeername(pair.client.as_raw_fd(), (&raw mut all).cast(), &raw mut length)));
-    said("length", length);
-    said("family", all.ss_family);
+    report(
+        "getpeername",
+        call!(getpeername(pair.client.as_raw_fd(), (&raw mut all).cast(), &raw mut length)),
+    );
+    report("length", length);
+    report("family", all.ss_family);
     length = u32::MAX;
-    said("negative", call!(getpeername(pair.client.as_raw_fd(), (&raw mut all).cast(), &raw mut length)));
+    report("negative", call!(getpeername(pair.client.as_raw_fd(), (&raw mut all).cast(), &raw mut length)));
     length = 128;
-    said("no-memory", call!(getsockname(pair.client.as_raw_fd(), 8 as *mut libc::sockaddr, &raw mut length)));
+    report(
+        "no-memory",
+        call!(getsockname(pair.client.as_raw_fd(), 8 as *mut libc::sockaddr, &raw mut length)),
+    );
 }
 
 pub(crate) fn without_connection() {
     let fd = tcp(libc::AF_INET, 0);
-    let text =
-        |name: Result<SocketAddr, Got>| name.map_or_else(|error| error.to_string(), |name| name.to_string());
-    said("own", text(own(&fd)));
-    said("peer", text(peer(&fd)));
+    let text = |name: Result<SocketAddr, CallResult>| {
+        name.map_or_else(|error| error.to_string(), |name| name.to_string())
+    };
+    report("own", text(own(&fd)));
+    report("peer", text(peer(&fd)));
     let listening = listener(home(0), 1).0;
-    said("peer-of-listener", text(peer(&listening)));
-    said("accepts", get(&listening, libc::SOL_SOCKET, libc::SO_ACCEPTCONN));
-    said("of-a-file", text(own(&std::fs::File::open("/dev/null").expect("a file"))));
-    said("of-none", text(own(&-1)));
+    report("peer-of-listener", text(peer(&listening)));
+    report("accepts", get(&listening, libc::SOL_SOCKET, libc::SO_ACCEPTCONN));
+    report("of-a-file", text(own(&std::fs::File::open("/dev/null").expect("a file"))));
+    report("of-none", text(own(&-1)));
 }
 
 /// Checks the address that accept4(2) writes.
@@ -146,13 +156,13 @@ pub(crate) fn told_by_accept() {
         accepts.join().expect("a connection")
     });
     let (server, from, length) = server;
-    said("length", length);
-    said("from", from == own(&client).ok());
+    report("length", length);
+    report("from", from == own(&client).ok());
     let flags =
         |fd: &OwnedFd| call!(fcntl(fd.as_raw_fd(), libc::F_GETFL)).ok() as i32 & libc::O_NONBLOCK != 0;
-    said("waits-not", flags(&server));
-    said("closes", call!(fcntl(server.as_raw_fd(), libc::F_GETFD)));
-    said(
+    report("waits-not", flags(&server));
+    report("closes", call!(fcntl(server.as_raw_fd(), libc::F_GETFD)));
+    report(
         "no-such-flag",
         call!(accept4(listening.as_raw_fd(), std::ptr::null_mut(), std::ptr::null_mut(), 1)),
     );
@@ -170,6 +180,6 @@ pub(crate) fn accepted_without_flags() {
         connect(&client, at).ok();
         accepts.join().expect("a connection")
     });
-    said("closes", call!(fcntl(server.as_raw_fd(), libc::F_GETFD)));
-    said("flags", call!(fcntl(server.as_raw_fd(), libc::F_GETFL)));
+    report("closes", call!(fcntl(server.as_raw_fd(), libc::F_GETFD)));
+    report("flags", call!(fcntl(server.as_raw_fd(), libc::F_GETFL)));
 }

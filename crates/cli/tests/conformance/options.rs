@@ -2,19 +2,19 @@
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use super::sys::{Got, call, get, home, linger, listener, pair, pair_of, said, set, set_time, tcp};
+use super::sys::{CallResult, call, get, home, linger, listener, pair, pair_of, report, set, set_time, tcp};
 
 const SOCKET: i32 = libc::SOL_SOCKET;
 const TCP: i32 = libc::IPPROTO_TCP;
 
 /// Sets an option and reports its value after that.
 fn set_and_get(name: &str, fd: &OwnedFd, (level, option): (i32, i32), value: i32) {
-    said(name, format_args!("{} {}", set(fd, level, option, value), get(fd, level, option)));
+    report(name, format_args!("{} {}", set(fd, level, option, value), get(fd, level, option)));
 }
 
 pub(crate) fn no_delay() {
     let pair = pair();
-    said("new", get(&pair.client, TCP, libc::TCP_NODELAY));
+    report("new", get(&pair.client, TCP, libc::TCP_NODELAY));
     set_and_get("on", &pair.client, (TCP, libc::TCP_NODELAY), 1);
     set_and_get("off", &pair.client, (TCP, libc::TCP_NODELAY), 0);
     set_and_get("of-server", &pair.server, (TCP, libc::TCP_NODELAY), 1);
@@ -25,8 +25,8 @@ pub(crate) fn no_delay_before() {
         set(fd, TCP, libc::TCP_NODELAY, 1).ok();
     };
     let pair = pair_of(home(0), on, on);
-    said("client", get(&pair.client, TCP, libc::TCP_NODELAY));
-    said("server", get(&pair.server, TCP, libc::TCP_NODELAY));
+    report("client", get(&pair.client, TCP, libc::TCP_NODELAY));
+    report("server", get(&pair.server, TCP, libc::TCP_NODELAY));
 }
 
 const KEPT_ALIVE: [(&str, i32); 4] = [
@@ -53,9 +53,9 @@ pub(crate) fn keep_alive_before() {
     };
     let pair = pair_of(home(0), sets, sets);
     for (of, end) in [("client", &pair.client), ("server", &pair.server)] {
-        said(&format!("{of}-on"), get(end, SOCKET, libc::SO_KEEPALIVE));
+        report(&format!("{of}-on"), get(end, SOCKET, libc::SO_KEEPALIVE));
         for (name, option) in KEPT_ALIVE {
-            said(&format!("{of}-{name}"), get(end, TCP, option));
+            report(&format!("{of}-{name}"), get(end, TCP, option));
         }
     }
 }
@@ -67,7 +67,7 @@ pub(crate) fn buffers_before() {
     };
     let pair = pair_of(home(0), small, small);
     for (name, end) in [("client", &pair.client), ("server", &pair.server)] {
-        said(
+        report(
             name,
             format_args!("{} {}", get(end, SOCKET, libc::SO_SNDBUF), get(end, SOCKET, libc::SO_RCVBUF)),
         );
@@ -84,8 +84,8 @@ pub(crate) fn buffers_after() {
 pub(crate) fn buffers_unset() {
     let pair = pair();
     let number = |option| get(&pair.client, SOCKET, option).parse::<i32>().is_ok_and(|bytes| bytes > 10_000);
-    said("send", number(libc::SO_SNDBUF));
-    said("receive", number(libc::SO_RCVBUF));
+    report("send", number(libc::SO_SNDBUF));
+    report("receive", number(libc::SO_RCVBUF));
 }
 
 pub(crate) fn taken_over() {
@@ -100,15 +100,15 @@ pub(crate) fn taken_over() {
     };
     let pair = pair_of(home(0), sets, sets);
     for (name, end) in [("client", &pair.client), ("server", &pair.server)] {
-        said(&format!("{name}-linger"), two(end, libc::SO_LINGER));
-        said(&format!("{name}-time-out"), four(end, libc::SO_RCVTIMEO));
+        report(&format!("{name}-linger"), two(end, libc::SO_LINGER));
+        report(&format!("{name}-time-out"), four(end, libc::SO_RCVTIMEO));
         for option in [libc::SO_OOBINLINE, libc::SO_RCVLOWAT, libc::SO_REUSEADDR, libc::SO_PRIORITY] {
-            said(&format!("{name}-{option}"), get(end, SOCKET, option));
+            report(&format!("{name}-{option}"), get(end, SOCKET, option));
         }
     }
 }
 
-fn read<const N: usize>(fd: &OwnedFd, option: i32, value: &mut [i32; N]) -> Got {
+fn read<const N: usize>(fd: &OwnedFd, option: i32, value: &mut [i32; N]) -> CallResult {
     let mut length = size_of_val(value) as u32;
     call!(getsockopt(fd.as_raw_fd(), SOCKET, option, value.as_mut_ptr().cast(), &raw mut length))
 }
@@ -136,26 +136,29 @@ pub(crate) fn of_tcp() {
     let pair = pair();
     set_and_get("quick-ack", &pair.client, (TCP, libc::TCP_QUICKACK), 1);
     set_and_get("no-such", &pair.client, (TCP, 9999), 1);
-    said("short", super::sys::set_bytes(&pair.client, TCP, libc::TCP_NODELAY, &[1]));
+    report("short", super::sys::set_bytes(&pair.client, TCP, libc::TCP_NODELAY, &[1]));
     set_and_get("lowat", &pair.client, (TCP, libc::TCP_NOTSENT_LOWAT), 16_384);
     let segment = get(&pair.client, TCP, libc::TCP_MAXSEG).parse::<i32>();
-    said("segment", segment.is_ok_and(|bytes| bytes > 500));
+    report("segment", segment.is_ok_and(|bytes| bytes > 500));
 }
 
 pub(crate) fn info() {
     let pair = pair();
     let (mut value, mut length) = ([0_u8; 256], 256_u32);
     let fd = pair.client.as_raw_fd();
-    said("info", call!(getsockopt(fd, TCP, libc::TCP_INFO, value.as_mut_ptr().cast(), &raw mut length)));
-    said("state", value[0]);
+    report("info", call!(getsockopt(fd, TCP, libc::TCP_INFO, value.as_mut_ptr().cast(), &raw mut length)));
+    report("state", value[0]);
 }
 
 pub(crate) fn congestion_control() {
     let pair = pair();
     let (mut value, mut length) = ([0_u8; 16], 16_u32);
     let fd = pair.client.as_raw_fd();
-    said("get", call!(getsockopt(fd, TCP, libc::TCP_CONGESTION, value.as_mut_ptr().cast(), &raw mut length)));
-    said("set", super::sys::set_bytes(&pair.client, TCP, libc::TCP_CONGESTION, b"reno"));
+    report(
+        "get",
+        call!(getsockopt(fd, TCP, libc::TCP_CONGESTION, value.as_mut_ptr().cast(), &raw mut length)),
+    );
+    report("set", super::sys::set_bytes(&pair.client, TCP, libc::TCP_CONGESTION, b"reno"));
 }
 
 pub(crate) fn of_a_listener() {

@@ -4,8 +4,8 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::process::{Command, Stdio};
 
 use super::sys::{
-    Got, accept, call, connect, home, joined, leave, listener, own, pair, peer, recv, recv_all, said, send,
-    send_all, settle, tcp,
+    CallResult, accept, call, connect, home, joined, leave, listener, own, pair, peer, recv, recv_all,
+    report, send, send_all, settle, tcp,
 };
 
 /// Runs a child that only makes system calls, and waits until it has exited.
@@ -25,7 +25,7 @@ pub(crate) fn fork_with_both_at_work() {
     });
     send_all(&pair.client, b"parent");
     settle();
-    said("reads", recv(&pair.server, 64, 0));
+    report("reads", recv(&pair.server, 64, 0));
     send_all(&pair.server, b"for the child");
     settle();
     in_child(|| {
@@ -33,9 +33,9 @@ pub(crate) fn fork_with_both_at_work() {
         let got = call!(recv(pair.client.as_raw_fd(), bytes.as_mut_ptr().cast(), 64, 0));
         send(&pair.client, &bytes[..got.0.max(0) as usize], 0);
     });
-    said("child-echoes", recv(&pair.server, 64, 0));
+    report("child-echoes", recv(&pair.server, 64, 0));
     drop(pair.client);
-    said("ends", recv(&pair.server, 64, 0));
+    report("ends", recv(&pair.server, 64, 0));
 }
 
 /// Checks that the connection ends once both processes have closed it.
@@ -53,11 +53,11 @@ pub(crate) fn fork_and_close() {
     }
     drop(pair.client);
     settle();
-    said("still-open", recv(&pair.server, 64, libc::MSG_DONTWAIT));
+    report("still-open", recv(&pair.server, 64, libc::MSG_DONTWAIT));
     drop(writes);
     call!(waitpid(child as i32, std::ptr::null_mut(), 0)).ok();
     let (bytes, end) = recv_all(&pair.server);
-    said("reads", format_args!("{} {end}", String::from_utf8_lossy(&bytes)));
+    report("reads", format_args!("{} {end}", String::from_utf8_lossy(&bytes)));
 }
 
 fn pipe() -> (OwnedFd, OwnedFd) {
@@ -88,7 +88,7 @@ pub(crate) fn fork_before_connect() {
     drop(writes);
     call!(waitpid(child as i32, std::ptr::null_mut(), 0)).ok();
     settle();
-    said("reads", recv(&server, 64, libc::MSG_DONTWAIT));
+    report("reads", recv(&server, 64, libc::MSG_DONTWAIT));
 }
 
 /// Checks a child that connects its parent's socket.
@@ -103,9 +103,9 @@ pub(crate) fn connected_by_a_child() {
     }
     let server = accept(&listening).fd();
     call!(waitpid(child as i32, std::ptr::null_mut(), 0)).ok();
-    said("parent-sends", send(&client, b"parent", 0));
+    report("parent-sends", send(&client, b"parent", 0));
     settle();
-    said("reads", recv(&server, 64, libc::MSG_DONTWAIT));
+    report("reads", recv(&server, 64, libc::MSG_DONTWAIT));
 }
 
 pub(crate) fn duplicated_after() {
@@ -122,11 +122,11 @@ pub(crate) fn duplicated_after() {
     drop(pair.client);
     for one in &all {
         send_all(one, b"x");
-        said("peer", peer(one).ok() == named && own(one).is_ok());
+        report("peer", peer(one).ok() == named && own(one).is_ok());
     }
-    said("reads", recv(&pair.server, 5, libc::MSG_WAITALL));
+    report("reads", recv(&pair.server, 5, libc::MSG_WAITALL));
     drop(all);
-    said("ends", recv(&pair.server, 5, 0));
+    report("ends", recv(&pair.server, 5, 0));
 }
 
 pub(crate) fn duplicated_before() {
@@ -137,17 +137,17 @@ pub(crate) fn duplicated_before() {
     send_all(&other, b"other ");
     send_all(&client, b"one");
     settle();
-    said("reads", recv(&server, 64, 0));
-    said("same-peer", peer(&other).ok() == peer(&client).ok());
+    report("reads", recv(&server, 64, 0));
+    report("same-peer", peer(&other).ok() == peer(&client).ok());
 }
 
 pub(crate) fn replaced_by_another() {
     let one = pair();
     let other = pair();
-    said("dup2", call!(dup2(other.client.as_raw_fd(), one.client.as_raw_fd())).0 >= 0);
-    said("ends", recv(&one.server, 64, 0));
+    report("dup2", call!(dup2(other.client.as_raw_fd(), one.client.as_raw_fd())).0 >= 0);
+    report("ends", recv(&one.server, 64, 0));
     send_all(&one.client, b"to the other");
-    said("reads", recv(&other.server, 64, 0));
+    report("reads", recv(&other.server, 64, 0));
 }
 
 pub(crate) fn executed() {
@@ -159,11 +159,11 @@ pub(crate) fn executed() {
     shell.arg("-c").arg(format!("echo from a shell >&{number}; read line <&{number}; echo $line >&{number}"));
     let mut child = shell.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("a shell");
     drop(fd);
-    said("reads", recv(&pair.server, 13, libc::MSG_WAITALL));
+    report("reads", recv(&pair.server, 13, libc::MSG_WAITALL));
     send_all(&pair.server, b"a line\n");
-    said("echo", recv(&pair.server, 64, 0));
+    report("echo", recv(&pair.server, 64, 0));
     child.wait().expect("a child");
-    said("ends", recv(&pair.server, 64, 0));
+    report("ends", recv(&pair.server, 64, 0));
 }
 
 /// Checks a program whose standard input and output are the connection, as under inetd.
@@ -174,7 +174,7 @@ pub(crate) fn as_standard_input() {
     send_all(&pair.client, b"there and back");
     call!(shutdown(pair.client.as_raw_fd(), libc::SHUT_WR)).ok();
     let (bytes, end) = recv_all(&pair.client);
-    said("comes", format_args!("{} {end}", String::from_utf8_lossy(&bytes)));
+    report("comes", format_args!("{} {end}", String::from_utf8_lossy(&bytes)));
     cat.wait().expect("a child");
 }
 
@@ -186,27 +186,27 @@ pub(crate) fn passed_over() {
     let named = peer(&pair.client).ok();
     drop(pair.client);
     let got = take(ends[1]);
-    said("peer", peer(&got).ok() == named && named.is_some());
+    report("peer", peer(&got).ok() == named && named.is_some());
     send_all(&got, b"passed");
-    said("reads", recv(&pair.server, 64, 0));
+    report("reads", recv(&pair.server, 64, 0));
     drop(got);
-    said("ends", recv(&pair.server, 64, 0));
+    report("ends", recv(&pair.server, 64, 0));
     ends.iter().for_each(|end| {
         call!(close(*end)).ok();
     });
 }
 
 /// Aligned space for one descriptor.
-type Control = [u64; 3];
+type ControlBuffer = [u64; 3];
 
-fn with_control(control: &mut Control, byte: &mut u8, does: impl FnOnce(*mut libc::msghdr)) {
+fn with_control(control: &mut ControlBuffer, byte: &mut u8, does: impl FnOnce(*mut libc::msghdr)) {
     let mut part = libc::iovec { iov_base: std::ptr::from_mut(byte).cast(), iov_len: 1 };
     // SAFETY: all zeros are an empty message.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_iov = &raw mut part;
     message.msg_iovlen = 1;
     message.msg_control = control.as_mut_ptr().cast();
-    message.msg_controllen = size_of::<Control>() as _;
+    message.msg_controllen = size_of::<ControlBuffer>() as _;
     does(&raw mut message);
 }
 
@@ -224,5 +224,5 @@ fn take(over: RawFd) -> OwnedFd {
     with_control(&mut control, &mut 0, |message| {
         call!(recvmsg(over, message, 0)).ok();
     });
-    Got::from(control[2] as i32).fd()
+    CallResult::from(control[2] as i32).fd()
 }

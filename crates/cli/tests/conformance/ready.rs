@@ -6,41 +6,41 @@ use std::sync::atomic::Ordering;
 use super::ends::counts;
 use super::sys::{
     ALL, accept, call, comes, connect, drain, error, events_said, fill, get, home, joined, listener, pair,
-    pair_of, poll, recv, said, send, send_all, settle, sleep, tcp, waits_not,
+    pair_of, poll, recv, report, send, send_all, settle, sleep, tcp, waits_not,
 };
 
 pub(crate) fn polling() {
     let pair = pair();
-    said("new", poll(&pair.client, ALL, 0));
+    report("new", poll(&pair.client, ALL, 0));
     send_all(&pair.client, b"x");
     comes(&pair.server);
-    said("with-data", poll(&pair.server, ALL, 0));
+    report("with-data", poll(&pair.server, ALL, 0));
     recv(&pair.server, 64, 0);
-    said("without", poll(&pair.server, ALL, 0));
+    report("without", poll(&pair.server, ALL, 0));
     call!(shutdown(pair.client.as_raw_fd(), libc::SHUT_WR)).ok();
     settle();
-    said("peer-shut", poll(&pair.server, ALL, 0));
-    said("own-shut", poll(&pair.client, ALL, 0));
+    report("peer-shut", poll(&pair.server, ALL, 0));
+    report("own-shut", poll(&pair.client, ALL, 0));
     call!(shutdown(pair.server.as_raw_fd(), libc::SHUT_WR)).ok();
     settle();
-    said("both-shut", poll(&pair.client, ALL, 0));
+    report("both-shut", poll(&pair.client, ALL, 0));
     drop(pair.server);
     settle();
-    said("closed", poll(&pair.client, ALL, 0));
+    report("closed", poll(&pair.client, ALL, 0));
 }
 
 pub(crate) fn selecting() {
     let pair = pair();
-    said("new", select(&pair.server));
+    report("new", select(&pair.server));
     send_all(&pair.client, b"x");
     comes(&pair.server);
-    said("with-data", select(&pair.server));
+    report("with-data", select(&pair.server));
     send(&pair.client, b"!", libc::MSG_OOB).ok();
     settle();
-    said("urgent", select(&pair.server));
+    report("urgent", select(&pair.server));
     drop(pair.client);
     settle();
-    said("closed", select(&pair.server));
+    report("closed", select(&pair.server));
 }
 
 /// Returns the three sets of select(2).
@@ -92,32 +92,32 @@ const EDGE: i32 = libc::EPOLLET;
 pub(crate) fn epoll_by_level() {
     let pair = pair();
     let set = watches(pair.server.as_raw_fd(), IN | RDHUP);
-    said("new", events(&set, 0));
+    report("new", events(&set, 0));
     send_all(&pair.client, b"ab");
-    said("comes", events(&set, 1000));
+    report("comes", events(&set, 1000));
     recv(&pair.server, 1, 0);
-    said("rest", events(&set, 0));
+    report("rest", events(&set, 0));
     recv(&pair.server, 1, 0);
-    said("empty", events(&set, 0));
+    report("empty", events(&set, 0));
     watch(&set, pair.server.as_raw_fd(), (libc::EPOLL_CTL_MOD, OUT));
-    said("writes", events(&set, 0));
+    report("writes", events(&set, 0));
 }
 
 pub(crate) fn epoll_by_edge() {
     let pair = pair();
     let set = watches(pair.server.as_raw_fd(), IN | OUT | EDGE);
-    said("new", events(&set, 0));
-    said("new-again", events(&set, 0));
+    report("new", events(&set, 0));
+    report("new-again", events(&set, 0));
     send_all(&pair.client, b"ab");
-    said("comes", events(&set, 1000));
-    said("comes-again", events(&set, 0));
+    report("comes", events(&set, 1000));
+    report("comes-again", events(&set, 0));
     send_all(&pair.client, b"cd");
-    said("more", events(&set, 1000));
-    said("reads", recv(&pair.server, 64, 0));
+    report("more", events(&set, 1000));
+    report("reads", recv(&pair.server, 64, 0));
     settle();
-    said("empty", events(&set, 0));
+    report("empty", events(&set, 0));
     send_all(&pair.client, b"e");
-    said("next", events(&set, 1000));
+    report("next", events(&set, 1000));
 }
 
 pub(crate) fn epoll_by_edge_of_writing() {
@@ -126,32 +126,32 @@ pub(crate) fn epoll_by_edge_of_writing() {
     events(&set, 0);
     let filled = fill(&pair.client);
     events(&set, 0);
-    said("full", events(&set, 0));
+    report("full", events(&set, 0));
     drain(&pair.server, filled);
-    said("drained", events(&set, 1000));
-    said("once", events(&set, 0));
+    report("drained", events(&set, 1000));
+    report("once", events(&set, 0));
 }
 
 pub(crate) fn epoll_of_a_half_closed_one() {
     let pair = pair();
     let set = watches(pair.server.as_raw_fd(), IN | RDHUP | EDGE);
     call!(shutdown(pair.client.as_raw_fd(), libc::SHUT_WR)).ok();
-    said("half-closed", events(&set, 1000));
+    report("half-closed", events(&set, 1000));
     drop(pair.client);
     settle();
-    said("closed", events(&set, 0));
+    report("closed", events(&set, 0));
 }
 
 pub(crate) fn epoll_once() {
     let pair = pair();
     let set = watches(pair.server.as_raw_fd(), IN | libc::EPOLLONESHOT);
     send_all(&pair.client, b"a");
-    said("comes", events(&set, 1000));
+    report("comes", events(&set, 1000));
     send_all(&pair.client, b"b");
     settle();
-    said("again", events(&set, 0));
+    report("again", events(&set, 0));
     watch(&set, pair.server.as_raw_fd(), (libc::EPOLL_CTL_MOD, IN | libc::EPOLLONESHOT));
-    said("armed", events(&set, 1000));
+    report("armed", events(&set, 1000));
 }
 
 pub(crate) fn epoll_exclusively() {
@@ -163,7 +163,7 @@ pub(crate) fn epoll_exclusively() {
         send_all(&pair.client, b"x");
         waiting.map(|one| one.join().expect("a thread")).iter().filter(|events| *events == "IN").count()
     });
-    said("woken", woken);
+    report("woken", woken);
 }
 
 /// Checks that an epoll set keeps a closed descriptor's socket as long as a duplicate is open.
@@ -173,10 +173,10 @@ pub(crate) fn epoll_of_a_duplicate() {
     let other = call!(dup(pair.server.as_raw_fd())).fd();
     drop(pair.server);
     send_all(&pair.client, b"x");
-    said("comes", events(&set, 1000));
-    said("reads", recv(&other, 64, 0));
+    report("comes", events(&set, 1000));
+    report("reads", recv(&other, 64, 0));
     drop(other);
-    said("gone", events(&set, 0));
+    report("gone", events(&set, 0));
 }
 
 /// Checks a socket that joins an epoll set before it connects, as in event loops.
@@ -187,10 +187,10 @@ pub(crate) fn epoll_before_connect() {
     connect(&client, at);
     let server = accept(&listening).fd();
     settle();
-    said("connected", events(&set, 1000).contains("OUT"));
+    report("connected", events(&set, 1000).contains("OUT"));
     watch(&set, client.as_raw_fd(), (libc::EPOLL_CTL_MOD, IN));
     send_all(&server, b"x");
-    said("comes", events(&set, 1000));
+    report("comes", events(&set, 1000));
 }
 
 pub(crate) fn connect_without_waiting() {
@@ -198,16 +198,16 @@ pub(crate) fn connect_without_waiting() {
     let client = tcp(libc::AF_INET, libc::SOCK_NONBLOCK);
     let server = std::thread::scope(|threads| {
         let accepts = threads.spawn(|| accept(&listening).fd());
-        said("connect", connect(&client, at));
-        said("writable", poll(&client, libc::POLLOUT, 1000));
-        said("so-error", get(&client, libc::SOL_SOCKET, libc::SO_ERROR));
+        report("connect", connect(&client, at));
+        report("writable", poll(&client, libc::POLLOUT, 1000));
+        report("so-error", get(&client, libc::SOL_SOCKET, libc::SO_ERROR));
         accepts.join().expect("a thread")
     });
-    said("again", connect(&client, at));
-    said("recv", recv(&client, 1, 0));
+    report("again", connect(&client, at));
+    report("recv", recv(&client, 1, 0));
     send_all(&server, b"x");
     comes(&client);
-    said("reads", recv(&client, 64, 0));
+    report("reads", recv(&client, 64, 0));
 }
 
 /// Returns a port that has just been free.
@@ -217,34 +217,34 @@ fn closed_port() -> u16 {
 
 pub(crate) fn refused() {
     let client = tcp(libc::AF_INET, 0);
-    said("connect", connect(&client, home(closed_port())));
-    said("so-error", get(&client, libc::SOL_SOCKET, libc::SO_ERROR));
-    said("events", poll(&client, ALL, 0));
-    said("send", send(&client, b"x", 0));
+    report("connect", connect(&client, home(closed_port())));
+    report("so-error", get(&client, libc::SOL_SOCKET, libc::SO_ERROR));
+    report("events", poll(&client, ALL, 0));
+    report("send", send(&client, b"x", 0));
     let (listening, at) = listener(home(0), 4);
     let server = joined(&listening, &client, at);
-    said("elsewhere", send(&client, b"x", 0));
-    said("reads", recv(&server, 64, 0));
+    report("elsewhere", send(&client, b"x", 0));
+    report("reads", recv(&server, 64, 0));
 }
 
 pub(crate) fn refused_without_waiting() {
     let client = tcp(libc::AF_INET, libc::SOCK_NONBLOCK);
     let at = home(closed_port());
     let got = connect(&client, at);
-    said("connect", got);
-    said("writable", poll(&client, libc::POLLOUT, 1000));
+    report("connect", got);
+    report("writable", poll(&client, libc::POLLOUT, 1000));
     let code: i32 = get(&client, libc::SOL_SOCKET, libc::SO_ERROR).parse().expect("a number");
-    said("so-error", if code == 0 { "0".to_owned() } else { error(code) });
+    report("so-error", if code == 0 { "0".to_owned() } else { error(code) });
     // The program learns of the refusal in one of the two ways.
-    said("told", code == libc::ECONNREFUSED || got.to_string() == "ECONNREFUSED");
+    report("told", code == libc::ECONNREFUSED || got.to_string() == "ECONNREFUSED");
 }
 
 pub(crate) fn without_waiting_by_ioctl() {
     let pair = pair();
     let yes = 1_i32;
-    said("set", call!(ioctl(pair.client.as_raw_fd(), libc::FIONBIO, &raw const yes)));
-    said("recv", recv(&pair.client, 64, 0));
-    said("flag", call!(fcntl(pair.client.as_raw_fd(), libc::F_GETFL)).ok() as i32 & libc::O_NONBLOCK != 0);
+    report("set", call!(ioctl(pair.client.as_raw_fd(), libc::FIONBIO, &raw const yes)));
+    report("recv", recv(&pair.client, 64, 0));
+    report("flag", call!(fcntl(pair.client.as_raw_fd(), libc::F_GETFL)).ok() as i32 & libc::O_NONBLOCK != 0);
 }
 
 pub(crate) fn flags_set_before_stay() {
@@ -256,9 +256,9 @@ pub(crate) fn flags_set_before_stay() {
         poll(&client, libc::POLLOUT, 1000);
         accepts.join().expect("a thread")
     });
-    said("recv", recv(&client, 64, 0));
-    said("flags", call!(fcntl(client.as_raw_fd(), libc::F_GETFL)).ok() as i32 & libc::O_NONBLOCK != 0);
-    said("closes", call!(fcntl(client.as_raw_fd(), libc::F_GETFD)));
+    report("recv", recv(&client, 64, 0));
+    report("flags", call!(fcntl(client.as_raw_fd(), libc::F_GETFL)).ok() as i32 & libc::O_NONBLOCK != 0);
+    report("closes", call!(fcntl(client.as_raw_fd(), libc::F_GETFD)));
 }
 
 fn wants_signals(fd: &impl AsRawFd) {
@@ -282,15 +282,15 @@ pub(crate) fn signal_of_input() {
     let pair = pair();
     wants_signals(&pair.client);
     settle();
-    said("comes", signal_of(&pair.server, signals.load(Ordering::SeqCst)));
-    said("owner", call!(fcntl(pair.client.as_raw_fd(), libc::F_GETOWN)).0 == i64::from(std::process::id()));
+    report("comes", signal_of(&pair.server, signals.load(Ordering::SeqCst)));
+    report("owner", call!(fcntl(pair.client.as_raw_fd(), libc::F_GETOWN)).0 == i64::from(std::process::id()));
 }
 
 pub(crate) fn signal_of_input_asked_before() {
     let signals = counts(libc::SIGIO, libc::SA_RESTART);
     let pair = pair_of(home(0), |_| {}, wants_signals);
     settle();
-    said("comes", signal_of(&pair.server, signals.load(Ordering::SeqCst)));
+    report("comes", signal_of(&pair.server, signals.load(Ordering::SeqCst)));
 }
 
 pub(crate) fn signal_of_urgent_data() {
@@ -299,14 +299,14 @@ pub(crate) fn signal_of_urgent_data() {
     call!(fcntl(pair.server.as_raw_fd(), libc::F_SETOWN, libc::getpid())).ok();
     send(&pair.client, b"!", libc::MSG_OOB).ok();
     settle();
-    said("comes", signals.load(Ordering::SeqCst) > 0);
+    report("comes", signals.load(Ordering::SeqCst) > 0);
 }
 
 pub(crate) fn accept_without_waiting() {
     let (listening, at) = listener(home(0), 4);
     waits_not(&listening);
-    said("none", accept(&listening));
-    said("events", poll(&listening, libc::POLLIN, 0));
+    report("none", accept(&listening));
+    report("events", poll(&listening, libc::POLLIN, 0));
     let client = tcp(libc::AF_INET, 0);
     let server = std::thread::scope(|threads| {
         let accepts = threads.spawn(|| {
@@ -316,11 +316,11 @@ pub(crate) fn accept_without_waiting() {
         connect(&client, at).ok();
         accepts.join().expect("a thread")
     });
-    said(
+    report(
         "accepted-waits",
         call!(fcntl(server.as_raw_fd(), libc::F_GETFL)).ok() as i32 & libc::O_NONBLOCK == 0,
     );
-    said("none-again", accept(&listening));
+    report("none-again", accept(&listening));
 }
 
 pub(crate) fn poll_is_woken() {
@@ -329,6 +329,6 @@ pub(crate) fn poll_is_woken() {
         let waits = threads.spawn(|| poll(&pair.server, libc::POLLIN | libc::POLLRDHUP, 5000));
         settle();
         drop(pair.client);
-        said("events", waits.join().expect("a thread").contains("RDHUP"));
+        report("events", waits.join().expect("a thread").contains("RDHUP"));
     });
 }

@@ -10,16 +10,16 @@ use std::time::Duration;
 
 /// The result of a call: its number, or the name of its error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Got(pub(crate) i64, c_int);
+pub(crate) struct CallResult(pub(crate) i64, c_int);
 
-impl Got {
+impl CallResult {
     pub(crate) fn of(code: i64) -> Self {
-        Got(code, if code < 0 { io::Error::last_os_error().raw_os_error().unwrap_or(0) } else { 0 })
+        CallResult(code, if code < 0 { io::Error::last_os_error().raw_os_error().unwrap_or(0) } else { 0 })
     }
 
     /// Returns a number that a call delivered in another way.
     pub(crate) fn from(number: c_int) -> Self {
-        Got(number.into(), 0)
+        CallResult(number.into(), 0)
     }
 
     /// Returns the number of a call that must not fail.
@@ -36,7 +36,7 @@ impl Got {
     }
 }
 
-impl fmt::Display for Got {
+impl fmt::Display for CallResult {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 < 0 { to.write_str(&error(self.1)) } else { write!(to, "{}", self.0) }
     }
@@ -46,7 +46,7 @@ impl fmt::Display for Got {
 macro_rules! call {
     ($name:ident($($argument:expr),* $(,)?)) => {
         // SAFETY: all checks pass descriptors, numbers, and memory that outlives the call.
-        $crate::sys::Got::of(unsafe { libc::$name($($argument),*) } as i64)
+        $crate::sys::CallResult::of(unsafe { libc::$name($($argument),*) } as i64)
     };
 }
 pub(crate) use call;
@@ -80,7 +80,7 @@ pub(crate) fn error(number: c_int) -> String {
 }
 
 /// Prints what a check observed.
-pub(crate) fn said(name: &str, result: impl fmt::Display) {
+pub(crate) fn report(name: &str, result: impl fmt::Display) {
     println!("\nsaw {name} {result}");
 }
 
@@ -182,12 +182,12 @@ pub(crate) fn tcp(family: c_int, flags: c_int) -> OwnedFd {
     call!(socket(family, libc::SOCK_STREAM | libc::SOCK_CLOEXEC | flags, 0)).fd()
 }
 
-pub(crate) fn bind(fd: &impl AsRawFd, at: SocketAddr) -> Got {
+pub(crate) fn bind(fd: &impl AsRawFd, at: SocketAddr) -> CallResult {
     let (all, length) = raw(at);
     call!(bind(fd.as_raw_fd(), (&raw const all).cast(), length))
 }
 
-pub(crate) fn connect(fd: &impl AsRawFd, to: SocketAddr) -> Got {
+pub(crate) fn connect(fd: &impl AsRawFd, to: SocketAddr) -> CallResult {
     let (all, length) = raw(to);
     call!(connect(fd.as_raw_fd(), (&raw const all).cast(), length))
 }
@@ -202,12 +202,12 @@ pub(crate) fn listener(at: SocketAddr, backlog: c_int) -> (OwnedFd, SocketAddr) 
     (fd, at)
 }
 
-pub(crate) fn accept(fd: &impl AsRawFd) -> Got {
+pub(crate) fn accept(fd: &impl AsRawFd) -> CallResult {
     call!(accept4(fd.as_raw_fd(), std::ptr::null_mut(), std::ptr::null_mut(), libc::SOCK_CLOEXEC))
 }
 
 /// Calls getpeername(2) if `of_peer`, otherwise getsockname(2).
-fn name(fd: &impl AsRawFd, of_peer: bool) -> Result<SocketAddr, Got> {
+fn name(fd: &impl AsRawFd, of_peer: bool) -> Result<SocketAddr, CallResult> {
     // SAFETY: all zeros are an address without a family.
     let mut all: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
     let mut length = size_of_val(&all) as libc::socklen_t;
@@ -219,19 +219,19 @@ fn name(fd: &impl AsRawFd, of_peer: bool) -> Result<SocketAddr, Got> {
     if got.0 < 0 { Err(got) } else { address(&all).ok_or(got) }
 }
 
-pub(crate) fn own(fd: &impl AsRawFd) -> Result<SocketAddr, Got> {
+pub(crate) fn own(fd: &impl AsRawFd) -> Result<SocketAddr, CallResult> {
     name(fd, false)
 }
 
-pub(crate) fn peer(fd: &impl AsRawFd) -> Result<SocketAddr, Got> {
+pub(crate) fn peer(fd: &impl AsRawFd) -> Result<SocketAddr, CallResult> {
     name(fd, true)
 }
 
-pub(crate) fn set(fd: &impl AsRawFd, level: c_int, name: c_int, value: c_int) -> Got {
+pub(crate) fn set(fd: &impl AsRawFd, level: c_int, name: c_int, value: c_int) -> CallResult {
     set_bytes(fd, level, name, &value.to_ne_bytes())
 }
 
-pub(crate) fn set_bytes(fd: &impl AsRawFd, level: c_int, name: c_int, value: &[u8]) -> Got {
+pub(crate) fn set_bytes(fd: &impl AsRawFd, level: c_int, name: c_int, value: &[u8]) -> CallResult {
     call!(setsockopt(fd.as_raw_fd(), level, name, value.as_ptr().cast(), value.len() as u32))
 }
 
@@ -243,19 +243,19 @@ pub(crate) fn get(fd: &impl AsRawFd, level: c_int, name: c_int) -> String {
 }
 
 /// Sets an option that takes a struct timeval.
-pub(crate) fn set_time(fd: &impl AsRawFd, name: c_int, milliseconds: i64) -> Got {
+pub(crate) fn set_time(fd: &impl AsRawFd, name: c_int, milliseconds: i64) -> CallResult {
     let time = [milliseconds / 1000, milliseconds % 1000 * 1000];
     let bytes: Vec<u8> = time.iter().flat_map(|number: &c_long| number.to_ne_bytes()).collect();
     set_bytes(fd, libc::SOL_SOCKET, name, &bytes)
 }
 
-pub(crate) fn linger(fd: &impl AsRawFd, seconds: c_int) -> Got {
+pub(crate) fn linger(fd: &impl AsRawFd, seconds: c_int) -> CallResult {
     let bytes = [1_i32.to_ne_bytes(), seconds.to_ne_bytes()].concat();
     set_bytes(fd, libc::SOL_SOCKET, libc::SO_LINGER, &bytes)
 }
 
 /// Sends data without ever raising SIGPIPE.
-pub(crate) fn send(fd: &impl AsRawFd, bytes: &[u8], flags: c_int) -> Got {
+pub(crate) fn send(fd: &impl AsRawFd, bytes: &[u8], flags: c_int) -> CallResult {
     call!(send(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags | libc::MSG_NOSIGNAL))
 }
 
@@ -278,7 +278,7 @@ pub(crate) fn recv(fd: &impl AsRawFd, most: usize, flags: c_int) -> String {
 }
 
 /// Receives all bytes until the end of the stream or an error, which is returned as well.
-pub(crate) fn recv_all(fd: &impl AsRawFd) -> (Vec<u8>, Got) {
+pub(crate) fn recv_all(fd: &impl AsRawFd) -> (Vec<u8>, CallResult) {
     let (mut all, mut bytes) = (Vec::new(), vec![0_u8; 65_536]);
     loop {
         let got = call!(recv(fd.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len(), 0));
@@ -316,28 +316,28 @@ pub(crate) const ALL: i16 = libc::POLLIN | libc::POLLPRI | libc::POLLOUT | libc:
 
 /// Waits until there is data to read.
 pub(crate) fn comes(fd: &impl AsRawFd) {
-    let said = poll(fd, libc::POLLIN, 5_000);
-    assert!(said != "none", "nothing comes");
+    let events = poll(fd, libc::POLLIN, 5_000);
+    assert!(events != "none", "nothing comes");
 }
 
 /// The two ends of a connection.
-pub(crate) struct Pair {
+pub(crate) struct SocketPair {
     pub(crate) client: OwnedFd,
     pub(crate) server: OwnedFd,
 }
 
-pub(crate) fn pair() -> Pair {
+pub(crate) fn pair() -> SocketPair {
     pair_of(home(0), |_| {}, |_| {})
 }
 
 /// Returns a pair connected over `at`. `listens` and `connects` prepare the listening and the connecting socket.
-pub(crate) fn pair_of(at: SocketAddr, listens: impl Fn(&OwnedFd), connects: impl Fn(&OwnedFd)) -> Pair {
+pub(crate) fn pair_of(at: SocketAddr, listens: impl Fn(&OwnedFd), connects: impl Fn(&OwnedFd)) -> SocketPair {
     let (listening, at) = listener(at, 16);
     listens(&listening);
     let client = tcp(if at.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 }, 0);
     connects(&client);
     let server = joined(&listening, &client, at);
-    Pair { client, server }
+    SocketPair { client, server }
 }
 
 /// Connects while another thread accepts, and returns the accepted socket.

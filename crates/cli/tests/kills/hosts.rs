@@ -13,13 +13,13 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rustix::process::Signal;
 
-use crate::support::hosts::Hosts;
+use crate::support::hosts::TestHosts;
 use crate::support::ours::{freeze, signal};
 use crate::support::{bpf, needs_root, text};
 use crate::{CONTROLS, seed, total_kills, variable};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Victim {
+enum KillTarget {
     Agent(&'static str),
     Guardian(&'static str),
     Controller,
@@ -29,10 +29,10 @@ enum Victim {
     Everything,
 }
 
-use Victim::{Agent, Controller, Everything, Guardian, SshClient, SshServer};
+use KillTarget::{Agent, Controller, Everything, Guardian, SshClient, SshServer};
 
 /// Single deaths and pairs, in all relevant combinations.
-const DEATHS: &[&[Victim]] = &[
+const DEATHS: &[&[KillTarget]] = &[
     &[Agent("a")],
     &[Agent("b")],
     &[Guardian("a")],
@@ -78,12 +78,12 @@ fn every_host_is_put_back_whatever_dies() {
 }
 
 fn kill_many([kills, totals]: [u32; 2], mut random: StdRng, first: usize, sends: bool) {
-    let hosts = Hosts::new();
+    let hosts = TestHosts::new();
     let before = looked(|| hosts.snapshot());
     let (mut aimed, mut hits) = (0, 0);
     for kill in 0..(kills + totals) as usize {
         // Each combination in turn, at a random moment. After one round, combinations are random as well.
-        let death: &[Victim] = if kill >= kills as usize {
+        let death: &[KillTarget] = if kill >= kills as usize {
             &[Everything]
         } else if kill < DEATHS.len() {
             DEATHS[(first + kill) % DEATHS.len()]
@@ -93,7 +93,7 @@ fn kill_many([kills, totals]: [u32; 2], mut random: StdRng, first: usize, sends:
         let while_tuning = random.random_bool(if sends { 0.6 } else { 0.8 });
         let longest = if sends && !while_tuning { 2500 } else { 5000 };
         let after = Duration::from_millis(random.random_range(0..longest));
-        let moment = Moment { sends, while_tuning, after };
+        let moment = KillMoment { sends, while_tuning, after };
         let hit = one_kill(&hosts, death, &moment, random.random());
         aimed += u32::from(while_tuning);
         hits += u32::from(while_tuning && hit);
@@ -117,7 +117,7 @@ fn looked<T>(look: impl FnOnce() -> T) -> T {
 
 /// The moment of a kill: some time after the start, or after both hosts have begun to change settings.
 #[derive(Debug)]
-struct Moment {
+struct KillMoment {
     /// True if the hosts have no landspeed.
     sends: bool,
     while_tuning: bool,
@@ -126,7 +126,7 @@ struct Moment {
 
 /// Runs landspeed and kills victims. Then the survivors get time to restore, and `undo` runs where both processes
 /// that could restore are dead. Returns true if each victim was alive when it was killed.
-fn one_kill(hosts: &Hosts, death: &[Victim], moment: &Moment, seed: u64) -> bool {
+fn one_kill(hosts: &TestHosts, death: &[KillTarget], moment: &KillMoment, seed: u64) -> bool {
     let mut run = start(hosts, seed, moment.sends);
     let begun = Instant::now();
     let tuning = || ["a", "b"].iter().all(|host| !find(hosts, Guardian(host), &run).is_empty());
@@ -159,7 +159,7 @@ fn one_kill(hosts: &Hosts, death: &[Victim], moment: &Moment, seed: u64) -> bool
 }
 
 /// Checks that `undo --forget` without a terminal shows what it would forget, and forgets nothing.
-fn forgets_nothing_unasked(hosts: &Hosts, host: &'static str) {
+fn forgets_nothing_unasked(hosts: &TestHosts, host: &'static str) {
     let before = hosts.journals();
     let forget = hosts.on_host(host, &["undo", "--here", "--forget"]).stdin(Stdio::null()).output();
     let (out, err) = text(&forget.expect("undo runs"));
@@ -168,7 +168,7 @@ fn forgets_nothing_unasked(hosts: &Hosts, host: &'static str) {
     assert_eq!(asked, !out.contains("nothing to undo"), "{out}{err}");
 }
 
-fn start(hosts: &Hosts, seed: u64, sends: bool) -> Child {
+fn start(hosts: &TestHosts, seed: u64, sends: bool) -> Child {
     let reach = if sends { hosts.reach_bare(["root", "root"]) } else { hosts.reach() };
     let seed = (seed >> 1).to_string();
     let mut args = vec!["tune", "--yes", "--baseline", "sc03", "--budget", "60s", "--seed", &seed];
@@ -179,7 +179,7 @@ fn start(hosts: &Hosts, seed: u64, sends: bool) -> Child {
 }
 
 /// Returns the ids of a victim's living processes.
-fn find(hosts: &Hosts, victim: Victim, run: &Child) -> Vec<i32> {
+fn find(hosts: &TestHosts, victim: KillTarget, run: &Child) -> Vec<i32> {
     match victim {
         Agent(host) => hosts.pids(host, "landspeed agent"),
         Guardian(host) => hosts.pids(host, "landspeed guardian"),

@@ -11,7 +11,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use rustix::process::Signal;
 
-use crate::support::ours::{Place, Running, freeze, processes, signal, within};
+use crate::support::ours::{RunningProcess, TestHome, freeze, processes, signal, within};
 use crate::support::{bpf, controls_in_kernel, loads_controls, needs_root, text};
 use crate::{CONTROLS, seed, total_kills};
 
@@ -26,17 +26,17 @@ const RUNS: [&[&str]; 6] = [
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Death {
+enum KillScope {
     Owner,
     AllButKeeper,
     OwnerAndKeeper,
     Everything,
 }
 
-use Death::{AllButKeeper, Everything, Owner, OwnerAndKeeper};
+use KillScope::{AllButKeeper, Everything, Owner, OwnerAndKeeper};
 
-impl Death {
-    fn takes(self, one: &Running, owner: u32) -> bool {
+impl KillScope {
+    fn takes(self, one: &RunningProcess, owner: u32) -> bool {
         let is_keeper = one.line.ends_with("landspeed keeper");
         let is_owner = one.pid == owner as i32;
         match self {
@@ -49,25 +49,26 @@ impl Death {
 }
 
 /// Every second kill is of everything.
-const DEATHS: [Death; 6] = [Everything, Owner, Everything, AllButKeeper, Everything, OwnerAndKeeper];
+const DEATHS: [KillScope; 6] = [Everything, Owner, Everything, AllButKeeper, Everything, OwnerAndKeeper];
 
 /// The command that removes the lab if no keeper survives.
 #[derive(Debug, Clone, Copy)]
-enum Cleaner {
+enum CleanupCommand {
     Undo,
     NextLab,
     LabDown,
 }
 
-const CLEANERS: [Cleaner; 3] = [Cleaner::Undo, Cleaner::NextLab, Cleaner::LabDown];
+const CLEANERS: [CleanupCommand; 3] =
+    [CleanupCommand::Undo, CleanupCommand::NextLab, CleanupCommand::LabDown];
 
 #[test]
 fn every_lab_is_taken_down_whatever_dies() {
     needs_root!();
     let runs = if loads_controls() { &RUNS[..] } else { &RUNS[..RUNS.len() - 1] };
     let mut random = StdRng::seed_from_u64(seed());
-    let place = Place::new();
-    let bystander = Bystander::new(&place);
+    let place = TestHome::new();
+    let bystander = BystanderLab::new(&place);
     let before = bpf::unheld();
     let first: usize = random.random_range(0..runs.len());
     let mut seen = 0;
@@ -102,7 +103,7 @@ fn every_lab_is_taken_down_whatever_dies() {
     assert!(left.is_empty(), "BPF objects that nothing holds are left: {left:?}");
 }
 
-fn start(place: &Place, run: &[&str], await_lab: bool) -> Child {
+fn start(place: &TestHome, run: &[&str], await_lab: bool) -> Child {
     let log = std::fs::File::create(place.path().join("run.log")).expect("a log");
     let mut command = place.landspeed(run);
     let owner = command.stdout(Stdio::null()).stderr(log).spawn().expect("landspeed starts");
@@ -115,8 +116,13 @@ fn start(place: &Place, run: &[&str], await_lab: bool) -> Child {
 }
 
 /// Kills the victims as if at one moment, and returns the labs that existed then.
-fn kill_now(place: &Place, mut owner: Child, death: Death, others: &[Running]) -> BTreeSet<String> {
-    let dies = |one: &Running| !others.contains(one) && death.takes(one, owner.id());
+fn kill_now(
+    place: &TestHome,
+    mut owner: Child,
+    death: KillScope,
+    others: &[RunningProcess],
+) -> BTreeSet<String> {
+    let dies = |one: &RunningProcess| !others.contains(one) && death.takes(one, owner.id());
     let victims = freeze(place.path(), dies);
     let ids = place.labs_of(owner.id());
     victims.iter().for_each(|one| signal(one.pid, Signal::KILL));
@@ -124,14 +130,14 @@ fn kill_now(place: &Place, mut owner: Child, death: Death, others: &[Running]) -
     ids
 }
 
-fn clean(place: &Place, death: Death, cleaner: Cleaner, ids: &BTreeSet<String>) {
+fn clean(place: &TestHome, death: KillScope, cleaner: CleanupCommand, ids: &BTreeSet<String>) {
     if matches!(death, Owner | AllButKeeper) {
         return;
     }
     let args: &[&str] = match cleaner {
-        Cleaner::Undo => &["undo"],
-        Cleaner::NextLab => &["measure", "connect", "-t", "100ms"],
-        Cleaner::LabDown => &["lab", "down"],
+        CleanupCommand::Undo => &["undo"],
+        CleanupCommand::NextLab => &["measure", "connect", "-t", "100ms"],
+        CleanupCommand::LabDown => &["lab", "down"],
     };
     let done = place.landspeed(args).output().expect("landspeed runs");
     assert!(done.status.success(), "{args:?}: {:?}", text(&done));
@@ -144,15 +150,15 @@ fn clean(place: &Place, death: Death, cleaner: Cleaner, ids: &BTreeSet<String>) 
 }
 
 /// A lab in the same place whose owner survives all kills and is ended by Ctrl-C.
-struct Bystander {
+struct BystanderLab {
     owner: Child,
     ids: BTreeSet<String>,
-    processes: Vec<Running>,
+    processes: Vec<RunningProcess>,
     namespaces: Vec<String>,
 }
 
-impl Bystander {
-    fn new(place: &Place) -> Bystander {
+impl BystanderLab {
+    fn new(place: &TestHome) -> BystanderLab {
         let mut command = place.landspeed(&["lab", "faults", "slow-reader"]);
         let mut owner = command.stdout(Stdio::piped()).spawn().expect("landspeed starts");
         let said = BufReader::new(owner.stdout.take().expect("a pipe"));
@@ -163,7 +169,7 @@ impl Bystander {
             .iter()
             .flat_map(|host| ids.iter().map(move |id| format!("/run/netns/ls-{id}-{host}")))
             .collect();
-        let bystander = Bystander { owner, ids, processes: processes(place.path()), namespaces };
+        let bystander = BystanderLab { owner, ids, processes: processes(place.path()), namespaces };
         bystander.check();
         bystander
     }
@@ -173,7 +179,7 @@ impl Bystander {
         for path in &self.namespaces {
             assert!(std::fs::exists(path).is_ok_and(|there| there), "{path} of a living owner is gone");
         }
-        let gone: Vec<&Running> = self
+        let gone: Vec<&RunningProcess> = self
             .processes
             .iter()
             .filter(|one| !std::fs::exists(format!("/proc/{}", one.pid)).unwrap())

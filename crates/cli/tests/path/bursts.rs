@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::killed::supervisor_and_program;
 use crate::namespaces::Namespaces;
 use crate::programs::{ask, at, connected};
-use crate::run::{Server, carries, command, counts, run, said};
+use crate::run::{TestServer, carries, command, counts, run, said};
 use crate::support::ours::signal;
 use crate::support::{self, text};
 
@@ -101,7 +101,7 @@ fn in_bursts_with_late_supervisors_every_byte_is_equal() {
     let over = Some("local");
     let mut serve = command(over, "serve-on");
     serve.env(LATE, late);
-    let server = Server::of(serve);
+    let server = TestServer::of(serve);
     let mut client = command(over, &format!("burst {} {bursts} {connections}", server.port));
     let out = client.env(LATE, late).output().expect("it runs");
     let (said, err) = text(&out);
@@ -119,7 +119,7 @@ fn a_stopped_supervisor_stalls_no_program_but_its_own() {
         return;
     }
     let over = Some("local");
-    let server = Server::start(over, 1_000_000);
+    let server = TestServer::start(over, 1_000_000);
     let mut bystander = command(over, &format!("ask-timed {}", server.port));
     let mut bystander = bystander.stdin(Stdio::piped()).spawn().expect("it runs");
     let mut from = BufReader::new(bystander.stdout.take().expect("a pipe"));
@@ -165,7 +165,7 @@ fn connections_in_a_row_need_few_ports_and_leave_no_time_wait() {
     narrow.args(["netns", "exec", name, "sysctl", "-qw", "net.ipv4.ip_local_port_range=42000 42199"]);
     assert!(narrow.status().expect("it runs").success());
     for (serves, asks) in [("serve-on", "ask PORT COUNT 10"), ("greet-on", "greeted PORT COUNT")] {
-        let server = Server::of(namespaces.command(0, "127.0.0.1", Some("local"), serves));
+        let server = TestServer::of(namespaces.command(0, "127.0.0.1", Some("local"), serves));
         let does = asks.replace("PORT", &server.port.to_string()).replace("COUNT", &count.to_string());
         let out = namespaces.command(0, "127.0.0.1", Some("local"), &does).output().expect("it runs");
         let (said, err) = text(&out);

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::PROGRAM;
-use crate::run::{Server, can, carries, client, command, counts, run};
+use crate::run::{TestServer, can, carries, client, command, counts, run};
 use crate::support::{self, LANDSPEED, text};
 
 #[test]
@@ -11,7 +11,7 @@ fn programs_that_both_run_over_the_path_are_carried_and_see_the_addresses_of_tcp
     if !carries() {
         return;
     }
-    let server = Server::start(Some("local"), 20);
+    let server = TestServer::start(Some("local"), 20);
     let port = server.port;
     let seen = client(Some("local"), &format!("ask {port} 20 300000"));
     assert_eq!((&seen["carried"], &seen["left"]), (&20.into(), &serde_json::json!({})), "{seen}");
@@ -24,12 +24,12 @@ fn a_connection_without_a_peer_on_the_path_stays_on_tcp_and_is_counted_with_the_
     if !carries() {
         return;
     }
-    let server = Server::start(None, 3);
+    let server = TestServer::start(None, 3);
     let does = format!("ask {} 3 100000", server.port);
     let seen = client(Some("local"), &does);
     assert_eq!((&seen["carried"], &seen["left"]["no-peer"]), (&0.into(), &3.into()), "{seen}");
 
-    let server = Server::start(Some("local"), 3);
+    let server = TestServer::start(Some("local"), 3);
     client(None, &format!("ask {} 3 100000", server.port));
     let seen = server.counts();
     assert_eq!((&seen["carried"], &seen["left"]["stranger"]), (&0.into(), &3.into()), "{seen}");
@@ -40,7 +40,7 @@ fn a_socket_that_is_more_than_one_descriptor_stays_on_tcp() {
     if !carries() {
         return;
     }
-    let server = Server::start(Some("local"), 2);
+    let server = TestServer::start(Some("local"), 2);
     for (does, why) in [("ask-in-epoll", "in-epoll"), ("ask-duplicated", "duplicated")] {
         let seen = client(Some("local"), &format!("{does} {}", server.port));
         assert_eq!((&seen["carried"], &seen["left"][why]), (&0.into(), &1.into()), "{seen}");
@@ -52,7 +52,7 @@ fn connections_that_were_not_chosen_stay_on_tcp_and_are_not_counted() {
     if !carries() {
         return;
     }
-    let server = Server::start(Some("local"), 5);
+    let server = TestServer::start(Some("local"), 5);
     let does = format!("ask {} 1 100000", server.port);
     let over = |only: &str| {
         let seen = client(Some(&format!("local {only}")), &does);
@@ -68,7 +68,7 @@ fn connections_that_were_not_chosen_stay_on_tcp_and_are_not_counted() {
     assert_eq!((&seen["carried"], &seen["left"]["stranger"]), (&3.into(), &2.into()), "{seen}");
 
     // If the accepting end chooses, the other end continues over TCP immediately.
-    let server = Server::start(Some("local --only 10.0.0.0/8 --only 1"), 2);
+    let server = TestServer::start(Some("local --only 10.0.0.0/8 --only 1"), 2);
     let seen = client(Some("local"), &format!("ask {} 2 100000", server.port));
     assert_eq!((&seen["carried"], &seen["left"]["not-accepted"]), (&0.into(), &2.into()), "{seen}");
     let seen = server.counts();
@@ -96,7 +96,7 @@ fn bytes_of_carried_connections_are_counted() {
     }
     for path in ["local", "mptcp"].into_iter().filter(|path| can(path)) {
         let over = format!("{path} --bytes");
-        let server = Server::start(Some(&over), 4);
+        let server = TestServer::start(Some(&over), 4);
         let seen = client(Some(&over), &format!("ask {} 3 300000", server.port));
         if let Some(why) = seen["no_bytes"].as_str() {
             return support::skip(why);
@@ -119,7 +119,7 @@ fn bytes_of_carried_connections_are_counted() {
             "{seen}"
         );
         // Connections that stay on TCP are not counted.
-        let server = Server::start(None, 1);
+        let server = TestServer::start(None, 1);
         let seen = client(Some(&over), &format!("ask {} 1 1000", server.port));
         assert_eq!((&seen["bytes_sent"], &seen["bytes_received"]), (&0.into(), &0.into()), "{seen}");
     }
@@ -149,7 +149,7 @@ fn require_fails_where_a_connection_stayed_on_tcp() {
         ("mptcp", "the other end, or something on the way, does not speak Multipath TCP"),
     ];
     for (path, why) in why.into_iter().filter(|(path, _)| can(path)) {
-        let server = Server::start(None, 1);
+        let server = TestServer::start(None, 1);
         let own = std::env::current_exe().expect("this program");
         let mut required = Command::new(LANDSPEED);
         required.args(["exec", "--path", path, "--require", "--"]).arg(own);

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use rustix::process::Signal;
 
 use crate::PROGRAM;
-use crate::run::{Server, can, carries, client, command, said};
+use crate::run::{TestServer, can, carries, client, command, said};
 use crate::support::ours::signal;
 use crate::support::{self, LANDSPEED, text};
 
@@ -82,7 +82,7 @@ fn one_path_inside_of_another_says_so_and_refuses_where_it_is_required() {
     if !carries() {
         return;
     }
-    let server = Server::start(Some("local"), 1);
+    let server = TestServer::start(Some("local"), 1);
     let inner = command(Some("local"), &format!("ask {} 1 1000", server.port));
     let inner: Vec<&str> = inner.get_args().map(|word| word.to_str().expect("text")).collect();
     let words: Vec<&str> = [LANDSPEED].into_iter().chain(inner).collect();

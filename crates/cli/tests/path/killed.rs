@@ -9,8 +9,8 @@ use rustix::process::Signal;
 
 use crate::LIMIT;
 use crate::programs::ask;
-use crate::run::{Server, can, command, said};
-use crate::support::ours::{Running, processes, signal, within};
+use crate::run::{TestServer, can, command, said};
+use crate::support::ours::{RunningProcess, processes, signal, within};
 
 #[test]
 fn a_program_outlives_its_supervisor_and_what_was_carried_goes_on() {
@@ -18,7 +18,7 @@ fn a_program_outlives_its_supervisor_and_what_was_carried_goes_on() {
 }
 
 fn outlives(path: &str) {
-    let mut server = Server::start(Some(path), 100);
+    let mut server = TestServer::start(Some(path), 100);
     let mut asking = command(Some(path), &format!("ask-slowly {}", server.port));
     let mut asking = asking.stdin(Stdio::piped()).spawn().expect("it runs");
     let mut to = asking.stdin.take().expect("a pipe");
@@ -80,7 +80,7 @@ fn kills(path: &str) {
     // `make kills` runs more of these.
     let count: u64 = std::env::var("LANDSPEED_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(12);
     for number in 0..count {
-        let mut server = Server::start(Some(path), 1_000_000);
+        let mut server = TestServer::start(Some(path), 1_000_000);
         let threads = if path == "local" { 8 } else { 1 };
         let mut asking = command(Some(path), &format!("ask-on {} {threads}", server.port));
         let mut asking = asking.stdin(Stdio::piped()).spawn().expect("it runs");
@@ -120,7 +120,7 @@ fn supervisor_and_keeper_start_each_other_again_however_often_one_is_killed() {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let server = Server::start(None, 100);
+    let server = TestServer::start(None, 100);
     let mut asking = command(Some("local"), &format!("ask-slowly {}", server.port));
     let mut asking = asking.stdin(Stdio::piped()).env("OF", folder.path()).spawn().expect("it runs");
     let mut to = asking.stdin.take().expect("a pipe");
@@ -131,7 +131,7 @@ fn supervisor_and_keeper_start_each_other_again_however_often_one_is_killed() {
     };
     ask("before");
     let exec = asking.id() as i32;
-    let ours = |one: &Running| one.line.contains(" exec ") || one.line.contains("keep-path");
+    let ours = |one: &RunningProcess| one.line.contains(" exec ") || one.line.contains("keep-path");
     // All processes except the one that a shell waits for.
     let answering = || {
         let all = processes(folder.path()).into_iter().filter(ours);

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::PROGRAM;
-use crate::run::{Server, can, carries, client, command, counts, run};
+use crate::run::{TestServer, can, carries, client, command, counts, run};
 use crate::support::{self, text};
 
 /// Returns a shell command that sends a byte and reads its echo.
@@ -25,7 +25,7 @@ fn within_limits(before: &[&str], does: &str) -> (String, String) {
 #[test]
 fn a_program_that_forbids_itself_connections_makes_none_nor_do_its_children() {
     for path in ["kernel", "local", "mptcp"].into_iter().filter(|path| can(path)) {
-        let server = Server::start(Some(path), 1);
+        let server = TestServer::start(Some(path), 1);
         let out = run(Some(path), &format!("ask-restricted {}", server.port));
         let (said, err) = text(&out);
         if said.contains("no Landlock") {
@@ -49,7 +49,7 @@ fn a_process_with_other_rights_is_left_to_the_kernel_and_counted() {
         "unshare --uts",
         "setpriv --bounding-set -chown --inh-caps -chown",
     ] {
-        let server = Server::start(Some("local"), 1);
+        let server = TestServer::start(Some("local"), 1);
         let mut exec = Command::new(support::LANDSPEED);
         exec.args(["exec", "--json", "--path", "local", "--"]).args(change.split(' '));
         let out = exec.args(["bash", "-c", &shell(server.port)]).output().expect("it runs");
@@ -58,7 +58,7 @@ fn a_process_with_other_rights_is_left_to_the_kernel_and_counted() {
         assert_eq!(counts(&err)["left"], serde_json::json!({"sandboxed": 1}), "{change}");
     }
     // A program that changes nothing is carried.
-    let server = Server::start(Some("local"), 1);
+    let server = TestServer::start(Some("local"), 1);
     let mut exec = Command::new(support::LANDSPEED);
     let out = exec.args(["exec", "--json", "--path", "local", "--", "setpriv", "--reuid", "0", "bash", "-c"]);
     let (_, err) = text(&out.arg(shell(server.port)).output().expect("it runs"));
@@ -70,7 +70,7 @@ fn connections_of_a_program_that_may_not_be_looked_into_are_counted() {
     if !support::root() || !carries() {
         return;
     }
-    let server = Server::start(Some("local"), 1);
+    let server = TestServer::start(Some("local"), 1);
     let does = format!("ask-undumpable {}", server.port);
     // Root may inspect any program; without this capability it may inspect as little as other users.
     let without = ["setpriv", "--bounding-set", "-sys_ptrace", "--inh-caps", "-sys_ptrace"];

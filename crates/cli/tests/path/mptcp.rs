@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::namespaces::Namespaces;
-use crate::run::{Server, can, client, counts};
+use crate::run::{TestServer, can, client, counts};
 use crate::support::{self, text};
 
 #[test]
@@ -11,13 +11,13 @@ fn sockets_become_those_of_multipath_tcp_and_the_program_does_not_see_it() {
     if !can("mptcp") {
         return;
     }
-    let server = Server::start(Some("mptcp"), 20);
+    let server = TestServer::start(Some("mptcp"), 20);
     let seen = client(Some("mptcp"), &format!("ask {} 20 300000", server.port));
     assert_eq!((&seen["carried"], &seen["left"]), (&20.into(), &serde_json::json!({})), "{seen}");
     let seen = server.counts();
     assert_eq!((&seen["carried"], &seen["left"]), (&20.into(), &serde_json::json!({})), "{seen}");
 
-    let server = Server::start(Some("mptcp"), 1);
+    let server = TestServer::start(Some("mptcp"), 1);
     client(Some("mptcp"), &format!("ask-without-waiting {}", server.port));
     assert_eq!(server.counts()["carried"], 1);
 }
@@ -35,11 +35,11 @@ fn multipath_tcp_with_an_end_that_speaks_tcp_is_counted_as_a_fallback() {
     if !can("mptcp") {
         return;
     }
-    let server = Server::start(None, 3);
+    let server = TestServer::start(None, 3);
     let seen = client(Some("mptcp"), &format!("ask {} 3 100000", server.port));
     assert_eq!((&seen["carried"], &seen["left"]["plain-peer"]), (&0.into(), &3.into()), "{seen}");
 
-    let server = Server::start(Some("mptcp"), 3);
+    let server = TestServer::start(Some("mptcp"), 3);
     client(None, &format!("ask {} 3 100000", server.port));
     let seen = server.counts();
     assert_eq!((&seen["carried"], &seen["left"]["plain-peer"]), (&0.into(), &3.into()), "{seen}");
@@ -73,7 +73,7 @@ fn multipath_tcp_carries_a_program_over_two_links() {
     let namespaces = Namespaces::new("links");
     join_again(&namespaces);
     let over = Some("mptcp");
-    let server = Server::of(namespaces.command(0, "10.99.7.1", over, "serve 5 0"));
+    let server = TestServer::of(namespaces.command(0, "10.99.7.1", over, "serve 5 0"));
     let sent = |link: &str| {
         let told = support::sh(&format!("ip -n {} -s -j link show {link}", namespaces.0[1]));
         let told: Value = serde_json::from_str(&told).expect("JSON");

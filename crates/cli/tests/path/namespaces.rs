@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::run::{Server, carries, command, counts};
+use crate::run::{TestServer, carries, command, counts};
 use crate::support::{self, text};
 use crate::{ADDRESS, PROGRAM};
 
@@ -56,7 +56,7 @@ fn two_network_namespaces_are_one_host_and_equal_addresses_in_them_are_two() {
     }
     let namespaces = Namespaces::new("hosts");
     let local = Some("local");
-    let server = Server::of(namespaces.command(0, "10.99.7.1", local, "serve 5 0"));
+    let server = TestServer::of(namespaces.command(0, "10.99.7.1", local, "serve 5 0"));
     let does = format!("ask {} 5 100000", server.port);
     let out = namespaces.command(1, "10.99.7.1", local, &does).output().expect("it runs");
     let (said, err) = text(&out);
@@ -65,8 +65,8 @@ fn two_network_namespaces_are_one_host_and_equal_addresses_in_them_are_two() {
     assert_eq!(server.counts()["carried"], 5);
 
     // Both namespaces have a server at the same address and port; only the other namespace's runs over the path.
-    let other = Server::of(namespaces.command(0, "127.0.0.1", local, "serve 100 0"));
-    let own = Server::of(namespaces.command(1, "127.0.0.1", None, &format!("serve 3 {}", other.port)));
+    let other = TestServer::of(namespaces.command(0, "127.0.0.1", local, "serve 100 0"));
+    let own = TestServer::of(namespaces.command(1, "127.0.0.1", None, &format!("serve 3 {}", other.port)));
     let does = format!("ask {} 3 100000", own.port);
     let out = namespaces.command(1, "127.0.0.1", local, &does).output().expect("it runs");
     let (said, err) = text(&out);
@@ -110,7 +110,7 @@ fn without_rights_connections_between_namespaces_are_carried_where_addresses_are
         (["one", "other"], "/left/other-namespace", "/left/stranger"),
         (["", ""], "/left/other-namespace", "/left/stranger"),
     ] {
-        let server = Server::of(over(0, nets[0], "serve 5 0"));
+        let server = TestServer::of(over(0, nets[0], "serve 5 0"));
         let out = over(1, nets[1], &format!("ask {} 5 10000", server.port)).output().expect("it runs");
         let (said, err) = text(&out);
         assert!(out.status.success(), "{said}{err}");

@@ -28,22 +28,22 @@ pub(crate) fn command(over: Option<&str>, does: &str) -> Command {
 }
 
 /// A running server, which is ended on drop.
-pub(crate) struct Server {
+pub(crate) struct TestServer {
     pub(crate) child: Child,
     pub(crate) port: u16,
     pub(crate) out: BufReader<ChildStdout>,
 }
 
-impl Server {
+impl TestServer {
     pub(crate) fn start(over: Option<&str>, connections: usize) -> Self {
-        Server::of(command(over, &format!("serve {connections} 0")))
+        TestServer::of(command(over, &format!("serve {connections} 0")))
     }
 
     pub(crate) fn of(mut command: Command) -> Self {
         let mut child = command.spawn().expect("it runs");
         let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
         let port = said(&mut out, "port ").parse().expect("a port");
-        Server { child, port, out }
+        TestServer { child, port, out }
     }
 
     /// Returns the counts of its path after it has exited.
@@ -55,7 +55,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for TestServer {
     fn drop(&mut self) {
         // Landspeed forwards the signal to its program.
         if matches!(self.child.try_wait(), Ok(None)) {

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use super::ours::within;
 
-type Next = unsafe extern "C" fn(u32, *mut u32) -> i32;
+type NextIdFn = unsafe extern "C" fn(u32, *mut u32) -> i32;
 
 /// The kernel's iterators for each kind of object, by the kind's name in a holder's /proc/PID/fdinfo.
-const KINDS: [(&str, Next); 3] = [
+const KINDS: [(&str, NextIdFn); 3] = [
     ("prog_id", libbpf_sys::bpf_prog_get_next_id),
     ("map_id", libbpf_sys::bpf_map_get_next_id),
     ("link_id", libbpf_sys::bpf_link_get_next_id),
@@ -34,7 +34,7 @@ pub(crate) fn left(before: &BTreeSet<String>) -> BTreeSet<String> {
     left.into_inner()
 }
 
-fn ids(kind: &str, next: Next) -> Vec<String> {
+fn ids(kind: &str, next: NextIdFn) -> Vec<String> {
     let mut found = Vec::new();
     let mut id = 0;
     // SAFETY: the call writes one number through the pointer, which is valid for it.

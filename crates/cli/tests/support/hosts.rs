@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use super::ours::within;
-use super::snapshot::Snapshot;
+use super::snapshot::HostSnapshot;
 use super::{LANDSPEED, output, sh};
 
 /// Password of the hosts' users other than root.
@@ -26,17 +26,17 @@ pub(crate) const PASSWORD: &str = "correct horse";
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// The three namespaces; removed on drop.
-pub(crate) struct Hosts {
+pub(crate) struct TestHosts {
     id: String,
     folder: tempfile::TempDir,
     sshd: Vec<Child>,
 }
 
-impl Hosts {
-    pub(crate) fn new() -> Hosts {
+impl TestHosts {
+    pub(crate) fn new() -> TestHosts {
         let id = format!("lst{}x{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let mut hosts = Hosts { id, folder, sshd: Vec::new() };
+        let mut hosts = TestHosts { id, folder, sshd: Vec::new() };
         hosts.wire();
         hosts.configure();
         hosts.start_sshd();
@@ -64,7 +64,7 @@ impl Hosts {
     }
 
     /// Returns the arguments for hosts without an installed landspeed, reached as these users: for
-    /// [`Hosts::sending`].
+    /// [`TestHosts::sending`].
     pub(crate) fn reach_bare(&self, [a, b]: [&str; 2]) -> Vec<String> {
         let hosts = [format!("{a}@10.99.0.2"), format!("{b}@10.99.0.3")];
         let options = self.ssh_options().into_iter().flat_map(|option| ["--ssh-option".into(), option]);
@@ -132,12 +132,12 @@ impl Hosts {
     }
 
     /// Returns the state of both hosts, read with other tools.
-    pub(crate) fn snapshot(&self) -> [Snapshot; 2] {
-        [Snapshot::of(&self.ns("a")), Snapshot::of(&self.ns("b"))]
+    pub(crate) fn snapshot(&self) -> [HostSnapshot; 2] {
+        [HostSnapshot::of(&self.ns("a")), HostSnapshot::of(&self.ns("b"))]
     }
 
     /// Returns what differs from `before` on both hosts.
-    pub(crate) fn differences(&self, before: &[Snapshot; 2]) -> Vec<String> {
+    pub(crate) fn differences(&self, before: &[HostSnapshot; 2]) -> Vec<String> {
         let now = self.snapshot();
         let named = |host: &str, n: usize| {
             before[n].differences(&now[n]).into_iter().map(|l| format!("{host}: {l}")).collect::<Vec<_>>()
@@ -270,7 +270,7 @@ END
     }
 }
 
-impl Hosts {
+impl TestHosts {
     /// Adds users who may use sudo without a password, with one, and not at all.
     fn add_users(&self) {
         let dir = self.folder.path().display().to_string();
@@ -310,7 +310,7 @@ fn stripped() -> PathBuf {
     MADE.get_or_init(make).clone()
 }
 
-impl Drop for Hosts {
+impl Drop for TestHosts {
     fn drop(&mut self) {
         for child in &mut self.sshd {
             let _ = child.kill();

@@ -60,16 +60,16 @@ pub(crate) fn loads_controls() -> bool {
 }
 
 /// A running `landspeed cc load`, killed on drop.
-pub(crate) struct Holder(pub(crate) Child);
+pub(crate) struct ControlHolder(pub(crate) Child);
 
-impl Holder {
+impl ControlHolder {
     /// Loads `names`, and returns once all are reported as loaded.
     pub(crate) fn of(names: &[&str]) -> Self {
         let mut command = Command::new(LANDSPEED);
         command.args(["cc", "load"]).args(names).stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("landspeed runs");
         let said = BufReader::new(child.stdout.take().expect("a pipe"));
-        let holder = Holder(child);
+        let holder = ControlHolder(child);
         for line in said.lines().take(names.len()) {
             let line = line.expect("a line");
             assert!(line.contains("is loaded"), "{line}");
@@ -78,7 +78,7 @@ impl Holder {
     }
 }
 
-impl Drop for Holder {
+impl Drop for ControlHolder {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();

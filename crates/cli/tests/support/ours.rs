@@ -10,18 +10,18 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::{LANDSPEED, text};
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Running {
+pub(crate) struct RunningProcess {
     pub(crate) pid: i32,
     pub(crate) line: String,
 }
 
-pub(crate) fn processes(folder: &Path) -> Vec<Running> {
+pub(crate) fn processes(folder: &Path) -> Vec<RunningProcess> {
     let entries = std::fs::read_dir("/proc").expect("/proc").flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     pids.filter_map(|pid| process(pid, folder)).collect()
 }
 
-fn process(pid: i32, folder: &Path) -> Option<Running> {
+fn process(pid: i32, folder: &Path) -> Option<RunningProcess> {
     // The environment of a zombie is empty.
     let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
     if !String::from_utf8_lossy(&environment).contains(folder.to_str()?) {
@@ -29,15 +29,15 @@ fn process(pid: i32, folder: &Path) -> Option<Running> {
     }
     // The command line is empty if the process has ended since.
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok().filter(|line| !line.is_empty())?;
-    Some(Running { pid, line: String::from_utf8_lossy(&line).replace('\0', " ").trim().to_owned() })
+    Some(RunningProcess { pid, line: String::from_utf8_lossy(&line).replace('\0', " ").trim().to_owned() })
 }
 
 /// Stops all processes that `chosen` accepts, including those that they start in between, and returns them. They can
 /// then be inspected and killed as if at one moment.
-pub(crate) fn freeze(folder: &Path, chosen: impl Fn(&Running) -> bool) -> Vec<Running> {
+pub(crate) fn freeze(folder: &Path, chosen: impl Fn(&RunningProcess) -> bool) -> Vec<RunningProcess> {
     let mut frozen = BTreeSet::new();
     loop {
-        let new: Vec<Running> =
+        let new: Vec<RunningProcess> =
             processes(folder).into_iter().filter(|one| chosen(one) && !frozen.contains(one)).collect();
         if new.is_empty() {
             return frozen.into_iter().collect();
@@ -67,14 +67,14 @@ pub(crate) fn within(limit: Duration, holds: impl Fn() -> bool) -> bool {
 
 /// The folders of a test's landspeed. On drop, processes that are still running are killed and remaining labs are
 /// removed.
-pub(crate) struct Place {
+pub(crate) struct TestHome {
     folder: tempfile::TempDir,
     seen: std::cell::RefCell<BTreeSet<String>>,
 }
 
-impl Place {
-    pub(crate) fn new() -> Place {
-        Place { folder: tempfile::tempdir().expect("a temporary folder"), seen: Default::default() }
+impl TestHome {
+    pub(crate) fn new() -> TestHome {
+        TestHome { folder: tempfile::tempdir().expect("a temporary folder"), seen: Default::default() }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -103,7 +103,7 @@ impl Place {
     }
 
     /// Returns what is left of these labs, of journals, and of processes except `others`, one line each.
-    pub(crate) fn left(&self, ids: &BTreeSet<String>, others: &[Running]) -> Vec<String> {
+    pub(crate) fn left(&self, ids: &BTreeSet<String>, others: &[RunningProcess]) -> Vec<String> {
         let names = |folder: &Path| {
             let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
             entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect::<Vec<_>>()
@@ -123,7 +123,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TestHome {
     fn drop(&mut self) {
         freeze(self.path(), |_| true).iter().for_each(|one| signal(one.pid, Signal::KILL));
         for id in self.seen.borrow().iter() {

@@ -4,14 +4,14 @@ use super::output;
 
 /// All that a knob could have changed, as text by section.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Snapshot(Vec<(String, String)>);
+pub(crate) struct HostSnapshot(Vec<(String, String)>);
 
 /// Names of counters, timers and caches, which change by themselves.
 const MOVING: &[&str] =
     &["nf_conntrack_count", "route.flush", "tcp_fastopen_key", "conf.all.stable_secret", "random"];
 
-impl Snapshot {
-    pub(crate) fn of(ns: &str) -> Snapshot {
+impl HostSnapshot {
+    pub(crate) fn of(ns: &str) -> HostSnapshot {
         let section = |name: &str, command: &str| {
             let out = output(&format!("ip netns exec {ns} bash -c '{command}' 2>/dev/null"));
             let text = String::from_utf8_lossy(&out.stdout);
@@ -19,7 +19,7 @@ impl Snapshot {
             (name.to_owned(), kept.join("\n"))
         };
         let each = "for d in $(ls /sys/class/net); do echo == $d;";
-        Snapshot(vec![
+        HostSnapshot(vec![
             section("sysctl", "sysctl -a --pattern ^net 2>/dev/null | sort"),
             section("link", "ip -o -d link | sed -E \"s/valid_lft [^ ]+|preferred_lft [^ ]+//g\""),
             section("address", "ip -o addr | sed -E \"s/(valid|preferred)_lft +[0-9]+sec//g\" | sort"),
@@ -38,7 +38,7 @@ impl Snapshot {
         ])
     }
 
-    pub(crate) fn differences(&self, after: &Snapshot) -> Vec<String> {
+    pub(crate) fn differences(&self, after: &HostSnapshot) -> Vec<String> {
         let mut found = Vec::new();
         for ((name, before), (_, after)) in self.0.iter().zip(&after.0) {
             let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());

@@ -1,8 +1,8 @@
 //! Prints a document's tables as CSV (RFC 4180), separated by a blank line. Figures are exact and in base units,
 //! which the headers name.
 
-use super::table::{ColumnKind, Value};
-use super::{Block, Cell, Column, Document, Seen, Table};
+use super::table::{CellValue, ColumnKind};
+use super::{Document, ReportBlock, ReportTable, TableCell, TableColumn, Visibility};
 
 impl Document {
     /// Returns all tables of the document as CSV, which ends with a line break.
@@ -18,29 +18,29 @@ impl Document {
 
 /// Returns `rows` of words under `headers` as CSV, which ends with a line break.
 pub fn csv(headers: &[&str], rows: &[Vec<String>]) -> String {
-    let columns = headers.iter().map(|name| Column::words(*name)).collect();
-    printed(&Table::new("", "", columns).rows(rows.iter().cloned()))
+    let columns = headers.iter().map(|name| TableColumn::words(*name)).collect();
+    printed(&ReportTable::new("", "", columns).rows(rows.iter().cloned()))
 }
 
-fn collect<'a>(blocks: &'a [Block], into: &mut Vec<&'a Table>) {
+fn collect<'a>(blocks: &'a [ReportBlock], into: &mut Vec<&'a ReportTable>) {
     for block in blocks {
         match block {
-            Block::Table(table) => into.push(table),
-            Block::Only(Seen::InBrief, _) => {}
-            Block::Group(group) => collect(&group.blocks, into),
-            Block::Only(_, blocks) | Block::Labelled(_, blocks) => collect(blocks, into),
+            ReportBlock::Table(table) => into.push(table),
+            ReportBlock::Only(Visibility::InBrief, _) => {}
+            ReportBlock::Group(group) => collect(&group.blocks, into),
+            ReportBlock::Only(_, blocks) | ReportBlock::Labelled(_, blocks) => collect(blocks, into),
             _ => {}
         }
     }
 }
 
-fn printed(table: &Table) -> String {
-    let kept: Vec<(usize, &Column, Vec<&str>)> = (table.columns.iter().enumerate())
+fn printed(table: &ReportTable) -> String {
+    let kept: Vec<(usize, &TableColumn, Vec<&str>)> = (table.columns.iter().enumerate())
         .filter(|(_, column)| column.kind != ColumnKind::Drawn)
         .map(|(index, column)| (index, column, units(table, index)))
         .collect();
     let mut text = line(kept.iter().flat_map(|(_, column, units)| heads(column, units)));
-    for row in table.rows.iter().filter(|row| row.seen != Seen::InBrief) {
+    for row in table.rows.iter().filter(|row| row.visibility != Visibility::InBrief) {
         text += &line(kept.iter().flat_map(|(index, column, units)| {
             let found = row.cells.get(*index);
             let own_unit = (units.len() > 1).then(|| found.and_then(unit).unwrap_or_default().to_owned());
@@ -50,22 +50,22 @@ fn printed(table: &Table) -> String {
     text
 }
 
-fn units(table: &Table, index: usize) -> Vec<&'static str> {
+fn units(table: &ReportTable, index: usize) -> Vec<&'static str> {
     let mut units: Vec<_> = table.rows.iter().filter_map(|row| unit(row.cells.get(index)?)).collect();
     units.sort_unstable();
     units.dedup();
     units
 }
 
-fn unit(cell: &Cell) -> Option<&'static str> {
+fn unit(cell: &TableCell) -> Option<&'static str> {
     match &cell.value {
-        Value::Quantity(quantity) if !quantity.unit.is_empty() => Some(quantity.unit),
+        CellValue::Quantity(quantity) if !quantity.unit.is_empty() => Some(quantity.unit),
         _ => None,
     }
 }
 
 /// Returns a column's headers: three for an estimate, two if its figures have different units.
-fn heads(column: &Column, units: &[&str]) -> Vec<String> {
+fn heads(column: &TableColumn, units: &[&str]) -> Vec<String> {
     let name = [column.group.as_str(), &column.name].map(str::trim).join(" ").trim().to_owned();
     match (column.kind, units) {
         (ColumnKind::Estimate | ColumnKind::Ratio, _) => {
@@ -77,18 +77,18 @@ fn heads(column: &Column, units: &[&str]) -> Vec<String> {
     }
 }
 
-fn cell(cell: Option<&Cell>, kind: ColumnKind) -> Vec<String> {
+fn cell(cell: Option<&TableCell>, kind: ColumnKind) -> Vec<String> {
     let value = cell.map(|cell| &cell.value);
     if matches!(kind, ColumnKind::Estimate | ColumnKind::Ratio) {
         return match value {
-            Some(Value::Estimate(Some(e))) => [e.ratio, e.low, e.high].map(|v| v.to_string()).to_vec(),
+            Some(CellValue::Estimate(Some(e))) => [e.ratio, e.low, e.high].map(|v| v.to_string()).to_vec(),
             _ => vec![String::new(); 3],
         };
     }
     vec![match value {
-        Some(Value::Quantity(quantity)) => quantity.value.to_string(),
+        Some(CellValue::Quantity(quantity)) => quantity.value.to_string(),
         // An unknown value is an empty field.
-        Some(Value::Text(text)) => {
+        Some(CellValue::Text(text)) => {
             Some(text.words()).filter(|words| words != super::table::ABSENT).unwrap_or_default()
         }
         _ => String::new(),
@@ -116,21 +116,25 @@ mod tests {
     use landspeed_record::Estimate;
     use landspeed_units::Nanos;
 
-    use super::super::{Row, Section};
+    use super::super::{ReportSection, TableRow};
     use super::*;
 
     #[test]
     fn figures_keep_their_digits_and_words_obey_nothing() {
-        let columns =
-            vec![Column::words("step"), Column::of(ColumnKind::Ratio, "rate"), Column::number("round trip")];
+        let columns = vec![
+            TableColumn::words("step"),
+            TableColumn::of(ColumnKind::Ratio, "rate"),
+            TableColumn::number("round trip"),
+        ];
         let estimate = Estimate { ratio: 1.25, low: 1.0, high: 1.5 };
         let row = |name: &str, e: Option<Estimate>, time: Option<Nanos>| {
-            Row::from([Cell::from(name), e.into(), time.into()])
+            TableRow::from([TableCell::from(name), e.into(), time.into()])
         };
-        let table = Table::new("steps", "", columns)
+        let table = ReportTable::new("steps", "", columns)
             .row(row("a, \"b\"", Some(estimate), Some(Nanos(41_234))))
             .row(row("=cmd()", None, None));
-        let document = Document { sections: vec![Section::new("x", "").with(table)], ..Document::default() };
+        let document =
+            Document { sections: vec![ReportSection::new("x", "").with(table)], ..Document::default() };
         assert_eq!(
             document.csv(),
             "step,rate,rate low,rate high,round trip [ns]\r\n\"a, \"\"b\"\"\",1.25,1,1.5,41234\r\n'=cmd(),,,,\r\n"

@@ -1,10 +1,10 @@
 //! Lays out tables and lines of text for a given width.
 
-use super::table::{ColumnKind, Value};
+use super::table::{CellValue, ColumnKind};
 use super::terminal::plain;
-use super::text::{Look, Span};
-use super::{Cell, Column, Row, Table};
-use crate::output::{Style, Tone};
+use super::text::{TextSpan, TextStyle};
+use super::{ReportTable, TableCell, TableColumn, TableRow};
+use crate::output::{Painter, Tone};
 
 /// Spaces between two columns: normally, and on a narrow terminal.
 const GAPS: [usize; 2] = [2, 1];
@@ -12,41 +12,42 @@ const GAPS: [usize; 2] = [2, 1];
 const DRAWN: (usize, usize) = (4, 40);
 
 /// The columns of a table that are shown, and their widths.
-pub(super) struct Layout<'a> {
+pub(super) struct TableLayout<'a> {
     kept: &'a [usize],
     widths: Vec<usize>,
     gap: usize,
 }
 
-impl<'a> Layout<'a> {
+impl<'a> TableLayout<'a> {
     /// Computes the widths of the columns. Figures get the room that they need, words share the rest, and drawings
     /// take what is still left. Gaps narrow before a word is broken.
-    pub(super) fn of(table: &Table, rows: &[&Row], kept: &'a [usize], width: usize) -> Self {
+    pub(super) fn of(table: &ReportTable, rows: &[&TableRow], kept: &'a [usize], width: usize) -> Self {
         let room = |gap: usize| width.saturating_sub(gap * (kept.len() - 1));
-        let needs = |longest| kept.iter().map(|&index| Needs::of(table, rows, index, longest)).collect();
-        let tries: [(usize, Longest); 4] = [
-            (GAPS[0], Longest { of_words: word, of_figures: count }),
-            (GAPS[1], Longest { of_words: word, of_figures: count }),
-            (GAPS[1], Longest { of_words: piece, of_figures: count }),
-            (GAPS[1], Longest { of_words: piece, of_figures: piece }),
+        let needs =
+            |longest| kept.iter().map(|&index| ColumnWidths::of(table, rows, index, longest)).collect();
+        let tries: [(usize, LongestUnbroken); 4] = [
+            (GAPS[0], LongestUnbroken { of_words: word, of_figures: count }),
+            (GAPS[1], LongestUnbroken { of_words: word, of_figures: count }),
+            (GAPS[1], LongestUnbroken { of_words: piece, of_figures: count }),
+            (GAPS[1], LongestUnbroken { of_words: piece, of_figures: piece }),
         ];
         for (gap, longest) in tries {
-            let columns: Vec<Needs> = needs(longest);
+            let columns: Vec<ColumnWidths> = needs(longest);
             if columns.iter().map(|column| column.least).sum::<usize>() <= room(gap) {
-                return Layout { kept, widths: shared(&columns, room(gap)), gap };
+                return TableLayout { kept, widths: shared(&columns, room(gap)), gap };
             }
         }
         // Even pieces do not fit: any text may be broken.
-        let columns: Vec<Needs> = needs(Longest { of_words: |_| 1, of_figures: |_| 1 });
+        let columns: Vec<ColumnWidths> = needs(LongestUnbroken { of_words: |_| 1, of_figures: |_| 1 });
         let mut widths = vec![1; columns.len()];
         let all: Vec<usize> = (0..columns.len()).collect();
         spread(&mut widths, &all, room(GAPS[1]).saturating_sub(columns.len()), |at| columns[at].most);
-        Layout { kept, widths, gap: GAPS[1] }
+        TableLayout { kept, widths, gap: GAPS[1] }
     }
 
     /// Returns the names of the columns over a rule, with the names of column groups above. Returns nothing if no
     /// column has a name.
-    pub(super) fn heads(&self, table: &Table) -> Vec<String> {
+    pub(super) fn heads(&self, table: &ReportTable) -> Vec<String> {
         let columns = || self.kept.iter().map(|&index| &table.columns[index]);
         if columns().all(|column| column.name.is_empty()) {
             return Vec::new();
@@ -87,7 +88,7 @@ impl<'a> Layout<'a> {
         lines
     }
 
-    pub(super) fn row(&self, table: &Table, row: &Row, style: Style) -> Vec<String> {
+    pub(super) fn row(&self, table: &ReportTable, row: &TableRow, painter: Painter) -> Vec<String> {
         let cells: Vec<Vec<String>> = self
             .kept
             .iter()
@@ -107,7 +108,7 @@ impl<'a> Layout<'a> {
             }))
         };
         let paint = |text: String| match row.tone {
-            Some(tone) => toned(&text, row.cells.iter().flat_map(Cell::spans), tone, style),
+            Some(tone) => toned(&text, row.cells.iter().flat_map(TableCell::spans), tone, painter),
             None => text,
         };
         (0..tall).map(line).map(paint).collect()
@@ -127,26 +128,26 @@ impl<'a> Layout<'a> {
 /// Functions that return how many characters of a text must stay on one line, in a column of words and in one of
 /// figures.
 #[derive(Clone, Copy)]
-struct Longest {
+struct LongestUnbroken {
     of_words: fn(&str) -> usize,
     of_figures: fn(&str) -> usize,
 }
 
 /// The widths that a column needs: `least` without a broken word, `most` without a broken line.
-struct Needs {
+struct ColumnWidths {
     least: usize,
     most: usize,
     kind: ColumnKind,
 }
 
-impl Needs {
-    fn of(table: &Table, rows: &[&Row], index: usize, longest: Longest) -> Needs {
+impl ColumnWidths {
+    fn of(table: &ReportTable, rows: &[&TableRow], index: usize, longest: LongestUnbroken) -> ColumnWidths {
         let column = &table.columns[index];
         let cells = || rows.iter().filter_map(|row| row.cells.get(index));
-        let shown = |cell: &Cell| plain(&cell.shown(column.kind == ColumnKind::Ratio));
-        let whole = |cell: &Cell| match &cell.value {
-            Value::Bar(_) => DRAWN.1,
-            Value::Curve(values) => values.len(),
+        let shown = |cell: &TableCell| plain(&cell.shown(column.kind == ColumnKind::Ratio));
+        let whole = |cell: &TableCell| match &cell.value {
+            CellValue::Bar(_) => DRAWN.1,
+            CellValue::Curve(values) => values.len(),
             _ => count(&shown(cell)),
         };
         let most = cells().map(whole).max().unwrap_or(0);
@@ -157,7 +158,7 @@ impl Needs {
         };
         let least = cells().map(|cell| of_cells(&shown(cell))).max().unwrap_or(0);
         let name = (longest.of_words)(&column.name);
-        Needs { least: least.max(name), most: most.max(count(&column.name)), kind: column.kind }
+        ColumnWidths { least: least.max(name), most: most.max(count(&column.name)), kind: column.kind }
     }
 }
 
@@ -167,7 +168,7 @@ fn is_words(kind: ColumnKind) -> bool {
 
 /// Divides `room` among the columns. Each gets its least width; then words get more, then the names of figures if all
 /// of them fit, then drawings.
-fn shared(columns: &[Needs], room: usize) -> Vec<usize> {
+fn shared(columns: &[ColumnWidths], room: usize) -> Vec<usize> {
     let mut widths: Vec<usize> = columns.iter().map(|needs| needs.least).collect();
     let places = |chosen: &dyn Fn(ColumnKind) -> bool| -> Vec<usize> {
         (0..columns.len()).filter(|at| chosen(columns[*at].kind)).collect()
@@ -201,21 +202,21 @@ fn spread(widths: &mut [usize], places: &[usize], room: usize, needed: impl Fn(u
 
 pub(super) fn toned<'a>(
     line: &str,
-    spans: impl IntoIterator<Item = &'a Span>,
+    spans: impl IntoIterator<Item = &'a TextSpan>,
     tone: Tone,
-    style: Style,
+    painter: Painter,
 ) -> String {
     let mut line = line.to_owned();
-    for span in spans.into_iter().filter(|span| span.look == Look::Toned) {
-        line = line.replacen(&span.words, &style.paint(tone, &span.words), 1);
+    for span in spans.into_iter().filter(|span| span.look == TextStyle::Toned) {
+        line = line.replacen(&span.words, &painter.paint(tone, &span.words), 1);
     }
     line
 }
 
-fn drawn(cell: &Cell, column: &Column, width: usize) -> Vec<String> {
+fn drawn(cell: &TableCell, column: &TableColumn, width: usize) -> Vec<String> {
     match &cell.value {
-        Value::Bar(share) => vec![bar(*share, width)],
-        Value::Curve(values) => vec![curve(values, width)],
+        CellValue::Bar(share) => vec![bar(*share, width)],
+        CellValue::Curve(values) => vec![curve(values, width)],
         _ => wrap(&plain(&cell.shown(column.kind == ColumnKind::Ratio)), width),
     }
 }

@@ -1,7 +1,7 @@
 //! The content of a report, separate from its presentation. Content is put together once; three printers show it on a
 //! terminal, as a page and as CSV.
 //!
-//! No text in a block can control a terminal or a browser: [`Text`] escapes its words wherever they come from.
+//! No text in a block can control a terminal or a browser: [`StyledText`] escapes its words wherever they come from.
 
 mod csv;
 mod layout;
@@ -11,10 +11,10 @@ mod terminal;
 mod text;
 
 pub use csv::csv;
-pub(crate) use table::{ABSENT, Cell, Column, ColumnKind, Quantity, Row, Table};
+pub(crate) use table::{ABSENT, ColumnKind, Quantity, ReportTable, TableCell, TableColumn, TableRow};
 pub(crate) use terminal::plain;
 pub use terminal::table;
-pub(crate) use text::{Look, Text, code, micros};
+pub(crate) use text::{StyledText, TextStyle, code, micros};
 
 use crate::output::Tone;
 
@@ -23,7 +23,7 @@ pub(crate) struct Chart(pub(crate) maud::Markup);
 
 /// How much detail a terminal shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Detail {
+pub enum DetailLevel {
     /// A screen or two.
     #[default]
     Brief,
@@ -33,8 +33,8 @@ pub enum Detail {
 
 #[derive(Debug, Clone, Default)]
 pub struct Document {
-    pub(crate) head: Head,
-    pub(crate) sections: Vec<Section>,
+    pub(crate) head: DocumentHead,
+    pub(crate) sections: Vec<ReportSection>,
     /// The landspeed version that made the data.
     pub(crate) version: String,
     /// Style sheets in addition to the one that all pages share.
@@ -42,41 +42,41 @@ pub struct Document {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Head {
+pub(crate) struct DocumentHead {
     /// The kind of report, such as "tuning report".
     pub(crate) kind: &'static str,
     /// Warnings that a reader must see first.
-    pub(crate) warnings: Vec<Text>,
-    pub(crate) title: Text,
-    pub(crate) lead: Text,
+    pub(crate) warnings: Vec<StyledText>,
+    pub(crate) title: StyledText,
+    pub(crate) lead: StyledText,
     /// Replaces the rest of the head on a terminal, if that is too long for one.
-    pub(crate) brief: Vec<Block>,
+    pub(crate) brief: Vec<ReportBlock>,
     /// What was measured, where and when, a few words each.
-    pub(crate) facts: Vec<Text>,
+    pub(crate) facts: Vec<StyledText>,
     /// What a reader should know of the path, a sentence each.
-    pub(crate) remarks: Vec<Text>,
+    pub(crate) remarks: Vec<StyledText>,
     /// The figures at a glance, below the rest of the head.
-    pub(crate) blocks: Vec<Block>,
+    pub(crate) blocks: Vec<ReportBlock>,
 }
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Section {
+pub(crate) struct ReportSection {
     /// The page's anchor.
     pub(crate) id: String,
     /// The heading; a terminal shows none if it is empty.
-    pub(crate) title: Text,
-    pub(crate) blocks: Vec<Block>,
+    pub(crate) title: StyledText,
+    pub(crate) blocks: Vec<ReportBlock>,
     /// True if a terminal in brief detail leaves out the heading.
     pub(crate) is_minor: bool,
 }
 
-impl Section {
-    pub(crate) fn new(id: impl Into<String>, title: impl Into<Text>) -> Self {
-        Section { id: id.into(), title: title.into(), ..Section::default() }
+impl ReportSection {
+    pub(crate) fn new(id: impl Into<String>, title: impl Into<StyledText>) -> Self {
+        ReportSection { id: id.into(), title: title.into(), ..ReportSection::default() }
     }
 
     pub(crate) fn minor(self) -> Self {
-        Section { is_minor: true, ..self }
+        ReportSection { is_minor: true, ..self }
     }
 
     /// Returns the section shown only on a page and on a terminal in full detail.
@@ -84,28 +84,28 @@ impl Section {
         if self.blocks.is_empty() {
             return self;
         }
-        let blocks = vec![Block::Only(Seen::InFull, self.blocks)];
-        Section { blocks, ..self }
+        let blocks = vec![ReportBlock::Only(Visibility::InFull, self.blocks)];
+        ReportSection { blocks, ..self }
     }
 
-    pub(crate) fn with(mut self, block: impl Into<Block>) -> Self {
+    pub(crate) fn with(mut self, block: impl Into<ReportBlock>) -> Self {
         self.blocks.push(block.into());
         self
     }
 
-    pub(crate) fn all<B: Into<Block>>(mut self, blocks: impl IntoIterator<Item = B>) -> Self {
+    pub(crate) fn all<B: Into<ReportBlock>>(mut self, blocks: impl IntoIterator<Item = B>) -> Self {
         self.blocks.extend(blocks.into_iter().map(Into::into));
         self
     }
 
-    pub(crate) fn some(self) -> Option<Self> {
+    pub(crate) fn non_empty(self) -> Option<Self> {
         (!self.blocks.is_empty()).then_some(self)
     }
 }
 
 /// Where a part of a report is shown. A page has room for everything; a terminal shows everything with full detail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Seen {
+pub(crate) enum Visibility {
     #[default]
     Everywhere,
     /// The page, and a terminal in full detail.
@@ -117,27 +117,27 @@ pub(crate) enum Seen {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Block {
-    Heading(Text),
-    Paragraph(Manner, Text),
+pub(crate) enum ReportBlock {
+    Heading(StyledText),
+    Paragraph(ParagraphStyle, StyledText),
     List(List),
-    Pairs(&'static str, Vec<(Text, Text)>),
-    Commands(Vec<(Text, String)>),
-    Table(Table),
+    Pairs(&'static str, Vec<(StyledText, StyledText)>),
+    Commands(Vec<(StyledText, String)>),
+    Table(ReportTable),
     /// A drawing on a page; a terminal draws within tables.
     Chart(Chart),
     Article(Article),
     /// The most important figures, on a page; a terminal shows them in its first lines.
     Cards(&'static str, Vec<Card>),
     /// A part that is shown on request.
-    Group(Group),
+    Group(CollapsibleGroup),
     /// A label at the left of its blocks, or a small indent if the label is empty. For terminals.
-    Labelled(&'static str, Vec<Block>),
-    Only(Seen, Vec<Block>),
+    Labelled(&'static str, Vec<ReportBlock>),
+    Only(Visibility, Vec<ReportBlock>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum ParagraphStyle {
     Plain,
     /// Of minor importance.
     Aside,
@@ -149,7 +149,7 @@ pub(crate) enum Manner {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct List {
     pub(crate) class: &'static str,
-    pub(crate) items: Vec<Text>,
+    pub(crate) items: Vec<StyledText>,
     /// The number of items that a terminal in brief detail shows.
     pub(crate) most: Option<usize>,
     pub(crate) tone: Option<Tone>,
@@ -158,21 +158,21 @@ pub(crate) struct List {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Card {
     pub(crate) name: &'static str,
-    pub(crate) figure: Text,
-    pub(crate) under: Text,
+    pub(crate) figure: StyledText,
+    pub(crate) under: StyledText,
 }
 
 /// One of several items of a kind, each of which needs more than a row.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Article {
     pub(crate) class: &'static str,
-    pub(crate) title: Text,
+    pub(crate) title: StyledText,
     /// Its properties in a few words each, some with a share to be drawn.
-    pub(crate) facts: Vec<(Option<f64>, Text)>,
-    pub(crate) lead: Text,
+    pub(crate) facts: Vec<(Option<f64>, StyledText)>,
+    pub(crate) lead: StyledText,
     pub(crate) lists: Vec<(&'static str, List)>,
     /// The line that a terminal in brief detail shows in place of the article.
-    pub(crate) brief: Option<Text>,
+    pub(crate) brief: Option<StyledText>,
     /// Colour of its toned words on a terminal.
     pub(crate) tone: Option<Tone>,
     /// True if the head of the report already shows its title and lead.
@@ -180,51 +180,55 @@ pub(crate) struct Article {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Group {
-    pub(crate) title: Text,
+pub(crate) struct CollapsibleGroup {
+    pub(crate) title: StyledText,
     pub(crate) open: bool,
-    pub(crate) blocks: Vec<Block>,
+    pub(crate) blocks: Vec<ReportBlock>,
 }
 
-impl Block {
-    pub(crate) fn text(text: impl Into<Text>) -> Self {
-        Block::Paragraph(Manner::Plain, text.into())
+impl ReportBlock {
+    pub(crate) fn text(text: impl Into<StyledText>) -> Self {
+        ReportBlock::Paragraph(ParagraphStyle::Plain, text.into())
     }
 
-    pub(crate) fn aside(text: impl Into<Text>) -> Self {
-        Block::Paragraph(Manner::Aside, text.into())
+    pub(crate) fn aside(text: impl Into<StyledText>) -> Self {
+        ReportBlock::Paragraph(ParagraphStyle::Aside, text.into())
     }
 
-    pub(crate) fn absent(text: impl Into<Text>) -> Self {
-        Block::Paragraph(Manner::Absent, text.into())
+    pub(crate) fn absent(text: impl Into<StyledText>) -> Self {
+        ReportBlock::Paragraph(ParagraphStyle::Absent, text.into())
     }
 
-    /// Returns blocks that are shown only at `seen`, or `None` if there are none.
-    pub(crate) fn only<B: Into<Block>>(seen: Seen, blocks: impl IntoIterator<Item = B>) -> Option<Self> {
-        let blocks: Vec<Block> = blocks.into_iter().map(Into::into).collect();
-        (!blocks.is_empty()).then_some(Block::Only(seen, blocks))
+    /// Returns blocks that are shown only at `visibility`, or `None` if there are none.
+    pub(crate) fn only<B: Into<ReportBlock>>(
+        visibility: Visibility,
+        blocks: impl IntoIterator<Item = B>,
+    ) -> Option<Self> {
+        let blocks: Vec<ReportBlock> = blocks.into_iter().map(Into::into).collect();
+        (!blocks.is_empty()).then_some(ReportBlock::Only(visibility, blocks))
     }
 
-    pub(crate) fn heading(text: impl Into<Text>) -> Self {
-        Block::Heading(text.into())
+    pub(crate) fn heading(text: impl Into<StyledText>) -> Self {
+        ReportBlock::Heading(text.into())
     }
 
     /// Returns lines of minor importance, or `None` if there are none.
-    pub(crate) fn asides<T: Into<Text>>(lines: impl IntoIterator<Item = T>) -> Option<Self> {
-        let items: Vec<Text> = lines.into_iter().map(Into::into).collect();
-        (!items.is_empty())
-            .then(|| Block::List(List { class: "asides", items, tone: Some(Tone::Dim), ..List::default() }))
+    pub(crate) fn asides<T: Into<StyledText>>(lines: impl IntoIterator<Item = T>) -> Option<Self> {
+        let items: Vec<StyledText> = lines.into_iter().map(Into::into).collect();
+        (!items.is_empty()).then(|| {
+            ReportBlock::List(List { class: "asides", items, tone: Some(Tone::Dim), ..List::default() })
+        })
     }
 }
 
 macro_rules! blocks_from {
-    ($($kind:ident),*) => {$(
-        impl From<$kind> for Block {
-            fn from(content: $kind) -> Self {
-                Block::$kind(content)
+    ($($variant:ident($content:ty)),*) => {$(
+        impl From<$content> for ReportBlock {
+            fn from(content: $content) -> Self {
+                ReportBlock::$variant(content)
             }
         }
     )*};
 }
 
-blocks_from!(Table, Article, Chart, List, Group);
+blocks_from!(Table(ReportTable), Article(Article), Chart(Chart), List(List), Group(CollapsibleGroup));

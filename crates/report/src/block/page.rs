@@ -2,11 +2,11 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::table::{ColumnKind, Value};
-use super::text::{Look, Span};
+use super::table::{CellValue, ColumnKind};
+use super::text::{TextSpan, TextStyle};
 use super::{
-    Article, Block, Card, Cell, Chart, Column, Document, Group, Head, List, Manner, Row, Section, Seen,
-    Table, Text,
+    Article, Card, Chart, CollapsibleGroup, Document, DocumentHead, List, ParagraphStyle, ReportBlock,
+    ReportSection, ReportTable, StyledText, TableCell, TableColumn, TableRow, Visibility,
 };
 use crate::chart::frame::n;
 use crate::words::{interval, times};
@@ -40,7 +40,7 @@ impl Document {
     }
 }
 
-fn head(head: &Head) -> Markup {
+fn head(head: &DocumentHead) -> Markup {
     html! {
         header {
             p class="eyebrow" { "landspeed · " (head.kind) }
@@ -54,7 +54,7 @@ fn head(head: &Head) -> Markup {
     }
 }
 
-fn part(section: &Section) -> Markup {
+fn part(section: &ReportSection) -> Markup {
     html! {
         @if section.blocks.iter().any(is_on_page) {
             section id=(section.id) {
@@ -65,64 +65,64 @@ fn part(section: &Section) -> Markup {
     }
 }
 
-fn is_on_page(block: &Block) -> bool {
-    !matches!(block, Block::Only(Seen::InBrief | Seen::OnTerminal, _))
+fn is_on_page(block: &ReportBlock) -> bool {
+    !matches!(block, ReportBlock::Only(Visibility::InBrief | Visibility::OnTerminal, _))
 }
 
-fn all(blocks: &[Block]) -> Markup {
+fn all(blocks: &[ReportBlock]) -> Markup {
     html! { @for block in blocks { (one(block)) } }
 }
 
-fn one(block: &Block) -> Markup {
+fn one(block: &ReportBlock) -> Markup {
     match block {
-        Block::Heading(words) => html! { h3 { (text(words)) } },
-        Block::Paragraph(manner, words) => html! { p class=[class(*manner)] { (text(words)) } },
-        Block::List(of) => list(of),
-        Block::Pairs(class, pairs) => {
+        ReportBlock::Heading(words) => html! { h3 { (text(words)) } },
+        ReportBlock::Paragraph(style, words) => html! { p class=[class(*style)] { (text(words)) } },
+        ReportBlock::List(of) => list(of),
+        ReportBlock::Pairs(class, pairs) => {
             html! { dl class=(format!("pairs {class}").trim_end()) { @for (what, value) in pairs { dt { (text(what)) } dd { (text(value)) } } } }
         }
-        Block::Commands(commands) => html! {
+        ReportBlock::Commands(commands) => html! {
             dl class="commands" {
                 @for (what, command) in commands { dt { (text(what)) } dd { pre tabindex="0" { code { (crate::safe::clean(command)) } } } }
             }
         },
-        Block::Table(of) => table(of),
-        Block::Chart(Chart(drawn)) => html! { (drawn) },
-        Block::Article(of) => article(of),
-        Block::Cards(label, all) => {
+        ReportBlock::Table(of) => table(of),
+        ReportBlock::Chart(Chart(drawn)) => html! { (drawn) },
+        ReportBlock::Article(of) => article(of),
+        ReportBlock::Cards(label, all) => {
             html! { div class="cards" role="group" aria-label=(label) { @for (index, of) in all.iter().enumerate() { (card(index, of)) } } }
         }
-        Block::Group(Group { title, open, blocks }) => {
+        ReportBlock::Group(CollapsibleGroup { title, open, blocks }) => {
             html! { details class="rest" open[*open] { summary { (text(title)) } (all(blocks)) } }
         }
-        Block::Labelled(_, blocks) => all(blocks),
-        Block::Only(_, blocks) if is_on_page(block) => all(blocks),
-        Block::Only(..) => html! {},
+        ReportBlock::Labelled(_, blocks) => all(blocks),
+        ReportBlock::Only(_, blocks) if is_on_page(block) => all(blocks),
+        ReportBlock::Only(..) => html! {},
     }
 }
 
-fn class(manner: Manner) -> Option<&'static str> {
-    match manner {
-        Manner::Plain => None,
-        Manner::Aside => Some("aside"),
-        Manner::Absent => Some("absent"),
-        Manner::Good => Some("notice good"),
-        Manner::Bad => Some("notice bad"),
+fn class(style: ParagraphStyle) -> Option<&'static str> {
+    match style {
+        ParagraphStyle::Plain => None,
+        ParagraphStyle::Aside => Some("aside"),
+        ParagraphStyle::Absent => Some("absent"),
+        ParagraphStyle::Good => Some("notice good"),
+        ParagraphStyle::Bad => Some("notice bad"),
     }
 }
 
-fn text(text: &Text) -> Markup {
+fn text(text: &StyledText) -> Markup {
     html! { @for span in text.spans() { (spanned(span)) } }
 }
 
-fn spanned(Span { words, look }: &Span) -> Markup {
+fn spanned(TextSpan { words, look }: &TextSpan) -> Markup {
     match look {
-        Look::Plain => html! { (words) },
-        Look::Code => html! { code { (words) } },
-        Look::Strong => html! { strong { (words) } },
-        Look::Quiet | Look::Beside => html! { span class="quiet" { (words) } },
-        Look::Toned => html! { span class="answer" { (words) } },
-        Look::Group => html! { span class="group" { (words) } },
+        TextStyle::Plain => html! { (words) },
+        TextStyle::Code => html! { code { (words) } },
+        TextStyle::Strong => html! { strong { (words) } },
+        TextStyle::Quiet | TextStyle::Beside => html! { span class="quiet" { (words) } },
+        TextStyle::Toned => html! { span class="answer" { (words) } },
+        TextStyle::Group => html! { span class="group" { (words) } },
     }
 }
 
@@ -190,24 +190,24 @@ fn some(class: &str) -> Option<&str> {
 
 /// Adds explicit roles to a table that a phone shows as cards, so that it is still read aloud as a table.
 #[derive(Clone, Copy)]
-struct Roles(bool);
+struct AriaRoles(bool);
 
-impl Roles {
+impl AriaRoles {
     fn of(self, role: &'static str) -> Option<&'static str> {
         self.0.then_some(role)
     }
 }
 
-fn table(table: &Table) -> Markup {
-    let roles = Roles(table.class.contains("stacked"));
-    let columns: Vec<(usize, &Column)> = table.columns.iter().enumerate().collect();
+fn table(table: &ReportTable) -> Markup {
+    let roles = AriaRoles(table.class.contains("stacked"));
+    let columns: Vec<(usize, &TableColumn)> = table.columns.iter().enumerate().collect();
     html! {
         div class="scroll" tabindex="0" role="group" aria-label=(table.label) {
             table class=[some(table.class)] role=[roles.of("table")] {
                 @if let Some(caption) = &table.caption { caption { (text(caption)) } }
                 thead role=[roles.of("rowgroup")] { (heads(&columns, roles)) }
                 tbody role=[roles.of("rowgroup")] {
-                    @for row in table.rows.iter().filter(|row| !matches!(row.seen, Seen::InBrief | Seen::OnTerminal)) {
+                    @for row in table.rows.iter().filter(|row| !matches!(row.visibility, Visibility::InBrief | Visibility::OnTerminal)) {
                         tr role=[roles.of("row")] class=[some(&row.class)] { (cells(table, row, &columns, roles)) }
                     }
                 }
@@ -216,14 +216,14 @@ fn table(table: &Table) -> Markup {
     }
 }
 
-fn numeric(column: &Column) -> Option<&'static str> {
+fn numeric(column: &TableColumn) -> Option<&'static str> {
     column.is_number().then_some("number")
 }
 
-fn heads(columns: &[(usize, &Column)], roles: Roles) -> Markup {
-    let groups: Vec<&[(usize, &Column)]> = columns.chunk_by(|a, b| a.1.group == b.1.group).collect();
+fn heads(columns: &[(usize, &TableColumn)], roles: AriaRoles) -> Markup {
+    let groups: Vec<&[(usize, &TableColumn)]> = columns.chunk_by(|a, b| a.1.group == b.1.group).collect();
     let grouped = groups.len() > 1;
-    let head = |column: &Column, rows: Option<u8>| {
+    let head = |column: &TableColumn, rows: Option<u8>| {
         html! { th scope="col" role=[roles.of("columnheader")] rowspan=[rows] class=[numeric(column)] { (column.name) } }
     };
     html! {
@@ -239,7 +239,7 @@ fn heads(columns: &[(usize, &Column)], roles: Roles) -> Markup {
     }
 }
 
-fn cells(table: &Table, row: &Row, columns: &[(usize, &Column)], roles: Roles) -> Markup {
+fn cells(table: &ReportTable, row: &TableRow, columns: &[(usize, &TableColumn)], roles: AriaRoles) -> Markup {
     let of = |index: usize| row.cells.get(index);
     let values = columns.iter().skip(1).map(|(index, _)| of(*index));
     let alike = table.merged && columns.len() > 2 && values.clone().all(|value| value == of(columns[1].0));
@@ -253,26 +253,26 @@ fn cells(table: &Table, row: &Row, columns: &[(usize, &Column)], roles: Roles) -
     }
 }
 
-fn cell(column: &Column, cell: Option<&Cell>, roles: Roles) -> Markup {
+fn cell(column: &TableColumn, cell: Option<&TableCell>, roles: AriaRoles) -> Markup {
     let own = cell.and_then(|cell| cell.class);
     let why = (column.kind == ColumnKind::Why).then_some("why");
     let classes: Vec<&str> = [numeric(column), why, own].into_iter().flatten().collect();
     let class = (!classes.is_empty()).then(|| classes.join(" "));
     let label = roles.0.then_some(&column.name);
-    let told = cell.and_then(|cell| cell.told.as_ref()).map(Text::words);
+    let tooltip = cell.and_then(|cell| cell.tooltip.as_ref()).map(StyledText::words);
     html! {
-        td role=[roles.of("cell")] class=[class] data-label=[label] title=[told] { @if let Some(cell) = cell { (shown(cell)) } }
+        td role=[roles.of("cell")] class=[class] data-label=[label] title=[tooltip] { @if let Some(cell) = cell { (shown(cell)) } }
     }
 }
 
-fn shown(cell: &Cell) -> Markup {
+fn shown(cell: &TableCell) -> Markup {
     match &cell.value {
-        Value::Text(words) => text(words),
-        Value::Estimate(Some(e)) => {
+        CellValue::Text(words) => text(words),
+        CellValue::Estimate(Some(e)) => {
             html! { span class="estimate" { (times(e.ratio)) " " span class="interval" { (interval(e)) } } }
         }
-        Value::Bar(share) => bar(*share),
-        Value::Curve(values) => curve(values),
+        CellValue::Bar(share) => bar(*share),
+        CellValue::Curve(values) => curve(values),
         _ => html! { (cell.shown(false)) },
     }
 }

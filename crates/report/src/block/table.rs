@@ -3,8 +3,8 @@
 use landspeed_record::Estimate;
 use landspeed_units::{BitRate, Bytes, BytesPerCpuSecond, CpuNanos, Nanos};
 
-use super::text::Span;
-use super::{Seen, Text};
+use super::text::TextSpan;
+use super::{StyledText, Visibility};
 use crate::output::Tone;
 use crate::words::plausible;
 
@@ -23,7 +23,7 @@ pub(crate) enum ColumnKind {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Column {
+pub(crate) struct TableColumn {
     pub(crate) name: String,
     /// Common name of adjacent columns.
     pub(crate) group: String,
@@ -32,25 +32,25 @@ pub(crate) struct Column {
     pub(crate) least: usize,
 }
 
-impl Column {
+impl TableColumn {
     pub(crate) fn of(kind: ColumnKind, name: impl Into<String>) -> Self {
-        Column { name: crate::safe(&name.into()), group: String::new(), kind, least: 0 }
+        TableColumn { name: crate::safe(&name.into()), group: String::new(), kind, least: 0 }
     }
 
     pub(crate) fn words(name: impl Into<String>) -> Self {
-        Column::of(ColumnKind::Words, name)
+        TableColumn::of(ColumnKind::Words, name)
     }
 
     pub(crate) fn number(name: impl Into<String>) -> Self {
-        Column::of(ColumnKind::Number, name)
+        TableColumn::of(ColumnKind::Number, name)
     }
 
     pub(crate) fn under(self, group: impl Into<String>) -> Self {
-        Column { group: crate::safe(&group.into()), ..self }
+        TableColumn { group: crate::safe(&group.into()), ..self }
     }
 
     pub(crate) fn above_width(self, least: usize) -> Self {
-        Column { least, ..self }
+        TableColumn { least, ..self }
     }
 
     /// Returns true for figures, which are right-aligned.
@@ -67,8 +67,8 @@ pub(crate) struct Quantity {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Value {
-    Text(Text),
+pub(crate) enum CellValue {
+    Text(StyledText),
     Quantity(Quantity),
     Estimate(Option<Estimate>),
     /// A bar that fills this share (0 to 1) of its column.
@@ -78,41 +78,41 @@ pub(crate) enum Value {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Cell {
-    pub(crate) value: Value,
+pub(crate) struct TableCell {
+    pub(crate) value: CellValue,
     pub(crate) class: Option<&'static str>,
     /// Text that a page shows while the pointer is on the cell.
-    pub(crate) told: Option<Text>,
+    pub(crate) tooltip: Option<StyledText>,
 }
 
 /// Shown for an unknown value.
 pub(crate) const ABSENT: &str = "–";
 
-impl Cell {
-    fn of(value: Value) -> Self {
-        Cell { value, class: None, told: None }
+impl TableCell {
+    fn of(value: CellValue) -> Self {
+        TableCell { value, class: None, tooltip: None }
     }
 
     /// Returns a cell with a figure that has no unit, or whose unit its column names.
     pub(crate) fn number(value: f64, shown: impl Into<String>) -> Self {
-        Cell::of(Value::Quantity(Quantity { value, unit: "", shown: shown.into() }))
+        TableCell::of(CellValue::Quantity(Quantity { value, unit: "", shown: shown.into() }))
     }
 
     pub(crate) fn bar(share: f64) -> Self {
-        Cell::of(Value::Bar(share))
+        TableCell::of(CellValue::Bar(share))
     }
 
     pub(crate) fn curve(values: Vec<Option<f64>>) -> Self {
-        Cell::of(Value::Curve(values))
+        TableCell::of(CellValue::Curve(values))
     }
 
     pub(crate) fn classed(self, class: &'static str) -> Self {
-        Cell { class: Some(class), ..self }
+        TableCell { class: Some(class), ..self }
     }
 
-    pub(crate) fn spans(&self) -> &[Span] {
+    pub(crate) fn spans(&self) -> &[TextSpan] {
         match &self.value {
-            Value::Text(text) => text.spans(),
+            CellValue::Text(text) => text.spans(),
             _ => &[],
         }
     }
@@ -120,52 +120,52 @@ impl Cell {
     /// Returns the text that a terminal and a page show; `brief` leaves out the interval of an estimate.
     pub(crate) fn shown(&self, brief: bool) -> String {
         match &self.value {
-            Value::Text(text) => text.words(),
-            Value::Quantity(quantity) => quantity.shown.clone(),
-            Value::Estimate(Some(e)) if brief => crate::words::times(e.ratio),
-            Value::Estimate(Some(e)) => crate::words::estimate(e),
-            Value::Estimate(None) => ABSENT.to_owned(),
-            Value::Bar(_) | Value::Curve(_) => String::new(),
+            CellValue::Text(text) => text.words(),
+            CellValue::Quantity(quantity) => quantity.shown.clone(),
+            CellValue::Estimate(Some(e)) if brief => crate::words::times(e.ratio),
+            CellValue::Estimate(Some(e)) => crate::words::estimate(e),
+            CellValue::Estimate(None) => ABSENT.to_owned(),
+            CellValue::Bar(_) | CellValue::Curve(_) => String::new(),
         }
     }
 }
 
 macro_rules! words {
     ($($name:ty)*) => {$(
-        impl From<$name> for Cell {
+        impl From<$name> for TableCell {
             fn from(text: $name) -> Self {
-                Cell::of(Value::Text(text.into()))
+                TableCell::of(CellValue::Text(text.into()))
             }
         }
     )*};
 }
 
-words! { Text &str String &String }
+words! { StyledText &str String &String }
 
-impl From<Quantity> for Cell {
+impl From<Quantity> for TableCell {
     fn from(quantity: Quantity) -> Self {
-        Cell::of(Value::Quantity(quantity))
+        TableCell::of(CellValue::Quantity(quantity))
     }
 }
 
-impl<T: Into<Cell>> From<Option<T>> for Cell {
+impl<T: Into<TableCell>> From<Option<T>> for TableCell {
     fn from(known: Option<T>) -> Self {
         known.map_or_else(|| ABSENT.into(), Into::into)
     }
 }
 
-impl From<Estimate> for Cell {
+impl From<Estimate> for TableCell {
     fn from(e: Estimate) -> Self {
-        Cell::of(Value::Estimate(Some(e).filter(plausible)))
+        TableCell::of(CellValue::Estimate(Some(e).filter(plausible)))
     }
 }
 
 /// Converts quantities to cells, with the unit of the stored value.
 macro_rules! quantities {
     ($($name:ident $unit:literal $value:expr;)*) => {$(
-        impl From<$name> for Cell {
+        impl From<$name> for TableCell {
             fn from(of: $name) -> Self {
-                let shown = Text::from(of.to_string()).words();
+                let shown = StyledText::from(of.to_string()).words();
                 Quantity { value: $value(of), unit: $unit, shown }.into()
             }
         }
@@ -180,71 +180,71 @@ quantities! {
     BytesPerCpuSecond "B/cpu-s" |cost: BytesPerCpuSecond| cost.0;
 }
 
-impl From<u64> for Cell {
+impl From<u64> for TableCell {
     fn from(count: u64) -> Self {
-        Cell::number(count as f64, crate::words::grouped(count))
+        TableCell::number(count as f64, crate::words::grouped(count))
     }
 }
 
 /// A row; its first cell is its name.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Row {
-    pub(crate) cells: Vec<Cell>,
+pub(crate) struct TableRow {
+    pub(crate) cells: Vec<TableCell>,
     pub(crate) class: String,
     /// Colour of its toned words on a terminal.
     pub(crate) tone: Option<Tone>,
-    pub(crate) seen: Seen,
+    pub(crate) visibility: Visibility,
 }
 
-impl<C: Into<Cell>, I: IntoIterator<Item = C>> From<I> for Row {
+impl<C: Into<TableCell>, I: IntoIterator<Item = C>> From<I> for TableRow {
     fn from(cells: I) -> Self {
-        Row { cells: cells.into_iter().map(Into::into).collect(), ..Row::default() }
+        TableRow { cells: cells.into_iter().map(Into::into).collect(), ..TableRow::default() }
     }
 }
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Table {
+pub(crate) struct ReportTable {
     /// Label that a screen reader reads before the table.
     pub(crate) label: String,
     /// Caption above the table on a page.
-    pub(crate) caption: Option<Text>,
+    pub(crate) caption: Option<StyledText>,
     /// Class in the page's style sheet: "stacked" tables become cards on a phone, others scroll sideways.
     pub(crate) class: &'static str,
-    pub(crate) columns: Vec<Column>,
-    pub(crate) rows: Vec<Row>,
+    pub(crate) columns: Vec<TableColumn>,
+    pub(crate) rows: Vec<TableRow>,
     /// True if a page shows a value only once where all columns have the same.
     pub(crate) merged: bool,
 }
 
-impl Table {
-    pub(crate) fn new(label: impl Into<String>, class: &'static str, columns: Vec<Column>) -> Self {
-        Table { label: crate::safe(&label.into()), class, columns, ..Table::default() }
+impl ReportTable {
+    pub(crate) fn new(label: impl Into<String>, class: &'static str, columns: Vec<TableColumn>) -> Self {
+        ReportTable { label: crate::safe(&label.into()), class, columns, ..ReportTable::default() }
     }
 
     /// Returns a table with these column names: the first column holds words, the others figures.
     pub(crate) fn figures(label: impl Into<String>, names: &[&str]) -> Self {
         let column = |(index, name): (usize, &&str)| match index {
-            0 => Column::words(*name),
-            _ => Column::number(*name),
+            0 => TableColumn::words(*name),
+            _ => TableColumn::number(*name),
         };
-        Table::new(label, "figures", names.iter().enumerate().map(column).collect())
+        ReportTable::new(label, "figures", names.iter().enumerate().map(column).collect())
     }
 
-    pub(crate) fn captioned(self, caption: impl Into<Text>) -> Self {
-        Table { caption: Some(caption.into()), ..self }
+    pub(crate) fn captioned(self, caption: impl Into<StyledText>) -> Self {
+        ReportTable { caption: Some(caption.into()), ..self }
     }
 
-    pub(crate) fn row(mut self, row: impl Into<Row>) -> Self {
+    pub(crate) fn row(mut self, row: impl Into<TableRow>) -> Self {
         self.rows.push(row.into());
         self
     }
 
-    pub(crate) fn rows<R: Into<Row>>(mut self, rows: impl IntoIterator<Item = R>) -> Self {
+    pub(crate) fn rows<R: Into<TableRow>>(mut self, rows: impl IntoIterator<Item = R>) -> Self {
         self.rows.extend(rows.into_iter().map(Into::into));
         self
     }
 
-    pub(crate) fn some(self) -> Option<Self> {
+    pub(crate) fn non_empty(self) -> Option<Self> {
         (!self.rows.is_empty()).then_some(self)
     }
 }

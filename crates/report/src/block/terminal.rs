@@ -1,9 +1,12 @@
 //! Prints a document as text for a terminal or a file.
 
-use super::layout::{Layout, count, toned, wrap};
+use super::layout::{TableLayout, count, toned, wrap};
 use super::table::ColumnKind;
-use super::{Article, Block, Column, Detail, Document, Group, List, Manner, Row, Section, Seen, Table, Text};
-use crate::output::{Output, Style, Tone};
+use super::{
+    Article, CollapsibleGroup, DetailLevel, Document, List, ParagraphStyle, ReportBlock, ReportSection,
+    ReportTable, StyledText, TableColumn, TableRow, Visibility,
+};
+use crate::output::{OutputCapabilities, Painter, Tone};
 use crate::safe::clean;
 
 /// Least and greatest line width, whatever the terminal's.
@@ -11,14 +14,14 @@ const WIDTHS: std::ops::RangeInclusive<u16> = 60..=160;
 /// Width of a label and the gap after it.
 const LABEL: usize = 9;
 /// Indent of blocks without a label.
-const AIR: usize = 2;
+const INDENT: usize = 2;
 
 impl Document {
     /// Returns the document as text for `output`, which ends with a line break.
-    pub fn text(&self, output: Output, detail: Detail) -> String {
-        let pen = Pen::of(output, detail);
-        let mut parts = vec![pen.head(self)];
-        parts.extend(self.sections.iter().map(|section| pen.section(section)));
+    pub fn text(&self, output: OutputCapabilities, detail: DetailLevel) -> String {
+        let printer = TerminalPrinter::of(output, detail);
+        let mut parts = vec![printer.head(self)];
+        parts.extend(self.sections.iter().map(|section| printer.section(section)));
         let parts: Vec<String> =
             parts.iter().filter(|lines| !lines.is_empty()).map(|l| l.join("\n")).collect();
         output.spell(&(parts.join("\n\n") + "\n"))
@@ -27,34 +30,40 @@ impl Document {
 
 /// Lays out `rows` of words under `headers` for `output`, without a line break at the end. A row may be shorter than
 /// the headers.
-pub fn table(headers: &[&str], rows: &[Vec<String>], output: Output) -> String {
-    let columns = headers.iter().map(|name| Column::words(*name)).collect();
-    let pen = Pen { style: Style { color: false }, width: output.width.into(), watched: false, full: true };
-    output.spell(&pen.table(&Table::new("", "", columns).rows(rows.iter().cloned())).join("\n"))
+pub fn table(headers: &[&str], rows: &[Vec<String>], output: OutputCapabilities) -> String {
+    let columns = headers.iter().map(|name| TableColumn::words(*name)).collect();
+    let printer = TerminalPrinter {
+        painter: Painter { color: false },
+        width: output.width.into(),
+        watched: false,
+        full: true,
+    };
+    output.spell(&printer.table(&ReportTable::new("", "", columns).rows(rows.iter().cloned())).join("\n"))
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Pen {
-    style: Style,
+struct TerminalPrinter {
+    painter: Painter,
     width: usize,
     watched: bool,
     full: bool,
 }
 
-impl Pen {
-    fn of(output: Output, detail: Detail) -> Self {
-        Pen {
-            style: Style { color: output.color },
+impl TerminalPrinter {
+    fn of(output: OutputCapabilities, detail: DetailLevel) -> Self {
+        TerminalPrinter {
+            painter: Painter { color: output.color },
             width: output.width.clamp(*WIDTHS.start(), *WIDTHS.end()).into(),
             watched: output.terminal,
-            full: detail == Detail::Full,
+            full: detail == DetailLevel::Full,
         }
     }
 
-    fn section(self, section: &Section) -> Vec<String> {
+    fn section(self, section: &ReportSection) -> Vec<String> {
         let mut lines = self.blocks(&section.blocks);
         // The head of the report introduces the first article.
-        let is_said = matches!(section.blocks.first(), Some(Block::Article(article)) if article.is_first);
+        let is_said =
+            matches!(section.blocks.first(), Some(ReportBlock::Article(article)) if article.is_first);
         let is_headed = !section.title.is_empty() && (self.full || !section.is_minor);
         if !lines.is_empty() && is_headed && !is_said {
             lines.splice(0..0, self.heading(&section.title));
@@ -64,7 +73,8 @@ impl Pen {
 
     fn head(self, document: &Document) -> Vec<String> {
         let head = &document.head;
-        let facts: Vec<String> = head.facts.iter().map(Text::words).filter(|fact| !fact.is_empty()).collect();
+        let facts: Vec<String> =
+            head.facts.iter().map(StyledText::words).filter(|fact| !fact.is_empty()).collect();
         let facts = self.toned(Tone::Dim, &facts.join(" · ").into());
         let remarks: Vec<String> = head.remarks.iter().flat_map(|text| self.wrapped(text, 0)).collect();
         if !head.brief.is_empty() {
@@ -83,19 +93,19 @@ impl Pen {
         lines
     }
 
-    fn shows(self, seen: Seen) -> bool {
-        match seen {
-            Seen::Everywhere | Seen::OnTerminal => true,
-            Seen::InFull => self.full,
-            Seen::InBrief => !self.full,
-            Seen::OnPage => false,
+    fn shows(self, visibility: Visibility) -> bool {
+        match visibility {
+            Visibility::Everywhere | Visibility::OnTerminal => true,
+            Visibility::InFull => self.full,
+            Visibility::InBrief => !self.full,
+            Visibility::OnPage => false,
         }
     }
 
     /// Prints blocks one below the other, with a blank line where two would run into each other.
-    fn blocks(self, blocks: &[Block]) -> Vec<String> {
+    fn blocks(self, blocks: &[ReportBlock]) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
-        let mut above: Option<&Block> = None;
+        let mut above: Option<&ReportBlock> = None;
         for block in blocks {
             let more = self.block(block);
             if more.is_empty() {
@@ -110,50 +120,50 @@ impl Pen {
         lines
     }
 
-    fn block(self, block: &Block) -> Vec<String> {
+    fn block(self, block: &ReportBlock) -> Vec<String> {
         match block {
-            Block::Heading(text) => self.heading(text),
-            Block::Paragraph(manner, text) => match manner {
-                Manner::Plain => self.wrapped(text, 0),
-                Manner::Aside | Manner::Absent => self.toned(Tone::Dim, text),
-                Manner::Good => self.toned(Tone::Good, text),
-                Manner::Bad => self.toned(Tone::Bad, text),
+            ReportBlock::Heading(text) => self.heading(text),
+            ReportBlock::Paragraph(style, text) => match style {
+                ParagraphStyle::Plain => self.wrapped(text, 0),
+                ParagraphStyle::Aside | ParagraphStyle::Absent => self.toned(Tone::Dim, text),
+                ParagraphStyle::Good => self.toned(Tone::Good, text),
+                ParagraphStyle::Bad => self.toned(Tone::Bad, text),
             },
-            Block::List(list) => self.list(list),
-            Block::Pairs(_, pairs) => {
+            ReportBlock::List(list) => self.list(list),
+            ReportBlock::Pairs(_, pairs) => {
                 self.pairs(pairs.iter().map(|(what, value)| (what.words(), value.words())))
             }
-            Block::Commands(commands) => commands_of(commands),
-            Block::Table(table) => self.table(table),
-            Block::Article(article) => self.article(article),
-            Block::Chart(_) | Block::Cards(..) => Vec::new(),
-            Block::Group(group) => self.group(group),
-            Block::Labelled(label, blocks) => self.labelled(label, blocks),
-            Block::Only(seen, blocks) if self.shows(*seen) => self.blocks(blocks),
-            Block::Only(..) => Vec::new(),
+            ReportBlock::Commands(commands) => commands_of(commands),
+            ReportBlock::Table(table) => self.table(table),
+            ReportBlock::Article(article) => self.article(article),
+            ReportBlock::Chart(_) | ReportBlock::Cards(..) => Vec::new(),
+            ReportBlock::Group(group) => self.group(group),
+            ReportBlock::Labelled(label, blocks) => self.labelled(label, blocks),
+            ReportBlock::Only(visibility, blocks) if self.shows(*visibility) => self.blocks(blocks),
+            ReportBlock::Only(..) => Vec::new(),
         }
     }
 
-    fn labelled(self, label: &str, blocks: &[Block]) -> Vec<String> {
-        let margin = if label.is_empty() { AIR } else { LABEL };
-        let lines = Pen { width: self.width - margin, ..self }.blocks(blocks);
+    fn labelled(self, label: &str, blocks: &[ReportBlock]) -> Vec<String> {
+        let margin = if label.is_empty() { INDENT } else { LABEL };
+        let lines = TerminalPrinter { width: self.width - margin, ..self }.blocks(blocks);
         let lead = |index| if index == 0 { label } else { "" };
         let line = |(index, line): (usize, &String)| {
-            let lead = self.style.paint(Tone::Strong, &format!("{:margin$}", lead(index)));
+            let lead = self.painter.paint(Tone::Strong, &format!("{:margin$}", lead(index)));
             if line.is_empty() { String::new() } else { lead + line }
         };
         lines.iter().enumerate().map(line).collect()
     }
 
-    fn heading(self, text: &Text) -> Vec<String> {
+    fn heading(self, text: &StyledText) -> Vec<String> {
         self.toned(Tone::Strong, text)
     }
 
-    fn toned(self, tone: Tone, text: &Text) -> Vec<String> {
-        self.wrapped(text, 0).iter().map(|line| self.style.paint(tone, line)).collect()
+    fn toned(self, tone: Tone, text: &StyledText) -> Vec<String> {
+        self.wrapped(text, 0).iter().map(|line| self.painter.paint(tone, line)).collect()
     }
 
-    fn wrapped(self, text: &Text, indent: usize) -> Vec<String> {
+    fn wrapped(self, text: &StyledText, indent: usize) -> Vec<String> {
         let lines = wrap(&plain(&text.words()), self.width.saturating_sub(indent));
         let lead = |index| if index == 0 { String::new() } else { " ".repeat(indent) };
         lines.iter().enumerate().map(|(index, line)| lead(index) + line).collect()
@@ -165,30 +175,33 @@ impl Pen {
         let is_dim = list.class == "asides";
         let (lead, indent) = if is_dim { ("", 0) } else { ("  - ", 4) };
         let paint =
-            |line: &String| list.tone.map_or_else(|| line.clone(), |tone| self.style.paint(tone, line));
-        let shown = list.items.iter().take(most).map(|item| Text::from(lead).and(item.words()));
+            |line: &String| list.tone.map_or_else(|| line.clone(), |tone| self.painter.paint(tone, line));
+        let shown = list.items.iter().take(most).map(|item| StyledText::from(lead).and(item.words()));
         let mut lines: Vec<String> =
             shown.flat_map(|item| self.wrapped(&item, indent)).map(|line| paint(&line)).collect();
         let left = list.items.len().saturating_sub(most);
-        lines.extend((left > 0).then(|| self.style.paint(Tone::Dim, &format!("{lead}{left} more (--full)"))));
+        lines.extend(
+            (left > 0).then(|| self.painter.paint(Tone::Dim, &format!("{lead}{left} more (--full)"))),
+        );
         lines
     }
 
     /// Prints a whole article, or its brief form.
     fn article(self, article: &Article) -> Vec<String> {
         if let Some(brief) = article.brief.as_ref().filter(|_| !self.full) {
-            return self.wrapped(&Text::from("  ").and(brief.words()), 4);
+            return self.wrapped(&StyledText::from("  ").and(brief.words()), 4);
         }
         let mut lines = Vec::new();
         if !article.is_first {
             let title = self.wrapped(&article.title, 4);
             let paint = |line: &String| {
-                article
-                    .tone
-                    .map_or_else(|| line.clone(), |tone| toned(line, article.title.spans(), tone, self.style))
+                article.tone.map_or_else(
+                    || line.clone(),
+                    |tone| toned(line, article.title.spans(), tone, self.painter),
+                )
             };
             lines.extend(title.iter().map(paint));
-            lines.extend(self.wrapped(&Text::from("    ").and(article.lead.words()), 4));
+            lines.extend(self.wrapped(&StyledText::from("    ").and(article.lead.words()), 4));
         }
         let facts: Vec<String> = article.facts.iter().map(|(_, fact)| fact.words()).collect();
         lines.extend(self.toned(Tone::Dim, &facts.join("; ").into()));
@@ -197,11 +210,11 @@ impl Pen {
     }
 
     fn pairs(self, pairs: impl Iterator<Item = (String, String)>) -> Vec<String> {
-        let rows = pairs.map(|(what, value)| Row::from([what, value]));
-        self.table(&Table::new("", "", vec![Column::words(""), Column::words("")]).rows(rows))
+        let rows = pairs.map(|(what, value)| TableRow::from([what, value]));
+        self.table(&ReportTable::new("", "", vec![TableColumn::words(""), TableColumn::words("")]).rows(rows))
     }
 
-    fn group(self, group: &Group) -> Vec<String> {
+    fn group(self, group: &CollapsibleGroup) -> Vec<String> {
         if !self.full {
             return Vec::new();
         }
@@ -211,24 +224,24 @@ impl Pen {
     }
 
     /// Lays out a table for the width, and prints reasons below it if their column does not fit.
-    fn table(self, table: &Table) -> Vec<String> {
+    fn table(self, table: &ReportTable) -> Vec<String> {
         // One row left is printed: the line that counts it would take the same room.
-        let is_cut = |row: &&Row| row.seen == Seen::InFull && !self.full;
+        let is_cut = |row: &&TableRow| row.visibility == Visibility::InFull && !self.full;
         let hidden = table.rows.iter().filter(is_cut).count();
-        let rows = table.rows.iter().filter(|row| self.shows(row.seen) || (hidden == 1 && is_cut(row)));
-        let rows: Vec<&Row> = rows.collect();
+        let rows = table.rows.iter().filter(|row| self.shows(row.visibility) || (hidden == 1 && is_cut(row)));
+        let rows: Vec<&TableRow> = rows.collect();
         let (told, kept): (Vec<usize>, Vec<usize>) = (0..table.columns.len())
             .filter(|index| self.has_room(&table.columns[*index], *index))
             .partition(|index| self.is_told_below(&table.columns[*index]));
         if rows.is_empty() || kept.is_empty() {
             return Vec::new();
         }
-        let layout = Layout::of(table, &rows, &kept, self.width);
+        let layout = TableLayout::of(table, &rows, &kept, self.width);
         let mut lines = layout.heads(table);
-        lines.extend(rows.iter().flat_map(|row| layout.row(table, row, self.style)));
-        let is_summed = rows.iter().any(|row| row.seen == Seen::InBrief);
+        lines.extend(rows.iter().flat_map(|row| layout.row(table, row, self.painter)));
+        let is_summed = rows.iter().any(|row| row.visibility == Visibility::InBrief);
         if hidden > 1 && !is_summed {
-            lines.push(self.style.paint(Tone::Dim, &format!("{hidden} more (--full)")));
+            lines.push(self.painter.paint(Tone::Dim, &format!("{hidden} more (--full)")));
         }
         for index in told {
             lines.extend(self.reasons(&rows, index));
@@ -236,7 +249,7 @@ impl Pen {
         lines
     }
 
-    fn has_room(self, column: &Column, index: usize) -> bool {
+    fn has_room(self, column: &TableColumn, index: usize) -> bool {
         match column.kind {
             ColumnKind::Drawn => self.watched,
             ColumnKind::Why => true,
@@ -244,44 +257,53 @@ impl Pen {
         }
     }
 
-    fn is_told_below(self, column: &Column) -> bool {
+    fn is_told_below(self, column: &TableColumn) -> bool {
         column.kind == ColumnKind::Why && column.least > self.width
     }
 
     /// Prints the reasons of harmful and open rows, or of all rows in full detail.
-    fn reasons(self, rows: &[&Row], index: usize) -> Vec<String> {
+    fn reasons(self, rows: &[&TableRow], index: usize) -> Vec<String> {
         let called = rows.iter().filter(|row| self.full || matches!(row.tone, Some(Tone::Bad | Tone::Open)));
-        let told: Vec<Text> = called
+        let told: Vec<StyledText> = called
             .filter_map(|row| Some((row.cells.first()?.shown(false), row.cells.get(index)?.shown(false))))
             .filter(|(_, why)| !why.is_empty())
             .map(|(name, why)| format!("{name}: {why}").into())
             .collect();
         let lines = told.iter().flat_map(|text| self.wrapped(text, 4));
-        let lines: Vec<String> = lines.map(|line| self.style.paint(Tone::Dim, &line)).collect();
+        let lines: Vec<String> = lines.map(|line| self.painter.paint(Tone::Dim, &line)).collect();
         if lines.is_empty() { lines } else { std::iter::once(String::new()).chain(lines).collect() }
     }
 }
 
 /// Prints commands unbroken, however long, so that they can be copied.
-fn commands_of(commands: &[(Text, String)]) -> Vec<String> {
+fn commands_of(commands: &[(StyledText, String)]) -> Vec<String> {
     let wide = commands.iter().map(|(what, _)| count(&what.words())).max().unwrap_or(0);
-    let line = |(what, command): &(Text, String)| format!("{:wide$}  {}", what.words(), clean(command));
+    let line = |(what, command): &(StyledText, String)| format!("{:wide$}  {}", what.words(), clean(command));
     commands.iter().map(line).collect()
 }
 
 /// Returns true if a blank line separates two blocks.
-fn is_apart(above: &Block, below: &Block) -> bool {
-    let is_wide = |block: &Block| matches!(block, Block::Table(_) | Block::Pairs(..) | Block::Commands(_));
+fn is_apart(above: &ReportBlock, below: &ReportBlock) -> bool {
+    let is_wide = |block: &ReportBlock| {
+        matches!(block, ReportBlock::Table(_) | ReportBlock::Pairs(..) | ReportBlock::Commands(_))
+    };
     match (above, below) {
         // Blocks after a label belong to it.
-        (Block::Labelled(above, _), Block::Labelled(..)) => above.is_empty(),
-        (Block::Labelled(..), _) | (_, Block::Labelled(..)) => true,
-        (Block::Only(_, blocks), below) => blocks.last().is_some_and(|above| is_apart(above, below)),
-        (above, Block::Only(_, blocks)) => blocks.first().is_some_and(|below| is_apart(above, below)),
-        (Block::Heading(_), _) | (Block::Paragraph(..), Block::Table(_) | Block::Commands(_)) => false,
-        (_, Block::Heading(_) | Block::Group(_)) => true,
-        (Block::Article(above), Block::Article(_)) => above.brief.is_none() && !above.lists.is_empty(),
-        (above, Block::Paragraph(Manner::Aside, _) | Block::List(_)) if is_wide(above) => false,
+        (ReportBlock::Labelled(above, _), ReportBlock::Labelled(..)) => above.is_empty(),
+        (ReportBlock::Labelled(..), _) | (_, ReportBlock::Labelled(..)) => true,
+        (ReportBlock::Only(_, blocks), below) => blocks.last().is_some_and(|above| is_apart(above, below)),
+        (above, ReportBlock::Only(_, blocks)) => blocks.first().is_some_and(|below| is_apart(above, below)),
+        (ReportBlock::Heading(_), _)
+        | (ReportBlock::Paragraph(..), ReportBlock::Table(_) | ReportBlock::Commands(_)) => false,
+        (_, ReportBlock::Heading(_) | ReportBlock::Group(_)) => true,
+        (ReportBlock::Article(above), ReportBlock::Article(_)) => {
+            above.brief.is_none() && !above.lists.is_empty()
+        }
+        (above, ReportBlock::Paragraph(ParagraphStyle::Aside, _) | ReportBlock::List(_))
+            if is_wide(above) =>
+        {
+            false
+        }
         (above, below) => is_wide(above) || is_wide(below),
     }
 }
@@ -293,31 +315,31 @@ pub(crate) fn plain(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Cell;
+    use super::super::TableCell;
     use super::*;
 
-    fn pen(width: usize) -> Pen {
-        Pen { style: Style { color: false }, width, watched: true, full: false }
+    fn printer(width: usize) -> TerminalPrinter {
+        TerminalPrinter { painter: Painter { color: false }, width, watched: true, full: false }
     }
 
     #[test]
     fn a_table_stays_within_its_width_and_figures_stay_whole() {
         let columns = vec![
-            Column::words("knob"),
-            Column::number("rate"),
-            Column::of(ColumnKind::Why, "why").above_width(70),
+            TableColumn::words("knob"),
+            TableColumn::number("rate"),
+            TableColumn::of(ColumnKind::Why, "why").above_width(70),
         ];
-        let row = |tone| Row {
+        let row = |tone| TableRow {
             tone,
-            ..Row::from([
-                Cell::from("mtu of a long name"),
-                Cell::number(1.0, "1.25 Gb/s"),
+            ..TableRow::from([
+                TableCell::from("mtu of a long name"),
+                TableCell::number(1.0, "1.25 Gb/s"),
                 "word ".repeat(20).into(),
             ])
         };
-        let table = Table::new("", "", columns).row(row(Some(Tone::Bad))).row(row(None));
+        let table = ReportTable::new("", "", columns).row(row(Some(Tone::Bad))).row(row(None));
         for width in [30, 60, 90] {
-            let lines = pen(width).table(&table);
+            let lines = printer(width).table(&table);
             assert!(lines.iter().all(|line| count(line) <= width), "{lines:#?}");
             assert!(lines.iter().any(|line| line.contains("1.25 Gb/s")), "{lines:#?}");
             let below = lines.iter().filter(|line| line.starts_with("mtu of a long name: word")).count();

@@ -3,7 +3,7 @@
 use crate::safe::clean;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(crate) enum TextStyle {
     Plain,
     /// Text that is typed, or read by a machine.
     Code,
@@ -18,29 +18,29 @@ pub(crate) enum Look {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct TextSpan {
     pub(crate) words: String,
-    pub(crate) look: Look,
+    pub(crate) look: TextStyle,
 }
 
 /// One line of text for a reader, of any width.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Text(Vec<Span>);
+pub(crate) struct StyledText(Vec<TextSpan>);
 
-impl Text {
-    pub(crate) fn with(mut self, look: Look, words: impl AsRef<str>) -> Self {
+impl StyledText {
+    pub(crate) fn with(mut self, look: TextStyle, words: impl AsRef<str>) -> Self {
         let words = micros(&clean(words.as_ref()));
         if !words.is_empty() {
-            self.0.push(Span { words, look });
+            self.0.push(TextSpan { words, look });
         }
         self
     }
 
     pub(crate) fn and(self, words: impl AsRef<str>) -> Self {
-        self.with(Look::Plain, words)
+        self.with(TextStyle::Plain, words)
     }
 
-    pub(crate) fn spans(&self) -> &[Span] {
+    pub(crate) fn spans(&self) -> &[TextSpan] {
         &self.0
     }
 
@@ -48,11 +48,11 @@ impl Text {
         self.0.is_empty()
     }
 
-    /// Returns the words without their styles, and without those of [`Look::Beside`].
+    /// Returns the words without their styles, and without those of [`TextStyle::Beside`].
     pub(crate) fn words(&self) -> String {
         let mut words = String::new();
-        for (index, span) in self.0.iter().filter(|span| span.look != Look::Beside).enumerate() {
-            if index > 0 && span.look == Look::Group {
+        for (index, span) in self.0.iter().filter(|span| span.look != TextStyle::Beside).enumerate() {
+            if index > 0 && span.look == TextStyle::Group {
                 words.push_str(" > ");
             }
             words.push_str(&span.words);
@@ -61,26 +61,26 @@ impl Text {
     }
 }
 
-impl From<&str> for Text {
+impl From<&str> for StyledText {
     fn from(words: &str) -> Self {
-        Text::default().and(words)
+        StyledText::default().and(words)
     }
 }
 
-impl From<String> for Text {
+impl From<String> for StyledText {
     fn from(words: String) -> Self {
-        Text::from(words.as_str())
+        StyledText::from(words.as_str())
     }
 }
 
-impl From<&String> for Text {
+impl From<&String> for StyledText {
     fn from(words: &String) -> Self {
-        Text::from(words.as_str())
+        StyledText::from(words.as_str())
     }
 }
 
-pub(crate) fn code(words: impl AsRef<str>) -> Text {
-    Text::default().with(Look::Code, words)
+pub(crate) fn code(words: impl AsRef<str>) -> StyledText {
+    StyledText::default().with(TextStyle::Code, words)
 }
 
 /// Replaces the unit in "41 us" by "µs".
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn what_a_terminal_acts_on_never_gets_into_a_text() {
-        let text = Text::from("a\u{1b}[2Jb").with(Look::Strong, "\u{202e}c\r\n").and("");
+        let text = StyledText::from("a\u{1b}[2Jb").with(TextStyle::Strong, "\u{202e}c\r\n").and("");
         assert_eq!((text.words().as_str(), text.spans().len()), (r"a\u{1b}[2Jb\u{202e}c\r\n", 2));
     }
 

@@ -3,29 +3,32 @@
 use landspeed_record::{LatencyHistogram, Record};
 use maud::{Markup, html};
 
-use super::lines::{Axis, Lines, Mark, Point, Room, Series};
+use super::lines::{ChartAxis, ChartPoint, ChartSeries, ChartSize, LineChart, MarkerShape};
 use super::scale::unit_of;
 use super::trials;
-use crate::words::{Primary, number};
+use crate::words::{FigureKind, number};
 
-const ROOM: Room = Room { width: 660.0, names: 74.0, bottom: 300.0 };
+const SIZE: ChartSize = ChartSize { width: 660.0, names: 74.0, bottom: 300.0 };
 
-struct Curve {
+struct CurveChart {
     name: &'static str,
     title: &'static str,
     caption: &'static str,
     /// Name of the vertical axis, without the unit.
     y: &'static str,
-    x: Axis,
-    figure: Primary,
+    x: ChartAxis,
+    figure: FigureKind,
     is_marked: bool,
 }
 
 type Points = Vec<(f64, f64)>;
 
-impl Curve {
+impl CurveChart {
     fn draw(self, of: impl Fn(&str) -> Points) -> Option<Markup> {
-        let ends = [("start", of("curve-start"), Mark::Square), ("final", of("curve-final"), Mark::Round)];
+        let ends = [
+            ("start", of("curve-start"), MarkerShape::Square),
+            ("final", of("curve-final"), MarkerShape::Round),
+        ];
         let ends: Vec<_> = ends.into_iter().filter(|(_, points, _)| points.len() > 1).collect();
         let most = ends.iter().flat_map(|(_, points, _)| points).map(|p| p.1).fold(0.0, f64::max);
         let (per, unit) = match unit_of(self.figure, most) {
@@ -33,34 +36,34 @@ impl Curve {
             (_, "ms") if !self.is_marked => (1e3, "µs"),
             known => known,
         };
-        let series = |(name, points, mark): &(&str, Points, Mark)| {
+        let series = |(name, points, mark): &(&str, Points, MarkerShape)| {
             let line: Points = points.iter().map(|(x, y)| (*x, y / per)).collect();
-            let told = |&at: &(f64, f64)| Point {
+            let point = |&at: &(f64, f64)| ChartPoint {
                 at,
-                told: format!("{name}: {} {unit} at {} B", number(at.1), at.0),
-                ..Point::default()
+                tooltip: format!("{name}: {} {unit} at {} B", number(at.1), at.0),
+                ..ChartPoint::default()
             };
-            Series {
+            ChartSeries {
                 name: (*name).to_owned(),
                 class: format!("series {name}"),
-                points: if self.is_marked { line.iter().map(told).collect() } else { Vec::new() },
+                points: if self.is_marked { line.iter().map(point).collect() } else { Vec::new() },
                 line,
                 is_level: false,
                 mark: *mark,
-                ..Series::default()
+                ..ChartSeries::default()
             }
         };
-        let series: Vec<Series> = ends.iter().map(series).collect();
+        let series: Vec<ChartSeries> = ends.iter().map(series).collect();
         let names: Vec<&str> = series.iter().map(|s| s.name.as_str()).collect();
         let count: usize = series.iter().map(|s| s.line.len()).sum();
-        Lines {
+        LineChart {
             name: self.name.to_owned(),
             title: self.title,
             description: format!("{}, {count} points: {}.", self.title, names.join(" and ")),
             caption: html! { p { (self.caption) } },
-            room: ROOM,
+            size: SIZE,
             x: self.x,
-            y: Axis::log(&format!("{}, {unit}", self.y)),
+            y: ChartAxis::log(&format!("{}, {unit}", self.y)),
             series,
             uprights: Vec::new(),
             events: Vec::new(),
@@ -70,12 +73,12 @@ impl Curve {
 }
 
 /// Returns an axis with ticks at every power of two, or at every second or third of them.
-fn sizes(title: &str, of: &impl Fn(&str) -> Points) -> Axis {
+fn sizes(title: &str, of: &impl Fn(&str) -> Points) -> ChartAxis {
     let all: Points = ["curve-start", "curve-final"].into_iter().flat_map(of).collect();
     let low = all.iter().map(|v| v.0).fold(f64::INFINITY, f64::min).max(1.0).log2().ceil() as i32;
     let high = all.iter().map(|v| v.0).fold(1.0, f64::max).log2().floor() as i32;
     let step = usize::try_from((high - low) / 8 + 1).unwrap_or(1).max(1);
-    Axis::log(title).at((low..=high).step_by(step).map(|e| 2f64.powi(e)))
+    ChartAxis::log(title).at((low..=high).step_by(step).map(|e| 2f64.powi(e)))
 }
 
 /// Draws goodput against write size at the start and at the end, or nothing if it was not measured.
@@ -86,7 +89,7 @@ pub(crate) fn sweep(record: &Record) -> Option<Markup> {
     let caption = "A fixed count of writes of each size over one connection, timed at the receiver (the NTTCP procedure). Where \
                    the start lies low at every size, the path and not the write size held it back.";
     let (name, title, x) = ("sweep", "Rate against write size", sizes("write size, bytes", &of));
-    Curve { name, title, caption, y: "rate", x, figure: Primary::Rate, is_marked: true }.draw(of)
+    CurveChart { name, title, caption, y: "rate", x, figure: FigureKind::Rate, is_marked: true }.draw(of)
 }
 
 /// Draws round trips of the smallest message by percentile, or nothing if they were not measured.
@@ -98,11 +101,12 @@ pub(crate) fn latency_distribution(record: &Record) -> Option<Markup> {
     // The axis counts nines: 0.9 is at one, 0.99 at two.
     let ticks = PERCENTILES.map(|(share, name)| (-(1.0 - share).log10(), name.to_owned()));
     let ticks = ticks.into_iter().filter(|(nines, _)| *nines <= end + 1e-9).collect();
-    let x = Axis { ticks, ..Axis::from_zero("percentile of round trips (axis by nines)") };
+    let x = ChartAxis { ticks, ..ChartAxis::from_zero("percentile of round trips (axis by nines)") };
     let caption = "Round trips of the smallest message on the otherwise idle path, one message at a time. To the right each \
                    decade is a rarer case; a line ends where fewer than ten samples lie beyond it.";
     let (name, title) = ("latency", "Round-trip time by percentile");
-    Curve { name, title, caption, y: "round trip", x, figure: Primary::Latency, is_marked: false }.draw(of)
+    CurveChart { name, title, caption, y: "round trip", x, figure: FigureKind::Latency, is_marked: false }
+        .draw(of)
 }
 
 /// Returns (nines, round trip in ns) in steps of 1/20, up to the last percentile that has enough samples.
@@ -125,6 +129,14 @@ pub(crate) fn latency_by_size(record: &Record) -> Option<Markup> {
     let caption = "Median time for a message to go and come back, by its size (the NetPIPE procedure).";
     let (name, title) = ("latency-by-size", "Round-trip time against message size");
     let x = sizes("message size, bytes", &of);
-    Curve { name, title, caption, y: "median round trip", x, figure: Primary::Latency, is_marked: true }
-        .draw(of)
+    CurveChart {
+        name,
+        title,
+        caption,
+        y: "median round trip",
+        x,
+        figure: FigureKind::Latency,
+        is_marked: true,
+    }
+    .draw(of)
 }

@@ -8,7 +8,7 @@ use super::scale::{Scale, label};
 const WIDE: f64 = 800.0;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Shape {
+pub(crate) enum ChartShape {
     /// A drawing of this width and height that scales as a whole.
     Fixed(f64, f64),
     /// This number of rows. Horizontal positions are percentages, and the style sheet sets the height of a row, so
@@ -17,7 +17,7 @@ pub(crate) enum Shape {
 }
 
 #[derive(Debug)]
-pub(crate) struct Frame<'a> {
+pub(crate) struct ChartFrame<'a> {
     /// Value of `data-chart`, and prefix of the ids.
     pub(crate) name: &'a str,
     /// Short title, which is read aloud first.
@@ -25,20 +25,20 @@ pub(crate) struct Frame<'a> {
     pub(crate) description: String,
     /// What to notice in the chart, printed below it.
     pub(crate) caption: Markup,
-    pub(crate) shape: Shape,
+    pub(crate) shape: ChartShape,
     pub(crate) points: usize,
 }
 
-impl Frame<'_> {
+impl ChartFrame<'_> {
     /// Returns the figure around `inside`. A drawing that is too wide for a screen scrolls within its own box.
     pub(crate) fn figure(&self, inside: &Markup) -> Markup {
         let (title, desc) = (format!("{}-title", self.name), format!("{}-desc", self.name));
         let (view, class, style) = match self.shape {
-            Shape::Fixed(width, height) => {
+            ChartShape::Fixed(width, height) => {
                 let class = if width > WIDE { "drawing wide" } else { "drawing" };
                 (Some(format!("0 0 {} {}", n(width), n(height))), class, None)
             }
-            Shape::Rows(rows) => (None, "rows", Some(format!("--n:{rows}"))),
+            ChartShape::Rows(rows) => (None, "rows", Some(format!("--n:{rows}"))),
         };
         html! {
             figure class="chart" {

@@ -3,30 +3,30 @@
 use landspeed_record::{Estimate, StepSummary, TuneSummary};
 use maud::{Markup, html};
 
-use super::frame::{Frame, Shape};
+use super::frame::{ChartFrame, ChartShape};
 use super::marker::{legend, marker};
 use super::rows::{at, ground, name, place, span};
 use super::scale::Scale;
-use crate::words::{self, LEAST_EFFECT, Outcome, Primary};
+use crate::words::{self, FigureKind, LEAST_EFFECT, StepOutcome};
 
 pub(crate) fn ladder(summary: &TuneSummary) -> Option<Markup> {
     let steps = words::measured(summary);
     if steps.is_empty() {
         return None;
     }
-    let primary = Primary::of(&summary.goal);
+    let primary = FigureKind::of(&summary.goal);
     let values = steps.iter().flat_map(|(_, e)| [e.low, e.high]).chain([0.9, 1.1]);
     // Clamped, because one very wide interval would squeeze all others to a dot.
     let scale = Scale::log(values.map(|v| v.clamp(1.0 / 64.0, 64.0)), 0.0, 1.0);
-    let frame = Frame {
+    let frame = ChartFrame {
         name: "ladder",
         title: "The ladder: what each step did",
         description: description(&steps, primary),
         caption: caption(&steps, &scale),
-        shape: Shape::Rows(steps.len()),
+        shape: ChartShape::Rows(steps.len()),
         points: steps.len(),
     };
-    let axis = format!("{}, candidate over incumbent (ratio, log scale)", primary.called().axis);
+    let axis = format!("{}, candidate over incumbent (ratio, log scale)", primary.names().axis);
     let inside = html! {
         text class="side head" x="0" y="28" { "step" }
         text class="side head" text-anchor="end" x="100%" y="28" { "ratio [interval]" }
@@ -37,10 +37,10 @@ pub(crate) fn ladder(summary: &TuneSummary) -> Option<Markup> {
 }
 
 /// Draws the band of the least effect, and the line of no change.
-fn behind(scale: &Scale, primary: Primary) -> Markup {
+fn behind(scale: &Scale, primary: FigureKind) -> Markup {
     let (low, high) = (scale.at(1.0 / (1.0 + LEAST_EFFECT)), scale.at(1.0 + LEAST_EFFECT));
     let (left, right) = match primary {
-        Primary::Latency => ("← faster", "slower →"),
+        FigureKind::Latency => ("← faster", "slower →"),
         _ => ("← worse", "better →"),
     };
     let one = at(scale.at(1.0));
@@ -55,19 +55,19 @@ fn behind(scale: &Scale, primary: Primary) -> Markup {
 }
 
 fn row(index: usize, step: &StepSummary, e: &Estimate, scale: &Scale) -> Markup {
-    let outcome = Outcome::of(step);
+    let outcome = StepOutcome::of(step);
     let (low, high) = (scale.at(e.low), scale.at(e.high));
-    let told = format!(
+    let tooltip = format!(
         "{}. {}: {}, {}. {}",
         index + 1,
         words::step_words(step),
         words::estimate(e),
-        outcome.told().word,
+        outcome.labels().word,
         crate::safe(&step.reason)
     );
     html! {
-        g class={ "row point " (outcome.told().class) } style=(place(index)) data-step=(crate::safe(&step.id)) data-answer=(outcome.told().class) {
-            title { (told) }
+        g class={ "row point " (outcome.labels().class) } style=(place(index)) data-step=(crate::safe(&step.id)) data-answer=(outcome.labels().class) {
+            title { (tooltip) }
             rect class="hit" width="100%" {}
             (name(index + 1, step))
             text class="value" text-anchor="end" x="100%" y="17.5" { (words::number(e.ratio)) "× " (words::interval(e)) }
@@ -92,9 +92,9 @@ fn end(scale: &Scale, value: f64, arrow: &str) -> Markup {
 
 fn caption(steps: &[(&StepSummary, Estimate)], scale: &Scale) -> Markup {
     let is_beyond = steps.iter().any(|(_, e)| !scale.holds(e.low) || !scale.holds(e.high));
-    let present: Vec<Outcome> = Outcome::MEASURED
+    let present: Vec<StepOutcome> = StepOutcome::MEASURED
         .into_iter()
-        .filter(|outcome| steps.iter().any(|(s, _)| Outcome::of(s) == *outcome))
+        .filter(|outcome| steps.iter().any(|(s, _)| StepOutcome::of(s) == *outcome))
         .collect();
     html! {
         (legend(&present))
@@ -107,19 +107,20 @@ fn caption(steps: &[(&StepSummary, Estimate)], scale: &Scale) -> Markup {
     }
 }
 
-fn description(steps: &[(&StepSummary, Estimate)], primary: Primary) -> String {
+fn description(steps: &[(&StepSummary, Estimate)], primary: FigureKind) -> String {
     let kept: Vec<String> = steps
         .iter()
-        .filter(|(step, _)| Outcome::of(step).is_kept())
+        .filter(|(step, _)| StepOutcome::of(step).is_kept())
         .map(|(step, e)| {
-            let doubt = if Outcome::of(step) == Outcome::Unconfirmed { " (not confirmed)" } else { "" };
+            let doubt =
+                if StepOutcome::of(step) == StepOutcome::Unconfirmed { " (not confirmed)" } else { "" };
             format!("{} {}{doubt}", words::setting(step), words::times(e.ratio))
         })
         .collect();
     format!(
         "{} measured steps by their ratio of {}. Kept: {}.",
         steps.len(),
-        primary.called().phrase,
+        primary.names().phrase,
         kept.join(", ")
     )
 }

@@ -5,17 +5,17 @@ use landspeed_stats::median;
 use maud::{Markup, html};
 
 use super::frame::short;
-use super::lines::{Axis, Lines, Mark, Point, Room, Series};
+use super::lines::{ChartAxis, ChartPoint, ChartSeries, ChartSize, LineChart, MarkerShape};
 use super::scale::{label, unit_in};
 use super::trials::by_step;
-use crate::words::{self, Outcome, Primary};
+use crate::words::{self, FigureKind, StepOutcome};
 
-const ROOM: Room = Room { width: 912.0, names: 100.0, bottom: 220.0 };
+const SIZE: ChartSize = ChartSize { width: 912.0, names: 100.0, bottom: 220.0 };
 /// Number of steps above which only the kept ones are named.
 const NAMED: usize = 45;
 
 /// Draws the chart, or nothing if the record has no trials of a measured step.
-pub(crate) fn level(figure: Primary, summary: &TuneSummary, record: &Record) -> Option<Markup> {
+pub(crate) fn level(figure: FigureKind, summary: &TuneSummary, record: &Record) -> Option<Markup> {
     let steps = words::measured(summary);
     let trials = by_step(record, figure);
     let medians = |id: &str| {
@@ -27,22 +27,22 @@ pub(crate) fn level(figure: Primary, summary: &TuneSummary, record: &Record) -> 
     let (start, last) = (end(&summary.start), end(&summary.final_));
     let levels = medians.iter().flatten().flat_map(|(a, b)| [*a, *b]);
     let (per, unit) = unit_in(figure, levels.chain(start).chain(last).fold(0.0, f64::max), summary);
-    let marks: Vec<Point> = steps
+    let marks: Vec<ChartPoint> = steps
         .iter()
         .zip(&medians)
         .enumerate()
         .filter_map(|(index, ((step, _), medians))| {
             let (before, with) = (*medians)?;
-            let (before, with, outcome) = (before / per, with / per, Outcome::of(step));
-            let (setting, what) = (words::step_words(step), outcome.told().word);
-            let told = format!(
+            let (before, with, outcome) = (before / per, with / per, StepOutcome::of(step));
+            let (setting, what) = (words::step_words(step), outcome.labels().word);
+            let tooltip = format!(
                 "{}. {setting}: {} {unit} before, {} with it, {what}",
                 index + 1,
                 label(before),
                 label(with)
             );
             let at = (index as f64 + 1.5, with);
-            Some(Point { at, told, ends: Some((before, with)), outcome: Some(outcome) })
+            Some(ChartPoint { at, tooltip, ends: Some((before, with)), outcome: Some(outcome) })
         })
         .collect();
     if marks.is_empty() {
@@ -54,42 +54,42 @@ pub(crate) fn level(figure: Primary, summary: &TuneSummary, record: &Record) -> 
     let line = levels.enumerate().filter_map(|(at, level)| Some((at as f64, level? / per))).collect();
     let end = |name: &str, at: usize, value: Option<f64>| {
         let value = value? / per;
-        Some(Point {
+        Some(ChartPoint {
             at: (at as f64 + 0.5, value),
-            told: format!("{name}: {} {unit}", label(value)),
-            ..Point::default()
+            tooltip: format!("{name}: {} {unit}", label(value)),
+            ..ChartPoint::default()
         })
     };
     let names = steps.iter().enumerate().filter_map(|(index, (step, _))| {
-        let is_named = steps.len() <= NAMED || Outcome::of(step).is_kept();
+        let is_named = steps.len() <= NAMED || StepOutcome::of(step).is_kept();
         is_named.then(|| (index as f64 + 1.5, format!("{} {}", index + 1, short(&words::setting(step), 18))))
     });
     let ends = [(0.5, "start".to_owned()), (slots as f64 - 0.5, "final".to_owned())];
-    let axis = format!("{}, {unit}", figure.called().axis);
-    Lines {
-        name: format!("level-{}", figure.called().short),
-        title: if figure == Primary::Cost { "Processor cost against step" } else { "Rate against step" },
+    let axis = format!("{}, {unit}", figure.names().axis);
+    LineChart {
+        name: format!("level-{}", figure.names().short),
+        title: if figure == FigureKind::Cost { "Processor cost against step" } else { "Rate against step" },
         description: format!("Median of {axis}, of incumbent and candidate over {} steps.", steps.len()),
         caption: html! {},
-        room: ROOM,
-        x: Axis {
+        size: SIZE,
+        x: ChartAxis {
             ticks: names.chain(ends).collect(),
             is_slanted: true,
-            ..Axis::from_zero("step, in the order tried")
+            ..ChartAxis::from_zero("step, in the order tried")
         },
-        y: Axis::from_zero(&axis),
-        series: vec![Series {
+        y: ChartAxis::from_zero(&axis),
+        series: vec![ChartSeries {
             name: "incumbent".to_owned(),
             class: "series".to_owned(),
             line,
             is_level: true,
-            mark: Mark::Round,
+            mark: MarkerShape::Round,
             points: end("start", 0, start)
                 .into_iter()
                 .chain(marks)
                 .chain(end("final", slots - 1, last))
                 .collect(),
-            ..Series::default()
+            ..ChartSeries::default()
         }],
         uprights: Vec::new(),
         events: Vec::new(),

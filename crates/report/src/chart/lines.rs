@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::frame::{Frame, Shape, line, n, text};
+use super::frame::{ChartFrame, ChartShape, line, n, text};
 use super::marker::marker;
 use super::scale::{Scale, label};
-use crate::words::Outcome;
+use crate::words::StepOutcome;
 
 const LEFT: f64 = 56.0;
 const TOP: f64 = 42.0;
@@ -16,21 +16,21 @@ const SLANTED: f64 = 104.0;
 const APART: f64 = 20.0;
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Room {
+pub(crate) struct ChartSize {
     pub(crate) width: f64,
     /// The part of the width for names at the ends of lines.
     pub(crate) names: f64,
     pub(crate) bottom: f64,
 }
 
-impl Room {
+impl ChartSize {
     fn across(self) -> (f64, f64) {
         (LEFT, self.width - self.names)
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Spread {
+pub(crate) enum ScaleKind {
     Log,
     FromZero,
     /// This number of positions side by side, numbered from 1.
@@ -38,9 +38,9 @@ pub(crate) enum Spread {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Axis {
+pub(crate) struct ChartAxis {
     pub(crate) title: String,
-    pub(crate) spread: Spread,
+    pub(crate) scale_kind: ScaleKind,
     /// Labels by value; round values if empty.
     pub(crate) ticks: Vec<(f64, String)>,
     /// True if the ticks are names too long to fit side by side.
@@ -49,11 +49,11 @@ pub(crate) struct Axis {
     pub(crate) shared: Option<(f64, f64)>,
 }
 
-impl Axis {
+impl ChartAxis {
     pub(crate) fn log(title: &str) -> Self {
-        Axis {
+        ChartAxis {
             title: format!("{title} (log scale)"),
-            spread: Spread::Log,
+            scale_kind: ScaleKind::Log,
             ticks: Vec::new(),
             is_slanted: false,
             shared: None,
@@ -61,9 +61,9 @@ impl Axis {
     }
 
     pub(crate) fn from_zero(title: &str) -> Self {
-        Axis {
+        ChartAxis {
             title: title.to_owned(),
-            spread: Spread::FromZero,
+            scale_kind: ScaleKind::FromZero,
             ticks: Vec::new(),
             is_slanted: false,
             shared: None,
@@ -71,15 +71,15 @@ impl Axis {
     }
 
     pub(crate) fn at(self, ticks: impl IntoIterator<Item = f64>) -> Self {
-        Axis { ticks: ticks.into_iter().map(|v| (v, label(v))).collect(), ..self }
+        ChartAxis { ticks: ticks.into_iter().map(|v| (v, label(v))).collect(), ..self }
     }
 
     fn scale(&self, values: impl Iterator<Item = f64>, from: f64, to: f64) -> Scale {
         let values = values.chain(self.shared.into_iter().flat_map(|(low, high)| [low, high]));
-        match self.spread {
-            Spread::Log => Scale::log(values, from, to),
-            Spread::FromZero => Scale::linear(0.0, values.fold(0.0, f64::max), from, to),
-            Spread::Places(places) => Scale::linear(0.5, places as f64 + 0.5, from, to),
+        match self.scale_kind {
+            ScaleKind::Log => Scale::log(values, from, to),
+            ScaleKind::FromZero => Scale::linear(0.0, values.fold(0.0, f64::max), from, to),
+            ScaleKind::Places(places) => Scale::linear(0.5, places as f64 + 0.5, from, to),
         }
     }
 
@@ -102,7 +102,7 @@ impl Axis {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Mark {
+pub(crate) enum MarkerShape {
     #[default]
     None,
     Round,
@@ -111,23 +111,23 @@ pub(crate) enum Mark {
 
 /// A point: its position, the ends of its interval, and the text that it shows under the pointer.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Point {
+pub(crate) struct ChartPoint {
     pub(crate) at: (f64, f64),
     pub(crate) ends: Option<(f64, f64)>,
-    pub(crate) told: String,
+    pub(crate) tooltip: String,
     /// Outcome of its step, whose marker replaces the mark of the series.
-    pub(crate) outcome: Option<Outcome>,
+    pub(crate) outcome: Option<StepOutcome>,
 }
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Series {
+pub(crate) struct ChartSeries {
     pub(crate) name: String,
     pub(crate) class: String,
     pub(crate) line: Vec<(f64, f64)>,
     /// True if the line is a staircase: each value holds until the next.
     pub(crate) is_level: bool,
-    pub(crate) mark: Mark,
-    pub(crate) points: Vec<Point>,
+    pub(crate) mark: MarkerShape,
+    pub(crate) points: Vec<ChartPoint>,
     /// Position, low end and high end of an interval along the line.
     pub(crate) band: Vec<(f64, f64, f64)>,
     /// Single values around the line.
@@ -135,25 +135,25 @@ pub(crate) struct Series {
 }
 
 #[derive(Debug)]
-pub(crate) struct Lines {
+pub(crate) struct LineChart {
     pub(crate) name: String,
     pub(crate) title: &'static str,
     pub(crate) description: String,
     pub(crate) caption: Markup,
-    pub(crate) room: Room,
-    pub(crate) x: Axis,
-    pub(crate) y: Axis,
-    pub(crate) series: Vec<Series>,
+    pub(crate) size: ChartSize,
+    pub(crate) x: ChartAxis,
+    pub(crate) y: ChartAxis,
+    pub(crate) series: Vec<ChartSeries>,
     pub(crate) uprights: Vec<f64>,
     /// Events by position, marked at the bottom of the plot.
     pub(crate) events: Vec<(f64, String)>,
 }
 
-impl Lines {
+impl LineChart {
     /// Draws the chart, or nothing if no line has two points.
     pub(crate) fn figure(&self) -> Option<Markup> {
         let places = || {
-            let of = |s: &'_ Series| {
+            let of = |s: &'_ ChartSeries| {
                 s.points
                     .iter()
                     .map(|p| p.at)
@@ -166,16 +166,16 @@ impl Lines {
         if !self.series.iter().any(|s| s.line.len().max(s.points.len()) > 1) {
             return None;
         }
-        let ((left, right), bottom) = (self.room.across(), self.room.bottom);
+        let ((left, right), bottom) = (self.size.across(), self.size.bottom);
         let foot = FOOT + if self.x.is_slanted { SLANTED } else { 0.0 };
         let x = self.x.scale(places().map(|p| p.0), left, right);
         let y = self.y.scale(places().map(|p| p.1), bottom, TOP);
-        let frame = Frame {
+        let frame = ChartFrame {
             name: &self.name,
             title: self.title,
             description: self.description.clone(),
             caption: self.caption.clone(),
-            shape: Shape::Fixed(self.room.width, bottom + foot),
+            shape: ChartShape::Fixed(self.size.width, bottom + foot),
             points: self.series.iter().map(|s| s.points.len().max(s.line.len())).sum(),
         };
         let ends: Vec<f64> = self.series.iter().map(|s| s.end().map_or(bottom, |end| y.at(end.1))).collect();
@@ -198,7 +198,7 @@ impl Lines {
     }
 }
 
-impl Series {
+impl ChartSeries {
     fn end(&self) -> Option<(f64, f64)> {
         self.points.last().map(|p| p.at).or_else(|| self.line.last().copied())
     }
@@ -211,10 +211,10 @@ impl Series {
                 @if self.line.len() > 1 { path class="curve" d=(self.path(x, y)) { title { (self.name) } } }
                 @for point in &self.points {
                     @let at = (x.at(point.at.0), y.at(point.at.1));
-                    g class=[point.outcome.map(|outcome| outcome.told().class)] {
+                    g class=[point.outcome.map(|outcome| outcome.labels().class)] {
                         @if let Some((low, high)) = point.ends { (line("whisker", (at.0, y.at(low)), (at.0, y.at(high)))) }
-                        @if let Some(outcome) = point.outcome { title { (point.told) } (marker(outcome, at)) }
-                        @else { (dot(self.mark, at, &point.told)) }
+                        @if let Some(outcome) = point.outcome { title { (point.tooltip) } (marker(outcome, at)) }
+                        @else { (dot(self.mark, at, &point.tooltip)) }
                     }
                 }
                 (text("series-name", "start", named, &self.name))
@@ -245,12 +245,14 @@ impl Series {
     }
 }
 
-fn dot(mark: Mark, (x, y): (f64, f64), told: &str) -> Markup {
+fn dot(mark: MarkerShape, (x, y): (f64, f64), tooltip: &str) -> Markup {
     match mark {
-        Mark::None => html! {},
-        Mark::Round => html! { circle class="dot" cx=(n(x)) cy=(n(y)) r="3.5" { title { (told) } } },
-        Mark::Square => {
-            html! { rect class="dot" x=(n(x - 3.5)) y=(n(y - 3.5)) width="7" height="7" { title { (told) } } }
+        MarkerShape::None => html! {},
+        MarkerShape::Round => {
+            html! { circle class="dot" cx=(n(x)) cy=(n(y)) r="3.5" { title { (tooltip) } } }
+        }
+        MarkerShape::Square => {
+            html! { rect class="dot" x=(n(x - 3.5)) y=(n(y - 3.5)) width="7" height="7" { title { (tooltip) } } }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use landspeed_record::{ProgramOf, TuneSummary};
 
-use crate::words::Primary;
+use crate::words::FigureKind;
 
 /// Greatest ratio on a logarithmic axis: six decades. Values beyond it are drawn at the edge.
 const SPAN: f64 = 1e6;
@@ -96,7 +96,7 @@ fn extent(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
 }
 
 /// Returns the unit that suits values of `figure` up to `largest`, as (divisor, name).
-pub(crate) fn unit_of(figure: Primary, largest: f64) -> (f64, &'static str) {
+pub(crate) fn unit_of(figure: FigureKind, largest: f64) -> (f64, &'static str) {
     const RATE: &[(f64, &str)] = &[(1e12, "Tb/s"), (1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "b/s")];
     const COST: &[(f64, &str)] = &[
         (1e9, "GB per CPU-second"),
@@ -106,19 +106,19 @@ pub(crate) fn unit_of(figure: Primary, largest: f64) -> (f64, &'static str) {
     ];
     const LATENCY: &[(f64, &str)] = &[(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")];
     let steps = match figure {
-        Primary::Rate => RATE,
-        Primary::Cost => COST,
-        Primary::Latency => LATENCY,
+        FigureKind::Rate => RATE,
+        FigureKind::Cost => COST,
+        FigureKind::Latency => LATENCY,
     };
     *steps.iter().find(|(scale, _)| largest >= *scale).unwrap_or(&steps[steps.len() - 1])
 }
 
 /// Returns the unit like [`unit_of`], but the program's own unit if the run measured a program.
-pub(crate) fn unit_in(figure: Primary, largest: f64, summary: &TuneSummary) -> (f64, String) {
+pub(crate) fn unit_in(figure: FigureKind, largest: f64, summary: &TuneSummary) -> (f64, String) {
     let plain = unit_of(figure, largest);
     match (figure, &summary.program) {
-        (Primary::Rate, Some(program)) => (1.0, crate::safe(&program.unit)),
-        (Primary::Cost, Some(program)) => (1.0, per_cpu(program)),
+        (FigureKind::Rate, Some(program)) => (1.0, crate::safe(&program.unit)),
+        (FigureKind::Cost, Some(program)) => (1.0, per_cpu(program)),
         _ => (plain.0, plain.1.to_owned()),
     }
 }

@@ -4,16 +4,16 @@ use landspeed_record::{Record, StepSummary, TuneSummary};
 use landspeed_stats::median;
 use maud::{Markup, html};
 
-use super::frame::{Frame, Shape, n};
+use super::frame::{ChartFrame, ChartShape, n};
 use super::rows::{at, ground, name, place};
 use super::scale::{Scale, label, unit_in};
 use super::trials::by_step;
-use crate::words::{self, Outcome, Primary};
+use crate::words::{self, FigureKind, StepOutcome};
 
 /// Trials that are drawn at most, per step and arm.
 const DRAWN: usize = 200;
 
-struct Row<'a> {
+struct StripRow<'a> {
     number: usize,
     step: &'a StepSummary,
     /// The incumbent's trials, then the candidate's.
@@ -22,12 +22,14 @@ struct Row<'a> {
 
 /// Draws the chart, or nothing if the record has no trials of a measured step.
 pub(crate) fn strip(summary: &TuneSummary, record: &Record) -> Option<Markup> {
-    let primary = Primary::of(&summary.goal);
+    let primary = FigureKind::of(&summary.goal);
     let mut trials = by_step(record, primary);
-    let rows: Vec<Row<'_>> = words::measured(summary)
+    let rows: Vec<StripRow<'_>> = words::measured(summary)
         .into_iter()
         .zip(1..)
-        .filter_map(|((step, _), number)| Some(Row { number, step, arms: trials.remove(step.id.as_str())? }))
+        .filter_map(|((step, _), number)| {
+            Some(StripRow { number, step, arms: trials.remove(step.id.as_str())? })
+        })
         .collect();
     let all = || rows.iter().flat_map(|row| row.arms.iter().flatten().copied());
     let (per, unit) = unit_in(primary, all().fold(0.0, f64::max), summary);
@@ -37,7 +39,7 @@ pub(crate) fn strip(summary: &TuneSummary, record: &Record) -> Option<Markup> {
     }
     let scale = Scale::log(all().map(|v| v / per), 0.0, 1.0);
     let is_cut = rows.iter().any(|row| row.arms.iter().any(|arm| arm.len() > DRAWN));
-    let frame = Frame {
+    let frame = ChartFrame {
         name: "trials",
         title: "Every trial",
         description: format!("{count} trials of {} steps, incumbent and candidate, in {unit}.", rows.len()),
@@ -47,22 +49,22 @@ pub(crate) fn strip(summary: &TuneSummary, record: &Record) -> Option<Markup> {
             "noise, and what lies between rows is its drift."
             @if is_cut { " Of steps with more than " (DRAWN) " trials an arm, the first " (DRAWN) " are drawn." }
         } },
-        shape: Shape::Rows(rows.len()),
+        shape: ChartShape::Rows(rows.len()),
         points: rows.iter().flat_map(|row| &row.arms).map(|arm| arm.len().min(DRAWN)).sum(),
     };
-    let axis = format!("{} of one trial, {unit} (log scale)", primary.called().axis);
+    let axis = format!("{} of one trial, {unit} (log scale)", primary.names().axis);
     Some(frame.figure(&html! {
         (ground(&scale, &axis, &html! {}))
         @for (index, row) in rows.iter().enumerate() { (row.draw(index, &scale, per)) }
     }))
 }
 
-impl Row<'_> {
+impl StripRow<'_> {
     fn draw(&self, index: usize, scale: &Scale, per: f64) -> Markup {
         let across = |value: f64| at(scale.at(value / per));
         html! {
-            g class={ "row " (Outcome::of(self.step).told().class) } style=(place(index)) data-step=(crate::safe(&self.step.id)) {
-                title { (self.told(per)) }
+            g class={ "row " (StepOutcome::of(self.step).labels().class) } style=(place(index)) data-step=(crate::safe(&self.step.id)) {
+                title { (self.tooltip(per)) }
                 rect class="hit" width="100%" {}
                 line class="rule" x1="0" x2="100%" y1="0" y2="0" {}
                 (name(self.number, self.step))
@@ -78,7 +80,7 @@ impl Row<'_> {
         }
     }
 
-    fn told(&self, per: f64) -> String {
+    fn tooltip(&self, per: f64) -> String {
         let [incumbent, candidate] = self.arms.each_ref().map(|arm| {
             let middle = median(arm).map_or_else(|| "-".to_owned(), |middle| label(middle / per));
             (middle, arm.len())

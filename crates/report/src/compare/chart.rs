@@ -4,9 +4,9 @@
 use landspeed_record::{CompareReport, Study};
 use maud::{Markup, html};
 
-use super::runs::{Course, Points};
+use super::runs::{Points, ProtocolCourse};
 use super::words;
-use crate::chart::frame::{Frame, Shape, line, n, text, y_axis};
+use crate::chart::frame::{ChartFrame, ChartShape, line, n, text, y_axis};
 use crate::chart::scale::{Scale, label};
 
 const WIDTH: f64 = 470.0;
@@ -21,8 +21,8 @@ const FOOT: f64 = 36.0;
 const TINTS: usize = 4;
 
 /// Draws one small chart per protocol, on common axes.
-pub(super) fn courses(report: &CompareReport, courses: &[Course]) -> Markup {
-    let ground = Ground::of(&report.study, courses);
+pub(super) fn courses(report: &CompareReport, courses: &[ProtocolCourse]) -> Markup {
+    let axes = SharedAxes::of(&report.study, courses);
     let flows = courses.iter().map(|course| course.flows.len()).max().unwrap_or(0);
     html! {
         ul class="legend" {
@@ -37,7 +37,7 @@ pub(super) fn courses(report: &CompareReport, courses: &[Course]) -> Markup {
             @for (index, of) in courses.iter().enumerate() {
                 div {
                     h3 { (of.name) " " span class="quiet" { (facts(report, index)) } }
-                    (course(index, of, &ground))
+                    (course(index, of, &axes))
                 }
             }
         }
@@ -53,7 +53,7 @@ fn facts(report: &CompareReport, index: usize) -> String {
 
 /// The axes that all charts of a study share, so that they can be compared.
 #[derive(Debug)]
-struct Ground {
+struct SharedAxes {
     /// Borders of the regions in seconds, including the first and the last.
     borders: Vec<f64>,
     bps: f64,
@@ -61,19 +61,21 @@ struct Ground {
     queue_bytes: f64,
 }
 
-impl Ground {
-    fn of(study: &Study, courses: &[Course]) -> Self {
+impl SharedAxes {
+    fn of(study: &Study, courses: &[ProtocolCourse]) -> Self {
         let mut borders: Vec<f64> = study.regions().iter().take(64).map(|r| r.0.as_secs_f64()).collect();
         borders.push(study.duration().as_secs_f64());
         borders.sort_by(f64::total_cmp);
         borders.dedup();
-        let most = |points: &dyn Fn(&Course) -> Vec<f64>| courses.iter().flat_map(points).fold(0.0, f64::max);
+        let most = |points: &dyn Fn(&ProtocolCourse) -> Vec<f64>| {
+            courses.iter().flat_map(points).fold(0.0, f64::max)
+        };
         let idle = study.path.rtt_ns.as_secs_f64();
         let highest = most(&|course| course.rtt.iter().map(|p| p.1).collect());
         let highest_rate = most(&|course| stacked(&course.flows).last().map(tops).unwrap_or_default())
             .max(most(&|course| course.others.iter().flat_map(tops).collect()));
         let line = Some(study.path.rate_bps.0).filter(|rate| rate.is_finite() && *rate > 0.0);
-        Ground {
+        SharedAxes {
             borders,
             // Data that waited behind a lost segment may arrive faster than the line rate: such peaks are cut off.
             bps: line.map_or(highest_rate, |line| highest_rate.min(line * 1.05)),
@@ -107,35 +109,35 @@ fn stacked(flows: &[Points]) -> Vec<Points> {
     edges
 }
 
-fn course(index: usize, course: &Course, ground: &Ground) -> Markup {
+fn course(index: usize, course: &ProtocolCourse, axes: &SharedAxes) -> Markup {
     let has_queue = !course.queue.is_empty();
     let bottom = if has_queue { QUEUE.1 } else { ROUND_TRIP.1 };
     let title = format!("{} over time", course.name);
     let name = format!("course-{index}");
-    let frame = Frame {
+    let frame = ChartFrame {
         name: &name,
         title: &title,
         description: description(course),
         caption: caption(course),
-        shape: Shape::Fixed(WIDTH, bottom + FOOT),
+        shape: ChartShape::Fixed(WIDTH, bottom + FOOT),
         points: course.flows.iter().map(Vec::len).sum(),
     };
     frame.figure(&html! {
-        (borders(ground, bottom))
-        (goodput(course, ground))
-        (round_trips(course, ground))
-        @if has_queue { (queue(course, ground)) }
+        (borders(axes, bottom))
+        (goodput(course, axes))
+        (round_trips(course, axes))
+        @if has_queue { (queue(course, axes)) }
     })
 }
 
-fn borders(ground: &Ground, bottom: f64) -> Markup {
-    let x = ground.x();
-    let (per, unit) = if ground.end() >= 300.0 { (60.0, "minutes") } else { (1.0, "seconds") };
+fn borders(axes: &SharedAxes, bottom: f64) -> Markup {
+    let x = axes.x();
+    let (per, unit) = if axes.end() >= 300.0 { (60.0, "minutes") } else { (1.0, "seconds") };
     html! {
-        @for &border in &ground.borders {
+        @for &border in &axes.borders {
             (line("border", (x.at(border), GOODPUT.0), (x.at(border), bottom)))
             // The last label must not extend beyond the drawing.
-            @let anchor = if border == ground.end() { "end" } else { "middle" };
+            @let anchor = if border == axes.end() { "end" } else { "middle" };
             (text("tick", anchor, (x.at(border), bottom + 15.0), &label(round(border / per))))
         }
         (text("axis", "end", (RIGHT, bottom + 31.0), unit))
@@ -147,9 +149,9 @@ fn round(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
 
-fn goodput(course: &Course, ground: &Ground) -> Markup {
-    let x = ground.x();
-    let y = Scale::from_zero([ground.bps / 1e6], GOODPUT.1, GOODPUT.0);
+fn goodput(course: &ProtocolCourse, axes: &SharedAxes) -> Markup {
+    let x = axes.x();
+    let y = Scale::from_zero([axes.bps / 1e6], GOODPUT.1, GOODPUT.0);
     let edges = stacked(&course.flows);
     let place = |&(at, v): &(f64, f64)| (x.at(at), y.at(v / 1e6));
     html! {
@@ -164,9 +166,9 @@ fn goodput(course: &Course, ground: &Ground) -> Markup {
     }
 }
 
-fn round_trips(course: &Course, ground: &Ground) -> Markup {
-    let x = ground.x();
-    let y = Scale::linear(ground.rtt_s.0 * 1e3, ground.rtt_s.1 * 1e3, ROUND_TRIP.1, ROUND_TRIP.0);
+fn round_trips(course: &ProtocolCourse, axes: &SharedAxes) -> Markup {
+    let x = axes.x();
+    let y = Scale::linear(axes.rtt_s.0 * 1e3, axes.rtt_s.1 * 1e3, ROUND_TRIP.1, ROUND_TRIP.0);
     html! {
         (text("axis", "start", (0.0, ROUND_TRIP.0 - 9.0), "round trip, ms"))
         (y_axis(&y, &y.ticks(5), (LEFT, RIGHT)))
@@ -174,9 +176,9 @@ fn round_trips(course: &Course, ground: &Ground) -> Markup {
     }
 }
 
-fn queue(course: &Course, ground: &Ground) -> Markup {
-    let x = ground.x();
-    let y = Scale::from_zero([ground.queue_bytes / 1024.0], QUEUE.1, QUEUE.0);
+fn queue(course: &ProtocolCourse, axes: &SharedAxes) -> Markup {
+    let x = axes.x();
+    let y = Scale::from_zero([axes.queue_bytes / 1024.0], QUEUE.1, QUEUE.0);
     html! {
         (text("axis", "start", (0.0, QUEUE.0 - 9.0), "queue, KiB"))
         (y_axis(&y, &y.ticks(2), (LEFT, RIGHT)))
@@ -184,14 +186,14 @@ fn queue(course: &Course, ground: &Ground) -> Markup {
     }
 }
 
-type Place<'a> = dyn Fn(&(f64, f64)) -> (f64, f64) + 'a;
+type Projection<'a> = dyn Fn(&(f64, f64)) -> (f64, f64) + 'a;
 
-fn outline(points: &Points, place: &Place<'_>) -> String {
+fn outline(points: &Points, place: &Projection<'_>) -> String {
     let all: Vec<String> = points.iter().map(place).map(|(x, y)| format!("{} {}", n(x), n(y))).collect();
     if all.is_empty() { String::new() } else { format!("M{}", all.join("L")) }
 }
 
-fn area(edge: &Points, below: Option<&Points>, place: &Place<'_>, floor: f64) -> String {
+fn area(edge: &Points, below: Option<&Points>, place: &Projection<'_>, floor: f64) -> String {
     let (Some(first), Some(last)) = (edge.first(), edge.last()) else { return String::new() };
     let back = match below {
         None => format!("L{} {}L{} {}", n(place(last).0), n(floor), n(place(first).0), n(floor)),
@@ -203,7 +205,7 @@ fn area(edge: &Points, below: Option<&Points>, place: &Place<'_>, floor: f64) ->
     format!("{}{back}Z", outline(edge, place))
 }
 
-fn description(course: &Course) -> String {
+fn description(course: &ProtocolCourse) -> String {
     let rates: Vec<String> = course
         .flows
         .iter()
@@ -215,7 +217,7 @@ fn description(course: &Course) -> String {
     format!("Mean goodput over the whole run by flow: {}.", rates.join(", "))
 }
 
-fn caption(course: &Course) -> Markup {
+fn caption(course: &ProtocolCourse) -> Markup {
     let others = course.repeats.saturating_sub(1);
     html! {
         p {

@@ -3,7 +3,7 @@
 use landspeed_record::{CompareReport, Interval};
 
 use super::words;
-use crate::block::{Cell, Table};
+use crate::block::{ReportTable, TableCell};
 use crate::words::number;
 
 /// Ratios that separate the tints: even up to the first, then slightly, clearly and very uneven.
@@ -12,12 +12,12 @@ const MOST_SIDES: usize = 16;
 
 /// How two protocols shared a path: the ratio of their goodput, and the ends of its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Met {
+pub(super) struct MeetingRatio {
     pub(super) ratio: f64,
     pub(super) ends: Option<(f64, f64)>,
 }
 
-impl Met {
+impl MeetingRatio {
     /// Returns true if the repeats do not show which protocol gets more. A single repeat never does.
     pub(super) fn is_open(self) -> bool {
         self.ends.is_none_or(|(low, high)| low <= 1.0 && high >= 1.0)
@@ -25,11 +25,14 @@ impl Met {
 
     /// Returns the cell of the ratio, tinted by how uneven the shares are, or in brackets if the interval contains an
     /// even share.
-    fn cell(self) -> Cell {
+    fn cell(self) -> TableCell {
         let shown = share(self.ratio);
         let shown = if self.is_open() { format!("({shown})") } else { shown };
-        let told = self.ends.map(|(low, high)| format!("95 % interval {} to {}", share(low), share(high)));
-        Cell { told: told.map(Into::into), ..Cell::number(self.ratio, shown).classed(self.tone()) }
+        let tooltip = self.ends.map(|(low, high)| format!("95 % interval {} to {}", share(low), share(high)));
+        TableCell {
+            tooltip: tooltip.map(Into::into),
+            ..TableCell::number(self.ratio, shown).classed(self.tone())
+        }
     }
 
     fn tone(self) -> &'static str {
@@ -44,11 +47,11 @@ impl Met {
     }
 
     fn turned(self) -> Self {
-        Met { ratio: 1.0 / self.ratio, ends: self.ends.map(|(low, high)| (1.0 / high, 1.0 / low)) }
+        MeetingRatio { ratio: 1.0 / self.ratio, ends: self.ends.map(|(low, high)| (1.0 / high, 1.0 / low)) }
     }
 }
 
-pub(super) fn matrix(report: &CompareReport) -> Table {
+pub(super) fn matrix(report: &CompareReport) -> ReportTable {
     let mut sides: Vec<&str> = Vec::new();
     for side in report.meetings.iter().flat_map(|meeting| [&meeting.first, &meeting.second]) {
         if !sides.contains(&side.as_str()) && sides.len() < MOST_SIDES {
@@ -64,26 +67,27 @@ pub(super) fn matrix(report: &CompareReport) -> Table {
                 .find(|m| m.first == first && m.second == second)?
                 .ratio
                 .as_ref()
-                .and_then(met)
+                .and_then(meeting_ratio)
         };
-        of(row, column).or_else(|| of(column, row).map(Met::turned)).filter(|_| row != column)
+        of(row, column).or_else(|| of(column, row).map(MeetingRatio::turned)).filter(|_| row != column)
     };
     let row = |row: &&str| {
-        let cells = sides.iter().map(|column| found(row, column).map_or_else(|| "".into(), Met::cell));
-        std::iter::once(Cell::from(words::name(row))).chain(cells).collect::<Vec<_>>()
+        let cells =
+            sides.iter().map(|column| found(row, column).map_or_else(|| "".into(), MeetingRatio::cell));
+        std::iter::once(TableCell::from(words::name(row))).chain(cells).collect::<Vec<_>>()
     };
     let names: Vec<String> =
         std::iter::once(String::new()).chain(sides.iter().map(|side| words::name(side))).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    Table { class: "matrix", ..Table::figures("Meetings", &names) }
+    ReportTable { class: "matrix", ..ReportTable::figures("Meetings", &names) }
         .captioned("Row over column")
         .rows(sides.iter().map(row))
 }
 
-fn met(ratio: &Interval) -> Option<Met> {
+fn meeting_ratio(ratio: &Interval) -> Option<MeetingRatio> {
     let positive = |value: Option<f64>| words::sane(value).filter(|v| *v > 0.0);
     let ends = positive(ratio.low).zip(positive(ratio.high));
-    Some(Met { ratio: positive(Some(ratio.mean))?, ends })
+    Some(MeetingRatio { ratio: positive(Some(ratio.mean))?, ends })
 }
 
 /// Formats a ratio as "3.2×", or "1/3.2" below 1, so that equal unfairness has the same number.
@@ -124,7 +128,7 @@ mod tests {
 
     #[test]
     fn only_what_the_repeats_bear_out_is_filled() {
-        let met = |ratio, ends| Met { ratio, ends };
+        let met = |ratio, ends| MeetingRatio { ratio, ends };
         assert_eq!(met(3.0, Some((0.9, 9.0))).tone(), "open");
         assert_eq!(met(3.0, Some((2.0, 4.0))).tone(), "row-2");
         assert_eq!(met(0.1, Some((0.05, 0.2))).tone(), "column-3");

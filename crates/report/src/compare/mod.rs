@@ -16,8 +16,8 @@ use landspeed_record::{CompareReport, ContestFigures, PaperFinding, Record};
 use landspeed_units::BitRate;
 
 use crate::block::{
-    ABSENT, Article, Block, Card, Chart, Document, Group, Head, List, Look, Manner, Section, Seen, Table,
-    Text,
+    ABSENT, Article, Card, Chart, CollapsibleGroup, Document, DocumentHead, List, ParagraphStyle,
+    ReportBlock, ReportSection, ReportTable, StyledText, TextStyle, Visibility,
 };
 use crate::output::Tone;
 use crate::{glossary, safe};
@@ -36,13 +36,15 @@ pub fn compare(report: &CompareReport, record: &Record) -> Document {
     let sections = [
         rankings(report),
         paper_tables(report),
-        Section::new("trade-offs", "The trade-offs").all(parallel::chart(report).map(Chart)),
+        ReportSection::new("trade-offs", "The trade-offs").all(parallel::chart(report).map(Chart)),
         courses(report, record),
         meetings(report),
-        Section::new("round-trips", "Two round trips on one path").all(tables::round_trips(report).some()),
-        Section::new("short-flows", "Short flows beside a long one").all(tables::short_flows(report).some()),
-        Section::new("streams", "What a bit costs by the number of streams")
-            .all(tables::streams(report).some()),
+        ReportSection::new("round-trips", "Two round trips on one path")
+            .all(tables::round_trips(report).non_empty()),
+        ReportSection::new("short-flows", "Short flows beside a long one")
+            .all(tables::short_flows(report).non_empty()),
+        ReportSection::new("streams", "What a bit costs by the number of streams")
+            .all(tables::streams(report).non_empty()),
         findings(report),
         runs(report, record),
         reproduce(report, record),
@@ -50,28 +52,29 @@ pub fn compare(report: &CompareReport, record: &Record) -> Document {
     ];
     Document {
         head: head(report),
-        sections: sections.into_iter().filter_map(Section::some).collect(),
+        sections: sections.into_iter().filter_map(ReportSection::non_empty).collect(),
         version: report.landspeed.clone(),
         styles: &[STYLE],
     }
 }
 
-fn head(report: &CompareReport) -> Head {
-    let void =
-        |why: &String| Text::default().with(Look::Strong, "✗ This study does not stand: ").and(safe(why));
+fn head(report: &CompareReport) -> DocumentHead {
+    let void = |why: &String| {
+        StyledText::default().with(TextStyle::Strong, "✗ This study does not stand: ").and(safe(why))
+    };
     let facts = words::setting(report).into_iter().chain([report.started.clone()]);
-    Head {
+    DocumentHead {
         kind: "comparison",
         warnings: report.void.iter().map(void).collect(),
         title: words::headline(report).into(),
         lead: words::conclusions(report).join(" ").into(),
-        facts: facts.map(Text::from).collect(),
+        facts: facts.map(StyledText::from).collect(),
         blocks: cards(report),
-        ..Head::default()
+        ..DocumentHead::default()
     }
 }
 
-fn cards(report: &CompareReport) -> Vec<Block> {
+fn cards(report: &CompareReport) -> Vec<ReportBlock> {
     let counted: Vec<&ContestFigures> = report.protocols.iter().filter(|p| p.runs > 0).collect();
     if counted.len() < 2 {
         return Vec::new();
@@ -81,8 +84,8 @@ fn cards(report: &CompareReport) -> Vec<Block> {
         card("Smallest S (steadiest)", &counted, |p| p.stability, words::hundredths),
         card("Least deviation of the RTT", &counted, |p| p.rtt_sd_s, |s| format!("{} ms", words::ms(s))),
     ];
-    let under = Block::aside("By the figure alone; which differences are real is below.");
-    vec![Block::Cards("Best figures", cards), Block::Only(Seen::OnPage, vec![under])]
+    let under = ReportBlock::aside("By the figure alone; which differences are real is below.");
+    vec![ReportBlock::Cards("Best figures", cards), ReportBlock::Only(Visibility::OnPage, vec![under])]
 }
 
 /// Returns the card of the protocol with the least value of a figure.
@@ -98,39 +101,40 @@ fn card(
     let figure = best.map(|(_, value)| say(value)).unwrap_or_default();
     Card {
         name,
-        figure: Text::default().with(Look::Strong, who),
-        under: Text::default().with(Look::Quiet, figure),
+        figure: StyledText::default().with(TextStyle::Strong, who),
+        under: StyledText::default().with(TextStyle::Quiet, figure),
     }
 }
 
 /// Returns the rankings by each figure, and which differences are real.
-fn rankings(report: &CompareReport) -> Section {
-    let section = Section::new("rankings", "Who is better");
+fn rankings(report: &CompareReport) -> ReportSection {
+    let section = ReportSection::new("rankings", "Who is better");
     if report.rankings.is_empty() {
         return section;
     }
     let order = |ranking: &landspeed_record::Ranking| {
         let groups = words::groups(ranking);
-        let told = groups.iter().fold(Text::default(), |text, group| text.with(Look::Group, group));
+        let told =
+            groups.iter().fold(StyledText::default(), |text, group| text.with(TextStyle::Group, group));
         (safe(&ranking.by).into(), told)
     };
     section
-        .with(Block::text(
+        .with(ReportBlock::text(
             "Best first. Between two groups some difference is real; within a group none can be called so (Student's test of \
              the differences repeat by repeat, Holm's correction over all pairs of a row, 5 %).",
         ))
-        .with(Block::Pairs("orders", report.rankings.iter().map(order).collect()))
-        .all(Block::asides(words::ranking_notes(report)))
+        .with(ReportBlock::Pairs("orders", report.rankings.iter().map(order).collect()))
+        .all(ReportBlock::asides(words::ranking_notes(report)))
 }
 
 /// Returns Tables 1 and 2 as the paper prints them, and the intervals behind them.
-fn paper_tables(report: &CompareReport) -> Section {
-    let section = Section::new("tables", "The paper's two tables");
+fn paper_tables(report: &CompareReport) -> ReportSection {
+    let section = ReportSection::new("tables", "The paper's two tables");
     if report.protocols.is_empty() {
         return section;
     }
     let intervals = (report.study.independent_repeats() > 1).then(|| tables::intervals(report));
-    let headed = |heading: &str, table: Table| [Block::heading(heading), table.into()];
+    let headed = |heading: &str, table: ReportTable| [ReportBlock::heading(heading), table.into()];
     section
         .all(headed("Table 1: all regions, throughput in Mb/s", tables::overall(report)))
         .all(headed("Table 2: stability (S) and fairness (F) by region", tables::by_region(report)))
@@ -141,8 +145,8 @@ fn paper_tables(report: &CompareReport) -> Section {
         )
 }
 
-fn courses(report: &CompareReport, record: &Record) -> Section {
-    let section = Section::new("courses", "Over time");
+fn courses(report: &CompareReport, record: &Record) -> ReportSection {
+    let section = ReportSection::new("courses", "Over time");
     let courses = runs::courses(report, record);
     if courses.is_empty() {
         return section;
@@ -153,27 +157,30 @@ fn courses(report: &CompareReport, record: &Record) -> Section {
          and at least a second), beneath it the probe's round trip{queue}, on one axis of time; upright lines are where a flow \
          enters or leaves. All drawings share their scales."
     );
-    section
-        .all(Block::only(Seen::OnPage, [Block::text(about), Chart(chart::courses(report, &courses)).into()]))
+    section.all(ReportBlock::only(
+        Visibility::OnPage,
+        [ReportBlock::text(about), Chart(chart::courses(report, &courses)).into()],
+    ))
 }
 
-fn meetings(report: &CompareReport) -> Section {
+fn meetings(report: &CompareReport) -> ReportSection {
     let about = "The goodput of a flow of the row's protocol over that of the column's while all flows run; in brackets where the \
                  repeats do not bear out a difference.";
-    let fill = Block::text(
+    let fill = ReportBlock::text(
         "A filled cell is a difference that they bear out; blue is the row's, amber the column's.",
     );
-    let section = Section::new("meetings", "Two protocols on one path");
-    match matrix::matrix(report).some() {
-        Some(matrix) => {
-            section.with(Block::text(about)).with(Block::Only(Seen::OnPage, vec![fill])).with(matrix)
-        }
+    let section = ReportSection::new("meetings", "Two protocols on one path");
+    match matrix::matrix(report).non_empty() {
+        Some(matrix) => section
+            .with(ReportBlock::text(about))
+            .with(ReportBlock::Only(Visibility::OnPage, vec![fill]))
+            .with(matrix),
         None => section,
     }
 }
 
-fn findings(report: &CompareReport) -> Section {
-    let section = Section::new("findings", "What the paper found");
+fn findings(report: &CompareReport) -> ReportSection {
+    let section = ReportSection::new("findings", "What the paper found");
     let (told, untold): (Vec<_>, Vec<_>) = report.findings.iter().partition(|f| f.reproduces.is_some());
     if report.findings.is_empty() {
         return section;
@@ -186,14 +193,18 @@ fn findings(report: &CompareReport) -> Section {
         untold.len()
     );
     let title = format!("{} that this study cannot tell, and why", untold.len());
-    let rest = Group { title: title.into(), open: false, blocks: untold.into_iter().map(finding).collect() };
+    let rest = CollapsibleGroup {
+        title: title.into(),
+        open: false,
+        blocks: untold.into_iter().map(finding).collect(),
+    };
     section
-        .with(Block::text(about))
+        .with(ReportBlock::text(about))
         .all(told.into_iter().map(finding))
         .all((!rest.blocks.is_empty()).then_some(rest))
 }
 
-fn finding(finding: &PaperFinding) -> Block {
+fn finding(finding: &PaperFinding) -> ReportBlock {
     let (sign, word) = words::shows(finding.reproduces);
     let (class, tone) = match finding.reproduces {
         Some(true) => ("found shows", Tone::Good),
@@ -202,50 +213,51 @@ fn finding(finding: &PaperFinding) -> Block {
     };
     let likely =
         finding.reason.as_ref().map(|reason| format!(" Likely: {}.", safe(reason))).unwrap_or_default();
-    let lead =
-        Text::from(format!("{}.{likely} ", safe(&finding.evidence))).with(Look::Quiet, safe(&finding.place));
-    let title = Text::default().with(Look::Toned, format!("{sign} {word}: ")).and(safe(&finding.claim));
+    let lead = StyledText::from(format!("{}.{likely} ", safe(&finding.evidence)))
+        .with(TextStyle::Quiet, safe(&finding.place));
+    let title =
+        StyledText::default().with(TextStyle::Toned, format!("{sign} {word}: ")).and(safe(&finding.claim));
     Article { class, title, lead, tone: Some(tone), ..Article::default() }.into()
 }
 
 /// Returns the section on invalid runs, on how late the link was, and on further notes.
-fn runs(report: &CompareReport, record: &Record) -> Section {
+fn runs(report: &CompareReport, record: &Record) -> ReportSection {
     let invalid = runs::invalid(record);
     let made = format!("{} of {} runs were made", report.runs, report.runs_planned);
     let counted = match report.invalid_runs {
-        0 => Block::text(format!("{made}, and all of them count.")),
+        0 => ReportBlock::text(format!("{made}, and all of them count.")),
         n => {
             let told = format!("{made}, {n} of them do not count and are in no figure.");
-            Block::Paragraph(Manner::Bad, told.into())
+            ReportBlock::Paragraph(ParagraphStyle::Bad, told.into())
         }
     };
     let late = runs::lateness(record).map(|(links, p99, worst)| {
-        Block::text(format!(
+        ReportBlock::text(format!(
             "The link, landspeed's own, was told to be the path above. In the {links} runs over it that count, 99 % of the frames \
              of a direction were at most {p99} late, and the worst {worst}."
         ))
     });
     let item = |(which, why): &(String, Vec<String>)| {
-        Text::default().with(Look::Strong, which).and(format!(": {}", why.join("; ")))
+        StyledText::default().with(TextStyle::Strong, which).and(format!(": {}", why.join("; ")))
     };
-    let items: Vec<Text> = invalid.iter().take(LISTED).map(item).collect();
+    let items: Vec<StyledText> = invalid.iter().take(LISTED).map(item).collect();
     let title = format!("{} runs that do not count, and why", invalid.len());
     let open = invalid.len() <= OPEN;
-    let group = (!items.is_empty()).then(|| Group {
+    let group = (!items.is_empty()).then(|| CollapsibleGroup {
         title: title.into(),
         open,
         blocks: vec![List { items, ..List::default() }.into()],
     });
-    Section::new("runs", "The runs")
+    ReportSection::new("runs", "The runs")
         .with(counted)
-        .all(Block::only(Seen::InFull, late))
-        .all(Block::only(Seen::InFull, runs::controls(record).map(Block::text)))
+        .all(ReportBlock::only(Visibility::InFull, late))
+        .all(ReportBlock::only(Visibility::InFull, runs::controls(record).map(ReportBlock::text)))
         .all(group)
-        .all(Block::asides(report.notes.iter().map(|note| safe(note))))
+        .all(ReportBlock::asides(report.notes.iter().map(|note| safe(note))))
 }
 
-fn reproduce(report: &CompareReport, record: &Record) -> Section {
-    let mut commands = vec![(Text::from("Run it again"), report.command.clone())];
+fn reproduce(report: &CompareReport, record: &Record) -> ReportSection {
+    let mut commands = vec![(StyledText::from("Run it again"), report.command.clone())];
     let path = report.record.as_ref().map(|path| crate::words::quoted(path));
     commands.extend(path.map(|path| ("Show this record".into(), format!("landspeed show {path}"))));
     let mut pairs = vec![
@@ -256,8 +268,8 @@ fn reproduce(report: &CompareReport, record: &Record) -> Section {
     pairs.push(("landspeed", report.landspeed.clone()));
     pairs.push(("Format of record and document", format!("{}, {}", record.header.format, report.format)));
     let pairs = pairs.into_iter().map(|(what, value)| (what.into(), value.into())).collect();
-    Section::new("reproduce", "How to reproduce")
+    ReportSection::new("reproduce", "How to reproduce")
         .minor()
-        .with(Block::Commands(commands))
-        .all(Block::only(Seen::InFull, [Block::Pairs("", pairs)]))
+        .with(ReportBlock::Commands(commands))
+        .all(ReportBlock::only(Visibility::InFull, [ReportBlock::Pairs("", pairs)]))
 }

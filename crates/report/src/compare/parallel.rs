@@ -5,7 +5,7 @@ use landspeed_record::{CompareReport, ContestFigures};
 use maud::{Markup, html};
 
 use super::words;
-use crate::chart::frame::{Frame, Shape, line, n, text};
+use crate::chart::frame::{ChartFrame, ChartShape, line, n, text};
 use crate::chart::lines::apart;
 use crate::words::number;
 
@@ -24,7 +24,7 @@ const LEAST_OF_WORST: f64 = 1e-4;
 const BEFORE_NEVER: f64 = 0.8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum AxisDirection {
     More,
     Less,
     /// Less is better, on a logarithmic axis: figures span orders of magnitude.
@@ -34,46 +34,47 @@ enum Kind {
 }
 
 /// Name, unit, which values are better, and the figure.
-type Axis = (&'static str, &'static str, Kind, fn(&ContestFigures) -> Option<f64>);
+type TradeoffAxis = (&'static str, &'static str, AxisDirection, fn(&ContestFigures) -> Option<f64>);
 
-const AXES: [Axis; 7] = [
-    ("throughput", "Mb/s", Kind::More, |p| Some(p.mean_bps.0 / 1e6)),
-    ("stability", "S", Kind::Less, |p| p.stability),
-    ("fairness", "least F", Kind::More, |p| p.fairness_min),
-    ("effect on RTT", "std, ms", Kind::Less, |p| p.rtt_sd_s.map(|s| s * 1e3)),
-    ("convergence", "s", Kind::LessOrNever, |p| p.convergence_s),
-    ("resent", "%, log", Kind::LessLog, |p| p.resent_share.map(|share| share * 100.0)),
-    ("processor", "cycles/bit", Kind::Less, |p| p.cycles_per_bit),
+const AXES: [TradeoffAxis; 7] = [
+    ("throughput", "Mb/s", AxisDirection::More, |p| Some(p.mean_bps.0 / 1e6)),
+    ("stability", "S", AxisDirection::Less, |p| p.stability),
+    ("fairness", "least F", AxisDirection::More, |p| p.fairness_min),
+    ("effect on RTT", "std, ms", AxisDirection::Less, |p| p.rtt_sd_s.map(|s| s * 1e3)),
+    ("convergence", "s", AxisDirection::LessOrNever, |p| p.convergence_s),
+    ("resent", "%, log", AxisDirection::LessLog, |p| p.resent_share.map(|share| share * 100.0)),
+    ("processor", "cycles/bit", AxisDirection::Less, |p| p.cycles_per_bit),
 ];
 
 /// An axis with figures of at least two protocols, or of one if others are at its end.
-struct Laid {
-    axis: Axis,
+struct AxisLayout {
+    axis: TradeoffAxis,
     best: f64,
     worst: f64,
     /// Position of each protocol, from the best (0) to the worst (1).
     shares: Vec<Option<f64>>,
 }
 
-impl Laid {
-    fn of(axis: Axis, protocols: &[&ContestFigures]) -> Option<Self> {
+impl AxisLayout {
+    fn of(axis: TradeoffAxis, protocols: &[&ContestFigures]) -> Option<Self> {
         let values: Vec<Option<f64>> = protocols.iter().map(|p| words::sane(axis.3(p))).collect();
         let least = values.iter().flatten().copied().reduce(f64::min)?;
         let most = values.iter().flatten().copied().reduce(f64::max)?;
-        let (best, worst) = if axis.2 == Kind::More { (most, least) } else { (least, most) };
+        let (best, worst) = if axis.2 == AxisDirection::More { (most, least) } else { (least, most) };
         let known = values.iter().flatten().count();
-        let never = (axis.2 == Kind::LessOrNever && known < values.len()).then_some(1.0);
+        let never = (axis.2 == AxisDirection::LessOrNever && known < values.len()).then_some(1.0);
         let reach = never.map_or(1.0, |_| BEFORE_NEVER);
         let floor = worst * LEAST_OF_WORST;
-        let on = |v: f64| if axis.2 == Kind::LessLog && floor > 0.0 { v.max(floor).ln() } else { v };
+        let on = |v: f64| if axis.2 == AxisDirection::LessLog && floor > 0.0 { v.max(floor).ln() } else { v };
         let apart = on(worst) - on(best);
         let share = |v: f64| if apart == 0.0 { 0.0 } else { (on(v) - on(best)) / apart * reach };
         let shares = values.into_iter().map(|v| v.map(share).or(never)).collect();
-        (known > 1 || never.is_some()).then_some(Laid { axis, best, worst, shares })
+        (known > 1 || never.is_some()).then_some(AxisLayout { axis, best, worst, shares })
     }
 
     fn has_never(&self) -> bool {
-        self.axis.2 == Kind::LessOrNever && self.shares.iter().flatten().any(|share| *share > BEFORE_NEVER)
+        self.axis.2 == AxisDirection::LessOrNever
+            && self.shares.iter().flatten().any(|share| *share > BEFORE_NEVER)
     }
 
     fn draw(&self, x: f64) -> Markup {
@@ -94,8 +95,8 @@ impl Laid {
     }
 }
 
-fn laid(protocols: &[&ContestFigures]) -> Vec<Laid> {
-    AXES.into_iter().filter_map(|axis| Laid::of(axis, protocols)).collect()
+fn axis_layouts(protocols: &[&ContestFigures]) -> Vec<AxisLayout> {
+    AXES.into_iter().filter_map(|axis| AxisLayout::of(axis, protocols)).collect()
 }
 
 fn said(value: f64) -> String {
@@ -110,18 +111,18 @@ fn down(share: f64) -> f64 {
 pub(super) fn chart(report: &CompareReport) -> Option<Markup> {
     let protocols: Vec<&ContestFigures> =
         report.protocols.iter().filter(|p| p.runs > 0).take(DRAWN).collect();
-    let axes = laid(&protocols);
+    let axes = axis_layouts(&protocols);
     if protocols.len() < 2 || axes.len() < 2 {
         return None;
     }
     let x = |index: usize| ACROSS.0 + (ACROSS.1 - ACROSS.0) * index as f64 / (axes.len() - 1) as f64;
     // A name is at the last axis on which its protocol has a figure.
     let lasts: Vec<f64> = (0..protocols.len())
-        .map(|of| down(axes.iter().rev().find_map(|laid| laid.shares[of]).unwrap_or(1.0)))
+        .map(|of| down(axes.iter().rev().find_map(|layout| layout.shares[of]).unwrap_or(1.0)))
         .collect();
     let named = apart(&lasts, (TOP, BOTTOM));
-    let titles: Vec<&str> = axes.iter().map(|laid| laid.axis.0).collect();
-    let frame = Frame {
+    let titles: Vec<&str> = axes.iter().map(|layout| layout.axis.0).collect();
+    let frame = ChartFrame {
         name: "trade-offs",
         title: "The trade-offs, best at the top",
         description: format!("{} protocols over the axes {}.", protocols.len(), titles.join(", ")),
@@ -130,13 +131,13 @@ pub(super) fn chart(report: &CompareReport) -> Option<Markup> {
             "axis says who is better and not how much it matters. A line has a gap where a protocol has no such figure; \"not "
             "in time\" is a protocol whose flows mostly did not come to their fair share."
         } },
-        shape: Shape::Fixed(WIDTH, HEIGHT),
+        shape: ChartShape::Fixed(WIDTH, HEIGHT),
         points: protocols.len(),
     };
     Some(frame.figure(&html! {
-        @for (index, laid) in axes.iter().enumerate() { (laid.draw(x(index))) }
+        @for (index, layout) in axes.iter().enumerate() { (layout.draw(x(index))) }
         @for (of, protocol) in protocols.iter().enumerate() {
-            @let places: Vec<Option<(f64, f64)>> = axes.iter().enumerate().map(|(i, laid)| Some((x(i), down(laid.shares[of]?)))).collect();
+            @let places: Vec<Option<(f64, f64)>> = axes.iter().enumerate().map(|(i, layout)| Some((x(i), down(layout.shares[of]?)))).collect();
             g class={ "protocol tint-" (of % TINTS) @if of >= TINTS { " dashed" } } {
                 title { (words::name(&protocol.protocol)) }
                 path class="line" d=(path(&places)) {}
@@ -178,17 +179,22 @@ mod tests {
             }),
             protocol(|p| (p.stability, p.resent_share, p.rtt_sd_s) = (Some(0.9), Some(0.1), Some(1.0))),
         ];
-        let laid: Vec<_> = laid(&all.each_ref()).into_iter().map(|laid| (laid.axis.0, laid.shares)).collect();
-        let names: Vec<_> = laid.iter().map(|laid| laid.0).collect();
+        let layout: Vec<_> =
+            axis_layouts(&all.each_ref()).into_iter().map(|layout| (layout.axis.0, layout.shares)).collect();
+        let names: Vec<_> = layout.iter().map(|layout| layout.0).collect();
         assert_eq!(
             names,
             ["throughput", "stability", "convergence", "resent"],
             "the round trip is known of one only"
         );
-        assert_eq!(laid[0].1, vec![Some(0.0); 3], "equal figures are all best");
-        assert_eq!(laid[1].1, [Some(0.0), Some(0.5), Some(1.0)]);
-        assert_eq!(laid[2].1, [Some(0.0), Some(BEFORE_NEVER), Some(1.0)], "never is worse than slow");
-        assert_eq!((laid[3].1[0], laid[3].1[2]), (Some(0.0), Some(1.0)), "zero has a place among logarithms");
-        assert!((0.1..0.9).contains(&laid[3].1[1].unwrap()), "{:?}", laid[3]);
+        assert_eq!(layout[0].1, vec![Some(0.0); 3], "equal figures are all best");
+        assert_eq!(layout[1].1, [Some(0.0), Some(0.5), Some(1.0)]);
+        assert_eq!(layout[2].1, [Some(0.0), Some(BEFORE_NEVER), Some(1.0)], "never is worse than slow");
+        assert_eq!(
+            (layout[3].1[0], layout[3].1[2]),
+            (Some(0.0), Some(1.0)),
+            "zero has a place among logarithms"
+        );
+        assert!((0.1..0.9).contains(&layout[3].1[1].unwrap()), "{:?}", layout[3]);
     }
 }

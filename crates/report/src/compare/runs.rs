@@ -22,7 +22,7 @@ const LEAST_NS: u64 = 1_000_000_000;
 pub(super) type Points = Vec<(f64, f64)>;
 
 #[derive(Debug)]
-pub(super) struct Course {
+pub(super) struct ProtocolCourse {
     pub(super) name: String,
     /// The number of the repeat that is drawn, from 1, and of how many.
     pub(super) repeat: u64,
@@ -36,7 +36,7 @@ pub(super) struct Course {
 }
 
 /// Returns, for each protocol, the repeat with the median mean, and the aggregates of the other repeats.
-pub(super) fn courses(report: &CompareReport, record: &Record) -> Vec<Course> {
+pub(super) fn courses(report: &CompareReport, record: &Record) -> Vec<ProtocolCourse> {
     let study = &report.study;
     let asked = study.contests.iter().filter(|contest| matches!(contest.question, Question::Regions));
     asked
@@ -54,16 +54,16 @@ pub(super) fn courses(report: &CompareReport, record: &Record) -> Vec<Course> {
             let others = others.map(|(_, (_, _, timeline))| together(timeline)).collect();
             let (_, run, timeline) = &runs[middle];
             let protocol = contest.contestants.first().map_or("", String::as_str);
-            Some(Course { others, repeats: runs.len(), ..course(protocol, run, timeline) })
+            Some(ProtocolCourse { others, repeats: runs.len(), ..course(protocol, run, timeline) })
         })
         .collect()
 }
 
-fn course(protocol: &str, run: &StudyRun, timeline: &Timeline) -> Course {
+fn course(protocol: &str, run: &StudyRun, timeline: &Timeline) -> ProtocolCourse {
     let rates = |lane: &landspeed_analysis::compare::FlowRates| {
         lane.rates.iter().map(|rate| rate.0).collect::<Vec<_>>()
     };
-    Course {
+    ProtocolCourse {
         name: words::name(protocol),
         repeat: u64::from(run.repeat) + 1,
         repeats: 1,

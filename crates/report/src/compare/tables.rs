@@ -3,21 +3,21 @@
 use landspeed_record::{CompareReport, ContestFigures, Question, RegionFigures};
 
 use super::words::{self, around, hundredths, mbps, ms, over, percent, signed};
-use crate::block::{ABSENT, Cell, Row, Table};
+use crate::block::{ABSENT, ReportTable, TableCell, TableRow};
 use crate::words::number;
 
 const PAPERS: &str = "  paper";
 
-fn figure(value: Option<f64>, say: impl Fn(f64) -> String) -> Cell {
-    words::sane(value).map(|value| Cell::number(value, say(value))).into()
+fn figure(value: Option<f64>, say: impl Fn(f64) -> String) -> TableCell {
+    words::sane(value).map(|value| TableCell::number(value, say(value))).into()
 }
 
-fn study(label: &str, names: &[&str]) -> Table {
-    Table { class: "figures study", ..Table::figures(label, names) }
+fn study(label: &str, names: &[&str]) -> ReportTable {
+    ReportTable { class: "figures study", ..ReportTable::figures(label, names) }
 }
 
-fn of_paper(cells: impl IntoIterator<Item = Cell>) -> Row {
-    Row { class: "papers".into(), ..std::iter::once(PAPERS.into()).chain(cells).into() }
+fn of_paper(cells: impl IntoIterator<Item = TableCell>) -> TableRow {
+    TableRow { class: "papers".into(), ..std::iter::once(PAPERS.into()).chain(cells).into() }
 }
 
 /// Returns the paper's value of a figure if it is comparable.
@@ -31,7 +31,7 @@ fn has_papers(report: &CompareReport, protocol: &str) -> bool {
 }
 
 /// Returns Table 1 as the paper prints it, throughput in Mb/s, with three more columns.
-pub(super) fn overall(report: &CompareReport) -> Table {
+pub(super) fn overall(report: &CompareReport) -> ReportTable {
     let names = [
         "protocol",
         "avg",
@@ -58,7 +58,7 @@ pub(super) fn overall(report: &CompareReport) -> Table {
     study("Table 1", &names).captioned(format!("{caption}{beside}")).rows(rows)
 }
 
-fn overall_of(p: &ContestFigures) -> [Cell; 11] {
+fn overall_of(p: &ContestFigures) -> [TableCell; 11] {
     let counted = |value: f64| (p.runs > 0).then_some(value);
     let runs =
         if p.invalid == 0 { p.runs.to_string() } else { format!("{} of {}", p.runs, p.runs + p.invalid) };
@@ -73,11 +73,11 @@ fn overall_of(p: &ContestFigures) -> [Cell; 11] {
         figure(p.rtt_sd_s, |s| format!("{} ms", ms(s))),
         figure(p.resent_share, percent),
         figure(p.convergence_s, |s| format!("{} s", number(s))),
-        Cell::number(f64::from(p.runs), runs),
+        TableCell::number(f64::from(p.runs), runs),
     ]
 }
 
-fn overall_of_paper(report: &CompareReport, protocol: &str) -> Row {
+fn overall_of_paper(report: &CompareReport, protocol: &str) -> TableRow {
     let of = |figure: &str| papers(report, protocol, figure);
     of_paper([
         figure(of("mean_bps"), mbps),
@@ -90,7 +90,7 @@ fn overall_of_paper(report: &CompareReport, protocol: &str) -> Row {
     ])
 }
 
-fn range(low: Option<f64>, high: Option<f64>) -> Cell {
+fn range(low: Option<f64>, high: Option<f64>) -> TableCell {
     match (words::sane(low), words::sane(high)) {
         (Some(low), Some(high)) => format!("{low:.2}-{high:.2}").into(),
         _ => ABSENT.into(),
@@ -98,7 +98,7 @@ fn range(low: Option<f64>, high: Option<f64>) -> Cell {
 }
 
 /// Returns Table 2 as the paper prints it: stability and fairness by region.
-pub(super) fn by_region(report: &CompareReport) -> Table {
+pub(super) fn by_region(report: &CompareReport) -> ReportTable {
     let regions = report.study.flows.clamp(1, 8) * 2 - 1;
     let names =
         ["protocol", ""].map(str::to_owned).into_iter().chain((1..=regions).map(|n| format!("reg {n}")));
@@ -108,7 +108,7 @@ pub(super) fn by_region(report: &CompareReport) -> Table {
             let region = |number: u16| p.fairness.iter().find(|region| region.region == number);
             let ours = (1..=regions).map(|number| figure(region(number).and_then(value), hundredths));
             let title = if letter == "S" { words::name(&p.protocol) } else { String::new() };
-            let ours = [Cell::from(title), letter.into()].into_iter().chain(ours).into();
+            let ours = [TableCell::from(title), letter.into()].into_iter().chain(ours).into();
             let theirs = has_papers(report, &p.protocol).then(|| {
                 let value = |number| papers(report, &p.protocol, &format!("{name}_{number}"));
                 let cells = (1..=regions).map(|number| figure(value(number), hundredths));
@@ -123,7 +123,7 @@ pub(super) fn by_region(report: &CompareReport) -> Table {
     study("Table 2", &names).captioned(caption).rows(rows)
 }
 
-pub(super) fn intervals(report: &CompareReport) -> Table {
+pub(super) fn intervals(report: &CompareReport) -> ReportTable {
     let names = ["protocol", "Mb/s", "with all flows", "stability", "least fairness", "std RTT, ms"];
     let caption = "A figure of each run, its mean over the runs that count, and half of the 95 % interval of that mean \
                    (Student's t).";
@@ -140,7 +140,7 @@ pub(super) fn intervals(report: &CompareReport) -> Table {
     study("Over repeats", &names).captioned(caption).rows(report.protocols.iter().map(row))
 }
 
-pub(super) fn short_flows(report: &CompareReport) -> Table {
+pub(super) fn short_flows(report: &CompareReport) -> ReportTable {
     let size = report.study.contests.iter().find_map(|contest| match contest.question {
         Question::ShortFlows { size_bytes, .. } => Some(format!("of {size_bytes} ")),
         _ => None,
@@ -165,7 +165,7 @@ pub(super) fn short_flows(report: &CompareReport) -> Table {
     study("Short flows", &names).captioned(caption).rows(report.short_flows.iter().map(row))
 }
 
-pub(super) fn round_trips(report: &CompareReport) -> Table {
+pub(super) fn round_trips(report: &CompareReport) -> ReportTable {
     let names = ["protocol", "round trips", "short one's share over the other's", "bias", "both, Mb/s"];
     let caption = "Two flows of one protocol from start to end, of which one has the longer round trip. The bias is a where goodput \
                    goes as RTT to the power of -a: 0 is fair, 1 to 2 is what Lakshman and Madhow (1997) find for Reno.";
@@ -181,7 +181,7 @@ pub(super) fn round_trips(report: &CompareReport) -> Table {
     study("Round trips", &names).captioned(caption).rows(report.round_trips.iter().map(row))
 }
 
-pub(super) fn streams(report: &CompareReport) -> Table {
+pub(super) fn streams(report: &CompareReport) -> ReportTable {
     let row = |s: &landspeed_record::CpuByStreams| {
         [
             u64::from(s.streams).into(),

@@ -3,7 +3,7 @@
 use landspeed_record::{CostClass, CostFigure, CostProfile, ExplainReport, ExplainedHost};
 
 use super::words::{self, nanos, percent, unit};
-use crate::block::{ABSENT, Cell, Column, ColumnKind, Row, Seen, Table};
+use crate::block::{ABSENT, ColumnKind, ReportTable, TableCell, TableColumn, TableRow, Visibility};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ClassCost {
@@ -91,9 +91,9 @@ impl<'a> HostCost<'a> {
 const TOLD: usize = 5;
 
 /// Returns the table of all classes, hosts side by side, with stolen time in a separate row.
-pub(super) fn table(hosts: &[HostCost<'_>]) -> Table {
+pub(super) fn table(hosts: &[HostCost<'_>]) -> ReportTable {
     let columns = hosts.iter().flat_map(|host| {
-        let of = |kind, name: &str| Column::of(kind, name).under(&host.name);
+        let of = |kind, name: &str| TableColumn::of(kind, name).under(&host.name);
         [
             of(ColumnKind::Drawn, ""),
             of(ColumnKind::Number, "share"),
@@ -101,31 +101,37 @@ pub(super) fn table(hosts: &[HostCost<'_>]) -> Table {
             of(ColumnKind::Number, "ns/packet"),
         ]
     });
-    let columns = std::iter::once(Column::words("Layer")).chain(columns).collect();
+    let columns = std::iter::once(TableColumn::words("Layer")).chain(columns).collect();
     let most = hosts.iter().flat_map(|h| &h.classes).map(|c| c.figure.share).fold(1e-9, f64::max);
-    let row = |name: &str, seen: Seen, class: &str, of: &dyn Fn(&HostCost<'_>) -> [Cell; 4]| Row {
+    let row = |name: &str,
+               visibility: Visibility,
+               class: &str,
+               of: &dyn Fn(&HostCost<'_>) -> [TableCell; 4]| TableRow {
         class: class.to_owned(),
-        seen,
-        ..Row::from(std::iter::once(Cell::from(name)).chain(hosts.iter().flat_map(of)))
+        visibility,
+        ..TableRow::from(std::iter::once(TableCell::from(name)).chain(hosts.iter().flat_map(of)))
     };
     let (shown, small) = split(hosts);
     let classes = present(hosts).into_iter().map(|class| {
-        let seen = if shown.contains(&class) { Seen::Everywhere } else { Seen::InFull };
-        row(class.name(), seen, &format!("c-{}", class.name()), &|host| {
+        let visibility = if shown.contains(&class) { Visibility::Everywhere } else { Visibility::InFull };
+        row(class.name(), visibility, &format!("c-{}", class.name()), &|host| {
             cells(host.of_class(class).map(|c| c.figure), most)
         })
     });
     let rest = format!("{} smaller", small.len());
     let rest = (!small.is_empty()).then(|| {
-        row(&rest, Seen::InBrief, "", &|host| cells(Some(host.sum(|class| small.contains(&class))), most))
+        row(&rest, Visibility::InBrief, "", &|host| {
+            cells(Some(host.sum(|class| small.contains(&class))), most)
+        })
     });
     // No bar for the sum: it would dwarf all others.
-    let all = row("all", Seen::Everywhere, "total", &|host| cells(Some(host.sum(|_| true)), f64::INFINITY));
-    let stolen = row("stolen (apart)", Seen::Everywhere, "", &|host| {
-        let share = host.steal().map(|share| Cell::number(share, percent(share)));
-        [Cell::bar(0.0), share.into(), "".into(), "".into()]
+    let all =
+        row("all", Visibility::Everywhere, "total", &|host| cells(Some(host.sum(|_| true)), f64::INFINITY));
+    let stolen = row("stolen (apart)", Visibility::Everywhere, "", &|host| {
+        let share = host.steal().map(|share| TableCell::number(share, percent(share)));
+        [TableCell::bar(0.0), share.into(), "".into(), "".into()]
     });
-    Table::new("Cost by layer", "figures", columns)
+    ReportTable::new("Cost by layer", "figures", columns)
         .captioned(
             "Shares of each host's sampled processor time, from the application down to the wire and up again, and nanoseconds of \
              it per byte of payload and per packet on the link. Stolen time is what the hypervisor gave to others: a share of the \
@@ -134,12 +140,12 @@ pub(super) fn table(hosts: &[HostCost<'_>]) -> Table {
         .rows(classes.chain(rest).chain([all, stolen]))
 }
 
-fn cells(figure: Option<CostFigure>, most: f64) -> [Cell; 4] {
-    let Some(f) = figure else { return [Cell::bar(0.0), ABSENT.into(), ABSENT.into(), ABSENT.into()] };
-    let ns = |value: Option<f64>| Cell::from(value.map(|ns| Cell::number(ns, nanos(Some(ns)))));
+fn cells(figure: Option<CostFigure>, most: f64) -> [TableCell; 4] {
+    let Some(f) = figure else { return [TableCell::bar(0.0), ABSENT.into(), ABSENT.into(), ABSENT.into()] };
+    let ns = |value: Option<f64>| TableCell::from(value.map(|ns| TableCell::number(ns, nanos(Some(ns)))));
     [
-        Cell::bar(f.share / most),
-        Cell::number(f.share, percent(f.share)),
+        TableCell::bar(f.share / most),
+        TableCell::number(f.share, percent(f.share)),
         ns(f.ns_per_byte),
         ns(f.ns_per_packet),
     ]

@@ -10,7 +10,7 @@ pub(super) const NARROWEST: f64 = 1.0 / 2000.0;
 pub(super) const DEEPEST: usize = 48;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Placed {
+pub(super) struct PlacedFrame {
     pub(super) name: String,
     pub(super) kernel: bool,
     /// Height of the frame; level 0 is the sum of all.
@@ -24,8 +24,8 @@ pub(super) struct Placed {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Flame {
-    pub(super) frames: Vec<Placed>,
+pub(super) struct FlameGraph {
+    pub(super) frames: Vec<PlacedFrame>,
     pub(super) levels: usize,
     /// Share of the samples whose innermost frames are too narrow to draw.
     pub(super) cut: f64,
@@ -36,15 +36,15 @@ pub(super) struct Flame {
 }
 
 #[derive(Default)]
-struct Node<'a> {
-    callees: BTreeMap<&'a str, Node<'a>>,
+struct StackNode<'a> {
+    callees: BTreeMap<&'a str, StackNode<'a>>,
     own: BTreeMap<CostClass, f64>,
     all: f64,
 }
 
-pub(super) fn flame(profile: &CostProfile) -> Option<Flame> {
-    let mut root = Node::default();
-    let mut flame = Flame::default();
+pub(super) fn flame(profile: &CostProfile) -> Option<FlameGraph> {
+    let mut root = StackNode::default();
+    let mut flame = FlameGraph::default();
     for stack in profile.stacks.iter().filter(|s| s.samples > 0) {
         let frames: Vec<&str> = stack.stack.split(';').filter(|f| !f.is_empty()).collect();
         flame.too_deep |= frames.len() > DEEPEST;
@@ -67,11 +67,16 @@ pub(super) fn flame(profile: &CostProfile) -> Option<Flame> {
 }
 
 /// Places `node` and its callees, widest first; recursion ends at [`DEEPEST`].
-fn place(flame: &mut Flame, (name, node): (&str, &Node<'_>), (level, from): (usize, f64), total: f64) {
+fn place(
+    flame: &mut FlameGraph,
+    (name, node): (&str, &StackNode<'_>),
+    (level, from): (usize, f64),
+    total: f64,
+) {
     let own = node.own.iter().map(|(class, samples)| (*class, samples / total)).collect();
     let kernel = name.ends_with("_[k]");
     let name = crate::safe(name.strip_suffix("_[k]").unwrap_or(name));
-    flame.frames.push(Placed { name, kernel, level, from, share: node.all / total, own });
+    flame.frames.push(PlacedFrame { name, kernel, level, from, share: node.all / total, own });
     let mut callees: Vec<_> = node.callees.iter().collect();
     callees.sort_by(|a, b| b.1.all.total_cmp(&a.1.all));
     let mut at = from;

@@ -6,29 +6,33 @@ use landspeed_record::{ExplainReport, FlowWatch, Remedy};
 use landspeed_units::BitRate;
 
 use super::cost::HostCost;
-use super::stairs::Stairs;
+use super::stairs::LimitStaircase;
 use super::words::{self, nanos};
-use crate::block::{Block, Card, Head, Look, Text};
+use crate::block::{Card, DocumentHead, ReportBlock, StyledText, TextStyle};
 use crate::safe;
 use crate::wan::warning;
 use crate::words::number;
 
-pub(super) fn head(report: &ExplainReport, costs: &[HostCost<'_>], stairs: Option<&Stairs>) -> Head {
+pub(super) fn head(
+    report: &ExplainReport,
+    costs: &[HostCost<'_>],
+    stairs: Option<&LimitStaircase>,
+) -> DocumentHead {
     let goodput = format!("goodput {}", report.goodput_bps);
-    Head {
+    DocumentHead {
         kind: "explanation",
-        warnings: warning(report.wan.as_ref()).into_iter().map(Text::from).collect(),
+        warnings: warning(report.wan.as_ref()).into_iter().map(StyledText::from).collect(),
         title: words::headline(report).into(),
         lead: words::lead(report).unwrap_or_default().into(),
         facts: [Some(report.topology.clone()), Some(report.watched.clone()), Some(goodput), controls(report)]
             .into_iter()
             .flatten()
             .chain([report.started.clone()])
-            .map(Text::from)
+            .map(StyledText::from)
             .collect(),
         remarks: report.notes.iter().map(|note| safe(note).into()).collect(),
-        blocks: vec![Block::Cards("Figures", vec![rate(report), ceiling(stairs), spent(costs)])],
-        ..Head::default()
+        blocks: vec![ReportBlock::Cards("Figures", vec![rate(report), ceiling(stairs), spent(costs)])],
+        ..DocumentHead::default()
     }
 }
 
@@ -42,8 +46,8 @@ fn controls(report: &ExplainReport) -> Option<String> {
 }
 
 fn card(name: &'static str, figure: impl AsRef<str>, under: &str) -> Card {
-    let text = |look, words: &str| Text::default().with(look, words);
-    Card { name, figure: text(Look::Strong, figure.as_ref()), under: text(Look::Quiet, under) }
+    let text = |look, words: &str| StyledText::default().with(look, words);
+    Card { name, figure: text(TextStyle::Strong, figure.as_ref()), under: text(TextStyle::Quiet, under) }
 }
 
 /// Returns the card of the flow's rate, and of the rate expected from the first remedy.
@@ -64,7 +68,7 @@ fn rate(report: &ExplainReport) -> Card {
     card(NAME, report.goodput_bps.to_string(), &under)
 }
 
-fn ceiling(stairs: Option<&Stairs>) -> Card {
+fn ceiling(stairs: Option<&LimitStaircase>) -> Card {
     const NAME: &str = "First ceiling above it";
     match stairs.map(|s| (s, s.ceiling())) {
         None => card(NAME, "–", "limits were not measured"),

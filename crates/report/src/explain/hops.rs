@@ -6,7 +6,7 @@ use landspeed_record::{ExplainReport, ExplainedHost, Hop, HopLatency, PathTrace}
 use landspeed_units::Nanos;
 
 use super::words;
-use crate::block::{Cell, Column, ColumnKind, Row, Seen, Table};
+use crate::block::{ColumnKind, ReportTable, TableCell, TableColumn, TableRow, Visibility};
 
 /// Least number of packets beyond a percentile that is shown.
 const BEYOND: f64 = 10.0;
@@ -68,39 +68,40 @@ impl HopRow {
 const TOLD: usize = 8;
 
 /// Returns the table of the percentiles of each hop, with a histogram over powers of two.
-pub(super) fn table(rows: &[HopRow]) -> Table {
+pub(super) fn table(rows: &[HopRow]) -> ReportTable {
     let edges = || rows.iter().flat_map(|row| &row.bins).map(|bin| bin.0.ilog2());
     let (low, high) = (edges().min().unwrap_or(0), edges().max().unwrap_or(0));
     let names = ["", "hop", "p50", "p90", "p99"];
-    let mut table = Table::figures("Where packets wait", &names);
-    table.columns[1] = Column::words("hop");
-    table.columns.push(Column::of(ColumnKind::Drawn, ""));
+    let mut table = ReportTable::figures("Where packets wait", &names);
+    table.columns[1] = TableColumn::words("hop");
+    table.columns.push(TableColumn::of(ColumnKind::Drawn, ""));
     let table = table.captioned(
         "How long packets took on each stretch of their way. Times are counted in powers of two, as drawn; a percentile is the \
          upper edge of its bin, so the true value is up to half of it lower. It is shown where at least ten packets lie beyond it.",
     );
-    table.rows((0..).zip(rows).map(|(index, row)| Row {
-        seen: if index < TOLD { Seen::Everywhere } else { Seen::InFull },
+    table.rows((0..).zip(rows).map(|(index, row)| TableRow {
+        visibility: if index < TOLD { Visibility::Everywhere } else { Visibility::InFull },
         ..row.cells(low, high).into()
     }))
 }
 
 impl HopRow {
-    fn cells(&self, low: u32, high: u32) -> Vec<Cell> {
+    fn cells(&self, low: u32, high: u32) -> Vec<TableCell> {
         let most = self.bins.iter().map(|b| b.1).max().unwrap_or(1) as f64;
         let height = |power: u32| {
             let packets = self.bins.iter().filter(|b| b.0.ilog2() == power).map(|b| b.1).max()?;
             Some(packets as f64 / most)
         };
         let (hop, about) = words::hop(self.hop);
-        let mut cells = vec![Cell::from(&self.host), Cell { told: Some(about.into()), ..hop.into() }];
+        let mut cells =
+            vec![TableCell::from(&self.host), TableCell { tooltip: Some(about.into()), ..hop.into() }];
         cells.extend([0.5, 0.9, 0.99].map(|share| self.percentile(share).map(Nanos).into()));
-        cells.push(Cell::curve((low..=high).map(height).collect()));
+        cells.push(TableCell::curve((low..=high).map(height).collect()));
         cells
     }
 }
 
-pub(super) fn counts(report: &ExplainReport) -> Table {
+pub(super) fn counts(report: &ExplainReport) -> ReportTable {
     let traced: Vec<_> = report
         .hosts
         .iter()
@@ -118,9 +119,11 @@ pub(super) fn counts(report: &ExplainReport) -> Table {
     let names: Vec<&str> =
         std::iter::once("Packets").chain(traced.iter().map(|(name, _)| name.as_str())).collect();
     let cells = |(name, counts): (String, Vec<Option<u64>>)| {
-        std::iter::once(Cell::from(name)).chain(counts.into_iter().map(Cell::from)).collect::<Vec<_>>()
+        std::iter::once(TableCell::from(name))
+            .chain(counts.into_iter().map(TableCell::from))
+            .collect::<Vec<_>>()
     };
-    Table::figures("Packets by path", &names).rows(rows.into_iter().map(cells))
+    ReportTable::figures("Packets by path", &names).rows(rows.into_iter().map(cells))
 }
 
 pub(super) fn traced(report: &ExplainReport) -> Vec<String> {

@@ -19,7 +19,9 @@ mod words;
 
 use landspeed_record::ExplainReport;
 
-use crate::block::{Block, Chart, Document, Group, List, Section, Seen, Text, code};
+use crate::block::{
+    Chart, CollapsibleGroup, Document, List, ReportBlock, ReportSection, StyledText, Visibility, code,
+};
 use crate::words::{estimate, plausible};
 use crate::{glossary, wan};
 pub(crate) use words::cause as cause_words;
@@ -36,13 +38,15 @@ pub fn explain(report: &ExplainReport) -> Document {
     let sections = [
         Some(verdict::section(report)),
         (!costs.is_empty()).then(|| cost_section(&costs)),
-        flames(&costs).some(),
+        flames(&costs).non_empty(),
         hops_section(report),
         window_section(report),
-        limits(report, stairs.as_ref()).some(),
+        limits(report, stairs.as_ref()).non_empty(),
         report.wan.as_ref().map(wan::section),
         sizes::section(report),
-        Section::new("hosts", "The hosts").all(Block::only(Seen::InFull, parts::facts(report).some())).some(),
+        ReportSection::new("hosts", "The hosts")
+            .all(ReportBlock::only(Visibility::InFull, parts::facts(report).non_empty()))
+            .non_empty(),
         Some(unseen(report)),
         Some(reproduce(report)),
         Some(glossary::of("explain")),
@@ -55,123 +59,134 @@ pub fn explain(report: &ExplainReport) -> Document {
     }
 }
 
-fn cost_section(hosts: &[cost::HostCost<'_>]) -> Section {
-    Section::new("cost", "Where the processor time goes")
+fn cost_section(hosts: &[cost::HostCost<'_>]) -> ReportSection {
+    ReportSection::new("cost", "Where the processor time goes")
         .with(cost::table(hosts))
         .all(hottest(hosts))
-        .all(Block::only(Seen::InFull, hosts.iter().filter_map(unclassified)))
-        .all(Block::only(Seen::InFull, Block::asides(cost::asides(hosts))))
+        .all(ReportBlock::only(Visibility::InFull, hosts.iter().filter_map(unclassified)))
+        .all(ReportBlock::only(Visibility::InFull, ReportBlock::asides(cost::asides(hosts))))
 }
 
 /// Returns the hottest function of each host, for terminals, which draw no flame graph.
-fn hottest(hosts: &[cost::HostCost<'_>]) -> Option<Block> {
+fn hottest(hosts: &[cost::HostCost<'_>]) -> Option<ReportBlock> {
     let hottest = |host: &cost::HostCost<'_>| {
         let (function, _, share) = flame::hottest(host.profile?).into_iter().next()?;
         Some(format!("{function} {} ({})", words::percent(share), host.name))
     };
     let told: Vec<String> = hosts.iter().filter_map(hottest).collect();
-    let told = (!told.is_empty()).then(|| Block::aside(format!("hottest: {}", told.join(", "))));
-    Block::only(Seen::OnTerminal, told)
+    let told = (!told.is_empty()).then(|| ReportBlock::aside(format!("hottest: {}", told.join(", "))));
+    ReportBlock::only(Visibility::OnTerminal, told)
 }
 
 /// Returns the share of kernel samples that rules classify, and the symbols of the others.
-fn unclassified(host: &cost::HostCost<'_>) -> Option<Group> {
+fn unclassified(host: &cost::HostCost<'_>) -> Option<CollapsibleGroup> {
     let known = host.classified()?;
     let symbols = host.unclassified();
     let rest = if symbols.is_empty() { "" } else { "; the rest by symbol" };
     let title =
         format!("{}: a rule knows {} of the samples in kernel code{rest}", host.name, words::percent(known));
     let item = |(symbol, share): &(String, f64)| code(symbol).and(format!(" {}", words::percent(*share)));
-    let items: Vec<Text> = symbols.iter().take(LISTED).map(item).collect();
+    let items: Vec<StyledText> = symbols.iter().take(LISTED).map(item).collect();
     let more = symbols.len().saturating_sub(LISTED);
-    let more = (more > 0).then(|| Block::aside(format!("{more} more are in the JSON document.")));
-    let list = (!items.is_empty()).then(|| Block::from(List { class: "symbols", items, ..List::default() }));
-    Some(Group { title: title.into(), open: false, blocks: list.into_iter().chain(more).collect() })
+    let more = (more > 0).then(|| ReportBlock::aside(format!("{more} more are in the JSON document.")));
+    let list =
+        (!items.is_empty()).then(|| ReportBlock::from(List { class: "symbols", items, ..List::default() }));
+    Some(CollapsibleGroup {
+        title: title.into(),
+        open: false,
+        blocks: list.into_iter().chain(more).collect(),
+    })
 }
 
-fn flames(hosts: &[cost::HostCost<'_>]) -> Section {
+fn flames(hosts: &[cost::HostCost<'_>]) -> ReportSection {
     let graphs = hosts.iter().filter_map(|host| Some((&host.name, flame::flame(host.profile?)?))).enumerate();
     let blocks = graphs.flat_map(|(index, (name, graph))| {
-        [Block::heading(name), Chart(chart::flame(index, name, &graph)).into()]
+        [ReportBlock::heading(name), Chart(chart::flame(index, name, &graph)).into()]
     });
-    Section::new("flames", "Down to the function").all(Block::only(Seen::OnPage, blocks))
+    ReportSection::new("flames", "Down to the function").all(ReportBlock::only(Visibility::OnPage, blocks))
 }
 
-fn hops_section(report: &ExplainReport) -> Option<Section> {
+fn hops_section(report: &ExplainReport) -> Option<ReportSection> {
     let rows = hops::rows(report);
-    let counts = hops::counts(report).some();
+    let counts = hops::counts(report).non_empty();
     if rows.is_empty() && counts.is_none() {
         return None;
     }
-    let which = counts.into_iter().flat_map(|table| [Block::heading("Which way packets took"), table.into()]);
-    let section = Section::new("hops", "Where packets wait")
-        .all(hops::table(&rows).some())
-        .all(Block::only(Seen::InFull, which))
-        .all(Block::only(Seen::InFull, Block::asides(hops::traced(report))));
+    let which =
+        counts.into_iter().flat_map(|table| [ReportBlock::heading("Which way packets took"), table.into()]);
+    let section = ReportSection::new("hops", "Where packets wait")
+        .all(hops::table(&rows).non_empty())
+        .all(ReportBlock::only(Visibility::InFull, which))
+        .all(ReportBlock::only(Visibility::InFull, ReportBlock::asides(hops::traced(report))));
     Some(section)
 }
 
-fn window_section(report: &ExplainReport) -> Option<Section> {
+fn window_section(report: &ExplainReport) -> Option<ReportSection> {
     let window = window::window(report)?;
-    let section = Section::new("windows", "The window")
+    let section = ReportSection::new("windows", "The window")
         .all(chart::window(&window).map(Chart))
-        .all(Block::only(
-            Seen::OnTerminal,
-            [Block::text(format!("of {}", window.flow)), window.table().into()],
+        .all(ReportBlock::only(
+            Visibility::OnTerminal,
+            [ReportBlock::text(format!("of {}", window.flow)), window.table().into()],
         ))
-        .all(Block::only(Seen::OnTerminal, window.told().map(Block::aside)))
-        .all(Block::only(Seen::InFull, rules::blocks(report)));
+        .all(ReportBlock::only(Visibility::OnTerminal, window.limited_by().map(ReportBlock::aside)))
+        .all(ReportBlock::only(Visibility::InFull, rules::blocks(report)));
     Some(section)
 }
 
-fn limits(report: &ExplainReport, stairs: Option<&stairs::Stairs>) -> Section {
-    let parts = parts::limits(report).some();
-    let parts = parts.into_iter().flat_map(|table| [Block::heading("All that was measured"), table.into()]);
-    Section::new("limits", "What each part could do")
-        .all(stairs.map(stairs::Stairs::table))
-        .all(Block::only(Seen::InFull, parts))
+fn limits(report: &ExplainReport, stairs: Option<&stairs::LimitStaircase>) -> ReportSection {
+    let parts = parts::limits(report).non_empty();
+    let parts =
+        parts.into_iter().flat_map(|table| [ReportBlock::heading("All that was measured"), table.into()]);
+    ReportSection::new("limits", "What each part could do")
+        .all(stairs.map(stairs::LimitStaircase::table))
+        .all(ReportBlock::only(Visibility::InFull, parts))
 }
 
-fn unseen(report: &ExplainReport) -> Section {
+fn unseen(report: &ExplainReport) -> ReportSection {
     let (lines, absent) = (parts::unseen(report), parts::absent(report));
     let missing = (!absent.is_empty()).then(|| ("not measured".to_owned(), absent.join(", ")));
     let pairs: Vec<_> =
         lines.iter().chain(&missing).map(|(place, line)| (place.into(), line.into())).collect();
     let all = match pairs.is_empty() {
-        true => Block::absent("Everything that landspeed looks for could be seen."),
-        false => Block::Pairs("", pairs),
+        true => ReportBlock::absent("Everything that landspeed looks for could be seen."),
+        false => ReportBlock::Pairs("", pairs),
     };
-    Section::new("unseen", "What could not be seen or judged").all(Block::only(Seen::InFull, [all]))
+    ReportSection::new("unseen", "What could not be seen or judged")
+        .all(ReportBlock::only(Visibility::InFull, [all]))
 }
 
 /// Returns a short form of what was not measured, seen or judged.
-fn gaps(report: &ExplainReport) -> Vec<Block> {
+fn gaps(report: &ExplainReport) -> Vec<ReportBlock> {
     let absent = parts::absent(report);
     let missing = (!absent.is_empty()).then(|| format!("not measured: {}", absent.join(", ")));
     let count = parts::unseen(report).len();
     let unseen = (count > 0).then(|| format!("not seen or judged: {count} lines (--full)"));
-    missing.into_iter().chain(unseen).map(Block::aside).collect()
+    missing.into_iter().chain(unseen).map(ReportBlock::aside).collect()
 }
 
 /// Returns the section with the command, the versions, the cost of the tracer, and notes.
-fn reproduce(report: &ExplainReport) -> Section {
+fn reproduce(report: &ExplainReport) -> ReportSection {
     let effect = report.tracer_effect.filter(plausible).map(|e| {
         let told =
             format!("{} bytes per CPU-second with it over without, by interleaved trials", estimate(&e));
-        (Text::from("Effect of the tracer"), Text::from(told))
+        (StyledText::from("Effect of the tracer"), StyledText::from(told))
     });
     let facts = [
-        ("landspeed".into(), Text::from(&report.landspeed)),
+        ("landspeed".into(), StyledText::from(&report.landspeed)),
         ("Format of the document".into(), report.format.to_string().into()),
     ];
     let notes = (!report.notes.is_empty()).then(|| {
-        let items = report.notes.iter().map(Text::from).collect();
-        [Block::heading("Notes"), List { items, ..List::default() }.into()]
+        let items = report.notes.iter().map(StyledText::from).collect();
+        [ReportBlock::heading("Notes"), List { items, ..List::default() }.into()]
     });
-    Section::new("reproduce", "How to reproduce")
+    ReportSection::new("reproduce", "How to reproduce")
         .minor()
-        .all(Block::only(Seen::InBrief, gaps(report)))
-        .with(Block::Commands(vec![("Run it again".into(), report.command.clone())]))
-        .all(Block::only(Seen::InFull, [Block::Pairs("", facts.into_iter().chain(effect).collect())]))
-        .all(Block::only(Seen::InFull, notes.into_iter().flatten()))
+        .all(ReportBlock::only(Visibility::InBrief, gaps(report)))
+        .with(ReportBlock::Commands(vec![("Run it again".into(), report.command.clone())]))
+        .all(ReportBlock::only(
+            Visibility::InFull,
+            [ReportBlock::Pairs("", facts.into_iter().chain(effect).collect())],
+        ))
+        .all(ReportBlock::only(Visibility::InFull, notes.into_iter().flatten()))
 }

@@ -7,19 +7,19 @@ use landspeed_record::{
 use landspeed_units::BitRate;
 
 use super::words::{percent, unit};
-use crate::block::{ABSENT, Column, Table};
+use crate::block::{ABSENT, ReportTable, TableColumn};
 use crate::safe;
 use crate::words::number;
 
-type Pair = (String, String);
+type NamedValue = (String, String);
 
-pub(super) fn limits(report: &ExplainReport) -> Table {
+pub(super) fn limits(report: &ExplainReport) -> ReportTable {
     beside(report, ("Limits of the hosts", "Part"), |host| {
         host.limits.as_ref().map(parts).unwrap_or_default()
     })
 }
 
-pub(super) fn facts(report: &ExplainReport) -> Table {
+pub(super) fn facts(report: &ExplainReport) -> ReportTable {
     beside(report, ("Facts of the hosts", "Fact"), |host| {
         let mut pairs = host.facts.as_ref().map(stated).unwrap_or_default();
         pairs.extend(host.limits.as_ref().map(hardware).unwrap_or_default());
@@ -32,8 +32,8 @@ pub(super) fn facts(report: &ExplainReport) -> Table {
 fn beside(
     report: &ExplainReport,
     (label, what): (&str, &str),
-    of: impl Fn(&ExplainedHost) -> Vec<Pair>,
-) -> Table {
+    of: impl Fn(&ExplainedHost) -> Vec<NamedValue>,
+) -> ReportTable {
     let mut rows: Vec<Vec<String>> = Vec::new();
     for (column, host) in report.hosts.iter().enumerate() {
         for (name, value) in of(host) {
@@ -47,18 +47,18 @@ fn beside(
         }
     }
     let names = report.hosts.iter().enumerate().map(|(i, host)| super::words::host(&host.name, i));
-    let columns = std::iter::once(what.to_owned()).chain(names).map(Column::words).collect();
+    let columns = std::iter::once(what.to_owned()).chain(names).map(TableColumn::words).collect();
     let shown = |value: String| if value.is_empty() { ABSENT.to_owned() } else { value };
     let rows = rows.into_iter().map(|row| row.into_iter().map(shown));
-    Table { merged: true, ..Table::new(label, "stacked", columns).rows(rows) }
+    ReportTable { merged: true, ..ReportTable::new(label, "stacked", columns).rows(rows) }
 }
 
-fn pair(name: impl Into<String>, value: impl Into<String>) -> Pair {
+fn pair(name: impl Into<String>, value: impl Into<String>) -> NamedValue {
     (name.into(), value.into())
 }
 
-fn parts(limits: &HostLimits) -> Vec<Pair> {
-    let mut pairs: Vec<Pair> = limits
+fn parts(limits: &HostLimits) -> Vec<NamedValue> {
+    let mut pairs: Vec<NamedValue> = limits
         .memory
         .iter()
         .map(|m| {
@@ -81,7 +81,7 @@ fn parts(limits: &HostLimits) -> Vec<Pair> {
 
 /// Formats a packet rate, and the rate beside a load: if it does not fall, the processor is not the limit (SC'03,
 /// section 3.5.2).
-fn packets(rate: &PacketRate) -> Pair {
+fn packets(rate: &PacketRate) -> NamedValue {
     let line = BitRate(rate.alone_pps * rate.packet_bytes.0 as f64 * 8.0);
     let mut told = format!("{} packets/s ({line})", count(rate.alone_pps));
     if let Some(loaded) = rate.loaded_pps {
@@ -101,7 +101,7 @@ fn count(value: f64) -> String {
 
 /// Formats the current state of the PCIe link with the limits of the device and the slot: the present-day MMRBC
 /// (SC'03, section 3.3.1).
-fn pcie(link: &PcieLink) -> Pair {
+fn pcie(link: &PcieLink) -> NamedValue {
     let lanes = |speed: f64, width: u32| format!("{} GT/s × {width} lanes", number(speed / 1e9));
     let mut told = vec![
         format!("{}: {}", lanes(link.speed_transfers, link.width), link.rate_bps),
@@ -115,8 +115,8 @@ fn pcie(link: &PcieLink) -> Pair {
     pair("PCI Express", told.join(", "))
 }
 
-fn stated(facts: &HostFacts) -> Vec<Pair> {
-    let mut pairs: Vec<Pair> =
+fn stated(facts: &HostFacts) -> Vec<NamedValue> {
+    let mut pairs: Vec<NamedValue> =
         crate::tune::general(facts).into_iter().map(|(name, value)| pair(name, value)).collect();
     pairs.extend(
         facts
@@ -127,7 +127,7 @@ fn stated(facts: &HostFacts) -> Vec<Pair> {
     pairs
 }
 
-fn hardware(limits: &HostLimits) -> Vec<Pair> {
+fn hardware(limits: &HostLimits) -> Vec<NamedValue> {
     let governor = if limits.governor.is_empty() { "none" } else { &limits.governor };
     let mut pairs = vec![pair("Frequency governor", governor)];
     let ghz = |hz: f64| number(hz / 1e9);
@@ -143,9 +143,9 @@ fn hardware(limits: &HostLimits) -> Vec<Pair> {
     pairs
 }
 
-fn seen(host: &ExplainedHost) -> Vec<Pair> {
+fn seen(host: &ExplainedHost) -> Vec<NamedValue> {
     let observed = &host.observed;
-    let mut pairs: Vec<Pair> = observed.get::<Vec<LinkSettings>>().iter().flat_map(settings).collect();
+    let mut pairs: Vec<NamedValue> = observed.get::<Vec<LinkSettings>>().iter().flat_map(settings).collect();
     pairs.extend(observed.get::<Vec<QdiscWatch>>().iter().map(qdisc));
     let usage = observed.get::<CpuUsage>();
     let window = usage.window_ns.0 as f64;
@@ -165,7 +165,7 @@ fn seen(host: &ExplainedHost) -> Vec<Pair> {
 }
 
 /// Returns a link's MTU and those of its offloads that affect a flow; the JSON document has all.
-fn settings(link: &LinkSettings) -> Vec<Pair> {
+fn settings(link: &LinkSettings) -> Vec<NamedValue> {
     let named = |on: bool| {
         let features = link.features.iter().filter(|(name, state)| **state == on && met(name));
         let names: Vec<&str> = features.map(|(name, _)| name.as_str()).collect();
@@ -185,7 +185,7 @@ fn met(feature: &str) -> bool {
     KINDS.iter().any(|kind| feature.contains(kind)) && !OTHERS.iter().any(|other| feature.contains(other))
 }
 
-fn qdisc(qdisc: &QdiscWatch) -> Pair {
+fn qdisc(qdisc: &QdiscWatch) -> NamedValue {
     let rate = qdisc.rate_bps.map(|rate| format!(", limited to {rate}")).unwrap_or_default();
     // A root qdisc without a handle reports an empty or zero one, which is left out.
     let handle = Some(qdisc.handle.as_str()).filter(|handle| !["", "0:"].contains(handle));
@@ -197,7 +197,7 @@ fn qdisc(qdisc: &QdiscWatch) -> Pair {
     pair("Queue", told)
 }
 
-fn process(process: &ProcessWatch, window: f64) -> Pair {
+fn process(process: &ProcessWatch, window: f64) -> NamedValue {
     let share = |time: f64| if window > 0.0 { percent(unit(time / window)) } else { "?".to_owned() };
     let waits = process.waiting_in.iter().max_by_key(|(_, samples)| **samples);
     let waits = waits.map(|(place, _)| format!(", mostly in {place}")).unwrap_or_default();
@@ -212,7 +212,7 @@ fn process(process: &ProcessWatch, window: f64) -> Pair {
     pair("Process", told)
 }
 
-fn listener(listener: &ListenerWatch) -> Pair {
+fn listener(listener: &ListenerWatch) -> NamedValue {
     let told = format!(
         "at most {} of {} waiting, {} dropped",
         listener.most_waiting, listener.backlog, listener.drops
@@ -232,8 +232,8 @@ pub(super) fn absent(report: &ExplainReport) -> Vec<&'static str> {
 }
 
 /// Returns what could not be seen or judged as (where, what), the verdict's lines first.
-pub(super) fn unseen(report: &ExplainReport) -> Vec<Pair> {
-    let mut lines: Vec<Pair> = report.unjudged.iter().map(|line| pair("verdict", safe(line))).collect();
+pub(super) fn unseen(report: &ExplainReport) -> Vec<NamedValue> {
+    let mut lines: Vec<NamedValue> = report.unjudged.iter().map(|line| pair("verdict", safe(line))).collect();
     for (index, host) in report.hosts.iter().enumerate() {
         let name = super::words::host(&host.name, index);
         let path = host.observed.get::<Option<PathTrace>>().as_ref();

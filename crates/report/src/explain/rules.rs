@@ -2,33 +2,33 @@
 
 use landspeed_record::{Binding, ExplainReport, FlowWindow, WindowFigure, WindowRule};
 
-use crate::block::{Block, Column, Row, Table};
+use crate::block::{ReportBlock, ReportTable, TableColumn, TableRow};
 use crate::safe;
 
 const FLOWS: usize = 8;
 /// Rules that are shown per flow at most; a real record has fewer.
 const RULES: usize = 12;
 
-pub(super) fn blocks(report: &ExplainReport) -> Vec<Block> {
+pub(super) fn blocks(report: &ExplainReport) -> Vec<ReportBlock> {
     let flows = report.windows.iter().filter(|flow| !flow.rules.is_empty()).take(FLOWS);
-    let tables: Vec<Block> = flows.map(|flow| table(flow).into()).collect();
+    let tables: Vec<ReportBlock> = flows.map(|flow| table(flow).into()).collect();
     if tables.is_empty() {
         return tables;
     }
     let about = "The model of Feng et al. (SC'03, section 3.5.1) with today's rules of Linux: each rule is fed with what was seen \
                  one stage before it, and held against what was seen then.";
-    let first = [Block::heading("What the window model says of it"), Block::text(about)];
+    let first = [ReportBlock::heading("What the window model says of it"), ReportBlock::text(about)];
     first.into_iter().chain(tables).collect()
 }
 
-fn table(flow: &FlowWindow) -> Table {
-    let columns = ["Rule", "the model says", "seen", "from"].map(Column::words).into();
-    Table::new("The window model", "stacked", columns)
+fn table(flow: &FlowWindow) -> ReportTable {
+    let columns = ["Rule", "the model says", "seen", "from"].map(TableColumn::words).into();
+    ReportTable::new("The window model", "stacked", columns)
         .captioned(format!("{} to {}", flow.key.local, flow.key.remote))
         .rows(flow.rules.iter().take(RULES).map(row))
 }
 
-fn row(figure: &WindowFigure) -> Row {
+fn row(figure: &WindowFigure) -> TableRow {
     let (verdict, class) = if figure.holds { ("", "") } else { (" (does not hold)", "poor") };
     let cells = [
         name(figure.rule).to_owned(),
@@ -36,7 +36,7 @@ fn row(figure: &WindowFigure) -> Row {
         format!("{}{verdict}", figure.seen_bytes),
         safe(&figure.told),
     ];
-    Row { class: class.into(), ..Row::from(cells) }
+    TableRow { class: class.into(), ..TableRow::from(cells) }
 }
 
 fn name(rule: WindowRule) -> &'static str {

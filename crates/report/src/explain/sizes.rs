@@ -6,7 +6,9 @@ use landspeed_units::Bytes;
 
 use super::chart;
 use super::words::{nanos, percent, whole};
-use crate::block::{Block, Cell, Chart, Group, List, Section, Seen, Table};
+use crate::block::{
+    Chart, CollapsibleGroup, List, ReportBlock, ReportSection, ReportTable, TableCell, Visibility,
+};
 use crate::safe;
 
 /// Layers that are not parts of another, in display order.
@@ -19,7 +21,7 @@ const LINES: usize = 6;
 const MOST: usize = 100;
 
 #[derive(Debug)]
-pub(super) struct Sweep<'a> {
+pub(super) struct SizeSweep<'a> {
     pub(super) title: String,
     /// Layers with their fitted lines: hosts, their sum, the link, then classes by name.
     pub(super) lines: Vec<(String, PerPacketFit)>,
@@ -31,11 +33,11 @@ pub(super) struct Sweep<'a> {
     pub(super) cut: bool,
 }
 
-pub(super) fn sweeps(report: &ExplainReport) -> Vec<Sweep<'_>> {
-    report.per_packet.iter().map(Sweep::of).collect()
+pub(super) fn sweeps(report: &ExplainReport) -> Vec<SizeSweep<'_>> {
+    report.per_packet.iter().map(SizeSweep::of).collect()
 }
 
-impl<'a> Sweep<'a> {
+impl<'a> SizeSweep<'a> {
     fn of(part: &'a PerPacket) -> Self {
         let mut lines: Vec<(String, PerPacketFit)> =
             part.layers.iter().map(|(name, line)| (safe(name), *line)).collect();
@@ -44,7 +46,7 @@ impl<'a> Sweep<'a> {
             part.points.iter().filter(|point| point.size_bytes.0 > 0).take(MOST).collect();
         points.sort_by_key(|point| point.size_bytes);
         let steps: Vec<Bytes> = part.steps_bytes.iter().copied().take(MOST).collect();
-        Sweep {
+        SizeSweep {
             title: format!("{} at MTU {}", safe(&part.transport), part.mtu_bytes.0),
             plain: !part.transport.contains(' '),
             cut: !steps.is_empty() || lines.iter().any(|(_, line)| line.per_fragment_ns.is_some()),
@@ -70,23 +72,23 @@ impl<'a> Sweep<'a> {
     }
 
     /// Returns the fitted lines of the layers in [`WHOLE`], or of all other layers.
-    fn fitted(&self, whole: bool) -> Table {
+    fn fitted(&self, whole: bool) -> ReportTable {
         let names = ["Layer", "ns/message", "ns/byte", "first cut, ns", "ns/further packet", "residual"];
-        let of_cuts = |ns: Option<f64>| Cell::from(ns.map(figure));
+        let of_cuts = |ns: Option<f64>| TableCell::from(ns.map(figure));
         let row = |(layer, line): &(String, PerPacketFit)| {
             let is_poor = line.residual > POOR;
             let residual = format!("{}{}", percent(line.residual), if is_poor { " (no line)" } else { "" });
-            let residual = Cell::number(line.residual, residual);
+            let residual = TableCell::number(line.residual, residual);
             let residual = if is_poor { residual.classed("poor") } else { residual };
             let (first, further) = (of_cuts(line.first_cut_ns), of_cuts(line.per_fragment_ns));
             [layer.into(), figure(line.fixed_ns), figure(line.per_byte_ns), first, further, residual]
         };
         let shown = self.lines.iter().filter(|(name, _)| WHOLE.contains(&name.as_str()) == whole);
-        Table { class: "figures fit", ..Table::figures(format!("{}, lines", self.title), &names) }
+        ReportTable { class: "figures fit", ..ReportTable::figures(format!("{}, lines", self.title), &names) }
             .rows(shown.map(row))
     }
 
-    fn measured_sizes(&self) -> Table {
+    fn measured_sizes(&self) -> ReportTable {
         let layers = self.measured();
         let cut = self.cut.then_some("packets");
         let names: Vec<&str> = std::iter::once("bytes")
@@ -96,34 +98,38 @@ impl<'a> Sweep<'a> {
             .chain(["lost"])
             .collect();
         let row = |point: &&SizePoint| {
-            let mut row = vec![Cell::from(point.size_bytes.0)];
-            row.extend(self.cut.then(|| Cell::from(point.fragments)));
+            let mut row = vec![TableCell::from(point.size_bytes.0)];
+            row.extend(self.cut.then(|| TableCell::from(point.fragments)));
             row.push(point.packets_counted.map(figure).into());
-            row.extend(layers.iter().map(|layer| Cell::from(point.layers.get(*layer).map(told))));
-            row.push(Cell::number(point.loss, whole(point.loss)));
+            row.extend(layers.iter().map(|layer| TableCell::from(point.layers.get(*layer).map(told))));
+            row.push(TableCell::number(point.loss, whole(point.loss)));
             row
         };
-        Table::figures(format!("{}, sizes", self.title), &names).rows(self.points.iter().map(row))
+        ReportTable::figures(format!("{}, sizes", self.title), &names).rows(self.points.iter().map(row))
     }
 
     /// Returns the chart, the lines, and all figures behind them. A terminal in brief detail leaves out sweeps for
     /// comparison.
-    fn blocks(&self, index: usize) -> Block {
-        let group = |title: &str, table: Table| {
-            table.some().map(|table| Group { title: title.into(), open: false, blocks: vec![table.into()] })
+    fn blocks(&self, index: usize) -> ReportBlock {
+        let group = |title: &str, table: ReportTable| {
+            table.non_empty().map(|table| CollapsibleGroup {
+                title: title.into(),
+                open: false,
+                blocks: vec![table.into()],
+            })
         };
         let classes = group("By class of processor time, as sampled", self.fitted(false));
         let sizes = group("Every size: nanoseconds a message, median (least–most)", self.measured_sizes());
-        let mut blocks = vec![Block::heading(&self.title)];
+        let mut blocks = vec![ReportBlock::heading(&self.title)];
         blocks.extend(chart::sizes(index, self).map(|drawn| Chart(drawn).into()));
         blocks.push(self.fitted(true).into());
-        blocks.extend(classes.into_iter().chain(sizes).map(Block::from));
-        Block::Only(if self.plain { Seen::Everywhere } else { Seen::InFull }, blocks)
+        blocks.extend(classes.into_iter().chain(sizes).map(ReportBlock::from));
+        ReportBlock::Only(if self.plain { Visibility::Everywhere } else { Visibility::InFull }, blocks)
     }
 }
 
 /// Returns the answers, sweeps and notes, or nothing if no size was measured.
-pub(super) fn section(report: &ExplainReport) -> Option<Section> {
+pub(super) fn section(report: &ExplainReport) -> Option<ReportSection> {
     let sweeps = sweeps(report);
     let about = "Cost over message sizes, fitted as a time per message and a time per byte; where a message is cut, a time once for \
                  that and a time for each packet after the first. The link's is the time between arrivals at the receiver: what the \
@@ -131,23 +137,23 @@ pub(super) fn section(report: &ExplainReport) -> Option<Section> {
     let answers = report.answers.iter().flat_map(|answer| {
         let items = answer.answer.iter().map(|line| safe(line).into()).collect();
         let list = List { class: "evidence", items, most: Some(LINES), ..List::default() };
-        [Block::heading(&answer.question), list.into()]
+        [ReportBlock::heading(&answer.question), list.into()]
     });
-    let section = Section::new("sizes", "Per packet and per byte")
-        .all(Block::only(Seen::InFull, [Block::text(about)]))
+    let section = ReportSection::new("sizes", "Per packet and per byte")
+        .all(ReportBlock::only(Visibility::InFull, [ReportBlock::text(about)]))
         .all(answers)
         .all(sweeps.iter().enumerate().map(|(index, sweep)| sweep.blocks(index)))
-        .all(Block::asides(notes(report)));
+        .all(ReportBlock::asides(notes(report)));
     (!sweeps.is_empty()).then_some(section)
 }
 
-fn figure(ns: f64) -> Cell {
-    Cell::number(ns, nanos(Some(ns)))
+fn figure(ns: f64) -> TableCell {
+    TableCell::number(ns, nanos(Some(ns)))
 }
 
-fn told(cost: &LayerCost) -> Cell {
+fn told(cost: &LayerCost) -> TableCell {
     let [median, least, most] = [cost.median_ns, cost.least_ns, cost.most_ns].map(|ns| nanos(Some(ns)));
-    Cell::number(cost.median_ns, format!("{median} ({least}–{most})"))
+    TableCell::number(cost.median_ns, format!("{median} ({least}–{most})"))
 }
 
 pub(super) fn notes(report: &ExplainReport) -> Vec<String> {

@@ -3,7 +3,9 @@
 use landspeed_record::ExplainReport;
 use landspeed_units::BitRate;
 
-use crate::block::{Cell, Column, ColumnKind, Look, Row, Seen, Table, Text};
+use crate::block::{
+    ColumnKind, ReportTable, StyledText, TableCell, TableColumn, TableRow, TextStyle, Visibility,
+};
 use crate::output::Tone;
 use crate::safe;
 use crate::words::times;
@@ -17,7 +19,7 @@ const MEASURED_BY: usize = 140;
 const SAME: f64 = 0.01;
 
 #[derive(Debug)]
-pub(super) struct Stair {
+pub(super) struct LimitStair {
     pub(super) name: String,
     pub(super) how: String,
     pub(super) rate: f64,
@@ -29,56 +31,56 @@ pub(super) struct Stair {
 
 /// All measured limits, highest first.
 #[derive(Debug)]
-pub(super) struct Stairs {
-    pub(super) steps: Vec<Stair>,
+pub(super) struct LimitStaircase {
+    pub(super) steps: Vec<LimitStair>,
 }
 
-impl Stairs {
+impl LimitStaircase {
     /// Returns the limits, highest first. A terminal in brief detail shows those nearest to the flow.
-    pub(super) fn table(&self) -> Table {
-        let mut table = Table::figures("Limits", &["", "at most", "over the flow"])
+    pub(super) fn table(&self) -> ReportTable {
+        let mut table = ReportTable::figures("Limits", &["", "at most", "over the flow"])
             .captioned("What each part could carry at most, highest first, and how many times the flow's own rate that is.");
-        table.columns.push(Column::of(ColumnKind::Drawn, ""));
-        table.columns.push(Column::words("by").above_width(MEASURED_BY));
+        table.columns.push(TableColumn::of(ColumnKind::Drawn, ""));
+        table.columns.push(TableColumn::words("by").above_width(MEASURED_BY));
         let skipped = self.steps.len().saturating_sub(TOLD);
         let most = self.steps.iter().skip(skipped).map(|step| step.rate).fold(0.0, f64::max);
-        let row = |(index, step): (usize, &Stair)| {
-            let over = step.over.map(|over| Cell::number(over, times(over)));
+        let row = |(index, step): (usize, &LimitStair)| {
+            let over = step.over.map(|over| TableCell::number(over, times(over)));
             // Bars are in proportion among the rows of a brief table; those of higher limits are cut at full width.
-            let look = if step.ceiling { Look::Toned } else { Look::Plain };
+            let look = if step.ceiling { TextStyle::Toned } else { TextStyle::Plain };
             let ceiling = if step.ceiling { " (first ceiling)" } else { "" };
-            let name = Text::default().with(look, format!("{}{ceiling}", step.name)).into();
+            let name = StyledText::default().with(look, format!("{}{ceiling}", step.name)).into();
             let cells = [
                 name,
                 BitRate(step.rate).into(),
                 over.into(),
-                Cell::bar(step.rate / most),
-                Cell::from(&step.how),
+                TableCell::bar(step.rate / most),
+                TableCell::from(&step.how),
             ];
-            Row {
+            TableRow {
                 class: if step.ceiling { "ceiling".into() } else { String::new() },
                 tone: Some(Tone::Open),
-                seen: if index < skipped { Seen::InFull } else { Seen::Everywhere },
-                ..Row::from(cells)
+                visibility: if index < skipped { Visibility::InFull } else { Visibility::Everywhere },
+                ..TableRow::from(cells)
             }
         };
         table.rows(self.steps.iter().enumerate().map(row))
     }
 
-    pub(super) fn ceiling(&self) -> Option<&Stair> {
+    pub(super) fn ceiling(&self) -> Option<&LimitStair> {
         self.steps.iter().find(|step| step.ceiling)
     }
 }
 
-pub(super) fn stairs(report: &ExplainReport) -> Option<Stairs> {
+pub(super) fn stairs(report: &ExplainReport) -> Option<LimitStaircase> {
     let sane = |rate: f64| Some(rate).filter(|r| r.is_finite() && *r > 0.0);
     let flow = sane(report.goodput_bps.0);
     let step = |step: &landspeed_record::LimitStep| {
         let rate = sane(step.rate_bps.0)?;
         let over = flow.map(|f| rate / f);
-        Some(Stair { name: safe(&step.name), how: safe(&step.how), rate, over, ceiling: false })
+        Some(LimitStair { name: safe(&step.name), how: safe(&step.how), rate, over, ceiling: false })
     };
-    let mut steps: Vec<Stair> = report.staircase.iter().filter_map(step).collect();
+    let mut steps: Vec<LimitStair> = report.staircase.iter().filter_map(step).collect();
     steps.sort_by(|a, b| b.rate.total_cmp(&a.rate));
     steps.dedup_by(same_machine);
     steps.truncate(DRAWN);
@@ -88,12 +90,12 @@ pub(super) fn stairs(report: &ExplainReport) -> Option<Stairs> {
     }
     // A staircase needs more than the flow itself.
     let measured = steps.iter().any(|step| step.over.is_none_or(|over| (over - 1.0).abs() > SAME));
-    measured.then_some(Stairs { steps })
+    measured.then_some(LimitStaircase { steps })
 }
 
 /// Merges two steps with equal results. The hosts of a lab are one machine, so its limits hold for both.
-fn same_machine(second: &mut Stair, first: &mut Stair) -> bool {
-    let part = |stair: &Stair| stair.name.rsplit_once(", ").map(|(part, _)| part.to_owned());
+fn same_machine(second: &mut LimitStair, first: &mut LimitStair) -> bool {
+    let part = |stair: &LimitStair| stair.name.rsplit_once(", ").map(|(part, _)| part.to_owned());
     let (Some(part), Some(other)) = (part(first), part(second)) else { return false };
     let same = part == other && first.rate == second.rate && first.how == second.how;
     if same {

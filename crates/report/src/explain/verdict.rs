@@ -4,7 +4,7 @@ use landspeed_analysis::verdict::cannot_tell;
 use landspeed_record::{ExplainReport, Finding, Remedy};
 
 use super::words::{self, sureness, whole};
-use crate::block::{Article, Block, List, Look, Section, Seen, Text, code};
+use crate::block::{Article, List, ReportBlock, ReportSection, StyledText, TextStyle, Visibility, code};
 use crate::output::Tone;
 use crate::safe;
 
@@ -13,25 +13,25 @@ const CAUSES: usize = 5;
 const EVIDENCE: usize = 2;
 const REMEDIES: usize = 2;
 
-pub(super) fn section(report: &ExplainReport) -> Section {
-    let section = Section::new("verdict", "Why, and what to try");
+pub(super) fn section(report: &ExplainReport) -> ReportSection {
+    let section = ReportSection::new("verdict", "Why, and what to try");
     let Some((first, next)) = report.verdict.split_first() else {
         let why = match report.cannot_tell {
             Some(why) => format!("Nothing can be told: {}.", cannot_tell(why)),
             None => "Nothing that was seen points to a cause, and no limit was reached.".to_owned(),
         };
-        return section.with(Block::absent(why));
+        return section.with(ReportBlock::absent(why));
     };
     let (told, more) = next.split_at(next.len().min(CAUSES - 1));
-    let article = |(rank, finding)| Block::from(article(rank, finding));
-    let heading = (!told.is_empty()).then(|| Block::heading("Then, in this order"));
-    let left = (!more.is_empty()).then(|| Block::aside(format!("  {} more (--full)", more.len())));
+    let article = |(rank, finding)| ReportBlock::from(article(rank, finding));
+    let heading = (!told.is_empty()).then(|| ReportBlock::heading("Then, in this order"));
+    let left = (!more.is_empty()).then(|| ReportBlock::aside(format!("  {} more (--full)", more.len())));
     section
         .with(article((1, first)))
         .all(heading)
         .all((2..).zip(told).map(article))
-        .all(Block::only(Seen::InFull, (2 + told.len()..).zip(more).map(article)))
-        .all(Block::only(Seen::InBrief, left))
+        .all(ReportBlock::only(Visibility::InFull, (2 + told.len()..).zip(more).map(article)))
+        .all(ReportBlock::only(Visibility::InBrief, left))
 }
 
 fn article(rank: usize, finding: &Finding) -> Article {
@@ -55,8 +55,8 @@ fn article(rank: usize, finding: &Finding) -> Article {
         } else {
             rest("finding fault", "finding fault first")
         },
-        title: Text::default()
-            .with(Look::Strong, rank.to_string())
+        title: StyledText::default()
+            .with(TextStyle::Strong, rank.to_string())
             .and(" ")
             .and(words::capital(&words::titled(finding))),
         facts: facts(finding),
@@ -69,7 +69,7 @@ fn article(rank: usize, finding: &Finding) -> Article {
 }
 
 /// Returns the kind, the confidence and the cost of a finding.
-fn facts(finding: &Finding) -> Vec<(Option<f64>, Text)> {
+fn facts(finding: &Finding) -> Vec<(Option<f64>, StyledText)> {
     let of = if finding.cause.is_limit() { "a limit, not a fault" } else { "a fault that can be mended" };
     let sure = format!("{}, {} sure", sureness(finding.confidence), whole(finding.confidence));
     let toll = words::toll(finding)
@@ -82,7 +82,7 @@ fn facts(finding: &Finding) -> Vec<(Option<f64>, Text)> {
 }
 
 /// Returns the brief form of a finding: "random loss: likely, about 40 %; try congestion=bbr".
-fn brief(finding: &Finding) -> Text {
+fn brief(finding: &Finding) -> StyledText {
     let toll = words::toll(finding).map(|toll| format!("about {}", whole(toll)));
     let toll = toll.or_else(|| words::allows(finding)).map(|toll| format!(", {toll}")).unwrap_or_default();
     let setting =
@@ -91,14 +91,16 @@ fn brief(finding: &Finding) -> Text {
 }
 
 /// Returns a remedy: "try tso=on, about 2.40× expected: segments go down the stack as one".
-fn remedy(remedy: &Remedy) -> Text {
+fn remedy(remedy: &Remedy) -> StyledText {
     let setting = words::setting(remedy);
-    let mut text =
-        setting.as_ref().map(|setting| Text::from("try ").with(Look::Code, setting)).unwrap_or_default();
+    let mut text = setting
+        .as_ref()
+        .map(|setting| StyledText::from("try ").with(TextStyle::Code, setting))
+        .unwrap_or_default();
     if let Some(gain) = words::expected(remedy) {
         text = text
             .and(if setting.is_some() { ", " } else { "" })
-            .with(Look::Strong, format!("{gain} expected"));
+            .with(TextStyle::Strong, format!("{gain} expected"));
     }
     let what = safe(&remedy.what);
     if text.is_empty() {
@@ -106,6 +108,6 @@ fn remedy(remedy: &Remedy) -> Text {
     } else if what.is_empty() {
         text
     } else {
-        text.and(": ").with(Look::Quiet, what)
+        text.and(": ").with(TextStyle::Quiet, what)
     }
 }

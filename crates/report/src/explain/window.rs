@@ -4,7 +4,7 @@ use landspeed_record::{ExplainReport, FlowWatch, SocketState, TcpState};
 use landspeed_units::Bytes;
 
 use super::words::{percent, unit};
-use crate::block::{Cell, Column, ColumnKind, Row, Seen, Table};
+use crate::block::{ColumnKind, ReportTable, TableCell, TableColumn, TableRow, Visibility};
 use crate::safe;
 
 /// Points of a line at most.
@@ -14,7 +14,7 @@ const WIDE: f64 = 30.0;
 
 /// A limit of the data in flight, or the data in flight itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Bound {
+pub(super) enum WindowBound {
     /// Congestion window times MSS.
     Congestion,
     /// The window that the peer advertises, as the sender sees it.
@@ -24,43 +24,44 @@ pub(super) enum Bound {
     InFlight,
 }
 
-impl Bound {
-    const ALL: [Bound; 4] = [Bound::Congestion, Bound::Peer, Bound::Receive, Bound::InFlight];
+impl WindowBound {
+    const ALL: [WindowBound; 4] =
+        [WindowBound::Congestion, WindowBound::Peer, WindowBound::Receive, WindowBound::InFlight];
 
     /// Returns the name, and the class in the page's style sheet.
-    pub(super) fn told(self) -> (&'static str, &'static str) {
+    pub(super) fn name_and_class(self) -> (&'static str, &'static str) {
         match self {
-            Bound::Congestion => ("congestion window", "congestion"),
-            Bound::Peer => ("peer's window", "peer"),
-            Bound::Receive => ("receive window", "receive"),
-            Bound::InFlight => ("in flight", "in-flight"),
+            WindowBound::Congestion => ("congestion window", "congestion"),
+            WindowBound::Peer => ("peer's window", "peer"),
+            WindowBound::Receive => ("receive window", "receive"),
+            WindowBound::InFlight => ("in flight", "in-flight"),
         }
     }
 
     fn of(self, tcp: &TcpState) -> u64 {
         let mss = tcp.send_mss_bytes.0;
         match self {
-            Bound::Congestion => u64::from(tcp.cwnd_segments).saturating_mul(mss),
-            Bound::Peer => tcp.peer_window_bytes.0,
-            Bound::Receive => tcp.receive_window_bytes.unwrap_or_default().0,
-            Bound::InFlight => u64::from(tcp.unacked_segments).saturating_mul(mss),
+            WindowBound::Congestion => u64::from(tcp.cwnd_segments).saturating_mul(mss),
+            WindowBound::Peer => tcp.peer_window_bytes.0,
+            WindowBound::Receive => tcp.receive_window_bytes.unwrap_or_default().0,
+            WindowBound::InFlight => u64::from(tcp.unacked_segments).saturating_mul(mss),
         }
     }
 }
 
 /// One line of the chart: (seconds since the window opened, bytes).
 #[derive(Debug)]
-pub(super) struct Track {
-    pub(super) bound: Bound,
+pub(super) struct WindowCurve {
+    pub(super) bound: WindowBound,
     pub(super) points: Vec<(f64, f64)>,
 }
 
 /// The windows over time of the flow that moved most.
 #[derive(Debug)]
-pub(super) struct Window {
+pub(super) struct WindowHistory {
     /// Description of the flow: "10.0.0.1:4000 to 10.0.0.2:5000 (cubic)".
     pub(super) flow: String,
-    pub(super) tracks: Vec<Track>,
+    pub(super) tracks: Vec<WindowCurve>,
     /// (seconds, segments retransmitted since the previous sample).
     pub(super) retransmits: Vec<(f64, u64)>,
     /// Shares of the busy time in which the peer's window and the send buffer limited the flow, if the sender was
@@ -69,7 +70,7 @@ pub(super) struct Window {
     pub(super) others: usize,
 }
 
-impl Window {
+impl WindowHistory {
     /// Returns true if a logarithmic axis shows more.
     pub(super) fn wide(&self) -> bool {
         let values = || self.tracks.iter().flat_map(|t| &t.points).map(|p| p.1);
@@ -80,25 +81,31 @@ impl Window {
 
 const CURVE: usize = 40;
 
-impl Window {
+impl WindowHistory {
     /// Returns the median, least and greatest size of each window, and its curve on a common scale.
-    pub(super) fn table(&self) -> Table {
-        let mut table = Table::figures("The window", &["", "median", "least", "most"]);
-        table.columns.push(Column::of(ColumnKind::Drawn, ""));
-        let row = |track: &Track| {
+    pub(super) fn table(&self) -> ReportTable {
+        let mut table = ReportTable::figures("The window", &["", "median", "least", "most"]);
+        table.columns.push(TableColumn::of(ColumnKind::Drawn, ""));
+        let row = |track: &WindowCurve| {
             let mut sizes: Vec<f64> = track.points.iter().map(|p| p.1).collect();
             sizes.sort_by(f64::total_cmp);
-            let size = |index: usize| Cell::from(Bytes(sizes[index] as u64));
+            let size = |index: usize| TableCell::from(Bytes(sizes[index] as u64));
             // The sender learns of the receiver's offer a round trip later, so the two rows would be nearly equal.
-            let seen = if track.bound == Bound::Receive { Seen::InFull } else { Seen::Everywhere };
+            let visibility =
+                if track.bound == WindowBound::Receive { Visibility::InFull } else { Visibility::Everywhere };
             let cells =
-                [size(sizes.len() / 2), size(0), size(sizes.len() - 1), Cell::curve(self.curve(track))];
-            Row { seen, ..Row::from(std::iter::once(Cell::from(track.bound.told().0)).chain(cells)) }
+                [size(sizes.len() / 2), size(0), size(sizes.len() - 1), TableCell::curve(self.curve(track))];
+            TableRow {
+                visibility,
+                ..TableRow::from(
+                    std::iter::once(TableCell::from(track.bound.name_and_class().0)).chain(cells),
+                )
+            }
         };
         table.rows(self.tracks.iter().map(row))
     }
 
-    fn curve(&self, track: &Track) -> Vec<Option<f64>> {
+    fn curve(&self, track: &WindowCurve) -> Vec<Option<f64>> {
         let all = || self.tracks.iter().flat_map(|t| &t.points);
         let (end, most) = (all().map(|p| p.0).fold(0.0, f64::max), all().map(|p| p.1).fold(1.0, f64::max));
         let least = all().map(|p| p.1).fold(most, f64::min);
@@ -114,7 +121,7 @@ impl Window {
     }
 
     /// Returns what limited the flow by the kernel's account, and the number of retransmissions.
-    pub(super) fn told(&self) -> Option<String> {
+    pub(super) fn limited_by(&self) -> Option<String> {
         let (rwnd, sndbuf) = self.limited?;
         let again = self.retransmits.iter().fold(0_u64, |sum, r| sum.saturating_add(r.1));
         Some(format!(
@@ -126,7 +133,7 @@ impl Window {
 }
 
 /// Returns the windows of the flow that moved most, or `None` if no TCP flow was watched.
-pub(super) fn window(report: &ExplainReport) -> Option<Window> {
+pub(super) fn window(report: &ExplainReport) -> Option<WindowHistory> {
     let watched = || report.hosts.iter().flat_map(|host| host.observed.get::<Vec<FlowWatch>>());
     let flows = || watched().filter(|f| states(f).count() > 1);
     let sender = flows().max_by_key(|f| moved(f, |t| t.acked_bytes.0));
@@ -137,19 +144,19 @@ pub(super) fn window(report: &ExplainReport) -> Option<Window> {
     let main = if sends { sender } else { receiver };
     let peer = flows().find(|f| (f.key.local, f.key.remote) == (main.key.remote, main.key.local));
     let source = |bound| match (bound, sends) {
-        (Bound::Receive, true) => peer,
-        (Bound::Receive, false) => Some(main),
+        (WindowBound::Receive, true) => peer,
+        (WindowBound::Receive, false) => Some(main),
         (_, true) => Some(main),
         (_, false) => peer,
     };
-    let tracks: Vec<Track> = Bound::ALL
+    let tracks: Vec<WindowCurve> = WindowBound::ALL
         .into_iter()
-        .filter_map(|bound| Some(Track { bound, points: points(source(bound)?, bound) }))
+        .filter_map(|bound| Some(WindowCurve { bound, points: points(source(bound)?, bound) }))
         .filter(|track| track.points.len() > 1)
         .collect();
-    let sender = source(Bound::Congestion);
+    let sender = source(WindowBound::Congestion);
     let ends = flows().count() - 1 - usize::from(peer.is_some());
-    (!tracks.is_empty()).then(|| Window {
+    (!tracks.is_empty()).then(|| WindowHistory {
         flow: described(main, sends),
         tracks,
         retransmits: sender.map(retransmits).unwrap_or_default(),
@@ -181,7 +188,7 @@ fn described(flow: &FlowWatch, sends: bool) -> String {
 }
 
 /// Returns the values above zero, thinned to the points that can be drawn.
-fn points(flow: &FlowWatch, bound: Bound) -> Vec<(f64, f64)> {
+fn points(flow: &FlowWatch, bound: WindowBound) -> Vec<(f64, f64)> {
     let stride = states(flow).count().div_ceil(DRAWN).max(1);
     states(flow)
         .step_by(stride)

@@ -5,12 +5,12 @@ use landspeed_record::{GridCell, GridCurves, GridFactor, GridFigure, GridReport,
 use maud::{Markup, html};
 
 use super::words;
-use crate::chart::lines::{Axis, Lines, Mark, Point, Room, Series, Spread};
+use crate::chart::lines::{ChartAxis, ChartPoint, ChartSeries, ChartSize, LineChart, MarkerShape, ScaleKind};
 use crate::safe;
 
-const ALONE: Room = Room { width: 760.0, names: 150.0, bottom: 330.0 };
+const ALONE: ChartSize = ChartSize { width: 760.0, names: 150.0, bottom: 330.0 };
 /// Size of charts side by side.
-const BESIDE: Room = Room { width: 450.0, names: 104.0, bottom: 230.0 };
+const BESIDE: ChartSize = ChartSize { width: 450.0, names: 104.0, bottom: 230.0 };
 /// Number of tints for curves; further curves start again with the first.
 const TINTS: usize = 8;
 /// Charts at most, and dots at most in all of them.
@@ -35,7 +35,7 @@ pub(super) fn panels(report: &GridReport, record: &Record, curves: &GridCurves) 
     let axis = axis_of(report)?;
     let by = report.by.map(|by| by as usize).filter(|by| *by != axis);
     let others: Vec<usize> = (0..report.factors.len()).filter(|n| *n != axis && Some(*n) != by).collect();
-    let drawing = Drawing { report, curves, axis, by, others, dots: dots(record, curves) };
+    let drawing = GridDrawing { report, curves, axis, by, others, dots: dots(record, curves) };
     let panels: Vec<Markup> =
         drawing.combinations().iter().take(PANELS).filter_map(|key| drawing.panel(key)).collect();
     (!panels.is_empty()).then(|| html! {
@@ -53,7 +53,7 @@ fn dots(record: &Record, curves: &GridCurves) -> Vec<(u32, f64)> {
     all.take(DOTS).collect()
 }
 
-struct Drawing<'a> {
+struct GridDrawing<'a> {
     report: &'a GridReport,
     curves: &'a GridCurves,
     axis: usize,
@@ -63,7 +63,7 @@ struct Drawing<'a> {
     dots: Vec<(u32, f64)>,
 }
 
-impl Drawing<'_> {
+impl GridDrawing<'_> {
     fn factor(&self, number: usize) -> &GridFactor {
         &self.report.factors[number]
     }
@@ -113,7 +113,7 @@ impl Drawing<'_> {
         } else {
             html! { p { strong { (about) } } }
         };
-        Lines {
+        LineChart {
             name: format!("grid-{}-{}", words::id(self.curves), key.join("-")),
             title: figure,
             description: format!(
@@ -122,7 +122,7 @@ impl Drawing<'_> {
                 cells.len()
             ),
             caption,
-            room: if self.others.is_empty() { ALONE } else { BESIDE },
+            size: if self.others.is_empty() { ALONE } else { BESIDE },
             x: self.x(),
             y: self.y(&format!("{}{unit}", words::called(self.curves)), per),
             series,
@@ -133,7 +133,7 @@ impl Drawing<'_> {
     }
 
     /// Returns one curve: means, their intervals and the trials.
-    fn series(&self, cells: &[(u32, &GridCell)], (tint, value): (usize, &str), per: f64) -> Series {
+    fn series(&self, cells: &[(u32, &GridCell)], (tint, value): (usize, &str), per: f64) -> ChartSeries {
         let own: Vec<&(u32, &GridCell)> =
             cells.iter().filter(|(_, cell)| self.by.is_none_or(|by| self.value(cell, by) == value)).collect();
         let mut line: Vec<(f64, f64)> =
@@ -146,24 +146,24 @@ impl Drawing<'_> {
         band.sort_by(|a, b| a.0.total_cmp(&b.0));
         let point = |(_, cell): &&(u32, &GridCell)| {
             let shown = words::shown_of(self.curves, cell.mean?).shown(false);
-            let told = format!("{}: {shown}", words::cell(self.report, cell));
-            Some(Point { at: (self.at(cell), cell.mean? / per), told, ..Point::default() })
+            let tooltip = format!("{}: {shown}", words::cell(self.report, cell));
+            Some(ChartPoint { at: (self.at(cell), cell.mean? / per), tooltip, ..ChartPoint::default() })
         };
         let cloud = self.dots.iter().filter_map(|(cell, figure)| {
             let (_, found) = own.iter().find(|(number, _)| number == cell)?;
             Some((self.at(found), figure / per))
         });
-        let mut points: Vec<Point> = own.iter().filter_map(point).collect();
+        let mut points: Vec<ChartPoint> = own.iter().filter_map(point).collect();
         points.sort_by(|a, b| a.at.0.total_cmp(&b.at.0));
         let name = self
             .by
             .map(|by| format!("{} {}", safe(&self.factor(by).name), words::level(self.factor(by), value)));
-        Series {
+        ChartSeries {
             name: name.unwrap_or_default(),
             class: format!("series tint-{}", tint % TINTS),
             line,
             is_level: false,
-            mark: Mark::Round,
+            mark: MarkerShape::Round,
             points,
             band,
             cloud: cloud.collect(),
@@ -172,7 +172,7 @@ impl Drawing<'_> {
 
     /// Returns the horizontal axis: logarithmic if amounts differ by a factor of 8 or more, one position per value if
     /// they are words.
-    fn x(&self) -> Axis {
+    fn x(&self) -> ChartAxis {
         let factor = self.factor(self.axis);
         let amounts = &factor.amounts;
         let names = factor.levels.iter().map(|level| words::level(factor, level));
@@ -181,9 +181,9 @@ impl Drawing<'_> {
             let ticks: Vec<(f64, String)> =
                 names.enumerate().map(|(place, name)| (place as f64 + 1.0, name)).collect();
             let is_slanted = ticks.iter().map(|(_, name)| name.chars().count()).sum::<usize>() > 60;
-            return Axis {
+            return ChartAxis {
                 title: name,
-                spread: Spread::Places(ticks.len()),
+                scale_kind: ScaleKind::Places(ticks.len()),
                 ticks,
                 is_slanted,
                 shared: None,
@@ -196,18 +196,19 @@ impl Drawing<'_> {
         let ticks: Vec<(f64, String)> = amounts.iter().copied().zip(names).collect();
         let ticks = thinned(ticks);
         if low > 0.0 && high / low >= 8.0 {
-            Axis { ticks, ..Axis::log(&name) }
+            ChartAxis { ticks, ..ChartAxis::log(&name) }
         } else {
-            Axis { ticks, ..Axis::from_zero(&name) }
+            ChartAxis { ticks, ..ChartAxis::from_zero(&name) }
         }
     }
 
-    fn y(&self, title: &str, per: f64) -> Axis {
+    fn y(&self, title: &str, per: f64) -> ChartAxis {
         let values = || self.curves.cells.iter().filter_map(|cell| cell.mean);
         let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
-        let axis = if high / low.max(1e-300) >= 10.0 { Axis::log(title) } else { Axis::from_zero(title) };
+        let axis =
+            if high / low.max(1e-300) >= 10.0 { ChartAxis::log(title) } else { ChartAxis::from_zero(title) };
         let dots = || self.dots.iter().map(|(_, figure)| figure / per);
-        Axis { shared: Some((dots().fold(f64::INFINITY, f64::min), dots().fold(0.0, f64::max))), ..axis }
+        ChartAxis { shared: Some((dots().fold(f64::INFINITY, f64::min), dots().fold(0.0, f64::max))), ..axis }
     }
 
     /// Returns the divisor of values, and the resulting unit.

@@ -8,7 +8,9 @@ mod words;
 
 use landspeed_record::{FactorEffect, GridCurves, GridFactor, GridReport, HERE, Record};
 
-use crate::block::{Block, Chart, Document, Head, List, Look, Section, Seen, Text};
+use crate::block::{
+    Chart, Document, DocumentHead, List, ReportBlock, ReportSection, StyledText, TextStyle, Visibility,
+};
 use crate::{glossary, safe};
 
 /// Styles of this page alone, in addition to those of every page.
@@ -23,23 +25,29 @@ pub fn grid(report: &GridReport, record: &Record, named: &str) -> Document {
     }
     sections.push(factorial(report));
     sections.push(neighbours(report));
-    sections.push(Section::new("pictures", "What the program drew").all(pictures::pictures(report, record)));
-    sections.push(Section::new("trials", "Every trial").all(tables::trials(report, record)).in_full());
     sections.push(
-        Section::new("notes", "").all(Block::asides(report.notes.iter().map(|n| format!("note: {n}")))),
+        ReportSection::new("pictures", "What the program drew").all(pictures::pictures(report, record)),
+    );
+    sections.push(ReportSection::new("trials", "Every trial").all(tables::trials(report, record)).in_full());
+    sections.push(
+        ReportSection::new("notes", "")
+            .all(ReportBlock::asides(report.notes.iter().map(|n| format!("note: {n}")))),
     );
     sections.push(next(report, named));
-    sections.extend(glossary::of("grid").some());
+    sections.extend(glossary::of("grid").non_empty());
     Document {
         head: head(report),
-        sections: sections.into_iter().filter_map(Section::some).collect(),
+        sections: sections.into_iter().filter_map(ReportSection::non_empty).collect(),
         version: report.landspeed.clone(),
         styles: &[STYLE],
     }
 }
 
-fn head(report: &GridReport) -> Head {
-    let void = report.void.iter().map(|why| Text::default().with(Look::Strong, "✗ Void: ").and(safe(why)));
+fn head(report: &GridReport) -> DocumentHead {
+    let void = report
+        .void
+        .iter()
+        .map(|why| StyledText::default().with(TextStyle::Strong, "✗ Void: ").and(safe(why)));
     let varied = report.factors.iter().flat_map(GridFactor::settings).any(|one| one.name == "topology");
     let facts = [
         if varied { "over several topologies".to_owned() } else { safe(&report.topology) },
@@ -49,26 +57,26 @@ fn head(report: &GridReport) -> Head {
         safe(&report.started),
     ];
     let first = report.figures.first();
-    Head {
+    DocumentHead {
         kind: "grid",
         warnings: void.collect(),
         title: words::headline(report).into(),
         lead: format!("{} over {}", safe(&report.workload.name), words::varied(report)).into(),
-        facts: facts.map(Text::from).into(),
+        facts: facts.map(StyledText::from).into(),
         remarks: crate::remarks(&report.path),
         blocks: first.map(|curves| effects(&curves.effects).into()).into_iter().collect(),
-        ..Head::default()
+        ..DocumentHead::default()
     }
 }
 
 /// Returns published results beside the measured ones, and what this hardware lacks.
-fn expected(report: &GridReport) -> Section {
+fn expected(report: &GridReport) -> ReportSection {
     let lacks = report.missing.iter().map(|one| {
         format!("not on this hardware: {}={}: {}", safe(&one.factor), safe(&one.level), safe(&one.why))
     });
-    Section::new("expected", "Beside what was published")
+    ReportSection::new("expected", "Beside what was published")
         .all(tables::expected(report))
-        .all(Block::asides(lacks))
+        .all(ReportBlock::asides(lacks))
 }
 
 /// Returns the effect of each factor, a line each.
@@ -78,59 +86,61 @@ fn effects(effects: &[FactorEffect]) -> List {
 }
 
 /// Returns all figures in one table, if there are few cells.
-fn side_by_side(report: &GridReport) -> Section {
-    Section::new("side-by-side", "Side by side").minor().all(tables::side_by_side(report))
+fn side_by_side(report: &GridReport) -> ReportSection {
+    ReportSection::new("side-by-side", "Side by side").minor().all(tables::side_by_side(report))
 }
 
 /// Returns the predictions of a model from the program's use of its sockets.
-fn predicted(report: &GridReport) -> Section {
-    let Some(used) = &report.used else { return Section::default() };
+fn predicted(report: &GridReport) -> ReportSection {
+    let Some(used) = &report.used else { return ReportSection::default() };
     let how = format!("A model: {}. Measured beside it.", words::used(used));
     let models = "A model of the hosts of the papers: what the program does here apart from its network, and its network at \
                   the costs that the papers print. Connections of TCP take a round trip where a paper tells nothing.";
-    let interconnects = tables::interconnects(report).map(|table| vec![table.into(), Block::aside(models)]);
-    Section::new("predicted", "What its use of the sockets predicts")
+    let interconnects =
+        tables::interconnects(report).map(|table| vec![table.into(), ReportBlock::aside(models)]);
+    ReportSection::new("predicted", "What its use of the sockets predicts")
         .all(tables::predicted(report))
-        .with(Block::aside(how))
-        .all(interconnects.and_then(|blocks| Block::only(Seen::InFull, blocks)))
+        .with(ReportBlock::aside(how))
+        .all(interconnects.and_then(|blocks| ReportBlock::only(Visibility::InFull, blocks)))
 }
 
 /// Returns the section of a figure: a chart on the page, and a table of all cells.
-fn figure(report: &GridReport, record: &Record, curves: &GridCurves, is_other: bool) -> Section {
+fn figure(report: &GridReport, record: &Record, curves: &GridCurves, is_other: bool) -> ReportSection {
     let drawn = chart::panels(report, record, curves).map(Chart);
-    let why = curves.no_intervals.as_ref().map(|why| Block::aside(format!("No intervals: {}.", safe(why))));
+    let why =
+        curves.no_intervals.as_ref().map(|why| ReportBlock::aside(format!("No intervals: {}.", safe(why))));
     let how = curves.method.as_ref().map(|method| {
-        Block::aside(format!(
+        ReportBlock::aside(format!(
             "Ratios are to the first row; their 95 % intervals hold together ({}).",
             safe(method)
         ))
     });
-    let section = Section::new(words::id(curves), words::heading(curves)).minor();
+    let section = ReportSection::new(words::id(curves), words::heading(curves)).minor();
     let section = section.all(drawn).with(tables::cells(report, curves)).all(how).all(why);
     if is_other { section.in_full() } else { section }
 }
 
-fn factorial(report: &GridReport) -> Section {
-    let section = Section::new("factorial", "What each factor is worth");
+fn factorial(report: &GridReport) -> ReportSection {
+    let section = ReportSection::new("factorial", "What each factor is worth");
     section.all(report.figures.first().and_then(tables::factorial))
 }
 
-fn neighbours(report: &GridReport) -> Section {
+fn neighbours(report: &GridReport) -> ReportSection {
     let table = report.figures.first().and_then(|curves| tables::neighbours(report, curves));
-    Section::new("neighbours", "From one value to the next").all(table).in_full()
+    ReportSection::new("neighbours", "From one value to the next").all(table).in_full()
 }
 
 /// Returns commands that continue from here.
-fn next(report: &GridReport, named: &str) -> Section {
+fn next(report: &GridReport, named: &str) -> ReportSection {
     let page = format!("landspeed show {named} --html report.html");
     let resume = match report.workload.name.as_str() {
         HERE => report.command.clone(),
         name => format!("landspeed measure {name} --resume {named} --blocks 20"),
     };
     let commands = vec![("page".into(), page), ("more".into(), resume)];
-    let again = vec![Block::Commands(vec![("Run it again".into(), report.command.clone())])];
-    Section::new("next", "How to go on")
+    let again = vec![ReportBlock::Commands(vec![("Run it again".into(), report.command.clone())])];
+    ReportSection::new("next", "How to go on")
         .minor()
-        .all(Block::only(Seen::OnTerminal, [Block::Commands(commands)]))
-        .all(Block::only(Seen::OnPage, again))
+        .all(ReportBlock::only(Visibility::OnTerminal, [ReportBlock::Commands(commands)]))
+        .all(ReportBlock::only(Visibility::OnPage, again))
 }

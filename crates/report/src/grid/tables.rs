@@ -7,7 +7,9 @@ use landspeed_record::{
 use landspeed_units::Nanos;
 
 use super::words;
-use crate::block::{Cell, Column, ColumnKind, Look, Row, Seen, Table, Text};
+use crate::block::{
+    ColumnKind, ReportTable, StyledText, TableCell, TableColumn, TableRow, TextStyle, Visibility,
+};
 use crate::safe;
 use crate::words::times;
 
@@ -17,30 +19,32 @@ const LISTED: usize = 5000;
 const MOST_SIDE_BY_SIDE: usize = 4;
 
 /// Returns a row for each cell: its values, its figure, and the ratio to the reference.
-pub(super) fn cells(report: &GridReport, curves: &GridCurves) -> Table {
-    let mut columns: Vec<Column> = report.factors.iter().map(|factor| Column::words(&factor.name)).collect();
-    columns.push(Column::number(words::called(curves)));
-    columns.push(Column::of(ColumnKind::Drawn, ""));
-    columns.push(Column::of(ColumnKind::Estimate, "to the first"));
-    columns.push(Column::number("trials").above_width(100));
+pub(super) fn cells(report: &GridReport, curves: &GridCurves) -> ReportTable {
+    let mut columns: Vec<TableColumn> =
+        report.factors.iter().map(|factor| TableColumn::words(&factor.name)).collect();
+    columns.push(TableColumn::number(words::called(curves)));
+    columns.push(TableColumn::of(ColumnKind::Drawn, ""));
+    columns.push(TableColumn::of(ColumnKind::Estimate, "to the first"));
+    columns.push(TableColumn::number("trials").above_width(100));
     let most = curves.cells.iter().filter_map(|cell| cell.mean).fold(0.0, f64::max);
     let row = |cell: &GridCell| {
         let values = report.factors.iter().zip(&cell.values);
-        let mut cells: Vec<Cell> = values.map(|(factor, value)| words::level(factor, value).into()).collect();
-        cells.push(Cell::from(cell.mean.map(|mean| words::shown_of(curves, mean))));
-        cells.push(Cell::bar(cell.mean.map_or(0.0, |mean| if most > 0.0 { mean / most } else { 0.0 })));
-        cells.push(Cell::from(cell.ratio));
+        let mut cells: Vec<TableCell> =
+            values.map(|(factor, value)| words::level(factor, value).into()).collect();
+        cells.push(TableCell::from(cell.mean.map(|mean| words::shown_of(curves, mean))));
+        cells.push(TableCell::bar(cell.mean.map_or(0.0, |mean| if most > 0.0 { mean / most } else { 0.0 })));
+        cells.push(TableCell::from(cell.ratio));
         cells.push(u64::from(cell.trials).into());
-        Row::from(cells)
+        TableRow::from(cells)
     };
-    let rows: Vec<Row> =
+    let rows: Vec<TableRow> =
         order(report, curves).into_iter().filter_map(|at| curves.cells.get(at)).map(row).collect();
-    Table::new(words::title(curves.figure), "cells", columns).rows(rows)
+    ReportTable::new(words::title(curves.figure), "cells", columns).rows(rows)
 }
 
 /// Returns all figures of a few cells that differ in one factor: the first cell's, and the ratios of the other cells
 /// to it.
-pub(super) fn side_by_side(report: &GridReport) -> Option<Table> {
+pub(super) fn side_by_side(report: &GridReport) -> Option<ReportTable> {
     let ([factor], [first, _, ..]) = (report.factors.as_slice(), report.figures.as_slice()) else {
         return None;
     };
@@ -49,61 +53,64 @@ pub(super) fn side_by_side(report: &GridReport) -> Option<Table> {
     }
     let values = first.cells.iter().filter_map(|cell| cell.values.first());
     let mut values = values.map(|value| words::level(factor, value));
-    let mut columns = vec![Column::words("figure"), Column::number(values.next()?)];
-    columns.extend(values.map(|value| Column::of(ColumnKind::Estimate, value)));
+    let mut columns = vec![TableColumn::words("figure"), TableColumn::number(values.next()?)];
+    columns.extend(values.map(|value| TableColumn::of(ColumnKind::Estimate, value)));
     let row = |curves: &GridCurves| {
         let mean = curves.cells.first().and_then(|cell| cell.mean);
-        let ratios = curves.cells.iter().skip(1).map(|cell| Cell::from(cell.ratio));
+        let ratios = curves.cells.iter().skip(1).map(|cell| TableCell::from(cell.ratio));
         let own = [words::called(curves).into(), mean.map(|mean| words::shown_of(curves, mean)).into()];
-        Row::from(own.into_iter().chain(ratios).collect::<Vec<Cell>>())
+        TableRow::from(own.into_iter().chain(ratios).collect::<Vec<TableCell>>())
     };
-    Table::new("Side by side", "figures", columns).rows(report.figures.iter().map(row)).some()
+    ReportTable::new("Side by side", "figures", columns).rows(report.figures.iter().map(row)).non_empty()
 }
 
 /// Returns the prediction for each path beside the measured ratio.
-pub(super) fn predicted(report: &GridReport) -> Option<Table> {
+pub(super) fn predicted(report: &GridReport) -> Option<ReportTable> {
     let mut columns = costs("path");
-    columns.extend([Column::number("predicted"), Column::of(ColumnKind::Estimate, "measured")]);
+    columns.extend([TableColumn::number("predicted"), TableColumn::of(ColumnKind::Estimate, "measured")]);
     let row = |one: &PathPrediction| {
         let mut cells = cost_cells(one);
-        cells.push(one.measured.map(Cell::from).into());
-        Row::from(cells)
+        cells.push(one.measured.map(TableCell::from).into());
+        TableRow::from(cells)
     };
-    Table::new("What its use of the sockets predicts", "figures", columns)
+    ReportTable::new("What its use of the sockets predicts", "figures", columns)
         .rows(report.predicted.iter().map(row))
-        .some()
+        .non_empty()
 }
 
 /// Returns the predictions for the papers' interconnects.
-pub(super) fn interconnects(report: &GridReport) -> Option<Table> {
+pub(super) fn interconnects(report: &GridReport) -> Option<ReportTable> {
     let mut columns = costs("interconnect of the papers");
     columns.extend([
-        Column::number("as fast as the first"),
-        Column::number("packet"),
-        Column::words("source"),
+        TableColumn::number("as fast as the first"),
+        TableColumn::number("packet"),
+        TableColumn::words("source"),
     ]);
     let row = |one: &PathPrediction| {
         let mut cells = cost_cells(one);
         let known = INTERCONNECTS.iter().find(|known| known.name == one.cost.path);
         cells.push(
-            known.and_then(|known| known.packet_us).map(|us| Cell::from(Nanos((us * 1e3) as u64))).into(),
+            known
+                .and_then(|known| known.packet_us)
+                .map(|us| TableCell::from(Nanos((us * 1e3) as u64)))
+                .into(),
         );
         cells.push(known.map_or("", |known| known.source).into());
-        Row::from(cells)
+        TableRow::from(cells)
     };
-    Table::new("Over the papers' interconnects: a model", "figures", columns)
+    ReportTable::new("Over the papers' interconnects: a model", "figures", columns)
         .rows(report.interconnects.iter().map(row))
-        .some()
+        .non_empty()
 }
 
-fn costs(what: &'static str) -> Vec<Column> {
-    let numbers = ["connection", "message", "stream"].map(Column::number);
-    std::iter::once(Column::words(what)).chain(numbers).collect()
+fn costs(what: &'static str) -> Vec<TableColumn> {
+    let numbers = ["connection", "message", "stream"].map(TableColumn::number);
+    std::iter::once(TableColumn::words(what)).chain(numbers).collect()
 }
 
-fn cost_cells(one: &PathPrediction) -> Vec<Cell> {
+fn cost_cells(one: &PathPrediction) -> Vec<TableCell> {
     let PathCost { path, connect_ns, message_ns, rate_bps } = &one.cost;
-    let ratio = Cell::number(one.predicted, times(one.predicted));
+    let ratio = TableCell::number(one.predicted, times(one.predicted));
     vec![safe(path).into(), (*connect_ns).into(), (*message_ns).into(), (*rate_bps).into(), ratio]
 }
 
@@ -129,76 +136,80 @@ fn order(report: &GridReport, curves: &GridCurves) -> Vec<usize> {
 }
 
 /// Returns each expectation with its figures and the reason.
-pub(super) fn expected(report: &GridReport) -> Option<Table> {
+pub(super) fn expected(report: &GridReport) -> Option<ReportTable> {
     let columns = vec![
-        Column::words("expected"),
-        Column::words("came out"),
-        Column::number("published"),
-        Column::of(ColumnKind::Estimate, "here"),
-        Column::of(ColumnKind::Why, "of what, and why"),
-        Column::words("source").above_width(140),
+        TableColumn::words("expected"),
+        TableColumn::words("came out"),
+        TableColumn::number("published"),
+        TableColumn::of(ColumnKind::Estimate, "here"),
+        TableColumn::of(ColumnKind::Why, "of what, and why"),
+        TableColumn::words("source").above_width(140),
     ];
     let row = |one: &Expected| {
         let (word, tone, class) = words::agreement(one.agreement);
-        let published = one.published.map(|ratio| Cell::number(ratio, times(ratio)));
+        let published = one.published.map(|ratio| TableCell::number(ratio, times(ratio)));
         let cells = vec![
-            Cell::from(safe(&one.claim)),
-            Text::default().with(Look::Toned, word).into(),
+            TableCell::from(safe(&one.claim)),
+            StyledText::default().with(TextStyle::Toned, word).into(),
             published.into(),
-            one.ours.map(Cell::from).into(),
+            one.ours.map(TableCell::from).into(),
             safe(&one.why).into(),
             safe(&one.source).into(),
         ];
-        Row { cells, class: class.to_owned(), tone: Some(tone), ..Row::default() }
+        TableRow { cells, class: class.to_owned(), tone: Some(tone), ..TableRow::default() }
     };
-    let rows: Vec<Row> = report.expected.iter().map(row).collect();
-    Table::new("Beside what was published", "stacked", columns).rows(rows).some()
+    let rows: Vec<TableRow> = report.expected.iter().map(row).collect();
+    ReportTable::new("Beside what was published", "stacked", columns).rows(rows).non_empty()
 }
 
-pub(super) fn factorial(curves: &GridCurves) -> Option<Table> {
-    let columns =
-        vec![Column::words("factor"), Column::words("how"), Column::of(ColumnKind::Estimate, "worth")];
+pub(super) fn factorial(curves: &GridCurves) -> Option<ReportTable> {
+    let columns = vec![
+        TableColumn::words("factor"),
+        TableColumn::words("how"),
+        TableColumn::of(ColumnKind::Estimate, "worth"),
+    ];
     let rows = curves.factorial.iter().map(|effect| {
         let factors = effect.factors.iter().map(|name| safe(name)).collect::<Vec<_>>().join(" × ");
-        [Cell::from(factors), Cell::from(safe(&effect.given)), Cell::from(effect.ratio)]
+        [TableCell::from(factors), TableCell::from(safe(&effect.given)), TableCell::from(effect.ratio)]
     });
-    Table::new("What each factor is worth", "figures", columns).rows(rows).some()
+    ReportTable::new("What each factor is worth", "figures", columns).rows(rows).non_empty()
 }
 
-pub(super) fn neighbours(report: &GridReport, curves: &GridCurves) -> Option<Table> {
+pub(super) fn neighbours(report: &GridReport, curves: &GridCurves) -> Option<ReportTable> {
     let columns = vec![
-        Column::words("factor"),
-        Column::words("from"),
-        Column::words("to"),
-        Column::of(ColumnKind::Estimate, "ratio"),
+        TableColumn::words("factor"),
+        TableColumn::words("from"),
+        TableColumn::words("to"),
+        TableColumn::of(ColumnKind::Estimate, "ratio"),
     ];
     let named =
         |at: u32| curves.cells.get(at as usize).map(|cell| words::cell(report, cell)).unwrap_or_default();
     let rows = curves.neighbours.iter().map(|step| {
-        let words = [safe(&step.factor), named(step.from), named(step.to)].map(Cell::from);
-        words.into_iter().chain([Cell::from(step.ratio)]).collect::<Vec<_>>()
+        let words = [safe(&step.factor), named(step.from), named(step.to)].map(TableCell::from);
+        words.into_iter().chain([TableCell::from(step.ratio)]).collect::<Vec<_>>()
     });
-    Table::new("From one value to the next", "figures", columns).rows(rows).some()
+    ReportTable::new("From one value to the next", "figures", columns).rows(rows).non_empty()
 }
 
 /// Returns the raw trials, for the CSV and for closer study.
-pub(super) fn trials(report: &GridReport, record: &Record) -> Option<crate::block::Block> {
-    let mut columns: Vec<Column> = ["block", "plot", "at, s"].map(Column::number).into();
-    columns.extend(report.factors.iter().map(|factor| Column::words(&factor.name)));
-    columns.extend(report.figures.iter().map(|curves| Column::number(words::id(curves))));
-    columns.push(Column::words("failed"));
+pub(super) fn trials(report: &GridReport, record: &Record) -> Option<crate::block::ReportBlock> {
+    let mut columns: Vec<TableColumn> = ["block", "plot", "at, s"].map(TableColumn::number).into();
+    columns.extend(report.factors.iter().map(|factor| TableColumn::words(&factor.name)));
+    columns.extend(report.figures.iter().map(|curves| TableColumn::number(words::id(curves))));
+    columns.push(TableColumn::words("failed"));
     let first = report.figures.first()?;
     let row = |trial: &GridTrial| {
         let at = trial.at_ns.as_secs_f64();
-        let mut cells: Vec<Cell> = vec![
+        let mut cells: Vec<TableCell> = vec![
             u64::from(trial.block).into(),
             u64::from(trial.plot).into(),
-            Cell::number(at, format!("{at:.1}")),
+            TableCell::number(at, format!("{at:.1}")),
         ];
         let values = first.cells.get(trial.cell as usize).map(|cell| cell.values.clone()).unwrap_or_default();
-        cells.extend(values.iter().map(|value| Cell::from(safe(value))));
-        let figure =
-            |curves: &GridCurves| Cell::from(curves.of(trial).map(|value| words::shown_of(curves, value)));
+        cells.extend(values.iter().map(|value| TableCell::from(safe(value))));
+        let figure = |curves: &GridCurves| {
+            TableCell::from(curves.of(trial).map(|value| words::shown_of(curves, value)))
+        };
         cells.extend(report.figures.iter().map(figure));
         cells.push(safe(trial.failed.as_deref().unwrap_or_default()).into());
         cells
@@ -207,6 +218,6 @@ pub(super) fn trials(report: &GridReport, record: &Record) -> Option<crate::bloc
         Line::GridTrial(trial) => Some(row(trial)),
         _ => None,
     });
-    let table = Table::new("Every trial", "figures", columns).rows(all.take(LISTED)).some()?;
-    crate::block::Block::only(Seen::InFull, [table])
+    let table = ReportTable::new("Every trial", "figures", columns).rows(all.take(LISTED)).non_empty()?;
+    crate::block::ReportBlock::only(Visibility::InFull, [table])
 }

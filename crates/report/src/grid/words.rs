@@ -5,7 +5,7 @@ use landspeed_record::{
 };
 use landspeed_units::{BitRate, Bytes, BytesPerCpuSecond, Nanos, parse_duration};
 
-use crate::block::{Cell, Quantity};
+use crate::block::{Quantity, TableCell};
 use crate::output::Tone;
 use crate::safe;
 use crate::words::{estimate, has_ends, number};
@@ -64,11 +64,11 @@ pub(super) fn called(curves: &GridCurves) -> String {
 }
 
 /// Returns the table cell of a value, with the program's unit if the figure is a program's.
-pub(super) fn shown_of(curves: &GridCurves, value: f64) -> Cell {
+pub(super) fn shown_of(curves: &GridCurves, value: f64) -> TableCell {
     match &curves.program {
         Some(program) if curves.figure == GridFigure::Program => {
             let shown = format!("{} {}", crate::words::amount(value), safe(&program.unit));
-            Cell::number(value, shown.trim_end().to_owned())
+            TableCell::number(value, shown.trim_end().to_owned())
         }
         _ => shown(curves.figure, value),
     }
@@ -81,7 +81,7 @@ fn more_is_better(curves: &GridCurves) -> bool {
 }
 
 /// Returns the table cell of a value.
-pub(super) fn shown(figure: GridFigure, value: f64) -> Cell {
+pub(super) fn shown(figure: GridFigure, value: f64) -> TableCell {
     match figure {
         GridFigure::GoodputBps => BitRate(value).into(),
         GridFigure::BytesPerCpuS => BytesPerCpuSecond(value).into(),

@@ -6,17 +6,17 @@ use std::time::Instant;
 use landspeed_record::{Grid, GridTrial};
 use landspeed_units::Nanos;
 
-use super::{Moving, clock};
+use super::{ProgressLine, clock};
 use crate::words::counted;
-use crate::{Output, about, safe};
+use crate::{OutputCapabilities, about, safe};
 
 /// A progress line on standard error, with the trial and block, and the time that is left.
 pub struct GridProgress {
-    now: Arc<Mutex<Now>>,
-    moving: Moving,
+    now: Arc<Mutex<GridProgressState>>,
+    progress_line: ProgressLine,
 }
 
-struct Now {
+struct GridProgressState {
     grid: Grid,
     blocks: u32,
     /// Trials made since this process began, and before that.
@@ -28,9 +28,15 @@ struct Now {
 
 impl GridProgress {
     /// Announces `blocks` at most, with `done` trials already in the record, and starts the line.
-    pub fn new(output: Output, grid: &Grid, blocks: u32, done: usize) -> GridProgress {
-        let now =
-            Now { grid: grid.clone(), blocks, made: 0, before: done, last: None, began: Instant::now() };
+    pub fn new(output: OutputCapabilities, grid: &Grid, blocks: u32, done: usize) -> GridProgress {
+        let now = GridProgressState {
+            grid: grid.clone(),
+            blocks,
+            made: 0,
+            before: done,
+            last: None,
+            began: Instant::now(),
+        };
         let total = now.total();
         let now = Arc::new(Mutex::new(now));
         let seen = Arc::clone(&now);
@@ -38,9 +44,9 @@ impl GridProgress {
             let line = lock(&seen).line();
             if width.is_some() && !line.is_empty() { format!("  {line}") } else { line }
         };
-        let moving = Moving::new(output, line);
-        moving.say(&total);
-        GridProgress { now, moving }
+        let progress_line = ProgressLine::new(output, line);
+        progress_line.say(&total);
+        GridProgress { now, progress_line }
     }
 
     /// Takes a finished trial, and reports one without figures.
@@ -51,16 +57,16 @@ impl GridProgress {
         let name = now.grid.name_of(trial.cell);
         drop(now);
         if let Some(why) = &trial.failed {
-            self.moving.say(&safe(&format!("{name}: no figure: {why}")));
+            self.progress_line.say(&safe(&format!("{name}: no figure: {why}")));
         }
     }
 }
 
-fn lock(now: &Mutex<Now>) -> MutexGuard<'_, Now> {
+fn lock(now: &Mutex<GridProgressState>) -> MutexGuard<'_, GridProgressState> {
     now.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Now {
+impl GridProgressState {
     /// Returns the size of the grid: "24 cells, 8 blocks: about 2 min".
     fn total(&self) -> String {
         let cells = counted(self.grid.cells() as usize, "cell");

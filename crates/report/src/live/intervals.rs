@@ -9,7 +9,7 @@ use crate::safe;
 
 /// The progress of both ends of some pairs, printed as lines.
 #[derive(Debug, Default)]
-pub struct Intervals {
+pub struct IntervalLines {
     /// Names of the two hosts of each pair, in the order of the pairs' numbers.
     names: Vec<[String; 2]>,
     last: BTreeMap<(usize, Side), Progress>,
@@ -18,9 +18,9 @@ pub struct Intervals {
     headed: bool,
 }
 
-impl Intervals {
-    pub fn of(names: Vec<[String; 2]>) -> Intervals {
-        Intervals { names, ..Intervals::default() }
+impl IntervalLines {
+    pub fn of(names: Vec<[String; 2]>) -> IntervalLines {
+        IntervalLines { names, ..IntervalLines::default() }
     }
 
     /// Takes the progress of one end of a pair and returns the new lines. The receiving end knows what arrived, the
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn each_interval_is_a_line_of_its_own_differences() {
-        let mut seen = Intervals::of(vec![["a".into(), "b".into()]]);
+        let mut seen = IntervalLines::of(vec![["a".into(), "b".into()]]);
         assert!(seen.take(0, Side::A, progress(1, 0, Some((3, 10_000)))).is_empty(), "it sends");
         let first = seen.take(0, Side::B, progress(1, 125_000_000, None));
         assert_eq!(first.len(), 2, "{first:?}");

@@ -2,7 +2,7 @@
 
 mod grid;
 mod intervals;
-mod moving;
+mod progress_line;
 mod state;
 mod top;
 
@@ -11,54 +11,54 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use landspeed_record::Line;
 
 pub use grid::GridProgress;
-pub use intervals::Intervals;
-pub use moving::{Moving, over_the_line};
+pub use intervals::IntervalLines;
+pub use progress_line::{ProgressLine, over_the_line};
 pub use state::clock;
 pub use top::top;
 
 use crate::block::plain;
-use crate::output::Style;
-use crate::{Detail, Output};
-use state::State;
+use crate::output::Painter;
+use crate::{DetailLevel, OutputCapabilities};
+use state::TuneProgressState;
 
 /// A view of a tuning run that takes the lines of its record as they are written.
-pub struct Live {
-    state: Arc<Mutex<State>>,
-    moving: Moving,
+pub struct TuneProgress {
+    state: Arc<Mutex<TuneProgressState>>,
+    progress_line: ProgressLine,
     /// True if it has printed a permanent line.
     said: bool,
 }
 
-impl Live {
+impl TuneProgress {
     /// Returns a view on standard error, which `output` describes.
-    pub fn new(output: Output, detail: Detail) -> Self {
-        let state = Arc::new(Mutex::new(State::new(Style { color: output.color }, detail)));
+    pub fn new(output: OutputCapabilities, detail: DetailLevel) -> Self {
+        let state = Arc::new(Mutex::new(TuneProgressState::new(Painter { color: output.color }, detail)));
         let seen = Arc::clone(&state);
         let line = move |width| lock(&seen).status(width);
-        Live { state, moving: Moving::new(output, line), said: false }
+        TuneProgress { state, progress_line: ProgressLine::new(output, line), said: false }
     }
 
     pub fn line(&mut self, line: &Line) {
         let news = lock(&self.state).take(line);
         for text in news {
             if !std::mem::replace(&mut self.said, true) {
-                self.moving.say("");
+                self.progress_line.say("");
             }
-            self.moving.say(&plain(&text));
+            self.progress_line.say(&plain(&text));
         }
-        self.moving.draw();
+        self.progress_line.draw();
     }
 }
 
 /// Separates permanent lines from the result below by a blank line.
-impl Drop for Live {
+impl Drop for TuneProgress {
     fn drop(&mut self) {
         if self.said {
-            self.moving.say("");
+            self.progress_line.say("");
         }
     }
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+fn lock(state: &Mutex<TuneProgressState>) -> MutexGuard<'_, TuneProgressState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }

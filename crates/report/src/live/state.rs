@@ -8,9 +8,9 @@ use landspeed_record::{Arm, Line, Restored, StepSummary, Trial, Verdict};
 use landspeed_units::Nanos;
 
 use crate::explain::cause_words;
-use crate::output::{Style, Tone};
-use crate::words::{self, Outcome, Primary};
-use crate::{Detail, safe};
+use crate::output::{Painter, Tone};
+use crate::words::{self, FigureKind, StepOutcome};
+use crate::{DetailLevel, safe};
 
 /// Greatest width of permanent lines.
 const COLUMNS: usize = 80;
@@ -22,26 +22,26 @@ const NARROW: usize = 72;
 
 /// A step that is being tried, or was.
 #[derive(Debug, Clone, Default)]
-struct Tried {
+struct StepProgress {
     /// Description, and the greatest number of blocks; 0 if that is not fixed.
     what: String,
     most: u32,
     blocks: u32,
-    so_far: SoFar,
+    so_far: RunningRatio,
 }
 
 /// The ratio of a step's two arms so far, by the means of the logarithms. It is only a guide for the reader: the
 /// decision is made elsewhere, by a method that is valid under peeking.
 #[derive(Debug, Clone, Copy, Default)]
-struct SoFar {
+struct RunningRatio {
     /// (trials, sum of logarithms).
     incumbent: (u32, f64),
     candidate: (u32, f64),
 }
 
-impl SoFar {
+impl RunningRatio {
     /// Adds a trial's `figure`, unless it was not measured.
-    fn add(&mut self, trial: &Trial, figure: Primary) {
+    fn add(&mut self, trial: &Trial, figure: FigureKind) {
         let value = figure.of_figures(&trial.figures);
         if !(value.is_finite() && value > 0.0) {
             return;
@@ -60,27 +60,27 @@ impl SoFar {
 }
 
 #[derive(Debug)]
-pub(super) struct State {
-    style: Style,
-    detail: Detail,
-    primary: Primary,
+pub(super) struct TuneProgressState {
+    painter: Painter,
+    detail: DetailLevel,
+    primary: FigureKind,
     /// Time for the run, including the confirmation of its result.
     budget: Nanos,
     /// Time at which the run's clock started.
     began: Option<Instant>,
     /// The step of the last trial, and all steps tried: their blocks alternate.
     step: String,
-    tried: BTreeMap<String, Tried>,
+    tried: BTreeMap<String, StepProgress>,
     /// The outcome that was printed for each step.
-    said: BTreeMap<String, Outcome>,
+    said: BTreeMap<String, StepOutcome>,
 }
 
-impl State {
-    pub(super) fn new(style: Style, detail: Detail) -> Self {
-        State {
-            style,
+impl TuneProgressState {
+    pub(super) fn new(painter: Painter, detail: DetailLevel) -> Self {
+        TuneProgressState {
+            painter,
             detail,
-            primary: Primary::Rate,
+            primary: FigureKind::Rate,
             budget: Nanos(0),
             began: None,
             step: String::new(),
@@ -94,13 +94,13 @@ impl State {
         match line {
             Line::Header(header) => {
                 self.budget = header.budget_ns + header.confirm_for_ns;
-                self.primary = Primary::of(&header.goal);
+                self.primary = FigureKind::of(&header.goal);
                 self.began = Some(Instant::now());
                 Vec::new()
             }
             Line::Trying { step, what, blocks, .. } => self.begin(step, what, blocks.unwrap_or_default()),
             Line::Trial(trial) => self.trial(trial),
-            Line::Verdict(line) => vec![self.style.paint(Tone::Strong, &bottleneck(&line.verdict))],
+            Line::Verdict(line) => vec![self.painter.paint(Tone::Strong, &bottleneck(&line.verdict))],
             Line::Step(step) => self.decision(&step.summary),
             Line::Note { text } => self.note(text),
             Line::Restored(restored) if !restored.restored => self.left(restored),
@@ -112,7 +112,7 @@ impl State {
         step.clone_into(&mut self.step);
         // The knob's name is enough here: the values are printed with the answer.
         let what = safe(what.split(['=', ':']).next().unwrap_or_default());
-        self.tried.insert(step.to_owned(), Tried { what, most, ..Tried::default() });
+        self.tried.insert(step.to_owned(), StepProgress { what, most, ..StepProgress::default() });
         Vec::new()
     }
 
@@ -127,22 +127,23 @@ impl State {
 
     /// Returns a line for each measured step, and another if a kept step is dropped in the end.
     fn decision(&mut self, step: &StepSummary) -> Vec<String> {
-        let outcome = Outcome::of(step);
+        let outcome = StepOutcome::of(step);
         let before = self.said.insert(step.id.clone(), outcome);
-        let is_news = before.is_none() || outcome == Outcome::Dropped;
-        let quiet = matches!(outcome, Outcome::Placebo | Outcome::NotTried);
-        if !is_news || (quiet && self.detail == Detail::Brief) || (step.blocks == 0 && before.is_none()) {
+        let is_news = before.is_none() || outcome == StepOutcome::Dropped;
+        let quiet = matches!(outcome, StepOutcome::Placebo | StepOutcome::NotTried);
+        if !is_news || (quiet && self.detail == DetailLevel::Brief) || (step.blocks == 0 && before.is_none())
+        {
             return Vec::new();
         }
-        let told = outcome.told();
-        let sign = if outcome == Outcome::NoEffect { "✗" } else { told.symbol };
+        let labels = outcome.labels();
+        let sign = if outcome == StepOutcome::NoEffect { "✗" } else { labels.symbol };
         let figure = self.primary.of_step(step).map(|e| (words::times(e.ratio), words::interval(&e)));
         let (ratio, interval) = figure.unwrap_or_default();
         let line =
             format!("  {sign} {:WORDS$} {ratio:>6}  {interval:14}  {}", change(step), word(step, outcome));
-        let mut lines = vec![self.style.paint(told.tone, line.trim_end())];
-        if self.detail == Detail::Full {
-            lines.push(self.style.paint(Tone::Dim, &format!("      {}", safe(&step.reason))));
+        let mut lines = vec![self.painter.paint(labels.tone, line.trim_end())];
+        if self.detail == DetailLevel::Full {
+            lines.push(self.painter.paint(Tone::Dim, &format!("      {}", safe(&step.reason))));
         }
         lines
     }
@@ -151,8 +152,8 @@ impl State {
     fn note(&self, text: &str) -> Vec<String> {
         let is_grave = text.starts_with("VOID");
         let tone = if is_grave { Tone::Bad } else { Tone::Dim };
-        let is_shown = is_grave || self.detail == Detail::Full;
-        is_shown.then(|| self.style.paint(tone, &format!("  {}", safe(text)))).into_iter().collect()
+        let is_shown = is_grave || self.detail == DetailLevel::Full;
+        is_shown.then(|| self.painter.paint(tone, &format!("  {}", safe(text)))).into_iter().collect()
     }
 
     fn left(&self, restored: &Restored) -> Vec<String> {
@@ -160,7 +161,7 @@ impl State {
             true => "what another program changed meanwhile was left",
             false => "NOT everything was restored",
         };
-        let head = self.style.paint(Tone::Bad, said);
+        let head = self.painter.paint(Tone::Bad, said);
         std::iter::once(head).chain(restored.notes.iter().map(|note| format!("  {}", safe(note)))).collect()
     }
 
@@ -171,8 +172,8 @@ impl State {
     }
 
     fn status_at(&self, used: Nanos, width: Option<usize>) -> String {
-        let start = Tried { what: "looking at the hosts".to_owned(), ..Tried::default() };
-        let Tried { what, most, blocks, so_far } = self.tried.get(&self.step).unwrap_or(&start);
+        let start = StepProgress { what: "looking at the hosts".to_owned(), ..StepProgress::default() };
+        let StepProgress { what, most, blocks, so_far } = self.tried.get(&self.step).unwrap_or(&start);
         let block = match (*blocks, *most) {
             // Guards may take more blocks than the step itself.
             (block, most) if block > 0 && block <= most => format!("  block {block}/{most}"),
@@ -219,17 +220,17 @@ fn change(step: &StepSummary) -> String {
 }
 
 /// Returns the reason why a step is not kept, in a word or two.
-fn word(step: &StepSummary, outcome: Outcome) -> &'static str {
+fn word(step: &StepSummary, outcome: StepOutcome) -> &'static str {
     let helps = step.reason.starts_with("helps");
     match outcome {
-        Outcome::Kept | Outcome::Placebo => "",
-        Outcome::NoEffect => "no effect",
-        Outcome::Harms if helps => "costs too much",
-        Outcome::Undecided if step.reason.starts_with(STOPPED) => "stopped",
-        Outcome::Undecided if step.reason.starts_with(OUT_OF_TIME) => "out of time",
-        Outcome::Undecided if helps => "not shown safe",
-        Outcome::Undecided => "too noisy",
-        other => other.told().brief,
+        StepOutcome::Kept | StepOutcome::Placebo => "",
+        StepOutcome::NoEffect => "no effect",
+        StepOutcome::Harms if helps => "costs too much",
+        StepOutcome::Undecided if step.reason.starts_with(STOPPED) => "stopped",
+        StepOutcome::Undecided if step.reason.starts_with(OUT_OF_TIME) => "out of time",
+        StepOutcome::Undecided if helps => "not shown safe",
+        StepOutcome::Undecided => "too noisy",
+        other => other.labels().brief,
     }
 }
 
@@ -286,8 +287,8 @@ mod tests {
         }))
     }
 
-    fn state() -> State {
-        let mut state = State::new(Style { color: false }, Detail::Brief);
+    fn state() -> TuneProgressState {
+        let mut state = TuneProgressState::new(Painter { color: false }, DetailLevel::Brief);
         let header = Header { budget_ns: Nanos::secs(300), goal: "rate".into(), ..Header::default() };
         assert!(state.take(&Line::Header(header)).is_empty());
         state
@@ -347,7 +348,7 @@ mod tests {
         }
     }
 
-    fn said(state: &mut State, summary: &StepSummary) -> Vec<String> {
+    fn said(state: &mut TuneProgressState, summary: &StepSummary) -> Vec<String> {
         let (incumbent, candidate) = (Cell::default(), Cell::default());
         state.take(&Line::Step(Box::new(StepLine { summary: summary.clone(), incumbent, candidate })))
     }

@@ -6,7 +6,7 @@ use landspeed_analysis::verdict::{FlowSummary, glance};
 use landspeed_record::FlowWatch;
 use landspeed_units::Bytes;
 
-use crate::{Output, safe, table};
+use crate::{OutputCapabilities, safe, table};
 
 /// Returns the flows, fastest first, in `height` lines of at most `width` columns.
 pub fn top(flows: &[FlowWatch], (width, height): (u16, u16)) -> Vec<String> {
@@ -17,7 +17,7 @@ pub fn top(flows: &[FlowWatch], (width, height): (u16, u16)) -> Vec<String> {
     let heads = ["local", "remote", "rate", "RTT", "window", "retr", "held back by"];
     let head = format!("{} flows of TCP, most first; q to leave", rows.len());
     let shown = &rows[..rows.len().min(usize::from(height.saturating_sub(4)))];
-    let output = Output { width: width.saturating_sub(1), ..Output::stdout() };
+    let output = OutputCapabilities { width: width.saturating_sub(1), ..OutputCapabilities::stdout() };
     let body = if rows.is_empty() { String::new() } else { table(&heads, shown, output) };
     let lines = std::iter::once(head.as_str()).chain(body.lines());
     let cut = |line: &str| line.chars().take(usize::from(width)).collect();

@@ -5,7 +5,7 @@ use landspeed_record::{Estimate, StepSummary, TuneSummary};
 use landspeed_units::Nanos;
 
 use super::figures::{WORTH_TELLING, percent_lost, span};
-use crate::words::{self, Outcome, Primary, counted};
+use crate::words::{self, FigureKind, StepOutcome, counted};
 
 /// Share of lost processor time above which the loss is mentioned.
 const MUCH: f64 = 0.05;
@@ -15,14 +15,14 @@ const TOO_MANY: f64 = 30.0;
 /// Returns the answer: "2 settings proven to help; total gain 2.90× [2.10, 4.00]", or that no gain is proven.
 pub(super) fn headline(summary: &TuneSummary) -> String {
     if let Some(gain) = proven(summary) {
-        let what = match Primary::of(&summary.goal) {
-            Primary::Latency => "idle RTT",
+        let what = match FigureKind::of(&summary.goal) {
+            FigureKind::Latency => "idle RTT",
             _ => "total gain",
         };
         return format!("{}; {what} {}", settings(summary), words::estimate(&gain));
     }
     if let Some([before, after]) = paced(summary) {
-        let span = span(Primary::of(&summary.goal), summary).map(|span| format!(" ({span})"));
+        let span = span(FigureKind::of(&summary.goal), summary).map(|span| format!(" ({span})"));
         let span = span.unwrap_or_default();
         return format!("paced to the path: {before} -> {after} of the datagrams lost{span}");
     }
@@ -31,7 +31,7 @@ pub(super) fn headline(summary: &TuneSummary) -> String {
         (None, false) => ", nothing kept",
         (None, true) => "",
     };
-    let Some(span) = span(Primary::of(&summary.goal), summary) else {
+    let Some(span) = span(FigureKind::of(&summary.goal), summary) else {
         return format!("no gain proven{why} (no final figures)");
     };
     format!("no gain proven{why} ({span}; {})", noise(summary))
@@ -40,7 +40,7 @@ pub(super) fn headline(summary: &TuneSummary) -> String {
 /// Returns the gain in the primary figure if it is proven: its interval is beyond 1, and beyond the effect that
 /// placebos are shown to have.
 pub(crate) fn proven(summary: &TuneSummary) -> Option<Estimate> {
-    let primary = Primary::of(&summary.goal);
+    let primary = FigureKind::of(&summary.goal);
     let gain = primary.of_gain(&summary.gain)?;
     let is_shown = primary.better(gain).low > placebos(summary).map(shown_by_nothing).fold(1.0, f64::max);
     (is_shown && summary.void.is_none() && is_any_kept(summary)).then_some(gain)
@@ -67,12 +67,12 @@ pub(super) fn placebos(summary: &TuneSummary) -> impl Iterator<Item = Estimate> 
 }
 
 fn is_any_kept(summary: &TuneSummary) -> bool {
-    summary.steps.iter().any(|step| Outcome::of(step).is_kept())
+    summary.steps.iter().any(|step| StepOutcome::of(step).is_kept())
 }
 
 fn settings(summary: &TuneSummary) -> String {
     let (proven, open): (Vec<&StepSummary>, Vec<_>) = (summary.steps.iter())
-        .filter(|step| Outcome::of(step).is_kept())
+        .filter(|step| StepOutcome::of(step).is_kept())
         .partition(|step| step.confirmed == Some(true));
     match (proven.len(), open.len()) {
         (0, open) => format!("{} kept, not confirmed", counted(open, "setting")),
@@ -84,8 +84,9 @@ fn settings(summary: &TuneSummary) -> String {
 /// Describes how far apart two measurements of one setting are: the half width of the final comparison's interval, or
 /// the greatest distance of a placebo from 1 if that is larger.
 fn noise(summary: &TuneSummary) -> String {
-    let half =
-        Primary::of(&summary.goal).of_gain(&summary.gain).map_or(f64::INFINITY, |e| (e.high / e.low).sqrt());
+    let half = FigureKind::of(&summary.goal)
+        .of_gain(&summary.gain)
+        .map_or(f64::INFINITY, |e| (e.high / e.low).sqrt());
     let noise = placebos(summary).map(|e| e.ratio.max(1.0 / e.ratio)).fold(half, f64::max);
     match noise {
         x if x < 2.0 => format!("noise ±{:.0} %", (x - 1.0) * 100.0),
@@ -124,8 +125,8 @@ fn lost(summary: &TuneSummary) -> Option<String> {
 
 /// Returns what a run without kept steps lacked.
 fn untried(summary: &TuneSummary, budget: Nanos) -> String {
-    let outcomes = || summary.steps.iter().map(Outcome::of);
-    let undecided = outcomes().filter(|outcome| *outcome == Outcome::Undecided).count();
+    let outcomes = || summary.steps.iter().map(StepOutcome::of);
+    let undecided = outcomes().filter(|outcome| *outcome == StepOutcome::Undecided).count();
     let waiting = without_time(summary);
     let longer = match longer(summary, budget) {
         Some(budget) => format!("--budget {budget}"),
@@ -143,7 +144,7 @@ fn untried(summary: &TuneSummary, budget: Nanos) -> String {
 
 /// Returns what a run lacked whose final comparison shows nothing although steps were kept.
 fn wider(summary: &TuneSummary, budget: Nanos) -> String {
-    let primary = Primary::of(&summary.goal);
+    let primary = FigureKind::of(&summary.goal);
     let Some(gain) = primary.of_gain(&summary.gain).map(|gain| primary.better(gain)) else {
         return format!(
             "a longer --budget than {}; the final check measured nothing",
@@ -174,7 +175,7 @@ fn wider(summary: &TuneSummary, budget: Nanos) -> String {
 
 pub(super) fn without_time(summary: &TuneSummary) -> usize {
     let is_waiting = |step: &&StepSummary| {
-        Outcome::of(step) == Outcome::NotTried && step.reason == landspeed_analysis::NO_ROOM
+        StepOutcome::of(step) == StepOutcome::NotTried && step.reason == landspeed_analysis::NO_ROOM
     };
     summary.steps.iter().filter(is_waiting).count()
 }

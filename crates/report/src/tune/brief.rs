@@ -4,35 +4,40 @@ use landspeed_record::{Record, StepSummary, TuneSummary};
 
 use super::answer::{headline, help, longer, placebos, proven, without_time};
 use super::figures;
-use crate::block::{Block, Cell, Column, ColumnKind, List, Look, Manner, Row, Seen, Table, Text};
+use crate::block::{
+    ColumnKind, List, ParagraphStyle, ReportBlock, ReportTable, StyledText, TableCell, TableColumn, TableRow,
+    TextStyle, Visibility,
+};
 use crate::output::Tone;
 use crate::safe;
-use crate::words::{self, Outcome, Primary};
+use crate::words::{self, FigureKind, StepOutcome};
 
 /// Doubts and kept steps that a terminal in brief detail shows.
 const DOUBTS: usize = 2;
 const KEPT: usize = 6;
 
 /// Returns the summary from the result to the next commands, which refer to the record as `named`.
-pub(super) fn blocks(summary: &TuneSummary, record: &Record, named: &str) -> Vec<Block> {
+pub(super) fn blocks(summary: &TuneSummary, record: &Record, named: &str) -> Vec<ReportBlock> {
     let (kept, tried, left) = (kept(summary), tried(summary), left(summary, record));
     let labelled = [("KEPT", kept), ("TRIED", tried), ("LEFT", left)];
     let labelled =
-        labelled.into_iter().filter_map(|(label, block)| Some(Block::Labelled(label, vec![block?])));
-    let mut blocks = vec![Block::Labelled("RESULT", result(summary, record)), measured(summary)];
+        labelled.into_iter().filter_map(|(label, block)| Some(ReportBlock::Labelled(label, vec![block?])));
+    let mut blocks = vec![ReportBlock::Labelled("RESULT", result(summary, record)), measured(summary)];
     blocks.extend(labelled);
     blocks.extend(restored(summary));
-    blocks.push(Block::Labelled("", vec![Block::Commands(commands(summary, named))]));
+    blocks.push(ReportBlock::Labelled("", vec![ReportBlock::Commands(commands(summary, named))]));
     blocks
 }
 
-fn result(summary: &TuneSummary, record: &Record) -> Vec<Block> {
-    let manner = if proven(summary).is_some() { Manner::Good } else { Manner::Plain };
-    let mut blocks = vec![Block::Paragraph(manner, headline(summary).into())];
-    let void =
-        summary.void.as_ref().map(|void| Block::Paragraph(Manner::Bad, format!("✗ Void: {void}").into()));
+fn result(summary: &TuneSummary, record: &Record) -> Vec<ReportBlock> {
+    let manner = if proven(summary).is_some() { ParagraphStyle::Good } else { ParagraphStyle::Plain };
+    let mut blocks = vec![ReportBlock::Paragraph(manner, headline(summary).into())];
+    let void = summary
+        .void
+        .as_ref()
+        .map(|void| ReportBlock::Paragraph(ParagraphStyle::Bad, format!("✗ Void: {void}").into()));
     blocks.extend(void);
-    blocks.extend(help(summary, record.header.budget_ns).map(Block::text));
+    blocks.extend(help(summary, record.header.budget_ns).map(ReportBlock::text));
     if !summary.doubts.is_empty() {
         let items = summary.doubts.iter().map(|doubt| format!("in doubt: {doubt}").into()).collect();
         blocks.push(List { items, most: Some(DOUBTS), tone: Some(Tone::Open), ..List::default() }.into());
@@ -41,15 +46,15 @@ fn result(summary: &TuneSummary, record: &Record) -> Vec<Block> {
 }
 
 /// Returns the table of figures, and remarks on it.
-fn measured(summary: &TuneSummary) -> Block {
+fn measured(summary: &TuneSummary) -> ReportBlock {
     let mut blocks = vec![figures::table(summary).into()];
     blocks.extend(noise(summary));
     blocks.extend(super::against(summary));
     blocks.extend(super::confirmation(summary));
-    Block::Labelled("", blocks)
+    ReportBlock::Labelled("", blocks)
 }
 
-fn noise(summary: &TuneSummary) -> Option<Block> {
+fn noise(summary: &TuneSummary) -> Option<ReportBlock> {
     let ratios: Vec<f64> = placebos(summary).map(|e| e.ratio).collect();
     let low = ratios.iter().copied().reduce(f64::min)?;
     let high = ratios.iter().copied().reduce(f64::max)?;
@@ -61,27 +66,35 @@ fn noise(summary: &TuneSummary) -> Option<Block> {
     let gain = proven(summary).map(|gain| gain.ratio.max(1.0 / gain.ratio));
     let is_more = gain.is_some_and(|gain| high.max(1.0 / low) > gain);
     let more = if is_more { ", more than the gain: run it again" } else { "" };
-    Some(Block::aside(format!("noise: changing nothing measured {span} (placebos){more}")))
+    Some(ReportBlock::aside(format!("noise: changing nothing measured {span} (placebos){more}")))
 }
 
-fn kept(summary: &TuneSummary) -> Option<Block> {
-    let primary = Primary::of(&summary.goal);
-    let columns =
-        vec![Column::words(""), Column::of(ColumnKind::Ratio, ""), Column::words(""), Column::words("")];
+fn kept(summary: &TuneSummary) -> Option<ReportBlock> {
+    let primary = FigureKind::of(&summary.goal);
+    let columns = vec![
+        TableColumn::words(""),
+        TableColumn::of(ColumnKind::Ratio, ""),
+        TableColumn::words(""),
+        TableColumn::words(""),
+    ];
     let row = |(index, step): (usize, &StepSummary)| {
         // `left_out` is the final setting without the step over the final setting.
         let without = step.left_out.filter(words::plausible);
         let without =
             without.map(|e| format!("without it: {}", words::times(1.0 / e.ratio))).unwrap_or_default();
-        let is_open = Outcome::of(step) == Outcome::Unconfirmed;
-        let open = Text::default().with(Look::Toned, if is_open { "not confirmed" } else { "" });
-        let cells =
-            [change(step, summary).into(), Cell::from(primary.of_step(step)), without.into(), open.into()];
-        let seen = if index < KEPT { Seen::Everywhere } else { Seen::InFull };
-        Row { tone: is_open.then_some(Tone::Open), seen, ..Row::from(cells) }
+        let is_open = StepOutcome::of(step) == StepOutcome::Unconfirmed;
+        let open = StyledText::default().with(TextStyle::Toned, if is_open { "not confirmed" } else { "" });
+        let cells = [
+            change(step, summary).into(),
+            TableCell::from(primary.of_step(step)),
+            without.into(),
+            open.into(),
+        ];
+        let visibility = if index < KEPT { Visibility::Everywhere } else { Visibility::InFull };
+        TableRow { tone: is_open.then_some(Tone::Open), visibility, ..TableRow::from(cells) }
     };
-    let kept = summary.steps.iter().filter(|step| Outcome::of(step).is_kept());
-    Table::new("Kept", "", columns).rows(kept.enumerate().map(row)).some().map(Block::from)
+    let kept = summary.steps.iter().filter(|step| StepOutcome::of(step).is_kept());
+    ReportTable::new("Kept", "", columns).rows(kept.enumerate().map(row)).non_empty().map(ReportBlock::from)
 }
 
 /// Returns a step's change: "mtu 1500 -> 9000 (both) with tso". Several accompanying settings are only
@@ -108,30 +121,32 @@ fn place(step: &StepSummary, summary: &TuneSummary) -> String {
     }
 }
 
-fn tried(summary: &TuneSummary) -> Option<Block> {
-    let count = |wanted: Outcome| summary.steps.iter().filter(|step| Outcome::of(step) == wanted).count();
-    let dropped = count(Outcome::Dropped);
+fn tried(summary: &TuneSummary) -> Option<ReportBlock> {
+    let count =
+        |wanted: StepOutcome| summary.steps.iter().filter(|step| StepOutcome::of(step) == wanted).count();
+    let dropped = count(StepOutcome::Dropped);
     let tried = [
         (dropped, "helped, then dropped", dropped > 0),
-        (count(Outcome::NoEffect), "no effect", true),
-        (count(Outcome::Undecided), "undecided", true),
-        (count(Outcome::Harms), "harmful", true),
+        (count(StepOutcome::NoEffect), "no effect", true),
+        (count(StepOutcome::Undecided), "undecided", true),
+        (count(StepOutcome::Harms), "harmful", true),
     ];
-    Some(Block::text(listed(tried)))
+    Some(ReportBlock::text(listed(tried)))
 }
 
-fn left(summary: &TuneSummary, record: &Record) -> Option<Block> {
-    let count = |wanted: Outcome| summary.steps.iter().filter(|step| Outcome::of(step) == wanted).count();
+fn left(summary: &TuneSummary, record: &Record) -> Option<ReportBlock> {
+    let count =
+        |wanted: StepOutcome| summary.steps.iter().filter(|step| StepOutcome::of(step) == wanted).count();
     let waiting = without_time(summary);
     let budget = longer(summary, record.header.budget_ns).filter(|_| waiting > 0);
     let no_time = budget.map_or("no time".to_owned(), |budget| format!("no time (--budget {budget})"));
-    let (pointless, impossible) = (count(Outcome::NotTried) - waiting, count(Outcome::Skipped));
+    let (pointless, impossible) = (count(StepOutcome::NotTried) - waiting, count(StepOutcome::Skipped));
     let left = [
         (waiting, no_time.as_str(), waiting > 0),
         (pointless, "of no use here", pointless > 0),
         (impossible, "not possible here", impossible > 0),
     ];
-    Some(listed(left)).filter(|said| !said.is_empty()).map(Block::text)
+    Some(listed(left)).filter(|said| !said.is_empty()).map(ReportBlock::text)
 }
 
 /// Joins the counts that are shown: "9 no effect, 3 undecided".
@@ -143,9 +158,9 @@ fn listed<const N: usize>(counts: [(usize, &str, bool); N]) -> String {
 /// Printed if the only settings left are those that another program changed.
 pub(super) const LEFT: &str = "✗ Another program changed settings meanwhile: these were left as it set them. All others were restored, nothing is to undo.";
 
-fn restored(summary: &TuneSummary) -> Vec<Block> {
+fn restored(summary: &TuneSummary) -> Vec<ReportBlock> {
     if summary.restored {
-        return vec![Block::text("Everything was restored and read back.")];
+        return vec![ReportBlock::text("Everything was restored and read back.")];
     }
     let said = match (summary.cut_off, summary.left) {
         (true, _) => {
@@ -156,10 +171,10 @@ fn restored(summary: &TuneSummary) -> Vec<Block> {
     };
     let items = summary.restored_notes.iter().map(|note| safe(note).into()).collect();
     let notes = List { items, tone: Some(Tone::Bad), ..List::default() };
-    vec![Block::Paragraph(Manner::Bad, said.into()), notes.into()]
+    vec![ReportBlock::Paragraph(ParagraphStyle::Bad, said.into()), notes.into()]
 }
 
-fn commands(summary: &TuneSummary, named: &str) -> Vec<(Text, String)> {
+fn commands(summary: &TuneSummary, named: &str) -> Vec<(StyledText, String)> {
     let apply = match (summary.is_lab(), summary.start_cell != summary.final_cell) {
         (true, _) => Some("landspeed tune HOST_A HOST_B  # settings of a lab suit no host".to_owned()),
         (false, true) if summary.void.is_none() => Some(format!("landspeed persist {named}")),

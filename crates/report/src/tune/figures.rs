@@ -4,26 +4,29 @@ use landspeed_record::{Estimate, Figures, ProgramOf, TuneSummary};
 use landspeed_units::Nanos;
 
 use super::answer::word;
-use crate::block::{Block, Card, Cell, Column, ColumnKind, Look, Quantity, Row, Table, Text};
+use crate::block::{
+    Card, ColumnKind, Quantity, ReportBlock, ReportTable, StyledText, TableCell, TableColumn, TableRow,
+    TextStyle,
+};
 use crate::chart;
 use crate::output::Tone;
 use crate::safe;
-use crate::words::{self, Primary};
+use crate::words::{self, FigureKind};
 
-pub(super) fn cards(summary: &TuneSummary) -> Block {
-    let order = Primary::of(&summary.goal).order();
-    Block::Cards("Figures before and after", order.map(|figure| card(figure, summary)).into())
+pub(super) fn cards(summary: &TuneSummary) -> ReportBlock {
+    let order = FigureKind::of(&summary.goal).order();
+    ReportBlock::Cards("Figures before and after", order.map(|figure| card(figure, summary)).into())
 }
 
-pub(super) fn table(summary: &TuneSummary) -> Table {
+pub(super) fn table(summary: &TuneSummary) -> ReportTable {
     let columns = vec![
-        Column::words(""),
-        Column::number("before"),
-        Column::number("after"),
-        Column::of(ColumnKind::Estimate, "change"),
-        Column::words(""),
+        TableColumn::words(""),
+        TableColumn::number("before"),
+        TableColumn::number("after"),
+        TableColumn::of(ColumnKind::Estimate, "change"),
+        TableColumn::words(""),
     ];
-    let [first, second, third] = Primary::of(&summary.goal).order();
+    let [first, second, third] = FigureKind::of(&summary.goal).order();
     let program = summary.program.as_ref();
     let rows = [(first, false), (second, true), (third, true)].map(|(figure, is_guard)| {
         let change = figure.of_gain(&summary.gain);
@@ -31,26 +34,29 @@ pub(super) fn table(summary: &TuneSummary) -> Table {
         let ends = [&summary.start, &summary.final_].map(|of| shown(figure, of, program));
         row(&figure.row(summary), ends, change, told)
     });
-    Table::new("Before and after", "stacked", columns).rows(rows).rows(loaded(summary)).rows(lost(summary))
+    ReportTable::new("Before and after", "stacked", columns)
+        .rows(rows)
+        .rows(loaded(summary))
+        .rows(lost(summary))
 }
 
-fn row(name: &str, [before, after]: [Cell; 2], change: Option<Estimate>, told: &str) -> Row {
+fn row(name: &str, [before, after]: [TableCell; 2], change: Option<Estimate>, told: &str) -> TableRow {
     let tone = match told {
         "better" => Some(Tone::Good),
         "worse" => Some(Tone::Bad),
         _ => None,
     };
-    let told = Text::default().with(Look::Toned, told);
-    Row { tone, ..Row::from([name.into(), before, after, Cell::from(change), told.into()]) }
+    let told = StyledText::default().with(TextStyle::Toned, told);
+    TableRow { tone, ..TableRow::from([name.into(), before, after, TableCell::from(change), told.into()]) }
 }
 
 /// Returns the round trip under load, if both settings have one. It may double, and grow by milliseconds, before it
 /// counts as worse.
-fn loaded(summary: &TuneSummary) -> Option<Row> {
+fn loaded(summary: &TuneSummary) -> Option<TableRow> {
     let known = |figures: &Figures| figures.loaded_latency_ns.filter(|ns| ns.0 > 0);
     let (before, after): (Nanos, Nanos) = (known(&summary.start)?, known(&summary.final_)?);
     let change = summary.gain.loaded_latency.filter(words::plausible);
-    let told = match word(change.map(|e| Primary::Latency.better(e)), true) {
+    let told = match word(change.map(|e| FigureKind::Latency.better(e)), true) {
         "worse" if !landspeed_analysis::too_long_under_load(before, after) => "within its limit",
         told => told,
     };
@@ -58,7 +64,7 @@ fn loaded(summary: &TuneSummary) -> Option<Row> {
 }
 
 /// Returns the share of datagrams that did not arrive, if there were datagrams.
-fn lost(summary: &TuneSummary) -> Option<Row> {
+fn lost(summary: &TuneSummary) -> Option<TableRow> {
     let [before, after] = [summary.start.lost?, summary.final_.lost?];
     let told = match before - after {
         less if less > WORTH_TELLING => "better",
@@ -79,33 +85,33 @@ pub(super) fn percent_lost(share: f64) -> String {
 }
 
 /// Returns a figure with its unit.
-fn shown(figure: Primary, of: &Figures, program: Option<&ProgramOf>) -> Cell {
+fn shown(figure: FigureKind, of: &Figures, program: Option<&ProgramOf>) -> TableCell {
     let own = |value: f64, unit: &str| {
-        Cell::number(value, format!("{} {}", words::amount(value), safe(unit)).trim_end().to_owned())
+        TableCell::number(value, format!("{} {}", words::amount(value), safe(unit)).trim_end().to_owned())
     };
     let cell = match figure {
-        Primary::Rate if program.is_some() => {
+        FigureKind::Rate if program.is_some() => {
             own(figure.of_figures(of), program.map_or("", |program| &program.unit))
         }
-        Primary::Cost if program.is_some() => own(figure.of_figures(of), ""),
-        Primary::Rate => of.rate_bps.into(),
+        FigureKind::Cost if program.is_some() => own(figure.of_figures(of), ""),
+        FigureKind::Rate => of.rate_bps.into(),
         // The row's name has the rest of the unit.
-        Primary::Cost => Cell::from(Quantity {
+        FigureKind::Cost => TableCell::from(Quantity {
             value: of.bytes_per_cpu_s.0,
             unit: "B/cpu-s",
             shown: of.bytes_per_cpu_s.to_string().trim_end_matches("/cpu-s").to_owned(),
         }),
-        Primary::Latency => of.latency_ns.into(),
+        FigureKind::Latency => of.latency_ns.into(),
     };
-    Cell::from(known(figure, of).map(|_| cell))
+    TableCell::from(known(figure, of).map(|_| cell))
 }
 
-fn known(figure: Primary, of: &Figures) -> Option<f64> {
+fn known(figure: FigureKind, of: &Figures) -> Option<f64> {
     Some(figure.of_figures(of)).filter(|v| v.is_finite() && *v > 0.0)
 }
 
 /// Returns the figures before and after in one unit, so that they are comparable, and the unit.
-fn both(figure: Primary, summary: &TuneSummary) -> ([String; 2], String) {
+fn both(figure: FigureKind, summary: &TuneSummary) -> ([String; 2], String) {
     let values = [&summary.start, &summary.final_].map(|of| known(figure, of));
     let (per, unit) = chart::unit_in(figure, values.into_iter().flatten().fold(0.0, f64::max), summary);
     let number = if summary.program.is_some() { words::amount } else { words::number };
@@ -114,25 +120,27 @@ fn both(figure: Primary, summary: &TuneSummary) -> ([String; 2], String) {
 }
 
 /// Returns a figure before and after, "13.5 -> 13.1 Gb/s", or `None` unless both were measured.
-pub(super) fn span(figure: Primary, summary: &TuneSummary) -> Option<String> {
+pub(super) fn span(figure: FigureKind, summary: &TuneSummary) -> Option<String> {
     let _measured = (known(figure, &summary.start)?, known(figure, &summary.final_)?);
     let ([before, after], unit) = both(figure, summary);
     Some(format!("{before} -> {after} {unit}"))
 }
 
-fn card(figure: Primary, summary: &TuneSummary) -> Card {
+fn card(figure: FigureKind, summary: &TuneSummary) -> Card {
     let ([before, after], unit) = both(figure, summary);
-    let under =
-        Text::default().with(Look::Quiet, before).and(" → ").with(Look::Strong, format!("{after} {unit}"));
-    Card { name: figure.called().card, figure: ratio(figure.of_gain(&summary.gain)), under }
+    let under = StyledText::default()
+        .with(TextStyle::Quiet, before)
+        .and(" → ")
+        .with(TextStyle::Strong, format!("{after} {unit}"));
+    Card { name: figure.names().card, figure: ratio(figure.of_gain(&summary.gain)), under }
 }
 
-fn ratio(e: Option<Estimate>) -> Text {
+fn ratio(e: Option<Estimate>) -> StyledText {
     match e {
-        Some(e) => Text::default()
-            .with(Look::Strong, words::times(e.ratio))
+        Some(e) => StyledText::default()
+            .with(TextStyle::Strong, words::times(e.ratio))
             .and(" ")
-            .with(Look::Quiet, words::interval(&e)),
-        None => Text::default().with(Look::Quiet, "not measured"),
+            .with(TextStyle::Quiet, words::interval(&e)),
+        None => StyledText::default().with(TextStyle::Quiet, "not measured"),
     }
 }

@@ -4,26 +4,26 @@ use std::collections::BTreeSet;
 
 use landspeed_record::{Controls, CpuAccounting, HostFacts, Line, PathFacts, Record, TuneSummary};
 
-use crate::block::{Block, Column, List, Look, Section, Table, Text};
+use crate::block::{List, ReportBlock, ReportSection, ReportTable, StyledText, TableColumn, TextStyle};
 use crate::safe;
 
-pub(super) fn section(summary: &TuneSummary, record: &Record) -> Section {
+pub(super) fn section(summary: &TuneSummary, record: &Record) -> ReportSection {
     let (a, b) = (&summary.host_a, &summary.host_b);
     let path = record.path();
     let shared = (!a.boot_id.is_empty() && a.boot_id == b.boot_id).then(|| {
         let both = "Both hosts are network namespaces or agents of one machine, whose processor time is counted once.";
-        Block::text(both)
+        ReportBlock::text(both)
     });
-    let columns = ["Fact", "Host A", "Host B"].map(Column::words).into();
+    let columns = ["Fact", "Host A", "Host B"].map(TableColumn::words).into();
     let facts_b = facts(b, path.map(|p| &p.link_b));
     let rows = facts(a, path.map(|p| &p.link_a)).into_iter().zip(facts_b);
-    let table = Table::new("The hosts", "", columns)
+    let table = ReportTable::new("The hosts", "", columns)
         .rows(rows.map(|((name, in_a), (_, in_b))| [name.to_owned(), safe(&in_a), safe(&in_b)]));
-    let used =
-        controls(record).map(|used| Block::text(format!("The flows used {used}, as their sockets told.")));
+    let used = controls(record)
+        .map(|used| ReportBlock::text(format!("The flows used {used}, as their sockets told.")));
     let blocks = shared.into_iter().chain([table.into()]).chain(path.map(between)).chain(used);
     let blocks = blocks.chain(notes("A", a)).chain(notes("B", b));
-    Section::new("hosts", "The hosts").all(blocks)
+    ReportSection::new("hosts", "The hosts").all(blocks)
 }
 
 /// Returns the congestion controls that the trials' flows used.
@@ -37,13 +37,13 @@ fn controls(record: &Record) -> Option<String> {
     (!used.is_empty()).then(|| used.into_iter().collect::<Vec<_>>().join(", "))
 }
 
-fn between(path: &PathFacts) -> Block {
-    let end = |text: Text, address: &str, link: &str| {
-        text.with(Look::Code, safe(address)).and(" on ").with(Look::Code, safe(link))
+fn between(path: &PathFacts) -> ReportBlock {
+    let end = |text: StyledText, address: &str, link: &str| {
+        text.with(TextStyle::Code, safe(address)).and(" on ").with(TextStyle::Code, safe(link))
     };
     let told = end("Path: ".into(), &path.address_a, &path.link_a).and(" to ");
     let told = end(told, &path.address_b, &path.link_b);
-    Block::text(told.and(format!(", idle median round trip at the start {}.", path.rtt_ns)))
+    ReportBlock::text(told.and(format!(", idle median round trip at the start {}.", path.rtt_ns)))
 }
 
 fn facts(host: &HostFacts, link: Option<&String>) -> Vec<(&'static str, String)> {
@@ -90,15 +90,15 @@ fn accounting(how: CpuAccounting) -> &'static str {
     }
 }
 
-fn notes(name: &str, host: &HostFacts) -> Vec<Block> {
+fn notes(name: &str, host: &HostFacts) -> Vec<ReportBlock> {
     let conflicts = host
         .conflicts
         .iter()
         .map(|c| format!("{} (pid {}) turns knobs on its own: {}", c.program, c.pid, c.knobs.join(", ")));
-    let items: Vec<Text> =
+    let items: Vec<StyledText> =
         conflicts.chain(host.notes.iter().cloned()).map(|line| safe(&line).into()).collect();
     if items.is_empty() {
         return Vec::new();
     }
-    vec![Block::heading(format!("Notes on host {name}")), List { items, ..List::default() }.into()]
+    vec![ReportBlock::heading(format!("Notes on host {name}")), List { items, ..List::default() }.into()]
 }

@@ -11,9 +11,12 @@ mod verdicts;
 use landspeed_analysis::strays;
 use landspeed_record::{Gain, Record, TuneSummary};
 
-use crate::block::{Block, Chart, Document, Group, Head, List, Look, Manner, Section, Seen, Text};
+use crate::block::{
+    Chart, CollapsibleGroup, Document, DocumentHead, List, ParagraphStyle, ReportBlock, ReportSection,
+    StyledText, TextStyle, Visibility,
+};
 use crate::output::Tone;
-use crate::words::{self, Primary};
+use crate::words::{self, FigureKind};
 use crate::{chart, glossary, safe};
 pub(crate) use hosts::general;
 
@@ -33,16 +36,21 @@ pub fn tune(summary: &TuneSummary, record: &Record, named: &str) -> Document {
         glossary::of("tune"),
     ];
     Document {
-        head: Head { brief: brief::blocks(summary, record, named), ..head(summary, record) },
-        sections: sections.into_iter().filter_map(Section::some).map(Section::in_full).collect(),
+        head: DocumentHead { brief: brief::blocks(summary, record, named), ..head(summary, record) },
+        sections: sections
+            .into_iter()
+            .filter_map(ReportSection::non_empty)
+            .map(ReportSection::in_full)
+            .collect(),
         version: summary.landspeed.clone(),
         styles: &[],
     }
 }
 
-fn head(summary: &TuneSummary, record: &Record) -> Head {
-    let primary = Primary::of(&summary.goal);
-    let strong = |what: &str, said: &String| Text::default().with(Look::Strong, what).and(safe(said));
+fn head(summary: &TuneSummary, record: &Record) -> DocumentHead {
+    let primary = FigureKind::of(&summary.goal);
+    let strong =
+        |what: &str, said: &String| StyledText::default().with(TextStyle::Strong, what).and(safe(said));
     let void = summary.void.iter().map(|void| strong("✗ Void: ", void));
     let gains = gains(&summary.gain, &primary.order()[..2]);
     let lead = match gains.is_empty() {
@@ -63,7 +71,7 @@ fn head(summary: &TuneSummary, record: &Record) -> Head {
         words::duration(summary.took_ns),
         summary.started.clone(),
     ];
-    Head {
+    DocumentHead {
         kind: "tuning report",
         warnings: void.chain(summary.doubts.iter().map(|doubt| strong("In doubt: ", doubt))).collect(),
         title: answer::headline(summary).into(),
@@ -71,124 +79,129 @@ fn head(summary: &TuneSummary, record: &Record) -> Head {
         facts: facts.map(|fact| safe(&fact).into()).into(),
         remarks: remarks(record),
         blocks: restored(summary).into_iter().chain(figures(summary)).collect(),
-        ..Head::default()
+        ..DocumentHead::default()
     }
 }
 
 /// Returns what a reader should know of the path, and of trials that took another one.
-fn remarks(record: &Record) -> Vec<Text> {
+fn remarks(record: &Record) -> Vec<StyledText> {
     let of_path = record.path().map(crate::remarks).unwrap_or_default();
     of_path.into_iter().chain(strays(record).map(|told| safe(&told).into())).collect()
 }
 
 /// Formats gains: "12.3× the rate [11.7, 12.9], 11.9× the bytes per CPU-second [11.5, 12.3]".
-fn gains(gain: &Gain, of: &[Primary]) -> String {
+fn gains(gain: &Gain, of: &[FigureKind]) -> String {
     let said = of.iter().filter_map(|p| Some((p, p.of_gain(gain)?)));
     let said = said
-        .map(|(p, e)| format!("{} the {} {}", words::times(e.ratio), p.called().phrase, words::interval(&e)));
+        .map(|(p, e)| format!("{} the {} {}", words::times(e.ratio), p.names().phrase, words::interval(&e)));
     said.collect::<Vec<_>>().join(", ")
 }
 
 /// Returns whether everything was restored; failures are listed without unfolding.
-fn restored(summary: &TuneSummary) -> Vec<Block> {
-    let items: Vec<Text> = summary.restored_notes.iter().map(|note| safe(note).into()).collect();
+fn restored(summary: &TuneSummary) -> Vec<ReportBlock> {
+    let items: Vec<StyledText> = summary.restored_notes.iter().map(|note| safe(note).into()).collect();
     let count = items.len();
     let list = List { items, tone: (!summary.restored).then_some(Tone::Bad), ..List::default() };
     if summary.cut_off {
         let text = "✗ The run was cut off. This record does not tell whether everything was put back: run “landspeed undo” on the \
                     hosts to see.";
-        return vec![Block::Paragraph(Manner::Bad, text.into()), list.into()];
+        return vec![ReportBlock::Paragraph(ParagraphStyle::Bad, text.into()), list.into()];
     }
     if summary.left {
-        return vec![Block::Paragraph(Manner::Bad, brief::LEFT.into()), list.into()];
+        return vec![ReportBlock::Paragraph(ParagraphStyle::Bad, brief::LEFT.into()), list.into()];
     }
     if !summary.restored {
         let text = "✗ Not everything was put back: run “landspeed undo” on the hosts.";
-        return vec![Block::Paragraph(Manner::Bad, text.into()), list.into()];
+        return vec![ReportBlock::Paragraph(ParagraphStyle::Bad, text.into()), list.into()];
     }
     let text = "✓ Everything put back: every value reads back as it was before the run.";
     let title = format!("{} on what was done", words::counted(count, "line")).into();
-    let group = Group { title, open: false, blocks: vec![list.into()] };
+    let group = CollapsibleGroup { title, open: false, blocks: vec![list.into()] };
     let notes = (count > 0).then(|| group.into());
-    [Block::Paragraph(Manner::Good, text.into())].into_iter().chain(notes).collect()
+    [ReportBlock::Paragraph(ParagraphStyle::Good, text.into())].into_iter().chain(notes).collect()
 }
 
-fn figures(summary: &TuneSummary) -> Vec<Block> {
+fn figures(summary: &TuneSummary) -> Vec<ReportBlock> {
     let mut blocks = vec![figures::cards(summary), figures::table(summary).into()];
     blocks.extend(against(summary));
     blocks.extend(confirmation(summary));
     blocks
 }
 
-fn against(summary: &TuneSummary) -> Option<Block> {
-    let gains = gains(summary.against.as_ref()?, &Primary::of(&summary.goal).order());
-    let told = Text::from("Final over the setting given with ").with(Look::Code, "--against");
-    Some(Block::text(told.and(format!(", in the same run: {gains}."))))
+fn against(summary: &TuneSummary) -> Option<ReportBlock> {
+    let gains = gains(summary.against.as_ref()?, &FigureKind::of(&summary.goal).order());
+    let told = StyledText::from("Final over the setting given with ").with(TextStyle::Code, "--against");
+    Some(ReportBlock::text(told.and(format!(", in the same run: {gains}."))))
 }
 
-fn confirmation(summary: &TuneSummary) -> Option<Block> {
+fn confirmation(summary: &TuneSummary) -> Option<ReportBlock> {
     let found = summary.confirmation.as_ref()?;
-    let (manner, mark) = if found.holds { (Manner::Good, "✓") } else { (Manner::Bad, "✗") };
-    let said = words::confirmation(found, Primary::of(&summary.goal));
-    Some(Block::Paragraph(manner, format!("{mark} {said}.").into()))
+    let (manner, mark) =
+        if found.holds { (ParagraphStyle::Good, "✓") } else { (ParagraphStyle::Bad, "✗") };
+    let said = words::confirmation(found, FigureKind::of(&summary.goal));
+    Some(ReportBlock::Paragraph(manner, format!("{mark} {said}.").into()))
 }
 
-fn ladder(summary: &TuneSummary, record: &Record) -> Section {
+fn ladder(summary: &TuneSummary, record: &Record) -> ReportSection {
     let placebos: Vec<String> = answer::placebos(summary).map(|e| words::estimate(&e)).collect();
     let floor = (!placebos.is_empty()).then(|| {
         let said =
             "Noise floor of this run: placebos, which toggle between two equivalent values, came out at";
-        Block::aside(format!("{said} {}.", placebos.join(" and ")))
+        ReportBlock::aside(format!("{said} {}.", placebos.join(" and ")))
     });
     let chart = chart::ladder(summary)
-        .map_or_else(|| Block::absent("No step was measured."), |drawn| Chart(drawn).into());
+        .map_or_else(|| ReportBlock::absent("No step was measured."), |drawn| Chart(drawn).into());
     let trials = match chart::strip(summary, record) {
-        Some(drawn) => vec![Block::heading("Every trial behind it"), Chart(drawn).into()],
-        None => vec![Block::absent(
+        Some(drawn) => vec![ReportBlock::heading("Every trial behind it"), Chart(drawn).into()],
+        None => vec![ReportBlock::absent(
             "The record holds no trials of these steps, so they are not drawn one by one.",
         )],
     };
-    Section::new("ladder", "The ladder").with(chart).all(floor).with(Block::Only(Seen::OnPage, trials))
+    ReportSection::new("ladder", "The ladder")
+        .with(chart)
+        .all(floor)
+        .with(ReportBlock::Only(Visibility::OnPage, trials))
 }
 
 /// Returns charts of the levels at each step, which lack the pairing of the ladder's ratios.
-fn levels(summary: &TuneSummary, record: &Record) -> Section {
-    let section = Section::new("levels", "What it carried, and at what cost");
-    let charts: Vec<Block> = [Primary::Rate, Primary::Cost]
+fn levels(summary: &TuneSummary, record: &Record) -> ReportSection {
+    let section = ReportSection::new("levels", "What it carried, and at what cost");
+    let charts: Vec<ReportBlock> = [FigureKind::Rate, FigureKind::Cost]
         .into_iter()
         .filter_map(|figure| Some(Chart(chart::level(figure, summary, record)?).into()))
         .collect();
     if charts.is_empty() {
         return section;
     }
-    let about = Block::text(
+    let about = ReportBlock::text(
         "The line is the incumbent's median at each step, from that step's own trials; a mark is the candidate's. Where a \
          candidate is kept, the line comes to it. Level stretches that wander show the machine's drift, which is why decisions \
          use paired ratios and never these levels.",
     );
-    section.all(Block::only(Seen::OnPage, [about].into_iter().chain(charts)))
+    section.all(ReportBlock::only(Visibility::OnPage, [about].into_iter().chain(charts)))
 }
 
-fn curves(record: &Record) -> Section {
+fn curves(record: &Record) -> ReportSection {
     let charts = [
         ("Rate against write size", chart::sweep(record)),
         ("Latency", chart::latency_distribution(record)),
         ("Latency by message size", chart::latency_by_size(record)),
     ];
-    let mut blocks: Vec<Block> = charts
+    let mut blocks: Vec<ReportBlock> = charts
         .into_iter()
-        .filter_map(|(name, drawn)| Some([Block::heading(name), Chart(drawn?).into()]))
+        .filter_map(|(name, drawn)| Some([ReportBlock::heading(name), Chart(drawn?).into()]))
         .flatten()
         .collect();
     if blocks.is_empty() {
-        blocks.push(Block::absent(
+        blocks.push(ReportBlock::absent(
             "The record holds no sweep and no ping-pong of the start and final settings.",
         ));
     }
-    Section::new("curves", "Start and final across sizes").with(Block::Only(Seen::OnPage, blocks))
+    ReportSection::new("curves", "Start and final across sizes")
+        .with(ReportBlock::Only(Visibility::OnPage, blocks))
 }
 
-fn reproduce(summary: &TuneSummary, record: &Record) -> Section {
+fn reproduce(summary: &TuneSummary, record: &Record) -> ReportSection {
     let path = words::quoted(&summary.record);
     let commands = [
         ("Run it again", safe(&summary.command)),
@@ -207,7 +220,7 @@ fn reproduce(summary: &TuneSummary, record: &Record) -> Section {
         pairs.push(("Note", "The record's last line is cut off: the run died while writing it.".to_owned()));
     }
     let pairs = pairs.into_iter().map(|(what, value)| (what.into(), value.into())).collect();
-    Section::new("reproduce", "How to reproduce")
-        .with(Block::Commands(commands.map(|(what, command)| (what.into(), command)).into()))
-        .with(Block::Pairs("", pairs))
+    ReportSection::new("reproduce", "How to reproduce")
+        .with(ReportBlock::Commands(commands.map(|(what, command)| (what.into(), command)).into()))
+        .with(ReportBlock::Pairs("", pairs))
 }

@@ -4,8 +4,11 @@
 use landspeed_analysis::{PathStage, SizeBudget, TimeBudget, budgets};
 use landspeed_record::{Estimate, Record, StepSummary, TuneSummary};
 
-use crate::block::{Block, Cell, Column, ColumnKind, Look, Row, Section, Table, Text, code};
-use crate::words::{self, Outcome, Primary};
+use crate::block::{
+    ColumnKind, ReportBlock, ReportSection, ReportTable, StyledText, TableCell, TableColumn, TableRow,
+    TextStyle, code,
+};
+use crate::words::{self, FigureKind, StepOutcome};
 
 /// An overhead, the settings that remove it here, and the paper's gain.
 struct Overhead {
@@ -40,8 +43,8 @@ static OVERHEADS: &[Overhead] = &[
 ];
 
 /// Returns an empty section if the run measured no budgets: it was not about datagrams.
-pub(super) fn section(summary: &TuneSummary, record: &Record) -> Section {
-    let section = Section::new("overheads", "Overheads of a datagram");
+pub(super) fn section(summary: &TuneSummary, record: &Record) -> ReportSection {
+    let section = ReportSection::new("overheads", "Overheads of a datagram");
     let budgets = budgets(record);
     if budgets.is_empty() {
         return section;
@@ -50,52 +53,54 @@ pub(super) fn section(summary: &TuneSummary, record: &Record) -> Section {
                  is what the others wait for. Hosts and drivers are processor time; the driver's part is sampled. On a pair of \
                  virtual devices the receiver's driver runs on the sender's processor and is counted there.";
     section
-        .with(Block::text(about))
-        .all(parts(&budgets, summary).some())
-        .with(Block::heading("Removed, beside Jin and Yoo"))
-        .all(removed(summary).some())
+        .with(ReportBlock::text(about))
+        .all(parts(&budgets, summary).non_empty())
+        .with(ReportBlock::heading("Removed, beside Jin and Yoo"))
+        .all(removed(summary).non_empty())
 }
 
-fn parts(budgets: &[TimeBudget], summary: &TuneSummary) -> Table {
-    let mut columns = vec![Column::words("At"), Column::number("Size")];
-    columns.extend(PathStage::ALL.map(|stage| Column::number(stage.name())));
-    columns.extend([Column::number("Lost"), Column::words("Longest")]);
+fn parts(budgets: &[TimeBudget], summary: &TuneSummary) -> ReportTable {
+    let mut columns = vec![TableColumn::words("At"), TableColumn::number("Size")];
+    columns.extend(PathStage::ALL.map(|stage| TableColumn::number(stage.name())));
+    columns.extend([TableColumn::number("Lost"), TableColumn::words("Longest")]);
     let rows = budgets.iter().flat_map(|budget| {
         let row = |(index, size): (usize, &SizeBudget)| {
-            let at = if index == 0 { moment(budget, summary) } else { Text::default() };
+            let at = if index == 0 { moment(budget, summary) } else { StyledText::default() };
             part(at, size)
         };
         budget.sizes.iter().enumerate().map(row).collect::<Vec<_>>()
     });
-    Table::new("Time of a datagram", "steps", columns).captioned("Nanoseconds for a datagram.").rows(rows)
+    ReportTable::new("Time of a datagram", "steps", columns)
+        .captioned("Nanoseconds for a datagram.")
+        .rows(rows)
 }
 
-fn part(at: Text, size: &SizeBudget) -> Row {
-    let time = |stage| Cell::from(size.of(stage).map(|ns| Cell::number(ns, format!("{ns:.0}"))));
-    let mut cells: Vec<Cell> =
-        vec![at.into(), Cell::number(size.size.0 as f64, format!("{} B", size.size.0))];
+fn part(at: StyledText, size: &SizeBudget) -> TableRow {
+    let time = |stage| TableCell::from(size.of(stage).map(|ns| TableCell::number(ns, format!("{ns:.0}"))));
+    let mut cells: Vec<TableCell> =
+        vec![at.into(), TableCell::number(size.size.0 as f64, format!("{} B", size.size.0))];
     cells.extend(PathStage::ALL.map(time));
-    cells.push(Cell::number(size.lost, format!("{:.1} %", 100.0 * size.lost)));
+    cells.push(TableCell::number(size.lost, format!("{:.1} %", 100.0 * size.lost)));
     cells.push(size.largest().map_or("", PathStage::name).into());
-    Row::from(cells)
+    TableRow::from(cells)
 }
 
 /// Returns when a budget was measured: "the start", or after which kept step.
-fn moment(budget: &TimeBudget, summary: &TuneSummary) -> Text {
+fn moment(budget: &TimeBudget, summary: &TuneSummary) -> StyledText {
     let step = summary.steps.iter().find(|step| step.id == budget.after);
     step.map_or_else(
         || "the start".into(),
-        |step| Text::from("after ").with(Look::Code, words::setting(step)),
+        |step| StyledText::from("after ").with(TextStyle::Code, words::setting(step)),
     )
 }
 
-fn removed(summary: &TuneSummary) -> Table {
+fn removed(summary: &TuneSummary) -> ReportTable {
     let columns = vec![
-        Column::words("Overhead"),
-        Column::words("Step"),
-        Column::of(ColumnKind::Estimate, "Rate"),
-        Column::words("Answer"),
-        Column::words("Jin and Yoo"),
+        TableColumn::words("Overhead"),
+        TableColumn::words("Step"),
+        TableColumn::of(ColumnKind::Estimate, "Rate"),
+        TableColumn::words("Answer"),
+        TableColumn::words("Jin and Yoo"),
     ];
     let rows = OVERHEADS.iter().flat_map(|overhead| {
         let steps: Vec<&StepSummary> = summary
@@ -104,21 +109,21 @@ fn removed(summary: &TuneSummary) -> Table {
             .filter(|step| step.blocks > 0 && !step.placebo && overhead.knobs.contains(&step.knob.as_str()))
             .collect();
         match steps.as_slice() {
-            [] => vec![row(overhead.name, Text::from("not tried here"), (None, ""), overhead.paper)],
+            [] => vec![row(overhead.name, StyledText::from("not tried here"), (None, ""), overhead.paper)],
             steps => steps.iter().enumerate().map(|(index, step)| of_step(overhead, index, step)).collect(),
         }
     });
-    Table::new("Overheads removed", "steps", columns)
+    ReportTable::new("Overheads removed", "steps", columns)
         .captioned("The rate with the step over the rate without it, and what the paper gained by removing the same.")
         .rows(rows)
 }
 
-fn of_step(overhead: &Overhead, index: usize, step: &StepSummary) -> Row {
+fn of_step(overhead: &Overhead, index: usize, step: &StepSummary) -> TableRow {
     let (name, paper) = if index == 0 { (overhead.name, overhead.paper) } else { ("", "") };
-    let measured = (Primary::Rate.of_step(step), Outcome::of(step).told().brief);
+    let measured = (FigureKind::Rate.of_step(step), StepOutcome::of(step).labels().brief);
     row(name, code(words::setting(step)), measured, paper)
 }
 
-fn row(name: &str, step: Text, (rate, answer): (Option<Estimate>, &str), paper: &str) -> Row {
-    Row::from(vec![name.into(), step.into(), Cell::from(rate), answer.into(), paper.into()])
+fn row(name: &str, step: StyledText, (rate, answer): (Option<Estimate>, &str), paper: &str) -> TableRow {
+    TableRow::from(vec![name.into(), step.into(), TableCell::from(rate), answer.into(), paper.into()])
 }

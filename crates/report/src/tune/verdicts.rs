@@ -4,16 +4,19 @@ use landspeed_analysis::verdict::cannot_tell;
 use landspeed_record::{Advised, Line, Record, StepSummary, TuneSummary, VerdictLine};
 
 use super::steps::{answer, toned};
-use crate::block::{Block, Cell, Column, ColumnKind, Look, Row, Section, Table, Text, code};
+use crate::block::{
+    ColumnKind, ReportBlock, ReportSection, ReportTable, StyledText, TableCell, TableColumn, TableRow,
+    TextStyle, code,
+};
 use crate::expected::{advised, because, expected, sums, weighed};
-use crate::words::{self, Primary};
+use crate::words::{self, FigureKind};
 
 const SHOWN: usize = 4;
 
 /// Returns the verdicts of the run and the steps that they moved forward; an empty section if the run has no
 /// expectations.
-pub(super) fn section(summary: &TuneSummary, record: &Record) -> Section {
-    let section = Section::new("verdicts", "What held the path back on the way");
+pub(super) fn section(summary: &TuneSummary, record: &Record) -> ReportSection {
+    let section = ReportSection::new("verdicts", "What held the path back on the way");
     let Some(of) = &summary.expectations else { return section };
     let verdicts = record.lines.iter().filter_map(|line| match line {
         Line::Verdict(line) => Some(&**line),
@@ -21,24 +24,29 @@ pub(super) fn section(summary: &TuneSummary, record: &Record) -> Section {
     });
     let about = "Before the first step and after each kept one a stream was watched for what holds it back, and what would relieve \
                  that was tried first. It changes the order alone: each step is judged like any other.";
-    let looks = looks(verdicts, summary).some();
-    let outcomes = outcomes(summary).some();
+    let looks = looks(verdicts, summary).non_empty();
+    let outcomes = outcomes(summary).non_empty();
     let outcomes =
-        outcomes.into_iter().flat_map(|table| [Block::heading("Expected and measured"), table.into()]);
-    section.with(Block::text(about)).all(looks).all(outcomes).with(Block::aside(format!("{}.", sums(of))))
+        outcomes.into_iter().flat_map(|table| [ReportBlock::heading("Expected and measured"), table.into()]);
+    section
+        .with(ReportBlock::text(about))
+        .all(looks)
+        .all(outcomes)
+        .with(ReportBlock::aside(format!("{}.", sums(of))))
 }
 
-fn looks<'a>(verdicts: impl Iterator<Item = &'a VerdictLine>, summary: &TuneSummary) -> Table {
-    let columns = vec![Column::words("At"), Column::number("Rate"), Column::words("Held back by")];
+fn looks<'a>(verdicts: impl Iterator<Item = &'a VerdictLine>, summary: &TuneSummary) -> ReportTable {
+    let columns =
+        vec![TableColumn::words("At"), TableColumn::number("Rate"), TableColumn::words("Held back by")];
     let row = |line: &VerdictLine| {
         let causes = line.verdict.findings.iter().take(SHOWN).map(|f| weighed(f.cause, f.weight));
         let causes = match line.verdict.cannot_tell {
             Some(why) => format!("cannot tell: {}", cannot_tell(why)),
             None => causes.collect::<Vec<_>>().join("; "),
         };
-        [moment(line, summary).into(), line.verdict.goodput_bps.into(), Cell::from(causes)]
+        [moment(line, summary).into(), line.verdict.goodput_bps.into(), TableCell::from(causes)]
     };
-    Table::new("Verdicts on the way", "", columns)
+    ReportTable::new("Verdicts on the way", "", columns)
         .captioned(
             "What explain found, first cause first; a share is that of the flow's time that the cause costs.",
         )
@@ -46,23 +54,23 @@ fn looks<'a>(verdicts: impl Iterator<Item = &'a VerdictLine>, summary: &TuneSumm
 }
 
 /// Returns when a verdict was given: "the start", or after which kept step.
-fn moment(line: &VerdictLine, summary: &TuneSummary) -> Text {
+fn moment(line: &VerdictLine, summary: &TuneSummary) -> StyledText {
     let step = summary.steps.iter().find(|step| step.id == line.after);
     step.map_or_else(
         || "the start".into(),
-        |step| Text::from("after ").with(Look::Code, words::setting(step)),
+        |step| StyledText::from("after ").with(TextStyle::Code, words::setting(step)),
     )
 }
 
-fn outcomes(summary: &TuneSummary) -> Table {
+fn outcomes(summary: &TuneSummary) -> ReportTable {
     let columns = vec![
-        Column::words("Step"),
-        Column::words("Because of"),
-        Column::number("Expected"),
-        Column::of(ColumnKind::Estimate, "Measured"),
-        Column::words("Answer"),
+        TableColumn::words("Step"),
+        TableColumn::words("Because of"),
+        TableColumn::number("Expected"),
+        TableColumn::of(ColumnKind::Estimate, "Measured"),
+        TableColumn::words("Answer"),
     ];
-    Table::new("Expected and measured", "steps", columns)
+    ReportTable::new("Expected and measured", "steps", columns)
         .captioned(
             "Steps that a verdict brought forward: the rate that it expected, candidate over incumbent, and the one that was \
              measured.",
@@ -70,9 +78,9 @@ fn outcomes(summary: &TuneSummary) -> Table {
         .rows(advised(summary).into_iter().map(outcome))
 }
 
-fn outcome((step, said): (&StepSummary, &Advised)) -> Row {
-    let promised = Cell::from(expected(said).map(|ratio| Cell::number(ratio, words::times(ratio))));
-    let measured = Primary::Rate.of_step(step).into();
+fn outcome((step, said): (&StepSummary, &Advised)) -> TableRow {
+    let promised = TableCell::from(expected(said).map(|ratio| TableCell::number(ratio, words::times(ratio))));
+    let measured = FigureKind::Rate.of_step(step).into();
     toned(
         step,
         vec![

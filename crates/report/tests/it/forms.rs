@@ -3,20 +3,20 @@
 use landspeed_record::{
     CompareReport, Confirmation, CostFigure, Estimate, ExplainReport, Header, Line, Record, TuneSummary,
 };
-use landspeed_report::{Detail, Document, Output, compare, explain, quoted, tune};
+use landspeed_report::{DetailLevel, Document, OutputCapabilities, compare, explain, quoted, tune};
 use landspeed_units::Nanos;
 
 use crate::{markup, recorded};
 
-const PLAIN: Output = Output::plain(80);
-const WATCHED: Output = Output { terminal: true, ..Output::plain(100) };
+const PLAIN: OutputCapabilities = OutputCapabilities::plain(80);
+const WATCHED: OutputCapabilities = OutputCapabilities { terminal: true, ..OutputCapabilities::plain(100) };
 
 #[test]
 fn every_report_reads_well() {
     for kind in recorded::all() {
         let document = kind.document();
-        let brief = document.text(WATCHED, Detail::Brief);
-        let full = document.text(PLAIN, Detail::Full);
+        let brief = document.text(WATCHED, DetailLevel::Brief);
+        let full = document.text(PLAIN, DetailLevel::Full);
         // Bars are for terminals only.
         assert!(!full.contains(['█', '▏', '▁', '\u{1b}']), "{}: {full}", kind.name);
         insta::assert_snapshot!(format!("{}_watched", kind.name), brief);
@@ -28,10 +28,13 @@ fn every_report_reads_well() {
 #[test]
 fn lines_keep_to_the_width_of_the_terminal() {
     for kind in recorded::all() {
-        for (width, detail) in
-            [(60, Detail::Full), (80, Detail::Brief), (120, Detail::Full), (160, Detail::Brief)]
-        {
-            let shown = kind.document().text(Output { width, ..WATCHED }, detail);
+        for (width, detail) in [
+            (60, DetailLevel::Full),
+            (80, DetailLevel::Brief),
+            (120, DetailLevel::Full),
+            (160, DetailLevel::Brief),
+        ] {
+            let shown = kind.document().text(OutputCapabilities { width, ..WATCHED }, detail);
             // Commands are never broken, so that they can be copied.
             let commands = |line: &&str| !line.contains("  landspeed ");
             let longest =
@@ -45,7 +48,8 @@ fn lines_keep_to_the_width_of_the_terminal() {
 #[test]
 fn without_utf_8_a_report_says_the_same_as_wide() {
     for kind in recorded::all() {
-        let shown = |unicode| kind.document().text(Output { unicode, ..WATCHED }, Detail::Full);
+        let shown =
+            |unicode| kind.document().text(OutputCapabilities { unicode, ..WATCHED }, DetailLevel::Full);
         let (ascii, unicode) = (shown(false), shown(true));
         assert!(ascii.is_ascii(), "{}", kind.name);
         let lost = |text: &str| text.matches('?').count();
@@ -59,7 +63,7 @@ fn without_utf_8_a_report_says_the_same_as_wide() {
 fn an_explanation_fits_a_screen_or_two() {
     // Sizes are measured on request only, and few paths are an emulated link.
     let usual = ExplainReport { per_packet: vec![], answers: vec![], wan: None, ..recorded::explained() };
-    let shown = explain(&usual).text(WATCHED, Detail::Brief);
+    let shown = explain(&usual).text(WATCHED, DetailLevel::Brief);
     assert!(shown.lines().count() <= 60, "{} lines:\n{shown}", shown.lines().count());
 }
 
@@ -68,7 +72,7 @@ fn said(document: &Document, words: &str) {
     let page = document.page();
     markup::check_figures(&page);
     assert!(page.contains(words), "{words}: {page}");
-    let shown = document.text(PLAIN, Detail::Full);
+    let shown = document.text(PLAIN, DetailLevel::Full);
     assert!(shown.contains(words), "{words}: {shown}");
 }
 
@@ -94,7 +98,7 @@ fn figures_that_no_measurement_gives_are_not_drawn() {
         let figure = CostFigure { share: bad, ns_per_byte: Some(bad), ns_per_packet: Some(bad) };
         report.hosts[0].cost.insert("copy".into(), figure);
         markup::check_figures(&explain(&report).page());
-        explain(&report).text(WATCHED, Detail::Full);
+        explain(&report).text(WATCHED, DetailLevel::Full);
     }
     let (mut summary, record) = recorded::tuned();
     for bad in [(f64::NAN, -1.0, f64::INFINITY), (1e300, 1e-300, 1e301)] {
@@ -108,7 +112,7 @@ fn figures_that_no_measurement_gives_are_not_drawn() {
 
 fn text(summary: &TuneSummary) -> String {
     tune(summary, &recorded::tuned().1, &quoted(&summary.record))
-        .text(Output { width: 120, ..PLAIN }, Detail::Brief)
+        .text(OutputCapabilities { width: 120, ..PLAIN }, DetailLevel::Brief)
 }
 
 #[test]
@@ -147,7 +151,8 @@ fn what_was_not_confirmed_is_marked_in_every_form() {
     let shown = text(&summary);
     let row = shown.lines().find(|line| line.starts_with("KEPT ")).expect("the step");
     assert!(row.ends_with("not confirmed"), "{shown}");
-    let full = tune(&summary, &record, "last").text(Output { width: 120, ..PLAIN }, Detail::Full);
+    let full =
+        tune(&summary, &record, "last").text(OutputCapabilities { width: 120, ..PLAIN }, DetailLevel::Full);
     let row = full.lines().find(|line| line.contains("! not confirmed")).expect("the step");
     assert!(row.starts_with(&name), "{full}");
     let page = tune(&summary, &record, "last").page();
@@ -163,7 +168,7 @@ fn what_was_not_measured_is_not_said() {
     summary.confirmation = Some(Confirmation { over_ns, blocks: 21, discarded: 1, gain, holds: false });
     let both = |summary: &TuneSummary, record: &Record| {
         let document = tune(summary, record, "last");
-        document.text(PLAIN, Detail::Full) + &document.page()
+        document.text(PLAIN, DetailLevel::Full) + &document.page()
     };
     let all = both(&summary, &record);
     for said in ["NOT confirmed over 30 min", "under load", "What held the path back"] {
@@ -186,7 +191,7 @@ fn what_was_not_measured_is_not_said() {
 fn a_study_that_does_not_stand_says_so_first() {
     let (report, record) = recorded::studied();
     let report = CompareReport { void: Some("it is unfinished".into()), ..report };
-    let shown = compare(&report, &record).text(PLAIN, Detail::Brief);
+    let shown = compare(&report, &record).text(PLAIN, DetailLevel::Brief);
     assert!(shown.starts_with("✗ This study does not stand: it is unfinished\n"), "{shown}");
     let page = compare(&report, &record).page();
     let (before, _) = page.split_once("class=\"facts\"").expect("facts");

@@ -3,21 +3,24 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use landspeed_report::{Detail, Document, Output};
+use landspeed_report::{DetailLevel, Document, OutputCapabilities};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::Value;
 
 use crate::markup;
-use crate::recorded::{self, Kind};
+use crate::recorded::{self, ReportKind};
 
-const OUTPUT: Output = Output { terminal: true, color: true, ..Output::plain(100) };
+const OUTPUT: OutputCapabilities =
+    OutputCapabilities { terminal: true, color: true, ..OutputCapabilities::plain(100) };
 
 /// Prints a report in all forms and returns its page. Panics if a terminal or a browser would act on its content.
 fn check(document: &Document) -> String {
-    for detail in [Detail::Brief, Detail::Full] {
+    for detail in [DetailLevel::Brief, DetailLevel::Full] {
         markup::check_terminal(&document.text(OUTPUT, detail));
-        markup::check_terminal(&document.text(Output { color: false, terminal: false, ..OUTPUT }, detail));
+        markup::check_terminal(
+            &document.text(OutputCapabilities { color: false, terminal: false, ..OUTPUT }, detail),
+        );
     }
     markup::check_terminal(&document.csv().replace('\r', ""));
     let page = document.page();
@@ -36,25 +39,25 @@ fn each(value: &mut Value, key: &str, change: &dyn Fn(&str, &mut Value)) {
 
 /// A recorded document, and its fields that may take any value. Other fields hold the format's own words, or counts
 /// that determine a reader's work.
-struct Open {
-    kind: Kind,
+struct OpenReport {
+    kind: ReportKind,
     keys: BTreeSet<String>,
 }
 
-impl Open {
+impl OpenReport {
     /// Returns all kinds, each with the fields that `change` can alter without making the document invalid.
-    fn all(change: &dyn Fn(&str, &mut Value)) -> Vec<Open> {
-        let open = |kind: Kind| {
+    fn all(change: &dyn Fn(&str, &mut Value)) -> Vec<OpenReport> {
+        let open = |kind: ReportKind| {
             let keys = RefCell::new(BTreeSet::new());
             each(&mut kind.json.clone(), "", &|key, _| _ = keys.borrow_mut().insert(key.to_owned()));
             let keys = keys.into_inner().into_iter();
             let honest = kind.document().page().len();
             let may = |key: &String| {
-                let one = Open { kind: kind.clone(), keys: BTreeSet::from([key.clone()]) };
+                let one = OpenReport { kind: kind.clone(), keys: BTreeSet::from([key.clone()]) };
                 // A malformed observation is ignored, which makes the page much shorter.
                 one.changed(change).1.is_some_and(|document| document.page().len() > honest / 10 * 9)
             };
-            Open { keys: keys.filter(may).collect(), kind }
+            OpenReport { keys: keys.filter(may).collect(), kind }
         };
         recorded::all().into_iter().map(few).map(open).collect()
     }
@@ -72,7 +75,7 @@ impl Open {
 }
 
 /// Keeps at most six lines of each kind in a record.
-fn few(mut kind: Kind) -> Kind {
+fn few(mut kind: ReportKind) -> ReportKind {
     if let Value::Array(lines) = &mut kind.json {
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();
         lines.retain(|line| {
@@ -107,7 +110,7 @@ fn append(value: &mut Value, text: &str) {
 }
 
 /// Panics if the forged report contains markup that the honest one does not.
-fn check_forged(open: &Open, text: &str) {
+fn check_forged(open: &OpenReport, text: &str) {
     let (forged, document) = open.changed(&|_, value| append(value, text));
     assert_ne!(forged, open.kind.json, "{}: no text was forged", open.kind.name);
     let mut renamed = forged;
@@ -143,7 +146,7 @@ fn no_page_needs_anything_from_elsewhere() {
 
 #[test]
 fn no_text_of_a_record_reaches_a_reader_unescaped() {
-    let open = Open::all(&|_, value| append(value, "x"));
+    let open = OpenReport::all(&|_, value| append(value, "x"));
     open.iter().for_each(|open| _ = check(&open.kind.document()));
     for text in [
         "\u{1b}]0;own\u{7}<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\u{202e}",
@@ -158,7 +161,7 @@ fn no_text_of_a_record_reaches_a_reader_unescaped() {
 
 #[test]
 fn no_figure_of_a_record_breaks_a_report() {
-    let open = Open::all(&|key, value| overflow(key, value, (f64::MAX, u64::MAX)));
+    let open = OpenReport::all(&|key, value| overflow(key, value, (f64::MAX, u64::MAX)));
     run(&(any::<f64>(), any::<u64>()), |(float, whole)| {
         let float = if float.is_finite() { float } else { f64::MAX };
         for open in &open {

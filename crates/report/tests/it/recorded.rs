@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// A kind of report: the recorded data, and the function that makes the document.
 #[derive(Clone)]
-pub(crate) struct Kind {
+pub(crate) struct ReportKind {
     pub(crate) name: &'static str,
     /// The recorded document; for a record, its lines.
     pub(crate) json: Value,
@@ -14,9 +14,9 @@ pub(crate) struct Kind {
     pub(crate) report: fn(&Value) -> Option<Document>,
 }
 
-impl Kind {
+impl ReportKind {
     fn of(name: &'static str, report: fn(&Value) -> Option<Document>) -> Self {
-        Kind { name, json: json(name), report }
+        ReportKind { name, json: json(name), report }
     }
 
     pub(crate) fn document(&self) -> Document {
@@ -24,7 +24,7 @@ impl Kind {
     }
 }
 
-pub(crate) fn all() -> Vec<Kind> {
+pub(crate) fn all() -> Vec<ReportKind> {
     fn measured(json: &Value) -> Option<Document> {
         Some(measure(&of::<MeasureReport>(json)?))
     }
@@ -39,11 +39,11 @@ pub(crate) fn all() -> Vec<Kind> {
         let record = record(json)?;
         Some(compare(&study(&record)?, &record))
     }
-    let mut kinds: Vec<Kind> =
-        ["stream", "sweep", "pingpong", "connect"].map(|name| Kind::of(name, measured)).into();
-    kinds.extend(["explain", "sizes", "flow"].map(|name| Kind::of(name, explained)));
-    kinds.push(Kind::of("tune", tuned));
-    kinds.extend(["compare", "streams"].map(|name| Kind::of(name, studied)));
+    let mut kinds: Vec<ReportKind> =
+        ["stream", "sweep", "pingpong", "connect"].map(|name| ReportKind::of(name, measured)).into();
+    kinds.extend(["explain", "sizes", "flow"].map(|name| ReportKind::of(name, explained)));
+    kinds.push(ReportKind::of("tune", tuned));
+    kinds.extend(["compare", "streams"].map(|name| ReportKind::of(name, studied)));
     kinds
 }
 

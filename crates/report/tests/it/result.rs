@@ -1,14 +1,14 @@
 //! Tests of the first lines of a run's result, and of its length.
 
 use landspeed_record::{Confirmation, Estimate, Record, StepSummary, TuneSummary};
-use landspeed_report::{Detail, Output, tune};
+use landspeed_report::{DetailLevel, OutputCapabilities, tune};
 use landspeed_units::{BitRate, Nanos};
 
 use crate::recorded;
 
 fn shown(summary: &TuneSummary, record: &Record) -> String {
-    let output = Output::plain(80);
-    tune(summary, record, "last").text(output, Detail::Brief)
+    let output = OutputCapabilities::plain(80);
+    tune(summary, record, "last").text(output, DetailLevel::Brief)
 }
 
 /// Returns the first line of the result, and all lines, after `changed` has altered the recorded run.

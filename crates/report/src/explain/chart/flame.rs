@@ -3,9 +3,9 @@
 use landspeed_record::CostClass;
 use maud::{Markup, html};
 
-use super::super::flame::{DEEPEST, Flame, NARROWEST, Placed};
+use super::super::flame::{DEEPEST, FlameGraph, NARROWEST, PlacedFrame};
 use super::super::words::{grouped, percent};
-use crate::chart::frame::{Frame, Shape, n, short};
+use crate::chart::frame::{ChartFrame, ChartShape, n, short};
 
 /// Height of a level; the style sheet has the same value.
 const LEVEL: f64 = 19.0;
@@ -14,21 +14,21 @@ const WIDTH: f64 = 900.0;
 const LETTER: f64 = 6.4;
 
 /// Draws the graph of one host; `index` makes its ids unique.
-pub(crate) fn flame(index: usize, host: &str, flame: &Flame) -> Markup {
+pub(crate) fn flame(index: usize, host: &str, flame: &FlameGraph) -> Markup {
     let name = format!("flame-{index}");
     let title = format!("Flame graph of {host}");
-    let frame = Frame {
+    let frame = ChartFrame {
         name: &name,
         title: &title,
         description: format!("{} functions by their share of the samples of {host}.", flame.frames.len()),
         caption: caption(flame),
-        shape: Shape::Rows(flame.levels),
+        shape: ChartShape::Rows(flame.levels),
         points: flame.frames.len(),
     };
     frame.figure(&html! { @for placed in &flame.frames { (boxed(placed, flame.levels)) } })
 }
 
-fn boxed(frame: &Placed, levels: usize) -> Markup {
+fn boxed(frame: &PlacedFrame, levels: usize) -> Markup {
     let y = (levels - 1 - frame.level) as f64 * LEVEL;
     let letters = ((frame.share * WIDTH - 8.0) / LETTER) as usize;
     // Own time is at the right end of the frame, because callees start at its left.
@@ -56,7 +56,7 @@ fn across(share: f64) -> String {
     format!("{:.3}%", share * 100.0)
 }
 
-fn told(frame: &Placed) -> String {
+fn told(frame: &PlacedFrame) -> String {
     let own: Vec<String> =
         frame.own.iter().map(|(class, share)| format!("{} {}", percent(*share), class.name())).collect();
     let of = if frame.kernel { " (kernel)" } else { "" };
@@ -64,7 +64,7 @@ fn told(frame: &Placed) -> String {
     format!("{}{of}: {}{own}", frame.name, percent(frame.share))
 }
 
-fn caption(flame: &Flame) -> Markup {
+fn caption(flame: &FlameGraph) -> Markup {
     let mut classes: Vec<CostClass> =
         flame.frames.iter().flat_map(|f| &f.own).map(|(class, _)| *class).collect();
     classes.sort_unstable();

@@ -5,13 +5,13 @@ use landspeed_record::{LayerCost, SizePoint};
 use landspeed_units::Bytes;
 use maud::{Markup, html};
 
-use super::super::sizes::Sweep;
+use super::super::sizes::SizeSweep;
 use super::super::words::nanos;
-use crate::chart::lines::{Axis, Lines, Mark, Point, Room, Series};
+use crate::chart::lines::{ChartAxis, ChartPoint, ChartSeries, ChartSize, LineChart, MarkerShape};
 use crate::chart::scale::unit_of;
-use crate::words::Primary;
+use crate::words::FigureKind;
 
-const ROOM: Room = Room { width: 912.0, names: 122.0, bottom: 330.0 };
+const SIZE: ChartSize = ChartSize { width: 912.0, names: 122.0, bottom: 330.0 };
 /// Sizes at which a line is computed, in addition to two at each step.
 const PLACES: u32 = 96;
 const STEPS: usize = 24;
@@ -22,34 +22,38 @@ const SANE: std::ops::RangeInclusive<f64> = 1e-3..=1e12;
 const DRAWN: [(&str, &str); 4] = [(HOST_A, "of-a"), (HOST_B, "of-b"), (BOTH, "of-both"), (LINK, "of-link")];
 
 /// Returns the series of a layer, in units of `per` nanoseconds.
-fn series(sweep: &Sweep<'_>, (name, class): (&'static str, &'static str), per: f64) -> Option<Series> {
+fn series(
+    sweep: &SizeSweep<'_>,
+    (name, class): (&'static str, &'static str),
+    per: f64,
+) -> Option<ChartSeries> {
     let sane = |ns: f64| Some(ns).filter(|ns| SANE.contains(ns));
     let point = |point: &&SizePoint| {
         let cost: &LayerCost = point.layers.get(name)?;
         let at = (point.size_bytes.0 as f64, sane(cost.median_ns)? / per);
         let ends = sane(cost.least_ns).zip(sane(cost.most_ns)).map(|(low, high)| (low / per, high / per));
-        let told = format!("{name}, {}: {} ns", point.size_bytes, nanos(Some(cost.median_ns)));
-        Some(Point { at, ends, told, outcome: None })
+        let tooltip = format!("{name}, {}: {} ns", point.size_bytes, nanos(Some(cost.median_ns)));
+        Some(ChartPoint { at, ends, tooltip, outcome: None })
     };
-    let points: Vec<Point> = sweep.points.iter().filter_map(point).collect();
+    let points: Vec<ChartPoint> = sweep.points.iter().filter_map(point).collect();
     let line = sweep.line(name).map(|line| {
         let at = |size: Bytes| Some((size.0 as f64, sane(line.at(size, sweep.fragments(size)))? / per));
         places(sweep).into_iter().filter_map(at).collect()
     });
-    (points.len() > 1).then(|| Series {
+    (points.len() > 1).then(|| ChartSeries {
         name: name.to_owned(),
         class: format!("series {class}"),
         line: line.unwrap_or_default(),
         is_level: false,
-        mark: Mark::Round,
+        mark: MarkerShape::Round,
         points,
-        ..Series::default()
+        ..ChartSeries::default()
     })
 }
 
 /// Returns the sizes at which a line is computed: evenly spaced on a logarithmic axis, and at both sides of each
 /// step.
-fn places(sweep: &Sweep<'_>) -> Vec<Bytes> {
+fn places(sweep: &SizeSweep<'_>) -> Vec<Bytes> {
     let ends = (sweep.points.first(), sweep.points.last());
     let (Some(first), Some(last)) = ends else { return Vec::new() };
     let (low, high) = (first.size_bytes.0 as f64, last.size_bytes.0 as f64);
@@ -62,20 +66,20 @@ fn places(sweep: &Sweep<'_>) -> Vec<Bytes> {
     all.into_iter().map(Bytes).collect()
 }
 
-pub(crate) fn sizes(index: usize, sweep: &Sweep<'_>) -> Option<Markup> {
+pub(crate) fn sizes(index: usize, sweep: &SizeSweep<'_>) -> Option<Markup> {
     let costs =
         sweep.points.iter().flat_map(|point| DRAWN.iter().filter_map(|(name, _)| point.layers.get(*name)));
     let most = costs.map(|cost| cost.median_ns).filter(|ns| SANE.contains(ns)).fold(0.0, f64::max);
-    let (per, unit) = unit_of(Primary::Latency, most);
-    let series: Vec<Series> = DRAWN.into_iter().filter_map(|layer| series(sweep, layer, per)).collect();
-    Lines {
+    let (per, unit) = unit_of(FigureKind::Latency, most);
+    let series: Vec<ChartSeries> = DRAWN.into_iter().filter_map(|layer| series(sweep, layer, per)).collect();
+    LineChart {
         name: format!("sizes-{index}"),
         title: "What a message costs over its size",
         description: description(sweep, &series),
         caption: caption(sweep),
-        room: ROOM,
-        x: Axis::log("message size, bytes").at(powers(&sweep.points)),
-        y: Axis::log(&format!("time a message, {unit}")),
+        size: SIZE,
+        x: ChartAxis::log("message size, bytes").at(powers(&sweep.points)),
+        y: ChartAxis::log(&format!("time a message, {unit}")),
         series,
         uprights: sweep.steps.iter().take(STEPS).map(|step| step.0 as f64).collect(),
         events: Vec::new(),
@@ -89,17 +93,17 @@ fn powers(points: &[&SizePoint]) -> Vec<f64> {
     (0..32).map(|power| 2f64.powi(2 * power + 1)).filter(|v| (low as f64..=high as f64).contains(v)).collect()
 }
 
-fn description(sweep: &Sweep<'_>, series: &[Series]) -> String {
-    let told = |s: &Series| {
+fn description(sweep: &SizeSweep<'_>, series: &[ChartSeries]) -> String {
+    let told = |s: &ChartSeries| {
         let ends: Vec<&str> =
-            [s.points.first(), s.points.last()].into_iter().flatten().map(|p| p.told.as_str()).collect();
+            [s.points.first(), s.points.last()].into_iter().flatten().map(|p| p.tooltip.as_str()).collect();
         ends.join(", ")
     };
     let all: Vec<String> = series.iter().map(told).collect();
     format!("{}: {}.", sweep.title, all.join("; "))
 }
 
-fn caption(sweep: &Sweep<'_>) -> Markup {
+fn caption(sweep: &SizeSweep<'_>) -> Markup {
     html! {
         p {
             "Dots are medians over the trials, whiskers their extremes, lines what fits."

@@ -2,36 +2,36 @@
 
 use maud::{Markup, html};
 
-use super::super::window::{Bound, Track, Window};
+use super::super::window::{WindowBound, WindowCurve, WindowHistory};
 use super::super::words::percent;
-use crate::chart::lines::{Axis, Lines, Mark, Room, Series};
+use crate::chart::lines::{ChartAxis, ChartSeries, ChartSize, LineChart, MarkerShape};
 use crate::chart::scale::label;
 
-const ROOM: Room = Room { width: 912.0, names: 167.0, bottom: 300.0 };
+const SIZE: ChartSize = ChartSize { width: 912.0, names: 167.0, bottom: 300.0 };
 
-pub(crate) fn window(window: &Window) -> Option<Markup> {
+pub(crate) fn window(window: &WindowHistory) -> Option<Markup> {
     let most = window.tracks.iter().flat_map(|t| &t.points).map(|p| p.1).fold(0.0, f64::max);
     let (per, unit) = size_of(most);
     let event = |&(seconds, segments): &(f64, u64)| {
         (seconds, format!("{segments} segments sent again by {} s", label(seconds)))
     };
-    let series = |track: &Track| Series {
-        name: track.bound.told().0.to_owned(),
-        class: format!("track {}", track.bound.told().1),
+    let series = |track: &WindowCurve| ChartSeries {
+        name: track.bound.name_and_class().0.to_owned(),
+        class: format!("track {}", track.bound.name_and_class().1),
         line: track.points.iter().map(|(seconds, bytes)| (*seconds, bytes / per)).collect(),
         is_level: true,
-        mark: Mark::None,
+        mark: MarkerShape::None,
         points: Vec::new(),
-        ..Series::default()
+        ..ChartSeries::default()
     };
-    Lines {
+    LineChart {
         name: "window".into(),
         title: "The window over time",
         description: description(window, per, unit),
         caption: caption(window),
-        room: ROOM,
-        x: Axis::from_zero("seconds"),
-        y: if window.wide() { Axis::log(unit) } else { Axis::from_zero(unit) },
+        size: SIZE,
+        x: ChartAxis::from_zero("seconds"),
+        y: if window.wide() { ChartAxis::log(unit) } else { ChartAxis::from_zero(unit) },
         series: window.tracks.iter().map(series).collect(),
         uprights: Vec::new(),
         events: window.retransmits.iter().map(event).collect(),
@@ -45,23 +45,23 @@ fn size_of(largest: f64) -> (f64, &'static str) {
     *STEPS.iter().find(|(per, _)| largest >= 2.0 * per).unwrap_or(&STEPS[3])
 }
 
-fn description(window: &Window, per: f64, unit: &str) -> String {
-    let told = |track: &Track| {
+fn description(window: &WindowHistory, per: f64, unit: &str) -> String {
+    let told = |track: &WindowCurve| {
         let last = track.points.last().map_or(0.0, |p| p.1 / per);
-        format!("{} ends at {} {unit}", track.bound.told().0, label(last))
+        format!("{} ends at {} {unit}", track.bound.name_and_class().0, label(last))
     };
     let lines: Vec<String> = window.tracks.iter().map(told).collect();
     format!("{}: {}.", window.flow, lines.join(", "))
 }
 
-fn caption(window: &Window) -> Markup {
+fn caption(window: &WindowHistory) -> Markup {
     let again: f64 = window.retransmits.iter().map(|r| r.1 as f64).sum();
-    let tight = window.tracks.iter().any(|t| t.bound == Bound::InFlight);
+    let tight = window.tracks.iter().any(|t| t.bound == WindowBound::InFlight);
     html! {
         // The names at the ends of the lines are outside a phone's screen until one scrolls.
         ul class="legend narrow" {
             @for track in &window.tracks {
-                li { svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" { g class={ "track " (track.bound.told().1) } { path class="curve" d="M0 8h16" {} } } (track.bound.told().0) }
+                li { svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" { g class={ "track " (track.bound.name_and_class().1) } { path class="curve" d="M0 8h16" {} } } (track.bound.name_and_class().0) }
             }
         }
         p {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::Output;
+use crate::OutputCapabilities;
 use crate::block::plain;
 
 /// Time between redraws of a line that has no news: once a second does not disturb a measurement.
@@ -19,40 +19,47 @@ const CLEAR: &str = "\r\u{1b}[J";
 
 /// Returns the prefix of a line that replaces the progress line; empty if there is none.
 pub fn over_the_line() -> &'static str {
-    if Output::stderr().terminal { CLEAR } else { "" }
+    if OutputCapabilities::stderr().terminal { CLEAR } else { "" }
 }
 
 /// A line on standard error that is redrawn in place on a terminal, and printed every 30 s elsewhere. It ends when
 /// dropped.
-pub struct Moving {
-    shared: Arc<Shared>,
+pub struct ProgressLine {
+    shared: Arc<ProgressLineShared>,
     ticker: Option<JoinHandle<()>>,
 }
 
-struct Shared {
-    output: Output,
+struct ProgressLineShared {
+    output: OutputCapabilities,
     line: Box<dyn Fn(Option<usize>) -> String + Send + Sync>,
-    now: Mutex<Now>,
+    now: Mutex<ProgressLineState>,
     ended: Condvar,
 }
 
 #[derive(Default)]
-struct Now {
+struct ProgressLineState {
     over: bool,
     /// The text on the terminal, and the terminal's width when it was drawn.
     drawn: (String, usize),
 }
 
-impl Moving {
+impl ProgressLine {
     /// Starts the line. `line` returns its text for a number of columns, or for a log with `None`. Empty text is not
     /// shown.
-    pub fn new(output: Output, line: impl Fn(Option<usize>) -> String + Send + Sync + 'static) -> Moving {
-        let shared =
-            Arc::new(Shared { output, line: Box::new(line), now: Mutex::default(), ended: Condvar::new() });
+    pub fn new(
+        output: OutputCapabilities,
+        line: impl Fn(Option<usize>) -> String + Send + Sync + 'static,
+    ) -> ProgressLine {
+        let shared = Arc::new(ProgressLineShared {
+            output,
+            line: Box::new(line),
+            now: Mutex::default(),
+            ended: Condvar::new(),
+        });
         let ticks = Arc::clone(&shared);
         // Without the thread the line is redrawn less often, which is acceptable.
         let ticker = std::thread::Builder::new().name("progress".into()).spawn(move || ticks.tick()).ok();
-        Moving { shared, ticker }
+        ProgressLine { shared, ticker }
     }
 
     /// Prints a permanent line.
@@ -68,8 +75,8 @@ impl Moving {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Now> {
+impl ProgressLineShared {
+    fn lock(&self) -> MutexGuard<'_, ProgressLineState> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -85,7 +92,7 @@ impl Shared {
         }
     }
 
-    fn log(&self, now: &mut Now) {
+    fn log(&self, now: &mut ProgressLineState) {
         let line = (self.line)(None);
         if !line.is_empty() {
             self.write(now, &format!("{}\n", plain(&line)));
@@ -93,7 +100,7 @@ impl Shared {
     }
 
     /// Writes `above` and the progress line below it in a single write.
-    fn write(&self, now: &mut Now, above: &str) {
+    fn write(&self, now: &mut ProgressLineState, above: &str) {
         if now.over {
             return;
         }
@@ -114,7 +121,7 @@ impl Shared {
     }
 }
 
-impl Drop for Moving {
+impl Drop for ProgressLine {
     fn drop(&mut self) {
         self.shared.lock().over = true;
         self.shared.ended.notify_all();
@@ -129,7 +136,7 @@ impl Drop for Moving {
 
 /// Returns the present width of the terminal in columns.
 fn width() -> usize {
-    usize::from(Output::stderr().width)
+    usize::from(OutputCapabilities::stderr().width)
 }
 
 /// Returns `above` in place of the present line, and the new line below it, which leaves the last column free.
