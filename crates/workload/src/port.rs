@@ -9,7 +9,7 @@ use landspeed_transport::settings::{TRANSPORT, with};
 use landspeed_transport::{Key, Listener, Port, TRANSPORTS, Transport};
 
 use crate::Error;
-use crate::application::Living;
+use crate::application::BlockServices;
 
 /// The transport that carries the signals of every trial.
 pub(crate) const SIGNALS: &str = "tcp";
@@ -64,7 +64,7 @@ pub struct DataPort {
     data: DataPorts,
     key: Key,
     /// Services of a program that outlive a trial; they end with the port.
-    living: Arc<Living>,
+    living: Arc<BlockServices>,
 }
 
 impl DataPort {
@@ -116,7 +116,7 @@ impl DataPort {
         Err(last.expect("there was a try"))
     }
 
-    pub(crate) fn living(&self) -> Arc<Living> {
+    pub(crate) fn living(&self) -> Arc<BlockServices> {
         Arc::clone(&self.living)
     }
 
@@ -199,7 +199,7 @@ mod tests {
     const KEY: Key = [1; 32];
 
     /// A transport that only has ports.
-    struct Fake {
+    struct FakeTransport {
         about: &'static About,
         binds: bool,
     }
@@ -214,7 +214,7 @@ mod tests {
     };
     const OF_TCP: About = About { protocol: "tcp", ..OURS };
 
-    impl Transport for Fake {
+    impl Transport for FakeTransport {
         fn about(&self) -> &'static About {
             self.about
         }
@@ -259,16 +259,16 @@ mod tests {
             let (signals, data) = held(transport(name).expect("registered"));
             assert_eq!(signals, data, "{name}");
         }
-        let (signals, data) = held(&Fake { about: &OURS, binds: true });
+        let (signals, data) = held(&FakeTransport { about: &OURS, binds: true });
         assert_eq!(signals, data);
-        let (signals, data) = held(&Fake { about: &OF_TCP, binds: true });
+        let (signals, data) = held(&FakeTransport { about: &OF_TCP, binds: true });
         let of_tcp = TRANSPORTS.iter().filter(|row| row.about().protocol == "tcp").count();
         assert_eq!(usize::from(data - signals), of_tcp, "behind those of the table");
     }
 
     #[test]
     fn a_transport_that_cannot_bind_leaves_the_others_usable() {
-        let broken = Fake { about: &OURS, binds: false };
+        let broken = FakeTransport { about: &OURS, binds: false };
         let all: [&dyn Transport; 3] = [TRANSPORTS[0], &broken, TRANSPORTS[1]];
         for transport in all {
             match DataPort::hold(SocketAddr::new(HERE, 0), &[transport], KEY) {

@@ -10,16 +10,17 @@ use landspeed_record::{EndpointOutcome, Headline, SnmpCounts, TrialSpec, decode}
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{TRANSPORTS, Transport};
 use landspeed_units::{Bytes, Nanos};
-use landspeed_workload::{Cancel, ClientPlan, DataPort, Error, Unwatched};
+use landspeed_workload::{Cancel, ClientPlan, DataPort, Error, NullWatch};
 
 use crate::trial::{
-    KEY, Length, Outcome, SEEN, SOON, Subject, V4, hold, meddled, outcomes, soon, text, trial, variations,
+    EndResult, KEY, SEEN, SOON, Subject, TrialLength, V4, hold, meddled, outcomes, soon, text, trial,
+    variations,
 };
 
-pub(crate) type Keeps = fn(&dyn Subject, &dyn Transport) -> Result<(), String>;
+pub(crate) type PromiseCheck = fn(&dyn Subject, &dyn Transport) -> Result<(), String>;
 
 /// What every workload promises.
-pub(crate) static PROMISES: &[(&str, Keeps)] = &[
+pub(crate) static PROMISES: &[(&str, PromiseCheck)] = &[
     ("a peer that never comes is an error", awaits_its_peer),
     ("names and parameters are in order", in_order),
     ("its flows take transports of the table", takes_transports),
@@ -54,18 +55,18 @@ fn in_order(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> 
         hold(names.insert(headline.name), format!("two headlines are called {}", headline.name))?;
         hold(is_line(headline.about), format!("{} is not described in one line", headline.name))?;
     }
-    trial(row, transport, Length::Short).map(drop)
+    trial(row, transport, TrialLength::Short).map(drop)
 }
 
 fn takes_transports(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
-    let taken = row.transports(&trial(row, transport, Length::Short)?);
+    let taken = row.transports(&trial(row, transport, TrialLength::Short)?);
     let known = |name: &String| TRANSPORTS.iter().any(|row| row.name() == name);
     hold(taken.iter().all(known) && taken.iter().any(|name| name == transport.name()), format!("{taken:?}"))
 }
 
 /// Checks the outcomes, up to several times: on a busy machine a window can pass in which neither end ran.
 fn has_outcomes(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
-    for spec in variations(row, trial(row, transport, Length::Short)?) {
+    for spec in variations(row, trial(row, transport, TrialLength::Short)?) {
         let whole = || {
             let ends = outcomes(row, &spec)?;
             is_whole(row, &ends).map_err(|why| format!("{why}: {ends:?}"))
@@ -98,7 +99,7 @@ fn is_whole(row: &dyn Subject, [client, server]: &[EndpointOutcome; 2]) -> Resul
 }
 
 fn is_read_back(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
-    for end in outcomes(row, &trial(row, transport, Length::Short)?)? {
+    for end in outcomes(row, &trial(row, transport, TrialLength::Short)?)? {
         let json = serde_json::to_vec(&end).map_err(text)?;
         let back: EndpointOutcome = decode(&json).map_err(text)?;
         let figures = |end| Headline::figures(row.runner().headlines(), end).map_err(text);
@@ -110,7 +111,7 @@ fn is_read_back(row: &dyn Subject, transport: &dyn Transport) -> Result<(), Stri
 
 fn has_headlines(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
     let mut printed = BTreeSet::new();
-    for mut end in outcomes(row, &trial(row, transport, Length::Short)?)? {
+    for mut end in outcomes(row, &trial(row, transport, TrialLength::Short)?)? {
         // An observer adds these counters to a watched trial.
         end.observed.details.put(SnmpCounts::default());
         printed.extend(
@@ -123,7 +124,7 @@ fn has_headlines(row: &dyn Subject, transport: &dyn Transport) -> Result<(), Str
 
 /// Checks the length of the window, up to three times: on a busy machine windows close late.
 fn lasts(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
-    let spec = trial(row, transport, Length::Short)?;
+    let spec = trial(row, transport, TrialLength::Short)?;
     let most = Nanos(row.runner().lasts(&spec.workload.parameters, spec.warm_up_ns).0 + LATE.0);
     let mut open = Nanos(0);
     for _ in 0..3 {
@@ -137,7 +138,7 @@ fn lasts(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
 }
 
 fn is_watched(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
-    let (ends, logs, _) = meddled(row, &trial(row, transport, Length::Short)?, |_, _| ())?;
+    let (ends, logs, _) = meddled(row, &trial(row, transport, TrialLength::Short)?, |_, _| ())?;
     for (end, log) in ends.iter().zip(logs) {
         let calls =
             (log.calls.first(), log.calls.last(), log.calls.iter().filter(|call| **call != "sample").count());
@@ -153,7 +154,7 @@ fn can_be_cancelled(row: &dyn Subject, transport: &dyn Transport) -> Result<(), 
     let name = &unique_name();
     thread::scope(|scope| {
         let alone = || -> Result<(), String> {
-            for spec in variations(row, trial(row, transport, Length::Long)?) {
+            for spec in variations(row, trial(row, transport, TrialLength::Long)?) {
                 let (ends, _, took) = meddled(row, &spec, |ours, theirs| {
                     ours.cancel();
                     theirs.cancel();
@@ -186,7 +187,7 @@ fn of_that_name(name: &str) -> usize {
 }
 
 fn needs_its_peer(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
-    for spec in variations(row, trial(row, transport, Length::Long)?) {
+    for spec in variations(row, trial(row, transport, TrialLength::Long)?) {
         for gone in [0, 1] {
             let (mut ends, _, took) = meddled(row, &spec, |ours, theirs| [ours, theirs][gone].cancel())?;
             hold(took < SOON, format!("it took {took:?}"))?;
@@ -199,13 +200,13 @@ fn needs_its_peer(row: &dyn Subject, transport: &dyn Transport) -> Result<(), St
 }
 
 fn awaits_its_peer(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
-    let spec = trial(row, transport, Length::Short)?;
+    let spec = trial(row, transport, TrialLength::Short)?;
     let [silent, port] = [(); 2].map(|()| DataPort::open(V4, &[transport.name()], KEY).expect("ports"));
     let plan = ClientPlan { server: (V4, silent.port()).into(), source_port: 0, key: KEY };
     let cancel = Cancel::new();
     thread::scope(|scope| {
-        let calling = scope.spawn(|| row.client(&spec, &plan, &mut Unwatched, &cancel));
-        let served = row.server(&spec, &port, &mut Unwatched, &cancel);
+        let calling = scope.spawn(|| row.client(&spec, &plan, &mut NullWatch, &cancel));
+        let served = row.server(&spec, &port, &mut NullWatch, &cancel);
         for end in [calling.join().expect("no panic"), served] {
             hold(matches!(end, Err(Error::Transport(_))), format!("{end:?}"))?;
         }
@@ -217,7 +218,7 @@ fn awaits_its_peer(row: &dyn Subject, transport: &dyn Transport) -> Result<(), S
 const SENSELESS: [&str; 4] = ["", "-1", "\u{1b}[31m", "99999999999999999999999"];
 
 fn refuses(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
-    let spec = trial(row, transport, Length::Short)?;
+    let spec = trial(row, transport, TrialLength::Short)?;
     let names = row.runner().parameters().into_iter().map(|parameter| parameter.name);
     for (name, value) in names.chain(["no-such"]).flat_map(|name| SENSELESS.map(|value| (name, value))) {
         let bad = TrialSpec { workload: spec.workload.clone().with(name, value), ..spec.clone() };
@@ -233,9 +234,9 @@ fn is_refused(row: &dyn Subject, spec: &TrialSpec) -> Result<(), String> {
     let port = DataPort::open(V4, &[TRANSPORT.of(&spec.flow)], KEY).map_err(text)?;
     let (cancel, begun) = (Cancel::new(), Instant::now());
     let refused =
-        |end: Outcome| hold(matches!(end, Err(Error::Spec { .. } | Error::Setting(_))), format!("{end:?}"));
-    refused(row.client(spec, &plan, &mut Unwatched, &cancel))?;
+        |end: EndResult| hold(matches!(end, Err(Error::Spec { .. } | Error::Setting(_))), format!("{end:?}"));
+    refused(row.client(spec, &plan, &mut NullWatch, &cancel))?;
     hold(here.accept().is_err(), "the client called")?;
-    refused(row.server(spec, &port, &mut Unwatched, &cancel))?;
+    refused(row.server(spec, &port, &mut NullWatch, &cancel))?;
     hold(begun.elapsed() < Duration::from_secs(1), "the server listened")
 }
