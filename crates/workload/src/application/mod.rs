@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use landspeed_application::{Application, FileError, METRIC, read, shipped};
+use landspeed_application::{Application, ApplicationFileError, METRIC, read, shipped};
 use landspeed_factor::Factor;
 use landspeed_record::{EndpointOutcome, GridFigure, Program, ProgramOf, Settings, TrialSpec};
 use landspeed_transport::Delivery;
@@ -54,7 +54,7 @@ fn all_read() -> std::sync::MutexGuard<'static, Vec<&'static ProgramWorkload>> {
 ///
 /// # Errors
 /// Returns the first mistake in the file, with its line.
-pub fn load(path: &Path, text: &str) -> Result<&'static dyn WorkloadRunner, FileError> {
+pub fn load(path: &Path, text: &str) -> Result<&'static dyn WorkloadRunner, ApplicationFileError> {
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let known = all_read().iter().copied().find(|one| one.application.name == name && one.text == text);
     match known {
@@ -175,7 +175,7 @@ impl WorkloadRunner for ProgramWorkload {
     }
 
     fn lasts(&self, _parameters: &Settings, _warm_up: Nanos) -> Nanos {
-        let commands = |role: &landspeed_application::RoleSpec| role.within.times(2);
+        let commands = |role: &landspeed_application::ApplicationRole| role.within.times(2);
         self.application.roles.iter().map(commands).sum()
     }
 

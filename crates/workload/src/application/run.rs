@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use landspeed_application::{
-    Application, Error as RoleError, Lives, METRIC, Places, Ran, Role, RoleSpec, figures, picture,
+    Application, ApplicationRole, Error as RoleError, METRIC, PlaceholderValues, RoleOutput, RoleProcess,
+    ServiceLifetime, figures, picture,
 };
 use landspeed_record::{EndpointOutcome, Program, TrialSpec};
 use landspeed_units::Nanos;
@@ -29,21 +30,21 @@ const ENDED: u64 = 2;
 
 /// Services that live through a block, at the accepting end.
 #[derive(Default)]
-pub(crate) struct BlockServices(Mutex<Option<(String, Vec<Role>)>>);
+pub(crate) struct BlockServices(Mutex<Option<(String, Vec<RoleProcess>)>>);
 
 impl BlockServices {
     /// Takes the services of an epoch. Those of another epoch end.
-    fn take(&self, epoch: &str) -> Option<Vec<Role>> {
+    fn take(&self, epoch: &str) -> Option<Vec<RoleProcess>> {
         let (of, roles) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        let serve = of == epoch && roles.iter().all(|role| role.serves().is_ok());
+        let serve = of == epoch && roles.iter().all(|role| role.check_serving().is_ok());
         if serve {
             return Some(roles);
         }
-        roles.into_iter().rev().for_each(Role::end);
+        roles.into_iter().rev().for_each(RoleProcess::end);
         None
     }
 
-    fn put(&self, epoch: String, roles: Vec<Role>) {
+    fn put(&self, epoch: String, roles: Vec<RoleProcess>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((epoch, roles));
     }
 }
@@ -104,8 +105,8 @@ struct HostRoles<'a> {
 type CancelCheck<'a> = &'a dyn Fn() -> bool;
 
 impl HostRoles<'_> {
-    fn places(&self) -> Places<'_> {
-        Places {
+    fn placeholders(&self) -> PlaceholderValues<'_> {
+        PlaceholderValues {
             hosts: &self.program.hosts,
             number: self.program.number as usize,
             token: &self.program.token,
@@ -113,7 +114,7 @@ impl HostRoles<'_> {
         }
     }
 
-    fn own(&self, services: bool) -> impl Iterator<Item = &RoleSpec> {
+    fn own(&self, services: bool) -> impl Iterator<Item = &ApplicationRole> {
         let number = self.program.number as usize;
         let roles = self.application.roles.iter();
         roles.filter(move |role| role.on.holds(number) && role.is_service() == services)
@@ -125,14 +126,18 @@ impl HostRoles<'_> {
         BESIDE + Duration::from(all)
     }
 
-    fn start(&self, role: &RoleSpec, cancelled: CancelCheck<'_>) -> Result<Role, Error> {
-        let mut started = Role::start(self.application, role, &self.places(), &self.spec.cores)?;
+    fn start(&self, role: &ApplicationRole, cancelled: CancelCheck<'_>) -> Result<RoleProcess, Error> {
+        let mut started = RoleProcess::start(self.application, role, &self.placeholders(), &self.spec.cores)?;
         started.prepared(cancelled)?;
         Ok(started)
     }
 
     /// Starts services in order, each once the previous one is ready.
-    fn serve(&self, roles: &[&RoleSpec], cancelled: CancelCheck<'_>) -> Result<Vec<Role>, Error> {
+    fn serve(
+        &self,
+        roles: &[&ApplicationRole],
+        cancelled: CancelCheck<'_>,
+    ) -> Result<Vec<RoleProcess>, Error> {
         let mut services = Vec::new();
         for role in roles {
             let mut service = self.start(role, cancelled)?;
@@ -144,7 +149,7 @@ impl HostRoles<'_> {
     }
 
     fn clients(&self, cancelled: CancelCheck<'_>) -> Result<Vec<ClientRole>, Error> {
-        let start = |role: &RoleSpec| {
+        let start = |role: &ApplicationRole| {
             Ok(ClientRole { name: role.name.clone(), role: self.start(role, cancelled)?, ran: None })
         };
         self.own(false).map(start).collect()
@@ -156,10 +161,11 @@ impl HostRoles<'_> {
         trial: &mut TrialCoordinator<'_, '_>,
         living: &BlockServices,
         cancelled: CancelCheck<'_>,
-    ) -> Result<(WindowMeasurement, Vec<Ran>), Error> {
+    ) -> Result<(WindowMeasurement, Vec<RoleOutput>), Error> {
         let epoch = self.epoch();
-        let (lasting, brief): (Vec<_>, Vec<_>) =
-            self.own(true).partition(|role| role.lives == Lives::Block && !self.program.epoch.is_empty());
+        let (lasting, brief): (Vec<_>, Vec<_>) = self
+            .own(true)
+            .partition(|role| role.lives == ServiceLifetime::Block && !self.program.epoch.is_empty());
         let kept = living.take(&epoch);
         self.arrive(trial, CLEARED, "while the other hosts ended what they had")?;
         let lasting = match kept {
@@ -173,7 +179,7 @@ impl HostRoles<'_> {
         go(&mut clients);
         let mut has_said = clients.is_empty();
         self.until(trial, "while the clients ran", |trial, said| {
-            lasting.iter().chain(&brief).try_for_each(Role::serves)?;
+            lasting.iter().chain(&brief).try_for_each(RoleProcess::check_serving)?;
             if have_ended(&mut clients)? && !has_said {
                 has_said = true;
                 trial.say(TrialSignal::Ready(ENDED))?;
@@ -181,7 +187,7 @@ impl HostRoles<'_> {
             Ok(said == Some(TrialSignal::Closed))
         })?;
         let measured = trial.close(&window_start)?;
-        brief.into_iter().rev().for_each(Role::end);
+        brief.into_iter().rev().for_each(RoleProcess::end);
         if !lasting.is_empty() {
             living.put(epoch, lasting);
         }
@@ -215,7 +221,7 @@ impl HostRoles<'_> {
         &self,
         trial: &mut TrialCoordinator<'_, '_>,
         cancelled: CancelCheck<'_>,
-    ) -> Result<(WindowMeasurement, Vec<Ran>), Error> {
+    ) -> Result<(WindowMeasurement, Vec<RoleOutput>), Error> {
         let barrier = PairBarrier::of(&self.program.token);
         let mut guard = FailureGuard { barrier: Arc::clone(&barrier), is_done: false };
         self.gather(trial, &barrier, CLEARED, "while it ended what it had")?;
@@ -252,7 +258,7 @@ impl HostRoles<'_> {
         trial: &mut TrialCoordinator<'_, '_>,
         (barrier, is_waited_for): (&PairBarrier, &mut bool),
         cancelled: CancelCheck<'_>,
-    ) -> Result<(WindowStart, Vec<Ran>), Error> {
+    ) -> Result<(WindowStart, Vec<RoleOutput>), Error> {
         let roles: Vec<_> = self.own(true).collect();
         let services = self.serve(&roles, cancelled)?;
         let mut clients = self.clients(cancelled)?;
@@ -261,11 +267,11 @@ impl HostRoles<'_> {
         go(&mut clients);
         self.until(trial, "while the clients ran", |_, said| {
             *is_waited_for &= said != Some(TrialSignal::Ready(ENDED));
-            services.iter().try_for_each(Role::serves)?;
+            services.iter().try_for_each(RoleProcess::check_serving)?;
             have_ended(&mut clients)
         })?;
         barrier.end();
-        services.into_iter().rev().for_each(Role::end);
+        services.into_iter().rev().for_each(RoleProcess::end);
         Ok((window_start, ran(clients)))
     }
 
@@ -341,8 +347,8 @@ impl Drop for FailureGuard {
 /// A role that runs to its end.
 struct ClientRole {
     name: String,
-    role: Role,
-    ran: Option<(Instant, Option<Ran>)>,
+    role: RoleProcess,
+    ran: Option<(Instant, Option<RoleOutput>)>,
 }
 
 fn go(clients: &mut [ClientRole]) {
@@ -358,12 +364,16 @@ fn have_ended(clients: &mut [ClientRole]) -> Result<bool, Error> {
     for client in clients {
         let Some((began, ran @ None)) = &mut client.ran else { continue };
         let ended = client.role.ended(Duration::ZERO, began.elapsed())?;
-        *ran = ended.map(|ended| Ran { role: client.name.clone(), output: ended.output, took: ended.took });
+        *ran = ended.map(|ended| RoleOutput {
+            role: client.name.clone(),
+            output: ended.output,
+            took: ended.took,
+        });
         all &= ran.is_some();
     }
     Ok(all)
 }
 
-fn ran(clients: Vec<ClientRole>) -> Vec<Ran> {
+fn ran(clients: Vec<ClientRole>) -> Vec<RoleOutput> {
     clients.into_iter().filter_map(|client| client.ran?.1).collect()
 }
