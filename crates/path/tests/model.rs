@@ -9,7 +9,7 @@ use std::time::Instant;
 
 /// The end of a connection that a program has.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum ConnectionEnd {
+enum ModelEnd {
     /// Its call still waits.
     Waits,
     Tcp,
@@ -80,13 +80,13 @@ struct ModelState {
     /// The TCP connection was reset.
     reset: bool,
     /// The client's descriptor, whether or not its call has returned.
-    descriptor: ConnectionEnd,
+    descriptor: ModelEnd,
     /// The descriptor in the server program's table that accept is about to return.
-    given: ConnectionEnd,
+    given: ModelEnd,
     /// The result of the client program's call.
-    client: ConnectionEnd,
+    client: ModelEnd,
     /// The result of the server program's call.
-    server: ConnectionEnd,
+    server: ModelEnd,
     /// The pair was shut down on purpose.
     shut: bool,
     /// Another thread of the client has sent a byte before connect returned.
@@ -138,10 +138,10 @@ fn first() -> ModelState {
         made: false,
         queued: false,
         reset: false,
-        descriptor: ConnectionEnd::Tcp,
-        given: ConnectionEnd::Waits,
-        client: ConnectionEnd::Waits,
-        server: ConnectionEnd::Waits,
+        descriptor: ModelEnd::Tcp,
+        given: ModelEnd::Waits,
+        client: ModelEnd::Waits,
+        server: ModelEnd::Waits,
         shut: false,
         early: false,
         ours: false,
@@ -234,7 +234,7 @@ impl ModelState {
             }
             // The kernel does not replace a descriptor for a call that has ended.
             REPLACE => {
-                self.descriptor = if self.signal { ConnectionEnd::Broken } else { ConnectionEnd::Pair };
+                self.descriptor = if self.signal { ModelEnd::Broken } else { ModelEnd::Pair };
                 vec![self.at(SC, RESET)]
             }
             RESET => {
@@ -252,7 +252,7 @@ impl ModelState {
     /// It may repeat a step that was already done.
     fn client_keeper(mut self, fault: ProtocolFault) -> Vec<ModelState> {
         use client::*;
-        if self.client != ConnectionEnd::Waits {
+        if self.client != ModelEnd::Waits {
             return Vec::new();
         }
         match self.helpers[KC].at {
@@ -268,7 +268,7 @@ impl ModelState {
                 vec![self.at(KC, if stays { ANSWER } else { REPLACE })]
             }
             REPLACE => {
-                self.descriptor = if self.signal { ConnectionEnd::Broken } else { ConnectionEnd::Pair };
+                self.descriptor = if self.signal { ModelEnd::Broken } else { ModelEnd::Pair };
                 vec![self.at(KC, RESET)]
             }
             RESET => {
@@ -295,26 +295,26 @@ impl ModelState {
             }
             LOOK if self.sent => {
                 // A client that has continued over TCP reads the byte there.
-                self.ours |= fault == ProtocolFault::ProvesByBytes && self.client == ConnectionEnd::Tcp;
+                self.ours |= fault == ProtocolFault::ProvesByBytes && self.client == ModelEnd::Tcp;
                 vec![self.at(SS, TAKE)]
             }
             LOOK => {
-                self.given = ConnectionEnd::Tcp;
+                self.given = ModelEnd::Tcp;
                 vec![self.at(SS, GIVE)]
             }
             TAKE => {
-                self.given = if self.take() { ConnectionEnd::Pair } else { ConnectionEnd::Tcp };
+                self.given = if self.take() { ModelEnd::Pair } else { ModelEnd::Tcp };
                 vec![self.at(SS, GIVE)]
             }
             GIVE if fault == ProtocolFault::WaitsForTheClient
-                && self.given == ConnectionEnd::Pair
+                && self.given == ModelEnd::Pair
                 && !self.reset =>
             {
                 Vec::new()
             }
             GIVE => {
                 let mut late = self;
-                late.given = ConnectionEnd::Tcp;
+                late.given = ModelEnd::Tcp;
                 let late =
                     (fault == ProtocolFault::LeavesAfterTaking && !self.reset).then(|| late.at(SS, ANSWER));
                 late.into_iter().chain([self.at(SS, ANSWER)]).collect()
@@ -329,7 +329,7 @@ impl ModelState {
 
     fn server_keeper(mut self, fault: ProtocolFault) -> Vec<ModelState> {
         use server::*;
-        if self.server != ConnectionEnd::Waits {
+        if self.server != ModelEnd::Waits {
             return Vec::new();
         }
         let accepted = self.made && !self.queued;
@@ -337,23 +337,23 @@ impl ModelState {
             // It accepts as the kernel does.
             0 if self.queued => {
                 self.queued = false;
-                self.given = ConnectionEnd::Tcp;
+                self.given = ModelEnd::Tcp;
                 vec![self.at(KS, ANSWER)]
             }
             0 if accepted && fault == ProtocolFault::ForgetsTheAccepted => {
                 self.reset = true;
-                self.server = ConnectionEnd::Broken;
+                self.server = ModelEnd::Broken;
                 vec![self.at(KS, DONE)]
             }
             // An accepted connection that was not noted is closed. It is the only connection that a kill may break,
             // and its client gets an error.
             0 if accepted && !self.noted[1] => {
-                (self.reset, self.unnoted, self.server) = (true, true, ConnectionEnd::Broken);
+                (self.reset, self.unnoted, self.server) = (true, true, ModelEnd::Broken);
                 vec![self.at(KS, DONE)]
             }
             0 if accepted => {
                 let taken = self.sent && (self.take() || self.word == WordState::Taken);
-                self.given = if taken { ConnectionEnd::Pair } else { ConnectionEnd::Tcp };
+                self.given = if taken { ModelEnd::Pair } else { ModelEnd::Tcp };
                 vec![self.at(KS, ANSWER)]
             }
             ANSWER => {
@@ -376,19 +376,15 @@ impl ModelState {
                 all.extend([stopped, killed]);
             }
         }
-        if self.made
-            && self.client == ConnectionEnd::Waits
-            && self.descriptor == ConnectionEnd::Tcp
-            && !self.reset
-        {
+        if self.made && self.client == ModelEnd::Waits && self.descriptor == ModelEnd::Tcp && !self.reset {
             all.push(ModelState { early: true, ..self });
         }
-        if self.client == ConnectionEnd::Waits && !self.signal {
+        if self.client == ModelEnd::Waits && !self.signal {
             all.push(ModelState { signal: true, ..self });
         }
         // The connection is accepted without a supervisor: by io_uring, or by a program that was given the listener.
         if self.queued {
-            all.push(ModelState { queued: false, server: ConnectionEnd::Tcp, ..self });
+            all.push(ModelState { queued: false, server: ModelEnd::Tcp, ..self });
         }
         all
     }
@@ -408,21 +404,17 @@ impl ModelState {
             return Some("a byte of ours is in the stream");
         }
         let (client, server) = (self.client, self.server);
-        if client == ConnectionEnd::Tcp && self.reset && self.helps(1) && !self.unnoted {
+        if client == ModelEnd::Tcp && self.reset && self.helps(1) && !self.unnoted {
             return Some("a connection that was made is reset");
         }
         // The program makes the call again, and so another connection; the other end gets an end of file without a
         // byte.
-        let is_made_again = self.signal && (client, server) == (ConnectionEnd::Broken, ConnectionEnd::Pair);
-        let is_broken = self.unnoted && (client, server) == (ConnectionEnd::Tcp, ConnectionEnd::Broken);
-        if ![client, server].contains(&ConnectionEnd::Waits)
-            && client != server
-            && !is_made_again
-            && !is_broken
-        {
+        let is_made_again = self.signal && (client, server) == (ModelEnd::Broken, ModelEnd::Pair);
+        let is_broken = self.unnoted && (client, server) == (ModelEnd::Tcp, ModelEnd::Broken);
+        if ![client, server].contains(&ModelEnd::Waits) && client != server && !is_made_again && !is_broken {
             return Some("one end is on the pair, and the other one on TCP");
         }
-        if client == ConnectionEnd::Pair && self.early && !self.shut {
+        if client == ModelEnd::Pair && self.early && !self.shut {
             return Some("a byte of another thread is lost without an error");
         }
         (0..2).find_map(|side| self.stalls(side, fault))
@@ -434,7 +426,7 @@ impl ModelState {
         let who = [2 * side, 2 * side + 1].into_iter().find(|who| self.runs(*who))?;
         // A server's call waits as long as there is no connection.
         let has_begun = side == 0 || (self.made && !(self.reset && self.helpers[SS].at == 0));
-        if call != ConnectionEnd::Waits || !has_begun {
+        if call != ModelEnd::Waits || !has_begun {
             return None;
         }
         let mut now = *self;
@@ -445,7 +437,7 @@ impl ModelState {
             }
         }
         let call = [now.client, now.server][side];
-        (call == ConnectionEnd::Waits).then_some("a call waits for another side's helper")
+        (call == ModelEnd::Waits).then_some("a call waits for another side's helper")
     }
 }
 

@@ -36,7 +36,7 @@ struct SendOrder {
 
 /// The result of an order.
 #[derive(Debug, Clone, Copy)]
-struct SendResult {
+struct SendOrderResult {
     took: Nanos,
     /// Most bytes sent in one call.
     burst: u64,
@@ -73,7 +73,7 @@ fn headers(sockets: &[BorrowedFd<'_>]) -> u64 {
 struct SearchCoordinator<'c, 'p> {
     trial: TrialCoordinator<'c, 'p>,
     orders: Vec<mpsc::Sender<SendOrder>>,
-    reports: mpsc::Receiver<SendResult>,
+    reports: mpsc::Receiver<SendOrderResult>,
     size: u64,
     /// Most bytes sent in one call of the last trial.
     burst: u64,
@@ -146,7 +146,7 @@ impl SearchCoordinator<'_, '_> {
         self.orders.iter().try_for_each(|orders| orders.send(order).map_err(|_| Error::Worker))
     }
 
-    fn report(&mut self) -> Result<SendResult, Error> {
+    fn report(&mut self) -> Result<SendOrderResult, Error> {
         loop {
             match self.reports.try_recv() {
                 Ok(done) => return Ok(done),
@@ -166,7 +166,7 @@ impl SearchCoordinator<'_, '_> {
 fn worker(
     flow: &dyn Flow,
     size: usize,
-    report: mpsc::Sender<SendResult>,
+    report: mpsc::Sender<SendOrderResult>,
 ) -> (mpsc::Sender<SendOrder>, WorkerTask<'_, Bytes>) {
     let (orders, ordered) = mpsc::channel();
     let task: WorkerTask<'_, Bytes> = Box::new(move |context, _| {
@@ -191,7 +191,7 @@ fn carry_out(
     buffer: &PageBuffer,
     sender: &mut dyn Sender,
     (context, total): (&WorkerContext<'_>, &mut u64),
-) -> Result<SendResult, Error> {
+) -> Result<SendOrderResult, Error> {
     sender.pace(order.load).map_err(|source| Error::refused("pace", "a flow", source))?;
     let begun = Instant::now();
     let lasts = order.lasts.map(Duration::from);
@@ -206,5 +206,5 @@ fn carry_out(
             Err(error) => context.judge("send on", error)?,
         }
     }
-    Ok(SendResult { took: begun.elapsed().into(), burst })
+    Ok(SendOrderResult { took: begun.elapsed().into(), burst })
 }

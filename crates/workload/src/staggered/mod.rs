@@ -249,7 +249,7 @@ pub struct StaggeredDetails {
 detail!("staggered" => StaggeredDetails);
 
 #[derive(Default)]
-struct FlowResult {
+struct StaggeredFlowResult {
     /// Bytes that a flow's sender sent, from entering to leaving. The tally at the window's end may lack a call in
     /// progress, whose bytes the peer already has.
     sent: u64,
@@ -276,14 +276,14 @@ fn sending<'a>(
     clock: &'a RunClock,
     (data, probe): DataAndProbeFlows<'a>,
     size: usize,
-) -> Vec<WorkerTask<'a, FlowResult>> {
+) -> Vec<WorkerTask<'a, StaggeredFlowResult>> {
     let flows = data.iter().zip(&plan.flows);
     let flows = flows.map(|(flow, planned)| sender::send(flow.as_ref(), planned, clock, size));
     let probes = probe.iter().map(|flow| probe::ask(flow.as_ref(), clock, plan.probe_every.into()));
     flows.chain(probes).collect()
 }
 
-fn receiving((data, probe): DataAndProbeFlows<'_>, size: usize) -> Vec<WorkerTask<'_, FlowResult>> {
+fn receiving((data, probe): DataAndProbeFlows<'_>, size: usize) -> Vec<WorkerTask<'_, StaggeredFlowResult>> {
     let flows = data.iter().map(|flow| receiver::receive(flow.as_ref(), size));
     flows.chain(probe.iter().map(|flow| probe::answer(flow.as_ref()))).collect()
 }
@@ -304,7 +304,7 @@ fn timed(mut trial: TrialCoordinator<'_, '_>, clock: &RunClock) -> Result<Window
 fn report(
     role: Role,
     measured: &mut WindowMeasurement,
-    results: Vec<FlowResult>,
+    results: Vec<StaggeredFlowResult>,
     data: &[Box<dyn Flow>],
 ) -> EndpointOutcome {
     let counts = std::mem::take(&mut measured.counts);

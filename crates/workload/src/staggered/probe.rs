@@ -11,7 +11,7 @@ use landspeed_transport::{Flow, Receiver, Sender};
 use landspeed_units::Nanos;
 
 use super::receiver::has_left;
-use super::{FlowResult, RunClock};
+use super::{RunClock, StaggeredFlowResult};
 use crate::Error;
 use crate::stream::why;
 use crate::workers::{WorkerContext, WorkerTask};
@@ -21,7 +21,7 @@ pub(super) fn ask<'a>(
     flow: &'a dyn Flow,
     clock: &'a RunClock,
     every: Duration,
-) -> WorkerTask<'a, FlowResult> {
+) -> WorkerTask<'a, StaggeredFlowResult> {
     Box::new(move |context, result| {
         let mut probe = ProbeEnd::new(flow, context)?;
         if !context.begin() {
@@ -46,7 +46,7 @@ pub(super) fn ask<'a>(
 }
 
 /// Answers each probe, until the run ends.
-pub(super) fn answer(flow: &dyn Flow) -> WorkerTask<'_, FlowResult> {
+pub(super) fn answer(flow: &dyn Flow) -> WorkerTask<'_, StaggeredFlowResult> {
     Box::new(move |context, _| {
         let mut probe = ProbeEnd::new(flow, context)?;
         if !context.begin() {

@@ -4,12 +4,12 @@ use std::io::{self, ErrorKind};
 
 use landspeed_transport::Flow;
 
-use super::FlowResult;
+use super::StaggeredFlowResult;
 use crate::stream::ReceiveLoop;
 use crate::workers::WorkerTask;
 
 /// Receives `size` bytes a call until the flow leaves.
-pub(super) fn receive(flow: &dyn Flow, size: usize) -> WorkerTask<'_, FlowResult> {
+pub(super) fn receive(flow: &dyn Flow, size: usize) -> WorkerTask<'_, StaggeredFlowResult> {
     Box::new(move |context, result| {
         result.mapped = ReceiveLoop { flow, size, passed: |_, _| (), is_end: has_left }.run(context)?;
         context.rest();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use landspeed_transport::{Flow, Sender};
 use landspeed_units::Nanos;
 
-use super::{FlowResult, RunClock, StaggeredFlow};
+use super::{RunClock, StaggeredFlow, StaggeredFlowResult};
 use crate::Error;
 use crate::buffer::PageBuffer;
 use crate::workers::{WorkerContext, WorkerTask};
@@ -20,7 +20,7 @@ pub(super) fn send<'a>(
     planned: &'a StaggeredFlow,
     clock: &'a RunClock,
     size: usize,
-) -> WorkerTask<'a, FlowResult> {
+) -> WorkerTask<'a, StaggeredFlowResult> {
     Box::new(move |context, result| {
         let buffer = PageBuffer::new(size);
         let mut sender = flow.sender()?;

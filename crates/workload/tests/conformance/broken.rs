@@ -10,7 +10,7 @@ use landspeed_workload::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::trial::{self, SOON, Subject};
+use crate::trial::{self, SOON, WorkloadSubject};
 
 /// The fault of a broken workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,7 +107,7 @@ impl WorkloadRunner for BrokenWorkload {
     }
 }
 
-impl Subject for BrokenWorkload {
+impl WorkloadSubject for BrokenWorkload {
     fn runner(&self) -> &dyn WorkloadRunner {
         self
     }
@@ -144,7 +144,7 @@ impl Subject for BrokenWorkload {
     }
 }
 
-fn stream_row() -> impl Subject {
+fn stream_row() -> impl WorkloadSubject {
     stream()
 }
 

@@ -13,11 +13,11 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use broken::{BrokenWorkload, FAULTS};
 use promises::{PROMISES, PromiseCheck};
-use trial::{Subject, TrialLength, trial};
+use trial::{TrialLength, WorkloadSubject, trial};
 
 /// Returns the promises that a row breaks over a transport. The first check takes longer than all others together, and
 /// only waits.
-fn breaks(row: &dyn Subject, transport: &dyn Transport) -> Vec<String> {
+fn breaks(row: &dyn WorkloadSubject, transport: &dyn Transport) -> Vec<String> {
     let (name, over) = (row.runner().name(), transport.name());
     let broken = |(promise, keeps): &(_, PromiseCheck)| {
         keeps(row, transport).err().map(|why| format!("{name} over {over}: {promise}: {why}"))

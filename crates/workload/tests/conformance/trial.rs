@@ -21,7 +21,7 @@ pub(crate) const SEEN: &str = "the window was closed";
 pub(crate) type EndResult = Result<EndpointOutcome, Error>;
 
 /// A row of the table, and the entry points of both its ends.
-pub(crate) trait Subject: Sync {
+pub(crate) trait WorkloadSubject: Sync {
     fn runner(&self) -> &dyn WorkloadRunner;
 
     fn client(
@@ -49,7 +49,7 @@ pub(crate) trait Subject: Sync {
     }
 }
 
-impl Subject for &'static dyn WorkloadRunner {
+impl WorkloadSubject for &'static dyn WorkloadRunner {
     fn runner(&self) -> &dyn WorkloadRunner {
         *self
     }
@@ -81,7 +81,7 @@ impl TrialLength {
 
 /// Returns a trial with the defaults of its row except for its length, and with a warm-up if the row takes one.
 pub(crate) fn trial(
-    row: &dyn Subject,
+    row: &dyn WorkloadSubject,
     transport: &dyn Transport,
     length: TrialLength,
 ) -> Result<TrialSpec, String> {
@@ -113,7 +113,7 @@ pub(crate) fn trial(
 }
 
 /// Returns the trial, and one for each other word that one of its parameters takes.
-pub(crate) fn variations(row: &dyn Subject, spec: TrialSpec) -> Vec<TrialSpec> {
+pub(crate) fn variations(row: &dyn WorkloadSubject, spec: TrialSpec) -> Vec<TrialSpec> {
     let mut all = vec![spec.clone()];
     for parameter in row.runner().parameters() {
         let words = match parameter.domain {
@@ -132,7 +132,7 @@ pub(crate) fn variations(row: &dyn Subject, spec: TrialSpec) -> Vec<TrialSpec> {
 
 /// Runs both ends, and calls `meddle` once both windows are open.
 pub(crate) fn meddled(
-    row: &dyn Subject,
+    row: &dyn WorkloadSubject,
     spec: &TrialSpec,
     meddle: impl FnOnce(&Cancel, &Cancel),
 ) -> Result<([EndResult; 2], [WatchLog; 2], Duration), String> {
@@ -155,7 +155,7 @@ pub(crate) fn meddled(
 }
 
 /// Returns both outcomes of a trial, which must succeed.
-pub(crate) fn outcomes(row: &dyn Subject, spec: &TrialSpec) -> Result<[EndpointOutcome; 2], String> {
+pub(crate) fn outcomes(row: &dyn WorkloadSubject, spec: &TrialSpec) -> Result<[EndpointOutcome; 2], String> {
     match meddled(row, spec, |_, _| ())?.0 {
         [Ok(client), Ok(server)] => Ok([client, server]),
         // The end that failed first names the cause.
