@@ -54,14 +54,14 @@ fn with_port(mut address: SocketAddr, port: u16) -> SocketAddr {
     address
 }
 
-type DataPorts = Vec<(&'static str, Box<dyn Port>)>;
+type ReservedDataPorts = Vec<(&'static str, Box<dyn Port>)>;
 
 /// Ports for the trials of one session over some transports, and for their signals. Between trials the ports are held
 /// but do not listen.
 pub struct DataPort {
     signals: Box<dyn Port>,
     /// Data ports by transport, except that of the signals' transport.
-    data: DataPorts,
+    data: ReservedDataPorts,
     key: Key,
     /// Services of a program that outlive a trial; they end with the port.
     living: Arc<BlockServices>,
@@ -144,7 +144,7 @@ impl DataPort {
 }
 
 /// Reserves the data ports. The signals' port serves the data of its own transport too.
-fn reserve_data(transports: &[&dyn Transport], signals: SocketAddr) -> Result<DataPorts, Error> {
+fn reserve_data(transports: &[&dyn Transport], signals: SocketAddr) -> Result<ReservedDataPorts, Error> {
     let apart = transports.iter().filter(|transport| transport.name() != SIGNALS);
     apart.map(|data| Ok((data.name(), data.reserve(data_address(*data, signals)?)?))).collect()
 }

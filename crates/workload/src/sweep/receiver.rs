@@ -91,7 +91,7 @@ pub(super) fn run(parts: TrialParts<'_>) -> Result<EndpointOutcome, Error> {
         .with(zero_copied(zero_copy.iter().map(|l| (l.completions, l.mapped)))))
 }
 
-struct PartResult {
+struct SweepPartResult {
     point: SweepPoint,
     datagrams: Option<DatagramCounts>,
 }
@@ -100,7 +100,7 @@ fn lead(
     mut trial: TrialCoordinator<'_, '_>,
     plan: &[SweepPart],
     marks: &ByteMarks,
-) -> Result<(WindowMeasurement, Vec<PartResult>), Error> {
+) -> Result<(WindowMeasurement, Vec<SweepPartResult>), Error> {
     let mut window_start = None;
     let mut all = Vec::with_capacity(plan.len());
     let mut sent = 0;
@@ -128,7 +128,7 @@ fn take(
     (number, part): (usize, &SweepPart),
     marks: &ByteMarks,
     sent: &mut u64,
-) -> Result<PartResult, Error> {
+) -> Result<SweepPartResult, Error> {
     // Read before the peer is asked, because data may arrive immediately.
     let (start, before) = (count(trial), trial.datagrams().first().copied());
     trial.say(TrialSignal::Ready(number as u64))?;
@@ -148,7 +148,7 @@ fn take(
         // numbers.
         DatagramCounts { sent, lost: sent.saturating_sub(counts.received), ..counts }
     });
-    Ok(PartResult { point: reached, datagrams })
+    Ok(SweepPartResult { point: reached, datagrams })
 }
 
 /// Waits until a part has arrived. Returns its point, and the peer's report of what it sent if that arrived too.
