@@ -9,7 +9,7 @@ use landspeed_observer::{RunPolicy, WatchSubject, Watcher, observer, rows, tcp_i
 use landspeed_record::{Observations, Progress, Role, TrialSpec, WatchTarget};
 use landspeed_session::OnProgress;
 use landspeed_units::Nanos;
-use landspeed_workload::{Watch, Watched};
+use landspeed_workload::{WatchTargets, WindowWatch};
 
 /// The observers of one trial: the usual and the requested ones, on the link that the flows take.
 pub(crate) struct TrialWatch<'a> {
@@ -72,8 +72,8 @@ fn link_of(rtnl: &Rtnl, address: IpAddr) -> Result<String, landspeed_netlink::Er
     }
 }
 
-impl Watch for TrialWatch<'_> {
-    fn open(&mut self, ends: &Watched) {
+impl WindowWatch for TrialWatch<'_> {
+    fn open(&mut self, ends: &WatchTargets) {
         let target = if ends.programs { WatchTarget::Programs } else { WatchTarget::Workload };
         self.watcher.open(&WatchSubject { threads: ends.threads, sockets: ends.sockets, target });
         if let Some(sockets) = &mut self.sockets {

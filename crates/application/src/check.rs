@@ -9,16 +9,20 @@ use landspeed_units::{Bytes, Nanos, did_you_mean, parse_duration};
 use regex_lite::Regex;
 use toml::Spanned;
 
-use crate::FileError;
+use crate::ApplicationFileError;
 use crate::file::{
-    EndFile, FigureFile, File, FixtureFile, Is, More, OnFile, ParameterFile, PictureFile, ReadyFile, RoleFile,
+    ApplicationFile, EndFile, FigureDirection, FigureFile, FixtureFile, HostSelectorFile, ParameterFile,
+    ParameterKind, PictureFile, ReadyFile, RoleFile,
 };
 use crate::fill::unknown;
-use crate::model::{Application, Content, End, Figure, Fixture, Lives, On, Picture, Ready, RoleSpec, Source};
-use crate::number::Spelling;
+use crate::model::{
+    Application, ApplicationFigure, ApplicationRole, FigureSource, Fixture, FixtureContent, HostSelector,
+    PictureSource, ReadyCondition, ServiceEnd, ServiceLifetime,
+};
+use crate::number::NumberSpelling;
 
 /// A mistake, with its place in the file's text.
-type Mistake = (Option<Range<usize>>, String);
+type FileMistake = (Option<Range<usize>>, String);
 
 /// The default user of a role.
 const USER: &str = "nobody";
@@ -62,24 +66,24 @@ fn path() -> Factor {
 ///
 /// # Errors
 /// Returns the first mistake, with its line.
-pub fn read(path: &Path, text: &str) -> Result<Application, FileError> {
-    let parsed: Result<File, Mistake> =
+pub fn read(path: &Path, text: &str) -> Result<Application, ApplicationFileError> {
+    let parsed: Result<ApplicationFile, FileMistake> =
         toml::from_str(text).map_err(|error| (error.span(), error.message().replace('\n', " ")));
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let checked = parsed.and_then(|file| application(name, file));
     checked.map_err(|(at, why)| {
         let before = at.map_or("", |at| text.get(..at.start).unwrap_or(text));
-        FileError { path: path.to_owned(), line: before.matches('\n').count() + 1, why }
+        ApplicationFileError { path: path.to_owned(), line: before.matches('\n').count() + 1, why }
     })
 }
 
 /// Returns a function that makes an error at the place of a value.
-fn here<T>(at: &Spanned<T>) -> impl Fn(String) -> Mistake + use<T> {
+fn here<T>(at: &Spanned<T>) -> impl Fn(String) -> FileMistake + use<T> {
     let span = at.span();
     move |why| (Some(span.clone()), why)
 }
 
-fn application(name: String, file: File) -> Result<Application, Mistake> {
+fn application(name: String, file: ApplicationFile) -> Result<Application, FileMistake> {
     if file.title.get_ref().trim().is_empty() {
         return Err(here(&file.title)("title: say what it does and which figure comes out".to_owned()));
     }
@@ -91,14 +95,14 @@ fn application(name: String, file: File) -> Result<Application, Mistake> {
     parameters.push(PORT);
     parameters.push(path());
     parameters.push(chosen(&file.figure)?);
-    let names = Names { parameters: &parameters, hosts: hosts[1] };
+    let names = PlaceholderNames { parameters: &parameters, hosts: hosts[1] };
     let roles = file.role.iter().map(|role| names.role(role)).collect::<Result<Vec<_>, _>>()?;
     once(file.role.iter().map(|role| &role.name))?;
     let Some(client) = file.role.iter().zip(&roles).find(|(_, role)| !role.is_service()) else {
         let why = "no role runs to its end: add a [[role]] without `ready`, such as the client that measures";
         return Err((file.role.last().map(|role| role.name.span()), why.to_owned()));
     };
-    let outputs = Outputs { roles: &roles, usual: client.0.name.get_ref() };
+    let outputs = OutputRoles { roles: &roles, usual: client.0.name.get_ref() };
     let figures = figures(&file.figure, &outputs)?;
     let picture = file.picture.as_ref().map(|picture| outputs.picture(picture)).transpose()?;
     let title = file.title.into_inner();
@@ -106,7 +110,7 @@ fn application(name: String, file: File) -> Result<Application, Mistake> {
     Ok(Application { name, title, source, hosts, needs, parameters, roles, figures, picture })
 }
 
-fn hosts(file: &File) -> Result<[usize; 2], Mistake> {
+fn hosts(file: &ApplicationFile) -> Result<[usize; 2], FileMistake> {
     let Some(hosts) = &file.hosts else { return Ok([2, 2]) };
     match *hosts.get_ref() {
         [least, most] if 2 <= least && least <= most && most <= MOST_HOSTS => Ok([least, most]),
@@ -117,7 +121,7 @@ fn hosts(file: &File) -> Result<[usize; 2], Mistake> {
 }
 
 /// Refuses a name that occurs twice.
-fn once<'a>(names: impl Iterator<Item = &'a Spanned<String>>) -> Result<(), Mistake> {
+fn once<'a>(names: impl Iterator<Item = &'a Spanned<String>>) -> Result<(), FileMistake> {
     let mut seen = BTreeSet::new();
     for name in names {
         if !seen.insert(name.get_ref()) {
@@ -128,7 +132,7 @@ fn once<'a>(names: impl Iterator<Item = &'a Spanned<String>>) -> Result<(), Mist
 }
 
 /// Returns the parameter that chooses the figure that decides.
-fn chosen(figures: &[FigureFile]) -> Result<Factor, Mistake> {
+fn chosen(figures: &[FigureFile]) -> Result<Factor, FileMistake> {
     let names: Vec<&'static str> = figures.iter().map(|figure| leak(figure.name.get_ref())).collect();
     let Some(first) = names.first().copied() else {
         let why =
@@ -148,7 +152,7 @@ fn leak(text: &str) -> &'static str {
     String::leak(text.to_owned())
 }
 
-fn factor(name: &Spanned<String>, file: &ParameterFile) -> Result<Factor, Mistake> {
+fn factor(name: &Spanned<String>, file: &ParameterFile) -> Result<Factor, FileMistake> {
     const TAKEN: &[&str] = &[
         "port",
         "path",
@@ -171,11 +175,13 @@ fn factor(name: &Spanned<String>, file: &ParameterFile) -> Result<Factor, Mistak
     }
     let wrong = here(&file.is);
     let domain = match (file.is.get_ref(), &file.between, file.of.as_slice()) {
-        (Is::Choice, None, of @ [_, ..]) => {
+        (ParameterKind::Choice, None, of @ [_, ..]) => {
             Domain::OneOf(Vec::leak(of.iter().map(|one| leak(one)).collect()))
         }
-        (Is::Choice, ..) => return Err(wrong(format!("parameter.{word}: a choice has of = [\"...\", ...]"))),
-        (Is::Text, None, []) => Domain::Text(200),
+        (ParameterKind::Choice, ..) => {
+            return Err(wrong(format!("parameter.{word}: a choice has of = [\"...\", ...]")));
+        }
+        (ParameterKind::Text, None, []) => Domain::Text(200),
         (is, Some(between), []) => {
             let [least, most] = between.get_ref();
             range(*is, least, most).ok_or_else(|| {
@@ -197,7 +203,7 @@ fn factor(name: &Spanned<String>, file: &ParameterFile) -> Result<Factor, Mistak
 }
 
 /// Returns the domain of a parameter with bounds.
-fn range(is: Is, least: &str, most: &str) -> Option<Domain> {
+fn range(is: ParameterKind, least: &str, most: &str) -> Option<Domain> {
     let bytes = |text: &str| {
         Factor { name: "bytes", domain: Domain::Bytes(0, u64::MAX), ..Factor::FLOW }
             .parse(text)
@@ -206,30 +212,30 @@ fn range(is: Is, least: &str, most: &str) -> Option<Domain> {
             .ok()
     };
     match is {
-        Is::Number => {
+        ParameterKind::Number => {
             let (least, most): (u64, u64) = (least.parse().ok()?, most.parse().ok()?);
             (least <= most).then_some(Domain::Int(least, most))
         }
-        Is::Bytes => {
+        ParameterKind::Bytes => {
             let (least, most): (u64, u64) = (bytes(least)?, bytes(most)?);
             (least <= most).then_some(Domain::Bytes(least, most))
         }
-        Is::Time => {
+        ParameterKind::Time => {
             let (least, most) = (parse_duration(least).ok()?, parse_duration(most).ok()?);
             (least <= most).then_some(Domain::Time(least, most))
         }
-        Is::Choice | Is::Text => None,
+        ParameterKind::Choice | ParameterKind::Text => None,
     }
 }
 
 /// The names that placeholders may have.
-struct Names<'a> {
+struct PlaceholderNames<'a> {
     parameters: &'a [Factor],
     hosts: usize,
 }
 
-impl Names<'_> {
-    fn text(&self, text: &Spanned<String>) -> Result<String, Mistake> {
+impl PlaceholderNames<'_> {
+    fn text(&self, text: &Spanned<String>) -> Result<String, FileMistake> {
         match unknown(text.get_ref(), self.parameters, self.hosts) {
             Some(why) => Err(here(text)(why)),
             None if text.get_ref().contains('\0') => Err(here(text)("a text has no zero byte".to_owned())),
@@ -237,7 +243,7 @@ impl Names<'_> {
         }
     }
 
-    fn command(&self, command: &Spanned<Vec<Spanned<String>>>) -> Result<Vec<String>, Mistake> {
+    fn command(&self, command: &Spanned<Vec<Spanned<String>>>) -> Result<Vec<String>, FileMistake> {
         if command.get_ref().first().is_none_or(|program| program.get_ref().trim().is_empty()) {
             return Err(here(command)(
                 "a command names its program first: [\"redis-server\", \"--port\", \"{port}\"]".to_owned(),
@@ -250,12 +256,12 @@ impl Names<'_> {
         command.get_ref().iter().map(|word| self.text(word)).collect()
     }
 
-    fn role(&self, role: &RoleFile) -> Result<RoleSpec, Mistake> {
+    fn role(&self, role: &RoleFile) -> Result<ApplicationRole, FileMistake> {
         let ready = role.ready.as_ref().map(|ready| self.ready(ready)).transpose()?;
         let within = role.within.as_ref().map(time).transpose()?.unwrap_or(WITHIN);
         let lives = self.lives(role)?;
         let env = role.env.iter().map(|(name, value)| Ok((name.clone(), self.text(value)?)));
-        Ok(RoleSpec {
+        Ok(ApplicationRole {
             name: role.name.get_ref().clone(),
             on: self.on(&role.on)?,
             ready,
@@ -265,7 +271,7 @@ impl Names<'_> {
             command: self.command(&role.command)?,
             before: role.before.iter().map(|command| self.command(command)).collect::<Result<_, _>>()?,
             files: role.file.iter().map(|file| self.fixture(file)).collect::<Result<_, _>>()?,
-            env: env.collect::<Result<_, Mistake>>()?,
+            env: env.collect::<Result<_, FileMistake>>()?,
             user: role.user.as_ref().map(user).transpose()?.unwrap_or_else(|| USER.to_owned()),
             disk: role.disk.as_ref().map(disk).transpose()?.unwrap_or(DISK),
             hides: role.hides.iter().map(hidden).collect::<Result<_, _>>()?,
@@ -274,56 +280,58 @@ impl Names<'_> {
                 .as_ref()
                 .map(end)
                 .transpose()?
-                .unwrap_or(End { signal: libc::SIGTERM, within_ns: ENDS_WITHIN }),
+                .unwrap_or(ServiceEnd { signal: libc::SIGTERM, within_ns: ENDS_WITHIN }),
         })
     }
 
-    fn on(&self, on: &Spanned<OnFile>) -> Result<On, Mistake> {
+    fn on(&self, on: &Spanned<HostSelectorFile>) -> Result<HostSelector, FileMistake> {
         const WORDS: [&str; 4] = ["client", "server", "servers", "hosts"];
         let hosts = self.hosts;
         match on.get_ref() {
-            OnFile::Word(word) => match word.as_str() {
-                "client" => Ok(On::Client),
-                "server" => Ok(On::Server),
-                "servers" => Ok(On::Servers),
-                "hosts" => Ok(On::Hosts),
+            HostSelectorFile::Word(word) => match word.as_str() {
+                "client" => Ok(HostSelector::Client),
+                "server" => Ok(HostSelector::Server),
+                "servers" => Ok(HostSelector::Servers),
+                "hosts" => Ok(HostSelector::Hosts),
                 _ => Err(here(on)(format!(
                     "on: '{word}' is none of {}{}; it may also be a list of hosts' numbers",
                     WORDS.join(", "),
                     did_you_mean(word, WORDS)
                 ))),
             },
-            OnFile::Numbers(numbers) if numbers.iter().all(|number| (1..=hosts).contains(number)) => {
-                Ok(On::Numbers(numbers.clone()))
+            HostSelectorFile::Numbers(numbers)
+                if numbers.iter().all(|number| (1..=hosts).contains(number)) =>
+            {
+                Ok(HostSelector::Numbers(numbers.clone()))
             }
-            OnFile::Numbers(_) => Err(here(on)(format!("on: hosts have the numbers 1 to {hosts}"))),
+            HostSelectorFile::Numbers(_) => Err(here(on)(format!("on: hosts have the numbers 1 to {hosts}"))),
         }
     }
 
     /// Returns how long a service lives. One that lives on keeps some state, which the file must name; otherwise it
     /// starts cold.
-    fn lives(&self, role: &RoleFile) -> Result<Lives, Mistake> {
-        let lives = role.lives.as_ref().map_or(Lives::Trial, |lives| *lives.get_ref());
+    fn lives(&self, role: &RoleFile) -> Result<ServiceLifetime, FileMistake> {
+        let lives = role.lives.as_ref().map_or(ServiceLifetime::Trial, |lives| *lives.get_ref());
         match (&role.lives, lives, &role.ready, &role.carries) {
-            (Some(at), Lives::Block, None, _) => Err(here(at)(
+            (Some(at), ServiceLifetime::Block, None, _) => Err(here(at)(
                 "only a service lives through a block: say when it is ready, or leave lives out".to_owned(),
             )),
-            (Some(at), Lives::Block, _, None) => Err(here(at)(
+            (Some(at), ServiceLifetime::Block, _, None) => Err(here(at)(
                 "lives = \"block\" needs carries: say what is carried from one trial to the next".to_owned(),
             )),
             _ => Ok(lives),
         }
     }
 
-    fn ready(&self, ready: &Spanned<ReadyFile>) -> Result<Ready, Mistake> {
+    fn ready(&self, ready: &Spanned<ReadyFile>) -> Result<ReadyCondition, FileMistake> {
         let file = ready.get_ref();
         match (&file.port, &file.line, &file.command) {
-            (Some(port), None, None) => Ok(Ready::Port(self.address(port)?)),
+            (Some(port), None, None) => Ok(ReadyCondition::Port(self.address(port)?)),
             (None, Some(line), None) => {
                 expression(line)?;
-                Ok(Ready::Line(line.get_ref().clone()))
+                Ok(ReadyCondition::Line(line.get_ref().clone()))
             }
-            (None, None, Some(command)) => Ok(Ready::Command(self.command(command)?)),
+            (None, None, Some(command)) => Ok(ReadyCondition::Command(self.command(command)?)),
             _ => Err(here(ready)(
                 "ready is one of: { port = \"{address}:{port}\" }, { line = \"REGEX\" }, { command = [...] }"
                     .to_owned(),
@@ -332,12 +340,12 @@ impl Names<'_> {
     }
 
     /// Returns an address and port; "{port}" alone is a port of the host's own address.
-    fn address(&self, port: &Spanned<String>) -> Result<String, Mistake> {
+    fn address(&self, port: &Spanned<String>) -> Result<String, FileMistake> {
         let text = self.text(port)?;
         Ok(if text.contains(':') { text } else { format!("{{address}}:{text}") })
     }
 
-    fn fixture(&self, file: &FixtureFile) -> Result<Fixture, Mistake> {
+    fn fixture(&self, file: &FixtureFile) -> Result<Fixture, FileMistake> {
         let path = file.path.get_ref();
         let plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
         if path.is_empty() || !plain {
@@ -346,8 +354,8 @@ impl Names<'_> {
             )));
         }
         let content = match (&file.text, &file.bytes) {
-            (Some(text), None) => Content::Text(self.text(text)?),
-            (None, Some(bytes)) => Content::Seeded { bytes: disk(bytes)?, seed: file.seed },
+            (Some(text), None) => FixtureContent::Text(self.text(text)?),
+            (None, Some(bytes)) => FixtureContent::Seeded { bytes: disk(bytes)?, seed: file.seed },
             _ => {
                 return Err(here(&file.path)(format!(
                     "{path}: give text = \"...\", or bytes = \"1M\" and a seed"
@@ -358,7 +366,7 @@ impl Names<'_> {
     }
 }
 
-fn time(text: &Spanned<String>) -> Result<Nanos, Mistake> {
+fn time(text: &Spanned<String>) -> Result<Nanos, FileMistake> {
     let time = parse_duration(text.get_ref()).map_err(|error| here(text)(error.to_string()))?;
     if time == Nanos(0) || time > LONGEST {
         return Err(here(text)(format!("a time of 1ms to {LONGEST}, not {time}")));
@@ -366,13 +374,13 @@ fn time(text: &Spanned<String>) -> Result<Nanos, Mistake> {
     Ok(time)
 }
 
-fn disk(text: &Spanned<String>) -> Result<Bytes, Mistake> {
+fn disk(text: &Spanned<String>) -> Result<Bytes, FileMistake> {
     let size = Factor { name: "size", domain: Domain::Bytes(0, MOST_DISK.0), ..Factor::FLOW };
     let bytes = size.parse(text.get_ref()).map_err(|error| here(text)(error.to_string()))?;
     Ok(Bytes(bytes.parse().unwrap_or_default()))
 }
 
-fn user(name: &Spanned<String>) -> Result<String, Mistake> {
+fn user(name: &Spanned<String>) -> Result<String, FileMistake> {
     let fine = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
     let text = name.get_ref();
     if text.is_empty() || text.len() > 32 || !text.bytes().all(fine) {
@@ -381,7 +389,7 @@ fn user(name: &Spanned<String>) -> Result<String, Mistake> {
     Ok(text.clone())
 }
 
-fn hidden(path: &Spanned<String>) -> Result<String, Mistake> {
+fn hidden(path: &Spanned<String>) -> Result<String, FileMistake> {
     let text = path.get_ref();
     let plain =
         Path::new(text).components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
@@ -393,7 +401,7 @@ fn hidden(path: &Spanned<String>) -> Result<String, Mistake> {
     Ok(text.clone())
 }
 
-fn end(file: &EndFile) -> Result<End, Mistake> {
+fn end(file: &EndFile) -> Result<ServiceEnd, FileMistake> {
     const KNOWN: &[(&str, i32)] = &[
         ("SIGTERM", libc::SIGTERM),
         ("SIGINT", libc::SIGINT),
@@ -412,29 +420,29 @@ fn end(file: &EndFile) -> Result<End, Mistake> {
         ))
     })?;
     let within_ns = file.within.as_ref().map(time).transpose()?.unwrap_or(ENDS_WITHIN);
-    Ok(End { signal: *signal, within_ns })
+    Ok(ServiceEnd { signal: *signal, within_ns })
 }
 
-fn expression(text: &Spanned<String>) -> Result<Regex, Mistake> {
+fn expression(text: &Spanned<String>) -> Result<Regex, FileMistake> {
     Regex::new(text.get_ref())
         .map_err(|error| here(text)(format!("'{}' is no regular expression: {error}", text.get_ref())))
 }
 
-fn figures(files: &[FigureFile], outputs: &Outputs<'_>) -> Result<Vec<Figure>, Mistake> {
+fn figures(files: &[FigureFile], outputs: &OutputRoles<'_>) -> Result<Vec<ApplicationFigure>, FileMistake> {
     once(files.iter().map(|figure| &figure.name))?;
     files.iter().map(|file| outputs.figure(file)).collect()
 }
 
 /// Checks the roles whose output is read.
-struct Outputs<'a> {
-    roles: &'a [RoleSpec],
+struct OutputRoles<'a> {
+    roles: &'a [ApplicationRole],
     /// The first role that runs to its end.
     usual: &'a str,
 }
 
-impl Outputs<'_> {
+impl OutputRoles<'_> {
     /// Returns the name of a role whose output is read.
-    fn role(&self, role: &Spanned<String>) -> Result<String, Mistake> {
+    fn role(&self, role: &Spanned<String>) -> Result<String, FileMistake> {
         let name = role.get_ref();
         let names = || self.roles.iter().map(|role| role.name.as_str());
         match self.roles.iter().find(|one| one.name == *name) {
@@ -451,12 +459,12 @@ impl Outputs<'_> {
         }
     }
 
-    fn figure(&self, file: &FigureFile) -> Result<Figure, Mistake> {
+    fn figure(&self, file: &FigureFile) -> Result<ApplicationFigure, FileMistake> {
         let role = self.role(&file.role)?;
         let source = match (&file.line, &file.json, file.wall_time) {
-            (Some(line), None, false) => Source::Line(one_group(line)?),
-            (None, Some(json), false) => Source::Json(pointer(json)?),
-            (None, None, true) => Source::WallTime,
+            (Some(line), None, false) => FigureSource::Line(one_group(line)?),
+            (None, Some(json), false) => FigureSource::Json(pointer(json)?),
+            (None, None, true) => FigureSource::WallTime,
             _ => {
                 return Err(here(&file.name)(
                     "a figure is one of: line = \"REGEX\", json = \"/POINTER\", wall-time = true".to_owned(),
@@ -469,20 +477,30 @@ impl Outputs<'_> {
         }
         let (name, unit) = (file.name.get_ref().clone(), file.unit.clone());
         let spelling = spelling(file)?;
-        Ok(Figure { name, unit, more_is_better: file.more == More::Better, role, source, spelling, scale })
+        Ok(ApplicationFigure {
+            name,
+            unit,
+            more_is_better: file.more == FigureDirection::Better,
+            role,
+            source,
+            spelling,
+            scale,
+        })
     }
 
-    fn picture(&self, file: &PictureFile) -> Result<Picture, Mistake> {
-        Ok(Picture { role: self.role(&file.role)?, json: pointer(&file.json)? })
+    fn picture(&self, file: &PictureFile) -> Result<PictureSource, FileMistake> {
+        Ok(PictureSource { role: self.role(&file.role)?, json: pointer(&file.json)? })
     }
 }
 
 /// Returns how the program spells the figure's number.
-fn spelling(file: &FigureFile) -> Result<Spelling, Mistake> {
+fn spelling(file: &FigureFile) -> Result<NumberSpelling, FileMistake> {
     let thousands =
         file.thousands.as_ref().map(|one| separator(one, &[',', '.', '\'', '_', ' '])).transpose()?;
     let decimal = file.decimal.as_ref().map(|one| separator(one, &[',', '.'])).transpose()?.unwrap_or('.');
-    let Some(stated) = file.thousands.as_ref().or(file.decimal.as_ref()) else { return Ok(Spelling::PLAIN) };
+    let Some(stated) = file.thousands.as_ref().or(file.decimal.as_ref()) else {
+        return Ok(NumberSpelling::PLAIN);
+    };
     if file.line.is_none() {
         return Err(here(stated)("thousands and decimal are of a figure that a line holds".to_owned()));
     }
@@ -490,10 +508,10 @@ fn spelling(file: &FigureFile) -> Result<Spelling, Mistake> {
         let why = format!("thousands and decimal are both '{decimal}': state the other one too");
         return Err(here(stated)(why));
     }
-    Ok(Spelling { thousands, decimal })
+    Ok(NumberSpelling { thousands, decimal })
 }
 
-fn separator(stated: &Spanned<char>, known: &[char]) -> Result<char, Mistake> {
+fn separator(stated: &Spanned<char>, known: &[char]) -> Result<char, FileMistake> {
     let known_one = known.contains(stated.get_ref()).then_some(*stated.get_ref());
     let all = || known.iter().map(|one| format!("\"{one}\"")).collect::<Vec<_>>().join(", ");
     known_one.ok_or_else(|| {
@@ -501,7 +519,7 @@ fn separator(stated: &Spanned<char>, known: &[char]) -> Result<char, Mistake> {
     })
 }
 
-fn one_group(line: &Spanned<String>) -> Result<Regex, Mistake> {
+fn one_group(line: &Spanned<String>) -> Result<Regex, FileMistake> {
     let found = expression(line)?;
     if found.captures_len() == 2 {
         return Ok(found);
@@ -510,7 +528,7 @@ fn one_group(line: &Spanned<String>) -> Result<Regex, Mistake> {
     Err(here(line)(why.to_owned()))
 }
 
-fn pointer(json: &Spanned<String>) -> Result<String, Mistake> {
+fn pointer(json: &Spanned<String>) -> Result<String, FileMistake> {
     if json.get_ref().starts_with('/') {
         return Ok(json.get_ref().clone());
     }

@@ -7,7 +7,7 @@ use landspeed_units::Nanos;
 /// A mistake in a file, with its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path}:{line}: {why}", path = .path.display())]
-pub struct FileError {
+pub struct ApplicationFileError {
     pub(crate) path: PathBuf,
     /// Number of the line, from 1.
     pub(crate) line: usize,

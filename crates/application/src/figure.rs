@@ -5,11 +5,11 @@ use landspeed_units::{Nanos, Text};
 use serde_json::Value;
 
 use crate::check::METRIC;
-use crate::{Application, Error, Figure, Source};
+use crate::{Application, ApplicationFigure, Error, FigureSource};
 
 /// A role that ran to its end successfully.
 #[derive(Debug, Clone)]
-pub struct Ran {
+pub struct RoleOutput {
     /// Name of the role.
     pub role: String,
     /// Its standard output.
@@ -24,7 +24,7 @@ pub struct Ran {
 /// Returns an error if a figure is not where its file says, with the output.
 pub fn figures(
     application: &Application,
-    ran: &[Ran],
+    ran: &[RoleOutput],
     parameters: &Settings,
 ) -> Result<ProgramFigures, Error> {
     let all = application.figures.iter().filter(|figure| ran.iter().any(|one| one.role == figure.role));
@@ -37,7 +37,7 @@ pub fn figures(
 ///
 /// # Errors
 /// Returns an error if the picture is not where the file says, or is not a PNG file in Base64.
-pub fn picture(application: &Application, ran: &[Ran]) -> Result<Option<Png>, Error> {
+pub fn picture(application: &Application, ran: &[RoleOutput]) -> Result<Option<Png>, Error> {
     let Some(asked) = &application.picture else { return Ok(None) };
     let Some(ran) = ran.iter().find(|one| one.role == asked.role) else { return Ok(None) };
     let png = at(&asked.json, ran).and_then(|found| match found.as_str() {
@@ -49,7 +49,7 @@ pub fn picture(application: &Application, ran: &[Ran]) -> Result<Option<Png>, Er
 
 /// Combines a figure over all hosts whose role prints it: values of which more is better are added, and of the others
 /// the largest counts.
-fn found(figure: &Figure, ran: &[Ran]) -> Result<ProgramFigure, Error> {
+fn found(figure: &ApplicationFigure, ran: &[RoleOutput]) -> Result<ProgramFigure, Error> {
     let of_role = ran.iter().filter(|one| one.role == figure.role);
     let values = of_role.map(|one| value(figure, one)).collect::<Result<Vec<_>, _>>()?;
     let value = match figure.more_is_better {
@@ -60,11 +60,11 @@ fn found(figure: &Figure, ran: &[Ran]) -> Result<ProgramFigure, Error> {
     Ok(ProgramFigure { name, unit, value, more_is_better: figure.more_is_better })
 }
 
-fn value(figure: &Figure, ran: &Ran) -> Result<f64, Error> {
+fn value(figure: &ApplicationFigure, ran: &RoleOutput) -> Result<f64, Error> {
     let wrong = |why: String| Error::Figure { figure: figure.name.clone(), why };
     let number = match &figure.source {
-        Source::WallTime => ran.took.as_secs_f64(),
-        Source::Line(expression) => {
+        FigureSource::WallTime => ran.took.as_secs_f64(),
+        FigureSource::Line(expression) => {
             let last = expression.captures_iter(&ran.output).last().and_then(|groups| groups.get(1));
             let text = last.ok_or_else(|| {
                 wrong(format!(
@@ -75,7 +75,7 @@ fn value(figure: &Figure, ran: &Ran) -> Result<f64, Error> {
             })?;
             figure.spelling.read(text.as_str()).map_err(wrong)?
         }
-        Source::Json(pointer) => {
+        FigureSource::Json(pointer) => {
             let value = at(pointer, ran).map_err(wrong)?;
             let shown = || Text::from(short(&value.to_string()));
             value.as_f64().ok_or_else(|| wrong(format!("what is at {pointer} is no number: {}", shown())))?
@@ -89,7 +89,7 @@ fn value(figure: &Figure, ran: &Ran) -> Result<f64, Error> {
 }
 
 /// Returns the value at a JSON pointer in an output, or why there is none.
-fn at(pointer: &str, ran: &Ran) -> Result<Value, String> {
+fn at(pointer: &str, ran: &RoleOutput) -> Result<Value, String> {
     let mut all: Value = serde_json::from_str(ran.output.trim())
         .map_err(|error| format!("{} printed no JSON: {error}{}", ran.role, tail(&ran.output)))?;
     let found = all.pointer_mut(pointer).map(Value::take);

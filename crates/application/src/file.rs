@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::model::{Lives, Need};
+use crate::model::{RequiredProgram, ServiceLifetime};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(crate) struct File {
+pub(crate) struct ApplicationFile {
     pub(crate) title: Spanned<String>,
     #[serde(default)]
     pub(crate) source: String,
@@ -20,7 +20,7 @@ pub(crate) struct File {
     #[serde(default)]
     pub(crate) hosts: Option<Spanned<[usize; 2]>>,
     #[serde(default)]
-    pub(crate) needs: Vec<Need>,
+    pub(crate) needs: Vec<RequiredProgram>,
     #[serde(default)]
     pub(crate) parameter: BTreeMap<Spanned<String>, ParameterFile>,
     #[serde(default)]
@@ -35,7 +35,7 @@ pub(crate) struct File {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct ParameterFile {
     pub(crate) about: String,
-    pub(crate) is: Spanned<Is>,
+    pub(crate) is: Spanned<ParameterKind>,
     pub(crate) default: Spanned<String>,
     /// The values of a choice.
     #[serde(default)]
@@ -48,7 +48,7 @@ pub(crate) struct ParameterFile {
 /// The kind of a parameter.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Is {
+pub(crate) enum ParameterKind {
     Number,
     Bytes,
     Time,
@@ -60,7 +60,7 @@ pub(crate) enum Is {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct RoleFile {
     pub(crate) name: Spanned<String>,
-    pub(crate) on: Spanned<OnFile>,
+    pub(crate) on: Spanned<HostSelectorFile>,
     pub(crate) command: Spanned<Vec<Spanned<String>>>,
     #[serde(default)]
     pub(crate) before: Vec<Spanned<Vec<Spanned<String>>>>,
@@ -71,7 +71,7 @@ pub(crate) struct RoleFile {
     #[serde(default)]
     pub(crate) ready: Option<Spanned<ReadyFile>>,
     #[serde(default)]
-    pub(crate) lives: Option<Spanned<Lives>>,
+    pub(crate) lives: Option<Spanned<ServiceLifetime>>,
     #[serde(default)]
     pub(crate) carries: Option<Spanned<String>>,
     #[serde(default)]
@@ -89,7 +89,7 @@ pub(crate) struct RoleFile {
 /// The hosts of a role: a word, or a list of numbers.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum OnFile {
+pub(crate) enum HostSelectorFile {
     Word(String),
     Numbers(Vec<usize>),
 }
@@ -142,7 +142,7 @@ pub(crate) struct FigureFile {
     pub(crate) name: Spanned<String>,
     pub(crate) unit: String,
     /// "better" if more of the figure is better, otherwise "worse".
-    pub(crate) more: More,
+    pub(crate) more: FigureDirection,
     pub(crate) role: Spanned<String>,
     #[serde(default)]
     pub(crate) line: Option<Spanned<String>>,
@@ -162,7 +162,7 @@ pub(crate) struct FigureFile {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum More {
+pub(crate) enum FigureDirection {
     Better,
     Worse,
 }

@@ -8,7 +8,7 @@ use landspeed_units::did_you_mean;
 
 /// The values of placeholders on one host of one trial.
 #[derive(Debug, Clone)]
-pub struct Places<'a> {
+pub struct PlaceholderValues<'a> {
     /// Addresses of all hosts, in the order of their numbers.
     pub hosts: &'a [IpAddr],
     /// Number of this host, from 1.
@@ -38,37 +38,37 @@ pub(crate) const DIR: &str = "/dev/shm/role";
 pub(crate) const OWN: &str = "/dev/shm/landspeed";
 
 /// A piece of a text.
-enum Piece<'a> {
+enum TextPiece<'a> {
     Plain(&'a str),
     Place(&'a str),
 }
 
 /// Splits a text into pieces. "{{" is a brace; "{name}" is a placeholder if `name` is a word; any other brace is plain
 /// text.
-fn pieces(text: &str) -> Vec<Piece<'_>> {
+fn pieces(text: &str) -> Vec<TextPiece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = text;
     while let Some(at) = rest.find('{') {
-        pieces.push(Piece::Plain(&rest[..at]));
+        pieces.push(TextPiece::Plain(&rest[..at]));
         let after = &rest[at + 1..];
         if let Some(after) = after.strip_prefix('{') {
-            pieces.push(Piece::Plain("{"));
+            pieces.push(TextPiece::Plain("{"));
             rest = after;
             continue;
         }
         let name = after.find('}').map(|end| &after[..end]).filter(|name| is_word(name));
         match name {
             Some(name) => {
-                pieces.push(Piece::Place(name));
+                pieces.push(TextPiece::Place(name));
                 rest = &after[name.len() + 1..];
             }
             None => {
-                pieces.push(Piece::Plain("{"));
+                pieces.push(TextPiece::Plain("{"));
                 rest = after;
             }
         }
     }
-    pieces.push(Piece::Plain(rest));
+    pieces.push(TextPiece::Plain(rest));
     pieces
 }
 
@@ -79,17 +79,17 @@ fn is_word(name: &str) -> bool {
 
 /// Returns true if a text mentions a placeholder.
 pub(crate) fn mentions(text: &str, place: &str) -> bool {
-    pieces(text).iter().any(|piece| matches!(piece, Piece::Place(name) if *name == place))
+    pieces(text).iter().any(|piece| matches!(piece, TextPiece::Place(name) if *name == place))
 }
 
 /// Returns an error for the first unknown placeholder of a text, with a suggestion.
 pub(crate) fn unknown(text: &str, parameters: &[Factor], hosts: usize) -> Option<String> {
     let known = || KNOWN.iter().map(|(name, _)| *name).chain(parameters.iter().map(|one| one.name));
     pieces(text).into_iter().find_map(|piece| match piece {
-        Piece::Plain(_) => None,
-        Piece::Place(name) if known().any(|known| known == name) => None,
-        Piece::Place(name) if host(name).is_some_and(|number| (1..=hosts).contains(&number)) => None,
-        Piece::Place(name) => {
+        TextPiece::Plain(_) => None,
+        TextPiece::Place(name) if known().any(|known| known == name) => None,
+        TextPiece::Place(name) if host(name).is_some_and(|number| (1..=hosts).contains(&number)) => None,
+        TextPiece::Place(name) => {
             let all = known().collect::<Vec<_>>().join(", ");
             Some(format!(
                 "{{{name}}} is no placeholder{}; there are {all}; write {{{{ for a brace",
@@ -105,27 +105,29 @@ fn host(name: &str) -> Option<usize> {
 }
 
 /// Returns `text` with every placeholder filled in. Unknown ones are kept, because the file was checked before.
-pub fn fill(text: &str, places: &Places<'_>, parameters: &[Factor]) -> String {
+pub fn fill(text: &str, placeholders: &PlaceholderValues<'_>, parameters: &[Factor]) -> String {
     let value = |name: &str| -> Option<String> {
-        let at = |number: usize| places.hosts.get(number.checked_sub(1)?).map(ToString::to_string);
+        let at = |number: usize| placeholders.hosts.get(number.checked_sub(1)?).map(ToString::to_string);
         match name {
             "dir" => Some(DIR.to_owned()),
             "landspeed" => Some(OWN.to_owned()),
-            "address" => at(places.number),
+            "address" => at(placeholders.number),
             "server" => at(2),
-            "n" => Some(places.number.to_string()),
-            "hosts" => Some(places.hosts.len().to_string()),
-            "addresses" => Some(places.hosts.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")),
-            "token" => Some(places.token.to_owned()),
+            "n" => Some(placeholders.number.to_string()),
+            "hosts" => Some(placeholders.hosts.len().to_string()),
+            "addresses" => {
+                Some(placeholders.hosts.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
+            }
+            "token" => Some(placeholders.token.to_owned()),
             name => match parameters.iter().find(|one| one.name == name) {
-                Some(one) => Some(one.of(places.parameters).to_owned()),
+                Some(one) => Some(one.of(placeholders.parameters).to_owned()),
                 None => at(host(name)?),
             },
         }
     };
     let filled = pieces(text).into_iter().map(|piece| match piece {
-        Piece::Plain(text) => text.to_owned(),
-        Piece::Place(name) => value(name).unwrap_or_else(|| format!("{{{name}}}")),
+        TextPiece::Plain(text) => text.to_owned(),
+        TextPiece::Place(name) => value(name).unwrap_or_else(|| format!("{{{name}}}")),
     });
     filled.collect()
 }
@@ -139,8 +141,8 @@ mod tests {
         let hosts = ["10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap()];
         let parameters = [Factor { name: "size", default: "7", ..Factor::FLOW }];
         let set = Settings::new();
-        let places = Places { hosts: &hosts, number: 1, token: "t", parameters: &set };
-        let filled = |text| fill(text, &places, &parameters);
+        let placeholders = PlaceholderValues { hosts: &hosts, number: 1, token: "t", parameters: &set };
+        let filled = |text| fill(text, &placeholders, &parameters);
         assert_eq!(filled("{server}:{size} {address} {n}/{hosts}"), "10.0.0.2:7 10.0.0.1 1/2");
         assert_eq!(filled("{addresses} {host2}"), "10.0.0.1,10.0.0.2 10.0.0.2");
         assert_eq!(filled("{\"a\": {{size}} {"), "{\"a\": {size}} {");

@@ -19,7 +19,7 @@ const END: &[u8] = b"</GANGLIA_XML>";
 
 /// The result of gathering. Times are sums over all nodes and rounds.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
-pub struct Gathered {
+pub struct GatherResult {
     /// Number of rounds, without the first one.
     pub rounds: u32,
     /// Number of nodes.
@@ -40,19 +40,19 @@ pub struct Gathered {
 ///
 /// # Errors
 /// Returns an error that names a node that cannot be reached, is silent, or does not answer as gmond does.
-pub fn gather(nodes: &[SocketAddr], rounds: u32) -> Result<Gathered, String> {
-    let mut all = Gathered { rounds, nodes: nodes.len(), ..Gathered::default() };
+pub fn gather(nodes: &[SocketAddr], rounds: u32) -> Result<GatherResult, String> {
+    let mut all = GatherResult { rounds, nodes: nodes.len(), ..GatherResult::default() };
     nodes.iter().try_for_each(|node| ask(*node).map(drop))?;
     let mut last = Vec::new();
     let began = Instant::now();
     for _ in 0..rounds {
         last.clear();
         for node in nodes {
-            let told = ask(*node)?;
-            all.connect_seconds += told.connect.as_secs_f64();
-            all.transfer_seconds += told.transfer.as_secs_f64();
-            all.bytes += told.text.len() as u64;
-            last.push(told.text);
+            let answer = ask(*node)?;
+            all.connect_seconds += answer.connect.as_secs_f64();
+            all.transfer_seconds += answer.transfer.as_secs_f64();
+            all.bytes += answer.text.len() as u64;
+            last.push(answer.text);
         }
     }
     all.seconds = began.elapsed().as_secs_f64();
@@ -62,13 +62,13 @@ pub fn gather(nodes: &[SocketAddr], rounds: u32) -> Result<Gathered, String> {
 }
 
 /// The answer of a node, and its times.
-struct Told {
+struct NodeAnswer {
     text: Vec<u8>,
     connect: Duration,
     transfer: Duration,
 }
 
-fn ask(node: SocketAddr) -> Result<Told, String> {
+fn ask(node: SocketAddr) -> Result<NodeAnswer, String> {
     let began = Instant::now();
     let mut stream = TcpStream::connect_timeout(&node, PATIENCE)
         .map_err(|error| format!("cannot connect to {node}: {error}"))?;
@@ -80,7 +80,7 @@ fn ask(node: SocketAddr) -> Result<Told, String> {
     read.map_err(|error| format!("{node} did not tell all of its state: {error}"))?;
     let transfer = began.elapsed().saturating_sub(connect);
     if text.trim_ascii_end().ends_with(END) {
-        return Ok(Told { text, connect, transfer });
+        return Ok(NodeAnswer { text, connect, transfer });
     }
     Err(format!("{node} told {} bytes that do not end as the state of gmond does", text.len()))
 }

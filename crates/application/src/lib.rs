@@ -1,7 +1,7 @@
 //! Applications: any program as a workload.
 //!
 //! A file lists the roles of an application, what each runs, when it is ready, and which figures its output holds.
-//! [`read`] checks the file; [`Role`] starts one of its roles on this host, in its own namespaces, and ends it.
+//! [`read`] checks the file; [`RoleProcess`] starts one of its roles on this host, in its own namespaces, and ends it.
 //!
 //! | module | is |
 //! |---|---|
@@ -31,13 +31,14 @@ mod shipped;
 pub mod spawn;
 
 pub use check::{METRIC, read};
-pub use error::{Error, FileError};
-pub use figure::{Ran, figures, picture};
-pub use fill::{Places, fill};
+pub use error::{ApplicationFileError, Error};
+pub use figure::{RoleOutput, figures, picture};
+pub use fill::{PlaceholderValues, fill};
 pub use model::{
-    Application, Content, End, Figure, Fixture, Lives, Need, On, Order, Picture, Ready, RoleSpec, Source,
+    Application, ApplicationFigure, ApplicationRole, FigureSource, Fixture, FixtureContent, HostSelector,
+    PictureSource, ReadyCondition, RequiredProgram, RoleOrder, ServiceEnd, ServiceLifetime,
 };
-pub use number::Spelling;
+pub use number::NumberSpelling;
 pub use quick::quick;
-pub use role::{Ended, Role};
+pub use role::{CommandResult, RoleProcess};
 pub use shipped::{shipped, shipped_text};

@@ -4,7 +4,7 @@ use landspeed_factor::Factor;
 use landspeed_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::number::Spelling;
+use crate::number::NumberSpelling;
 
 /// An application: its roles and its figures.
 #[derive(Clone)]
@@ -18,21 +18,21 @@ pub struct Application {
     /// The fewest and the most hosts that it takes.
     pub hosts: [usize; 2],
     /// Programs that every host must have.
-    pub needs: Vec<Need>,
+    pub needs: Vec<RequiredProgram>,
     /// Its parameters. The last three are common to all applications: `port`, `path` and `metric`.
     pub parameters: Vec<Factor>,
     /// Its roles, in the order in which they start.
-    pub roles: Vec<RoleSpec>,
+    pub roles: Vec<ApplicationRole>,
     /// Its figures. The first one decides by default.
-    pub figures: Vec<Figure>,
+    pub figures: Vec<ApplicationFigure>,
     /// The place of its picture, if it has one.
-    pub picture: Option<Picture>,
+    pub picture: Option<PictureSource>,
 }
 
 /// A program, and its package.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Need {
+pub struct RequiredProgram {
     /// Its name on the PATH, or an absolute path.
     pub command: String,
     /// The package's name in Debian.
@@ -41,7 +41,7 @@ pub struct Need {
 
 /// The hosts that a role runs on. Host 1 is the first that the user names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum On {
+pub enum HostSelector {
     /// Host 1.
     Client,
     /// Host 2.
@@ -54,15 +54,15 @@ pub enum On {
     Numbers(Vec<usize>),
 }
 
-impl On {
+impl HostSelector {
     /// Returns true if a role with these hosts runs on host `number`, from 1.
     pub fn holds(&self, number: usize) -> bool {
         match self {
-            On::Client => number == 1,
-            On::Server => number == 2,
-            On::Servers => number > 1,
-            On::Hosts => true,
-            On::Numbers(numbers) => numbers.contains(&number),
+            HostSelector::Client => number == 1,
+            HostSelector::Server => number == 2,
+            HostSelector::Servers => number > 1,
+            HostSelector::Hosts => true,
+            HostSelector::Numbers(numbers) => numbers.contains(&number),
         }
     }
 }
@@ -70,7 +70,7 @@ impl On {
 /// How long a service lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Lives {
+pub enum ServiceLifetime {
     /// The service starts cold in every trial.
     #[default]
     Trial,
@@ -82,7 +82,7 @@ pub enum Lives {
 /// The condition under which a service is ready.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Ready {
+pub enum ReadyCondition {
     /// A TCP connection to this address and port succeeds: "{address}:{port}".
     Port(String),
     /// The service prints a line that matches this regular expression.
@@ -94,7 +94,7 @@ pub enum Ready {
 /// The content of a fixture.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Content {
+pub enum FixtureContent {
     /// This text.
     Text(String),
     /// Bytes that are always the same for a seed.
@@ -112,12 +112,12 @@ pub struct Fixture {
     /// Its path below `{dir}`.
     pub path: String,
     /// Its content.
-    pub content: Content,
+    pub content: FixtureContent,
 }
 
 /// How a service is ended: by a signal, and by SIGKILL if it does not end in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct End {
+pub struct ServiceEnd {
     /// Number of the signal.
     pub signal: i32,
     /// Time limit for its end.
@@ -126,15 +126,15 @@ pub struct End {
 
 /// A role of an application.
 #[derive(Debug, Clone)]
-pub struct RoleSpec {
+pub struct ApplicationRole {
     /// Its name, such as "server".
     pub name: String,
     /// The hosts that it runs on.
-    pub on: On,
+    pub on: HostSelector,
     /// When a service is ready; it then runs until it is ended. `None` for a role that runs to its end.
-    pub ready: Option<Ready>,
+    pub ready: Option<ReadyCondition>,
     /// How long a service lives.
-    pub lives: Lives,
+    pub lives: ServiceLifetime,
     /// The state that a service that lives through a block keeps from one trial to the next.
     pub carries: String,
     /// Time limit for being ready, or for running to its end.
@@ -154,10 +154,10 @@ pub struct RoleSpec {
     /// Directories and files of the host that it sees as empty.
     pub hides: Vec<String>,
     /// How it ends.
-    pub end: End,
+    pub end: ServiceEnd,
 }
 
-impl RoleSpec {
+impl ApplicationRole {
     /// Returns true if it runs until it is ended.
     pub fn is_service(&self) -> bool {
         self.ready.is_some()
@@ -166,7 +166,7 @@ impl RoleSpec {
 
 /// The place of a figure.
 #[derive(Debug, Clone)]
-pub enum Source {
+pub enum FigureSource {
     /// The group of this regular expression, in its last match in the output.
     Line(regex_lite::Regex),
     /// The value at this JSON pointer (RFC 6901) in the output.
@@ -177,7 +177,7 @@ pub enum Source {
 
 /// A figure of an application.
 #[derive(Debug, Clone)]
-pub struct Figure {
+pub struct ApplicationFigure {
     /// Its name, such as "requests".
     pub name: String,
     /// Its unit, such as "requests/s".
@@ -187,16 +187,16 @@ pub struct Figure {
     /// The role whose output contains it.
     pub role: String,
     /// The place in that output.
-    pub source: Source,
+    pub source: FigureSource,
     /// How the program spells the number there; a number in JSON is always plain.
-    pub spelling: Spelling,
+    pub spelling: NumberSpelling,
     /// Factor by which the number is multiplied.
     pub scale: f64,
 }
 
 /// The place of an application's picture.
 #[derive(Debug, Clone)]
-pub struct Picture {
+pub struct PictureSource {
     /// The role whose output contains it.
     pub role: String,
     /// A JSON pointer (RFC 6901) to a PNG file in Base64.
@@ -205,7 +205,7 @@ pub struct Picture {
 
 /// An order to the process of a role, with all placeholders filled in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Order {
+pub struct RoleOrder {
     /// The command, by argument.
     pub command: Vec<String>,
     /// Commands that are run before it.
@@ -223,9 +223,9 @@ pub struct Order {
     /// Name of the host inside the role's namespace.
     pub host_name: String,
     /// When a service is ready; `None` for a role that runs to its end.
-    pub ready: Option<Ready>,
+    pub ready: Option<ReadyCondition>,
     /// Processors that it runs on; empty for all.
     pub cores: Vec<u32>,
     /// How it is ended.
-    pub end: End,
+    pub end: ServiceEnd,
 }

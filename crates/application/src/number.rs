@@ -4,16 +4,16 @@ use landspeed_units::Text;
 
 /// How a program writes its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spelling {
+pub struct NumberSpelling {
     /// Separator of groups of three digits; `None` if digits are not grouped.
     pub thousands: Option<char>,
     /// Decimal separator.
     pub decimal: char,
 }
 
-impl Spelling {
+impl NumberSpelling {
     /// The spelling of "30406.5".
-    pub(crate) const PLAIN: Spelling = Spelling { thousands: None, decimal: '.' };
+    pub(crate) const PLAIN: NumberSpelling = NumberSpelling { thousands: None, decimal: '.' };
 
     /// Parses `text` in this spelling; returns an error if it is no number or may be read in another way.
     pub(crate) fn read(self, text: &str) -> Result<f64, String> {
@@ -49,7 +49,7 @@ impl Spelling {
         let is_other = text.bytes().any(|byte| byte.is_ascii_digit()) && text.bytes().all(is_number);
         if !is_other {
             ""
-        } else if self == Spelling::PLAIN {
+        } else if self == NumberSpelling::PLAIN {
             ": say how the program spells numbers, by thousands = \",\" or decimal = \",\" beside the figure"
         } else {
             " as the figure's thousands and decimal say that it spells them"
@@ -61,16 +61,16 @@ impl Spelling {
 mod tests {
     use super::*;
 
-    const ENGLISH: Spelling = Spelling { thousands: Some(','), decimal: '.' };
-    const GERMAN: Spelling = Spelling { thousands: Some('.'), decimal: ',' };
-    const COMMA: Spelling = Spelling { thousands: None, decimal: ',' };
+    const ENGLISH: NumberSpelling = NumberSpelling { thousands: Some(','), decimal: '.' };
+    const GERMAN: NumberSpelling = NumberSpelling { thousands: Some('.'), decimal: ',' };
+    const COMMA: NumberSpelling = NumberSpelling { thousands: None, decimal: ',' };
 
     #[test]
     fn plain_numbers_are_read_as_they_are() {
         for (text, number) in
             [("30406", 30406.0), (" 12.5 ", 12.5), ("1e6", 1e6), (".5", 0.5), ("-2.5E-3", -2.5e-3)]
         {
-            assert_eq!(Spelling::PLAIN.read(text), Ok(number), "{text}");
+            assert_eq!(NumberSpelling::PLAIN.read(text), Ok(number), "{text}");
         }
     }
 
@@ -79,7 +79,7 @@ mod tests {
         for text in
             ["30,406", "12,5", "1,234,567", "1 234", "1'234", "1_000", "1.234,5", "1.234.567", "1,234.5"]
         {
-            let why = Spelling::PLAIN.read(text).expect_err(text);
+            let why = NumberSpelling::PLAIN.read(text).expect_err(text);
             assert!(why.contains(&format!("'{text}'")) && why.contains("thousands = "), "{why}");
         }
     }
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn what_is_no_number_in_any_spelling_gets_no_advice() {
         for text in ["", "fast", "inf", "NaN", "infinity", "0x10", "12 ms", "\u{1b}[2J"] {
-            let why = Spelling::PLAIN.read(text).expect_err(text);
+            let why = NumberSpelling::PLAIN.read(text).expect_err(text);
             assert!(!why.contains("thousands") && !why.contains('\u{1b}'), "{why}");
         }
     }
@@ -102,7 +102,7 @@ mod tests {
             (GERMAN, "30.406,5", 30406.5),
             (GERMAN, "12,5", 12.5),
             (COMMA, "12,5", 12.5),
-            (Spelling { thousands: Some(' '), decimal: ',' }, "1 234,5", 1234.5),
+            (NumberSpelling { thousands: Some(' '), decimal: ',' }, "1 234,5", 1234.5),
         ] {
             assert_eq!(spelling.read(text), Ok(number), "{text}");
         }

@@ -10,8 +10,8 @@ use landspeed_units::{Nanos, Text};
 
 use crate::figure::tail;
 use crate::fill::{DIR, OWN};
-use crate::play::{PATH, Said};
-use crate::{Application, Error, Order, Places, RoleSpec, check, fill, framed};
+use crate::play::{InitMessage, PATH};
+use crate::{Application, ApplicationRole, Error, PlaceholderValues, RoleOrder, check, fill, framed};
 
 /// Interval at which a waiting call checks whether it was cancelled.
 const LOOK: Duration = Duration::from_millis(20);
@@ -24,7 +24,7 @@ const MOST_LINE: u64 = 64 << 20;
 
 /// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ended {
+pub struct CommandResult {
     /// Its standard output.
     pub output: String,
     /// Running time of the command.
@@ -33,30 +33,30 @@ pub struct Ended {
 
 /// A role that runs on this host. Dropping it ends the role with all that it started, and removes its files.
 #[derive(Debug)]
-pub struct Role {
+pub struct RoleProcess {
     name: String,
     within: Nanos,
     process: Child,
     /// The pipe of orders; closing it ends the role.
     orders: Option<ChildStdin>,
-    said: Receiver<Said>,
+    messages: Receiver<InitMessage>,
     ends_within: Duration,
 }
 
-impl Role {
+impl RoleProcess {
     /// Starts the role's process, which prepares the role's directory and runs the commands before its own.
     ///
     /// # Errors
     /// Returns an error if a program is not on this host, or if the process cannot be started.
     pub fn start(
         application: &Application,
-        role: &RoleSpec,
-        places: &Places<'_>,
+        role: &ApplicationRole,
+        placeholders: &PlaceholderValues<'_>,
         cores: &[u32],
-    ) -> Result<Role, Error> {
-        let order = order(application, role, places, cores);
+    ) -> Result<RoleProcess, Error> {
+        let order = order(application, role, placeholders, cores);
         lacks(application, &order)?;
-        let order = over(order, path(application, places), (role.is_service(), places.token));
+        let order = over(order, path(application, placeholders), (role.is_service(), placeholders.token));
         let failed = |source| Error::Start { role: role.name.clone(), source };
         let mut process = Command::new("/proc/self/exe")
             .arg0("landspeed")
@@ -68,14 +68,14 @@ impl Role {
             .spawn()
             .map_err(failed)?;
         let mut orders = process.stdin.take().expect("piped");
-        let said = listen(process.stdout.take().expect("piped"));
+        let messages = listen(process.stdout.take().expect("piped"));
         let sent = framed::send(&mut orders, &order);
-        let role = Role {
+        let role = RoleProcess {
             name: role.name.clone(),
             within: role.within,
             process,
             orders: Some(orders),
-            said,
+            messages,
             ends_within: role.end.within_ns.into(),
         };
         sent.map_err(failed)?;
@@ -88,7 +88,7 @@ impl Role {
     /// Returns an error if a step before it failed, with what was printed.
     pub fn prepared(&mut self, cancelled: &dyn Fn() -> bool) -> Result<(), Error> {
         match self.hear("to prepare", cancelled)? {
-            Said::Prepared {} => Ok(()),
+            InitMessage::Prepared {} => Ok(()),
             other => Err(self.wrong(other)),
         }
     }
@@ -104,7 +104,7 @@ impl Role {
     /// Returns an error if the service has ended or takes too long, with what it printed last.
     pub fn ready(&mut self, cancelled: &dyn Fn() -> bool) -> Result<(), Error> {
         match self.hear("to be ready", cancelled)? {
-            Said::Ready {} => Ok(()),
+            InitMessage::Ready {} => Ok(()),
             other => Err(self.wrong(other)),
         }
     }
@@ -114,10 +114,10 @@ impl Role {
     ///
     /// # Errors
     /// Returns an error if the command did not exit with 0 or takes too long, with what it printed last.
-    pub fn ended(&mut self, wait: Duration, so_far: Duration) -> Result<Option<Ended>, Error> {
-        match self.said.recv_timeout(wait) {
-            Ok(Said::Ended { wrong, took_ns, output, .. }) if wrong.is_empty() => {
-                Ok(Some(Ended { output, took: took_ns }))
+    pub fn ended(&mut self, wait: Duration, so_far: Duration) -> Result<Option<CommandResult>, Error> {
+        match self.messages.recv_timeout(wait) {
+            Ok(InitMessage::Ended { wrong, took_ns, output, .. }) if wrong.is_empty() => {
+                Ok(Some(CommandResult { output, took: took_ns }))
             }
             Ok(other) => Err(self.wrong(other)),
             Err(RecvTimeoutError::Timeout) if so_far > Duration::from(self.within) => {
@@ -132,8 +132,8 @@ impl Role {
     ///
     /// # Errors
     /// Returns the reason why it ended, with what it printed last.
-    pub fn serves(&self) -> Result<(), Error> {
-        match self.said.try_recv() {
+    pub fn check_serving(&self) -> Result<(), Error> {
+        match self.messages.try_recv() {
             Err(std::sync::mpsc::TryRecvError::Empty) => Ok(()),
             Err(std::sync::mpsc::TryRecvError::Disconnected) => Err(self.gone()),
             Ok(said) => Err(self.wrong(said)),
@@ -153,10 +153,10 @@ impl Role {
         }
     }
 
-    fn hear(&mut self, doing: &'static str, cancelled: &dyn Fn() -> bool) -> Result<Said, Error> {
+    fn hear(&mut self, doing: &'static str, cancelled: &dyn Fn() -> bool) -> Result<InitMessage, Error> {
         let until = Instant::now() + Duration::from(self.within);
         loop {
-            match self.said.recv_timeout(LOOK) {
+            match self.messages.recv_timeout(LOOK) {
                 Ok(said) => return Ok(said),
                 Err(RecvTimeoutError::Disconnected) => return Err(self.gone()),
                 Err(RecvTimeoutError::Timeout) if cancelled() => return Err(Error::Cancelled),
@@ -169,8 +169,8 @@ impl Role {
     /// Returns the error of a role that takes too long, with its output so far.
     fn slow(&mut self, doing: &'static str) -> Error {
         self.order(b'w');
-        let said = match self.said.recv_timeout(LAST_WORDS) {
-            Ok(Said::Printed { text }) => text,
+        let said = match self.messages.recv_timeout(LAST_WORDS) {
+            Ok(InitMessage::Printed { text }) => text,
             _ => String::new(),
         };
         Error::Slow { role: self.name.clone(), within: self.within, doing, said }
@@ -180,13 +180,13 @@ impl Role {
         Error::Role { role: self.name.clone(), why: "its process was killed".to_owned() }
     }
 
-    fn wrong(&self, said: Said) -> Error {
+    fn wrong(&self, said: InitMessage) -> Error {
         let why = match said {
-            Said::Failed { why } => Text::from(why).to_string(),
-            Said::Ended { wrong, output, errors, .. } => {
+            InitMessage::Failed { why } => Text::from(why).to_string(),
+            InitMessage::Ended { wrong, output, errors, .. } => {
                 format!("{wrong}{}", tail(&(output + "\n" + &errors)))
             }
-            Said::Prepared {} | Said::Ready {} | Said::Printed { .. } => {
+            InitMessage::Prepared {} | InitMessage::Ready {} | InitMessage::Printed { .. } => {
                 "it said something out of turn".to_owned()
             }
         };
@@ -215,29 +215,34 @@ impl Role {
     }
 }
 
-impl Drop for Role {
+impl Drop for RoleProcess {
     fn drop(&mut self) {
         self.leave(Duration::ZERO);
     }
 }
 
 /// Returns the order of a role, with all placeholders filled in.
-fn order(application: &Application, role: &RoleSpec, places: &Places<'_>, cores: &[u32]) -> Order {
-    let fill = |text: &str| fill(text, places, &application.parameters);
+fn order(
+    application: &Application,
+    role: &ApplicationRole,
+    placeholders: &PlaceholderValues<'_>,
+    cores: &[u32],
+) -> RoleOrder {
+    let fill = |text: &str| fill(text, placeholders, &application.parameters);
     let all = |words: &Vec<String>| words.iter().map(|word| fill(word)).collect::<Vec<_>>();
     let files = role.files.iter().map(|file| crate::Fixture {
         path: file.path.clone(),
         content: match &file.content {
-            crate::Content::Text(text) => crate::Content::Text(fill(text)),
+            crate::FixtureContent::Text(text) => crate::FixtureContent::Text(fill(text)),
             seeded => seeded.clone(),
         },
     });
     let ready = role.ready.as_ref().map(|ready| match ready {
-        crate::Ready::Port(at) => crate::Ready::Port(fill(at)),
-        crate::Ready::Command(words) => crate::Ready::Command(all(words)),
+        crate::ReadyCondition::Port(at) => crate::ReadyCondition::Port(fill(at)),
+        crate::ReadyCondition::Command(words) => crate::ReadyCondition::Command(all(words)),
         line => line.clone(),
     });
-    Order {
+    RoleOrder {
         command: all(&role.command),
         before: role.before.iter().map(all).collect(),
         files: files.collect(),
@@ -245,7 +250,7 @@ fn order(application: &Application, role: &RoleSpec, places: &Places<'_>, cores:
         user: role.user.clone(),
         disk: role.disk,
         hides: role.hides.clone(),
-        host_name: format!("host{}", places.number),
+        host_name: format!("host{}", placeholders.number),
         ready,
         cores: cores.to_vec(),
         end: role.end,
@@ -253,15 +258,15 @@ fn order(application: &Application, role: &RoleSpec, places: &Places<'_>, cores:
 }
 
 /// Returns the path that the user chose for the role's sockets.
-fn path<'a>(application: &'a Application, places: &'a Places<'_>) -> &'a str {
+fn path<'a>(application: &'a Application, placeholders: &'a PlaceholderValues<'_>) -> &'a str {
     let parameter = application.parameters.iter().find(|one| one.name == check::PATH);
-    parameter.map_or("", |one| one.of(places.parameters))
+    parameter.map_or("", |one| one.of(placeholders.parameters))
 }
 
 /// Changes the order to run the command over a path. A role that runs to its end fails if one of its connections
 /// stayed on TCP; a service does not, because other programs may connect to it. The hosts of a trial have distinct
 /// addresses, and no role of another trial has this one's token.
-fn over(mut order: Order, path: &str, (is_service, token): (bool, &str)) -> Order {
+fn over(mut order: RoleOrder, path: &str, (is_service, token): (bool, &str)) -> RoleOrder {
     let plain = landspeed_path::find(path).is_none_or(|path| path.rules().is_empty());
     if plain {
         return order;
@@ -269,11 +274,11 @@ fn over(mut order: Order, path: &str, (is_service, token): (bool, &str)) -> Orde
     let require = (!is_service).then_some("--require");
     let words = [OWN, "exec", "--path", path].into_iter().chain(require).chain(["--"]).map(str::to_owned);
     order.env.push((landspeed_path::NET.to_owned(), token.to_owned()));
-    Order { command: words.chain(order.command).collect(), ..order }
+    RoleOrder { command: words.chain(order.command).collect(), ..order }
 }
 
 /// Refuses a role whose program this host lacks, and names its package.
-fn lacks(application: &Application, order: &Order) -> Result<(), Error> {
+fn lacks(application: &Application, order: &RoleOrder) -> Result<(), Error> {
     let mut programs = order.before.iter().chain([&order.command]).map(|words| words[0].as_str());
     let is_own = |program: &&str| program.starts_with(OWN);
     let Some(program) = programs.find(|program| !is_own(program) && !is_there(program)) else {
@@ -292,8 +297,8 @@ fn is_there(program: &str) -> bool {
 }
 
 /// Returns the init's messages as they arrive; the channel closes once the init has ended.
-fn listen(output: ChildStdout) -> Receiver<Said> {
-    let (tell, said) = channel();
+fn listen(output: ChildStdout) -> Receiver<InitMessage> {
+    let (tell, messages) = channel();
     std::thread::spawn(move || {
         let mut output = BufReader::new(output);
         let mut line = Vec::new();
@@ -305,5 +310,5 @@ fn listen(output: ChildStdout) -> Receiver<Said> {
             line.clear();
         }
     });
-    said
+    messages
 }

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use include_dir::{Dir, include_dir};
 
 #[cfg(test)]
-use crate::FileError;
+use crate::ApplicationFileError;
 use crate::{Application, read};
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../apps");
@@ -31,7 +31,7 @@ fn files() -> impl Iterator<Item = (&'static Path, &'static str)> {
 
 /// Returns the mistakes in all files that ship.
 #[cfg(test)]
-fn mistakes() -> Vec<FileError> {
+fn mistakes() -> Vec<ApplicationFileError> {
     files().filter_map(|(path, text)| read(path, text).err()).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use landspeed_application::{Ran, figures, read};
+use landspeed_application::{RoleOutput, figures, read};
 use landspeed_record::Settings;
 use landspeed_units::Nanos;
 
@@ -139,7 +139,7 @@ fn every_kind_of_mistake_is_told_with_its_line_and_the_remedy() {
 fn told(figure: &str, output: &str) -> Result<f64, String> {
     let text = FILE.replacen("line = \"([0-9]+) answers\"", figure, 1);
     let application = read(Path::new("echo.toml"), &text).expect("no mistake");
-    let ran = Ran { role: "client".to_owned(), output: output.to_owned(), took: Nanos::secs(1) };
+    let ran = RoleOutput { role: "client".to_owned(), output: output.to_owned(), took: Nanos::secs(1) };
     let found = figures(&application, &[ran], &Settings::new()).map_err(|error| error.to_string())?;
     Ok(found.all[0].value)
 }

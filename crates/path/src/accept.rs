@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
 
 use crate::alarm::bounded;
-use crate::notify::{Answer, Call};
+use crate::notify::{NotifiedCall, SyscallAnswer};
 use crate::socket::{cookie, option, to_bytes, wait, wait_soon};
 
 /// Interval at which a waiting call is checked: a signal may have ended it.
@@ -26,7 +26,7 @@ const TAKES: Duration = Duration::from_millis(2);
 const TURNS: usize = 32;
 
 /// A connection that was accepted for a call that a signal then ended.
-enum Undelivered {
+enum UndeliveredConnection {
     /// This process holds it.
     Ours(OwnedFd),
     /// The program holds it under this number, but its call never returned the number.
@@ -35,19 +35,19 @@ enum Undelivered {
 
 /// The connections that programs accept.
 #[derive(Default)]
-pub(crate) struct Accepts {
+pub(crate) struct Acceptor {
     /// Connections that were accepted and not delivered, by the cookie of the listening socket.
-    left: Mutex<BTreeMap<u64, VecDeque<Undelivered>>>,
+    left: Mutex<BTreeMap<u64, VecDeque<UndeliveredConnection>>>,
     /// Held from taking a connection until it is delivered, so that each thread has one at a time: a call that a
     /// signal has ended is made again immediately, and must find the connection that it was about to get.
     turns: [Mutex<()>; TURNS],
 }
 
 /// A descriptor that becomes readable shortly before a connection arrives, and the function that reads it.
-pub(crate) type Early<'a> = (BorrowedFd<'a>, &'a dyn Fn());
+pub(crate) type ArrivalNotice<'a> = (BorrowedFd<'a>, &'a dyn Fn());
 
 /// A connection to deliver.
-pub(crate) struct Accepted<'a> {
+pub(crate) struct AcceptedConnection<'a> {
     pub(crate) fd: OwnedFd,
     /// True if the connection is not left over from a call that a signal ended.
     pub(crate) is_new: bool,
@@ -56,43 +56,43 @@ pub(crate) struct Accepted<'a> {
     _turn: MutexGuard<'a, ()>,
 }
 
-impl Accepts {
+impl Acceptor {
     /// Returns the next connection, or the answer of an accept that gets none.
     pub(crate) fn next(
         &self,
         listener: &OwnedFd,
-        call: &Call<'_>,
-        early: Option<Early<'_>>,
-    ) -> Result<Accepted<'_>, Answer> {
+        call: &NotifiedCall<'_>,
+        notice: Option<ArrivalNotice<'_>>,
+    ) -> Result<AcceptedConnection<'_>, SyscallAnswer> {
         if flags(call) & !(SOCK_NONBLOCK | SOCK_CLOEXEC) != 0 {
             // The kernel returns the right error for unknown flags.
-            return Err(Answer::Continue);
+            return Err(SyscallAnswer::Continue);
         }
         let waits = fcntl_getfl(listener).is_ok_and(|flags| !flags.contains(OFlags::NONBLOCK));
         let of = cookie(listener).unwrap_or_default();
-        let found = |fd, is_new, turn| Accepted { fd, is_new, listener: of, _turn: turn };
+        let found = |fd, is_new, turn| AcceptedConnection { fd, is_new, listener: of, _turn: turn };
         loop {
             if waits {
-                self.until_one_comes(listener, call, early)?;
+                self.until_one_comes(listener, call, notice)?;
             }
             let turn =
                 self.turns[call.thread as usize % TURNS].lock().unwrap_or_else(PoisonError::into_inner);
             // A call that a signal has ended takes nothing, because a call after it may take the next connection
             // first.
             if !call.waits() {
-                return Err(Answer::Gone);
+                return Err(SyscallAnswer::Gone);
             }
             // Checking for a connection and taking it happen under one lock, so that no other thread takes it in
             // between.
             let mut left = self.all();
             match left.get_mut(&of).and_then(VecDeque::pop_front) {
-                Some(Undelivered::Ours(fd)) => return Ok(found(fd, false, turn)),
-                Some(Undelivered::There(number)) => {
+                Some(UndeliveredConnection::Ours(fd)) => return Ok(found(fd, false, turn)),
+                Some(UndeliveredConnection::There(number)) => {
                     // Signals may have ended more than one call.
-                    if !call.answer(Answer::Return(i64::from(number))) {
-                        left.entry(of).or_default().push_front(Undelivered::There(number));
+                    if !call.answer(SyscallAnswer::Return(i64::from(number))) {
+                        left.entry(of).or_default().push_front(UndeliveredConnection::There(number));
                     }
-                    return Err(Answer::Gone);
+                    return Err(SyscallAnswer::Gone);
                 }
                 None => {}
             }
@@ -104,86 +104,86 @@ impl Accepts {
                 Ok(fd) => Ok(found(fd, true, turn)),
                 Err(Errno::INTR) if waits => continue,
                 // This process has no descriptor left; the program may have one.
-                Err(Errno::MFILE | Errno::NFILE) => Err(Answer::Continue),
-                Err(errno) => Err(Answer::Errno(errno.raw_os_error())),
+                Err(Errno::MFILE | Errno::NFILE) => Err(SyscallAnswer::Continue),
+                Err(errno) => Err(SyscallAnswer::Errno(errno.raw_os_error())),
             };
         }
     }
 
     /// Wraps a connection that a killed supervisor had accepted for this call.
-    pub(crate) fn left(&self, call: &Call<'_>, fd: OwnedFd) -> Accepted<'_> {
+    pub(crate) fn left(&self, call: &NotifiedCall<'_>, fd: OwnedFd) -> AcceptedConnection<'_> {
         let turn = self.turns[call.thread as usize % TURNS].lock().unwrap_or_else(PoisonError::into_inner);
         let listener = call.descriptor(call.int(0)).ok().and_then(cookie).unwrap_or_default();
-        Accepted { fd, is_new: false, listener, _turn: turn }
+        AcceptedConnection { fd, is_new: false, listener, _turn: turn }
     }
 
     /// Gives the program its connection, with the peer's address `from`. The caller must have closed its copy of the
     /// listening socket by now: the program may close its own, and need the port free.
     pub(crate) fn deliver(
         &self,
-        call: &Call<'_>,
-        accepted: Accepted<'_>,
+        call: &NotifiedCall<'_>,
+        accepted: AcceptedConnection<'_>,
         from: Option<SocketAddr>,
-    ) -> Answer {
+    ) -> SyscallAnswer {
         // The turn ends when this function returns.
-        let Accepted { fd, listener, _turn, .. } = accepted;
+        let AcceptedConnection { fd, listener, _turn, .. } = accepted;
         let flags = flags(call);
         let kept = if flags & SOCK_NONBLOCK != 0 { OFlags::NONBLOCK } else { OFlags::empty() };
         let _ = fcntl_setfl(&fd, kept);
         if let Some(from) = from
             && call.write_address((call.address(1), call.address(2)), &to_bytes(from)).is_err()
         {
-            return Answer::Errno(libc::EFAULT);
+            return SyscallAnswer::Errno(libc::EFAULT);
         }
         let number = match call.give(&fd, flags & SOCK_CLOEXEC != 0) {
             Ok(number) => number,
             Err(error) => {
-                self.push(listener, Undelivered::Ours(fd));
+                self.push(listener, UndeliveredConnection::Ours(fd));
                 // The program may have no descriptor left.
                 let why = error.raw_os_error().filter(|why| [libc::EMFILE, libc::ENOMEM].contains(why));
-                return why.map_or(Answer::Gone, Answer::Errno);
+                return why.map_or(SyscallAnswer::Gone, SyscallAnswer::Errno);
             }
         };
         // Closed before the answer, so that the connection ends when the program closes its descriptor.
         drop(fd);
-        if !call.answer(Answer::Return(i64::from(number))) {
+        if !call.answer(SyscallAnswer::Return(i64::from(number))) {
             // A signal ended the call in between: the next call gets the number.
-            self.push(listener, Undelivered::There(number));
+            self.push(listener, UndeliveredConnection::There(number));
         }
-        Answer::Gone
+        SyscallAnswer::Gone
     }
 
     /// Waits as a blocking accept does: until a connection arrives, SO_RCVTIMEO expires, or the call has ended.
     fn until_one_comes(
         &self,
         listener: &OwnedFd,
-        call: &Call<'_>,
-        early: Option<Early<'_>>,
-    ) -> Result<(), Answer> {
+        call: &NotifiedCall<'_>,
+        notice: Option<ArrivalNotice<'_>>,
+    ) -> Result<(), SyscallAnswer> {
         let limit = waits_for(listener).map(|time| Instant::now() + time);
-        let process = call.pidfd().map_err(|_| Answer::Continue)?;
+        let process = call.pidfd().map_err(|_| SyscallAnswer::Continue)?;
         let (comes, ends) = ((listener.as_fd(), PollFlags::IN), (process.as_fd(), PollFlags::IN));
-        let tells = early.map_or((process.as_fd(), PollFlags::empty()), |(fd, _)| (fd, PollFlags::IN));
+        let tells = notice.map_or((process.as_fd(), PollFlags::empty()), |(fd, _)| (fd, PollFlags::IN));
         while !self.has_left(listener) {
             let left = limit.map(|limit| limit.saturating_duration_since(Instant::now()));
             let look = left.map_or(LOOK, |left| left.min(LOOK));
             let [mut came, ended, told] = wait([comes, ends, tells], Some(look));
             if came.is_empty()
                 && !told.is_empty()
-                && let Some((_, read)) = early
+                && let Some((_, read)) = notice
             {
                 read();
                 // The connection follows immediately.
                 [came] = wait_soon([comes], Duration::ZERO);
             }
             if !ended.is_empty() || !call.waits() {
-                return Err(Answer::Gone);
+                return Err(SyscallAnswer::Gone);
             }
             if !came.is_empty() {
                 break;
             }
             if left.is_some_and(|left| left.is_zero()) {
-                return Err(Answer::Errno(libc::EAGAIN));
+                return Err(SyscallAnswer::Errno(libc::EAGAIN));
             }
         }
         Ok(())
@@ -194,16 +194,16 @@ impl Accepts {
             .is_some_and(|listener| self.all().get(&listener).is_some_and(|left| !left.is_empty()))
     }
 
-    fn push(&self, listener: u64, left: Undelivered) {
+    fn push(&self, listener: u64, left: UndeliveredConnection) {
         self.all().entry(listener).or_default().push_back(left);
     }
 
-    fn all(&self) -> MutexGuard<'_, BTreeMap<u64, VecDeque<Undelivered>>> {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<u64, VecDeque<UndeliveredConnection>>> {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn flags(call: &Call<'_>) -> c_int {
+fn flags(call: &NotifiedCall<'_>) -> c_int {
     if call.number == SYS_accept4 { call.int(3) } else { 0 }
 }
 

@@ -14,7 +14,7 @@ use rustix::net::{
 };
 
 use crate::Error;
-use crate::notify::{Rule, install};
+use crate::notify::{SyscallRule, install};
 use crate::supervisor::Supervisor;
 
 pub(crate) fn name(command: &Command) -> String {
@@ -25,7 +25,7 @@ pub(crate) fn name(command: &Command) -> String {
 /// returns.
 pub(crate) fn begun(
     mut command: Command,
-    rules: &[Rule],
+    rules: &[SyscallRule],
     supervise: impl FnOnce(OwnedFd) -> Result<Arc<Supervisor>, Error> + Send,
 ) -> Result<(Child, Arc<Supervisor>), Error> {
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)

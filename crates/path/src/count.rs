@@ -6,12 +6,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::bytes::Counter;
+use crate::bytes::ByteCounter;
 
 /// The reason why a TCP connection stayed on TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Why {
+pub enum FallbackReason {
     /// No program on this path listens at the address.
     NoPeer,
     /// The other program did not accept the connection in time.
@@ -40,28 +40,34 @@ pub enum Why {
     TooManyAtOnce,
 }
 
-impl Why {
+impl FallbackReason {
     /// Returns the reason as a clause that follows "2 stayed on TCP because".
     pub fn words(self) -> &'static str {
         match self {
-            Why::NoPeer => "no program on this host that runs over this path listens there",
-            Why::NotAccepted => "the other program did not accept in time",
-            Why::InEpoll => "the socket was in an epoll set before it was connected",
-            Why::Duplicated => "another descriptor was the same socket before it was connected",
-            Why::NotConnected => "the connection took too long",
-            Why::Stranger => "a program that does not run over this path connected",
-            Why::OtherNamespace => "the other end is in another network namespace: run landspeed as root",
-            Why::Refused => "the kernel refused something",
-            Why::PlainPeer => "the other end, or something on the way, does not speak Multipath TCP",
-            Why::PlainSocket => "the socket was one of TCP from the start: landspeed did not make it",
-            Why::Undumpable => {
+            FallbackReason::NoPeer => "no program on this host that runs over this path listens there",
+            FallbackReason::NotAccepted => "the other program did not accept in time",
+            FallbackReason::InEpoll => "the socket was in an epoll set before it was connected",
+            FallbackReason::Duplicated => "another descriptor was the same socket before it was connected",
+            FallbackReason::NotConnected => "the connection took too long",
+            FallbackReason::Stranger => "a program that does not run over this path connected",
+            FallbackReason::OtherNamespace => {
+                "the other end is in another network namespace: run landspeed as root"
+            }
+            FallbackReason::Refused => "the kernel refused something",
+            FallbackReason::PlainPeer => {
+                "the other end, or something on the way, does not speak Multipath TCP"
+            }
+            FallbackReason::PlainSocket => {
+                "the socket was one of TCP from the start: landspeed did not make it"
+            }
+            FallbackReason::Undumpable => {
                 "landspeed may not look into the program: it is not dumpable, or this host forbids it (kernel.yama.ptrace_scope)"
             }
-            Why::Sandboxed => {
+            FallbackReason::Sandboxed => {
                 "the process has other rights than landspeed: it changed its user, its namespaces or its security label, or \
                  restricted itself"
             }
-            Why::TooManyAtOnce => {
+            FallbackReason::TooManyAtOnce => {
                 "too many calls waited at once, or landspeed may have no more descriptors or threads"
             }
         }
@@ -71,14 +77,14 @@ impl Why {
 /// Connections that a program opened and accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Counts {
+pub struct ConnectionCounts {
     /// Connections that the path carried.
     pub carried: u64,
     /// Connections that stayed on TCP, by reason.
-    pub left: BTreeMap<Why, u64>,
+    pub left: BTreeMap<FallbackReason, u64>,
     /// Bytes that carried connections sent and received; `None` if not requested or not countable.
     #[serde(flatten)]
-    pub bytes: Option<Bytes>,
+    pub bytes: Option<ByteCounts>,
     /// The reason why bytes could not be counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_bytes: Option<String>,
@@ -87,12 +93,12 @@ pub struct Counts {
 /// Bytes that a program sent and received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
-pub struct Bytes {
+pub struct ByteCounts {
     pub bytes_sent: u64,
     pub bytes_received: u64,
 }
 
-impl Counts {
+impl ConnectionCounts {
     /// Returns the number of all connections.
     pub fn all(&self) -> u64 {
         self.carried + self.left.values().sum::<u64>()
@@ -101,20 +107,23 @@ impl Counts {
 
 /// Counters that several threads update.
 #[derive(Default)]
-pub(crate) struct Count {
-    counts: Mutex<Counts>,
-    counter: Option<Counter>,
+pub(crate) struct ConnectionCounter {
+    counts: Mutex<ConnectionCounts>,
+    counter: Option<ByteCounter>,
 }
 
-impl Count {
+impl ConnectionCounter {
     /// Makes counters of connections and, with `bytes` and if this host can, of their bytes.
     pub(crate) fn new(bytes: bool) -> Self {
-        let (counter, no_bytes) = match bytes.then(Counter::new) {
+        let (counter, no_bytes) = match bytes.then(ByteCounter::new) {
             Some(Ok(counter)) => (Some(counter), None),
             Some(Err(why)) => (None, Some(why)),
             None => (None, None),
         };
-        Count { counts: Mutex::new(Counts { no_bytes, ..Counts::default() }), counter }
+        ConnectionCounter {
+            counts: Mutex::new(ConnectionCounts { no_bytes, ..ConnectionCounts::default() }),
+            counter,
+        }
     }
 
     /// Counts the connection of this socket as carried.
@@ -133,16 +142,16 @@ impl Count {
         self.counter.iter().for_each(|counter| counter.clear(&fd));
     }
 
-    pub(crate) fn left(&self, why: Why) {
+    pub(crate) fn left(&self, why: FallbackReason) {
         *self.counts().left.entry(why).or_default() += 1;
     }
 
     /// Returns the counts so far.
-    pub(crate) fn so_far(&self) -> Counts {
-        Counts { bytes: self.counter.as_ref().map(Counter::so_far), ..self.counts().clone() }
+    pub(crate) fn so_far(&self) -> ConnectionCounts {
+        ConnectionCounts { bytes: self.counter.as_ref().map(ByteCounter::so_far), ..self.counts().clone() }
     }
 
-    fn counts(&self) -> MutexGuard<'_, Counts> {
+    fn counts(&self) -> MutexGuard<'_, ConnectionCounts> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -22,12 +22,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::begin::{begun, name};
 use crate::follow::follow;
-use crate::front::Front;
-use crate::notify::Rule;
+use crate::front::FrontSignals;
+use crate::notify::SyscallRule;
 use crate::rights;
-use crate::shared::Shared;
+use crate::shared::SupervisorNotes;
 use crate::supervisor::Supervisor;
-use crate::{Counts, Error, Options, Path, socket};
+use crate::{ConnectionCounts, Error, Options, Path, socket};
 
 /// Interval at which processes that have ended in the background are reaped.
 const REAPS: Duration = Duration::from_secs(1);
@@ -40,11 +40,11 @@ const NO_PROC: &str = "landspeed reads /proc, which is not there: run `mount -t 
 
 /// The result of a program that ran over a path.
 #[derive(Debug, Default)]
-pub struct Ended {
+pub struct ExecOutcome {
     /// Exit status, as wait(2) returns it.
     pub status: ExitStatus,
     /// Connections of the program and of processes that it started, until it ended.
-    pub counts: Counts,
+    pub counts: ConnectionCounts,
     /// Time from its start to its end.
     pub took: Duration,
     /// Processor time of the program, of processes that it started and waited for, and of the supervisor.
@@ -57,12 +57,12 @@ pub struct Ended {
 
 /// A message from the supervisor to the front.
 #[derive(Serialize, Deserialize)]
-enum Told {
+enum FrontMessage {
     /// The process ID of the program.
     Begun(i32),
     Ended {
         status: i32,
-        counts: Counts,
+        counts: ConnectionCounts,
         took: Duration,
         cpu: Duration,
         goes_on: bool,
@@ -87,13 +87,18 @@ enum Told {
 /// # Errors
 /// Returns an error if the program cannot be started, if the kernel or the host lacks what the path needs, or if
 /// `options` choose between connections and the path cannot.
-pub fn exec(path: &dyn Path, options: &Options, command: Command, keeper: Command) -> Result<Ended, Error> {
+pub fn exec(
+    path: &dyn Path,
+    options: &Options,
+    command: Command,
+    keeper: Command,
+) -> Result<ExecOutcome, Error> {
     if let Some(why) = path.takes_all()
         && !options.only.is_all()
     {
         return Err(Error::TakesAll { path: path.name(), why });
     }
-    let front = Front::new().map_err(Error::refused("take signals over"))?;
+    let front = FrontSignals::new().map_err(Error::refused("take signals over"))?;
     if path.rules().is_empty() {
         return plain(&front, command);
     }
@@ -113,15 +118,15 @@ pub fn exec(path: &dyn Path, options: &Options, command: Command, keeper: Comman
         child => {
             drop(theirs);
             match attend(&front, &ours, child)? {
-                Told::Answered => without(path, options, (&front, command), ANSWERED),
-                told => told.into_ended(),
+                FrontMessage::Answered => without(path, options, (&front, command), ANSWERED),
+                message => message.into_outcome(),
             }
         }
     }
 }
 
 /// Runs a program without a path.
-fn plain(front: &Front, mut command: Command) -> Result<Ended, Error> {
+fn plain(front: &FrontSignals, mut command: Command) -> Result<ExecOutcome, Error> {
     let (program, before, began) = (name(&command), cpu(), Instant::now());
     // SAFETY: the closure makes one system call.
     unsafe { command.pre_exec(front.released()) };
@@ -130,76 +135,86 @@ fn plain(front: &Front, mut command: Command) -> Result<Ended, Error> {
     let pidfd = Pid::from_raw(child.id() as i32).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
     pidfd.iter().for_each(|pidfd| front.pass_on(pidfd.as_fd(), pidfd.as_fd()));
     let status = child.wait().map_err(failed)?;
-    Ok(Ended { status, took: began.elapsed(), cpu: cpu().saturating_sub(before), ..Ended::default() })
+    Ok(ExecOutcome {
+        status,
+        took: began.elapsed(),
+        cpu: cpu().saturating_sub(before),
+        ..ExecOutcome::default()
+    })
 }
 
 /// Runs a program without the path that cannot be used; returns an error if `options` require the path.
 fn without(
     path: &dyn Path,
     options: &Options,
-    (front, command): (&Front, Command),
+    (front, command): (&FrontSignals, Command),
     why: &'static str,
-) -> Result<Ended, Error> {
+) -> Result<ExecOutcome, Error> {
     if options.require {
         return Err(Error::Unable { path: path.name(), why });
     }
-    Ok(Ended {
+    Ok(ExecOutcome {
         unable: Some(format!("{} was not put below this program: {why}", path.name())),
         ..plain(front, command)?
     })
 }
 
 /// Returns the supervisor's last message. Until then, passes signals on to the program.
-fn attend(front: &Front, supervisor: &OwnedFd, process: i32) -> Result<Told, Error> {
-    let told = match next(supervisor) {
-        Some(Told::Begun(program)) => match Pid::from_raw(program) {
+fn attend(front: &FrontSignals, supervisor: &OwnedFd, process: i32) -> Result<FrontMessage, Error> {
+    let message = match next(supervisor) {
+        Some(FrontMessage::Begun(program)) => match Pid::from_raw(program) {
             Some(program) => ended(front, supervisor, program),
             None => None,
         },
-        told => told,
+        message => message,
     };
-    let failed = || Told::Failed("the supervisor ended before the program began".to_owned());
-    let told = told.unwrap_or_else(failed);
-    if !matches!(told, Told::Ended { goes_on: true, .. }) {
+    let failed = || FrontMessage::Failed("the supervisor ended before the program began".to_owned());
+    let message = message.unwrap_or_else(failed);
+    if !matches!(message, FrontMessage::Ended { goes_on: true, .. }) {
         // Waits for the supervisor, so that its resources are free.
         let _ = waitpid(Pid::from_raw(process), WaitOptions::empty());
     }
-    Ok(told)
+    Ok(message)
 }
 
 /// Waits until the program ends. If its supervisor was killed, the program has become a child of this process.
-fn ended(front: &Front, supervisor: &OwnedFd, program: Pid) -> Option<Told> {
+fn ended(front: &FrontSignals, supervisor: &OwnedFd, program: Pid) -> Option<FrontMessage> {
     let pidfd = pidfd_open(program, PidfdFlags::empty());
     let began = Instant::now();
     pidfd.iter().for_each(|pidfd| front.pass_on(pidfd.as_fd(), supervisor.as_fd()));
     next(supervisor).or_else(|| {
         pidfd.iter().for_each(|pidfd| front.pass_on(pidfd.as_fd(), pidfd.as_fd()));
         let (_, status) = waitpid(Some(program), WaitOptions::empty()).ok()??;
-        Some(Told::Lost { status: status.as_raw(), took: began.elapsed() })
+        Some(FrontMessage::Lost { status: status.as_raw(), took: began.elapsed() })
     })
 }
 
-fn next(supervisor: &OwnedFd) -> Option<Told> {
+fn next(supervisor: &OwnedFd) -> Option<FrontMessage> {
     let mut bytes = vec![0; 1 << 16];
     let (length, _) = recv(supervisor, &mut bytes[..], RecvFlags::empty()).ok()?;
     serde_json::from_slice(&bytes[..length]).ok()
 }
 
-impl Told {
-    fn into_ended(self) -> Result<Ended, Error> {
+impl FrontMessage {
+    fn into_outcome(self) -> Result<ExecOutcome, Error> {
         match self {
-            Told::Ended { status, counts, took, cpu, goes_on } => {
-                Ok(Ended { status: ExitStatus::from_raw(status), counts, took, cpu, goes_on, unable: None })
-            }
-            Told::Lost { status, took } => {
+            FrontMessage::Ended { status, counts, took, cpu, goes_on } => Ok(ExecOutcome {
+                status: ExitStatus::from_raw(status),
+                counts,
+                took,
+                cpu,
+                goes_on,
+                unable: None,
+            }),
+            FrontMessage::Lost { status, took } => {
                 let (status, unable) = (ExitStatus::from_raw(status), Some(KILLED.to_owned()));
-                Ok(Ended { status, took, cpu: cpu(), unable, ..Ended::default() })
+                Ok(ExecOutcome { status, took, cpu: cpu(), unable, ..ExecOutcome::default() })
             }
-            Told::NotStarted { program, errno } => {
+            FrontMessage::NotStarted { program, errno } => {
                 Err(Error::Start { program, source: io::Error::from_raw_os_error(errno) })
             }
-            Told::Failed(why) => Err(Error::Supervisor(why)),
-            Told::Begun(_) | Told::Answered => {
+            FrontMessage::Failed(why) => Err(Error::Supervisor(why)),
+            FrontMessage::Begun(_) | FrontMessage::Answered => {
                 Err(Error::Supervisor("the supervisor said too much".to_owned()))
             }
         }
@@ -209,10 +224,10 @@ impl Told {
         match error {
             Error::Start { program, source } => {
                 let errno = source.raw_os_error().unwrap_or(libc::EIO);
-                Told::NotStarted { program: program.clone(), errno }
+                FrontMessage::NotStarted { program: program.clone(), errno }
             }
-            Error::Notify(source) if source.raw_os_error() == Some(libc::EBUSY) => Told::Answered,
-            other => Told::Failed(other.to_string()),
+            Error::Notify(source) if source.raw_os_error() == Some(libc::EBUSY) => FrontMessage::Answered,
+            other => FrontMessage::Failed(other.to_string()),
         }
     }
 
@@ -226,16 +241,16 @@ impl Told {
 fn supervisor(
     path: &dyn Path,
     options: &Options,
-    program: (&Front, Command),
+    program: (&FrontSignals, Command),
     keeper: Command,
     front: &OwnedFd,
 ) -> ! {
     match supervised(path, options, program, keeper, front) {
-        Ok((supervisor, told)) => {
-            told.tell(front);
+        Ok((supervisor, message)) => {
+            message.tell(front);
             goes_on(&supervisor);
         }
-        Err(error) => Told::of(&error).tell(front),
+        Err(error) => FrontMessage::of(&error).tell(front),
     }
     std::process::exit(0)
 }
@@ -243,10 +258,10 @@ fn supervisor(
 fn supervised(
     path: &dyn Path,
     options: &Options,
-    (front, mut command): (&Front, Command),
+    (front, mut command): (&FrontSignals, Command),
     keeper: Command,
     tells: &OwnedFd,
-) -> Result<(Arc<Supervisor>, Told), Error> {
+) -> Result<(Arc<Supervisor>, FrontMessage), Error> {
     let before = cpu();
     let limit = raise_descriptors();
     let released = front.released();
@@ -256,7 +271,7 @@ fn supervised(
     };
     // SAFETY: the closure only makes system calls.
     unsafe { command.pre_exec(as_before) };
-    let shared = Arc::new(Shared::new().map_err(Error::refused("make shared memory"))?);
+    let shared = Arc::new(SupervisorNotes::new().map_err(Error::refused("make shared memory"))?);
     let carrier = path.carrier(&shared, options)?;
     let supervise = |listener| {
         let supervisor = Supervisor::new(listener, carrier, shared, options.only.clone());
@@ -265,11 +280,11 @@ fn supervised(
         supervisor.start().map_err(Error::refused("start a thread"))?;
         Ok(supervisor)
     };
-    let rules: Vec<Rule> = path.rules().iter().copied().chain([rights::SEEN]).collect();
+    let rules: Vec<SyscallRule> = path.rules().iter().copied().chain([rights::SEEN]).collect();
     let (child, supervisor) = begun(command, &rules, supervise)?;
     let began = Instant::now();
     let program = child.id() as i32;
-    Told::Begun(program).tell(tells);
+    FrontMessage::Begun(program).tell(tells);
     // The program stays in the session, and on the terminal, in which it was started.
     let _ = setsid();
     adopt();
@@ -277,7 +292,7 @@ fn supervised(
     let (took, cpu) = (began.elapsed(), cpu().saturating_sub(before));
     let counts = supervisor.carrier.counts();
     let goes_on = !supervisor.listener.is_over();
-    Ok((supervisor, Told::Ended { status, counts, took, cpu, goes_on }))
+    Ok((supervisor, FrontMessage::Ended { status, counts, took, cpu, goes_on }))
 }
 
 /// Raises the limit of descriptors to its maximum, so that the program's connections do not use them up. Returns the

@@ -29,7 +29,7 @@ const MOST_SOON: u32 = 20;
 const MISSING: u32 = 4096;
 
 /// The program that the keeper executes once this process has ended.
-struct Will {
+struct KeeperProgram {
     /// The program and its arguments.
     words: Vec<CString>,
     /// The listener, the notes and a pidfd of this process: they become standard input, output and error.
@@ -45,7 +45,7 @@ struct Will {
 /// # Errors
 /// Returns an error if the keeper cannot be started.
 pub(crate) fn follow(keeper: &Command, heirlooms: [OwnedFd; 2]) -> io::Result<()> {
-    let will = Will::of(keeper, heirlooms)?;
+    let will = KeeperProgram::of(keeper, heirlooms)?;
     let mut child = will.start()?;
     let starts_again = move || {
         let mut last = Instant::now();
@@ -77,13 +77,13 @@ pub(crate) fn is_over(listener: impl AsFd) -> bool {
     gone.contains(PollFlags::HUP)
 }
 
-impl Will {
+impl KeeperProgram {
     fn of(keeper: &Command, [listener, notes]: [OwnedFd; 2]) -> io::Result<Self> {
         let own = pidfd_open(getpid(), PidfdFlags::empty())?;
         let words = [keeper.get_program()].into_iter().chain(keeper.get_args());
         let words = words.map(word).collect::<Result<Vec<_>, _>>()?;
         let shown = words.iter().flat_map(|word| word.as_bytes_with_nul().to_vec()).collect();
-        Ok(Will { words, fds: [listener, notes, own], line: line(), shown })
+        Ok(KeeperProgram { words, fds: [listener, notes, own], line: line(), shown })
     }
 
     /// Starts the keeper, which then waits.
@@ -130,7 +130,7 @@ impl Will {
     /// Overwrites the command line with `shown`.
     ///
     /// # Safety
-    /// Call it only where [`Will::wait`] may be called.
+    /// Call it only where [`KeeperProgram::wait`] may be called.
     unsafe fn show(&self) {
         let Some((begin, end)) = self.line.filter(|(begin, end)| *begin != 0 && begin < end) else { return };
         let shown = self.shown.len().min(end - begin);
@@ -157,7 +157,7 @@ fn line() -> Option<(usize, usize)> {
 /// Clears FD_CLOEXEC, so that descriptors stay open in the program that is executed.
 ///
 /// # Safety
-/// Call it only where [`Will::wait`] may be called. It passes numbers to system calls.
+/// Call it only where [`KeeperProgram::wait`] may be called. It passes numbers to system calls.
 unsafe fn keep_descriptors() {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the kernel writes the structure.

@@ -13,12 +13,12 @@ use crate::socket::wait;
 const SIGNALS: [c_int; 4] = [SIGTERM, SIGHUP, SIGINT, SIGQUIT];
 
 /// The signals of this process, received by signalfd(2).
-pub(crate) struct Front {
+pub(crate) struct FrontSignals {
     signals: OwnedFd,
     before: sigset_t,
 }
 
-impl Front {
+impl FrontSignals {
     /// Blocks the signals and receives them from now on. Call it before any other thread is started.
     pub(crate) fn new() -> io::Result<Self> {
         let (mut taken, mut before) = (MaybeUninit::<sigset_t>::uninit(), MaybeUninit::<sigset_t>::uninit());
@@ -31,7 +31,7 @@ impl Front {
             libc::pthread_sigmask(libc::SIG_BLOCK, taken.as_ptr(), before.as_mut_ptr());
             match libc::signalfd(-1, taken.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {
                 -1 => Err(io::Error::last_os_error()),
-                fd => Ok(Front { signals: OwnedFd::from_raw_fd(fd), before: before.assume_init() }),
+                fd => Ok(FrontSignals { signals: OwnedFd::from_raw_fd(fd), before: before.assume_init() }),
             }
         }
     }

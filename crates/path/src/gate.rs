@@ -8,66 +8,68 @@ use std::time::Duration;
 use rustix::event::PollFlags;
 use rustix::fs::{OFlags, fcntl_getfl};
 
-use crate::notify::Call;
+use crate::notify::NotifiedCall;
 use crate::rights::{self, Rights};
-use crate::socket::{Kind, from_bytes, kind, own, wait};
-use crate::{Only, Why};
+use crate::socket::{DescriptorKind, from_bytes, kind, own, wait};
+use crate::{ConnectionSelector, FallbackReason};
 
 /// The side that answers a call.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Who {
+pub(crate) enum GateDecision {
     ThePath,
     /// The kernel answers; a connection is counted with the reason.
-    TheKernel(Option<Why>),
+    TheKernel(Option<FallbackReason>),
 }
 
 /// Decides on the calls of one program's processes.
-pub(crate) struct Gate {
+pub(crate) struct CallGate {
     own: Rights,
-    only: Only,
+    only: ConnectionSelector,
 }
 
-impl Gate {
-    pub(crate) fn new(only: Only) -> Self {
-        Gate { own: Rights::own(), only }
+impl CallGate {
+    pub(crate) fn new(only: ConnectionSelector) -> Self {
+        CallGate { own: Rights::own(), only }
     }
 
     /// Returns the side that answers. `is_last` is true if no thread would be left for other calls while this one
     /// waits.
-    pub(crate) fn who(&self, call: &Call<'_>, is_last: bool) -> Who {
+    pub(crate) fn decide(&self, call: &NotifiedCall<'_>, is_last: bool) -> GateDecision {
         match call.number {
             libc::SYS_landlock_restrict_self => {
                 rights::mark(call);
-                Who::TheKernel(None)
+                GateDecision::TheKernel(None)
             }
-            libc::SYS_socket | libc::SYS_listen if self.differs(call) => Who::TheKernel(None),
+            libc::SYS_socket | libc::SYS_listen if self.differs(call) => GateDecision::TheKernel(None),
             libc::SYS_connect | libc::SYS_accept | libc::SYS_accept4 => self.of_connection(call, is_last),
-            _ => Who::ThePath,
+            _ => GateDecision::ThePath,
         }
     }
 
-    fn of_connection(&self, call: &Call<'_>, is_last: bool) -> Who {
+    fn of_connection(&self, call: &NotifiedCall<'_>, is_last: bool) -> GateDecision {
         let fd = match call.descriptor(call.int(0)) {
             Ok(fd) => fd,
-            Err(error) => return Who::TheKernel(unseen(call, &error)),
+            Err(error) => return GateDecision::TheKernel(unseen(call, &error)),
         };
-        if ![Kind::Tcp, Kind::Mptcp].contains(&kind(&fd)) || !self.may_admit(call, &fd) {
-            return Who::ThePath;
+        if ![DescriptorKind::Tcp, DescriptorKind::Mptcp].contains(&kind(&fd)) || !self.may_admit(call, &fd) {
+            return GateDecision::ThePath;
         }
         let comes = comes(call, &fd);
         match () {
-            () if self.differs(call) => Who::TheKernel(comes.then_some(Why::Sandboxed)),
-            () if is_last && waits(&fd) => Who::TheKernel(comes.then_some(Why::TooManyAtOnce)),
-            () => Who::ThePath,
+            () if self.differs(call) => GateDecision::TheKernel(comes.then_some(FallbackReason::Sandboxed)),
+            () if is_last && waits(&fd) => {
+                GateDecision::TheKernel(comes.then_some(FallbackReason::TooManyAtOnce))
+            }
+            () => GateDecision::ThePath,
         }
     }
 
-    fn differs(&self, call: &Call<'_>) -> bool {
+    fn differs(&self, call: &NotifiedCall<'_>) -> bool {
         Rights::of(call.thread) != self.own
     }
 
     /// Returns true if the connection may be one of those that `only` admits.
-    fn may_admit(&self, call: &Call<'_>, fd: &OwnedFd) -> bool {
+    fn may_admit(&self, call: &NotifiedCall<'_>, fd: &OwnedFd) -> bool {
         match call.number {
             libc::SYS_connect => destination(call).is_none_or(|to| self.only.admits(to, to)),
             _ => own(fd).is_none_or(|at| self.only.may_admit(at)),
@@ -76,17 +78,19 @@ impl Gate {
 }
 
 /// Returns why a socket cannot be inspected; `None` if it is no IP socket, or does not exist.
-fn unseen(call: &Call<'_>, error: &io::Error) -> Option<Why> {
+fn unseen(call: &NotifiedCall<'_>, error: &io::Error) -> Option<FallbackReason> {
     let is_of_ip = call.number != libc::SYS_connect || [16, 28].contains(&call.int(2));
     match error.raw_os_error()? {
-        libc::EPERM | libc::EACCES if is_of_ip => Some(Why::Undumpable),
-        libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EAGAIN if is_of_ip => Some(Why::TooManyAtOnce),
+        libc::EPERM | libc::EACCES if is_of_ip => Some(FallbackReason::Undumpable),
+        libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EAGAIN if is_of_ip => {
+            Some(FallbackReason::TooManyAtOnce)
+        }
         _ => None,
     }
 }
 
 /// Returns the destination of connect(2), if it is an IP address.
-fn destination(call: &Call<'_>) -> Option<SocketAddr> {
+fn destination(call: &NotifiedCall<'_>) -> Option<SocketAddr> {
     let mut bytes = [0; 28];
     let length = usize::try_from(call.int(2)).ok()?.min(bytes.len());
     call.read(call.address(1), &mut bytes[..length]).ok()?;
@@ -98,7 +102,7 @@ fn waits(fd: &OwnedFd) -> bool {
 }
 
 /// Returns true if the call gets a connection, immediately or after waiting.
-fn comes(call: &Call<'_>, fd: &OwnedFd) -> bool {
+fn comes(call: &NotifiedCall<'_>, fd: &OwnedFd) -> bool {
     let [ready] = wait([(fd.as_fd(), PollFlags::IN)], Some(Duration::ZERO));
     call.number == libc::SYS_connect || waits(fd) || !ready.is_empty()
 }

@@ -9,23 +9,23 @@ use std::sync::Arc;
 use rustix::event::PollFlags;
 
 use crate::follow::{follow, is_over};
-use crate::notify::{Answer, Call, Rule};
-use crate::shared::{CALL, Held, Shared, Stage};
+use crate::notify::{NotifiedCall, SyscallAnswer, SyscallRule};
+use crate::shared::{CALL, CallStage, HeldNumbers, SupervisorNotes};
 use crate::socket::wait;
 use crate::supervisor::Supervisor;
-use crate::{Error, Only, Path};
+use crate::{ConnectionSelector, Error, Path};
 
 /// Call numbers above the last one noted that the keeper checks: a killed supervisor may have received these calls.
 const UNNOTED: u64 = 64;
 
 /// What a killed supervisor has left: the descriptors of its table, and what it held for one call.
-pub struct Left {
+pub struct Inheritance {
     table: BTreeSet<RawFd>,
-    pub(crate) stage: Stage,
-    pub(crate) held: Held,
+    pub(crate) stage: CallStage,
+    pub(crate) held: HeldNumbers,
 }
 
-impl Left {
+impl Inheritance {
     /// Takes a descriptor by the number that was noted. It has no other owner any more.
     pub(crate) fn take(&mut self, number: u64) -> Option<OwnedFd> {
         let number = RawFd::try_from(number).ok().filter(|number| self.table.remove(number))?;
@@ -68,17 +68,19 @@ pub fn keep(
     keeper: Command,
 ) -> Result<(), Error> {
     let own = [&listener, &shared, &supervisor].map(AsRawFd::as_raw_fd);
-    let left = Left { table: Left::table(&own), stage: Stage::Open, held: Held::default() };
-    let shared = Arc::new(Shared::of(shared).map_err(Error::refused("read the supervisor's notes"))?);
+    let inheritance =
+        Inheritance { table: Inheritance::table(&own), stage: CallStage::Open, held: HeldNumbers::default() };
+    let shared =
+        Arc::new(SupervisorNotes::of(shared).map_err(Error::refused("read the supervisor's notes"))?);
     wait([(supervisor.as_fd(), PollFlags::IN)], None);
     // If the program has ended too, no keeper follows: each one would start the next, forever.
     if is_over(&listener) {
-        left.close();
+        inheritance.close();
         path.clear();
         return Ok(());
     }
-    let heir = Supervisor::new(listener, path.alone(&shared), shared, Only::default());
-    inherit(&heir, path.rules(), left);
+    let heir = Supervisor::new(listener, path.alone(&shared), shared, ConnectionSelector::default());
+    inherit(&heir, path.rules(), inheritance);
     path.clear();
     heir.start().map_err(Error::refused("start a thread"))?;
     let follows = heir.heirlooms().and_then(|heirlooms| follow(&keeper, heirlooms));
@@ -90,18 +92,18 @@ pub fn keep(
 }
 
 /// Answers the calls that a killed supervisor had received.
-fn inherit(heir: &Supervisor, rules: &[Rule], mut left: Left) {
+fn inherit(heir: &Supervisor, rules: &[SyscallRule], mut inheritance: Inheritance) {
     let mut threads = BTreeSet::new();
     for (id, what, stage, held) in heir.shared.calls() {
-        let call = Call::left(&heir.listener, id, what);
+        let call = NotifiedCall::left(&heir.listener, id, what);
         threads.insert(call.thread);
         if call.waits() {
-            (left.stage, left.held) = (stage, held);
-            call.answer(resumed(heir, &call, &mut left));
+            (inheritance.stage, inheritance.held) = (stage, held);
+            call.answer(resumed(heir, &call, &mut inheritance));
         }
     }
     // Closes what no call needs any more, such as connections whose programs have closed them.
-    left.close();
+    inheritance.close();
     // The supervisor may have received a call that it had not noted, or not completely. Call numbers are consecutive
     // (next_id in seccomp.c).
     let last = heir.shared.last();
@@ -111,28 +113,28 @@ fn inherit(heir: &Supervisor, rules: &[Rule], mut left: Left) {
     for id in &ids {
         // The kernel does not report which thread has which number, so only a single call can be matched.
         let answer = match (ids.as_slice(), waiting.as_slice()) {
-            ([id], [what]) => heir.carrier.answer(&Call::left(&heir.listener, *id, *what)),
-            _ => Answer::Continue,
+            ([id], [what]) => heir.carrier.answer(&NotifiedCall::left(&heir.listener, *id, *what)),
+            _ => SyscallAnswer::Continue,
         };
         heir.listener.answer(*id, answer);
     }
 }
 
-fn resumed(heir: &Supervisor, call: &Call<'_>, left: &mut Left) -> Answer {
-    if let Stage::Gives(inode) = left.stage
+fn resumed(heir: &Supervisor, call: &NotifiedCall<'_>, inheritance: &mut Inheritance) -> SyscallAnswer {
+    if let CallStage::Gives(inode) = inheritance.stage
         && let Some(number) = call.number_of(inode)
     {
-        return Answer::Return(i64::from(number));
+        return SyscallAnswer::Return(i64::from(number));
     }
-    heir.carrier.resume(call, left).unwrap_or_else(|| match left.stage {
-        Stage::Done => Answer::Return(0),
-        Stage::Gives(_) => Answer::Continue,
-        Stage::Open => heir.carrier.answer(call),
+    heir.carrier.resume(call, inheritance).unwrap_or_else(|| match inheritance.stage {
+        CallStage::Done => SyscallAnswer::Return(0),
+        CallStage::Gives(_) => SyscallAnswer::Continue,
+        CallStage::Open => heir.carrier.answer(call),
     })
 }
 
 /// Returns the path's calls in which threads of known processes wait.
-fn waiting(rules: &[Rule], known: &BTreeSet<i32>) -> Vec<[u64; CALL]> {
+fn waiting(rules: &[SyscallRule], known: &BTreeSet<i32>) -> Vec<[u64; CALL]> {
     let task = |thread: &i32| fs::read_dir(format!("/proc/{thread}/task")).into_iter().flatten().flatten();
     let threads: BTreeSet<i32> =
         known.iter().flat_map(task).filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();

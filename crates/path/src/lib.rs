@@ -36,22 +36,22 @@ mod late;
 mod local;
 mod mptcp;
 mod notify;
-mod only;
 mod rights;
+mod selector;
 mod shared;
 mod socket;
 mod supervisor;
 
-pub use count::{Bytes, Counts, Why};
+pub use count::{ByteCounts, ConnectionCounts, FallbackReason};
 pub use error::Error;
-pub use exec::{Ended, exec};
-pub use heir::{Left, keep};
-pub use only::{Choice, NoChoice, Only};
-pub use shared::Shared;
+pub use exec::{ExecOutcome, exec};
+pub use heir::{Inheritance, keep};
+pub use selector::{ConnectionSelector, PortOrNetwork, PortOrNetworkError};
+pub use shared::SupervisorNotes;
 
 use std::sync::Arc;
 
-pub use notify::{Answer, Call, Rule, When};
+pub use notify::{ArgumentCondition, NotifiedCall, SyscallAnswer, SyscallRule};
 
 /// A way to carry the bytes of a program's sockets.
 pub trait Path: Sync {
@@ -62,7 +62,7 @@ pub trait Path: Sync {
     fn describe(&self) -> &'static str;
 
     /// Returns the system calls that it answers in the program's place; empty if the program runs unchanged.
-    fn rules(&self) -> &'static [Rule];
+    fn rules(&self) -> &'static [SyscallRule];
 
     /// Returns why it cannot choose between connections; `None` if it can.
     fn takes_all(&self) -> Option<&'static str> {
@@ -73,29 +73,33 @@ pub trait Path: Sync {
     ///
     /// # Errors
     /// Returns an error if the host lacks what the path needs.
-    fn carrier(&self, shared: &Arc<Shared>, options: &Options) -> Result<Box<dyn Carrier>, Error>;
+    fn carrier(
+        &self,
+        shared: &Arc<SupervisorNotes>,
+        options: &Options,
+    ) -> Result<Box<dyn PathCarrier>, Error>;
 
     /// Returns the carrier of a keeper: it serves the connections that are carried, and carries no new ones.
-    fn alone(&self, shared: &Arc<Shared>) -> Box<dyn Carrier>;
+    fn alone(&self, shared: &Arc<SupervisorNotes>) -> Box<dyn PathCarrier>;
 
     /// Removes the files that a killed supervisor has left.
     fn clear(&self) {}
 }
 
 /// A path in use by one program.
-pub trait Carrier: Send + Sync {
+pub trait PathCarrier: Send + Sync {
     /// Answers a system call. It may wait as long as the call itself would.
-    fn answer(&self, call: &Call<'_>) -> Answer;
+    fn answer(&self, call: &NotifiedCall<'_>) -> SyscallAnswer;
 
     /// Counts a connection that the path did not get.
-    fn left(&self, why: Why);
+    fn left(&self, why: FallbackReason);
 
     /// Returns what has been carried so far.
-    fn counts(&self) -> Counts;
+    fn counts(&self) -> ConnectionCounts;
 
     /// Answers a call for which a killed supervisor held something; `None` if the call can be answered as a new one.
-    fn resume(&self, call: &Call<'_>, left: &mut Left) -> Option<Answer> {
-        let _ = (call, left);
+    fn resume(&self, call: &NotifiedCall<'_>, inheritance: &mut Inheritance) -> Option<SyscallAnswer> {
+        let _ = (call, inheritance);
         None
     }
 }
@@ -104,7 +108,7 @@ pub trait Carrier: Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
     /// The connections that it takes.
-    pub only: Only,
+    pub only: ConnectionSelector,
     /// True if it counts bytes.
     pub bytes: bool,
     /// True if the program must not run when the path cannot carry it.
@@ -116,7 +120,7 @@ pub struct Options {
 pub const NET: &str = "LANDSPEED_PATH_NET";
 
 /// All paths, the unchanged one first.
-pub const PATHS: &[&dyn Path] = &[&kernel::Kernel, &local::Local, &mptcp::Mptcp];
+pub const PATHS: &[&dyn Path] = &[&kernel::KernelPath, &local::LocalPath, &mptcp::MptcpPath];
 
 /// Returns the path with this name.
 pub fn find(name: &str) -> Option<&'static dyn Path> {

@@ -13,10 +13,10 @@ use std::os::unix::fs::MetadataExt;
 
 use libc::{RLIMIT_RSS, rlim_t, rlimit};
 
-use crate::notify::{Call, Rule};
+use crate::notify::{NotifiedCall, SyscallRule};
 
 /// The rule for Landlock, by which a process restricts itself without a trace in /proc.
-pub(crate) const SEEN: Rule = Rule { call: libc::SYS_landlock_restrict_self, when: &[] };
+pub(crate) const SEEN: SyscallRule = SyscallRule { call: libc::SYS_landlock_restrict_self, when: &[] };
 
 /// The limit that marks a restricted process: large, and below infinity.
 const MARK: rlim_t = rlim_t::MAX >> 2;
@@ -58,7 +58,7 @@ impl Rights {
 }
 
 /// Marks the process of a call as one that restricts itself.
-pub(crate) fn mark(call: &Call<'_>) {
+pub(crate) fn mark(call: &NotifiedCall<'_>) {
     limit(call.process(), Some(rlimit { rlim_cur: MARK, rlim_max: MARK }));
 }
 

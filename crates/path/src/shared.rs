@@ -24,17 +24,17 @@ const WORDS: usize = 4;
 
 /// The layout of the memory. All zeros is empty.
 #[repr(C)]
-struct Layout {
+struct NotesLayout {
     /// The number of the call that was noted last; later calls have the next numbers.
     last: AtomicU64,
     /// The call that each thread answers, and its stage.
-    calls: [Noted; THREADS],
-    names: [Place; PLACES],
+    calls: [CallNote; THREADS],
+    names: [AddressSlot; PLACES],
 }
 
 /// A call that is being answered.
 #[repr(C)]
-struct Noted {
+struct CallNote {
     /// The kernel's number of the call; 0 for none.
     id: AtomicU64,
     stage: AtomicU64,
@@ -45,8 +45,8 @@ struct Noted {
 
 /// What a path holds for a call, as numbers: those of descriptors, which the keeper finds in the shared table, and
 /// others.
-pub(crate) type Held = [u64; HELD];
-/// Numbers in [`Held`].
+pub(crate) type HeldNumbers = [u64; HELD];
+/// Numbers in [`HeldNumbers`].
 pub(crate) const HELD: usize = 12;
 
 /// Numbers that describe a call: thread, system call and six arguments.
@@ -54,7 +54,7 @@ pub(crate) const CALL: usize = 8;
 
 /// The addresses of a carried socket. Pages of the memory are only allocated when used.
 #[repr(C)]
-struct Place {
+struct AddressSlot {
     /// The socket's unique cookie (SO_COOKIE); 0 if the place is free.
     cookie: AtomicU64,
     own: [AtomicU64; WORDS],
@@ -62,19 +62,19 @@ struct Place {
 }
 
 /// The notes of a supervisor, mapped.
-pub struct Shared {
+pub struct SupervisorNotes {
     memory: OwnedFd,
-    at: NonNull<Layout>,
+    at: NonNull<NotesLayout>,
 }
 
-// SAFETY: atomics in shared memory, which lives as long as `Shared`.
-unsafe impl Send for Shared {}
+// SAFETY: atomics in shared memory, which lives as long as `SupervisorNotes`.
+unsafe impl Send for SupervisorNotes {}
 // SAFETY: as above.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for SupervisorNotes {}
 
 /// The stage of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum CallStage {
     /// Nothing has happened that the program could notice.
     Open,
     /// The call has been done, and returns 0.
@@ -83,43 +83,44 @@ pub(crate) enum Stage {
     Gives(u64),
 }
 
-impl Stage {
+impl CallStage {
     fn to_word(self) -> u64 {
         match self {
-            Stage::Open => 0,
-            Stage::Done => 1,
-            Stage::Gives(inode) => inode << 2 | 2,
+            CallStage::Open => 0,
+            CallStage::Done => 1,
+            CallStage::Gives(inode) => inode << 2 | 2,
         }
     }
 
     fn from_word(word: u64) -> Self {
         match word & 3 {
-            1 => Stage::Done,
-            2 => Stage::Gives(word >> 2),
-            _ => Stage::Open,
+            1 => CallStage::Done,
+            2 => CallStage::Gives(word >> 2),
+            _ => CallStage::Open,
         }
     }
 }
 
-impl Shared {
+impl SupervisorNotes {
     pub(crate) fn new() -> io::Result<Self> {
         let memory = rustix::fs::memfd_create("landspeed-path", MemfdFlags::CLOEXEC)?;
-        rustix::fs::ftruncate(&memory, size_of::<Layout>() as u64)?;
-        Shared::of(memory)
+        rustix::fs::ftruncate(&memory, size_of::<NotesLayout>() as u64)?;
+        SupervisorNotes::of(memory)
     }
 
     pub(crate) fn of(memory: OwnedFd) -> io::Result<Self> {
-        if rustix::fs::fstat(&memory)?.st_size as usize != size_of::<Layout>() {
+        if rustix::fs::fstat(&memory)?.st_size as usize != size_of::<NotesLayout>() {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let flags = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping of the file's whole length.
-        let at =
-            unsafe { mmap(std::ptr::null_mut(), size_of::<Layout>(), flags, MapFlags::SHARED, &memory, 0)? };
-        Ok(Shared { memory, at: NonNull::new(at.cast()).ok_or(io::ErrorKind::InvalidData)? })
+        let at = unsafe {
+            mmap(std::ptr::null_mut(), size_of::<NotesLayout>(), flags, MapFlags::SHARED, &memory, 0)?
+        };
+        Ok(SupervisorNotes { memory, at: NonNull::new(at.cast()).ok_or(io::ErrorKind::InvalidData)? })
     }
 
-    fn layout(&self) -> &Layout {
+    fn layout(&self) -> &NotesLayout {
         // SAFETY: the mapping has this length, and is unmapped with `self`; every bit pattern is valid.
         unsafe { self.at.as_ref() }
     }
@@ -132,7 +133,7 @@ impl Shared {
         noted.id.store(0, Ordering::Relaxed);
         fence(Ordering::Release);
         noted.held[0].store(0, Ordering::Relaxed);
-        noted.stage.store(Stage::Open.to_word(), Ordering::Relaxed);
+        noted.stage.store(CallStage::Open.to_word(), Ordering::Relaxed);
         noted.what.iter().zip(what).for_each(|(to, word)| to.store(word, Ordering::Relaxed));
         noted.id.store(id, Ordering::Release);
     }
@@ -144,16 +145,16 @@ impl Shared {
 
     /// Notes that the call has been done.
     pub(crate) fn done(&self, thread: usize) {
-        self.layout().calls[thread].stage.store(Stage::Done.to_word(), Ordering::Release);
+        self.layout().calls[thread].stage.store(CallStage::Done.to_word(), Ordering::Release);
     }
 
     /// Notes that the program is about to get a descriptor.
     pub(crate) fn gives(&self, thread: usize, inode: u64) {
-        self.layout().calls[thread].stage.store(Stage::Gives(inode).to_word(), Ordering::Release);
+        self.layout().calls[thread].stage.store(CallStage::Gives(inode).to_word(), Ordering::Release);
     }
 
     /// Notes what a thread holds for its call.
-    pub(crate) fn holds(&self, thread: usize, held: Held) {
+    pub(crate) fn holds(&self, thread: usize, held: HeldNumbers) {
         let noted = &self.layout().calls[thread];
         // The first word is written last: a reader must not take half of it for the whole.
         noted.held[0].store(0, Ordering::Relaxed);
@@ -163,7 +164,7 @@ impl Shared {
     }
 
     /// Returns the last call of each thread: its number, description and stage, and what is held for it.
-    pub(crate) fn calls(&self) -> impl Iterator<Item = (u64, [u64; CALL], Stage, Held)> {
+    pub(crate) fn calls(&self) -> impl Iterator<Item = (u64, [u64; CALL], CallStage, HeldNumbers)> {
         let all = self.layout().calls.iter();
         all.map(|noted| {
             let id = noted.id.load(Ordering::Acquire);
@@ -171,7 +172,7 @@ impl Shared {
             let first = noted.held[0].load(Ordering::Acquire);
             let mut held = noted.held.each_ref().map(|word| word.load(Ordering::Relaxed));
             held[0] = first;
-            (id, what, Stage::from_word(noted.stage.load(Ordering::Acquire)), held)
+            (id, what, CallStage::from_word(noted.stage.load(Ordering::Acquire)), held)
         })
         .filter(|(id, ..)| *id != 0)
     }
@@ -186,8 +187,8 @@ impl Shared {
     }
 
     /// Claims a place for a socket, so that no other thread writes it: a free one, or that of the oldest socket.
-    fn claimed(&self, cookie: u64) -> &Place {
-        let age = |place: &Place| place.cookie.load(Ordering::Relaxed);
+    fn claimed(&self, cookie: u64) -> &AddressSlot {
+        let age = |place: &AddressSlot| place.cookie.load(Ordering::Relaxed);
         loop {
             let Some(place) = self.near(cookie).min_by_key(|place| age(place)) else { continue };
             let old = age(place);
@@ -207,7 +208,7 @@ impl Shared {
         (place.cookie.load(Ordering::Relaxed) == cookie).then_some(found)
     }
 
-    fn near(&self, cookie: u64) -> impl Iterator<Item = &Place> {
+    fn near(&self, cookie: u64) -> impl Iterator<Item = &AddressSlot> {
         let first = cookie as usize % PLACES;
         (0..NEAR).map(move |more| &self.layout().names[(first + more) % PLACES])
     }
@@ -231,16 +232,16 @@ fn read(from: &[AtomicU64; WORDS]) -> Option<SocketAddr> {
     from_bytes(all[1..].get(..usize::from(all[0]))?)
 }
 
-impl AsFd for Shared {
+impl AsFd for SupervisorNotes {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.memory.as_fd()
     }
 }
 
-impl Drop for Shared {
+impl Drop for SupervisorNotes {
     fn drop(&mut self) {
         // SAFETY: it was mapped with this length, and nothing refers to it any more.
-        let _ = unsafe { munmap(self.at.as_ptr().cast(), size_of::<Layout>()) };
+        let _ = unsafe { munmap(self.at.as_ptr().cast(), size_of::<NotesLayout>()) };
     }
 }
 
@@ -250,8 +251,8 @@ mod tests {
 
     #[test]
     fn names_are_kept_for_whoever_maps_the_memory_and_old_ones_go_first() {
-        let shared = Shared::new().unwrap();
-        let other = Shared::of(shared.as_fd().try_clone_to_owned().unwrap()).unwrap();
+        let shared = SupervisorNotes::new().unwrap();
+        let other = SupervisorNotes::of(shared.as_fd().try_clone_to_owned().unwrap()).unwrap();
         let (own, peer) = ("10.0.0.1:80".parse().unwrap(), "[fe80::1%2]:9".parse().unwrap());
         shared.keep_names(7, own, peer);
         assert_eq!((other.names(7), other.names(8)), (Some((own, peer)), None));
@@ -263,7 +264,7 @@ mod tests {
 
     #[test]
     fn names_that_many_threads_keep_at_once_are_all_kept() {
-        let shared = Shared::new().unwrap();
+        let shared = SupervisorNotes::new().unwrap();
         let (threads, rounds) = (2_u64, 20_000);
         let name = |cookie: u64| SocketAddr::from(([10, 0, (cookie >> 8) as u8, cookie as u8], 80));
         let come = AtomicU64::new(0);
@@ -288,22 +289,22 @@ mod tests {
 
     #[test]
     fn calls_are_noted_for_whoever_follows() {
-        let shared = Shared::new().unwrap();
+        let shared = SupervisorNotes::new().unwrap();
         let what = [1, 2, 3, 4, 5, 6, 7, 8];
         shared.note(3, 99, [0; CALL]);
         shared.note(4, 100, what);
         shared.done(4);
         assert_eq!(
             shared.calls().collect::<Vec<_>>(),
-            [(99, [0; CALL], Stage::Open, [0; HELD]), (100, what, Stage::Done, [0; HELD])]
+            [(99, [0; CALL], CallStage::Open, [0; HELD]), (100, what, CallStage::Done, [0; HELD])]
         );
         shared.gives(3, 77);
         shared.holds(3, [9; HELD]);
-        assert_eq!(shared.calls().next(), Some((99, [0; CALL], Stage::Gives(77), [9; HELD])));
+        assert_eq!(shared.calls().next(), Some((99, [0; CALL], CallStage::Gives(77), [9; HELD])));
         shared.note(3, 99, what);
         assert_eq!(shared.calls().next().map(|(.., held)| held[0]), Some(0));
         shared.note(4, 101, what);
-        assert_eq!(shared.calls().last(), Some((101, what, Stage::Open, [0; HELD])));
+        assert_eq!(shared.calls().last(), Some((101, what, CallStage::Open, [0; HELD])));
         // A supervisor that is killed while it notes a call has already stored its number.
         shared.layout().calls[4].id.store(0, Ordering::Relaxed);
         assert_eq!((shared.calls().count(), shared.last()), (1, 101));

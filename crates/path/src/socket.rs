@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// The kind of a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum DescriptorKind {
     /// A TCP socket.
     Tcp,
     /// A socket of Multipath TCP, even if its connection has fallen back to TCP.
@@ -21,13 +21,13 @@ pub(crate) enum Kind {
     Other,
 }
 
-pub(crate) fn kind(fd: impl AsFd) -> Kind {
+pub(crate) fn kind(fd: impl AsFd) -> DescriptorKind {
     let option = |name| int(&fd, libc::SOL_SOCKET, name);
     match option(libc::SO_PROTOCOL) {
-        Ok(libc::IPPROTO_TCP) => Kind::Tcp,
-        Ok(libc::IPPROTO_MPTCP) => Kind::Mptcp,
-        Ok(0) if option(libc::SO_DOMAIN).is_ok_and(|domain| domain == libc::AF_UNIX) => Kind::Unix,
-        _ => Kind::Other,
+        Ok(libc::IPPROTO_TCP) => DescriptorKind::Tcp,
+        Ok(libc::IPPROTO_MPTCP) => DescriptorKind::Mptcp,
+        Ok(0) if option(libc::SO_DOMAIN).is_ok_and(|domain| domain == libc::AF_UNIX) => DescriptorKind::Unix,
+        _ => DescriptorKind::Other,
     }
 }
 

@@ -8,10 +8,10 @@ use std::thread;
 
 use rustix::process::{Resource, getrlimit};
 
-use crate::gate::{Gate, Who};
-use crate::notify::{Answer, Call, Listener};
-use crate::shared::{Shared, THREADS};
-use crate::{Carrier, Only};
+use crate::gate::{CallGate, GateDecision};
+use crate::notify::{NotifiedCall, NotifyListener, SyscallAnswer};
+use crate::shared::{SupervisorNotes, THREADS};
+use crate::{ConnectionSelector, PathCarrier};
 
 /// Stack of a thread, in bytes: it needs only a few hundred.
 const STACK: usize = 128 << 10;
@@ -22,10 +22,10 @@ const OF_A_CALL: u64 = 4;
 
 /// Answers the calls of a program.
 pub(crate) struct Supervisor {
-    pub(crate) listener: Listener,
-    pub(crate) carrier: Box<dyn Carrier>,
-    pub(crate) shared: Arc<Shared>,
-    gate: Gate,
+    pub(crate) listener: NotifyListener,
+    pub(crate) carrier: Box<dyn PathCarrier>,
+    pub(crate) shared: Arc<SupervisorNotes>,
+    gate: CallGate,
     /// Number of threads so far.
     threads: Mutex<usize>,
     /// Most threads there may be.
@@ -37,11 +37,11 @@ pub(crate) struct Supervisor {
 impl Supervisor {
     pub(crate) fn new(
         listener: OwnedFd,
-        carrier: Box<dyn Carrier>,
-        shared: Arc<Shared>,
-        only: Only,
+        carrier: Box<dyn PathCarrier>,
+        shared: Arc<SupervisorNotes>,
+        only: ConnectionSelector,
     ) -> Arc<Self> {
-        let (listener, gate) = (Listener::new(listener), Gate::new(only));
+        let (listener, gate) = (NotifyListener::new(listener), CallGate::new(only));
         let (threads, idle) = (Mutex::default(), AtomicUsize::new(0));
         Arc::new(Supervisor { listener, carrier, shared, gate, threads, most: most(), idle })
     }
@@ -80,12 +80,12 @@ impl Supervisor {
         }
     }
 
-    fn answer(&self, call: &Call<'_>, is_last: bool) -> Answer {
-        match self.gate.who(call, is_last) {
-            Who::ThePath => self.carrier.answer(call),
-            Who::TheKernel(why) => {
+    fn answer(&self, call: &NotifiedCall<'_>, is_last: bool) -> SyscallAnswer {
+        match self.gate.decide(call, is_last) {
+            GateDecision::ThePath => self.carrier.answer(call),
+            GateDecision::TheKernel(why) => {
                 why.into_iter().for_each(|why| self.carrier.left(why));
-                Answer::Continue
+                SyscallAnswer::Continue
             }
         }
     }

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 /// The end of a connection that a program has.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum End {
+enum ModelEnd {
     /// Its call still waits.
     Waits,
     Tcp,
@@ -19,7 +19,7 @@ enum End {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Word {
+enum WordState {
     None,
     Offered,
     Taken,
@@ -28,7 +28,7 @@ enum Word {
 
 /// The position and the condition of a helper.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct Helper {
+struct HelperState {
     at: u8,
     lives: bool,
     stopped: bool,
@@ -65,9 +65,9 @@ mod server {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct State {
-    helpers: [Helper; 4],
-    word: Word,
+struct ModelState {
+    helpers: [HelperState; 4],
+    word: WordState,
     /// The offer is in the other supervisor's queue.
     sent: bool,
     /// The client's supervisor has noted its offer for its keeper; the server's supervisor has noted the accepted
@@ -80,13 +80,13 @@ struct State {
     /// The TCP connection was reset.
     reset: bool,
     /// The client's descriptor, whether or not its call has returned.
-    descriptor: End,
+    descriptor: ModelEnd,
     /// The descriptor in the server program's table that accept is about to return.
-    given: End,
+    given: ModelEnd,
     /// The result of the client program's call.
-    client: End,
+    client: ModelEnd,
     /// The result of the server program's call.
-    server: End,
+    server: ModelEnd,
     /// The pair was shut down on purpose.
     shut: bool,
     /// Another thread of the client has sent a byte before connect returned.
@@ -101,7 +101,7 @@ struct State {
 
 /// A fault put into the protocol, which an older version had or a wrong one would have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Fault {
+enum ProtocolFault {
     None,
     /// The client's supervisor gives up at its time limit, whatever the word says.
     LeavesAlone,
@@ -119,29 +119,29 @@ enum Fault {
     WaitsForTheClient,
 }
 
-const FAULTS: [Fault; 7] = [
-    Fault::LeavesAlone,
-    Fault::LeavesAfterTaking,
-    Fault::ProvesByBytes,
-    Fault::ForgetsTheOffer,
-    Fault::ForgetsTheAccepted,
-    Fault::LosesEarlyBytes,
-    Fault::WaitsForTheClient,
+const FAULTS: [ProtocolFault; 7] = [
+    ProtocolFault::LeavesAlone,
+    ProtocolFault::LeavesAfterTaking,
+    ProtocolFault::ProvesByBytes,
+    ProtocolFault::ForgetsTheOffer,
+    ProtocolFault::ForgetsTheAccepted,
+    ProtocolFault::LosesEarlyBytes,
+    ProtocolFault::WaitsForTheClient,
 ];
 
-fn first() -> State {
-    State {
-        helpers: [Helper { at: 0, lives: true, stopped: false }; 4],
-        word: Word::None,
+fn first() -> ModelState {
+    ModelState {
+        helpers: [HelperState { at: 0, lives: true, stopped: false }; 4],
+        word: WordState::None,
         sent: false,
         noted: [false; 2],
         made: false,
         queued: false,
         reset: false,
-        descriptor: End::Tcp,
-        given: End::Waits,
-        client: End::Waits,
-        server: End::Waits,
+        descriptor: ModelEnd::Tcp,
+        given: ModelEnd::Waits,
+        client: ModelEnd::Waits,
+        server: ModelEnd::Waits,
         shut: false,
         early: false,
         ours: false,
@@ -150,14 +150,14 @@ fn first() -> State {
     }
 }
 
-impl State {
+impl ModelState {
     fn runs(&self, who: usize) -> bool {
         let helper = self.helpers[who];
         // A keeper works only once its supervisor is dead.
         helper.lives && !helper.stopped && (who.is_multiple_of(2) || !self.helpers[who - 1].lives)
     }
 
-    fn at(mut self, who: usize, at: u8) -> State {
+    fn at(mut self, who: usize, at: u8) -> ModelState {
         self.helpers[who].at = at;
         self
     }
@@ -169,31 +169,31 @@ impl State {
         }
     }
 
-    fn reset(&mut self, fault: Fault) {
+    fn reset(&mut self, fault: ProtocolFault) {
         self.reset = true;
         self.queued = false;
-        if self.early && fault != Fault::LosesEarlyBytes {
+        if self.early && fault != ProtocolFault::LosesEarlyBytes {
             self.shut = true;
         }
     }
 
     fn take(&mut self) -> bool {
-        let is_open = self.word == Word::Offered;
+        let is_open = self.word == WordState::Offered;
         if is_open {
-            self.word = Word::Taken;
+            self.word = WordState::Taken;
         }
         is_open
     }
 
     fn withdraw(&mut self) -> bool {
-        if self.word == Word::Offered {
-            self.word = Word::Withdrawn;
+        if self.word == WordState::Offered {
+            self.word = WordState::Withdrawn;
         }
-        self.word != Word::Taken
+        self.word != WordState::Taken
     }
 
     /// Returns every outcome of a helper's next step.
-    fn steps(self, who: usize, fault: Fault) -> Vec<State> {
+    fn steps(self, who: usize, fault: ProtocolFault) -> Vec<ModelState> {
         if !self.runs(who) {
             return Vec::new();
         }
@@ -205,11 +205,11 @@ impl State {
         }
     }
 
-    fn client_supervisor(mut self, fault: Fault) -> Vec<State> {
+    fn client_supervisor(mut self, fault: ProtocolFault) -> Vec<ModelState> {
         use client::*;
         match self.helpers[SC].at {
             OFFER => {
-                self.word = Word::Offered;
+                self.word = WordState::Offered;
                 vec![self.at(SC, NOTE)]
             }
             NOTE => {
@@ -217,24 +217,24 @@ impl State {
                 vec![self.at(SC, SEND)]
             }
             // The other supervisor's queue may be full.
-            SEND => [true, false].map(|sent| State { sent, ..self.at(SC, CONNECT) }).to_vec(),
+            SEND => [true, false].map(|sent| ModelState { sent, ..self.at(SC, CONNECT) }).to_vec(),
             CONNECT => {
                 self.connect();
                 vec![self.at(SC, WAIT)]
             }
             // At any time the limit may or may not expire.
-            WAIT if self.word == Word::Taken => {
-                let late = (fault == Fault::LeavesAlone).then(|| self.at(SC, ANSWER));
+            WAIT if self.word == WordState::Taken => {
+                let late = (fault == ProtocolFault::LeavesAlone).then(|| self.at(SC, ANSWER));
                 late.into_iter().chain([self.at(SC, REPLACE)]).collect()
             }
-            WAIT if fault == Fault::LeavesAlone => vec![self.at(SC, ANSWER)],
+            WAIT if fault == ProtocolFault::LeavesAlone => vec![self.at(SC, ANSWER)],
             WAIT => {
                 let stays = self.withdraw();
                 vec![self.at(SC, if stays { ANSWER } else { REPLACE })]
             }
             // The kernel does not replace a descriptor for a call that has ended.
             REPLACE => {
-                self.descriptor = if self.signal { End::Broken } else { End::Pair };
+                self.descriptor = if self.signal { ModelEnd::Broken } else { ModelEnd::Pair };
                 vec![self.at(SC, RESET)]
             }
             RESET => {
@@ -250,13 +250,13 @@ impl State {
     }
 
     /// It may repeat a step that was already done.
-    fn client_keeper(mut self, fault: Fault) -> Vec<State> {
+    fn client_keeper(mut self, fault: ProtocolFault) -> Vec<ModelState> {
         use client::*;
-        if self.client != End::Waits {
+        if self.client != ModelEnd::Waits {
             return Vec::new();
         }
         match self.helpers[KC].at {
-            0 if fault == Fault::ForgetsTheOffer || !self.noted[0] => {
+            0 if fault == ProtocolFault::ForgetsTheOffer || !self.noted[0] => {
                 self.connect();
                 vec![self.at(KC, ANSWER)]
             }
@@ -268,7 +268,7 @@ impl State {
                 vec![self.at(KC, if stays { ANSWER } else { REPLACE })]
             }
             REPLACE => {
-                self.descriptor = if self.signal { End::Broken } else { End::Pair };
+                self.descriptor = if self.signal { ModelEnd::Broken } else { ModelEnd::Pair };
                 vec![self.at(KC, RESET)]
             }
             RESET => {
@@ -282,7 +282,7 @@ impl State {
         }
     }
 
-    fn server_supervisor(mut self, fault: Fault) -> Vec<State> {
+    fn server_supervisor(mut self, fault: ProtocolFault) -> Vec<ModelState> {
         use server::*;
         match self.helpers[SS].at {
             ACCEPT if self.queued => {
@@ -295,22 +295,28 @@ impl State {
             }
             LOOK if self.sent => {
                 // A client that has continued over TCP reads the byte there.
-                self.ours |= fault == Fault::ProvesByBytes && self.client == End::Tcp;
+                self.ours |= fault == ProtocolFault::ProvesByBytes && self.client == ModelEnd::Tcp;
                 vec![self.at(SS, TAKE)]
             }
             LOOK => {
-                self.given = End::Tcp;
+                self.given = ModelEnd::Tcp;
                 vec![self.at(SS, GIVE)]
             }
             TAKE => {
-                self.given = if self.take() { End::Pair } else { End::Tcp };
+                self.given = if self.take() { ModelEnd::Pair } else { ModelEnd::Tcp };
                 vec![self.at(SS, GIVE)]
             }
-            GIVE if fault == Fault::WaitsForTheClient && self.given == End::Pair && !self.reset => Vec::new(),
+            GIVE if fault == ProtocolFault::WaitsForTheClient
+                && self.given == ModelEnd::Pair
+                && !self.reset =>
+            {
+                Vec::new()
+            }
             GIVE => {
                 let mut late = self;
-                late.given = End::Tcp;
-                let late = (fault == Fault::LeavesAfterTaking && !self.reset).then(|| late.at(SS, ANSWER));
+                late.given = ModelEnd::Tcp;
+                let late =
+                    (fault == ProtocolFault::LeavesAfterTaking && !self.reset).then(|| late.at(SS, ANSWER));
                 late.into_iter().chain([self.at(SS, ANSWER)]).collect()
             }
             ANSWER => {
@@ -321,9 +327,9 @@ impl State {
         }
     }
 
-    fn server_keeper(mut self, fault: Fault) -> Vec<State> {
+    fn server_keeper(mut self, fault: ProtocolFault) -> Vec<ModelState> {
         use server::*;
-        if self.server != End::Waits {
+        if self.server != ModelEnd::Waits {
             return Vec::new();
         }
         let accepted = self.made && !self.queued;
@@ -331,23 +337,23 @@ impl State {
             // It accepts as the kernel does.
             0 if self.queued => {
                 self.queued = false;
-                self.given = End::Tcp;
+                self.given = ModelEnd::Tcp;
                 vec![self.at(KS, ANSWER)]
             }
-            0 if accepted && fault == Fault::ForgetsTheAccepted => {
+            0 if accepted && fault == ProtocolFault::ForgetsTheAccepted => {
                 self.reset = true;
-                self.server = End::Broken;
+                self.server = ModelEnd::Broken;
                 vec![self.at(KS, DONE)]
             }
             // An accepted connection that was not noted is closed. It is the only connection that a kill may break,
             // and its client gets an error.
             0 if accepted && !self.noted[1] => {
-                (self.reset, self.unnoted, self.server) = (true, true, End::Broken);
+                (self.reset, self.unnoted, self.server) = (true, true, ModelEnd::Broken);
                 vec![self.at(KS, DONE)]
             }
             0 if accepted => {
-                let taken = self.sent && (self.take() || self.word == Word::Taken);
-                self.given = if taken { End::Pair } else { End::Tcp };
+                let taken = self.sent && (self.take() || self.word == WordState::Taken);
+                self.given = if taken { ModelEnd::Pair } else { ModelEnd::Tcp };
                 vec![self.at(KS, ANSWER)]
             }
             ANSWER => {
@@ -360,7 +366,7 @@ impl State {
 
     /// Returns the states after an event outside the helpers' steps: a helper is stopped, continued or killed, a
     /// thread of the client sends, a signal arrives, or another program accepts.
-    fn events(self) -> Vec<State> {
+    fn events(self) -> Vec<ModelState> {
         let mut all = Vec::new();
         for who in 0..4 {
             if self.helpers[who].lives {
@@ -370,20 +376,20 @@ impl State {
                 all.extend([stopped, killed]);
             }
         }
-        if self.made && self.client == End::Waits && self.descriptor == End::Tcp && !self.reset {
-            all.push(State { early: true, ..self });
+        if self.made && self.client == ModelEnd::Waits && self.descriptor == ModelEnd::Tcp && !self.reset {
+            all.push(ModelState { early: true, ..self });
         }
-        if self.client == End::Waits && !self.signal {
-            all.push(State { signal: true, ..self });
+        if self.client == ModelEnd::Waits && !self.signal {
+            all.push(ModelState { signal: true, ..self });
         }
         // The connection is accepted without a supervisor: by io_uring, or by a program that was given the listener.
         if self.queued {
-            all.push(State { queued: false, server: End::Tcp, ..self });
+            all.push(ModelState { queued: false, server: ModelEnd::Tcp, ..self });
         }
         all
     }
 
-    fn next(self, fault: Fault) -> Vec<State> {
+    fn next(self, fault: ProtocolFault) -> Vec<ModelState> {
         (0..4).flat_map(|who| self.steps(who, fault)).chain(self.events()).collect()
     }
 
@@ -393,34 +399,34 @@ impl State {
     }
 
     /// Returns what is wrong with a state.
-    fn wrong(&self, fault: Fault) -> Option<&'static str> {
+    fn wrong(&self, fault: ProtocolFault) -> Option<&'static str> {
         if self.ours {
             return Some("a byte of ours is in the stream");
         }
         let (client, server) = (self.client, self.server);
-        if client == End::Tcp && self.reset && self.helps(1) && !self.unnoted {
+        if client == ModelEnd::Tcp && self.reset && self.helps(1) && !self.unnoted {
             return Some("a connection that was made is reset");
         }
         // The program makes the call again, and so another connection; the other end gets an end of file without a
         // byte.
-        let is_made_again = self.signal && (client, server) == (End::Broken, End::Pair);
-        let is_broken = self.unnoted && (client, server) == (End::Tcp, End::Broken);
-        if ![client, server].contains(&End::Waits) && client != server && !is_made_again && !is_broken {
+        let is_made_again = self.signal && (client, server) == (ModelEnd::Broken, ModelEnd::Pair);
+        let is_broken = self.unnoted && (client, server) == (ModelEnd::Tcp, ModelEnd::Broken);
+        if ![client, server].contains(&ModelEnd::Waits) && client != server && !is_made_again && !is_broken {
             return Some("one end is on the pair, and the other one on TCP");
         }
-        if client == End::Pair && self.early && !self.shut {
+        if client == ModelEnd::Pair && self.early && !self.shut {
             return Some("a byte of another thread is lost without an error");
         }
         (0..2).find_map(|side| self.stalls(side, fault))
     }
 
     /// Returns an error if a side's call waits and its running helper cannot complete it alone.
-    fn stalls(&self, side: usize, fault: Fault) -> Option<&'static str> {
+    fn stalls(&self, side: usize, fault: ProtocolFault) -> Option<&'static str> {
         let call = [self.client, self.server][side];
         let who = [2 * side, 2 * side + 1].into_iter().find(|who| self.runs(*who))?;
         // A server's call waits as long as there is no connection.
         let has_begun = side == 0 || (self.made && !(self.reset && self.helpers[SS].at == 0));
-        if call != End::Waits || !has_begun {
+        if call != ModelEnd::Waits || !has_begun {
             return None;
         }
         let mut now = *self;
@@ -431,23 +437,23 @@ impl State {
             }
         }
         let call = [now.client, now.server][side];
-        (call == End::Waits).then_some("a call waits for another side's helper")
+        (call == ModelEnd::Waits).then_some("a call waits for another side's helper")
     }
 }
 
-struct Found {
+struct Exploration {
     states: usize,
-    wrong: Option<(&'static str, Vec<State>)>,
+    wrong: Option<(&'static str, Vec<ModelState>)>,
 }
 
 /// Checks every reachable state, the nearest first.
-fn explore(fault: Fault) -> Found {
-    let mut came: HashMap<State, Option<State>> = HashMap::from([(first(), None)]);
+fn explore(fault: ProtocolFault) -> Exploration {
+    let mut came: HashMap<ModelState, Option<ModelState>> = HashMap::from([(first(), None)]);
     let mut left = VecDeque::from([first()]);
     while let Some(state) = left.pop_front() {
         if let Some(wrong) = state.wrong(fault) {
             let way = std::iter::successors(Some(state), |state| came[state]).collect();
-            return Found { states: came.len(), wrong: Some((wrong, way)) };
+            return Exploration { states: came.len(), wrong: Some((wrong, way)) };
         }
         for next in state.next(fault) {
             came.entry(next).or_insert_with(|| {
@@ -456,13 +462,13 @@ fn explore(fault: Fault) -> Found {
             });
         }
     }
-    Found { states: came.len(), wrong: None }
+    Exploration { states: came.len(), wrong: None }
 }
 
 #[test]
 fn whatever_is_late_stopped_or_killed_both_ends_agree_and_no_byte_is_added_or_lost() {
     let began = Instant::now();
-    let found = explore(Fault::None);
+    let found = explore(ProtocolFault::None);
     assert!(found.wrong.is_none(), "{:#?}", found.wrong);
     eprintln!("{} states in {:.1?}", found.states, began.elapsed());
     assert!(found.states > 1000);

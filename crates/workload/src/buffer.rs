@@ -7,14 +7,14 @@ const PAGE: usize = 4096;
 
 /// A page-aligned buffer. The thread that will use it writes every byte once when it makes the buffer, so that the
 /// loop has no page faults and the memory is near the thread's core.
-pub(crate) struct Buffer {
+pub(crate) struct PageBuffer {
     /// One page longer than `len`.
     bytes: Vec<u8>,
     start: usize,
     len: usize,
 }
 
-impl Buffer {
+impl PageBuffer {
     /// Makes a buffer of `len` bytes (at least one) that do not compress well.
     pub(crate) fn new(len: usize) -> Self {
         let len = len.max(1);
@@ -28,11 +28,11 @@ impl Buffer {
         };
         let bytes: Vec<u8> = std::iter::repeat_with(random).take(len + PAGE).collect();
         let start = bytes.as_ptr().align_offset(PAGE);
-        Buffer { bytes, start, len }
+        PageBuffer { bytes, start, len }
     }
 }
 
-impl Deref for Buffer {
+impl Deref for PageBuffer {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -40,7 +40,7 @@ impl Deref for Buffer {
     }
 }
 
-impl DerefMut for Buffer {
+impl DerefMut for PageBuffer {
     fn deref_mut(&mut self) -> &mut [u8] {
         &mut self.bytes[self.start..self.start + self.len]
     }
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn buffers_start_on_a_page_and_are_full() {
-        let buffer = Buffer::new(3 * PAGE + 1);
+        let buffer = PageBuffer::new(3 * PAGE + 1);
         assert_eq!(buffer.as_ptr() as usize % PAGE, 0);
         assert_eq!(buffer.len(), 3 * PAGE + 1);
         let distinct: std::collections::BTreeSet<u8> = buffer.iter().copied().collect();

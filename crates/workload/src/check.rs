@@ -8,7 +8,7 @@ use landspeed_units::{Bytes, Nanos};
 use crate::Error;
 use crate::parameter::LONGEST;
 use crate::port::transport;
-use crate::runner::Needs;
+use crate::runner::FlowNeeds;
 
 /// Memory for all buffers of one trial: enough to send and to receive on 64 flows with 4 MiB each.
 const BUDGET: Bytes = Bytes::mib(512);
@@ -46,7 +46,7 @@ pub(crate) fn timing(spec: &TrialSpec) -> Result<(), Error> {
 }
 
 /// Checks that the trial fits into its share of this host's memory, with its buffers and its samples.
-pub(crate) fn budget(asked: &TrialSpec, needs: &Needs, lasts: Nanos) -> Result<(), Error> {
+pub(crate) fn budget(asked: &TrialSpec, needs: &FlowNeeds, lasts: Nanos) -> Result<(), Error> {
     let flows = u64::from(needs.flows.max(1));
     let (write, read) = (WRITE_SIZE.bytes(&needs.settings), READ_SIZE.bytes(&needs.settings));
     let buffers = Bytes(write.0.saturating_add(read.0).saturating_mul(flows));

@@ -6,23 +6,23 @@ use landspeed_record::{EndpointOutcome, NotAsAsked, TrialSpec, ZeroCopied};
 use landspeed_transport::{CancelFlag, Flow, ZeroCopyCompletions};
 use landspeed_units::Bytes;
 
-use crate::Watch;
-use crate::session::Session;
-use crate::trial::Measured;
+use crate::WindowWatch;
+use crate::session::TrialSession;
+use crate::trial::WindowMeasurement;
 
 /// One end of a trial, ready to run: its specification, its proven flows, its watch, and the flag that cancels it.
 pub struct TrialEnd<'a> {
     pub(crate) spec: &'a TrialSpec,
-    pub(crate) session: Session,
-    pub(crate) watch: &'a mut dyn Watch,
+    pub(crate) session: TrialSession,
+    pub(crate) watch: &'a mut dyn WindowWatch,
     pub(crate) cancel: &'a CancelFlag,
 }
 
 impl<'a> TrialEnd<'a> {
     pub(crate) fn new(
         spec: &'a TrialSpec,
-        session: Session,
-        watch: &'a mut dyn Watch,
+        session: TrialSession,
+        watch: &'a mut dyn WindowWatch,
         cancel: &'a CancelFlag,
     ) -> Self {
         TrialEnd { spec, session, watch, cancel }
@@ -30,16 +30,16 @@ impl<'a> TrialEnd<'a> {
 }
 
 /// The settings that flows do not have as requested, each once.
-pub(crate) type Found = BTreeSet<NotAsAsked>;
+pub(crate) type UnmetSettings = BTreeSet<NotAsAsked>;
 
 /// Returns what every workload's outcome holds: the window, the observations, and the settings that the flows' sockets
 /// did not take.
-pub(crate) fn outcome(measured: &mut Measured, flows: &[Box<dyn Flow>]) -> EndpointOutcome {
+pub(crate) fn outcome(measured: &mut WindowMeasurement, flows: &[Box<dyn Flow>]) -> EndpointOutcome {
     outcome_of(measured, flows.iter().flat_map(|flow| flow.not_as_asked()).collect())
 }
 
 /// Returns the same parts of an outcome for flows that have ended, with `not_as_asked` read before.
-pub(crate) fn outcome_of(measured: &mut Measured, not_as_asked: Found) -> EndpointOutcome {
+pub(crate) fn outcome_of(measured: &mut WindowMeasurement, not_as_asked: UnmetSettings) -> EndpointOutcome {
     let mut outcome = EndpointOutcome {
         window_ns: measured.window,
         strangers: measured.strangers,

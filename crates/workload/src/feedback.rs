@@ -21,7 +21,7 @@ const USUAL_WAITS: u32 = 4;
 
 /// Tracks whether sent data is still acknowledged, in order or not: on a long path the repair of one loss takes longer
 /// than some timers, and selective acknowledgements arrive during it.
-pub(crate) struct Feedback {
+pub(crate) struct FeedbackMonitor {
     heard: u64,
     since: Instant,
     /// The longest time between two acknowledgements so far.
@@ -32,10 +32,10 @@ pub(crate) struct Feedback {
     due: Instant,
 }
 
-impl Feedback {
+impl FeedbackMonitor {
     pub(crate) fn new(most: Duration) -> Self {
         let now = Instant::now();
-        Feedback { heard: 0, since: now, longest: Duration::ZERO, most, due: now }
+        FeedbackMonitor { heard: 0, since: now, longest: Duration::ZERO, most, due: now }
     }
 
     pub(crate) fn check(&mut self, flows: &[Box<dyn Flow>]) -> Result<(), Error> {

@@ -8,11 +8,11 @@ use landspeed_units::{Bytes, Nanos};
 const LONGEST: Nanos = Nanos::secs(60);
 
 /// A histogram with three significant figures; recording neither allocates nor fails.
-pub(crate) struct Latency(Histogram<u64>);
+pub(crate) struct LatencyRecorder(Histogram<u64>);
 
-impl Latency {
+impl LatencyRecorder {
     pub(crate) fn new() -> Self {
-        Latency(Histogram::new_with_bounds(1, LONGEST.0, 3).expect("the bounds are valid"))
+        LatencyRecorder(Histogram::new_with_bounds(1, LONGEST.0, 3).expect("the bounds are valid"))
     }
 
     pub(crate) fn record(&mut self, took: Nanos) {

@@ -23,12 +23,12 @@ mod idle;
 mod parameter;
 pub mod pingpong;
 mod port;
-mod quiet;
 pub mod reference;
 mod room;
 mod runner;
 mod session;
 mod signal;
+mod silence;
 pub mod staggered;
 pub mod stream;
 pub mod sweep;
@@ -49,18 +49,18 @@ pub use end::TrialEnd;
 pub use error::Error;
 pub use landspeed_application::METRIC;
 pub use port::{ClientPlan, DataPort};
-pub use runner::{Needs, RoleSpec, Runner};
-pub use watch::{Unwatched, Watch, Watched};
+pub use runner::{FlowNeeds, WorkloadRole, WorkloadRunner};
+pub use watch::{NullWatch, WatchTargets, WindowWatch};
 
 /// All workloads.
-pub static WORKLOADS: &[&dyn Runner] = &[
-    &stream::Stream,
-    &sweep::Sweep,
-    &pingpong::PingPong,
-    &connect::Connect,
-    &idle::Idle,
-    &staggered::Staggered,
-    &capacity::Capacity,
+pub static WORKLOADS: &[&dyn WorkloadRunner] = &[
+    &stream::StreamWorkload,
+    &sweep::SweepWorkload,
+    &pingpong::PingPongWorkload,
+    &connect::ConnectWorkload,
+    &idle::IdleWorkload,
+    &staggered::StaggeredWorkload,
+    &capacity::CapacityWorkload,
 ];
 
 /// Runs the client's end of a trial: opens the flows, proves them, runs, closes them abruptly.
@@ -73,7 +73,7 @@ pub static WORKLOADS: &[&dyn Runner] = &[
 pub fn run_client(
     spec: &TrialSpec,
     plan: &ClientPlan,
-    watch: &mut dyn Watch,
+    watch: &mut dyn WindowWatch,
     cancel: &CancelFlag,
 ) -> Result<EndpointOutcome, Error> {
     let runner = checked(spec)?;
@@ -86,7 +86,7 @@ pub fn run_client(
 pub fn run_server(
     spec: &TrialSpec,
     port: &DataPort,
-    watch: &mut dyn Watch,
+    watch: &mut dyn WindowWatch,
     cancel: &CancelFlag,
 ) -> Result<EndpointOutcome, Error> {
     let runner = checked(spec)?;
@@ -100,7 +100,7 @@ fn patience<'a>(spec: &TrialSpec, cancel: &'a CancelFlag) -> Patience<'a> {
 }
 
 /// Returns the workload with this name: one of the table, or an application.
-pub fn find(name: &str) -> Option<&'static dyn Runner> {
+pub fn find(name: &str) -> Option<&'static dyn WorkloadRunner> {
     WORKLOADS.iter().copied().find(|runner| runner.name() == name).or_else(|| application::find(name))
 }
 
@@ -110,7 +110,7 @@ pub fn with_defaults(
     transport: &dyn landspeed_transport::Transport,
 ) -> landspeed_record::Workload {
     let datagrams = transport.about().delivery == landspeed_transport::Delivery::Datagrams;
-    let parameters = find(&workload.name).map_or_else(Vec::new, Runner::parameters).into_iter();
+    let parameters = find(&workload.name).map_or_else(Vec::new, WorkloadRunner::parameters).into_iter();
     let default =
         |parameter: &Factor| (parameter.name.to_owned(), parameter.default_over(datagrams).to_owned());
     let mut whole = landspeed_record::Workload {
@@ -132,7 +132,7 @@ pub fn transports(spec: &TrialSpec) -> Vec<String> {
 /// # Errors
 /// Returns the role that has too many hosts, and how many it takes.
 pub fn check_hosts(name: &str, hosts: [usize; 2]) -> Result<(), String> {
-    let roles = find(name).map_or(&[][..], Runner::roles);
+    let roles = find(name).map_or(&[][..], WorkloadRunner::roles);
     let surplus = roles.iter().zip(hosts).find(|(role, hosts)| *hosts > role.most);
     surplus.map_or(Ok(()), |(role, hosts)| {
         Err(format!("{hosts} hosts of role {}, and {name} takes {}: leave --fan out", role.name, role.most))
@@ -159,14 +159,14 @@ pub fn sane(spec: &TrialSpec) -> Result<(), Error> {
 
 /// Returns the runner of `spec` after checking its values, which come from the other host, and that this host can make
 /// its flows.
-fn checked(spec: &TrialSpec) -> Result<&'static dyn Runner, Error> {
+fn checked(spec: &TrialSpec) -> Result<&'static dyn WorkloadRunner, Error> {
     let runner = known(spec)?;
     sane(spec)?;
     check::can_run(&runner.needs(spec).settings)?;
     Ok(runner)
 }
 
-fn known(spec: &TrialSpec) -> Result<&'static dyn Runner, Error> {
+fn known(spec: &TrialSpec) -> Result<&'static dyn WorkloadRunner, Error> {
     if let Some(program) = &spec.program {
         return application::sent(program);
     }

@@ -9,7 +9,7 @@ use landspeed_transport::settings::{TRANSPORT, with};
 use landspeed_transport::{Listener, ProofKey, ReservedPort, TRANSPORTS, Transport};
 
 use crate::Error;
-use crate::application::Living;
+use crate::application::BlockServices;
 
 /// The transport that carries the signals of every trial.
 pub(crate) const SIGNALS: &str = "tcp";
@@ -54,17 +54,17 @@ fn with_port(mut address: SocketAddr, port: u16) -> SocketAddr {
     address
 }
 
-type DataPorts = Vec<(&'static str, Box<dyn ReservedPort>)>;
+type ReservedDataPorts = Vec<(&'static str, Box<dyn ReservedPort>)>;
 
 /// Ports for the trials of one session over some transports, and for their signals. Between trials the ports are held
 /// but do not listen.
 pub struct DataPort {
     signals: Box<dyn ReservedPort>,
     /// Data ports by transport, except that of the signals' transport.
-    data: DataPorts,
+    data: ReservedDataPorts,
     key: ProofKey,
     /// Services of a program that outlive a trial; they end with the port.
-    living: Arc<Living>,
+    living: Arc<BlockServices>,
 }
 
 impl DataPort {
@@ -116,7 +116,7 @@ impl DataPort {
         Err(last.expect("there was a try"))
     }
 
-    pub(crate) fn living(&self) -> Arc<Living> {
+    pub(crate) fn living(&self) -> Arc<BlockServices> {
         Arc::clone(&self.living)
     }
 
@@ -144,7 +144,7 @@ impl DataPort {
 }
 
 /// Reserves the data ports. The signals' port serves the data of its own transport too.
-fn reserve_data(transports: &[&dyn Transport], signals: SocketAddr) -> Result<DataPorts, Error> {
+fn reserve_data(transports: &[&dyn Transport], signals: SocketAddr) -> Result<ReservedDataPorts, Error> {
     let apart = transports.iter().filter(|transport| transport.name() != SIGNALS);
     apart.map(|data| Ok((data.name(), data.reserve(data_address(*data, signals)?)?))).collect()
 }
@@ -199,7 +199,7 @@ mod tests {
     const KEY: ProofKey = [1; 32];
 
     /// A transport that only has ports.
-    struct Fake {
+    struct FakeTransport {
         about: &'static TransportProperties,
         binds: bool,
     }
@@ -214,7 +214,7 @@ mod tests {
     };
     const OF_TCP: TransportProperties = TransportProperties { protocol: "tcp", ..OURS };
 
-    impl Transport for Fake {
+    impl Transport for FakeTransport {
         fn about(&self) -> &'static TransportProperties {
             self.about
         }
@@ -259,16 +259,16 @@ mod tests {
             let (signals, data) = held(transport(name).expect("registered"));
             assert_eq!(signals, data, "{name}");
         }
-        let (signals, data) = held(&Fake { about: &OURS, binds: true });
+        let (signals, data) = held(&FakeTransport { about: &OURS, binds: true });
         assert_eq!(signals, data);
-        let (signals, data) = held(&Fake { about: &OF_TCP, binds: true });
+        let (signals, data) = held(&FakeTransport { about: &OF_TCP, binds: true });
         let of_tcp = TRANSPORTS.iter().filter(|row| row.about().protocol == "tcp").count();
         assert_eq!(usize::from(data - signals), of_tcp, "behind those of the table");
     }
 
     #[test]
     fn a_transport_that_cannot_bind_leaves_the_others_usable() {
-        let broken = Fake { about: &OURS, binds: false };
+        let broken = FakeTransport { about: &OURS, binds: false };
         let all: [&dyn Transport; 3] = [TRANSPORTS[0], &broken, TRANSPORTS[1]];
         for transport in all {
             match DataPort::hold(SocketAddr::new(HERE, 0), &[transport], KEY) {

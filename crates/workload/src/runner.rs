@@ -11,7 +11,7 @@ use crate::{Error, TrialEnd};
 
 /// The flows that a workload needs before it runs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Needs {
+pub struct FlowNeeds {
     /// Number of data flows, opened and proven before the run.
     pub flows: u32,
     /// Settings of the flows.
@@ -22,7 +22,7 @@ pub struct Needs {
     pub keeps_listening: bool,
 }
 
-impl Needs {
+impl FlowNeeds {
     /// Returns the settings with which the calling end opens flow `number`.
     pub(crate) fn calling(&self, number: u32) -> &Settings {
         self.own.get(number as usize).unwrap_or(&self.settings)
@@ -44,7 +44,7 @@ impl Needs {
 
 /// A role in a workload: what a host that takes part in it does.
 #[derive(Debug)]
-pub struct RoleSpec {
+pub struct WorkloadRole {
     /// Its name, such as "client".
     pub name: &'static str,
     /// One line that says what it does.
@@ -55,18 +55,18 @@ pub struct RoleSpec {
 
 const MOST_HOSTS: usize = 64;
 /// The roles of many clients and one server, or one client and many servers.
-static MANY: &[RoleSpec] = &[
-    RoleSpec { name: "client", about: "opens the flows", most: MOST_HOSTS },
-    RoleSpec { name: "server", about: "accepts them", most: MOST_HOSTS },
+static MANY: &[WorkloadRole] = &[
+    WorkloadRole { name: "client", about: "opens the flows", most: MOST_HOSTS },
+    WorkloadRole { name: "server", about: "accepts them", most: MOST_HOSTS },
 ];
 /// The roles of one client and one server.
-pub(crate) static TWO: &[RoleSpec] = &[
-    RoleSpec { name: "client", about: "sends", most: 1 },
-    RoleSpec { name: "server", about: "receives", most: 1 },
+pub(crate) static TWO: &[WorkloadRole] = &[
+    WorkloadRole { name: "client", about: "sends", most: 1 },
+    WorkloadRole { name: "server", about: "receives", most: 1 },
 ];
 
 /// A workload: traffic that is sent and measured.
-pub trait Runner: Sync {
+pub trait WorkloadRunner: Sync {
     /// Returns its name on the command line and in records.
     fn name(&self) -> &'static str;
 
@@ -77,7 +77,7 @@ pub trait Runner: Sync {
     fn parameters(&self) -> Vec<&'static Factor>;
 
     /// Returns its roles, with the most hosts of each.
-    fn roles(&self) -> &'static [RoleSpec] {
+    fn roles(&self) -> &'static [WorkloadRole] {
         MANY
     }
 
@@ -121,12 +121,12 @@ pub trait Runner: Sync {
     fn lasts(&self, parameters: &Settings, warm_up: Nanos) -> Nanos;
 
     /// Returns what `spec` needs.
-    fn needs(&self, spec: &TrialSpec) -> Needs;
+    fn needs(&self, spec: &TrialSpec) -> FlowNeeds;
 
     /// Runs one end of a trial until it is over.
     fn run(&self, end: TrialEnd<'_>) -> Result<EndpointOutcome, Error>;
 }
 
-pub(crate) fn table(runner: &dyn Runner) -> Table {
+pub(crate) fn table(runner: &dyn WorkloadRunner) -> Table {
     Table::of(runner.parameters())
 }

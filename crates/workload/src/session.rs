@@ -7,46 +7,50 @@ use landspeed_record::{Role, Settings};
 use landspeed_transport::settings::{FLOWS, TRANSPORT};
 use landspeed_transport::{ConnectRequest, Flow, Listener, Patience};
 
-use crate::application::Living;
+use crate::application::BlockServices;
 use crate::port::{SIGNALS, plain, transport};
-use crate::runner::Needs;
-use crate::signal::Signals;
+use crate::runner::FlowNeeds;
+use crate::signal::SignalFlow;
 use crate::{ClientPlan, DataPort, Error, room};
 
 /// Most flows that are opened at a time: fewer than the unproven flows that a listener holds.
 const AT_ONCE: usize = 32;
 const SIGNAL_FLOW: u32 = u32::MAX;
 
-pub(crate) struct Session {
+pub(crate) struct TrialSession {
     pub(crate) flows: Vec<Box<dyn Flow>>,
-    pub(crate) signals: Signals,
-    pub(crate) more: More,
+    pub(crate) signals: SignalFlow,
+    pub(crate) more: FlowSource,
     /// Connections without the key, at the server's end.
     pub(crate) strangers: u64,
     /// Services of a program that outlive a trial.
-    pub(crate) living: Arc<Living>,
+    pub(crate) living: Arc<BlockServices>,
 }
 
 /// How this end makes more flows.
-pub(crate) enum More {
+pub(crate) enum FlowSource {
     /// This end opens them.
     Call(ClientPlan),
     /// This end accepts them, if the workload keeps the port open.
     Accept(Option<Box<dyn Listener>>),
 }
 
-impl Session {
+impl TrialSession {
     pub(crate) fn role(&self) -> Role {
         match self.more {
-            More::Call(_) => Role::Client,
-            More::Accept(_) => Role::Server,
+            FlowSource::Call(_) => Role::Client,
+            FlowSource::Accept(_) => Role::Server,
         }
     }
 }
 
 /// Opens the client's flows: the signal flow first, then the others in parallel, so that a long path costs few round
 /// trips and not two for each flow.
-pub(crate) fn call(needs: &Needs, plan: &ClientPlan, patience: &Patience<'_>) -> Result<Session, Error> {
+pub(crate) fn call(
+    needs: &FlowNeeds,
+    plan: &ClientPlan,
+    patience: &Patience<'_>,
+) -> Result<TrialSession, Error> {
     room::files(needs.flows.into())?;
     if plan.source_port == 0 {
         room::local_ports(u64::from(needs.flows) + 1, plan.server)?;
@@ -58,10 +62,10 @@ pub(crate) fn call(needs: &Needs, plan: &ClientPlan, patience: &Patience<'_>) ->
         flows
             .extend(open_all(numbers, |number| open(plan, number, number, needs.calling(number), patience))?);
     }
-    Ok(Session {
+    Ok(TrialSession {
         flows,
-        signals: Signals::new(signals),
-        more: More::Call(plan.clone()),
+        signals: SignalFlow::new(signals),
+        more: FlowSource::Call(plan.clone()),
         strangers: 0,
         living: Arc::default(),
     })
@@ -132,9 +136,13 @@ fn has_control(flow: &dyn Flow) -> Result<(), Error> {
 }
 
 /// Accepts the server's flows in any order until all have arrived.
-pub(crate) fn answer(needs: &Needs, port: &DataPort, patience: &Patience<'_>) -> Result<Session, Error> {
+pub(crate) fn answer(
+    needs: &FlowNeeds,
+    port: &DataPort,
+    patience: &Patience<'_>,
+) -> Result<TrialSession, Error> {
     room::files(needs.flows.into())?;
-    let mut places = Places { signals: None, flows: (0..needs.flows).map(|_| None).collect() };
+    let mut arrived = ArrivedFlows { signals: None, flows: (0..needs.flows).map(|_| None).collect() };
     // The data ports listen before the signals' port does, so that a client that reaches the latter also reaches the
     // former.
     let transports = needs.transports();
@@ -143,34 +151,34 @@ pub(crate) fn answer(needs: &Needs, port: &DataPort, patience: &Patience<'_>) ->
     let mut strangers = 0;
     if !transports.contains(SIGNALS) {
         let mut signals = port.listen_for_signals()?;
-        while places.signals.is_none() {
-            places.take(signals.accept(patience)?, needs);
+        while arrived.signals.is_none() {
+            arrived.take(signals.accept(patience)?, needs);
         }
         strangers += signals.strangers();
     }
-    accept_all(&mut data, &transports, (needs, &mut places), patience)?;
+    accept_all(&mut data, &transports, (needs, &mut arrived), patience)?;
     strangers += data.iter().map(|listener| listener.strangers()).sum::<u64>();
-    let signals = Signals::new(places.signals.expect("the loop ends with it"));
-    let flows: Vec<_> = places.flows.into_iter().flatten().collect();
+    let signals = SignalFlow::new(arrived.signals.expect("the loop ends with it"));
+    let flows: Vec<_> = arrived.flows.into_iter().flatten().collect();
     if needs.own.is_empty() {
         flows.iter().try_for_each(|flow| has_control(flow.as_ref()))?;
     }
-    let more = More::Accept(data.pop().filter(|_| needs.keeps_listening));
-    Ok(Session { flows, signals, more, strangers, living: port.living() })
+    let more = FlowSource::Accept(data.pop().filter(|_| needs.keeps_listening));
+    Ok(TrialSession { flows, signals, more, strangers, living: port.living() })
 }
 
 /// Accepts over all transports at the same time, because the client chooses the order of its flows.
 fn accept_all(
     data: &mut [Box<dyn Listener>],
     transports: &BTreeSet<&str>,
-    (needs, places): (&Needs, &mut Places),
+    (needs, arrived): (&FlowNeeds, &mut ArrivedFlows),
     patience: &Patience<'_>,
 ) -> Result<(), Error> {
-    let places = &Mutex::new(places);
+    let arrived = &Mutex::new(arrived);
     let accept = |listener: &mut Box<dyn Listener>, name: &str| {
-        while !lock(places).have_all(needs, name) {
+        while !lock(arrived).have_all(needs, name) {
             let flow = listener.accept(patience)?;
-            lock(places).take(flow, needs);
+            lock(arrived).take(flow, needs);
         }
         Ok(())
     };
@@ -184,18 +192,18 @@ fn accept_all(
     })
 }
 
-fn lock<'a, 'p>(places: &'a Mutex<&'p mut Places>) -> MutexGuard<'a, &'p mut Places> {
-    places.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<'a, 'p>(arrived: &'a Mutex<&'p mut ArrivedFlows>) -> MutexGuard<'a, &'p mut ArrivedFlows> {
+    arrived.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-struct Places {
+struct ArrivedFlows {
     signals: Option<Box<dyn Flow>>,
     flows: Vec<Option<Box<dyn Flow>>>,
 }
 
-impl Places {
+impl ArrivedFlows {
     /// Stores a flow. One whose number is unknown or has already arrived is a leftover, and is dropped.
-    fn take(&mut self, mut flow: Box<dyn Flow>, needs: &Needs) {
+    fn take(&mut self, mut flow: Box<dyn Flow>, needs: &FlowNeeds) {
         if let Some(own) = needs.own.get(flow.number() as usize) {
             flow.adopt(own);
         }
@@ -209,7 +217,7 @@ impl Places {
     }
 
     /// Returns true if all flows of a transport have arrived, and the signal flow too if it uses that transport.
-    fn have_all(&self, needs: &Needs, transport: &str) -> bool {
+    fn have_all(&self, needs: &FlowNeeds, transport: &str) -> bool {
         let has_come = |(number, place): (u32, &Option<_>)| {
             place.is_some() || TRANSPORT.of(needs.calling(number)) != transport
         };

@@ -11,7 +11,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use crate::Error;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Signal {
+pub(crate) enum TrialSignal {
     /// The sender's window is closed: it needs no more data, and waits for none.
     Closed,
     /// The sender is ready for this part of the trial (number of the size, or size in bytes).
@@ -29,15 +29,15 @@ pub(crate) enum Signal {
 /// Length of a signal in bytes: kind, then value, big endian.
 const LEN: usize = 9;
 
-impl Signal {
+impl TrialSignal {
     fn encode(self) -> [u8; LEN] {
         let (kind, value) = match self {
-            Signal::Closed => (1, 0),
-            Signal::Ready(n) => (2, n),
-            Signal::Cut => (3, 0),
-            Signal::Sent(n) => (4, n),
-            Signal::Size(n) => (5, n),
-            Signal::Count(n) => (6, n),
+            TrialSignal::Closed => (1, 0),
+            TrialSignal::Ready(n) => (2, n),
+            TrialSignal::Cut => (3, 0),
+            TrialSignal::Sent(n) => (4, n),
+            TrialSignal::Size(n) => (5, n),
+            TrialSignal::Count(n) => (6, n),
         };
         let mut bytes = [kind; LEN];
         bytes[1..].copy_from_slice(&u64::to_be_bytes(value));
@@ -48,19 +48,19 @@ impl Signal {
         let [kind, value @ ..] = bytes;
         let value = u64::from_be_bytes(value);
         Some(match kind {
-            1 => Signal::Closed,
-            2 => Signal::Ready(value),
-            3 => Signal::Cut,
-            4 => Signal::Sent(value),
-            5 => Signal::Size(value),
-            6 => Signal::Count(value),
+            1 => TrialSignal::Closed,
+            2 => TrialSignal::Ready(value),
+            3 => TrialSignal::Cut,
+            4 => TrialSignal::Sent(value),
+            5 => TrialSignal::Size(value),
+            6 => TrialSignal::Count(value),
             _ => return None,
         })
     }
 }
 
 /// The signal flow, and the part of the next signal that has been read.
-pub(crate) struct Signals {
+pub(crate) struct SignalFlow {
     flow: Box<dyn Flow>,
     bytes: [u8; LEN],
     got: usize,
@@ -74,9 +74,9 @@ fn socket(flow: &dyn Flow) -> BorrowedFd<'_> {
 /// The error if the flow has ended; the caller knows the phase.
 const GONE: Error = Error::PeerGone { phase: "while it was signalled to" };
 
-impl Signals {
+impl SignalFlow {
     pub(crate) fn new(flow: Box<dyn Flow>) -> Self {
-        Signals { flow, bytes: [0; LEN], got: 0 }
+        SignalFlow { flow, bytes: [0; LEN], got: 0 }
     }
 
     fn socket(&self) -> BorrowedFd<'_> {
@@ -84,7 +84,7 @@ impl Signals {
     }
 
     /// Sends a signal. It never waits long, because the flow carries next to nothing.
-    pub(crate) fn send(&self, signal: Signal) -> Result<(), Error> {
+    pub(crate) fn send(&self, signal: TrialSignal) -> Result<(), Error> {
         match send(self.socket(), &signal.encode(), SendFlags::NOSIGNAL) {
             Ok(LEN) => Ok(()),
             _ => Err(GONE),
@@ -92,7 +92,7 @@ impl Signals {
     }
 
     /// Returns the peer's next signal, if it arrives within `wait`.
-    pub(crate) fn receive(&mut self, wait: Duration) -> Result<Option<Signal>, Error> {
+    pub(crate) fn receive(&mut self, wait: Duration) -> Result<Option<TrialSignal>, Error> {
         let time = Timespec::try_from(wait).expect("waits are short");
         let mut ready = [PollFd::from_borrowed_fd(self.socket(), PollFlags::IN)];
         match poll(&mut ready, Some(&time)) {
@@ -104,7 +104,7 @@ impl Signals {
     }
 
     /// Reads what has arrived, without waiting.
-    fn take(&mut self) -> Result<Option<Signal>, Error> {
+    fn take(&mut self) -> Result<Option<TrialSignal>, Error> {
         match recv(socket(self.flow.as_ref()), &mut self.bytes[self.got..], RecvFlags::DONTWAIT) {
             Ok((0, _)) => return Err(GONE),
             Ok((n, _)) => self.got += n,
@@ -116,7 +116,7 @@ impl Signals {
         }
         self.got = 0;
         // A peer that holds the key but sends an unknown signal has another version.
-        Signal::decode(self.bytes).map(Some).ok_or(GONE)
+        TrialSignal::decode(self.bytes).map(Some).ok_or(GONE)
     }
 }
 
@@ -127,16 +127,16 @@ mod tests {
     #[test]
     fn signals_survive_the_wire() {
         let all = [
-            Signal::Closed,
-            Signal::Ready(7),
-            Signal::Cut,
-            Signal::Sent(u64::MAX),
-            Signal::Size(1 << 40),
-            Signal::Count(9),
+            TrialSignal::Closed,
+            TrialSignal::Ready(7),
+            TrialSignal::Cut,
+            TrialSignal::Sent(u64::MAX),
+            TrialSignal::Size(1 << 40),
+            TrialSignal::Count(9),
         ];
         for signal in all {
-            assert_eq!(Signal::decode(signal.encode()), Some(signal));
+            assert_eq!(TrialSignal::decode(signal.encode()), Some(signal));
         }
-        assert_eq!(Signal::decode([0; LEN]), None);
+        assert_eq!(TrialSignal::decode([0; LEN]), None);
     }
 }

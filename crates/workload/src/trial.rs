@@ -8,11 +8,11 @@ use landspeed_transport::{CancelFlag, DatagramTotals, Flow};
 use landspeed_units::{Bytes, Nanos};
 
 use crate::check::MOST_SAMPLES;
-use crate::feedback::Feedback;
-use crate::quiet::Quiet;
-use crate::signal::{Signal, Signals};
+use crate::feedback::FeedbackMonitor;
+use crate::signal::{SignalFlow, TrialSignal};
+use crate::silence::SilenceDetector;
 use crate::workers::Workers;
-use crate::{Error, Watch, Watched};
+use crate::{Error, WatchTargets, WindowWatch};
 
 /// Least length of a window without data that shows a broken path: in a shorter one, a process may only have waited
 /// for its core.
@@ -25,21 +25,21 @@ const FIRST_TICK: Duration = Duration::from_micros(500);
 const LEAVING: Duration = Duration::from_millis(500);
 
 /// One end of a trial, for its coordinator.
-pub(crate) struct Trial<'c, 'p> {
+pub(crate) struct TrialCoordinator<'c, 'p> {
     pub(crate) workers: &'c Workers<'c>,
     pub(crate) spec: &'p TrialSpec,
-    parts: Parts<'p>,
-    clock: Clock,
-    feedback: Feedback,
-    quiet: Quiet,
+    parts: TrialParts<'p>,
+    clock: TrialClock,
+    feedback: FeedbackMonitor,
+    silence: SilenceDetector,
     peer_closed: bool,
     /// How many tasks, the first ones, receive payload; `None` if no progress is reported.
     receiving: Option<usize>,
-    told: Option<Told>,
+    reporter: Option<ProgressReporter>,
 }
 
 /// The progress reports of an open window: sums since it opened.
-struct Told {
+struct ProgressReporter {
     opened: Instant,
     next: Instant,
     /// Bytes received before the window opened.
@@ -48,7 +48,7 @@ struct Told {
 
 /// Times of past and coming events.
 #[derive(Default)]
-struct Clock {
+struct TrialClock {
     first: Option<Instant>,
     next_sample: Option<Instant>,
     /// The instant from which the times of samples count: that of the first data, or of the window's opening if none had
@@ -58,13 +58,13 @@ struct Clock {
     samples: u64,
 }
 
-pub(crate) struct Mark {
+pub(crate) struct WindowStart {
     at: Instant,
     counts: Vec<u64>,
     datagrams: Vec<DatagramTotals>,
 }
 
-pub(crate) struct Measured {
+pub(crate) struct WindowMeasurement {
     /// Length of the window by this end's clock.
     pub(crate) window: Nanos,
     /// What each task counted in the window.
@@ -84,41 +84,41 @@ pub(crate) struct Measured {
 }
 
 /// The parts of one end of a trial, without the workers.
-pub(crate) struct Parts<'a> {
+pub(crate) struct TrialParts<'a> {
     pub(crate) spec: &'a TrialSpec,
     pub(crate) flows: &'a [Box<dyn Flow>],
     pub(crate) strangers: u64,
-    pub(crate) signals: &'a mut Signals,
-    pub(crate) watch: &'a mut dyn Watch,
+    pub(crate) signals: &'a mut SignalFlow,
+    pub(crate) watch: &'a mut dyn WindowWatch,
     pub(crate) cancel: &'a CancelFlag,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> TrialParts<'a> {
     /// Makes the trial that these workers run.
-    pub(crate) fn trial<'c>(self, workers: &'c Workers<'c>) -> Trial<'c, 'a> {
-        let feedback = Feedback::new(self.spec.patience().into());
-        Trial {
+    pub(crate) fn trial<'c>(self, workers: &'c Workers<'c>) -> TrialCoordinator<'c, 'a> {
+        let feedback = FeedbackMonitor::new(self.spec.patience().into());
+        TrialCoordinator {
             workers,
             spec: self.spec,
             parts: self,
-            clock: Clock::default(),
+            clock: TrialClock::default(),
             feedback,
-            quiet: Quiet::new(),
+            silence: SilenceDetector::new(),
             peer_closed: false,
             receiving: None,
-            told: None,
+            reporter: None,
         }
     }
 }
 
-impl Trial<'_, '_> {
+impl TrialCoordinator<'_, '_> {
     /// Enables progress reports, if the specification requests them: the first `receiving` tasks receive payload.
     pub(crate) fn telling(self, receiving: usize) -> Self {
-        Trial { receiving: Some(receiving), ..self }
+        TrialCoordinator { receiving: Some(receiving), ..self }
     }
 
     /// Sleeps for at most `at_most` or a tick, checks that all is well, and returns the peer's signal, if any.
-    pub(crate) fn tick(&mut self, at_most: Duration) -> Result<Option<Signal>, Error> {
+    pub(crate) fn tick(&mut self, at_most: Duration) -> Result<Option<TrialSignal>, Error> {
         if self.parts.cancel.is_cancelled() {
             return Err(Error::Cancelled);
         }
@@ -134,7 +134,7 @@ impl Trial<'_, '_> {
         let until_sample = self.sample_if_due(now);
         self.tell_if_due(now);
         let said = self.parts.signals.receive(at_most.min(TICK).min(until_sample))?;
-        self.peer_closed |= said == Some(Signal::Closed);
+        self.peer_closed |= said == Some(TrialSignal::Closed);
         Ok(said)
     }
 
@@ -143,10 +143,10 @@ impl Trial<'_, '_> {
         if self.receiving.is_none_or(|tasks| tasks == 0) || !self.started() {
             return Ok(());
         }
-        self.quiet.look(now, self.received());
+        self.silence.look(now, self.received());
         let most = Duration::from(self.spec.patience());
-        let waited_ns = Nanos::from(self.quiet.lasts());
-        if self.quiet.lasts() < most {
+        let waited_ns = Nanos::from(self.silence.lasts());
+        if self.silence.lasts() < most {
             return Ok(());
         }
         Err(Error::PathBroke(Broken { waited_ns, ..Broken::default() }))
@@ -178,13 +178,13 @@ impl Trial<'_, '_> {
     /// Reports progress if it is due. It runs at each tick, so a report is up to a tick late; it has the time at which
     /// it was true.
     fn tell_if_due(&mut self, now: Instant) {
-        if self.told.as_ref().is_none_or(|told| told.next > now) {
+        if self.reporter.as_ref().is_none_or(|reporter| reporter.next > now) {
             return;
         }
         let received = self.received();
-        let Some(told) = &mut self.told else { return };
-        told.next += Duration::from(self.spec.progress_ns);
-        let (at_ns, received_bytes) = (Nanos::from(now - told.opened), Bytes(received - told.before));
+        let Some(reporter) = &mut self.reporter else { return };
+        reporter.next += Duration::from(self.spec.progress_ns);
+        let (at_ns, received_bytes) = (Nanos::from(now - reporter.opened), Bytes(received - reporter.before));
         self.parts.watch.progress(Progress { at_ns, received_bytes, tcp: None });
     }
 
@@ -227,7 +227,7 @@ impl Trial<'_, '_> {
     }
 
     /// Waits for the first data of any flow. Returns `None` if none arrived before the peer closed its window, or
-    /// within [`Trial::patience`].
+    /// within [`TrialCoordinator::patience`].
     pub(crate) fn first(&mut self) -> Result<Option<Instant>, Error> {
         let deadline = Instant::now() + self.patience();
         while !self.started() && !self.peer_closed && Instant::now() <= deadline {
@@ -251,7 +251,7 @@ impl Trial<'_, '_> {
         }
     }
 
-    pub(crate) fn say(&self, signal: Signal) -> Result<(), Error> {
+    pub(crate) fn say(&self, signal: TrialSignal) -> Result<(), Error> {
         self.parts.signals.send(signal)
     }
 
@@ -259,7 +259,7 @@ impl Trial<'_, '_> {
     pub(crate) fn expect<T>(
         &mut self,
         phase: &'static str,
-        pick: impl Fn(Signal) -> Option<T>,
+        pick: impl Fn(TrialSignal) -> Option<T>,
     ) -> Result<T, Error> {
         let patience = self.patience();
         let deadline = Instant::now() + patience;
@@ -271,53 +271,57 @@ impl Trial<'_, '_> {
         Err(Error::silent(phase, patience))
     }
 
-    pub(crate) fn open(&mut self) -> Mark {
+    pub(crate) fn open(&mut self) -> WindowStart {
         let flows = self.parts.flows.iter();
         let sockets: Vec<(u32, BorrowedFd<'_>)> =
             flows.flat_map(|flow| flow.sockets().into_iter().map(|socket| (flow.number(), socket))).collect();
         let programs = self.spec.program.is_some();
-        self.parts.watch.open(&Watched { threads: &self.workers.threads, sockets: &sockets, programs });
+        self.parts.watch.open(&WatchTargets { threads: &self.workers.threads, sockets: &sockets, programs });
         let at = Instant::now();
         let (counts, datagrams) = (self.counts(), self.datagrams());
-        self.quiet.begin(at, self.received());
+        self.silence.begin(at, self.received());
         if self.spec.progress_ns > Nanos(0) && self.receiving.is_some() {
             let next = at + Duration::from(self.spec.progress_ns);
-            self.told = Some(Told { opened: at, next, before: self.received() });
+            self.reporter = Some(ProgressReporter { opened: at, next, before: self.received() });
         }
         if self.spec.interval_ns > Nanos(0) {
             self.clock.next_sample = Some(at + Duration::from(self.spec.interval_ns));
             self.clock.origin = self.clock.first.or(Some(at));
         }
-        Mark { at, counts, datagrams }
+        WindowStart { at, counts, datagrams }
     }
 
     /// Opens the window now, with the counts so far included: for a whole run without a warm-up.
-    pub(crate) fn open_from_start(&mut self) -> Mark {
-        let mark = self.open();
-        Mark { counts: vec![0; mark.counts.len()], ..mark }
+    pub(crate) fn open_from_start(&mut self) -> WindowStart {
+        let window_start = self.open();
+        WindowStart { counts: vec![0; window_start.counts.len()], ..window_start }
     }
 
     /// Opens the window as of `since`, for a run that never reached it.
-    pub(crate) fn open_late(&mut self, since: Instant) -> Mark {
-        let mark = self.open_from_start();
-        self.quiet.begin(since, 0);
-        Mark { at: since, datagrams: vec![DatagramTotals::default(); mark.datagrams.len()], ..mark }
+    pub(crate) fn open_late(&mut self, since: Instant) -> WindowStart {
+        let window_start = self.open_from_start();
+        self.silence.begin(since, 0);
+        WindowStart {
+            at: since,
+            datagrams: vec![DatagramTotals::default(); window_start.datagrams.len()],
+            ..window_start
+        }
     }
 
     /// Closes the window now, and waits until the peer's is closed too. Until then each end keeps sending and
     /// receiving, so that both windows are full to their ends. If the path breaks after the window, the figures are
     /// kept.
-    pub(crate) fn close(&mut self, mark: &Mark) -> Result<Measured, Error> {
-        self.close_then(mark, |_| Ok(()))
+    pub(crate) fn close(&mut self, window_start: &WindowStart) -> Result<WindowMeasurement, Error> {
+        self.close_then(window_start, |_| Ok(()))
     }
 
-    /// Closes the window like [`Trial::close`], and runs `then` before it lets the peer leave.
+    /// Closes the window like [`TrialCoordinator::close`], and runs `then` before it lets the peer leave.
     pub(crate) fn close_then(
         &mut self,
-        mark: &Mark,
+        window_start: &WindowStart,
         then: impl FnOnce(&mut Self) -> Result<(), Error>,
-    ) -> Result<Measured, Error> {
-        let mut measured = self.measured(mark);
+    ) -> Result<WindowMeasurement, Error> {
+        let mut measured = self.measured(window_start);
         match then(self).and_then(|()| self.part()) {
             Err(Error::PathBroke(broken)) => measured.broken = Some(broken),
             parted => parted?,
@@ -326,19 +330,20 @@ impl Trial<'_, '_> {
     }
 
     /// Closes the window early, with what was measured until now.
-    pub(crate) fn break_off(&mut self, mark: &Mark, broken: Broken) -> Measured {
-        let measured = self.measured(mark);
+    pub(crate) fn break_off(&mut self, window_start: &WindowStart, broken: Broken) -> WindowMeasurement {
+        let measured = self.measured(window_start);
         // The peer may receive it, if the path is broken in one direction only.
-        let _ = self.say(Signal::Closed);
-        Measured { broken: Some(broken), ..measured }
+        let _ = self.say(TrialSignal::Closed);
+        WindowMeasurement { broken: Some(broken), ..measured }
     }
 
-    fn measured(&mut self, mark: &Mark) -> Measured {
+    fn measured(&mut self, window_start: &WindowStart) -> WindowMeasurement {
         let now = Instant::now();
-        let window = Nanos::from(now - mark.at);
-        let counts: Vec<u64> = self.counts().iter().zip(&mark.counts).map(|(now, then)| now - then).collect();
+        let window = Nanos::from(now - window_start.at);
+        let counts: Vec<u64> =
+            self.counts().iter().zip(&window_start.counts).map(|(now, then)| now - then).collect();
         let datagrams =
-            self.datagrams().iter().zip(&mark.datagrams).map(|(now, then)| now.since(then)).collect();
+            self.datagrams().iter().zip(&window_start.datagrams).map(|(now, then)| now.since(then)).collect();
         let mut details = Details::default();
         self.parts.flows.iter().for_each(|flow| flow.add_details(&mut details));
         let mut observed = self.parts.watch.close();
@@ -346,15 +351,15 @@ impl Trial<'_, '_> {
             observed.unseen.push(format!("samples: {MOST_SAMPLES} of all flows came before the end"));
         }
         self.clock.next_sample = None;
-        self.told = None;
+        self.reporter = None;
         let receiving = self.receiving.unwrap_or_default();
         let came: u64 = counts[..receiving].iter().sum();
-        self.quiet.look(now, self.received());
-        let silences = (receiving > 0).then(|| self.quiet.end().beyond(Bytes(came), window));
+        self.silence.look(now, self.received());
+        let silences = (receiving > 0).then(|| self.silence.end().beyond(Bytes(came), window));
         let nothing = Broken { waited_ns: window, ..Broken::default() };
         let broken = (receiving > 0 && came == 0).then_some(nothing).filter(|_| window >= TELLING);
         let strangers = self.parts.strangers;
-        Measured { window, counts, datagrams, strangers, details, observed, silences, broken }
+        WindowMeasurement { window, counts, datagrams, strangers, details, observed, silences, broken }
     }
 
     fn counts(&self) -> Vec<u64> {
@@ -369,12 +374,12 @@ impl Trial<'_, '_> {
     /// has closed its window before, and need not signal; nor is one whose signal is stuck on the way waited for
     /// beyond the limit.
     fn part(&mut self) -> Result<(), Error> {
-        if self.say(Signal::Closed).is_err() {
+        if self.say(TrialSignal::Closed).is_err() {
             return Ok(());
         }
         // Data that arrives from here on is not measured; an ongoing silence already counts as waiting.
         let receives = self.receiving.take().is_some_and(|tasks| tasks > 0);
-        let since = if receives { self.quiet.since() } else { Instant::now() };
+        let since = if receives { self.silence.since() } else { Instant::now() };
         let deadline = since + self.patience();
         while !self.peer_closed && Instant::now() < deadline {
             match self.tick(TICK) {

@@ -7,7 +7,7 @@ use landspeed_units::Nanos;
 
 /// What can be watched at one end.
 #[derive(Debug, Clone, Copy)]
-pub struct Watched<'a> {
+pub struct WatchTargets<'a> {
     /// Kernel thread IDs of the worker threads, which live from before `open` until after `close`.
     pub threads: &'a [i32],
     /// Sockets of the data flows with the flows' numbers, in that order. A flow may have several sockets, and several
@@ -19,9 +19,9 @@ pub struct Watched<'a> {
 
 /// Watches one trial: `open` once, `sample` any number of times, `close` once, in this order. None of them is called
 /// if the trial fails before its window opens; `close` is not called if it fails within the window.
-pub trait Watch: Send {
+pub trait WindowWatch: Send {
     /// Called when the window opens. Read processor clocks last: bytes are counted from the return on.
-    fn open(&mut self, ends: &Watched<'_>);
+    fn open(&mut self, ends: &WatchTargets<'_>);
 
     /// Called after each interval; `at` is the time since the flows' first data.
     fn sample(&mut self, at: Nanos);
@@ -35,10 +35,10 @@ pub trait Watch: Send {
 
 /// A watch that does nothing.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Unwatched;
+pub struct NullWatch;
 
-impl Watch for Unwatched {
-    fn open(&mut self, _: &Watched<'_>) {}
+impl WindowWatch for NullWatch {
+    fn open(&mut self, _: &WatchTargets<'_>) {}
 
     fn sample(&mut self, _: Nanos) {}
 

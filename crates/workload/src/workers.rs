@@ -17,9 +17,9 @@ const GRACE: Duration = Duration::from_millis(200);
 /// A worker's count, alone on its cache lines: the worker writes it, and the coordinator reads it from time to time.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(crate) struct Tally(AtomicU64);
+pub(crate) struct WorkerTally(AtomicU64);
 
-impl Tally {
+impl WorkerTally {
     pub(crate) fn set(&self, total: u64) {
         self.0.store(total, Ordering::Relaxed);
     }
@@ -30,36 +30,37 @@ impl Tally {
 }
 
 /// The work of one worker; `T` is its result, which is kept even if it fails.
-pub(crate) type Task<'a, T> = Box<dyn FnOnce(&Station<'_>, &mut T) -> Result<(), Error> + Send + 'a>;
+pub(crate) type WorkerTask<'a, T> =
+    Box<dyn FnOnce(&WorkerContext<'_>, &mut T) -> Result<(), Error> + Send + 'a>;
 
-pub(crate) struct Station<'a> {
-    pub(crate) tally: &'a Tally,
-    shared: &'a Shared,
+pub(crate) struct WorkerContext<'a> {
+    pub(crate) tally: &'a WorkerTally,
+    shared: &'a SharedWorkerState,
     report: mpsc::Sender<Option<i32>>,
 }
 
-impl Station<'_> {
+impl WorkerContext<'_> {
     /// Reports that everything is prepared, and waits for the start. Returns false if there will be none.
     pub(crate) fn begin(&self) -> bool {
         // The coordinator outlives its workers, so the report cannot fail.
         let _ = self.report.send(Some(gettid().as_raw_nonzero().get()));
         let gate = lock(&self.shared.gate);
-        let wait = self.shared.opened.wait_while(gate, |gate| *gate == Gate::Shut);
-        *wait.unwrap_or_else(PoisonError::into_inner) == Gate::Open
+        let wait = self.shared.opened.wait_while(gate, |gate| *gate == WorkerGate::Shut);
+        *wait.unwrap_or_else(PoisonError::into_inner) == WorkerGate::Open
     }
 
     /// Sleeps until `deadline`. Returns false if the worker must leave now.
     pub(crate) fn sleep_until(&self, deadline: Instant) -> bool {
         let gate = lock(&self.shared.gate);
         let left = deadline.saturating_duration_since(Instant::now());
-        let wait = self.shared.opened.wait_timeout_while(gate, left, |gate| *gate == Gate::Open);
-        *wait.unwrap_or_else(PoisonError::into_inner).0 == Gate::Open
+        let wait = self.shared.opened.wait_timeout_while(gate, left, |gate| *gate == WorkerGate::Open);
+        *wait.unwrap_or_else(PoisonError::into_inner).0 == WorkerGate::Open
     }
 
     /// Sleeps until the worker must leave: one that is done early stays, because threads are watched until the window
     /// is closed.
     pub(crate) fn rest(&self) {
-        let wait = self.shared.opened.wait_while(lock(&self.shared.gate), |gate| *gate == Gate::Open);
+        let wait = self.shared.opened.wait_while(lock(&self.shared.gate), |gate| *gate == WorkerGate::Open);
         drop(wait.unwrap_or_else(PoisonError::into_inner));
     }
 
@@ -88,15 +89,15 @@ impl Station<'_> {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Gate {
+enum WorkerGate {
     Shut,
     Open,
     Off,
 }
 
-struct Shared {
+struct SharedWorkerState {
     stop: CancelFlag,
-    gate: Mutex<Gate>,
+    gate: Mutex<WorkerGate>,
     opened: Condvar,
     working: AtomicUsize,
     failed: AtomicBool,
@@ -107,13 +108,13 @@ pub(crate) struct Workers<'a> {
     /// Kernel thread IDs, in the order in which the workers reported.
     pub(crate) threads: Vec<i32>,
     /// The count of each worker, in the order of the tasks.
-    pub(crate) tallies: &'a [Tally],
-    shared: &'a Shared,
+    pub(crate) tallies: &'a [WorkerTally],
+    shared: &'a SharedWorkerState,
 }
 
 impl Workers<'_> {
     pub(crate) fn start(&self) {
-        set_gate(self.shared, Gate::Open);
+        set_gate(self.shared, WorkerGate::Open);
     }
 
     pub(crate) fn failed(&self) -> bool {
@@ -122,12 +123,12 @@ impl Workers<'_> {
 }
 
 /// Reports, when dropped, that a worker has ended, even by a panic.
-struct Leaving<'a> {
-    shared: &'a Shared,
+struct WorkerExitGuard<'a> {
+    shared: &'a SharedWorkerState,
     report: mpsc::Sender<Option<i32>>,
 }
 
-impl Drop for Leaving<'_> {
+impl Drop for WorkerExitGuard<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.shared.failed.store(true, Ordering::Release);
@@ -142,25 +143,25 @@ impl Drop for Leaving<'_> {
 pub(crate) fn run<T: Default + Send, R>(
     cores: &[u32],
     flows: &[Box<dyn Flow>],
-    tasks: Vec<Task<'_, T>>,
+    tasks: Vec<WorkerTask<'_, T>>,
     lead: impl FnOnce(&Workers<'_>) -> Result<R, Error>,
 ) -> Result<(R, Vec<T>), Error> {
-    let tallies: Vec<Tally> = tasks.iter().map(|_| Tally::default()).collect();
-    let shared = Shared {
+    let tallies: Vec<WorkerTally> = tasks.iter().map(|_| WorkerTally::default()).collect();
+    let shared = SharedWorkerState {
         stop: CancelFlag::new(),
-        gate: Mutex::new(Gate::Shut),
+        gate: Mutex::new(WorkerGate::Shut),
         opened: Condvar::new(),
         working: AtomicUsize::new(tasks.len()),
         failed: AtomicBool::new(false),
     };
     let (report, reports) = mpsc::channel();
     std::thread::scope(|scope| {
-        let _dismissing = DismissAfterPanic { shared: &shared, flows };
+        let _dismissing = PanicDismissGuard { shared: &shared, flows };
         let mut workers = Vec::new();
         for (index, (task, tally)) in tasks.into_iter().zip(&tallies).enumerate() {
             let core = (!cores.is_empty()).then(|| cores[index % cores.len()]);
-            let station = Station { tally, shared: &shared, report: report.clone() };
-            workers.push(scope.spawn(move || work(core, station, task)));
+            let context = WorkerContext { tally, shared: &shared, report: report.clone() };
+            workers.push(scope.spawn(move || work(core, context, task)));
         }
         let led = gather(workers.len(), &reports)
             .and_then(|threads| lead(&Workers { threads, tallies: &tallies, shared: &shared }));
@@ -171,12 +172,12 @@ pub(crate) fn run<T: Default + Send, R>(
 }
 
 /// Dismisses the workers if their coordinator panics, because the scope waits for them.
-struct DismissAfterPanic<'a> {
-    shared: &'a Shared,
+struct PanicDismissGuard<'a> {
+    shared: &'a SharedWorkerState,
     flows: &'a [Box<dyn Flow>],
 }
 
-impl Drop for DismissAfterPanic<'_> {
+impl Drop for PanicDismissGuard<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             dismiss(self.shared, self.flows, false);
@@ -184,12 +185,16 @@ impl Drop for DismissAfterPanic<'_> {
     }
 }
 
-fn work<T: Default>(core: Option<u32>, station: Station<'_>, task: Task<'_, T>) -> (T, Result<(), Error>) {
-    let _leaving = Leaving { shared: station.shared, report: station.report.clone() };
+fn work<T: Default>(
+    core: Option<u32>,
+    context: WorkerContext<'_>,
+    task: WorkerTask<'_, T>,
+) -> (T, Result<(), Error>) {
+    let _leaving = WorkerExitGuard { shared: context.shared, report: context.report.clone() };
     let mut left = T::default();
-    let result = core.map_or(Ok(()), pin).and_then(|()| task(&station, &mut left));
+    let result = core.map_or(Ok(()), pin).and_then(|()| task(&context, &mut left));
     if result.is_err() {
-        station.shared.failed.store(true, Ordering::Release);
+        context.shared.failed.store(true, Ordering::Release);
     }
     (left, result)
 }
@@ -214,9 +219,9 @@ fn gather(count: usize, reports: &mpsc::Receiver<Option<i32>>) -> Result<Vec<i32
 }
 
 /// Gets every worker out of its loop: gently after a successful trial, immediately after a failure.
-fn dismiss(shared: &Shared, flows: &[Box<dyn Flow>], gently: bool) {
+fn dismiss(shared: &SharedWorkerState, flows: &[Box<dyn Flow>], gently: bool) {
     shared.stop.cancel();
-    set_gate(shared, Gate::Off);
+    set_gate(shared, WorkerGate::Off);
     flows.iter().for_each(|flow| flow.wake_receiver());
     let patience = Instant::now() + if gently { GRACE } else { Duration::ZERO };
     while shared.working.load(Ordering::Acquire) > 0 {
@@ -240,11 +245,11 @@ fn conclude<T, R>(led: Result<R, Error>, ended: Vec<(T, Result<(), Error>)>) -> 
     }
 }
 
-fn set_gate(shared: &Shared, gate: Gate) {
+fn set_gate(shared: &SharedWorkerState, gate: WorkerGate) {
     *lock(&shared.gate) = gate;
     shared.opened.notify_all();
 }
 
-fn lock(gate: &Mutex<Gate>) -> MutexGuard<'_, Gate> {
+fn lock(gate: &Mutex<WorkerGate>) -> MutexGuard<'_, WorkerGate> {
     gate.lock().unwrap_or_else(PoisonError::into_inner)
 }

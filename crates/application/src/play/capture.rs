@@ -10,22 +10,22 @@ const TAIL: usize = 64 << 10;
 const PIECE: usize = 64 << 10;
 
 /// An output pipe, and what is kept of its data.
-pub(super) struct Capture<R> {
+pub(super) struct OutputCapture<R> {
     pub(super) pipe: Option<R>,
     kept: Vec<u8>,
     whole: bool,
     pub(super) overflowed: bool,
 }
 
-impl<R: Read> Capture<R> {
+impl<R: Read> OutputCapture<R> {
     /// Keeps all of the output, up to a limit.
     pub(super) fn whole(pipe: R) -> Self {
-        Capture { pipe: Some(pipe), kept: Vec::new(), whole: true, overflowed: false }
+        OutputCapture { pipe: Some(pipe), kept: Vec::new(), whole: true, overflowed: false }
     }
 
     /// Keeps the end of the output.
     pub(super) fn end(pipe: R) -> Self {
-        Capture { whole: false, ..Capture::whole(pipe) }
+        OutputCapture { whole: false, ..OutputCapture::whole(pipe) }
     }
 
     /// Reads what has arrived; the pipe does not block. Returns it, for callers that wait for a line.
@@ -70,13 +70,14 @@ mod tests {
     #[test]
     fn no_output_takes_more_room_than_its_bound() {
         let gigabytes = std::io::repeat(b'x').take(64 << 20);
-        let mut whole = Capture::whole(gigabytes);
+        let mut whole = OutputCapture::whole(gigabytes);
         while whole.pipe.is_some() {
             whole.read();
         }
         assert!(whole.overflowed && whole.kept.len() == MOST);
-        let mut end =
-            Capture::end((&b"first"[..]).chain(std::io::repeat(b'y').take(1 << 20)).chain(&b"last"[..]));
+        let mut end = OutputCapture::end(
+            (&b"first"[..]).chain(std::io::repeat(b'y').take(1 << 20)).chain(&b"last"[..]),
+        );
         while end.pipe.is_some() {
             end.read();
         }

@@ -9,26 +9,31 @@ use std::time::Instant;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::Order;
+use crate::RoleOrder;
 use crate::fill::DIR;
-use crate::play::capture::Capture;
-use crate::play::user::User;
+use crate::play::capture::OutputCapture;
+use crate::play::user::RoleUser;
 
 /// The PATH of programs.
 pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// A running program.
-pub(super) struct Program {
+pub(super) struct ChildProgram {
     pub(super) pid: i32,
     pub(super) began: Instant,
     /// A pidfd, readable once the program has ended.
     pub(super) ended: OwnedFd,
-    pub(super) output: Capture<ChildStdout>,
-    pub(super) errors: Capture<ChildStderr>,
+    pub(super) output: OutputCapture<ChildStdout>,
+    pub(super) errors: OutputCapture<ChildStderr>,
 }
 
 /// Starts a program as the role's user, in the role's directory. `whole` keeps its complete output.
-pub(super) fn start(words: &[String], order: &Order, user: &User, whole: bool) -> Result<Program, String> {
+pub(super) fn start(
+    words: &[String],
+    order: &RoleOrder,
+    user: &RoleUser,
+    whole: bool,
+) -> Result<ChildProgram, String> {
     let mut command = prepared(words, order, user);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| format!("cannot run {}: {error}", words[0]))?;
@@ -39,18 +44,18 @@ pub(super) fn start(words: &[String], order: &Order, user: &User, whole: bool) -
     let known = Pid::from_raw(pid).ok_or_else(|| "a process without an id".to_owned())?;
     let ended = unblocked.and_then(|()| pidfd_open(known, PidfdFlags::empty()));
     let ended = ended.map_err(|error| format!("cannot watch {}: {error}", words[0]))?;
-    let output = if whole { Capture::whole(output) } else { Capture::end(output) };
-    Ok(Program { pid, began, ended, output, errors: Capture::end(errors) })
+    let output = if whole { OutputCapture::whole(output) } else { OutputCapture::end(output) };
+    Ok(ChildProgram { pid, began, ended, output, errors: OutputCapture::end(errors) })
 }
 
 /// Starts a probe without its output, and returns its process ID. The caller must reap it.
-pub(super) fn probe(words: &[String], order: &Order, user: &User) -> Result<i32, String> {
+pub(super) fn probe(words: &[String], order: &RoleOrder, user: &RoleUser) -> Result<i32, String> {
     let mut command = prepared(words, order, user);
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     Ok(child.map_err(|error| format!("cannot run {}: {error}", words[0]))?.id().cast_signed())
 }
 
-fn prepared(words: &[String], order: &Order, user: &User) -> Command {
+fn prepared(words: &[String], order: &RoleOrder, user: &RoleUser) -> Command {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).current_dir(DIR).stdin(Stdio::null()).env_clear();
     command
@@ -83,7 +88,7 @@ fn pin(cores: &[u32]) -> Result<(), Error> {
 }
 
 /// Disables core files, and limits the number of processes.
-fn limit(user: &User) {
+fn limit(user: &RoleUser) {
     const PROCESSES: u64 = 4096;
     let set = |what, most: u64| {
         let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
@@ -91,7 +96,7 @@ fn limit(user: &User) {
         unsafe { libc::setrlimit(what, &raw const limit) };
     };
     set(libc::RLIMIT_CORE, 0);
-    if *user != User::Own {
+    if *user != RoleUser::Own {
         set(libc::RLIMIT_NPROC, PROCESSES);
     }
 }

@@ -13,8 +13,8 @@ use rustix::mount::{
 };
 
 use crate::fill::{DIR, OWN, mentions};
-use crate::play::user::User;
-use crate::{Content, Fixture, Order};
+use crate::play::user::RoleUser;
+use crate::{Fixture, FixtureContent, RoleOrder};
 
 /// Mount point of the file system that holds the role's directory: every Linux has it, and no programs are kept there.
 const ROOM: &str = "/dev/shm";
@@ -22,7 +22,7 @@ const ROOM: &str = "/dev/shm";
 const BESIDE: Bytes = Bytes::mib(16);
 
 /// Mounts the role's file systems, and fills its directory.
-pub(super) fn furnish(order: &Order, user: &User) -> Result<(), String> {
+pub(super) fn furnish(order: &RoleOrder, user: &RoleUser) -> Result<(), String> {
     // Mounts made here are visible to this role only.
     let private = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
     mount_change("/", private).map_err(|error| format!("cannot keep mounts private: {error}"))?;
@@ -71,7 +71,7 @@ fn tmpfs(at: &str, flags: MountFlags, options: &str) -> Result<(), String> {
 }
 
 /// Returns true if the role runs this program.
-fn needs_own(order: &Order) -> bool {
+fn needs_own(order: &RoleOrder) -> bool {
     let words = order.before.iter().flatten().chain(&order.command);
     let texts = words.chain(order.env.iter().map(|(_, value)| value));
     texts.into_iter().any(|text| text.contains(OWN) || mentions(text, "landspeed"))
@@ -83,7 +83,7 @@ fn bring_own() -> std::io::Result<()> {
     fs::set_permissions(OWN, fs::Permissions::from_mode(0o755))
 }
 
-fn write(file: &Fixture, user: &User) -> Result<(), String> {
+fn write(file: &Fixture, user: &RoleUser) -> Result<(), String> {
     let path = Path::new(DIR).join(&file.path);
     let failed = |error: std::io::Error| format!("cannot write {}: {error}", file.path);
     for folder in path
@@ -100,8 +100,8 @@ fn write(file: &Fixture, user: &User) -> Result<(), String> {
     }
     let mut out = BufWriter::new(File::create(&path).map_err(failed)?);
     match &file.content {
-        Content::Text(text) => out.write_all(text.as_bytes()),
-        Content::Seeded { bytes, seed } => seeded(&mut out, *bytes, *seed),
+        FixtureContent::Text(text) => out.write_all(text.as_bytes()),
+        FixtureContent::Seeded { bytes, seed } => seeded(&mut out, *bytes, *seed),
     }
     .and_then(|()| out.flush())
     .and_then(|()| user.own(&path))
@@ -122,11 +122,11 @@ fn seeded(out: &mut impl Write, bytes: Bytes, seed: u64) -> std::io::Result<()> 
     Ok(())
 }
 
-impl User {
+impl RoleUser {
     fn own(&self, path: &Path) -> std::io::Result<()> {
         match self {
-            User::Own => Ok(()),
-            User::Other { uid, gid, .. } => chown(path, Some(*uid), Some(*gid)),
+            RoleUser::Own => Ok(()),
+            RoleUser::Other { uid, gid, .. } => chown(path, Some(*uid), Some(*gid)),
         }
     }
 }

@@ -9,11 +9,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::figure::tail;
-use crate::play::Said;
-use crate::play::children::{self, Program};
+use crate::play::InitMessage;
+use crate::play::children::{self, ChildProgram};
 use crate::play::directory::{self, furnish};
-use crate::play::user::User;
-use crate::{Order, Ready};
+use crate::play::user::RoleUser;
+use crate::{ReadyCondition, RoleOrder};
 
 /// Interval at which orphans are reaped and a service's readiness is checked.
 const LOOK: Duration = Duration::from_millis(10);
@@ -27,21 +27,21 @@ const LAST_WORDS: Duration = Duration::from_millis(100);
 const LINE: usize = 64 << 10;
 
 /// Runs a role to its end. The namespace ends after it returns.
-pub(super) fn run(order: &Order) {
-    if let Err(why) = Init::prepared(order).and_then(Init::play) {
-        Said::Failed { why }.say();
+pub(super) fn run(order: &RoleOrder) {
+    if let Err(why) = RoleInit::prepared(order).and_then(RoleInit::play) {
+        InitMessage::Failed { why }.say();
     }
     directory::abort_fuse();
 }
 
-struct Init<'a> {
-    order: &'a Order,
-    user: User,
+struct RoleInit<'a> {
+    order: &'a RoleOrder,
+    user: RoleUser,
 }
 
 /// An order of the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
+enum AgentCommand {
     Nothing,
     Go,
     Stop,
@@ -51,13 +51,13 @@ enum Asked {
     Gone,
 }
 
-impl<'a> Init<'a> {
-    fn prepared(order: &'a Order) -> Result<Self, String> {
-        let user = User::find(&order.user)?;
+impl<'a> RoleInit<'a> {
+    fn prepared(order: &'a RoleOrder) -> Result<Self, String> {
+        let user = RoleUser::find(&order.user)?;
         rustix::system::sethostname(order.host_name.as_bytes())
             .map_err(|error| format!("cannot name the host: {error}"))?;
         furnish(order, &user)?;
-        Ok(Init { order, user })
+        Ok(RoleInit { order, user })
     }
 
     fn play(self) -> Result<(), String> {
@@ -67,12 +67,12 @@ impl<'a> Init<'a> {
                 return Ok(());
             }
         }
-        Said::Prepared {}.say();
+        InitMessage::Prepared {}.say();
         loop {
-            match hear(None).asked {
-                Asked::Go => break,
-                Asked::Stop | Asked::Gone => return Ok(()),
-                Asked::Nothing | Asked::Printed => drop(children::reap()),
+            match hear(None).command {
+                AgentCommand::Go => break,
+                AgentCommand::Stop | AgentCommand::Gone => return Ok(()),
+                AgentCommand::Nothing | AgentCommand::Printed => drop(children::reap()),
             }
         }
         let is_service = self.order.ready.is_some();
@@ -90,12 +90,16 @@ impl<'a> Init<'a> {
 
     /// Waits for a program to end; returns `None` if the agent ended it. With `must_succeed`, a failed program is an
     /// error.
-    fn to_the_end(&self, mut program: Program, must_succeed: bool) -> Result<Option<Said>, String> {
+    fn to_the_end(
+        &self,
+        mut program: ChildProgram,
+        must_succeed: bool,
+    ) -> Result<Option<InitMessage>, String> {
         loop {
-            match hear(Some(&mut program)).asked {
-                Asked::Stop | Asked::Gone => return Ok(None),
-                Asked::Printed => tell(&program),
-                Asked::Go | Asked::Nothing => {}
+            match hear(Some(&mut program)).command {
+                AgentCommand::Stop | AgentCommand::Gone => return Ok(None),
+                AgentCommand::Printed => tell(&program),
+                AgentCommand::Go | AgentCommand::Nothing => {}
             }
             if program.output.overflowed {
                 return Err("it printed more than 4 MiB: have it print its figures only".to_owned());
@@ -108,25 +112,25 @@ impl<'a> Init<'a> {
                 if must_succeed && !wrong.is_empty() {
                     return Err(format!("a command before it: {wrong}{}", tail(&(output + "\n" + &errors))));
                 }
-                return Ok(Some(Said::Ended { wrong, took_ns, output, errors }));
+                return Ok(Some(InitMessage::Ended { wrong, took_ns, output, errors }));
             }
         }
     }
 
     /// Runs a service until the agent ends it.
-    fn serve(&self, mut program: Program, ready: &Ready) -> Result<(), String> {
-        let mut wait = Wait::new(ready)?;
+    fn serve(&self, mut program: ChildProgram, ready: &ReadyCondition) -> Result<(), String> {
+        let mut probe = ReadinessProbe::new(ready)?;
         let mut is_ready = false;
         loop {
-            let heard = hear(Some(&mut program));
-            match heard.asked {
-                Asked::Gone => return Ok(()),
-                Asked::Stop => return self.end(program),
-                Asked::Printed => tell(&program),
-                Asked::Go | Asked::Nothing => {}
+            let input = hear(Some(&mut program));
+            match input.command {
+                AgentCommand::Gone => return Ok(()),
+                AgentCommand::Stop => return self.end(program),
+                AgentCommand::Printed => tell(&program),
+                AgentCommand::Go | AgentCommand::Nothing => {}
             }
             for (pid, status) in children::reap() {
-                wait.ended(pid, status);
+                probe.ended(pid, status);
                 if pid == program.pid {
                     last_words(&mut program);
                     let said = tail(&(program.output.text() + "\n" + &program.errors.text()));
@@ -140,22 +144,22 @@ impl<'a> Init<'a> {
                     return Err(format!("{how} {when}{said}"));
                 }
             }
-            if !is_ready && wait.is_over(&heard.printed, self)? {
+            if !is_ready && probe.is_over(&input.printed, self)? {
                 is_ready = true;
-                Said::Ready {}.say();
+                InitMessage::Ready {}.say();
             }
         }
     }
 
     /// Ends a service by its signal, and waits as long as its file says. Remaining processes end with the namespace.
-    fn end(&self, mut program: Program) -> Result<(), String> {
+    fn end(&self, mut program: ChildProgram) -> Result<(), String> {
         let until = Instant::now() + Duration::from(self.order.end.within_ns);
         let signal = Signal::from_named_raw(self.order.end.signal).unwrap_or(Signal::TERM);
         if let Some(pid) = Pid::from_raw(program.pid) {
             let _ = kill_process(pid, signal);
         }
         while Instant::now() < until && status_of(program.pid).is_none() {
-            if hear(Some(&mut program)).asked == Asked::Gone {
+            if hear(Some(&mut program)).command == AgentCommand::Gone {
                 return Ok(());
             }
         }
@@ -169,12 +173,12 @@ fn status_of(pid: i32) -> Option<i32> {
 }
 
 /// Reports what a program has printed so far.
-fn tell(program: &Program) {
-    Said::Printed { text: tail(&(program.output.text() + "\n" + &program.errors.text())) }.say();
+fn tell(program: &ChildProgram) {
+    InitMessage::Printed { text: tail(&(program.output.text() + "\n" + &program.errors.text())) }.say();
 }
 
 /// Reads the last output of a program.
-fn last_words(program: &mut Program) {
+fn last_words(program: &mut ChildProgram) {
     let until = Instant::now() + LAST_WORDS;
     while (program.output.pipe.is_some() || program.errors.pipe.is_some()) && Instant::now() < until {
         let read = program.output.read().len() + program.errors.read().len();
@@ -185,14 +189,14 @@ fn last_words(program: &mut Program) {
 }
 
 /// What the init received while it waited.
-struct Heard {
-    asked: Asked,
+struct InitInput {
+    command: AgentCommand,
     /// Output of the program, from both pipes.
     printed: Vec<u8>,
 }
 
 /// Waits for up to [`LOOK`] for the agent, or for a program to print or to end.
-fn hear(program: Option<&mut Program>) -> Heard {
+fn hear(program: Option<&mut ChildProgram>) -> InitInput {
     let input = std::io::stdin();
     let is_there = {
         let mut fds = vec![PollFd::new(&input, PollFlags::IN)];
@@ -210,46 +214,48 @@ fn hear(program: Option<&mut Program>) -> Heard {
     };
     let printed =
         program.map_or_else(Vec::new, |program| [program.output.read(), program.errors.read()].concat());
-    let asked = if is_there { order_of(&input) } else { Asked::Nothing };
-    Heard { asked, printed }
+    let command = if is_there { command_of(&input) } else { AgentCommand::Nothing };
+    InitInput { command, printed }
 }
 
 /// Reads the agent's next order. It does not wait, because the input is readable.
-fn order_of(input: &std::io::Stdin) -> Asked {
+fn command_of(input: &std::io::Stdin) -> AgentCommand {
     let mut byte = [0];
     match rustix::io::read(input, &mut byte) {
-        Ok(0) | Err(_) => Asked::Gone,
-        Ok(_) if byte == *b"g" => Asked::Go,
-        Ok(_) if byte == *b"s" => Asked::Stop,
-        Ok(_) if byte == *b"w" => Asked::Printed,
-        Ok(_) => Asked::Nothing,
+        Ok(0) | Err(_) => AgentCommand::Gone,
+        Ok(_) if byte == *b"g" => AgentCommand::Go,
+        Ok(_) if byte == *b"s" => AgentCommand::Stop,
+        Ok(_) if byte == *b"w" => AgentCommand::Printed,
+        Ok(_) => AgentCommand::Nothing,
     }
 }
 
 /// The state of waiting for a service to be ready.
-enum Wait<'a> {
+enum ReadinessProbe<'a> {
     Port(SocketAddr),
     Line { expression: Regex, line: Vec<u8> },
     Command { words: &'a [String], running: Option<i32>, succeeded: bool, next: Instant },
 }
 
-impl<'a> Wait<'a> {
-    fn new(ready: &'a Ready) -> Result<Self, String> {
+impl<'a> ReadinessProbe<'a> {
+    fn new(ready: &'a ReadyCondition) -> Result<Self, String> {
         Ok(match ready {
-            Ready::Port(at) => Wait::Port(at.parse().map_err(|_| format!("'{at}' is no address and port"))?),
-            Ready::Line(line) => Wait::Line {
+            ReadyCondition::Port(at) => {
+                ReadinessProbe::Port(at.parse().map_err(|_| format!("'{at}' is no address and port"))?)
+            }
+            ReadyCondition::Line(line) => ReadinessProbe::Line {
                 expression: Regex::new(line).map_err(|error| error.to_string())?,
                 line: Vec::new(),
             },
-            Ready::Command(words) => {
-                Wait::Command { words, running: None, succeeded: false, next: Instant::now() }
+            ReadyCondition::Command(words) => {
+                ReadinessProbe::Command { words, running: None, succeeded: false, next: Instant::now() }
             }
         })
     }
 
     /// Handles the end of a process, which may be the probe.
     fn ended(&mut self, pid: i32, status: i32) {
-        if let Wait::Command { running, succeeded, next, .. } = self
+        if let ReadinessProbe::Command { running, succeeded, next, .. } = self
             && *running == Some(pid)
         {
             (*running, *succeeded, *next) = (None, status == 0, Instant::now() + AGAIN);
@@ -257,10 +263,10 @@ impl<'a> Wait<'a> {
     }
 
     /// Returns true if the service is ready. `new` is the output since the last call.
-    fn is_over(&mut self, new: &[u8], init: &Init<'_>) -> Result<bool, String> {
+    fn is_over(&mut self, new: &[u8], init: &RoleInit<'_>) -> Result<bool, String> {
         match self {
-            Wait::Port(at) => Ok(TcpStream::connect_timeout(at, PROBE).is_ok()),
-            Wait::Line { expression, line } => {
+            ReadinessProbe::Port(at) => Ok(TcpStream::connect_timeout(at, PROBE).is_ok()),
+            ReadinessProbe::Line { expression, line } => {
                 line.extend(new);
                 let text = String::from_utf8_lossy(line).into_owned();
                 if text.lines().any(|line| expression.is_match(line)) {
@@ -272,8 +278,8 @@ impl<'a> Wait<'a> {
                 line.truncate(LINE);
                 Ok(false)
             }
-            Wait::Command { succeeded: true, .. } => Ok(true),
-            Wait::Command { words, running, next, .. } => {
+            ReadinessProbe::Command { succeeded: true, .. } => Ok(true),
+            ReadinessProbe::Command { words, running, next, .. } => {
                 if running.is_none() && Instant::now() >= *next {
                     *running = Some(children::probe(words, init.order, &init.user)?);
                 }

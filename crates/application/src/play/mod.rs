@@ -6,8 +6,8 @@
 //! of them. So no program that forks away or ignores signals survives, and none of its files. The init ends when its
 //! standard input does, so that it does not outlive the agent, however the agent ends.
 //!
-//! The agent sends the [`Order`](crate::Order) after its length (four bytes, big endian), then single bytes: 'g' to
-//! run the command after the init has sent `prepared`, 'w' to request the output so far, 's' to end a service.
+//! The agent sends the [`RoleOrder`](crate::RoleOrder) after its length (four bytes, big endian), then single bytes:
+//! 'g' to run the command after the init has sent `prepared`, 'w' to request the output so far, 's' to end a service.
 
 mod capture;
 mod children;
@@ -24,7 +24,7 @@ use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
 pub use user::runs_as_root;
 
-use crate::{Order, framed};
+use crate::{RoleOrder, framed};
 
 /// The longest order that is read, in bytes.
 const MOST_ORDER: u32 = 64 << 20;
@@ -32,7 +32,7 @@ const MOST_ORDER: u32 = 64 << 20;
 /// A message of the init on its standard output: one line of JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "said", rename_all = "kebab-case")]
-pub(crate) enum Said {
+pub(crate) enum InitMessage {
     /// The directory is ready and the earlier commands have run; the command waits for 'g'.
     Prepared {},
     /// The service is ready.
@@ -60,7 +60,7 @@ pub(crate) enum Said {
     },
 }
 
-impl Said {
+impl InitMessage {
     /// Prints the message. A failure is ignored, because then the agent has gone.
     fn say(&self) {
         if let Ok(mut line) = serde_json::to_vec(self) {
@@ -76,7 +76,7 @@ pub fn main() -> ExitCode {
     match begin() {
         Ok(code) => code,
         Err(why) => {
-            Said::Failed { why }.say();
+            InitMessage::Failed { why }.say();
             ExitCode::FAILURE
         }
     }
@@ -103,7 +103,7 @@ fn close_inherited() -> std::io::Result<()> {
     Ok(())
 }
 
-fn order() -> std::io::Result<Order> {
+fn order() -> std::io::Result<RoleOrder> {
     let order = framed::receive(&mut std::io::stdin().lock(), MOST_ORDER)?;
     serde_json::from_slice(&order).map_err(std::io::Error::other)
 }

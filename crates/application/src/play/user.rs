@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Error;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum User {
+pub(super) enum RoleUser {
     /// The agent's own user.
     Own,
     /// Another user, from /etc/passwd.
@@ -30,28 +30,28 @@ fn ids(name: &str) -> Result<Option<(u32, u32)>, String> {
     }))
 }
 
-impl User {
+impl RoleUser {
     /// Returns the user called `name` if this process is root and can become that user; otherwise its own.
-    pub(super) fn find(name: &str) -> Result<User, String> {
+    pub(super) fn find(name: &str) -> Result<RoleUser, String> {
         if runs_as_root(name) || !rustix::process::geteuid().is_root() {
-            return Ok(User::Own);
+            return Ok(RoleUser::Own);
         }
         let (uid, gid) = ids(name)?
             .ok_or_else(|| format!("no user is called {name} on this host: name another with `user`"))?;
-        Ok(User::Other { name: name.to_owned(), uid, gid })
+        Ok(RoleUser::Other { name: name.to_owned(), uid, gid })
     }
 
     /// Returns its name, for USER.
     pub(super) fn name(&self) -> &str {
         match self {
-            User::Own => "root",
-            User::Other { name, .. } => name,
+            RoleUser::Own => "root",
+            RoleUser::Other { name, .. } => name,
         }
     }
 
     /// Becomes this user, for good. Safe between fork and exec: it makes three system calls.
     pub(super) fn become_it(&self) -> Result<(), Error> {
-        let User::Other { uid, gid, .. } = *self else { return Ok(()) };
+        let RoleUser::Other { uid, gid, .. } = *self else { return Ok(()) };
         let done = |code: libc::c_int| if code == 0 { Ok(()) } else { Err(Error::last_os_error()) };
         // SAFETY: `gid` is one group, and the calls take numbers.
         unsafe {

@@ -28,8 +28,8 @@ pub(crate) struct ExecArgs {
     /// A port (6379) is the one that the server listens on, whichever end the program is. A network (10.0.0.0/8, fd00::/8) or an
     /// address (10.0.0.1) is the peer's. Of several, one must fit. Other connections stay on TCP and are not counted, so that
     /// --require does not fail for them. mptcp takes all.
-    #[arg(long, value_name = "PORT|CIDR", value_parser = str::parse::<landspeed_path::Choice>)]
-    pub(crate) only: Vec<landspeed_path::Choice>,
+    #[arg(long, value_name = "PORT|CIDR", value_parser = str::parse::<landspeed_path::PortOrNetwork>)]
+    pub(crate) only: Vec<landspeed_path::PortOrNetwork>,
     /// Fail where a connection stayed on TCP, or where there was none
     #[arg(long)]
     pub(crate) require: bool,

@@ -9,7 +9,7 @@ use landspeed_record::{Settings, TrialSpec, Workload};
 use landspeed_transport::TRANSPORTS;
 use landspeed_transport::settings::{FLOWS, TRANSPORT};
 use landspeed_units::{Nanos, parse_duration};
-use landspeed_workload::{Runner, WORKLOADS, applications};
+use landspeed_workload::{WORKLOADS, WorkloadRunner, applications};
 
 use super::{GridArgs, HostArgs, OutputArgs};
 
@@ -140,14 +140,14 @@ pub(crate) fn is_taken(name: &str) -> bool {
 }
 
 /// Returns a command line with one of the workload's parameters.
-fn example(runner: &dyn Runner) -> String {
+fn example(runner: &dyn WorkloadRunner) -> String {
     let set = runner.parameters().into_iter().find(|parameter| !matches!(parameter.domain, Domain::Switch));
     let set = set.map_or_else(String::new, |one| format!(" --{} {}", one.name, one.default));
     format!("{}{set} HOST_A HOST_B", runner.name())
 }
 
 /// Hides the options that the workload does not use; some of them are refused by name.
-fn only_own(command: Command, runner: &'static dyn Runner) -> Command {
+fn only_own(command: Command, runner: &'static dyn WorkloadRunner) -> Command {
     let flows = |number: &str| {
         let flow = [(FLOWS.name.to_owned(), number.to_owned())].into();
         runner
@@ -185,7 +185,7 @@ fn argument(parameter: &'static Factor) -> Arg {
         .value_parser(|text: &str| parameter.parse(text).map_err(|error| error.to_string()))
 }
 
-fn given(runner: &dyn Runner, matches: &ArgMatches) -> Settings {
+fn given(runner: &dyn WorkloadRunner, matches: &ArgMatches) -> Settings {
     let value = |parameter: &Factor| match parameter.domain {
         Domain::Switch => matches.get_flag(parameter.name).then(|| "on".to_owned()),
         _ => matches.get_one::<String>(parameter.name).cloned(),

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use landspeed_factor::Table;
 use landspeed_record::Workload;
 use landspeed_units::did_you_mean;
-use landspeed_workload::{Runner, applications};
+use landspeed_workload::{WorkloadRunner, applications};
 use serde::Serialize;
 
 use crate::args::{AppAction, GatherArgs, SpawnArgs};
@@ -48,7 +48,7 @@ pub(crate) fn run(action: &AppAction) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn listed(runner: &'static dyn Runner) -> ApplicationEntry {
+fn listed(runner: &'static dyn WorkloadRunner) -> ApplicationEntry {
     let parameters = runner.parameters().into_iter().map(|one| (one.name, one.default)).collect();
     ApplicationEntry {
         name: runner.name(),
@@ -77,7 +77,7 @@ fn text(name: &str) -> Result<&'static str> {
 }
 
 /// Returns an application that ships, by its name, or the one in a file.
-pub(crate) fn named(word: &str) -> Result<&'static dyn Runner> {
+pub(crate) fn named(word: &str) -> Result<&'static dyn WorkloadRunner> {
     let name = word.trim_start_matches("app:");
     if name.contains('/') || Path::new(name).extension().is_some() {
         return load(Path::new(name));
@@ -92,7 +92,7 @@ pub(crate) fn asked(word: &str, with: Option<&str>) -> Result<Workload> {
 }
 
 /// Returns the workload of `runner` with parameters, such as "size=4K,metric=p99".
-pub(crate) fn set_on(runner: &dyn Runner, with: Option<&str>) -> Result<Workload> {
+pub(crate) fn set_on(runner: &dyn WorkloadRunner, with: Option<&str>) -> Result<Workload> {
     let table = Table::of(runner.parameters());
     let mut workload = Workload::new(runner.name());
     for one in with.iter().flat_map(|text| text.split(',')) {
@@ -105,7 +105,7 @@ pub(crate) fn set_on(runner: &dyn Runner, with: Option<&str>) -> Result<Workload
 }
 
 /// Reads the application in a file and registers it as a workload.
-pub(crate) fn load(file: &Path) -> Result<&'static dyn Runner> {
+pub(crate) fn load(file: &Path) -> Result<&'static dyn WorkloadRunner> {
     let text = std::fs::read_to_string(file)
         .with_context(|| format!("cannot read {}", file.display()))
         .map_err(|error| usage(format!("{error:#}")))?;

@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result};
-use landspeed_path::{Counts, Ended, Error, Only, Options, Path, find};
+use landspeed_path::{ConnectionCounts, ConnectionSelector, Error, ExecOutcome, Options, Path, find};
 use landspeed_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ use crate::args::ExecArgs;
 pub(crate) struct ExecReport {
     path: String,
     #[serde(flatten)]
-    counts: Counts,
+    counts: ConnectionCounts,
     pub(crate) took_ns: Nanos,
     /// Processor time of the program and of the processes that carried its connections.
     pub(crate) cpu_ns: Nanos,
@@ -30,7 +30,7 @@ pub(crate) struct ExecReport {
 }
 
 impl ExecReport {
-    fn of(path: &dyn Path, ended: &Ended) -> ExecReport {
+    fn of(path: &dyn Path, ended: &ExecOutcome) -> ExecReport {
         let (took_ns, cpu_ns) = (ended.took.into(), ended.cpu.into());
         let (counts, goes_on, unable) = (ended.counts.clone(), ended.goes_on, ended.unable.clone());
         ExecReport { path: path.name().to_owned(), counts, took_ns, cpu_ns, goes_on, unable }
@@ -57,7 +57,11 @@ pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode> {
     let (program, rest) = args.program.split_first().context("clap asks for a program")?;
     let mut command = Command::new(program);
     command.args(rest);
-    let options = Options { only: Only::new(args.only.clone()), bytes: args.bytes, require: args.require };
+    let options = Options {
+        only: ConnectionSelector::new(args.only.clone()),
+        bytes: args.bytes,
+        require: args.require,
+    };
     let ended = match landspeed_path::exec(path, &options, command, keeper(path)) {
         Ok(ended) => ended,
         Err(error) => return not_run(error),
@@ -107,7 +111,7 @@ fn path(name: &str) -> Result<&'static dyn Path> {
 }
 
 /// Returns the counts in words: "local carried 12 of 14 connections", and why the others were not carried.
-fn lines(path: &dyn Path, ended: &Ended) -> Vec<String> {
+fn lines(path: &dyn Path, ended: &ExecOutcome) -> Vec<String> {
     if let Some(why) = &ended.unable {
         return vec![why.clone()];
     }

@@ -12,7 +12,7 @@ use landspeed_session::{Reply, Request};
 use landspeed_topology::{HostSet, PathLink};
 use landspeed_transport::settings::{TRANSPORT, table};
 use landspeed_units::{Bytes, Nanos};
-use landspeed_workload::staggered::{self, FlowSample, StaggeredFlow};
+use landspeed_workload::staggered::{self, FlowProgressSample, StaggeredFlow};
 
 use super::StudyRunner;
 use crate::{Error, Pair, WatchOptions, buffers};
@@ -114,7 +114,7 @@ impl KernelStudyRunner<'_> {
     fn seen(&self, plans: &[FlowPlan], ends: &[EndpointOutcome; 2]) -> Result<StudyRun, Error> {
         let misshapen = |why: Misshapen| self.pair.a.misshapen(&why);
         let a = &ends[0];
-        let [staggered, there] = [0, 1].map(|end| ends[end].details.read::<staggered::Seen>());
+        let [staggered, there] = [0, 1].map(|end| ends[end].details.read::<staggered::StaggeredDetails>());
         let (staggered, there) = (staggered.map_err(misshapen)?, there.map_err(misshapen)?);
         Ok(StudyRun {
             flows: flows(
@@ -180,7 +180,7 @@ fn windows(study: &Study, contest: &Contest) -> Cell {
 #[derive(Clone, Copy)]
 struct EndSamples<'a> {
     tcp: &'a [TcpSample],
-    others: &'a [FlowSample],
+    others: &'a [FlowProgressSample],
 }
 
 /// One sample of one flow, at one end.
@@ -195,7 +195,7 @@ struct EndSample {
 }
 
 impl<'a> EndSamples<'a> {
-    fn of(end: &'a EndpointOutcome, staggered: &'a staggered::Seen) -> Self {
+    fn of(end: &'a EndpointOutcome, staggered: &'a staggered::StaggeredDetails) -> Self {
         EndSamples { tcp: end.observed.get::<Vec<TcpSample>>(), others: &staggered.samples }
     }
 
@@ -299,9 +299,10 @@ mod tests {
 
     #[test]
     fn a_flow_without_tcp_info_has_no_window_and_all_else() {
-        let at = |ms: u64| FlowSample { at_ns: Nanos::millis(ms), ..FlowSample::default() };
-        let received = [100, 200].map(|ms| FlowSample { received_bytes: Bytes(ms * 10), flow: 1, ..at(ms) });
-        let sent = [FlowSample { rtt_ns: Some(Nanos(7)), resent: 3, flow: 1, ..at(110) }];
+        let at = |ms: u64| FlowProgressSample { at_ns: Nanos::millis(ms), ..FlowProgressSample::default() };
+        let received =
+            [100, 200].map(|ms| FlowProgressSample { received_bytes: Bytes(ms * 10), flow: 1, ..at(ms) });
+        let sent = [FlowProgressSample { rtt_ns: Some(Nanos(7)), resent: 3, flow: 1, ..at(110) }];
         let ends = [EndSamples { tcp: &[], others: &sent }, EndSamples { tcp: &[], others: &received }];
         let plans = [FlowPlan::default(), FlowPlan { leaves_ns: Nanos::secs(1), ..FlowPlan::default() }];
         let flows = flows(&plans, &ends, &[]);

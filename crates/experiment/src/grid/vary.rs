@@ -6,7 +6,7 @@ use landspeed_factor::{Domain, Factor, On, Scope};
 use landspeed_record::{GridFactor, GridPlace, GridSetting, LevelKind};
 use landspeed_topology as topology;
 use landspeed_units::{BitRate, Nanos, parse_duration};
-use landspeed_workload::Runner;
+use landspeed_workload::WorkloadRunner;
 
 use crate::Error;
 use crate::factors::all_factors;
@@ -20,7 +20,7 @@ const ANOTHER_LAB: Nanos = Nanos::secs(1);
 /// Where names are looked up: the workload that runs, and the words of the topology.
 #[derive(Clone, Copy)]
 pub struct FactorNames<'a> {
-    pub runner: &'a dyn Runner,
+    pub runner: &'a dyn WorkloadRunner,
     pub words: &'a [String],
 }
 

@@ -6,7 +6,7 @@ use landspeed_record::{Cell, Settings};
 use landspeed_transport::Delivery;
 use landspeed_transport::settings::FLOWS;
 use landspeed_units::{Bytes, Nanos};
-use landspeed_workload::capacity::{self, Carried};
+use landspeed_workload::capacity::{self, CarriedLoad};
 
 use super::run::TuningRun;
 use crate::block::refused;
@@ -83,7 +83,7 @@ impl TuningRun<'_> {
         flow
     }
 
-    fn search(&mut self, cell: &Cell, flow: &Settings) -> Result<Option<Carried>, Error> {
+    fn search(&mut self, cell: &Cell, flow: &Settings) -> Result<Option<CarriedLoad>, Error> {
         let at_ns = self.used();
         let step = format!("capacity {}", self.searches);
         self.searches += 1;
@@ -102,7 +102,7 @@ fn rounded(rate: f64) -> f64 {
 }
 
 /// Makes the bound from a pace in bit/s and the room in the receiving socket during the search.
-fn bound(pace: f64, searched: &Settings, carried: Carried) -> RateBound {
+fn bound(pace: f64, searched: &Settings, carried: CarriedLoad) -> RateBound {
     let value = format!("{pace:.0}");
     let room = searched.get(RECEIVE_BUFFER).cloned().unwrap_or_default();
     let flow = [(PACE, value.clone()), (RECEIVE_BUFFER, room)].map(|(name, value)| (name.to_owned(), value));

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder};
 use rustix::thread::CapabilitySet;
 
-use crate::Bytes;
+use crate::ByteCounts;
 
 /// The object file that build.rs makes from bytes.bpf.c.
 static CODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/bytes.bpf.o"));
@@ -16,13 +16,13 @@ const SENT: u32 = 0;
 const RECEIVED: u32 = 1;
 
 /// The loaded counting programs; they count for as long as this value lives.
-pub(crate) struct Counter {
+pub(crate) struct ByteCounter {
     marked: MapHandle,
     bytes: MapHandle,
     _programs: (Object, Vec<Link>),
 }
 
-impl Counter {
+impl ByteCounter {
     /// Loads the programs.
     ///
     /// # Errors
@@ -48,7 +48,7 @@ impl Counter {
             MapHandle::try_from(&found)
         };
         let (marked, bytes) = (map("marked")?, map("bytes")?);
-        Ok(Counter { marked, bytes, _programs: (object, links) })
+        Ok(ByteCounter { marked, bytes, _programs: (object, links) })
     }
 
     /// Counts the bytes of a socket from now on. A socket that the kernel refuses to mark is not counted.
@@ -63,13 +63,13 @@ impl Counter {
     }
 
     /// Returns the bytes that all marked sockets have sent and received.
-    pub(crate) fn so_far(&self) -> Bytes {
+    pub(crate) fn so_far(&self) -> ByteCounts {
         let sum = |of: u32| -> u64 {
             let sums = self.bytes.lookup_percpu(&of.to_ne_bytes(), MapFlags::ANY).ok().flatten();
             let number = |bytes: &Vec<u8>| bytes.first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
             sums.iter().flatten().map(number).sum()
         };
-        Bytes { bytes_sent: sum(SENT), bytes_received: sum(RECEIVED) }
+        ByteCounts { bytes_sent: sum(SENT), bytes_received: sum(RECEIVED) }
     }
 }
 
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn what_a_marked_socket_sends_and_receives_is_counted_and_no_other() {
-        let counter = match Counter::new() {
+        let counter = match ByteCounter::new() {
             Ok(counter) => counter,
             Err(why) => return eprintln!("SKIP what_a_marked_socket_sends_and_receives_is_counted: {why}"),
         };
@@ -96,6 +96,6 @@ mod tests {
         // Peeked bytes are received again, and counted once.
         recv(&ours, &mut [0; 30], RecvFlags::PEEK).unwrap();
         ours.read_exact(&mut [0; 30]).unwrap();
-        assert_eq!(counter.so_far(), Bytes { bytes_sent: 1000, bytes_received: 30 });
+        assert_eq!(counter.so_far(), ByteCounts { bytes_sent: 1000, bytes_received: 30 });
     }
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::notify::{Answer, Call, Rule};
-use crate::{Carrier, Counts, Error, Options, Path, Shared, Why};
+use crate::notify::{NotifiedCall, SyscallAnswer, SyscallRule};
+use crate::{ConnectionCounts, Error, FallbackReason, Options, Path, PathCarrier, SupervisorNotes};
 
 /// The path that changes nothing.
-pub(crate) struct Kernel;
+pub(crate) struct KernelPath;
 
-impl Path for Kernel {
+impl Path for KernelPath {
     fn name(&self) -> &'static str {
         "kernel"
     }
@@ -17,29 +17,33 @@ impl Path for Kernel {
         "TCP as it is, to compare with"
     }
 
-    fn rules(&self) -> &'static [Rule] {
+    fn rules(&self) -> &'static [SyscallRule] {
         &[]
     }
 
-    fn carrier(&self, _shared: &Arc<Shared>, _options: &Options) -> Result<Box<dyn Carrier>, Error> {
-        Ok(Box::new(Plain))
+    fn carrier(
+        &self,
+        _shared: &Arc<SupervisorNotes>,
+        _options: &Options,
+    ) -> Result<Box<dyn PathCarrier>, Error> {
+        Ok(Box::new(KernelCarrier))
     }
 
-    fn alone(&self, _shared: &Arc<Shared>) -> Box<dyn Carrier> {
-        Box::new(Plain)
+    fn alone(&self, _shared: &Arc<SupervisorNotes>) -> Box<dyn PathCarrier> {
+        Box::new(KernelCarrier)
     }
 }
 
-struct Plain;
+struct KernelCarrier;
 
-impl Carrier for Plain {
-    fn answer(&self, _call: &Call<'_>) -> Answer {
-        Answer::Continue
+impl PathCarrier for KernelCarrier {
+    fn answer(&self, _call: &NotifiedCall<'_>) -> SyscallAnswer {
+        SyscallAnswer::Continue
     }
 
-    fn left(&self, _why: Why) {}
+    fn left(&self, _why: FallbackReason) {}
 
-    fn counts(&self) -> Counts {
-        Counts::default()
+    fn counts(&self) -> ConnectionCounts {
+        ConnectionCounts::default()
     }
 }

@@ -2,21 +2,21 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use super::Carried;
-use super::ends::Names;
+use super::LocalCarrier;
+use super::ends::AddressPair;
 use super::rendezvous::Rendezvous;
 use super::resume::{of_accepted, of_given};
-use crate::Why;
-use crate::accept::Accepted;
+use crate::FallbackReason;
+use crate::accept::AcceptedConnection;
 use crate::late::late;
-use crate::notify::{Answer, Call};
-use crate::socket::{Kind, kind, own, peer};
+use crate::notify::{NotifiedCall, SyscallAnswer};
+use crate::socket::{DescriptorKind, kind, own, peer};
 
-impl Carried {
-    pub(super) fn accept(&self, rendezvous: &Rendezvous, call: &Call<'_>) -> Answer {
-        let Ok(listener) = call.descriptor(call.int(0)) else { return Answer::Continue };
-        if kind(&listener) != Kind::Tcp {
-            return Answer::Continue;
+impl LocalCarrier {
+    pub(super) fn accept(&self, rendezvous: &Rendezvous, call: &NotifiedCall<'_>) -> SyscallAnswer {
+        let Ok(listener) = call.descriptor(call.int(0)) else { return SyscallAnswer::Continue };
+        if kind(&listener) != DescriptorKind::Tcp {
+            return SyscallAnswer::Continue;
         }
         let mut accepted = match self.next(rendezvous, &listener, call) {
             Ok(accepted) => accepted,
@@ -36,15 +36,21 @@ impl Carried {
         &self,
         rendezvous: &Rendezvous,
         listener: &OwnedFd,
-        call: &Call<'_>,
-    ) -> Result<Accepted<'_>, Answer> {
-        let hears = rendezvous.hears();
+        call: &NotifiedCall<'_>,
+    ) -> Result<AcceptedConnection<'_>, SyscallAnswer> {
+        let guard = rendezvous.wake_guard();
         let read = || rendezvous.listen();
-        self.accepts.next(listener, call, hears.as_ref().map(|hears| (hears.as_fd(), &read as &dyn Fn())))
+        self.accepts.next(listener, call, guard.as_ref().map(|guard| (guard.as_fd(), &read as &dyn Fn())))
     }
 
     /// Returns the program's end of a connection: one of a pair, or TCP.
-    fn end_of(&self, rendezvous: &Rendezvous, call: &Call<'_>, tcp: OwnedFd, names: Names) -> OwnedFd {
+    fn end_of(
+        &self,
+        rendezvous: &Rendezvous,
+        call: &NotifiedCall<'_>,
+        tcp: OwnedFd,
+        names: AddressPair,
+    ) -> OwnedFd {
         let (at, from) = names;
         let offer = rendezvous.offered(&tcp, names);
         if !self.only.admits(from, at) {
@@ -62,18 +68,24 @@ impl Carried {
                 offer.word.settle(offer.which);
                 return end;
             }
-            Some(_) => self.count.left(Why::NotAccepted),
+            Some(_) => self.count.left(FallbackReason::NotAccepted),
             None => {
                 // A program that let the kernel choose its port is registered here at the latest.
                 rendezvous.enter(&tcp, at, call.process());
-                self.count.left(Why::Stranger);
+                self.count.left(FallbackReason::Stranger);
             }
         }
         tcp
     }
 
     /// Returns this end of a pair that both sides use from now on.
-    pub(super) fn taken(&self, call: &Call<'_>, tcp: OwnedFd, pair: OwnedFd, (at, from): Names) -> OwnedFd {
+    pub(super) fn taken(
+        &self,
+        call: &NotifiedCall<'_>,
+        tcp: OwnedFd,
+        pair: OwnedFd,
+        (at, from): AddressPair,
+    ) -> OwnedFd {
         late();
         self.mirror(&tcp, &pair);
         self.keep_names(&pair, at, from);

@@ -11,14 +11,14 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl, fstat};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, connect_unspec, shutdown, socketpair};
 
-use super::link::Client;
-use super::rendezvous::{Made, Peer, Rendezvous};
-use super::resume::of_made;
-use super::{Carried, entangled};
-use crate::Why;
+use super::link::PendingConnection;
+use super::rendezvous::{ListeningPeer, Rendezvous, SentOffer};
+use super::resume::of_sent;
+use super::{LocalCarrier, entangled};
+use crate::FallbackReason;
 use crate::late::late;
-use crate::notify::{Answer, Call};
-use crate::socket::{Kind, cookie, from_bytes, kind, option, own, plain, wait_soon};
+use crate::notify::{NotifiedCall, SyscallAnswer};
+use crate::socket::{DescriptorKind, cookie, from_bytes, kind, option, own, plain, wait_soon};
 
 /// How long connect(2) on a non-blocking socket is held until TCP is connected.
 const CONNECTS: Duration = Duration::from_millis(20);
@@ -33,25 +33,25 @@ const BYTES_SENT: usize = 200;
 /// The state of a new socket in `struct tcp_info`.
 const TCP_CLOSE: u8 = 7;
 
-impl Carried {
-    pub(super) fn connect(&self, rendezvous: &Rendezvous, call: &Call<'_>) -> Answer {
-        let Some(to) = destination(call) else { return Answer::Continue };
-        let Ok(tcp) = call.descriptor(call.int(0)) else { return Answer::Continue };
+impl LocalCarrier {
+    pub(super) fn connect(&self, rendezvous: &Rendezvous, call: &NotifiedCall<'_>) -> SyscallAnswer {
+        let Some(to) = destination(call) else { return SyscallAnswer::Continue };
+        let Ok(tcp) = call.descriptor(call.int(0)) else { return SyscallAnswer::Continue };
         if !self.only.admits(to, to) {
-            return Answer::Continue;
+            return SyscallAnswer::Continue;
         }
         let _turn = self.connecting.turn(cookie(&tcp).unwrap_or_default());
         if self.forget_made(&tcp) {
-            return Answer::Return(0);
+            return SyscallAnswer::Return(0);
         }
         match kind(&tcp) {
-            Kind::Tcp => {}
-            Kind::Unix if self.names(call).is_some() => return Answer::Errno(libc::EISCONN),
-            _ => return Answer::Continue,
+            DescriptorKind::Tcp => {}
+            DescriptorKind::Unix if self.names(call).is_some() => return SyscallAnswer::Errno(libc::EISCONN),
+            _ => return SyscallAnswer::Continue,
         }
         self.try_local(rendezvous, call, (&tcp, to)).unwrap_or_else(|why| {
             self.count.left(why);
-            Answer::Continue
+            SyscallAnswer::Continue
         })
     }
 
@@ -59,34 +59,38 @@ impl Carried {
     fn try_local(
         &self,
         rendezvous: &Rendezvous,
-        call: &Call<'_>,
+        call: &NotifiedCall<'_>,
         (tcp, to): (&OwnedFd, SocketAddr),
-    ) -> Result<Answer, Why> {
+    ) -> Result<SyscallAnswer, FallbackReason> {
         let peers = rendezvous.peers(to);
         if peers.iter().all(|peer| would_wait_for_itself(peer, call)) {
             let is_refused = to.ip().is_loopback() && !listens(call.thread, to.port());
-            return if is_refused && peers.is_empty() { Ok(Answer::Continue) } else { Err(Why::NoPeer) };
+            return if is_refused && peers.is_empty() {
+                Ok(SyscallAnswer::Continue)
+            } else {
+                Err(FallbackReason::NoPeer)
+            };
         }
         // A socket that is connected, or about to be, may hold bytes.
         if !is_fresh(tcp) {
-            return Ok(Answer::Continue);
+            return Ok(SyscallAnswer::Continue);
         }
-        let inode = fstat(tcp).map_err(|_| Why::Refused)?.st_ino;
+        let inode = fstat(tcp).map_err(|_| FallbackReason::Refused)?.st_ino;
         entangled::why(call.thread, call.int(0), inode).map_or(Ok(()), Err)?;
-        let made = self.offered(rendezvous, call, (tcp, to), &peers)?;
+        let sent = self.offered(rendezvous, call, (tcp, to), &peers)?;
         late();
         if let Err(errno) = connected(tcp, to)
-            && made.offered.0.withdraw().is_none()
+            && sent.offered.0.withdraw().is_none()
         {
             // A failed connection is not counted.
             if errno == Errno::INPROGRESS {
-                self.count.left(Why::NotConnected);
+                self.count.left(FallbackReason::NotConnected);
             }
-            return Ok(Answer::Errno(errno.raw_os_error()));
+            return Ok(SyscallAnswer::Errno(errno.raw_os_error()));
         }
         call.is_done();
         late();
-        Ok(self.exchanged(call, (tcp, to), made).unwrap_or_else(|why| {
+        Ok(self.exchanged(call, (tcp, to), sent).unwrap_or_else(|why| {
             self.count.left(why);
             self.note_made(tcp);
             self.returns(call, tcp, waits(tcp))
@@ -97,21 +101,21 @@ impl Carried {
     fn offered(
         &self,
         rendezvous: &Rendezvous,
-        call: &Call<'_>,
+        call: &NotifiedCall<'_>,
         (tcp, to): (&OwnedFd, SocketAddr),
-        peers: &[Peer],
-    ) -> Result<Made, Why> {
-        let cookie = cookie(tcp).ok_or(Why::Refused)?;
+        peers: &[ListeningPeer],
+    ) -> Result<SentOffer, FallbackReason> {
+        let cookie = cookie(tcp).ok_or(FallbackReason::Refused)?;
         let is_here = rendezvous.is_here(tcp);
         let peers: Vec<_> =
             peers.iter().filter(|peer| is_here && rendezvous.may_prove(peer)).cloned().collect();
         let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let client = Client { cookie, to };
-        let noted = |made: &Made| call.holds(of_made(tcp, made));
+        let client = PendingConnection { cookie, to };
+        let noted = |sent: &SentOffer| call.holds(of_sent(tcp, sent));
         rendezvous.offer(&peers, client, (|| spare().or_else(new_pair), noted)).ok_or(if peers.is_empty() {
-            Why::OtherNamespace
+            FallbackReason::OtherNamespace
         } else {
-            Why::NoPeer
+            FallbackReason::NoPeer
         })
     }
 
@@ -119,23 +123,23 @@ impl Carried {
     /// stays.
     fn exchanged(
         &self,
-        call: &Call<'_>,
+        call: &NotifiedCall<'_>,
         (tcp, to): (&OwnedFd, SocketAddr),
-        mut made: Made,
-    ) -> Result<Answer, Why> {
+        mut sent: SentOffer,
+    ) -> Result<SyscallAnswer, FallbackReason> {
         let until = Instant::now() + ACCEPTS;
         // Runs in parallel with the other supervisor.
-        self.dress((tcp, Some(to)), &made.ends);
+        self.dress((tcp, Some(to)), &sent.ends);
         let closes = entangled::closes(call.thread, call.int(0));
-        made.offered.0.wait(until);
-        let which = made.offered.0.withdraw().ok_or(Why::NotAccepted)?;
+        sent.offered.0.wait(until);
+        let which = sent.offered.0.withdraw().ok_or(FallbackReason::NotAccepted)?;
         // From here on both ends use the pair, whatever happens.
-        let pair = made.ends.swap_remove(which.min(made.ends.len() - 1));
+        let pair = sent.ends.swap_remove(which.min(sent.ends.len() - 1));
         if call.replace(&pair, call.int(0), closes).is_err() {
             // A signal has ended the call just now, or its process has ended. A repeated call makes another
             // connection.
             let _ = connect_unspec(tcp);
-            return Ok(Answer::Errno(libc::ECONNRESET));
+            return Ok(SyscallAnswer::Errno(libc::ECONNRESET));
         }
         self.count.carried(&pair);
         self.end(tcp, &pair);
@@ -143,7 +147,7 @@ impl Carried {
         self.note_made(&pair);
         self.returns(call, &pair, waits(tcp));
         *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = new_pair();
-        Ok(Answer::Gone)
+        Ok(SyscallAnswer::Gone)
     }
 
     /// Gives ends of pairs the options, the flags and the addresses of the TCP socket.
@@ -176,7 +180,7 @@ impl Carried {
 
 /// Sockets that are connected, and whose program may call connect(2) again, because it returned EINPROGRESS or a
 /// signal ended it.
-impl Carried {
+impl LocalCarrier {
     fn made(&self) -> MutexGuard<'_, BTreeSet<u64>> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -194,17 +198,17 @@ impl Carried {
     }
 
     /// Returns from the call as TCP would. Its socket is now `fd`.
-    fn returns(&self, call: &Call<'_>, fd: &OwnedFd, waits: bool) -> Answer {
-        let answer = if waits { Answer::Return(0) } else { Answer::Errno(libc::EINPROGRESS) };
+    fn returns(&self, call: &NotifiedCall<'_>, fd: &OwnedFd, waits: bool) -> SyscallAnswer {
+        let answer = if waits { SyscallAnswer::Return(0) } else { SyscallAnswer::Errno(libc::EINPROGRESS) };
         if call.answer(answer) && waits {
             self.forget_made(fd);
         }
-        Answer::Gone
+        SyscallAnswer::Gone
     }
 }
 
 /// Returns the destination of connect(2), if it is an IP address.
-pub(super) fn destination(call: &Call<'_>) -> Option<SocketAddr> {
+pub(super) fn destination(call: &NotifiedCall<'_>) -> Option<SocketAddr> {
     let mut bytes = [0; 28];
     let length = usize::try_from(call.int(2)).ok()?.min(bytes.len());
     call.read(call.address(1), &mut bytes[..length]).ok()?;
@@ -212,7 +216,7 @@ pub(super) fn destination(call: &Call<'_>) -> Option<SocketAddr> {
 }
 
 /// Returns true if the peer is the calling process itself and has one thread: it cannot accept while it connects.
-fn would_wait_for_itself(peer: &Peer, call: &Call<'_>) -> bool {
+fn would_wait_for_itself(peer: &ListeningPeer, call: &NotifiedCall<'_>) -> bool {
     let threads = || std::fs::read_dir(format!("/proc/{}/task", call.thread)).map_or(1, Iterator::count);
     peer.is_ours && peer.process == call.process() && threads() < 2
 }

@@ -6,22 +6,22 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The cookies of sockets that are being connected.
 #[derive(Default)]
-pub(super) struct Connecting {
+pub(super) struct ConnectLocks {
     all: Mutex<BTreeSet<u64>>,
     ended: Condvar,
 }
 
 /// The right to connect one socket, until it is dropped.
-pub(super) struct Turn<'a> {
-    of: &'a Connecting,
+pub(super) struct ConnectGuard<'a> {
+    of: &'a ConnectLocks,
     cookie: u64,
 }
 
-impl Connecting {
-    pub(super) fn turn(&self, cookie: u64) -> Turn<'_> {
+impl ConnectLocks {
+    pub(super) fn turn(&self, cookie: u64) -> ConnectGuard<'_> {
         let waits = |all: &mut BTreeSet<u64>| !all.insert(cookie);
         drop(self.ended.wait_while(self.locked(), waits).unwrap_or_else(PoisonError::into_inner));
-        Turn { of: self, cookie }
+        ConnectGuard { of: self, cookie }
     }
 
     fn locked(&self) -> MutexGuard<'_, BTreeSet<u64>> {
@@ -29,7 +29,7 @@ impl Connecting {
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for ConnectGuard<'_> {
     fn drop(&mut self) {
         self.of.locked().remove(&self.cookie);
         self.of.ended.notify_all();

@@ -32,7 +32,7 @@ const FRAME: usize = 14;
 const QUESTION: usize = 4 + 36;
 
 /// The addresses of a connection: own, and the peer's.
-pub(super) type Names = (SocketAddr, SocketAddr);
+pub(super) type AddressPair = (SocketAddr, SocketAddr);
 
 /// Returns the cookie of a socket's network namespace, which is unique.
 fn namespace(fd: impl AsFd) -> Option<u64> {
@@ -43,14 +43,14 @@ fn namespace(fd: impl AsFd) -> Option<u64> {
 
 /// The place of a supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct NetworkScope {
     /// The cookie of its network namespace.
     pub(super) namespace: u64,
     /// Hash of the network whose addresses are declared unique (`LANDSPEED_PATH_NET`); 0 for none.
     pub(super) net: u64,
 }
 
-impl Place {
+impl NetworkScope {
     fn own() -> Self {
         let net = |name| {
             let mut hasher = DefaultHasher::new();
@@ -58,27 +58,27 @@ impl Place {
             hasher.finish().max(1)
         };
         let net = std::env::var_os(crate::NET).filter(|name| !name.is_empty()).map_or(0, net);
-        Place { namespace: netns_cookie().unwrap_or_default(), net }
+        NetworkScope { namespace: netns_cookie().unwrap_or_default(), net }
     }
 
-    fn has_one_net_with(self, other: Place) -> bool {
+    fn has_one_net_with(self, other: NetworkScope) -> bool {
         self.net != 0 && self.net == other.net
     }
 }
 
 /// Another supervisor's network namespace, as that supervisor has handed it over.
-pub(super) struct There {
-    pub(super) place: Place,
+pub(super) struct PeerNamespace {
+    pub(super) place: NetworkScope,
     /// Looks sockets up there. This needs no capability.
     diag: Mutex<SockDiag>,
     entry: OwnedFd,
 }
 
-impl There {
+impl PeerNamespace {
     pub(super) fn new(net: u64, [diag, entry]: [OwnedFd; 2]) -> Option<Self> {
         let diag = SockDiag::of(diag)?;
-        let place = Place { namespace: namespace(&diag)?, net };
-        Some(There { place, diag: Mutex::new(diag), entry })
+        let place = NetworkScope { namespace: namespace(&diag)?, net };
+        Some(PeerNamespace { place, diag: Mutex::new(diag), entry })
     }
 
     /// Returns what another supervisor needs of this one's namespace.
@@ -88,7 +88,7 @@ impl There {
     }
 
     /// Returns the cookie of the socket there that has these addresses.
-    fn socket(&self, (own, peer): Names) -> Option<u64> {
+    fn socket(&self, (own, peer): AddressPair) -> Option<u64> {
         let id = SocketId { local: plain(own), remote: plain(peer), interface: 0, cookie: ANY };
         let diag = self.diag.lock().unwrap_or_else(PoisonError::into_inner);
         let found = diag.tcp_flow(&id).ok()??.id;
@@ -97,8 +97,8 @@ impl There {
 }
 
 /// Finds the other ends of connections.
-pub(super) struct Ends {
-    pub(super) here: Place,
+pub(super) struct EndFinder {
+    pub(super) here: NetworkScope,
     /// True if this process has the rights to enter other network namespaces.
     may_look: OnceLock<bool>,
     programs: OnceLock<Option<Mutex<Object>>>,
@@ -106,15 +106,19 @@ pub(super) struct Ends {
 
 /// How far a socket has sent and received: its TCP sequence numbers.
 #[derive(Debug, PartialEq, Eq)]
-struct End {
+struct SequenceNumbers {
     cookie: u64,
     sent: u32,
     received: u32,
 }
 
-impl Ends {
+impl EndFinder {
     pub(super) fn new() -> Arc<Self> {
-        Arc::new(Ends { here: Place::own(), may_look: OnceLock::new(), programs: OnceLock::new() })
+        Arc::new(EndFinder {
+            here: NetworkScope::own(),
+            may_look: OnceLock::new(),
+            programs: OnceLock::new(),
+        })
     }
 
     /// Returns true if a socket is in this process's network namespace.
@@ -123,7 +127,7 @@ impl Ends {
     }
 
     /// Returns true if a connection with a program there can be proven.
-    pub(super) fn may_prove(&self, there: Place) -> bool {
+    pub(super) fn may_prove(&self, there: NetworkScope) -> bool {
         there.namespace == self.here.namespace || self.here.has_one_net_with(there) || self.may_look()
     }
 
@@ -134,7 +138,7 @@ impl Ends {
     /// Returns the cookie of the socket at the other end of `tcp`, if it is there. Within one network namespace, two
     /// addresses name one connection, unless sockets are bound to devices or are transparent. In two namespaces, two
     /// connections may have the same addresses by chance.
-    pub(super) fn other(&self, tcp: impl AsFd, names: Names, there: &There) -> Option<u64> {
+    pub(super) fn other(&self, tcp: impl AsFd, names: AddressPair, there: &PeerNamespace) -> Option<u64> {
         if is_special(&tcp) {
             return None;
         }
@@ -150,7 +154,7 @@ impl Ends {
     /// Returns true if the socket with this cookie is the other end of the local socket with these addresses. In
     /// either direction, sequence numbers start from a secret and a clock of 64 ns, so two connections do not have the
     /// same.
-    fn is_one_connection(&self, names: Names, there: &There, cookie: u64) -> Option<bool> {
+    fn is_one_connection(&self, names: AddressPair, there: &PeerNamespace, cookie: u64) -> Option<bool> {
         let here = self.end(names)?;
         let theirs = inside(there, || self.end((names.1, names.0)))?;
         Some(theirs.cookie == cookie && (theirs.sent, theirs.received) == (here.received, here.sent))
@@ -170,7 +174,7 @@ impl Ends {
     }
 
     /// Returns the socket with these addresses in this thread's network namespace.
-    fn end(&self, names: Names) -> Option<End> {
+    fn end(&self, names: AddressPair) -> Option<SequenceNumbers> {
         let object = self.programs()?;
         let object = object.lock().unwrap_or_else(PoisonError::into_inner);
         let program = object.progs_mut().find(|program| program.name() == "ends")?;
@@ -181,7 +185,7 @@ impl Ends {
         let found = program.test_run(input).ok()?.return_value == 0;
         let word = |at: usize| answer[FRAME + at..].first_chunk().map_or(0, |word| u32::from_ne_bytes(*word));
         let cookie = u64::from_ne_bytes(*answer[FRAME..].first_chunk()?);
-        found.then_some(End { cookie, sent: word(8), received: word(12) })
+        found.then_some(SequenceNumbers { cookie, sent: word(8), received: word(12) })
     }
 }
 
@@ -201,7 +205,7 @@ fn load() -> Result<Object, String> {
 }
 
 /// Returns the input of the program, with the addresses in the order of a packet from the peer.
-fn question((own, peer): Names) -> [u8; FRAME + QUESTION] {
+fn question((own, peer): AddressPair) -> [u8; FRAME + QUESTION] {
     let (own, peer) = (plain(own), plain(peer));
     let octets = |ip: IpAddr| match ip {
         IpAddr::V4(v4) => v4.octets().to_vec(),
@@ -216,7 +220,7 @@ fn question((own, peer): Names) -> [u8; FRAME + QUESTION] {
 }
 
 /// Returns true if no other host of a network has these addresses: each host has its own loopback and link-local ones.
-fn is_unique((own, peer): Names) -> bool {
+fn is_unique((own, peer): AddressPair) -> bool {
     let is_global = |ip: IpAddr| match ip {
         IpAddr::V4(v4) => !v4.is_loopback() && !v4.is_link_local(),
         IpAddr::V6(v6) => !v6.is_loopback() && !v6.is_unicast_link_local(),
@@ -227,7 +231,7 @@ fn is_unique((own, peer): Names) -> bool {
 
 /// Runs `work` in another network namespace, on a thread that then ends, so that no thread of this process stays
 /// there.
-fn inside<T: Send>(there: &There, work: impl FnOnce() -> Option<T> + Send) -> Option<T> {
+fn inside<T: Send>(there: &PeerNamespace, work: impl FnOnce() -> Option<T> + Send) -> Option<T> {
     let work = || {
         move_into_link_name_space(there.entry.as_fd(), Some(LinkNameSpaceType::Network)).ok()?;
         if netns_cookie().ok()? == there.place.namespace { work() } else { None }
@@ -242,13 +246,17 @@ mod tests {
     use super::*;
     use crate::socket::cookie;
 
-    fn handed(net: u64) -> There {
-        let (diag, entry) = There::handed().unwrap();
-        There::new(net, [diag.as_fd().try_clone_to_owned().unwrap(), entry]).unwrap()
+    fn handed(net: u64) -> PeerNamespace {
+        let (diag, entry) = PeerNamespace::handed().unwrap();
+        PeerNamespace::new(net, [diag.as_fd().try_clone_to_owned().unwrap(), entry]).unwrap()
     }
 
-    fn ends(net: u64) -> Ends {
-        Ends { here: Place { net, ..Place::own() }, may_look: OnceLock::new(), programs: OnceLock::new() }
+    fn ends(net: u64) -> EndFinder {
+        EndFinder {
+            here: NetworkScope { net, ..NetworkScope::own() },
+            may_look: OnceLock::new(),
+            programs: OnceLock::new(),
+        }
     }
 
     #[test]
@@ -287,7 +295,7 @@ mod tests {
         let (other, _other) = connection();
         assert!(ends(0).other(&other, names, &there).is_none());
         // A network's name says nothing about the loopback of its hosts.
-        let there = There { place: Place { net: 7, ..there.place }, ..there };
+        let there = PeerNamespace { place: NetworkScope { net: 7, ..there.place }, ..there };
         assert!(ends(7).other(&other, names, &there).is_none());
     }
 

@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, OFlags, RawDir, openat, readlinkat_raw};
 use rustix::io::read;
 
-use crate::Why;
+use crate::FallbackReason;
 
 /// Most descriptors that are checked; a socket of a process with more stays on TCP.
 const MOST: usize = 4096;
@@ -16,7 +16,7 @@ const MOST: usize = 4096;
 const BEGIN: usize = 256;
 
 /// Returns why the socket with this inode number, descriptor `fd` of `process`, cannot be replaced.
-pub(super) fn why(process: i32, fd: i32, inode: u64) -> Option<Why> {
+pub(super) fn why(process: i32, fd: i32, inode: u64) -> Option<FallbackReason> {
     let own = format!("socket:[{inode}]");
     // Opens the directory once, so that the paths below are short: this runs while a connection is made.
     let directory = open(&format!("/proc/{process}/fd"), OFlags::DIRECTORY)?;
@@ -28,15 +28,15 @@ pub(super) fn why(process: i32, fd: i32, inode: u64) -> Option<Why> {
         let Some(other) = number(name).filter(|other| *other != fd) else { continue };
         seen += 1;
         if seen > MOST {
-            return Some(Why::Duplicated);
+            return Some(FallbackReason::Duplicated);
         }
         let mut link = [MaybeUninit::uninit(); BEGIN];
         let Ok((link, _)) = readlinkat_raw(&directory, name, &mut link) else { continue };
         if link == own.as_bytes() {
-            return Some(Why::Duplicated);
+            return Some(FallbackReason::Duplicated);
         }
         if link == b"anon_inode:[eventpoll]" && watches(process, other, fd) {
-            return Some(Why::InEpoll);
+            return Some(FallbackReason::InEpoll);
         }
     }
     None

@@ -19,8 +19,8 @@ use rustix::net::{
     listen, recvmsg, sendmsg, socket_with, sockopt,
 };
 
-use super::ends::There;
-use super::word::{Word, Words};
+use super::ends::PeerNamespace;
+use super::word::{OfferWord, OfferWords};
 use crate::late::late;
 use crate::socket::{from_bytes, option, plain, to_bytes};
 
@@ -43,23 +43,23 @@ const LISTENS: u64 = u64::MAX;
 /// A connection that a program is about to make: the cookie of its socket, and the destination. Cookies are unique on
 /// a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Client {
+pub(super) struct PendingConnection {
     pub(super) cookie: u64,
     pub(super) to: SocketAddr,
 }
 
 /// A connection that another supervisor offers to carry.
-pub(super) struct Offer {
-    pub(super) word: Word,
+pub(super) struct ReceivedOffer {
+    pub(super) word: OfferWord,
     /// Index of this supervisor among those to which the connection is offered.
     pub(super) which: usize,
-    pub(super) client: Client,
+    pub(super) client: PendingConnection,
     /// The socket of this end of the pair.
     pub(super) pair: OwnedFd,
-    there: Arc<There>,
+    there: Arc<PeerNamespace>,
 }
 
-impl Offer {
+impl ReceivedOffer {
     /// Takes the offer, for both ends.
     pub(super) fn take(&self) -> bool {
         self.word.take(self.which)
@@ -67,34 +67,34 @@ impl Offer {
 }
 
 /// Receives offers.
-pub(super) struct Inbox {
+pub(super) struct OfferInbox {
     listener: OwnedFd,
     epoll: OwnedFd,
-    inside: Mutex<Inside>,
+    inside: Mutex<InboxContents>,
 }
 
 #[derive(Default)]
-struct Inside {
-    links: BTreeMap<RawFd, Link>,
+struct InboxContents {
+    links: BTreeMap<RawFd, IncomingLink>,
     /// Offers by the cookies of their clients.
-    offers: BTreeMap<u64, Offer>,
+    offers: BTreeMap<u64, ReceivedOffer>,
 }
 
 /// Another supervisor's link to this one.
-struct Link {
+struct IncomingLink {
     fd: OwnedFd,
     /// The contents of its first message.
-    hello: Option<(Arc<Words>, Arc<There>)>,
+    hello: Option<(Arc<OfferWords>, Arc<PeerNamespace>)>,
 }
 
-impl Inbox {
+impl OfferInbox {
     pub(super) fn at(path: &Path) -> io::Result<Self> {
         let listener = unix()?;
         bind(&listener, &SocketAddrUnix::new(path)?)?;
         listen(&listener, libc::SOMAXCONN)?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &listener, epoll::EventData::new_u64(LISTENS), epoll::EventFlags::IN)?;
-        Ok(Inbox { listener, epoll, inside: Mutex::default() })
+        Ok(OfferInbox { listener, epoll, inside: Mutex::default() })
     }
 
     /// Reads all messages that have arrived.
@@ -103,7 +103,7 @@ impl Inbox {
     }
 
     /// Returns the places of clients with open offers whose connection may be one to this port.
-    pub(super) fn theres(&self, port: u16) -> Vec<Arc<There>> {
+    pub(super) fn peer_namespaces(&self, port: u16) -> Vec<Arc<PeerNamespace>> {
         let inside = self.offers();
         let offers = inside.offers.values().filter(|offer| offer.client.to.port() == port);
         let places: BTreeMap<_, _> = offers.map(|offer| (offer.there.place, &offer.there)).collect();
@@ -111,16 +111,16 @@ impl Inbox {
     }
 
     /// Removes and returns the offer of a connection, by its client's cookie.
-    pub(super) fn of(&self, cookie: u64) -> Option<Offer> {
+    pub(super) fn of(&self, cookie: u64) -> Option<ReceivedOffer> {
         self.locked().offers.remove(&cookie)
     }
 
-    fn locked(&self) -> MutexGuard<'_, Inside> {
+    fn locked(&self) -> MutexGuard<'_, InboxContents> {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the open offers, after reading all that have arrived.
-    fn offers(&self) -> MutexGuard<'_, Inside> {
+    fn offers(&self) -> MutexGuard<'_, InboxContents> {
         late();
         let mut inside = self.locked();
         let mut events = [MaybeUninit::uninit(); 64];
@@ -143,32 +143,32 @@ impl Inbox {
     }
 
     /// Accepts new links, from this user only.
-    fn enter(&self, inside: &mut Inside) {
+    fn enter(&self, inside: &mut InboxContents) {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         while let Ok(fd) = accept_with(&self.listener, flags) {
             let key = fd.as_raw_fd();
             let data = epoll::EventData::new_u64(key as u64);
             if is_ours(&fd) && epoll::add(&self.epoll, &fd, data, epoll::EventFlags::IN).is_ok() {
-                inside.links.insert(key, Link { fd, hello: None });
+                inside.links.insert(key, IncomingLink { fd, hello: None });
             }
         }
     }
 }
 
-impl AsFd for Inbox {
+impl AsFd for OfferInbox {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
     }
 }
 
-impl Inside {
+impl InboxContents {
     /// Reads a link. Removes it if it has ended, or if it sends what no supervisor sends.
     fn hear(&mut self, key: RawFd) {
         let Some(link) = self.links.get_mut(&key) else { return };
         loop {
-            let heard = receive(&link.fd).map(|(message, fds)| link.understood(&message, fds));
-            match heard {
-                Ok(Some(Heard::Offer(offer))) if self.offers.len() < MOST => {
+            let result = receive(&link.fd).map(|(message, fds)| link.understood(&message, fds));
+            match result {
+                Ok(Some(LinkMessage::Offer(offer))) if self.offers.len() < MOST => {
                     self.offers.insert(offer.client.cookie, offer);
                 }
                 Ok(Some(_)) => {}
@@ -180,24 +180,27 @@ impl Inside {
     }
 }
 
-enum Heard {
+enum LinkMessage {
     Hello,
-    Offer(Offer),
+    Offer(ReceivedOffer),
 }
 
-impl Link {
-    fn understood(&mut self, message: &[u8], fds: Vec<OwnedFd>) -> Option<Heard> {
+impl IncomingLink {
+    fn understood(&mut self, message: &[u8], fds: Vec<OwnedFd>) -> Option<LinkMessage> {
         let Some((words, there)) = &self.hello else {
             let net = u64::from_ne_bytes(message.strip_prefix(HELLO)?.try_into().ok()?);
             let [words, diag, entry] = fds.try_into().ok()?;
-            self.hello = Some((Arc::new(Words::of(words).ok()?), Arc::new(There::new(net, [diag, entry])?)));
-            return Some(Heard::Hello);
+            self.hello = Some((
+                Arc::new(OfferWords::of(words).ok()?),
+                Arc::new(PeerNamespace::new(net, [diag, entry])?),
+            ));
+            return Some(LinkMessage::Hello);
         };
         let ([place, number, which, cookie], to) = parsed(message)?;
         let [pair] = fds.try_into().ok()?;
-        let word = Word::of(words, usize::try_from(place).ok()?, number);
-        let (which, client, there) = (which as usize, Client { cookie, to }, Arc::clone(there));
-        Some(Heard::Offer(Offer { word, which, client, pair, there }))
+        let word = OfferWord::of(words, usize::try_from(place).ok()?, number);
+        let (which, client, there) = (which as usize, PendingConnection { cookie, to }, Arc::clone(there));
+        Some(LinkMessage::Offer(ReceivedOffer { word, which, client, pair, there }))
     }
 }
 
@@ -219,14 +222,14 @@ fn message(numbers: [u64; NUMBERS], to: SocketAddr) -> Vec<u8> {
 }
 
 /// Links to other supervisors, by the names of their sockets.
-pub(super) struct Links {
+pub(super) struct OutgoingLinks {
     net: u64,
     all: Mutex<BTreeMap<String, Arc<OwnedFd>>>,
 }
 
-impl Links {
+impl OutgoingLinks {
     pub(super) fn new(net: u64) -> Self {
-        Links { net, all: Mutex::default() }
+        OutgoingLinks { net, all: Mutex::default() }
     }
 
     /// Offers a connection to the supervisor whose socket has this name and path. After any error the connection is
@@ -237,8 +240,8 @@ impl Links {
     pub(super) fn offer(
         &self,
         (name, path): (&str, &Path),
-        (word, which): (&Word, usize),
-        client: Client,
+        (word, which): (&OfferWord, usize),
+        client: PendingConnection,
         pair: BorrowedFd<'_>,
     ) -> Result<(), Errno> {
         let link = self.link(name, path, word)?;
@@ -251,7 +254,7 @@ impl Links {
         sent
     }
 
-    fn link(&self, name: &str, path: &Path, word: &Word) -> Result<Arc<OwnedFd>, Errno> {
+    fn link(&self, name: &str, path: &Path, word: &OfferWord) -> Result<Arc<OwnedFd>, Errno> {
         let mut all = self.all();
         if let Some(link) = all.get(name) {
             return Ok(Arc::clone(link));
@@ -263,7 +266,7 @@ impl Links {
         }
         let _ = sockopt::set_socket_send_buffer_size_force(&link, BUFFER)
             .or_else(|_| sockopt::set_socket_send_buffer_size(&link, BUFFER));
-        let (diag, entry) = There::handed().map_err(|_| Errno::OPNOTSUPP)?;
+        let (diag, entry) = PeerNamespace::handed().map_err(|_| Errno::OPNOTSUPP)?;
         let hello = [HELLO, &self.net.to_ne_bytes()].concat();
         send(&link, &hello, &[word.memory(), diag.as_fd(), entry.as_fd()])?;
         let link = Arc::new(link);
@@ -317,28 +320,28 @@ mod tests {
 
     use super::*;
 
-    fn client(cookie: u64) -> Client {
-        Client { cookie, to: "10.0.0.1:80".parse().unwrap() }
+    fn client(cookie: u64) -> PendingConnection {
+        PendingConnection { cookie, to: "10.0.0.1:80".parse().unwrap() }
     }
 
-    struct Both {
+    struct LinkEnds {
         _directory: tempfile::TempDir,
         path: std::path::PathBuf,
-        inbox: Inbox,
-        links: Links,
-        words: Arc<Words>,
+        inbox: OfferInbox,
+        links: OutgoingLinks,
+        words: Arc<OfferWords>,
     }
 
-    fn both() -> Both {
+    fn link_ends() -> LinkEnds {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("socket");
-        let inbox = Inbox::at(&path).unwrap();
-        let words = Arc::new(Words::new().unwrap());
-        Both { _directory: directory, path, inbox, links: Links::new(0), words }
+        let inbox = OfferInbox::at(&path).unwrap();
+        let words = Arc::new(OfferWords::new().unwrap());
+        LinkEnds { _directory: directory, path, inbox, links: OutgoingLinks::new(0), words }
     }
 
-    impl Both {
-        fn offer(&self, word: &Word, cookie: u64) -> Result<(), Errno> {
+    impl LinkEnds {
+        fn offer(&self, word: &OfferWord, cookie: u64) -> Result<(), Errno> {
             let (pair, _) = UnixStream::pair().unwrap();
             self.links.offer(("socket", &self.path), (word, 3), client(cookie), pair.as_fd())
         }
@@ -346,45 +349,49 @@ mod tests {
 
     #[test]
     fn an_offer_is_there_at_once_and_goes_with_its_word() {
-        let both = both();
-        let [one, two] = [(), ()].map(|()| both.words.offer().unwrap());
-        both.offer(&one.0, 1).unwrap();
-        both.offer(&two.0, 2).unwrap();
-        assert_eq!((both.inbox.theres(80).len(), both.inbox.theres(81).len()), (1, 0));
+        let link_ends = link_ends();
+        let [one, two] = [(), ()].map(|()| link_ends.words.offer().unwrap());
+        link_ends.offer(&one.0, 1).unwrap();
+        link_ends.offer(&two.0, 2).unwrap();
+        assert_eq!(
+            (link_ends.inbox.peer_namespaces(80).len(), link_ends.inbox.peer_namespaces(81).len()),
+            (1, 0)
+        );
         drop(one);
-        both.inbox.read();
-        assert!(both.inbox.of(1).is_none());
-        let offer = both.inbox.of(2).unwrap();
-        assert!(offer.client == client(2) && both.inbox.of(2).is_none() && offer.take());
+        link_ends.inbox.read();
+        assert!(link_ends.inbox.of(1).is_none());
+        let offer = link_ends.inbox.of(2).unwrap();
+        assert!(offer.client == client(2) && link_ends.inbox.of(2).is_none() && offer.take());
         assert_eq!(two.0.withdraw(), Some(3));
     }
 
     #[test]
     fn where_nobody_reads_offers_end_and_where_the_reader_has_gone_too() {
-        let both = both();
-        let offered = both.words.offer().unwrap();
-        let made = (0..5000).map_while(|_| both.offer(&offered.0, 1).ok()).count();
+        let link_ends = link_ends();
+        let offered = link_ends.words.offer().unwrap();
+        let made = (0..5000).map_while(|_| link_ends.offer(&offered.0, 1).ok()).count();
         assert!((100..5000).contains(&made), "{made}");
-        drop(both.inbox);
+        drop(link_ends.inbox);
         let (pair, _) = UnixStream::pair().unwrap();
-        let again =
-            |links: &Links| links.offer(("socket", &both.path), (&offered.0, 0), client(1), pair.as_fd());
-        assert!(again(&both.links).is_err());
-        assert_eq!(again(&both.links), Err(Errno::CONNREFUSED));
+        let again = |links: &OutgoingLinks| {
+            links.offer(("socket", &link_ends.path), (&offered.0, 0), client(1), pair.as_fd())
+        };
+        assert!(again(&link_ends.links).is_err());
+        assert_eq!(again(&link_ends.links), Err(Errno::CONNREFUSED));
     }
 
     #[test]
     fn what_is_no_offer_ends_its_link() {
-        let both = both();
+        let link_ends = link_ends();
         for words in [&b"hello"[..], HELLO, &[0xff; MESSAGE], &[]] {
             let link = unix().unwrap();
-            connect(&link, &SocketAddrUnix::new(&both.path).unwrap()).unwrap();
+            connect(&link, &SocketAddrUnix::new(&link_ends.path).unwrap()).unwrap();
             let _ = send(&link, words, &[]);
         }
-        both.inbox.read();
-        assert_eq!(both.inbox.locked().links.len(), 0);
-        let offered = both.words.offer().unwrap();
-        both.offer(&offered.0, 1).unwrap();
-        assert_eq!(both.inbox.theres(80).len(), 1);
+        link_ends.inbox.read();
+        assert_eq!(link_ends.inbox.locked().links.len(), 0);
+        let offered = link_ends.words.offer().unwrap();
+        link_ends.offer(&offered.0, 1).unwrap();
+        assert_eq!(link_ends.inbox.peer_namespaces(80).len(), 1);
     }
 }

@@ -35,32 +35,35 @@ use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
 
-use crate::accept::Accepts;
-use crate::count::Count;
-use crate::notify::{Answer, Call, Rule, When};
-use crate::{Carrier, Counts, Error, Left, Only, Options, Path, Shared, Why};
-use connecting::Connecting;
-use parked::Parked;
+use crate::accept::Acceptor;
+use crate::count::ConnectionCounter;
+use crate::notify::{ArgumentCondition, NotifiedCall, SyscallAnswer, SyscallRule};
+use crate::{
+    ConnectionCounts, ConnectionSelector, Error, FallbackReason, Inheritance, Options, Path, PathCarrier,
+    SupervisorNotes,
+};
+use connecting::ConnectLocks;
+use parked::ParkedSockets;
 use rendezvous::Rendezvous;
 
 /// The path over AF_UNIX sockets.
-pub(crate) struct Local;
+pub(crate) struct LocalPath;
 
 const LEVEL: u32 = 1;
 const NAME: u32 = 2;
 /// Options of TCP and IP, which an AF_UNIX socket does not have.
-const OF_IP: [&[When]; 3] = [
+const OF_IP: [&[ArgumentCondition]; 3] = [
     &[(LEVEL, libc::IPPROTO_TCP as u32)],
     &[(LEVEL, libc::IPPROTO_IP as u32)],
     &[(LEVEL, libc::IPPROTO_IPV6 as u32)],
 ];
 /// Options that return the kind of a socket.
-const OF_KIND: [&[When]; 2] = [
+const OF_KIND: [&[ArgumentCondition]; 2] = [
     &[(LEVEL, libc::SOL_SOCKET as u32), (NAME, libc::SO_DOMAIN as u32)],
     &[(LEVEL, libc::SOL_SOCKET as u32), (NAME, libc::SO_PROTOCOL as u32)],
 ];
 
-impl Path for Local {
+impl Path for LocalPath {
     fn name(&self) -> &'static str {
         "local"
     }
@@ -69,28 +72,32 @@ impl Path for Local {
         "an AF_UNIX socket in the place of a connection between two programs on one host"
     }
 
-    fn rules(&self) -> &'static [Rule] {
+    fn rules(&self) -> &'static [SyscallRule] {
         &[
-            Rule { call: libc::SYS_connect, when: &[] },
-            Rule { call: libc::SYS_accept, when: &[] },
-            Rule { call: libc::SYS_accept4, when: &[] },
-            Rule { call: libc::SYS_listen, when: &[] },
-            Rule { call: libc::SYS_getsockname, when: &[] },
-            Rule { call: libc::SYS_getpeername, when: &[] },
-            Rule { call: libc::SYS_setsockopt, when: &OF_IP },
-            Rule {
+            SyscallRule { call: libc::SYS_connect, when: &[] },
+            SyscallRule { call: libc::SYS_accept, when: &[] },
+            SyscallRule { call: libc::SYS_accept4, when: &[] },
+            SyscallRule { call: libc::SYS_listen, when: &[] },
+            SyscallRule { call: libc::SYS_getsockname, when: &[] },
+            SyscallRule { call: libc::SYS_getpeername, when: &[] },
+            SyscallRule { call: libc::SYS_setsockopt, when: &OF_IP },
+            SyscallRule {
                 call: libc::SYS_getsockopt,
                 when: &[OF_IP[0], OF_IP[1], OF_IP[2], OF_KIND[0], OF_KIND[1]],
             },
         ]
     }
 
-    fn carrier(&self, shared: &Arc<Shared>, options: &Options) -> Result<Box<dyn Carrier>, Error> {
-        Ok(Box::new(Carried::new(shared, Some(Rendezvous::open()?), options)))
+    fn carrier(
+        &self,
+        shared: &Arc<SupervisorNotes>,
+        options: &Options,
+    ) -> Result<Box<dyn PathCarrier>, Error> {
+        Ok(Box::new(LocalCarrier::new(shared, Some(Rendezvous::open()?), options)))
     }
 
-    fn alone(&self, shared: &Arc<Shared>) -> Box<dyn Carrier> {
-        Box::new(Carried::new(shared, None, &Options::default()))
+    fn alone(&self, shared: &Arc<SupervisorNotes>) -> Box<dyn PathCarrier> {
+        Box::new(LocalCarrier::new(shared, None, &Options::default()))
     }
 
     fn clear(&self) {
@@ -99,47 +106,47 @@ impl Path for Local {
 }
 
 /// Connections of a program's processes.
-struct Carried {
-    shared: Arc<Shared>,
+struct LocalCarrier {
+    shared: Arc<SupervisorNotes>,
     /// The meeting point of supervisors; `None` if no new connections are to be carried.
     rendezvous: Option<Rendezvous>,
-    only: Only,
-    count: Count,
+    only: ConnectionSelector,
+    count: ConnectionCounter,
     /// TCP sockets that stay open until their other ends close.
-    parked: Option<Arc<Parked>>,
+    parked: Option<Arc<ParkedSockets>>,
     /// A pair for the next connection, made in advance.
     spare: Mutex<Option<(OwnedFd, OwnedFd)>>,
-    accepts: Accepts,
-    connecting: Connecting,
+    accepts: Acceptor,
+    connecting: ConnectLocks,
     /// Cookies of sockets that are connected, and whose programs may call connect(2) again.
     made: Mutex<BTreeSet<u64>>,
     /// Options that programs have set.
-    set: options::Remembered,
+    set: options::RememberedOptions,
     /// The values that `options::OF_TCP` have on a new socket.
     new_tcp: Vec<libc::c_int>,
 }
 
-impl Carried {
-    fn new(shared: &Arc<Shared>, rendezvous: Option<Rendezvous>, options: &Options) -> Self {
-        let parked = rendezvous.as_ref().and_then(|_| Parked::new().ok());
-        Carried {
+impl LocalCarrier {
+    fn new(shared: &Arc<SupervisorNotes>, rendezvous: Option<Rendezvous>, options: &Options) -> Self {
+        let parked = rendezvous.as_ref().and_then(|_| ParkedSockets::new().ok());
+        LocalCarrier {
             shared: Arc::clone(shared),
             rendezvous,
             only: options.only.clone(),
-            count: Count::new(options.bytes),
+            count: ConnectionCounter::new(options.bytes),
             parked,
             spare: Mutex::default(),
-            accepts: Accepts::default(),
-            connecting: Connecting::default(),
+            accepts: Acceptor::default(),
+            connecting: ConnectLocks::default(),
             made: Mutex::default(),
-            set: options::Remembered::default(),
+            set: options::RememberedOptions::default(),
             new_tcp: options::of_new(),
         }
     }
 }
 
-impl Carrier for Carried {
-    fn answer(&self, call: &Call<'_>) -> Answer {
+impl PathCarrier for LocalCarrier {
+    fn answer(&self, call: &NotifiedCall<'_>) -> SyscallAnswer {
         match (call.number, &self.rendezvous) {
             (libc::SYS_getsockname, _) => self.name(call, false),
             (libc::SYS_getpeername, _) => self.name(call, true),
@@ -149,21 +156,21 @@ impl Carrier for Carried {
             (libc::SYS_accept | libc::SYS_accept4, Some(rendezvous)) => self.accept(rendezvous, call),
             (libc::SYS_listen, Some(rendezvous)) => {
                 rendezvous.register(call);
-                Answer::Continue
+                SyscallAnswer::Continue
             }
-            _ => Answer::Continue,
+            _ => SyscallAnswer::Continue,
         }
     }
 
-    fn left(&self, why: Why) {
+    fn left(&self, why: FallbackReason) {
         self.count.left(why);
     }
 
-    fn counts(&self) -> Counts {
+    fn counts(&self) -> ConnectionCounts {
         self.count.so_far()
     }
 
-    fn resume(&self, call: &Call<'_>, left: &mut Left) -> Option<Answer> {
-        self.resumed(call, left)
+    fn resume(&self, call: &NotifiedCall<'_>, inheritance: &mut Inheritance) -> Option<SyscallAnswer> {
+        self.resumed(call, inheritance)
     }
 }

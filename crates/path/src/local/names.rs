@@ -3,11 +3,11 @@
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
-use super::Carried;
-use crate::notify::{Answer, Call};
-use crate::socket::{Kind, cookie, kind, to_bytes};
+use super::LocalCarrier;
+use crate::notify::{NotifiedCall, SyscallAnswer};
+use crate::socket::{DescriptorKind, cookie, kind, to_bytes};
 
-impl Carried {
+impl LocalCarrier {
     /// Records the addresses of an end of a pair, its own and its peer's.
     pub(super) fn keep_names(&self, fd: impl AsFd, own: SocketAddr, peer: SocketAddr) {
         if let Some(cookie) = cookie(fd) {
@@ -21,19 +21,19 @@ impl Carried {
     }
 
     /// Returns the cookie and the addresses of the socket in a call's first argument, if it is carried.
-    pub(super) fn names(&self, call: &Call<'_>) -> Option<(u64, SocketAddr, SocketAddr)> {
+    pub(super) fn names(&self, call: &NotifiedCall<'_>) -> Option<(u64, SocketAddr, SocketAddr)> {
         let fd = call.descriptor(call.int(0)).ok()?;
-        let cookie = if kind(&fd) == Kind::Unix { cookie(&fd)? } else { return None };
+        let cookie = if kind(&fd) == DescriptorKind::Unix { cookie(&fd)? } else { return None };
         self.shared.names(cookie).map(|(own, peer)| (cookie, own, peer))
     }
 
     /// Answers getsockname(2) and getpeername(2).
-    pub(super) fn name(&self, call: &Call<'_>, of_peer: bool) -> Answer {
-        let Some((_, own, peer)) = self.names(call) else { return Answer::Continue };
+    pub(super) fn name(&self, call: &NotifiedCall<'_>, of_peer: bool) -> SyscallAnswer {
+        let Some((_, own, peer)) = self.names(call) else { return SyscallAnswer::Continue };
         let address = to_bytes(if of_peer { peer } else { own });
         match call.write_address((call.address(1), call.address(2)), &address) {
-            Ok(()) => Answer::Return(0),
-            Err(error) => Answer::Errno(error.raw_os_error().unwrap_or(libc::EFAULT)),
+            Ok(()) => SyscallAnswer::Return(0),
+            Err(error) => SyscallAnswer::Errno(error.raw_os_error().unwrap_or(libc::EFAULT)),
         }
     }
 }

@@ -9,8 +9,8 @@ use std::sync::{Mutex, PoisonError};
 use libc::{IPPROTO_TCP, SOL_SOCKET, c_int};
 use rustix::net::{AddressFamily, SocketType, socket};
 
-use super::Carried;
-use crate::notify::{Answer, Call};
+use super::LocalCarrier;
+use crate::notify::{NotifiedCall, SyscallAnswer};
 use crate::socket::{cookie, int, option, set_option};
 
 /// Send buffer of an AF_UNIX socket if the program sets no size, in bytes: as much as TCP's grows to (tcp_wmem).
@@ -43,9 +43,9 @@ const MOST: usize = 1 << 16;
 
 /// Options of TCP and IP that programs have set on carried sockets and may read back: cookie, level and name to value.
 #[derive(Default)]
-pub(super) struct Remembered(Mutex<BTreeMap<(u64, c_int, c_int), Vec<u8>>>);
+pub(super) struct RememberedOptions(Mutex<BTreeMap<(u64, c_int, c_int), Vec<u8>>>);
 
-impl Remembered {
+impl RememberedOptions {
     fn keep(&self, key: (u64, c_int, c_int), value: Vec<u8>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.insert(key, value);
@@ -107,7 +107,7 @@ fn new_like(own: SocketAddr) -> io::Result<OwnedFd> {
     Ok(socket(family, SocketType::STREAM, None)?)
 }
 
-impl Carried {
+impl LocalCarrier {
     /// Gives the end of a pair the options of the TCP socket that it replaces.
     pub(super) fn mirror(&self, tcp: &OwnedFd, pair: &OwnedFd) {
         mirror(tcp, pair);
@@ -123,8 +123,8 @@ impl Carried {
 
     /// Answers setsockopt(2) of an option of TCP or IP. The option has no effect; a new TCP socket returns the error
     /// of a wrong one.
-    pub(super) fn set_option(&self, call: &Call<'_>) -> Answer {
-        let Some((cookie, own, _)) = self.names(call) else { return Answer::Continue };
+    pub(super) fn set_option(&self, call: &NotifiedCall<'_>) -> SyscallAnswer {
+        let Some((cookie, own, _)) = self.names(call) else { return SyscallAnswer::Continue };
         let (level, name) = (call.int(1), call.int(2));
         let set = || -> io::Result<()> {
             let length =
@@ -136,18 +136,18 @@ impl Carried {
             Ok(())
         };
         match set() {
-            Ok(()) => Answer::Return(0),
-            Err(error) => Answer::Errno(error.raw_os_error().unwrap_or(libc::EINVAL)),
+            Ok(()) => SyscallAnswer::Return(0),
+            Err(error) => SyscallAnswer::Errno(error.raw_os_error().unwrap_or(libc::EINVAL)),
         }
     }
 
     /// Answers getsockopt(2) with the value that the program has set, or that of a new socket.
-    pub(super) fn get_option(&self, call: &Call<'_>) -> Answer {
-        let Some((cookie, own, _)) = self.names(call) else { return Answer::Continue };
+    pub(super) fn get_option(&self, call: &NotifiedCall<'_>) -> SyscallAnswer {
+        let Some((cookie, own, _)) = self.names(call) else { return SyscallAnswer::Continue };
         let (level, name) = (call.int(1), call.int(2));
         // TCP_INFO describes a TCP connection, and there is none.
         if (level, name) == (IPPROTO_TCP, libc::TCP_INFO) {
-            return Answer::Errno(libc::EOPNOTSUPP);
+            return SyscallAnswer::Errno(libc::EOPNOTSUPP);
         }
         let value = match (level, name) {
             (SOL_SOCKET, libc::SO_PROTOCOL) => Ok(IPPROTO_TCP.to_ne_bytes().to_vec()),
@@ -165,7 +165,7 @@ impl Carried {
         };
         match value {
             Ok(value) => call.return_option(&value),
-            Err(error) => Answer::Errno(error.raw_os_error().unwrap_or(libc::EFAULT)),
+            Err(error) => SyscallAnswer::Errno(error.raw_os_error().unwrap_or(libc::EFAULT)),
         }
     }
 }

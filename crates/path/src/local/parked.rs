@@ -15,15 +15,15 @@ use rustix::event::epoll;
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Sockets that are parked.
-pub(super) struct Parked {
+pub(super) struct ParkedSockets {
     epoll: OwnedFd,
     all: Mutex<BTreeMap<RawFd, OwnedFd>>,
 }
 
-impl Parked {
+impl ParkedSockets {
     pub(super) fn new() -> io::Result<Arc<Self>> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let parked = Arc::new(Parked { epoll, all: Mutex::default() });
+        let parked = Arc::new(ParkedSockets { epoll, all: Mutex::default() });
         let own = Arc::clone(&parked);
         thread::Builder::new().name("path-parked".into()).spawn(move || own.work())?;
         Ok(parked)

@@ -14,13 +14,13 @@ use std::time::Duration;
 use landspeed_folder::Private;
 use rustix::io::Errno;
 
-use super::ends::{Ends, Names, Place};
-use super::link::{Client, Inbox, Links, Offer};
+use super::ends::{AddressPair, EndFinder, NetworkScope};
+use super::link::{OfferInbox, OutgoingLinks, PendingConnection, ReceivedOffer};
 use super::meeting;
-use super::word::{self, Offered, Words};
+use super::word::{self, OfferWords, OpenOffer};
 use crate::Error;
-use crate::notify::Call;
-use crate::socket::{self, Kind, kind, plain};
+use crate::notify::NotifiedCall;
+use crate::socket::{self, DescriptorKind, kind, plain};
 
 /// Longer than the granularity of the kernel's file times.
 const TICK: Duration = Duration::from_millis(20);
@@ -30,32 +30,32 @@ pub(super) struct Rendezvous {
     folder: Private,
     /// Name of its own socket, without the directory.
     id: String,
-    inbox: Inbox,
-    links: Links,
-    words: Arc<Words>,
-    ends: Arc<Ends>,
+    inbox: OfferInbox,
+    links: OutgoingLinks,
+    words: Arc<OfferWords>,
+    ends: Arc<EndFinder>,
     entries: Mutex<BTreeSet<PathBuf>>,
     /// Other supervisors' entries that were read, by port.
-    ports: Mutex<BTreeMap<u16, Port>>,
+    ports: Mutex<BTreeMap<u16, PortEntries>>,
     /// True while a call waits for offers.
     is_heard: AtomicBool,
 }
 
 /// The entries of a port, as of the last change of its directory.
-struct Port {
+struct PortEntries {
     /// Inode number and modification time of the directory.
     changed: (u64, i64, i64),
-    all: Vec<Peer>,
+    all: Vec<ListeningPeer>,
 }
 
 /// A listening program and its supervisor.
 #[derive(Clone)]
-pub(super) struct Peer {
+pub(super) struct ListeningPeer {
     /// The name of its supervisor's socket.
     id: String,
     /// The entry that leads to that socket.
     entry: PathBuf,
-    place: Place,
+    place: NetworkScope,
     ip: IpAddr,
     /// The process that called listen(2).
     pub(super) process: i32,
@@ -75,15 +75,15 @@ impl Rendezvous {
         getrandom::fill(&mut random).map_err(|error| Error::refused("get random bytes")(error.into()))?;
         let id = format!("{}-{:016x}", std::process::id(), u64::from_ne_bytes(random));
         let path = folder.path().join(&id);
-        let bound = Inbox::at(&folder.through(&id));
+        let bound = OfferInbox::at(&folder.through(&id));
         let inbox = bound.map_err(Error::refused(format!("make {}", path.display())))?;
-        let words = Arc::new(Words::new().map_err(Error::refused("make shared memory"))?);
-        let ends = Ends::new();
+        let words = Arc::new(OfferWords::new().map_err(Error::refused("make shared memory"))?);
+        let ends = EndFinder::new();
         Ok(Rendezvous {
             folder,
             id,
             inbox,
-            links: Links::new(ends.here.net),
+            links: OutgoingLinks::new(ends.here.net),
             words,
             ends,
             entries: Mutex::default(),
@@ -93,9 +93,9 @@ impl Rendezvous {
     }
 
     /// Registers the address of listen(2) before the program listens.
-    pub(super) fn register(&self, call: &Call<'_>) {
+    pub(super) fn register(&self, call: &NotifiedCall<'_>) {
         let Ok(listener) = call.descriptor(call.int(0)) else { return };
-        if kind(&listener) == Kind::Tcp
+        if kind(&listener) == DescriptorKind::Tcp
             && let Some(at) = socket::own(&listener)
             && at.port() != 0
         {
@@ -115,7 +115,7 @@ impl Rendezvous {
         if !self.is_here(tcp) {
             return;
         }
-        let Place { namespace, net } = self.ends.here;
+        let NetworkScope { namespace, net } = self.ends.here;
         let port = self.folder.through(at.port().to_string());
         let entry = port.join(format!("{}@{namespace}@{net}@{process}@{}", self.id, plain(at).ip()));
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
@@ -129,7 +129,7 @@ impl Rendezvous {
 
     /// Returns the programs that listen on an address, in any network namespace of this host: the kernel decides later
     /// which one accepts.
-    pub(super) fn peers(&self, to: SocketAddr) -> Vec<Peer> {
+    pub(super) fn peers(&self, to: SocketAddr) -> Vec<ListeningPeer> {
         let to = plain(to);
         let reached = |ip: IpAddr| ip == to.ip() || ip.is_unspecified() || to.ip().is_unspecified();
         let directory = self.folder.through(to.port().to_string());
@@ -141,27 +141,28 @@ impl Rendezvous {
             // A change before the clock's next tick leaves the same time, so this reading is not remembered.
             let is_new = now.modified().is_ok_and(|at| at.elapsed().is_ok_and(|since| since < TICK));
             let changed = if is_new { Default::default() } else { changed };
-            ports.insert(to.port(), Port { changed, all });
+            ports.insert(to.port(), PortEntries { changed, all });
         }
         let all = ports.get(&to.port()).into_iter().flat_map(|port| &port.all);
         all.filter(|peer| reached(peer.ip)).cloned().collect()
     }
 
     /// Reads the entries of a port.
-    fn entered(&self, directory: &Path) -> Vec<Peer> {
+    fn entered(&self, directory: &Path) -> Vec<ListeningPeer> {
         let peer = |entry: fs::DirEntry| {
             let name = entry.file_name();
             let mut words = name.to_str()?.splitn(5, '@');
             let id = words.next()?.to_owned();
-            let place = Place { namespace: words.next()?.parse().ok()?, net: words.next()?.parse().ok()? };
+            let place =
+                NetworkScope { namespace: words.next()?.parse().ok()?, net: words.next()?.parse().ok()? };
             let (process, ip) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-            Some(Peer { is_ours: id == self.id, id, entry: entry.path(), place, process, ip })
+            Some(ListeningPeer { is_ours: id == self.id, id, entry: entry.path(), place, process, ip })
         };
         fs::read_dir(directory).into_iter().flatten().flatten().filter_map(peer).collect()
     }
 
     /// Returns true if a connection with this peer can be proven.
-    pub(super) fn may_prove(&self, peer: &Peer) -> bool {
+    pub(super) fn may_prove(&self, peer: &ListeningPeer) -> bool {
         self.ends.may_prove(peer.place)
     }
 
@@ -169,42 +170,42 @@ impl Rendezvous {
     /// got the offer.
     pub(super) fn offer(
         &self,
-        peers: &[Peer],
-        client: Client,
-        (pair, noted): (impl Fn() -> Option<(OwnedFd, OwnedFd)>, impl Fn(&Made)),
-    ) -> Option<Made> {
-        let mut made = Made { offered: self.words.offer()?, ends: Vec::new() };
+        peers: &[ListeningPeer],
+        client: PendingConnection,
+        (pair, noted): (impl Fn() -> Option<(OwnedFd, OwnedFd)>, impl Fn(&SentOffer)),
+    ) -> Option<SentOffer> {
+        let mut sent = SentOffer { offered: self.words.offer()?, ends: Vec::new() };
         // From here on, the keeper of a killed supervisor can withdraw the offer.
-        noted(&made);
+        noted(&sent);
         for peer in peers {
-            let Some((ours, theirs)) = pair().filter(|_| made.ends.len() < word::MOST) else { break };
-            let with = (&made.offered.0, made.ends.len());
+            let Some((ours, theirs)) = pair().filter(|_| sent.ends.len() < word::MOST) else { break };
+            let with = (&sent.offered.0, sent.ends.len());
             let to = (peer.id.as_str(), self.folder.through(&peer.id));
             match self.links.offer((to.0, &to.1), with, client, theirs.as_fd()) {
-                Ok(()) => made.ends.push(ours),
+                Ok(()) => sent.ends.push(ours),
                 // The first supervisor that meets an entry of a killed one removes it.
                 Err(Errno::CONNREFUSED) => drop(fs::remove_file(&peer.entry)),
                 Err(_) => {}
             }
         }
-        noted(&made);
-        (!made.ends.is_empty()).then_some(made)
+        noted(&sent);
+        (!sent.ends.is_empty()).then_some(sent)
     }
 
     /// Returns the offer of an accepted connection, if there is one, without waiting.
-    pub(super) fn offered(&self, tcp: &OwnedFd, names: Names) -> Option<Offer> {
-        let theres = self.inbox.theres(names.0.port());
-        if theres.is_empty() || !self.is_here(tcp) {
+    pub(super) fn offered(&self, tcp: &OwnedFd, names: AddressPair) -> Option<ReceivedOffer> {
+        let peer_namespaces = self.inbox.peer_namespaces(names.0.port());
+        if peer_namespaces.is_empty() || !self.is_here(tcp) {
             return None;
         }
-        theres.iter().find_map(|there| self.inbox.of(self.ends.other(tcp, names, there)?))
+        peer_namespaces.iter().find_map(|there| self.inbox.of(self.ends.other(tcp, names, there)?))
     }
 
     /// Returns the right to be woken by an offer, before its connection arrives. It is given to one call at a time,
     /// and only if the program has one listener, so that all offers are for that one.
-    pub(super) fn hears(&self) -> Option<Hears<'_>> {
+    pub(super) fn wake_guard(&self) -> Option<OfferWakeGuard<'_>> {
         let is_one = self.entries.lock().unwrap_or_else(PoisonError::into_inner).len() == 1;
-        (is_one && !self.is_heard.swap(true, Ordering::Acquire)).then_some(Hears(self))
+        (is_one && !self.is_heard.swap(true, Ordering::Acquire)).then_some(OfferWakeGuard(self))
     }
 
     /// Reads all offers that have arrived.
@@ -214,21 +215,21 @@ impl Rendezvous {
 }
 
 /// An offer that was made, and this supervisor's ends of its pairs.
-pub(super) struct Made {
-    pub(super) offered: Offered,
+pub(super) struct SentOffer {
+    pub(super) offered: OpenOffer,
     pub(super) ends: Vec<OwnedFd>,
 }
 
 /// The right to wait for offers, until it is dropped.
-pub(super) struct Hears<'a>(&'a Rendezvous);
+pub(super) struct OfferWakeGuard<'a>(&'a Rendezvous);
 
-impl AsFd for Hears<'_> {
+impl AsFd for OfferWakeGuard<'_> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.inbox.as_fd()
     }
 }
 
-impl Drop for Hears<'_> {
+impl Drop for OfferWakeGuard<'_> {
     fn drop(&mut self) {
         self.0.is_heard.store(false, Ordering::Release);
     }

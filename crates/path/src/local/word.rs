@@ -36,35 +36,35 @@ const SETTLED: u64 = 0x80;
 pub(super) const MOST: usize = 6;
 
 /// The words of one supervisor's offers.
-pub(super) struct Words {
+pub(super) struct OfferWords {
     memory: OwnedFd,
     at: NonNull<[AtomicU64; WORDS]>,
     free: Mutex<Vec<usize>>,
 }
 
-// SAFETY: atomics in shared memory, which lives as long as `Words`.
-unsafe impl Send for Words {}
+// SAFETY: atomics in shared memory, which lives as long as `OfferWords`.
+unsafe impl Send for OfferWords {}
 // SAFETY: as above.
-unsafe impl Sync for Words {}
+unsafe impl Sync for OfferWords {}
 
 /// The word of one offer.
 #[derive(Clone)]
-pub(super) struct Word {
-    words: Arc<Words>,
+pub(super) struct OfferWord {
+    words: Arc<OfferWords>,
     pub(super) place: usize,
     /// Number of the offer.
     pub(super) number: u64,
 }
 
 /// An offer of this supervisor. Dropping it withdraws it if it is still open, and frees its place.
-pub(super) struct Offered(pub(super) Word);
+pub(super) struct OpenOffer(pub(super) OfferWord);
 
-impl Words {
+impl OfferWords {
     pub(super) fn new() -> io::Result<Self> {
         let memory = memfd_create("landspeed-words", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&memory, size_of::<[AtomicU64; WORDS]>() as u64)?;
         fcntl_add_seals(&memory, SEALS)?;
-        Words::of(memory)
+        OfferWords::of(memory)
     }
 
     /// Maps the words of another supervisor.
@@ -79,7 +79,7 @@ impl Words {
         // SAFETY: a new mapping of the file's whole length, which is sealed.
         let at = unsafe { mmap(std::ptr::null_mut(), length, flags, MapFlags::SHARED, &memory, 0)? };
         let at = NonNull::new(at.cast()).ok_or(io::ErrorKind::InvalidData)?;
-        Ok(Words { memory, at, free: Mutex::new((0..WORDS).rev().collect()) })
+        Ok(OfferWords { memory, at, free: Mutex::new((0..WORDS).rev().collect()) })
     }
 
     fn word(&self, place: usize) -> &AtomicU64 {
@@ -93,7 +93,7 @@ impl Words {
     }
 
     /// Returns a word that is offered; `None` if too many are in use.
-    pub(super) fn offer(self: &Arc<Self>) -> Option<Offered> {
+    pub(super) fn offer(self: &Arc<Self>) -> Option<OpenOffer> {
         let place = {
             let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
             let at = free.iter().rposition(|place| !self.is_unsettled(*place))?;
@@ -102,26 +102,26 @@ impl Words {
         let word = self.word(place);
         let number = (word.load(Ordering::Relaxed) >> 8) + 1;
         word.store(number << 8 | OFFERED, Ordering::Release);
-        Some(Offered(Word { words: Arc::clone(self), place, number }))
+        Some(OpenOffer(OfferWord { words: Arc::clone(self), place, number }))
     }
 }
 
-impl Drop for Words {
+impl Drop for OfferWords {
     fn drop(&mut self) {
         // SAFETY: it was mapped with this length, and nothing refers to it any more.
         let _ = unsafe { munmap(self.at.as_ptr().cast(), size_of::<[AtomicU64; WORDS]>()) };
     }
 }
 
-impl AsFd for Words {
+impl AsFd for OfferWords {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.memory.as_fd()
     }
 }
 
-impl Word {
-    pub(super) fn of(words: &Arc<Words>, place: usize, number: u64) -> Self {
-        Word { words: Arc::clone(words), place, number }
+impl OfferWord {
+    pub(super) fn of(words: &Arc<OfferWords>, place: usize, number: u64) -> Self {
+        OfferWord { words: Arc::clone(words), place, number }
     }
 
     pub(super) fn memory(&self) -> BorrowedFd<'_> {
@@ -190,7 +190,7 @@ impl Word {
     }
 }
 
-impl Drop for Offered {
+impl Drop for OpenOffer {
     fn drop(&mut self) {
         self.0.withdraw();
         self.0.words.free.lock().unwrap_or_else(PoisonError::into_inner).push(self.0.place);
@@ -214,9 +214,9 @@ fn futex(word: &AtomicU64, what: i32, value: u32, time: Option<Duration>) {
 mod tests {
     use super::*;
 
-    fn both() -> (Arc<Words>, Arc<Words>) {
-        let words = Arc::new(Words::new().unwrap());
-        let other = Words::of(words.as_fd().try_clone_to_owned().unwrap()).unwrap();
+    fn both() -> (Arc<OfferWords>, Arc<OfferWords>) {
+        let words = Arc::new(OfferWords::new().unwrap());
+        let other = OfferWords::of(words.as_fd().try_clone_to_owned().unwrap()).unwrap();
         (words, Arc::new(other))
     }
 
@@ -226,7 +226,7 @@ mod tests {
         let mut taken = 0;
         for _ in 0..2000 {
             let offered = words.offer().unwrap();
-            let word = Word::of(&theirs, offered.0.place, offered.0.number);
+            let word = OfferWord::of(&theirs, offered.0.place, offered.0.number);
             let (took, by) = std::thread::scope(|threads| {
                 let takes = threads.spawn(|| word.take(3));
                 let by = offered.0.withdraw();
@@ -242,12 +242,12 @@ mod tests {
     fn an_old_offer_is_not_taken_for_a_new_one_and_who_waits_is_woken() {
         let (words, theirs) = both();
         let first = words.offer().unwrap();
-        let old = Word::of(&theirs, first.0.place, first.0.number);
+        let old = OfferWord::of(&theirs, first.0.place, first.0.number);
         drop(first);
         let new = words.offer().unwrap();
         assert_eq!(old.place, new.0.place);
         assert!(!old.is_open() && !old.take(0) && new.0.is_open());
-        let word = Word::of(&theirs, new.0.place, new.0.number);
+        let word = OfferWord::of(&theirs, new.0.place, new.0.number);
         std::thread::scope(|threads| {
             threads.spawn(|| {
                 std::thread::sleep(Duration::from_millis(20));
@@ -262,7 +262,7 @@ mod tests {
     fn a_word_that_was_taken_is_used_again_once_the_end_that_took_it_has_noted_so() {
         let (words, theirs) = both();
         let offered = words.offer().unwrap();
-        let word = Word::of(&theirs, offered.0.place, offered.0.number);
+        let word = OfferWord::of(&theirs, offered.0.place, offered.0.number);
         assert!(word.take(2));
         drop(offered);
         let others: Vec<_> = std::iter::from_fn(|| words.offer()).collect();
@@ -276,6 +276,6 @@ mod tests {
     fn memory_whose_length_may_change_is_not_mapped() {
         let memory = memfd_create("other", MemfdFlags::CLOEXEC).unwrap();
         ftruncate(&memory, size_of::<[AtomicU64; WORDS]>() as u64).unwrap();
-        assert!(Words::of(memory).is_err());
+        assert!(OfferWords::of(memory).is_err());
     }
 }

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use rustix::event::PollFlags;
 use rustix::fs::{OFlags, fcntl_getfl};
 
-use super::Carried;
-use crate::Why;
-use crate::notify::{Answer, Call};
-use crate::socket::{Kind, cookie, from_bytes, kind, wait};
+use super::MptcpCarrier;
+use crate::FallbackReason;
+use crate::notify::{NotifiedCall, SyscallAnswer};
+use crate::socket::{DescriptorKind, cookie, from_bytes, kind, wait};
 
 /// How long a connection is watched that no call waits for. This process keeps its socket open that long, even if the
 /// program closes it.
@@ -27,18 +27,18 @@ const SETTLES: Duration = Duration::from_millis(50);
 /// were killed.
 const MOST_UNANSWERED: usize = 1024;
 
-impl Carried {
+impl MptcpCarrier {
     /// Connects as the program would, and counts the result.
-    pub(super) fn connect(&self, call: &Call<'_>) -> Answer {
-        let Some(to) = destination(call) else { return Answer::Continue };
-        let Ok(fd) = call.descriptor(call.int(0)) else { return Answer::Continue };
+    pub(super) fn connect(&self, call: &NotifiedCall<'_>) -> SyscallAnswer {
+        let Some(to) = destination(call) else { return SyscallAnswer::Continue };
+        let Ok(fd) = call.descriptor(call.int(0)) else { return SyscallAnswer::Continue };
         match kind(&fd) {
-            Kind::Mptcp => {}
-            Kind::Tcp => {
-                self.count.left(Why::PlainSocket);
-                return Answer::Continue;
+            DescriptorKind::Mptcp => {}
+            DescriptorKind::Tcp => {
+                self.count.left(FallbackReason::PlainSocket);
+                return SyscallAnswer::Continue;
             }
-            _ => return Answer::Continue,
+            _ => return SyscallAnswer::Continue,
         }
         // A call that a signal has ended is made again, possibly while another thread still works on it.
         let of = cookie(&fd).unwrap_or_default();
@@ -48,31 +48,31 @@ impl Carried {
                 call.is_done();
                 self.seen_once(of, &fd);
                 drop(fd);
-                self.answered(call, of, Answer::Return(0));
+                self.answered(call, of, SyscallAnswer::Return(0));
             }
             Some(libc::EINPROGRESS) => {
                 // The program may send before the kind of the connection is known.
                 self.count.expect(&fd);
                 self.is_counted(of);
-                self.answered(call, of, Answer::Errno(libc::EINPROGRESS));
+                self.answered(call, of, SyscallAnswer::Errno(libc::EINPROGRESS));
                 // The program runs again from here on.
                 self.watch(&fd);
             }
             Some(libc::EISCONN) if again => {
                 self.seen_once(of, &fd);
                 drop(fd);
-                self.answered(call, of, Answer::Return(0));
+                self.answered(call, of, SyscallAnswer::Return(0));
             }
             Some(libc::EALREADY) if again && does_not_wait(&fd) => {
                 drop(fd);
-                self.answered(call, of, Answer::Errno(libc::EINPROGRESS));
+                self.answered(call, of, SyscallAnswer::Errno(libc::EINPROGRESS));
             }
             Some(errno) => {
                 drop(fd);
-                self.answered(call, of, Answer::Errno(errno));
+                self.answered(call, of, SyscallAnswer::Errno(errno));
             }
         }
-        Answer::Gone
+        SyscallAnswer::Gone
     }
 
     /// Returns true if another call connects this socket, or has connected it and was not answered. A keeper cannot
@@ -110,7 +110,7 @@ impl Carried {
 
     /// Answers the call, and forgets its connection if the answer was accepted. Unless it watches, the caller has
     /// closed its own descriptor: otherwise the connection would not end when the program closes its descriptor.
-    fn answered(&self, call: &Call<'_>, cookie: u64, answer: Answer) {
+    fn answered(&self, call: &NotifiedCall<'_>, cookie: u64, answer: SyscallAnswer) {
         let mut unanswered = self.unanswered();
         if call.answer(answer) {
             unanswered.remove(&cookie);
@@ -120,9 +120,9 @@ impl Carried {
     /// Waits for a connection that no call waits for, and counts it.
     fn watch(&self, fd: &OwnedFd) {
         if self.pending.fetch_add(1, Ordering::AcqRel) >= MOST_PENDING {
-            self.count.left(Why::Refused);
+            self.count.left(FallbackReason::Refused);
         } else if wait([(fd.as_fd(), PollFlags::OUT)], Some(WATCHED)).iter().all(|flags| flags.is_empty()) {
-            self.count.left(Why::NotConnected);
+            self.count.left(FallbackReason::NotConnected);
         } else {
             self.seen(fd);
         }
@@ -135,12 +135,12 @@ impl Carried {
         while self.pending.load(Ordering::Acquire) > 0 && Instant::now() < until {
             thread::sleep(Duration::from_millis(1));
         }
-        (0..self.pending.load(Ordering::Acquire)).for_each(|_| self.count.left(Why::NotConnected));
+        (0..self.pending.load(Ordering::Acquire)).for_each(|_| self.count.left(FallbackReason::NotConnected));
     }
 }
 
 /// Returns the destination of connect(2), as the program wrote it, if it is an IP address.
-fn destination(call: &Call<'_>) -> Option<Vec<u8>> {
+fn destination(call: &NotifiedCall<'_>) -> Option<Vec<u8>> {
     let length = usize::try_from(call.int(2)).ok()?;
     let mut bytes = vec![0; length.min(size_of::<libc::sockaddr_storage>())];
     call.read(call.address(1), &mut bytes).ok()?;

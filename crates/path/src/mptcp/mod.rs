@@ -6,31 +6,31 @@
 
 mod connect;
 mod open;
-mod told;
+mod options;
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 
-use crate::accept::Accepts;
-use crate::count::Count;
-use crate::notify::{Answer, Call, Rule, When};
-use crate::socket::{Kind, kind, peer};
-use crate::{Carrier, Counts, Error, Options, Path, Shared, Why};
-use open::Opened;
+use crate::accept::Acceptor;
+use crate::count::ConnectionCounter;
+use crate::notify::{ArgumentCondition, NotifiedCall, SyscallAnswer, SyscallRule};
+use crate::socket::{DescriptorKind, kind, peer};
+use crate::{ConnectionCounts, Error, FallbackReason, Options, Path, PathCarrier, SupervisorNotes};
+use open::UndeliveredSocket;
 
 /// The path over Multipath TCP.
-pub(crate) struct Mptcp;
+pub(crate) struct MptcpPath;
 
 /// Arguments of socket(2), by index.
 const DOMAIN: u32 = 0;
 const TYPE: u32 = 1;
-const V4: When = (DOMAIN, libc::AF_INET as u32);
-const V6: When = (DOMAIN, libc::AF_INET6 as u32);
+const V4: ArgumentCondition = (DOMAIN, libc::AF_INET as u32);
+const V6: ArgumentCondition = (DOMAIN, libc::AF_INET6 as u32);
 
 /// Stream sockets of IP, by the flags of their type. The protocol is checked later.
-const STREAMS: [&[When]; 8] = [
+const STREAMS: [&[ArgumentCondition]; 8] = [
     &[V4, stream(0)],
     &[V4, stream(libc::SOCK_CLOEXEC)],
     &[V4, stream(libc::SOCK_NONBLOCK)],
@@ -41,14 +41,14 @@ const STREAMS: [&[When]; 8] = [
     &[V6, stream(libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK)],
 ];
 
-const fn stream(flags: libc::c_int) -> When {
+const fn stream(flags: libc::c_int) -> ArgumentCondition {
     (TYPE, (libc::SOCK_STREAM | flags) as u32)
 }
 
 /// The option that returns the protocol of a socket: level and name of getsockopt(2).
-const PROTOCOL: [&[When]; 1] = [&[(1, libc::SOL_SOCKET as u32), (2, libc::SO_PROTOCOL as u32)]];
+const PROTOCOL: [&[ArgumentCondition]; 1] = [&[(1, libc::SOL_SOCKET as u32), (2, libc::SO_PROTOCOL as u32)]];
 
-impl Path for Mptcp {
+impl Path for MptcpPath {
     fn name(&self) -> &'static str {
         "mptcp"
     }
@@ -57,13 +57,13 @@ impl Path for Mptcp {
         "Multipath TCP of the kernel: one connection over every path that `ip mptcp endpoint` names"
     }
 
-    fn rules(&self) -> &'static [Rule] {
+    fn rules(&self) -> &'static [SyscallRule] {
         &[
-            Rule { call: libc::SYS_socket, when: &STREAMS },
-            Rule { call: libc::SYS_connect, when: &[] },
-            Rule { call: libc::SYS_accept, when: &[] },
-            Rule { call: libc::SYS_accept4, when: &[] },
-            Rule { call: libc::SYS_getsockopt, when: &PROTOCOL },
+            SyscallRule { call: libc::SYS_socket, when: &STREAMS },
+            SyscallRule { call: libc::SYS_connect, when: &[] },
+            SyscallRule { call: libc::SYS_accept, when: &[] },
+            SyscallRule { call: libc::SYS_accept4, when: &[] },
+            SyscallRule { call: libc::SYS_getsockopt, when: &PROTOCOL },
         ]
     }
 
@@ -71,26 +71,34 @@ impl Path for Mptcp {
         Some("a socket is made before its program says where it connects to")
     }
 
-    fn carrier(&self, _shared: &Arc<Shared>, options: &Options) -> Result<Box<dyn Carrier>, Error> {
+    fn carrier(
+        &self,
+        _shared: &Arc<SupervisorNotes>,
+        options: &Options,
+    ) -> Result<Box<dyn PathCarrier>, Error> {
         open::probe()?;
-        Ok(Box::new(Carried { opens: true, count: Count::new(options.bytes), ..Carried::default() }))
+        Ok(Box::new(MptcpCarrier {
+            opens: true,
+            count: ConnectionCounter::new(options.bytes),
+            ..MptcpCarrier::default()
+        }))
     }
 
-    fn alone(&self, _shared: &Arc<Shared>) -> Box<dyn Carrier> {
-        Box::new(Carried::default())
+    fn alone(&self, _shared: &Arc<SupervisorNotes>) -> Box<dyn PathCarrier> {
+        Box::new(MptcpCarrier::default())
     }
 }
 
 /// Connections of a program's processes.
 #[derive(Default)]
-struct Carried {
+struct MptcpCarrier {
     /// True if new sockets are of Multipath TCP; false in a keeper.
     opens: bool,
-    count: Count,
-    accepts: Accepts,
+    count: ConnectionCounter,
+    accepts: Acceptor,
     /// Sockets that a program has without knowing their numbers, because a signal ended the call, by the calling
     /// thread.
-    unknown: Mutex<BTreeMap<i32, Opened>>,
+    unknown: Mutex<BTreeMap<i32, UndeliveredSocket>>,
     /// Sockets that a call connects, or had connected when a signal ended it, by their cookies; true if the connection
     /// is counted.
     unanswered: Mutex<BTreeMap<u64, bool>>,
@@ -98,12 +106,12 @@ struct Carried {
     pending: AtomicUsize,
 }
 
-impl Carried {
-    fn accept(&self, call: &Call<'_>) -> Answer {
-        let Ok(listener) = call.descriptor(call.int(0)) else { return Answer::Continue };
+impl MptcpCarrier {
+    fn accept(&self, call: &NotifiedCall<'_>) -> SyscallAnswer {
+        let Ok(listener) = call.descriptor(call.int(0)) else { return SyscallAnswer::Continue };
         let of = kind(&listener);
-        if !self.opens || ![Kind::Mptcp, Kind::Tcp].contains(&of) {
-            return Answer::Continue;
+        if !self.opens || ![DescriptorKind::Mptcp, DescriptorKind::Tcp].contains(&of) {
+            return SyscallAnswer::Continue;
         }
         let accepted = match self.accepts.next(&listener, call, None) {
             Ok(accepted) => accepted,
@@ -112,9 +120,9 @@ impl Carried {
         // For a client that speaks TCP, the kernel accepts a socket of TCP.
         match (of, kind(&accepted.fd)) {
             _ if !accepted.is_new => {}
-            (_, Kind::Mptcp) => self.seen(&accepted.fd),
-            (Kind::Mptcp, _) => self.count.left(Why::PlainPeer),
-            _ => self.count.left(Why::PlainSocket),
+            (_, DescriptorKind::Mptcp) => self.seen(&accepted.fd),
+            (DescriptorKind::Mptcp, _) => self.count.left(FallbackReason::PlainPeer),
+            _ => self.count.left(FallbackReason::PlainSocket),
         }
         let from = peer(&accepted.fd);
         drop(listener);
@@ -124,30 +132,30 @@ impl Carried {
     /// Counts a connection of a Multipath TCP socket; a failed one is not counted.
     fn seen(&self, fd: &OwnedFd) {
         match peer(fd) {
-            Some(_) if told::is_multipath(fd.as_fd()) => return self.count.carried(fd),
-            Some(_) => self.count.left(Why::PlainPeer),
+            Some(_) if options::is_multipath(fd.as_fd()) => return self.count.carried(fd),
+            Some(_) => self.count.left(FallbackReason::PlainPeer),
             None => {}
         }
         self.count.forget(fd);
     }
 }
 
-impl Carrier for Carried {
-    fn answer(&self, call: &Call<'_>) -> Answer {
+impl PathCarrier for MptcpCarrier {
+    fn answer(&self, call: &NotifiedCall<'_>) -> SyscallAnswer {
         match call.number {
             libc::SYS_socket if self.opens => self.open(call),
             libc::SYS_connect => self.connect(call),
             libc::SYS_accept | libc::SYS_accept4 => self.accept(call),
-            libc::SYS_getsockopt => told::protocol(call),
-            _ => Answer::Continue,
+            libc::SYS_getsockopt => options::protocol(call),
+            _ => SyscallAnswer::Continue,
         }
     }
 
-    fn left(&self, why: Why) {
+    fn left(&self, why: FallbackReason) {
         self.count.left(why);
     }
 
-    fn counts(&self) -> Counts {
+    fn counts(&self) -> ConnectionCounts {
         self.settle();
         self.count.so_far()
     }

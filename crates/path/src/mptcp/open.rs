@@ -6,44 +6,44 @@ use std::sync::PoisonError;
 
 use libc::{IPPROTO_MPTCP, IPPROTO_TCP, SOCK_CLOEXEC, c_int};
 
-use super::Carried;
+use super::MptcpCarrier;
 use crate::Error;
-use crate::notify::{Answer, Call};
+use crate::notify::{NotifiedCall, SyscallAnswer};
 use crate::socket::cookie;
 
 /// A socket that a program has without knowing its number.
-pub(super) struct Opened {
+pub(super) struct UndeliveredSocket {
     number: RawFd,
     cookie: Option<u64>,
     domain: c_int,
     kind: c_int,
 }
 
-impl Carried {
-    pub(super) fn open(&self, call: &Call<'_>) -> Answer {
+impl MptcpCarrier {
+    pub(super) fn open(&self, call: &NotifiedCall<'_>) -> SyscallAnswer {
         let (domain, kind, protocol) = (call.int(0), call.int(1), call.int(2));
         if ![0, IPPROTO_TCP].contains(&protocol) {
-            return Answer::Continue;
+            return SyscallAnswer::Continue;
         }
         if let Some(number) = self.left_there(call) {
-            return Answer::Return(i64::from(number));
+            return SyscallAnswer::Return(i64::from(number));
         }
         // If no such socket can be opened, the program gets TCP, or the kernel's own error.
-        let Ok(fd) = socket(domain, kind) else { return Answer::Continue };
+        let Ok(fd) = socket(domain, kind) else { return SyscallAnswer::Continue };
         // The lock makes a repeated call wait until the first one's result is known.
         let mut unknown = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
         let cookie = cookie(&fd);
-        let Ok(number) = call.give(&fd, kind & SOCK_CLOEXEC != 0) else { return Answer::Continue };
+        let Ok(number) = call.give(&fd, kind & SOCK_CLOEXEC != 0) else { return SyscallAnswer::Continue };
         // The program may soon close its own, and need the port free.
         drop(fd);
-        if !call.answer(Answer::Return(i64::from(number))) {
-            unknown.insert(call.thread, Opened { number, cookie, domain, kind });
+        if !call.answer(SyscallAnswer::Return(i64::from(number))) {
+            unknown.insert(call.thread, UndeliveredSocket { number, cookie, domain, kind });
         }
-        Answer::Gone
+        SyscallAnswer::Gone
     }
 
     /// Returns the socket that an earlier, identical call of this thread was given without knowing its number.
-    fn left_there(&self, call: &Call<'_>) -> Option<RawFd> {
+    fn left_there(&self, call: &NotifiedCall<'_>) -> Option<RawFd> {
         let left = self.unknown.lock().unwrap_or_else(PoisonError::into_inner).remove(&call.thread)?;
         let is_it = (left.domain, left.kind) == (call.int(0), call.int(1))
             && call.descriptor(left.number).ok().and_then(cookie) == left.cookie;

@@ -10,15 +10,15 @@ use libc::{
 
 /// A system call that the supervisor answers.
 #[derive(Debug, Clone, Copy)]
-pub struct Rule {
+pub struct SyscallRule {
     /// Number of the call.
     pub call: libc::c_long,
     /// Alternative conditions on its arguments; empty for any arguments.
-    pub when: &'static [&'static [When]],
+    pub when: &'static [&'static [ArgumentCondition]],
 }
 
 /// Condition on one argument: its index, from 0, and the value of its lower 32 bits.
-pub type When = (u32, u32);
+pub type ArgumentCondition = (u32, u32);
 
 /// Offsets in `struct seccomp_data` (linux/seccomp.h).
 const NUMBER: u32 = 0;
@@ -45,7 +45,7 @@ fn end(action: u32) -> sock_filter {
 }
 
 /// Builds the filter. It lets calls of another architecture (32 bits) through, because they have other numbers.
-fn program(rules: &[Rule]) -> Vec<sock_filter> {
+fn program(rules: &[SyscallRule]) -> Vec<sock_filter> {
     let own = sock_filter { jt: 1, ..or_skip(OWN_ARCH, 0) };
     let mut all = vec![load(ARCH), own, end(SECCOMP_RET_ALLOW), load(NUMBER)];
     for rule in rules {
@@ -58,7 +58,7 @@ fn program(rules: &[Rule]) -> Vec<sock_filter> {
 }
 
 /// Returns the instructions that decide once the call has the rule's number.
-fn body(rule: &Rule) -> Vec<sock_filter> {
+fn body(rule: &SyscallRule) -> Vec<sock_filter> {
     if rule.when.is_empty() {
         return vec![end(SECCOMP_RET_USER_NOTIF)];
     }
@@ -80,7 +80,7 @@ fn body(rule: &Rule) -> Vec<sock_filter> {
 ///
 /// # Errors
 /// The function returns the kernel's error.
-pub(crate) fn install(rules: &[Rule]) -> impl Fn() -> io::Result<OwnedFd> + use<> {
+pub(crate) fn install(rules: &[SyscallRule]) -> impl Fn() -> io::Result<OwnedFd> + use<> {
     let program = program(rules);
     move || {
         let length = u16::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?;

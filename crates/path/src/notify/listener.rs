@@ -6,24 +6,24 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 use libc::{seccomp_notif, seccomp_notif_addfd, seccomp_notif_resp};
 
-use super::{Answer, Call};
+use super::{NotifiedCall, SyscallAnswer};
 
 /// Wakes the supervisor on the processor of the program (linux/seccomp.h, Linux 6.6).
 const SYNC_WAKE_UP: u64 = 1;
 
 /// The descriptor that receives the calls of a filter.
 #[derive(Debug)]
-pub(crate) struct Listener(OwnedFd);
+pub(crate) struct NotifyListener(OwnedFd);
 
-impl Listener {
+impl NotifyListener {
     pub(crate) fn new(fd: OwnedFd) -> Self {
         // SAFETY: the request takes a number by value; an older kernel refuses it, and wakes as usual.
         unsafe { libc::ioctl(fd.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS, SYNC_WAKE_UP) };
-        Listener(fd)
+        NotifyListener(fd)
     }
 
     /// Waits for a call; returns `None` once no process has the filter any more.
-    pub(crate) fn receive(&self) -> Option<Call<'_>> {
+    pub(crate) fn receive(&self) -> Option<NotifiedCall<'_>> {
         loop {
             // SAFETY: the kernel requires zeros, and writes no more than the structure's size.
             let (code, asked) = unsafe {
@@ -31,7 +31,7 @@ impl Listener {
                 (libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut asked), asked)
             };
             if code == 0 {
-                return Some(Call::new(self, asked));
+                return Some(NotifiedCall::new(self, asked));
             }
             match io::Error::last_os_error().raw_os_error() {
                 // The process was killed, or a signal came, before the call was received.
@@ -57,12 +57,12 @@ impl Listener {
     }
 
     /// Answers a call. Returns true if the call accepted the answer; one that waits no more does not.
-    pub(crate) fn answer(&self, id: u64, answer: Answer) -> bool {
+    pub(crate) fn answer(&self, id: u64, answer: SyscallAnswer) -> bool {
         let (val, error, flags) = match answer {
-            Answer::Continue => (0, 0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32),
-            Answer::Return(value) => (value, 0, 0),
-            Answer::Errno(number) => (0, -number, 0),
-            Answer::Gone => return false,
+            SyscallAnswer::Continue => (0, 0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32),
+            SyscallAnswer::Return(value) => (value, 0, 0),
+            SyscallAnswer::Errno(number) => (0, -number, 0),
+            SyscallAnswer::Gone => return false,
         };
         let response = seccomp_notif_resp { id, val, error, flags };
         // SAFETY: the kernel reads the structure.
@@ -97,7 +97,7 @@ impl Listener {
     }
 }
 
-impl AsFd for Listener {
+impl AsFd for NotifyListener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }

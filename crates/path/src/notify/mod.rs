@@ -10,13 +10,13 @@ mod listener;
 mod target;
 
 pub(crate) use filter::install;
-pub use filter::{Rule, When};
-pub(crate) use listener::Listener;
-pub use target::Call;
+pub use filter::{ArgumentCondition, SyscallRule};
+pub(crate) use listener::NotifyListener;
+pub use target::NotifiedCall;
 
 /// The answer to a system call.
 #[derive(Debug)]
-pub enum Answer {
+pub enum SyscallAnswer {
     /// The kernel continues the call.
     Continue,
     /// The call returns this number.

@@ -6,9 +6,9 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use libc::{c_long, seccomp_notif};
 
-use super::{Answer, Listener};
+use super::{NotifyListener, SyscallAnswer};
 use crate::late::late;
-use crate::shared::{CALL, Held, Shared};
+use crate::shared::{CALL, HeldNumbers, SupervisorNotes};
 use crate::socket::inode;
 
 /// Flag for a pidfd of one thread instead of its process (pidfd_open(2), Linux 6.9).
@@ -20,8 +20,8 @@ thread_local! {
 }
 
 /// A system call that waits for its answer.
-pub struct Call<'a> {
-    listener: &'a Listener,
+pub struct NotifiedCall<'a> {
+    listener: &'a NotifyListener,
     /// The kernel's number of this call.
     pub(crate) id: u64,
     /// The calling thread.
@@ -29,12 +29,12 @@ pub struct Call<'a> {
     /// The number of the system call.
     pub(crate) number: c_long,
     arguments: [u64; 6],
-    noted: Option<(&'a Shared, usize)>,
+    noted: Option<(&'a SupervisorNotes, usize)>,
 }
 
-impl<'a> Call<'a> {
-    pub(super) fn new(listener: &'a Listener, asked: seccomp_notif) -> Self {
-        Call {
+impl<'a> NotifiedCall<'a> {
+    pub(super) fn new(listener: &'a NotifyListener, asked: seccomp_notif) -> Self {
+        NotifiedCall {
             listener,
             id: asked.id,
             thread: asked.pid as i32,
@@ -45,9 +45,9 @@ impl<'a> Call<'a> {
     }
 
     /// Wraps a call that another process has received and not answered.
-    pub(crate) fn left(listener: &'a Listener, id: u64, what: [u64; CALL]) -> Self {
+    pub(crate) fn left(listener: &'a NotifyListener, id: u64, what: [u64; CALL]) -> Self {
         let [thread, number, arguments @ ..] = what;
-        Call { listener, id, thread: thread as i32, number: number as c_long, arguments, noted: None }
+        NotifiedCall { listener, id, thread: thread as i32, number: number as c_long, arguments, noted: None }
     }
 
     /// Returns the thread, the system call and its arguments.
@@ -56,7 +56,7 @@ impl<'a> Call<'a> {
         [self.thread as u64, self.number as u64, a, b, c, d, e, f]
     }
 
-    pub(crate) fn noted_by(&mut self, noted: (&'a Shared, usize)) {
+    pub(crate) fn noted_by(&mut self, noted: (&'a SupervisorNotes, usize)) {
         self.noted = Some(noted);
     }
 
@@ -68,7 +68,7 @@ impl<'a> Call<'a> {
     }
 
     /// Notes what is held for the call from now on, so that the keeper of a killed supervisor finds it.
-    pub(crate) fn holds(&self, held: Held) {
+    pub(crate) fn holds(&self, held: HeldNumbers) {
         if let Some((noted, thread)) = self.noted {
             noted.holds(thread, held);
         }
@@ -90,7 +90,7 @@ impl<'a> Call<'a> {
     }
 
     /// Answers the call. Returns true if the call accepted the answer.
-    pub(crate) fn answer(&self, answer: Answer) -> bool {
+    pub(crate) fn answer(&self, answer: SyscallAnswer) -> bool {
         late();
         self.listener.answer(self.id, answer)
     }
@@ -164,7 +164,7 @@ impl<'a> Call<'a> {
     }
 
     /// Answers getsockopt(2) with as much of the value as fits.
-    pub(crate) fn return_option(&self, value: &[u8]) -> Answer {
+    pub(crate) fn return_option(&self, value: &[u8]) -> SyscallAnswer {
         let written = || -> io::Result<()> {
             let mut room = [0; 4];
             self.read(self.address(4), &mut room)?;
@@ -174,8 +174,8 @@ impl<'a> Call<'a> {
             self.write(self.address(4), &(fits as u32).to_ne_bytes())
         };
         match written() {
-            Ok(()) => Answer::Return(0),
-            Err(error) => Answer::Errno(error.raw_os_error().unwrap_or(libc::EFAULT)),
+            Ok(()) => SyscallAnswer::Return(0),
+            Err(error) => SyscallAnswer::Errno(error.raw_os_error().unwrap_or(libc::EFAULT)),
         }
     }
 

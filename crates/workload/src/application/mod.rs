@@ -10,23 +10,23 @@
 //!    have ended.
 //! 5. The windows close, and services that do not live on end.
 
+mod barrier;
 mod run;
-mod stage;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use landspeed_application::{Application, FileError, METRIC, read, shipped};
+use landspeed_application::{Application, ApplicationFileError, METRIC, read, shipped};
 use landspeed_factor::Factor;
 use landspeed_record::{EndpointOutcome, GridFigure, Program, ProgramOf, Settings, TrialSpec};
 use landspeed_transport::Delivery;
 use landspeed_units::Nanos;
 
-use crate::runner::{Needs, RoleSpec, Runner};
+use crate::runner::{FlowNeeds, WorkloadRole, WorkloadRunner};
 use crate::{Error, TrialEnd, check};
 
-pub(crate) use run::Living;
+pub(crate) use run::BlockServices;
 
 /// Prefix that distinguishes applications from other workloads.
 const PREFIX: &str = "app:";
@@ -34,19 +34,19 @@ const PREFIX: &str = "app:";
 const MOST_TEXTS: usize = 256;
 
 /// An application as a workload.
-pub(crate) struct ProgramRunner {
+pub(crate) struct ProgramWorkload {
     name: &'static str,
     title: &'static str,
     factors: Vec<&'static Factor>,
-    roles: &'static [RoleSpec],
+    roles: &'static [WorkloadRole],
     text: String,
     application: &'static Application,
 }
 
 /// Applications that were read so far.
-static READ: Mutex<Vec<&'static ProgramRunner>> = Mutex::new(Vec::new());
+static READ: Mutex<Vec<&'static ProgramWorkload>> = Mutex::new(Vec::new());
 
-fn all_read() -> std::sync::MutexGuard<'static, Vec<&'static ProgramRunner>> {
+fn all_read() -> std::sync::MutexGuard<'static, Vec<&'static ProgramWorkload>> {
     READ.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -54,7 +54,7 @@ fn all_read() -> std::sync::MutexGuard<'static, Vec<&'static ProgramRunner>> {
 ///
 /// # Errors
 /// Returns the first mistake in the file, with its line.
-pub fn load(path: &Path, text: &str) -> Result<&'static dyn Runner, FileError> {
+pub fn load(path: &Path, text: &str) -> Result<&'static dyn WorkloadRunner, ApplicationFileError> {
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let known = all_read().iter().copied().find(|one| one.application.name == name && one.text == text);
     match known {
@@ -63,18 +63,18 @@ pub fn load(path: &Path, text: &str) -> Result<&'static dyn Runner, FileError> {
     }
 }
 
-fn keep(application: Application, text: &str) -> &'static ProgramRunner {
+fn keep(application: Application, text: &str) -> &'static ProgramWorkload {
     let application: &'static Application = Box::leak(Box::new(application));
     let [_, most] = application.hosts;
     let roles = vec![
-        RoleSpec { name: "client", about: "runs the clients, and what its file says beside", most: 1 },
-        RoleSpec {
+        WorkloadRole { name: "client", about: "runs the clients, and what its file says beside", most: 1 },
+        WorkloadRole {
             name: "server",
             about: "runs the services, and what its file says beside",
             most: most - 1,
         },
     ];
-    let kept: &'static ProgramRunner = Box::leak(Box::new(ProgramRunner {
+    let kept: &'static ProgramWorkload = Box::leak(Box::new(ProgramWorkload {
         name: String::leak(format!("{PREFIX}{}", application.name)),
         title: &application.title,
         factors: application.parameters.iter().collect(),
@@ -87,7 +87,7 @@ fn keep(application: Application, text: &str) -> &'static ProgramRunner {
 }
 
 /// Returns the application of a workload's name: one that was read, or one that ships.
-pub(crate) fn find(workload: &str) -> Option<&'static dyn Runner> {
+pub(crate) fn find(workload: &str) -> Option<&'static dyn WorkloadRunner> {
     let name = workload.strip_prefix(PREFIX)?;
     // The user means the last one that was read under a name.
     if let Some(found) = all_read().iter().rev().copied().find(|one| one.application.name == name) {
@@ -98,7 +98,7 @@ pub(crate) fn find(workload: &str) -> Option<&'static dyn Runner> {
 }
 
 /// Returns all applications that ship or were read, as workloads.
-pub fn applications() -> Vec<&'static dyn Runner> {
+pub fn applications() -> Vec<&'static dyn WorkloadRunner> {
     let ship = shipped().iter().map(|one| format!("{PREFIX}{}", one.name));
     let names: BTreeSet<String> = all_read().iter().map(|one| one.name.to_owned()).chain(ship).collect();
     names.iter().filter_map(|name| find(name)).collect()
@@ -127,7 +127,7 @@ pub fn program_of(workload: &landspeed_record::Workload) -> Option<ProgramOf> {
 }
 
 /// Returns the runner of a program that a controller sends.
-pub(crate) fn sent(program: &Program) -> Result<&'static dyn Runner, Error> {
+pub(crate) fn sent(program: &Program) -> Result<&'static dyn WorkloadRunner, Error> {
     if all_read().len() > MOST_TEXTS {
         return Err(Error::spec("program", format!("more than {MOST_TEXTS} applications in one session")));
     }
@@ -135,7 +135,7 @@ pub(crate) fn sent(program: &Program) -> Result<&'static dyn Runner, Error> {
     load(Path::new(&path), &program.text).map_err(|error| Error::spec("program", error.to_string()))
 }
 
-impl Runner for ProgramRunner {
+impl WorkloadRunner for ProgramWorkload {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -148,7 +148,7 @@ impl Runner for ProgramRunner {
         self.factors.clone()
     }
 
-    fn roles(&self) -> &'static [RoleSpec] {
+    fn roles(&self) -> &'static [WorkloadRole] {
         self.roles
     }
 
@@ -175,12 +175,12 @@ impl Runner for ProgramRunner {
     }
 
     fn lasts(&self, _parameters: &Settings, _warm_up: Nanos) -> Nanos {
-        let commands = |role: &landspeed_application::RoleSpec| role.within.times(2);
+        let commands = |role: &landspeed_application::ApplicationRole| role.within.times(2);
         self.application.roles.iter().map(commands).sum()
     }
 
-    fn needs(&self, _spec: &TrialSpec) -> Needs {
-        Needs { flows: 0, settings: crate::port::plain(), own: Vec::new(), keeps_listening: false }
+    fn needs(&self, _spec: &TrialSpec) -> FlowNeeds {
+        FlowNeeds { flows: 0, settings: crate::port::plain(), own: Vec::new(), keeps_listening: false }
     }
 
     fn run(&self, end: TrialEnd<'_>) -> Result<EndpointOutcome, Error> {

@@ -4,16 +4,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use landspeed_application::{
-    Application, Error as RoleError, Lives, METRIC, Places, Ran, Role, RoleSpec, figures, picture,
+    Application, ApplicationRole, Error as RoleError, METRIC, PlaceholderValues, RoleOutput, RoleProcess,
+    ServiceLifetime, figures, picture,
 };
 use landspeed_record::{EndpointOutcome, Program, TrialSpec};
 use landspeed_units::Nanos;
 
-use super::stage::Stage;
+use super::barrier::PairBarrier;
 use crate::end::outcome;
-use crate::session::More;
-use crate::signal::Signal;
-use crate::trial::{Mark, Measured, Parts, Trial};
+use crate::session::FlowSource;
+use crate::signal::TrialSignal;
+use crate::trial::{TrialCoordinator, TrialParts, WindowMeasurement, WindowStart};
 use crate::workers;
 use crate::{Error, TrialEnd};
 
@@ -29,21 +30,21 @@ const ENDED: u64 = 2;
 
 /// Services that live through a block, at the accepting end.
 #[derive(Default)]
-pub(crate) struct Living(Mutex<Option<(String, Vec<Role>)>>);
+pub(crate) struct BlockServices(Mutex<Option<(String, Vec<RoleProcess>)>>);
 
-impl Living {
+impl BlockServices {
     /// Takes the services of an epoch. Those of another epoch end.
-    fn take(&self, epoch: &str) -> Option<Vec<Role>> {
+    fn take(&self, epoch: &str) -> Option<Vec<RoleProcess>> {
         let (of, roles) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        let serve = of == epoch && roles.iter().all(|role| role.serves().is_ok());
+        let serve = of == epoch && roles.iter().all(|role| role.check_serving().is_ok());
         if serve {
             return Some(roles);
         }
-        roles.into_iter().rev().for_each(Role::end);
+        roles.into_iter().rev().for_each(RoleProcess::end);
         None
     }
 
-    fn put(&self, epoch: String, roles: Vec<Role>) {
+    fn put(&self, epoch: String, roles: Vec<RoleProcess>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((epoch, roles));
     }
 }
@@ -72,15 +73,15 @@ pub(super) fn run(application: &Application, end: TrialEnd<'_>) -> Result<Endpoi
     }
     let (mut signals, more) = (session.signals, session.more);
     let parts =
-        Parts { spec, flows: &[], strangers: session.strangers, signals: &mut signals, watch, cancel };
+        TrialParts { spec, flows: &[], strangers: session.strangers, signals: &mut signals, watch, cancel };
     let living = session.living;
-    let cast = Cast { application, program, spec };
+    let host_roles = HostRoles { application, program, spec };
     let lead = |workers: &workers::Workers<'_>| {
         let is_cancelled = || cancel.is_cancelled();
         let mut trial = parts.trial(workers);
         match more {
-            More::Call(_) => cast.call(&mut trial, &is_cancelled),
-            More::Accept(_) => cast.answer(&mut trial, &living, &is_cancelled),
+            FlowSource::Call(_) => host_roles.call(&mut trial, &is_cancelled),
+            FlowSource::Accept(_) => host_roles.answer(&mut trial, &living, &is_cancelled),
         }
     };
     let ((mut measured, ran), _) = workers::run::<(), _>(&[], &[], Vec::new(), lead)?;
@@ -95,17 +96,17 @@ pub(super) fn run(application: &Application, end: TrialEnd<'_>) -> Result<Endpoi
 }
 
 /// The roles that this host plays in one trial.
-struct Cast<'a> {
+struct HostRoles<'a> {
     application: &'a Application,
     program: &'a Program,
     spec: &'a TrialSpec,
 }
 
-type Cancelled<'a> = &'a dyn Fn() -> bool;
+type CancelCheck<'a> = &'a dyn Fn() -> bool;
 
-impl Cast<'_> {
-    fn places(&self) -> Places<'_> {
-        Places {
+impl HostRoles<'_> {
+    fn placeholders(&self) -> PlaceholderValues<'_> {
+        PlaceholderValues {
             hosts: &self.program.hosts,
             number: self.program.number as usize,
             token: &self.program.token,
@@ -113,7 +114,7 @@ impl Cast<'_> {
         }
     }
 
-    fn own(&self, services: bool) -> impl Iterator<Item = &RoleSpec> {
+    fn own(&self, services: bool) -> impl Iterator<Item = &ApplicationRole> {
         let number = self.program.number as usize;
         let roles = self.application.roles.iter();
         roles.filter(move |role| role.on.holds(number) && role.is_service() == services)
@@ -125,14 +126,18 @@ impl Cast<'_> {
         BESIDE + Duration::from(all)
     }
 
-    fn start(&self, role: &RoleSpec, cancelled: Cancelled<'_>) -> Result<Role, Error> {
-        let mut started = Role::start(self.application, role, &self.places(), &self.spec.cores)?;
+    fn start(&self, role: &ApplicationRole, cancelled: CancelCheck<'_>) -> Result<RoleProcess, Error> {
+        let mut started = RoleProcess::start(self.application, role, &self.placeholders(), &self.spec.cores)?;
         started.prepared(cancelled)?;
         Ok(started)
     }
 
     /// Starts services in order, each once the previous one is ready.
-    fn serve(&self, roles: &[&RoleSpec], cancelled: Cancelled<'_>) -> Result<Vec<Role>, Error> {
+    fn serve(
+        &self,
+        roles: &[&ApplicationRole],
+        cancelled: CancelCheck<'_>,
+    ) -> Result<Vec<RoleProcess>, Error> {
         let mut services = Vec::new();
         for role in roles {
             let mut service = self.start(role, cancelled)?;
@@ -143,9 +148,9 @@ impl Cast<'_> {
         Ok(services)
     }
 
-    fn clients(&self, cancelled: Cancelled<'_>) -> Result<Vec<Client>, Error> {
-        let start = |role: &RoleSpec| {
-            Ok(Client { name: role.name.clone(), role: self.start(role, cancelled)?, ran: None })
+    fn clients(&self, cancelled: CancelCheck<'_>) -> Result<Vec<ClientRole>, Error> {
+        let start = |role: &ApplicationRole| {
+            Ok(ClientRole { name: role.name.clone(), role: self.start(role, cancelled)?, ran: None })
         };
         self.own(false).map(start).collect()
     }
@@ -153,13 +158,14 @@ impl Cast<'_> {
     /// Runs the end of a host other than host 1.
     fn answer(
         &self,
-        trial: &mut Trial<'_, '_>,
-        living: &Living,
-        cancelled: Cancelled<'_>,
-    ) -> Result<(Measured, Vec<Ran>), Error> {
+        trial: &mut TrialCoordinator<'_, '_>,
+        living: &BlockServices,
+        cancelled: CancelCheck<'_>,
+    ) -> Result<(WindowMeasurement, Vec<RoleOutput>), Error> {
         let epoch = self.epoch();
-        let (lasting, brief): (Vec<_>, Vec<_>) =
-            self.own(true).partition(|role| role.lives == Lives::Block && !self.program.epoch.is_empty());
+        let (lasting, brief): (Vec<_>, Vec<_>) = self
+            .own(true)
+            .partition(|role| role.lives == ServiceLifetime::Block && !self.program.epoch.is_empty());
         let kept = living.take(&epoch);
         self.arrive(trial, CLEARED, "while the other hosts ended what they had")?;
         let lasting = match kept {
@@ -169,19 +175,19 @@ impl Cast<'_> {
         let brief = self.serve(&brief, cancelled)?;
         let mut clients = self.clients(cancelled)?;
         self.arrive(trial, READY, "while the other hosts got ready")?;
-        let mark = trial.open();
+        let window_start = trial.open();
         go(&mut clients);
         let mut has_said = clients.is_empty();
         self.until(trial, "while the clients ran", |trial, said| {
-            lasting.iter().chain(&brief).try_for_each(Role::serves)?;
+            lasting.iter().chain(&brief).try_for_each(RoleProcess::check_serving)?;
             if have_ended(&mut clients)? && !has_said {
                 has_said = true;
-                trial.say(Signal::Ready(ENDED))?;
+                trial.say(TrialSignal::Ready(ENDED))?;
             }
-            Ok(said == Some(Signal::Closed))
+            Ok(said == Some(TrialSignal::Closed))
         })?;
-        let measured = trial.close(&mark)?;
-        brief.into_iter().rev().for_each(Role::end);
+        let measured = trial.close(&window_start)?;
+        brief.into_iter().rev().for_each(RoleProcess::end);
         if !lasting.is_empty() {
             living.put(epoch, lasting);
         }
@@ -189,9 +195,14 @@ impl Cast<'_> {
     }
 
     /// Reports that this host has reached a point, and waits until all hosts have.
-    fn arrive(&self, trial: &mut Trial<'_, '_>, point: u64, phase: &'static str) -> Result<(), Error> {
-        trial.say(Signal::Ready(point))?;
-        self.until(trial, phase, |_, said| Ok(said == Some(Signal::Count(point))))
+    fn arrive(
+        &self,
+        trial: &mut TrialCoordinator<'_, '_>,
+        point: u64,
+        phase: &'static str,
+    ) -> Result<(), Error> {
+        trial.say(TrialSignal::Ready(point))?;
+        self.until(trial, phase, |_, said| Ok(said == Some(TrialSignal::Count(point))))
     }
 
     /// Returns what must stay the same for services to live on. The figure that decides is left out, because it does
@@ -208,30 +219,30 @@ impl Cast<'_> {
     /// Runs host 1's end of a pair.
     fn call(
         &self,
-        trial: &mut Trial<'_, '_>,
-        cancelled: Cancelled<'_>,
-    ) -> Result<(Measured, Vec<Ran>), Error> {
-        let stage = Stage::of(&self.program.token);
-        let mut failing = Failing { stage: Arc::clone(&stage), is_done: false };
-        self.gather(trial, &stage, CLEARED, "while it ended what it had")?;
-        trial.say(Signal::Count(CLEARED))?;
-        self.gather(trial, &stage, READY, "while its services started")?;
+        trial: &mut TrialCoordinator<'_, '_>,
+        cancelled: CancelCheck<'_>,
+    ) -> Result<(WindowMeasurement, Vec<RoleOutput>), Error> {
+        let barrier = PairBarrier::of(&self.program.token);
+        let mut guard = FailureGuard { barrier: Arc::clone(&barrier), is_done: false };
+        self.gather(trial, &barrier, CLEARED, "while it ended what it had")?;
+        trial.say(TrialSignal::Count(CLEARED))?;
+        self.gather(trial, &barrier, READY, "while its services started")?;
         let mut is_waited_for = self.has_clients_beyond();
-        let (mark, ran) = if self.program.other == 2 {
-            self.lead(trial, (&stage, &mut is_waited_for), cancelled)?
+        let (window_start, ran) = if self.program.other == 2 {
+            self.lead(trial, (&barrier, &mut is_waited_for), cancelled)?
         } else {
-            self.together(trial, &stage, "while the clients got ready", Stage::has_begun)?;
+            self.together(trial, &barrier, "while the clients got ready", PairBarrier::has_begun)?;
             (self.begin(trial)?, Vec::new())
         };
         self.until(trial, "while the clients ran", |_, said| {
-            is_waited_for &= said != Some(Signal::Ready(ENDED));
-            if stage.has_failed() {
+            is_waited_for &= said != Some(TrialSignal::Ready(ENDED));
+            if barrier.has_failed() {
                 return Err(Error::PeerGone { phase: "while the clients ran" });
             }
-            Ok(stage.has_ended() && !is_waited_for)
+            Ok(barrier.has_ended() && !is_waited_for)
         })?;
-        let measured = trial.close(&mark)?;
-        failing.is_done = true;
+        let measured = trial.close(&window_start)?;
+        guard.is_done = true;
         Ok((measured, ran))
     }
 
@@ -244,67 +255,67 @@ impl Cast<'_> {
     /// Runs host 1's own roles. The other host of the pair may report during this that its clients have ended.
     fn lead(
         &self,
-        trial: &mut Trial<'_, '_>,
-        (stage, is_waited_for): (&Stage, &mut bool),
-        cancelled: Cancelled<'_>,
-    ) -> Result<(Mark, Vec<Ran>), Error> {
+        trial: &mut TrialCoordinator<'_, '_>,
+        (barrier, is_waited_for): (&PairBarrier, &mut bool),
+        cancelled: CancelCheck<'_>,
+    ) -> Result<(WindowStart, Vec<RoleOutput>), Error> {
         let roles: Vec<_> = self.own(true).collect();
         let services = self.serve(&roles, cancelled)?;
         let mut clients = self.clients(cancelled)?;
-        stage.begin();
-        let mark = self.begin(trial)?;
+        barrier.begin();
+        let window_start = self.begin(trial)?;
         go(&mut clients);
         self.until(trial, "while the clients ran", |_, said| {
-            *is_waited_for &= said != Some(Signal::Ready(ENDED));
-            services.iter().try_for_each(Role::serves)?;
+            *is_waited_for &= said != Some(TrialSignal::Ready(ENDED));
+            services.iter().try_for_each(RoleProcess::check_serving)?;
             have_ended(&mut clients)
         })?;
-        stage.end();
-        services.into_iter().rev().for_each(Role::end);
-        Ok((mark, ran(clients)))
+        barrier.end();
+        services.into_iter().rev().for_each(RoleProcess::end);
+        Ok((window_start, ran(clients)))
     }
 
-    fn begin(&self, trial: &mut Trial<'_, '_>) -> Result<Mark, Error> {
-        trial.say(Signal::Count(READY))?;
+    fn begin(&self, trial: &mut TrialCoordinator<'_, '_>) -> Result<WindowStart, Error> {
+        trial.say(TrialSignal::Count(READY))?;
         Ok(trial.open())
     }
 
     /// Waits until the other hosts of all pairs have reached a point.
     fn gather(
         &self,
-        trial: &mut Trial<'_, '_>,
-        stage: &Stage,
+        trial: &mut TrialCoordinator<'_, '_>,
+        barrier: &PairBarrier,
         point: u64,
         phase: &'static str,
     ) -> Result<(), Error> {
-        self.until(trial, phase, |_, said| Ok(said == Some(Signal::Ready(point))))?;
-        stage.arrive(point);
+        self.until(trial, phase, |_, said| Ok(said == Some(TrialSignal::Ready(point))))?;
+        barrier.arrive(point);
         let hosts = self.program.hosts.len() - 1;
-        self.together(trial, stage, "while the other hosts got ready", |stage| {
-            stage.have_arrived(point, hosts)
+        self.together(trial, barrier, "while the other hosts got ready", |barrier| {
+            barrier.have_arrived(point, hosts)
         })
     }
 
     /// Waits for the other pairs of the trial.
     fn together(
         &self,
-        trial: &mut Trial<'_, '_>,
-        stage: &Stage,
+        trial: &mut TrialCoordinator<'_, '_>,
+        barrier: &PairBarrier,
         phase: &'static str,
-        is_over: impl Fn(&Stage) -> bool,
+        is_over: impl Fn(&PairBarrier) -> bool,
     ) -> Result<(), Error> {
-        self.until(trial, phase, |_, _| match stage.has_failed() {
+        self.until(trial, phase, |_, _| match barrier.has_failed() {
             true => Err(Error::PeerGone { phase }),
-            false => Ok(is_over(stage)),
+            false => Ok(is_over(barrier)),
         })
     }
 
     /// Watches the trial until `is_over` returns true.
     fn until(
         &self,
-        trial: &mut Trial<'_, '_>,
+        trial: &mut TrialCoordinator<'_, '_>,
         phase: &'static str,
-        mut is_over: impl FnMut(&Trial<'_, '_>, Option<Signal>) -> Result<bool, Error>,
+        mut is_over: impl FnMut(&TrialCoordinator<'_, '_>, Option<TrialSignal>) -> Result<bool, Error>,
     ) -> Result<(), Error> {
         let deadline = Instant::now() + self.patience();
         loop {
@@ -320,27 +331,27 @@ impl Cast<'_> {
 }
 
 /// Marks the trial as failed for its other pairs when it is dropped, unless it is done.
-struct Failing {
-    stage: Arc<Stage>,
+struct FailureGuard {
+    barrier: Arc<PairBarrier>,
     is_done: bool,
 }
 
-impl Drop for Failing {
+impl Drop for FailureGuard {
     fn drop(&mut self) {
         if !self.is_done {
-            self.stage.fail();
+            self.barrier.fail();
         }
     }
 }
 
 /// A role that runs to its end.
-struct Client {
+struct ClientRole {
     name: String,
-    role: Role,
-    ran: Option<(Instant, Option<Ran>)>,
+    role: RoleProcess,
+    ran: Option<(Instant, Option<RoleOutput>)>,
 }
 
-fn go(clients: &mut [Client]) {
+fn go(clients: &mut [ClientRole]) {
     for client in clients {
         client.role.go();
         client.ran = Some((Instant::now(), None));
@@ -348,17 +359,21 @@ fn go(clients: &mut [Client]) {
 }
 
 /// Returns true if all clients have ended.
-fn have_ended(clients: &mut [Client]) -> Result<bool, Error> {
+fn have_ended(clients: &mut [ClientRole]) -> Result<bool, Error> {
     let mut all = true;
     for client in clients {
         let Some((began, ran @ None)) = &mut client.ran else { continue };
         let ended = client.role.ended(Duration::ZERO, began.elapsed())?;
-        *ran = ended.map(|ended| Ran { role: client.name.clone(), output: ended.output, took: ended.took });
+        *ran = ended.map(|ended| RoleOutput {
+            role: client.name.clone(),
+            output: ended.output,
+            took: ended.took,
+        });
         all &= ran.is_some();
     }
     Ok(all)
 }
 
-fn ran(clients: Vec<Client>) -> Vec<Ran> {
+fn ran(clients: Vec<ClientRole>) -> Vec<RoleOutput> {
     clients.into_iter().filter_map(|client| client.ran?.1).collect()
 }

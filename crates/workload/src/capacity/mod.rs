@@ -5,8 +5,8 @@
 //! time. Goodput, loss and processor time of the outcome are those of this window.
 
 mod drops;
-mod found;
 mod receiver;
+mod result;
 mod search;
 mod sender;
 
@@ -19,11 +19,11 @@ use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::{BitRate, Nanos};
 
 use crate::parameter;
-use crate::runner::{Needs, RoleSpec, Runner, TWO};
+use crate::runner::{FlowNeeds, TWO, WorkloadRole, WorkloadRunner};
 use crate::session::flows;
-use crate::trial::Parts;
+use crate::trial::TrialParts;
 use crate::{Error, TrialEnd, check};
-use search::Goal;
+use search::SearchGoal;
 
 /// Time between the beginning of the held load and the window.
 const LEAD: Duration = Duration::from_millis(200);
@@ -77,7 +77,7 @@ static DURATION: Factor = Factor {
 
 /// Returns a search that takes a few seconds, in short trials: for callers that repeat it as settings change.
 pub fn brief(limit: Nanos) -> Workload {
-    Workload::new(Capacity.name())
+    Workload::new(CapacityWorkload.name())
         .with(TRIAL.name, "200ms")
         .with(SUM.name, "1s")
         .with(DURATION.name, "300ms")
@@ -86,7 +86,7 @@ pub fn brief(limit: Nanos) -> Workload {
 
 /// The load that a path was found to carry.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Carried {
+pub struct CarriedLoad {
     /// Payload of the highest load that was carried with at most the requested loss.
     pub load: BitRate,
     /// True if the path, and not a host, was the limit.
@@ -99,19 +99,19 @@ pub struct Carried {
 ///
 /// # Errors
 /// Returns an error if the outcome does not have the form that this version writes.
-pub fn carried(client: &EndpointOutcome) -> Result<Option<Carried>, Misshapen> {
-    let found = client.details.find::<found::Found>()?;
-    let of = |found: &found::Found| {
-        let (load, is_of_path) = (found.carried_bps?, found.limit == found::PATH);
-        Some(Carried { load, is_of_path, trials: found.trials.len() })
+pub fn carried(client: &EndpointOutcome) -> Result<Option<CarriedLoad>, Misshapen> {
+    let found = client.details.find::<result::CapacityResult>()?;
+    let of = |found: &result::CapacityResult| {
+        let (load, is_of_path) = (found.carried_bps?, found.limit == result::PATH);
+        Some(CarriedLoad { load, is_of_path, trials: found.trials.len() })
     };
     Ok(found.and_then(of))
 }
 
 #[derive(Debug)]
-pub(crate) struct Capacity;
+pub(crate) struct CapacityWorkload;
 
-impl Runner for Capacity {
+impl WorkloadRunner for CapacityWorkload {
     fn name(&self) -> &'static str {
         "capacity"
     }
@@ -124,7 +124,7 @@ impl Runner for Capacity {
         vec![&LOSS, &WIDTH, &TRIAL, &SUM, &LIMIT, &DURATION]
     }
 
-    fn roles(&self) -> &'static [RoleSpec] {
+    fn roles(&self) -> &'static [WorkloadRole] {
         TWO
     }
 
@@ -133,7 +133,7 @@ impl Runner for Capacity {
     }
 
     fn headlines(&self) -> &'static [Headline<EndpointOutcome>] {
-        found::HEADLINES
+        result::HEADLINES
     }
 
     fn check(&self, spec: &TrialSpec) -> Result<(), Error> {
@@ -151,8 +151,8 @@ impl Runner for Capacity {
         LIMIT.time(parameters) + DURATION.time(parameters)
     }
 
-    fn needs(&self, spec: &TrialSpec) -> Needs {
-        Needs {
+    fn needs(&self, spec: &TrialSpec) -> FlowNeeds {
+        FlowNeeds {
             flows: flows(&spec.flow),
             settings: spec.flow.clone(),
             own: Vec::new(),
@@ -164,7 +164,7 @@ impl Runner for Capacity {
         let role = end.session.role();
         let TrialEnd { spec, session, watch, cancel } = end;
         let (flows, mut signals, strangers) = (session.flows, session.signals, session.strangers);
-        let parts = Parts { spec, flows: &flows, strangers, signals: &mut signals, watch, cancel };
+        let parts = TrialParts { spec, flows: &flows, strangers, signals: &mut signals, watch, cancel };
         match role {
             Role::Client => sender::run(parts),
             Role::Server => receiver::run(parts),
@@ -172,9 +172,9 @@ impl Runner for Capacity {
     }
 }
 
-impl Goal {
-    fn of(asked: &Settings) -> Goal {
-        Goal {
+impl SearchGoal {
+    fn of(asked: &Settings) -> SearchGoal {
+        SearchGoal {
             loss: LOSS.share(asked),
             width: WIDTH.share(asked),
             trial: TRIAL.time(asked),

@@ -9,14 +9,14 @@ use landspeed_transport::settings::READ_SIZE;
 use landspeed_units::{Bytes, Nanos};
 use rustix::net::sockopt;
 
-use super::found::Room;
+use super::result::ReceiveBufferReport;
 use super::{DURATION, LEAD, drops};
 use crate::Error;
 use crate::end::{outcome, sum};
-use crate::signal::Signal;
-use crate::stream::{Left, Receiving};
-use crate::trial::{Measured, Parts, Trial};
-use crate::workers::{self, Task};
+use crate::signal::TrialSignal;
+use crate::stream::{ReceiveLoop, ZeroCopyResult};
+use crate::trial::{TrialCoordinator, TrialParts, WindowMeasurement};
+use crate::workers::{self, WorkerTask};
 
 /// Time after the peer's report and after the last arrival at which missing datagrams count as lost. (RFC 2544 section
 /// 23 waits for two seconds; a search is not meant for longer queues than this.)
@@ -26,10 +26,10 @@ const LOOK: Duration = Duration::from_millis(2);
 /// Receive buffer of a socket in bytes, large enough that the search measures the path: 16 ms at 2 Gb/s.
 const ROOM: usize = 4 << 20;
 
-pub(super) fn run(parts: Parts<'_>) -> Result<EndpointOutcome, Error> {
+pub(super) fn run(parts: TrialParts<'_>) -> Result<EndpointOutcome, Error> {
     let (flows, spec) = (parts.flows, parts.spec);
-    let room = Room { receive_buffer_bytes: make_room(flows, spec.flow.get("rcvbuf")) };
-    let first = First::new();
+    let report = ReceiveBufferReport { receive_buffer_bytes: make_room(flows, spec.flow.get("rcvbuf")) };
+    let first = FirstArrival::new();
     let size = READ_SIZE.number(&spec.flow) as usize;
     let tasks = flows.iter().map(|flow| task(flow.as_ref(), size, &first)).collect();
     let (mut measured, _) = workers::run(&spec.cores, flows, tasks, |workers| {
@@ -42,7 +42,7 @@ pub(super) fn run(parts: Parts<'_>) -> Result<EndpointOutcome, Error> {
         flow_bytes: received,
         ..outcome(&mut measured, flows)
     }
-    .with(room))
+    .with(report))
 }
 
 /// Sets the receive buffers to [`ROOM`], unless the user has set them: beyond net.core.rmem_max if this process may,
@@ -61,14 +61,14 @@ fn make_room(flows: &[Box<dyn Flow>], asked: Option<&String>) -> Bytes {
 }
 
 /// Time of the first datagram of a trial: nanoseconds since `origin`, zero before it.
-struct First {
+struct FirstArrival {
     origin: Instant,
     at: AtomicU64,
 }
 
-impl First {
+impl FirstArrival {
     fn new() -> Self {
-        First { origin: Instant::now(), at: AtomicU64::new(0) }
+        FirstArrival { origin: Instant::now(), at: AtomicU64::new(0) }
     }
 
     fn since_origin(&self, time: Instant) -> u64 {
@@ -96,22 +96,22 @@ impl First {
     }
 }
 
-fn task<'a>(flow: &'a dyn Flow, size: usize, first: &'a First) -> Task<'a, Left> {
-    Box::new(move |station, left| {
+fn task<'a>(flow: &'a dyn Flow, size: usize, first: &'a FirstArrival) -> WorkerTask<'a, ZeroCopyResult> {
+    Box::new(move |context, zero_copy| {
         let passed = |_, _| first.came();
-        left.mapped = Receiving { flow, size, passed, is_end: |_| false }.run(station)?;
+        zero_copy.mapped = ReceiveLoop { flow, size, passed, is_end: |_| false }.run(context)?;
         Ok(())
     })
 }
 
-fn lead(mut trial: Trial<'_, '_>, first: &First) -> Result<Measured, Error> {
+fn lead(mut trial: TrialCoordinator<'_, '_>, first: &FirstArrival) -> Result<WindowMeasurement, Error> {
     trial.workers.start();
     let mut before = counts(&trial);
     loop {
         // Ticks inside a trial too, because it may last longer than a peer may be silent.
         let sent = match trial.tick(LOOK)? {
-            Some(Signal::Count(sent)) => sent,
-            Some(Signal::Ready(_)) => return hold(trial),
+            Some(TrialSignal::Count(sent)) => sent,
+            Some(TrialSignal::Ready(_)) => return hold(trial),
             _ => continue,
         };
         drain(&mut trial, before.received + sent)?;
@@ -120,14 +120,14 @@ fn lead(mut trial: Trial<'_, '_>, first: &First) -> Result<Measured, Error> {
         first.forget();
         // The counts are taken before the peer continues.
         for count in [now.received - before.received, now.dropped - before.dropped, arriving.0] {
-            trial.say(Signal::Count(count))?;
+            trial.say(TrialSignal::Count(count))?;
         }
         before = now;
     }
 }
 
 /// Waits until `all` datagrams have arrived, or the missing ones count as lost.
-fn drain(trial: &mut Trial<'_, '_>, all: u64) -> Result<(), Error> {
+fn drain(trial: &mut TrialCoordinator<'_, '_>, all: u64) -> Result<(), Error> {
     let (mut seen, mut since) = (counts(trial).received, Instant::now());
     while seen < all && since.elapsed() < SILENCE {
         trial.tick(LOOK)?;
@@ -139,26 +139,26 @@ fn drain(trial: &mut Trial<'_, '_>, all: u64) -> Result<(), Error> {
     Ok(())
 }
 
-fn hold(mut trial: Trial<'_, '_>) -> Result<Measured, Error> {
+fn hold(mut trial: TrialCoordinator<'_, '_>) -> Result<WindowMeasurement, Error> {
     let time = DURATION.time(&trial.spec.workload.parameters);
     trial.until(Instant::now() + LEAD)?;
-    let mark = trial.open();
+    let window_start = trial.open();
     trial.until(Instant::now() + Duration::from(time))?;
-    trial.close(&mark)
+    trial.close(&window_start)
 }
 
 /// Counts of all flows since they began.
 #[derive(Debug, Clone, Copy)]
-struct Counts {
+struct ReceiveCounts {
     received: u64,
     /// Datagrams dropped by the flows' sockets, and buffers dropped by this host outside them.
     dropped: u64,
     last: Option<Instant>,
 }
 
-fn counts(trial: &Trial<'_, '_>) -> Counts {
+fn counts(trial: &TrialCoordinator<'_, '_>) -> ReceiveCounts {
     let flows = trial.datagrams();
-    Counts {
+    ReceiveCounts {
         received: flows.iter().map(|flow| flow.received).sum(),
         dropped: flows.iter().map(|flow| flow.overflowed).sum::<u64>() + drops::received(),
         last: flows.iter().filter_map(|flow| flow.last).max(),

@@ -19,7 +19,7 @@ const SLACK: f64 = 0.5;
 
 /// The goal of a search (RFC 9971, "Search Goal").
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Goal {
+pub(super) struct SearchGoal {
     /// The goal loss ratio.
     pub(super) loss: f64,
     /// How close the bounds must come to each other: the goal width.
@@ -32,7 +32,7 @@ pub(super) struct Goal {
 
 /// A trial to run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Ask {
+pub(super) struct LoadTrial {
     /// Rate of payload.
     pub(super) load: BitRate,
     pub(super) lasts: Nanos,
@@ -40,7 +40,7 @@ pub(super) struct Ask {
 
 /// The result of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Came {
+pub(super) struct LoadTrialResult {
     /// Datagrams that the sender passed to the kernel.
     pub(super) sent: u64,
     /// Buffers of these datagrams that the sending host dropped.
@@ -59,7 +59,7 @@ pub(super) struct Came {
     pub(super) size: u64,
 }
 
-impl Came {
+impl LoadTrialResult {
     /// Returns the rate at which payload was sent.
     pub(super) fn offered(&self) -> BitRate {
         rate(self.sent, self)
@@ -80,13 +80,13 @@ impl Came {
     }
 }
 
-fn rate(datagrams: u64, came: &Came) -> BitRate {
-    BitRate(8.0 * (came.size * datagrams) as f64 / came.sending.as_secs_f64().max(1e-9))
+fn rate(datagrams: u64, result: &LoadTrialResult) -> BitRate {
+    BitRate(8.0 * (result.size * datagrams) as f64 / result.sending.as_secs_f64().max(1e-9))
 }
 
 /// The verdict of a trial on its load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum LoadVerdict {
     Carried,
     /// The path did not carry the load.
     Exceeded,
@@ -96,36 +96,36 @@ pub(super) enum Verdict {
     Late,
 }
 
-impl Goal {
+impl SearchGoal {
     /// Returns the goal of the climb, whose loads are far apart and whose trials are short.
-    fn coarse(&self) -> Goal {
-        Goal { loss: self.loss.max(0.05), width: self.width.max(0.2), ..*self }
+    fn coarse(&self) -> SearchGoal {
+        SearchGoal { loss: self.loss.max(0.05), width: self.width.max(0.2), ..*self }
     }
 
-    pub(super) fn judge(&self, load: BitRate, came: &Came) -> Verdict {
+    pub(super) fn judge(&self, load: BitRate, result: &LoadTrialResult) -> LoadVerdict {
         let slack = 1.0 + self.width * SLACK;
-        if came.offered().0 * slack < load.0 {
-            return Verdict::Late;
+        if result.offered().0 * slack < load.0 {
+            return LoadVerdict::Late;
         }
-        let slowed = came.arriving.as_secs_f64() > came.sending.as_secs_f64() * slack;
-        if came.loss() <= self.loss && !slowed {
-            return Verdict::Carried;
+        let slowed = result.arriving.as_secs_f64() > result.sending.as_secs_f64() * slack;
+        if result.loss() <= self.loss && !slowed {
+            return LoadVerdict::Carried;
         }
         let explains = |buffers: u64| {
-            let without = came.received + buffers * came.joined.max(1);
-            buffers > 0 && !slowed && came.lost_of(without) <= self.loss
+            let without = result.received + buffers * result.joined.max(1);
+            buffers > 0 && !slowed && result.lost_of(without) <= self.loss
         };
         match () {
-            () if explains(came.unsent) => Verdict::Late,
-            () if explains(came.dropped) => Verdict::Dropped,
-            () => Verdict::Exceeded,
+            () if explains(result.unsent) => LoadVerdict::Late,
+            () if explains(result.dropped) => LoadVerdict::Dropped,
+            () => LoadVerdict::Exceeded,
         }
     }
 }
 
 /// The limit that ended the climb, or bounds the load from above.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Limit {
+pub(super) enum LoadLimit {
     Path,
     Sender,
     Receiver,
@@ -133,44 +133,44 @@ pub(super) enum Limit {
 
 /// The bounds that a search has found.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Found {
+pub(super) struct SearchBounds {
     /// The highest load that is carried.
     pub(super) carried: Option<BitRate>,
     /// The lowest load that is not carried, and its limit.
-    pub(super) exceeded: Option<(BitRate, Limit)>,
+    pub(super) exceeded: Option<(BitRate, LoadLimit)>,
 }
 
 #[derive(Debug)]
-pub(super) struct Search {
-    goal: Goal,
+pub(super) struct CapacitySearch {
+    goal: SearchGoal,
     /// True until the climb has met a load that is not carried.
     climbing: bool,
     load: BitRate,
-    counts: Counts,
+    counts: VerdictCounts,
     /// The highest load that the climb has passed.
     climbed: BitRate,
     carried: Option<BitRate>,
-    exceeded: Option<(BitRate, Limit)>,
+    exceeded: Option<(BitRate, LoadLimit)>,
     /// Relative distance of the next load from a bound if the other bound is unknown.
     step: f64,
 }
 
 /// Trials of the present load, by verdict.
 #[derive(Debug, Clone, Copy, Default)]
-struct Counts {
+struct VerdictCounts {
     carried: u32,
     exceeded: u32,
     dropped: u32,
     late: u32,
 }
 
-impl Search {
-    pub(super) fn new(goal: Goal) -> Self {
-        Search {
+impl CapacitySearch {
+    pub(super) fn new(goal: SearchGoal) -> Self {
+        CapacitySearch {
             goal,
             climbing: true,
             load: START,
-            counts: Counts::default(),
+            counts: VerdictCounts::default(),
             climbed: LEAST,
             carried: None,
             exceeded: None,
@@ -178,8 +178,8 @@ impl Search {
         }
     }
 
-    pub(super) fn found(&self) -> Found {
-        Found { carried: self.carried, exceeded: self.exceeded }
+    pub(super) fn found(&self) -> SearchBounds {
+        SearchBounds { carried: self.carried, exceeded: self.exceeded }
     }
 
     /// Returns the load to hold: the highest load that is carried, or, if none is known, what the climb has passed.
@@ -189,25 +189,25 @@ impl Search {
     }
 
     /// Returns the next trial; `None` if the bounds are within the goal width, or the load falls below the least.
-    pub(super) fn next(&self) -> Option<Ask> {
+    pub(super) fn next(&self) -> Option<LoadTrial> {
         let lasts = if self.climbing { Nanos(self.goal.trial.0 / SHORTER) } else { self.goal.trial };
         let is_near = match (self.carried, self.exceeded) {
             (Some(low), Some((high, _))) => high.0 <= low.0 * (1.0 + self.goal.width) * (1.0 + 1e-9),
             _ => false,
         };
-        (!is_near && self.load.0 >= LEAST.0).then_some(Ask { load: self.load, lasts })
+        (!is_near && self.load.0 >= LEAST.0).then_some(LoadTrial { load: self.load, lasts })
     }
 
-    /// Takes the result of the trial that [`Search::next`] returned.
-    pub(super) fn take(&mut self, came: &Came) {
+    /// Takes the result of the trial that [`CapacitySearch::next`] returned.
+    pub(super) fn take(&mut self, result: &LoadTrialResult) {
         if self.climbing {
-            return self.climb(self.goal.coarse().judge(self.load, came), came);
+            return self.climb(self.goal.coarse().judge(self.load, result), result);
         }
-        match self.goal.judge(self.load, came) {
-            Verdict::Carried => self.counts.carried += 1,
-            Verdict::Exceeded => self.counts.exceeded += 1,
-            Verdict::Dropped => self.counts.dropped += 1,
-            Verdict::Late => self.counts.late += 1,
+        match self.goal.judge(self.load, result) {
+            LoadVerdict::Carried => self.counts.carried += 1,
+            LoadVerdict::Exceeded => self.counts.exceeded += 1,
+            LoadVerdict::Dropped => self.counts.dropped += 1,
+            LoadVerdict::Late => self.counts.late += 1,
         }
         match self.classified() {
             Some(None) => self.bound_below(),
@@ -217,29 +217,31 @@ impl Search {
     }
 
     /// Doubles the load until it is not carried. The rate of arrival at that point is close to what the path carries.
-    fn climb(&mut self, verdict: Verdict, came: &Came) {
-        self.climbing = verdict == Verdict::Carried;
+    fn climb(&mut self, verdict: LoadVerdict, result: &LoadTrialResult) {
+        self.climbing = verdict == LoadVerdict::Carried;
         if self.climbing {
             self.climbed = self.load;
         }
         self.load = match verdict {
-            Verdict::Carried => BitRate(2.0 * self.load.0),
-            Verdict::Late => BitRate(came.offered().0.round()),
-            Verdict::Exceeded | Verdict::Dropped => BitRate(came.delivered().min(self.load.0).round()),
+            LoadVerdict::Carried => BitRate(2.0 * self.load.0),
+            LoadVerdict::Late => BitRate(result.offered().0.round()),
+            LoadVerdict::Exceeded | LoadVerdict::Dropped => {
+                BitRate(result.delivered().min(self.load.0).round())
+            }
         };
     }
 
     /// Classifies the load by its trials so far (RFC 9971, "Load Classification"): carried, or its limit. Returns
     /// `None` while the missing trials could still change the result.
-    fn classified(&self) -> Option<Option<Limit>> {
-        let Counts { carried, exceeded, dropped, late } = self.counts;
+    fn classified(&self) -> Option<Option<LoadLimit>> {
+        let VerdictCounts { carried, exceeded, dropped, late } = self.counts;
         let most = self.goal.trials / 2;
         let bad = exceeded + dropped;
         if late > most {
-            return Some(Some(Limit::Sender));
+            return Some(Some(LoadLimit::Sender));
         }
         if bad > most {
-            return Some(Some(if dropped > exceeded { Limit::Receiver } else { Limit::Path }));
+            return Some(Some(if dropped > exceeded { LoadLimit::Receiver } else { LoadLimit::Path }));
         }
         (carried >= self.goal.trials - most).then_some(None)
     }
@@ -253,7 +255,7 @@ impl Search {
         self.go(next);
     }
 
-    fn bound_above(&mut self, limit: Limit) {
+    fn bound_above(&mut self, limit: LoadLimit) {
         self.exceeded = Some((self.load, limit));
         let next = match self.carried {
             Some(low) => (self.load.0 * low.0).sqrt(),
@@ -272,7 +274,7 @@ impl Search {
     /// Moves to a load of whole bits, so that the recorded load is exactly the one offered.
     fn go(&mut self, load: f64) {
         self.load = BitRate(load.round());
-        self.counts = Counts::default();
+        self.counts = VerdictCounts::default();
     }
 }
 
@@ -280,11 +282,11 @@ impl Search {
 mod tests {
     use super::*;
 
-    const GOAL: Goal = Goal { loss: 0.0, width: 0.01, trial: Nanos::millis(500), trials: 5 };
+    const GOAL: SearchGoal = SearchGoal { loss: 0.0, width: 0.01, trial: Nanos::millis(500), trials: 5 };
 
     /// A path with a rate and a queue, between a sender and a receiver with their own limits.
     #[derive(Clone, Copy)]
-    struct Path {
+    struct SimulatedPath {
         rate: f64,
         queue_ms: u64,
         sender: f64,
@@ -295,12 +297,13 @@ mod tests {
 
     /// Datagrams in a buffer.
     const BATCH: u64 = 40;
-    const PATH: Path = Path { rate: 1e9, queue_ms: 10, sender: 1e11, receiver: 1e11, lossy: |_, _| 0 };
+    const PATH: SimulatedPath =
+        SimulatedPath { rate: 1e9, queue_ms: 10, sender: 1e11, receiver: 1e11, lossy: |_, _| 0 };
 
-    impl Path {
-        fn run(&self, ask: Ask, number: u64) -> Came {
-            let seconds = ask.lasts.as_secs_f64();
-            let load = ask.load.0.min(self.sender);
+    impl SimulatedPath {
+        fn run(&self, load_trial: LoadTrial, number: u64) -> LoadTrialResult {
+            let seconds = load_trial.lasts.as_secs_f64();
+            let load = load_trial.load.0.min(self.sender);
             let datagrams = |bits: f64| (bits / 8.0 / 1472.0) as u64;
             // The first datagram leaves at the start.
             let sent = datagrams(load * seconds) + 1;
@@ -311,32 +314,32 @@ mod tests {
             let arriving = through as f64 / most(self.rate, 1.0) as f64;
             let forwarded = through.saturating_sub((self.lossy)(number, sent));
             let received = forwarded.min(most(self.receiver, seconds));
-            Came {
+            LoadTrialResult {
                 sent,
                 unsent: 0,
                 received,
                 dropped: (forwarded - received).div_ceil(BATCH),
                 joined: BATCH,
-                sending: ask.lasts,
+                sending: load_trial.lasts,
                 arriving: Nanos((arriving.max(seconds) * 1e9) as u64),
                 size: 1472,
             }
         }
 
         /// Returns the bounds, and the total time of the trials in seconds.
-        fn search(&self, goal: Goal) -> (Found, f64) {
-            let mut search = Search::new(goal);
+        fn search(&self, goal: SearchGoal) -> (SearchBounds, f64) {
+            let mut search = CapacitySearch::new(goal);
             let mut seconds = 0.0;
             for number in 0..1000 {
-                let Some(ask) = search.next() else { return (search.found(), seconds) };
-                seconds += ask.lasts.as_secs_f64();
-                search.take(&self.run(ask, number));
+                let Some(load_trial) = search.next() else { return (search.found(), seconds) };
+                seconds += load_trial.lasts.as_secs_f64();
+                search.take(&self.run(load_trial, number));
             }
             panic!("a search ends: {search:?}");
         }
     }
 
-    fn near(found: Found, truth: f64) {
+    fn near(found: SearchBounds, truth: f64) {
         let carried = found.carried.expect("something is carried").0;
         assert!((0.98..1.02).contains(&(carried / truth)), "{carried} beside {truth}");
     }
@@ -345,9 +348,9 @@ mod tests {
     fn the_rate_of_the_path_is_found_whatever_its_queue() {
         for rate in [3e6, 50e6, 200e6, 1e9, 2.5e9, 97e9] {
             for queue_ms in [0, 1, 10, 200] {
-                let (found, seconds) = Path { rate, queue_ms, ..PATH }.search(GOAL);
+                let (found, seconds) = SimulatedPath { rate, queue_ms, ..PATH }.search(GOAL);
                 near(found, rate);
-                assert_eq!(found.exceeded.expect("there is a bound").1, Limit::Path);
+                assert_eq!(found.exceeded.expect("there is a bound").1, LoadLimit::Path);
                 assert!(seconds < 40.0, "{seconds} s at {rate} with {queue_ms} ms");
             }
         }
@@ -355,24 +358,25 @@ mod tests {
 
     #[test]
     fn a_host_that_cannot_do_more_is_named() {
-        let (found, _) = Path { sender: 700e6, ..PATH }.search(GOAL);
+        let (found, _) = SimulatedPath { sender: 700e6, ..PATH }.search(GOAL);
         near(found, 700e6);
-        assert_eq!(found.exceeded.expect("there is a bound").1, Limit::Sender);
-        let (found, _) = Path { receiver: 300e6, ..PATH }.search(GOAL);
+        assert_eq!(found.exceeded.expect("there is a bound").1, LoadLimit::Sender);
+        let (found, _) = SimulatedPath { receiver: 300e6, ..PATH }.search(GOAL);
         near(found, 300e6);
-        assert_eq!(found.exceeded.expect("there is a bound").1, Limit::Receiver);
+        assert_eq!(found.exceeded.expect("there is a bound").1, LoadLimit::Receiver);
     }
 
     #[test]
     fn trials_that_are_spoilt_now_and_then_do_not_lower_the_answer() {
-        let (found, _) = Path { lossy: |number, _| u64::from(number % 4 == 0) * 40, ..PATH }.search(GOAL);
+        let (found, _) =
+            SimulatedPath { lossy: |number, _| u64::from(number % 4 == 0) * 40, ..PATH }.search(GOAL);
         near(found, 1e9);
     }
 
     #[test]
     fn a_loss_that_never_ends_is_within_the_goal_or_ends_the_search() {
-        let path = Path { lossy: |_, sent| sent * 7 / 10_000, ..PATH };
-        near(path.search(Goal { loss: 0.001, ..GOAL }).0, 1e9);
+        let path = SimulatedPath { lossy: |_, sent| sent * 7 / 10_000, ..PATH };
+        near(path.search(SearchGoal { loss: 0.001, ..GOAL }).0, 1e9);
         // At loads below this, less than one datagram of a trial is lost.
         let (found, seconds) = path.search(GOAL);
         assert!(found.carried.expect("a load without loss").0 < 40e6, "{found:?}");

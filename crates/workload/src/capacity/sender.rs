@@ -10,15 +10,15 @@ use landspeed_transport::{Flow, Sender};
 use landspeed_units::{BitRate, Bytes, Nanos};
 use rustix::net::getsockname;
 
-use super::found::{Found, Tried};
-use super::search::{Ask, Came, Goal, Search};
+use super::result::{CapacityResult, CapacityTrial};
+use super::search::{CapacitySearch, LoadTrial, LoadTrialResult, SearchGoal};
 use super::{DURATION, LEAD, LIMIT, drops};
 use crate::Error;
-use crate::buffer::Buffer;
+use crate::buffer::PageBuffer;
 use crate::end::{outcome, sum};
-use crate::signal::Signal;
-use crate::trial::{Measured, Parts, Trial};
-use crate::workers::{self, Station, Task};
+use crate::signal::TrialSignal;
+use crate::trial::{TrialCoordinator, TrialParts, WindowMeasurement};
+use crate::workers::{self, WorkerContext, WorkerTask};
 
 /// Interval at which the coordinator checks whether a trial has been sent.
 const LOOK: Duration = Duration::from_millis(5);
@@ -29,20 +29,20 @@ const UDP: u64 = 8;
 
 /// An order to a worker: to send a load for a time, or until it is stopped if there is none.
 #[derive(Debug, Clone, Copy)]
-struct Order {
+struct SendOrder {
     load: BitRate,
     lasts: Option<Nanos>,
 }
 
 /// The result of an order.
 #[derive(Debug, Clone, Copy)]
-struct Done {
+struct SendOrderResult {
     took: Nanos,
     /// Most bytes sent in one call.
     burst: u64,
 }
 
-pub(super) fn run(parts: Parts<'_>) -> Result<EndpointOutcome, Error> {
+pub(super) fn run(parts: TrialParts<'_>) -> Result<EndpointOutcome, Error> {
     let (flows, spec) = (parts.flows, parts.spec);
     let size = WRITE_SIZE.number(&spec.flow);
     let (report, reports) = mpsc::channel();
@@ -51,14 +51,14 @@ pub(super) fn run(parts: Parts<'_>) -> Result<EndpointOutcome, Error> {
     // Only workers hold a sender now: once all have left, the channel is closed.
     drop(report);
     let ((mut measured, found), _) = workers::run(&spec.cores, flows, tasks, |workers| {
-        let crew = Crew { trial: parts.trial(workers), orders, reports, size, burst: 0 };
-        crew.lead()
+        let coordinator = SearchCoordinator { trial: parts.trial(workers), orders, reports, size, burst: 0 };
+        coordinator.lead()
     })?;
     let sent_bytes = sum(&measured.counts);
     let headers = flows.first().map_or(0, |flow| headers(&flow.sockets()));
     let carried_ip_bps =
         found.carried_bps.map(|load| BitRate((load.0 * (size + headers) as f64 / size as f64).round()));
-    let found = Found { carried_ip_bps, ..found };
+    let found = CapacityResult { carried_ip_bps, ..found };
     Ok(EndpointOutcome { sent_bytes, ..outcome(&mut measured, flows) }.with(found))
 }
 
@@ -70,46 +70,46 @@ fn headers(sockets: &[BorrowedFd<'_>]) -> u64 {
 }
 
 /// The coordinator and its workers.
-struct Crew<'c, 'p> {
-    trial: Trial<'c, 'p>,
-    orders: Vec<mpsc::Sender<Order>>,
-    reports: mpsc::Receiver<Done>,
+struct SearchCoordinator<'c, 'p> {
+    trial: TrialCoordinator<'c, 'p>,
+    orders: Vec<mpsc::Sender<SendOrder>>,
+    reports: mpsc::Receiver<SendOrderResult>,
     size: u64,
     /// Most bytes sent in one call of the last trial.
     burst: u64,
 }
 
-impl Crew<'_, '_> {
-    fn lead(mut self) -> Result<(Measured, Found), Error> {
+impl SearchCoordinator<'_, '_> {
+    fn lead(mut self) -> Result<(WindowMeasurement, CapacityResult), Error> {
         let asked = &self.trial.spec.workload.parameters;
         let (limit, time) = (Duration::from(LIMIT.time(asked)), Duration::from(DURATION.time(asked)));
-        let mut search = Search::new(Goal::of(asked));
+        let mut search = CapacitySearch::new(SearchGoal::of(asked));
         self.trial.workers.start();
         let begun = Instant::now();
         let (mut trials, mut burst_bytes) = (Vec::new(), 0);
         let mut is_cut = false;
-        while let Some(ask) = search.next() {
-            is_cut = begun.elapsed() + Duration::from(ask.lasts) > limit;
+        while let Some(load_trial) = search.next() {
+            is_cut = begun.elapsed() + Duration::from(load_trial.lasts) > limit;
             if is_cut {
                 break;
             }
-            let came = self.offer(ask)?;
-            search.take(&came);
-            trials.push(Tried::of(ask.load, &came));
-            if search.found().carried == Some(ask.load) {
+            let result = self.offer(load_trial)?;
+            search.take(&result);
+            trials.push(CapacityTrial::of(load_trial.load, &result));
+            if search.found().carried == Some(load_trial.load) {
                 burst_bytes = self.burst;
             }
         }
-        let found = Found::of(search.found(), is_cut);
+        let found = CapacityResult::of(search.found(), is_cut);
         let (took_ns, burst_datagrams) = (begun.elapsed().into(), burst_bytes / self.size);
         let measured = self.hold(search.held(), time)?;
-        Ok((measured, Found { took_ns, burst_datagrams, trials, ..found }))
+        Ok((measured, CapacityResult { took_ns, burst_datagrams, trials, ..found }))
     }
 
     /// Runs one trial: sends it, reports how much was sent, and receives the counts.
-    fn offer(&mut self, ask: Ask) -> Result<Came, Error> {
+    fn offer(&mut self, load_trial: LoadTrial) -> Result<LoadTrialResult, Error> {
         let (before, unsent) = (self.sent(), drops::sent());
-        self.order(ask.load, Some(ask.lasts))?;
+        self.order(load_trial.load, Some(load_trial.lasts))?;
         let mut sending = Nanos(0);
         self.burst = 0;
         for _ in 0..self.orders.len() {
@@ -118,35 +118,35 @@ impl Crew<'_, '_> {
             self.burst = self.burst.max(done.burst);
         }
         let (sent, unsent) = (self.sent() - before, drops::sent().saturating_sub(unsent));
-        self.trial.say(Signal::Count(sent))?;
+        self.trial.say(TrialSignal::Count(sent))?;
         let mut count = || {
             self.trial.expect("while it counted what came", |said| match said {
-                Signal::Count(count) => Some(count),
+                TrialSignal::Count(count) => Some(count),
                 _ => None,
             })
         };
         let (received, dropped, arriving) = (count()?, count()?, Nanos(count()?));
         let joined = self.burst / self.size;
-        Ok(Came { sent, unsent, received, dropped, joined, sending, arriving, size: self.size })
+        Ok(LoadTrialResult { sent, unsent, received, dropped, joined, sending, arriving, size: self.size })
     }
 
     /// Holds a load through the measured window.
-    fn hold(&mut self, load: BitRate, time: Duration) -> Result<Measured, Error> {
-        self.trial.say(Signal::Ready(0))?;
+    fn hold(&mut self, load: BitRate, time: Duration) -> Result<WindowMeasurement, Error> {
+        self.trial.say(TrialSignal::Ready(0))?;
         self.order(load, None)?;
         self.trial.until(Instant::now() + LEAD)?;
-        let mark = self.trial.open();
+        let window_start = self.trial.open();
         self.trial.until(Instant::now() + time)?;
-        self.trial.close(&mark)
+        self.trial.close(&window_start)
     }
 
     /// Orders each flow to send an equal part of the load.
     fn order(&self, load: BitRate, lasts: Option<Nanos>) -> Result<(), Error> {
-        let order = Order { load: BitRate(load.0 / self.orders.len() as f64), lasts };
+        let order = SendOrder { load: BitRate(load.0 / self.orders.len() as f64), lasts };
         self.orders.iter().try_for_each(|orders| orders.send(order).map_err(|_| Error::Worker))
     }
 
-    fn report(&mut self) -> Result<Done, Error> {
+    fn report(&mut self) -> Result<SendOrderResult, Error> {
         loop {
             match self.reports.try_recv() {
                 Ok(done) => return Ok(done),
@@ -166,18 +166,18 @@ impl Crew<'_, '_> {
 fn worker(
     flow: &dyn Flow,
     size: usize,
-    report: mpsc::Sender<Done>,
-) -> (mpsc::Sender<Order>, Task<'_, Bytes>) {
+    report: mpsc::Sender<SendOrderResult>,
+) -> (mpsc::Sender<SendOrder>, WorkerTask<'_, Bytes>) {
     let (orders, ordered) = mpsc::channel();
-    let task: Task<'_, Bytes> = Box::new(move |station, _| {
-        let buffer = Buffer::new(size);
+    let task: WorkerTask<'_, Bytes> = Box::new(move |context, _| {
+        let buffer = PageBuffer::new(size);
         let mut sender = flow.sender()?;
-        if !station.begin() {
+        if !context.begin() {
             return Ok(());
         }
         let mut total = 0;
         while let Ok(order) = ordered.recv() {
-            let done = carry_out(order, &buffer, sender.as_mut(), (station, &mut total))?;
+            let done = carry_out(order, &buffer, sender.as_mut(), (context, &mut total))?;
             // The coordinator may have given up.
             let _ = report.send(done);
         }
@@ -187,24 +187,24 @@ fn worker(
 }
 
 fn carry_out(
-    order: Order,
-    buffer: &Buffer,
+    order: SendOrder,
+    buffer: &PageBuffer,
     sender: &mut dyn Sender,
-    (station, total): (&Station<'_>, &mut u64),
-) -> Result<Done, Error> {
+    (context, total): (&WorkerContext<'_>, &mut u64),
+) -> Result<SendOrderResult, Error> {
     sender.pace(order.load).map_err(|source| Error::refused("pace", "a flow", source))?;
     let begun = Instant::now();
     let lasts = order.lasts.map(Duration::from);
     let mut burst = 0;
-    while !station.stopped() && lasts.is_none_or(|lasts| begun.elapsed() < lasts) {
+    while !context.stopped() && lasts.is_none_or(|lasts| begun.elapsed() < lasts) {
         match sender.send(buffer, u64::MAX) {
             Ok(n) => {
                 *total += n as u64;
                 burst = burst.max(n as u64);
-                station.tally.set(*total);
+                context.tally.set(*total);
             }
-            Err(error) => station.judge("send on", error)?,
+            Err(error) => context.judge("send on", error)?,
         }
     }
-    Ok(Done { took: begun.elapsed().into(), burst })
+    Ok(SendOrderResult { took: begun.elapsed().into(), burst })
 }

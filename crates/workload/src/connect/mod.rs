@@ -16,14 +16,14 @@ use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{CancelFlag, ConnectRequest, Delivery, Flow, Listener, Patience};
 use landspeed_units::{Bytes, Nanos};
 
-use crate::end::{Found, outcome_of};
-use crate::histogram::Latency;
+use crate::end::{UnmetSettings, outcome_of};
+use crate::histogram::LatencyRecorder;
 use crate::parameter;
 use crate::port::{single_messages, transport};
-use crate::runner::{Needs, Runner};
-use crate::session::More;
-use crate::trial::{Measured, Parts, Trial};
-use crate::workers::{self, Station, Task};
+use crate::runner::{FlowNeeds, WorkloadRunner};
+use crate::session::FlowSource;
+use crate::trial::{TrialCoordinator, TrialParts, WindowMeasurement};
+use crate::workers::{self, WorkerContext, WorkerTask};
 use crate::{ClientPlan, Error, TrialEnd, check};
 
 /// Time limit of one connection: a lost SYN is sent again after one, three and seven seconds (RFC 6298 section 2).
@@ -46,9 +46,9 @@ const LOOK: Duration = Duration::from_millis(5);
 const AGAIN: Duration = Duration::from_micros(20);
 
 #[derive(Debug)]
-pub(crate) struct Connect;
+pub(crate) struct ConnectWorkload;
 
-impl Runner for Connect {
+impl WorkloadRunner for ConnectWorkload {
     fn name(&self) -> &'static str {
         "connect"
     }
@@ -85,19 +85,25 @@ impl Runner for Connect {
         DURATION.time(parameters)
     }
 
-    fn needs(&self, spec: &TrialSpec) -> Needs {
+    fn needs(&self, spec: &TrialSpec) -> FlowNeeds {
         let settings = single_messages(&spec.flow);
-        Needs { flows: 0, settings, own: Vec::new(), keeps_listening: true }
+        FlowNeeds { flows: 0, settings, own: Vec::new(), keeps_listening: true }
     }
 
     fn run(&self, end: TrialEnd<'_>) -> Result<EndpointOutcome, Error> {
         let TrialEnd { spec, session, watch, cancel } = end;
         let mut signals = session.signals;
-        let parts =
-            Parts { spec, flows: &[], strangers: session.strangers, signals: &mut signals, watch, cancel };
+        let parts = TrialParts {
+            spec,
+            flows: &[],
+            strangers: session.strangers,
+            signals: &mut signals,
+            watch,
+            cancel,
+        };
         match session.more {
-            More::Call(plan) => call(parts, &plan, &self.needs(spec).settings),
-            More::Accept(listener) => answer(parts, listener.expect("this workload keeps listening")),
+            FlowSource::Call(plan) => call(parts, &plan, &self.needs(spec).settings),
+            FlowSource::Accept(listener) => answer(parts, listener.expect("this workload keeps listening")),
         }
     }
 }
@@ -137,15 +143,15 @@ fn counted(end: &EndpointOutcome, names: &[&str]) -> Result<Option<Amount>, Miss
 }
 
 /// The start of the current connection, if it counts; the coordinator reads it.
-struct UnderWay {
+struct SetUpInProgress {
     origin: Instant,
     /// When the connection began, in nanoseconds from the origin; zero for none.
     began: AtomicU64,
 }
 
-impl UnderWay {
+impl SetUpInProgress {
     fn new() -> Self {
-        UnderWay { origin: Instant::now(), began: AtomicU64::new(0) }
+        SetUpInProgress { origin: Instant::now(), began: AtomicU64::new(0) }
     }
 
     fn set(&self, began: Option<Instant>) {
@@ -161,16 +167,16 @@ impl UnderWay {
 
 /// The result of the calling worker.
 #[derive(Default)]
-struct Left {
-    latency: Option<Latency>,
+struct CallerResult {
+    latency: Option<LatencyRecorder>,
     not_set_up: u64,
-    found: Found,
+    unmet: UnmetSettings,
 }
 
-impl Left {
+impl CallerResult {
     /// Records the set-up time of a connection that counts.
     fn record(&mut self, took: Nanos) {
-        self.latency.get_or_insert_with(Latency::new).record(took);
+        self.latency.get_or_insert_with(LatencyRecorder::new).record(took);
     }
 
     /// Records a connection that was not set up within `waited`.
@@ -180,61 +186,61 @@ impl Left {
     }
 }
 
-fn call(parts: Parts<'_>, plan: &ClientPlan, settings: &Settings) -> Result<EndpointOutcome, Error> {
-    let window = Window { counting: AtomicBool::new(false), under_way: UnderWay::new() };
+fn call(parts: TrialParts<'_>, plan: &ClientPlan, settings: &Settings) -> Result<EndpointOutcome, Error> {
+    let window = CountingWindow { counting: AtomicBool::new(false), in_progress: SetUpInProgress::new() };
     let orderly = is_orderly(parts.spec);
-    let task: Task<'_, Left> =
-        Box::new(|station, left| calls(station, (plan, settings), (&window, orderly), left));
-    let (mut measured, left) =
+    let task: WorkerTask<'_, CallerResult> =
+        Box::new(|context, result| calls(context, (plan, settings), (&window, orderly), result));
+    let (mut measured, result) =
         workers::run(&parts.spec.cores, &[], vec![task], |workers| timed(parts.trial(workers), &window))?;
-    let left = left.into_iter().next().unwrap_or_default();
+    let result = result.into_iter().next().unwrap_or_default();
     let connections = Connections(measured.counts[0]);
-    let latency = vec![left.latency.unwrap_or_else(Latency::new).export(Bytes(0))];
-    let outcome = EndpointOutcome { latency, ..outcome_of(&mut measured, left.found) };
-    Ok(outcome.with(connections).with(NotSetUp(left.not_set_up)))
+    let latency = vec![result.latency.unwrap_or_else(LatencyRecorder::new).export(Bytes(0))];
+    let outcome = EndpointOutcome { latency, ..outcome_of(&mut measured, result.unmet) };
+    Ok(outcome.with(connections).with(NotSetUp(result.not_set_up)))
 }
 
 /// Makes one connection after the other until stopped. The kernel chooses the source ports, because a fixed one could
 /// be used again only after the server has seen the close. Connections that begin within the window count, however
 /// long they take.
 fn calls(
-    station: &Station<'_>,
+    context: &WorkerContext<'_>,
     (plan, settings): (&ClientPlan, &Settings),
-    (window, orderly): (&Window, bool),
-    left: &mut Left,
+    (window, orderly): (&CountingWindow, bool),
+    result: &mut CallerResult,
 ) -> Result<(), Error> {
-    if !station.begin() {
+    if !context.begin() {
         return Ok(());
     }
     let transport = transport(TRANSPORT.of(settings))?;
     let server = plan.towards(transport)?;
     let mut count = 0;
-    while !station.stopped() {
+    while !context.stopped() {
         let began = Instant::now();
         // The order matters: once the coordinator finds no connection here, none that begins later counts.
-        window.under_way.set(Some(began));
+        window.in_progress.set(Some(began));
         let counts = window.counting.load(Ordering::SeqCst);
         if !counts {
-            window.under_way.set(None);
+            window.in_progress.set(None);
         }
-        let patience = Patience { until: began + ONE, cancel: station.stop() };
+        let patience = Patience { until: began + ONE, cancel: context.stop() };
         let call = ConnectRequest { server, number: 0, source_port: 0, settings, key: &plan.key };
         let called = transport.connect(&call, &patience);
-        window.under_way.set(None);
+        window.in_progress.set(None);
         match called {
             Ok(flow) => {
                 if counts {
-                    left.record(flow.set_up());
+                    result.record(flow.set_up());
                 }
-                left.found.extend(flow.not_as_asked());
-                if let Err(error) = end(flow.as_ref(), orderly, station.stop()) {
-                    return if station.stopped() { Ok(()) } else { Err(error) };
+                result.unmet.extend(flow.not_as_asked());
+                if let Err(error) = end(flow.as_ref(), orderly, context.stop()) {
+                    return if context.stopped() { Ok(()) } else { Err(error) };
                 }
                 count += 1;
-                station.tally.set(count);
+                context.tally.set(count);
             }
-            Err(_) if station.stopped() && !counts => {}
-            Err(error) if station.stopped() || gave_up(&error) => left.missed(began.elapsed()),
+            Err(_) if context.stopped() && !counts => {}
+            Err(error) if context.stopped() || gave_up(&error) => result.missed(began.elapsed()),
             Err(error) => return Err(error.into()),
         }
     }
@@ -267,22 +273,22 @@ fn end_second(flow: &dyn Flow, patience: &Patience<'_>) -> Result<(), Error> {
     Ok(flow.finish(patience)?)
 }
 
-fn answer(parts: Parts<'_>, mut listener: Box<dyn Listener>) -> Result<EndpointOutcome, Error> {
+fn answer(parts: TrialParts<'_>, mut listener: Box<dyn Listener>) -> Result<EndpointOutcome, Error> {
     let orderly = is_orderly(parts.spec);
-    let task: Task<'_, ()> = Box::new(move |station, ()| {
-        if !station.begin() {
+    let task: WorkerTask<'_, ()> = Box::new(move |context, ()| {
+        if !context.begin() {
             return Ok(());
         }
         let mut count = 0;
-        while !station.stopped() {
-            let patience = Patience { until: Instant::now() + ONE, cancel: station.stop() };
+        while !context.stopped() {
+            let patience = Patience { until: Instant::now() + ONE, cancel: context.stop() };
             let flow = listener.accept(&patience);
             match flow.and_then(|flow| if orderly { flow.finish(&patience) } else { Ok(()) }) {
                 Ok(()) => {
                     count += 1;
-                    station.tally.set(count);
+                    context.tally.set(count);
                 }
-                Err(_) if station.stopped() => {}
+                Err(_) if context.stopped() => {}
                 // The path may let no SYN through for a while.
                 Err(landspeed_transport::Error::NobodyCame { .. }) => {}
                 Err(error) => return Err(error.into()),
@@ -290,36 +296,36 @@ fn answer(parts: Parts<'_>, mut listener: Box<dyn Listener>) -> Result<EndpointO
         }
         Ok(())
     });
-    let window = Window { counting: AtomicBool::new(false), under_way: UnderWay::new() };
+    let window = CountingWindow { counting: AtomicBool::new(false), in_progress: SetUpInProgress::new() };
     let (mut measured, _) =
         workers::run(&parts.spec.cores, &[], vec![task], |workers| timed(parts.trial(workers), &window))?;
-    Ok(outcome_of(&mut measured, Found::new()))
+    Ok(outcome_of(&mut measured, UnmetSettings::new()))
 }
 
 /// The state that coordinator and worker share.
-struct Window {
+struct CountingWindow {
     /// True while the window is open.
     counting: AtomicBool,
-    under_way: UnderWay,
+    in_progress: SetUpInProgress,
 }
 
 /// Starts the workers, and runs the warm-up and the window.
-fn timed(mut trial: Trial<'_, '_>, window: &Window) -> Result<Measured, Error> {
+fn timed(mut trial: TrialCoordinator<'_, '_>, window: &CountingWindow) -> Result<WindowMeasurement, Error> {
     let duration = Duration::from(DURATION.time(&trial.spec.workload.parameters));
     trial.workers.start();
     let first = trial.await_first()?;
     trial.until(first + Duration::from(trial.spec.warm_up_ns))?;
-    let mark = trial.open();
+    let window_start = trial.open();
     window.counting.store(true, Ordering::SeqCst);
     trial.until(Instant::now() + duration)?;
     window.counting.store(false, Ordering::SeqCst);
-    trial.close_then(&mark, |trial| settle(trial, &window.under_way))
+    trial.close_then(&window_start, |trial| settle(trial, &window.in_progress))
 }
 
 /// Waits for a connection that began within the window, until it is set up or counts as long: without it the path
 /// would look better than it is.
-fn settle(trial: &mut Trial<'_, '_>, under_way: &UnderWay) -> Result<(), Error> {
-    while let Some(began) = under_way.since().filter(|began| began.elapsed() <= LONG) {
+fn settle(trial: &mut TrialCoordinator<'_, '_>, in_progress: &SetUpInProgress) -> Result<(), Error> {
+    while let Some(began) = in_progress.since().filter(|began| began.elapsed() <= LONG) {
         trial.until((began + LONG + LOOK).min(Instant::now() + LOOK))?;
     }
     Ok(())

@@ -15,13 +15,13 @@ use landspeed_transport::{ConnectRequest, Delivery, Flow, Patience};
 use landspeed_units::{Bytes, CpuNanos, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::end::{Found, outcome_of};
+use crate::end::{UnmetSettings, outcome_of};
 use crate::parameter;
 use crate::port::{single_messages, transport};
-use crate::runner::{Needs, Runner};
-use crate::session::More;
-use crate::trial::{Measured, Parts, Trial};
-use crate::workers::{self, Station, Task};
+use crate::runner::{FlowNeeds, WorkloadRunner};
+use crate::session::FlowSource;
+use crate::trial::{TrialCoordinator, TrialParts, WindowMeasurement};
+use crate::workers::{self, WorkerContext, WorkerTask};
 use crate::{ClientPlan, Error, TrialEnd, check, room};
 
 /// Time limit for opening all connections.
@@ -38,19 +38,19 @@ static CONNECTIONS: Factor = Factor {
 static DURATION: Factor = parameter::DURATION;
 
 #[derive(Debug)]
-pub(crate) struct Idle;
+pub(crate) struct IdleWorkload;
 
 /// The connections that a host held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct Held {
+struct HeldConnections {
     /// Number of connections that were open.
     connections: u64,
     /// Growth of the kernel's memory until all were open.
     kernel_bytes: Bytes,
 }
 
-detail!("idle" => Held);
+detail!("idle" => HeldConnections);
 
 static HEADLINES: &[Headline<EndpointOutcome>] = &[
     Headline {
@@ -68,21 +68,22 @@ static HEADLINES: &[Headline<EndpointOutcome>] = &[
         about: "of the workload in a second, by connection",
         of: |end| {
             let (seconds, used) = (end.window_ns.as_secs_f64(), end.observed.get::<CpuUsage>().own());
-            let each = |held: &Held| CpuNanos((used.0 as f64 / seconds / held.connections as f64) as u64);
+            let each =
+                |held: &HeldConnections| CpuNanos((used.0 as f64 / seconds / held.connections as f64) as u64);
             Ok(held(end)?.filter(|held| held.connections > 0 && seconds > 0.0).map(each).map(Amount::from))
         },
     },
 ];
 
-fn held(end: &EndpointOutcome) -> Result<Option<&Held>, landspeed_record::Misshapen> {
+fn held(end: &EndpointOutcome) -> Result<Option<&HeldConnections>, landspeed_record::Misshapen> {
     end.details.find()
 }
 
-fn each(all: u64, held: &Held) -> Option<u64> {
+fn each(all: u64, held: &HeldConnections) -> Option<u64> {
     all.checked_div(held.connections)
 }
 
-impl Runner for Idle {
+impl WorkloadRunner for IdleWorkload {
     fn name(&self) -> &'static str {
         "idle"
     }
@@ -111,9 +112,9 @@ impl Runner for Idle {
         DURATION.time(parameters) + Nanos::from(OPENING)
     }
 
-    fn needs(&self, spec: &TrialSpec) -> Needs {
+    fn needs(&self, spec: &TrialSpec) -> FlowNeeds {
         let settings = single_messages(&spec.flow);
-        Needs { flows: 0, settings, own: Vec::new(), keeps_listening: true }
+        FlowNeeds { flows: 0, settings, own: Vec::new(), keeps_listening: true }
     }
 
     fn run(&self, end: TrialEnd<'_>) -> Result<EndpointOutcome, Error> {
@@ -123,54 +124,55 @@ impl Runner for Idle {
         let wanted = CONNECTIONS.number(&spec.workload.parameters);
         has_room(wanted, more.lock().expect("not shared yet").as_ref())?;
         let before = memory::kernel()?;
-        let parts = Parts { spec, flows: &[], strangers, signals: &mut signals, watch, cancel };
-        let task: Task<'_, Found> = Box::new(|station, found| {
+        let parts = TrialParts { spec, flows: &[], strangers, signals: &mut signals, watch, cancel };
+        let task: WorkerTask<'_, UnmetSettings> = Box::new(|context, unmet| {
             let more = more.lock().expect("one worker only").take().expect("taken once");
-            if station.begin() {
-                let held = hold(station, more, wanted, &settings)?;
-                station.rest();
-                found.extend(held.iter().flat_map(|flow| flow.not_as_asked()));
+            if context.begin() {
+                let held = hold(context, more, wanted, &settings)?;
+                context.rest();
+                unmet.extend(held.iter().flat_map(|flow| flow.not_as_asked()));
                 drop(held);
             }
             Ok(())
         });
-        let ((mut measured, grown), found) = workers::run(&spec.cores, &[], vec![task], |workers| {
+        let ((mut measured, grown), unmet) = workers::run(&spec.cores, &[], vec![task], |workers| {
             let mut trial = parts.trial(workers);
             opened(&mut trial, wanted)?;
             let grown = Bytes(memory::kernel()?.0.saturating_sub(before.0));
             Ok((window(trial)?, grown))
         })?;
-        let found = found.into_iter().flatten().collect();
-        Ok(outcome_of(&mut measured, found).with(Held { connections: wanted, kernel_bytes: grown }))
+        let unmet = unmet.into_iter().flatten().collect();
+        Ok(outcome_of(&mut measured, unmet)
+            .with(HeldConnections { connections: wanted, kernel_bytes: grown }))
     }
 }
 
 /// Checks that this end has the files and the ports for these connections.
-fn has_room(wanted: u64, more: Option<&More>) -> Result<(), Error> {
+fn has_room(wanted: u64, more: Option<&FlowSource>) -> Result<(), Error> {
     room::files(wanted)?;
     match more {
-        Some(More::Call(plan)) => room::local_ports(wanted, plan.server),
+        Some(FlowSource::Call(plan)) => room::local_ports(wanted, plan.server),
         _ => Ok(()),
     }
 }
 
 /// Opens or accepts the wanted number of connections.
 fn hold(
-    station: &Station<'_>,
-    mut more: More,
+    context: &WorkerContext<'_>,
+    mut more: FlowSource,
     wanted: u64,
     settings: &Settings,
 ) -> Result<Vec<Box<dyn Flow>>, Error> {
-    let patience = Patience { until: Instant::now() + OPENING, cancel: station.stop() };
+    let patience = Patience { until: Instant::now() + OPENING, cancel: context.stop() };
     let mut held = Vec::new();
-    while (held.len() as u64) < wanted && !station.stopped() {
+    while (held.len() as u64) < wanted && !context.stopped() {
         held.push(match &mut more {
-            More::Call(plan) => call(plan, settings, &patience)?,
-            More::Accept(listener) => {
+            FlowSource::Call(plan) => call(plan, settings, &patience)?,
+            FlowSource::Accept(listener) => {
                 listener.as_mut().expect("this workload keeps listening").accept(&patience)?
             }
         });
-        station.tally.set(held.len() as u64);
+        context.tally.set(held.len() as u64);
     }
     Ok(held)
 }
@@ -183,7 +185,7 @@ fn call(plan: &ClientPlan, settings: &Settings, patience: &Patience<'_>) -> Resu
 }
 
 /// Waits until this end has all of its connections.
-fn opened(trial: &mut Trial<'_, '_>, wanted: u64) -> Result<(), Error> {
+fn opened(trial: &mut TrialCoordinator<'_, '_>, wanted: u64) -> Result<(), Error> {
     trial.workers.start();
     trial.await_first()?;
     let until = Instant::now() + OPENING;
@@ -196,9 +198,9 @@ fn opened(trial: &mut Trial<'_, '_>, wanted: u64) -> Result<(), Error> {
     Ok(())
 }
 
-fn window(mut trial: Trial<'_, '_>) -> Result<Measured, Error> {
+fn window(mut trial: TrialCoordinator<'_, '_>) -> Result<WindowMeasurement, Error> {
     trial.until(Instant::now() + Duration::from(trial.spec.warm_up_ns))?;
-    let mark = trial.open();
+    let window_start = trial.open();
     trial.until(Instant::now() + Duration::from(DURATION.time(&trial.spec.workload.parameters)))?;
-    trial.close(&mark)
+    trial.close(&window_start)
 }

@@ -7,36 +7,36 @@ use landspeed_record::{EndpointOutcome, LatencyHistogram, LostRounds};
 use landspeed_transport::{Delivery, Flow};
 use landspeed_units::{Bytes, Nanos};
 
-use super::Plan;
-use super::exchange::{Exchange, Heard};
+use super::PingPongPlan;
+use super::exchange::{Exchange, ReceiveOutcome};
 use crate::Error;
 use crate::end::{outcome, sum};
-use crate::histogram::Latency;
-use crate::signal::Signal;
-use crate::trial::{Measured, Parts, Trial};
-use crate::workers::{self, Task};
+use crate::histogram::LatencyRecorder;
+use crate::signal::TrialSignal;
+use crate::trial::{TrialCoordinator, TrialParts, WindowMeasurement};
+use crate::workers::{self, WorkerTask};
 
 /// Interval at which the coordinator checks whether a size is done, once its time is over.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// Channels between coordinator and worker: sizes in one direction, histograms in the other.
-struct Channels {
+struct PingPongChannels {
     orders: mpsc::Sender<Bytes>,
-    done: mpsc::Receiver<Done>,
+    done: mpsc::Receiver<SizeResult>,
 }
 
 #[derive(Default)]
-struct Done {
+struct SizeResult {
     latency: LatencyHistogram,
     /// Rounds without an answer.
     lost: u64,
 }
 
-pub(super) fn run(parts: Parts<'_>, plan: &Plan) -> Result<EndpointOutcome, Error> {
+pub(super) fn run(parts: TrialParts<'_>, plan: &PingPongPlan) -> Result<EndpointOutcome, Error> {
     let flows = parts.flows;
     let (orders, ordered) = mpsc::channel();
     let (report, done) = mpsc::channel();
-    let channels = Channels { orders, done };
+    let channels = PingPongChannels { orders, done };
     // The channels are dropped with the coordinator; the worker then gets no more orders and ends.
     let task = task(flows[0].as_ref(), plan, (ordered, report));
     let ((mut measured, done), _) = workers::run(&parts.spec.cores, flows, vec![task], |workers| {
@@ -53,31 +53,38 @@ pub(super) fn run(parts: Parts<'_>, plan: &Plan) -> Result<EndpointOutcome, Erro
     .with(lost))
 }
 
-fn lead(mut trial: Trial<'_, '_>, plan: &Plan, channels: Channels) -> Result<(Measured, Vec<Done>), Error> {
+fn lead(
+    mut trial: TrialCoordinator<'_, '_>,
+    plan: &PingPongPlan,
+    channels: PingPongChannels,
+) -> Result<(WindowMeasurement, Vec<SizeResult>), Error> {
     trial.workers.start();
-    let mut mark = None;
+    let mut window_start = None;
     let mut all = Vec::with_capacity(plan.sizes.len());
     for size in &plan.sizes {
-        trial.say(Signal::Size(size.0))?;
+        trial.say(TrialSignal::Size(size.0))?;
         trial.expect("while it got ready for the next size", |said| {
-            (said == Signal::Ready(size.0)).then_some(())
+            (said == TrialSignal::Ready(size.0)).then_some(())
         })?;
         channels.orders.send(*size).map_err(|_| Error::Worker)?;
-        if mark.is_none() {
+        if window_start.is_none() {
             let first = trial.await_first()?;
             trial.until(first + plan.warm_up)?;
-            mark = Some(trial.open());
+            window_start = Some(trial.open());
         } else {
             trial.until(Instant::now() + plan.warm_up)?;
         }
         trial.until(Instant::now() + plan.duration)?;
         all.push(await_done(&mut trial, &channels)?);
     }
-    let mark = mark.expect("a ping-pong has a size (checked)");
-    Ok((trial.close(&mark)?, all))
+    let window_start = window_start.expect("a ping-pong has a size (checked)");
+    Ok((trial.close(&window_start)?, all))
 }
 
-fn await_done(trial: &mut Trial<'_, '_>, channels: &Channels) -> Result<Done, Error> {
+fn await_done(
+    trial: &mut TrialCoordinator<'_, '_>,
+    channels: &PingPongChannels,
+) -> Result<SizeResult, Error> {
     // Waits for the last round of the size to end.
     let patience = trial.patience();
     let deadline = Instant::now() + patience;
@@ -96,33 +103,33 @@ fn await_done(trial: &mut Trial<'_, '_>, channels: &Channels) -> Result<Done, Er
 
 fn task<'a>(
     flow: &'a dyn Flow,
-    plan: &'a Plan,
-    (ordered, report): (mpsc::Receiver<Bytes>, mpsc::Sender<Done>),
-) -> Task<'a, ()> {
-    Box::new(move |station, ()| {
-        let mut exchange = Exchange::new(flow, station, plan)?;
-        if !station.begin() {
+    plan: &'a PingPongPlan,
+    (ordered, report): (mpsc::Receiver<Bytes>, mpsc::Sender<SizeResult>),
+) -> WorkerTask<'a, ()> {
+    Box::new(move |context, ()| {
+        let mut exchange = Exchange::new(flow, context, plan)?;
+        if !context.begin() {
             return Ok(());
         }
         let mut total = 0;
         let mut round = |exchange: &mut Exchange<'_>, size: usize, patience: Option<Duration>| {
             if !exchange.send(size)? {
-                return Ok(Heard::Stop);
+                return Ok(ReceiveOutcome::Stop);
             }
-            let heard = exchange.answer(size, patience)?;
-            if let Heard::Message(_) = heard {
+            let received = exchange.answer(size, patience)?;
+            if let ReceiveOutcome::Message(_) = received {
                 total += size as u64;
-                station.tally.set(total);
+                context.tally.set(total);
             }
-            Ok(heard)
+            Ok(received)
         };
         while let Ok(size) = ordered.recv() {
-            let mut latency = Latency::new();
+            let mut latency = LatencyRecorder::new();
             let lost =
                 rounds(plan, &mut latency, |patience| round(&mut exchange, size.0 as usize, patience))?;
             let Some(lost) = lost else { break };
             // The coordinator may have given up.
-            let _ = report.send(Done { latency: latency.export(size), lost });
+            let _ = report.send(SizeResult { latency: latency.export(size), lost });
         }
         Ok(())
     })
@@ -131,26 +138,26 @@ fn task<'a>(
 /// Runs the rounds of one size, with one clock read each: the end of one is the start of the next. The first read of
 /// the counted part follows the warm-up. Returns how many were lost; `None` if the worker must stop.
 fn rounds(
-    plan: &Plan,
-    latency: &mut Latency,
-    mut round: impl FnMut(Option<Duration>) -> Result<Heard, Error>,
+    plan: &PingPongPlan,
+    latency: &mut LatencyRecorder,
+    mut round: impl FnMut(Option<Duration>) -> Result<ReceiveOutcome, Error>,
 ) -> Result<Option<u64>, Error> {
-    let mut waiting = Waiting::new(plan.delivery);
+    let mut timeout = AnswerTimeout::new(plan.delivery);
     let mut lost = 0;
     let mut before = Instant::now();
     let counted = before + plan.warm_up;
     let end = counted + plan.duration;
     while before < end {
-        let heard = round(waiting.patience())?;
+        let received = round(timeout.patience())?;
         let now = Instant::now();
-        match heard {
-            Heard::Stop => return Ok(None),
-            Heard::Message(_) => waiting.took(now - before),
-            Heard::Nothing => {}
+        match received {
+            ReceiveOutcome::Stop => return Ok(None),
+            ReceiveOutcome::Message(_) => timeout.took(now - before),
+            ReceiveOutcome::Nothing => {}
         }
         if before >= counted {
-            match heard {
-                Heard::Message(_) => latency.record(Nanos::from(now - before)),
+            match received {
+                ReceiveOutcome::Message(_) => latency.record(Nanos::from(now - before)),
                 _ => lost += 1,
             }
         }
@@ -161,20 +168,20 @@ fn rounds(
 
 /// How long to wait for an answer: in a stream, as long as it takes. A lost datagram is not sent again, so a round
 /// that waits for one must end.
-struct Waiting {
+struct AnswerTimeout {
     delivery: Delivery,
     /// Smoothed round-trip time (RFC 6298 section 2), after the first round trip.
     smoothed: Option<Duration>,
 }
 
-impl Waiting {
+impl AnswerTimeout {
     /// Wait before the first round trip is known: RFC 6298's initial timeout.
     const INITIAL: Duration = Duration::from_secs(1);
     /// Added to four smoothed round trips: Linux's least timeout (TCP_RTO_MIN).
     const LEAST: Duration = Duration::from_millis(200);
 
     fn new(delivery: Delivery) -> Self {
-        Waiting { delivery, smoothed: None }
+        AnswerTimeout { delivery, smoothed: None }
     }
 
     fn patience(&self) -> Option<Duration> {

@@ -5,29 +5,29 @@ use std::time::{Duration, Instant};
 
 use landspeed_transport::{self as transport, Delivery, Flow};
 
-use super::Plan;
+use super::PingPongPlan;
 use crate::Error;
-use crate::buffer::Buffer;
+use crate::buffer::PageBuffer;
 use crate::stream::why;
-use crate::workers::Station;
+use crate::workers::WorkerContext;
 
 /// Polls without data after which a spinning receiver checks whether to stop.
 const LOOKS: u32 = 256;
 
 pub(super) struct Exchange<'a> {
-    station: &'a Station<'a>,
+    context: &'a WorkerContext<'a>,
     sender: Box<dyn transport::Sender + 'a>,
     receiver: Box<dyn transport::Receiver + 'a>,
     /// True if it polls and never sleeps.
     spins: bool,
     /// True if messages arrive whole.
     whole: bool,
-    buffer: Buffer,
+    buffer: PageBuffer,
 }
 
 /// The result of waiting for a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum ReceiveOutcome {
     Message(usize),
     /// No message arrived in time.
     Nothing,
@@ -35,14 +35,18 @@ pub(super) enum Heard {
 }
 
 impl<'a> Exchange<'a> {
-    pub(super) fn new(flow: &'a dyn Flow, station: &'a Station<'a>, plan: &Plan) -> Result<Self, Error> {
+    pub(super) fn new(
+        flow: &'a dyn Flow,
+        context: &'a WorkerContext<'a>,
+        plan: &PingPongPlan,
+    ) -> Result<Self, Error> {
         Ok(Exchange {
-            station,
+            context,
             sender: flow.sender()?,
             receiver: flow.receiver()?,
             spins: plan.spins,
             whole: plan.delivery == Delivery::Datagrams,
-            buffer: Buffer::new(plan.largest()),
+            buffer: PageBuffer::new(plan.largest()),
         })
     }
 
@@ -52,9 +56,9 @@ impl<'a> Exchange<'a> {
         while sent < size {
             match self.sender.send(&self.buffer[sent..size], 1) {
                 Ok(n) => sent += n,
-                Err(error) => self.station.judge("send on", error)?,
+                Err(error) => self.context.judge("send on", error)?,
             }
-            if self.station.stopped() {
+            if self.context.stopped() {
                 return Ok(false);
             }
         }
@@ -63,17 +67,21 @@ impl<'a> Exchange<'a> {
 
     /// Receives one message. `size` returns its size, and is called again after each receive. Only one message is ever
     /// on its way, so no call can take bytes of the next.
-    pub(super) fn receive(&mut self, size: impl Fn() -> usize) -> Result<Heard, Error> {
+    pub(super) fn receive(&mut self, size: impl Fn() -> usize) -> Result<ReceiveOutcome, Error> {
         self.receive_within(None, size)
     }
 
     /// Receives the answer to the message sent last, if it arrives within `patience`. A late answer to an earlier
     /// message is dropped.
-    pub(super) fn answer(&mut self, size: usize, patience: Option<Duration>) -> Result<Heard, Error> {
+    pub(super) fn answer(
+        &mut self,
+        size: usize,
+        patience: Option<Duration>,
+    ) -> Result<ReceiveOutcome, Error> {
         loop {
-            let heard = self.receive_within(patience, || size)?;
-            if !matches!(heard, Heard::Message(_)) || self.receiver.is_answer() {
-                return Ok(heard);
+            let received = self.receive_within(patience, || size)?;
+            if !matches!(received, ReceiveOutcome::Message(_)) || self.receiver.is_answer() {
+                return Ok(received);
             }
         }
     }
@@ -82,7 +90,7 @@ impl<'a> Exchange<'a> {
         &mut self,
         patience: Option<Duration>,
         size: impl Fn() -> usize,
-    ) -> Result<Heard, Error> {
+    ) -> Result<ReceiveOutcome, Error> {
         let deadline = patience.map(|patience| Instant::now() + patience);
         let mut got = 0;
         loop {
@@ -91,16 +99,16 @@ impl<'a> Exchange<'a> {
                 if self.spins { spin(self.receiver.as_mut(), into) } else { self.receiver.receive(into) };
             match taken {
                 Ok(n) if n > 0 => got += n,
-                ended => self.station.judge("receive on", why(ended))?,
+                ended => self.context.judge("receive on", why(ended))?,
             }
-            if self.station.stopped() {
-                return Ok(Heard::Stop);
+            if self.context.stopped() {
+                return Ok(ReceiveOutcome::Stop);
             }
             if got > 0 && (self.whole || got >= size()) {
-                return Ok(Heard::Message(got));
+                return Ok(ReceiveOutcome::Message(got));
             }
             if got == 0 && deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                return Ok(Heard::Nothing);
+                return Ok(ReceiveOutcome::Nothing);
             }
         }
     }

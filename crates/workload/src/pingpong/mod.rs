@@ -14,8 +14,8 @@ use landspeed_units::{Bytes, Nanos};
 
 use crate::parameter;
 use crate::port::single_messages;
-use crate::runner::{Needs, Runner};
-use crate::trial::Parts;
+use crate::runner::{FlowNeeds, WorkloadRunner};
+use crate::trial::TrialParts;
 use crate::{Error, TrialEnd, check};
 
 /// The value of SO_BUSY_POLL if the settings have none, in microseconds: net.core.busy_read's recommended value
@@ -53,13 +53,13 @@ pub fn spec(sizes: &str, time: Nanos) -> Workload {
 
 /// Returns a ping-pong of one byte, for `time`.
 pub fn one_byte(time: Nanos) -> Workload {
-    Workload::new(PingPong.name()).with(SIZES.name, 1).with(DURATION.name, time.exact())
+    Workload::new(PingPongWorkload.name()).with(SIZES.name, 1).with(DURATION.name, time.exact())
 }
 
 #[derive(Debug)]
-pub(crate) struct PingPong;
+pub(crate) struct PingPongWorkload;
 
-impl Runner for PingPong {
+impl WorkloadRunner for PingPongWorkload {
     fn name(&self) -> &'static str {
         "pingpong"
     }
@@ -77,11 +77,11 @@ impl Runner for PingPong {
     }
 
     fn lasts(&self, parameters: &Settings, warm_up: Nanos) -> Nanos {
-        let plan = Plan::of(parameters, warm_up);
+        let plan = PingPongPlan::of(parameters, warm_up);
         Nanos((plan.duration + plan.warm_up).as_nanos() as u64).times(plan.sizes.len() as u64)
     }
 
-    fn needs(&self, spec: &TrialSpec) -> Needs {
+    fn needs(&self, spec: &TrialSpec) -> FlowNeeds {
         let plan = plan(spec);
         // With Nagle's algorithm (RFC 896), delayed acknowledgements would be measured in place of the path. A
         // receiver that maps pages would not wait as `receiver` says.
@@ -97,14 +97,14 @@ impl Runner for PingPong {
                 })
                 .or_insert(BUSY_POLL_US.into());
         }
-        Needs { flows: 1, settings, own: Vec::new(), keeps_listening: false }
+        FlowNeeds { flows: 1, settings, own: Vec::new(), keeps_listening: false }
     }
 
     fn run(&self, end: TrialEnd<'_>) -> Result<EndpointOutcome, Error> {
         let role = end.session.role();
         let TrialEnd { spec, session, watch, cancel } = end;
         let (flows, mut signals, strangers) = (session.flows, session.signals, session.strangers);
-        let parts = Parts { spec, flows: &flows, strangers, signals: &mut signals, watch, cancel };
+        let parts = TrialParts { spec, flows: &flows, strangers, signals: &mut signals, watch, cancel };
         let plan = plan(spec);
         match role {
             Role::Client => client::run(parts, &plan),
@@ -114,7 +114,7 @@ impl Runner for PingPong {
 }
 
 #[derive(Debug, Clone)]
-struct Plan {
+struct PingPongPlan {
     sizes: Vec<Bytes>,
     duration: Duration,
     /// Time before each size that is not counted.
@@ -124,16 +124,16 @@ struct Plan {
     delivery: Delivery,
 }
 
-fn plan(spec: &TrialSpec) -> Plan {
-    let plan = Plan::of(&spec.workload.parameters, spec.warm_up_ns);
-    Plan { delivery: check::delivery(&spec.flow), ..plan }
+fn plan(spec: &TrialSpec) -> PingPongPlan {
+    let plan = PingPongPlan::of(&spec.workload.parameters, spec.warm_up_ns);
+    PingPongPlan { delivery: check::delivery(&spec.flow), ..plan }
 }
 
-impl Plan {
+impl PingPongPlan {
     fn of(parameters: &Settings, warm_up: Nanos) -> Self {
         let duration = DURATION.time(parameters);
         let warm_up = if warm_up > Nanos(0) { warm_up } else { Nanos(duration.0 / 10) };
-        Plan {
+        PingPongPlan {
             sizes: SIZES.sizes(parameters),
             duration: duration.into(),
             warm_up: warm_up.into(),

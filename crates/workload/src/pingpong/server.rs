@@ -6,20 +6,20 @@ use std::time::{Duration, Instant};
 use landspeed_record::EndpointOutcome;
 use landspeed_transport::Flow;
 
-use super::Plan;
-use super::exchange::{Exchange, Heard};
+use super::PingPongPlan;
+use super::exchange::{Exchange, ReceiveOutcome};
 use crate::Error;
 use crate::end::{outcome, sum};
-use crate::signal::Signal;
-use crate::trial::{Measured, Parts, Trial};
-use crate::workers::{self, Task};
+use crate::signal::TrialSignal;
+use crate::trial::{TrialCoordinator, TrialParts, WindowMeasurement};
+use crate::workers::{self, WorkerTask};
 
 /// Interval at which the coordinator checks its peer before its window is open.
 const LOOK: Duration = Duration::from_millis(1);
 /// The interval between looks once the window is open, as long as possible.
 const REST: Duration = Duration::from_millis(50);
 
-pub(super) fn run(parts: Parts<'_>, plan: &Plan) -> Result<EndpointOutcome, Error> {
+pub(super) fn run(parts: TrialParts<'_>, plan: &PingPongPlan) -> Result<EndpointOutcome, Error> {
     let flows = parts.flows;
     let size = AtomicUsize::new(usize::MAX);
     let task = task(flows[0].as_ref(), plan, &size);
@@ -30,42 +30,46 @@ pub(super) fn run(parts: Parts<'_>, plan: &Plan) -> Result<EndpointOutcome, Erro
     Ok(EndpointOutcome { received_bytes: bytes, sent_bytes: bytes, ..outcome(&mut measured, flows) })
 }
 
-fn lead(mut trial: Trial<'_, '_>, plan: &Plan, size: &AtomicUsize) -> Result<Measured, Error> {
+fn lead(
+    mut trial: TrialCoordinator<'_, '_>,
+    plan: &PingPongPlan,
+    size: &AtomicUsize,
+) -> Result<WindowMeasurement, Error> {
     trial.workers.start();
-    let mut mark = None;
+    let mut window_start = None;
     let mut due = None;
     while !trial.peer_closed() {
-        let said = trial.tick(if mark.is_some() { REST } else { LOOK })?;
-        if let Some(Signal::Size(next)) = said {
+        let said = trial.tick(if window_start.is_some() { REST } else { LOOK })?;
+        if let Some(TrialSignal::Size(next)) = said {
             let next = usize::try_from(next).ok().filter(|&next| (1..=plan.largest()).contains(&next));
             let next = next.ok_or(Error::PeerGone { phase: "asking for a size that was not agreed" })?;
             size.store(next, Ordering::Release);
-            trial.say(Signal::Ready(next as u64))?;
+            trial.say(TrialSignal::Ready(next as u64))?;
         }
         if due.is_none() && trial.started() {
             due = Some(Instant::now() + plan.warm_up);
         }
-        if mark.is_none() && due.is_some_and(|due| Instant::now() >= due) {
-            mark = Some(trial.open());
+        if window_start.is_none() && due.is_some_and(|due| Instant::now() >= due) {
+            window_start = Some(trial.open());
         }
     }
-    let mark = mark.unwrap_or_else(|| trial.open());
-    trial.close(&mark)
+    let window_start = window_start.unwrap_or_else(|| trial.open());
+    trial.close(&window_start)
 }
 
-fn task<'a>(flow: &'a dyn Flow, plan: &'a Plan, size: &'a AtomicUsize) -> Task<'a, ()> {
-    Box::new(move |station, ()| {
-        let mut exchange = Exchange::new(flow, station, plan)?;
-        if !station.begin() {
+fn task<'a>(flow: &'a dyn Flow, plan: &'a PingPongPlan, size: &'a AtomicUsize) -> WorkerTask<'a, ()> {
+    Box::new(move |context, ()| {
+        let mut exchange = Exchange::new(flow, context, plan)?;
+        if !context.begin() {
             return Ok(());
         }
         let mut total = 0;
-        while let Heard::Message(got) = exchange.receive(|| size.load(Ordering::Acquire))? {
+        while let ReceiveOutcome::Message(got) = exchange.receive(|| size.load(Ordering::Acquire))? {
             if !exchange.send(got)? {
                 break;
             }
             total += got as u64;
-            station.tally.set(total);
+            context.tally.set(total);
         }
         Ok(())
     })

@@ -5,7 +5,7 @@ use landspeed_transport::Delivery;
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::{Bytes, Nanos};
 
-use super::{Plan, StaggeredFlow};
+use super::{StaggeredFlow, StaggeredPlan};
 use crate::Error;
 use crate::check::{self, MOST_SAMPLES};
 
@@ -14,7 +14,7 @@ const MOST_FLOWS: usize = 64;
 /// The shortest time between probes.
 const CLOSEST_PROBES: Nanos = Nanos::millis(1);
 
-pub(super) fn check(spec: &TrialSpec, plan: &Plan) -> Result<(), Error> {
+pub(super) fn check(spec: &TrialSpec, plan: &StaggeredPlan) -> Result<(), Error> {
     plan.flows.iter().try_for_each(|flow| settings(&flow.over(&spec.flow)))?;
     if spec.warm_up_ns > Nanos(0) {
         let why = format!("{} asked for; a staggered run is counted from its start: 0", spec.warm_up_ns);
@@ -24,7 +24,7 @@ pub(super) fn check(spec: &TrialSpec, plan: &Plan) -> Result<(), Error> {
     probes(plan)
 }
 
-fn flows(plan: &Plan) -> Result<(), Error> {
+fn flows(plan: &StaggeredPlan) -> Result<(), Error> {
     let count = plan.flows.len();
     if count == 0 || count > MOST_FLOWS {
         return Err(Error::spec("flows", format!("{count} flows asked for; 1 to {MOST_FLOWS} are possible")));
@@ -61,7 +61,7 @@ fn settings(settings: &Settings) -> Result<(), Error> {
     check::can_run(settings)
 }
 
-fn probes(plan: &Plan) -> Result<(), Error> {
+fn probes(plan: &StaggeredPlan) -> Result<(), Error> {
     let probes = plan.duration.0.checked_div(plan.probe_every.0).unwrap_or(0);
     if plan.probes() && (plan.probe_every < CLOSEST_PROBES || probes > MOST_SAMPLES) {
         let why = format!(
@@ -100,7 +100,7 @@ mod tests {
 
     /// Returns the field that is refused.
     fn refused(spec: &TrialSpec) -> Option<&'static str> {
-        match Plan::of(&spec.workload.parameters).and_then(|plan| check(spec, &plan)) {
+        match StaggeredPlan::of(&spec.workload.parameters).and_then(|plan| check(spec, &plan)) {
             Ok(()) => None,
             Err(Error::Spec { field, why }) => {
                 assert!(!why.is_empty());
@@ -148,7 +148,7 @@ mod tests {
         let plan = |settings| {
             let flows = [StaggeredFlow { settings, ..good() }, good()];
             let spec = TrialSpec { flow: flow.clone(), ..planned(&flows, Nanos::secs(1)) };
-            let plan = Plan::of(&spec.workload.parameters).expect("it can be read");
+            let plan = StaggeredPlan::of(&spec.workload.parameters).expect("it can be read");
             check(&spec, &plan).map_err(|error| error.to_string())
         };
         let udt = ("transport".to_owned(), "udt".to_owned());
@@ -162,7 +162,7 @@ mod tests {
         let set = |name: &str, value: &str| {
             let settings = [(name.to_owned(), value.to_owned())].into();
             let spec = planned(&[StaggeredFlow { settings, ..good() }], Nanos::secs(1));
-            let plan = Plan::of(&spec.workload.parameters).expect("it can be read");
+            let plan = StaggeredPlan::of(&spec.workload.parameters).expect("it can be read");
             check(&spec, &plan).map_err(|error| error.to_string())
         };
         assert_eq!(set("socket-congestion", "ls_hstcp_lp"), Ok(()));

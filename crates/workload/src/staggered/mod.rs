@@ -30,12 +30,12 @@ use serde::{Deserialize, Serialize};
 use crate::end::{outcome, sum, zero_copied};
 use crate::parameter::SHORTEST;
 use crate::port::single_messages;
-use crate::runner::{Needs, RoleSpec, Runner, TWO};
-use crate::trial::{Measured, Parts, Trial};
-use crate::workers::{self, Task};
+use crate::runner::{FlowNeeds, TWO, WorkloadRole, WorkloadRunner};
+use crate::trial::{TrialCoordinator, TrialParts, WindowMeasurement};
+use crate::workers::{self, WorkerTask};
 use crate::{Error, TrialEnd};
-pub use samples::FlowSample;
-use samples::Sampler;
+pub use samples::FlowProgressSample;
+use samples::FlowSampler;
 
 /// The longest run; the study's longest is 24 minutes.
 pub(crate) const LONGEST: Nanos = Nanos::secs(6 * 3600);
@@ -103,16 +103,16 @@ impl StaggeredFlow {
 /// immediately.
 pub fn spec(flows: &[StaggeredFlow], time: Nanos, probe_every: Nanos) -> Workload {
     let plan = serde_json::to_string(flows).expect("plain data");
-    Workload::new(Staggered.name())
+    Workload::new(StaggeredWorkload.name())
         .with(PLAN.name, plan)
         .with(DURATION.name, time.exact())
         .with(PROBE_EVERY.name, probe_every.exact())
 }
 
 #[derive(Debug)]
-pub(crate) struct Staggered;
+pub(crate) struct StaggeredWorkload;
 
-impl Runner for Staggered {
+impl WorkloadRunner for StaggeredWorkload {
     fn name(&self) -> &'static str {
         "staggered"
     }
@@ -121,7 +121,7 @@ impl Runner for Staggered {
         "flows that enter and leave at set times, each with its own congestion control, beside a round-trip probe"
     }
 
-    fn roles(&self) -> &'static [RoleSpec] {
+    fn roles(&self) -> &'static [WorkloadRole] {
         TWO
     }
 
@@ -130,7 +130,7 @@ impl Runner for Staggered {
     }
 
     fn check(&self, spec: &TrialSpec) -> Result<(), Error> {
-        bounds::check(spec, &Plan::of(&spec.workload.parameters)?)
+        bounds::check(spec, &StaggeredPlan::of(&spec.workload.parameters)?)
     }
 
     /// Returns zero, because the run counts from its start.
@@ -142,56 +142,56 @@ impl Runner for Staggered {
         DURATION.time(parameters)
     }
 
-    fn needs(&self, spec: &TrialSpec) -> Needs {
+    fn needs(&self, spec: &TrialSpec) -> FlowNeeds {
         // The plan was checked before, so it can be read.
-        let plan = Plan::of(&spec.workload.parameters).unwrap_or_default();
+        let plan = StaggeredPlan::of(&spec.workload.parameters).unwrap_or_default();
         let mut own: Vec<_> = plan.flows.iter().map(|flow| flow.over(&spec.flow)).collect();
         if plan.probes() {
             own.push(single_messages(&Settings::new()));
         }
-        Needs { flows: own.len() as u32, settings: spec.flow.clone(), own, keeps_listening: false }
+        FlowNeeds { flows: own.len() as u32, settings: spec.flow.clone(), own, keeps_listening: false }
     }
 
     fn run(&self, end: TrialEnd<'_>) -> Result<EndpointOutcome, Error> {
-        let (role, plan) = (end.session.role(), Plan::of(&end.spec.workload.parameters)?);
+        let (role, plan) = (end.session.role(), StaggeredPlan::of(&end.spec.workload.parameters)?);
         let TrialEnd { spec, session, watch, cancel } = end;
         let (flows, mut signals, strangers) = (session.flows, session.signals, session.strangers);
         let (data, probe) = flows.split_at(plan.flows.len());
         if role == Role::Client {
             had_as_asked(data)?;
         }
-        let times = Times::new(plan.duration);
+        let clock = RunClock::new(plan.duration);
         let tasks = match role {
-            Role::Client => sending(&plan, &times, (data, probe), WRITE_SIZE.number(&spec.flow) as usize),
+            Role::Client => sending(&plan, &clock, (data, probe), WRITE_SIZE.number(&spec.flow) as usize),
             Role::Server => receiving((data, probe), READ_SIZE.number(&spec.flow) as usize),
         };
         let mut samples = Vec::new();
-        let (mut measured, left) = workers::run(&spec.cores, &flows, tasks, |workers| {
+        let (mut measured, results) = workers::run(&spec.cores, &flows, tasks, |workers| {
             let own = plan.flows.iter().map(|flow| flow.over(&spec.flow));
             let watched = data.iter().zip(own).zip(workers.tallies);
             let watched = watched.map(|((flow, settings), tally)| (flow.as_ref(), settings, tally));
-            let mut watch = Sampler::new((role, watch), watched, &mut samples);
+            let mut watch = FlowSampler::new((role, watch), watched, &mut samples);
             let parts =
-                Parts { spec, flows: data, strangers, signals: &mut signals, watch: &mut watch, cancel };
-            timed(parts.trial(workers), &times)
+                TrialParts { spec, flows: data, strangers, signals: &mut signals, watch: &mut watch, cancel };
+            timed(parts.trial(workers), &clock)
         })?;
-        let mut outcome = report(role, &mut measured, left, data);
-        outcome.details.get_mut::<Seen>().samples = samples;
+        let mut outcome = report(role, &mut measured, results, data);
+        outcome.details.get_mut::<StaggeredDetails>().samples = samples;
         Ok(outcome)
     }
 }
 
 #[derive(Debug, Clone, Default)]
-struct Plan {
+struct StaggeredPlan {
     flows: Vec<StaggeredFlow>,
     duration: Nanos,
     probe_every: Nanos,
 }
 
-impl Plan {
+impl StaggeredPlan {
     fn of(parameters: &Settings) -> Result<Self, Error> {
         let flows = landspeed_record::decode(PLAN.of(parameters).as_bytes());
-        Ok(Plan {
+        Ok(StaggeredPlan {
             flows: flows.map_err(|why| Error::spec(PLAN.name, why.to_string()))?,
             duration: DURATION.time(parameters),
             probe_every: PROBE_EVERY.time(parameters),
@@ -204,14 +204,14 @@ impl Plan {
 }
 
 /// The run's clock, shared by all workers of an end.
-struct Times {
+struct RunClock {
     begun: OnceLock<Instant>,
     duration: Duration,
 }
 
-impl Times {
+impl RunClock {
     fn new(duration: Nanos) -> Self {
-        Times { begun: OnceLock::new(), duration: duration.into() }
+        RunClock { begun: OnceLock::new(), duration: duration.into() }
     }
 
     fn begin(&self) {
@@ -232,7 +232,7 @@ impl Times {
 /// What an end recorded besides the counts of every workload. Only the client fills it, except for the samples.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Seen {
+pub struct StaggeredDetails {
     /// Round trips of the probes that were answered.
     pub probes: Vec<ProbeSample>,
     /// Probes without an answer, or with one after a retransmission, whose time would be that of the retransmission
@@ -243,13 +243,13 @@ pub struct Seen {
     pub flow_took_ns: Vec<Option<Nanos>>,
     /// Samples of flows other than TCP's, at each interval.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub samples: Vec<FlowSample>,
+    pub samples: Vec<FlowProgressSample>,
 }
 
-detail!("staggered" => Seen);
+detail!("staggered" => StaggeredDetails);
 
 #[derive(Default)]
-struct Left {
+struct StaggeredFlowResult {
     /// Bytes that a flow's sender sent, from entering to leaving. The tally at the window's end may lack a call in
     /// progress, whose bytes the peer already has.
     sent: u64,
@@ -262,7 +262,7 @@ struct Left {
 }
 
 /// The data flows, and the probe if there is one.
-type Both<'a> = (&'a [Box<dyn Flow>], &'a [Box<dyn Flow>]);
+type DataAndProbeFlows<'a> = (&'a [Box<dyn Flow>], &'a [Box<dyn Flow>]);
 
 /// Checks that the sending flows have the requested settings, above all their congestion controls.
 fn had_as_asked(flows: &[Box<dyn Flow>]) -> Result<(), Error> {
@@ -272,39 +272,44 @@ fn had_as_asked(flows: &[Box<dyn Flow>]) -> Result<(), Error> {
 }
 
 fn sending<'a>(
-    plan: &'a Plan,
-    times: &'a Times,
-    (data, probe): Both<'a>,
+    plan: &'a StaggeredPlan,
+    clock: &'a RunClock,
+    (data, probe): DataAndProbeFlows<'a>,
     size: usize,
-) -> Vec<Task<'a, Left>> {
+) -> Vec<WorkerTask<'a, StaggeredFlowResult>> {
     let flows = data.iter().zip(&plan.flows);
-    let flows = flows.map(|(flow, planned)| sender::send(flow.as_ref(), planned, times, size));
-    let probes = probe.iter().map(|flow| probe::ask(flow.as_ref(), times, plan.probe_every.into()));
+    let flows = flows.map(|(flow, planned)| sender::send(flow.as_ref(), planned, clock, size));
+    let probes = probe.iter().map(|flow| probe::ask(flow.as_ref(), clock, plan.probe_every.into()));
     flows.chain(probes).collect()
 }
 
-fn receiving((data, probe): Both<'_>, size: usize) -> Vec<Task<'_, Left>> {
+fn receiving((data, probe): DataAndProbeFlows<'_>, size: usize) -> Vec<WorkerTask<'_, StaggeredFlowResult>> {
     let flows = data.iter().map(|flow| receiver::receive(flow.as_ref(), size));
     flows.chain(probe.iter().map(|flow| probe::answer(flow.as_ref()))).collect()
 }
 
 /// Runs the window, which is the whole run: at the client from the first flow's start, at the server from its first
 /// data.
-fn timed(mut trial: Trial<'_, '_>, times: &Times) -> Result<Measured, Error> {
-    times.begin();
+fn timed(mut trial: TrialCoordinator<'_, '_>, clock: &RunClock) -> Result<WindowMeasurement, Error> {
+    clock.begin();
     trial.workers.start();
     let first = trial.await_first()?;
-    let mark = trial.open_from_start();
-    trial.until(first + times.duration)?;
-    trial.close(&mark)
+    let window_start = trial.open_from_start();
+    trial.until(first + clock.duration)?;
+    trial.close(&window_start)
 }
 
 /// Makes the outcome. At the client, samples of a flow that has left are removed, because the kernel clears a
 /// connection that is reset. At the server they keep their last values.
-fn report(role: Role, measured: &mut Measured, left: Vec<Left>, data: &[Box<dyn Flow>]) -> EndpointOutcome {
+fn report(
+    role: Role,
+    measured: &mut WindowMeasurement,
+    results: Vec<StaggeredFlowResult>,
+    data: &[Box<dyn Flow>],
+) -> EndpointOutcome {
     let counts = std::mem::take(&mut measured.counts);
     let (received, senders) = match role {
-        Role::Client => (&[][..], &left[..data.len()]),
+        Role::Client => (&[][..], &results[..data.len()]),
         Role::Server => (&counts[..data.len()], &[][..]),
     };
     if role == Role::Client {
@@ -316,11 +321,11 @@ fn report(role: Role, measured: &mut Measured, left: Vec<Left>, data: &[Box<dyn 
         flow_bytes: received.iter().copied().map(Bytes).collect(),
         ..outcome(measured, data)
     };
-    let outcome = outcome.with(zero_copied(left.iter().map(|l| (l.completions, l.mapped))));
-    outcome.with(Seen {
+    let outcome = outcome.with(zero_copied(results.iter().map(|l| (l.completions, l.mapped))));
+    outcome.with(StaggeredDetails {
         flow_took_ns: senders.iter().map(|l| l.took).collect(),
-        probes_lost: left.iter().map(|l| l.probes_lost).sum(),
-        probes: left.into_iter().flat_map(|l| l.probes).collect(),
-        ..Seen::default()
+        probes_lost: results.iter().map(|l| l.probes_lost).sum(),
+        probes: results.into_iter().flat_map(|l| l.probes).collect(),
+        ..StaggeredDetails::default()
     })
 }

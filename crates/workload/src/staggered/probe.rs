@@ -11,22 +11,26 @@ use landspeed_transport::{Flow, Receiver, Sender};
 use landspeed_units::Nanos;
 
 use super::receiver::has_left;
-use super::{Left, Times};
+use super::{RunClock, StaggeredFlowResult};
 use crate::Error;
 use crate::stream::why;
-use crate::workers::{Station, Task};
+use crate::workers::{WorkerContext, WorkerTask};
 
 /// Sends a probe at each `every` and waits for its answer, until the run ends.
-pub(super) fn ask<'a>(flow: &'a dyn Flow, times: &'a Times, every: Duration) -> Task<'a, Left> {
-    Box::new(move |station, left| {
-        let mut probe = ProbeEnd::new(flow, station)?;
-        if !station.begin() {
+pub(super) fn ask<'a>(
+    flow: &'a dyn Flow,
+    clock: &'a RunClock,
+    every: Duration,
+) -> WorkerTask<'a, StaggeredFlowResult> {
+    Box::new(move |context, result| {
+        let mut probe = ProbeEnd::new(flow, context)?;
+        if !context.begin() {
             return Ok(());
         }
-        let (begun, end) = (times.at(Nanos(0)), times.end());
-        let mut ledger = Ledger { resent: probe.resent()?, ..Ledger::default() };
+        let (begun, end) = (clock.at(Nanos(0)), clock.end());
+        let mut ledger = ProbeLedger { resent: probe.resent()?, ..ProbeLedger::default() };
         let mut due = begun;
-        while due < end && station.sleep_until(due) {
+        while due < end && context.sleep_until(due) {
             let sent = Instant::now();
             let answer = probe.round()?;
             let came = Instant::now();
@@ -35,24 +39,24 @@ pub(super) fn ask<'a>(flow: &'a dyn Flow, times: &'a Times, every: Duration) -> 
             // A late answer delays the next probes instead of crowding them.
             due = (due + every).max(came);
         }
-        (left.probes, left.probes_lost) = ledger.close();
-        station.rest();
+        (result.probes, result.probes_lost) = ledger.close();
+        context.rest();
         Ok(())
     })
 }
 
 /// Answers each probe, until the run ends.
-pub(super) fn answer(flow: &dyn Flow) -> Task<'_, Left> {
-    Box::new(move |station, _| {
-        let mut probe = ProbeEnd::new(flow, station)?;
-        if !station.begin() {
+pub(super) fn answer(flow: &dyn Flow) -> WorkerTask<'_, StaggeredFlowResult> {
+    Box::new(move |context, _| {
+        let mut probe = ProbeEnd::new(flow, context)?;
+        if !context.begin() {
             return Ok(());
         }
         while probe.hear(true)?.is_some() {
             let resent = probe.resent()?;
             probe.say(resent)?;
         }
-        station.rest();
+        context.rest();
         Ok(())
     })
 }
@@ -62,12 +66,12 @@ struct ProbeEnd<'a> {
     flow: &'a dyn Flow,
     sender: Box<dyn Sender + 'a>,
     receiver: Box<dyn Receiver + 'a>,
-    station: &'a Station<'a>,
+    context: &'a WorkerContext<'a>,
 }
 
 impl<'a> ProbeEnd<'a> {
-    fn new(flow: &'a dyn Flow, station: &'a Station<'a>) -> Result<Self, Error> {
-        Ok(ProbeEnd { flow, sender: flow.sender()?, receiver: flow.receiver()?, station })
+    fn new(flow: &'a dyn Flow, context: &'a WorkerContext<'a>) -> Result<Self, Error> {
+        Ok(ProbeEnd { flow, sender: flow.sender()?, receiver: flow.receiver()?, context })
     }
 
     /// Sends one byte and returns the one that comes back; `None` if the run ended before it.
@@ -80,18 +84,18 @@ impl<'a> ProbeEnd<'a> {
     fn say(&mut self, byte: u8) -> Result<(), Error> {
         match self.sender.send(&[byte], 1) {
             Ok(_) => Ok(()),
-            Err(error) => self.station.judge("probe by", error),
+            Err(error) => self.context.judge("probe by", error),
         }
     }
 
     /// Returns the next byte; `None` if the run is over, or, with `may_end`, if the peer has closed the connection.
     fn hear(&mut self, may_end: bool) -> Result<Option<u8>, Error> {
         let mut byte = [0];
-        while !self.station.stopped() {
+        while !self.context.stopped() {
             match self.receiver.receive(&mut byte) {
                 Ok(n) if n > 0 => return Ok(Some(byte[0])),
                 ended if may_end && has_left(&ended) => return Ok(None),
-                ended => self.station.judge("probe by", why(ended))?,
+                ended => self.context.judge("probe by", why(ended))?,
             }
         }
         Ok(None)
@@ -108,7 +112,7 @@ impl<'a> ProbeEnd<'a> {
 
 /// Decides which round trips show the path.
 #[derive(Default)]
-struct Ledger {
+struct ProbeLedger {
     probes: Vec<ProbeSample>,
     lost: u64,
     /// Packets that this end has sent again.
@@ -119,7 +123,7 @@ struct Ledger {
     last: Option<ProbeSample>,
 }
 
-impl Ledger {
+impl ProbeLedger {
     /// Enters a finished round: its time and the byte of its answer, and this end's count after it.
     fn enter(&mut self, round: Option<(ProbeSample, u8)>, resent: u8) {
         let was_resent = resent != self.resent;
@@ -160,7 +164,7 @@ mod tests {
     /// Returns what is kept of rounds 0, 1, ... with these counts: (this end's after the round, the other's in the
     /// answer).
     fn kept(rounds: &[(u8, u8)]) -> (Vec<u64>, u64) {
-        let mut ledger = Ledger::default();
+        let mut ledger = ProbeLedger::default();
         for (number, &(ours, theirs)) in (0..).zip(rounds) {
             ledger.enter(Some((sample(number), theirs)), ours);
         }
@@ -180,7 +184,7 @@ mod tests {
     #[test]
     fn a_probe_under_way_at_the_end_is_lost_only_if_it_was_sent_again() {
         let ended = |resent| {
-            let mut ledger = Ledger::default();
+            let mut ledger = ProbeLedger::default();
             ledger.enter(Some((sample(0), 0)), 0);
             ledger.enter(None, resent);
             let (probes, lost) = ledger.close();

@@ -4,15 +4,15 @@ use std::io::{self, ErrorKind};
 
 use landspeed_transport::Flow;
 
-use super::Left;
-use crate::stream::Receiving;
-use crate::workers::Task;
+use super::StaggeredFlowResult;
+use crate::stream::ReceiveLoop;
+use crate::workers::WorkerTask;
 
 /// Receives `size` bytes a call until the flow leaves.
-pub(super) fn receive(flow: &dyn Flow, size: usize) -> Task<'_, Left> {
-    Box::new(move |station, left| {
-        left.mapped = Receiving { flow, size, passed: |_, _| (), is_end: has_left }.run(station)?;
-        station.rest();
+pub(super) fn receive(flow: &dyn Flow, size: usize) -> WorkerTask<'_, StaggeredFlowResult> {
+    Box::new(move |context, result| {
+        result.mapped = ReceiveLoop { flow, size, passed: |_, _| (), is_end: has_left }.run(context)?;
+        context.rest();
         Ok(())
     })
 }

@@ -6,13 +6,13 @@ use landspeed_transport::{Flow, is_tcp};
 use landspeed_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::workers::Tally;
-use crate::{Watch, Watched};
+use crate::workers::WorkerTally;
+use crate::{WatchTargets, WindowWatch};
 
 /// A sample of such a flow, at one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct FlowSample {
+pub struct FlowProgressSample {
     /// Flow number, from 0.
     pub flow: u32,
     /// Time since the first data of any flow.
@@ -26,39 +26,39 @@ pub struct FlowSample {
 }
 
 /// Forwards to the run's watch, and takes samples of the flows that nothing else samples.
-pub(super) struct Sampler<'a> {
-    watch: &'a mut dyn Watch,
+pub(super) struct FlowSampler<'a> {
+    watch: &'a mut dyn WindowWatch,
     /// The flows, each with its task's tally.
-    flows: Vec<(&'a dyn Flow, &'a Tally)>,
+    flows: Vec<(&'a dyn Flow, &'a WorkerTally)>,
     role: Role,
-    samples: &'a mut Vec<FlowSample>,
+    samples: &'a mut Vec<FlowProgressSample>,
 }
 
-impl<'a> Sampler<'a> {
+impl<'a> FlowSampler<'a> {
     /// Makes a sampler. `flows` come with their settings and tallies; the samples are added to `samples`.
     pub(super) fn new(
-        (role, watch): (Role, &'a mut dyn Watch),
-        flows: impl Iterator<Item = (&'a dyn Flow, Settings, &'a Tally)>,
-        samples: &'a mut Vec<FlowSample>,
+        (role, watch): (Role, &'a mut dyn WindowWatch),
+        flows: impl Iterator<Item = (&'a dyn Flow, Settings, &'a WorkerTally)>,
+        samples: &'a mut Vec<FlowProgressSample>,
     ) -> Self {
         let untold = flows.filter(|(_, settings, _)| !is_tcp(TRANSPORT.of(settings)));
-        Sampler { watch, flows: untold.map(|(flow, _, tally)| (flow, tally)).collect(), role, samples }
+        FlowSampler { watch, flows: untold.map(|(flow, _, tally)| (flow, tally)).collect(), role, samples }
     }
 
     /// Samples a flow; returns `None` for one that has left.
-    fn look(&self, at_ns: Nanos, (flow, tally): (&dyn Flow, &Tally)) -> Option<FlowSample> {
-        let sample = FlowSample { flow: flow.number(), at_ns, ..FlowSample::default() };
+    fn look(&self, at_ns: Nanos, (flow, tally): (&dyn Flow, &WorkerTally)) -> Option<FlowProgressSample> {
+        let sample = FlowProgressSample { flow: flow.number(), at_ns, ..FlowProgressSample::default() };
         if self.role == Role::Server {
-            return Some(FlowSample { received_bytes: Bytes(tally.get()), ..sample });
+            return Some(FlowProgressSample { received_bytes: Bytes(tally.get()), ..sample });
         }
         let progress = flow.progress().ok()?;
         let rtt_ns = Some(progress.rtt).filter(|rtt| *rtt > Nanos(0));
-        Some(FlowSample { resent: progress.resent, rtt_ns, ..sample })
+        Some(FlowProgressSample { resent: progress.resent, rtt_ns, ..sample })
     }
 }
 
-impl Watch for Sampler<'_> {
-    fn open(&mut self, ends: &Watched<'_>) {
+impl WindowWatch for FlowSampler<'_> {
+    fn open(&mut self, ends: &WatchTargets<'_>) {
         self.watch.open(ends);
     }
 

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use landspeed_transport::{Flow, Sender};
 use landspeed_units::Nanos;
 
-use super::{Left, StaggeredFlow, Times};
+use super::{RunClock, StaggeredFlow, StaggeredFlowResult};
 use crate::Error;
-use crate::buffer::Buffer;
-use crate::workers::{Station, Task};
+use crate::buffer::PageBuffer;
+use crate::workers::{WorkerContext, WorkerTask};
 
 /// The longest that a sender waits for room before it checks whether its time is over.
 const LOOK: Duration = Duration::from_millis(5);
@@ -18,43 +18,43 @@ const LOOK: Duration = Duration::from_millis(5);
 pub(super) fn send<'a>(
     flow: &'a dyn Flow,
     planned: &'a StaggeredFlow,
-    times: &'a Times,
+    clock: &'a RunClock,
     size: usize,
-) -> Task<'a, Left> {
-    Box::new(move |station, left| {
-        let buffer = Buffer::new(size);
+) -> WorkerTask<'a, StaggeredFlowResult> {
+    Box::new(move |context, result| {
+        let buffer = PageBuffer::new(size);
         let mut sender = flow.sender()?;
         // Without a limit, a call that waits for room would overrun the flow's time, by seconds on a slow path.
         let refused = |error| Error::refused("limit the waits of", "a flow", error);
         sender.give_up_after(LOOK).map_err(refused)?;
-        if !station.begin() {
+        if !context.begin() {
             return Ok(());
         }
-        if station.sleep_until(times.at(planned.enters_ns)) {
+        if context.sleep_until(clock.at(planned.enters_ns)) {
             let total = planned.data_bytes.map_or(u64::MAX, |data| data.0);
-            let sending = Sending { flow, station, until: times.at(planned.leaves_ns), total };
-            left.took = sending.run(&buffer, sender.as_mut())?;
-            left.sent = station.tally.get();
-            left.completions = sender.completions();
+            let sending = SendLoop { flow, context, until: clock.at(planned.leaves_ns), total };
+            result.took = sending.run(&buffer, sender.as_mut())?;
+            result.sent = context.tally.get();
+            result.completions = sender.completions();
             flow.abort().map_err(|error| Error::refused("reset", "a flow", error))?;
         }
-        station.rest();
+        context.rest();
         Ok(())
     })
 }
 
 /// One flow's time on the path.
-struct Sending<'a> {
+struct SendLoop<'a> {
     flow: &'a dyn Flow,
-    station: &'a Station<'a>,
+    context: &'a WorkerContext<'a>,
     until: Instant,
     total: u64,
 }
 
-impl Sending<'_> {
+impl SendLoop<'_> {
     /// Sends until all is sent and acknowledged, and returns how long that took; `None` if the time is over before
     /// that.
-    fn run(&self, buffer: &Buffer, sender: &mut dyn Sender) -> Result<Option<Nanos>, Error> {
+    fn run(&self, buffer: &PageBuffer, sender: &mut dyn Sender) -> Result<Option<Nanos>, Error> {
         let entered = Instant::now();
         let before = self.acked()?;
         let mut sent = 0;
@@ -66,9 +66,9 @@ impl Sending<'_> {
             match sender.send(&buffer[..rest as usize], 1) {
                 Ok(n) => {
                     sent += n as u64;
-                    self.station.tally.set(sent);
+                    self.context.tally.set(sent);
                 }
-                Err(error) => self.station.judge("send on", error)?,
+                Err(error) => self.context.judge("send on", error)?,
             }
         }
         let is_acked = self.await_acknowledgement(before + sent)?;
@@ -76,7 +76,7 @@ impl Sending<'_> {
     }
 
     fn is_over(&self) -> bool {
-        self.station.stopped() || Instant::now() >= self.until
+        self.context.stopped() || Instant::now() >= self.until
     }
 
     /// Waits until the peer has acknowledged `all` bytes; returns false if the time is over before that. It checks 32
@@ -89,14 +89,14 @@ impl Sending<'_> {
             }
             if !progress.outstanding {
                 // A connection that was reset has nothing outstanding either.
-                self.station.judge("send on", ErrorKind::ConnectionReset.into())?;
+                self.context.judge("send on", ErrorKind::ConnectionReset.into())?;
             }
             if self.is_over() {
                 return Ok(false);
             }
             let pause = Duration::from(progress.rtt) / 32;
             let pause = pause.clamp(Duration::from_micros(100), Duration::from_millis(10));
-            self.station.sleep_until((Instant::now() + pause).min(self.until));
+            self.context.sleep_until((Instant::now() + pause).min(self.until));
         }
     }
 

@@ -12,13 +12,13 @@ use landspeed_units::{Bytes, Nanos};
 
 use crate::end::{outcome, sum, zero_copied};
 use crate::parameter;
-use crate::runner::{Needs, Runner};
+use crate::runner::{FlowNeeds, WorkloadRunner};
 use crate::session::flows;
-use crate::trial::{Mark, Measured, Parts, Trial};
-use crate::workers::{self, Task};
+use crate::trial::{TrialCoordinator, TrialParts, WindowMeasurement, WindowStart};
+use crate::workers::{self, WorkerTask};
 use crate::{Error, TrialEnd};
 
-pub(crate) use worker::{Left, Receiving, why};
+pub(crate) use worker::{ReceiveLoop, ZeroCopyResult, why};
 use worker::{receive, send};
 
 static DURATION: Factor = parameter::DURATION;
@@ -28,13 +28,13 @@ static BIDIR: Factor = Factor { name: "bidir", about: "send both ways at once", 
 
 /// Returns a stream of this length from client to server.
 pub fn spec(time: Nanos) -> Workload {
-    Workload::new(Stream.name()).with(DURATION.name, time.exact())
+    Workload::new(StreamWorkload.name()).with(DURATION.name, time.exact())
 }
 
 #[derive(Debug)]
-pub(crate) struct Stream;
+pub(crate) struct StreamWorkload;
 
-impl Runner for Stream {
+impl WorkloadRunner for StreamWorkload {
     fn name(&self) -> &'static str {
         "stream"
     }
@@ -59,8 +59,8 @@ impl Runner for Stream {
         DURATION.time(parameters)
     }
 
-    fn needs(&self, spec: &TrialSpec) -> Needs {
-        Needs {
+    fn needs(&self, spec: &TrialSpec) -> FlowNeeds {
+        FlowNeeds {
             flows: flows(&spec.flow),
             settings: spec.flow.clone(),
             own: Vec::new(),
@@ -71,63 +71,71 @@ impl Runner for Stream {
     fn run(&self, end: TrialEnd<'_>) -> Result<EndpointOutcome, Error> {
         let asked = &end.spec.workload.parameters;
         let duration = DURATION.time(asked);
-        let ways = Ways::of(asked, end.session.role());
+        let directions = FlowDirections::of(asked, end.session.role());
         let TrialEnd { spec, session, watch, cancel } = end;
         let (flows, mut signals, strangers) = (session.flows, session.signals, session.strangers);
-        let parts = Parts { spec, flows: &flows, strangers, signals: &mut signals, watch, cancel };
-        let tasks = ways.tasks(&flows, &spec.flow);
-        let receiving = ways.receiving(&flows);
-        let (mut measured, left) = workers::run(&spec.cores, &flows, tasks, |workers| {
+        let parts = TrialParts { spec, flows: &flows, strangers, signals: &mut signals, watch, cancel };
+        let tasks = directions.tasks(&flows, &spec.flow);
+        let receiving = directions.receiving(&flows);
+        let (mut measured, zero_copy) = workers::run(&spec.cores, &flows, tasks, |workers| {
             timed(parts.trial(workers).telling(receiving), duration.into())
         })?;
-        Ok(ways.report(&mut measured, &left, &flows))
+        Ok(directions.report(&mut measured, &zero_copy, &flows))
     }
 }
 
 /// Runs the trial. If the path breaks, the result is what was measured until then.
-fn timed(mut trial: Trial<'_, '_>, duration: Duration) -> Result<Measured, Error> {
+fn timed(mut trial: TrialCoordinator<'_, '_>, duration: Duration) -> Result<WindowMeasurement, Error> {
     let begun = Instant::now();
     trial.workers.start();
-    let mut mark = None;
-    let ran = pass(&mut trial, duration, &mut mark);
-    let mark = mark.unwrap_or_else(|| trial.open_late(begun));
+    let mut window_start = None;
+    let ran = pass(&mut trial, duration, &mut window_start);
+    let window_start = window_start.unwrap_or_else(|| trial.open_late(begun));
     match ran {
-        Ok(()) => trial.close(&mark),
-        Err(Error::PathBroke(broken)) => Ok(trial.break_off(&mark, broken)),
+        Ok(()) => trial.close(&window_start),
+        Err(Error::PathBroke(broken)) => Ok(trial.break_off(&window_start, broken)),
         // The peer closed its window early: it has waited for the path as long as this end would have.
         Err(Error::PeerGone { .. }) if trial.peer_closed() => {
             let broken = Broken { waited_ns: trial.patience().into(), ..Broken::default() };
-            Ok(trial.break_off(&mark, broken))
+            Ok(trial.break_off(&window_start, broken))
         }
         Err(error) => Err(error),
     }
 }
 
-/// Waits for the warm-up and the window. `mark` stays empty if nothing arrives.
-fn pass(trial: &mut Trial<'_, '_>, duration: Duration, mark: &mut Option<Mark>) -> Result<(), Error> {
+/// Waits for the warm-up and the window. `window_start` stays empty if nothing arrives.
+fn pass(
+    trial: &mut TrialCoordinator<'_, '_>,
+    duration: Duration,
+    window_start: &mut Option<WindowStart>,
+) -> Result<(), Error> {
     let Some(first) = trial.first()? else { return Ok(()) };
     trial.until(first + Duration::from(trial.spec.warm_up_ns))?;
-    *mark = Some(trial.open());
+    *window_start = Some(trial.open());
     trial.until(Instant::now() + duration)
 }
 
 /// The directions in which one end uses each flow.
 #[derive(Debug, Clone, Copy)]
-struct Ways {
+struct FlowDirections {
     sends: bool,
     receives: bool,
 }
 
-impl Ways {
+impl FlowDirections {
     fn of(asked: &Settings, role: Role) -> Self {
         let (both, sends) = (BIDIR.is_on(asked), (role == Role::Client) != REVERSE.is_on(asked));
-        Ways { sends: both || sends, receives: both || !sends }
+        FlowDirections { sends: both || sends, receives: both || !sends }
     }
 
     /// Returns one task for each flow and direction: first all that receive, then all that send.
-    fn tasks<'a>(self, flows: &'a [Box<dyn Flow>], settings: &Settings) -> Vec<Task<'a, Left>> {
+    fn tasks<'a>(
+        self,
+        flows: &'a [Box<dyn Flow>],
+        settings: &Settings,
+    ) -> Vec<WorkerTask<'a, ZeroCopyResult>> {
         let (read, write) = (READ_SIZE.number(settings) as usize, WRITE_SIZE.number(settings) as usize);
-        let mut tasks: Vec<Task<'a, Left>> = Vec::new();
+        let mut tasks: Vec<WorkerTask<'a, ZeroCopyResult>> = Vec::new();
         if self.receives {
             tasks.extend(flows.iter().map(|flow| receive(flow.as_ref(), read)));
         }
@@ -142,7 +150,12 @@ impl Ways {
         if self.receives { flows.len() } else { 0 }
     }
 
-    fn report(self, measured: &mut Measured, left: &[Left], flows: &[Box<dyn Flow>]) -> EndpointOutcome {
+    fn report(
+        self,
+        measured: &mut WindowMeasurement,
+        zero_copy: &[ZeroCopyResult],
+        flows: &[Box<dyn Flow>],
+    ) -> EndpointOutcome {
         let receiving = self.receiving(flows);
         let (received, sent) = measured.counts.split_at(receiving);
         EndpointOutcome {
@@ -151,6 +164,6 @@ impl Ways {
             flow_bytes: received.iter().copied().map(Bytes).collect(),
             ..outcome(measured, flows)
         }
-        .with(zero_copied(left.iter().map(|l| (l.completions, l.mapped))))
+        .with(zero_copied(zero_copy.iter().map(|l| (l.completions, l.mapped))))
     }
 }

@@ -6,11 +6,11 @@ use landspeed_transport::{Flow, ZeroCopyCompletions};
 use landspeed_units::Bytes;
 
 use crate::Error;
-use crate::buffer::Buffer;
-use crate::workers::{Station, Task};
+use crate::buffer::PageBuffer;
+use crate::workers::{WorkerContext, WorkerTask};
 
 #[derive(Debug, Default)]
-pub(crate) struct Left {
+pub(crate) struct ZeroCopyResult {
     /// Results of its zero-copy sends.
     pub(crate) completions: ZeroCopyCompletions,
     /// Bytes that it received by mapping.
@@ -18,46 +18,46 @@ pub(crate) struct Left {
 }
 
 /// Sends `size` bytes a call until stopped.
-pub(crate) fn send(flow: &dyn Flow, size: usize) -> Task<'_, Left> {
-    Box::new(move |station, left| {
-        let buffer = Buffer::new(size);
+pub(crate) fn send(flow: &dyn Flow, size: usize) -> WorkerTask<'_, ZeroCopyResult> {
+    Box::new(move |context, zero_copy| {
+        let buffer = PageBuffer::new(size);
         let mut sender = flow.sender()?;
-        if !station.begin() {
+        if !context.begin() {
             return Ok(());
         }
         let mut total = 0;
         let result = loop {
-            if station.stopped() {
+            if context.stopped() {
                 break Ok(());
             }
             match sender.send(&buffer, u64::MAX) {
                 Ok(n) => {
                     total += n as u64;
-                    station.tally.set(total);
+                    context.tally.set(total);
                 }
                 Err(error) => {
-                    if let Err(error) = station.judge("send on", error) {
+                    if let Err(error) = context.judge("send on", error) {
                         break Err(error);
                     }
                 }
             }
         };
-        left.completions = sender.completions();
+        zero_copy.completions = sender.completions();
         result
     })
 }
 
 /// Receives `size` bytes a call until stopped.
-pub(crate) fn receive(flow: &dyn Flow, size: usize) -> Task<'_, Left> {
-    Box::new(move |station, left| {
-        let whole = Receiving { flow, size, passed: |_, _| (), is_end: |_| false };
-        left.mapped = whole.run(station)?;
+pub(crate) fn receive(flow: &dyn Flow, size: usize) -> WorkerTask<'_, ZeroCopyResult> {
+    Box::new(move |context, zero_copy| {
+        let whole = ReceiveLoop { flow, size, passed: |_, _| (), is_end: |_| false };
+        zero_copy.mapped = whole.run(context)?;
         Ok(())
     })
 }
 
 /// The loop of every receiving end. Generic, so that workloads without additions pay nothing for them.
-pub(crate) struct Receiving<'a, P> {
+pub(crate) struct ReceiveLoop<'a, P> {
     pub(crate) flow: &'a dyn Flow,
     /// Bytes requested in a call.
     pub(crate) size: usize,
@@ -67,25 +67,25 @@ pub(crate) struct Receiving<'a, P> {
     pub(crate) is_end: fn(&io::Result<usize>) -> bool,
 }
 
-impl<P: FnMut(u64, u64)> Receiving<'_, P> {
+impl<P: FnMut(u64, u64)> ReceiveLoop<'_, P> {
     /// Receives until stopped, or until the flow's end. Returns the bytes that were mapped, not copied.
-    pub(crate) fn run(mut self, station: &Station<'_>) -> Result<Bytes, Error> {
-        let mut buffer = Buffer::new(self.size);
+    pub(crate) fn run(mut self, context: &WorkerContext<'_>) -> Result<Bytes, Error> {
+        let mut buffer = PageBuffer::new(self.size);
         let mut receiver = self.flow.receiver()?;
-        if !station.begin() {
+        if !context.begin() {
             return Ok(Bytes(0));
         }
         let mut total = 0;
-        while !station.stopped() {
+        while !context.stopped() {
             match receiver.receive(&mut buffer) {
                 Ok(n) if n > 0 => {
                     let before = total;
                     total += n as u64;
                     (self.passed)(before, total);
-                    station.tally.set(total);
+                    context.tally.set(total);
                 }
                 ended if (self.is_end)(&ended) => break,
-                ended => station.judge("receive on", why(ended))?,
+                ended => context.judge("receive on", why(ended))?,
             }
         }
         Ok(receiver.mapped())

@@ -15,8 +15,8 @@ use landspeed_transport::settings::WRITE_SIZE;
 use landspeed_units::{Bytes, Nanos};
 
 use crate::parameter::{self, LONGEST, SHORTEST};
-use crate::runner::{Needs, Runner};
-use crate::trial::Parts;
+use crate::runner::{FlowNeeds, WorkloadRunner};
+use crate::trial::TrialParts;
 use crate::{Error, TrialEnd};
 
 /// Powers of two over the papers' ranges (feng-2003, jin-yoo-2007), plus the payload of one Ethernet packet.
@@ -46,7 +46,7 @@ static LIMIT: Factor = Factor {
 /// Returns a sweep with this many writes of each size.
 pub fn spec(count: u64, sizes: &[Bytes]) -> Workload {
     let sizes: Vec<String> = sizes.iter().map(|size| size.0.to_string()).collect();
-    Workload::new(Sweep.name()).with(COUNT.name, count).with(SIZES.name, sizes.join(","))
+    Workload::new(SweepWorkload.name()).with(COUNT.name, count).with(SIZES.name, sizes.join(","))
 }
 
 /// Returns a sweep like [`spec`]'s, with a time limit for each size.
@@ -55,9 +55,9 @@ pub fn within(limit: Nanos, count: u64, sizes: &[Bytes]) -> Workload {
 }
 
 #[derive(Debug)]
-pub(crate) struct Sweep;
+pub(crate) struct SweepWorkload;
 
-impl Runner for Sweep {
+impl WorkloadRunner for SweepWorkload {
     fn name(&self) -> &'static str {
         "sweep"
     }
@@ -75,19 +75,19 @@ impl Runner for Sweep {
         Nanos::secs(60).times(SIZES.sizes(parameters).len() as u64)
     }
 
-    fn needs(&self, spec: &TrialSpec) -> Needs {
+    fn needs(&self, spec: &TrialSpec) -> FlowNeeds {
         // Data is sent in the sweep's sizes, and the flow needs room for the largest.
         let largest = SIZES.sizes(&spec.workload.parameters).into_iter().max().unwrap_or_default();
         let mut settings = spec.flow.clone();
         settings.insert(WRITE_SIZE.name.into(), largest.0.to_string());
-        Needs { flows: 1, settings, own: Vec::new(), keeps_listening: false }
+        FlowNeeds { flows: 1, settings, own: Vec::new(), keeps_listening: false }
     }
 
     fn run(&self, end: TrialEnd<'_>) -> Result<EndpointOutcome, Error> {
         let role = end.session.role();
         let TrialEnd { spec, session, watch, cancel } = end;
         let (flows, mut signals, strangers) = (session.flows, session.signals, session.strangers);
-        let parts = Parts { spec, flows: &flows, strangers, signals: &mut signals, watch, cancel };
+        let parts = TrialParts { spec, flows: &flows, strangers, signals: &mut signals, watch, cancel };
         match role {
             Role::Client => sender::run(parts),
             Role::Server => receiver::run(parts),
@@ -96,7 +96,7 @@ impl Runner for Sweep {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Part {
+struct SweepPart {
     size: Bytes,
     total: Bytes,
     warm_up: bool,
@@ -105,15 +105,15 @@ struct Part {
 }
 
 /// Returns the parts of a sweep: a warm-up of the first size, if there is one, until it is cut; then each size.
-fn parts(spec: &TrialSpec) -> Vec<Part> {
+fn parts(spec: &TrialSpec) -> Vec<SweepPart> {
     let asked = &spec.workload.parameters;
     let (count, sizes, limit) = (COUNT.number(asked), SIZES.sizes(asked), LIMIT.time(asked));
-    let warm_up = (spec.warm_up_ns.0 > 0).then(|| Part {
+    let warm_up = (spec.warm_up_ns.0 > 0).then(|| SweepPart {
         size: sizes[0],
         total: Bytes(1 << 60),
         warm_up: true,
         limit: spec.warm_up_ns,
     });
-    let sized = |&size: &Bytes| Part { size, total: Bytes(size.0 * count), warm_up: false, limit };
+    let sized = |&size: &Bytes| SweepPart { size, total: Bytes(size.0 * count), warm_up: false, limit };
     warm_up.into_iter().chain(sizes.iter().map(sized)).collect()
 }

@@ -8,12 +8,12 @@ use landspeed_transport::settings::READ_SIZE;
 use landspeed_transport::{Delivery, Flow};
 use landspeed_units::{Bytes, Nanos};
 
-use super::Part;
+use super::SweepPart;
 use crate::end::{outcome, sum, zero_copied};
-use crate::signal::Signal;
-use crate::stream::{Left, Receiving};
-use crate::trial::{Measured, Parts, Trial};
-use crate::workers::{self, Task};
+use crate::signal::TrialSignal;
+use crate::stream::{ReceiveLoop, ZeroCopyResult};
+use crate::trial::{TrialCoordinator, TrialParts, WindowMeasurement};
+use crate::workers::{self, WorkerTask};
 use crate::{Error, check};
 
 /// Time after the peer's report and after the last arrival at which missing datagrams count as lost. A sweep is not
@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(1);
 
 /// Marks on the byte count: the worker notes the time when its count leaves `start` and when it reaches `end`. The
 /// coordinator moves them while no data is on its way.
-struct Marks {
+struct ByteMarks {
     origin: Instant,
     start: AtomicU64,
     end: AtomicU64,
@@ -34,10 +34,10 @@ struct Marks {
     last: AtomicU64,
 }
 
-impl Marks {
+impl ByteMarks {
     fn new() -> Self {
         let zero = || AtomicU64::new(0);
-        Marks { origin: Instant::now(), start: zero(), end: zero(), first: zero(), last: zero() }
+        ByteMarks { origin: Instant::now(), start: zero(), end: zero(), first: zero(), last: zero() }
     }
 
     fn now(&self) -> u64 {
@@ -49,7 +49,7 @@ impl Marks {
     }
 
     /// Returns the result of a part of which `moved` bytes arrived, the last at `until`.
-    fn point(&self, part: &Part, moved: u64, until: u64) -> SweepPoint {
+    fn point(&self, part: &SweepPart, moved: u64, until: u64) -> SweepPoint {
         SweepPoint {
             size_bytes: part.size,
             moved_bytes: Bytes(moved),
@@ -75,12 +75,12 @@ impl Marks {
     }
 }
 
-pub(super) fn run(parts: Parts<'_>) -> Result<EndpointOutcome, Error> {
+pub(super) fn run(parts: TrialParts<'_>) -> Result<EndpointOutcome, Error> {
     let (flows, spec) = (parts.flows, parts.spec);
     let plan = super::parts(spec);
-    let marks = Marks::new();
+    let marks = ByteMarks::new();
     let task = task(flows[0].as_ref(), READ_SIZE.number(&spec.flow) as usize, &marks);
-    let ((mut measured, taken), left) =
+    let ((mut measured, taken), zero_copy) =
         workers::run(&spec.cores, flows, vec![task], |workers| lead(parts.trial(workers), &plan, &marks))?;
     let received = sum(&measured.counts);
     let (points, datagrams): (Vec<_>, Vec<_>) = taken.into_iter().map(|t| (t.point, t.datagrams)).unzip();
@@ -88,16 +88,20 @@ pub(super) fn run(parts: Parts<'_>) -> Result<EndpointOutcome, Error> {
     Ok(EndpointOutcome { received_bytes: received, ..outcome(&mut measured, flows) }
         .with(points)
         .with(SweepDatagrams(datagrams))
-        .with(zero_copied(left.iter().map(|l| (l.completions, l.mapped)))))
+        .with(zero_copied(zero_copy.iter().map(|l| (l.completions, l.mapped)))))
 }
 
-struct Taken {
+struct SweepPartResult {
     point: SweepPoint,
     datagrams: Option<DatagramCounts>,
 }
 
-fn lead(mut trial: Trial<'_, '_>, plan: &[Part], marks: &Marks) -> Result<(Measured, Vec<Taken>), Error> {
-    let mut mark = None;
+fn lead(
+    mut trial: TrialCoordinator<'_, '_>,
+    plan: &[SweepPart],
+    marks: &ByteMarks,
+) -> Result<(WindowMeasurement, Vec<SweepPartResult>), Error> {
+    let mut window_start = None;
     let mut all = Vec::with_capacity(plan.len());
     let mut sent = 0;
     for (number, part) in plan.iter().enumerate() {
@@ -105,29 +109,29 @@ fn lead(mut trial: Trial<'_, '_>, plan: &[Part], marks: &Marks) -> Result<(Measu
         if number == 0 {
             trial.workers.start();
         }
-        if !part.warm_up && mark.is_none() {
-            mark = Some(trial.open());
+        if !part.warm_up && window_start.is_none() {
+            window_start = Some(trial.open());
         }
         let taken = take(&mut trial, (number, part), marks, &mut sent)?;
         if !part.warm_up {
             all.push(taken);
         }
     }
-    let mark = mark.expect("a sweep has a size (checked)");
-    Ok((trial.close(&mark)?, all))
+    let window_start = window_start.expect("a sweep has a size (checked)");
+    Ok((trial.close(&window_start)?, all))
 }
 
 /// Requests one part and receives it: to its end, to silence, or to the limit. `sent` holds the peer's total before
 /// the part, and is set to the total after it.
 fn take(
-    trial: &mut Trial<'_, '_>,
-    (number, part): (usize, &Part),
-    marks: &Marks,
+    trial: &mut TrialCoordinator<'_, '_>,
+    (number, part): (usize, &SweepPart),
+    marks: &ByteMarks,
     sent: &mut u64,
-) -> Result<Taken, Error> {
+) -> Result<SweepPartResult, Error> {
     // Read before the peer is asked, because data may arrive immediately.
     let (start, before) = (count(trial), trial.datagrams().first().copied());
-    trial.say(Signal::Ready(number as u64))?;
+    trial.say(TrialSignal::Ready(number as u64))?;
     let (reached, said) = come(trial, part, marks, start)?;
     let said = match said {
         Some(said) => said,
@@ -144,18 +148,18 @@ fn take(
         // numbers.
         DatagramCounts { sent, lost: sent.saturating_sub(counts.received), ..counts }
     });
-    Ok(Taken { point: reached, datagrams })
+    Ok(SweepPartResult { point: reached, datagrams })
 }
 
 /// Waits until a part has arrived. Returns its point, and the peer's report of what it sent if that arrived too.
 fn come(
-    trial: &mut Trial<'_, '_>,
-    part: &Part,
-    marks: &Marks,
+    trial: &mut TrialCoordinator<'_, '_>,
+    part: &SweepPart,
+    marks: &ByteMarks,
     start: u64,
 ) -> Result<(SweepPoint, Option<u64>), Error> {
     let limit = Instant::now() + Duration::from(part.limit);
-    let mut silence = Silence::new(trial);
+    let mut silence = SilenceTimer::new(trial);
     let mut said = None;
     loop {
         let last = marks.last.load(Ordering::Acquire);
@@ -165,7 +169,7 @@ fn come(
         let over = said.is_some() && silence.is_the_end(trial);
         let late = Instant::now() >= limit;
         if late && said.is_none() {
-            trial.say(Signal::Cut)?;
+            trial.say(TrialSignal::Cut)?;
         }
         if over || late {
             let until = last_arrival(trial).map_or_else(|| marks.now(), |last| marks.at(last));
@@ -176,15 +180,15 @@ fn come(
 }
 
 /// Returns when the last datagram arrived; `None` if the transport carries a stream.
-fn last_arrival(trial: &Trial<'_, '_>) -> Option<Instant> {
+fn last_arrival(trial: &TrialCoordinator<'_, '_>) -> Option<Instant> {
     trial.datagrams().first().and_then(|datagrams| datagrams.last)
 }
 
 /// Waits until everything that was sent has arrived, or the missing data counts as lost.
-fn drain(trial: &mut Trial<'_, '_>, end: u64) -> Result<(), Error> {
+fn drain(trial: &mut TrialCoordinator<'_, '_>, end: u64) -> Result<(), Error> {
     let patience = trial.patience();
     let limit = Instant::now() + patience;
-    let mut silence = Silence::new(trial);
+    let mut silence = SilenceTimer::new(trial);
     while count(trial) < end && !silence.is_the_end(trial) {
         if Instant::now() > limit {
             return Err(Error::silent("while its last bytes were awaited", patience));
@@ -194,41 +198,41 @@ fn drain(trial: &mut Trial<'_, '_>, end: u64) -> Result<(), Error> {
     Ok(())
 }
 
-struct Silence {
+struct SilenceTimer {
     count: u64,
     since: Instant,
 }
 
-impl Silence {
-    fn new(trial: &Trial<'_, '_>) -> Self {
-        Silence { count: count(trial), since: Instant::now() }
+impl SilenceTimer {
+    fn new(trial: &TrialCoordinator<'_, '_>) -> Self {
+        SilenceTimer { count: count(trial), since: Instant::now() }
     }
 
     /// Returns true if no more data will arrive although the peer sent more. In a stream it is never true.
-    fn is_the_end(&mut self, trial: &Trial<'_, '_>) -> bool {
+    fn is_the_end(&mut self, trial: &TrialCoordinator<'_, '_>) -> bool {
         if self.count != count(trial) {
-            *self = Silence::new(trial);
+            *self = SilenceTimer::new(trial);
         }
         check::delivery(&trial.spec.flow) == Delivery::Datagrams && self.since.elapsed() >= SILENCE
     }
 }
 
-fn bytes_sent(said: Signal) -> Option<u64> {
+fn bytes_sent(said: TrialSignal) -> Option<u64> {
     match said {
-        Signal::Sent(bytes) => Some(bytes),
+        TrialSignal::Sent(bytes) => Some(bytes),
         _ => None,
     }
 }
 
-fn count(trial: &Trial<'_, '_>) -> u64 {
+fn count(trial: &TrialCoordinator<'_, '_>) -> u64 {
     trial.workers.tallies[0].get()
 }
 
 /// Makes the receiving task, with marks.
-fn task<'a>(flow: &'a dyn Flow, size: usize, marks: &'a Marks) -> Task<'a, Left> {
-    Box::new(move |station, left| {
+fn task<'a>(flow: &'a dyn Flow, size: usize, marks: &'a ByteMarks) -> WorkerTask<'a, ZeroCopyResult> {
+    Box::new(move |context, zero_copy| {
         let passed = |before, total| marks.passed(before, total);
-        left.mapped = Receiving { flow, size, passed, is_end: |_| false }.run(station)?;
+        zero_copy.mapped = ReceiveLoop { flow, size, passed, is_end: |_| false }.run(context)?;
         Ok(())
     })
 }

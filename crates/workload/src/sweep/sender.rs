@@ -8,104 +8,108 @@ use landspeed_record::EndpointOutcome;
 use landspeed_transport::{Flow, Sender};
 use landspeed_units::Bytes;
 
-use super::Part;
+use super::SweepPart;
 use crate::Error;
-use crate::buffer::Buffer;
+use crate::buffer::PageBuffer;
 use crate::end::{outcome, sum, zero_copied};
-use crate::signal::Signal;
-use crate::stream::Left;
-use crate::trial::{Measured, Parts, Trial};
-use crate::workers::{self, Station, Task};
+use crate::signal::TrialSignal;
+use crate::stream::ZeroCopyResult;
+use crate::trial::{TrialCoordinator, TrialParts, WindowMeasurement};
+use crate::workers::{self, WorkerContext, WorkerTask};
 
 /// Interval at which the coordinator checks whether a part has been sent.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// Channels between coordinator and worker: parts to send in one direction, bytes sent in the other.
-struct Channels {
-    orders: mpsc::Sender<Part>,
+struct SweepChannels {
+    orders: mpsc::Sender<SweepPart>,
     sent: mpsc::Receiver<u64>,
 }
 
-pub(super) fn run(parts: Parts<'_>) -> Result<EndpointOutcome, Error> {
+pub(super) fn run(parts: TrialParts<'_>) -> Result<EndpointOutcome, Error> {
     let flows = parts.flows;
     let plan = super::parts(parts.spec);
     let cut = AtomicBool::new(false);
     let (orders, ordered) = mpsc::channel();
     let (report, sent) = mpsc::channel();
-    let channels = Channels { orders, sent };
+    let channels = SweepChannels { orders, sent };
     let largest = plan.iter().map(|part| part.size.0 as usize).max().unwrap_or(1);
-    let worker = Worker { flow: flows[0].as_ref(), largest, cut: &cut, ordered, report };
+    let worker = SweepSender { flow: flows[0].as_ref(), largest, cut: &cut, ordered, report };
     // The channels are dropped with the coordinator; the worker then gets no more orders and ends.
-    let (mut measured, left) = workers::run(&parts.spec.cores, flows, vec![worker.task()], |workers| {
+    let (mut measured, zero_copy) = workers::run(&parts.spec.cores, flows, vec![worker.task()], |workers| {
         lead(parts.trial(workers), channels, &plan, &cut)
     })?;
     Ok(EndpointOutcome { sent_bytes: sum(&measured.counts), ..outcome(&mut measured, flows) }
-        .with(zero_copied(left.iter().map(|l| (l.completions, l.mapped)))))
+        .with(zero_copied(zero_copy.iter().map(|l| (l.completions, l.mapped)))))
 }
 
 fn lead(
-    mut trial: Trial<'_, '_>,
-    channels: Channels,
-    plan: &[Part],
+    mut trial: TrialCoordinator<'_, '_>,
+    channels: SweepChannels,
+    plan: &[SweepPart],
     cut: &AtomicBool,
-) -> Result<Measured, Error> {
+) -> Result<WindowMeasurement, Error> {
     trial.workers.start();
-    let mut mark = None;
+    let mut window_start = None;
     for (number, part) in plan.iter().enumerate() {
         let number = number as u64;
         trial.expect("while it got ready for the next size", |said| {
-            (said == Signal::Ready(number)).then_some(())
+            (said == TrialSignal::Ready(number)).then_some(())
         })?;
-        if !part.warm_up && mark.is_none() {
-            mark = Some(trial.open());
+        if !part.warm_up && window_start.is_none() {
+            window_start = Some(trial.open());
         }
         cut.store(false, Ordering::Release);
         channels.orders.send(*part).map_err(|_| Error::Worker)?;
         let sent = await_sent(&mut trial, &channels, cut)?;
-        trial.say(Signal::Sent(sent))?;
+        trial.say(TrialSignal::Sent(sent))?;
     }
-    trial.expect("while it took the last bytes", |said| (said == Signal::Closed).then_some(()))?;
-    let mark = mark.expect("a sweep has a size (checked)");
-    trial.close(&mark)
+    trial.expect("while it took the last bytes", |said| (said == TrialSignal::Closed).then_some(()))?;
+    let window_start = window_start.expect("a sweep has a size (checked)");
+    trial.close(&window_start)
 }
 
 /// Waits until the worker has sent a part, and forwards the receiver's signal to cut it.
-fn await_sent(trial: &mut Trial<'_, '_>, channels: &Channels, cut: &AtomicBool) -> Result<u64, Error> {
+fn await_sent(
+    trial: &mut TrialCoordinator<'_, '_>,
+    channels: &SweepChannels,
+    cut: &AtomicBool,
+) -> Result<u64, Error> {
     loop {
         match channels.sent.try_recv() {
             Ok(sent) => return Ok(sent),
             Err(mpsc::TryRecvError::Empty) => {}
             Err(mpsc::TryRecvError::Disconnected) => return Err(Error::Worker),
         }
-        if trial.tick(LOOK)? == Some(Signal::Cut) {
+        if trial.tick(LOOK)? == Some(TrialSignal::Cut) {
             cut.store(true, Ordering::Release);
         }
     }
 }
 
-struct Worker<'a> {
+struct SweepSender<'a> {
     flow: &'a dyn Flow,
     largest: usize,
     cut: &'a AtomicBool,
-    ordered: mpsc::Receiver<Part>,
+    ordered: mpsc::Receiver<SweepPart>,
     report: mpsc::Sender<u64>,
 }
 
-impl<'a> Worker<'a> {
-    fn task(self) -> Task<'a, Left> {
-        Box::new(move |station, left| {
-            let buffer = Buffer::new(self.largest);
+impl<'a> SweepSender<'a> {
+    fn task(self) -> WorkerTask<'a, ZeroCopyResult> {
+        Box::new(move |context, zero_copy| {
+            let buffer = PageBuffer::new(self.largest);
             let mut sender = self.flow.sender()?;
-            if !station.begin() {
+            if !context.begin() {
                 return Ok(());
             }
             let mut total = 0;
             while let Ok(part) = self.ordered.recv() {
-                self.send(part, &buffer, sender.as_mut(), (station, &mut total))?;
+                self.send(part, &buffer, sender.as_mut(), (context, &mut total))?;
                 // The coordinator may have given up.
                 let _ = self.report.send(total);
             }
-            left.completions = sender.completions();
+            zero_copy.completions = sender.completions();
             Ok(())
         })
     }
@@ -113,21 +117,21 @@ impl<'a> Worker<'a> {
     /// Sends one part, until its end or until it is cut.
     fn send(
         &self,
-        part: Part,
-        buffer: &Buffer,
+        part: SweepPart,
+        buffer: &PageBuffer,
         sender: &mut dyn Sender,
-        (station, total): (&Station<'_>, &mut u64),
+        (context, total): (&WorkerContext<'_>, &mut u64),
     ) -> Result<(), Error> {
-        let Part { size, total: Bytes(wanted), .. } = part;
+        let SweepPart { size, total: Bytes(wanted), .. } = part;
         let end = *total + wanted;
-        while *total < end && !station.stopped() && !self.cut.load(Ordering::Relaxed) {
+        while *total < end && !context.stopped() && !self.cut.load(Ordering::Relaxed) {
             let rest = (end - *total).min(size.0);
             match sender.send(&buffer[..rest as usize], (end - *total) / rest) {
                 Ok(n) => {
                     *total += n as u64;
-                    station.tally.set(*total);
+                    context.tally.set(*total);
                 }
-                Err(error) => station.judge("send on", error)?,
+                Err(error) => context.judge("send on", error)?,
             }
         }
         Ok(())

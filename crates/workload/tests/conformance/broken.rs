@@ -6,15 +6,15 @@ use landspeed_factor::Factor;
 use landspeed_record::{EndpointOutcome, Headline, Observations, Settings, TrialSpec, detail};
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::{
-    CancelFlag, ClientPlan, DataPort, Error, Needs, Runner, TrialEnd, Watch, Watched, find,
+    CancelFlag, ClientPlan, DataPort, Error, FlowNeeds, TrialEnd, WatchTargets, WindowWatch, WorkloadRunner, find,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::trial::{self, SOON, Subject};
+use crate::trial::{self, SOON, WorkloadSubject};
 
 /// The fault of a broken workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum WorkloadFault {
     HasNoDefault,
     TakesPigeons,
     LosesAll,
@@ -28,46 +28,46 @@ pub(crate) enum Fault {
 }
 
 /// Each fault, with the promise that it breaks.
-pub(crate) static FAULTS: &[(Fault, &str)] = &[
-    (Fault::HasNoDefault, "names and parameters are in order"),
-    (Fault::TakesPigeons, "its flows take transports of the table"),
-    (Fault::LosesAll, "both ends have an outcome"),
-    (Fault::Forgets, "an outcome is read back as it was written"),
-    (Fault::PrintsNothing, "each headline is a figure of one end"),
-    (Fault::LastsLonger, "it says how long its window can be open"),
-    (Fault::ShowsDeadThreads, "it is watched once, in order"),
-    (Fault::LeavesAThread, "it can be cancelled, and leaves no thread"),
-    (Fault::MakesNumbersUp, "a peer that goes is an error"),
-    (Fault::MakesNumbersUp, "a peer that never comes is an error"),
-    (Fault::TakesAnything, "values that make no sense open nothing"),
+pub(crate) static FAULTS: &[(WorkloadFault, &str)] = &[
+    (WorkloadFault::HasNoDefault, "names and parameters are in order"),
+    (WorkloadFault::TakesPigeons, "its flows take transports of the table"),
+    (WorkloadFault::LosesAll, "both ends have an outcome"),
+    (WorkloadFault::Forgets, "an outcome is read back as it was written"),
+    (WorkloadFault::PrintsNothing, "each headline is a figure of one end"),
+    (WorkloadFault::LastsLonger, "it says how long its window can be open"),
+    (WorkloadFault::ShowsDeadThreads, "it is watched once, in order"),
+    (WorkloadFault::LeavesAThread, "it can be cancelled, and leaves no thread"),
+    (WorkloadFault::MakesNumbersUp, "a peer that goes is an error"),
+    (WorkloadFault::MakesNumbersUp, "a peer that never comes is an error"),
+    (WorkloadFault::TakesAnything, "values that make no sense open nothing"),
 ];
 
 /// A detail that is not written.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct Forgotten {
+struct ForgottenDetail {
     #[serde(skip)]
     count: u64,
 }
-detail!("forgotten" => Forgotten);
+detail!("forgotten" => ForgottenDetail);
 
 static NOTHING: &[Headline<EndpointOutcome>] =
     &[Headline { name: "nothing", about: "never printed", of: |_| Ok(None) }];
 static FORGOTTEN: &[Headline<EndpointOutcome>] = &[Headline {
     name: "forgotten",
     about: "a count",
-    of: |end| Ok(Some(end.get::<Forgotten>().count.into())),
+    of: |end| Ok(Some(end.get::<ForgottenDetail>().count.into())),
 }];
 static NO_DEFAULT: Factor = Factor { name: "odd", about: "a switch", default: "", ..Factor::FLOW };
 
 /// `stream` with one fault.
-pub(crate) struct Broken(pub(crate) Fault);
+pub(crate) struct BrokenWorkload(pub(crate) WorkloadFault);
 
-fn stream() -> &'static dyn Runner {
+fn stream() -> &'static dyn WorkloadRunner {
     find("stream").expect("in the table")
 }
 
-impl Runner for Broken {
+impl WorkloadRunner for BrokenWorkload {
     fn name(&self) -> &'static str {
         stream().name()
     }
@@ -78,14 +78,14 @@ impl Runner for Broken {
 
     fn parameters(&self) -> Vec<&'static Factor> {
         let mut parameters = stream().parameters();
-        parameters.extend((self.0 == Fault::HasNoDefault).then_some(&NO_DEFAULT));
+        parameters.extend((self.0 == WorkloadFault::HasNoDefault).then_some(&NO_DEFAULT));
         parameters
     }
 
     fn headlines(&self) -> &'static [Headline<EndpointOutcome>] {
         match self.0 {
-            Fault::PrintsNothing => NOTHING,
-            Fault::Forgets => FORGOTTEN,
+            WorkloadFault::PrintsNothing => NOTHING,
+            WorkloadFault::Forgets => FORGOTTEN,
             _ => stream().headlines(),
         }
     }
@@ -95,10 +95,10 @@ impl Runner for Broken {
     }
 
     fn lasts(&self, parameters: &Settings, warm_up: Nanos) -> Nanos {
-        if self.0 == Fault::LastsLonger { Nanos(0) } else { stream().lasts(parameters, warm_up) }
+        if self.0 == WorkloadFault::LastsLonger { Nanos(0) } else { stream().lasts(parameters, warm_up) }
     }
 
-    fn needs(&self, spec: &TrialSpec) -> Needs {
+    fn needs(&self, spec: &TrialSpec) -> FlowNeeds {
         stream().needs(spec)
     }
 
@@ -107,8 +107,8 @@ impl Runner for Broken {
     }
 }
 
-impl Subject for Broken {
-    fn runner(&self) -> &dyn Runner {
+impl WorkloadSubject for BrokenWorkload {
+    fn runner(&self) -> &dyn WorkloadRunner {
         self
     }
 
@@ -116,45 +116,49 @@ impl Subject for Broken {
         &self,
         spec: &TrialSpec,
         plan: &ClientPlan,
-        watch: &mut dyn Watch,
+        watch: &mut dyn WindowWatch,
         cancel: &CancelFlag,
-    ) -> trial::Outcome {
-        if self.0 == Fault::LeavesAThread {
+    ) -> trial::EndResult {
+        if self.0 == WorkloadFault::LeavesAThread {
             thread::spawn(|| thread::sleep(2 * SOON));
         }
-        self.spoilt(spec, |spec| stream_row().client(spec, plan, &mut Misled(self.0, watch), cancel))
+        self.spoilt(spec, |spec| stream_row().client(spec, plan, &mut MisledWatch(self.0, watch), cancel))
     }
 
     fn server(
         &self,
         spec: &TrialSpec,
         port: &DataPort,
-        watch: &mut dyn Watch,
+        watch: &mut dyn WindowWatch,
         cancel: &CancelFlag,
-    ) -> trial::Outcome {
-        self.spoilt(spec, |spec| stream_row().server(spec, port, &mut Misled(self.0, watch), cancel))
+    ) -> trial::EndResult {
+        self.spoilt(spec, |spec| stream_row().server(spec, port, &mut MisledWatch(self.0, watch), cancel))
     }
 
     fn transports(&self, spec: &TrialSpec) -> Vec<String> {
-        if self.0 == Fault::TakesPigeons { vec!["pigeon".to_owned()] } else { stream_row().transports(spec) }
+        if self.0 == WorkloadFault::TakesPigeons {
+            vec!["pigeon".to_owned()]
+        } else {
+            stream_row().transports(spec)
+        }
     }
 }
 
-fn stream_row() -> impl Subject {
+fn stream_row() -> impl WorkloadSubject {
     stream()
 }
 
-impl Broken {
-    fn spoilt(&self, spec: &TrialSpec, run: impl FnOnce(&TrialSpec) -> trial::Outcome) -> trial::Outcome {
+impl BrokenWorkload {
+    fn spoilt(&self, spec: &TrialSpec, run: impl FnOnce(&TrialSpec) -> trial::EndResult) -> trial::EndResult {
         let mut spec = spec.clone();
-        if self.0 == Fault::TakesAnything {
+        if self.0 == WorkloadFault::TakesAnything {
             spec.workload.parameters.clear();
         }
         let mut end = run(&spec);
         match (self.0, &mut end) {
-            (Fault::MakesNumbersUp, end) => *end = Ok(EndpointOutcome::default()),
-            (Fault::LosesAll, Ok(end)) => (end.received_bytes, end.flow_bytes) = (Bytes(0), vec![]),
-            (Fault::Forgets, Ok(end)) => end.details.put(Forgotten { count: 1 }),
+            (WorkloadFault::MakesNumbersUp, end) => *end = Ok(EndpointOutcome::default()),
+            (WorkloadFault::LosesAll, Ok(end)) => (end.received_bytes, end.flow_bytes) = (Bytes(0), vec![]),
+            (WorkloadFault::Forgets, Ok(end)) => end.details.put(ForgottenDetail { count: 1 }),
             _ => {}
         }
         end
@@ -162,12 +166,12 @@ impl Broken {
 }
 
 /// A watch that is given wrong information.
-struct Misled<'w>(Fault, &'w mut dyn Watch);
+struct MisledWatch<'w>(WorkloadFault, &'w mut dyn WindowWatch);
 
-impl Watch for Misled<'_> {
-    fn open(&mut self, ends: &Watched<'_>) {
-        let dead = Watched { threads: &[i32::MAX], ..*ends };
-        self.1.open(if self.0 == Fault::ShowsDeadThreads { &dead } else { ends });
+impl WindowWatch for MisledWatch<'_> {
+    fn open(&mut self, ends: &WatchTargets<'_>) {
+        let dead = WatchTargets { threads: &[i32::MAX], ..*ends };
+        self.1.open(if self.0 == WorkloadFault::ShowsDeadThreads { &dead } else { ends });
     }
 
     fn sample(&mut self, at: Nanos) {

@@ -11,15 +11,15 @@ use landspeed_transport::{TRANSPORTS, Transport};
 use landspeed_workload::WORKLOADS;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use broken::{Broken, FAULTS};
-use promises::{Keeps, PROMISES};
-use trial::{Length, Subject, trial};
+use broken::{BrokenWorkload, FAULTS};
+use promises::{PROMISES, PromiseCheck};
+use trial::{TrialLength, WorkloadSubject, trial};
 
 /// Returns the promises that a row breaks over a transport. The first check takes longer than all others together, and
 /// only waits.
-fn breaks(row: &dyn Subject, transport: &dyn Transport) -> Vec<String> {
+fn breaks(row: &dyn WorkloadSubject, transport: &dyn Transport) -> Vec<String> {
     let (name, over) = (row.runner().name(), transport.name());
-    let broken = |(promise, keeps): &(_, Keeps)| {
+    let broken = |(promise, keeps): &(_, PromiseCheck)| {
         keeps(row, transport).err().map(|why| format!("{name} over {over}: {promise}: {why}"))
     };
     let (first, others) = PROMISES.split_at(1);
@@ -38,7 +38,7 @@ fn every_workload_keeps_every_promise() {
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).expect("the hard limit");
     let rows = WORKLOADS.iter().flat_map(|row| TRANSPORTS.iter().map(move |transport| (row, *transport)));
     let (taken, refused): (Vec<_>, Vec<_>) =
-        rows.partition(|(row, transport)| trial(*row, *transport, Length::Short).is_ok());
+        rows.partition(|(row, transport)| trial(*row, *transport, TrialLength::Short).is_ok());
     for (row, transport) in refused {
         println!("SKIP {} over {}", row.name(), transport.name());
     }
@@ -62,7 +62,7 @@ fn each_broken_promise_is_noticed() {
     let tcp = landspeed_transport::find("tcp").expect("in the table");
     let is_kept = |(fault, promise): &(_, &str)| {
         let (_, keeps) = PROMISES.iter().find(|(name, _)| name == promise).expect("a promise");
-        keeps(&Broken(*fault), tcp).is_ok()
+        keeps(&BrokenWorkload(*fault), tcp).is_ok()
     };
     thread::scope(|scope| {
         let checks: Vec<_> =

@@ -10,16 +10,17 @@ use landspeed_record::{EndpointOutcome, Headline, SnmpCounts, TrialSpec, decode}
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{TRANSPORTS, Transport};
 use landspeed_units::{Bytes, Nanos};
-use landspeed_workload::{CancelFlag, ClientPlan, DataPort, Error, Unwatched};
+use landspeed_workload::{CancelFlag, ClientPlan, DataPort, Error, NullWatch};
 
 use crate::trial::{
-    KEY, Length, Outcome, SEEN, SOON, Subject, V4, hold, meddled, outcomes, soon, text, trial, variations,
+    EndResult, KEY, SEEN, SOON, TrialLength, V4, WorkloadSubject, hold, meddled, outcomes, soon, text, trial,
+    variations,
 };
 
-pub(crate) type Keeps = fn(&dyn Subject, &dyn Transport) -> Result<(), String>;
+pub(crate) type PromiseCheck = fn(&dyn WorkloadSubject, &dyn Transport) -> Result<(), String>;
 
 /// What every workload promises.
-pub(crate) static PROMISES: &[(&str, Keeps)] = &[
+pub(crate) static PROMISES: &[(&str, PromiseCheck)] = &[
     ("a peer that never comes is an error", awaits_its_peer),
     ("names and parameters are in order", in_order),
     ("its flows take transports of the table", takes_transports),
@@ -36,7 +37,7 @@ pub(crate) static PROMISES: &[(&str, Keeps)] = &[
 /// How much longer than announced a window may be open, because threads run late.
 const LATE: Nanos = Nanos::millis(100);
 
-fn in_order(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
+fn in_order(row: &dyn WorkloadSubject, transport: &dyn Transport) -> Result<(), String> {
     let runner = row.runner();
     let is_line = |text: &str| !text.is_empty() && !text.chars().any(char::is_control);
     hold(landspeed_workload::find(runner.name()).is_some(), "it is not found by its name")?;
@@ -54,18 +55,18 @@ fn in_order(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> 
         hold(names.insert(headline.name), format!("two headlines are called {}", headline.name))?;
         hold(is_line(headline.about), format!("{} is not described in one line", headline.name))?;
     }
-    trial(row, transport, Length::Short).map(drop)
+    trial(row, transport, TrialLength::Short).map(drop)
 }
 
-fn takes_transports(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
-    let taken = row.transports(&trial(row, transport, Length::Short)?);
+fn takes_transports(row: &dyn WorkloadSubject, transport: &dyn Transport) -> Result<(), String> {
+    let taken = row.transports(&trial(row, transport, TrialLength::Short)?);
     let known = |name: &String| TRANSPORTS.iter().any(|row| row.name() == name);
     hold(taken.iter().all(known) && taken.iter().any(|name| name == transport.name()), format!("{taken:?}"))
 }
 
 /// Checks the outcomes, up to several times: on a busy machine a window can pass in which neither end ran.
-fn has_outcomes(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
-    for spec in variations(row, trial(row, transport, Length::Short)?) {
+fn has_outcomes(row: &dyn WorkloadSubject, transport: &dyn Transport) -> Result<(), String> {
+    for spec in variations(row, trial(row, transport, TrialLength::Short)?) {
         let whole = || {
             let ends = outcomes(row, &spec)?;
             is_whole(row, &ends).map_err(|why| format!("{why}: {ends:?}"))
@@ -76,7 +77,7 @@ fn has_outcomes(row: &dyn Subject, transport: &dyn Transport) -> Result<(), Stri
 }
 
 /// Checks that the outcomes of both ends match.
-fn is_whole(row: &dyn Subject, [client, server]: &[EndpointOutcome; 2]) -> Result<(), String> {
+fn is_whole(row: &dyn WorkloadSubject, [client, server]: &[EndpointOutcome; 2]) -> Result<(), String> {
     for (sender, receiver) in [(client, server), (server, client)] {
         hold(sender.window_ns > Nanos(0), "a window took no time")?;
         hold(
@@ -97,8 +98,8 @@ fn is_whole(row: &dyn Subject, [client, server]: &[EndpointOutcome; 2]) -> Resul
     )
 }
 
-fn is_read_back(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
-    for end in outcomes(row, &trial(row, transport, Length::Short)?)? {
+fn is_read_back(row: &dyn WorkloadSubject, transport: &dyn Transport) -> Result<(), String> {
+    for end in outcomes(row, &trial(row, transport, TrialLength::Short)?)? {
         let json = serde_json::to_vec(&end).map_err(text)?;
         let back: EndpointOutcome = decode(&json).map_err(text)?;
         let figures = |end| Headline::figures(row.runner().headlines(), end).map_err(text);
@@ -108,9 +109,9 @@ fn is_read_back(row: &dyn Subject, transport: &dyn Transport) -> Result<(), Stri
     Ok(())
 }
 
-fn has_headlines(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
+fn has_headlines(row: &dyn WorkloadSubject, transport: &dyn Transport) -> Result<(), String> {
     let mut printed = BTreeSet::new();
-    for mut end in outcomes(row, &trial(row, transport, Length::Short)?)? {
+    for mut end in outcomes(row, &trial(row, transport, TrialLength::Short)?)? {
         // An observer adds these counters to a watched trial.
         end.observed.details.put(SnmpCounts::default());
         printed.extend(
@@ -122,8 +123,8 @@ fn has_headlines(row: &dyn Subject, transport: &dyn Transport) -> Result<(), Str
 }
 
 /// Checks the length of the window, up to three times: on a busy machine windows close late.
-fn lasts(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
-    let spec = trial(row, transport, Length::Short)?;
+fn lasts(row: &dyn WorkloadSubject, transport: &dyn Transport) -> Result<(), String> {
+    let spec = trial(row, transport, TrialLength::Short)?;
     let most = Nanos(row.runner().lasts(&spec.workload.parameters, spec.warm_up_ns).0 + LATE.0);
     let mut open = Nanos(0);
     for _ in 0..3 {
@@ -136,8 +137,8 @@ fn lasts(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
     Err(format!("its window was open for {open}, and {most} is the most"))
 }
 
-fn is_watched(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
-    let (ends, logs, _) = meddled(row, &trial(row, transport, Length::Short)?, |_, _| ())?;
+fn is_watched(row: &dyn WorkloadSubject, transport: &dyn Transport) -> Result<(), String> {
+    let (ends, logs, _) = meddled(row, &trial(row, transport, TrialLength::Short)?, |_, _| ())?;
     for (end, log) in ends.iter().zip(logs) {
         let calls =
             (log.calls.first(), log.calls.last(), log.calls.iter().filter(|call| **call != "sample").count());
@@ -149,11 +150,11 @@ fn is_watched(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String
     Ok(())
 }
 
-fn can_be_cancelled(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
+fn can_be_cancelled(row: &dyn WorkloadSubject, transport: &dyn Transport) -> Result<(), String> {
     let name = &unique_name();
     thread::scope(|scope| {
         let alone = || -> Result<(), String> {
-            for spec in variations(row, trial(row, transport, Length::Long)?) {
+            for spec in variations(row, trial(row, transport, TrialLength::Long)?) {
                 let (ends, _, took) = meddled(row, &spec, |ours, theirs| {
                     ours.cancel();
                     theirs.cancel();
@@ -185,8 +186,8 @@ fn of_that_name(name: &str) -> usize {
     comm.filter(|comm| comm.trim() == name).count()
 }
 
-fn needs_its_peer(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
-    for spec in variations(row, trial(row, transport, Length::Long)?) {
+fn needs_its_peer(row: &dyn WorkloadSubject, transport: &dyn Transport) -> Result<(), String> {
+    for spec in variations(row, trial(row, transport, TrialLength::Long)?) {
         for gone in [0, 1] {
             let (mut ends, _, took) = meddled(row, &spec, |ours, theirs| [ours, theirs][gone].cancel())?;
             hold(took < SOON, format!("it took {took:?}"))?;
@@ -198,14 +199,14 @@ fn needs_its_peer(row: &dyn Subject, transport: &dyn Transport) -> Result<(), St
     Ok(())
 }
 
-fn awaits_its_peer(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
-    let spec = trial(row, transport, Length::Short)?;
+fn awaits_its_peer(row: &dyn WorkloadSubject, transport: &dyn Transport) -> Result<(), String> {
+    let spec = trial(row, transport, TrialLength::Short)?;
     let [silent, port] = [(); 2].map(|()| DataPort::open(V4, &[transport.name()], KEY).expect("ports"));
     let plan = ClientPlan { server: (V4, silent.port()).into(), source_port: 0, key: KEY };
     let cancel = CancelFlag::new();
     thread::scope(|scope| {
-        let calling = scope.spawn(|| row.client(&spec, &plan, &mut Unwatched, &cancel));
-        let served = row.server(&spec, &port, &mut Unwatched, &cancel);
+        let calling = scope.spawn(|| row.client(&spec, &plan, &mut NullWatch, &cancel));
+        let served = row.server(&spec, &port, &mut NullWatch, &cancel);
         for end in [calling.join().expect("no panic"), served] {
             hold(matches!(end, Err(Error::Transport(_))), format!("{end:?}"))?;
         }
@@ -216,8 +217,8 @@ fn awaits_its_peer(row: &dyn Subject, transport: &dyn Transport) -> Result<(), S
 /// Values that no parameter has.
 const SENSELESS: [&str; 4] = ["", "-1", "\u{1b}[31m", "99999999999999999999999"];
 
-fn refuses(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
-    let spec = trial(row, transport, Length::Short)?;
+fn refuses(row: &dyn WorkloadSubject, transport: &dyn Transport) -> Result<(), String> {
+    let spec = trial(row, transport, TrialLength::Short)?;
     let names = row.runner().parameters().into_iter().map(|parameter| parameter.name);
     for (name, value) in names.chain(["no-such"]).flat_map(|name| SENSELESS.map(|value| (name, value))) {
         let bad = TrialSpec { workload: spec.workload.clone().with(name, value), ..spec.clone() };
@@ -226,16 +227,16 @@ fn refuses(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
     Ok(())
 }
 
-fn is_refused(row: &dyn Subject, spec: &TrialSpec) -> Result<(), String> {
+fn is_refused(row: &dyn WorkloadSubject, spec: &TrialSpec) -> Result<(), String> {
     let here = TcpListener::bind((V4, 0)).expect("loopback");
     here.set_nonblocking(true).expect("a socket");
     let plan = ClientPlan { server: here.local_addr().expect("bound"), source_port: 0, key: KEY };
     let port = DataPort::open(V4, &[TRANSPORT.of(&spec.flow)], KEY).map_err(text)?;
     let (cancel, begun) = (CancelFlag::new(), Instant::now());
     let refused =
-        |end: Outcome| hold(matches!(end, Err(Error::Spec { .. } | Error::Setting(_))), format!("{end:?}"));
-    refused(row.client(spec, &plan, &mut Unwatched, &cancel))?;
+        |end: EndResult| hold(matches!(end, Err(Error::Spec { .. } | Error::Setting(_))), format!("{end:?}"));
+    refused(row.client(spec, &plan, &mut NullWatch, &cancel))?;
     hold(here.accept().is_err(), "the client called")?;
-    refused(row.server(spec, &port, &mut Unwatched, &cancel))?;
+    refused(row.server(spec, &port, &mut NullWatch, &cancel))?;
     hold(begun.elapsed() < Duration::from_secs(1), "the server listened")
 }

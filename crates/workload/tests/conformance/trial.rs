@@ -8,29 +8,29 @@ use landspeed_factor::{Domain, Factor};
 use landspeed_record::{EndpointOutcome, Observations, TrialSpec, Workload};
 use landspeed_transport::{Delivery, Transport, settings};
 use landspeed_units::Nanos;
-use landspeed_workload::{CancelFlag, ClientPlan, DataPort, Error, Runner, Watch, Watched};
+use landspeed_workload::{CancelFlag, ClientPlan, DataPort, Error, WatchTargets, WindowWatch, WorkloadRunner};
 
 pub(crate) const KEY: [u8; 32] = [9; 32];
 pub(crate) const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// Far more than the promised second, because the machine may be busy.
 pub(crate) const SOON: Duration = Duration::from_secs(3);
-/// What `Log` observes, which the outcome must contain.
+/// What `WatchLog` observes, which the outcome must contain.
 pub(crate) const SEEN: &str = "the window was closed";
 
 /// The result of one end.
-pub(crate) type Outcome = Result<EndpointOutcome, Error>;
+pub(crate) type EndResult = Result<EndpointOutcome, Error>;
 
 /// A row of the table, and the entry points of both its ends.
-pub(crate) trait Subject: Sync {
-    fn runner(&self) -> &dyn Runner;
+pub(crate) trait WorkloadSubject: Sync {
+    fn runner(&self) -> &dyn WorkloadRunner;
 
     fn client(
         &self,
         spec: &TrialSpec,
         plan: &ClientPlan,
-        watch: &mut dyn Watch,
+        watch: &mut dyn WindowWatch,
         cancel: &CancelFlag,
-    ) -> Outcome {
+    ) -> EndResult {
         landspeed_workload::run_client(spec, plan, watch, cancel)
     }
 
@@ -38,9 +38,9 @@ pub(crate) trait Subject: Sync {
         &self,
         spec: &TrialSpec,
         port: &DataPort,
-        watch: &mut dyn Watch,
+        watch: &mut dyn WindowWatch,
         cancel: &CancelFlag,
-    ) -> Outcome {
+    ) -> EndResult {
         landspeed_workload::run_server(spec, port, watch, cancel)
     }
 
@@ -49,20 +49,20 @@ pub(crate) trait Subject: Sync {
     }
 }
 
-impl Subject for &'static dyn Runner {
-    fn runner(&self) -> &dyn Runner {
+impl WorkloadSubject for &'static dyn WorkloadRunner {
+    fn runner(&self) -> &dyn WorkloadRunner {
         *self
     }
 }
 
 /// The length of a trial: hardly any time, or longer than any test waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Length {
+pub(crate) enum TrialLength {
     Short,
     Long,
 }
 
-impl Length {
+impl TrialLength {
     /// Returns the value of a parameter: its default, unless it is a time or a count. The counts of a row without a
     /// time determine its length.
     fn of(self, parameter: &Factor, (datagrams, timed): (bool, bool)) -> String {
@@ -70,9 +70,9 @@ impl Length {
             // `limit` only cuts trials that take too long.
             _ if parameter.name == "limit" => parameter.default_over(datagrams).to_owned(),
             // Longer than the least retransmission time-out (200 ms), for which a flow may wait on a busy machine.
-            (Domain::Time(..), Length::Short) => "500ms".to_owned(),
-            (Domain::Time(..), Length::Long) => "60s".to_owned(),
-            (Domain::Int(_, most), Length::Long) if !timed => most.to_string(),
+            (Domain::Time(..), TrialLength::Short) => "500ms".to_owned(),
+            (Domain::Time(..), TrialLength::Long) => "60s".to_owned(),
+            (Domain::Int(_, most), TrialLength::Long) if !timed => most.to_string(),
             (Domain::Int(..), _) => "200".to_owned(),
             _ => parameter.default_over(datagrams).to_owned(),
         }
@@ -81,9 +81,9 @@ impl Length {
 
 /// Returns a trial with the defaults of its row except for its length, and with a warm-up if the row takes one.
 pub(crate) fn trial(
-    row: &dyn Subject,
+    row: &dyn WorkloadSubject,
     transport: &dyn Transport,
-    length: Length,
+    length: TrialLength,
 ) -> Result<TrialSpec, String> {
     let flow = settings::defaults(transport);
     let datagrams = transport.about().delivery == Delivery::Datagrams;
@@ -99,7 +99,7 @@ pub(crate) fn trial(
         flow,
         cores: vec![],
         warm_up_ns: Nanos::millis(100),
-        interval_ns: if length == Length::Short { Nanos::millis(50) } else { Nanos(0) },
+        interval_ns: if length == TrialLength::Short { Nanos::millis(50) } else { Nanos(0) },
         observers: vec![],
         progress_ns: Nanos(0),
         patience_ns: Nanos(0),
@@ -113,7 +113,7 @@ pub(crate) fn trial(
 }
 
 /// Returns the trial, and one for each other word that one of its parameters takes.
-pub(crate) fn variations(row: &dyn Subject, spec: TrialSpec) -> Vec<TrialSpec> {
+pub(crate) fn variations(row: &dyn WorkloadSubject, spec: TrialSpec) -> Vec<TrialSpec> {
     let mut all = vec![spec.clone()];
     for parameter in row.runner().parameters() {
         let words = match parameter.domain {
@@ -132,14 +132,14 @@ pub(crate) fn variations(row: &dyn Subject, spec: TrialSpec) -> Vec<TrialSpec> {
 
 /// Runs both ends, and calls `meddle` once both windows are open.
 pub(crate) fn meddled(
-    row: &dyn Subject,
+    row: &dyn WorkloadSubject,
     spec: &TrialSpec,
     meddle: impl FnOnce(&CancelFlag, &CancelFlag),
-) -> Result<([Outcome; 2], [Log; 2], Duration), String> {
+) -> Result<([EndResult; 2], [WatchLog; 2], Duration), String> {
     let port = DataPort::open(V4, &row.transports(spec), KEY).map_err(text)?;
     let plan = ClientPlan { server: (V4, port.port()).into(), source_port: 0, key: KEY };
     let (ours, theirs) = (CancelFlag::new(), CancelFlag::new());
-    let (mut here, mut there) = (Log::default(), Log::default());
+    let (mut here, mut there) = (WatchLog::default(), WatchLog::default());
     let opened = [here.opened.clone(), there.opened.clone()];
     let (ends, took) = thread::scope(|scope| {
         let calling = scope.spawn(|| row.client(spec, &plan, &mut here, &ours));
@@ -155,7 +155,7 @@ pub(crate) fn meddled(
 }
 
 /// Returns both outcomes of a trial, which must succeed.
-pub(crate) fn outcomes(row: &dyn Subject, spec: &TrialSpec) -> Result<[EndpointOutcome; 2], String> {
+pub(crate) fn outcomes(row: &dyn WorkloadSubject, spec: &TrialSpec) -> Result<[EndpointOutcome; 2], String> {
     match meddled(row, spec, |_, _| ())?.0 {
         [Ok(client), Ok(server)] => Ok([client, server]),
         // The end that failed first names the cause.
@@ -165,7 +165,7 @@ pub(crate) fn outcomes(row: &dyn Subject, spec: &TrialSpec) -> Result<[EndpointO
 
 /// A watch that records how it is called, and what is wrong.
 #[derive(Debug, Default)]
-pub(crate) struct Log {
+pub(crate) struct WatchLog {
     pub(crate) calls: Vec<&'static str>,
     pub(crate) wrong: Vec<String>,
     opened: CancelFlag,
@@ -173,7 +173,7 @@ pub(crate) struct Log {
     last: Nanos,
 }
 
-impl Log {
+impl WatchLog {
     fn look_for_threads(&mut self) {
         let is_none = |thread: &&i32| !std::path::Path::new(&format!("/proc/self/task/{thread}")).exists();
         self.wrong
@@ -181,8 +181,8 @@ impl Log {
     }
 }
 
-impl Watch for Log {
-    fn open(&mut self, ends: &Watched<'_>) {
+impl WindowWatch for WatchLog {
+    fn open(&mut self, ends: &WatchTargets<'_>) {
         self.calls.push("open");
         self.threads = ends.threads.to_vec();
         self.look_for_threads();

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use landspeed_record::{EndpointOutcome, Settings, TrialSpec, Workload};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::{Bytes, Nanos};
-use landspeed_workload::{CancelFlag, ClientPlan, DataPort, Error, Unwatched, run_client, run_server};
+use landspeed_workload::{CancelFlag, ClientPlan, DataPort, Error, NullWatch, run_client, run_server};
 
 /// The key of every test's session.
 pub(crate) const KEY: [u8; 32] = [42; 32];
@@ -55,15 +55,15 @@ pub(crate) fn spec(workload: Workload) -> TrialSpec {
 }
 
 /// The result of one end.
-pub(crate) type Outcome = Result<EndpointOutcome, Error>;
+pub(crate) type EndResult = Result<EndpointOutcome, Error>;
 
 /// Runs both ends, and returns (client, server).
-pub(crate) fn both(spec: &TrialSpec, at: IpAddr) -> (Outcome, Outcome) {
+pub(crate) fn both(spec: &TrialSpec, at: IpAddr) -> (EndResult, EndResult) {
     both_until(spec, at, &CancelFlag::new())
 }
 
 /// Runs both ends until `cancel`.
-pub(crate) fn both_until(spec: &TrialSpec, at: IpAddr, cancel: &CancelFlag) -> (Outcome, Outcome) {
+pub(crate) fn both_until(spec: &TrialSpec, at: IpAddr, cancel: &CancelFlag) -> (EndResult, EndResult) {
     let port = DataPort::open(at, &[TRANSPORT.of(&spec.flow)], KEY).expect("a data port on loopback");
     both_on(spec, &port, (at, 0), cancel)
 }
@@ -74,11 +74,11 @@ pub(crate) fn both_on(
     port: &DataPort,
     (at, source_port): (IpAddr, u16),
     cancel: &CancelFlag,
-) -> (Outcome, Outcome) {
+) -> (EndResult, EndResult) {
     let plan = ClientPlan { server: (at, port.port()).into(), source_port, key: KEY };
     std::thread::scope(|scope| {
-        let serving = scope.spawn(|| run_server(spec, port, &mut Unwatched, cancel));
-        let client = run_client(spec, &plan, &mut Unwatched, cancel);
+        let serving = scope.spawn(|| run_server(spec, port, &mut NullWatch, cancel));
+        let client = run_client(spec, &plan, &mut NullWatch, cancel);
         (client, serving.join().expect("the server's end does not panic"))
     })
 }

@@ -11,12 +11,13 @@ use landspeed_record::{
 use landspeed_topology::{Lab, LabHost, find, with_namespace};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::{Bytes, Nanos};
-use landspeed_workload::staggered::{self, Seen, StaggeredFlow};
+use landspeed_workload::staggered::{self, StaggeredDetails, StaggeredFlow};
 use landspeed_workload::{
-    CancelFlag, ClientPlan, DataPort, Error, Unwatched, Watch, Watched, run_client, run_server, stream, sweep,
+    CancelFlag, ClientPlan, DataPort, Error, NullWatch, WatchTargets, WindowWatch, run_client, run_server,
+    stream, sweep,
 };
 
-use crate::common::{KEY, Outcome, pingpong, set, spec, udp};
+use crate::common::{EndResult, KEY, pingpong, set, spec, udp};
 
 /// Returns a lab of this kind; prints why if there can be none.
 fn lab(test: &str, word: &str) -> Option<Lab> {
@@ -61,8 +62,8 @@ fn over_watched(
     lab: &Lab,
     spec: &TrialSpec,
     at: IpAddr,
-    watch: &mut (dyn Watch + Send),
-) -> (Outcome, Outcome) {
+    watch: &mut (dyn WindowWatch + Send),
+) -> (EndResult, EndResult) {
     let (a, b) = hosts(lab);
     let (tell, port) = mpsc::channel();
     let cancel = &CancelFlag::new();
@@ -71,7 +72,7 @@ fn over_watched(
             with_namespace(&b.netns, move || {
                 let data = DataPort::open(at, &[TRANSPORT.of(&spec.flow)], KEY).expect("a data port");
                 tell.send(data.port()).expect("the client listens");
-                run_server(spec, &data, &mut Unwatched, cancel)
+                run_server(spec, &data, &mut NullWatch, cancel)
             })
         });
         let client = with_namespace(&a.netns, move || {
@@ -86,8 +87,8 @@ fn over_watched(
     })
 }
 
-fn over(lab: &Lab, spec: &TrialSpec, at: IpAddr) -> (Outcome, Outcome) {
-    over_watched(lab, spec, at, &mut Unwatched)
+fn over(lab: &Lab, spec: &TrialSpec, at: IpAddr) -> (EndResult, EndResult) {
+    over_watched(lab, spec, at, &mut NullWatch)
 }
 
 #[test]
@@ -180,13 +181,13 @@ fn payload_that_fills_pages_is_mapped() {
 }
 
 /// A watch that runs a command when the window opens.
-struct AtOpening {
+struct CommandAtOpening {
     words: String,
     ran: Option<Instant>,
 }
 
-impl Watch for AtOpening {
-    fn open(&mut self, _: &Watched<'_>) {
+impl WindowWatch for CommandAtOpening {
+    fn open(&mut self, _: &WatchTargets<'_>) {
         run(&self.words);
         self.ran = Some(Instant::now());
     }
@@ -221,7 +222,7 @@ fn a_sender_whose_path_is_cut_stops() {
             let unknown = "lladdr 02:00:00:00:00:99 nud permanent";
             format!("ip -n {} neigh replace {} {unknown} dev {}", a.netns, b.v4, a.device)
         };
-        let mut watch = AtOpening { words, ran: None };
+        let mut watch = CommandAtOpening { words, ran: None };
         let (client, server) = over_watched(&lab, &spec, b.v4.into(), &mut watch);
         if spec.workload.name == "stream" {
             // Both ends keep what they measured until then.
@@ -279,7 +280,7 @@ fn flows_outlive_the_losses_of_a_long_path() {
     assert_eq!(server.flow_bytes[2], Bytes::kib(64));
     // Data that the first two had not sent when they left is dropped.
     assert!(client.sent_bytes > server.received_bytes, "{} {}", client.sent_bytes, server.received_bytes);
-    let seen = client.get::<Seen>();
+    let seen = client.get::<StaggeredDetails>();
     let took = seen.flow_took_ns[2].expect("it came to its end");
     assert!(took >= Nanos::millis(2 * 180), "an initial window is 15 KB: {took}");
     let least = seen.probes.iter().map(|probe| probe.rtt_ns).min().expect("probes");

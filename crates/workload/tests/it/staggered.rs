@@ -4,7 +4,7 @@ use landspeed_observer::{WatchSubject, Watcher, observer};
 use landspeed_record::{EndpointOutcome, Observations, TcpSample, TrialSpec};
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::staggered::{self, StaggeredFlow};
-use landspeed_workload::{CancelFlag, ClientPlan, DataPort, Watch, Watched, run_client, run_server};
+use landspeed_workload::{CancelFlag, ClientPlan, DataPort, WatchTargets, WindowWatch, run_client, run_server};
 use rustix::net::sockopt::tcp_congestion;
 
 use crate::common::{KEY, V4, V6, both, both_on, outcomes, spec};
@@ -22,20 +22,20 @@ fn planned(flows: Vec<StaggeredFlow>, millis: u64) -> TrialSpec {
 }
 
 /// A watch of TCP_INFO as an agent has it, and of the flows' congestion controls.
-struct Tcp {
+struct TcpWatch {
     watcher: Watcher,
     controls: Vec<String>,
 }
 
-impl Tcp {
+impl TcpWatch {
     fn new() -> Self {
         let row = observer("tcp-info").expect("it is in the table");
-        Tcp { watcher: Watcher::with(&[row], "lo"), controls: Vec::new() }
+        TcpWatch { watcher: Watcher::with(&[row], "lo"), controls: Vec::new() }
     }
 }
 
-impl Watch for Tcp {
-    fn open(&mut self, ends: &Watched<'_>) {
+impl WindowWatch for TcpWatch {
+    fn open(&mut self, ends: &WatchTargets<'_>) {
         self.controls = ends.sockets.iter().map(|(_, socket)| tcp_congestion(socket).expect("TCP")).collect();
         self.watcher.open(&WatchSubject {
             threads: ends.threads,
@@ -55,14 +55,14 @@ impl Watch for Tcp {
 }
 
 /// The outcome of one end, and its flows' congestion controls.
-type Seen = (EndpointOutcome, Vec<String>);
+type WatchedOutcome = (EndpointOutcome, Vec<String>);
 
 /// Runs both ends with their flows watched.
-fn watched(spec: &TrialSpec) -> (Seen, Seen) {
+fn watched(spec: &TrialSpec) -> (WatchedOutcome, WatchedOutcome) {
     let port = DataPort::open(V4, &["tcp"], KEY).expect("a data port");
     let plan = ClientPlan { server: (V4, port.port()).into(), source_port: 0, key: KEY };
     let cancel = CancelFlag::new();
-    let (mut here, mut there) = (Tcp::new(), Tcp::new());
+    let (mut here, mut there) = (TcpWatch::new(), TcpWatch::new());
     let (client, server) = std::thread::scope(|scope| {
         let serving = scope.spawn(|| run_server(spec, &port, &mut there, &cancel));
         let client = run_client(spec, &plan, &mut here, &cancel);
@@ -123,7 +123,7 @@ fn flows_enter_and_leave_each_with_its_own_control() {
 fn the_probe_comes_back_again_and_again() {
     for at in [V4, V6] {
         let (client, server) = outcomes(&planned(vec![flow("reno", 0, 300)], 300), at);
-        let [client, server] = [&client, &server].map(|end| end.get::<staggered::Seen>());
+        let [client, server] = [&client, &server].map(|end| end.get::<staggered::StaggeredDetails>());
         let probes = &client.probes;
         assert!(probes.len() > 1, "{probes:?}");
         assert!(probes.iter().all(|probe| probe.rtt_ns > Nanos(0)), "{probes:?}");
@@ -132,7 +132,7 @@ fn the_probe_comes_back_again_and_again() {
     }
     let mut silent = planned(vec![flow("reno", 0, 100)], 100);
     silent.workload = silent.workload.with("probe-every", "0s");
-    assert_eq!(outcomes(&silent, V4).0.get::<staggered::Seen>().probes, vec![]);
+    assert_eq!(outcomes(&silent, V4).0.get::<staggered::StaggeredDetails>().probes, vec![]);
 }
 
 #[test]
@@ -142,11 +142,19 @@ fn a_flow_with_an_end_is_timed_and_arrives_whole() {
     let endless = flow("reno", 0, 500);
     let never = StaggeredFlow { data_bytes: Some(Bytes(1 << 50)), ..flow("reno", 0, 400) };
     let (client, server) = outcomes(&planned(vec![endless, short(0), short(100), never], 500), V4);
-    let took: Vec<_> = client.get::<staggered::Seen>().flow_took_ns.iter().map(Option::is_some).collect();
+    let took: Vec<_> =
+        client.get::<staggered::StaggeredDetails>().flow_took_ns.iter().map(Option::is_some).collect();
     assert_eq!(took, [false, true, true, false]);
-    assert!(client.get::<staggered::Seen>().flow_took_ns.iter().flatten().all(|&took| took > Nanos(0)));
+    assert!(
+        client
+            .get::<staggered::StaggeredDetails>()
+            .flow_took_ns
+            .iter()
+            .flatten()
+            .all(|&took| took > Nanos(0))
+    );
     assert_eq!(server.flow_bytes[1..3], [data, data]);
-    assert!(server.get::<staggered::Seen>().flow_took_ns.is_empty());
+    assert!(server.get::<staggered::StaggeredDetails>().flow_took_ns.is_empty());
 }
 
 #[test]
@@ -181,7 +189,7 @@ fn flows_that_are_not_tcps_are_sampled_by_what_arrived() {
     let (Ok(client), Ok(server)) = both_on(&spec, &port, (V4, 0), &CancelFlag::new()) else {
         panic!("it runs")
     };
-    let [client, server_seen] = [&client, &server].map(|end| end.get::<staggered::Seen>());
+    let [client, server_seen] = [&client, &server].map(|end| end.get::<staggered::StaggeredDetails>());
     let received = |flow: u32| -> Vec<u64> {
         let samples = server_seen.samples.iter().filter(|sample| sample.flow == flow);
         samples.map(|sample| sample.received_bytes.0).collect()

@@ -9,7 +9,7 @@ use landspeed_record::{Broken, EndpointOutcome, Silences, TrialSpec};
 use landspeed_topology::{Lab, LabHost, find, with_namespace};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::{Bytes, Nanos};
-use landspeed_workload::{CancelFlag, ClientPlan, DataPort, Unwatched, run_client, run_server, stream};
+use landspeed_workload::{CancelFlag, ClientPlan, DataPort, NullWatch, run_client, run_server, stream};
 
 use crate::common::{KEY, set, spec};
 
@@ -44,12 +44,12 @@ fn between([a, b]: [&LabHost; 2], spec: &TrialSpec) -> [EndpointOutcome; 2] {
             with_namespace(&b.netns, move || {
                 let data = DataPort::open(at, &[TRANSPORT.of(&spec.flow)], KEY).expect("a data port");
                 tell.send(data.port()).expect("the client listens");
-                run_server(spec, &data, &mut Unwatched, cancel)
+                run_server(spec, &data, &mut NullWatch, cancel)
             })
         });
         let client = with_namespace(&a.netns, move || {
             let server = (at, port.recv().expect("a port")).into();
-            run_client(spec, &ClientPlan { server, source_port: 0, key: KEY }, &mut Unwatched, cancel)
+            run_client(spec, &ClientPlan { server, source_port: 0, key: KEY }, &mut NullWatch, cancel)
         });
         let client = client.expect("namespace a");
         if client.is_err() {

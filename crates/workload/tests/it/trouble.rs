@@ -9,7 +9,7 @@ use landspeed_transport::{Patience, ReservedPort};
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::staggered::{self, StaggeredFlow};
 use landspeed_workload::{
-    CancelFlag, ClientPlan, DataPort, Error, Unwatched, run_client, run_server, stream,
+    CancelFlag, ClientPlan, DataPort, Error, NullWatch, run_client, run_server, stream,
 };
 
 use crate::common::{KEY, V4, both_until, set, spec, udp};
@@ -82,7 +82,7 @@ fn a_sender_holds_back_when_its_peer_falls_silent_and_keeps_its_figures() {
     let plan = ClientPlan { server: signals.address(), source_port: 0, key: KEY };
     std::thread::scope(|scope| {
         let serving = scope.spawn(|| falls_silent(data.as_ref(), signals.as_ref(), &spec.flow));
-        let client = run_client(&spec, &plan, &mut Unwatched, &CancelFlag::new());
+        let client = run_client(&spec, &plan, &mut NullWatch, &CancelFlag::new());
         let flood = serving.join().expect("no panic");
         let client = client.expect("what it measured until then");
         let broken = client.get::<Broken>();
@@ -97,7 +97,7 @@ fn waiting_for_a_peer_that_never_comes_can_be_cancelled() {
     let port = DataPort::open(V4, &["tcp"], KEY).expect("a data port");
     let (long, cancel) = (spec(stream::spec(LONG)), CancelFlag::new());
     std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| run_server(&long, &port, &mut Unwatched, &cancel));
+        let waiting = scope.spawn(|| run_server(&long, &port, &mut NullWatch, &cancel));
         cancel.cancel();
         assert!(matches!(waiting.join().expect("no panic"), Err(Error::Cancelled)));
     });
@@ -112,13 +112,13 @@ fn strangers_are_turned_away_while_the_trial_goes_on() {
     let wrong = ClientPlan { key: [0; 32], ..plan.clone() };
     let cancel = CancelFlag::new();
     std::thread::scope(|scope| {
-        let serving = scope.spawn(|| run_server(&short, &port, &mut Unwatched, &cancel));
+        let serving = scope.spawn(|| run_server(&short, &port, &mut NullWatch, &cancel));
         let mut silent = connect(&plan);
         let mut loud = connect(&plan);
         loud.write_all(&[0; 4096]).expect("it babbles");
-        let refused = run_client(&short, &wrong, &mut Unwatched, &cancel).expect_err("not its session");
+        let refused = run_client(&short, &wrong, &mut NullWatch, &cancel).expect_err("not its session");
         assert!(refused.to_string().contains("does not hold this session's key"), "{refused}");
-        let client = run_client(&short, &plan, &mut Unwatched, &cancel).expect("the real one runs");
+        let client = run_client(&short, &plan, &mut NullWatch, &cancel).expect("the real one runs");
         assert!(client.received_bytes > Bytes(0));
         serving.join().expect("no panic").expect("the server's end");
         for stranger in [&mut silent, &mut loud] {
@@ -136,14 +136,14 @@ fn a_flood_of_connections_fails_no_trial() {
     set(&mut short, &[("flows", "64")]);
     let (cancel, over) = (CancelFlag::new(), CancelFlag::new());
     std::thread::scope(|scope| {
-        let serving = scope.spawn(|| run_server(&short, &port, &mut Unwatched, &cancel));
+        let serving = scope.spawn(|| run_server(&short, &port, &mut NullWatch, &cancel));
         let first = connect(&plan);
         for _ in 0..3 {
             scope.spawn(|| flood(&plan, &over));
         }
         // The flood has begun by then.
         std::thread::sleep(Duration::from_millis(100));
-        let client = run_client(&short, &plan, &mut Unwatched, &cancel);
+        let client = run_client(&short, &plan, &mut NullWatch, &cancel);
         let server = serving.join().expect("no panic");
         over.cancel();
         client.expect("the client's end");

@@ -10,22 +10,22 @@ const MOST: usize = 4096;
 
 /// The pauses that a coordinator detects by checking from time to time. A pause lasts from the check that found new
 /// data to the last one that found none, so a late check does not lengthen it.
-pub(crate) struct Quiet {
+pub(crate) struct SilenceDetector {
     came: u64,
     since: Instant,
     looked: Instant,
     silences: Silences,
 }
 
-impl Quiet {
+impl SilenceDetector {
     pub(crate) fn new() -> Self {
         let now = Instant::now();
-        Quiet { came: 0, since: now, looked: now, silences: Silences::default() }
+        SilenceDetector { came: 0, since: now, looked: now, silences: Silences::default() }
     }
 
     /// Starts again, with what had arrived by `now`.
     pub(crate) fn begin(&mut self, now: Instant, came: u64) {
-        *self = Quiet { came, since: now, looked: now, silences: Silences::default() };
+        *self = SilenceDetector { came, since: now, looked: now, silences: Silences::default() };
     }
 
     /// Records what has arrived by `now`.
@@ -68,15 +68,15 @@ mod tests {
 
     #[test]
     fn a_pause_lasts_as_long_as_it_was_seen_to() {
-        let mut quiet = Quiet::new();
+        let mut silence = SilenceDetector::new();
         let begun = Instant::now();
         let at = |ms| begun + Duration::from_millis(ms);
-        quiet.begin(at(0), 5);
+        silence.begin(at(0), 5);
         for (ms, came) in [(50, 5), (900, 5), (1_000, 6), (9_000, 7), (9_100, 7)] {
-            quiet.look(at(ms), came);
+            silence.look(at(ms), came);
         }
-        assert_eq!(quiet.lasts(), Duration::from_millis(100));
+        assert_eq!(silence.lasts(), Duration::from_millis(100));
         // It did not check between 1 s and 9 s.
-        assert_eq!(quiet.end().each_ns, [Nanos::millis(900)]);
+        assert_eq!(silence.end().each_ns, [Nanos::millis(900)]);
     }
 }

@@ -2,8 +2,8 @@
 
 use std::os::fd::BorrowedFd;
 
-use crate::notify::{Answer, Call};
-use crate::socket::{Kind, kind, option};
+use crate::notify::{NotifiedCall, SyscallAnswer};
+use crate::socket::{DescriptorKind, kind, option};
 
 /// From linux/mptcp.h.
 const SOL_MPTCP: libc::c_int = 284;
@@ -15,10 +15,10 @@ pub(super) fn is_multipath(fd: BorrowedFd<'_>) -> bool {
 }
 
 /// Answers getsockopt(2) of SO_PROTOCOL with TCP, which the program opened.
-pub(super) fn protocol(call: &Call<'_>) -> Answer {
-    let is_ours = |fd| kind(fd) == Kind::Mptcp;
+pub(super) fn protocol(call: &NotifiedCall<'_>) -> SyscallAnswer {
+    let is_ours = |fd| kind(fd) == DescriptorKind::Mptcp;
     if !call.descriptor(call.int(0)).is_ok_and(is_ours) {
-        return Answer::Continue;
+        return SyscallAnswer::Continue;
     }
     call.return_option(&libc::IPPROTO_TCP.to_ne_bytes())
 }

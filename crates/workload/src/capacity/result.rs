@@ -4,15 +4,15 @@ use landspeed_record::{Amount, EndpointOutcome, Headline, Misshapen, detail};
 use landspeed_units::{BitRate, Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-use super::search::{self, Came, Limit};
+use super::search::{self, LoadLimit, LoadTrialResult};
 
-/// The value of [`Found::limit`] if the path was the limit.
+/// The value of [`CapacityResult::limit`] if the path was the limit.
 pub(super) const PATH: &str = "path";
 
 /// The result of a search, at the sender's end.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Found {
+pub(super) struct CapacityResult {
     /// The highest load that is carried, in bits of payload; `None` if not even the least load is carried.
     pub(super) carried_bps: Option<BitRate>,
     /// The highest load that is carried, in bits of IP packets, the unit of a link's rate.
@@ -26,13 +26,13 @@ pub(super) struct Found {
     /// The most datagrams sent in one call at the carried load.
     pub(super) burst_datagrams: u64,
     /// All trials, in order.
-    pub(super) trials: Vec<Tried>,
+    pub(super) trials: Vec<CapacityTrial>,
 }
 
 /// One trial of a search.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Tried {
+pub(super) struct CapacityTrial {
     /// The requested load, in bits of payload.
     pub(super) load_bps: BitRate,
     /// Datagrams that the sender passed to the kernel.
@@ -47,36 +47,36 @@ pub(super) struct Tried {
     pub(super) arriving_ns: Nanos,
 }
 
-detail!("capacity" => Found);
+detail!("capacity" => CapacityResult);
 
-impl Tried {
-    pub(super) fn of(load_bps: BitRate, came: &Came) -> Tried {
-        Tried {
+impl CapacityTrial {
+    pub(super) fn of(load_bps: BitRate, result: &LoadTrialResult) -> CapacityTrial {
+        CapacityTrial {
             load_bps,
-            sent: came.sent,
-            received: came.received,
-            dropped: came.dropped,
-            sending_ns: came.sending,
-            arriving_ns: came.arriving,
+            sent: result.sent,
+            received: result.received,
+            dropped: result.dropped,
+            sending_ns: result.sending,
+            arriving_ns: result.arriving,
         }
     }
 }
 
-impl Found {
+impl CapacityResult {
     /// Converts the result of a search; `is_cut` is true if the time limit ended it.
-    pub(super) fn of(found: search::Found, is_cut: bool) -> Found {
+    pub(super) fn of(found: search::SearchBounds, is_cut: bool) -> CapacityResult {
         let limit = match found.exceeded {
             _ if is_cut => "time",
-            Some((_, Limit::Sender)) => "sender",
-            Some((_, Limit::Receiver)) => "receiver",
-            Some((_, Limit::Path)) => PATH,
+            Some((_, LoadLimit::Sender)) => "sender",
+            Some((_, LoadLimit::Receiver)) => "receiver",
+            Some((_, LoadLimit::Path)) => PATH,
             None => "time",
         };
-        Found {
+        CapacityResult {
             carried_bps: found.carried,
             exceeded_bps: found.exceeded.map(|(load, _)| load),
             limit: limit.to_owned(),
-            ..Found::default()
+            ..CapacityResult::default()
         }
     }
 
@@ -93,12 +93,12 @@ impl Found {
 /// What the server reports about its sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Room {
+pub(super) struct ReceiveBufferReport {
     /// Receive buffer of each socket, as SO_RCVBUF returns it without the kernel's doubling.
     pub(super) receive_buffer_bytes: Bytes,
 }
 
-detail!("capacity_room" => Room);
+detail!("capacity_room" => ReceiveBufferReport);
 
 pub(super) static HEADLINES: &[Headline<EndpointOutcome>] = &[
     Headline {
@@ -139,10 +139,12 @@ pub(super) static HEADLINES: &[Headline<EndpointOutcome>] = &[
     Headline {
         name: "receive buffer",
         about: "of each socket; forced above net.core.rmem_max where landspeed may, unless --set rcvbuf says otherwise",
-        of: |end| Ok(end.details.find::<Room>()?.map(|room| room.receive_buffer_bytes.into())),
+        of: |end| {
+            Ok(end.details.find::<ReceiveBufferReport>()?.map(|report| report.receive_buffer_bytes.into()))
+        },
     },
 ];
 
-fn found(end: &EndpointOutcome) -> Result<Option<&Found>, Misshapen> {
+fn found(end: &EndpointOutcome) -> Result<Option<&CapacityResult>, Misshapen> {
     end.details.find()
 }

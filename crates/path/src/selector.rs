@@ -8,21 +8,21 @@ use crate::socket::plain;
 /// The connections that a path carries: those that one of these choices admits, or all if there are none. Others stay
 /// on TCP, and count as neither carried nor left.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Only(Vec<Choice>);
+pub struct ConnectionSelector(Vec<PortOrNetwork>);
 
 /// A port or a network, parsed from "6379", "10.0.0.0/8" or "fd00::1".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Choice {
+pub enum PortOrNetwork {
     /// The port that the server listens on.
     Port(u16),
     /// The peer's network: its first address, and the length of its prefix in bits.
     Network(IpAddr, u8),
 }
 
-impl Only {
+impl ConnectionSelector {
     /// Admits connections that one of `choices` admits.
-    pub fn new(choices: Vec<Choice>) -> Self {
-        Only(choices)
+    pub fn new(choices: Vec<PortOrNetwork>) -> Self {
+        ConnectionSelector(choices)
     }
 
     /// Returns true if all connections are admitted.
@@ -32,18 +32,18 @@ impl Only {
 
     /// Returns true if a connection with `peer` is admitted; `listening` is the address that the server listens on.
     pub fn admits(&self, peer: SocketAddr, listening: SocketAddr) -> bool {
-        let admits = |choice: &Choice| match *choice {
-            Choice::Port(port) => listening.port() == port,
-            Choice::Network(first, bits) => network(plain(peer).ip(), bits) == Some(first),
+        let admits = |choice: &PortOrNetwork| match *choice {
+            PortOrNetwork::Port(port) => listening.port() == port,
+            PortOrNetwork::Network(first, bits) => network(plain(peer).ip(), bits) == Some(first),
         };
         self.is_all() || self.0.iter().any(admits)
     }
 
     /// Returns true if a connection to this listening address may be admitted. Its peer is not known yet.
     pub(crate) fn may_admit(&self, listening: SocketAddr) -> bool {
-        let may = |choice: &Choice| match *choice {
-            Choice::Port(port) => listening.port() == port,
-            Choice::Network(..) => true,
+        let may = |choice: &PortOrNetwork| match *choice {
+            PortOrNetwork::Port(port) => listening.port() == port,
+            PortOrNetwork::Network(..) => true,
         };
         self.is_all() || self.0.iter().any(may)
     }
@@ -65,7 +65,7 @@ fn network(address: IpAddr, bits: u8) -> Option<IpAddr> {
 
 /// The reason why a text is not a choice.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoChoice {
+pub enum PortOrNetworkError {
     /// It is neither a number nor an address.
     #[error("this is neither a port (6379) nor a network (10.0.0.0/8, fd00::/8) nor an address (10.0.0.1)")]
     Neither,
@@ -80,32 +80,32 @@ pub enum NoChoice {
     Inside(IpAddr, u8),
 }
 
-impl FromStr for Choice {
-    type Err = NoChoice;
+impl FromStr for PortOrNetwork {
+    type Err = PortOrNetworkError;
 
-    fn from_str(text: &str) -> Result<Self, NoChoice> {
+    fn from_str(text: &str) -> Result<Self, PortOrNetworkError> {
         if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
             let port = text.parse().ok().filter(|port| *port != 0);
-            return port.map(Choice::Port).ok_or(NoChoice::Port);
+            return port.map(PortOrNetwork::Port).ok_or(PortOrNetworkError::Port);
         }
         let (address, bits) =
             text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
-        let address: IpAddr = address.parse().map_err(|_| NoChoice::Neither)?;
+        let address: IpAddr = address.parse().map_err(|_| PortOrNetworkError::Neither)?;
         let all = if address.is_ipv4() { 32 } else { 128 };
         let bits = bits.map_or(Some(all), |bits| bits.parse().ok().filter(|bits| *bits <= all));
-        let bits = bits.ok_or(NoChoice::Bits(all.into()))?;
+        let bits = bits.ok_or(PortOrNetworkError::Bits(all.into()))?;
         match network(address, bits) {
             Some(first) if first == address => Ok(unmapped(address, bits)),
-            first => Err(NoChoice::Inside(first.unwrap_or(address), bits)),
+            first => Err(PortOrNetworkError::Inside(first.unwrap_or(address), bits)),
         }
     }
 }
 
 /// Turns a network of IPv4-mapped IPv6 addresses into one of IPv4.
-fn unmapped(first: IpAddr, bits: u8) -> Choice {
+fn unmapped(first: IpAddr, bits: u8) -> PortOrNetwork {
     match (plain(SocketAddr::new(first, 0)).ip(), bits.checked_sub(96)) {
-        (IpAddr::V4(v4), Some(bits)) if first.is_ipv6() => Choice::Network(v4.into(), bits),
-        _ => Choice::Network(first, bits),
+        (IpAddr::V4(v4), Some(bits)) if first.is_ipv6() => PortOrNetwork::Network(v4.into(), bits),
+        _ => PortOrNetwork::Network(first, bits),
     }
 }
 
@@ -113,8 +113,8 @@ fn unmapped(first: IpAddr, bits: u8) -> Choice {
 mod tests {
     use super::*;
 
-    fn only(choices: &[&str]) -> Only {
-        Only::new(choices.iter().map(|text| text.parse().expect(text)).collect())
+    fn only(choices: &[&str]) -> ConnectionSelector {
+        ConnectionSelector::new(choices.iter().map(|text| text.parse().expect(text)).collect())
     }
 
     fn admits(choices: &[&str], peer: &str, listening: &str) -> bool {
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn what_is_no_choice_says_what_would_be_one() {
-        let says = |text: &str| text.parse::<Choice>().unwrap_err().to_string();
+        let says = |text: &str| text.parse::<PortOrNetwork>().unwrap_err().to_string();
         for text in ["", "http", "10.0.0/8", "10.0.0.1:80", "-1", "/8"] {
             assert!(says(text).starts_with("this is neither a port (6379)"), "{text}");
         }

@@ -1,0 +1,96 @@
+//! The state that the pairs of one trial share on host 1.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How far the pairs of a trial have come.
+#[derive(Debug, Default)]
+struct PairProgress {
+    /// The number of other hosts that have reached each point.
+    at: BTreeMap<u64, usize>,
+    /// True once the clients may begin.
+    has_begun: bool,
+    /// True once host 1's clients have ended.
+    has_ended: bool,
+    /// True once a pair has failed.
+    has_failed: bool,
+}
+
+/// The shared state of one trial's pairs.
+#[derive(Debug, Default)]
+pub(super) struct PairBarrier(Mutex<PairProgress>);
+
+/// Barriers by their trials' tokens. A barrier is removed after its last pair has dropped it.
+static BARRIERS: Mutex<BTreeMap<String, std::sync::Weak<PairBarrier>>> = Mutex::new(BTreeMap::new());
+
+impl PairBarrier {
+    /// Returns the barrier of a trial.
+    pub(super) fn of(token: &str) -> Arc<PairBarrier> {
+        let mut barriers = BARRIERS.lock().unwrap_or_else(PoisonError::into_inner);
+        barriers.retain(|_, barrier| barrier.strong_count() > 0);
+        if let Some(barrier) = barriers.get(token).and_then(std::sync::Weak::upgrade) {
+            return barrier;
+        }
+        let barrier = Arc::new(PairBarrier::default());
+        barriers.insert(token.to_owned(), Arc::downgrade(&barrier));
+        barrier
+    }
+
+    fn progress(&self) -> MutexGuard<'_, PairProgress> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that another host has reached this point.
+    pub(super) fn arrive(&self, point: u64) {
+        *self.progress().at.entry(point).or_default() += 1;
+    }
+
+    /// Returns true if `hosts` hosts have reached this point.
+    pub(super) fn have_arrived(&self, point: u64, hosts: usize) -> bool {
+        self.progress().at.get(&point).is_some_and(|arrived| *arrived >= hosts)
+    }
+
+    /// Lets the clients begin.
+    pub(super) fn begin(&self) {
+        self.progress().has_begun = true;
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        self.progress().has_begun
+    }
+
+    /// Notes that host 1's clients have ended.
+    pub(super) fn end(&self) {
+        self.progress().has_ended = true;
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.progress().has_ended
+    }
+
+    /// Notes that a pair has failed, so that the others do not wait.
+    pub(super) fn fail(&self) {
+        self.progress().has_failed = true;
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.progress().has_failed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_barrier_is_one_for_all_pairs_of_a_trial_and_goes_with_them() {
+        let (one, other) = (PairBarrier::of("a"), PairBarrier::of("a"));
+        one.arrive(0);
+        other.arrive(0);
+        assert!(
+            one.have_arrived(0, 2) && !one.have_arrived(1, 1) && !PairBarrier::of("b").have_arrived(0, 1)
+        );
+        drop((one, other));
+        assert!(!PairBarrier::of("a").have_arrived(0, 1));
+    }
+}
