@@ -230,7 +230,7 @@ impl<'a> Host<'a> {
                 return Ok(false);
             }
             Kind::Failed => {
-                let why = landspeed_units::Text::from(&*String::from_utf8_lossy(&body));
+                let why = landspeed_units::EscapedText::from(&*String::from_utf8_lossy(&body));
                 return Err(Error::Told { peer, why: why.into() });
             }
             other => return Err(Error::protocol(peer, format!("{other:?} on a control connection"))),

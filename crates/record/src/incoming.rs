@@ -1,11 +1,11 @@
 //! The reader of all JSON from untrusted sources: a peer's frame, a line of a record.
 //!
-//! A document is bounded before it is used. Every text in it passes through [`Text`], so that terminal control
+//! A document is bounded before it is used. Every text in it passes through [`EscapedText`], so that terminal control
 //! characters are escaped before any field holds them.
 
 use std::fmt;
 
-use landspeed_units::Text;
+use landspeed_units::EscapedText;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
@@ -20,7 +20,7 @@ const MOST_TEXT: usize = 4 << 20;
 /// The error about rejected JSON, in one line that is safe to print on a terminal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct NotTaken(Text);
+pub struct NotTaken(EscapedText);
 
 /// Parses `json` as a `T` and escapes its texts.
 ///
@@ -69,7 +69,7 @@ impl Room {
         Ok(())
     }
 
-    fn text<E: serde::de::Error>(&mut self, text: Text) -> Result<Value, E> {
+    fn text<E: serde::de::Error>(&mut self, text: EscapedText) -> Result<Value, E> {
         let left = self.text.checked_sub(text.len());
         self.text = left.ok_or_else(|| E::custom(format!("more than {} MiB of text", MOST_TEXT >> 20)))?;
         Ok(Value::String(text.into()))
@@ -130,7 +130,7 @@ impl<'de> Visitor<'de> for Incoming<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
         self.0.object()?;
         let mut object = Map::new();
-        while let Some(name) = members.next_key::<Text>()? {
+        while let Some(name) = members.next_key::<EscapedText>()? {
             let value = members.next_value_seed(Incoming(&mut *self.0))?;
             if object.insert(String::from(&name), value).is_some() {
                 return Err(A::Error::custom(format!("'{name}' twice in one object")));

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use landspeed_experiment::{GridHead, Names, RanHere, check_grid, here, run_here, vary};
 use landspeed_record::{Grid, GridCell, PathCost, Workload, Writer};
 use landspeed_report::quoted;
-use landspeed_units::{BitRate, Nanos, Text};
+use landspeed_units::{BitRate, EscapedText, Nanos};
 
 use super::app;
 use super::exec::Told;
@@ -133,7 +133,7 @@ fn once(path: &str, program: &[OsString]) -> Result<RanHere, String> {
     if !status.success() {
         let words = if last.starts_with('{') { before } else { last };
         let words = words.lines().last().unwrap_or("it said nothing");
-        return Err(format!("the program failed ({status}): {}", Text::from(words)));
+        return Err(format!("the program failed ({status}): {}", EscapedText::from(words)));
     }
     let told: Told =
         landspeed_record::decode(last.as_bytes()).map_err(|error| format!("exec told no counts: {error}"))?;

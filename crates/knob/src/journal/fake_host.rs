@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use landspeed_netlink::{Address, Qdisc, Route};
+use landspeed_netlink::{InterfaceAddress, Qdisc, Route};
 
 use super::host::{Found, Host, Spot};
 use super::identity::Device;
@@ -103,7 +103,7 @@ fn routes(to: u8, variant: u32, is_automatic: bool) -> (Key, Value) {
 
 fn address(nth: u8) -> (Key, Value) {
     let text = if nth < 2 { format!("10.{nth}.0.1") } else { format!("fd00::{nth}") };
-    let address = Address::new(INDEX, text.parse().unwrap(), 24);
+    let address = InterfaceAddress::new(INDEX, text.parse().unwrap(), 24);
     (Key::Address(AddressKey::of(&address)), Value::Address(Held { address, at_s: 0, nth: nth.into() }))
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use landspeed_daemon::{self as daemon, Process};
+use landspeed_daemon::{self as daemon, ProcessIdentity};
 use landspeed_record::Restored;
 use landspeed_units::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -250,7 +250,7 @@ fn open(
     let here = Here::find_out()?;
     let unknown = |e: rustix::io::Errno| JournalError::Unknown { what: "who the agent is", source: e.into() };
     let agent = sockopt::socket_peercred(&channel.0).map_err(unknown)?.pid;
-    let process = |pid: Pid| Process::find(pid.as_raw_nonzero().get().unsigned_abs());
+    let process = |pid: Pid| ProcessIdentity::find(pid.as_raw_nonzero().get().unsigned_abs());
     let gone = || JournalError::Guardian("lost its agent".into());
     let agent_process = process(agent).ok_or_else(gone)?;
     let me = process(rustix::process::getpid()).ok_or_else(gone)?;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use landspeed_netlink::{LinkGone, LinkWatch, Rtnl};
+use landspeed_netlink::{LinkDeparture, LinkWatch, Rtnl};
 
 use super::identity::{self, Device};
 use super::namespaces;
@@ -58,7 +58,7 @@ pub(super) trait Host: Send {
     ///
     /// # Errors
     /// Returns an error if some departures are unknown.
-    fn departures(&mut self) -> Result<Vec<LinkGone>, String> {
+    fn departures(&mut self) -> Result<Vec<LinkDeparture>, String> {
         Ok(Vec::new())
     }
 
@@ -146,7 +146,7 @@ impl Host for Live {
         self.ended
     }
 
-    fn departures(&mut self) -> Result<Vec<LinkGone>, String> {
+    fn departures(&mut self) -> Result<Vec<LinkDeparture>, String> {
         self.watch.as_ref().map_or(Ok(Vec::new()), |watch| watch.gone().map_err(|e| e.to_string()))
     }
 

@@ -3,7 +3,7 @@
 mod coalesce;
 mod queue;
 
-use landspeed_netlink::{Ethtool, SettingGroup, Settings};
+use landspeed_netlink::{DriverSettings, Ethtool, SettingGroup};
 use landspeed_units::Nanos;
 
 use crate::device::{name, refused};
@@ -53,7 +53,7 @@ impl Setting {
         Setting { switch: true, ..self }
     }
 
-    fn settings(&self, place: &Place) -> Result<(Ethtool, Settings), Error> {
+    fn settings(&self, place: &Place) -> Result<(Ethtool, DriverSettings), Error> {
         let device = name(place)?;
         let ethtool = Ethtool::open().map_err(|e| refused(self.knob, e))?;
         match ethtool.settings(self.group, device) {

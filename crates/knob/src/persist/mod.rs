@@ -19,7 +19,7 @@ mod sysctl;
 
 use landspeed_factor::Table;
 use landspeed_record::{Cell, LinkFacts, Settings, Side};
-use landspeed_units::Text;
+use landspeed_units::EscapedText;
 use serde::Serialize;
 
 use crate::{Persist, System};
@@ -208,7 +208,7 @@ pub fn changes<'a>(start: &'a Settings, end: &'a Settings) -> impl Iterator<Item
 /// Returns text of a host or a record for use in a sentence: escaped and cut to 60 characters.
 pub(crate) fn shown(text: &str) -> String {
     const MOST: usize = 60;
-    let mut shown = String::from(Text::from(text));
+    let mut shown = String::from(EscapedText::from(text));
     if let Some((cut, _)) = shown.char_indices().nth(MOST) {
         shown.truncate(cut);
         shown.push_str("...");
@@ -221,7 +221,7 @@ const OURS: &str = "# Written by landspeed persist";
 
 /// Returns the first lines of every file. Each line of `origin`, whatever it contains, becomes one comment line.
 fn heading(origin: &str) -> String {
-    let origin: String = origin.lines().map(|line| format!("# {}\n", Text::from(line))).collect();
+    let origin: String = origin.lines().map(|line| format!("# {}\n", EscapedText::from(line))).collect();
     format!("{OURS}. Kept because they were measured to help:\n{origin}")
 }
 

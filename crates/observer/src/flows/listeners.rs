@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-use landspeed_netlink::{InetSocket, Ports, SockDiag, SocketKind};
+use landspeed_netlink::{InetSocket, PortFilter, SockDiag, SocketKind};
 use landspeed_record::ListenerWatch;
 
 use super::track::Track;
@@ -36,7 +36,7 @@ impl Listeners {
 
     /// Reads all listeners of the host, which has few, however many connections it has.
     pub(super) fn look(&mut self, diag: &SockDiag, wanted: &Wanted, flows: &[Track]) -> Result<(), Error> {
-        for socket in diag.list(SocketKind::TcpListener, Ports::default())? {
+        for socket in diag.list(SocketKind::TcpListener, PortFilter::default())? {
             let known = self.seen.contains_key(&socket.id.cookie);
             if known
                 || wanted.is_listener(&socket, &self.own_inodes)

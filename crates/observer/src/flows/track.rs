@@ -1,6 +1,6 @@
 //! One flow over a window.
 
-use landspeed_netlink::SocketId;
+use landspeed_netlink::InetSocketId;
 use landspeed_record::{FlowKey, FlowWatch, Protocol, SocketState};
 use landspeed_units::Nanos;
 
@@ -9,7 +9,7 @@ use crate::sockets::Found;
 
 #[derive(Debug)]
 pub(super) struct Track {
-    pub(super) id: SocketId,
+    pub(super) id: InetSocketId,
     pub(super) key: FlowKey,
     /// The inode number that leads to the process; 0 until a process accepted the connection.
     pub(super) inode: u32,

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use landspeed_netlink::{InetSocket, Ports, SockDiag, SocketKind};
+use landspeed_netlink::{InetSocket, PortFilter, SockDiag, SocketKind};
 use landspeed_record::{FlowKey, Protocol};
 
 use crate::Error;
@@ -45,7 +45,11 @@ impl Found {
 
 /// Lists TCP connections and UDP sockets on these ports. A kernel without sock_diag for UDP lists no UDP sockets,
 /// which a note reports.
-pub(super) fn list(diag: &SockDiag, ports: &[Ports], notes: &mut Vec<String>) -> Result<Vec<Found>, Error> {
+pub(super) fn list(
+    diag: &SockDiag,
+    ports: &[PortFilter],
+    notes: &mut Vec<String>,
+) -> Result<Vec<Found>, Error> {
     let mut found = Vec::new();
     for kind in [SocketKind::TcpFlow, SocketKind::Udp] {
         for ports in ports {

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use landspeed_netlink::{Address, Prefix, Qdisc, Route};
+use landspeed_netlink::{InterfaceAddress, Prefix, Qdisc, Route};
 use serde::{Deserialize, Serialize};
 
 use super::related::RelatedKey;
@@ -78,7 +78,7 @@ pub(in crate::journal) enum Value {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::journal) struct Held {
-    pub(in crate::journal) address: Address,
+    pub(in crate::journal) address: InterfaceAddress,
     /// Seconds since boot at that time, from which lifetimes run.
     pub(in crate::journal) at_s: u64,
     pub(in crate::journal) nth: usize,
@@ -192,8 +192,8 @@ fn is_text(value: Option<&Value>) -> bool {
 }
 
 impl AddressKey {
-    pub(in crate::journal) fn of(address: &Address) -> AddressKey {
-        let Address { address, prefix_len, peer, .. } = *address;
+    pub(in crate::journal) fn of(address: &InterfaceAddress) -> AddressKey {
+        let InterfaceAddress { address, prefix_len, peer, .. } = *address;
         AddressKey { address, prefix_len, peer }
     }
 }
