@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use landspeed_netlink::Rtnl;
 use landspeed_observer::{Runs, Scene, Watcher, observer, rows, tcp_info};
-use landspeed_record::{Observations, Progress, Role, TrialSpec, WatchTarget};
+use landspeed_record::{Observations, Role, TrialProgress, TrialSpec, WatchTarget};
 use landspeed_session::Tell;
 use landspeed_units::Nanos;
 use landspeed_workload::{Watch, Watched};
@@ -88,9 +88,9 @@ impl Watch for TrialWatch<'_> {
         self.watcher.sample(at);
     }
 
-    fn progress(&mut self, so_far: Progress) {
+    fn progress(&mut self, so_far: TrialProgress) {
         let tcp = self.sockets.as_deref().and_then(tcp_info::progress);
-        (self.tell)(Progress { tcp, ..so_far });
+        (self.tell)(TrialProgress { tcp, ..so_far });
     }
 
     /// Takes a last sample, whatever the interval: differences over the window need one at each end.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use landspeed_analysis::fit::{
     Asked, BOTH, HOST_A, HOST_B, Ip, LINK, MessageCost, OffloadBlock, OffloadStudy, SweepOf, answers, largest,
 };
-use landspeed_record::{HostLimits, Pass, PerPacket, SizeAnswer};
+use landspeed_record::{HostLimits, MemoryPass, PerPacketCost, SizeAnswer};
 use landspeed_units::{BitRate, Bytes};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -126,7 +126,7 @@ fn a_rare_class_and_too_few_sizes_have_points_and_no_line() {
 /// Returns the limits of a host that sums 32 KiB in 8 us cold and 4 warm, and copies it in 6 us cold and 2 after the
 /// sum.
 fn limits() -> HostLimits {
-    let pass = |what: &str, hot, us: f64| Pass {
+    let pass = |what: &str, hot, us: f64| MemoryPass {
         what: what.into(),
         size_bytes: Bytes::kib(32),
         hot,
@@ -155,7 +155,7 @@ fn offload() -> OffloadStudy {
     OffloadStudy { sent: "TCP in writes of 32 KiB".into(), size: Bytes::kib(32), blocks, why_not: None }
 }
 
-fn answered(sweeps: &[PerPacket], offload: &OffloadStudy) -> Vec<SizeAnswer> {
+fn answered(sweeps: &[PerPacketCost], offload: &OffloadStudy) -> Vec<SizeAnswer> {
     let limits = limits();
     answers(&Asked { sweeps, limits: vec![("each host", &limits)], offload })
 }

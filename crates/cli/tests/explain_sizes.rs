@@ -5,7 +5,7 @@ mod support;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use landspeed_experiment::{Attention, Effort, Host, Pair, Reaching, SizesOptions, Wishes, explain_sizes};
-use landspeed_record::{ExplainReport, PerPacket, Settings};
+use landspeed_record::{ExplainReport, PerPacketCost, Settings};
 use landspeed_topology::{self as topology, Hosts};
 use landspeed_units::{Bytes, Nanos};
 use support::{LANDSPEED, needs_root};
@@ -63,7 +63,7 @@ fn sweep(options: &SizesOptions, lab: &mut Lab, stop: &dyn Fn() -> bool) -> Expl
     report
 }
 
-fn of<'r>(report: &'r ExplainReport, transport: &str, mtu: u64) -> &'r PerPacket {
+fn of<'r>(report: &'r ExplainReport, transport: &str, mtu: u64) -> &'r PerPacketCost {
     let found = report.per_packet.iter().find(|p| p.transport == transport && p.mtu_bytes == Bytes(mtu));
     found.unwrap_or_else(|| panic!("{transport} at MTU {mtu}: {report:#?}"))
 }

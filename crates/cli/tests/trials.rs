@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_analysis::{BlockResult, Pair as Block};
 use landspeed_experiment::{BlockOutcome, Blocks, Host, Pair, Reaching, Sink, Timing, Wishes};
-use landspeed_record::{Cell, Figures, Line, TcpSample, Trial, WriteError};
+use landspeed_record::{Cell, Line, RecordWriteError, TcpSample, Trial, TrialFigures};
 use landspeed_topology::Hosts;
 use landspeed_units::Nanos;
 
@@ -63,13 +63,13 @@ impl Bench {
 struct Trials(Vec<Trial>);
 
 impl Trials {
-    fn figures(&self) -> impl Iterator<Item = Figures> + '_ {
+    fn figures(&self) -> impl Iterator<Item = TrialFigures> + '_ {
         self.0.iter().map(|trial| trial.figures)
     }
 }
 
 impl Sink for Trials {
-    fn line(&mut self, line: &Line) -> Result<(), WriteError> {
+    fn line(&mut self, line: &Line) -> Result<(), RecordWriteError> {
         if let Line::Trial(trial) = line {
             self.0.push((**trial).clone());
         }

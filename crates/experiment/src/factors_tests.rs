@@ -2,7 +2,7 @@
 
 use landspeed_factor::{Filter, On, PathView, Planner, Scope};
 use landspeed_knob::all;
-use landspeed_record::{Candidate, Cell, Conflict, HostFacts, KnobState, LinkFacts, Side};
+use landspeed_record::{Candidate, Cell, ConflictingProgram, HostFacts, KnobState, LinkFacts, Side};
 use landspeed_units::{Bytes, Nanos};
 
 use super::*;
@@ -244,8 +244,11 @@ fn the_machine_is_not_a_labs_to_turn() {
 #[test]
 fn programs_that_would_turn_it_back_are_named() {
     let mut lab = Lab::new();
-    lab.facts.conflicts =
-        vec![Conflict { program: "tuned".into(), pid: 7, knobs: vec!["tcp-rmem".into(), "tcp-wmem".into()] }];
+    lab.facts.conflicts = vec![ConflictingProgram {
+        program: "tuned".into(),
+        pid: 7,
+        knobs: vec!["tcp-rmem".into(), "tcp-wmem".into()],
+    }];
     let reason = named(&lab.candidates(&lab.sc03()), "tcp-rmem").skip.clone().unwrap();
     assert!(reason.contains("tuned (pid 7)"), "{reason}");
 }

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use landspeed_factor::{On, Scope};
 use landspeed_knob as knob;
-use landspeed_record::{Carrier, HostFacts, KnobState, LinkFacts, Restored, Settings, Side, TurnReport};
+use landspeed_record::{
+    Carrier, HostFacts, KnobChangeReport, KnobState, LinkFacts, RestoreOutcome, Settings, Side,
+};
 use landspeed_session::{Change, Pending, Reply, Request, Session};
 use landspeed_units::Nanos;
 
@@ -231,7 +233,7 @@ impl Host {
     }
 
     /// Checks that every value was read back as it was written. The agent is responsible for that.
-    fn reads_back(&self, turns: &[TurnReport], changes: &[Change]) -> Result<(), Error> {
+    fn reads_back(&self, turns: &[KnobChangeReport], changes: &[Change]) -> Result<(), Error> {
         if turns.len() != changes.len() {
             return Err(self.unexpected("turn"));
         }
@@ -249,16 +251,16 @@ impl Host {
     }
 
     /// Lets the agent restore everything, then reads the knobs again: the notes name every difference from the start.
-    pub(crate) fn restore(&mut self) -> Restored {
+    pub(crate) fn restore(&mut self) -> RestoreOutcome {
         use landspeed_session::Error::{Ended, TimedOut};
         let mut restored = match self.call(&Request::Restore {}) {
             Ok(Reply::Restored { restored }) => self.read_again(restored),
-            Ok(_) => Restored::failed("unexpected answer to restore".into()),
+            Ok(_) => RestoreOutcome::failed("unexpected answer to restore".into()),
             // These messages name the host.
             Err(error @ Error::Session { source: Ended { .. } | TimedOut { .. }, .. }) => {
-                return Restored::unknown(error.to_string());
+                return RestoreOutcome::unknown(error.to_string());
             }
-            Err(error) => return Restored::failed(error.to_string()),
+            Err(error) => return RestoreOutcome::failed(error.to_string()),
         };
         for note in &mut restored.notes {
             *note = format!("{}: {note}", self.name);
@@ -267,7 +269,7 @@ impl Host {
     }
 
     /// What the host says of its restoring, with what its knobs read now.
-    fn read_again(&self, mut restored: Restored) -> Restored {
+    fn read_again(&self, mut restored: RestoreOutcome) -> RestoreOutcome {
         match self.knobs() {
             Ok(now) => self.compare(&now, &mut restored),
             Err(error) => {
@@ -280,7 +282,7 @@ impl Host {
 
     /// Notes the differences from the start. If the agent has restored all that was turned, another program caused
     /// them.
-    fn compare(&self, now: &[KnobState], restored: &mut Restored) {
+    fn compare(&self, now: &[KnobState], restored: &mut RestoreOutcome) {
         let is_put_back = restored.restored || restored.left;
         for (before, after) in self.states.iter().zip(now).filter(|(b, a)| b.value != a.value) {
             (restored.restored, restored.left) = (false, is_put_back);

@@ -1,6 +1,6 @@
 //! Tables of the figures of observers and workloads, with one column per host.
 
-use landspeed_record::{Amount, Figure, Measured, PartFigures};
+use landspeed_record::{CustomQuantity, Figure, FigureValue, PartFigures};
 
 use crate::block::{Cell, Column, Document, Group, Section, Table, Text};
 
@@ -33,19 +33,19 @@ fn row(part: &str, name: &str, hosts: &[&str], seen: &[&PartFigures]) -> Vec<Cel
     [part.into(), named].into_iter().chain(figures).collect()
 }
 
-fn cell(amount: &Amount) -> Cell {
+fn cell(amount: &FigureValue) -> Cell {
     match amount {
-        Amount::Count(count) => (*count).into(),
-        Amount::PerSecond(rate) => Cell::number(*rate, format!("{rate:.0} /s")),
-        Amount::Share(share) => Cell::number(*share, format!("{:.1} %", share * 100.0)),
-        Amount::Bytes(bytes) => (*bytes).into(),
-        Amount::RateBps(rate) => (*rate).into(),
-        Amount::TimeNs(time) => (*time).into(),
-        Amount::CpuNs(time) => (*time).into(),
-        Amount::Measured(Measured { value, unit }) => {
+        FigureValue::Count(count) => (*count).into(),
+        FigureValue::PerSecond(rate) => Cell::number(*rate, format!("{rate:.0} /s")),
+        FigureValue::Share(share) => Cell::number(*share, format!("{:.1} %", share * 100.0)),
+        FigureValue::Bytes(bytes) => (*bytes).into(),
+        FigureValue::RateBps(rate) => (*rate).into(),
+        FigureValue::TimeNs(time) => (*time).into(),
+        FigureValue::CpuNs(time) => (*time).into(),
+        FigureValue::Measured(CustomQuantity { value, unit }) => {
             Cell::number(*value, format!("{} {unit}", crate::words::amount(*value)))
         }
-        Amount::Text(text) => text.into(),
+        FigureValue::Text(text) => text.into(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The outcome of a step as a word, a symbol and a colour.
 
-use landspeed_record::{Answer, StepSummary};
+use landspeed_record::{StepAnswer, StepSummary};
 
 use crate::output::Tone;
 
@@ -34,14 +34,14 @@ impl Outcome {
     pub(crate) fn of(step: &StepSummary) -> Self {
         match (step.placebo, step.answer, step.kept) {
             (true, ..) => Outcome::Placebo,
-            (_, Answer::Skipped, _) => Outcome::Skipped,
-            (_, Answer::NotTried, _) => Outcome::NotTried,
+            (_, StepAnswer::Skipped, _) => Outcome::Skipped,
+            (_, StepAnswer::NotTried, _) => Outcome::NotTried,
             (_, _, true) if step.confirmed == Some(false) => Outcome::Unconfirmed,
             (_, _, true) => Outcome::Kept,
-            (_, Answer::Helps, false) => Outcome::Dropped,
-            (_, Answer::Harms, _) => Outcome::Harms,
-            (_, Answer::NoEffect, _) => Outcome::NoEffect,
-            (_, Answer::Undecided, _) => Outcome::Undecided,
+            (_, StepAnswer::Helps, false) => Outcome::Dropped,
+            (_, StepAnswer::Harms, _) => Outcome::Harms,
+            (_, StepAnswer::NoEffect, _) => Outcome::NoEffect,
+            (_, StepAnswer::Undecided, _) => Outcome::Undecided,
         }
     }
 

@@ -1,12 +1,12 @@
 //! The report of `landspeed tune --record-run`.
 
-use landspeed_record::{LabRecovery, RecordRun, RecordRunFigures};
+use landspeed_record::{LabRecovery, RecordRunFigures, RecordRunReport};
 
 use crate::block::{Block, Cell, Document, Head, List, Manner, Section, Table, Text};
 use crate::safe;
 use crate::words::number;
 
-pub fn record_run(run: &RecordRun) -> Document {
+pub fn record_run(run: &RecordRunReport) -> Document {
     let names = [
         "window",
         "payload",
@@ -72,7 +72,7 @@ fn row(name: &str, figures: &RecordRunFigures) -> [Cell; 8] {
     ]
 }
 
-fn recovery(run: &RecordRun) -> Vec<String> {
+fn recovery(run: &RecordRunReport) -> Vec<String> {
     let simulated =
         run.recovery.simulated_s.map_or_else(String::new, |s| format!(", {} s in the simulator", number(s)));
     let formula = format!(
@@ -121,13 +121,13 @@ mod tests {
             ..RecordRunFigures::default()
         };
         let uncapped = RecordRunFigures { retransmits: 5, retransmits_in_all: 693, ..capped.clone() };
-        let run = RecordRun {
+        let run = RecordRunReport {
             topology: "lab:wan:rate=2500M\u{1b}[2J".into(),
             path_rate_bps: BitRate(2.5e9),
             path: landspeed_record::PathFacts { rtt_ns: Nanos::millis(180), ..Default::default() },
             capped,
             uncapped,
-            recovery: landspeed_record::Recovery {
+            recovery: landspeed_record::LossRecovery {
                 formula_s: 567.0,
                 simulated_s: Some(570.0),
                 segment_bytes: Bytes(8928),
@@ -140,7 +140,7 @@ mod tests {
                     unfit: vec!["late\u{1b}".into()],
                 }),
             },
-            ..RecordRun::default()
+            ..RecordRunReport::default()
         };
         let text = record_run(&run).text(crate::Output::plain(120), crate::Detail::Brief);
         for words in [

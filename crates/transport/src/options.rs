@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 
 use landspeed_factor::{Domain, Factor, NO_QUEUE, Persist, Proposal, System, View, each, unless};
-use landspeed_record::{NotAsAsked, Settings};
+use landspeed_record::{SettingMismatch, Settings};
 use socket2::Socket;
 
 /// The value of an option, in the unit of its factor.
@@ -59,7 +59,7 @@ impl Options {
     }
 
     /// Returns each option that is not as `settings` request.
-    pub(crate) fn read_back(&self, socket: &Socket, settings: &Settings) -> Vec<NotAsAsked> {
+    pub(crate) fn read_back(&self, socket: &Socket, settings: &Settings) -> Vec<SettingMismatch> {
         let found = |option| differs(option, socket, settings);
         self.rows().filter_map(found).collect()
     }
@@ -194,7 +194,7 @@ impl Value {
     }
 }
 
-fn differs(row: &SocketOption, socket: &Socket, settings: &Settings) -> Option<NotAsAsked> {
+fn differs(row: &SocketOption, socket: &Socket, settings: &Settings) -> Option<SettingMismatch> {
     let value = row.factor.of(settings);
     let asked = (row.asked)(value)?;
     let got = match (row.get)(socket) {
@@ -204,5 +204,5 @@ fn differs(row: &SocketOption, socket: &Socket, settings: &Settings) -> Option<N
     };
     let hint = if row.hint.is_empty() { String::new() } else { format!(" ({})", row.hint) };
     let line = format!("{}: asked for {asked}, got {got}{hint}", row.factor.system.name());
-    Some(NotAsAsked { setting: row.factor.name.to_owned(), asked: value.to_owned(), got, line })
+    Some(SettingMismatch { setting: row.factor.name.to_owned(), asked: value.to_owned(), got, line })
 }

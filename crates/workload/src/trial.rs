@@ -3,7 +3,9 @@
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use landspeed_record::{Broken, DatagramCounts, Details, Observations, Progress, Silences, TrialSpec};
+use landspeed_record::{
+    DatagramCounts, Details, Observations, PathStall, Silences, TrialProgress, TrialSpec,
+};
 use landspeed_transport::{Cancel, Datagrams, Flow};
 use landspeed_units::{Bytes, Nanos};
 
@@ -77,7 +79,7 @@ pub(crate) struct Measured {
     /// Times without payload, at a receiving end.
     pub(crate) silences: Option<Silences>,
     /// The reason why the run ended early, if it did.
-    pub(crate) broken: Option<Broken>,
+    pub(crate) broken: Option<PathStall>,
 }
 
 /// The parts of one end of a trial, without the workers.
@@ -146,7 +148,7 @@ impl Trial<'_, '_> {
         if self.quiet.lasts() < most {
             return Ok(());
         }
-        Err(Error::PathBroke(Broken { waited_ns, ..Broken::default() }))
+        Err(Error::PathBroke(PathStall { waited_ns, ..PathStall::default() }))
     }
 
     pub(crate) fn started(&self) -> bool {
@@ -182,7 +184,7 @@ impl Trial<'_, '_> {
         let Some(told) = &mut self.told else { return };
         told.next += Duration::from(self.spec.progress_ns);
         let (at_ns, received_bytes) = (Nanos::from(now - told.opened), Bytes(received - told.before));
-        self.parts.watch.progress(Progress { at_ns, received_bytes, tcp: None });
+        self.parts.watch.progress(TrialProgress { at_ns, received_bytes, tcp: None });
     }
 
     fn received(&self) -> u64 {
@@ -322,7 +324,7 @@ impl Trial<'_, '_> {
     }
 
     /// Closes the window early, with what was measured until now.
-    pub(crate) fn break_off(&mut self, mark: &Mark, broken: Broken) -> Measured {
+    pub(crate) fn break_off(&mut self, mark: &Mark, broken: PathStall) -> Measured {
         let measured = self.measured(mark);
         // The peer may receive it, if the path is broken in one direction only.
         let _ = self.say(Signal::Closed);
@@ -347,7 +349,7 @@ impl Trial<'_, '_> {
         let came: u64 = counts[..receiving].iter().sum();
         self.quiet.look(now, self.received());
         let silences = (receiving > 0).then(|| self.quiet.end().beyond(Bytes(came), window));
-        let nothing = Broken { waited_ns: window, ..Broken::default() };
+        let nothing = PathStall { waited_ns: window, ..PathStall::default() };
         let broken = (receiving > 0 && came == 0).then_some(nothing).filter(|_| window >= TELLING);
         let strangers = self.parts.strangers;
         Measured { window, counts, datagrams, strangers, details, observed, silences, broken }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use landspeed_record::{FragmentStep, FurtherPacket, LayerCost, PerPacket, PerPacketFit, SizePoint};
+use landspeed_record::{FragmentStep, FurtherPacketCost, LayerCost, PerPacketCost, PerPacketFit, SizePoint};
 use landspeed_stats::median;
 use landspeed_units::Bytes;
 
@@ -33,11 +33,11 @@ impl SweepOf {
 
     /// Returns the points, lines and steps from the costs of messages. Layers with too few points, and classes that
     /// are too rare, have points and no line.
-    pub fn per_packet(&self, costs: &[MessageCost]) -> PerPacket {
+    pub fn per_packet(&self, costs: &[MessageCost]) -> PerPacketCost {
         let mut points = self.points(costs);
         forget_unseen(&mut points);
         let steps_bytes = self.steps(points.last().map_or(Bytes(0), |point| point.size_bytes));
-        let mut part = PerPacket {
+        let mut part = PerPacketCost {
             transport: self.transport.clone(),
             mtu_bytes: self.mtu,
             fragment_steps: steps_bytes.iter().filter_map(|size| self.step(*size, costs)).collect(),
@@ -45,7 +45,7 @@ impl SweepOf {
             notes: losses(&points).into_iter().collect(),
             steps_bytes,
             points,
-            ..PerPacket::default()
+            ..PerPacketCost::default()
         };
         self.draw_lines(&mut part);
         part
@@ -96,7 +96,7 @@ impl SweepOf {
     }
 
     /// Returns the cost of a full packet after the first, from a line through each round.
-    fn further_packet(&self, costs: &[MessageCost]) -> Option<FurtherPacket> {
+    fn further_packet(&self, costs: &[MessageCost]) -> Option<FurtherPacketCost> {
         let ip = self.cut_by?;
         let data_bytes = Bytes(largest(3, self.mtu, ip).0 - largest(2, self.mtu, ip).0);
         let rounds: BTreeSet<u32> = costs.iter().map(|cost| cost.round).collect();
@@ -105,7 +105,7 @@ impl SweepOf {
         let whole = |line: &PerPacketFit| {
             line.per_fragment_ns.unwrap_or(0.0) + line.per_byte_ns * data_bytes.0 as f64
         };
-        Some(FurtherPacket {
+        Some(FurtherPacketCost {
             data_bytes,
             whole: spread(lines.iter().map(whole).collect())?,
             alone: spread(lines.iter().map(|line| line.per_fragment_ns.unwrap_or(0.0)).collect())
@@ -123,7 +123,7 @@ impl SweepOf {
         points.iter().any(|point| point.fragments > 1).then(|| fit(&points).ok()).flatten()
     }
 
-    fn draw_lines(&self, part: &mut PerPacket) {
+    fn draw_lines(&self, part: &mut PerPacketCost) {
         let names: BTreeSet<&String> = part.points.iter().flat_map(|point| point.layers.keys()).collect();
         let rare = rare(&part.points);
         let mut lines = BTreeMap::new();

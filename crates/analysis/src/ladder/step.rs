@@ -1,6 +1,6 @@
 //! One step: the decision whether a change is kept.
 
-use landspeed_record::{Answer, Candidate, Cell, Estimate, Side, StepLine, StepSummary};
+use landspeed_record::{Candidate, Cell, Estimate, Side, StepAnswer, StepLine, StepSummary};
 use landspeed_stats::{But, Contrast, Design, State, Verdict, judge, judge_last};
 use landspeed_units::Nanos;
 
@@ -34,7 +34,7 @@ pub(crate) struct Step {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Decision {
-    pub(crate) answer: Answer,
+    pub(crate) answer: StepAnswer,
     pub(crate) reason: String,
 }
 
@@ -86,8 +86,8 @@ impl Step {
         }
         match verdict.state {
             State::Helps => self.guarded(totals, run, ended),
-            State::Harms => Some(self.answer(Answer::Harms, "worse")),
-            State::NoEffect => Some(self.answer(Answer::NoEffect, "no useful effect")),
+            State::Harms => Some(self.answer(StepAnswer::Harms, "worse")),
+            State::NoEffect => Some(self.answer(StepAnswer::NoEffect, "no useful effect")),
             State::Undecided => Some(self.undecided(self.obstacle(verdict, run))),
             State::Continue if out_of_time => Some(self.undecided(OUT_OF_TIME)),
             State::Continue => None,
@@ -115,9 +115,9 @@ impl Step {
     /// Decides a step that helps, by whether it harms any guarded figure.
     fn guarded(&self, totals: &Totals, run: &RunState, ended: bool) -> Option<Decision> {
         match guards::all(&self.comparison, totals, run) {
-            Guarded::Hold => Some(self.answer(Answer::Helps, "helps")),
+            Guarded::Hold => Some(self.answer(StepAnswer::Helps, "helps")),
             Guarded::Broken(said) => {
-                Some(self.answer(Answer::Harms, &format!("helps, but costs too much {said}")))
+                Some(self.answer(StepAnswer::Harms, &format!("helps, but costs too much {said}")))
             }
             Guarded::Unclear(said) if ended => {
                 Some(self.undecided(&format!("helps, but not shown to leave the rest alone: {said}")))
@@ -127,10 +127,10 @@ impl Step {
     }
 
     fn undecided(&self, why: &str) -> Decision {
-        self.answer(Answer::Undecided, why)
+        self.answer(StepAnswer::Undecided, why)
     }
 
-    fn answer(&self, answer: Answer, why: &str) -> Decision {
+    fn answer(&self, answer: StepAnswer, why: &str) -> Decision {
         Decision { answer, reason: why.to_owned() }
     }
 
@@ -140,7 +140,7 @@ impl Step {
         let reason = self.reason(decision, run);
         let summary = StepSummary {
             answer: decision.answer,
-            kept: decision.answer == Answer::Helps,
+            kept: decision.answer == StepAnswer::Helps,
             rate: estimate(Metric::Rate),
             cost: estimate(Metric::Cost),
             latency: estimate(Metric::Latency),

@@ -18,7 +18,7 @@ use std::io;
 use std::time::Duration;
 
 use landspeed_netlink::{Rtnl, in_throwaway};
-use landspeed_record::PacketRate;
+use landspeed_record::CorePacketRate;
 use landspeed_units::Bytes;
 
 use crate::cores::on_core;
@@ -58,7 +58,7 @@ trait Source {
 
 /// Measures packet rates; also returns notes on what could not be measured. Without permission to make a network
 /// namespace (CAP_SYS_ADMIN), it measures UDP over loopback instead.
-pub(crate) fn packets(plan: &Plan<'_>, budget: &Budget<'_>) -> (Vec<PacketRate>, Vec<String>) {
+pub(crate) fn packets(plan: &Plan<'_>, budget: &Budget<'_>) -> (Vec<CorePacketRate>, Vec<String>) {
     let inside = in_throwaway(|| on_core(plan.core, || Ok(in_room(&Room::make()?, plan, budget))));
     match inside.map_err(|error| Error::io("make", "a network namespace", error)).flatten() {
         Ok(done) => done,
@@ -74,7 +74,7 @@ pub(crate) fn packets(plan: &Plan<'_>, budget: &Budget<'_>) -> (Vec<PacketRate>,
     }
 }
 
-fn in_room(room: &Room, plan: &Plan<'_>, budget: &Budget<'_>) -> (Vec<PacketRate>, Vec<String>) {
+fn in_room(room: &Room, plan: &Plan<'_>, budget: &Budget<'_>) -> (Vec<CorePacketRate>, Vec<String>) {
     let mut found = Found::default();
     for &size in plan.sizes {
         if found.late(size, budget) {
@@ -88,7 +88,7 @@ fn in_room(room: &Room, plan: &Plan<'_>, budget: &Budget<'_>) -> (Vec<PacketRate
     (found.rates, found.notes)
 }
 
-fn over_loopback(plan: &Plan<'_>, budget: &Budget<'_>) -> (Vec<PacketRate>, Vec<String>) {
+fn over_loopback(plan: &Plan<'_>, budget: &Budget<'_>) -> (Vec<CorePacketRate>, Vec<String>) {
     let mut found = Found::default();
     for &size in plan.sizes {
         if found.late(size, budget) {
@@ -121,7 +121,7 @@ fn checked(source: &mut dyn Source, plan: &Plan<'_>, budget: &Budget<'_>) -> Res
 
 #[derive(Default)]
 struct Found {
-    rates: Vec<PacketRate>,
+    rates: Vec<CorePacketRate>,
     notes: Vec<String>,
 }
 
@@ -137,7 +137,7 @@ impl Found {
 
     fn add(&mut self, size: Bytes, figures: Result<(&'static str, Figures), Error>) {
         match figures {
-            Ok((method, figures)) => self.rates.push(PacketRate {
+            Ok((method, figures)) => self.rates.push(CorePacketRate {
                 method: method.into(),
                 packet_bytes: size,
                 alone_pps: figures.alone,

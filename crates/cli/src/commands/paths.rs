@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result};
 use landspeed_experiment::{GridHead, Names, RanHere, check_grid, here, run_here, vary};
-use landspeed_record::{Grid, GridCell, PathCost, Workload, Writer};
+use landspeed_record::{Grid, GridCell, PathCost, RecordWriter, Workload};
 use landspeed_report::quoted;
 use landspeed_units::{BitRate, EscapedText, Nanos};
 
@@ -111,7 +111,7 @@ fn on_this_host(args: &CompareArgs, stop: &Stop) -> Result<ExitCode> {
     let head = GridHead { topology: "this host".into(), command: data::command_line(), started: data::now() };
     let file = data::fresh(&data::folder(data_dir)?, "grid", &head.started);
     stop.in_order("ending: what was measured is kept and shown. Ctrl-C again ends at once");
-    let mut recorder = Recorder::new(Writer::create(&file)?, stop.clone(), &grid, 0);
+    let mut recorder = Recorder::new(RecordWriter::create(&file)?, stop.clone(), &grid, 0);
     let facts = landspeed_observer::host::probe();
     run_here(&grid, (&head, facts), &mut |path| once(path, &args.program), &mut recorder)?;
     drop(recorder);

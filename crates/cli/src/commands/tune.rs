@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use landspeed_analysis::Goal;
 use landspeed_experiment::{Baseline, Pair, Sink, TuneOptions, TunePlan, TunedProgram, factors, plan, tune};
-use landspeed_record::{Line, TuneSummary, WriteError, Writer};
+use landspeed_record::{Line, RecordWriteError, RecordWriter, TuneSummary};
 use landspeed_report::{Detail, Output, duration, gain_is_proven, live::Live, safe};
 use landspeed_transport::{Transport, find};
 use landspeed_units::Nanos;
@@ -60,7 +60,7 @@ fn with_pair(
     introduce(pair, &plan, options, args)?;
     // An error in creating the record must occur before any host is changed.
     let record = Path::new(&options.record);
-    let writer = Writer::create(record)?;
+    let writer = RecordWriter::create(record)?;
     stop.in_order(
         "ending: everything is restored, then what was measured is shown. Ctrl-C again ends at once",
     );
@@ -139,13 +139,13 @@ fn detail(args: &TuneArgs) -> Detail {
 
 /// Writes each line to the record first, then reports it to the user.
 struct Recorder {
-    writer: Writer,
+    writer: RecordWriter,
     live: Live,
     stop: Stop,
 }
 
 impl Sink for Recorder {
-    fn line(&mut self, line: &Line) -> Result<(), WriteError> {
+    fn line(&mut self, line: &Line) -> Result<(), RecordWriteError> {
         self.writer.write(line)?;
         self.live.line(line);
         Ok(())

@@ -9,8 +9,8 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use landspeed_record::{
-    CpuUsage, EndpointOutcome, HostFacts, HostLimits, KnobState, LatencyHistogram, Line, Observations,
-    Restored, Role, Side, TrialSpec, TurnReport,
+    CpuUsage, EndpointOutcome, HostFacts, HostLimits, KnobChangeReport, KnobState, LatencyHistogram, Line,
+    Observations, RestoreOutcome, Role, Side, TrialSpec,
 };
 use landspeed_session::{Change, Handler, Options, Reply, Request, ServeOptions, Session, serve_socket};
 use landspeed_stats::Random;
@@ -141,7 +141,9 @@ impl FakeHost {
             Fault::LeavesSomething => {
                 self.restore();
                 let notes = vec!["mtu was changed by another program".to_owned()];
-                return Some(Reply::Restored { restored: Restored { notes, ..Restored::default() } });
+                return Some(Reply::Restored {
+                    restored: RestoreOutcome { notes, ..RestoreOutcome::default() },
+                });
             }
         }
         while !self.is_over() {
@@ -157,7 +159,7 @@ impl FakeHost {
             let before = knobs.get(knob).cloned().unwrap_or_default();
             let after = if takes { value.clone() } else { "stuck".to_owned() };
             knobs.insert(knob.clone(), after.clone());
-            TurnReport { knob: knob.clone(), before, after, took_ns: Nanos::micros(10) }
+            KnobChangeReport { knob: knob.clone(), before, after, took_ns: Nanos::micros(10) }
         });
         Reply::Turned { turns: turns.collect() }
     }
@@ -217,7 +219,7 @@ impl Handler for FakeHost {
             Request::Turn { .. } => self.turn(&request, true),
             Request::Restore {} => {
                 self.restore();
-                Reply::Restored { restored: Restored::untouched() }
+                Reply::Restored { restored: RestoreOutcome::untouched() }
             }
             Request::Listen { .. } => Reply::Listening { port: self.wire.port() },
             Request::Controls { names } => Reply::Controls { ready: names },

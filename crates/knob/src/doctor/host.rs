@@ -33,7 +33,7 @@ fn governor(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
     )]
 }
 
-fn conflict(rule: &Rule, conflict: &landspeed_record::Conflict) -> Finding {
+fn conflict(rule: &Rule, conflict: &landspeed_record::ConflictingProgram) -> Finding {
     let knobs: Vec<String> = conflict.knobs.iter().take(24).map(|knob| shown(knob)).collect();
     let what =
         format!("{} runs and writes settings on its own: {}", shown(&conflict.program), knobs.join(", "));

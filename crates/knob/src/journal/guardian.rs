@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use landspeed_daemon::{self as daemon, ProcessIdentity};
-use landspeed_record::Restored;
+use landspeed_record::RestoreOutcome;
 use landspeed_units::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{SocketType, sockopt};
@@ -59,7 +59,7 @@ pub fn guardian_main_with(lookup: Lookup) -> ExitCode {
 }
 
 /// Serves one agent until its end. Returns `None` if nothing was ever begun.
-fn run(channel: Channel, lookup: Lookup) -> Option<Restored> {
+fn run(channel: Channel, lookup: Lookup) -> Option<RestoreOutcome> {
     let ToGuardian::Begin { state_dir, lease } = channel.receive().ok()??.0 else { return None };
     let (namespace, ledger, agent) = match open(&channel, lookup, &state_dir) {
         Ok(opened) => opened,
@@ -218,7 +218,7 @@ impl Guardian {
     }
 
     /// Restores everything, and removes the journal if nothing is left to do.
-    fn restore(&mut self) -> Restored {
+    fn restore(&mut self) -> RestoreOutcome {
         self.keeping = None;
         let mut report = restore(&mut self.ledger, false);
         for _ in 1..TRIES {

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use landspeed_record::Restored;
+use landspeed_record::RestoreOutcome;
 
 use super::entry::Turned;
 use super::host::{Found, Spot};
@@ -43,16 +43,16 @@ impl Report {
     }
 
     /// Returns the report in the form that agents and records use.
-    pub(super) fn into_restored(self) -> Restored {
+    pub(super) fn into_restored(self) -> RestoreOutcome {
         let restored = self.is_done() && !self.foreign;
         let left = self.is_done() && self.foreign;
         let failures = self.failures.into_iter().map(|line| format!("NOT PUT BACK: {line}"));
         let unsure = self.unsure.into_iter().map(|line| format!("NOT PUT BACK, maybe not ours: {line}"));
-        Restored {
+        RestoreOutcome {
             restored,
             left,
             notes: failures.chain(unsure).chain(self.notes).collect(),
-            ..Restored::default()
+            ..RestoreOutcome::default()
         }
     }
 

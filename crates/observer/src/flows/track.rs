@@ -1,7 +1,7 @@
 //! One flow over a window.
 
 use landspeed_netlink::InetSocketId;
-use landspeed_record::{FlowKey, FlowWatch, Protocol, SocketState};
+use landspeed_record::{FlowKey, FlowWatch, IpProtocol, SocketState};
 use landspeed_units::Nanos;
 
 use super::state;
@@ -32,7 +32,7 @@ impl Track {
     }
 
     pub(super) fn is_tcp(&self) -> bool {
-        self.key.protocol == Protocol::TCP
+        self.key.protocol == IpProtocol::TCP
     }
 
     /// Adds the state at `at`. Everything but the cookie may have changed: a UDP socket may be connected elsewhere, a

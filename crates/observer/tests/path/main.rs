@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use lab::{Host, Lab, Repeated, Transfer, held, tun};
 use landspeed_observer::{Scene, Watch, observer};
-use landspeed_record::{Hop, Observations, PathTrace, WatchTarget};
+use landspeed_record::{Observations, PathTrace, StackHop, WatchTarget};
 
 /// Opens a watch over the link of `host`.
 fn watch(host: &Host) -> Box<dyn Watch> {
@@ -45,11 +45,11 @@ fn watch_until(watch: &mut dyn Watch, scene: &Scene<'_>, enough: impl Fn(&PathTr
     panic!("not seen in minutes; the last window: {trace:#?}");
 }
 
-fn hops(trace: &PathTrace) -> BTreeSet<Hop> {
+fn hops(trace: &PathTrace) -> BTreeSet<StackHop> {
     trace.hops.iter().map(|hop| hop.hop).collect()
 }
 
-fn has(trace: &PathTrace, wanted: &[Hop], counted: &[&str]) -> bool {
+fn has(trace: &PathTrace, wanted: &[StackHop], counted: &[&str]) -> bool {
     let hops = hops(trace);
     wanted.iter().all(|hop| hops.contains(hop)) && counted.iter().all(|what| trace.counts.contains_key(*what))
 }
@@ -66,8 +66,9 @@ fn datagrams(lab: &Lab) -> (UdpSocket, UdpSocket, SocketAddr) {
     (lab.a.run(|| UdpSocket::bind((lab.a.address(), 0)).expect("bind")), reader, to)
 }
 
-const DOWN: [Hop; 3] = [Hop::SendToQueue, Hop::QueueToDriver, Hop::DriverToWire];
-const UP: [Hop; 3] = [Hop::DeviceToTransport, Hop::DeviceToSocket, Hop::SocketToApplication];
+const DOWN: [StackHop; 3] = [StackHop::SendToQueue, StackHop::QueueToDriver, StackHop::DriverToWire];
+const UP: [StackHop; 3] =
+    [StackHop::DeviceToTransport, StackHop::DeviceToSocket, StackHop::SocketToApplication];
 
 #[test]
 fn a_transfer_shows_every_hop() {
@@ -156,11 +157,11 @@ fn datagrams_are_followed_to_their_reader() {
     });
     let sending = [(0, own[0].as_fd())];
     let scene = Scene { sockets: &sending, ..Scene::default() };
-    let down = [Hop::QueueToDriver, Hop::DriverToWire];
+    let down = [StackHop::QueueToDriver, StackHop::DriverToWire];
     watch_until(&mut *watch(&lab.a), &scene, |trace| has(trace, &down, &["sent"]));
     let reading = [(0, own[1].as_fd())];
     let scene = Scene { sockets: &reading, ..Scene::default() };
-    let up = [Hop::DeviceToSocket, Hop::SocketToApplication];
+    let up = [StackHop::DeviceToSocket, StackHop::SocketToApplication];
     watch_until(&mut *watch(&lab.b), &scene, |trace| has(trace, &up, &["received"]));
 }
 
@@ -178,8 +179,8 @@ fn datagrams_that_stand_in_a_queue_are_seen_to_wait() {
     let reading = [(0, own.as_fd())];
     let scene = Scene { sockets: &reading, ..Scene::default() };
     let trace =
-        watch_until(&mut *watch(&lab.b), &scene, |trace| has(trace, &[Hop::SocketToApplication], &[]));
-    let wait = trace.hops.iter().find(|hop| hop.hop == Hop::SocketToApplication).expect("just seen");
+        watch_until(&mut *watch(&lab.b), &scene, |trace| has(trace, &[StackHop::SocketToApplication], &[]));
+    let wait = trace.hops.iter().find(|hop| hop.hop == StackHop::SocketToApplication).expect("just seen");
     assert!(wait.bins.iter().all(|(edge, _)| *edge > 1_000_000), "{wait:?}");
 }
 
@@ -201,9 +202,9 @@ fn a_device_that_frees_what_it_has_sent_is_waited_for() {
     });
     let scene = flow("10.9.1.2:9".parse().expect("an address"));
     let trace = watch_until(&mut *watch_link(&lab.a, "tn"), &scene, |trace| {
-        has(trace, &[Hop::DriverToWire], &["sent"])
+        has(trace, &[StackHop::DriverToWire], &["sent"])
     });
-    let wire = trace.hops.iter().find(|hop| hop.hop == Hop::DriverToWire).expect("just seen");
+    let wire = trace.hops.iter().find(|hop| hop.hop == StackHop::DriverToWire).expect("just seen");
     assert!(wire.bins.iter().any(|(edge, _)| *edge > 1_000_000), "{wire:?}");
     assert!(!trace.notes.iter().any(|note| note.contains("virtual")), "{:?}", trace.notes);
 }

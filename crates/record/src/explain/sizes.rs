@@ -82,7 +82,7 @@ pub struct FragmentStep {
 /// round. Over sizes, a packet and its bytes always come together, so their sum is more certain than the two parts.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct FurtherPacket {
+pub struct FurtherPacketCost {
     /// Payload of the packet.
     pub data_bytes: Bytes,
     /// Cost of the packet and its bytes.
@@ -99,7 +99,7 @@ pub struct FurtherPacket {
 /// "copy, host A" and similar names are classes of a host's time.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct PerPacket {
+pub struct PerPacketCost {
     /// Transport: "tcp", "udp", "udp without checksum".
     pub transport: String,
     /// MTU of the link.
@@ -114,7 +114,7 @@ pub struct PerPacket {
     /// Steps that were measured individually.
     pub fragment_steps: Vec<FragmentStep>,
     /// Cost of a further packet; `None` if messages are not fragmented.
-    pub further_packet: Option<FurtherPacket>,
+    pub further_packet: Option<FurtherPacketCost>,
     pub notes: Vec<String>,
 }
 

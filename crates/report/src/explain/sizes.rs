@@ -1,7 +1,7 @@
 //! Costs by message size, prepared for charts and tables.
 
 use landspeed_analysis::fit::{BOTH, HOST_A, HOST_B, LINK, SHARED};
-use landspeed_record::{ExplainReport, LayerCost, PerPacket, PerPacketFit, SizePoint};
+use landspeed_record::{ExplainReport, LayerCost, PerPacketCost, PerPacketFit, SizePoint};
 use landspeed_units::Bytes;
 
 use super::chart;
@@ -36,7 +36,7 @@ pub(super) fn sweeps(report: &ExplainReport) -> Vec<Sweep<'_>> {
 }
 
 impl<'a> Sweep<'a> {
-    fn of(part: &'a PerPacket) -> Self {
+    fn of(part: &'a PerPacketCost) -> Self {
         let mut lines: Vec<(String, PerPacketFit)> =
             part.layers.iter().map(|(name, line)| (safe(name), *line)).collect();
         lines.sort_by_key(|(name, _)| WHOLE.iter().position(|whole| whole == name).unwrap_or(WHOLE.len()));

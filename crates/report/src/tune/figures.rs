@@ -1,6 +1,6 @@
 //! The figures before and after, and their change, from the trials of the final check.
 
-use landspeed_record::{Estimate, Figures, ProgramOf, TuneSummary};
+use landspeed_record::{Estimate, ProgramMetric, TrialFigures, TuneSummary};
 use landspeed_units::Nanos;
 
 use super::answer::word;
@@ -47,7 +47,7 @@ fn row(name: &str, [before, after]: [Cell; 2], change: Option<Estimate>, told: &
 /// Returns the round trip under load, if both settings have one. It may double, and grow by milliseconds, before it
 /// counts as worse.
 fn loaded(summary: &TuneSummary) -> Option<Row> {
-    let known = |figures: &Figures| figures.loaded_latency_ns.filter(|ns| ns.0 > 0);
+    let known = |figures: &TrialFigures| figures.loaded_latency_ns.filter(|ns| ns.0 > 0);
     let (before, after): (Nanos, Nanos) = (known(&summary.start)?, known(&summary.final_)?);
     let change = summary.gain.loaded_latency.filter(words::plausible);
     let told = match word(change.map(|e| Primary::Latency.better(e)), true) {
@@ -79,7 +79,7 @@ pub(super) fn percent_lost(share: f64) -> String {
 }
 
 /// Returns a figure with its unit.
-fn shown(figure: Primary, of: &Figures, program: Option<&ProgramOf>) -> Cell {
+fn shown(figure: Primary, of: &TrialFigures, program: Option<&ProgramMetric>) -> Cell {
     let own = |value: f64, unit: &str| {
         Cell::number(value, format!("{} {}", words::amount(value), safe(unit)).trim_end().to_owned())
     };
@@ -100,7 +100,7 @@ fn shown(figure: Primary, of: &Figures, program: Option<&ProgramOf>) -> Cell {
     Cell::from(known(figure, of).map(|_| cell))
 }
 
-fn known(figure: Primary, of: &Figures) -> Option<f64> {
+fn known(figure: Primary, of: &TrialFigures) -> Option<f64> {
     Some(figure.of_figures(of)).filter(|v| v.is_finite() && *v > 0.0)
 }
 

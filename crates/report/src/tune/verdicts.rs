@@ -1,7 +1,7 @@
 //! The section on what held the path back during the run, and on the steps that verdicts advised.
 
 use landspeed_analysis::verdict::cannot_tell;
-use landspeed_record::{Advised, Line, Record, StepSummary, TuneSummary, VerdictLine};
+use landspeed_record::{Line, Record, StepPrediction, StepSummary, TuneSummary, VerdictLine};
 
 use super::steps::{answer, toned};
 use crate::block::{Block, Cell, Column, ColumnKind, Look, Row, Section, Table, Text, code};
@@ -70,7 +70,7 @@ fn outcomes(summary: &TuneSummary) -> Table {
         .rows(advised(summary).into_iter().map(outcome))
 }
 
-fn outcome((step, said): (&StepSummary, &Advised)) -> Row {
+fn outcome((step, said): (&StepSummary, &StepPrediction)) -> Row {
     let promised = Cell::from(expected(said).map(|ratio| Cell::number(ratio, words::times(ratio))));
     let measured = Primary::Rate.of_step(step).into();
     toned(

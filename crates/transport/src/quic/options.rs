@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landspeed_factor::{Domain, Factor, Persist, Proposal, View, each, flip, unless};
-use landspeed_record::{NotAsAsked, Settings};
+use landspeed_record::{SettingMismatch, Settings};
 use landspeed_units::Bytes;
 use quinn_proto::{AckFrequencyConfig, MtuDiscoveryConfig, TransportConfig, VarInt};
 use socket2::Socket;
@@ -194,7 +194,7 @@ impl Ways {
     }
 
     /// Returns one line for each setting that a connection keeps from its beginning and that differs from `asked`.
-    pub(super) fn kept_from(&self, asked: &Settings) -> Vec<NotAsAsked> {
+    pub(super) fn kept_from(&self, asked: &Settings) -> Vec<SettingMismatch> {
         let wanted = Ways::of(asked);
         let kept = [
             (&CONGESTION, self.congestion == wanted.congestion),
@@ -204,7 +204,7 @@ impl Ways {
         ];
         let differs = kept.into_iter().filter(|(_, same)| !same);
         let (got, why) = ("its listener's", "a connection keeps what its listener had");
-        differs.map(|(factor, _)| NotAsAsked::of(factor.name, factor.of(asked), got, why)).collect()
+        differs.map(|(factor, _)| SettingMismatch::of(factor.name, factor.of(asked), got, why)).collect()
     }
 }
 

@@ -7,7 +7,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use landspeed_factor::Factor;
-use landspeed_record::{NotAsAsked, Settings};
+use landspeed_record::{SettingMismatch, Settings};
 use landspeed_transport::{
     About, Call, Cancel, Completions, Error, Flow, Key, Listener, Patience, Port, Progress, Receiver, Sender,
     Transport, find,
@@ -171,7 +171,7 @@ impl Flow for BrokenFlow {
         self.flow.set_up()
     }
 
-    fn not_as_asked(&self) -> Vec<NotAsAsked> {
+    fn not_as_asked(&self) -> Vec<SettingMismatch> {
         self.flow.not_as_asked()
     }
 
