@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use landspeed_factor::{On, Scope};
+use landspeed_factor::{FactorPlacement, FactorScope};
 use landspeed_knob as knob;
 use landspeed_record::{
     Carrier, HostFacts, KnobChangeReport, KnobState, LinkFacts, RestoreOutcome, Settings, Side,
@@ -32,7 +32,7 @@ pub struct Host {
 #[derive(Debug, Clone)]
 struct Acks {
     device: String,
-    of: On,
+    of: FactorPlacement,
 }
 
 impl Host {
@@ -104,8 +104,8 @@ impl Host {
     /// Sets the links that carry the data and the acknowledgements. The host at A sends the data.
     pub(crate) fn faces(&mut self, carrier: &Carrier, side: Side) {
         let of = match side {
-            Side::A => On::Receiver,
-            Side::B => On::Sender,
+            Side::A => FactorPlacement::Receiver,
+            Side::B => FactorPlacement::Sender,
         };
         self.device.clone_from(&carrier.data);
         self.acks = (carrier.acks != carrier.data).then(|| Acks { device: carrier.acks.clone(), of });
@@ -168,7 +168,7 @@ impl Host {
     /// Returns the applied settings of the network namespace. Sockets inherit most of them when they are created.
     pub(crate) fn of_namespace(&self) -> Settings {
         let is_of_namespace = |name: &str| {
-            knob::find(name).is_ok_and(|knob| knob.factor.scope == landspeed_factor::Scope::Namespace)
+            knob::find(name).is_ok_and(|knob| knob.factor.scope == landspeed_factor::FactorScope::Namespace)
         };
         let set = self.applied.iter().filter(|(name, _)| is_of_namespace(name));
         set.map(|(name, value)| (name.clone(), value.clone())).collect()
@@ -313,7 +313,8 @@ impl Host {
 impl Acks {
     /// Returns true if this knob is turned on the link of the acknowledgements.
     fn take(&self, knob: &str) -> bool {
-        knob::find(knob).is_ok_and(|knob| knob.factor.scope == Scope::Device && knob.factor.on == self.of)
+        knob::find(knob)
+            .is_ok_and(|knob| knob.factor.scope == FactorScope::Device && knob.factor.on == self.of)
     }
 }
 

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use landspeed_experiment::all_factors;
-use landspeed_factor::{Factor, Scope};
+use landspeed_factor::{Factor, FactorScope};
 use landspeed_knob::{self as knob, Place};
 use landspeed_observer::host;
 use landspeed_record::KnobState;
@@ -118,13 +118,13 @@ impl Asked {
         let places: Vec<Option<&String>> = match (&self.interface, self.in_detail, factor.scope) {
             (None, false, _) => Vec::new(),
             (Some(interface), ..) => vec![Some(interface)],
-            (None, true, Scope::Device) => self.known.iter().map(Some).collect(),
+            (None, true, FactorScope::Device) => self.known.iter().map(Some).collect(),
             (None, true, _) => vec![None],
         };
         let at = |interface: Option<&String>| {
             let place = Place { device: interface.cloned().unwrap_or_else(|| "lo".to_owned()) };
             let KnobState { value, skip, .. } = row.probe(&place);
-            let interface = interface.filter(|_| factor.scope == Scope::Device).cloned();
+            let interface = interface.filter(|_| factor.scope == FactorScope::Device).cloned();
             KnobHere { interface, value, fixed_because: skip }
         };
         places.into_iter().map(at).collect()

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use landspeed_analysis::grid::{self as order, Precision};
 use landspeed_analysis::{figures, together};
-use landspeed_factor::On;
+use landspeed_factor::FactorPlacement;
 use landspeed_record::{
     Cell, EndpointOutcome, Grid, GridEndReason, GridSetting, GridSettingTarget, GridTrial, Header, Line, Png,
     ProgramMetric, RECORD_FORMAT, Record, RestoreOutcome, Settings, Side, TrialFigures,
@@ -150,10 +150,10 @@ fn baseline(grid: &Grid, pair: &Pair, in_lab: bool) -> Result<Vec<GridSetting>, 
     for (name, value) in sc03() {
         let factor = crate::all_factors().find(name)?;
         let place = match factor.on {
-            On::Flow => GridSettingTarget::Flow,
-            On::Sender => GridSettingTarget::A,
-            On::Receiver => GridSettingTarget::B,
-            On::Both => GridSettingTarget::Both,
+            FactorPlacement::Flow => GridSettingTarget::Flow,
+            FactorPlacement::Sender => GridSettingTarget::A,
+            FactorPlacement::Receiver => GridSettingTarget::B,
+            FactorPlacement::Both => GridSettingTarget::Both,
         };
         let one = GridSetting { name: name.to_owned(), place, value };
         if refuses(&one, pair, in_lab)?.is_none() {

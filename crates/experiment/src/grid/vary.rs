@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_factor::{Domain, Factor, On, Scope};
+use landspeed_factor::{Domain, Factor, FactorPlacement, FactorScope};
 use landspeed_record::{GridFactor, GridSetting, GridSettingTarget, LevelKind};
 use landspeed_topology as topology;
 use landspeed_units::{BitRate, Nanos, parse_duration};
@@ -59,10 +59,10 @@ impl Names<'_> {
         }
         let factor = *all_factors().named(name).map_err(|_| self.unknown(name, &parameters))?;
         let place = match (factor.scope, side, factor.on) {
-            (Scope::Flow, ..) => return alone(Named { factor, place: GridSettingTarget::Flow }),
+            (FactorScope::Flow, ..) => return alone(Named { factor, place: GridSettingTarget::Flow }),
             (_, Some(place), _) => place,
-            (_, None, On::Sender) => GridSettingTarget::A,
-            (_, None, On::Receiver) => GridSettingTarget::B,
+            (_, None, FactorPlacement::Sender) => GridSettingTarget::A,
+            (_, None, FactorPlacement::Receiver) => GridSettingTarget::B,
             (_, None, _) => GridSettingTarget::Both,
         };
         Ok(Named { factor, place })

@@ -12,7 +12,7 @@ use super::host::{Found, Host, Spot};
 use super::identity::Device;
 use super::snapshot::{AddressKey, Held, Key, RelatedKey, Seen, Slot, Value};
 use super::whereabouts::Departure;
-use crate::{Disturbs, Domain, Error, Knob};
+use crate::{Domain, Error, Knob, SideEffect};
 
 pub(super) const DEVICE: &str = "eth0";
 pub(super) const INDEX: u32 = 2;
@@ -141,7 +141,7 @@ const LATER: [&str; 2] = ["lro", "rx-gro-list"];
 /// in the kernel.
 pub(super) fn wish(knob: &Knob) -> Option<Key> {
     let is_switch = matches!(knob.factor.domain, Domain::Each(Domain::Switch));
-    let is_offload = is_switch && knob.factor.disturbs.contains(&Disturbs::Features);
+    let is_offload = is_switch && knob.factor.disturbs.contains(&SideEffect::Features);
     is_offload.then(|| Key::Feature(format!("of-{}", knob.factor.name)))
 }
 
@@ -339,12 +339,12 @@ impl Host for FakeHost {
         Ok(())
     }
 
-    fn look(&self, kinds: &[Disturbs], _: &Spot, _: &BTreeSet<Slot>) -> Result<Seen, Error> {
+    fn look(&self, kinds: &[SideEffect], _: &Spot, _: &BTreeSet<Slot>) -> Result<Seen, Error> {
         let items = self.lock().state.items.clone();
         Ok(Seen::of(kinds, items.into_iter().filter(|(key, _)| key.is_among(kinds)).collect()))
     }
 
-    fn look_after_write(&self, kinds: &[Disturbs], spot: &Spot, _: &Seen) -> Result<Seen, Error> {
+    fn look_after_write(&self, kinds: &[SideEffect], spot: &Spot, _: &Seen) -> Result<Seen, Error> {
         self.look(kinds, spot, &BTreeSet::new())
     }
 

@@ -11,7 +11,7 @@ use super::identity::{self, Device};
 use super::namespaces;
 use super::snapshot::{self, Key, Seen, Slot, Value};
 use super::whereabouts::{self, Departure};
-use crate::{Disturbs, Error, Knob, Place, device};
+use crate::{Error, Knob, Place, SideEffect, device};
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Spot {
@@ -77,10 +77,10 @@ pub(super) trait Host: Send {
     }
 
     /// Reads the settings of `kinds`, and the routes in the slots `also`.
-    fn look(&self, kinds: &[Disturbs], spot: &Spot, also: &BTreeSet<Slot>) -> Result<Seen, Error>;
+    fn look(&self, kinds: &[SideEffect], spot: &Spot, also: &BTreeSet<Slot>) -> Result<Seen, Error>;
 
     /// Reads the settings of `kinds` after a write, once its effects have settled.
-    fn look_after_write(&self, kinds: &[Disturbs], spot: &Spot, before: &Seen) -> Result<Seen, Error>;
+    fn look_after_write(&self, kinds: &[SideEffect], spot: &Spot, before: &Seen) -> Result<Seen, Error>;
 
     /// Sets keys of one stage. Returns those that the kernel refused, with the reason.
     fn put(&self, spot: &Spot, todo: &[(&Key, Option<&Value>)], last_resort: bool) -> Vec<(Key, String)>;
@@ -171,12 +171,12 @@ impl Host for Live {
         knob.setting.can_write(&spot.place())
     }
 
-    fn look(&self, kinds: &[Disturbs], spot: &Spot, also: &BTreeSet<Slot>) -> Result<Seen, Error> {
+    fn look(&self, kinds: &[SideEffect], spot: &Spot, also: &BTreeSet<Slot>) -> Result<Seen, Error> {
         let look = || Seen::look(kinds, &spot.device, also, now_s());
         at(spot, look).map_err(unreachable)?
     }
 
-    fn look_after_write(&self, kinds: &[Disturbs], spot: &Spot, before: &Seen) -> Result<Seen, Error> {
+    fn look_after_write(&self, kinds: &[SideEffect], spot: &Spot, before: &Seen) -> Result<Seen, Error> {
         let look = || snapshot::look_after_write(kinds, &spot.device, before, now_s);
         at(spot, look).map_err(unreachable)?
     }

@@ -15,7 +15,7 @@ use super::net::Net;
 use super::read::{Contents, MAX_TURNED};
 use super::whereabouts::Departure;
 use super::{JournalError, Lookup, value};
-use crate::{Error, Knob, Scope};
+use crate::{Error, FactorScope, Knob};
 
 /// An open journal and its contents.
 pub(super) struct Ledger {
@@ -41,7 +41,7 @@ pub(super) struct Ledger {
 /// Returns the knob with this name, after checking the value and that this namespace may set it.
 pub(super) fn checked(lookup: Lookup, name: &str, value: &str) -> Result<&'static Knob, Error> {
     let knob = lookup(name).ok_or_else(|| landspeed_factor::Error::unknown(name, []))?;
-    if knob.factor.scope == Scope::Host && !in_initial_netns() {
+    if knob.factor.scope == FactorScope::Host && !in_initial_netns() {
         let why = "belongs to the whole host: it is turned only from the host's first network namespace";
         return Err(Error::Unavailable(format!("{name} {why}")));
     }
@@ -220,7 +220,7 @@ impl Ledger {
 fn is_of(turned: &Turned, knob: &Knob, device: Option<&Device>) -> bool {
     let is_it = |(then, now): (&Device, &Device)| then.ifindex == now.ifindex || then.name == now.name;
     let same_device = || turned.intent.device.as_ref().zip(device).is_some_and(is_it);
-    turned.intent.knob == knob.factor.name && (knob.factor.scope != Scope::Device || same_device())
+    turned.intent.knob == knob.factor.name && (knob.factor.scope != FactorScope::Device || same_device())
 }
 
 /// Returns a knob that was written before, if the device with its name is still the same.

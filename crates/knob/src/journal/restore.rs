@@ -17,7 +17,7 @@ use super::ledger::Ledger;
 use super::side_effects;
 use super::snapshot::Key;
 use super::value;
-use crate::{Disturbs, Knob, Scope};
+use crate::{FactorScope, Knob, SideEffect};
 
 /// Number of passes. A setting may not go back while an older change is still in place; the next pass finds that one
 /// restored.
@@ -135,7 +135,7 @@ fn devices(ledger: &Ledger) -> BTreeMap<u32, Option<Device>> {
 fn knob_of(ledger: &Ledger, turned: &Turned) -> Result<&'static Knob, String> {
     let name = &turned.intent.knob;
     let knob = (ledger.lookup)(name).ok_or_else(|| format!("{name} is no knob"))?;
-    if knob.factor.scope == Scope::Host && !ledger.host.is_initial_netns() {
+    if knob.factor.scope == FactorScope::Host && !ledger.host.is_initial_netns() {
         return Err(format!("{name} belongs to the whole host: undo from its first network namespace"));
     }
     Ok(knob)
@@ -148,7 +148,7 @@ fn put_back_knob(ledger: &mut Ledger, turned: &Turned, report: &mut Report) {
     };
     let subject = subject(turned, knob);
     if let Some(ended) = ledger.host.ended_netns()
-        && knob.factor.scope != Scope::Device
+        && knob.factor.scope != FactorScope::Device
     {
         return report.note(format!("network namespace {ended} is gone: its settings went with it"));
     }
@@ -169,8 +169,8 @@ fn put_back_knob(ledger: &mut Ledger, turned: &Turned, report: &mut Report) {
         let line = format!("{subject}: another program set it to {now} since, left alone (was {before})");
         return report.foreign(line);
     }
-    let reach = |kind: &&Disturbs| side_effects::is_reachable(kind, &spot);
-    let kinds: Vec<Disturbs> = knob.factor.disturbs.iter().filter(reach).copied().collect();
+    let reach = |kind: &&SideEffect| side_effects::is_reachable(kind, &spot);
+    let kinds: Vec<SideEffect> = knob.factor.disturbs.iter().filter(reach).copied().collect();
     let wrote = ledger.bracketed(turned.intent.seq, turned, &kinds, &spot, |host| {
         host.write(knob, &spot, before).and_then(|()| host.read(knob, &spot))
     });
@@ -202,7 +202,7 @@ fn lacks(ledger: &Ledger, knob: &Knob, spot: &Spot) -> Option<String> {
 
 fn subject(turned: &Turned, knob: &Knob) -> String {
     match (&turned.intent.device, knob.factor.scope) {
-        (Some(device), Scope::Device) => format!("{} of {}", knob.factor.name, device.name),
+        (Some(device), FactorScope::Device) => format!("{} of {}", knob.factor.name, device.name),
         _ => knob.factor.name.to_owned(),
     }
 }
@@ -212,9 +212,11 @@ fn subject(turned: &Turned, knob: &Knob) -> String {
 pub(super) fn spot_of(ledger: &Ledger, turned: &Turned, knob: &Knob) -> Result<Option<Spot>, String> {
     let Some(device) = &turned.intent.device else { return Ok(Some(Spot::default())) };
     match ledger.find(device) {
-        Ok(Found::At(spot)) if knob.factor.scope == Scope::Device || !spot.is_elsewhere() => Ok(Some(spot)),
+        Ok(Found::At(spot)) if knob.factor.scope == FactorScope::Device || !spot.is_elsewhere() => {
+            Ok(Some(spot))
+        }
         // The setting does not belong to the device, so any name will do.
-        _ if knob.factor.scope != Scope::Device => Ok(Some(Spot::here(&device.name))),
+        _ if knob.factor.scope != FactorScope::Device => Ok(Some(Spot::here(&device.name))),
         Ok(Found::At(spot)) => Ok(Some(spot)),
         Ok(Found::Gone) => Ok(None),
         Err(why) => Err(why),

@@ -10,7 +10,7 @@ use super::ledger::Ledger;
 use super::net::{Change, place};
 use super::restore::Report;
 use super::snapshot::{Key, Seen, Value, same, shown};
-use crate::Disturbs;
+use crate::SideEffect;
 
 /// Most rounds: three stages, each repeated if the first attempt had no effect, and the side effects. No host has
 /// needed half as many.
@@ -55,7 +55,7 @@ fn mention_others(ledger: &Ledger, number: u32, device: Option<&Device>, report:
     // that kind.
     let mut kinds = rest.kinds.clone();
     for first in firsts {
-        let (news, later): (Vec<Disturbs>, _) = kinds.into_iter().partition(|kind| first.was_for(kind));
+        let (news, later): (Vec<SideEffect>, _) = kinds.into_iter().partition(|kind| first.was_for(kind));
         kinds = later;
         for key in first.keys().chain(now.keys()).filter(|key| key.is_among(&news)) {
             let (was, is) = (first.get(key), now.get(key));
@@ -121,7 +121,7 @@ fn subject(key: &Key, value: Option<&Value>, device: &str) -> String {
 struct SideEffects {
     spot: Spot,
     number: u32,
-    kinds: Vec<Disturbs>,
+    kinds: Vec<SideEffect>,
     /// The kernel's last reason for refusing a setting.
     refused: BTreeMap<Key, String>,
     /// Settings that no attempt has changed.
@@ -139,7 +139,7 @@ impl SideEffects {
         };
         let mut kinds = ledger.kinds_on(number);
         let ended = ledger.host.ended_netns().is_some();
-        kinds.retain(|kind| is_reachable(kind, &spot) && !(ended && matches!(kind, Disturbs::Sysctl(_))));
+        kinds.retain(|kind| is_reachable(kind, &spot) && !(ended && matches!(kind, SideEffect::Sysctl(_))));
         let rest = SideEffects {
             spot,
             number,
@@ -272,11 +272,11 @@ impl SideEffects {
 
 /// Returns true if settings of this kind can be reached: none of a device that is gone, and only what moved along of
 /// a device that is in another network namespace.
-pub(super) fn is_reachable(kind: &Disturbs, spot: &Spot) -> bool {
+pub(super) fn is_reachable(kind: &SideEffect, spot: &Spot) -> bool {
     let is_there = !spot.device.is_empty();
     match kind {
-        Disturbs::Sysctl(_) => !spot.is_elsewhere(),
-        Disturbs::Features | Disturbs::Queues => is_there,
+        SideEffect::Sysctl(_) => !spot.is_elsewhere(),
+        SideEffect::Features | SideEffect::Queues => is_there,
         _ => is_there && !spot.is_elsewhere(),
     }
 }

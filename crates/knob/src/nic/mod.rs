@@ -7,12 +7,12 @@ use landspeed_netlink::{DriverSettings, Ethtool, SettingGroup};
 use landspeed_units::Nanos;
 
 use crate::device::{name, refused};
-use crate::{Domain, Error, Factor, HostKnob, Knob, Limits, Place, Scope};
+use crate::{Domain, Error, Factor, FactorScope, HostKnob, Knob, Limits, Place};
 
 pub(crate) const KNOBS: &[&[Knob]] = &[coalesce::KNOBS, queue::KNOBS];
 
 const HARDWARE: Factor = Factor {
-    scope: Scope::Device,
+    scope: FactorScope::Device,
     domain: Domain::Int(0, 65_535),
     toggle: Nanos::millis(50),
     source: "ethtool(8)",

@@ -1,12 +1,15 @@
 //! Settings of a flow as text for people who write or configure the application, because no file of the system holds
 //! them.
 
-use landspeed_factor::Table;
+use landspeed_factor::FactorTable;
 
 use super::{Change, Error, shown};
-use crate::Persist;
+use crate::PersistMethod;
 
-pub(super) fn text<'a>(changes: impl Iterator<Item = Change<'a>>, table: &Table) -> Result<String, Error> {
+pub(super) fn text<'a>(
+    changes: impl Iterator<Item = Change<'a>>,
+    table: &FactorTable,
+) -> Result<String, Error> {
     let mut text = String::new();
     for change in changes {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ');
@@ -16,7 +19,7 @@ pub(super) fn text<'a>(changes: impl Iterator<Item = Change<'a>>, table: &Table)
         let how =
             table.find(change.knob).map_or(&[][..], |factor| factor.persist).iter().find_map(
                 |how| match how {
-                    Persist::Application(how) => Some(*how),
+                    PersistMethod::Application(how) => Some(*how),
                     _ => None,
                 },
             );

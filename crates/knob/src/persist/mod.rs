@@ -17,12 +17,12 @@ mod link_file;
 mod script;
 mod sysctl;
 
-use landspeed_factor::Table;
+use landspeed_factor::FactorTable;
 use landspeed_record::{Cell, LinkFacts, Settings, Side};
 use landspeed_units::EscapedText;
 use serde::Serialize;
 
-use crate::{Persist, System};
+use crate::{PersistMethod, SystemSetting};
 use check::Device;
 pub use confirmed::{Needs, confirmed};
 use link_file::LinkLine;
@@ -145,14 +145,14 @@ impl Change<'_> {
 ///
 /// # Errors
 /// Returns an error, and no file at all, if a value or a name does not have its required form.
-pub fn persist(kept: &Kept<'_>, table: &Table) -> Result<Persisted, Error> {
+pub fn persist(kept: &Kept<'_>, table: &FactorTable) -> Result<Persisted, Error> {
     let device = kept.link.map(Device::new).transpose()?;
     let mut done = Persisted::default();
     let (mut sysctls, mut of_link, mut commands) = (Vec::new(), Vec::new(), Vec::new());
     for change in changes(kept.start.host(kept.side), kept.end.host(kept.side)) {
         let (ways, system) =
-            table.find(change.knob).map_or((&[][..], System::Own), |f| (f.persist, f.system));
-        if let System::Sysctl(key) = system {
+            table.find(change.knob).map_or((&[][..], SystemSetting::Own), |f| (f.persist, f.system));
+        if let SystemSetting::Sysctl(key) = system {
             sysctls.push(sysctl::line(&change, key)?);
             continue;
         }
@@ -184,11 +184,11 @@ enum Place {
 /// Returns the first of `ways` that can hold the change's value, or else a command of the script.
 fn place(
     change: &Change<'_>,
-    (ways, system): (&[Persist], System),
+    (ways, system): (&[PersistMethod], SystemSetting),
     device: Option<&str>,
 ) -> Result<Place, Error> {
     for way in ways {
-        if let Persist::Link(keys, spelling, since) = *way
+        if let PersistMethod::Link(keys, spelling, since) = *way
             && let Some(line) = link_file::line(change, (keys, spelling, since))?
         {
             return Ok(Place::Link(line));

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::related::RelatedKey;
 use super::{qdisc, queues, routes, sysctls, text};
-use crate::Disturbs;
+use crate::SideEffect;
 
 /// The identity of a setting. The order is that of restoring: features and sysctls first, then the addresses that
 /// need them, then the routes that need these.
@@ -99,7 +99,7 @@ impl Key {
         }
     }
 
-    pub(in crate::journal) fn is_among(&self, kinds: &[Disturbs]) -> bool {
+    pub(in crate::journal) fn is_among(&self, kinds: &[SideEffect]) -> bool {
         match self.kind() {
             Some(kind) => kinds.contains(&kind),
             None => matches!(self, Key::Sysctl(name) if sysctls::is_among(name, kinds)),
@@ -114,15 +114,15 @@ impl Key {
         }
     }
 
-    fn kind(&self) -> Option<Disturbs> {
+    fn kind(&self) -> Option<SideEffect> {
         match self {
-            Key::Feature(_) => Some(Disturbs::Features),
-            Key::DeviceSysctl(_) => Some(Disturbs::DeviceSysctls),
-            Key::Queue(_) => Some(Disturbs::Queues),
-            Key::Qdisc => Some(Disturbs::Qdisc),
-            Key::Related(_) => Some(Disturbs::Related),
-            Key::Address(_) => Some(Disturbs::Addresses),
-            Key::Route(_) => Some(Disturbs::Routes),
+            Key::Feature(_) => Some(SideEffect::Features),
+            Key::DeviceSysctl(_) => Some(SideEffect::DeviceSysctls),
+            Key::Queue(_) => Some(SideEffect::Queues),
+            Key::Qdisc => Some(SideEffect::Qdisc),
+            Key::Related(_) => Some(SideEffect::Related),
+            Key::Address(_) => Some(SideEffect::Addresses),
+            Key::Route(_) => Some(SideEffect::Routes),
             Key::Sysctl(_) => None,
         }
     }
