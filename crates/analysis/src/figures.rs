@@ -2,7 +2,7 @@
 
 use landspeed_record::{
     CpuAccounting, CpuUsage, DatagramCounts, EndpointOutcome, HostFacts, LatencyHistogram, ProgramFigures,
-    ProgramWork, TcpSample, Throttling, TrialFigures,
+    ProgramMetricValue, TcpSample, Throttling, TrialFigures,
 };
 use landspeed_stats::median;
 use landspeed_units::{BitRate, Bytes, BytesPerCpuSecond, Nanos};
@@ -57,13 +57,13 @@ pub fn together(several: &[TrialFigures]) -> TrialFigures {
 
 /// Returns the deciding figure that a program reported, and its work per second of processor time. The work is a
 /// figure of which more is better, or else the number of runs.
-fn program(ends: [&EndpointOutcome; 2], cores: f64) -> Option<ProgramWork> {
+fn program(ends: [&EndpointOutcome; 2], cores: f64) -> Option<ProgramMetricValue> {
     let end = ends.into_iter().find(|end| end.get::<ProgramFigures>().deciding().is_some())?;
     let told = end.get::<ProgramFigures>();
     let figure = told.deciding()?;
     let done = told.costed().map_or_else(|| 1.0 / end.window_ns.as_secs_f64(), |figure| figure.value);
     let per_cpu_s = if cores > 0.0 && done.is_finite() { done / cores } else { 0.0 };
-    Some(ProgramWork { value: figure.value, less_is_better: !figure.more_is_better, per_cpu_s })
+    Some(ProgramMetricValue { value: figure.value, less_is_better: !figure.more_is_better, per_cpu_s })
 }
 
 /// Returns the share of the datagrams that an end expected and that did not arrive; `None` where there were none.

@@ -1,6 +1,6 @@
 //! The blocks of one comparison, and their statistics.
 
-use landspeed_record::{Arm, Estimate, ProgramWork, TrialFigures};
+use landspeed_record::{Arm, Estimate, ProgramMetricValue, TrialFigures};
 use landspeed_stats::{Contrast, Fit, Sums, estimate, median};
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
 
@@ -243,7 +243,7 @@ impl Series {
         let lost: Vec<f64> = self.trials(arm).filter_map(|trial| trial.lost).collect();
         let program = self.trials(arm).find_map(|trial| trial.program);
         let (rate, cost) = (of(Metric::Rate), of(Metric::Cost));
-        let program = program.map(|work| ProgramWork { per_cpu_s: cost, ..work.with_better(rate) });
+        let program = program.map(|work| ProgramMetricValue { per_cpu_s: cost, ..work.with_better(rate) });
         let of_stream = |figure| if program.is_none() { figure } else { 0.0 };
         TrialFigures {
             rate_bps: BitRate(of_stream(rate)),

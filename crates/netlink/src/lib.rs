@@ -45,7 +45,7 @@ pub use namespace::{in_throwaway, netns_cookie};
 pub use qdisc::Qdisc;
 pub use queue_stats::QueueStats;
 pub use raw::RawMessage;
-pub use route::{Prefix, Route};
+pub use route::{IpPrefix, Route};
 pub use route_get::RouteLookup;
 pub use rtnl::Rtnl;
 pub use sock_diag::{InetSocket, InetSocketId, PortFilter, SockDiag, SocketKind, SocketMemory};

@@ -38,13 +38,13 @@ const SETTABLE_FLAGS: u32 = 0x04 | 0x02;
 
 /// A destination: an address and the length of its prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Prefix {
+pub struct IpPrefix {
     pub address: IpAddr,
     /// Length in bits.
     pub len: u8,
 }
 
-impl Prefix {
+impl IpPrefix {
     pub fn contains(&self, address: IpAddr) -> bool {
         let bits = |address: IpAddr| match address {
             IpAddr::V4(v4) => u128::from(v4.to_bits()) << 96,
@@ -55,7 +55,7 @@ impl Prefix {
     }
 }
 
-impl fmt::Display for Prefix {
+impl fmt::Display for IpPrefix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.len == 0 { f.write_str("default") } else { write!(f, "{}/{}", self.address, self.len) }
     }
@@ -110,10 +110,10 @@ impl Route {
         i32::from(self.byte(0)) == libc::AF_INET6
     }
 
-    pub fn destination(&self) -> Prefix {
+    pub fn destination(&self) -> IpPrefix {
         let any: IpAddr =
             if self.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
-        Prefix { address: self.attrs().ip(rta::DST).unwrap_or(any), len: self.byte(1) }
+        IpPrefix { address: self.attrs().ip(rta::DST).unwrap_or(any), len: self.byte(1) }
     }
 
     /// Returns the type of service. Routes to one destination may differ in it.

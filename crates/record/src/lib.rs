@@ -53,10 +53,10 @@ pub use datagram::{DatagramCounts, SegmentationFallbacks};
 pub use details::{Detail, DetailError, Details};
 pub use explain::{
     Cause, ClassSamples, CorePacketRate, CostClass, CostFigure, CostProfile, EXPLAIN_FORMAT, ExplainReport,
-    ExplainedHost, Finding, FlowKey, FlowWatch, FlowWindow, FragmentStep, FragmentationPoint,
-    FurtherPacketCost, HostLimits, IpProtocol, LayerCost, LimitStep, LinkSettings, ListenerWatch,
-    MemoryBandwidth, MemoryKernel, MemoryPass, NoVerdictReason, PathProbe, PathTrace, PcieLink,
-    PerPacketCost, PerPacketFit, ProbedSize, ProcessWatch, QdiscWatch, Remedy, SizeAnswer, SizePoint,
+    ExplainedHost, Finding, FlowKey, FlowWatch, FlowWindow, FragmentStepCost, FragmentationPoint,
+    FurtherPacketCost, HostLimits, IpProtocol, LayerCost, LayerCostFit, LimitStep, LinkSettings,
+    ListenerWatch, MemoryBandwidth, MemoryKernel, MemoryPass, NoVerdictReason, PathProbe, PathTrace,
+    PcieLink, PerPacketCost, ProbedSize, ProcessWatch, QdiscWatch, Remedy, SizeAnswer, SizePoint,
     SocketState, StackHop, StackHopLatency, StackSamples, SymbolSamples, TcpState, Verdict, WatchTarget,
     WindowFigure, WindowRelation, WindowRule,
 };
@@ -89,7 +89,7 @@ pub use record_run::{LabRecovery, LossRecovery, RECORD_RUN_FORMAT, RecordRunFigu
 pub use sequence::{RecordSequence, newest_first};
 pub use silence::{PathStall, Silences};
 pub use summary::{
-    Estimate, Gain, GainConfirmation, PredictionAccuracy, ProgramMetric, ProgramWork, SUMMARY_FORMAT,
+    Estimate, Gain, GainConfirmation, PredictionAccuracy, ProgramMetric, ProgramMetricValue, SUMMARY_FORMAT,
     StepAnswer, StepPrediction, StepSummary, TrialFigures, TuneSummary,
 };
 pub use trial::{

@@ -22,7 +22,7 @@ pub struct Estimate {
 /// The deciding figure of a program, and its cost.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct ProgramWork {
+pub struct ProgramMetricValue {
     /// Value, in the figure's own unit.
     pub value: f64,
     /// True if less of it is better.
@@ -33,16 +33,16 @@ pub struct ProgramWork {
     pub per_cpu_s: f64,
 }
 
-impl ProgramWork {
+impl ProgramMetricValue {
     /// Returns the figure, or its reciprocal if less of it is better.
     pub fn better(&self) -> f64 {
         if self.less_is_better { 1.0 / self.value } else { self.value }
     }
 
-    /// Returns a copy whose [`ProgramWork::better`] is `better`.
+    /// Returns a copy whose [`ProgramMetricValue::better`] is `better`.
     #[must_use]
     pub fn with_better(self, better: f64) -> Self {
-        ProgramWork { value: if self.less_is_better { 1.0 / better } else { better }, ..self }
+        ProgramMetricValue { value: if self.less_is_better { 1.0 / better } else { better }, ..self }
     }
 }
 
@@ -81,7 +81,7 @@ pub struct TrialFigures {
     pub lost: Option<f64>,
     /// Deciding figure of a program and its cost; `None` for landspeed's own workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub program: Option<ProgramWork>,
+    pub program: Option<ProgramMetricValue>,
     /// Share of processor time that the hypervisor took away during the window, 0 to 1, on the worse machine.
     pub steal: f64,
     /// Share of the window in which a processor quota or heat throttled the workload's processors, 0 to 1, on the

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use landspeed_record::{FragmentStep, FurtherPacketCost, LayerCost, PerPacketCost, PerPacketFit, SizePoint};
+use landspeed_record::{
+    FragmentStepCost, FurtherPacketCost, LayerCost, LayerCostFit, PerPacketCost, SizePoint,
+};
 use landspeed_stats::median;
 use landspeed_units::Bytes;
 
@@ -79,7 +81,7 @@ impl SweepOf {
     }
 
     /// Returns the cost of one byte more than `size`, where both were measured in at least one round.
-    fn step(&self, size: Bytes, costs: &[MessageCost]) -> Option<FragmentStep> {
+    fn step(&self, size: Bytes, costs: &[MessageCost]) -> Option<FragmentStepCost> {
         let plain = |size: Bytes| {
             let of = costs.iter().filter(move |cost| cost.size == size && cost.layers.contains_key(LINK));
             of.map(|cost| (cost.round, &cost.layers)).collect::<BTreeMap<_, _>>()
@@ -87,7 +89,7 @@ impl SweepOf {
         let (before, after) = (plain(size), plain(Bytes(size.0 + 1)));
         let differences: Vec<BTreeMap<String, f64>> =
             before.iter().filter_map(|(round, before)| Some(difference(before, after.get(round)?))).collect();
-        let step = FragmentStep {
+        let step = FragmentStepCost {
             size_bytes: size,
             fragments: self.fragments(size),
             layers: by_layer(differences.iter()),
@@ -100,9 +102,9 @@ impl SweepOf {
         let ip = self.cut_by?;
         let data_bytes = Bytes(largest(3, self.mtu, ip).0 - largest(2, self.mtu, ip).0);
         let rounds: BTreeSet<u32> = costs.iter().map(|cost| cost.round).collect();
-        let lines: Vec<PerPacketFit> =
+        let lines: Vec<LayerCostFit> =
             rounds.into_iter().filter_map(|round| self.line_of(round, costs)).collect();
-        let whole = |line: &PerPacketFit| {
+        let whole = |line: &LayerCostFit| {
             line.per_fragment_ns.unwrap_or(0.0) + line.per_byte_ns * data_bytes.0 as f64
         };
         Some(FurtherPacketCost {
@@ -114,7 +116,7 @@ impl SweepOf {
     }
 
     /// Returns the line of both hosts through the trials of one round, if some of them were cut.
-    fn line_of(&self, round: u32, costs: &[MessageCost]) -> Option<PerPacketFit> {
+    fn line_of(&self, round: u32, costs: &[MessageCost]) -> Option<LayerCostFit> {
         let point = |cost: &MessageCost| {
             Some(SizedCost::measured(cost.size, self.fragments(cost.size), *cost.layers.get(BOTH)?))
         };

@@ -22,7 +22,7 @@ pub use path::{PathTrace, StackHop, StackHopLatency};
 pub use probe::{FragmentationPoint, PathProbe, ProbedSize};
 pub use report::{CostFigure, EXPLAIN_FORMAT, ExplainReport, ExplainedHost, LimitStep};
 pub use sizes::{
-    FragmentStep, FurtherPacketCost, LayerCost, PerPacketCost, PerPacketFit, SizeAnswer, SizePoint,
+    FragmentStepCost, FurtherPacketCost, LayerCost, LayerCostFit, PerPacketCost, SizeAnswer, SizePoint,
 };
 pub use target::WatchTarget;
 pub use verdict::{Cause, Finding, NoVerdictReason, Remedy, Verdict};

@@ -1,7 +1,7 @@
 //! Costs by message size, prepared for charts and tables.
 
 use landspeed_analysis::fit::{BOTH, HOST_A, HOST_B, LINK, SHARED};
-use landspeed_record::{ExplainReport, LayerCost, PerPacketCost, PerPacketFit, SizePoint};
+use landspeed_record::{ExplainReport, LayerCost, LayerCostFit, PerPacketCost, SizePoint};
 use landspeed_units::Bytes;
 
 use super::chart;
@@ -22,7 +22,7 @@ const MOST: usize = 100;
 pub(super) struct Sweep<'a> {
     pub(super) title: String,
     /// Layers with their fitted lines: hosts, their sum, the link, then classes by name.
-    pub(super) lines: Vec<(String, PerPacketFit)>,
+    pub(super) lines: Vec<(String, LayerCostFit)>,
     pub(super) points: Vec<&'a SizePoint>,
     /// Sizes above which a message takes one more packet.
     pub(super) steps: Vec<Bytes>,
@@ -37,7 +37,7 @@ pub(super) fn sweeps(report: &ExplainReport) -> Vec<Sweep<'_>> {
 
 impl<'a> Sweep<'a> {
     fn of(part: &'a PerPacketCost) -> Self {
-        let mut lines: Vec<(String, PerPacketFit)> =
+        let mut lines: Vec<(String, LayerCostFit)> =
             part.layers.iter().map(|(name, line)| (safe(name), *line)).collect();
         lines.sort_by_key(|(name, _)| WHOLE.iter().position(|whole| whole == name).unwrap_or(WHOLE.len()));
         let mut points: Vec<&SizePoint> =
@@ -54,7 +54,7 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    pub(super) fn line(&self, layer: &str) -> Option<&PerPacketFit> {
+    pub(super) fn line(&self, layer: &str) -> Option<&LayerCostFit> {
         self.lines.iter().find(|(name, _)| name == layer).map(|(_, line)| line)
     }
 
@@ -73,7 +73,7 @@ impl<'a> Sweep<'a> {
     fn fitted(&self, whole: bool) -> Table {
         let names = ["Layer", "ns/message", "ns/byte", "first cut, ns", "ns/further packet", "residual"];
         let of_cuts = |ns: Option<f64>| Cell::from(ns.map(figure));
-        let row = |(layer, line): &(String, PerPacketFit)| {
+        let row = |(layer, line): &(String, LayerCostFit)| {
             let is_poor = line.residual > POOR;
             let residual = format!("{}{}", percent(line.residual), if is_poor { " (no line)" } else { "" });
             let residual = Cell::number(line.residual, residual);

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use landspeed_netlink::{InterfaceAddress, Prefix, Qdisc, Route};
+use landspeed_netlink::{InterfaceAddress, IpPrefix, Qdisc, Route};
 use serde::{Deserialize, Serialize};
 
 use super::related::RelatedKey;
@@ -48,7 +48,7 @@ pub(in crate::journal) struct AddressKey {
 pub(in crate::journal) struct Slot {
     pub(super) ipv6: bool,
     pub(super) table: u32,
-    pub(super) to: Prefix,
+    pub(super) to: IpPrefix,
     pub(super) tos: u8,
     pub(super) metric: u32,
     /// Protocol, kind and devices of a route that the kernel makes from addresses and link state.
