@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use landspeed_record::{ExpectationAgreement, ExpectationResult, GridReport};
+use landspeed_record::{ExpectationAgreement, ExpectationReport, GridReport};
 use serde_json::Value;
 
 use crate::built;
@@ -61,7 +61,7 @@ fn measured(landspeed: &Path, name: &str, pages: &Path, full: bool) -> Result<Gr
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-fn row(one: &ExpectationResult) -> String {
+fn row(one: &ExpectationReport) -> String {
     let came_out = match one.agreement {
         ExpectationAgreement::Reproduces => "reproduces",
         ExpectationAgreement::Differs => "**differs**",

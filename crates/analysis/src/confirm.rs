@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use landspeed_record::{Cell, Estimate, Gain, GainConfirmation};
+use landspeed_record::{Cell, ConfirmationReport, Estimate, Gain};
 use landspeed_units::Nanos;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -84,7 +84,7 @@ impl Confirm {
     }
 
     /// Returns the result of the blocks so far; `None` where there is none.
-    pub fn found(&self) -> Option<GainConfirmation> {
+    pub fn found(&self) -> Option<ConfirmationReport> {
         self.judged.found(self.goal)
     }
 }
@@ -108,11 +108,11 @@ impl Judged {
     }
 
     /// Returns the result of the blocks so far; `None` where there is none.
-    pub(crate) fn found(&self, goal: Goal) -> Option<GainConfirmation> {
+    pub(crate) fn found(&self, goal: Goal) -> Option<ConfirmationReport> {
         self.began?;
         let counted = self.blocks.iter().filter(|(.., counts)| *counts).count() as u32;
         let primary = goal.primary();
-        Some(GainConfirmation {
+        Some(ConfirmationReport {
             over_ns: self.last,
             blocks: counted,
             discarded: self.blocks.len() as u32 - counted,
@@ -185,7 +185,7 @@ mod tests {
     }
 
     /// Runs a confirmation in which the final setting is worth `worth` at the time of a block.
-    fn confirm(blocks: usize, worth: impl Fn(Nanos) -> f64) -> Option<GainConfirmation> {
+    fn confirm(blocks: usize, worth: impl Fn(Nanos) -> f64) -> Option<ConfirmationReport> {
         let mut confirm = Confirm::new(
             (&Cell::default(), &Cell::default()),
             Nanos::secs(1_800),

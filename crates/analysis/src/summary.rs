@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use landspeed_record::{
-    Arm, Cell, Gain, GainConfirmation, Header, HostFacts, Line, Record, RestoreOutcome, SUMMARY_FORMAT, Side,
-    StepAnswer, StepLine, StepSummary, Trial, TrialFigures, TuneSummary,
+    Arm, Cell, ConfirmationReport, Gain, Header, HostFacts, Line, Record, RestoreOutcome, SUMMARY_FORMAT,
+    Side, StepAnswer, StepLine, StepSummary, Trial, TrialFigures, TuneSummary,
 };
 use landspeed_units::Nanos;
 
@@ -26,7 +26,7 @@ pub struct RunFacts<'a> {
     /// The number of verdicts during the run.
     pub verdicts: u32,
     /// The result of `--confirm-for`.
-    pub confirmation: Option<GainConfirmation>,
+    pub confirmation: Option<ConfirmationReport>,
     pub record: &'a str,
 }
 
@@ -105,7 +105,7 @@ pub fn summary(record: &Record, path: &str) -> Result<TuneSummary, NotATuningRun
 }
 
 /// Returns the result of the blocks after the ladder; `None` where there are none.
-fn confirmation(record: &Record) -> Option<GainConfirmation> {
+fn confirmation(record: &Record) -> Option<ConfirmationReport> {
     let goal: Goal = record.header.goal.parse().unwrap_or_default();
     let mut judged = confirm::Judged::default();
     for trials in whole_blocks(record).iter().filter(|trials| trials[0].step == confirm::STEP) {

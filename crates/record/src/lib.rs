@@ -62,7 +62,7 @@ pub use explain::{
 };
 pub use figure::{CustomQuantity, Figure, FigureValue, Headline, PartFigures};
 pub use grid::{
-    CurveShape, Expectation, ExpectationAgreement, ExpectationResult, ExpectationTest, FactorEffect,
+    CurveShape, Expectation, ExpectationAgreement, ExpectationReport, ExpectationTest, FactorEffect,
     FactorialEffect, GRID_FORMAT, Grid, GridCell, GridContrast, GridCurves, GridEndReason, GridFactor,
     GridFigure, GridReport, GridSetting, GridSettingTarget, GridTrial, HERE, LevelKind, MissingLevel,
     PathCost, PathPrediction, SocketUsage,
@@ -89,8 +89,8 @@ pub use record_run::{LabRecovery, LossRecovery, RECORD_RUN_FORMAT, RecordRunFigu
 pub use sequence::{RecordSequence, newest_first};
 pub use silence::{PathStall, Silences};
 pub use summary::{
-    Estimate, Gain, GainConfirmation, PredictionAccuracy, ProgramMetric, ProgramMetricValue, SUMMARY_FORMAT,
-    StepAnswer, StepPrediction, StepSummary, TrialFigures, TuneSummary,
+    ConfirmationReport, Estimate, Gain, PredictionAccuracy, ProgramMetric, ProgramMetricValue,
+    SUMMARY_FORMAT, StepAnswer, StepPrediction, StepSummary, TrialFigures, TuneSummary,
 };
 pub use trial::{
     Arm, LatencyHistogram, PATIENCE, Program, Role, TcpProgress, Trial, TrialProgress, TrialSpec, Workload,

@@ -191,7 +191,7 @@ pub struct Gain {
 /// the run (`--confirm-for`).
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct GainConfirmation {
+pub struct ConfirmationReport {
     /// Time from the first block to the last.
     pub over_ns: Nanos,
     /// Number of blocks that count.
@@ -258,7 +258,7 @@ pub struct TuneSummary {
     pub against: Option<Gain>,
     /// Confirmation that the gain lasts; `None` without `--confirm-for`.
     #[serde(default)]
-    pub confirmation: Option<GainConfirmation>,
+    pub confirmation: Option<ConfirmationReport>,
     /// All candidates, in the order in which they were tried.
     pub steps: Vec<StepSummary>,
     /// The predictions of verdicts compared with the measurements; `None` for a run without verdicts.

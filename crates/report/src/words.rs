@@ -1,6 +1,6 @@
 //! The words and number formats that all forms of a report share.
 
-use landspeed_record::{Estimate, Gain, GainConfirmation, StepSummary, TrialFigures, TuneSummary};
+use landspeed_record::{ConfirmationReport, Estimate, Gain, StepSummary, TrialFigures, TuneSummary};
 use landspeed_units::Nanos;
 
 pub(crate) use crate::outcome::Outcome;
@@ -128,7 +128,7 @@ pub(crate) fn counted(count: usize, what: &str) -> String {
 }
 
 /// Returns the result of a confirmation: "Confirmed over 30 min 0 s: 1.40× the rate [1.31, 1.49], 22 blocks".
-pub(crate) fn confirmation(found: &GainConfirmation, primary: Primary) -> String {
+pub(crate) fn confirmation(found: &ConfirmationReport, primary: Primary) -> String {
     let verdict = if found.holds { "Confirmed" } else { "NOT confirmed" };
     let over = duration(found.over_ns);
     let figure = primary.of_gain(&found.gain);
@@ -296,10 +296,10 @@ mod tests {
         let rate = Estimate { ratio: 1.4, low: 1.31, high: 1.49 };
         let gain = Gain { rate: Some(rate), ..Gain::default() };
         let found =
-            GainConfirmation { over_ns: Nanos::secs(1_800), blocks: 22, discarded: 0, gain, holds: true };
+            ConfirmationReport { over_ns: Nanos::secs(1_800), blocks: 22, discarded: 0, gain, holds: true };
         let said = confirmation(&found, Primary::Rate);
         assert_eq!(said, "Confirmed over 30 min 0 s: 1.40× the rate [1.31, 1.49], 22 blocks");
-        let doubtful = GainConfirmation { discarded: 3, holds: false, ..found };
+        let doubtful = ConfirmationReport { discarded: 3, holds: false, ..found };
         let said = confirmation(&doubtful, Primary::Cost);
         assert_eq!(said, "NOT confirmed over 30 min 0 s: no figure, 22 blocks, 3 discarded");
     }

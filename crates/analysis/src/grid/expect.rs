@@ -4,7 +4,7 @@
 //! and one that includes both is undecided. The intervals of one expectation hold together.
 
 use landspeed_record::{
-    CurveShape, Estimate, Expectation, ExpectationAgreement, ExpectationResult, ExpectationTest, Grid,
+    CurveShape, Estimate, Expectation, ExpectationAgreement, ExpectationReport, ExpectationTest, Grid,
     GridTrial, Settings,
 };
 use landspeed_stats::grid::{Compared, Contrast};
@@ -15,7 +15,7 @@ use super::fitted::{Fitted, points};
 /// The largest half width, as a log, of an interval that supports a published ratio by including it.
 const VAGUE: f64 = 0.35;
 
-pub(super) fn judge(grid: &Grid, trials: &[&GridTrial], expectation: &Expectation) -> ExpectationResult {
+pub(super) fn judge(grid: &Grid, trials: &[&GridTrial], expectation: &Expectation) -> ExpectationReport {
     let figure = expectation.figure.unwrap_or(grid.figure);
     let fitted = Fitted::of(grid, &points(grid, trials.iter().copied(), |trial| trial.figure(figure)));
     let found = match &fitted {
@@ -37,7 +37,7 @@ pub(super) fn judge(grid: &Grid, trials: &[&GridTrial], expectation: &Expectatio
         _ => told,
     };
     let (claim, source) = (expectation.claim.clone(), expectation.source.clone());
-    ExpectationResult { claim, source, agreement, published, ours, why }
+    ExpectationReport { claim, source, agreement, published, ours, why }
 }
 
 struct Found {
@@ -295,7 +295,7 @@ mod tests {
     }
 
     /// Judges a grid of mtu 1500 and 9000 over sizes 1 to 4; 9000 is twice as fast, but has a dip at size 3.
-    fn judged(test: ExpectationTest) -> ExpectationResult {
+    fn judged(test: ExpectationTest) -> ExpectationReport {
         let factors = vec![factor("mtu", &["1500", "9000"]), factor("size", &["1", "2", "3", "4"])];
         let missing =
             vec![MissingLevel { factor: "mtu".into(), level: "16000".into(), why: "too large".into() }];
@@ -318,7 +318,7 @@ mod tests {
         )
     }
 
-    fn ratio(from: &str, to: &str, published: f64, peaks: bool) -> ExpectationResult {
+    fn ratio(from: &str, to: &str, published: f64, peaks: bool) -> ExpectationReport {
         let (from, to) = (settings(&[("mtu", from)]), settings(&[("mtu", to)]));
         judged(ExpectationTest::Ratio { from, to, published, within: 0.1, peaks })
     }

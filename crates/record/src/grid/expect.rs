@@ -107,7 +107,7 @@ pub enum ExpectationAgreement {
 /// An expectation and the measured result.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct ExpectationResult {
+pub struct ExpectationReport {
     /// The claim, in one sentence.
     pub claim: String,
     /// Source of the claim: paper and section.

@@ -14,7 +14,7 @@ mod plan;
 mod report;
 mod trial;
 
-pub use expect::{CurveShape, Expectation, ExpectationAgreement, ExpectationResult, ExpectationTest};
+pub use expect::{CurveShape, Expectation, ExpectationAgreement, ExpectationReport, ExpectationTest};
 pub use paths::{PathCost, PathPrediction, SocketUsage};
 pub use plan::{Grid, GridFactor, GridSetting, GridSettingTarget, HERE, LevelKind, MissingLevel};
 pub use report::{

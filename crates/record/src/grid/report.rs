@@ -4,7 +4,7 @@ use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ExpectationResult, GridEndReason, GridFactor, GridFigure, GridTrial, MissingLevel, PathPrediction,
+    ExpectationReport, GridEndReason, GridFactor, GridFigure, GridTrial, MissingLevel, PathPrediction,
     SocketUsage,
 };
 use crate::{Estimate, HostFacts, PathFacts, ProgramMetric, Workload};
@@ -42,7 +42,7 @@ pub struct GridReport {
     /// Title from an experiment's file; empty otherwise.
     pub title: String,
     /// Expectations and the measured results.
-    pub expected: Vec<ExpectationResult>,
+    pub expected: Vec<ExpectationReport>,
     /// Requested values that these hosts cannot have.
     pub missing: Vec<MissingLevel>,
     /// Curves of the requested figure, then those of the workload's other figures.

@@ -2,7 +2,7 @@
 
 use landspeed_analysis::paths::INTERCONNECTS;
 use landspeed_record::{
-    ExpectationResult, GridCell, GridCurves, GridReport, GridTrial, Line, PathCost, PathPrediction, Record,
+    ExpectationReport, GridCell, GridCurves, GridReport, GridTrial, Line, PathCost, PathPrediction, Record,
 };
 use landspeed_units::Nanos;
 
@@ -138,7 +138,7 @@ pub(super) fn expected(report: &GridReport) -> Option<Table> {
         Column::of(ColumnKind::Why, "of what, and why"),
         Column::words("source").above_width(140),
     ];
-    let row = |one: &ExpectationResult| {
+    let row = |one: &ExpectationReport| {
         let (word, tone, class) = words::agreement(one.agreement);
         let published = one.published.map(|ratio| Cell::number(ratio, times(ratio)));
         let cells = vec![

@@ -1,6 +1,6 @@
 //! Tests of the first lines of a run's result, and of its length.
 
-use landspeed_record::{Estimate, GainConfirmation, Record, StepSummary, TuneSummary};
+use landspeed_record::{ConfirmationReport, Estimate, Record, StepSummary, TuneSummary};
 use landspeed_report::{Detail, Output, tune};
 use landspeed_units::{BitRate, Nanos};
 
@@ -61,7 +61,7 @@ fn a_result_fits_a_screen_and_begins_with_the_answer() {
         summary.against = Some(summary.gain);
         let (over_ns, gain) = (Nanos::secs(1_800), summary.gain);
         summary.confirmation =
-            Some(GainConfirmation { over_ns, blocks: 21, discarded: 1, gain, holds: true });
+            Some(ConfirmationReport { over_ns, blocks: 21, discarded: 1, gain, holds: true });
         let one = kept(summary).clone();
         summary.steps.extend(vec![one; 8]);
         summary.topology = "dtn1 dtn2".into();
