@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use landspeed_record::{Amount, MeasureReport, Measured};
+use landspeed_record::{CustomQuantity, FigureValue, MeasureReport};
 use serde_json::Value;
 
 use crate::built;
@@ -74,7 +74,7 @@ pub(crate) fn run(_root: &Path, options: &Options) -> Result<()> {
 }
 
 /// Returns the figures that `landspeed measure` prints for these words, by name.
-pub(crate) fn measured(landspeed: &Path, run: &[String]) -> Result<Vec<(String, Measured)>> {
+pub(crate) fn measured(landspeed: &Path, run: &[String]) -> Result<Vec<(String, CustomQuantity)>> {
     let output = Command::new(landspeed).arg("measure").args(run).arg("--json").output()?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{}", said.lines().last().unwrap_or_default());
@@ -82,7 +82,7 @@ pub(crate) fn measured(landspeed: &Path, run: &[String]) -> Result<Vec<(String, 
     let figures = report.figures.into_iter().flat_map(|part| part.figures);
     Ok(figures
         .filter_map(|figure| match figure.amount {
-            Amount::Measured(measured) => Some((figure.name, measured)),
+            FigureValue::Measured(measured) => Some((figure.name, measured)),
             _ => None,
         })
         .collect())

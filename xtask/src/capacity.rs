@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use landspeed_record::{Amount, MeasureReport};
+use landspeed_record::{FigureValue, MeasureReport};
 use landspeed_units::BitRate;
 
 use crate::built;
@@ -65,7 +65,7 @@ fn ask(landspeed: &Path, rate: &str) -> Result<CapacityAnswer> {
         let found = figures.clone().find(|figure| figure.name == name).map(|figure| figure.amount.clone());
         found.with_context(|| format!("no figure is called {name}"))
     };
-    let (Amount::RateBps(rate), Amount::Text(limited), Amount::Count(trials)) =
+    let (FigureValue::RateBps(rate), FigureValue::Text(limited), FigureValue::Count(trials)) =
         (figure("in IP packets")?, figure("limited by")?, figure("trials")?)
     else {
         bail!("figures of another kind");

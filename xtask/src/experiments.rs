@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use landspeed_record::{Agreement, Expected, GridReport};
+use landspeed_record::{ExpectationAgreement, ExpectationReport, GridReport};
 use serde_json::Value;
 
 use crate::built;
@@ -61,12 +61,12 @@ fn measured(landspeed: &Path, name: &str, pages: &Path, full: bool) -> Result<Gr
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-fn row(one: &Expected) -> String {
+fn row(one: &ExpectationReport) -> String {
     let came_out = match one.agreement {
-        Agreement::Reproduces => "reproduces",
-        Agreement::Differs => "**differs**",
-        Agreement::Undecided => "undecided",
-        Agreement::NotHere => "not on this hardware",
+        ExpectationAgreement::Reproduces => "reproduces",
+        ExpectationAgreement::Differs => "**differs**",
+        ExpectationAgreement::Undecided => "undecided",
+        ExpectationAgreement::NotHere => "not on this hardware",
     };
     let published = one.published.map(|ratio| format!("{ratio:.2}")).unwrap_or_default();
     let here = one.ours.map(|e| format!("{:.2} [{:.2}, {:.2}]", e.ratio, e.low, e.high)).unwrap_or_default();

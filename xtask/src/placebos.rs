@@ -15,7 +15,7 @@ use landspeed_experiment::{
     Baseline, BlockOutcome, BlockRunner, Host, Pair, PathOptions, ReachOptions, RecordSink, TrialTiming,
     TuneOptions, placebos, plan,
 };
-use landspeed_record::{Answer, Candidate, Cell, Line, Settings, StepSummary, WriteError};
+use landspeed_record::{Candidate, Cell, Line, RecordWriteError, Settings, StepAnswer, StepSummary};
 use landspeed_topology::{self as topology, HostSet};
 use landspeed_units::Nanos;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -54,7 +54,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 struct DiscardingSink<'a>(&'a AtomicBool);
 
 impl RecordSink for DiscardingSink<'_> {
-    fn line(&mut self, _: &Line) -> Result<(), WriteError> {
+    fn line(&mut self, _: &Line) -> Result<(), RecordWriteError> {
         Ok(())
     }
 
@@ -117,7 +117,7 @@ fn decide(
             }
             LadderAction::Decided(line) => {
                 let summary = line.summary;
-                if matches!(summary.answer, Answer::Skipped | Answer::NotTried) {
+                if matches!(summary.answer, StepAnswer::Skipped | StepAnswer::NotTried) {
                     bail!("{}: {}", summary.id, summary.reason);
                 }
                 return Ok(Some(summary));
@@ -242,10 +242,10 @@ fn row(name: &str, of: &[&StepSummary]) -> u32 {
         "| {name} | {} | {kept} | {} | {} | {} | {} | {} | {:.1} |",
         of.len(),
         interval(kept, of.len() as u32),
-        count(Answer::Helps),
-        count(Answer::Harms),
-        count(Answer::NoEffect),
-        count(Answer::Undecided),
+        count(StepAnswer::Helps),
+        count(StepAnswer::Harms),
+        count(StepAnswer::NoEffect),
+        count(StepAnswer::Undecided),
         f64::from(blocks) / of.len().max(1) as f64,
     );
     kept

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use landspeed_knob::KnobTarget;
 use landspeed_knob::journal::{KnobTurner, TurnerOptions};
-use landspeed_record::{Restored, TurnReport};
+use landspeed_record::{KnobChangeReport, RestoreOutcome};
 use landspeed_session::KnobChange;
 use landspeed_units::Nanos;
 
@@ -38,14 +38,14 @@ impl Knobs {
         &self,
         changes: &[KnobChange],
         short_lease: Option<Nanos>,
-    ) -> Result<Vec<TurnReport>, String> {
+    ) -> Result<Vec<KnobChangeReport>, String> {
         // Refuse the whole request before anything is written.
         for change in changes {
             self.options.check(&change.knob, &change.value).map_err(|e| e.to_string())?;
         }
         let _alone = lock(&self.turning);
         let turner = self.started()?;
-        let mut done: Vec<(TurnReport, KnobTarget)> = Vec::new();
+        let mut done: Vec<(KnobChangeReport, KnobTarget)> = Vec::new();
         for change in changes {
             // Set before each change, because a heartbeat ends the short lease, and each change can cut the path.
             if let Some(lease) = short_lease {
@@ -79,12 +79,12 @@ impl Knobs {
     }
 
     /// Restores everything that was turned.
-    pub(crate) fn restore(&self) -> Restored {
+    pub(crate) fn restore(&self) -> RestoreOutcome {
         let _alone = lock(&self.turning);
         let turner = lock(&self.turner).take();
         match turner {
             Some(turner) => turner.restore_all(),
-            None => Restored::untouched(),
+            None => RestoreOutcome::untouched(),
         }
     }
 
@@ -101,7 +101,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn roll_back(turner: &KnobTurner, done: &[(TurnReport, KnobTarget)], why: &str) -> String {
+fn roll_back(turner: &KnobTurner, done: &[(KnobChangeReport, KnobTarget)], why: &str) -> String {
     let mut line = why.to_owned();
     for (report, target) in done.iter().rev() {
         if let Err(error) = turner.turn(&report.knob, &report.before, target) {

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use landspeed_knob::{self as knob, KnobTarget, journal};
 use landspeed_netlink as netlink;
 use landspeed_observer::leave_out_this_thread;
-use landspeed_record::{HostFacts, Restored, Role, TrialSpec};
+use landspeed_record::{HostFacts, RestoreOutcome, Role, TrialSpec};
 use landspeed_session::{KnobChange, OnProgress, Reply, Request, RequestHandler, SessionKey};
 use landspeed_units::Nanos;
 use landspeed_workload::{CancelFlag, ClientPlan, run_client, run_server};
@@ -145,7 +145,7 @@ impl Agent {
     }
 
     /// Restores everything, and notes which interfaces were renamed during the session.
-    fn restore(&self) -> Restored {
+    fn restore(&self) -> RestoreOutcome {
         let mut restored = self.knobs.restore();
         let renamed = self.links.renamed().into_iter();
         restored

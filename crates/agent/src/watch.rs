@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use landspeed_netlink::Rtnl;
 use landspeed_observer::{RunPolicy, WatchSubject, Watcher, observer, rows, tcp_info};
-use landspeed_record::{Observations, Progress, Role, TrialSpec, WatchTarget};
+use landspeed_record::{Observations, Role, TrialProgress, TrialSpec, WatchTarget};
 use landspeed_session::OnProgress;
 use landspeed_units::Nanos;
 use landspeed_workload::{WatchTargets, WindowWatch};
@@ -88,9 +88,9 @@ impl WindowWatch for TrialWatch<'_> {
         self.watcher.sample(at);
     }
 
-    fn progress(&mut self, so_far: Progress) {
+    fn progress(&mut self, so_far: TrialProgress) {
         let tcp = self.sockets.as_deref().and_then(tcp_info::progress);
-        (self.on_progress)(Progress { tcp, ..so_far });
+        (self.on_progress)(TrialProgress { tcp, ..so_far });
     }
 
     /// Takes a last sample, whatever the interval: differences over the window need one at each end.

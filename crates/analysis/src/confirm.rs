@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use landspeed_record::{Cell, Confirmation, Estimate, Gain};
+use landspeed_record::{Cell, ConfirmationReport, Estimate, Gain};
 use landspeed_units::Nanos;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -84,7 +84,7 @@ impl GainConfirmation {
     }
 
     /// Returns the result of the blocks so far; `None` where there is none.
-    pub fn found(&self) -> Option<Confirmation> {
+    pub fn found(&self) -> Option<ConfirmationReport> {
         self.judged.found(self.goal)
     }
 }
@@ -108,11 +108,11 @@ impl ConfirmationBlocks {
     }
 
     /// Returns the result of the blocks so far; `None` where there is none.
-    pub(crate) fn found(&self, goal: TuningGoal) -> Option<Confirmation> {
+    pub(crate) fn found(&self, goal: TuningGoal) -> Option<ConfirmationReport> {
         self.began?;
         let counted = self.blocks.iter().filter(|(.., counts)| *counts).count() as u32;
         let primary = goal.primary();
-        Some(Confirmation {
+        Some(ConfirmationReport {
             over_ns: self.last,
             blocks: counted,
             discarded: self.blocks.len() as u32 - counted,
@@ -163,7 +163,7 @@ fn moments(time: Nanos, block: Nanos) -> Vec<Nanos> {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::Figures;
+    use landspeed_record::TrialFigures;
     use landspeed_units::BitRate;
 
     use super::*;
@@ -185,7 +185,7 @@ mod tests {
     }
 
     /// Runs a confirmation in which the final setting is worth `worth` at the time of a block.
-    fn confirm(blocks: usize, worth: impl Fn(Nanos) -> f64) -> Option<Confirmation> {
+    fn confirm(blocks: usize, worth: impl Fn(Nanos) -> f64) -> Option<ConfirmationReport> {
         let mut confirm = GainConfirmation::new(
             (&Cell::default(), &Cell::default()),
             Nanos::secs(1_800),
@@ -200,7 +200,7 @@ mod tests {
                 landspeed_record::Arm::Incumbent => 1e9,
                 landspeed_record::Arm::Candidate => 1e9 * worth(at),
             };
-            let figures = |rate| Figures { rate_bps: BitRate(rate), ..Figures::default() };
+            let figures = |rate| TrialFigures { rate_bps: BitRate(rate), ..TrialFigures::default() };
             let figures = pair.arms().into_iter().map(|arm| figures(trial(arm))).collect();
             confirm.observe(&pair.result(figures, Nanos::secs(2)), Nanos::secs(300) + at);
         }

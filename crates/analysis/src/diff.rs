@@ -1,6 +1,6 @@
 //! A comparison of two runs: the differences, and how certain they are.
 
-use landspeed_record::{Arm, Cell, Estimate, Figures, Header, Line, Record, Side, StepSummary, Trial};
+use landspeed_record::{Arm, Cell, Estimate, Header, Line, Record, Side, StepSummary, Trial, TrialFigures};
 use landspeed_stats::unpaired;
 use serde::Serialize;
 
@@ -78,7 +78,7 @@ fn is_final(trial: &Trial) -> bool {
 }
 
 /// Returns the figures of one arm of the last final comparison, or of every trial where a record has none.
-fn cell_trials(record: &Record, arm: Arm) -> Vec<Figures> {
+fn cell_trials(record: &Record, arm: Arm) -> Vec<TrialFigures> {
     let Some(last) = trials(record).filter(|t| is_final(t)).last() else {
         return trials(record).map(|t| t.figures).collect();
     };
@@ -89,9 +89,10 @@ fn final_cell(record: &Record) -> Option<&Cell> {
     trials(record).filter(|t| is_final(t) && t.arm == Arm::Candidate).last().map(|t| &t.cell)
 }
 
-fn figures_diff(a: &[Figures], b: &[Figures]) -> FiguresDiff {
+fn figures_diff(a: &[TrialFigures], b: &[TrialFigures]) -> FiguresDiff {
     let of = |metric: Metric| {
-        let values = |figures: &[Figures]| figures.iter().filter_map(|f| metric.of(f)).collect::<Vec<_>>();
+        let values =
+            |figures: &[TrialFigures]| figures.iter().filter_map(|f| metric.of(f)).collect::<Vec<_>>();
         unpaired(&values(b), &values(a), CONFIDENCE)
     };
     FiguresDiff { rate: of(Metric::Rate), cost: of(Metric::Cost), latency: of(Metric::Latency) }

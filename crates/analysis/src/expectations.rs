@@ -1,16 +1,16 @@
 //! A comparison of the gains that verdicts expected with the gains that the steps measured.
 
-use landspeed_record::{Answer, Expectations, StepSummary};
+use landspeed_record::{PredictionAccuracy, StepAnswer, StepSummary};
 
 /// Returns the comparison over all steps of a run with `verdicts` verdicts; `None` where it had none.
-pub(crate) fn expectations(steps: &[StepSummary], verdicts: u32) -> Option<Expectations> {
+pub(crate) fn expectations(steps: &[StepSummary], verdicts: u32) -> Option<PredictionAccuracy> {
     if verdicts == 0 {
         return None;
     }
-    let mut sums = Expectations { verdicts, ..Expectations::default() };
+    let mut sums = PredictionAccuracy { verdicts, ..PredictionAccuracy::default() };
     let mut ratios = Vec::new();
     for step in steps.iter().filter(|step| !step.placebo && step.blocks > 0) {
-        let helped = u32::from(step.answer == Answer::Helps);
+        let helped = u32::from(step.answer == StepAnswer::Helps);
         let Some(advised) = step.advised else {
             sums.others += 1;
             sums.others_helped += helped;
@@ -34,11 +34,15 @@ pub(crate) fn expectations(steps: &[StepSummary], verdicts: u32) -> Option<Expec
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landspeed_record::{Advised, Cause, Estimate};
+    use landspeed_record::{Cause, Estimate, StepPrediction};
 
-    fn step(answer: Answer, expected: Option<Option<f64>>, ratio: f64) -> StepSummary {
-        let advised =
-            |expected_ratio| Advised { verdict: 0, cause: Cause::OffloadsOff, weight: 0.5, expected_ratio };
+    fn step(answer: StepAnswer, expected: Option<Option<f64>>, ratio: f64) -> StepSummary {
+        let advised = |expected_ratio| StepPrediction {
+            verdict: 0,
+            cause: Cause::OffloadsOff,
+            weight: 0.5,
+            expected_ratio,
+        };
         StepSummary {
             knob: "tso".into(),
             answer,
@@ -51,15 +55,15 @@ mod tests {
 
     #[test]
     fn what_was_promised_is_held_against_what_was_measured() {
-        let placebo = StepSummary { placebo: true, ..step(Answer::NoEffect, None, 1.0) };
+        let placebo = StepSummary { placebo: true, ..step(StepAnswer::NoEffect, None, 1.0) };
         let unmeasured =
-            StepSummary { blocks: 0, rate: None, ..step(Answer::NotTried, Some(Some(9.0)), 1.0) };
+            StepSummary { blocks: 0, rate: None, ..step(StepAnswer::NotTried, Some(Some(9.0)), 1.0) };
         let steps = [
             placebo,
-            step(Answer::Helps, Some(Some(2.0)), 2.0),
-            step(Answer::Helps, Some(Some(2.0)), 1.0),
-            step(Answer::NoEffect, Some(None), 1.0),
-            step(Answer::Harms, None, 0.8),
+            step(StepAnswer::Helps, Some(Some(2.0)), 2.0),
+            step(StepAnswer::Helps, Some(Some(2.0)), 1.0),
+            step(StepAnswer::NoEffect, Some(None), 1.0),
+            step(StepAnswer::Harms, None, 0.8),
             unmeasured,
         ];
         let sums = expectations(&steps, 3).unwrap();
@@ -71,6 +75,6 @@ mod tests {
 
     #[test]
     fn a_run_that_looked_at_nothing_promised_nothing() {
-        assert_eq!(expectations(&[step(Answer::Helps, None, 2.0)], 0), None);
+        assert_eq!(expectations(&[step(StepAnswer::Helps, None, 2.0)], 0), None);
     }
 }

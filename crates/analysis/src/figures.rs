@@ -1,8 +1,8 @@
 //! Computes the figures of a trial from the outcomes of both ends.
 
 use landspeed_record::{
-    CpuAccounting, CpuUsage, DatagramCounts, EndpointOutcome, Figures, HostFacts, LatencyHistogram,
-    ProgramFigures, ProgramWork, TcpSample, Throttling,
+    CpuAccounting, CpuUsage, DatagramCounts, EndpointOutcome, HostFacts, LatencyHistogram, ProgramFigures,
+    ProgramMetricValue, TcpSample, Throttling, TrialFigures,
 };
 use landspeed_stats::median;
 use landspeed_units::{BitRate, Bytes, BytesPerCpuSecond, Nanos};
@@ -22,13 +22,13 @@ pub fn figures(
     b: &EndpointOutcome,
     hosts: (&HostFacts, &HostFacts),
     idle: Option<&LatencyHistogram>,
-) -> Figures {
+) -> TrialFigures {
     let rate = a.received_bytes.per(a.window_ns) + b.received_bytes.per(b.window_ns);
     let [cpu_a, cpu_b] = [a, b].map(|end| end.observed.get::<CpuUsage>());
     let throttled = |end: &EndpointOutcome| end.observed.get::<Throttling>().share();
     let cores = busy_cores((cpu_a, hosts.0), (cpu_b, hosts.1));
     let cost = if cores > 0.0 { rate.0 / 8.0 / cores } else { 0.0 };
-    Figures {
+    TrialFigures {
         rate_bps: BitRate(rate.0),
         bytes_per_cpu_s: BytesPerCpuSecond(cost),
         latency_ns: idle.and_then(|h| h.percentile(0.5)).unwrap_or(Nanos(0)),
@@ -42,28 +42,28 @@ pub fn figures(
 
 /// Returns the figures of several pairs that ran simultaneously, in which the rate is the sum. Their costs overlap,
 /// because a host is in several pairs, and their round trips differ: both are left out unless there is only one pair.
-pub fn together(several: &[Figures]) -> Figures {
+pub fn together(several: &[TrialFigures]) -> TrialFigures {
     if let [one] = several {
         return *one;
     }
-    let most = |of: fn(&Figures) -> f64| several.iter().map(of).fold(0.0, f64::max);
-    Figures {
+    let most = |of: fn(&TrialFigures) -> f64| several.iter().map(of).fold(0.0, f64::max);
+    TrialFigures {
         rate_bps: BitRate(several.iter().map(|one| one.rate_bps.0).sum()),
         steal: most(|one| one.steal),
         throttled: most(|one| one.throttled),
-        ..Figures::default()
+        ..TrialFigures::default()
     }
 }
 
 /// Returns the deciding figure that a program reported, and its work per second of processor time. The work is a
 /// figure of which more is better, or else the number of runs.
-fn program(ends: [&EndpointOutcome; 2], cores: f64) -> Option<ProgramWork> {
+fn program(ends: [&EndpointOutcome; 2], cores: f64) -> Option<ProgramMetricValue> {
     let end = ends.into_iter().find(|end| end.get::<ProgramFigures>().deciding().is_some())?;
     let told = end.get::<ProgramFigures>();
     let figure = told.deciding()?;
     let done = told.costed().map_or_else(|| 1.0 / end.window_ns.as_secs_f64(), |figure| figure.value);
     let per_cpu_s = if cores > 0.0 && done.is_finite() { done / cores } else { 0.0 };
-    Some(ProgramWork { value: figure.value, less_is_better: !figure.more_is_better, per_cpu_s })
+    Some(ProgramMetricValue { value: figure.value, less_is_better: !figure.more_is_better, per_cpu_s })
 }
 
 /// Returns the share of the datagrams that an end expected and that did not arrive; `None` where there were none.
@@ -124,19 +124,19 @@ fn share(nanos: u64, cpu: &CpuUsage) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::{CoreClasses, Observations};
+    use landspeed_record::{CoreCpuTime, Observations};
     use landspeed_units::CpuNanos;
 
     use super::*;
 
     fn end(received: u64, window: Nanos) -> EndpointOutcome {
-        let core = CoreClasses {
+        let core = CoreCpuTime {
             core: 0,
             user_ns: CpuNanos(window.0 / 10),
             system_ns: CpuNanos(window.0 / 2),
             softirq_ns: CpuNanos(window.0 / 5),
             steal_ns: CpuNanos(window.0 / 50),
-            ..CoreClasses::default()
+            ..CoreCpuTime::default()
         };
         let cpu = CpuUsage {
             window_ns: window,
@@ -157,11 +157,11 @@ mod tests {
 
     #[test]
     fn pairs_that_ran_at_once_have_one_goodput_and_no_cost() {
-        let one = |rate, steal| Figures {
+        let one = |rate, steal| TrialFigures {
             rate_bps: BitRate(rate),
             bytes_per_cpu_s: BytesPerCpuSecond(9.0),
             steal,
-            ..Figures::default()
+            ..TrialFigures::default()
         };
         assert_eq!(together(&[one(1.0, 0.1)]), one(1.0, 0.1));
         let all = together(&[one(1.0, 0.1), one(2.0, 0.3), one(4.0, 0.2)]);
@@ -222,6 +222,6 @@ mod tests {
         let none = EndpointOutcome::default();
         let hosts = (HostFacts::default(), HostFacts::default());
         let figures = figures(&none, &none, (&hosts.0, &hosts.1), None);
-        assert_eq!(figures, Figures::default());
+        assert_eq!(figures, TrialFigures::default());
     }
 }

@@ -5,7 +5,7 @@
 //! chance and by the time that each of them lost; all blocks of a run contribute. Its likeliest value is used to
 //! remove the effect of lost time from a block, its upper bound limits what lost time may explain.
 
-use landspeed_record::Figures;
+use landspeed_record::TrialFigures;
 use landspeed_stats::Slope;
 
 use crate::Metric;
@@ -16,7 +16,7 @@ use crate::series::BlockFigures;
 pub(crate) struct LostTimeKind {
     /// The words after "of the processor time".
     pub(crate) whom: &'static str,
-    pub(crate) share: fn(&Figures) -> f64,
+    pub(crate) share: fn(&TrialFigures) -> f64,
 }
 
 pub(crate) const LOST_TIME_KINDS: [LostTimeKind; 2] = [
@@ -37,7 +37,7 @@ const FULL: f64 = 0.95;
 impl LostTimeKind {
     /// Returns ln of the work that a trial would have done with all of its time, over the work that it did, if the
     /// loss had no other effect.
-    pub(crate) fn loss(&self, trial: &Figures) -> f64 {
+    pub(crate) fn loss(&self, trial: &TrialFigures) -> f64 {
         -(-(self.share)(trial).min(FULL)).ln_1p()
     }
 }
@@ -94,12 +94,12 @@ impl LostTimeEffects {
     }
 
     /// Returns ln of the likely loss in a trial's figure, above zero.
-    pub(crate) fn likely(&self, metric: Metric, trial: &Figures) -> f64 {
+    pub(crate) fn likely(&self, metric: Metric, trial: &TrialFigures) -> f64 {
         self.effects(metric).map(|(effect, kind)| effect.likely * kind.loss(trial)).sum()
     }
 
     /// Returns ln of the largest plausible loss in a trial's figure, above zero.
-    pub(crate) fn most(&self, metric: Metric, trial: &Figures) -> f64 {
+    pub(crate) fn most(&self, metric: Metric, trial: &TrialFigures) -> f64 {
         self.effects(metric).map(|(effect, kind)| effect.most * kind.loss(trial)).sum()
     }
 
@@ -135,20 +135,20 @@ mod tests {
             let trial = |place: u32| {
                 let steal = share(block * 8 + place);
                 let noise = 1.0 + 0.02 * f64::from((block * 5 + place * 3) % 7);
-                Figures {
+                TrialFigures {
                     rate_bps: BitRate(1e9 * noise * (1.0 - steal).powf(times)),
                     steal,
-                    ..Figures::default()
+                    ..TrialFigures::default()
                 }
             };
-            let trials: Vec<Figures> = (0..8).map(trial).collect();
+            let trials: Vec<TrialFigures> = (0..8).map(trial).collect();
             toll.learn(&BlockFigures::new(&trials, block % 2 == 0));
         }
         toll
     }
 
     fn of(toll: &LostTimeEffects, steal: f64) -> [f64; 2] {
-        let trial = Figures { steal, ..Figures::default() };
+        let trial = TrialFigures { steal, ..TrialFigures::default() };
         [toll.likely(Metric::Rate, &trial), toll.most(Metric::Rate, &trial)]
     }
 

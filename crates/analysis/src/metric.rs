@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use landspeed_record::{Estimate, Figures};
+use landspeed_record::{Estimate, TrialFigures};
 use landspeed_stats::ArmTotals;
 use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -75,7 +75,7 @@ pub enum Metric {
 
 /// Returns the work of a trial per second, in the unit in which its cost counts work. A run of a program counts as 1
 /// if less of its figure is better.
-fn work(trial: &Figures) -> f64 {
+fn work(trial: &TrialFigures) -> f64 {
     match &trial.program {
         None => trial.rate_bps.0,
         Some(work) if work.less_is_better => 1.0,
@@ -108,7 +108,7 @@ impl Metric {
     }
 
     /// Returns the figure's value; `None` where it was not measured.
-    pub(crate) fn of(self, figures: &Figures) -> Option<f64> {
+    pub(crate) fn of(self, figures: &TrialFigures) -> Option<f64> {
         let measured = |x: f64| (x > 0.0 && x.is_finite()).then_some(x);
         match (self, &figures.program) {
             (Metric::Rate, Some(work)) => return measured(work.better()),
@@ -125,7 +125,7 @@ impl Metric {
 
     /// Returns the log ratio of two arms' trials, each arm by its geometric mean. A factor beyond a thousand is taken
     /// as a thousand, because zero has no logarithm, and one broken trial must not weigh more.
-    pub(crate) fn ln_ratio(self, candidate: &[Figures], incumbent: &[Figures]) -> Option<f64> {
+    pub(crate) fn ln_ratio(self, candidate: &[TrialFigures], incumbent: &[TrialFigures]) -> Option<f64> {
         const FARTHEST: f64 = 6.907_755;
         let (candidate, incumbent) = (self.mean_ln(candidate)?, self.mean_ln(incumbent)?);
         if candidate == incumbent {
@@ -136,9 +136,9 @@ impl Metric {
 
     /// Returns what an arm's trials gained and what they spent for it; `None` where that was not measured. For bytes
     /// per CPU-second these are the bytes and the seconds, for the others the trials' sum and their number.
-    pub(crate) fn sums(self, arm: &[Figures]) -> Option<ArmTotals> {
+    pub(crate) fn sums(self, arm: &[TrialFigures]) -> Option<ArmTotals> {
         let count = arm.len() as f64;
-        let sum = |of: fn(&Figures) -> f64| arm.iter().map(of).sum::<f64>();
+        let sum = |of: fn(&TrialFigures) -> f64| arm.iter().map(of).sum::<f64>();
         let all: f64 = arm.iter().map(|trial| self.of(trial)).sum::<Option<f64>>()?;
         let sums = match self {
             Metric::Rate => ArmTotals { gained: all, spent: count },
@@ -153,12 +153,12 @@ impl Metric {
     }
 
     /// Returns ln of a trial's figure, with above zero better; `None` where it was not measured.
-    pub(crate) fn better_ln(self, trial: &Figures) -> Option<f64> {
+    pub(crate) fn better_ln(self, trial: &TrialFigures) -> Option<f64> {
         Some(self.of(trial)?.ln() * self.sign())
     }
 
     /// Returns the trial with its figure improved by the factor whose logarithm is `ln`.
-    pub(crate) fn bettered(self, trial: &Figures, ln: f64) -> Figures {
+    pub(crate) fn bettered(self, trial: &TrialFigures, ln: f64) -> TrialFigures {
         let (factor, mut trial) = (ln.exp(), *trial);
         match (self, &mut trial.program) {
             (Metric::Rate, Some(work)) => *work = work.with_better(work.better() * factor),
@@ -170,7 +170,7 @@ impl Metric {
         trial
     }
 
-    fn mean_ln(self, trials: &[Figures]) -> Option<f64> {
+    fn mean_ln(self, trials: &[TrialFigures]) -> Option<f64> {
         let lns = trials.iter().map(|trial| Some(self.of(trial)?.ln()));
         Some(lns.sum::<Option<f64>>()? / trials.len() as f64)
     }

@@ -1,6 +1,6 @@
 //! The blocks of one comparison, and their statistics.
 
-use landspeed_record::{Arm, Estimate, Figures, ProgramWork};
+use landspeed_record::{Arm, Estimate, ProgramMetricValue, TrialFigures};
 use landspeed_stats::{ArmTotals, BlockContrast, MeanLogRatio, estimate, median};
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
 
@@ -30,8 +30,8 @@ pub fn arms(trials: usize, candidate_first: bool) -> Vec<Arm> {
 /// One block, with equally many trials of each cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct BlockFigures {
-    incumbent: Vec<Figures>,
-    candidate: Vec<Figures>,
+    incumbent: Vec<TrialFigures>,
+    candidate: Vec<TrialFigures>,
     candidate_first: bool,
     /// The share of processor time that the hypervisor took: see [`steal`].
     pub(crate) steal: f64,
@@ -39,7 +39,7 @@ pub(crate) struct BlockFigures {
 
 impl BlockFigures {
     /// Sorts trials, given in time order, into the two arms ([`arms`]).
-    pub(crate) fn new(figures: &[Figures], candidate_first: bool) -> Self {
+    pub(crate) fn new(figures: &[TrialFigures], candidate_first: bool) -> Self {
         let of = |arm: Arm| {
             let arms = arms(figures.len(), candidate_first);
             arms.iter().zip(figures).filter(|(own, _)| **own == arm).map(|(_, figures)| *figures).collect()
@@ -48,7 +48,7 @@ impl BlockFigures {
         BlockFigures { incumbent, candidate, candidate_first, steal: steal(figures) }
     }
 
-    fn arm(&self, arm: Arm) -> &[Figures] {
+    fn arm(&self, arm: Arm) -> &[TrialFigures] {
         if arm == Arm::Candidate { &self.candidate } else { &self.incumbent }
     }
 
@@ -61,8 +61,8 @@ impl BlockFigures {
     /// (`toll`), and the trials' deviations.
     fn contrast(&self, metric: Metric, toll: &LostTimeEffects, counts: bool) -> Option<BlockContrast> {
         let ln_ratio = self.ln_ratio(metric)? * metric.sign();
-        let likely = |trial: &Figures| toll.likely(metric, trial);
-        let around = |trial: &Figures, arm| {
+        let likely = |trial: &TrialFigures| toll.likely(metric, trial);
+        let around = |trial: &TrialFigures, arm| {
             let measured = metric.ln_ratio(std::slice::from_ref(trial), self.arm(arm))? * metric.sign();
             Some(measured + likely(trial) - mean(self.arm(arm), likely))
         };
@@ -78,18 +78,18 @@ impl BlockFigures {
     }
 
     /// Returns the mean of `of` over the candidate's trials less that over the incumbent's.
-    pub(crate) fn difference(&self, of: impl Fn(&Figures) -> f64) -> f64 {
+    pub(crate) fn difference(&self, of: impl Fn(&TrialFigures) -> f64) -> f64 {
         mean(&self.candidate, &of) - mean(&self.incumbent, &of)
     }
 
     /// Returns the deviation of each trial's value from the mean of its own arm, in time order; `None` where a trial
     /// has no value.
-    pub(crate) fn within(&self, of: impl Fn(&Figures) -> Option<f64>) -> Option<Vec<f64>> {
-        let finite = |trial: &Figures| of(trial).filter(|value| value.is_finite());
+    pub(crate) fn within(&self, of: impl Fn(&TrialFigures) -> Option<f64>) -> Option<Vec<f64>> {
+        let finite = |trial: &TrialFigures| of(trial).filter(|value| value.is_finite());
         if self.incumbent.iter().chain(&self.candidate).any(|trial| finite(trial).is_none()) {
             return None;
         }
-        let value = |trial: &Figures| finite(trial).unwrap_or_default();
+        let value = |trial: &TrialFigures| finite(trial).unwrap_or_default();
         Some(self.in_time_order(|trial, arm| value(trial) - mean(self.arm(arm), value)).collect())
     }
 
@@ -99,7 +99,7 @@ impl BlockFigures {
         BlockContrast::new(self.difference(way.share), self.candidate_first, within)
     }
 
-    fn in_time_order<T>(&self, of: impl Fn(&Figures, Arm) -> T) -> impl Iterator<Item = T> {
+    fn in_time_order<T>(&self, of: impl Fn(&TrialFigures, Arm) -> T) -> impl Iterator<Item = T> {
         let (mut incumbent, mut candidate) = (self.incumbent.iter(), self.candidate.iter());
         let trials = self.incumbent.len() + self.candidate.len();
         arms(trials, self.candidate_first).into_iter().filter_map(move |arm| {
@@ -110,13 +110,13 @@ impl BlockFigures {
 
     /// Returns what each arm gained and spent, without the effect of lost time.
     fn sums(&self, metric: Metric, toll: &LostTimeEffects) -> Option<[ArmTotals; 2]> {
-        let freed = |trial: &Figures| metric.bettered(trial, toll.likely(metric, trial));
-        let sums = |arm: &[Figures]| metric.sums(&arm.iter().map(freed).collect::<Vec<_>>());
+        let freed = |trial: &TrialFigures| metric.bettered(trial, toll.likely(metric, trial));
+        let sums = |arm: &[TrialFigures]| metric.sums(&arm.iter().map(freed).collect::<Vec<_>>());
         Some([sums(&self.incumbent)?, sums(&self.candidate)?])
     }
 }
 
-fn mean(trials: &[Figures], of: impl Fn(&Figures) -> f64) -> f64 {
+fn mean(trials: &[TrialFigures], of: impl Fn(&TrialFigures) -> f64) -> f64 {
     trials.iter().map(of).sum::<f64>() / trials.len().max(1) as f64
 }
 
@@ -182,7 +182,7 @@ impl BlockSeries {
         [bad(Arm::Incumbent), bad(Arm::Candidate)]
     }
 
-    pub(crate) fn trials(&self, arm: Arm) -> impl Iterator<Item = &Figures> {
+    pub(crate) fn trials(&self, arm: Arm) -> impl Iterator<Item = &TrialFigures> {
         self.of_counted().flat_map(move |block| block.arm(arm))
     }
 
@@ -225,13 +225,13 @@ impl BlockSeries {
 
     /// Returns the figures of the incumbent's and of the candidate's trials as geometric means, so that their ratio
     /// is that of [`BlockSeries::estimate`]; a figure that was never measured is zero.
-    pub(crate) fn centers(&self) -> (Figures, Figures) {
+    pub(crate) fn centers(&self) -> (TrialFigures, TrialFigures) {
         (self.center(Arm::Incumbent), self.center(Arm::Candidate))
     }
 
-    fn center(&self, arm: Arm) -> Figures {
-        let middle = |of: &dyn Fn(&Figures) -> Option<f64>| median(self.trials(arm).filter_map(of));
-        let mean = |of: &dyn Fn(&Figures) -> Option<f64>| {
+    fn center(&self, arm: Arm) -> TrialFigures {
+        let middle = |of: &dyn Fn(&TrialFigures) -> Option<f64>| median(self.trials(arm).filter_map(of));
+        let mean = |of: &dyn Fn(&TrialFigures) -> Option<f64>| {
             let lns: Vec<f64> =
                 self.lns(of).iter().map(|arms| arms[usize::from(arm == Arm::Candidate)]).collect();
             let mean = (lns.iter().sum::<f64>() / lns.len() as f64).exp();
@@ -243,9 +243,9 @@ impl BlockSeries {
         let lost: Vec<f64> = self.trials(arm).filter_map(|trial| trial.lost).collect();
         let program = self.trials(arm).find_map(|trial| trial.program);
         let (rate, cost) = (of(Metric::Rate), of(Metric::Cost));
-        let program = program.map(|work| ProgramWork { per_cpu_s: cost, ..work.with_better(rate) });
+        let program = program.map(|work| ProgramMetricValue { per_cpu_s: cost, ..work.with_better(rate) });
         let of_stream = |figure| if program.is_none() { figure } else { 0.0 };
-        Figures {
+        TrialFigures {
             rate_bps: BitRate(of_stream(rate)),
             bytes_per_cpu_s: BytesPerCpuSecond(of_stream(cost)),
             program,
@@ -259,8 +259,8 @@ impl BlockSeries {
     }
 
     /// Returns the mean logs of a figure over each arm's trials, for the blocks in which all trials have it.
-    fn lns(&self, of: &dyn Fn(&Figures) -> Option<f64>) -> Vec<[f64; 2]> {
-        let mean = |trials: &[Figures]| {
+    fn lns(&self, of: &dyn Fn(&TrialFigures) -> Option<f64>) -> Vec<[f64; 2]> {
+        let mean = |trials: &[TrialFigures]| {
             let lns = trials.iter().map(|trial| Some(of(trial)?.ln()));
             Some(lns.sum::<Option<f64>>()? / trials.len() as f64)
         };
@@ -270,7 +270,7 @@ impl BlockSeries {
     }
 }
 
-fn loaded(trial: &Figures) -> Option<f64> {
+fn loaded(trial: &TrialFigures) -> Option<f64> {
     trial.loaded_latency_ns.map(|ns| ns.0 as f64).filter(|ns| *ns > 0.0)
 }
 
@@ -278,8 +278,8 @@ fn loaded(trial: &Figures) -> Option<f64> {
 mod tests {
     use super::*;
 
-    fn rate(r: f64) -> Figures {
-        Figures { rate_bps: BitRate(r), ..Figures::default() }
+    fn rate(r: f64) -> TrialFigures {
+        TrialFigures { rate_bps: BitRate(r), ..TrialFigures::default() }
     }
 
     #[test]
@@ -334,7 +334,7 @@ mod tests {
 
     #[test]
     fn what_the_candidates_trials_lose_is_compared_trial_by_trial() {
-        let stolen = |steal| Figures { steal, ..rate(1.0) };
+        let stolen = |steal| TrialFigures { steal, ..rate(1.0) };
         let mut series = BlockSeries::default();
         for _ in 0..4 {
             series.add(BlockFigures::new(&[0.0, 0.2, 0.2, 0.0].map(stolen), false), true, Metric::Rate);
@@ -345,10 +345,10 @@ mod tests {
 
     #[test]
     fn before_after_and_change_never_contradict_each_other() {
-        let figures = |rate_bps, loaded| Figures {
+        let figures = |rate_bps, loaded| TrialFigures {
             rate_bps: BitRate(rate_bps),
             loaded_latency_ns: Some(Nanos(loaded)),
-            ..Figures::default()
+            ..TrialFigures::default()
         };
         let mut series = BlockSeries::default();
         // Medians would be 1e9 before and after.
@@ -363,7 +363,7 @@ mod tests {
             "{change}"
         );
         let (loaded, under) =
-            (series.loaded_estimate().unwrap(), |of: Figures| of.loaded_latency_ns.unwrap().0 as f64);
+            (series.loaded_estimate().unwrap(), |of: TrialFigures| of.loaded_latency_ns.unwrap().0 as f64);
         assert!((under(after) / under(before) / loaded.ratio - 1.0).abs() < 1e-4, "{loaded:?}");
         assert_eq!((before.latency_ns, series.estimate(Metric::Latency)), (Nanos(0), None));
         // With a trial that carried nothing, the medians are used.
@@ -386,7 +386,7 @@ mod tests {
 
     #[test]
     fn a_block_is_freed_of_what_lost_time_did() {
-        let trial = |steal: f64| Figures { steal, ..rate(1e9 * (1.0 - steal)) };
+        let trial = |steal: f64| TrialFigures { steal, ..rate(1e9 * (1.0 - steal)) };
         let mut toll = LostTimeEffects::default();
         for steals in [[0.0, 0.3, 0.0, 0.1], [0.2, 0.0, 0.3, 0.0], [0.0, 0.1, 0.2, 0.4], [0.3, 0.0, 0.0, 0.1]]
         {

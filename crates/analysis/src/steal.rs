@@ -1,6 +1,6 @@
 //! The processor time that the hypervisor took from blocks, and the decision which blocks are discarded for it.
 
-use landspeed_record::Figures;
+use landspeed_record::TrialFigures;
 use landspeed_stats::{mean_and_deviation, quantile};
 
 /// A block stands out if it lost more than this many times the usual loss.
@@ -12,7 +12,7 @@ const LEAST_BLOCKS: usize = 4;
 
 /// Returns the share of processor time that the hypervisor took from a block's trials, by which the block is
 /// discarded. The share does not depend on the arms, so discarding cannot favour one.
-pub(crate) fn steal(trials: &[Figures]) -> f64 {
+pub(crate) fn steal(trials: &[TrialFigures]) -> f64 {
     trials.iter().map(|trial| trial.steal).sum::<f64>() / trials.len().max(1) as f64
 }
 
@@ -50,7 +50,7 @@ mod tests {
     #[test]
     fn a_block_counts_by_what_all_of_it_lost() {
         for hit in 0..8 {
-            let mut trials = [Figures::default(); 8];
+            let mut trials = [TrialFigures::default(); 8];
             trials[hit].steal = 0.4;
             assert_eq!(steal(&trials), 0.05, "{hit}");
         }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use landspeed_record::{
-    Answer, Arm, Cell, Confirmation, Figures, Gain, Header, HostFacts, Line, Record, Restored,
-    SUMMARY_FORMAT, Side, StepLine, StepSummary, Trial, TuneSummary,
+    Arm, Cell, ConfirmationReport, Gain, Header, HostFacts, Line, Record, RestoreOutcome, SUMMARY_FORMAT,
+    Side, StepAnswer, StepLine, StepSummary, Trial, TrialFigures, TuneSummary,
 };
 use landspeed_units::Nanos;
 
@@ -21,12 +21,12 @@ pub struct RunFacts<'a> {
     pub header: &'a Header,
     pub host_a: &'a HostFacts,
     pub host_b: &'a HostFacts,
-    pub restored: &'a Restored,
+    pub restored: &'a RestoreOutcome,
     pub took: Nanos,
     /// The number of verdicts during the run.
     pub verdicts: u32,
     /// The result of `--confirm-for`.
-    pub confirmation: Option<Confirmation>,
+    pub confirmation: Option<ConfirmationReport>,
     pub record: &'a str,
 }
 
@@ -105,7 +105,7 @@ pub fn summary(record: &Record, path: &str) -> Result<TuneSummary, NotATuningRun
 }
 
 /// Returns the result of the blocks after the ladder; `None` where there are none.
-fn confirmation(record: &Record) -> Option<Confirmation> {
+fn confirmation(record: &Record) -> Option<ConfirmationReport> {
     let goal: TuningGoal = record.header.goal.parse().unwrap_or_default();
     let mut judged = confirm::ConfirmationBlocks::default();
     for trials in whole_blocks(record).iter().filter(|trials| trials[0].step == confirm::STEP) {
@@ -183,7 +183,7 @@ fn with_starts(line: &StepLine) -> StepSummary {
 }
 
 fn last_kept_cell(record: &Record, start: &Cell) -> Cell {
-    let helps = |step: &StepSummary| step.answer == Answer::Helps && !step.placebo;
+    let helps = |step: &StepSummary| step.answer == StepAnswer::Helps && !step.placebo;
     let mut kept = lines_of!(record, Line::Step(line) if helps(&line.summary) => &line.candidate);
     kept.next_back().unwrap_or(start).clone()
 }
@@ -230,6 +230,6 @@ fn whole_blocks(record: &Record) -> Vec<Vec<&Trial>> {
 fn block(trials: &[&Trial]) -> Option<BlockFigures> {
     let candidate_first = trials[0].arm == Arm::Candidate;
     let in_order = trials.iter().map(|t| t.arm).eq(arms(trials.len(), candidate_first));
-    let figures: Vec<Figures> = trials.iter().map(|t| t.figures).collect();
+    let figures: Vec<TrialFigures> = trials.iter().map(|t| t.figures).collect();
     in_order.then(|| BlockFigures::new(&figures, candidate_first))
 }

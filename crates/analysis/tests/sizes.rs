@@ -7,7 +7,7 @@ use landspeed_analysis::fit::{
     AnswerInputs, BOTH, HOST_A, HOST_B, IpVersion, LINK, MessageCost, OffloadBlock, OffloadStudy, SizeSweep,
     answers, largest,
 };
-use landspeed_record::{HostLimits, Pass, PerPacket, SizeAnswer};
+use landspeed_record::{HostLimits, MemoryPass, PerPacketCost, SizeAnswer};
 use landspeed_units::{BitRate, Bytes};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -127,7 +127,7 @@ fn a_rare_class_and_too_few_sizes_have_points_and_no_line() {
 /// Returns the limits of a host that sums 32 KiB in 8 us cold and 4 warm, and copies it in 6 us cold and 2 after the
 /// sum.
 fn limits() -> HostLimits {
-    let pass = |what: &str, hot, us: f64| Pass {
+    let pass = |what: &str, hot, us: f64| MemoryPass {
         what: what.into(),
         size_bytes: Bytes::kib(32),
         hot,
@@ -156,7 +156,7 @@ fn offload() -> OffloadStudy {
     OffloadStudy { sent: "TCP in writes of 32 KiB".into(), size: Bytes::kib(32), blocks, why_not: None }
 }
 
-fn answered(sweeps: &[PerPacket], offload: &OffloadStudy) -> Vec<SizeAnswer> {
+fn answered(sweeps: &[PerPacketCost], offload: &OffloadStudy) -> Vec<SizeAnswer> {
     let limits = limits();
     answers(&AnswerInputs { sweeps, limits: vec![("each host", &limits)], offload })
 }

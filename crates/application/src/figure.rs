@@ -1,7 +1,7 @@
 //! Reads figures from the output of programs.
 
 use landspeed_record::{Png, ProgramFigure, ProgramFigures, Settings};
-use landspeed_units::{Nanos, Text};
+use landspeed_units::{EscapedText, Nanos};
 use serde_json::Value;
 
 use crate::check::METRIC;
@@ -77,7 +77,7 @@ fn value(figure: &ApplicationFigure, ran: &RoleOutput) -> Result<f64, Error> {
         }
         FigureSource::Json(pointer) => {
             let value = at(pointer, ran).map_err(wrong)?;
-            let shown = || Text::from(short(&value.to_string()));
+            let shown = || EscapedText::from(short(&value.to_string()));
             value.as_f64().ok_or_else(|| wrong(format!("what is at {pointer} is no number: {}", shown())))?
         }
     };
@@ -113,6 +113,6 @@ pub(crate) fn tail(output: &str) -> String {
     if last.is_empty() {
         "; it printed nothing".to_owned()
     } else {
-        format!("; it printed last: {}", Text::from(last))
+        format!("; it printed last: {}", EscapedText::from(last))
     }
 }

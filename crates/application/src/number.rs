@@ -1,6 +1,6 @@
 //! Parses numbers as programs print them.
 
-use landspeed_units::Text;
+use landspeed_units::EscapedText;
 
 /// How a program writes its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ impl NumberSpelling {
     pub(crate) fn read(self, text: &str) -> Result<f64, String> {
         let trimmed = text.trim();
         let number = self.plain(trimmed).and_then(|plain| plain.parse().ok());
-        number.ok_or_else(|| format!("'{}' is no number{}", Text::from(text), self.remedy(trimmed)))
+        number.ok_or_else(|| format!("'{}' is no number{}", EscapedText::from(text), self.remedy(trimmed)))
     }
 
     /// Returns `text` in Rust's spelling; `None` if it is not a number of this spelling.

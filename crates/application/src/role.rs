@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use landspeed_units::{Nanos, Text};
+use landspeed_units::{EscapedText, Nanos};
 
 use crate::figure::tail;
 use crate::fill::{DIR, OWN};
@@ -182,7 +182,7 @@ impl RoleProcess {
 
     fn wrong(&self, said: InitMessage) -> Error {
         let why = match said {
-            InitMessage::Failed { why } => Text::from(why).to_string(),
+            InitMessage::Failed { why } => EscapedText::from(why).to_string(),
             InitMessage::Ended { wrong, output, errors, .. } => {
                 format!("{wrong}{}", tail(&(output + "\n" + &errors)))
             }

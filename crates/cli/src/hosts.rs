@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use landspeed_analysis::wan::judged;
 use landspeed_experiment::all_factors;
 use landspeed_experiment::{Host, Pair, PathOptions, ReachOptions, set_program_hosts};
-use landspeed_factor::Table;
+use landspeed_factor::FactorTable;
 use landspeed_record::{Settings, WanReport};
 use landspeed_session::{LineSink, Options};
 use landspeed_topology::{self as topology, HostSet, PathLink};
@@ -271,7 +271,7 @@ pub(crate) fn parse_settings<'a>(texts: impl IntoIterator<Item = &'a String>) ->
     parse(texts, all_factors())
 }
 
-fn parse<'a>(texts: impl IntoIterator<Item = &'a String>, table: &Table) -> Result<Settings> {
+fn parse<'a>(texts: impl IntoIterator<Item = &'a String>, table: &FactorTable) -> Result<Settings> {
     let mut settings = Settings::new();
     for part in texts.into_iter().flat_map(|text| text.split(',')) {
         let (name, value) =

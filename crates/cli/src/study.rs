@@ -8,7 +8,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use landspeed_congestion::{CONTROLS, can_load};
 use landspeed_experiment::{Pair, RecordSink, order};
 use landspeed_record::{
-    Contest, Contestant, Engine, Line, Question, Study, StudyPath, StudyRun, WriteError, Writer,
+    Contest, ContestQuestion, Contestant, Line, RecordWriteError, RecordWriter, Study, StudyEngine,
+    StudyPath, StudyRun,
 };
 use landspeed_report::live::{ProgressLine, clock};
 use landspeed_report::{OutputCapabilities, about, compare_progress, duration, safe};
@@ -88,7 +89,7 @@ pub(crate) fn check(args: &CompareArgs) -> Result<()> {
     if args.ask.contains(&QuestionArg::RoundTrips) && !args.simulate {
         bail!("two hosts have one path between them: round-trips needs --simulate");
     }
-    let engine = if args.simulate { Engine::Simulator } else { Engine::Kernel };
+    let engine = if args.simulate { StudyEngine::Simulator } else { StudyEngine::Kernel };
     if args.ask.contains(&QuestionArg::Streams)
         && let Some(text) = args.protocols.iter().find(|text| !bounds(engine, text))
     {
@@ -133,10 +134,10 @@ fn is_tcps(text: &str) -> bool {
 }
 
 /// Returns the default protocols that `engine` can run.
-fn default_protocols(engine: Engine) -> Vec<&'static str> {
+fn default_protocols(engine: StudyEngine) -> Vec<&'static str> {
     let can_run = |name: &&str| match engine {
-        Engine::Simulator => simulates(name).is_ok(),
-        Engine::Kernel => parsed(name).is_ok_and(|contestant| find(contestant.transport()).is_some()),
+        StudyEngine::Simulator => simulates(name).is_ok(),
+        StudyEngine::Kernel => parsed(name).is_ok_and(|contestant| find(contestant.transport()).is_some()),
     };
     PROTOCOLS.into_iter().filter(can_run).collect()
 }
@@ -155,10 +156,10 @@ pub(crate) fn fall_back(args: &CompareArgs) -> Option<String> {
     Some(format!("SIMULATED, not run on sockets: this host loads no congestion control ({reason})"))
 }
 
-pub(crate) fn planned(args: &CompareArgs, path: StudyPath, engine: Engine) -> Result<Study> {
+pub(crate) fn planned(args: &CompareArgs, path: StudyPath, engine: StudyEngine) -> Result<Study> {
     let scale = args.scale.unwrap_or(if args.simulate { 1.0 } else { 0.1 });
     let seed = args.seed.unwrap_or(1);
-    let varied_share = if engine == Engine::Simulator { VARIED_SHARE } else { 0.0 };
+    let varied_share = if engine == StudyEngine::Simulator { VARIED_SHARE } else { 0.0 };
     let whole = Study { engine, path, flows: args.flows, repeats: args.repeats, ..Study::paper() };
     let study = Study { varied_share, seed, ..whole.scaled(scale) };
     let least = SLOW_STARTS * slow_start(&study.path);
@@ -187,41 +188,45 @@ fn contests(args: &CompareArgs, study: &Study) -> Vec<Contest> {
 
 fn asked(ask: QuestionArg, args: &CompareArgs, names: &[&str], study: &Study) -> Vec<Contest> {
     match ask {
-        QuestionArg::Regions => each(names, "", &Question::Regions),
+        QuestionArg::Regions => each(names, "", &ContestQuestion::Regions),
         QuestionArg::Meetings => meetings(names),
         QuestionArg::ShortFlows => {
             // The last flow starts a full interval before the end.
             let every_ns = Nanos(study.duration().0 / (SHORT_FLOWS + 1) + 1);
-            each(names, " with short flows", &Question::ShortFlows { size_bytes: SHORT, every_ns })
+            each(names, " with short flows", &ContestQuestion::ShortFlows { size_bytes: SHORT, every_ns })
         }
         QuestionArg::Streams => {
             let names: Vec<&str> = names.iter().copied().filter(|name| bounds(study.engine, name)).collect();
             streams(args.parallel, &names, &study.path)
         }
-        QuestionArg::RoundTrips => {
-            each(names, " over two round trips", &Question::RoundTrips { longer_ns: study.path.rtt_ns })
-        }
+        QuestionArg::RoundTrips => each(
+            names,
+            " over two round trips",
+            &ContestQuestion::RoundTrips { longer_ns: study.path.rtt_ns },
+        ),
     }
 }
 
 /// Returns true if a study can limit the data in flight; on sockets it uses TCP's buffers for that.
-fn bounds(engine: Engine, name: &str) -> bool {
-    engine == Engine::Simulator || is_tcps(name)
+fn bounds(engine: StudyEngine, name: &str) -> bool {
+    engine == StudyEngine::Simulator || is_tcps(name)
 }
 
-fn contest(name: String, contestants: &[&str], question: Question) -> Contest {
+fn contest(name: String, contestants: &[&str], question: ContestQuestion) -> Contest {
     Contest { name, contestants: contestants.iter().map(|name| (*name).to_owned()).collect(), question }
 }
 
 /// Returns one contest per protocol, named after it and `what`.
-fn each(names: &[&str], what: &str, question: &Question) -> Vec<Contest> {
+fn each(names: &[&str], what: &str, question: &ContestQuestion) -> Vec<Contest> {
     names.iter().map(|name| contest(format!("{name}{what}"), &[name], question.clone())).collect()
 }
 
 fn meetings(names: &[&str]) -> Vec<Contest> {
     let pairs =
         names.iter().enumerate().flat_map(|(n, one)| names[n + 1..].iter().map(move |two| (one, two)));
-    pairs.map(|(one, two)| contest(format!("{one} beside {two}"), &[one, two], Question::Meeting)).collect()
+    pairs
+        .map(|(one, two)| contest(format!("{one} beside {two}"), &[one, two], ContestQuestion::Meeting))
+        .collect()
 }
 
 /// Returns contests of 1, 2, 4 ... streams of each protocol. Each number has three windows around an even share of
@@ -232,7 +237,7 @@ fn streams(most: u16, names: &[&str], path: &StudyPath) -> Vec<Contest> {
     let windows = |streams| [even(streams) / 2, even(streams), even(streams) * 2].map(Bytes);
     let all = counts.flat_map(|streams| windows(streams).map(|window| (streams, window)));
     let of = |(streams, window_bytes): (u16, Bytes), name: &str| {
-        let question = Question::Streams { streams, window_bytes };
+        let question = ContestQuestion::Streams { streams, window_bytes };
         contest(format!("{streams} streams of {name}, {window_bytes} each"), &[name], question)
     };
     all.flat_map(|pair| names.iter().map(move |name| of(pair, name))).collect()
@@ -256,7 +261,7 @@ pub(crate) fn warning(study: &Study, pair: &Pair) -> String {
 
 /// Writes each line to the record first, then reports it on the terminal.
 pub(crate) struct StudyRecorder {
-    writer: Writer,
+    writer: RecordWriter,
     stop: StopRequest,
     progress: Arc<Mutex<StudyProgress>>,
     progress_line: ProgressLine,
@@ -279,7 +284,7 @@ struct StudyProgress {
 impl StudyRecorder {
     /// Announces the study. `done` are the runs that the record already has.
     pub(crate) fn new(
-        writer: Writer,
+        writer: RecordWriter,
         stop: StopRequest,
         study: &Study,
         done: &HashSet<(String, u32)>,
@@ -327,7 +332,7 @@ impl StudyProgress {
 
     /// Returns the length of a run on sockets; that of a simulated run is unknown.
     fn length(&self) -> Option<Nanos> {
-        (self.study.engine == Engine::Kernel).then(|| self.study.duration())
+        (self.study.engine == StudyEngine::Kernel).then(|| self.study.duration())
     }
 
     /// Returns the estimated time of the remaining runs, from the mean of those that were made, or from the length of
@@ -364,7 +369,7 @@ fn lock(progress: &Mutex<StudyProgress>) -> MutexGuard<'_, StudyProgress> {
 }
 
 impl RecordSink for StudyRecorder {
-    fn line(&mut self, line: &Line) -> Result<(), WriteError> {
+    fn line(&mut self, line: &Line) -> Result<(), RecordWriteError> {
         self.writer.write(line)?;
         let Line::Run(run) = line else { return Ok(()) };
         let mut progress = lock(&self.progress);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use landspeed_record::{Amount, MeasureReport};
+use landspeed_record::{FigureValue, MeasureReport};
 use rustix::process::Signal;
 use support::ours::{TestHome, processes, signal, within};
 use support::{LANDSPEED, needs_root, output, sh, text};
@@ -86,7 +86,7 @@ fn a_program_is_a_workload_and_its_figure_is_told() {
     let report: MeasureReport = serde_json::from_str(&out).expect("a report");
     let figure = &report.figures[0].figures[0];
     assert_eq!(figure.name, "answers");
-    let Amount::Measured(measured) = &figure.amount else { panic!("{figure:?}") };
+    let FigureValue::Measured(measured) = &figure.amount else { panic!("{figure:?}") };
     assert_eq!((measured.value, measured.unit.as_str()), (42.5, "answers/s"));
     nothing_is_left(&place, "sleep 1010$");
 }

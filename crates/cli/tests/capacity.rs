@@ -2,11 +2,11 @@
 
 mod support;
 
-use landspeed_record::{Amount, MeasureReport};
+use landspeed_record::{FigureValue, MeasureReport};
 use support::ours::TestHome;
 use support::{needs_root, text};
 
-fn figure(report: &MeasureReport, name: &str) -> Amount {
+fn figure(report: &MeasureReport, name: &str) -> FigureValue {
     let mut all = report.figures.iter().flat_map(|part| &part.figures);
     all.find(|figure| figure.name == name).unwrap_or_else(|| panic!("{name}: {report:?}")).amount.clone()
 }
@@ -20,8 +20,8 @@ fn the_rate_of_a_link_is_found_or_a_host_is_named() {
     let (out, err) = text(&output);
     assert!(output.status.success(), "{err}");
     let report: MeasureReport = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"));
-    let Amount::RateBps(found) = figure(&report, "in IP packets") else { panic!("{report:?}") };
-    let Amount::Text(limited) = figure(&report, "limited by") else { panic!("{report:?}") };
+    let FigureValue::RateBps(found) = figure(&report, "in IP packets") else { panic!("{report:?}") };
+    let FigureValue::Text(limited) = figure(&report, "limited by") else { panic!("{report:?}") };
     // On a machine that runs other tests, a host may be the limit, and the report must say so.
     let is_named = limited.starts_with("host-limited") || report.wan.is_some_and(|wan| !wan.unfit.is_empty());
     assert!(is_named || (found.0 / 50e6 - 1.0).abs() <= 0.02, "{found}, limited by {limited}");

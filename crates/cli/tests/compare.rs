@@ -87,7 +87,7 @@ fn an_interrupted_study_is_resumed() {
     std::fs::write(&record, &cut).unwrap();
     let shown = Command::new(LANDSPEED).args(["show", "--json"]).arg(&record).output().unwrap();
     assert!(report(&shown)["void"].as_str().is_some_and(|why| !why.is_empty()), "runs are missing");
-    let writer = landspeed_record::Writer::append(&record).unwrap();
+    let writer = landspeed_record::RecordWriter::append(&record).unwrap();
     let refused = compare(folder.path(), &["--resume", &record.display().to_string()]);
     assert!(text(&refused).1.contains(&format!("process {}", std::process::id())), "one writer: {refused:?}");
     drop(writer);

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Output};
 
-use landspeed_record::{PathPrediction, PathUse};
+use landspeed_record::{PathPrediction, SocketUsage};
 use serde_json::Value;
 use support::{LANDSPEED, needs_root, text};
 
@@ -143,7 +143,7 @@ fn what_a_program_does_with_its_sockets_predicts_each_path() {
     let words =
         ["--app", "sockets-stream", "--with", "load-time=50ms", "--predict", "--blocks", "2", "--json"];
     let report = report(&compared(&data, &words, ""));
-    let used: PathUse = serde_json::from_value(report["used"].clone()).expect("what it did");
+    let used: SocketUsage = serde_json::from_value(report["used"].clone()).expect("what it did");
     // The client's one connection; landspeed's own check that the port is ready comes before the run.
     assert_eq!(used.connections, 1, "{used:?}");
     assert!(used.bytes.0 > 1 << 20 && used.messages > 10, "{used:?}");

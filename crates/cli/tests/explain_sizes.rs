@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use landspeed_experiment::{
     Host, Pair, PathOptions, ReachOptions, SizesEffort, SizesOptions, UserListener, explain_sizes,
 };
-use landspeed_record::{ExplainReport, PerPacket, Settings};
+use landspeed_record::{ExplainReport, PerPacketCost, Settings};
 use landspeed_topology::{self as topology, HostSet};
 use landspeed_units::{Bytes, Nanos};
 use support::{LANDSPEED, needs_root};
@@ -65,7 +65,7 @@ fn sweep(options: &SizesOptions, lab: &mut LabPair, stop: &dyn Fn() -> bool) -> 
     report
 }
 
-fn of<'r>(report: &'r ExplainReport, transport: &str, mtu: u64) -> &'r PerPacket {
+fn of<'r>(report: &'r ExplainReport, transport: &str, mtu: u64) -> &'r PerPacketCost {
     let found = report.per_packet.iter().find(|p| p.transport == transport && p.mtu_bytes == Bytes(mtu));
     found.unwrap_or_else(|| panic!("{transport} at MTU {mtu}: {report:#?}"))
 }

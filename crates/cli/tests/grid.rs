@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use landspeed_record::{Agreement, GridEnd, GridReport, Line};
+use landspeed_record::{ExpectationAgreement, GridEndReason, GridReport, Line};
 use rustix::process::Signal;
 use support::hosts::TestHosts;
 use support::ours::{TestHome, processes, signal, within};
@@ -39,7 +39,7 @@ fn every_combination_is_measured_in_every_block_and_the_lab_goes() {
         [&["measure", "stream", "-t", "50ms", "--blocks", "4", "--factorial", "--json"][..], &vary].concat();
     let found = report(&place.landspeed(&args).output().expect("landspeed runs"));
     assert_eq!((found.blocks, found.trials, found.failed), (4, 32, 0));
-    assert_eq!((trials(&found), found.ended), (vec![4; 8], Some(GridEnd::Blocks)));
+    assert_eq!((trials(&found), found.ended), (vec![4; 8], Some(GridEndReason::Blocks)));
     assert_eq!(found.void, None);
     let curves = &found.figures[0];
     let cell = |values: [&str; 3]| curves.cells.iter().find(|cell| cell.values == values).expect("a cell");
@@ -97,7 +97,7 @@ fn a_grid_that_was_stopped_is_shown_and_goes_on_where_it_was() {
 
     let again = ["measure", "stream", "--resume", "last", "--blocks", "7", "--json"];
     let found = report(&place.landspeed(&again).output().expect("landspeed runs"));
-    assert_eq!(found.ended, Some(GridEnd::Blocks));
+    assert_eq!(found.ended, Some(GridEndReason::Blocks));
     assert!(found.blocks >= 6 && trials(&found).iter().all(|count| *count >= 6), "{:?}", trials(&found));
     let shown = place.landspeed(&["show", "last"]).output().expect("landspeed runs");
     let (out, err) = text(&shown);
@@ -248,10 +248,10 @@ fn a_file_is_measured_and_set_beside_what_was_published() {
     let checked = place.landspeed(&["run", "--check", &file]).output().expect("landspeed runs");
     assert!(checked.status.success() && text_of(&checked).contains("4 cells, 3 expectations"), "{checked:?}");
     let found = report(&place.landspeed(&["run", &file, "--json"]).output().expect("landspeed runs"));
-    let came_out: Vec<Agreement> = found.expected.iter().map(|one| one.agreement).collect();
+    let came_out: Vec<ExpectationAgreement> = found.expected.iter().map(|one| one.agreement).collect();
     assert_eq!(
         came_out,
-        [Agreement::Reproduces, Agreement::Differs, Agreement::NotHere],
+        [ExpectationAgreement::Reproduces, ExpectationAgreement::Differs, ExpectationAgreement::NotHere],
         "{:?}",
         found.expected
     );

@@ -11,7 +11,7 @@ use landspeed_analysis::{BlockResult, LadderBlock};
 use landspeed_experiment::{
     BlockOutcome, BlockRunner, Host, Pair, PathOptions, ReachOptions, RecordSink, TrialTiming,
 };
-use landspeed_record::{Cell, Figures, Line, TcpSample, Trial, WriteError};
+use landspeed_record::{Cell, Line, RecordWriteError, TcpSample, Trial, TrialFigures};
 use landspeed_topology::HostSet;
 use landspeed_units::Nanos;
 
@@ -70,13 +70,13 @@ impl LabPair {
 struct TrialSink(Vec<Trial>);
 
 impl TrialSink {
-    fn figures(&self) -> impl Iterator<Item = Figures> + '_ {
+    fn figures(&self) -> impl Iterator<Item = TrialFigures> + '_ {
         self.0.iter().map(|trial| trial.figures)
     }
 }
 
 impl RecordSink for TrialSink {
-    fn line(&mut self, line: &Line) -> Result<(), WriteError> {
+    fn line(&mut self, line: &Line) -> Result<(), RecordWriteError> {
         if let Line::Trial(trial) = line {
             self.0.push((**trial).clone());
         }

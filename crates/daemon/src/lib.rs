@@ -1,12 +1,12 @@
 //! Processes that outlive their parent: the guardian of an agent, and the keeper of a lab.
 //!
 //! The parent calls [`spawn`]. The new process then takes the descriptor that it inherited with [`inherited`] and
-//! calls [`daemonize`]. [`Process`] distinguishes a process from a later one with the same id.
+//! calls [`daemonize`]. [`ProcessIdentity`] distinguishes a process from a later one with the same id.
 
 mod daemonize;
 mod process;
 mod spawn;
 
 pub use daemonize::{daemonize, is_daemon, shelter};
-pub use process::Process;
+pub use process::ProcessIdentity;
 pub use spawn::{inherited, own_command, spawn, start_over};

@@ -7,21 +7,21 @@ use serde::{Deserialize, Serialize};
 /// A process, distinguished by its start time from a later one with the same id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Process {
+pub struct ProcessIdentity {
     pub pid: u32,
     /// Field 22 of /proc/PID/stat, in clock ticks since boot (proc(5)).
     pub start_ticks: u64,
 }
 
-impl Process {
+impl ProcessIdentity {
     /// Returns the living process with this id. A process that is dead but not yet reaped does not count.
-    pub fn find(pid: u32) -> Option<Process> {
+    pub fn find(pid: u32) -> Option<ProcessIdentity> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        Some(Process { pid, start_ticks: start_ticks(&stat)? })
+        Some(ProcessIdentity { pid, start_ticks: start_ticks(&stat)? })
     }
 
     pub fn is_alive(&self) -> bool {
-        Process::find(self.pid) == Some(*self)
+        ProcessIdentity::find(self.pid) == Some(*self)
     }
     /// Returns true if the process is stopped by a signal or a debugger.
     pub fn is_stopped(&self) -> bool {
@@ -46,10 +46,10 @@ mod tests {
 
     #[test]
     fn a_number_used_again_is_another_process() {
-        let me = Process::find(std::process::id()).unwrap();
+        let me = ProcessIdentity::find(std::process::id()).unwrap();
         assert!(me.is_alive() && me.start_ticks > 0);
-        assert!(!Process { start_ticks: me.start_ticks + 1, ..me }.is_alive());
-        assert_eq!(Process::find(u32::MAX), None);
+        assert!(!ProcessIdentity { start_ticks: me.start_ticks + 1, ..me }.is_alive());
+        assert_eq!(ProcessIdentity::find(u32::MAX), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use landspeed_record::{Progress, Side};
+use landspeed_record::{Side, TrialProgress};
 use landspeed_session::{PendingReply, Reply, Request};
 
 use crate::block::refused;
@@ -19,7 +19,7 @@ pub(crate) struct RunCallbacks<'a> {
     /// Returns true if the run must be given up.
     pub(crate) stop: &'a dyn Fn() -> bool,
     /// Receives the progress of each end.
-    pub(crate) on_progress: &'a dyn Fn(Side, Progress),
+    pub(crate) on_progress: &'a dyn Fn(Side, TrialProgress),
 }
 
 impl<'a> RunCallbacks<'a> {

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use landspeed_analysis::{BlockResult, LadderBlock};
 use landspeed_record::{
-    Arm, Cell, EndpointOutcome, Figures, LatencyHistogram, Line, Trial, Workload, ZeroCopied,
+    Arm, Cell, EndpointOutcome, LatencyHistogram, Line, Trial, TrialFigures, Workload, ZeroCopyCounts,
 };
 use landspeed_units::Nanos;
 
@@ -111,7 +111,7 @@ impl BlockRunner<'_> {
         block: &LadderBlock,
         (position, arm): (usize, Arm),
         idle: Option<LatencyHistogram>,
-    ) -> Result<(Figures, Vec<String>), Error> {
+    ) -> Result<(TrialFigures, Vec<String>), Error> {
         let cell = self.set(block, arm)?;
         let timing = self.timing.of(block.fine);
         let at_ns = self.used();
@@ -144,7 +144,7 @@ impl BlockRunner<'_> {
 /// trial.
 fn remarks_of(end: &EndpointOutcome) -> Vec<String> {
     let mut remarks = end.not_as_asked.clone();
-    let ZeroCopied { completions: sent, copied, .. } = *end.get();
+    let ZeroCopyCounts { completions: sent, copied, .. } = *end.get();
     if copied > 0 {
         let how_much =
             if copied == sent { "every MSG_ZEROCOPY send" } else { "part of the MSG_ZEROCOPY sends" };

@@ -31,7 +31,7 @@ pub enum Error {
     #[error(transparent)]
     Factor(#[from] landspeed_factor::Error),
     #[error(transparent)]
-    Record(#[from] landspeed_record::WriteError),
+    Record(#[from] landspeed_record::RecordWriteError),
     /// The errors of both ends of a run.
     #[error("{first}; {second}")]
     Both { first: Box<Error>, second: String },
@@ -55,13 +55,13 @@ pub enum Error {
 
 impl Error {
     /// Makes the error for a host that does not read back as before. `done` says what was achieved.
-    pub(crate) fn unrestored(done: &str, restored: &landspeed_record::Restored) -> Error {
+    pub(crate) fn unrestored(done: &str, restored: &landspeed_record::RestoreOutcome) -> Error {
         let line = format!("{done}, but {}", restored.complaint().unwrap_or_default());
         if restored.left { Error::Left(line) } else { Error::NotRestored(line) }
     }
 
     /// Adds the settings that do not read back as before to this error.
-    pub(crate) fn and(self, restored: &landspeed_record::Restored) -> Error {
+    pub(crate) fn and(self, restored: &landspeed_record::RestoreOutcome) -> Error {
         match restored.complaint() {
             None => self,
             Some(complaint) if restored.left => Error::Other(format!("{self}; {complaint}")),

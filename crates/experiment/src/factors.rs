@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use landspeed_factor::{Factor, Table};
+use landspeed_factor::{Factor, FactorTable};
 use landspeed_record::Settings;
 use landspeed_transport::settings::{EVERY_FLOW, TRANSPORT, table};
 use landspeed_transport::{TRANSPORTS, Transport, find};
@@ -10,18 +10,18 @@ use landspeed_transport::{TRANSPORTS, Transport, find};
 use crate::Error;
 
 /// Returns the factors of flows over `transport`.
-pub fn factors(transport: &dyn Transport) -> Table {
+pub fn factors(transport: &dyn Transport) -> FactorTable {
     let applies = |factor: &&'static Factor| {
         factor.protocol.is_empty() || factor.protocol == transport.about().protocol
     };
-    Table::of(table(transport).all().chain(landspeed_knob::table::factors().filter(applies)))
+    FactorTable::of(table(transport).all().chain(landspeed_knob::table::factors().filter(applies)))
 }
 
 /// Returns the factors of all transports.
-pub fn all_factors() -> &'static Table {
-    static ALL: LazyLock<Table> = LazyLock::new(|| {
+pub fn all_factors() -> &'static FactorTable {
+    static ALL: LazyLock<FactorTable> = LazyLock::new(|| {
         let flows = TRANSPORTS.iter().flat_map(|transport| transport.factors());
-        Table::of(EVERY_FLOW.iter().copied().chain(flows).chain(landspeed_knob::table::factors()))
+        FactorTable::of(EVERY_FLOW.iter().copied().chain(flows).chain(landspeed_knob::table::factors()))
     });
     &ALL
 }

@@ -1,8 +1,8 @@
 //! Candidates on a path like the lab's: two namespaces of one machine, with a veth pair between them.
 
-use landspeed_factor::{Filter, On, PathView, Planner, Scope};
+use landspeed_factor::{CandidatePlanner, FactorPlacement, FactorScope, KnobSelection, PathView};
 use landspeed_knob::all;
-use landspeed_record::{Candidate, Cell, Conflict, HostFacts, KnobState, LinkFacts, Side};
+use landspeed_record::{Candidate, Cell, ConflictingProgram, HostFacts, KnobState, LinkFacts, Side};
 use landspeed_units::{Bytes, Nanos};
 
 use super::*;
@@ -52,12 +52,12 @@ fn tcp() -> &'static dyn Transport {
     find("tcp").unwrap()
 }
 
-fn is_on(on: On, side: Side) -> bool {
+fn is_on(on: FactorPlacement, side: Side) -> bool {
     match on {
-        On::Flow => false,
-        On::Sender => side == Side::A,
-        On::Receiver => side == Side::B,
-        On::Both => true,
+        FactorPlacement::Flow => false,
+        FactorPlacement::Sender => side == Side::A,
+        FactorPlacement::Receiver => side == Side::B,
+        FactorPlacement::Both => true,
     }
 }
 
@@ -86,7 +86,7 @@ impl TestHosts {
         TestHosts { facts, link, a: states(), b: states(), rtt: Nanos::micros(50), in_lab: true }
     }
 
-    fn ask<T>(&self, cell: &Cell, question: impl FnOnce(&Planner<'_>) -> T) -> T {
+    fn ask<T>(&self, cell: &Cell, question: impl FnOnce(&CandidatePlanner<'_>) -> T) -> T {
         let path = PathView {
             ipv6: false,
             sender: &self.facts,
@@ -99,7 +99,7 @@ impl TestHosts {
             in_lab: self.in_lab,
         };
         let transport = transport_of(&cell.flow).unwrap();
-        question(&Planner::new(&factors(transport), &path, cell))
+        question(&CandidatePlanner::new(&factors(transport), &path, cell))
     }
 
     fn found(&self) -> Cell {
@@ -114,7 +114,7 @@ impl TestHosts {
         let mut cell = self.found();
         for (name, value) in crate::tune::sc03() {
             let factor = factors(tcp()).find(name).unwrap();
-            if factor.on == On::Flow {
+            if factor.on == FactorPlacement::Flow {
                 cell.flow.insert(name.into(), value.clone());
             }
             for side in Side::BOTH {
@@ -134,7 +134,7 @@ impl TestHosts {
     }
 
     fn candidates(&self, start: &Cell) -> Vec<Candidate> {
-        self.ask(start, |planner| planner.candidates(&Filter::default())).unwrap()
+        self.ask(start, |planner| planner.candidates(&KnobSelection::default())).unwrap()
     }
 }
 
@@ -232,7 +232,7 @@ fn a_congestion_control_that_a_namespace_may_not_default_to_is_asked_for_by_the_
 fn the_machine_is_not_a_labs_to_turn() {
     let lab = TestHosts::new();
     let candidates = lab.candidates(&lab.found());
-    for knob in all().filter(|knob| knob.factor.scope == Scope::Host) {
+    for knob in all().filter(|knob| knob.factor.scope == FactorScope::Host) {
         let candidate = named(&candidates, knob.factor.name);
         assert!(candidate.skip.as_ref().unwrap().contains("a lab does not touch it"), "{}", knob.factor.name);
         assert!(!candidate.cannot_matter && candidate.change == Cell::default());
@@ -244,8 +244,11 @@ fn the_machine_is_not_a_labs_to_turn() {
 #[test]
 fn programs_that_would_turn_it_back_are_named() {
     let mut lab = TestHosts::new();
-    lab.facts.conflicts =
-        vec![Conflict { program: "tuned".into(), pid: 7, knobs: vec!["tcp-rmem".into(), "tcp-wmem".into()] }];
+    lab.facts.conflicts = vec![ConflictingProgram {
+        program: "tuned".into(),
+        pid: 7,
+        knobs: vec!["tcp-rmem".into(), "tcp-wmem".into()],
+    }];
     let reason = named(&lab.candidates(&lab.sc03()), "tcp-rmem").skip.clone().unwrap();
     assert!(reason.contains("tuned (pid 7)"), "{reason}");
 }
@@ -273,7 +276,7 @@ fn filters_go_by_name_and_a_name_asked_for_is_always_answered() {
     let start = lab.found();
     let [mtu, tso, wrong] = ["mtu", "tso", "no-such"].map(|name| vec![name.to_owned()]);
     let filtered = |only: &[String], skip: &[String]| {
-        lab.ask(&start, |planner| planner.candidates(&Filter { only, skip }))
+        lab.ask(&start, |planner| planner.candidates(&KnobSelection { only, skip }))
     };
     let only = |only: &[String]| filtered(only, &[]).unwrap();
     assert!(only(&mtu).iter().all(|c| c.knob == "mtu"));
@@ -320,7 +323,7 @@ fn a_named_value_becomes_a_candidate_where_the_table_does_not_know_better() {
     let lab = TestHosts::new();
     let start = lab.sc03();
     let named_value = |only: &[String], skip: &[String], wanted: (&str, &str)| {
-        lab.ask(&start, |planner| planner.named(&Filter { only, skip }, wanted))
+        lab.ask(&start, |planner| planner.named(&KnobSelection { only, skip }, wanted))
     };
     let write = named_value(&[], &[], ("write-size", "32768")).expect("the knob takes it");
     assert_eq!((write.from.as_str(), write.rank, write.skip.as_deref()), ("8192", 999, None));
@@ -345,7 +348,7 @@ fn a_named_value_becomes_a_candidate_where_the_table_does_not_know_better() {
 }
 
 /// Returns the changes of the placebos at the start of this lab, or why there are none, by scope.
-fn placebos_of(lab: &TestHosts, cell: &Cell, skip: &[String]) -> Vec<(Scope, Result<Cell, String>)> {
+fn placebos_of(lab: &TestHosts, cell: &Cell, skip: &[String]) -> Vec<(FactorScope, Result<Cell, String>)> {
     let placebos = lab.ask(cell, |planner| planner.placebos(skip));
     placebos.into_iter().map(|placebo| (placebo.scope, placebo.change.map(|change| change.change))).collect()
 }
@@ -360,9 +363,9 @@ fn placebos_of_three_scopes_go_to_another_value_that_cannot_matter() {
     let flow = Settings::from([("socket-notsent-lowat".to_owned(), "2147483647".to_owned())]);
     let found = placebos_of(&lab, &lab.found(), &[]);
     let wanted = [
-        (Scope::Flow, Ok(Cell { flow, ..Cell::default() })),
-        (Scope::Namespace, Ok(host("notsent-lowat", "4294967294"))),
-        (Scope::Device, Ok(host("txqueuelen", "1001"))),
+        (FactorScope::Flow, Ok(Cell { flow, ..Cell::default() })),
+        (FactorScope::Namespace, Ok(host("notsent-lowat", "4294967294"))),
+        (FactorScope::Device, Ok(host("txqueuelen", "1001"))),
     ];
     assert_eq!(found, wanted);
     for (_, change) in found {
@@ -406,7 +409,7 @@ fn every_factor_is_whole_and_has_a_name_of_its_own() {
         assert!(name.bytes().all(plain), "{name}");
         assert!(!factor.source.is_empty() && !factor.about.is_empty(), "{name}");
         assert!(!factor.interacts.is_empty(), "{name} depends on nothing?");
-        assert_eq!(factor.scope == Scope::Flow, factor.on == On::Flow, "{name}");
+        assert_eq!(factor.scope == FactorScope::Flow, factor.on == FactorPlacement::Flow, "{name}");
         for other in factor.interacts {
             assert!(table.find(other).is_ok() && *other != name, "{name} interacts with {other}");
         }

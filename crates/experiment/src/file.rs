@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use landspeed_record::{
-    Expectation, ExpectationTest, Grid, GridFactor, GridFigure, GridPlace, GridSetting, Settings, Shape,
-    Workload,
+    CurveShape, Expectation, ExpectationTest, Grid, GridFactor, GridFigure, GridSetting, GridSettingTarget,
+    Settings, Workload,
 };
 use landspeed_units::{Nanos, did_you_mean, parse_duration};
 use landspeed_workload::WORKLOADS;
@@ -167,7 +167,7 @@ struct ExpectSection {
     #[serde(default)]
     above: FileSettings,
     #[serde(default)]
-    shape: Option<Shape>,
+    shape: Option<CurveShape>,
     #[serde(default)]
     along: Option<Spanned<String>>,
     #[serde(default)]
@@ -230,7 +230,7 @@ fn experiment(file: &ExperimentFile, short: bool) -> Result<Experiment, Experime
         name => name.as_ref().map(|name| name.get_ref().clone()).unwrap_or_default(),
     };
     // Settings of the workload become its parameters.
-    let of_workload = |one: &GridSetting| one.place == GridPlace::Workload;
+    let of_workload = |one: &GridSetting| one.place == GridSettingTarget::Workload;
     let parameters =
         base.iter().filter(|one| of_workload(one)).map(|one| (one.name.clone(), one.value.clone()));
     let workload = Workload { name: named.clone(), parameters: parameters.collect() };
@@ -345,11 +345,11 @@ fn place(factor: &GridFactor, value: &str) -> Result<usize, String> {
 /// Returns a value in the factor's own spelling: "64K" of bytes is "65536".
 fn spelled(factor: &GridFactor, value: &str) -> Option<String> {
     let place = factor.sets.first()?.first()?.place;
-    if place == GridPlace::Topology {
+    if place == GridSettingTarget::Topology {
         return parse_duration(value).ok().map(|time| time.exact());
     }
     let workloads = || WORKLOADS.iter().flat_map(|runner| runner.parameters());
-    let of_workload = workloads().find(|one| place == GridPlace::Workload && one.name == factor.name);
+    let of_workload = workloads().find(|one| place == GridSettingTarget::Workload && one.name == factor.name);
     let found = of_workload.or_else(|| crate::all_factors().find(&factor.name).ok())?;
     found.parse(value).ok()
 }
@@ -422,7 +422,7 @@ fn expectation(expect: &ExpectSection, factors: &[GridFactor]) -> Result<Expecta
                 }
                 _ => None,
             };
-            if (shape == Shape::Dip) != between.is_some() {
+            if (shape == CurveShape::Dip) != between.is_some() {
                 return Err(here(&expect.claim)(
                     "a dip, and only a dip, has between = [first, last]".to_owned(),
                 ));

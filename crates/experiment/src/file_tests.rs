@@ -1,4 +1,4 @@
-use landspeed_record::{ExpectationTest, GridPlace};
+use landspeed_record::{ExpectationTest, GridSettingTarget};
 
 use super::*;
 
@@ -65,8 +65,8 @@ fn a_whole_file_becomes_a_grid() {
     let jumbo: Vec<_> =
         grid.factors[0].sets[1].iter().map(|one| (one.name.as_str(), one.value.as_str())).collect();
     assert_eq!(jumbo, [("gro", "off"), ("mtu", "9000")], "levels keep what those before them set");
-    assert_eq!(grid.factors[0].sets[1][0].place, GridPlace::B);
-    assert!(grid.factors[2].is_slow && grid.factors[2].sets[0][0].place == GridPlace::Topology);
+    assert_eq!(grid.factors[0].sets[1][0].place, GridSettingTarget::B);
+    assert!(grid.factors[2].is_slow && grid.factors[2].sets[0][0].place == GridSettingTarget::Topology);
     let ExpectationTest::Ratio { to, within, .. } = &grid.expectations[0].test else { panic!("a ratio") };
     assert_eq!((to.get("write-size").map(String::as_str), *within), (Some("65536"), 0.1));
     assert_eq!(found.words, ["lab:wan:rate=100M"]);

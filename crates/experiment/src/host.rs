@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use landspeed_factor::{On, Scope};
+use landspeed_factor::{FactorPlacement, FactorScope};
 use landspeed_knob as knob;
-use landspeed_record::{Carrier, HostFacts, KnobState, LinkFacts, Restored, Settings, Side, TurnReport};
+use landspeed_record::{
+    Carrier, HostFacts, KnobChangeReport, KnobState, LinkFacts, RestoreOutcome, Settings, Side,
+};
 use landspeed_session::{KnobChange, PendingReply, Reply, Request, Session};
 use landspeed_units::Nanos;
 
@@ -30,7 +32,7 @@ pub struct Host {
 #[derive(Debug, Clone)]
 struct AckLink {
     device: String,
-    of: On,
+    of: FactorPlacement,
 }
 
 impl Host {
@@ -106,8 +108,8 @@ impl Host {
     /// Sets the links that carry the data and the acknowledgements. The host at A sends the data.
     pub(crate) fn faces(&mut self, carrier: &Carrier, side: Side) {
         let of = match side {
-            Side::A => On::Receiver,
-            Side::B => On::Sender,
+            Side::A => FactorPlacement::Receiver,
+            Side::B => FactorPlacement::Sender,
         };
         self.device.clone_from(&carrier.data);
         self.acks = (carrier.acks != carrier.data).then(|| AckLink { device: carrier.acks.clone(), of });
@@ -170,7 +172,7 @@ impl Host {
     /// Returns the applied settings of the network namespace. Sockets inherit most of them when they are created.
     pub(crate) fn of_namespace(&self) -> Settings {
         let is_of_namespace = |name: &str| {
-            knob::find(name).is_ok_and(|knob| knob.factor.scope == landspeed_factor::Scope::Namespace)
+            knob::find(name).is_ok_and(|knob| knob.factor.scope == landspeed_factor::FactorScope::Namespace)
         };
         let set = self.applied.iter().filter(|(name, _)| is_of_namespace(name));
         set.map(|(name, value)| (name.clone(), value.clone())).collect()
@@ -239,7 +241,7 @@ impl Host {
     }
 
     /// Checks that every value was read back as it was written. The agent is responsible for that.
-    fn reads_back(&self, turns: &[TurnReport], changes: &[KnobChange]) -> Result<(), Error> {
+    fn reads_back(&self, turns: &[KnobChangeReport], changes: &[KnobChange]) -> Result<(), Error> {
         if turns.len() != changes.len() {
             return Err(self.unexpected("turn"));
         }
@@ -257,16 +259,16 @@ impl Host {
     }
 
     /// Lets the agent restore everything, then reads the knobs again: the notes name every difference from the start.
-    pub(crate) fn restore(&mut self) -> Restored {
+    pub(crate) fn restore(&mut self) -> RestoreOutcome {
         use landspeed_session::Error::{Ended, TimedOut};
         let mut restored = match self.call(&Request::Restore {}) {
             Ok(Reply::Restored { restored }) => self.read_again(restored),
-            Ok(_) => Restored::failed("unexpected answer to restore".into()),
+            Ok(_) => RestoreOutcome::failed("unexpected answer to restore".into()),
             // These messages name the host.
             Err(error @ Error::Session { source: Ended { .. } | TimedOut { .. }, .. }) => {
-                return Restored::unknown(error.to_string());
+                return RestoreOutcome::unknown(error.to_string());
             }
-            Err(error) => return Restored::failed(error.to_string()),
+            Err(error) => return RestoreOutcome::failed(error.to_string()),
         };
         for note in &mut restored.notes {
             *note = format!("{}: {note}", self.name);
@@ -275,7 +277,7 @@ impl Host {
     }
 
     /// What the host says of its restoring, with what its knobs read now.
-    fn read_again(&self, mut restored: Restored) -> Restored {
+    fn read_again(&self, mut restored: RestoreOutcome) -> RestoreOutcome {
         match self.knobs() {
             Ok(now) => self.compare(&now, &mut restored),
             Err(error) => {
@@ -288,7 +290,7 @@ impl Host {
 
     /// Notes the differences from the start. If the agent has restored all that was turned, another program caused
     /// them.
-    fn compare(&self, now: &[KnobState], restored: &mut Restored) {
+    fn compare(&self, now: &[KnobState], restored: &mut RestoreOutcome) {
         let is_put_back = restored.restored || restored.left;
         for (before, after) in self.states.iter().zip(now).filter(|(b, a)| b.value != a.value) {
             (restored.restored, restored.left) = (false, is_put_back);
@@ -319,7 +321,8 @@ impl Host {
 impl AckLink {
     /// Returns true if this knob is turned on the link of the acknowledgements.
     fn take(&self, knob: &str) -> bool {
-        knob::find(knob).is_ok_and(|knob| knob.factor.scope == Scope::Device && knob.factor.on == self.of)
+        knob::find(knob)
+            .is_ok_and(|knob| knob.factor.scope == FactorScope::Device && knob.factor.on == self.of)
     }
 }
 

@@ -8,8 +8,8 @@ use landspeed_analysis::figures;
 use landspeed_analysis::verdict::stalls;
 use landspeed_observer::observer;
 use landspeed_record::{
-    Amount, EndpointOutcome, Figure, Headline, MEASURE_FORMAT, MeasureReport, Measured, PartFigures,
-    ProgramFigure, ProgramFigures, Progress, Settings, Side, Workload,
+    CustomQuantity, EndpointOutcome, Figure, FigureValue, Headline, MEASURE_FORMAT, MeasureReport,
+    PartFigures, ProgramFigure, ProgramFigures, Settings, Side, TrialProgress, Workload,
 };
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::Nanos;
@@ -48,7 +48,7 @@ const MOST_SAMPLES: u64 = 100;
 pub fn measure(
     pairs: &[Pair],
     what: &MeasureOptions,
-    on_progress: &(dyn Fn(usize, Side, Progress) + Sync),
+    on_progress: &(dyn Fn(usize, Side, TrialProgress) + Sync),
 ) -> Result<MeasureReport, Error> {
     let [first, others @ ..] = pairs else {
         return Err(Error::Other("nothing to measure: no pair of hosts".into()));
@@ -120,7 +120,7 @@ fn of_program(workload: &str, host: &str, end: &EndpointOutcome) -> Option<PartF
     let figure = |one: &ProgramFigure| Figure {
         name: one.name.clone(),
         about: String::new(),
-        amount: Amount::Measured(Measured { value: one.value, unit: one.unit.clone() }),
+        amount: FigureValue::Measured(CustomQuantity { value: one.value, unit: one.unit.clone() }),
     };
     let figures: Vec<_> = end.get::<ProgramFigures>().all.iter().map(figure).collect();
     let (host, part) = (host.to_owned(), workload.to_owned());
@@ -153,7 +153,7 @@ fn watching(what: &MeasureOptions) -> WatchOptions {
 pub(crate) fn run_all(
     pairs: &[Pair],
     what: &MeasureOptions,
-    on_progress: &(dyn Fn(usize, Side, Progress) + Sync),
+    on_progress: &(dyn Fn(usize, Side, TrialProgress) + Sync),
 ) -> Result<Vec<[EndpointOutcome; 2]>, Error> {
     let watching = watching(what);
     let failed = AtomicBool::new(false);

@@ -8,8 +8,8 @@ use std::time::Duration;
 use landspeed_analysis::fallback;
 use landspeed_factor::PathView;
 use landspeed_record::{
-    Broken, Cell, EndpointOutcome, Misshapen, PATIENCE, PathFacts, Program, Restored, Role, Settings, Side,
-    TrialSpec, Workload,
+    Cell, DetailError, EndpointOutcome, PATIENCE, PathFacts, PathStall, Program, RestoreOutcome, Role,
+    Settings, Side, TrialSpec, Workload,
 };
 use landspeed_session::{LineSink, Reply, Request, SessionKey, ZonedAddress, is_link_local};
 use landspeed_transport::settings::{PLACEMENT, TRANSPORT, with};
@@ -221,7 +221,7 @@ impl Pair {
 
     /// Restores everything on both hosts, at the same time, so that a silent host does not delay the other. The notes
     /// name every difference from the start.
-    pub fn restore(&mut self) -> Restored {
+    pub fn restore(&mut self) -> RestoreOutcome {
         let Pair { a, b, .. } = self;
         std::thread::scope(|scope| {
             let a = scope.spawn(|| a.restore());
@@ -238,7 +238,7 @@ impl Pair {
     pub(crate) fn tuned<T>(
         &mut self,
         work: impl FnOnce(&mut Pair) -> Result<T, Error>,
-    ) -> Result<(T, Restored), Error> {
+    ) -> Result<(T, RestoreOutcome), Error> {
         self.reserve()?;
         let result = work(self);
         let restored = self.restore();
@@ -401,7 +401,7 @@ pub(crate) fn ping_flow(flow: &Settings) -> Settings {
 
 /// Returns an error for a run whose path broke, or carried nothing: none of its figures is complete.
 fn unbroken(ends: &[EndpointOutcome; 2]) -> Result<(), Error> {
-    let broken = ends.iter().map(|end| end.get::<Broken>()).find(|broken| broken.is_so());
+    let broken = ends.iter().map(|end| end.get::<PathStall>()).find(|broken| broken.ended_run());
     broken.map_or(Ok(()), |broken| Err(Error::Silent { waited: broken.waited_ns }))
 }
 
@@ -423,7 +423,7 @@ fn is_as_asked(host: &Host, end: &EndpointOutcome) -> Result<(), Error> {
 
 /// Returns why not all known figures could be read, if so. No decision is made on the rest of such an outcome.
 fn misread(outcome: &EndpointOutcome) -> Option<&String> {
-    outcome.observed.unseen.iter().find(|line| Misshapen::is_told_by(line))
+    outcome.observed.unseen.iter().find(|line| DetailError::is_told_by(line))
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 
 use landspeed_analysis::wan::unfit;
 use landspeed_record::{
-    Cell, EndpointOutcome, PathFacts, RECORD_RUN_FORMAT, RecordRun, RecordRunFigures, Settings, TcpSample,
-    WanStats,
+    Cell, EndpointOutcome, PathFacts, RECORD_RUN_FORMAT, RecordRunFigures, RecordRunReport, Settings,
+    TcpSample, WanStats,
 };
 use landspeed_topology::{HostSet, PathLink};
 use landspeed_units::{BitRate, Bytes, Nanos};
@@ -81,12 +81,12 @@ pub fn record_run(
     hosts: &dyn HostSet,
     options: &RecordRunOptions,
     say: &mut dyn FnMut(&str),
-) -> Result<RecordRun, Error> {
+) -> Result<RecordRunReport, Error> {
     let (run, restored) = pair.tuned(|pair| {
         let properties = PathProperties::of(pair, hosts, options.rate_bps)?;
         both(pair, hosts, (&properties, options), say)
     })?;
-    Ok(RecordRun { restored: restored.restored, left: restored.left, notes: restored.notes, ..run })
+    Ok(RecordRunReport { restored: restored.restored, left: restored.left, notes: restored.notes, ..run })
 }
 
 fn both(
@@ -94,7 +94,7 @@ fn both(
     hosts: &dyn HostSet,
     (properties, options): (&PathProperties, &RecordRunOptions),
     say: &mut dyn FnMut(&str),
-) -> Result<RecordRun, Error> {
+) -> Result<RecordRunReport, Error> {
     let window = properties.window();
     let cell = cell(properties, Some(window));
     let mut go = |cell: &Cell, window| -> Result<RecordRunFigures, Error> {
@@ -105,7 +105,7 @@ fn both(
     let capped = go(&cell, Some(window))?;
     say(&format!("one stream for {}, window not capped", options.time));
     let uncapped = go(&self::cell(properties, None), None)?;
-    Ok(RecordRun {
+    Ok(RecordRunReport {
         format: RECORD_RUN_FORMAT,
         landspeed: env!("CARGO_PKG_VERSION").to_owned(),
         started: options.started.clone(),
@@ -121,7 +121,7 @@ fn both(
         cell,
         capped,
         uncapped,
-        ..RecordRun::default()
+        ..RecordRunReport::default()
     })
 }
 

@@ -1,11 +1,11 @@
 //! The receiver of a record's lines.
 
-use landspeed_record::{Line, WriteError};
+use landspeed_record::{Line, RecordWriteError};
 
 /// A receiver of each line as it comes: first the record's file, then the user.
 pub trait RecordSink {
     /// Takes one line. An error (a full disk) ends the run; everything is restored first.
-    fn line(&mut self, line: &Line) -> Result<(), WriteError>;
+    fn line(&mut self, line: &Line) -> Result<(), RecordWriteError>;
 
     /// Returns true if the user wants to stop; checked between trials.
     fn stop(&self) -> bool;

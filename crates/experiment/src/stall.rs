@@ -1,8 +1,8 @@
 //! Probing of a path that carried nothing: packets of several sizes, whole and in fragments, over proven flows.
 
 use landspeed_record::{
-    Broken, Cut, DatagramCounts, EndpointOutcome, LatencyHistogram, PathProbe, ProbedSize, Settings,
-    SweepDatagrams, SweepPoint, Workload,
+    DatagramCounts, EndpointOutcome, FragmentationPoint, LatencyHistogram, PathProbe, PathStall, ProbedSize,
+    Settings, SweepDatagrams, SweepPoint, Workload,
 };
 use landspeed_transport::settings::{TRANSPORT, with};
 use landspeed_units::{Bytes, Nanos};
@@ -28,13 +28,13 @@ const BEYOND: Bytes = Bytes(1200);
 const ROUNDS: Nanos = Nanos::millis(300);
 
 /// Returns the state of the flow of a run whose path broke, or carried nothing.
-pub(crate) fn broken(seen: &[EndpointOutcome; 2]) -> Option<Broken> {
-    let broken = seen.iter().map(|end| end.get::<Broken>()).filter(|broken| broken.is_so());
+pub(crate) fn broken(seen: &[EndpointOutcome; 2]) -> Option<PathStall> {
+    let broken = seen.iter().map(|end| end.get::<PathStall>()).filter(|broken| broken.ended_run());
     broken.max_by_key(|broken| broken.timeouts).cloned()
 }
 
 /// Sends packets of several sizes over `pair`.
-pub(crate) fn probe(pair: &Pair, stalled: Broken) -> PathProbe {
+pub(crate) fn probe(pair: &Pair, stalled: PathStall) -> PathProbe {
     let mtu = Bytes(pair.a.link().mtu_bytes.into());
     let mut probe = PathProbe { over: "UDP".to_owned(), mtu_bytes: mtu, stalled, ..PathProbe::default() };
     let headers = Bytes(if pair.is_ipv6() { 48 } else { 28 });
@@ -64,7 +64,7 @@ fn datagrams(pair: &Pair, dont: &str, sizes: &[Bytes], headers: Bytes) -> Result
     let counts = &b.get::<SweepDatagrams>().0;
     let size = |(point, counts): (&SweepPoint, &DatagramCounts)| ProbedSize {
         packet_bytes: point.size_bytes + headers,
-        cut: Cut::Never,
+        cut: FragmentationPoint::Never,
         sent: counts.sent,
         arrived: counts.received,
     };
@@ -74,9 +74,9 @@ fn datagrams(pair: &Pair, dont: &str, sizes: &[Bytes], headers: Bytes) -> Result
 /// Sets who may fragment a packet of this size.
 fn cut(size: ProbedSize, dont: &str, mtu: Bytes) -> ProbedSize {
     let cut = match dont {
-        "on" => Cut::Never,
-        _ if size.packet_bytes > mtu => Cut::AtOnce,
-        _ => Cut::OnTheWay,
+        "on" => FragmentationPoint::Never,
+        _ if size.packet_bytes > mtu => FragmentationPoint::AtOnce,
+        _ => FragmentationPoint::OnTheWay,
     };
     ProbedSize { cut, ..size }
 }
@@ -91,7 +91,12 @@ fn messages(pair: &Pair, probe: &mut PathProbe) {
         match run(pair, message, &with(&[])) {
             Ok([a, _]) => {
                 let arrived = a.latency.iter().map(LatencyHistogram::count).sum::<u64>();
-                probe.sizes.push(ProbedSize { packet_bytes, cut: Cut::Never, sent: arrived.max(1), arrived });
+                probe.sizes.push(ProbedSize {
+                    packet_bytes,
+                    cut: FragmentationPoint::Never,
+                    sent: arrived.max(1),
+                    arrived,
+                });
             }
             Err(error) if probe.sizes.is_empty() => {
                 return probe.failed.push(format!("messages could not be sent: {error}"));

@@ -1,7 +1,7 @@
 //! One trial of a cell: measure the idle RTT, then stream.
 
 use landspeed_analysis::{block_trials, figures};
-use landspeed_record::{Cell, EndpointOutcome, Figures, LatencyHistogram, Workload};
+use landspeed_record::{Cell, EndpointOutcome, LatencyHistogram, TrialFigures, Workload};
 use landspeed_units::Nanos;
 use landspeed_workload::{pingpong, stream};
 
@@ -78,7 +78,7 @@ pub(crate) fn measure_stream(
     cell: &Cell,
     timing: TrialTiming,
     idle: LatencyHistogram,
-) -> Result<([EndpointOutcome; 2], Figures), Error> {
+) -> Result<([EndpointOutcome; 2], TrialFigures), Error> {
     let watching = WatchOptions { interval: Nanos(timing.stream.0 / SAMPLES), ..WatchOptions::default() };
     let [mut a, b] = pair.run_watched(stream::spec(timing.stream), &cell.flow, timing.warm_up, &watching)?;
     let figures = figures(&a, &b, (&pair.a.facts, &pair.b.facts), Some(&idle));
@@ -92,7 +92,7 @@ pub(crate) fn measure_program(
     cell: &Cell,
     program: &Workload,
     idle: LatencyHistogram,
-) -> Result<([EndpointOutcome; 2], Figures), Error> {
+) -> Result<([EndpointOutcome; 2], TrialFigures), Error> {
     let [mut a, b] = pair.run(program.clone(), &cell.flow, Nanos(0))?;
     let figures = figures(&a, &b, (&pair.a.facts, &pair.b.facts), Some(&idle));
     a.latency = vec![idle];

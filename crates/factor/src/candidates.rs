@@ -4,7 +4,7 @@
 use landspeed_record::{Candidate, Cell, HostFacts, KnobState, LinkFacts, Settings, Side};
 use landspeed_units::Nanos;
 
-use crate::{Error, Factor, On, Proposal, Scope, Table, View};
+use crate::{Error, Factor, FactorPlacement, FactorScope, FactorTable, FactorView, Proposal};
 
 mod named;
 mod placebo;
@@ -29,7 +29,7 @@ pub struct PathView<'a> {
 
 /// The user's selection of knobs, by name.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Filter<'a> {
+pub struct KnobSelection<'a> {
     pub only: &'a [String],
     pub skip: &'a [String],
 }
@@ -58,7 +58,7 @@ impl PathView<'_> {
     pub fn toggle(&self, factor: &Factor) -> Nanos {
         const AT_ONCE: Nanos = Nanos::millis(5);
         let links = [self.sender_link, self.receiver_link];
-        let at_once = factor.scope == Scope::Device && links.iter().all(|link| link.driver == "veth");
+        let at_once = factor.scope == FactorScope::Device && links.iter().all(|link| link.driver == "veth");
         if at_once { factor.toggle.min(AT_ONCE) } else { factor.toggle }
     }
 
@@ -70,7 +70,7 @@ impl PathView<'_> {
     /// Returns the reason why a knob cannot be changed on this path. `what` names the knob within that sentence.
     fn obstacle(&self, factor: &Factor, on: &[Side], what: &str) -> Option<String> {
         let name = factor.name;
-        if self.in_lab && factor.scope == Scope::Host {
+        if self.in_lab && factor.scope == FactorScope::Host {
             return Some("shared by the whole machine, a lab does not touch it".into());
         }
         on.iter().find_map(|side| {
@@ -117,12 +117,12 @@ impl PathView<'_> {
 }
 
 /// Returns the hosts on which a knob is set.
-fn sides(on: On) -> &'static [Side] {
+fn sides(on: FactorPlacement) -> &'static [Side] {
     match on {
-        On::Flow => &[],
-        On::Sender => &[Side::A],
-        On::Receiver => &[Side::B],
-        On::Both => &Side::BOTH,
+        FactorPlacement::Flow => &[],
+        FactorPlacement::Sender => &[Side::A],
+        FactorPlacement::Receiver => &[Side::B],
+        FactorPlacement::Both => &Side::BOTH,
     }
 }
 
@@ -141,24 +141,24 @@ fn without_twins(candidates: Vec<Candidate>) -> Vec<Candidate> {
 }
 
 /// Proposes changes on a path, starting from a cell, with the factors of a table. It has no side effects.
-pub struct Planner<'a> {
-    table: &'a Table,
+pub struct CandidatePlanner<'a> {
+    table: &'a FactorTable,
     path: &'a PathView<'a>,
     /// Values of the sender and of the flow.
     settings: Settings,
     receiver: Settings,
 }
 
-impl<'a> Planner<'a> {
-    pub fn new(table: &'a Table, path: &'a PathView<'a>, start: &Cell) -> Self {
+impl<'a> CandidatePlanner<'a> {
+    pub fn new(table: &'a FactorTable, path: &'a PathView<'a>, start: &Cell) -> Self {
         let mut settings = path.settings(Side::A, start);
         settings.extend(start.flow.clone());
-        Planner { table, path, settings, receiver: path.settings(Side::B, start) }
+        CandidatePlanner { table, path, settings, receiver: path.settings(Side::B, start) }
     }
 
     /// Returns every change that is worth trying, in the order of the literature. Changes that cannot be tried or
     /// cannot matter are included, with the reason.
-    pub fn candidates(&self, filter: &Filter) -> Result<Vec<Candidate>, Error> {
+    pub fn candidates(&self, filter: &KnobSelection) -> Result<Vec<Candidate>, Error> {
         for name in filter.only.iter().chain(filter.skip) {
             self.table.find(name)?;
         }
@@ -181,7 +181,7 @@ impl<'a> Planner<'a> {
     /// Returns the current value of a factor: the receiver's for a knob of the receiver, and else the sender's or the
     /// flow's.
     fn current(&self, factor: &Factor) -> &str {
-        let settings = if factor.on == On::Receiver { &self.receiver } else { &self.settings };
+        let settings = if factor.on == FactorPlacement::Receiver { &self.receiver } else { &self.settings };
         settings.get(factor.name).map_or("", String::as_str)
     }
 
@@ -190,9 +190,9 @@ impl<'a> Planner<'a> {
     }
 
     /// Calls a function of the factor's declaration with the view of this path.
-    fn with_view<T>(&self, factor: &Factor, ask: fn(&View) -> T) -> T {
+    fn with_view<T>(&self, factor: &Factor, ask: fn(&FactorView) -> T) -> T {
         let states = || sides(factor.on).iter().filter_map(|side| self.path.state(*side, factor.name));
-        ask(&View {
+        ask(&FactorView {
             sender: self.path.sender,
             receiver: self.path.receiver,
             sender_link: self.path.sender_link,
@@ -282,7 +282,7 @@ impl<'a> Planner<'a> {
     fn lay(&self, change: &mut Cell, factor: &Factor, value: &str) -> bool {
         let name = factor.name;
         let mut differs = false;
-        if factor.on == On::Flow && self.settings.get(name).is_none_or(|now| now != value) {
+        if factor.on == FactorPlacement::Flow && self.settings.get(name).is_none_or(|now| now != value) {
             change.flow.insert(name.into(), value.into());
             differs = true;
         }

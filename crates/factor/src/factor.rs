@@ -3,11 +3,11 @@
 use landspeed_record::{HostFacts, LinkFacts, Settings};
 use landspeed_units::{Bytes, Nanos, Share};
 
-use crate::{Persist, System};
+use crate::{PersistMethod, SystemSetting};
 
 /// What a change of a knob affects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Scope {
+pub enum FactorScope {
     /// The sockets or threads of one flow. There is nothing to restore.
     Flow,
     Namespace,
@@ -16,20 +16,20 @@ pub enum Scope {
     Host,
 }
 
-impl std::fmt::Display for Scope {
+impl std::fmt::Display for FactorScope {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(match self {
-            Scope::Flow => "flow",
-            Scope::Namespace => "network namespace",
-            Scope::Device => "device",
-            Scope::Host => "whole machine (not in a lab)",
+            FactorScope::Flow => "flow",
+            FactorScope::Namespace => "network namespace",
+            FactorScope::Device => "device",
+            FactorScope::Host => "whole machine (not in a lab)",
         })
     }
 }
 
 /// The hosts of a path on which a knob is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum On {
+pub enum FactorPlacement {
     /// No host: it is a setting of the flow.
     Flow,
     Sender,
@@ -76,7 +76,7 @@ pub enum Domain {
 /// Other settings that the kernel may change when a knob is set. They are saved in the journal before, and restored
 /// and compared after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Disturbs {
+pub enum SideEffect {
     /// IPv4 and IPv6 addresses of the device.
     Addresses,
     Routes,
@@ -101,13 +101,13 @@ pub struct Factor {
     pub name: &'static str,
     pub short: Option<char>,
     /// Where the system keeps the setting. The system's own names for it are accepted too.
-    pub system: System,
+    pub system: SystemSetting,
     pub about: &'static str,
     /// The protocol that it applies to, such as "tcp". Flows over other protocols are not affected. Empty for all
     /// protocols.
     pub protocol: &'static str,
-    pub scope: Scope,
-    pub on: On,
+    pub scope: FactorScope,
+    pub on: FactorPlacement,
     pub domain: Domain,
     /// The default value, in canonical spelling. Empty for a knob, because its host has a value already.
     pub default: &'static str,
@@ -116,7 +116,7 @@ pub struct Factor {
     /// About how long one toggle takes, settling included.
     pub toggle: Nanos,
     /// Other settings that a change can disturb.
-    pub disturbs: &'static [Disturbs],
+    pub disturbs: &'static [SideEffect],
     /// True if a change can cut the path. It is then tried under a short lease.
     pub can_cut: bool,
     /// Knobs that interact with this one: the effect of one depends on the other.
@@ -126,12 +126,12 @@ pub struct Factor {
     pub needs: &'static [(&'static str, &'static str)],
     /// Returns a value that is equivalent to the current one, for a placebo: toggling between the two takes the same
     /// steps as a candidate's toggle, but has no effect. `None`, here or as the result, if no such value is known.
-    pub placebo: Option<fn(&View) -> Option<String>>,
+    pub placebo: Option<fn(&FactorView) -> Option<String>>,
     /// Where the expectation comes from: paper section, RFC, or kernel documentation.
     pub source: &'static str,
     /// How to make the setting permanent if neither sysctl.d nor a script does.
-    pub persist: &'static [Persist],
-    pub propose: fn(&View) -> Vec<Proposal>,
+    pub persist: &'static [PersistMethod],
+    pub propose: fn(&FactorView) -> Vec<Proposal>,
 }
 
 /// A toggle may take this many times the time in the table, because a busy driver is several times slower.
@@ -142,11 +142,11 @@ impl Factor {
     pub const FLOW: Factor = Factor {
         name: "",
         short: None,
-        system: System::Own,
+        system: SystemSetting::Own,
         about: "",
         protocol: "",
-        scope: Scope::Flow,
-        on: On::Flow,
+        scope: FactorScope::Flow,
+        on: FactorPlacement::Flow,
         domain: Domain::Switch,
         default: "off",
         default_of_datagrams: None,
@@ -163,8 +163,8 @@ impl Factor {
 
     /// The base for declarations of a host's knobs: a switch in the network namespaces of both hosts.
     pub const KNOB: Factor = Factor {
-        scope: Scope::Namespace,
-        on: On::Both,
+        scope: FactorScope::Namespace,
+        on: FactorPlacement::Both,
         default: "",
         toggle: Nanos::millis(1),
         ..Factor::FLOW
@@ -213,7 +213,7 @@ impl Factor {
 
 /// The input of proposals: the probed facts of both hosts, and the current values. It is pure data.
 #[derive(Debug, Clone, Copy)]
-pub struct View<'a> {
+pub struct FactorView<'a> {
     pub sender: &'a HostFacts,
     pub receiver: &'a HostFacts,
     pub sender_link: &'a LinkFacts,

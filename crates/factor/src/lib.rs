@@ -3,7 +3,7 @@
 //! A host's knob, a setting of the flow and a parameter of a workload are each a [`Factor`]: a name, a description,
 //! the accepted values, the default, and the values to try. Each factor is declared once, in the folder of its owner.
 //! Command line, help, reference pages, validation and the order of a ladder are derived from that declaration. A
-//! [`Table`] joins the factors of several owners.
+//! [`FactorTable`] joins the factors of several owners.
 
 mod candidates;
 mod domain;
@@ -16,12 +16,12 @@ pub mod reference;
 mod system;
 mod table;
 
-pub use candidates::{Filter, PathView, Placebo, Planner};
+pub use candidates::{CandidatePlanner, KnobSelection, PathView, Placebo};
 pub use domain::{MAX_CPU, MAX_VALUE_BYTES, join, parse_cpus, print_cpus, split};
 pub use error::Error;
-pub use factor::{Disturbs, Domain, Factor, On, Proposal, Scope, View};
+pub use factor::{Domain, Factor, FactorPlacement, FactorScope, FactorView, Proposal, SideEffect};
 pub use levels::MOST_LEVELS;
-pub use persist::{Persist, Spelling};
+pub use persist::{PersistMethod, SystemdSpelling};
 pub use propose::{NO_QUEUE, algorithms, at_least, each, flip, next_to, nothing, switch_on, unless};
-pub use system::System;
-pub use table::Table;
+pub use system::SystemSetting;
+pub use table::FactorTable;

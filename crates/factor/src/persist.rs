@@ -1,18 +1,18 @@
 //! Ways to make a setting permanent.
 
-/// A way to make a setting permanent other than the files and commands that [`crate::System`] describes. Those set
-/// the value at boot for everything that has no entry here.
+/// A way to make a setting permanent other than the files and commands that [`crate::SystemSetting`] describes. Those
+/// set the value at boot for everything that has no entry here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Persist {
+pub enum PersistMethod {
     /// Keys of systemd.link(5), the spelling of their values, and the first version of systemd that supports them.
-    Link(&'static [&'static str], Spelling, u32),
+    Link(&'static [&'static str], SystemdSpelling, u32),
     /// What an application must do, for a setting of the flow.
     Application(&'static str),
 }
 
 /// The spelling of a value in systemd.link(5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spelling {
+pub enum SystemdSpelling {
     Switch,
     Number(u64, u64),
     /// Microseconds, at least 1.

@@ -2,7 +2,7 @@
 
 use landspeed_units::{Bytes, Nanos};
 
-use crate::{Proposal, View};
+use crate::{FactorView, Proposal};
 
 /// Speed in Mb/s that is assumed for a device that reports none (veth, tun, most virtual NICs): the most that one
 /// core moves.
@@ -35,14 +35,14 @@ impl Proposal {
     }
 }
 
-impl View<'_> {
+impl FactorView<'_> {
     /// Returns true if a knob of the sender or the flow is set to `value`.
-    pub fn stands(&self, knob: &str, value: &str) -> bool {
+    pub fn is_set_to(&self, knob: &str, value: &str) -> bool {
         self.settings.get(knob).is_some_and(|v| v == value)
     }
 
     /// Returns true if a knob of the receiver is set to `value`.
-    pub fn stands_at_receiver(&self, knob: &str, value: &str) -> bool {
+    pub fn receiver_is_set_to(&self, knob: &str, value: &str) -> bool {
         self.receiver_settings.get(knob).is_some_and(|v| v == value)
     }
 
@@ -96,7 +96,7 @@ impl View<'_> {
 /// Proposes each congestion control that the sender offers, except the current one, and reports whether it may be the
 /// default of the sender's namespace. On a long path the growth of the window is decisive; on a short one, mostly the
 /// processor cost is.
-pub fn algorithms<'a>(view: &'a View, stands: &'a str) -> impl Iterator<Item = (bool, Proposal)> + 'a {
+pub fn algorithms<'a>(view: &'a FactorView, stands: &'a str) -> impl Iterator<Item = (bool, Proposal)> + 'a {
     let first = if view.rtt >= LONG_RTT { 30 } else { 100 };
     let order = ["cubic", "bbr", "htcp", "dctcp", "reno"];
     let place = move |name: &str| order.iter().position(|known| *known == name).unwrap_or(order.len());
@@ -110,7 +110,7 @@ pub fn algorithms<'a>(view: &'a View, stands: &'a str) -> impl Iterator<Item = (
 /// The reason why busy polling cannot matter on a veth.
 pub const NO_QUEUE: &str = "veth has no hardware queue to poll: packets arrive in the sender's own context";
 
-pub fn nothing(_: &View) -> Vec<Proposal> {
+pub fn nothing(_: &FactorView) -> Vec<Proposal> {
     Vec::new()
 }
 
@@ -120,12 +120,12 @@ pub fn unless(here: bool, reason: &str, proposals: Vec<Proposal>) -> Vec<Proposa
 }
 
 /// Proposes "on" if the switch is off. Most switches need no other proposal.
-pub fn switch_on(view: &View, rank: u32) -> Vec<Proposal> {
+pub fn switch_on(view: &FactorView, rank: u32) -> Vec<Proposal> {
     if view.current == "on" { Vec::new() } else { vec![Proposal::new("on", rank)] }
 }
 
 /// Proposes the other position of a switch.
-pub fn flip(view: &View, rank: u32) -> Vec<Proposal> {
+pub fn flip(view: &FactorView, rank: u32) -> Vec<Proposal> {
     vec![Proposal::new(if view.current == "on" { "off" } else { "on" }, rank)]
 }
 

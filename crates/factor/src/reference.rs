@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::{Disturbs, Factor, On, Scope};
+use crate::{Factor, FactorPlacement, FactorScope, SideEffect};
 
 pub fn entry(factor: &Factor) -> String {
     format!("\n## {}\n\n{}.\n\n{}", factor.name, capital(factor.about), facts(factor))
@@ -19,7 +19,7 @@ fn facts(factor: &Factor) -> String {
         let of_datagrams = factor.default_of_datagrams.map(|default| format!("; of datagrams {default}"));
         lines.push(("Default", format!("{}{}", factor.default, of_datagrams.unwrap_or_default())));
     }
-    if factor.scope != Scope::Flow {
+    if factor.scope != FactorScope::Flow {
         lines.push(("Scope", factor.scope.to_string()));
         lines.push(("Turned on", on_word(factor.on).to_owned()));
         let nothing = factor.toggle.0 == 0;
@@ -57,25 +57,25 @@ fn facts(factor: &Factor) -> String {
     })
 }
 
-fn on_word(on: On) -> &'static str {
+fn on_word(on: FactorPlacement) -> &'static str {
     match on {
-        On::Flow => "the flow itself",
-        On::Sender => "the sender",
-        On::Receiver => "the receiver",
-        On::Both => "both hosts",
+        FactorPlacement::Flow => "the flow itself",
+        FactorPlacement::Sender => "the sender",
+        FactorPlacement::Receiver => "the receiver",
+        FactorPlacement::Both => "both hosts",
     }
 }
 
-fn disturbs_word(disturbs: Disturbs) -> &'static str {
+fn disturbs_word(disturbs: SideEffect) -> &'static str {
     match disturbs {
-        Disturbs::Addresses => "addresses",
-        Disturbs::Routes => "routes",
-        Disturbs::DeviceSysctls => "sysctls of the device",
-        Disturbs::Features => "other offloads",
-        Disturbs::Queues => "settings of the queues",
-        Disturbs::Qdisc => "the queueing discipline",
-        Disturbs::Related => "devices that stand on this one or that it belongs to",
-        Disturbs::Sysctl(name) => name,
+        SideEffect::Addresses => "addresses",
+        SideEffect::Routes => "routes",
+        SideEffect::DeviceSysctls => "sysctls of the device",
+        SideEffect::Features => "other offloads",
+        SideEffect::Queues => "settings of the queues",
+        SideEffect::Qdisc => "the queueing discipline",
+        SideEffect::Related => "devices that stand on this one or that it belongs to",
+        SideEffect::Sysctl(name) => name,
     }
 }
 

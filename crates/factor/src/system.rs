@@ -2,7 +2,7 @@
 
 /// Where the system keeps a setting, by the system's own name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum System {
+pub enum SystemSetting {
     /// Nowhere: it is a program's own choice.
     Own,
     /// A file below /proc/sys: "net/ipv4/tcp_rmem".
@@ -26,31 +26,31 @@ pub enum System {
 /// Folders that may precede a name and are ignored.
 const FOLDERS: [&str; 2] = ["/proc/sys/", "/sys/class/net/*/"];
 
-impl System {
+impl SystemSetting {
     /// Returns the system's names for the setting, the usual one first.
     pub fn names(&self) -> Vec<String> {
         match *self {
-            System::Own => Vec::new(),
-            System::Sysctl(path) => {
+            SystemSetting::Own => Vec::new(),
+            SystemSetting::Sysctl(path) => {
                 let alone = path.strip_prefix("net/ipv4/").map(str::to_owned);
                 std::iter::once(path.replace('/', ".")).chain(alone).collect()
             }
-            System::Ethtool("-K", names @ [short, longer @ ..]) => {
+            SystemSetting::Ethtool("-K", names @ [short, longer @ ..]) => {
                 let options = names.iter().map(|name| format!("ethtool -K {name}"));
                 let alone = longer.iter().map(|name| (*name).to_owned());
                 options.chain([format!("ethtool:{short}")]).chain(alone).collect()
             }
-            System::Ethtool(option, names) => {
+            SystemSetting::Ethtool(option, names) => {
                 names.iter().map(|name| format!("ethtool {option} {name}")).collect()
             }
-            System::Link(key) => vec![format!("ip link {key}")],
-            System::Qdisc => vec!["tc qdisc".to_owned()],
-            System::Device(files) => {
+            SystemSetting::Link(key) => vec![format!("ip link {key}")],
+            SystemSetting::Qdisc => vec!["tc qdisc".to_owned()],
+            SystemSetting::Device(files) => {
                 let alone = files.rsplit_once('/').map(|(_, file)| file.to_owned());
                 std::iter::once(files.to_owned()).chain(alone).collect()
             }
-            System::Interrupts => vec!["smp_affinity_list".to_owned()],
-            System::Processors(name, _) | System::Socket(name) => vec![name.to_owned()],
+            SystemSetting::Interrupts => vec!["smp_affinity_list".to_owned()],
+            SystemSetting::Processors(name, _) | SystemSetting::Socket(name) => vec![name.to_owned()],
         }
     }
 
@@ -64,23 +64,23 @@ impl System {
     pub fn commands(&self, device: &str) -> Option<[String; 2]> {
         let files = |files: &str| [format!("grep . {files}"), format!("echo VALUE | tee {files}")];
         Some(match *self {
-            System::Own | System::Socket(_) => return None,
-            System::Sysctl(path) => {
+            SystemSetting::Own | SystemSetting::Socket(_) => return None,
+            SystemSetting::Sysctl(path) => {
                 let name = path.replace('/', ".");
                 [format!("sysctl {name}"), format!("sysctl -w {name}=VALUE")]
             }
-            System::Ethtool(option, names) => [
+            SystemSetting::Ethtool(option, names) => [
                 format!("ethtool {} {device}", option.to_ascii_lowercase()),
                 format!("ethtool {option} {device} {} VALUE", names[0]),
             ],
-            System::Link(key) => {
+            SystemSetting::Link(key) => {
                 [format!("ip -d link show {device}"), format!("ip link set {device} {key} VALUE")]
             }
-            System::Qdisc => {
+            SystemSetting::Qdisc => {
                 [format!("tc qdisc show dev {device}"), format!("tc qdisc replace dev {device} root VALUE")]
             }
-            System::Device(path) => files(&format!("/sys/class/net/{device}/{path}")),
-            System::Interrupts => {
+            SystemSetting::Device(path) => files(&format!("/sys/class/net/{device}/{path}")),
+            SystemSetting::Interrupts => {
                 let each = |what: &str| {
                     format!(
                         "for n in $(ls /sys/class/net/{device}/device/msi_irqs); \
@@ -89,7 +89,7 @@ impl System {
                 };
                 [each("cat"), each("echo VALUE >")]
             }
-            System::Processors(_, paths) => files(paths),
+            SystemSetting::Processors(_, paths) => files(paths),
         })
     }
 }

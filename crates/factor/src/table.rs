@@ -8,12 +8,12 @@ use crate::{Error, Factor};
 
 /// Factors of any number of owners, each with a unique name.
 #[derive(Clone, Default)]
-pub struct Table(Vec<&'static Factor>);
+pub struct FactorTable(Vec<&'static Factor>);
 
-impl Table {
+impl FactorTable {
     /// Creates a table of these factors. A factor that several owners declare is listed once.
-    pub fn of(factors: impl IntoIterator<Item = &'static Factor>) -> Table {
-        let mut table = Table::default();
+    pub fn of(factors: impl IntoIterator<Item = &'static Factor>) -> FactorTable {
+        let mut table = FactorTable::default();
         for factor in factors {
             if table.find(factor.name).is_err() {
                 table.0.push(factor);

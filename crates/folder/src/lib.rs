@@ -1,11 +1,11 @@
 //! Folders that only one user can enter.
 //!
-//! A [`Private`] folder keeps a descriptor open, and reaches everything inside through it, so that another user
+//! A [`PrivateFolder`] keeps a descriptor open, and reaches everything inside through it, so that another user
 //! cannot put something else under its name. A folder is refused if other users can read it or can write to a folder
 //! above it.
 
 mod error;
-mod way;
+mod walk;
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -23,35 +23,35 @@ const NOT_OURS: &str = "belongs to another user, or is open to others: inspect a
 
 /// An open folder that only its owner can enter.
 #[derive(Debug)]
-pub struct Private {
+pub struct PrivateFolder {
     fd: OwnedFd,
     path: PathBuf,
 }
 
-impl Private {
+impl PrivateFolder {
     /// Opens a folder, and creates it if it is missing. The folders above it must exist.
     ///
     /// # Errors
     /// Returns an error if the folder cannot be opened, or if other users can enter or replace it.
-    pub fn make(path: &Path) -> Result<Private, Error> {
+    pub fn make(path: &Path) -> Result<PrivateFolder, Error> {
         let (above, name) = parted(path)?;
-        made(way::down_to(above)?.as_fd(), name, path)
+        made(walk::down_to(above)?.as_fd(), name, path)
     }
 
     /// Opens a folder, or returns `None` if it does not exist.
     ///
     /// # Errors
     /// Returns an error if the folder cannot be opened, or if other users can enter or replace it.
-    pub fn open(path: &Path) -> Result<Option<Private>, Error> {
+    pub fn open(path: &Path) -> Result<Option<PrivateFolder>, Error> {
         let (above, name) = parted(path)?;
-        opened(way::down_to(above)?.as_fd(), name, path)
+        opened(walk::down_to(above)?.as_fd(), name, path)
     }
 
     /// Opens a folder inside this one, and creates it if it is missing.
     ///
     /// # Errors
     /// Returns an error if the inner folder cannot be opened, or if other users can enter it.
-    pub fn make_inside(&self, name: &str) -> Result<Private, Error> {
+    pub fn make_inside(&self, name: &str) -> Result<PrivateFolder, Error> {
         made(self.as_fd(), Path::new(name), &self.path.join(name))
     }
 
@@ -59,7 +59,7 @@ impl Private {
     ///
     /// # Errors
     /// Returns an error if the inner folder cannot be opened, or if other users can enter it.
-    pub fn open_inside(&self, name: &str) -> Result<Option<Private>, Error> {
+    pub fn open_inside(&self, name: &str) -> Result<Option<PrivateFolder>, Error> {
         opened(self.as_fd(), Path::new(name), &self.path.join(name))
     }
 
@@ -107,13 +107,13 @@ impl Private {
     }
 }
 
-impl From<Private> for OwnedFd {
-    fn from(folder: Private) -> OwnedFd {
+impl From<PrivateFolder> for OwnedFd {
+    fn from(folder: PrivateFolder) -> OwnedFd {
         folder.fd
     }
 }
 
-impl AsFd for Private {
+impl AsFd for PrivateFolder {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
@@ -134,7 +134,7 @@ fn parted(path: &Path) -> Result<(&Path, &Path), Error> {
     path.parent().zip(name).ok_or_else(|| Error::refused(path, "is no folder that one user can own"))
 }
 
-fn made(above: BorrowedFd<'_>, name: &Path, path: &Path) -> Result<Private, Error> {
+fn made(above: BorrowedFd<'_>, name: &Path, path: &Path) -> Result<PrivateFolder, Error> {
     match mkdirat(above, name, Mode::RWXU) {
         Ok(()) => sync(above).map_err(|errno| Error::io("fsync", path, errno))?,
         Err(Errno::EXIST) => {}
@@ -153,7 +153,7 @@ fn sync(folder: BorrowedFd<'_>) -> Result<(), Errno> {
     }
 }
 
-fn opened(above: BorrowedFd<'_>, name: &Path, path: &Path) -> Result<Option<Private>, Error> {
+fn opened(above: BorrowedFd<'_>, name: &Path, path: &Path) -> Result<Option<PrivateFolder>, Error> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = match openat(above, name, flags, Mode::empty()) {
         Ok(fd) => fd,
@@ -166,7 +166,7 @@ fn opened(above: BorrowedFd<'_>, name: &Path, path: &Path) -> Result<Option<Priv
     };
     let stat = fstat(&fd).map_err(|errno| Error::io("stat", path, errno))?;
     match is_private(&stat) {
-        true => Ok(Some(Private { fd, path: path.to_owned() })),
+        true => Ok(Some(PrivateFolder { fd, path: path.to_owned() })),
         false => Err(Error::refused(path, NOT_OURS)),
     }
 }

@@ -9,15 +9,15 @@ fn open_to(path: &Path, mode: u32) {
 }
 
 fn refusal(path: &Path) -> String {
-    Private::make(path).expect_err("it is refused").to_string()
+    PrivateFolder::make(path).expect_err("it is refused").to_string()
 }
 
 #[test]
 fn a_folder_is_made_for_its_owner_alone_and_reached_by_its_descriptor() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("own");
-    assert!(Private::open(&path).unwrap().is_none());
-    let folder = Private::make(&path).unwrap();
+    assert!(PrivateFolder::open(&path).unwrap().is_none());
+    let folder = PrivateFolder::make(&path).unwrap();
     let inside = folder.make_inside("inside").unwrap();
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
     fs::write(inside.through("file"), "x").unwrap();
@@ -43,7 +43,7 @@ fn what_another_user_can_read_or_put_in_its_place_is_refused() {
     assert!(refusal(&home.path().join("open/a/b/own")).contains("open can be changed by other users"));
     // The sticky bit, as on /tmp, makes an open folder safe.
     open_to(&home.path().join("open"), 0o1777);
-    Private::make(&home.path().join("open/a/b/own")).unwrap();
+    PrivateFolder::make(&home.path().join("open/a/b/own")).unwrap();
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn what_belongs_to_another_user_is_refused_wherever_it_is_on_the_way() {
     open_to(&home.path().join("ours"), 0o700);
     let link = home.path().join("link");
     symlink("ours", &link).unwrap();
-    Private::make(&link.join("own")).unwrap();
+    PrivateFolder::make(&link.join("own")).unwrap();
     std::os::unix::fs::lchown(&link, Some(41_002), Some(41_002)).unwrap();
     assert!(refusal(&link.join("own")).contains("link can be changed by other users"));
 }
@@ -72,7 +72,7 @@ fn links_above_are_followed_and_the_folder_itself_is_none() {
     open_to(&home.path().join("real/deep"), 0o700);
     symlink(home.path().join("real"), home.path().join("absolute")).unwrap();
     symlink("absolute/deep/../deep", home.path().join("relative")).unwrap();
-    Private::make(&home.path().join("relative/own")).unwrap();
+    PrivateFolder::make(&home.path().join("relative/own")).unwrap();
     assert!(home.path().join("real/deep/own").is_dir());
     assert!(refusal(&home.path().join("relative")).contains("symbolic link"));
     symlink("round", home.path().join("round")).unwrap();

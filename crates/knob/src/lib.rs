@@ -29,7 +29,8 @@ pub mod table;
 pub use error::Error;
 pub use knob::{HostKnob, Knob, KnobLimits, KnobTarget};
 pub use landspeed_factor::{
-    Disturbs, Domain, Factor, MAX_VALUE_BYTES, On, Persist, Proposal, Scope, Spelling, System, View,
+    Domain, Factor, FactorPlacement, FactorScope, FactorView, MAX_VALUE_BYTES, PersistMethod, Proposal,
+    SideEffect, SystemSetting, SystemdSpelling,
 };
 pub use order::in_order;
 pub use probe::probe;

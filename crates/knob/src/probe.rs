@@ -4,7 +4,7 @@ use landspeed_record::KnobState;
 
 use crate::journal::in_initial_netns;
 use crate::table::all;
-use crate::{Knob, KnobLimits, KnobTarget, Scope};
+use crate::{FactorScope, Knob, KnobLimits, KnobTarget};
 
 /// Number of CAP_NET_ADMIN's bit in /proc/self/status (linux/capability.h).
 const CAP_NET_ADMIN: u32 = 12;
@@ -29,7 +29,7 @@ impl Knob {
             let KnobLimits { most, choices, members } = limits;
             (state.most, state.choices, state.members) = (most, choices, members);
         }
-        if self.factor.scope == Scope::Host && !in_initial_netns() {
+        if self.factor.scope == FactorScope::Host && !in_initial_netns() {
             state.skip = Some("it belongs to the whole machine, and this is a namespace of it".into());
         }
         if state.skip.is_none() {

@@ -5,9 +5,9 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::attr::{Attrs, Body, u32_at};
+use crate::attr::{Attrs, MessageBody, u32_at};
 use crate::channel::flag;
-use crate::error::{During, Error, Failure};
+use crate::error::{Error, FailureContext, RequestFailure};
 use crate::rtnl::Rtnl;
 
 /// Size of struct ifaddrmsg in bytes.
@@ -59,7 +59,7 @@ impl std::ops::BitOr for AddressFlags {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Address {
+pub struct InterfaceAddress {
     pub index: u32,
     pub address: IpAddr,
     /// Length of the prefix in bits.
@@ -83,7 +83,7 @@ pub struct Address {
     pub proto: Option<u8>,
 }
 
-impl Address {
+impl InterfaceAddress {
     /// Returns a permanent address with global scope that is usable immediately (IPv6: without duplicate address
     /// detection).
     pub fn new(index: u32, address: IpAddr, prefix_len: u8) -> Self {
@@ -94,7 +94,7 @@ impl Address {
             }
             _ => None,
         };
-        Address {
+        InterfaceAddress {
             index,
             address,
             prefix_len,
@@ -119,8 +119,8 @@ impl Address {
     /// such as duplicate address detection in progress. Of a label only the part behind the interface's name is
     /// compared, because the kernel changes the rest when the interface is renamed (inetdev_changename in
     /// net/ipv4/devinet.c).
-    pub fn same_as(&self, other: &Address) -> bool {
-        let timeless = |a: &Address| Address {
+    pub fn same_as(&self, other: &InterfaceAddress) -> bool {
+        let timeless = |a: &InterfaceAddress| InterfaceAddress {
             flags: AddressFlags(a.flags.0 & !AddressFlags::STATE),
             valid_s: a.valid_s.map(|_| 0),
             preferred_s: a.preferred_s.map(|_| 0),
@@ -130,14 +130,14 @@ impl Address {
         timeless(self) == timeless(other)
     }
 
-    fn parse(message: &[u8]) -> Result<Self, Failure> {
-        let short = || Failure::Malformed("an address message without its address".into());
+    fn parse(message: &[u8]) -> Result<Self, RequestFailure> {
+        let short = || RequestFailure::Malformed("an address message without its address".into());
         let &[_, prefix_len, flags, scope, ..] = message else { return Err(short()) };
         let attrs = Attrs::after(message, HEADER);
         let (address, local) = (attrs.ip(ifa::ADDRESS), attrs.ip(ifa::LOCAL));
         let own = local.or(address).ok_or_else(short)?;
         let lifetime = |at| u32_at(attrs.get(ifa::CACHEINFO)?, at).filter(|s| *s != u32::MAX);
-        Ok(Address {
+        Ok(InterfaceAddress {
             index: u32_at(message, 4).ok_or_else(short)?,
             address: own,
             prefix_len,
@@ -153,20 +153,20 @@ impl Address {
         })
     }
 
-    fn header(&self) -> Body {
+    fn header(&self) -> MessageBody {
         let mut header = [0u8; HEADER];
         header[0] = family(self.address);
         header[1] = self.prefix_len;
         header[3] = self.scope;
         header[4..].copy_from_slice(&self.index.to_ne_bytes());
-        Body::new(&header)
+        MessageBody::new(&header)
     }
 
-    fn key(&self) -> Body {
+    fn key(&self) -> MessageBody {
         self.header().ip(ifa::LOCAL, self.address).ip(ifa::ADDRESS, self.peer.unwrap_or(self.address))
     }
 
-    fn whole(&self) -> Body {
+    fn whole(&self) -> MessageBody {
         let mut lifetimes = [0u8; 16];
         lifetimes[..4].copy_from_slice(&self.preferred_s.unwrap_or(u32::MAX).to_ne_bytes());
         lifetimes[4..8].copy_from_slice(&self.valid_s.unwrap_or(u32::MAX).to_ne_bytes());
@@ -180,7 +180,7 @@ impl Address {
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for InterfaceAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.address, self.prefix_len)
     }
@@ -194,13 +194,13 @@ pub(crate) fn family(ip: IpAddr) -> u8 {
 impl Rtnl {
     /// Returns the IPv4 and IPv6 addresses of one link in the kernel's order (the first IPv4 address of a prefix is
     /// its primary one).
-    pub fn addresses(&self, index: u32) -> Result<Vec<Address>, Error> {
+    pub fn addresses(&self, index: u32) -> Result<Vec<InterfaceAddress>, Error> {
         let mut header = [0u8; HEADER];
         header[4..].copy_from_slice(&index.to_ne_bytes());
         self.addresses_under(&header).during(|| format!("list addresses of link number {index}"))
     }
 
-    pub fn all_addresses(&self) -> Result<Vec<Address>, Error> {
+    pub fn all_addresses(&self) -> Result<Vec<InterfaceAddress>, Error> {
         self.addresses_under(&[0; HEADER]).during(|| "list addresses".into())
     }
 
@@ -208,12 +208,12 @@ impl Rtnl {
     ///
     /// # Errors
     /// Returns an error with [`Error::is_present`] if the link already has the address.
-    pub fn add_address(&self, address: &Address) -> Result<(), Error> {
+    pub fn add_address(&self, address: &InterfaceAddress) -> Result<(), Error> {
         self.new_address(address, flag::EXCL, "add")
     }
 
     /// Adds an address, or sets the flags and lifetimes of the existing one.
-    pub fn replace_address(&self, address: &Address) -> Result<(), Error> {
+    pub fn replace_address(&self, address: &InterfaceAddress) -> Result<(), Error> {
         self.new_address(address, flag::REPLACE, "put back")
     }
 
@@ -221,17 +221,17 @@ impl Rtnl {
     ///
     /// # Errors
     /// Returns an error with [`Error::is_absent`] if the link does not have the address.
-    pub fn delete_address(&self, address: &Address) -> Result<(), Error> {
+    pub fn delete_address(&self, address: &InterfaceAddress) -> Result<(), Error> {
         let done = self.channel.request(libc::RTM_DELADDR, 0, &address.key());
         done.map(drop).during(|| format!("delete address {address} of link number {}", address.index))
     }
 
-    fn addresses_under(&self, header: &[u8]) -> Result<Vec<Address>, Failure> {
-        let answers = self.channel.dump(libc::RTM_GETADDR, &Body::new(header))?;
-        answers.iter().map(|m| Address::parse(m)).collect()
+    fn addresses_under(&self, header: &[u8]) -> Result<Vec<InterfaceAddress>, RequestFailure> {
+        let answers = self.channel.dump(libc::RTM_GETADDR, &MessageBody::new(header))?;
+        answers.iter().map(|m| InterfaceAddress::parse(m)).collect()
     }
 
-    fn new_address(&self, address: &Address, how: u16, verb: &str) -> Result<(), Error> {
+    fn new_address(&self, address: &InterfaceAddress, how: u16, verb: &str) -> Result<(), Error> {
         let done = self.channel.request(libc::RTM_NEWADDR, flag::CREATE | how, &address.whole());
         done.map(drop).during(|| format!("{verb} address {address} on link number {}", address.index))
     }
@@ -243,39 +243,45 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_back_the_same() {
-        let mut address = Address::new(7, "198.18.0.1".parse().unwrap(), 24);
+        let mut address = InterfaceAddress::new(7, "198.18.0.1".parse().unwrap(), 24);
         address.label = Some("eth0:1".into());
         address.valid_s = Some(60);
         address.preferred_s = Some(30);
         address.flags = AddressFlags::NODAD;
-        assert_eq!(Address::parse(address.whole().bytes()).unwrap(), address);
+        assert_eq!(InterfaceAddress::parse(address.whole().bytes()).unwrap(), address);
         assert_eq!(address.broadcast, Some("198.18.0.255".parse().unwrap()));
 
-        let peer = Address {
+        let peer = InterfaceAddress {
             peer: Some("fd00::2".parse().unwrap()),
-            ..Address::new(7, "fd00::1".parse().unwrap(), 128)
+            ..InterfaceAddress::new(7, "fd00::1".parse().unwrap(), 128)
         };
-        assert_eq!(Address::parse(peer.whole().bytes()).unwrap(), peer);
+        assert_eq!(InterfaceAddress::parse(peer.whole().bytes()).unwrap(), peer);
         for end in 0..peer.whole().bytes().len() {
-            let _ = Address::parse(&peer.whole().bytes()[..end]);
+            let _ = InterfaceAddress::parse(&peer.whole().bytes()[..end]);
         }
     }
 
     #[test]
     fn running_lifetimes_make_no_difference() {
-        let address = Address { valid_s: Some(60), ..Address::new(7, "fd00::1".parse().unwrap(), 64) };
-        let later =
-            Address { valid_s: Some(50), flags: address.flags | AddressFlags::TENTATIVE, ..address.clone() };
+        let address = InterfaceAddress {
+            valid_s: Some(60),
+            ..InterfaceAddress::new(7, "fd00::1".parse().unwrap(), 64)
+        };
+        let later = InterfaceAddress {
+            valid_s: Some(50),
+            flags: address.flags | AddressFlags::TENTATIVE,
+            ..address.clone()
+        };
         assert!(address.same_as(&later));
-        assert!(!address.same_as(&Address { valid_s: None, ..address.clone() }));
-        assert!(!address.same_as(&Address { scope: 253, ..address.clone() }));
+        assert!(!address.same_as(&InterfaceAddress { valid_s: None, ..address.clone() }));
+        assert!(!address.same_as(&InterfaceAddress { scope: 253, ..address.clone() }));
     }
 
     #[test]
     fn a_label_follows_the_name_of_its_interface() {
-        let labelled = |label: &str| Address {
+        let labelled = |label: &str| InterfaceAddress {
             label: Some(label.into()),
-            ..Address::new(7, "198.18.0.1".parse().unwrap(), 24)
+            ..InterfaceAddress::new(7, "198.18.0.1".parse().unwrap(), 24)
         };
         assert!(labelled("eth0").same_as(&labelled("lan0")));
         assert!(labelled("eth0:1").same_as(&labelled("lan0:1")));

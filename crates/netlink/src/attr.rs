@@ -97,19 +97,19 @@ fn ip_of(bytes: &[u8]) -> Option<IpAddr> {
 
 /// A message body under construction: a fixed header, then attributes.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Body(Vec<u8>);
+pub(crate) struct MessageBody(Vec<u8>);
 
-impl Body {
+impl MessageBody {
     /// Returns a body that starts with a fixed header (struct ifinfomsg, rtmsg, ...), padded to four bytes.
     pub(crate) fn new(header: &[u8]) -> Self {
-        let mut body = Body(header.to_vec());
+        let mut body = MessageBody(header.to_vec());
         body.0.resize(aligned(header.len()), 0);
         body
     }
 
     /// Returns a body that starts with a fixed header of 32-bit words.
     pub(crate) fn of_words(header: &[u32]) -> Self {
-        Body(words(header))
+        MessageBody(words(header))
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
@@ -147,7 +147,7 @@ impl Body {
     }
 
     /// Appends an attribute that contains the attributes of `inner`.
-    pub(crate) fn nest(self, kind: u16, inner: Body) -> Self {
+    pub(crate) fn nest(self, kind: u16, inner: MessageBody) -> Self {
         self.attr(kind | NESTED, &inner.0)
     }
 
@@ -166,7 +166,10 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let body = Body::new(&[1, 2, 3]).u32(5, 77).string(6, "veth").nest(7, Body::default().u8(1, 9));
+        let body = MessageBody::new(&[1, 2, 3])
+            .u32(5, 77)
+            .string(6, "veth")
+            .nest(7, MessageBody::default().u8(1, 9));
         let attrs = Attrs::after(body.bytes(), 3);
         assert_eq!((attrs.u32(5), attrs.string(6).as_deref()), (Some(77), Some("veth")));
         assert_eq!(attrs.nested(7).unwrap().u8(1), Some(9));

@@ -8,8 +8,8 @@ use std::time::Duration;
 use netlink_sys::{Socket, SocketAddr};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 
-use crate::attr::{Attrs, Body, u32_at};
-use crate::error::Failure;
+use crate::attr::{Attrs, MessageBody, u32_at};
+use crate::error::RequestFailure;
 
 /// Size in bytes of struct nlmsghdr: length, type, flags, sequence number, port id.
 const HEADER: usize = 16;
@@ -32,18 +32,18 @@ pub(crate) mod flag {
 
 /// A bound netlink socket. Two threads may not use it at the same time, so it is not `Sync`.
 #[derive(Debug)]
-pub(crate) struct Channel {
+pub(crate) struct NetlinkChannel {
     socket: Socket,
     sequence: Cell<u32>,
 }
 
 /// Result of reading all answers to one request.
-enum Pass {
+enum ExchangeResult {
     Complete(Vec<Vec<u8>>),
     Interrupted,
 }
 
-impl Channel {
+impl NetlinkChannel {
     pub(crate) fn open(protocol: isize) -> io::Result<Self> {
         let mut socket = Socket::new(protocol)?;
         socket.bind_auto()?;
@@ -53,14 +53,14 @@ impl Channel {
         socket.set_cap_ack(true)?;
         socket.set_netlink_get_strict_chk(true)?;
         set_socket_timeout(&socket, Timeout::Recv, Some(ANSWER_WITHIN))?;
-        Ok(Channel { socket, sequence: Cell::new(0) })
+        Ok(NetlinkChannel { socket, sequence: Cell::new(0) })
     }
 
     /// Takes over a socket that another process has opened in its network namespace and no longer uses.
     pub(crate) fn of(socket: OwnedFd) -> Self {
         // SAFETY: the descriptor is open and has no other owner.
         let socket = unsafe { Socket::from_raw_fd(socket.into_raw_fd()) };
-        Channel { socket, sequence: Cell::new(0) }
+        NetlinkChannel { socket, sequence: Cell::new(0) }
     }
 
     /// Opens a non-blocking socket that receives the kernel's messages to `groups` (`RTMGRP_*`).
@@ -68,7 +68,7 @@ impl Channel {
         let mut socket = Socket::new(protocol)?;
         socket.bind(&SocketAddr::new(0, groups))?;
         socket.set_non_blocking(true)?;
-        Ok(Channel { socket, sequence: Cell::new(0) })
+        Ok(NetlinkChannel { socket, sequence: Cell::new(0) })
     }
 
     /// Returns the kind and body of every message that has arrived.
@@ -87,32 +87,39 @@ impl Channel {
     }
 
     /// Sends a request and returns the bodies of the answers before the acknowledgement.
-    pub(crate) fn request(&self, kind: u16, flags: u16, body: &Body) -> Result<Vec<Vec<u8>>, Failure> {
+    pub(crate) fn request(
+        &self,
+        kind: u16,
+        flags: u16,
+        body: &MessageBody,
+    ) -> Result<Vec<Vec<u8>>, RequestFailure> {
         match self.exchange(kind, flag::REQUEST | flag::ACK | flags, body)? {
-            Pass::Complete(answers) => Ok(answers),
-            Pass::Interrupted => {
-                Err(Failure::Malformed("an interrupted dump where none was asked for".into()))
+            ExchangeResult::Complete(answers) => Ok(answers),
+            ExchangeResult::Interrupted => {
+                Err(RequestFailure::Malformed("an interrupted dump where none was asked for".into()))
             }
         }
     }
 
     /// Sends a request that has exactly one answer and returns the body of that answer.
-    pub(crate) fn request_one(&self, kind: u16, body: &Body) -> Result<Vec<u8>, Failure> {
+    pub(crate) fn request_one(&self, kind: u16, body: &MessageBody) -> Result<Vec<u8>, RequestFailure> {
         let answers = self.request(kind, 0, body)?;
-        answers.into_iter().next().ok_or_else(|| Failure::Malformed("no answer came".into()))
+        answers.into_iter().next().ok_or_else(|| RequestFailure::Malformed("no answer came".into()))
     }
 
     /// Sends a dump request and returns the bodies of all answers, which describe one consistent state.
-    pub(crate) fn dump(&self, kind: u16, body: &Body) -> Result<Vec<Vec<u8>>, Failure> {
+    pub(crate) fn dump(&self, kind: u16, body: &MessageBody) -> Result<Vec<Vec<u8>>, RequestFailure> {
         for _ in 0..DUMP_ATTEMPTS {
-            if let Pass::Complete(answers) = self.exchange(kind, flag::REQUEST | flag::DUMP, body)? {
+            if let ExchangeResult::Complete(answers) =
+                self.exchange(kind, flag::REQUEST | flag::DUMP, body)?
+            {
                 return Ok(answers);
             }
         }
-        Err(Failure::Malformed(format!("what was listed changed {DUMP_ATTEMPTS} times meanwhile")))
+        Err(RequestFailure::Malformed(format!("what was listed changed {DUMP_ATTEMPTS} times meanwhile")))
     }
 
-    fn exchange(&self, kind: u16, flags: u16, body: &Body) -> Result<Pass, Failure> {
+    fn exchange(&self, kind: u16, flags: u16, body: &MessageBody) -> Result<ExchangeResult, RequestFailure> {
         let sequence = self.sequence.get().wrapping_add(1);
         self.sequence.set(sequence);
         let message = framed(kind, flags, sequence, body.bytes());
@@ -129,10 +136,14 @@ impl Channel {
                 interrupted |= message.flags & libc::NLM_F_DUMP_INTR as u16 != 0;
                 match i32::from(message.kind) {
                     libc::NLMSG_NOOP => {}
-                    libc::NLMSG_OVERRUN => return Err(Failure::Malformed("data lost".into())),
+                    libc::NLMSG_OVERRUN => return Err(RequestFailure::Malformed("data lost".into())),
                     libc::NLMSG_ERROR | libc::NLMSG_DONE => {
                         message.status()?;
-                        return Ok(if interrupted { Pass::Interrupted } else { Pass::Complete(answers) });
+                        return Ok(if interrupted {
+                            ExchangeResult::Interrupted
+                        } else {
+                            ExchangeResult::Complete(answers)
+                        });
                     }
                     _ => answers.push(message.body.to_vec()),
                 }
@@ -141,7 +152,7 @@ impl Channel {
     }
 }
 
-impl AsFd for Channel {
+impl AsFd for NetlinkChannel {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
@@ -159,21 +170,21 @@ fn framed(kind: u16, flags: u16, sequence: u32, body: &[u8]) -> Vec<u8> {
     message
 }
 
-struct Message<'a> {
+struct NetlinkMessage<'a> {
     kind: u16,
     flags: u16,
     sequence: u32,
     body: &'a [u8],
 }
 
-impl Message<'_> {
+impl NetlinkMessage<'_> {
     /// Returns `Ok` if this error or done message reports success, and the kernel's error otherwise.
-    fn status(&self) -> Result<(), Failure> {
+    fn status(&self) -> Result<(), RequestFailure> {
         let errno = u32_at(self.body, 0).unwrap_or(0).cast_signed().saturating_abs();
         if errno == 0 {
             return Ok(());
         }
-        Err(Failure::Kernel { errno, detail: self.told() })
+        Err(RequestFailure::Kernel { errno, detail: self.told() })
     }
 
     /// Returns the text of the extended acknowledgement. It follows the errno and, in an error, the request: only its
@@ -193,13 +204,13 @@ impl Message<'_> {
 }
 
 /// Returns the messages of one datagram, up to the first with an impossible length.
-fn messages(mut datagram: &[u8]) -> impl Iterator<Item = Message<'_>> {
+fn messages(mut datagram: &[u8]) -> impl Iterator<Item = NetlinkMessage<'_>> {
     std::iter::from_fn(move || {
         let len = u32_at(datagram, 0)? as usize;
         let header = datagram.get(..HEADER)?;
         let body = datagram.get(HEADER..len)?;
         datagram = datagram.get((len + 3) & !3..).unwrap_or_default();
-        Some(Message {
+        Some(NetlinkMessage {
             kind: u16::from_ne_bytes([header[4], header[5]]),
             flags: u16::from_ne_bytes([header[6], header[7]]),
             sequence: u32_at(header, 8)?,
@@ -216,11 +227,12 @@ mod tests {
     fn reads_the_words_of_a_capped_error() {
         let mut body = (-libc::EINVAL).to_ne_bytes().to_vec();
         body.extend_from_slice(&framed(20, 0, 1, &[]));
-        let body = [body.as_slice(), Body::default().string(ACK_TLVS_MSG, "no such thing").bytes()].concat();
+        let body =
+            [body.as_slice(), MessageBody::default().string(ACK_TLVS_MSG, "no such thing").bytes()].concat();
         let flags = (libc::NLM_F_CAPPED | libc::NLM_F_ACK_TLVS) as u16;
         let datagram = framed(libc::NLMSG_ERROR as u16, flags, 7, &body);
         let message = messages(&datagram).next().unwrap();
-        let Err(Failure::Kernel { errno, detail }) = message.status() else { panic!("an error") };
+        let Err(RequestFailure::Kernel { errno, detail }) = message.status() else { panic!("an error") };
         assert_eq!((errno, detail.as_deref()), (libc::EINVAL, Some("no such thing")));
     }
 

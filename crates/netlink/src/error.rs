@@ -78,37 +78,37 @@ fn told(detail: &Option<String>) -> String {
     detail.as_ref().map(|d| format!(" ({})", d.escape_debug())).unwrap_or_default()
 }
 
-/// A failure that does not name the operation yet; [`During`] adds it.
+/// A failure that does not name the operation yet; [`FailureContext`] adds it.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) enum RequestFailure {
     Kernel { errno: i32, detail: Option<String> },
     Socket(io::Error),
     Malformed(String),
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for RequestFailure {
     fn from(e: io::Error) -> Self {
-        Failure::Socket(e)
+        RequestFailure::Socket(e)
     }
 }
 
-pub(crate) trait During<T> {
+pub(crate) trait FailureContext<T> {
     fn during(self, operation: impl FnOnce() -> String) -> Result<T, Error>;
 }
 
-impl<T> During<T> for Result<T, Failure> {
+impl<T> FailureContext<T> for Result<T, RequestFailure> {
     fn during(self, operation: impl FnOnce() -> String) -> Result<T, Error> {
         self.map_err(|failure| {
             let operation = operation();
             match failure {
-                Failure::Kernel { errno: libc::EOPNOTSUPP, detail } => {
+                RequestFailure::Kernel { errno: libc::EOPNOTSUPP, detail } => {
                     Error::Unsupported { operation, detail }
                 }
-                Failure::Kernel { errno, detail } => {
+                RequestFailure::Kernel { errno, detail } => {
                     Error::Kernel { operation, source: io::Error::from_raw_os_error(errno), detail }
                 }
-                Failure::Socket(source) => Error::Socket { operation, source },
-                Failure::Malformed(what) => Error::Malformed { operation, what },
+                RequestFailure::Socket(source) => Error::Socket { operation, source },
+                RequestFailure::Malformed(what) => Error::Malformed { operation, what },
             }
         })
     }
@@ -120,12 +120,12 @@ mod tests {
 
     #[test]
     fn says_what_failed_on_what_and_what_the_kernel_told() {
-        let refused: Result<(), _> = Err(Failure::Kernel { errno: libc::EPERM, detail: None });
+        let refused: Result<(), _> = Err(RequestFailure::Kernel { errno: libc::EPERM, detail: None });
         let error = refused.during(|| "set mtu of ls-a0 to 9000".into()).unwrap_err();
         assert_eq!(error.to_string(), "set mtu of ls-a0 to 9000: Operation not permitted");
 
         let told: Result<(), _> =
-            Err(Failure::Kernel { errno: libc::EINVAL, detail: Some("mtu too big".into()) });
+            Err(RequestFailure::Kernel { errno: libc::EINVAL, detail: Some("mtu too big".into()) });
         let error = told.during(|| "set mtu of x to 1".into()).unwrap_err();
         assert_eq!(error.to_string(), "set mtu of x to 1: Invalid argument (mtu too big)");
         assert_eq!(error.errno(), Some(libc::EINVAL));
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn unsupported_is_a_kind_of_its_own() {
-        let failure: Result<(), _> = Err(Failure::Kernel { errno: libc::EOPNOTSUPP, detail: None });
+        let failure: Result<(), _> = Err(RequestFailure::Kernel { errno: libc::EOPNOTSUPP, detail: None });
         let error = failure.during(|| "get rings of veth0".into()).unwrap_err();
         assert!(error.is_unsupported());
         assert_eq!(error.to_string(), "get rings of veth0: not supported by this driver");

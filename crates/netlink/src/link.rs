@@ -1,7 +1,7 @@
 //! Network interfaces: reading their current state.
 
-use crate::attr::{Attrs, Body, u32_at, u64_at};
-use crate::error::{During, Error, Failure};
+use crate::attr::{Attrs, MessageBody, u32_at, u64_at};
+use crate::error::{Error, FailureContext, RequestFailure};
 use crate::hardware_address::HardwareAddress;
 use crate::rtnl::{Rtnl, check_name};
 
@@ -89,8 +89,8 @@ pub struct Link {
     pub tx_packets: u64,
 }
 
-fn parse(message: &[u8]) -> Result<Link, Failure> {
-    let short = || Failure::Malformed("a link message without its header".into());
+fn parse(message: &[u8]) -> Result<Link, RequestFailure> {
+    let short = || RequestFailure::Malformed("a link message without its header".into());
     let index = u32_at(message, 4).ok_or_else(short)?;
     let flags = u32_at(message, 8).ok_or_else(short)?;
     let attrs = Attrs::after(message, HEADER);
@@ -98,7 +98,9 @@ fn parse(message: &[u8]) -> Result<Link, Failure> {
     let mac = |kind| attrs.get(kind).map(|bytes| HardwareAddress(bytes.to_vec()));
     Ok(Link {
         index,
-        name: attrs.string(ifla::IFNAME).ok_or_else(|| Failure::Malformed("a link without a name".into()))?,
+        name: attrs
+            .string(ifla::IFNAME)
+            .ok_or_else(|| RequestFailure::Malformed("a link without a name".into()))?,
         kind: attrs.nested(ifla::LINKINFO).and_then(|info| info.string(ifla::INFO_KIND)),
         flags,
         mtu: number(ifla::MTU),
@@ -126,8 +128,8 @@ fn parse(message: &[u8]) -> Result<Link, Failure> {
 }
 
 /// Returns struct ifinfomsg for the device with this index (0: an attribute names the device).
-pub(crate) fn header(index: u32, flags: u32, change: u32) -> Body {
-    Body::of_words(&[0, index, flags, change])
+pub(crate) fn header(index: u32, flags: u32, change: u32) -> MessageBody {
+    MessageBody::of_words(&[0, index, flags, change])
 }
 
 impl Link {

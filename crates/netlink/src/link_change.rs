@@ -2,8 +2,8 @@
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use crate::attr::Body;
-use crate::error::{During, Error};
+use crate::attr::MessageBody;
+use crate::error::{Error, FailureContext};
 use crate::hardware_address::HardwareAddress;
 use crate::link::{header, ifla};
 use crate::rtnl::{Rtnl, check_name};
@@ -33,17 +33,17 @@ pub enum LinkChange<'a> {
 }
 
 /// Returns the content of IFLA_AF_SPEC: AF_INET6 { IFLA_INET6_ADDR_GEN_MODE }, EUI-64 or none.
-fn address_generation(on: bool) -> Body {
+fn address_generation(on: bool) -> MessageBody {
     const ADDR_GEN_MODE: u16 = 8;
     const EUI64: u8 = 0;
     const NONE: u8 = 1;
-    let mode = Body::default().u8(ADDR_GEN_MODE, if on { EUI64 } else { NONE });
-    Body::default().nest(libc::AF_INET6 as u16, mode)
+    let mode = MessageBody::default().u8(ADDR_GEN_MODE, if on { EUI64 } else { NONE });
+    MessageBody::default().nest(libc::AF_INET6 as u16, mode)
 }
 
 impl LinkChange<'_> {
     /// Returns the property's name, the new value as text, and the request for the link with this index.
-    fn request(&self, index: u32) -> (&'static str, String, Body) {
+    fn request(&self, index: u32) -> (&'static str, String, MessageBody) {
         const UP: u32 = libc::IFF_UP as u32;
         let same = || header(index, 0, 0);
         let number = |property, attribute, n: &u32| (property, n.to_string(), same().u32(attribute, *n));

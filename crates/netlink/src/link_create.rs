@@ -2,9 +2,9 @@
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use crate::attr::Body;
+use crate::attr::MessageBody;
 use crate::channel::flag;
-use crate::error::{During, Error};
+use crate::error::{Error, FailureContext};
 use crate::hardware_address::HardwareAddress;
 use crate::link::{HEADER, header, ifla};
 use crate::rtnl::{Rtnl, check_name};
@@ -23,7 +23,7 @@ pub struct VethEnd<'a> {
 }
 
 impl VethEnd<'_> {
-    fn describe(&self, body: Body) -> Body {
+    fn describe(&self, body: MessageBody) -> MessageBody {
         body.string(ifla::IFNAME, self.name)
             .with(self.mac.as_ref(), |b, mac| b.attr(ifla::ADDRESS, &mac.0))
             .with(self.netns, |b, fd| b.u32(ifla::NET_NS_FD, fd.as_raw_fd().cast_unsigned()))
@@ -37,21 +37,21 @@ impl Rtnl {
     pub fn create_veth(&self, a: &VethEnd<'_>, b: &VethEnd<'_>) -> Result<(), Error> {
         check_name(a.name)?;
         check_name(b.name)?;
-        let peer = b.describe(Body::new(&[0; HEADER]));
-        let data = Body::default().attr(VETH_INFO_PEER, peer.bytes());
-        let info = Body::default().string(ifla::INFO_KIND, "veth").nest(ifla::INFO_DATA, data);
+        let peer = b.describe(MessageBody::new(&[0; HEADER]));
+        let data = MessageBody::default().attr(VETH_INFO_PEER, peer.bytes());
+        let info = MessageBody::default().string(ifla::INFO_KIND, "veth").nest(ifla::INFO_DATA, data);
         self.create(&a.describe(header(0, 0, 0)).nest(ifla::LINKINFO, info))
             .during(|| format!("create veth pair {} and {}", a.name, b.name))
     }
 
     /// Creates a bridge with spanning tree off and the kernel's default for multicast snooping.
     pub fn create_bridge(&self, name: &str) -> Result<(), Error> {
-        let info = Body::default().string(ifla::INFO_KIND, "bridge");
+        let info = MessageBody::default().string(ifla::INFO_KIND, "bridge");
         let body = header(0, 0, 0).string(ifla::IFNAME, check_name(name)?).nest(ifla::LINKINFO, info);
         self.create(&body).during(|| format!("create bridge {name}"))
     }
 
-    fn create(&self, body: &Body) -> Result<(), crate::error::Failure> {
+    fn create(&self, body: &MessageBody) -> Result<(), crate::error::RequestFailure> {
         self.channel.request(libc::RTM_NEWLINK, flag::CREATE | flag::EXCL, body).map(drop)
     }
 }

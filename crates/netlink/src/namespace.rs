@@ -6,8 +6,8 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-use crate::attr::{Attrs, Body};
-use crate::error::{During, Error, Failure};
+use crate::attr::{Attrs, MessageBody};
+use crate::error::{Error, FailureContext, RequestFailure};
 use crate::rtnl::Rtnl;
 
 /// From linux/socket.h; not every libc has it.
@@ -22,7 +22,7 @@ const NETNSA_FD: u16 = 3;
 /// Returns the kernel's cookie of this thread's network namespace. It is unique among all namespaces of this boot and
 /// never used again (Linux 5.14).
 pub fn netns_cookie() -> Result<u64, Error> {
-    cookie().map_err(Failure::from).during(|| "read the network namespace cookie".into())
+    cookie().map_err(RequestFailure::from).during(|| "read the network namespace cookie".into())
 }
 
 fn cookie() -> io::Result<u64> {
@@ -58,7 +58,7 @@ impl Rtnl {
     /// Returns the id by which this socket's network namespace knows the namespace behind `netns`, or `None` if it
     /// has no id for it. Without an id no device has moved there from here (Linux 4.15).
     pub fn nsid_of(&self, netns: BorrowedFd<'_>) -> Result<Option<i32>, Error> {
-        let body = Body::new(&[0; HEADER]).u32(NETNSA_FD, netns.as_raw_fd().cast_unsigned());
+        let body = MessageBody::new(&[0; HEADER]).u32(NETNSA_FD, netns.as_raw_fd().cast_unsigned());
         let answer = self.channel.request_one(libc::RTM_GETNSID, &body);
         let answer = answer.during(|| "look up a network namespace".into())?;
         Ok(nsid(&answer))
@@ -66,7 +66,7 @@ impl Rtnl {
 
     /// Returns the ids of all network namespaces that this socket's namespace knows.
     pub fn known_nsids(&self) -> Result<Vec<i32>, Error> {
-        let answers = self.channel.dump(libc::RTM_GETNSID, &Body::new(&[0; HEADER]));
+        let answers = self.channel.dump(libc::RTM_GETNSID, &MessageBody::new(&[0; HEADER]));
         let answers = answers.during(|| "list network namespaces".into())?;
         Ok(answers.iter().filter_map(|answer| nsid(answer)).collect())
     }

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::attr::{Attrs, Body, u32_at};
+use crate::attr::{Attrs, MessageBody, u32_at};
 use crate::channel::flag;
-use crate::error::{During, Error, Failure};
+use crate::error::{Error, FailureContext, RequestFailure};
 use crate::raw::RawMessage;
 use crate::rtnl::Rtnl;
 
@@ -39,8 +39,8 @@ impl Qdisc {
         self.handle == 0
     }
 
-    fn parse(message: &[u8]) -> Result<Self, Failure> {
-        let short = || Failure::Malformed("a qdisc message cut short".into());
+    fn parse(message: &[u8]) -> Result<Self, RequestFailure> {
+        let short = || RequestFailure::Malformed("a qdisc message cut short".into());
         let attrs = Attrs::after(message, HEADER);
         Ok(Qdisc {
             index: u32_at(message, 4).ok_or_else(short)?,
@@ -53,12 +53,12 @@ impl Qdisc {
 }
 
 /// Returns struct tcmsg; `index` 0 means all links.
-pub(crate) fn header(index: u32, handle: u32, parent: u32) -> Body {
-    Body::of_words(&[0, index, handle, parent, 0])
+pub(crate) fn header(index: u32, handle: u32, parent: u32) -> MessageBody {
+    MessageBody::of_words(&[0, index, handle, parent, 0])
 }
 
 /// Returns the beginning of a message about the root qdisc of a link.
-pub(crate) fn root(index: u32) -> Body {
+pub(crate) fn root(index: u32) -> MessageBody {
     header(index, 0, ROOT)
 }
 
@@ -105,7 +105,7 @@ impl Rtnl {
         done.map(drop).during(|| format!("delete root qdisc of {device}"))
     }
 
-    pub(crate) fn replace_qdisc(&self, body: &Body) -> Result<(), Failure> {
+    pub(crate) fn replace_qdisc(&self, body: &MessageBody) -> Result<(), RequestFailure> {
         self.channel.request(libc::RTM_NEWQDISC, flag::CREATE | flag::REPLACE, body).map(drop)
     }
 }

@@ -1,7 +1,7 @@
 //! Statistics of queueing disciplines: counters, backlog and configured rate.
 
 use crate::attr::{Attrs, u32_at, u64_at};
-use crate::error::{During, Error, Failure};
+use crate::error::{Error, FailureContext, RequestFailure};
 use crate::qdisc::{HEADER, TCA_KIND, TCA_OPTIONS, header};
 use crate::rtnl::Rtnl;
 
@@ -36,8 +36,8 @@ pub struct QueueStats {
 }
 
 impl QueueStats {
-    fn parse(message: &[u8], is_class: bool) -> Result<Self, Failure> {
-        let short = || Failure::Malformed("a qdisc message cut short".into());
+    fn parse(message: &[u8], is_class: bool) -> Result<Self, RequestFailure> {
+        let short = || RequestFailure::Malformed("a qdisc message cut short".into());
         let word = |at: usize| u32_at(message, at).ok_or_else(short);
         let attrs = Attrs::after(message, HEADER);
         let kind = attrs.string(TCA_KIND).ok_or_else(short)?;
@@ -106,13 +106,14 @@ impl Rtnl {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attr::{Body, words};
+    use crate::attr::{MessageBody, words};
 
     #[test]
     fn counters_are_read_and_the_wide_ones_win() {
         let basic = [&u64::MAX.to_ne_bytes()[..], &words(&[7, 0])].concat();
-        let stats = Body::default().attr(STATS_BASIC, &basic).attr(STATS_QUEUE, &words(&[1, 2, 3, 4, 5]));
-        let message = |stats: Body| {
+        let stats =
+            MessageBody::default().attr(STATS_BASIC, &basic).attr(STATS_QUEUE, &words(&[1, 2, 3, 4, 5]));
+        let message = |stats: MessageBody| {
             header(9, 0, 0).string(TCA_KIND, "tbf").attr(TCA_STATS2, stats.bytes()).bytes().to_vec()
         };
         let queue = QueueStats::parse(&message(stats.clone()), false).unwrap();
@@ -125,7 +126,7 @@ mod tests {
     #[test]
     fn the_rate_is_where_each_kind_keeps_it() {
         let spec = words(&[0, 0, 1000, 0, 0, 2000]);
-        let options = Body::default().attr(1, &spec);
+        let options = MessageBody::default().attr(1, &spec);
         assert_eq!(rate("tbf", Attrs(options.bytes())), Some(1000));
         assert_eq!(rate("htb", Attrs(options.bytes())), Some(2000));
         assert_eq!(rate("fq_codel", Attrs(options.bytes())), None);

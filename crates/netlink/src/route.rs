@@ -5,9 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::attr::{Attrs, Body, u32_at};
+use crate::attr::{Attrs, MessageBody, u32_at};
 use crate::channel::flag;
-use crate::error::{During, Error, Failure};
+use crate::error::{Error, FailureContext, RequestFailure};
 use crate::raw::RawMessage;
 use crate::rtnl::Rtnl;
 
@@ -38,13 +38,13 @@ const SETTABLE_FLAGS: u32 = 0x04 | 0x02;
 
 /// A destination: an address and the length of its prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Prefix {
+pub struct IpPrefix {
     pub address: IpAddr,
     /// Length in bits.
     pub len: u8,
 }
 
-impl Prefix {
+impl IpPrefix {
     pub fn contains(&self, address: IpAddr) -> bool {
         let bits = |address: IpAddr| match address {
             IpAddr::V4(v4) => u128::from(v4.to_bits()) << 96,
@@ -55,7 +55,7 @@ impl Prefix {
     }
 }
 
-impl fmt::Display for Prefix {
+impl fmt::Display for IpPrefix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.len == 0 { f.write_str("default") } else { write!(f, "{}/{}", self.address, self.len) }
     }
@@ -89,10 +89,10 @@ impl fmt::Display for Route {
 }
 
 impl Route {
-    fn parse(message: &[u8]) -> Result<Self, Failure> {
+    fn parse(message: &[u8]) -> Result<Self, RequestFailure> {
         match message.len() >= HEADER {
             true => Ok(Route { raw: RawMessage(message.to_vec()) }),
-            false => Err(Failure::Malformed("a route message without its header".into())),
+            false => Err(RequestFailure::Malformed("a route message without its header".into())),
         }
     }
 
@@ -110,10 +110,10 @@ impl Route {
         i32::from(self.byte(0)) == libc::AF_INET6
     }
 
-    pub fn destination(&self) -> Prefix {
+    pub fn destination(&self) -> IpPrefix {
         let any: IpAddr =
             if self.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
-        Prefix { address: self.attrs().ip(rta::DST).unwrap_or(any), len: self.byte(1) }
+        IpPrefix { address: self.attrs().ip(rta::DST).unwrap_or(any), len: self.byte(1) }
     }
 
     /// Returns the type of service. Routes to one destination may differ in it.
@@ -166,14 +166,14 @@ impl Route {
     }
 
     /// Returns the message as the kernel accepts it: without attributes and flags that only the kernel may set.
-    fn settable(&self, keep_expiry: bool) -> Body {
+    fn settable(&self, keep_expiry: bool) -> MessageBody {
         let attrs = self.attrs();
         let mut header = [0u8; HEADER];
         header.iter_mut().zip(&self.raw.0).for_each(|(to, from)| *to = *from);
         let flags = u32_at(&header, 8).unwrap_or(0) & SETTABLE_FLAGS;
         header[8..].copy_from_slice(&flags.to_ne_bytes());
         let by_object = attrs.get(rta::NH_ID).is_some();
-        let mut body = Body::new(&header);
+        let mut body = MessageBody::new(&header);
         for (kind, value) in attrs {
             body = match kind {
                 rta::CACHEINFO | rta::EXPIRES => body,
@@ -239,7 +239,7 @@ impl Rtnl {
         // A kernel booted with ipv6.disable=1 has no IPv6 routes to list.
         match self.routes_of(libc::AF_INET6) {
             Ok(v6) => routes.extend(v6),
-            Err(Failure::Kernel { errno: libc::EAFNOSUPPORT | libc::EOPNOTSUPP, .. }) => {}
+            Err(RequestFailure::Kernel { errno: libc::EAFNOSUPPORT | libc::EOPNOTSUPP, .. }) => {}
             Err(e) => return Err(e).during(|| "list IPv6 routes".into()),
         }
         Ok(routes)
@@ -266,10 +266,10 @@ impl Rtnl {
         done.map(drop).during(|| format!("delete route {route}"))
     }
 
-    fn routes_of(&self, family: i32) -> Result<Vec<Route>, Failure> {
+    fn routes_of(&self, family: i32) -> Result<Vec<Route>, RequestFailure> {
         let mut header = [0u8; HEADER];
         header[0] = family as u8;
-        let answers = self.channel.dump(libc::RTM_GETROUTE, &Body::new(&header))?;
+        let answers = self.channel.dump(libc::RTM_GETROUTE, &MessageBody::new(&header))?;
         answers.iter().map(|m| Route::parse(m)).collect()
     }
 }

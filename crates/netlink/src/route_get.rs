@@ -4,9 +4,9 @@
 use std::net::{IpAddr, SocketAddr};
 
 use crate::address::family;
-use crate::attr::{Attrs, Body};
+use crate::attr::{Attrs, MessageBody};
 use crate::channel::flag;
-use crate::error::{During, Error, Failure};
+use crate::error::{Error, FailureContext, RequestFailure};
 use crate::route::{HEADER, rta};
 use crate::rtnl::Rtnl;
 
@@ -17,7 +17,7 @@ const RTAX_CWND: u16 = 7;
 
 /// The route to an address, as the kernel would choose it now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RouteTo {
+pub struct RouteLookup {
     pub index: u32,
     pub device: String,
     /// The source address that the kernel would use.
@@ -34,13 +34,13 @@ impl Rtnl {
     ///
     /// # Errors
     /// Returns an error whose [`Error::errno`] is ENETUNREACH if there is no route.
-    pub fn route_get(&self, to: IpAddr) -> Result<RouteTo, Error> {
+    pub fn route_get(&self, to: IpAddr) -> Result<RouteLookup, Error> {
         self.route_towards(SocketAddr::new(to, 0))
     }
 
     /// Returns the route that the kernel would use to an address whose zone (`scope_id`) may name the outgoing
     /// interface. The port is ignored.
-    pub fn route_towards(&self, to: SocketAddr) -> Result<RouteTo, Error> {
+    pub fn route_towards(&self, to: SocketAddr) -> Result<RouteLookup, Error> {
         let (to, zone) = match to {
             SocketAddr::V4(v4) => (IpAddr::from(*v4.ip()), 0),
             SocketAddr::V6(v6) => (IpAddr::from(*v6.ip()), v6.scope_id()),
@@ -48,14 +48,15 @@ impl Rtnl {
         let mut header = [0u8; HEADER];
         header[0] = family(to);
         header[1] = if to.is_ipv4() { 32 } else { 128 };
-        let asked = Body::new(&header).ip(rta::DST, to);
+        let asked = MessageBody::new(&header).ip(rta::DST, to);
         let asked = asked.with((zone != 0).then_some(zone), |body, zone| body.u32(rta::OIF, zone));
         let answer = self.channel.request_one(libc::RTM_GETROUTE, &asked);
         let message = answer.during(|| format!("look up the route to {to}"))?;
         let attrs = Attrs::after(&message, HEADER);
-        let index = attrs.u32(rta::OIF).ok_or_else(|| Failure::Malformed("a route without a link".into()));
+        let index =
+            attrs.u32(rta::OIF).ok_or_else(|| RequestFailure::Malformed("a route without a link".into()));
         let index = index.during(|| format!("look up the route to {to}"))?;
-        Ok(RouteTo {
+        Ok(RouteLookup {
             index,
             device: self.link_at(index)?.name,
             source: attrs.ip(rta::PREFSRC),
@@ -87,8 +88,8 @@ impl Rtnl {
             0,
             0,
         ];
-        let metrics = Body::new(&[]).u32(RTAX_LOCK, 1 << RTAX_CWND).u32(RTAX_CWND, segments);
-        let body = Body::new(&header)
+        let metrics = MessageBody::new(&[]).u32(RTAX_LOCK, 1 << RTAX_CWND).u32(RTAX_CWND, segments);
+        let body = MessageBody::new(&header)
             .ip(rta::DST, to)
             .u32(rta::OIF, self.index_of(device)?)
             .attr(rta::METRICS, metrics.bytes());

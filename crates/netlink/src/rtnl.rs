@@ -1,17 +1,17 @@
 //! The rtnetlink socket.
 
-use crate::channel::Channel;
-use crate::error::{During, Error};
+use crate::channel::NetlinkChannel;
+use crate::error::{Error, FailureContext};
 
 /// An rtnetlink socket in the network namespace of the thread that opened it.
 #[derive(Debug)]
 pub struct Rtnl {
-    pub(crate) channel: Channel,
+    pub(crate) channel: NetlinkChannel,
 }
 
 impl Rtnl {
     pub fn open() -> Result<Self, Error> {
-        let channel = Channel::open(netlink_sys::protocols::NETLINK_ROUTE);
+        let channel = NetlinkChannel::open(netlink_sys::protocols::NETLINK_ROUTE);
         channel.map_err(Into::into).during(|| "open rtnetlink".into()).map(|channel| Rtnl { channel })
     }
 

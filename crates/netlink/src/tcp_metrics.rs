@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use crate::error::{During, Error};
+use crate::error::{Error, FailureContext};
 use crate::genl::{Genl, command};
 
 /// From linux/tcp_metrics.h.

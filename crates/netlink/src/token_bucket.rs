@@ -1,7 +1,7 @@
 //! A token bucket filter at the root of a link (tc-tbf(8), net/sched/sch_tbf.c).
 
-use crate::attr::Body;
-use crate::error::{During, Error};
+use crate::attr::MessageBody;
+use crate::error::{Error, FailureContext};
 use crate::qdisc::{TCA_KIND, TCA_OPTIONS, root};
 use crate::rtnl::Rtnl;
 
@@ -34,7 +34,7 @@ impl TokenBucket {
 
 impl Rtnl {
     pub fn replace_root_token_bucket(&self, device: &str, bucket: &TokenBucket) -> Result<(), Error> {
-        let mut options = Body::new(&[]).attr(TCA_TBF_PARMS, &bucket.parameters());
+        let mut options = MessageBody::new(&[]).attr(TCA_TBF_PARMS, &bucket.parameters());
         if bucket.rate_bytes_per_s > u64::from(u32::MAX) {
             options = options.attr(TCA_TBF_RATE64, &bucket.rate_bytes_per_s.to_ne_bytes());
         }

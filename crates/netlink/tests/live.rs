@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use landspeed_netlink::{
-    Address, Ethtool, LinkChange, Route, Rtnl, SettingGroup, TcpMetrics, VethEnd, in_throwaway,
+    Ethtool, InterfaceAddress, LinkChange, Route, Rtnl, SettingGroup, TcpMetrics, VethEnd, in_throwaway,
 };
 
 /// Runs `test` in a new network namespace with a veth pair whose links are up. If this process may not create one,
@@ -87,13 +87,13 @@ fn errors_carry_the_kernels_words() {
 /// Adds addresses and routes of many kinds to link `index`. The routes are made by the `ip` program, independently of
 /// this crate.
 fn furnish(rtnl: &Rtnl, index: u32) {
-    rtnl.add_address(&Address::new(index, "198.18.0.1".parse().unwrap(), 24)).unwrap();
-    rtnl.add_address(&Address::new(index, "fd00:18::1".parse().unwrap(), 64)).unwrap();
-    let fleeting = Address {
+    rtnl.add_address(&InterfaceAddress::new(index, "198.18.0.1".parse().unwrap(), 24)).unwrap();
+    rtnl.add_address(&InterfaceAddress::new(index, "fd00:18::1".parse().unwrap(), 64)).unwrap();
+    let fleeting = InterfaceAddress {
         valid_s: Some(3600),
         preferred_s: Some(1800),
         metric: Some(55),
-        ..Address::new(index, "fd00:19::1".parse().unwrap(), 64)
+        ..InterfaceAddress::new(index, "fd00:19::1".parse().unwrap(), 64)
     };
     rtnl.add_address(&fleeting).unwrap();
     for route in [
@@ -113,8 +113,10 @@ fn furnish(rtnl: &Rtnl, index: u32) {
 fn addresses_come_and_go() {
     in_new_namespace(|rtnl| {
         let index = rtnl.index_of("t-a").unwrap();
-        let address =
-            Address { label: Some("t-a:1".into()), ..Address::new(index, "198.18.0.1".parse().unwrap(), 30) };
+        let address = InterfaceAddress {
+            label: Some("t-a:1".into()),
+            ..InterfaceAddress::new(index, "198.18.0.1".parse().unwrap(), 30)
+        };
         rtnl.add_address(&address).unwrap();
         assert!(rtnl.add_address(&address).unwrap_err().is_present());
         let found =

@@ -1,6 +1,6 @@
 //! The figures that observers print.
 
-use landspeed_record::{Amount, Detail, Misshapen, Observations, PartFigures};
+use landspeed_record::{Detail, DetailError, FigureValue, Observations, PartFigures};
 use landspeed_units::Nanos;
 
 use crate::Observer;
@@ -22,10 +22,10 @@ macro_rules! headlines {
 pub(crate) use headlines;
 
 /// Returns a figure of a detail, for [`ObserverHeadline::of`]; `None` if the detail is absent.
-pub(crate) fn of<T: Detail, A: Into<Amount>>(
+pub(crate) fn of<T: Detail, A: Into<FigureValue>>(
     seen: &Observations,
     amount: impl FnOnce(&T) -> Option<A>,
-) -> Result<Option<Amount>, Misshapen> {
+) -> Result<Option<FigureValue>, DetailError> {
     Ok(seen.details.find()?.and_then(amount).map(Into::into))
 }
 

@@ -2,7 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 
-use landspeed_record::{Figure, Misshapen, Observations, WatchTarget};
+use landspeed_record::{DetailError, Figure, Observations, WatchTarget};
 use landspeed_units::Nanos;
 
 use crate::{Error, ObserverHeadline};
@@ -54,7 +54,7 @@ pub struct Observer {
 
 impl Observer {
     /// Returns the figures that it prints of what was seen.
-    pub fn figures(&self, seen: &Observations) -> Result<Vec<Figure>, Misshapen> {
+    pub fn figures(&self, seen: &Observations) -> Result<Vec<Figure>, DetailError> {
         ObserverHeadline::figures(self.headlines, seen)
     }
 

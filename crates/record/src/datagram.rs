@@ -52,7 +52,7 @@ impl DatagramCounts {
 
 /// Flows whose segments (UDP_SEGMENT) became too large for the path, so that their datagrams were sent one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Parted(pub u64);
+pub struct SegmentationFallbacks(pub u64);
 
 /// Returns remarks on an outcome's datagrams, one line each. Without them a rate looks like everything that was sent.
 pub(crate) fn notes(outcome: &EndpointOutcome) -> Vec<String> {
@@ -64,7 +64,7 @@ pub(crate) fn notes(outcome: &EndpointOutcome) -> Vec<String> {
     if rounds > 0 {
         notes.push(format!("{rounds} rounds were given up: message or answer was lost"));
     }
-    let Parted(parted) = *outcome.get();
+    let SegmentationFallbacks(parted) = *outcome.get();
     if parted > 0 {
         notes.push(format!(
             "the path's MTU became smaller than a segment: {parted} flows sent one by one from then on (try a smaller \

@@ -6,14 +6,14 @@
 //! /// Memory that sockets held.
 //! #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 //! #[serde(default)]
-//! struct Held {
+//! struct HeldMemory {
 //!     most_bytes: u64,
 //! }
-//! detail!("held" => Held);
+//! detail!("held" => HeldMemory);
 //!
 //! let mut details = Details::default();
-//! assert_eq!(details.get::<Held>().most_bytes, 0, "absent");
-//! details.put(Held { most_bytes: 4096 });
+//! assert_eq!(details.get::<HeldMemory>().most_bytes, 0, "absent");
+//! details.put(HeldMemory { most_bytes: 4096 });
 //! assert_eq!(serde_json::to_string(&details).unwrap(), r#"{"held":{"most_bytes":4096}}"#);
 //! ```
 
@@ -62,7 +62,7 @@ macro_rules! detail {
 macro_rules! details {
     ($list:ident { $($name:literal => $type:ty $(, formerly $($member:literal = $old:literal),+)?;)+ }) => {
         $($crate::detail!($name => $type $(, formerly $($member = $old),+)?);)+
-        const $list: &[$crate::details::Admit] = &[$($crate::details::admit::<$type>),+];
+        const $list: &[$crate::details::AdmitFn] = &[$($crate::details::admit::<$type>),+];
     };
 }
 pub(crate) use details;
@@ -70,14 +70,14 @@ pub(crate) use details;
 /// A value that does not fit its type, because another version or an attacker wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{name}: {NOT_READ}: {why}")]
-pub struct Misshapen {
+pub struct DetailError {
     name: &'static str,
     why: String,
 }
 
-impl Misshapen {
+impl DetailError {
     fn new(name: &'static str, why: &impl fmt::Display) -> Self {
-        Misshapen { name, why: why.to_string().chars().take(REASON).collect() }
+        DetailError { name, why: why.to_string().chars().take(REASON).collect() }
     }
 
     /// Returns true if a line of text was made from such an error.
@@ -102,7 +102,7 @@ impl Details {
     ///
     /// # Errors
     /// Returns an error if the value does not fit the type.
-    pub fn read<T: Detail>(&self) -> Result<&T, Misshapen> {
+    pub fn read<T: Detail>(&self) -> Result<&T, DetailError> {
         Ok(self.find()?.unwrap_or_else(|| T::absent()))
     }
 
@@ -110,7 +110,7 @@ impl Details {
     ///
     /// # Errors
     /// Returns an error if the value does not fit the type.
-    pub fn find<T: Detail>(&self) -> Result<Option<&T>, Misshapen> {
+    pub fn find<T: Detail>(&self) -> Result<Option<&T>, DetailError> {
         self.0.get(T::NAME).map(Entry::typed).transpose()
     }
 
@@ -143,7 +143,7 @@ impl Details {
 
     /// Converts the values that were read to the types in `known`. Removes values that do not fit, and returns one
     /// line about each.
-    pub(crate) fn admit(&mut self, known: &[Admit]) -> Vec<String> {
+    pub(crate) fn admit(&mut self, known: &[AdmitFn]) -> Vec<String> {
         known.iter().filter_map(|admit| admit(self).err()).map(|error| error.to_string()).collect()
     }
 
@@ -159,14 +159,14 @@ impl Details {
 }
 
 /// The type of [`admit`] for one detail.
-pub(crate) type Admit = fn(&mut Details) -> Result<(), Misshapen>;
+pub(crate) type AdmitFn = fn(&mut Details) -> Result<(), DetailError>;
 
 /// Converts one detail to its type and drops the JSON value that was read.
-pub(crate) fn admit<T: Detail>(details: &mut Details) -> Result<(), Misshapen> {
+pub(crate) fn admit<T: Detail>(details: &mut Details) -> Result<(), DetailError> {
     details.gather::<T>();
     let Some(entry) = details.0.remove(T::NAME) else { return Ok(()) };
-    let value = entry.json().map_err(|error| Misshapen::new(T::NAME, &error))?;
-    details.put::<T>(T::deserialize(value).map_err(|error| Misshapen::new(T::NAME, &error))?);
+    let value = entry.json().map_err(|error| DetailError::new(T::NAME, &error))?;
+    details.put::<T>(T::deserialize(value).map_err(|error| DetailError::new(T::NAME, &error))?);
     Ok(())
 }
 
@@ -174,18 +174,18 @@ pub(crate) fn admit<T: Detail>(details: &mut Details) -> Result<(), Misshapen> {
 #[derive(Clone)]
 struct Entry {
     came: Option<Value>,
-    typed: OnceLock<Box<dyn Typed>>,
+    typed: OnceLock<Box<dyn ErasedDetail>>,
 }
 
 /// A [`Detail`] of any type.
-trait Typed: Send + Sync {
+trait ErasedDetail: Send + Sync {
     fn any(&self) -> &dyn Any;
     fn any_mut(&mut self) -> &mut dyn Any;
-    fn copy(&self) -> Box<dyn Typed>;
+    fn copy(&self) -> Box<dyn ErasedDetail>;
     fn json(&self) -> serde_json::Result<Value>;
 }
 
-impl<T: Detail> Typed for T {
+impl<T: Detail> ErasedDetail for T {
     fn any(&self) -> &dyn Any {
         self
     }
@@ -194,7 +194,7 @@ impl<T: Detail> Typed for T {
         self
     }
 
-    fn copy(&self) -> Box<dyn Typed> {
+    fn copy(&self) -> Box<dyn ErasedDetail> {
         Box::new(self.clone())
     }
 
@@ -203,7 +203,7 @@ impl<T: Detail> Typed for T {
     }
 }
 
-impl Clone for Box<dyn Typed> {
+impl Clone for Box<dyn ErasedDetail> {
     fn clone(&self) -> Self {
         (**self).copy()
     }
@@ -215,13 +215,13 @@ impl Entry {
     }
 
     fn of<T: Detail>(detail: T) -> Self {
-        Entry { came: None, typed: OnceLock::from(Box::new(detail) as Box<dyn Typed>) }
+        Entry { came: None, typed: OnceLock::from(Box::new(detail) as Box<dyn ErasedDetail>) }
     }
 
     /// Returns the value as a `T`, converting it at most once.
-    fn typed<T: Detail>(&self) -> Result<&T, Misshapen> {
-        let misshapen = |error: &dyn fmt::Display| Misshapen::new(T::NAME, &error);
-        let typed: &dyn Typed = match self.typed.get() {
+    fn typed<T: Detail>(&self) -> Result<&T, DetailError> {
+        let misshapen = |error: &dyn fmt::Display| DetailError::new(T::NAME, &error);
+        let typed: &dyn ErasedDetail = match self.typed.get() {
             Some(typed) => &**typed,
             None => {
                 let value = self.came.as_ref().unwrap_or(&Value::Null);
@@ -281,8 +281,8 @@ mod tests {
     detail!("copies" => Copies, formerly "all" = "all_copies", "mapped" = "mapped_bytes");
 
     #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-    struct Other(Vec<u64>);
-    detail!("copies" => Other);
+    struct OtherCopies(Vec<u64>);
+    detail!("copies" => OtherCopies);
 
     fn details(json: &str) -> Details {
         serde_json::from_str(json).unwrap()
@@ -311,7 +311,7 @@ mod tests {
             assert!(seen.read::<Copies>().is_err(), "{value}");
             assert_eq!(seen.get::<Copies>(), &Copies::default());
             let told = seen.admit(&[admit::<Copies>]);
-            assert!(told.len() == 1 && told[0].starts_with("copies: ") && Misshapen::is_told_by(&told[0]));
+            assert!(told.len() == 1 && told[0].starts_with("copies: ") && DetailError::is_told_by(&told[0]));
             assert_eq!(
                 seen,
                 details(r#"{"x":1}"#),
@@ -326,10 +326,13 @@ mod tests {
     fn a_type_that_takes_the_name_of_another_reads_nothing() {
         let mut seen = Details::default();
         seen.put(Copies::default());
-        assert!(seen.read::<Other>().is_err());
-        assert_eq!(seen.get::<Other>(), &Other::default());
-        seen.get_mut::<Other>().0.push(1);
-        assert_eq!((seen.get::<Other>(), seen.get::<Copies>()), (&Other(vec![1]), &Copies::default()));
+        assert!(seen.read::<OtherCopies>().is_err());
+        assert_eq!(seen.get::<OtherCopies>(), &OtherCopies::default());
+        seen.get_mut::<OtherCopies>().0.push(1);
+        assert_eq!(
+            (seen.get::<OtherCopies>(), seen.get::<Copies>()),
+            (&OtherCopies(vec![1]), &Copies::default())
+        );
     }
 
     #[test]

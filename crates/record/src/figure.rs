@@ -3,7 +3,7 @@
 use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::Misshapen;
+use crate::DetailError;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
@@ -13,12 +13,12 @@ pub struct Figure {
     #[serde(default)]
     pub about: String,
     #[serde(flatten)]
-    pub amount: Amount,
+    pub amount: FigureValue,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Amount {
+pub enum FigureValue {
     /// A count.
     Count(u64),
     /// A count per second.
@@ -34,7 +34,7 @@ pub enum Amount {
     /// Processor time.
     CpuNs(CpuNanos),
     /// A number in a unit that a program's file names.
-    Measured(Measured),
+    Measured(CustomQuantity),
     /// Text.
     Text(String),
 }
@@ -42,7 +42,7 @@ pub enum Amount {
 /// A number in a unit that is not one of landspeed's.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Measured {
+pub struct CustomQuantity {
     /// The number, in `unit`.
     pub value: f64,
     /// The unit, such as "requests/s".
@@ -67,7 +67,7 @@ pub struct Headline<T> {
     /// The meaning, in one line.
     pub about: &'static str,
     /// Computes the figure, or returns `None` if it was not measured.
-    pub of: fn(&T) -> Result<Option<Amount>, Misshapen>,
+    pub of: fn(&T) -> Result<Option<FigureValue>, DetailError>,
 }
 
 impl<T> Headline<T> {
@@ -75,7 +75,7 @@ impl<T> Headline<T> {
     ///
     /// # Errors
     /// Returns an error if a detail does not fit its type.
-    pub fn figures(all: &[Headline<T>], seen: &T) -> Result<Vec<Figure>, Misshapen> {
+    pub fn figures(all: &[Headline<T>], seen: &T) -> Result<Vec<Figure>, DetailError> {
         let figure = |headline: &Headline<T>| {
             let (name, about) = (headline.name.to_owned(), headline.about.to_owned());
             let amount = (headline.of)(seen).transpose()?;
@@ -87,9 +87,9 @@ impl<T> Headline<T> {
 
 macro_rules! amounts {
     ($($type:ty => $amount:ident),+) => {$(
-        impl From<$type> for Amount {
+        impl From<$type> for FigureValue {
             fn from(value: $type) -> Self {
-                Amount::$amount(value)
+                FigureValue::$amount(value)
             }
         }
     )+};

@@ -76,7 +76,7 @@ pub struct HostFacts {
     /// Network interfaces other than loopback.
     pub links: Vec<LinkFacts>,
     /// Programs that change settings by themselves, and the knobs that they change.
-    pub conflicts: Vec<Conflict>,
+    pub conflicts: Vec<ConflictingProgram>,
     pub notes: Vec<String>,
 }
 
@@ -117,7 +117,7 @@ pub struct LinkFacts {
 
 /// A program that changes knobs by itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Conflict {
+pub struct ConflictingProgram {
     /// Name: "irqbalance", "tuned", "bpftune".
     pub program: String,
     /// Process ID.

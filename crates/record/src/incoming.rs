@@ -1,11 +1,11 @@
 //! The reader of all JSON from untrusted sources: a peer's frame, a line of a record.
 //!
-//! A document is bounded before it is used. Every text in it passes through [`Text`], so that terminal control
+//! A document is bounded before it is used. Every text in it passes through [`EscapedText`], so that terminal control
 //! characters are escaped before any field holds them.
 
 use std::fmt;
 
-use landspeed_units::Text;
+use landspeed_units::EscapedText;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
@@ -20,43 +20,43 @@ const MOST_TEXT: usize = 4 << 20;
 /// The error about rejected JSON, in one line that is safe to print on a terminal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct NotTaken(Text);
+pub struct DecodeError(EscapedText);
 
 /// Parses `json` as a `T` and escapes its texts.
 ///
 /// # Errors
 /// Returns an error if `json` is not valid JSON, is not a `T`, or holds more than any honest peer sends.
-pub fn decode<T: DeserializeOwned>(json: &[u8]) -> Result<T, NotTaken> {
-    serde_json::from_value(value(json)?).map_err(not_taken)
+pub fn decode<T: DeserializeOwned>(json: &[u8]) -> Result<T, DecodeError> {
+    serde_json::from_value(value(json)?).map_err(decode_error)
 }
 
 /// Checks that `json` is valid JSON within the bounds of [`decode`], whatever its type.
-pub(crate) fn check(json: &[u8]) -> Result<(), NotTaken> {
+pub(crate) fn check(json: &[u8]) -> Result<(), DecodeError> {
     value(json).map(drop)
 }
 
-fn value(json: &[u8]) -> Result<Value, NotTaken> {
-    let mut room = Room { values: MOST_VALUES, objects: MOST_OBJECTS, text: MOST_TEXT };
+fn value(json: &[u8]) -> Result<Value, DecodeError> {
+    let mut budget = DocumentBudget { values: MOST_VALUES, objects: MOST_OBJECTS, text: MOST_TEXT };
     let mut from = serde_json::Deserializer::from_slice(json);
-    let value = Incoming(&mut room).deserialize(&mut from).map_err(not_taken)?;
-    from.end().map_err(not_taken)?;
+    let value = BoundedValue(&mut budget).deserialize(&mut from).map_err(decode_error)?;
+    from.end().map_err(decode_error)?;
     Ok(value)
 }
 
 /// Converts an error of serde, which quotes what was sent, into one with escaped text.
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
-fn not_taken(error: serde_json::Error) -> NotTaken {
-    NotTaken(error.to_string().into())
+fn decode_error(error: serde_json::Error) -> DecodeError {
+    DecodeError(error.to_string().into())
 }
 
 /// The number of values, objects and bytes of text that a document may still hold.
-struct Room {
+struct DocumentBudget {
     values: u32,
     objects: u32,
     text: usize,
 }
 
-impl Room {
+impl DocumentBudget {
     fn value<E: serde::de::Error>(&mut self) -> Result<(), E> {
         let left = self.values.checked_sub(1);
         self.values = left.ok_or_else(|| E::custom(format!("more than {MOST_VALUES} values")))?;
@@ -69,17 +69,17 @@ impl Room {
         Ok(())
     }
 
-    fn text<E: serde::de::Error>(&mut self, text: Text) -> Result<Value, E> {
+    fn text<E: serde::de::Error>(&mut self, text: EscapedText) -> Result<Value, E> {
         let left = self.text.checked_sub(text.len());
         self.text = left.ok_or_else(|| E::custom(format!("more than {} MiB of text", MOST_TEXT >> 20)))?;
         Ok(Value::String(text.into()))
     }
 }
 
-/// A deserializer for any value within the remaining room.
-struct Incoming<'a>(&'a mut Room);
+/// A deserializer for any value within the remaining budget.
+struct BoundedValue<'a>(&'a mut DocumentBudget);
 
-impl<'de> DeserializeSeed<'de> for Incoming<'_> {
+impl<'de> DeserializeSeed<'de> for BoundedValue<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
@@ -88,7 +88,7 @@ impl<'de> DeserializeSeed<'de> for Incoming<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Incoming<'_> {
+impl<'de> Visitor<'de> for BoundedValue<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -121,7 +121,7 @@ impl<'de> Visitor<'de> for Incoming<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
         let mut values = Vec::new();
-        while let Some(value) = list.next_element_seed(Incoming(&mut *self.0))? {
+        while let Some(value) = list.next_element_seed(BoundedValue(&mut *self.0))? {
             values.push(value);
         }
         Ok(Value::Array(values))
@@ -130,8 +130,8 @@ impl<'de> Visitor<'de> for Incoming<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
         self.0.object()?;
         let mut object = Map::new();
-        while let Some(name) = members.next_key::<Text>()? {
-            let value = members.next_value_seed(Incoming(&mut *self.0))?;
+        while let Some(name) = members.next_key::<EscapedText>()? {
+            let value = members.next_value_seed(BoundedValue(&mut *self.0))?;
             if object.insert(String::from(&name), value).is_some() {
                 return Err(A::Error::custom(format!("'{name}' twice in one object")));
             }

@@ -25,7 +25,7 @@ pub struct KnobState {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct TurnReport {
+pub struct KnobChangeReport {
     pub knob: String,
     pub before: String,
     /// Value read back after the write.

@@ -44,57 +44,59 @@ mod writer;
 pub use candidate::Candidate;
 pub use cell::{Cell, Settings, Side};
 pub use compare::{
-    COMPARE_FORMAT, CompareReport, Contest, ContestFigures, Contestant, CpuByStreams, Engine, FlowPlan,
-    Interval, MeetingFigures, PaperFinding, PaperValue, ProbeSample, Question, QueueSample, Ranking,
-    RegionFigures, RoundTripFigures, RunFlow, RunPath, RunSample, ShortFlowFigures, Study, StudyPath,
-    StudyRun,
+    COMPARE_FORMAT, CompareReport, Contest, ContestFigures, ContestQuestion, Contestant, FlowPlan,
+    MeanInterval, MeetingFigures, PaperFinding, PaperValue, ParallelStreamFigures, ProbeSample, QueueSample,
+    Ranking, RegionFigures, RoundTripFigures, RunFlow, RunPath, RunSample, ShortFlowFigures, Study,
+    StudyEngine, StudyPath, StudyRun,
 };
-pub use datagram::{DatagramCounts, Parted};
-pub use details::{Detail, Details, Misshapen};
+pub use datagram::{DatagramCounts, SegmentationFallbacks};
+pub use details::{Detail, DetailError, Details};
 pub use explain::{
-    Binding, CannotTell, Cause, ClassSamples, CostClass, CostFigure, CostProfile, Cut, EXPLAIN_FORMAT,
-    ExplainReport, ExplainedHost, Finding, FlowKey, FlowWatch, FlowWindow, FragmentStep, FurtherPacket, Hop,
-    HopLatency, HostLimits, LayerCost, LimitStep, LinkSettings, ListenerWatch, MemoryKernel, PacketRate,
-    Pass, PathProbe, PathTrace, PcieLink, PerPacket, PerPacketFit, ProbedSize, ProcessWatch, Protocol,
-    QdiscWatch, Remedy, SizeAnswer, SizePoint, SocketState, StackSamples, StreamRate, SymbolSamples,
-    TcpState, Verdict, WatchTarget, WindowFigure, WindowRule,
+    Cause, ClassSamples, CorePacketRate, CostClass, CostFigure, CostProfile, EXPLAIN_FORMAT, ExplainReport,
+    ExplainedHost, Finding, FlowKey, FlowWatch, FlowWindow, FragmentStepCost, FragmentationPoint,
+    FurtherPacketCost, HostLimits, IpProtocol, LayerCost, LayerCostFit, LimitStep, LinkSettings,
+    ListenerWatch, MemoryBandwidth, MemoryKernel, MemoryPass, NoVerdictReason, PathProbe, PathTrace,
+    PcieLink, PerPacketCost, ProbedSize, ProcessWatch, QdiscWatch, Remedy, SizeAnswer, SizePoint,
+    SocketState, StackHop, StackHopLatency, StackSamples, SymbolSamples, TcpState, Verdict, WatchTarget,
+    WindowFigure, WindowRelation, WindowRule,
 };
-pub use figure::{Amount, Figure, Headline, Measured, PartFigures};
+pub use figure::{CustomQuantity, Figure, FigureValue, Headline, PartFigures};
 pub use grid::{
-    Agreement, Expectation, ExpectationTest, Expected, FactorEffect, FactorialEffect, GRID_FORMAT, Grid,
-    GridCell, GridContrast, GridCurves, GridEnd, GridFactor, GridFigure, GridPlace, GridReport, GridSetting,
-    GridTrial, HERE, LevelKind, MissingLevel, PathCost, PathPrediction, PathUse, Shape,
+    CurveShape, Expectation, ExpectationAgreement, ExpectationReport, ExpectationTest, FactorEffect,
+    FactorialEffect, GRID_FORMAT, Grid, GridCell, GridContrast, GridCurves, GridEndReason, GridFactor,
+    GridFigure, GridReport, GridSetting, GridSettingTarget, GridTrial, HERE, LevelKind, MissingLevel,
+    PathCost, PathPrediction, SocketUsage,
 };
-pub use host::{Conflict, CpuAccounting, HostFacts, LinkFacts};
-pub use incoming::{NotTaken, decode};
-pub use knob::{KnobState, TurnReport};
-pub use line::{Carrier, Header, Line, PathFacts, Restored, StepLine, VerdictLine};
+pub use host::{ConflictingProgram, CpuAccounting, HostFacts, LinkFacts};
+pub use incoming::{DecodeError, decode};
+pub use knob::{KnobChangeReport, KnobState};
+pub use line::{Carrier, Header, Line, PathFacts, RestoreOutcome, StepLine, VerdictLine};
 pub use measure::{
     HostCpu, LatencyFigure, MEASURE_FORMAT, MeasureReport, SilenceFigure, StreamFigure, TcpFigure,
 };
 pub use observe::{
-    Controls, CoreClasses, CpuUsage, LinkCounters, LinkTraffic, Observations, SnmpCounts, SoftnetCounts,
-    TcpSample, Throttling,
+    CongestionControls, CoreCpuTime, CpuUsage, LinkCounters, LinkTraffic, Observations, SnmpCounts,
+    SoftnetCounts, TcpSample, Throttling,
 };
 pub use outcome::{
-    Connections, EndpointOutcome, LostRounds, NotAsAsked, NotSetUp, ProgramFigure, ProgramFigures,
-    SweepDatagrams, SweepPoint, ZeroCopied,
+    ConnectionCount, EndpointOutcome, FailedConnections, LostRounds, ProgramFigure, ProgramFigures,
+    SettingMismatch, SweepDatagrams, SweepPoint, ZeroCopyCounts,
 };
-pub use outline::{Outline, count_runs, outline, read_header};
-pub use picture::{NoPng, Png};
-pub use reader::{ReadError, Record, read};
-pub use record_run::{LabRecovery, RECORD_RUN_FORMAT, RecordRun, RecordRunFigures, Recovery};
-pub use sequence::{Sequence, newest_first};
-pub use silence::{Broken, Silences};
+pub use outline::{RecordOutline, count_runs, outline, read_header};
+pub use picture::{Png, PngError};
+pub use reader::{Record, RecordReadError, read};
+pub use record_run::{LabRecovery, LossRecovery, RECORD_RUN_FORMAT, RecordRunFigures, RecordRunReport};
+pub use sequence::{RecordSequence, newest_first};
+pub use silence::{PathStall, Silences};
 pub use summary::{
-    Advised, Answer, Confirmation, Estimate, Expectations, Figures, Gain, ProgramOf, ProgramWork,
-    SUMMARY_FORMAT, StepSummary, TuneSummary,
+    ConfirmationReport, Estimate, Gain, PredictionAccuracy, ProgramMetric, ProgramMetricValue,
+    SUMMARY_FORMAT, StepAnswer, StepPrediction, StepSummary, TrialFigures, TuneSummary,
 };
 pub use trial::{
-    Arm, LatencyHistogram, PATIENCE, Program, Progress, Role, TcpProgress, Trial, TrialSpec, Workload,
+    Arm, LatencyHistogram, PATIENCE, Program, Role, TcpProgress, Trial, TrialProgress, TrialSpec, Workload,
 };
 pub use wan::{DirectionStats, WanCarrier, WanReport, WanStats};
-pub use writer::{WriteError, Writer};
+pub use writer::{RecordWriteError, RecordWriter};
 
 /// The version of the record format that this build writes. Readers accept this and every older one.
 pub const RECORD_FORMAT: u32 = 1;

@@ -4,8 +4,8 @@ use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Candidate, Cell, Grid, GridEnd, GridTrial, HostFacts, KnobState, PathCost, ProgramOf, Sequence, Side,
-    StepSummary, Study, StudyRun, Trial, TuneSummary, Verdict, unknown,
+    Candidate, Cell, Grid, GridEndReason, GridTrial, HostFacts, KnobState, PathCost, ProgramMetric,
+    RecordSequence, Side, StepSummary, Study, StudyRun, Trial, TuneSummary, Verdict, unknown,
 };
 
 /// The first line of every record.
@@ -21,7 +21,7 @@ pub struct Header {
     pub started: String,
     /// Place of the record among those of its folder, independent of the clock. The writer sets it.
     #[serde(skip_serializing_if = "is_uncounted")]
-    pub sequence: Sequence,
+    pub sequence: RecordSequence,
     /// The command line, quoted for a shell. It never contains tokens.
     pub command: String,
     /// The topology: "lab:back-to-back", or the hosts.
@@ -30,7 +30,7 @@ pub struct Header {
     pub goal: String,
     /// The program that is tuned; `None` for landspeed's own stream.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub program: Option<ProgramOf>,
+    pub program: Option<ProgramMetric>,
     /// The baseline: "found" or "sc03".
     pub baseline: String,
     /// Seed of the order of trials.
@@ -42,7 +42,7 @@ pub struct Header {
     pub confirm_for_ns: Nanos,
 }
 
-fn is_uncounted(place: &Sequence) -> bool {
+fn is_uncounted(place: &RecordSequence) -> bool {
     place.number == 0
 }
 
@@ -132,8 +132,8 @@ pub struct StepLine {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct VerdictLine {
-    /// Number within the run, from 0, to which [`crate::Advised::verdict`] refers. The trial behind the verdict, with
-    /// its observations, precedes it in the record as step "watch 0", "watch 1", ...
+    /// Number within the run, from 0, to which [`crate::StepPrediction::verdict`] refers. The trial behind the verdict,
+    /// with its observations, precedes it in the record as step "watch 0", "watch 1", ...
     pub number: u32,
     /// ID of the kept step after which the verdict was made; empty at the start.
     pub after: String,
@@ -147,7 +147,7 @@ pub struct VerdictLine {
 /// The result of restoring the hosts at the end of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Restored {
+pub struct RestoreOutcome {
     /// True if every host reads back as before.
     pub restored: bool,
     /// True if every setting that differs was changed by another program. It is left on purpose, and there is nothing
@@ -159,43 +159,44 @@ pub struct Restored {
     pub notes: Vec<String>,
 }
 
-impl Restored {
+impl RestoreOutcome {
     /// Returns the result for a run that changed nothing.
-    pub fn untouched() -> Restored {
-        Restored { restored: true, ..Restored::default() }
+    pub fn untouched() -> RestoreOutcome {
+        RestoreOutcome { restored: true, ..RestoreOutcome::default() }
     }
 
     /// Returns the result if something may not be as before, and why.
-    pub fn failed(why: String) -> Restored {
-        Restored { notes: vec![why], ..Restored::default() }
+    pub fn failed(why: String) -> RestoreOutcome {
+        RestoreOutcome { notes: vec![why], ..RestoreOutcome::default() }
     }
 
     /// Returns the result of a host that could not be asked, and why.
-    pub fn unknown(why: String) -> Restored {
-        Restored { unknown: true, notes: vec![why], ..Restored::default() }
+    pub fn unknown(why: String) -> RestoreOutcome {
+        RestoreOutcome { unknown: true, notes: vec![why], ..RestoreOutcome::default() }
     }
 
     /// Returns the combined result of both. If a host does not read back as before, only the notes of such hosts are kept.
     #[must_use]
-    pub fn and(self, other: Restored) -> Restored {
+    pub fn and(self, other: RestoreOutcome) -> RestoreOutcome {
         let both = [self, other];
         let restored = both.iter().all(|one| one.restored);
-        let every =
-            |is_so: fn(&Restored) -> bool| !restored && both.iter().all(|one| one.restored || is_so(one));
+        let every = |is_so: fn(&RestoreOutcome) -> bool| {
+            !restored && both.iter().all(|one| one.restored || is_so(one))
+        };
         let (left, unknown) = (every(|one| one.left), every(|one| one.unknown));
         let told = both.into_iter().filter(|one| restored || !one.restored);
-        Restored { restored, left, unknown, notes: told.flat_map(|one| one.notes).collect() }
+        RestoreOutcome { restored, left, unknown, notes: told.flat_map(|one| one.notes).collect() }
     }
 
     /// Returns the message about a host that does not read back as before.
     pub fn complaint(&self) -> Option<String> {
         let notes = self.notes.join("; ");
         match self {
-            Restored { restored: true, .. } => None,
-            Restored { left: true, .. } => {
+            RestoreOutcome { restored: true, .. } => None,
+            RestoreOutcome { left: true, .. } => {
                 Some(format!("what another program changed meanwhile was left: {notes}"))
             }
-            Restored { unknown: true, .. } => Some(format!(
+            RestoreOutcome { unknown: true, .. } => Some(format!(
                 "whether everything was restored is NOT known: {notes}; its guardian restores by itself: \
                  run `landspeed undo` there to see"
             )),
@@ -256,7 +257,7 @@ pub enum Line {
     /// One trial of a grid.
     GridTrial(Box<GridTrial>),
     /// What ended a grid.
-    GridEnd(GridEnd),
+    GridEnd(GridEndReason),
     /// Costs of the paths of a grid, measured by exchanges over them at that time. The reference comes first.
     PathCosts {
         /// Costs of each path.
@@ -267,7 +268,7 @@ pub enum Line {
         /// The note, in one line.
         text: String,
     },
-    Restored(Restored),
+    Restored(RestoreOutcome),
     /// Summary at the end of the run.
     Summary(Box<TuneSummary>),
     /// A line that a newer landspeed wrote.
@@ -277,16 +278,17 @@ pub enum Line {
 
 #[cfg(test)]
 mod tests {
-    use super::Restored;
+    use super::RestoreOutcome;
 
     #[test]
     fn what_is_left_on_purpose_is_told_from_what_failed() {
-        let left = || Restored { left: true, notes: vec!["mtu is 1400".into()], ..Restored::default() };
-        let complaint = |restored: Restored| restored.complaint().unwrap_or_default();
-        assert_eq!(complaint(Restored::untouched().and(Restored::untouched())), "");
-        let foreign = complaint(Restored::untouched().and(left()));
+        let left =
+            || RestoreOutcome { left: true, notes: vec!["mtu is 1400".into()], ..RestoreOutcome::default() };
+        let complaint = |restored: RestoreOutcome| restored.complaint().unwrap_or_default();
+        assert_eq!(complaint(RestoreOutcome::untouched().and(RestoreOutcome::untouched())), "");
+        let foreign = complaint(RestoreOutcome::untouched().and(left()));
         assert_eq!(foreign, "what another program changed meanwhile was left: mtu is 1400");
-        let failed = complaint(left().and(Restored::failed("tso is off".into())));
+        let failed = complaint(left().and(RestoreOutcome::failed("tso is off".into())));
         assert_eq!(
             failed,
             "NOT everything was restored: mtu is 1400; tso is off; run `landspeed undo` there"
@@ -295,15 +297,16 @@ mod tests {
 
     #[test]
     fn a_host_that_cannot_be_asked_is_not_said_to_be_changed() {
-        let put_back = Restored { notes: vec!["mtu: 1400 -> 1500".into()], ..Restored::untouched() };
-        let lost = || Restored::unknown("a: the session ended".into());
-        let complaint = |restored: Restored| restored.complaint().unwrap_or_default();
+        let put_back =
+            RestoreOutcome { notes: vec!["mtu: 1400 -> 1500".into()], ..RestoreOutcome::untouched() };
+        let lost = || RestoreOutcome::unknown("a: the session ended".into());
+        let complaint = |restored: RestoreOutcome| restored.complaint().unwrap_or_default();
         assert_eq!(
             complaint(put_back.and(lost())),
             "whether everything was restored is NOT known: a: the session ended; its guardian restores by itself: run \
              `landspeed undo` there to see"
         );
-        let failed = complaint(lost().and(Restored::failed("b: tso is off".into())));
+        let failed = complaint(lost().and(RestoreOutcome::failed("b: tso is off".into())));
         assert!(failed.starts_with("NOT everything was restored: a: "), "{failed}");
     }
 }

@@ -4,9 +4,9 @@ use landspeed_units::{BitRate, Bytes, BytesPerCpuSecond, CpuNanos, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Broken, Controls, CpuUsage, DatagramCounts, EndpointOutcome, Finding, HostFacts, LatencyHistogram,
-    Observations, PartFigures, PathFacts, PathProbe, Side, Silences, SweepPoint, TcpSample, WanReport,
-    Workload, ZeroCopied, datagram, unknown,
+    CongestionControls, CpuUsage, DatagramCounts, EndpointOutcome, Finding, HostFacts, LatencyHistogram,
+    Observations, PartFigures, PathFacts, PathProbe, PathStall, Side, Silences, SweepPoint, TcpSample,
+    WanReport, Workload, ZeroCopyCounts, datagram, unknown,
 };
 
 pub const MEASURE_FORMAT: u32 = 3;
@@ -162,7 +162,7 @@ pub struct HostCpu {
 
 impl HostCpu {
     pub fn of(side: Side, usage: &CpuUsage) -> Self {
-        let sum = |class: fn(&crate::CoreClasses) -> CpuNanos| usage.cores.iter().map(class).sum();
+        let sum = |class: fn(&crate::CoreCpuTime) -> CpuNanos| usage.cores.iter().map(class).sum();
         HostCpu {
             side,
             window_ns: usage.window_ns,
@@ -244,7 +244,7 @@ impl MeasureReport {
         self.cpu = ends.iter().map(|(side, end)| HostCpu::of(*side, end.observed.get())).collect();
         self.cpu.retain(|cpu| cpu.cores > 0);
         let tcp = |(side, end): &(Side, &EndpointOutcome)| {
-            let Controls(used) = end.observed.get();
+            let CongestionControls(used) = end.observed.get();
             let congestion = used.iter().cloned().collect();
             Some(TcpFigure { congestion, ..TcpFigure::of(*side, end.observed.get::<Vec<TcpSample>>())? })
         };
@@ -252,7 +252,7 @@ impl MeasureReport {
         for (side, end) in ends {
             self.notes.extend(notes(side, &end.not_as_asked, &end.observed));
             self.notes.extend(datagram::notes(end).iter().map(|line| format!("{side}: {line}")));
-            let ZeroCopied { completions: all, copied, .. } = *end.get();
+            let ZeroCopyCounts { completions: all, copied, .. } = *end.get();
             if all > 0 {
                 self.notes.push(format!(
                     "{side}: the kernel copied {copied} of {all} MSG_ZEROCOPY sends after all"
@@ -292,15 +292,14 @@ fn silence((sender, receiver): (Side, &EndpointOutcome)) -> Option<SilenceFigure
 
 /// Returns the reason why an end's figures do not cover a whole run.
 fn partial(end: &EndpointOutcome) -> Option<String> {
-    let broken = end.get::<Broken>();
-    let timer = match broken.timeouts {
+    let stall = end.get::<PathStall>();
+    let timer = match stall.timeouts {
         0 => String::new(),
-        times => format!(
-            "; the sender's timer went off {times} times in a row and waits {} now",
-            broken.timeout_ns
-        ),
+        times => {
+            format!("; the sender's timer went off {times} times in a row and waits {} now", stall.timeout_ns)
+        }
     };
-    broken.is_so().then(|| format!("nothing came for {}{timer}", broken.waited_ns))
+    stall.ended_run().then(|| format!("nothing came for {}{timer}", stall.waited_ns))
 }
 
 fn notes<'a>(side: Side, asked: &'a [String], seen: &'a Observations) -> impl Iterator<Item = String> + 'a {

@@ -14,7 +14,7 @@ use crate::{
 /// Processor time of one core over the window by class, from /proc/stat (in steps of USER_HZ).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct CoreClasses {
+pub struct CoreCpuTime {
     /// Number of the core.
     pub core: u32,
     /// User code, including nice.
@@ -31,7 +31,7 @@ pub struct CoreClasses {
     pub idle_ns: CpuNanos,
 }
 
-impl CoreClasses {
+impl CoreCpuTime {
     /// Returns the sum of all classes except idle and steal.
     pub fn busy(&self) -> CpuNanos {
         self.user_ns + self.system_ns + self.irq_ns + self.softirq_ns
@@ -44,7 +44,7 @@ impl CoreClasses {
 pub struct CpuUsage {
     pub window_ns: Nanos,
     /// Classes of each core of the machine.
-    pub cores: Vec<CoreClasses>,
+    pub cores: Vec<CoreCpuTime>,
     /// Exact run time of this workload's own threads.
     pub workload_ns: CpuNanos,
     /// Exact run time of the process's other threads, such as a transport's own, without the agent's.
@@ -98,7 +98,7 @@ impl Throttling {
 
 /// Congestion controls of the flows, as their sockets reported them (TCP_CONGESTION) at the end of the window.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Controls(pub BTreeSet<String>);
+pub struct CongestionControls(pub BTreeSet<String>);
 
 /// TCP_INFO of one flow at one moment. Times and counts are from the start of the connection.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -193,7 +193,7 @@ details!(SEEN {
     "cpu" => CpuUsage;
     "throttling" => Throttling;
     "tcp" => Vec<TcpSample>;
-    "congestion" => Controls;
+    "congestion" => CongestionControls;
     "links" => Vec<LinkCounters>;
     "traffic" => Vec<LinkTraffic>;
     "softnet" => SoftnetCounts;

@@ -4,7 +4,10 @@ use landspeed_units::{Bytes, Nanos};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::details::details;
-use crate::{Broken, DatagramCounts, Detail, Details, LatencyHistogram, Observations, Parted, Png, Silences};
+use crate::{
+    DatagramCounts, Detail, Details, LatencyHistogram, Observations, PathStall, Png, SegmentationFallbacks,
+    Silences,
+};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -28,17 +31,17 @@ pub struct LostRounds(pub u64);
 
 /// Connections set up, one after the other (client only).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Connections(pub u64);
+pub struct ConnectionCount(pub u64);
 
 /// Connections that were begun within the window and not set up, because they were given up or a second had passed
 /// since the window's end (client only). The set-up times include them, with the time waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct NotSetUp(pub u64);
+pub struct FailedConnections(pub u64);
 
 /// The results of requests for zero-copy transfers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct ZeroCopied {
+pub struct ZeroCopyCounts {
     /// MSG_ZEROCOPY completions.
     pub completions: u64,
     /// Completions for which the kernel had copied the data.
@@ -87,7 +90,7 @@ impl ProgramFigures {
 /// A setting of a flow that read back with another value than the requested one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct NotAsAsked {
+pub struct SettingMismatch {
     /// Name of the setting: "transport".
     pub setting: String,
     /// Requested value.
@@ -98,29 +101,29 @@ pub struct NotAsAsked {
     pub line: String,
 }
 
-impl NotAsAsked {
+impl SettingMismatch {
     /// Creates the value, with a line that names the setting and the reason.
     pub fn of(setting: &str, asked: &str, got: &str, why: &str) -> Self {
         let line = format!("{setting}: asked for {asked}, got {got}; {why}");
         let [setting, asked, got] = [setting, asked, got].map(str::to_owned);
-        NotAsAsked { setting, asked, got, line }
+        SettingMismatch { setting, asked, got, line }
     }
 }
 
 details!(KNOWN {
-    "fell_back" => Vec<NotAsAsked>;
+    "fell_back" => Vec<SettingMismatch>;
     "program" => ProgramFigures;
     "picture" => Png;
     "datagrams" => Vec<DatagramCounts>;
     "sweep" => Vec<SweepPoint>;
     "sweep_datagrams" => SweepDatagrams;
     "lost_rounds" => LostRounds;
-    "connections" => Connections;
-    "not_set_up" => NotSetUp;
+    "connections" => ConnectionCount;
+    "not_set_up" => FailedConnections;
     "silences" => Silences;
-    "broken" => Broken;
-    "parted" => Parted;
-    "zerocopy" => ZeroCopied, formerly "completions" = "zerocopy_completions", "copied" = "zerocopy_copied",
+    "broken" => PathStall;
+    "parted" => SegmentationFallbacks;
+    "zerocopy" => ZeroCopyCounts, formerly "completions" = "zerocopy_completions", "copied" = "zerocopy_copied",
         "mapped_bytes" = "zerocopy_mapped_bytes";
 });
 
@@ -192,11 +195,11 @@ mod tests {
     fn an_older_outcome_has_its_details() {
         let outcome: EndpointOutcome = decode(OLD.as_bytes()).unwrap();
         assert_eq!((outcome.received_bytes, outcome.strangers), (Bytes(7), 2));
-        assert_eq!((outcome.get::<LostRounds>().0, outcome.get::<Connections>().0), (6, 8));
+        assert_eq!((outcome.get::<LostRounds>().0, outcome.get::<ConnectionCount>().0), (6, 8));
         assert_eq!(outcome.get::<Vec<DatagramCounts>>()[0].lost, 1);
         assert_eq!(outcome.get::<Vec<SweepPoint>>()[0].moved_bytes, Bytes(9));
         assert_eq!(outcome.get::<SweepDatagrams>().0[0].lost, 4);
-        let copied = ZeroCopied { completions: 10, copied: 11, mapped_bytes: Bytes(12) };
+        let copied = ZeroCopyCounts { completions: 10, copied: 11, mapped_bytes: Bytes(12) };
         assert_eq!((outcome.get(), &outcome.observed.unseen[..]), (&copied, &["cost: no".to_owned()][..]));
         let text = serde_json::to_string(&outcome).unwrap();
         assert!(text.contains(r#""zerocopy":{"#) && !text.contains("zerocopy_"), "{text}");

@@ -5,11 +5,11 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use crate::reader::{header, line};
-use crate::{Header, Line, ReadError, decode};
+use crate::{Header, Line, RecordReadError, decode};
 
 /// The first two lines of a record and its last.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outline {
+pub struct RecordOutline {
     pub header: Header,
     /// The line after the header. In a study's record it is the plan.
     pub second: Option<Line>,
@@ -20,21 +20,21 @@ pub struct Outline {
 }
 
 /// Reads the first two lines of a record and its last.
-pub fn outline(path: &Path) -> Result<Outline, ReadError> {
+pub fn outline(path: &Path) -> Result<RecordOutline, RecordReadError> {
     let name = path.display().to_string();
-    let io = |source| ReadError::Io { path: name.clone(), source };
+    let io = |source| RecordReadError::Io { path: name.clone(), source };
     let mut input = BufReader::new(File::open(path).map_err(io)?);
     let header = header(&mut input, &name)?;
     let second = decode(&line(&mut input).map_err(io)?).ok();
     let mut file = input.into_inner();
     let last = last_line(&mut file).map_err(io)?;
-    Ok(Outline { header, second, last: decode(&last).ok(), in_progress: is_locked(&file) })
+    Ok(RecordOutline { header, second, last: decode(&last).ok(), in_progress: is_locked(&file) })
 }
 
 /// Reads the first line of a record.
-pub fn read_header(path: &Path) -> Result<Header, ReadError> {
+pub fn read_header(path: &Path) -> Result<Header, RecordReadError> {
     let name = path.display().to_string();
-    let io = |source| ReadError::Io { path: name.clone(), source };
+    let io = |source| RecordReadError::Io { path: name.clone(), source };
     header(&mut BufReader::new(File::open(path).map_err(io)?), &name)
 }
 
@@ -75,14 +75,14 @@ fn last_line(file: &mut File) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Writer;
+    use crate::RecordWriter;
 
     #[test]
     fn the_ends_of_a_record_are_read_while_it_is_written_and_after_it_was_cut_off() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("record.jsonl");
         let note = |text: &str| Line::Note { text: text.to_owned() };
-        let mut writer = Writer::create(&path).unwrap();
+        let mut writer = RecordWriter::create(&path).unwrap();
         assert!(outline(&path).is_err(), "it is empty");
         let begun = Header { format: 1, kind: "tune".into(), ..Header::default() };
         writer.write(&Line::Header(begun.clone())).unwrap();

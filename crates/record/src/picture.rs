@@ -11,7 +11,7 @@ pub struct Png(Vec<u8>);
 
 /// An error that says why bytes are not accepted as a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NoPng {
+pub enum PngError {
     /// They are not Base64.
     #[error("no Base64")]
     Base64,
@@ -31,8 +31,8 @@ impl Png {
     ///
     /// # Errors
     /// Returns an error if `text` is not such a file, or if the file is larger than [`Png::MOST`].
-    pub fn from_base64(text: &str) -> Result<Self, NoPng> {
-        let bytes = BASE64.decode(text.as_bytes()).map_err(|_| NoPng::Base64)?;
+    pub fn from_base64(text: &str) -> Result<Self, PngError> {
+        let bytes = BASE64.decode(text.as_bytes()).map_err(|_| PngError::Base64)?;
         Png::try_from(bytes)
     }
 
@@ -43,12 +43,12 @@ impl Png {
 }
 
 impl TryFrom<Vec<u8>> for Png {
-    type Error = NoPng;
+    type Error = PngError;
 
-    fn try_from(bytes: Vec<u8>) -> Result<Self, NoPng> {
+    fn try_from(bytes: Vec<u8>) -> Result<Self, PngError> {
         match bytes.len() {
-            more if more > Png::MOST => Err(NoPng::Large),
-            _ if !bytes.starts_with(b"\x89PNG\r\n\x1a\n") => Err(NoPng::Signature),
+            more if more > Png::MOST => Err(PngError::Large),
+            _ if !bytes.starts_with(b"\x89PNG\r\n\x1a\n") => Err(PngError::Signature),
             _ => Ok(Png(bytes)),
         }
     }

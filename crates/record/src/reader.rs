@@ -11,7 +11,7 @@ use crate::{Header, Line, PathFacts, RECORD_FORMAT, decode};
 pub(crate) const LINE_LIMIT: u64 = 16 << 20;
 
 #[derive(Debug, thiserror::Error)]
-pub enum ReadError {
+pub enum RecordReadError {
     #[error("cannot read the record {path}: {source}")]
     Io { path: String, source: std::io::Error },
     #[error("{path}, line {number}: not a record line: {why}")]
@@ -41,9 +41,9 @@ impl Record {
     }
 }
 
-pub fn read(path: &Path) -> Result<Record, ReadError> {
+pub fn read(path: &Path) -> Result<Record, RecordReadError> {
     let name = path.display().to_string();
-    let io = |source| ReadError::Io { path: name.clone(), source };
+    let io = |source| RecordReadError::Io { path: name.clone(), source };
     let mut input = BufReader::new(File::open(path).map_err(io)?);
     let header = header(&mut input, &name)?;
     let mut lines = Vec::new();
@@ -58,22 +58,22 @@ pub fn read(path: &Path) -> Result<Record, ReadError> {
             Ok(Line::Unknown) => {}
             Ok(line) => lines.push(line),
             Err(_) if !whole => cut_off = true,
-            Err(why) => return Err(ReadError::Line { path: name, number, why: why.to_string() }),
+            Err(why) => return Err(RecordReadError::Line { path: name, number, why: why.to_string() }),
         }
     }
     Ok(Record { header, lines, cut_off })
 }
 
 /// Reads the header of the record. `name` is the record's name in errors.
-pub(crate) fn header(input: &mut impl BufRead, name: &str) -> Result<Header, ReadError> {
+pub(crate) fn header(input: &mut impl BufRead, name: &str) -> Result<Header, RecordReadError> {
     let path = || name.to_owned();
-    let text = line(input).map_err(|source| ReadError::Io { path: path(), source })?;
+    let text = line(input).map_err(|source| RecordReadError::Io { path: path(), source })?;
     match decode::<Line>(&text) {
         Ok(Line::Header(header)) if header.format > RECORD_FORMAT => {
-            Err(ReadError::TooNew { path: path(), found: header.format })
+            Err(RecordReadError::TooNew { path: path(), found: header.format })
         }
         Ok(Line::Header(header)) => Ok(header),
-        _ => Err(ReadError::NoHeader { path: path() }),
+        _ => Err(RecordReadError::NoHeader { path: path() }),
     }
 }
 

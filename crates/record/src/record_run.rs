@@ -57,7 +57,7 @@ pub struct LabRecovery {
 /// The cost of one loss for a Reno flow that fills the path, as a recovery time (feng-2003 Table 1).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Recovery {
+pub struct LossRecovery {
     /// Recovery time by the paper's formula: half the window, at one segment per round trip.
     pub formula_s: f64,
     /// Recovery time after one loss on this path in the simulator; `None` if it was not simulated.
@@ -70,7 +70,7 @@ pub struct Recovery {
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct RecordRun {
+pub struct RecordRunReport {
     pub format: u32,
     pub landspeed: String,
     pub started: String,
@@ -97,7 +97,7 @@ pub struct RecordRun {
     /// Run without a limit on the window.
     pub uncapped: RecordRunFigures,
     /// The cost of one loss on this path, as a recovery time.
-    pub recovery: Recovery,
+    pub recovery: LossRecovery,
     /// True if every value reads back as it was before.
     pub restored: bool,
     /// True if every setting that differs was changed by another program.

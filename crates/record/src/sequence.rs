@@ -14,7 +14,7 @@ const FILE: &str = ".sequence";
 /// The place of a record among those of its folder.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Sequence {
+pub struct RecordSequence {
     /// Random ID of the folder that counted, because records may be copied to other folders.
     pub folder: String,
     /// Number in that folder, from 1.
@@ -25,13 +25,13 @@ pub struct Sequence {
 ///
 /// # Errors
 /// Returns an error if the counter cannot be read or written.
-pub(crate) fn next(folder: &Path) -> io::Result<Sequence> {
+pub(crate) fn next(folder: &Path) -> io::Result<RecordSequence> {
     let path = folder.join(FILE);
     let mut file =
         OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
     file.lock()?;
-    let last = last(&mut file)?.unwrap_or_else(|| Sequence { folder: fresh_number(), number: 0 });
-    let next = Sequence { number: last.number + 1, ..last };
+    let last = last(&mut file)?.unwrap_or_else(|| RecordSequence { folder: fresh_number(), number: 0 });
+    let next = RecordSequence { number: last.number + 1, ..last };
     file.set_len(0)?;
     file.seek(SeekFrom::Start(0))?;
     file.write_all(format!("{} {}\n", next.folder, next.number).as_bytes())?;
@@ -39,13 +39,13 @@ pub(crate) fn next(folder: &Path) -> io::Result<Sequence> {
 }
 
 /// Returns the last place that was given, or `None` if there is none or the file is damaged.
-fn last(file: &mut File) -> io::Result<Option<Sequence>> {
+fn last(file: &mut File) -> io::Result<Option<RecordSequence>> {
     let mut text = Vec::new();
     file.take(200).read_to_end(&mut text)?;
     let text = String::from_utf8_lossy(&text);
     let mut words = text.split_whitespace();
     let place = words.next().zip(words.next().and_then(|number| number.parse().ok()));
-    Ok(place.map(|(folder, number)| Sequence { folder: folder.to_owned(), number }))
+    Ok(place.map(|(folder, number)| RecordSequence { folder: folder.to_owned(), number }))
 }
 
 /// Returns an ID that no other folder has.
@@ -56,9 +56,9 @@ fn fresh_number() -> String {
 
 /// Sorts records, each with its place and its clock's time, newest first. Records that one folder counted are in the
 /// order of the count. Among several folders, and records without a place, the clock decides.
-pub fn newest_first<K: Ord, T>(records: Vec<(Sequence, K, T)>) -> Vec<T> {
+pub fn newest_first<K: Ord, T>(records: Vec<(RecordSequence, K, T)>) -> Vec<T> {
     let mut folders: BTreeMap<String, Vec<(u64, K, T)>> = BTreeMap::new();
-    for (Sequence { folder, number }, time, record) in records {
+    for (RecordSequence { folder, number }, time, record) in records {
         folders.entry(folder).or_default().push((number, time, record));
     }
     // The last element of each is its newest.
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn the_count_orders_what_a_wrong_clock_does_not() {
-        let place = |folder: &str, number| Sequence { folder: folder.to_owned(), number };
+        let place = |folder: &str, number| RecordSequence { folder: folder.to_owned(), number };
         // The clock was a year ahead when the second record was started.
         let records = vec![
             (place("here", 1), 2026, "first"),

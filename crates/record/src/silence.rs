@@ -20,7 +20,7 @@ pub struct Silences {
 
 impl Silences {
     /// Returns true if a pause is long enough to be recorded.
-    pub fn is_one(pause: Nanos) -> bool {
+    pub fn is_silence(pause: Nanos) -> bool {
         pause >= SHORTEST
     }
 
@@ -47,7 +47,7 @@ impl Silences {
 /// The early end of a run that waited for its path until its patience was over.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Broken {
+pub struct PathStall {
     /// Time without anything from the peer; zero if the run ended normally.
     pub waited_ns: Nanos,
     /// Current timeout of the transport, for the flow whose timer expired most often.
@@ -56,9 +56,9 @@ pub struct Broken {
     pub timeouts: u32,
 }
 
-impl Broken {
+impl PathStall {
     /// Returns true if the run ended early.
-    pub fn is_so(&self) -> bool {
+    pub fn ended_run(&self) -> bool {
         self.waited_ns > Nanos(0)
     }
 }

@@ -22,7 +22,7 @@ pub struct Estimate {
 /// The deciding figure of a program, and its cost.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct ProgramWork {
+pub struct ProgramMetricValue {
     /// Value, in the figure's own unit.
     pub value: f64,
     /// True if less of it is better.
@@ -33,23 +33,23 @@ pub struct ProgramWork {
     pub per_cpu_s: f64,
 }
 
-impl ProgramWork {
+impl ProgramMetricValue {
     /// Returns the figure, or its reciprocal if less of it is better.
     pub fn better(&self) -> f64 {
         if self.less_is_better { 1.0 / self.value } else { self.value }
     }
 
-    /// Returns a copy whose [`ProgramWork::better`] is `better`.
+    /// Returns a copy whose [`ProgramMetricValue::better`] is `better`.
     #[must_use]
     pub fn with_better(self, better: f64) -> Self {
-        ProgramWork { value: if self.less_is_better { 1.0 / better } else { better }, ..self }
+        ProgramMetricValue { value: if self.less_is_better { 1.0 / better } else { better }, ..self }
     }
 }
 
 /// The program of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct ProgramOf {
+pub struct ProgramMetric {
     /// Name of the workload: "app:redis".
     pub workload: String,
     /// Name of the deciding figure: "requests".
@@ -62,7 +62,7 @@ pub struct ProgramOf {
 
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Figures {
+pub struct TrialFigures {
     /// Goodput at the receiver.
     pub rate_bps: BitRate,
     /// Payload per second of processor time over both hosts (each machine counted once); `None` if it was not
@@ -81,7 +81,7 @@ pub struct Figures {
     pub lost: Option<f64>,
     /// Deciding figure of a program and its cost; `None` for landspeed's own workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub program: Option<ProgramWork>,
+    pub program: Option<ProgramMetricValue>,
     /// Share of processor time that the hypervisor took away during the window, 0 to 1, on the worse machine.
     pub steal: f64,
     /// Share of the window in which a processor quota or heat throttled the workload's processors, 0 to 1, on the
@@ -91,7 +91,7 @@ pub struct Figures {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Answer {
+pub enum StepAnswer {
     /// The interval lies above the least effect of interest.
     Helps,
     /// The interval lies below one, or the change violated a guard.
@@ -109,7 +109,7 @@ pub enum Answer {
 
 /// The prediction that a verdict made for a step before it was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Advised {
+pub struct StepPrediction {
     /// Number of the verdict ([`crate::VerdictLine::number`]).
     pub verdict: u32,
     /// The cause that the step should relieve.
@@ -140,7 +140,7 @@ pub struct StepSummary {
     /// Other knobs that the step sets with it, as "knob=value".
     pub with: Vec<String>,
     /// The answer.
-    pub answer: Answer,
+    pub answer: StepAnswer,
     /// True if the step is part of the final setting.
     pub kept: bool,
     /// True if the step was a placebo, which toggles between two equivalent values.
@@ -150,7 +150,7 @@ pub struct StepSummary {
     /// The prediction of the verdict that brought the step forward; `None` if its turn came by the order of the
     /// literature.
     #[serde(default)]
-    pub advised: Option<Advised>,
+    pub advised: Option<StepPrediction>,
     /// Goodput, candidate over incumbent, if measured.
     pub rate: Option<Estimate>,
     /// Bytes per CPU-second, candidate over incumbent, if measured.
@@ -191,7 +191,7 @@ pub struct Gain {
 /// the run (`--confirm-for`).
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Confirmation {
+pub struct ConfirmationReport {
     /// Time from the first block to the last.
     pub over_ns: Nanos,
     /// Number of blocks that count.
@@ -209,7 +209,7 @@ pub struct Confirmation {
 /// The predictions of verdicts compared with the measurements, over all steps of a run except placebos.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Expectations {
+pub struct PredictionAccuracy {
     /// Number of verdicts.
     pub verdicts: u32,
     /// Measured steps that a verdict brought forward.
@@ -238,7 +238,7 @@ pub struct TuneSummary {
     pub goal: String,
     /// The program whose figure replaces the rate; `None` for landspeed's own stream.
     #[serde(default)]
-    pub program: Option<ProgramOf>,
+    pub program: Option<ProgramMetric>,
     /// The baseline: "found" or "sc03".
     pub baseline: String,
     pub command: String,
@@ -248,22 +248,22 @@ pub struct TuneSummary {
     /// Geometric means of the start cell's trials in the blocks behind `gain`, so that `final` over `start` is the
     /// ratio in `gain`.
     #[serde(with = "unknown::measured")]
-    pub start: Figures,
+    pub start: TrialFigures,
     /// Geometric means of the final cell's trials in the same blocks.
     #[serde(rename = "final", with = "unknown::measured")]
-    pub final_: Figures,
+    pub final_: TrialFigures,
     /// The final setting over the start, from new interleaved trials at the end.
     pub gain: Gain,
     /// The final setting over the one given with `--against`; `None` without that option.
     pub against: Option<Gain>,
     /// Confirmation that the gain lasts; `None` without `--confirm-for`.
     #[serde(default)]
-    pub confirmation: Option<Confirmation>,
+    pub confirmation: Option<ConfirmationReport>,
     /// All candidates, in the order in which they were tried.
     pub steps: Vec<StepSummary>,
     /// The predictions of verdicts compared with the measurements; `None` for a run without verdicts.
     #[serde(default)]
-    pub expectations: Option<Expectations>,
+    pub expectations: Option<PredictionAccuracy>,
     /// The setting at the start.
     pub start_cell: Cell,
     /// The setting at the end.
@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn figures_and_steps_of_an_older_record_lack_what_was_not_measured_then() {
         let old = r#"{"rate_bps":1e9,"bytes_per_cpu_s":2e9,"latency_ns":50000,"steal":0.1}"#;
-        let figures: Figures = serde_json::from_str(old).unwrap();
+        let figures: TrialFigures = serde_json::from_str(old).unwrap();
         assert_eq!((figures.loaded_latency_ns, figures.throttled), (None, 0.0));
         let step: StepSummary = serde_json::from_str(OLD).unwrap();
         assert_eq!((step.confirmed, step.advised, step.blocks), (None, None, 5));
@@ -333,9 +333,9 @@ mod tests {
         ] {
             assert_eq!(serde_json::from_str::<Estimate>(&text).unwrap(), of, "{text}");
         }
-        let none = serde_json::to_value(Figures::default()).unwrap();
+        let none = serde_json::to_value(TrialFigures::default()).unwrap();
         assert!(none["latency_ns"].is_null() && none["bytes_per_cpu_s"].is_null(), "{none}");
         assert_eq!(none["rate_bps"], 0.0, "a path that was cut");
-        assert_eq!(serde_json::from_value::<Figures>(none).unwrap(), Figures::default());
+        assert_eq!(serde_json::from_value::<TrialFigures>(none).unwrap(), TrialFigures::default());
     }
 }

@@ -109,7 +109,7 @@ impl TrialSpec {
 /// are sums since the run's window opened, so that a lost report does no harm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Progress {
+pub struct TrialProgress {
     /// Time since the window opened.
     pub at_ns: Nanos,
     pub received_bytes: Bytes,
@@ -212,7 +212,7 @@ pub struct Trial {
     /// Outcome at host B.
     pub b: EndpointOutcome,
     /// Goodput, cost and idle round trip, computed from the outcomes.
-    pub figures: crate::Figures,
+    pub figures: crate::TrialFigures,
 }
 
 #[cfg(test)]

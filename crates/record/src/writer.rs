@@ -11,7 +11,7 @@ use crate::{Header, Line, incoming, sequence};
 /// A record that could not be written. It names the file and, for a full disk, the remedy.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write the record {path}: {source}{remedy}")]
-pub struct WriteError {
+pub struct RecordWriteError {
     path: String,
     source: io::Error,
     remedy: &'static str,
@@ -21,17 +21,17 @@ pub struct WriteError {
 /// next one starts. The writer holds an exclusive lock on the file (flock), because two runs with one record would
 /// each repeat runs of the other.
 #[derive(Debug)]
-pub struct Writer {
+pub struct RecordWriter {
     file: File,
     path: PathBuf,
 }
 
-impl Writer {
+impl RecordWriter {
     /// Creates `path`, which must not exist yet, with access for its owner only.
     ///
     /// # Errors
     /// Returns an error if the file exists or cannot be created.
-    pub fn create(path: &Path) -> Result<Self, WriteError> {
+    pub fn create(path: &Path) -> Result<Self, RecordWriteError> {
         let open = || -> io::Result<File> {
             if let Some(folder) = path.parent() {
                 std::fs::create_dir_all(folder)?;
@@ -41,7 +41,7 @@ impl Writer {
             Ok(file)
         };
         let file = open().map_err(|source| error(path, source))?;
-        Ok(Writer { file, path: path.to_owned() })
+        Ok(RecordWriter { file, path: path.to_owned() })
     }
 
     /// Opens the record at `path` to continue it. If the last run died while it wrote a line, the incomplete line is
@@ -49,7 +49,7 @@ impl Writer {
     ///
     /// # Errors
     /// Returns an error if the file cannot be opened, or if another process is still writing the record.
-    pub fn append(path: &Path) -> Result<Self, WriteError> {
+    pub fn append(path: &Path) -> Result<Self, RecordWriteError> {
         let open = || -> io::Result<File> {
             let mut file = OpenOptions::new().read(true).append(true).open(path)?;
             lock(&file)?;
@@ -58,7 +58,7 @@ impl Writer {
             Ok(file)
         };
         let file = open().map_err(|source| error(path, source))?;
-        Ok(Writer { file, path: path.to_owned() })
+        Ok(RecordWriter { file, path: path.to_owned() })
     }
 
     /// Appends one line and hands it to the kernel. A header gets its place among the records of the folder. If the
@@ -67,7 +67,7 @@ impl Writer {
     /// # Errors
     /// Returns an error if the line cannot be written, or if [`crate::read`] would refuse it. A refused line is not
     /// written, so that the record stays readable.
-    pub fn write(&mut self, line: &Line) -> Result<(), WriteError> {
+    pub fn write(&mut self, line: &Line) -> Result<(), RecordWriteError> {
         let counted = match line {
             Line::Header(header) => Some(Line::Header(self.counted(header))),
             _ => None,
@@ -135,7 +135,7 @@ fn end_of_last_line(file: &mut File) -> io::Result<u64> {
     Ok(0)
 }
 
-fn error(path: &Path, source: io::Error) -> WriteError {
+fn error(path: &Path, source: io::Error) -> RecordWriteError {
     let remedy = match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "; free some space or choose another folder with --data-dir"
@@ -143,7 +143,7 @@ fn error(path: &Path, source: io::Error) -> WriteError {
         io::ErrorKind::PermissionDenied => "; choose another folder with --data-dir",
         _ => "",
     };
-    WriteError { path: path.display().to_string(), source, remedy }
+    RecordWriteError { path: path.display().to_string(), source, remedy }
 }
 
 #[cfg(test)]
@@ -154,8 +154,9 @@ mod tests {
     fn a_line_that_no_reader_takes_is_not_written() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("record.jsonl");
-        let mut writer = Writer::create(&path).unwrap();
-        let restored = |notes| Line::Restored(crate::Restored { notes, ..crate::Restored::default() });
+        let mut writer = RecordWriter::create(&path).unwrap();
+        let restored =
+            |notes| Line::Restored(crate::RestoreOutcome { notes, ..crate::RestoreOutcome::default() });
         writer.write(&Line::Header(crate::Header { format: 1, ..crate::Header::default() })).unwrap();
         for notes in
             [vec!["x".repeat(17 << 20)], vec!["x".repeat(2000); 7000], vec![String::new(); 2_000_000]]
@@ -171,31 +172,31 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("record.jsonl");
         let note = |text: &str| Line::Note { text: text.to_owned() };
-        let mut writer = Writer::create(&path).unwrap();
+        let mut writer = RecordWriter::create(&path).unwrap();
         writer.write(&note(&"long ".repeat(40_000))).unwrap();
         drop(writer);
         let whole = std::fs::read(&path).unwrap();
         for rest in ["", "{\"line\":\"no", &"x".repeat(200_000)] {
             std::fs::write(&path, [&whole, rest.as_bytes()].concat()).unwrap();
-            Writer::append(&path).unwrap().write(&note("next")).unwrap();
+            RecordWriter::append(&path).unwrap().write(&note("next")).unwrap();
             let text = std::fs::read_to_string(&path).unwrap();
             assert_eq!(text.lines().count(), 2);
             assert!(text.lines().all(|line| serde_json::from_str::<Line>(line).is_ok()));
         }
         std::fs::write(&path, "no line at all").unwrap();
-        Writer::append(&path).unwrap();
+        RecordWriter::append(&path).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().len(), 0);
-        assert!(Writer::append(&folder.path().join("none")).is_err());
+        assert!(RecordWriter::append(&folder.path().join("none")).is_err());
     }
 
     #[test]
     fn a_record_that_is_being_written_has_one_writer() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("record.jsonl");
-        let writer = Writer::create(&path).unwrap();
-        let refused = Writer::append(&path).unwrap_err().to_string();
+        let writer = RecordWriter::create(&path).unwrap();
+        let refused = RecordWriter::append(&path).unwrap_err().to_string();
         assert!(refused.contains(&format!("process {}", std::process::id())), "{refused}");
         drop(writer);
-        Writer::append(&path).unwrap();
+        RecordWriter::append(&path).unwrap();
     }
 }

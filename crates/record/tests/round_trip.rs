@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use landspeed_record::{CpuUsage, Header, Line, RECORD_FORMAT, ReadError, TcpSample, Writer, decode, read};
+use landspeed_record::{
+    CpuUsage, Header, Line, RECORD_FORMAT, RecordReadError, RecordWriter, TcpSample, decode, read,
+};
 use serde_json::Value;
 
 fn header(format: u32) -> Line {
@@ -13,20 +15,20 @@ fn header(format: u32) -> Line {
 fn reads_back_what_was_written() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("deep/run.jsonl");
-    let mut writer = Writer::create(&path).unwrap();
+    let mut writer = RecordWriter::create(&path).unwrap();
     let note = Line::Note { text: "block 3 discarded: steal 12 %".into() };
     writer.write(&header(RECORD_FORMAT)).unwrap();
     writer.write(&note).unwrap();
     let record = read(&path).unwrap();
     assert_eq!((record.header.kind.as_str(), record.lines), ("tune", vec![note]));
-    assert!(Writer::create(&path).is_err(), "an existing record is never overwritten");
+    assert!(RecordWriter::create(&path).is_err(), "an existing record is never overwritten");
 }
 
 #[test]
 fn a_cut_off_last_line_is_noticed_and_the_rest_read() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run.jsonl");
-    Writer::create(&path).unwrap().write(&header(RECORD_FORMAT)).unwrap();
+    RecordWriter::create(&path).unwrap().write(&header(RECORD_FORMAT)).unwrap();
     let mut text = std::fs::read(&path).unwrap();
     text.extend_from_slice(b"{\"line\":\"note\",\"te");
     std::fs::write(&path, text).unwrap();
@@ -43,9 +45,9 @@ fn newer_lines_are_skipped_and_newer_formats_refused() {
     std::fs::write(&path, &text).unwrap();
     assert_eq!(read(&path).unwrap().lines, vec![]);
     std::fs::write(&path, serde_json::to_string(&header(RECORD_FORMAT + 1)).unwrap()).unwrap();
-    assert!(matches!(read(&path), Err(ReadError::TooNew { .. })));
+    assert!(matches!(read(&path), Err(RecordReadError::TooNew { .. })));
     std::fs::write(&path, "PK\x03\x04 not json\n").unwrap();
-    assert!(matches!(read(&path), Err(ReadError::NoHeader { .. })));
+    assert!(matches!(read(&path), Err(RecordReadError::NoHeader { .. })));
 }
 
 /// Checks that everything in `old` with a value is in `new` too.

@@ -1,18 +1,18 @@
 //! Sentences on the gains that verdicts predicted for steps, and on the measured gains.
 
-use landspeed_record::{Advised, Cause, Expectations, StepSummary, TuneSummary};
+use landspeed_record::{Cause, PredictionAccuracy, StepPrediction, StepSummary, TuneSummary};
 
 use crate::explain::cause_words;
 use crate::words::times;
 
 /// Returns the measured steps that a verdict moved forward, in the order in which they were tried.
-pub(crate) fn advised(summary: &TuneSummary) -> Vec<(&StepSummary, &Advised)> {
+pub(crate) fn advised(summary: &TuneSummary) -> Vec<(&StepSummary, &StepPrediction)> {
     let measured = summary.steps.iter().filter(|step| step.blocks > 0);
     measured.filter_map(|step| Some((step, step.advised.as_ref()?))).collect()
 }
 
 /// Returns why a step was tried early: "explain: segmentation offloads that are off, 58 % of the time".
-pub(crate) fn because(advised: &Advised) -> String {
+pub(crate) fn because(advised: &StepPrediction) -> String {
     format!("explain: {}", weighed(advised.cause, advised.weight))
 }
 
@@ -29,11 +29,11 @@ pub(crate) fn weighed(cause: Cause, weight: f64) -> String {
 }
 
 /// Returns the expected ratio of goodput, if the advice has one.
-pub(crate) fn expected(advised: &Advised) -> Option<f64> {
+pub(crate) fn expected(advised: &StepPrediction) -> Option<f64> {
     advised.expected_ratio.filter(|ratio| ratio.is_finite() && *ratio > 0.0)
 }
 
-pub(crate) fn sums(of: &Expectations) -> String {
+pub(crate) fn sums(of: &PredictionAccuracy) -> String {
     let steps = |n: u32| if n == 1 { "step" } else { "steps" };
     let mut text = format!(
         "Of {} {} that explain brought forward {} helped, of {} that came by the literature's order {}",
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn the_cause_is_said_with_its_share_where_it_has_one() {
-        let advised = |cause, weight| Advised { verdict: 0, cause, weight, expected_ratio: None };
+        let advised = |cause, weight| StepPrediction { verdict: 0, cause, weight, expected_ratio: None };
         let said = because(&advised(Cause::OffloadsOff, 0.58));
         assert_eq!(said, "explain: segmentation offloads that are off, 58 % of the time");
         assert_eq!(because(&advised(Cause::CpuLimit, 0.97)), "explain: the processor");
@@ -71,13 +71,13 @@ mod tests {
 
     #[test]
     fn no_figure_is_said_that_was_not_given() {
-        let of = Expectations { verdicts: 2, advised: 1, others: 3, ..Expectations::default() };
+        let of = PredictionAccuracy { verdicts: 2, advised: 1, others: 3, ..PredictionAccuracy::default() };
         let said = sums(&of);
         assert_eq!(
             said,
             "Of 1 step that explain brought forward 0 helped, of 3 that came by the literature's order 0"
         );
-        let compared = Expectations { measured_over_expected: Some(0.8), compared: 2, held: 1, ..of };
+        let compared = PredictionAccuracy { measured_over_expected: Some(0.8), compared: 2, held: 1, ..of };
         let said = sums(&compared);
         assert!(
             said.ends_with("is 0.80× on average of 2 steps, and 1 of their intervals hold what was expected"),

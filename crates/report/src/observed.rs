@@ -1,6 +1,6 @@
 //! Tables of the figures of observers and workloads, with one column per host.
 
-use landspeed_record::{Amount, Figure, Measured, PartFigures};
+use landspeed_record::{CustomQuantity, Figure, FigureValue, PartFigures};
 
 use crate::block::{
     CollapsibleGroup, Document, ReportSection, ReportTable, StyledText, TableCell, TableColumn,
@@ -35,19 +35,19 @@ fn row(part: &str, name: &str, hosts: &[&str], seen: &[&PartFigures]) -> Vec<Tab
     [part.into(), named].into_iter().chain(figures).collect()
 }
 
-fn cell(amount: &Amount) -> TableCell {
+fn cell(amount: &FigureValue) -> TableCell {
     match amount {
-        Amount::Count(count) => (*count).into(),
-        Amount::PerSecond(rate) => TableCell::number(*rate, format!("{rate:.0} /s")),
-        Amount::Share(share) => TableCell::number(*share, format!("{:.1} %", share * 100.0)),
-        Amount::Bytes(bytes) => (*bytes).into(),
-        Amount::RateBps(rate) => (*rate).into(),
-        Amount::TimeNs(time) => (*time).into(),
-        Amount::CpuNs(time) => (*time).into(),
-        Amount::Measured(Measured { value, unit }) => {
+        FigureValue::Count(count) => (*count).into(),
+        FigureValue::PerSecond(rate) => TableCell::number(*rate, format!("{rate:.0} /s")),
+        FigureValue::Share(share) => TableCell::number(*share, format!("{:.1} %", share * 100.0)),
+        FigureValue::Bytes(bytes) => (*bytes).into(),
+        FigureValue::RateBps(rate) => (*rate).into(),
+        FigureValue::TimeNs(time) => (*time).into(),
+        FigureValue::CpuNs(time) => (*time).into(),
+        FigureValue::Measured(CustomQuantity { value, unit }) => {
             TableCell::number(*value, format!("{} {unit}", crate::words::amount(*value)))
         }
-        Amount::Text(text) => text.into(),
+        FigureValue::Text(text) => text.into(),
     }
 }
 

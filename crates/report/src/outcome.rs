@@ -1,6 +1,6 @@
 //! The outcome of a step as a word, a symbol and a colour.
 
-use landspeed_record::{Answer, StepSummary};
+use landspeed_record::{StepAnswer, StepSummary};
 
 use crate::output::Tone;
 
@@ -34,14 +34,14 @@ impl StepOutcome {
     pub(crate) fn of(step: &StepSummary) -> Self {
         match (step.placebo, step.answer, step.kept) {
             (true, ..) => StepOutcome::Placebo,
-            (_, Answer::Skipped, _) => StepOutcome::Skipped,
-            (_, Answer::NotTried, _) => StepOutcome::NotTried,
+            (_, StepAnswer::Skipped, _) => StepOutcome::Skipped,
+            (_, StepAnswer::NotTried, _) => StepOutcome::NotTried,
             (_, _, true) if step.confirmed == Some(false) => StepOutcome::Unconfirmed,
             (_, _, true) => StepOutcome::Kept,
-            (_, Answer::Helps, false) => StepOutcome::Dropped,
-            (_, Answer::Harms, _) => StepOutcome::Harms,
-            (_, Answer::NoEffect, _) => StepOutcome::NoEffect,
-            (_, Answer::Undecided, _) => StepOutcome::Undecided,
+            (_, StepAnswer::Helps, false) => StepOutcome::Dropped,
+            (_, StepAnswer::Harms, _) => StepOutcome::Harms,
+            (_, StepAnswer::NoEffect, _) => StepOutcome::NoEffect,
+            (_, StepAnswer::Undecided, _) => StepOutcome::Undecided,
         }
     }
 

@@ -1,6 +1,6 @@
 //! The report of `landspeed tune --record-run`.
 
-use landspeed_record::{LabRecovery, RecordRun, RecordRunFigures};
+use landspeed_record::{LabRecovery, RecordRunFigures, RecordRunReport};
 
 use crate::block::{
     Document, DocumentHead, List, ParagraphStyle, ReportBlock, ReportSection, ReportTable, StyledText,
@@ -9,7 +9,7 @@ use crate::block::{
 use crate::safe;
 use crate::words::number;
 
-pub fn record_run(run: &RecordRun) -> Document {
+pub fn record_run(run: &RecordRunReport) -> Document {
     let names = [
         "window",
         "payload",
@@ -75,7 +75,7 @@ fn row(name: &str, figures: &RecordRunFigures) -> [TableCell; 8] {
     ]
 }
 
-fn recovery(run: &RecordRun) -> Vec<String> {
+fn recovery(run: &RecordRunReport) -> Vec<String> {
     let simulated =
         run.recovery.simulated_s.map_or_else(String::new, |s| format!(", {} s in the simulator", number(s)));
     let formula = format!(
@@ -124,13 +124,13 @@ mod tests {
             ..RecordRunFigures::default()
         };
         let uncapped = RecordRunFigures { retransmits: 5, retransmits_in_all: 693, ..capped.clone() };
-        let run = RecordRun {
+        let run = RecordRunReport {
             topology: "lab:wan:rate=2500M\u{1b}[2J".into(),
             path_rate_bps: BitRate(2.5e9),
             path: landspeed_record::PathFacts { rtt_ns: Nanos::millis(180), ..Default::default() },
             capped,
             uncapped,
-            recovery: landspeed_record::Recovery {
+            recovery: landspeed_record::LossRecovery {
                 formula_s: 567.0,
                 simulated_s: Some(570.0),
                 segment_bytes: Bytes(8928),
@@ -143,7 +143,7 @@ mod tests {
                     unfit: vec!["late\u{1b}".into()],
                 }),
             },
-            ..RecordRun::default()
+            ..RecordRunReport::default()
         };
         let text = record_run(&run).text(crate::OutputCapabilities::plain(120), crate::DetailLevel::Brief);
         for words in [

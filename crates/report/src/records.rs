@@ -1,6 +1,6 @@
 //! The list of the records in a folder, one row each, from the first and last lines of each record.
 
-use landspeed_record::{GridEnd, Line, Outline, TuneSummary};
+use landspeed_record::{GridEndReason, Line, RecordOutline, TuneSummary};
 use landspeed_units::Bytes;
 use serde::Serialize;
 
@@ -53,14 +53,14 @@ pub enum RecordState {
 }
 
 /// Returns the state and the result of a run. `runs` counts the runs that a study has made.
-pub fn came_out(outline: &Outline, runs: impl Fn() -> usize) -> (RecordState, String) {
+pub fn came_out(outline: &RecordOutline, runs: impl Fn() -> usize) -> (RecordState, String) {
     let (is_done, said) = match (&outline.second, &outline.last) {
         (Some(Line::Study(study)), _) => {
             let (made, planned) = (runs(), study.contests.len() * study.repeats as usize);
             (made >= planned, format!("{made} of {planned} runs"))
         }
         (Some(Line::Grid(grid)), last) => {
-            let is_done = matches!(last, Some(Line::GridEnd(end)) if *end != GridEnd::Stopped);
+            let is_done = matches!(last, Some(Line::GridEnd(end)) if *end != GridEndReason::Stopped);
             (is_done, format!("{} of {}", counted(grid.cells() as usize, "cell"), safe(&grid.workload.name)))
         }
         (_, Some(Line::Summary(summary))) => (true, result(summary)),

@@ -1,6 +1,6 @@
 //! The words and number formats that all forms of a report share.
 
-use landspeed_record::{Confirmation, Estimate, Figures, Gain, StepSummary, TuneSummary};
+use landspeed_record::{ConfirmationReport, Estimate, Gain, StepSummary, TrialFigures, TuneSummary};
 use landspeed_units::Nanos;
 
 pub(crate) use crate::outcome::StepOutcome;
@@ -64,7 +64,7 @@ impl FigureKind {
         FigureNames { short, phrase, axis, heading, card, row }
     }
 
-    pub(crate) fn of_figures(self, figures: &Figures) -> f64 {
+    pub(crate) fn of_figures(self, figures: &TrialFigures) -> f64 {
         match self {
             FigureKind::Rate => figures.program.map_or(figures.rate_bps.0, |work| work.value),
             FigureKind::Cost => figures.program.map_or(figures.bytes_per_cpu_s.0, |work| work.per_cpu_s),
@@ -128,7 +128,7 @@ pub(crate) fn counted(count: usize, what: &str) -> String {
 }
 
 /// Returns the result of a confirmation: "Confirmed over 30 min 0 s: 1.40× the rate [1.31, 1.49], 22 blocks".
-pub(crate) fn confirmation(found: &Confirmation, primary: FigureKind) -> String {
+pub(crate) fn confirmation(found: &ConfirmationReport, primary: FigureKind) -> String {
     let verdict = if found.holds { "Confirmed" } else { "NOT confirmed" };
     let over = duration(found.over_ns);
     let figure = primary.of_gain(&found.gain);
@@ -295,10 +295,11 @@ mod tests {
     fn a_confirmation_says_over_how_long_and_what_came_out() {
         let rate = Estimate { ratio: 1.4, low: 1.31, high: 1.49 };
         let gain = Gain { rate: Some(rate), ..Gain::default() };
-        let found = Confirmation { over_ns: Nanos::secs(1_800), blocks: 22, discarded: 0, gain, holds: true };
+        let found =
+            ConfirmationReport { over_ns: Nanos::secs(1_800), blocks: 22, discarded: 0, gain, holds: true };
         let said = confirmation(&found, FigureKind::Rate);
         assert_eq!(said, "Confirmed over 30 min 0 s: 1.40× the rate [1.31, 1.49], 22 blocks");
-        let doubtful = Confirmation { discarded: 3, holds: false, ..found };
+        let doubtful = ConfirmationReport { discarded: 3, holds: false, ..found };
         let said = confirmation(&doubtful, FigureKind::Cost);
         assert_eq!(said, "NOT confirmed over 30 min 0 s: no figure, 22 blocks, 3 discarded");
     }

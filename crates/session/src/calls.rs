@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use landspeed_record::Progress;
+use landspeed_record::TrialProgress;
 
 use crate::{Error, Reply, Request, one_line};
 
@@ -21,7 +21,7 @@ pub(crate) struct CallTable(Mutex<CallState>);
 
 #[derive(Default)]
 struct CallState {
-    waiting: HashMap<u64, (SyncSender<TimedReply>, SyncSender<Progress>)>,
+    waiting: HashMap<u64, (SyncSender<TimedReply>, SyncSender<TrialProgress>)>,
     /// The next id; all below were given out.
     next: u64,
     over: Option<String>,
@@ -54,7 +54,7 @@ impl CallTable {
 
     /// Hands over the progress of a request, or drops it if the earlier ones were not read in time. Returns false if
     /// no request had this `id`.
-    pub(crate) fn progress(&self, id: u64, progress: Progress) -> bool {
+    pub(crate) fn progress(&self, id: u64, progress: TrialProgress) -> bool {
         let state = self.lock();
         if let Some((_, teller)) = state.waiting.get(&id) {
             let _ = teller.try_send(progress);
@@ -83,12 +83,12 @@ pub struct PendingReply {
     asked: &'static str,
     calls: Arc<CallTable>,
     answer: Receiver<TimedReply>,
-    progress: Receiver<Progress>,
+    progress: Receiver<TrialProgress>,
 }
 
 impl PendingReply {
     /// Returns the next unread progress message of the request, or `None` if there is none.
-    pub fn progress(&self) -> Option<Progress> {
+    pub fn progress(&self) -> Option<TrialProgress> {
         self.progress.try_recv().ok()
     }
 

@@ -3,8 +3,8 @@
 use std::net::{IpAddr, SocketAddr};
 
 use landspeed_record::{
-    EndpointOutcome, HostFacts, HostLimits, KnobState, Observations, Restored, Role, TrialSpec, TurnReport,
-    WatchTarget,
+    EndpointOutcome, HostFacts, HostLimits, KnobChangeReport, KnobState, Observations, RestoreOutcome, Role,
+    TrialSpec, WatchTarget,
 };
 use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -143,10 +143,10 @@ pub enum Reply {
         states: Vec<KnobState>,
     },
     Turned {
-        turns: Vec<TurnReport>,
+        turns: Vec<KnobChangeReport>,
     },
     Restored {
-        restored: Restored,
+        restored: RestoreOutcome,
     },
     Listening {
         port: u16,

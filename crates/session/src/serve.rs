@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
-use landspeed_record::Progress;
+use landspeed_record::TrialProgress;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{Sender, channel};
@@ -20,7 +20,7 @@ use crate::{Error, Hello, Reply, Request, ServeOptions, one_line};
 const AT_ONCE: usize = 32;
 
 /// A function that passes on the progress of a request.
-pub type OnProgress<'a> = dyn Fn(Progress) + Sync + 'a;
+pub type OnProgress<'a> = dyn Fn(TrialProgress) + Sync + 'a;
 
 /// The agent's work behind a session: answers requests and cleans up.
 pub trait RequestHandler: Send + Sync + 'static {

@@ -1,13 +1,13 @@
 //! Text from the other end, escaped for a terminal.
 
-use landspeed_units::Text;
+use landspeed_units::EscapedText;
 
 const LONGEST: usize = 400;
 
-/// Returns `text` as one line, escaped as a [`Text`], that a terminal shows without obeying it. A text of more than
-/// 400 characters is cut and ends in `...`.
+/// Returns `text` as one line, escaped as an [`EscapedText`], that a terminal shows without obeying it. A text of more
+/// than 400 characters is cut and ends in `...`.
 pub fn one_line(text: &str) -> String {
-    let mut line = String::from(Text::from(text.trim_end()));
+    let mut line = String::from(EscapedText::from(text.trim_end()));
     if let Some((cut, _)) = line.char_indices().nth(LONGEST) {
         line.truncate(cut);
         line.push_str("...");

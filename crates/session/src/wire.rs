@@ -1,6 +1,6 @@
 //! The messages inside frames.
 
-use landspeed_record::Progress;
+use landspeed_record::TrialProgress;
 use landspeed_units::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +39,7 @@ pub(crate) enum MessageToController {
     /// The progress of a request under way; its answer still comes.
     Progress {
         id: u64,
-        progress: Progress,
+        progress: TrialProgress,
     },
     Beat,
     End(String),
@@ -79,7 +79,7 @@ impl OutgoingFrame {
     }
 
     /// Encodes the progress of request `id`.
-    pub(crate) fn progress(id: u64, progress: Progress) -> OutgoingFrame {
+    pub(crate) fn progress(id: u64, progress: TrialProgress) -> OutgoingFrame {
         OutgoingFrame::new(&MessageToController::Progress { id, progress }, REPLY_LIMIT)
             .expect("some numbers fit a frame")
     }

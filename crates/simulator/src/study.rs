@@ -1,8 +1,8 @@
 //! The studies of `landspeed compare` in the simulator, with the same study, schedule and record as on real hosts.
 
 use landspeed_record::{
-    Contest, FlowPlan, ProbeSample, Question, QueueSample, RunFlow, RunPath, RunSample, Study, StudyRun,
-    TcpSample,
+    Contest, ContestQuestion, FlowPlan, ProbeSample, QueueSample, RunFlow, RunPath, RunSample, Study,
+    StudyRun, TcpSample,
 };
 use landspeed_stats::Random;
 use landspeed_units::{BitRate, Bytes, Nanos};
@@ -49,7 +49,7 @@ pub fn study_scenario(study: &Study, contest: &Contest, repeat: u32) -> Simulati
     let mut random = Random::stream(study.seed, u64::from(repeat));
     let plans = study.schedule(contest);
     let window = match contest.question {
-        Question::Streams { window_bytes, .. } => Some(window_bytes),
+        ContestQuestion::Streams { window_bytes, .. } => Some(window_bytes),
         _ => study.path.window_bytes,
     };
     let flow = |plan: &FlowPlan, dice| FlowSpec {
@@ -140,7 +140,7 @@ mod tests {
         study
     }
 
-    fn contest(contestants: &[&str], question: Question) -> Contest {
+    fn contest(contestants: &[&str], question: ContestQuestion) -> Contest {
         let contestants = contestants.iter().map(|name| (*name).to_owned()).collect();
         Contest { name: "one".into(), contestants, question }
     }
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn flows_come_and_go_as_planned() {
         let study = small();
-        let run = study_run(&study, &contest(&["cubic", "reno"], Question::Meeting), 0).unwrap();
+        let run = study_run(&study, &contest(&["cubic", "reno"], ContestQuestion::Meeting), 0).unwrap();
         assert_eq!(run.flows.len(), 4);
         for flow in &run.flows {
             assert!(!flow.is_short());
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn repeats_differ_and_each_is_the_same_again() {
-        let (study, contest) = (small(), contest(&["reno"], Question::Regions));
+        let (study, contest) = (small(), contest(&["reno"], ContestQuestion::Regions));
         let run = |repeat| study_run(&study, &contest, repeat).unwrap();
         assert_eq!(run(0), run(0));
         assert_ne!(run(0).flows, run(1).flows);
@@ -173,7 +173,7 @@ mod tests {
     fn each_repeat_has_a_path_of_its_own_and_all_contests_share_it() {
         let study = Study { varied_share: 0.02, ..small() };
         let link = |control: &str, repeat| {
-            study_scenario(&study, &contest(&[control], Question::Regions), repeat).link
+            study_scenario(&study, &contest(&[control], ContestQuestion::Regions), repeat).link
         };
         assert_ne!(link("reno", 0).rate_bps, link("reno", 1).rate_bps);
         assert_ne!(link("reno", 0).delay_ns, link("reno", 1).delay_ns);
@@ -185,7 +185,7 @@ mod tests {
         assert!(paths.iter().all(|path| within(path.rate_bps.0, study.path.rate_bps.0)
             && within(path.rtt_ns.0 as f64, study.path.rtt_ns.0 as f64)
             && within(path.queue_bytes.0 as f64, study.path.room().0 as f64)));
-        let run = study_run(&study, &contest(&["reno"], Question::Regions), 1).unwrap();
+        let run = study_run(&study, &contest(&["reno"], ContestQuestion::Regions), 1).unwrap();
         assert_eq!(run.path, Some(paths[1]), "each run says what its path was");
     }
 
@@ -196,20 +196,20 @@ mod tests {
         let path = path_of(&study, 3);
         assert_eq!((path.rate_bps, path.rtt_ns), (study.path.rate_bps, study.path.rtt_ns));
         assert_eq!(path.queue_bytes, study.path.room());
-        let run = study_run(&study, &contest(&["reno"], Question::Regions), 3).unwrap();
+        let run = study_run(&study, &contest(&["reno"], ContestQuestion::Regions), 3).unwrap();
         assert_eq!(run.path, None);
     }
 
     #[test]
     fn short_flows_end_and_long_round_trips_get_less() {
         let study = small();
-        let question = Question::ShortFlows { size_bytes: Bytes::kib(20), every_ns: Nanos::secs(5) };
+        let question = ContestQuestion::ShortFlows { size_bytes: Bytes::kib(20), every_ns: Nanos::secs(5) };
         let run = study_run(&study, &contest(&["reno"], question), 0).unwrap();
         let short: Vec<_> = run.flows.iter().filter(|flow| flow.is_short()).collect();
         assert_eq!(short.len(), 9);
         assert!(short.iter().all(|flow| flow.took_ns.is_some_and(|took| took > study.path.rtt_ns)));
 
-        let question = Question::RoundTrips { longer_ns: Nanos::millis(64) };
+        let question = ContestQuestion::RoundTrips { longer_ns: Nanos::millis(64) };
         let run = study_run(&study, &contest(&["reno"], question), 0).unwrap();
         let bytes = |n: usize| run.flows[n].samples.iter().map(|s| s.goodput_bytes).sum::<Bytes>();
         assert!(bytes(0).0 > 2 * bytes(1).0, "{} {}", bytes(0), bytes(1));
@@ -217,6 +217,6 @@ mod tests {
 
     #[test]
     fn a_study_of_nothing_known_is_refused() {
-        assert!(study_run(&small(), &contest(&["carrier-pigeon"], Question::Regions), 0).is_err());
+        assert!(study_run(&small(), &contest(&["carrier-pigeon"], ContestQuestion::Regions), 0).is_err());
     }
 }

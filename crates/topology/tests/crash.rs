@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use landspeed_daemon::Process;
+use landspeed_daemon::ProcessIdentity;
 use landspeed_topology::lab::{self, LabId, LabInfo, LabSelection, RUN_DIR_VARIABLE};
 use landspeed_topology::{Lab, enter, exists};
 use rustix::process::{Pid, Signal, kill_process};
@@ -116,7 +116,7 @@ fn a_keeper_takes_down_the_lab_of_a_killed_owner(kind: &str) {
     owner.0.wait().unwrap();
     let end = Instant::now() + Duration::from_secs(20);
     // Init may take some time to reap it.
-    while Process::find(keeper.as_raw_nonzero().get().unsigned_abs()).is_some() {
+    while ProcessIdentity::find(keeper.as_raw_nonzero().get().unsigned_abs()).is_some() {
         assert!(Instant::now() < end, "the keeper does not end");
         std::thread::sleep(Duration::from_millis(10));
     }

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::io;
 
-use landspeed_factor::{Domain, Factor, NO_QUEUE, Persist, Proposal, System, View, each, unless};
-use landspeed_record::{NotAsAsked, Settings};
+use landspeed_factor::{
+    Domain, Factor, FactorView, NO_QUEUE, PersistMethod, Proposal, SystemSetting, each, unless,
+};
+use landspeed_record::{SettingMismatch, Settings};
 use socket2::Socket;
 
 /// The value of an option, in the unit of its factor.
@@ -59,7 +61,7 @@ impl SocketOptions {
     }
 
     /// Returns each option that is not as `settings` request.
-    pub(crate) fn read_back(&self, socket: &Socket, settings: &Settings) -> Vec<NotAsAsked> {
+    pub(crate) fn read_back(&self, socket: &Socket, settings: &Settings) -> Vec<SettingMismatch> {
         let found = |option| differs(option, socket, settings);
         self.rows().filter_map(found).collect()
     }
@@ -85,7 +87,7 @@ pub(crate) fn once_on(value: &str) -> Option<OptionValue> {
 }
 
 /// Returns those of `proposals` that differ from the current value.
-pub(crate) fn others<const N: usize>(view: &View, proposals: [Proposal; N]) -> Vec<Proposal> {
+pub(crate) fn others<const N: usize>(view: &FactorView, proposals: [Proposal; N]) -> Vec<Proposal> {
     proposals.into_iter().filter(|proposal| proposal.value != view.current).collect()
 }
 
@@ -98,8 +100,8 @@ pub(crate) static SOCKET: &[SocketOption] = &[
     SocketOption {
         factor: Factor {
             name: "sndbuf",
-            system: System::Socket("SO_SNDBUF"),
-            persist: &[Persist::Application(
+            system: SystemSetting::Socket("SO_SNDBUF"),
+            persist: &[PersistMethod::Application(
                 "setsockopt(SOL_SOCKET, SO_SNDBUF) before connecting; turns autotuning of the send buffer off",
             )],
             about: "SO_SNDBUF, which ends autotuning; 0 leaves it on",
@@ -119,8 +121,8 @@ pub(crate) static SOCKET: &[SocketOption] = &[
     SocketOption {
         factor: Factor {
             name: "rcvbuf",
-            system: System::Socket("SO_RCVBUF"),
-            persist: &[Persist::Application(
+            system: SystemSetting::Socket("SO_RCVBUF"),
+            persist: &[PersistMethod::Application(
                 "setsockopt(SOL_SOCKET, SO_RCVBUF) before connecting; turns autotuning of the receive buffer off",
             )],
             about: "SO_RCVBUF, which ends autotuning; 0 leaves it on",
@@ -139,8 +141,8 @@ pub(crate) static SOCKET: &[SocketOption] = &[
     SocketOption {
         factor: Factor {
             name: "busy-poll",
-            system: System::Socket("SO_BUSY_POLL"),
-            persist: &[Persist::Application("setsockopt(SOL_SOCKET, SO_BUSY_POLL), in microseconds")],
+            system: SystemSetting::Socket("SO_BUSY_POLL"),
+            persist: &[PersistMethod::Application("setsockopt(SOL_SOCKET, SO_BUSY_POLL), in microseconds")],
             about: "SO_BUSY_POLL: microseconds that a receive call spins on the device; 0 is off",
             domain: Domain::Int(0, 10_000),
             // Zero leaves it to net.core.busy_read, which is a knob.
@@ -165,7 +167,7 @@ pub(crate) static SOCKET: &[SocketOption] = &[
 
 /// Proposes autotuning if a size is fixed. Otherwise proposes twice the bandwidth-delay product, as a power of two,
 /// and raises the system's `limit` if that would silently cut the buffer down.
-fn fixed(view: &View, rank: u32, limit: &'static str, settings: &Settings) -> Vec<Proposal> {
+fn fixed(view: &FactorView, rank: u32, limit: &'static str, settings: &Settings) -> Vec<Proposal> {
     if view.current != "0" {
         return vec![Proposal::new("0", 38)];
     }
@@ -194,7 +196,7 @@ impl OptionValue {
     }
 }
 
-fn differs(row: &SocketOption, socket: &Socket, settings: &Settings) -> Option<NotAsAsked> {
+fn differs(row: &SocketOption, socket: &Socket, settings: &Settings) -> Option<SettingMismatch> {
     let value = row.factor.of(settings);
     let asked = (row.asked)(value)?;
     let got = match (row.get)(socket) {
@@ -204,5 +206,5 @@ fn differs(row: &SocketOption, socket: &Socket, settings: &Settings) -> Option<N
     };
     let hint = if row.hint.is_empty() { String::new() } else { format!(" ({})", row.hint) };
     let line = format!("{}: asked for {asked}, got {got}{hint}", row.factor.system.name());
-    Some(NotAsAsked { setting: row.factor.name.to_owned(), asked: value.to_owned(), got, line })
+    Some(SettingMismatch { setting: row.factor.name.to_owned(), asked: value.to_owned(), got, line })
 }

@@ -2,7 +2,7 @@
 //!
 //! A flow's settings are values of these factors and of those of its transport ([`crate::Transport::factors`]).
 
-use landspeed_factor::{Domain, Factor, Persist, Proposal, Table, View, unless};
+use landspeed_factor::{Domain, Factor, FactorTable, FactorView, PersistMethod, Proposal, unless};
 use landspeed_record::Settings;
 
 use crate::{Delivery, TRANSPORTS, Transport};
@@ -25,7 +25,7 @@ pub static TRANSPORT: Factor = Factor {
 /// The number of parallel flows.
 pub static FLOWS: Factor = Factor {
     name: "flows",
-    persist: &[Persist::Application("open this many TCP connections at once")],
+    persist: &[PersistMethod::Application("open this many TCP connections at once")],
     short: Some('P'),
     about: "parallel flows",
     domain: Domain::Int(1, MOST_FLOWS),
@@ -42,7 +42,7 @@ pub static FLOWS: Factor = Factor {
 /// The bytes of each message.
 pub static WRITE_SIZE: Factor = Factor {
     name: "write-size",
-    persist: &[Persist::Application("hand this many bytes to each send call")],
+    persist: &[PersistMethod::Application("hand this many bytes to each send call")],
     about: "bytes handed to each send call, or the payload of each datagram",
     domain: Domain::Bytes(1, LARGEST),
     default: "131072",
@@ -60,7 +60,7 @@ pub static WRITE_SIZE: Factor = Factor {
 /// The bytes that each receive call has room for.
 pub static READ_SIZE: Factor = Factor {
     name: "read-size",
-    persist: &[Persist::Application("hand a buffer of this many bytes to each receive call")],
+    persist: &[PersistMethod::Application("hand a buffer of this many bytes to each receive call")],
     about: "bytes that each receive call has room for",
     domain: Domain::Bytes(1, LARGEST),
     default: "131072",
@@ -76,7 +76,7 @@ pub static READ_SIZE: Factor = Factor {
 /// The processors on which the threads of a flow's two ends run.
 pub static PLACEMENT: Factor = Factor {
     name: "placement",
-    persist: &[Persist::Application(
+    persist: &[PersistMethod::Application(
         "pin the sending and receiving threads: taskset(1), or CPUAffinity= of the service",
     )],
     about: "where sender and receiver run: wherever the scheduler likes, on the core that takes the packets, or on \
@@ -103,7 +103,7 @@ fn names() -> Vec<&'static str> {
 
 /// Proposes datagrams that fill a packet of the current MTU, and of Ethernet's jumbo frame (9000 bytes). A datagram
 /// above the MTU is cut into fragments, and none is larger than 65,507 bytes.
-fn datagrams(view: &View) -> Vec<Proposal> {
+fn datagrams(view: &FactorView) -> Vec<Proposal> {
     const JUMBO: u64 = 9000;
     let headers = view.datagram_headers();
     let current = view.current.parse::<u64>().unwrap_or(0);
@@ -117,15 +117,15 @@ fn datagrams(view: &View) -> Vec<Proposal> {
 }
 
 /// Proposes those of `values` (value, rank) that are larger than the current one.
-fn larger(view: &View, values: &[(u64, u32)]) -> Vec<Proposal> {
+fn larger(view: &FactorView, values: &[(u64, u32)]) -> Vec<Proposal> {
     let current = view.current.parse::<u64>().unwrap_or(0);
     let above = values.iter().filter(|(value, _)| *value > current);
     above.map(|(value, rank)| Proposal::new(value.to_string(), *rank)).collect()
 }
 
 /// Returns the factors of a flow over `transport`.
-pub fn table(transport: &dyn Transport) -> Table {
-    Table::of(EVERY_FLOW.iter().copied().chain(transport.factors()))
+pub fn table(transport: &dyn Transport) -> FactorTable {
+    FactorTable::of(EVERY_FLOW.iter().copied().chain(transport.factors()))
 }
 
 /// Returns the settings of a flow over `transport` with each factor at its default.

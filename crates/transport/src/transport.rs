@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use landspeed_factor::Factor;
-use landspeed_record::{Details, EndpointOutcome, Headline, NotAsAsked, Settings};
+use landspeed_record::{Details, EndpointOutcome, Headline, SettingMismatch, Settings};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 use crate::{DatagramTotals, Error, Patience};
@@ -133,7 +133,7 @@ pub trait Flow: Send + Sync {
     fn set_up(&self) -> Nanos;
 
     /// Returns the settings that differ from what was requested, as the sockets report them now.
-    fn not_as_asked(&self) -> Vec<NotAsAsked>;
+    fn not_as_asked(&self) -> Vec<SettingMismatch>;
 
     /// Applies this flow's own settings at the accepting end, where the flow began with its listener's. Buffer sizes
     /// stay, because they only count before connecting.

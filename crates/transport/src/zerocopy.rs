@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use landspeed_factor::{Factor, Persist, Proposal, System, View};
+use landspeed_factor::{Factor, FactorView, PersistMethod, Proposal, SystemSetting};
 use rustix::event::{PollFd, PollFlags};
 use socket2::Socket;
 
@@ -26,8 +26,8 @@ const LEAVING_LOOK: Duration = Duration::from_millis(1);
 pub(crate) static ROW: &[SocketOption] = &[SocketOption {
     factor: Factor {
         name: "zerocopy-send",
-        system: System::Socket("SO_ZEROCOPY"),
-        persist: &[Persist::Application(
+        system: SystemSetting::Socket("SO_ZEROCOPY"),
+        persist: &[PersistMethod::Application(
             "setsockopt(SOL_SOCKET, SO_ZEROCOPY), then send with MSG_ZEROCOPY and read its completions",
         )],
         about: "MSG_ZEROCOPY: send from the application's pages; the kernel may still copy, and says so",
@@ -49,12 +49,12 @@ pub(crate) static SEND: &Factor = &ROW[0].factor;
 
 /// Proposes MSG_ZEROCOPY with the checksum and scatter-gather offloads on: without them the kernel copies, because it
 /// must read the pages to compute the checksum.
-fn propose(view: &View) -> Vec<Proposal> {
+fn propose(view: &FactorView) -> Vec<Proposal> {
     if view.current == "on" {
         return Vec::new();
     }
     let needs = [("tx-checksum", "on"), ("scatter-gather", "on")];
-    let missing = needs.into_iter().filter(|(knob, _)| view.stands(knob, "off"));
+    let missing = needs.into_iter().filter(|(knob, _)| view.is_set_to(knob, "off"));
     vec![missing.fold(Proposal::new("on", 45), |on, (knob, value)| on.with(knob, value))]
 }
 

@@ -16,7 +16,7 @@ const LONGEST: usize = 8192;
 /// cut and ends in `…`. Backslashes and quotes stay as they are, so that escaping twice changes nothing and equal
 /// texts stay equal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Text(Box<str>);
+pub struct EscapedText(Box<str>);
 
 /// Returns `text` escaped and cut, or `None` if it needs neither.
 fn escaped(text: &str) -> Option<String> {
@@ -40,31 +40,31 @@ fn escaped(text: &str) -> Option<String> {
     Some(shown)
 }
 
-impl From<&str> for Text {
+impl From<&str> for EscapedText {
     fn from(text: &str) -> Self {
-        Text(escaped(text).unwrap_or_else(|| text.to_owned()).into())
+        EscapedText(escaped(text).unwrap_or_else(|| text.to_owned()).into())
     }
 }
 
-impl From<String> for Text {
+impl From<String> for EscapedText {
     fn from(text: String) -> Self {
-        Text(escaped(&text).unwrap_or(text).into())
+        EscapedText(escaped(&text).unwrap_or(text).into())
     }
 }
 
-impl From<Text> for String {
-    fn from(text: Text) -> Self {
+impl From<EscapedText> for String {
+    fn from(text: EscapedText) -> Self {
         text.0.into()
     }
 }
 
-impl From<&Text> for String {
-    fn from(text: &Text) -> Self {
+impl From<&EscapedText> for String {
+    fn from(text: &EscapedText) -> Self {
         text.0.as_ref().to_owned()
     }
 }
 
-impl Deref for Text {
+impl Deref for EscapedText {
     type Target = str;
 
     fn deref(&self) -> &str {
@@ -72,39 +72,39 @@ impl Deref for Text {
     }
 }
 
-impl PartialEq<&str> for Text {
+impl PartialEq<&str> for EscapedText {
     fn eq(&self, other: &&str) -> bool {
         *self.0 == **other
     }
 }
 
-impl fmt::Display for Text {
+impl fmt::Display for EscapedText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0)
     }
 }
 
-impl<'de> Deserialize<'de> for Text {
+impl<'de> Deserialize<'de> for EscapedText {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Incoming;
+        struct TextVisitor;
 
-        impl Visitor<'_> for Incoming {
-            type Value = Text;
+        impl Visitor<'_> for TextVisitor {
+            type Value = EscapedText;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a string")
             }
 
-            fn visit_str<E>(self, text: &str) -> Result<Text, E> {
+            fn visit_str<E>(self, text: &str) -> Result<EscapedText, E> {
                 Ok(text.into())
             }
 
-            fn visit_string<E>(self, text: String) -> Result<Text, E> {
+            fn visit_string<E>(self, text: String) -> Result<EscapedText, E> {
                 Ok(text.into())
             }
         }
 
-        from.deserialize_string(Incoming)
+        from.deserialize_string(TextVisitor)
     }
 }
 
@@ -122,26 +122,26 @@ mod tests {
             ("lo\u{200b}\u{feff}\u{ad}\u{e0041}", r"lo\u{200b}\u{feff}\u{ad}\u{e0041}"),
             ("line\u{2028}break\u{85}", r"line\u{2028}break\u{85}"),
         ] {
-            assert_eq!(Text::from(raw), shown);
-            assert_eq!(Text::from(raw.to_owned()), Text::from(shown), "escaped twice");
+            assert_eq!(EscapedText::from(raw), shown);
+            assert_eq!(EscapedText::from(raw.to_owned()), EscapedText::from(shown), "escaped twice");
         }
         for plain in ["Zürich: 10 µs → 日本…", r#"C:\dir "quoted" it's"#, ""] {
-            assert_eq!(Text::from(plain), plain);
+            assert_eq!(EscapedText::from(plain), plain);
         }
         for c in (0..=0x10_ffff).filter_map(char::from_u32).filter(|c| !c.is_ascii_graphic()) {
-            let shown = Text::from(c.to_string());
+            let shown = EscapedText::from(c.to_string());
             assert!(!shown.chars().any(char::is_control), "{shown}");
-            assert_eq!(Text::from(&*shown), shown);
+            assert_eq!(EscapedText::from(&*shown), shown);
         }
     }
 
     #[test]
     fn no_text_is_longer_than_a_call_stack() {
-        assert_eq!(Text::from("x".repeat(LONGEST)).len(), LONGEST);
+        assert_eq!(EscapedText::from("x".repeat(LONGEST)).len(), LONGEST);
         for long in ["x", "\u{1b}", "ü"].map(|c| c.repeat(20_000)) {
-            let cut = Text::from(long);
+            let cut = EscapedText::from(long);
             assert!(cut.len() <= LONGEST + '…'.len_utf8() && cut.ends_with('…'));
-            assert_eq!(Text::from(&*cut), cut);
+            assert_eq!(EscapedText::from(&*cut), cut);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use landspeed_record::{EndpointOutcome, NotAsAsked, TrialSpec, ZeroCopied};
+use landspeed_record::{EndpointOutcome, SettingMismatch, TrialSpec, ZeroCopyCounts};
 use landspeed_transport::{CancelFlag, Flow, ZeroCopyCompletions};
 use landspeed_units::Bytes;
 
@@ -30,7 +30,7 @@ impl<'a> TrialEnd<'a> {
 }
 
 /// The settings that flows do not have as requested, each once.
-pub(crate) type UnmetSettings = BTreeSet<NotAsAsked>;
+pub(crate) type UnmetSettings = BTreeSet<SettingMismatch>;
 
 /// Returns what every workload's outcome holds: the window, the observations, and the settings that the flows' sockets
 /// did not take.
@@ -64,8 +64,8 @@ pub(crate) fn outcome_of(measured: &mut WindowMeasurement, not_as_asked: UnmetSe
 }
 
 /// Returns the sum of the zero-copy results of some flows or tasks.
-pub(crate) fn zero_copied(all: impl Iterator<Item = (ZeroCopyCompletions, Bytes)>) -> ZeroCopied {
-    all.fold(ZeroCopied::default(), |sum, (sent, mapped)| ZeroCopied {
+pub(crate) fn zero_copied(all: impl Iterator<Item = (ZeroCopyCompletions, Bytes)>) -> ZeroCopyCounts {
+    all.fold(ZeroCopyCounts::default(), |sum, (sent, mapped)| ZeroCopyCounts {
         completions: sum.completions + sent.done,
         copied: sum.copied + sent.copied,
         mapped_bytes: sum.mapped_bytes + mapped,

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use landspeed_record::Broken;
+use landspeed_record::PathStall;
 use landspeed_units::{Nanos, did_you_mean};
 
 /// The reason why a trial did not complete.
@@ -48,7 +48,7 @@ pub enum Error {
         "nothing came from the peer for {}, and {} time-outs in a row: the path broke; --patience waits longer",
         .0.waited_ns, .0.timeouts
     )]
-    PathBroke(Broken),
+    PathBroke(PathStall),
     #[error("a worker thread failed")]
     Worker,
     #[error("{0}")]

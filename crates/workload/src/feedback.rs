@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use landspeed_record::Broken;
+use landspeed_record::PathStall;
 use landspeed_transport::{AckProgress, Flow};
 use landspeed_units::Nanos;
 
@@ -72,5 +72,5 @@ impl FeedbackMonitor {
 fn broke(waited: Duration, waiting: &[AckProgress]) -> Error {
     let worst = waiting.iter().max_by_key(|flow| flow.timeouts).copied().unwrap_or_default();
     let timeout_ns = Nanos(worst.timeout.0 << worst.timeouts.min(16));
-    Error::PathBroke(Broken { waited_ns: waited.into(), timeout_ns, timeouts: worst.timeouts })
+    Error::PathBroke(PathStall { waited_ns: waited.into(), timeout_ns, timeouts: worst.timeouts })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use landspeed_factor::{Factor, Table};
+use landspeed_factor::{Factor, FactorTable};
 use landspeed_record::{EndpointOutcome, GridFigure, Headline, Settings, TrialSpec};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::Nanos;
@@ -127,6 +127,6 @@ pub trait WorkloadRunner: Sync {
     fn run(&self, end: TrialEnd<'_>) -> Result<EndpointOutcome, Error>;
 }
 
-pub(crate) fn table(runner: &dyn WorkloadRunner) -> Table {
-    Table::of(runner.parameters())
+pub(crate) fn table(runner: &dyn WorkloadRunner) -> FactorTable {
+    FactorTable::of(runner.parameters())
 }

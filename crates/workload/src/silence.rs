@@ -56,7 +56,7 @@ impl SilenceDetector {
 
     fn note(&mut self) {
         let pause = Nanos::from(self.lasts());
-        if Silences::is_one(pause) && self.silences.each_ns.len() < MOST {
+        if Silences::is_silence(pause) && self.silences.each_ns.len() < MOST {
             self.silences.each_ns.push(pause);
         }
     }

@@ -3,7 +3,9 @@
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use landspeed_record::{Broken, DatagramCounts, Details, Observations, Progress, Silences, TrialSpec};
+use landspeed_record::{
+    DatagramCounts, Details, Observations, PathStall, Silences, TrialProgress, TrialSpec,
+};
 use landspeed_transport::{CancelFlag, DatagramTotals, Flow};
 use landspeed_units::{Bytes, Nanos};
 
@@ -80,7 +82,7 @@ pub(crate) struct WindowMeasurement {
     /// Times without payload, at a receiving end.
     pub(crate) silences: Option<Silences>,
     /// The reason why the run ended early, if it did.
-    pub(crate) broken: Option<Broken>,
+    pub(crate) broken: Option<PathStall>,
 }
 
 /// The parts of one end of a trial, without the workers.
@@ -149,7 +151,7 @@ impl TrialCoordinator<'_, '_> {
         if self.silence.lasts() < most {
             return Ok(());
         }
-        Err(Error::PathBroke(Broken { waited_ns, ..Broken::default() }))
+        Err(Error::PathBroke(PathStall { waited_ns, ..PathStall::default() }))
     }
 
     pub(crate) fn started(&self) -> bool {
@@ -185,7 +187,7 @@ impl TrialCoordinator<'_, '_> {
         let Some(reporter) = &mut self.reporter else { return };
         reporter.next += Duration::from(self.spec.progress_ns);
         let (at_ns, received_bytes) = (Nanos::from(now - reporter.opened), Bytes(received - reporter.before));
-        self.parts.watch.progress(Progress { at_ns, received_bytes, tcp: None });
+        self.parts.watch.progress(TrialProgress { at_ns, received_bytes, tcp: None });
     }
 
     fn received(&self) -> u64 {
@@ -330,7 +332,7 @@ impl TrialCoordinator<'_, '_> {
     }
 
     /// Closes the window early, with what was measured until now.
-    pub(crate) fn break_off(&mut self, window_start: &WindowStart, broken: Broken) -> WindowMeasurement {
+    pub(crate) fn break_off(&mut self, window_start: &WindowStart, broken: PathStall) -> WindowMeasurement {
         let measured = self.measured(window_start);
         // The peer may receive it, if the path is broken in one direction only.
         let _ = self.say(TrialSignal::Closed);
@@ -356,7 +358,7 @@ impl TrialCoordinator<'_, '_> {
         let came: u64 = counts[..receiving].iter().sum();
         self.silence.look(now, self.received());
         let silences = (receiving > 0).then(|| self.silence.end().beyond(Bytes(came), window));
-        let nothing = Broken { waited_ns: window, ..Broken::default() };
+        let nothing = PathStall { waited_ns: window, ..PathStall::default() };
         let broken = (receiving > 0 && came == 0).then_some(nothing).filter(|_| window >= TELLING);
         let strangers = self.parts.strangers;
         WindowMeasurement { window, counts, datagrams, strangers, details, observed, silences, broken }

@@ -2,7 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 
-use landspeed_record::{Observations, Progress};
+use landspeed_record::{Observations, TrialProgress};
 use landspeed_units::Nanos;
 
 /// What can be watched at one end.
@@ -27,7 +27,7 @@ pub trait WindowWatch: Send {
     fn sample(&mut self, at: Nanos);
 
     /// Called with the progress of this end, if [`landspeed_record::TrialSpec::progress_ns`] requests it.
-    fn progress(&mut self, _so_far: Progress) {}
+    fn progress(&mut self, _so_far: TrialProgress) {}
 
     /// Called when the window closes. Read processor clocks first: bytes are counted up to the call.
     fn close(&mut self) -> Observations;

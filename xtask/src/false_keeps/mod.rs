@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use anyhow::{Result, ensure};
 use clap::Args;
 use landspeed_analysis::{Ladder, LadderAction, LadderBlock, LadderFindings, LadderRules};
-use landspeed_record::{Answer, Arm, Candidate, Cell, Figures, Settings, StepSummary};
+use landspeed_record::{Arm, Candidate, Cell, Settings, StepAnswer, StepSummary, TrialFigures};
 use landspeed_stats::proportion_interval;
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
 
@@ -152,14 +152,14 @@ impl SimulatedRun {
     }
 
     /// Simulates the trials of a pair.
-    fn measure(&self, pair: &LadderBlock, noise: &mut SimulatedNoise) -> Vec<Figures> {
+    fn measure(&self, pair: &LadderBlock, noise: &mut SimulatedNoise) -> Vec<TrialFigures> {
         let arms = pair.arms();
         let truth = |arm: Arm| {
-            let mut figures = Figures {
+            let mut figures = TrialFigures {
                 rate_bps: BitRate(4e9),
                 bytes_per_cpu_s: BytesPerCpuSecond(3e8),
                 latency_ns: Nanos(50_000),
-                ..Figures::default()
+                ..TrialFigures::default()
             };
             multiply(&mut figures, self.factors(pair.cell(arm)));
             figures
@@ -185,7 +185,7 @@ impl SimulatedRun {
     }
 }
 
-fn multiply(figures: &mut Figures, [rate, cost, latency]: [f64; 3]) {
+fn multiply(figures: &mut TrialFigures, [rate, cost, latency]: [f64; 3]) {
     figures.rate_bps.0 *= rate;
     figures.bytes_per_cpu_s.0 *= cost;
     figures.latency_ns = Nanos((figures.latency_ns.0 as f64 * latency).round() as u64);
@@ -234,7 +234,7 @@ fn is_confirmed(step: &StepSummary) -> bool {
 /// whether a kept placebo voids it; and whether it doubts its own trials.
 fn verdicts(findings: &LadderFindings) -> [u32; 4] {
     let steps = || findings.steps.iter().filter(|step| !step.placebo);
-    let kept = steps().any(|step| step.answer == Answer::Helps);
+    let kept = steps().any(|step| step.answer == StepAnswer::Helps);
     let confirmed = steps().any(is_confirmed);
     [kept, confirmed, findings.void.is_some(), !findings.doubts.is_empty()].map(u32::from)
 }
@@ -246,7 +246,7 @@ fn answers(findings: &LadderFindings) -> [u32; 6] {
     let said = |answer| u32::from(findings.steps.iter().any(|step| step.answer == answer));
     let [discarded, blocks] = [|step: &StepSummary| step.discarded, |step: &StepSummary| step.blocks]
         .map(|of| findings.steps.iter().map(of).sum());
-    [kept, confirmed, said(Answer::Undecided), said(Answer::Harms), discarded, blocks]
+    [kept, confirmed, said(StepAnswer::Undecided), said(StepAnswer::Harms), discarded, blocks]
 }
 
 /// Returns the number of steps that a run kept in the end, those of them that are confirmed, useful candidates in its

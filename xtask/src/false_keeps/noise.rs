@@ -1,6 +1,6 @@
 //! Kinds of noise, one row each.
 
-use landspeed_record::{Arm, Figures};
+use landspeed_record::{Arm, TrialFigures};
 use landspeed_stats::Random;
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
 
@@ -110,14 +110,14 @@ impl SimulatedNoise {
     }
 
     /// Returns the next block's trials of cells whose true figures `truth` returns.
-    pub(super) fn block(&mut self, arms: &[Arm], truth: impl Fn(Arm) -> Figures) -> Vec<Figures> {
+    pub(super) fn block(&mut self, arms: &[Arm], truth: impl Fn(Arm) -> TrialFigures) -> Vec<TrialFigures> {
         let trials = (self.kind.source)(&mut self.state, arms, &mut self.dice);
         self.state.last = arms.last().copied();
         let deviation = self.deviation;
         let figures = |(arm, trial): (&Arm, TrialDeviations)| {
             let truth = truth(*arm);
             let factor = |i: usize| (deviation * trial.units[i] + trial.fixed[i]).exp();
-            Figures {
+            TrialFigures {
                 rate_bps: BitRate(truth.rate_bps.0 * factor(0)),
                 bytes_per_cpu_s: BytesPerCpuSecond(truth.bytes_per_cpu_s.0 * factor(1)),
                 latency_ns: Nanos((truth.latency_ns.0 as f64 * factor(2)).round() as u64),

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::{Interval, MeetingFigures, Question, RoundTripFigures, ShortFlowFigures, Study};
+use landspeed_record::{
+    ContestQuestion, MeanInterval, MeetingFigures, RoundTripFigures, ShortFlowFigures, Study,
+};
 use landspeed_units::{BitRate, Nanos};
 
 use super::contests::ContestRuns;
@@ -30,7 +32,7 @@ pub(super) fn round_trips(study: &Study, entry: &ContestRuns<'_>) -> RoundTripFi
     let shares = all(study, entry);
     let short = study.path.rtt_ns;
     let longer = match entry.contest.question {
-        Question::RoundTrips { longer_ns } => longer_ns,
+        ContestQuestion::RoundTrips { longer_ns } => longer_ns,
         _ => Nanos(0),
     };
     let ratio = ratio(entry, &shares);
@@ -57,7 +59,7 @@ fn all(study: &Study, entry: &ContestRuns<'_>) -> BTreeMap<u32, SideShares> {
 }
 
 /// Returns the first side's share over the second's.
-fn ratio(entry: &ContestRuns<'_>, shares: &BTreeMap<u32, SideShares>) -> Option<Interval> {
+fn ratio(entry: &ContestRuns<'_>, shares: &BTreeMap<u32, SideShares>) -> Option<MeanInterval> {
     let log = |s: &SideShares| repeats::log_ratio(s.first_bps.0, s.second_bps.0);
     let logs = shares.iter().filter_map(|(repeat, s)| Some((*repeat, log(s)?))).collect();
     repeats::ratio(&entry.repeats(logs).into_values().collect::<Vec<_>>())

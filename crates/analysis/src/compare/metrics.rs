@@ -1,6 +1,6 @@
 //! The figures by which protocols are ordered.
 
-use landspeed_record::Interval;
+use landspeed_record::MeanInterval;
 use landspeed_units::BitRate;
 
 use super::run::RunFigures;
@@ -67,7 +67,7 @@ fn milliseconds(seconds: f64) -> String {
 
 impl ProtocolMetric {
     /// Formats an interval, such as "0.12 [0.08, 0.16]".
-    pub(super) fn say_interval(&self, interval: &Interval) -> String {
+    pub(super) fn say_interval(&self, interval: &MeanInterval) -> String {
         let say = self.say;
         match (interval.low, interval.high) {
             (Some(low), Some(high)) => format!("{} [{}, {}]", say(interval.mean), say(low), say(high)),

@@ -26,7 +26,7 @@ mod streams;
 mod support;
 mod timeline;
 
-use landspeed_record::{COMPARE_FORMAT, CompareReport, Engine, Line, Question, Record, Study};
+use landspeed_record::{COMPARE_FORMAT, CompareReport, ContestQuestion, Line, Record, Study, StudyEngine};
 use landspeed_units::Nanos;
 
 use contests::StudyContests;
@@ -72,19 +72,24 @@ pub fn compare(record: &Record, path: &str) -> Result<CompareReport, NotAStudy> 
 }
 
 fn figures(study: &Study, contests: &StudyContests<'_>) -> CompareReport {
-    let asked =
-        |wanted: fn(&Question) -> bool| contests.entries.iter().filter(move |e| wanted(&e.contest.question));
-    let regions: Vec<_> = asked(|q| matches!(q, Question::Regions)).collect();
+    let asked = |wanted: fn(&ContestQuestion) -> bool| {
+        contests.entries.iter().filter(move |e| wanted(&e.contest.question))
+    };
+    let regions: Vec<_> = asked(|q| matches!(q, ContestQuestion::Regions)).collect();
     let protocols: Vec<_> = regions.iter().map(|entry| protocols::figures(entry)).collect();
     CompareReport {
-        meetings: asked(|q| matches!(q, Question::Meeting)).map(|e| meetings::meeting(study, e)).collect(),
-        short_flows: asked(|q| matches!(q, Question::ShortFlows { .. }))
+        meetings: asked(|q| matches!(q, ContestQuestion::Meeting))
+            .map(|e| meetings::meeting(study, e))
+            .collect(),
+        short_flows: asked(|q| matches!(q, ContestQuestion::ShortFlows { .. }))
             .map(|e| meetings::short_flows(study, e))
             .collect(),
-        round_trips: asked(|q| matches!(q, Question::RoundTrips { .. }))
+        round_trips: asked(|q| matches!(q, ContestQuestion::RoundTrips { .. }))
             .map(|e| meetings::round_trips(study, e))
             .collect(),
-        streams: streams::streams(&asked(|q| matches!(q, Question::Streams { .. })).collect::<Vec<_>>()),
+        streams: streams::streams(
+            &asked(|q| matches!(q, ContestQuestion::Streams { .. })).collect::<Vec<_>>(),
+        ),
         rankings: rank::rankings(&regions),
         paper: paper::values(study, &protocols),
         findings: paper::findings(study, &regions),
@@ -97,7 +102,7 @@ fn figures(study: &Study, contests: &StudyContests<'_>) -> CompareReport {
 fn took(study: &Study, record: &Record) -> Option<Nanos> {
     let starts = lines_of!(record, Line::Run(run) => run.at_ns).flatten();
     match (study.engine, starts.max()) {
-        (Engine::Kernel, Some(last)) => Some(last + study.duration()),
+        (StudyEngine::Kernel, Some(last)) => Some(last + study.duration()),
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! Means, intervals and ratios of figures over repeats.
 
-use landspeed_record::Interval;
+use landspeed_record::MeanInterval;
 use landspeed_stats::{estimate, mean_interval};
 
 pub(super) const CONFIDENCE: f64 = 0.95;
@@ -18,10 +18,10 @@ pub(super) fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
 }
 
 /// Returns the mean with its interval; `None` for no values.
-pub(super) fn over(values: impl IntoIterator<Item = f64>) -> Option<Interval> {
+pub(super) fn over(values: impl IntoIterator<Item = f64>) -> Option<MeanInterval> {
     let values: Vec<f64> = values.into_iter().collect();
     let ends = mean_interval(&values, CONFIDENCE);
-    Some(Interval { mean: mean(values)?, low: ends.map(|ends| ends.0), high: ends.map(|ends| ends.1) })
+    Some(MeanInterval { mean: mean(values)?, low: ends.map(|ends| ends.0), high: ends.map(|ends| ends.1) })
 }
 
 /// Returns the logarithm of one share over another; `None` where both are zero.
@@ -31,10 +31,10 @@ pub(super) fn log_ratio(one: f64, other: f64) -> Option<f64> {
 }
 
 /// Returns the geometric mean of ratios with its interval, from their logarithms; `None` for none.
-pub(super) fn ratio(logs: &[f64]) -> Option<Interval> {
+pub(super) fn ratio(logs: &[f64]) -> Option<MeanInterval> {
     let found = estimate(logs, CONFIDENCE);
     let several = logs.len() > 1;
-    (!logs.is_empty()).then(|| Interval {
+    (!logs.is_empty()).then(|| MeanInterval {
         mean: found.ratio,
         low: several.then_some(found.low),
         high: several.then_some(found.high),
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn one_repeat_has_a_mean_and_no_interval() {
         assert_eq!(over([]), None);
-        assert_eq!(over([4.0]), Some(Interval { mean: 4.0, low: None, high: None }));
+        assert_eq!(over([4.0]), Some(MeanInterval { mean: 4.0, low: None, high: None }));
         let three = over([1.0, 2.0, 3.0]).unwrap();
         assert!((three.low.unwrap() + 0.4842).abs() < 1e-3 && three.mean == 2.0);
     }

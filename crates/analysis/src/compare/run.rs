@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use landspeed_record::{Question, RegionFigures, Study, StudyRun};
+use landspeed_record::{ContestQuestion, RegionFigures, Study, StudyRun};
 use landspeed_stats::{jain, mean_and_deviation};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
@@ -122,7 +122,8 @@ fn spread(values: &[f64]) -> Option<(f64, f64)> {
 fn regions(study: &Study, run: &StudyRun, timeline: &Timeline) -> Vec<RegionFigures> {
     // Only flows that come and go make regions.
     let staggered = study.contests.iter().any(|contest| {
-        contest.name == run.contest && matches!(contest.question, Question::Regions | Question::Meeting)
+        contest.name == run.contest
+            && matches!(contest.question, ContestQuestion::Regions | ContestQuestion::Meeting)
     });
     let bounds = if staggered { study.regions() } else { Vec::new() };
     (1..).zip(bounds).filter_map(|(number, bounds)| region(study, timeline, number, bounds)).collect()

@@ -1,6 +1,6 @@
 //! The shares of a path that the two sides of a run have.
 
-use landspeed_record::{Question, Study, StudyRun};
+use landspeed_record::{ContestQuestion, Study, StudyRun};
 use landspeed_stats::jain;
 use landspeed_units::{BitRate, Nanos};
 
@@ -23,9 +23,13 @@ pub struct SideShares {
 pub fn shares(study: &Study, run: &StudyRun) -> Option<SideShares> {
     let contest = study.contests.iter().find(|contest| contest.name == run.contest)?;
     let (start, end) = match contest.question {
-        Question::Meeting => study.regions().into_iter().find(|r| r.2 == study.flows).map(|r| (r.0, r.1))?,
-        Question::RoundTrips { .. } => (Nanos(0), study.duration()),
-        Question::Regions | Question::ShortFlows { .. } | Question::Streams { .. } => return None,
+        ContestQuestion::Meeting => {
+            study.regions().into_iter().find(|r| r.2 == study.flows).map(|r| (r.0, r.1))?
+        }
+        ContestQuestion::RoundTrips { .. } => (Nanos(0), study.duration()),
+        ContestQuestion::Regions | ContestQuestion::ShortFlows { .. } | ContestQuestion::Streams { .. } => {
+            return None;
+        }
     };
     let timeline = Timeline::of(study, run);
     let range = timeline.within(start, end);

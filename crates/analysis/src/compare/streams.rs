@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::{CpuByStreams, Question};
+use landspeed_record::{ContestQuestion, ParallelStreamFigures};
 use landspeed_units::{BitRate, Bytes};
 
 use super::contests::ContestRuns;
 use super::repeats;
 
 /// Returns, for each number of streams in ascending order, the figures of the window with which they carried most.
-pub(super) fn streams(entries: &[&ContestRuns<'_>]) -> Vec<CpuByStreams> {
-    let mut best: BTreeMap<u16, CpuByStreams> = BTreeMap::new();
+pub(super) fn streams(entries: &[&ContestRuns<'_>]) -> Vec<ParallelStreamFigures> {
+    let mut best: BTreeMap<u16, ParallelStreamFigures> = BTreeMap::new();
     for entry in entries.iter().filter(|entry| !entry.runs.is_empty()) {
-        let Question::Streams { streams, window_bytes } = entry.contest.question else { continue };
+        let ContestQuestion::Streams { streams, window_bytes } = entry.contest.question else { continue };
         let found = figures(entry, streams, window_bytes);
         let place = best.entry(streams).or_default();
         let tried = place.windows_tried + 1;
@@ -24,8 +24,8 @@ pub(super) fn streams(entries: &[&ContestRuns<'_>]) -> Vec<CpuByStreams> {
     best.into_values().collect()
 }
 
-fn figures(entry: &ContestRuns<'_>, streams: u16, window_bytes: Bytes) -> CpuByStreams {
-    CpuByStreams {
+fn figures(entry: &ContestRuns<'_>, streams: u16, window_bytes: Bytes) -> ParallelStreamFigures {
+    ParallelStreamFigures {
         streams: streams.into(),
         window_bytes,
         rate_bps: BitRate(repeats::mean(entry.each(|f| Some(f.mean_bps.0)).into_values()).unwrap_or(0.0)),
@@ -51,7 +51,7 @@ mod tests {
         let run = support::run(&study, &study.contests[0], 0, |_, _| support::KILOBIT);
         let figures = RunFigures::of(&study, &run).expect("samples");
         let contest = |streams, mib| Contest {
-            question: Question::Streams { streams, window_bytes: Bytes::mib(mib) },
+            question: ContestQuestion::Streams { streams, window_bytes: Bytes::mib(mib) },
             ..Contest::default()
         };
         let contests = [contest(4, 1), contest(4, 2), contest(4, 8), contest(1, 8)];

@@ -1,7 +1,8 @@
 //! Small studies for tests, in which a rule gives the bytes that arrive.
 
 use landspeed_record::{
-    Contest, Header, Line, ProbeSample, Question, Record, RunFlow, RunSample, Study, StudyPath, StudyRun,
+    Contest, ContestQuestion, Header, Line, ProbeSample, Record, RunFlow, RunSample, Study, StudyPath,
+    StudyRun,
 };
 use landspeed_units::{Bytes, CpuNanos, Nanos};
 
@@ -10,7 +11,7 @@ pub(super) const KILOBIT: u64 = 125;
 
 /// Returns a contest of one protocol under the schedule.
 pub(super) fn alone(protocol: &str) -> Contest {
-    Contest { name: protocol.into(), contestants: vec![protocol.into()], question: Question::Regions }
+    Contest { name: protocol.into(), contestants: vec![protocol.into()], question: ContestQuestion::Regions }
 }
 
 /// Returns a study with samples of 1 s, in which a full packet has a kilobit of payload.

@@ -1,6 +1,6 @@
 //! Tests with studies small enough to be judged by hand.
 
-use landspeed_record::{CompareReport, Contest, Question, RunFlow, StudyRun};
+use landspeed_record::{CompareReport, Contest, ContestQuestion, RunFlow, StudyRun};
 use landspeed_units::{Bytes, CpuNanos};
 
 use super::support::{KILOBIT, alone, record, run, study};
@@ -82,10 +82,10 @@ fn simulated_repeats_that_differ_by_their_seed_alone_are_one() {
     let meeting = landspeed_record::Contest {
         name: "reno beside htcp".into(),
         contestants: vec!["reno".into(), "htcp".into()],
-        question: Question::Meeting,
+        question: ContestQuestion::Meeting,
     };
     study.contests.push(meeting);
-    (study.engine, study.repeats) = (Engine::Simulator, 3);
+    (study.engine, study.repeats) = (StudyEngine::Simulator, 3);
     let rate = |contest: usize, repeat: u32| KILOBIT * (u64::from(repeat) + 1 + 10 * contest as u64);
     let runs = |study: &Study| {
         let ids = (0..3).flat_map(|repeat| (0..3).map(move |contest| (contest, repeat)));
@@ -129,9 +129,9 @@ fn meetings_and_round_trips_are_ratios() {
         contestants: contestants.iter().map(|c| (*c).to_owned()).collect(),
         question,
     };
-    let meeting = contest("reno beside bic", &["reno", "bic"], Question::Meeting);
+    let meeting = contest("reno beside bic", &["reno", "bic"], ContestQuestion::Meeting);
     let longer_ns = Nanos::millis(100);
-    let apart = contest("reno far", &["reno"], Question::RoundTrips { longer_ns });
+    let apart = contest("reno far", &["reno"], ContestQuestion::RoundTrips { longer_ns });
     let study = study(4, 4, vec![meeting, apart]);
     // In the middle region the second protocol's flows have three times as much.
     let met = run(&study, &study.contests[0], 0, |index, _| KILOBIT * [1, 3][index % 2]);
@@ -151,7 +151,7 @@ fn meetings_and_round_trips_are_ratios() {
 
 #[test]
 fn short_flows_have_a_median_and_a_tail_only_where_there_are_many() {
-    let question = Question::ShortFlows { size_bytes: Bytes(1000), every_ns: Nanos::secs(1) };
+    let question = ContestQuestion::ShortFlows { size_bytes: Bytes(1000), every_ns: Nanos::secs(1) };
     let contest = landspeed_record::Contest { question, ..alone("reno") };
     let study = study(4, 4, vec![contest]);
     let mut one = run(&study, &study.contests[0], 0, |_, _| KILOBIT);
@@ -222,7 +222,8 @@ fn udt_is_compared_with_the_tcps_and_is_none_of_them() {
 
 #[test]
 fn a_simulated_study_says_that_it_counts_no_processor_time() {
-    let mut study = Study { repeats: 2, engine: Engine::Simulator, varied_share: 0.02, ..Study::paper() };
+    let mut study =
+        Study { repeats: 2, engine: StudyEngine::Simulator, varied_share: 0.02, ..Study::paper() };
     study.contests = ["htcp", "udt"].map(alone).to_vec();
     let runs = study.contests.iter().flat_map(|contest| [0, 1].map(|repeat| (contest, repeat)));
     let runs = runs.map(|(contest, repeat)| StudyRun {
@@ -306,6 +307,6 @@ fn the_papers_findings_are_left_out_of_other_questions() {
         let one = run(&study, &study.contests[0], 0, by_hand);
         compare(&record(&study, vec![one]), "").unwrap().findings.len()
     };
-    assert_eq!(findings(Question::Streams { streams: 1, window_bytes: Bytes(1_000) }), 0);
-    assert_eq!(findings(Question::Regions), 27);
+    assert_eq!(findings(ContestQuestion::Streams { streams: 1, window_bytes: Bytes(1_000) }), 0);
+    assert_eq!(findings(ContestQuestion::Regions), 27);
 }

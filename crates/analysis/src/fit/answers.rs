@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::{HostLimits, LayerCost, Pass, PerPacket, SizeAnswer, SizePoint};
+use landspeed_record::{HostLimits, LayerCost, MemoryPass, PerPacketCost, SizeAnswer, SizePoint};
 use landspeed_stats::estimate;
 use landspeed_units::{Bytes, Nanos};
 
@@ -17,7 +17,7 @@ const PIECE: u64 = 32 << 10;
 #[derive(Debug)]
 pub struct AnswerInputs<'a> {
     /// The sweeps; those at the MTU that the path had come first.
-    pub sweeps: &'a [PerPacket],
+    pub sweeps: &'a [PerPacketCost],
     /// The measured limits of "host A" and "host B", as far as known; once for a machine that is both.
     pub limits: Vec<(&'a str, &'a HostLimits)>,
     pub offload: &'a OffloadStudy,
@@ -122,7 +122,7 @@ fn snake(host: &str) -> String {
 }
 
 /// Answers section 3.1: the cost of one more fragment.
-fn fragment(sweeps: &[PerPacket]) -> Option<SizeAnswer> {
+fn fragment(sweeps: &[PerPacketCost]) -> Option<SizeAnswer> {
     let mut draft = AnswerDraft::default();
     let cut = sweeps.iter().filter(|part| part.transport == "udp" && !part.steps_bytes.is_empty());
     for part in cut.clone() {
@@ -138,7 +138,7 @@ fn fragment(sweeps: &[PerPacket]) -> Option<SizeAnswer> {
     draft.answer("What does one more fragment cost?")
 }
 
-fn by_line(part: &PerPacket, draft: &mut AnswerDraft) {
+fn by_line(part: &PerPacketCost, draft: &mut AnswerDraft) {
     let line = |layer: &str| part.layers.get(layer);
     let Some(both) = line(BOTH) else { return };
     let mtu = part.mtu_bytes.0;
@@ -171,7 +171,7 @@ fn spread(cost: &LayerCost) -> String {
 }
 
 /// Adds the cost of the byte that needs one more packet, from pairs of trials.
-fn by_steps(part: &PerPacket, draft: &mut AnswerDraft) {
+fn by_steps(part: &PerPacketCost, draft: &mut AnswerDraft) {
     let mtu = part.mtu_bytes.0;
     let mut told = Vec::new();
     for step in &part.fragment_steps {
@@ -186,8 +186,8 @@ fn by_steps(part: &PerPacket, draft: &mut AnswerDraft) {
 }
 
 /// Adds the cost of a datagram of the largest size at each MTU (jin.mtu32.gain).
-fn larger_frames(cut: &[&PerPacket], draft: &mut AnswerDraft) {
-    let largest = |part: &PerPacket| {
+fn larger_frames(cut: &[&PerPacketCost], draft: &mut AnswerDraft) {
+    let largest = |part: &PerPacketCost| {
         let point = part.points.last()?;
         Some((part.mtu_bytes, point.size_bytes, point.fragments, point.layers.get(BOTH)?.median_ns))
     };
@@ -213,7 +213,7 @@ fn larger_frames(cut: &[&PerPacket], draft: &mut AnswerDraft) {
 
 /// Returns the time of one pass over [`PIECE`] from the limits, in nanoseconds.
 fn pass(limits: &HostLimits, what: &str, hot: bool) -> Option<f64> {
-    let of = |pass: &&Pass| {
+    let of = |pass: &&MemoryPass| {
         pass.what == what && pass.hot == hot && pass.size_bytes == Bytes(PIECE) && pass.rate_bps.0 > 0.0
     };
     limits.passes.iter().find(of).map(|pass| PIECE as f64 * 8e9 / pass.rate_bps.0)
@@ -250,10 +250,10 @@ fn checksum(asked: &AnswerInputs<'_>) -> Option<SizeAnswer> {
 }
 
 /// Compares datagrams of one size with and without a checksum, at the first MTU that has both.
-fn in_the_path(sweeps: &[PerPacket], draft: &mut AnswerDraft) {
+fn in_the_path(sweeps: &[PerPacketCost], draft: &mut AnswerDraft) {
     let with = |name: &str| sweeps.iter().find(|part| part.transport == name);
     let (Some(with), Some(without)) = (with("udp"), with("udp without checksum")) else { return };
-    let both = |part: &PerPacket, size: Bytes| {
+    let both = |part: &PerPacketCost, size: Bytes| {
         part.points.iter().find(|p| p.size_bytes == size)?.layers.get(BOTH).copied()
     };
     let Some(size) = without.points.last().map(|point| point.size_bytes) else { return };
@@ -332,7 +332,7 @@ fn compared(study: &OffloadStudy, (layer, name): (&str, &str), draft: &mut Answe
 }
 
 /// Answers section 4, Figure 7: the part for which the others wait.
-fn pace(sweeps: &[PerPacket]) -> Option<SizeAnswer> {
+fn pace(sweeps: &[PerPacketCost]) -> Option<SizeAnswer> {
     let mut draft = AnswerDraft::default();
     let mtu = sweeps.first()?.mtu_bytes;
     for part in sweeps.iter().filter(|part| part.mtu_bytes == mtu && !part.transport.contains(' ')) {

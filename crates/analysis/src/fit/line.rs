@@ -1,7 +1,7 @@
 //! Fits cost over sizes as a line: a fixed part, a part per byte, and for cut datagrams a part that comes once and a
 //! part for each fragment after the first.
 
-use landspeed_record::PerPacketFit;
+use landspeed_record::LayerCostFit;
 use landspeed_units::Bytes;
 
 const TERMS: usize = 4;
@@ -66,7 +66,7 @@ pub(super) enum FitError {
 /// struck. Sampled points are not reweighted: where most of them are zero, the few that are not are no outliers. No
 /// term is negative, because time is spent and never gained: a term that would be negative is zero, and the others
 /// are fitted without it.
-pub(super) fn fit(points: &[SizedCost]) -> Result<PerPacketFit, FitError> {
+pub(super) fn fit(points: &[SizedCost]) -> Result<LayerCostFit, FitError> {
     check(points)?;
     let rows: Vec<FitPoint> = points.iter().map(row).collect();
     let mut weights = vec![1.0; rows.len()];
@@ -82,7 +82,7 @@ pub(super) fn fit(points: &[SizedCost]) -> Result<PerPacketFit, FitError> {
     // A term of zero was not distinguished from the others, or nothing was cut.
     let told = |ns: f64| (ns > 0.0).then_some(ns);
     let (first_cut_ns, per_fragment_ns) = (told(first_cut_ns), told(per_fragment_ns));
-    Ok(PerPacketFit { fixed_ns, per_byte_ns, first_cut_ns, per_fragment_ns, residual })
+    Ok(LayerCostFit { fixed_ns, per_byte_ns, first_cut_ns, per_fragment_ns, residual })
 }
 
 fn check(points: &[SizedCost]) -> Result<(), FitError> {

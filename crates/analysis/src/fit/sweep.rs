@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use landspeed_record::{FragmentStep, FurtherPacket, LayerCost, PerPacket, PerPacketFit, SizePoint};
+use landspeed_record::{
+    FragmentStepCost, FurtherPacketCost, LayerCost, LayerCostFit, PerPacketCost, SizePoint,
+};
 use landspeed_stats::median;
 use landspeed_units::Bytes;
 
@@ -33,11 +35,11 @@ impl SizeSweep {
 
     /// Returns the points, lines and steps from the costs of messages. Layers with too few points, and classes that
     /// are too rare, have points and no line.
-    pub fn per_packet(&self, costs: &[MessageCost]) -> PerPacket {
+    pub fn per_packet(&self, costs: &[MessageCost]) -> PerPacketCost {
         let mut points = self.points(costs);
         forget_unseen(&mut points);
         let steps_bytes = self.steps(points.last().map_or(Bytes(0), |point| point.size_bytes));
-        let mut part = PerPacket {
+        let mut part = PerPacketCost {
             transport: self.transport.clone(),
             mtu_bytes: self.mtu,
             fragment_steps: steps_bytes.iter().filter_map(|size| self.step(*size, costs)).collect(),
@@ -45,7 +47,7 @@ impl SizeSweep {
             notes: losses(&points).into_iter().collect(),
             steps_bytes,
             points,
-            ..PerPacket::default()
+            ..PerPacketCost::default()
         };
         self.draw_lines(&mut part);
         part
@@ -79,7 +81,7 @@ impl SizeSweep {
     }
 
     /// Returns the cost of one byte more than `size`, where both were measured in at least one round.
-    fn step(&self, size: Bytes, costs: &[MessageCost]) -> Option<FragmentStep> {
+    fn step(&self, size: Bytes, costs: &[MessageCost]) -> Option<FragmentStepCost> {
         let plain = |size: Bytes| {
             let of = costs.iter().filter(move |cost| cost.size == size && cost.layers.contains_key(LINK));
             of.map(|cost| (cost.round, &cost.layers)).collect::<BTreeMap<_, _>>()
@@ -87,7 +89,7 @@ impl SizeSweep {
         let (before, after) = (plain(size), plain(Bytes(size.0 + 1)));
         let differences: Vec<BTreeMap<String, f64>> =
             before.iter().filter_map(|(round, before)| Some(difference(before, after.get(round)?))).collect();
-        let step = FragmentStep {
+        let step = FragmentStepCost {
             size_bytes: size,
             fragments: self.fragments(size),
             layers: by_layer(differences.iter()),
@@ -96,16 +98,16 @@ impl SizeSweep {
     }
 
     /// Returns the cost of a full packet after the first, from a line through each round.
-    fn further_packet(&self, costs: &[MessageCost]) -> Option<FurtherPacket> {
+    fn further_packet(&self, costs: &[MessageCost]) -> Option<FurtherPacketCost> {
         let ip = self.cut_by?;
         let data_bytes = Bytes(largest(3, self.mtu, ip).0 - largest(2, self.mtu, ip).0);
         let rounds: BTreeSet<u32> = costs.iter().map(|cost| cost.round).collect();
-        let lines: Vec<PerPacketFit> =
+        let lines: Vec<LayerCostFit> =
             rounds.into_iter().filter_map(|round| self.line_of(round, costs)).collect();
-        let whole = |line: &PerPacketFit| {
+        let whole = |line: &LayerCostFit| {
             line.per_fragment_ns.unwrap_or(0.0) + line.per_byte_ns * data_bytes.0 as f64
         };
-        Some(FurtherPacket {
+        Some(FurtherPacketCost {
             data_bytes,
             whole: spread(lines.iter().map(whole).collect())?,
             alone: spread(lines.iter().map(|line| line.per_fragment_ns.unwrap_or(0.0)).collect())
@@ -114,7 +116,7 @@ impl SizeSweep {
     }
 
     /// Returns the line of both hosts through the trials of one round, if some of them were cut.
-    fn line_of(&self, round: u32, costs: &[MessageCost]) -> Option<PerPacketFit> {
+    fn line_of(&self, round: u32, costs: &[MessageCost]) -> Option<LayerCostFit> {
         let point = |cost: &MessageCost| {
             Some(SizedCost::measured(cost.size, self.fragments(cost.size), *cost.layers.get(BOTH)?))
         };
@@ -123,7 +125,7 @@ impl SizeSweep {
         points.iter().any(|point| point.fragments > 1).then(|| fit(&points).ok()).flatten()
     }
 
-    fn draw_lines(&self, part: &mut PerPacket) {
+    fn draw_lines(&self, part: &mut PerPacketCost) {
         let names: BTreeSet<&String> = part.points.iter().flat_map(|point| point.layers.keys()).collect();
         let rare = rare(&part.points);
         let mut lines = BTreeMap::new();

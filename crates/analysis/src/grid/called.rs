@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use landspeed_record::{Grid, GridFactor, GridPlace, GridSetting, GridTrial, Settings};
+use landspeed_record::{Grid, GridFactor, GridSetting, GridSettingTarget, GridTrial, Settings};
 
 use crate::fallback::turned_out;
 
@@ -38,7 +38,7 @@ pub(super) fn of_base(grid: &Grid, trials: &[&GridTrial]) -> BTreeSet<String> {
 }
 
 fn is_of_flow(one: &GridSetting) -> bool {
-    one.place == GridPlace::Flow
+    one.place == GridSettingTarget::Flow
 }
 
 /// Returns the settings of each trial's flows that had another value than requested.

@@ -4,7 +4,8 @@
 //! and one that includes both is undecided. The intervals of one expectation hold together.
 
 use landspeed_record::{
-    Agreement, Estimate, Expectation, ExpectationTest, Expected, Grid, GridTrial, Settings, Shape,
+    CurveShape, Estimate, Expectation, ExpectationAgreement, ExpectationReport, ExpectationTest, Grid,
+    GridTrial, Settings,
 };
 use landspeed_stats::grid::{Contrast, ContrastEstimate};
 use landspeed_stats::ratio_of;
@@ -14,12 +15,12 @@ use super::fitted::{FigureModel, points};
 /// The largest half width, as a log, of an interval that supports a published ratio by including it.
 const VAGUE: f64 = 0.35;
 
-pub(super) fn judge(grid: &Grid, trials: &[&GridTrial], expectation: &Expectation) -> Expected {
+pub(super) fn judge(grid: &Grid, trials: &[&GridTrial], expectation: &Expectation) -> ExpectationReport {
     let figure = expectation.figure.unwrap_or(grid.figure);
     let fitted = FigureModel::of(grid, &points(grid, trials.iter().copied(), |trial| trial.figure(figure)));
     let found = match &fitted {
         Ok(fitted) => ExpectationJudge { grid, fitted }.test(&expectation.test),
-        Err(why) => Err((Agreement::Undecided, why.to_string())),
+        Err(why) => Err((ExpectationAgreement::Undecided, why.to_string())),
     };
     let published = match &expectation.test {
         ExpectationTest::Ratio { published, .. } => Some(*published),
@@ -30,22 +31,22 @@ pub(super) fn judge(grid: &Grid, trials: &[&GridTrial], expectation: &Expectatio
         Err((agreement, why)) => (agreement, None, why),
     };
     let why = match agreement {
-        Agreement::Differs if !expectation.otherwise.is_empty() => {
+        ExpectationAgreement::Differs if !expectation.otherwise.is_empty() => {
             [told.as_str(), &expectation.otherwise].join(if told.is_empty() { "" } else { "; " })
         }
         _ => told,
     };
     let (claim, source) = (expectation.claim.clone(), expectation.source.clone());
-    Expected { claim, source, agreement, published, ours, why }
+    ExpectationReport { claim, source, agreement, published, ours, why }
 }
 
 struct ExpectationOutcome {
-    agreement: Agreement,
+    agreement: ExpectationAgreement,
     ours: Option<Estimate>,
     told: String,
 }
 
-type ExpectationResult = Result<ExpectationOutcome, (Agreement, String)>;
+type ExpectationResult = Result<ExpectationOutcome, (ExpectationAgreement, String)>;
 
 struct ExpectationJudge<'a> {
     grid: &'a Grid,
@@ -63,10 +64,10 @@ impl ExpectationJudge<'_> {
             ExpectationTest::Shape { shape, along, at, between, within } => {
                 let line = self.line(along, at)?;
                 match shape {
-                    Shape::Rises => self.slope(&line, 1.0),
-                    Shape::Falls => self.slope(&line, -1.0),
-                    Shape::Flat => self.flat(&line, *within),
-                    Shape::Dip => self.dip(along, at, between.as_ref()),
+                    CurveShape::Rises => self.slope(&line, 1.0),
+                    CurveShape::Falls => self.slope(&line, -1.0),
+                    CurveShape::Flat => self.flat(&line, *within),
+                    CurveShape::Dip => self.dip(along, at, between.as_ref()),
                 }
             }
         }
@@ -84,15 +85,15 @@ impl ExpectationJudge<'_> {
         let (low, high) = (published.ln() - within.ln_1p(), published.ln() + within.ln_1p());
         let (ours_low, ours_high) = found.together;
         let agreement = match () {
-            () if ours_high < low || ours_low > high => Agreement::Differs,
-            () if ours_low >= low && ours_high <= high => Agreement::Reproduces,
+            () if ours_high < low || ours_low > high => ExpectationAgreement::Differs,
+            () if ours_low >= low && ours_high <= high => ExpectationAgreement::Reproduces,
             () if ours_low <= published.ln()
                 && published.ln() <= ours_high
                 && ours_high - ours_low <= 2.0 * VAGUE =>
             {
-                Agreement::Reproduces
+                ExpectationAgreement::Reproduces
             }
-            () => Agreement::Undecided,
+            () => ExpectationAgreement::Undecided,
         };
         let told =
             if peaks { format!("{} over {}", self.name(&to), self.name(&from)) } else { String::new() };
@@ -123,7 +124,7 @@ impl ExpectationJudge<'_> {
         let steps: Vec<Contrast> = line.windows(2).map(|two| self.difference(&two[0], &two[1])).collect();
         let whole = match line {
             [first, .., last] => self.difference(first, last),
-            _ => return Err((Agreement::Undecided, "the curve has one point".to_owned())),
+            _ => return Err((ExpectationAgreement::Undecided, "the curve has one point".to_owned())),
         };
         let found = self.compared(&[vec![whole], steps].concat())?;
         let turned = |one: &ContrastEstimate| {
@@ -131,9 +132,9 @@ impl ExpectationJudge<'_> {
         };
         let against = found.iter().enumerate().find(|(_, one)| turned(one).1 < 0.0);
         let agreement = match against {
-            Some(_) => Agreement::Differs,
-            None if turned(&found[0]).0 > 0.0 => Agreement::Reproduces,
-            None => Agreement::Undecided,
+            Some(_) => ExpectationAgreement::Differs,
+            None if turned(&found[0]).0 > 0.0 => ExpectationAgreement::Reproduces,
+            None => ExpectationAgreement::Undecided,
         };
         let (at, decided) = against.unwrap_or((0, &found[0]));
         let told = match at {
@@ -151,9 +152,9 @@ impl ExpectationJudge<'_> {
         let beyond = |one: &ContrastEstimate| one.together.0 > bound || one.together.1 < -bound;
         let inside = |one: &ContrastEstimate| one.together.0 >= -bound && one.together.1 <= bound;
         let agreement = match () {
-            () if found.iter().any(beyond) => Agreement::Differs,
-            () if found.iter().all(inside) => Agreement::Reproduces,
-            () => Agreement::Undecided,
+            () if found.iter().any(beyond) => ExpectationAgreement::Differs,
+            () if found.iter().all(inside) => ExpectationAgreement::Reproduces,
+            () => ExpectationAgreement::Undecided,
         };
         let farthest = found.iter().enumerate().max_by(|a, b| a.1.ln.abs().total_cmp(&b.1.ln.abs()));
         let told = farthest.map(|(n, _)| format!("{} over {}", self.name(&line[n + 1]), self.name(&line[0])));
@@ -172,11 +173,14 @@ impl ExpectationJudge<'_> {
             |value: &String| factor.and_then(|factor| factor.levels.iter().position(|level| level == value));
         let ends = between.and_then(|[first, last]| Some((place(first)?, place(last)?)));
         let Some((first, last)) = ends else {
-            return Err((Agreement::Undecided, "the values of the dip were not measured".to_owned()));
+            return Err((
+                ExpectationAgreement::Undecided,
+                "the values of the dip were not measured".to_owned(),
+            ));
         };
         let line = self.line(along, at)?;
         let (Some(before), Some(after)) = (first.checked_sub(1), line.get(last + 1)) else {
-            return Err((Agreement::Undecided, "nothing was measured beside the dip".to_owned()));
+            return Err((ExpectationAgreement::Undecided, "nothing was measured beside the dip".to_owned()));
         };
         let inside: Vec<u32> = line[first..=last].concat();
         let outside = [line[before].clone(), after.clone()].concat();
@@ -204,14 +208,14 @@ impl ExpectationJudge<'_> {
         Contrast { weights: [share(kept(to), 1.0), share(kept(from), -1.0)].concat() }
     }
 
-    fn compared(&self, family: &[Contrast]) -> Result<Vec<ContrastEstimate>, (Agreement, String)> {
+    fn compared(&self, family: &[Contrast]) -> Result<Vec<ContrastEstimate>, (ExpectationAgreement, String)> {
         let found = self.fitted.compare(family).into_iter().collect::<Option<Vec<_>>>();
-        let few = || (Agreement::Undecided, "too few blocks visited all of its cells".to_owned());
+        let few = || (ExpectationAgreement::Undecided, "too few blocks visited all of its cells".to_owned());
         found.filter(|found| !found.is_empty()).ok_or_else(few)
     }
 
     /// Returns the cells with these values; only the best of them where peaks are compared.
-    fn some(&self, values: &Settings, peaks: bool) -> Result<Vec<u32>, (Agreement, String)> {
+    fn some(&self, values: &Settings, peaks: bool) -> Result<Vec<u32>, (ExpectationAgreement, String)> {
         let cells = self.cells(values)?;
         let means = self.fitted.means();
         let mean = |cell: &u32| {
@@ -222,15 +226,15 @@ impl ExpectationJudge<'_> {
     }
 
     /// Returns every cell with these values.
-    fn cells(&self, values: &Settings) -> Result<Vec<u32>, (Agreement, String)> {
+    fn cells(&self, values: &Settings) -> Result<Vec<u32>, (ExpectationAgreement, String)> {
         for (name, value) in values {
             let gone = self.grid.missing.iter().find(|one| one.factor == *name && one.level == *value);
             if let Some(gone) = gone {
-                return Err((Agreement::NotHere, gone.why.clone()));
+                return Err((ExpectationAgreement::NotHere, gone.why.clone()));
             }
             let factor = self.grid.factors.iter().find(|factor| factor.name == *name);
             if !factor.is_some_and(|factor| factor.levels.contains(value)) {
-                return Err((Agreement::Undecided, format!("{name}={value} was not measured")));
+                return Err((ExpectationAgreement::Undecided, format!("{name}={value} was not measured")));
             }
         }
         let fits = |cell: &u32| {
@@ -242,7 +246,7 @@ impl ExpectationJudge<'_> {
     }
 
     /// Returns the cells of each value along a factor.
-    fn line(&self, along: &str, at: &Settings) -> Result<Vec<Vec<u32>>, (Agreement, String)> {
+    fn line(&self, along: &str, at: &Settings) -> Result<Vec<Vec<u32>>, (ExpectationAgreement, String)> {
         let factor = self.grid.factors.iter().find(|factor| factor.name == along);
         let levels = factor.map_or(&[][..], |factor| &factor.levels);
         let with = |level: &String| {
@@ -252,7 +256,7 @@ impl ExpectationJudge<'_> {
         };
         let line = levels.iter().map(with).collect::<Result<Vec<_>, _>>()?;
         if line.len() < 2 {
-            return Err((Agreement::Undecided, format!("{along} has one value here")));
+            return Err((ExpectationAgreement::Undecided, format!("{along} has one value here")));
         }
         Ok(line)
     }
@@ -272,9 +276,9 @@ fn all_above(found: &[ContrastEstimate], name: impl Fn(usize) -> String) -> Expe
     let below = found.iter().enumerate().find(|(_, one)| one.together.1 < 0.0);
     let least = found.iter().enumerate().min_by(|a, b| a.1.together.0.total_cmp(&b.1.together.0));
     let agreement = match (below, least) {
-        (Some(_), _) => Agreement::Differs,
-        (None, Some((_, least))) if least.together.0 > 0.0 => Agreement::Reproduces,
-        _ => Agreement::Undecided,
+        (Some(_), _) => ExpectationAgreement::Differs,
+        (None, Some((_, least))) if least.together.0 > 0.0 => ExpectationAgreement::Reproduces,
+        _ => ExpectationAgreement::Undecided,
     };
     let decided = below.or(least);
     let told = decided.map(|(n, _)| name(n)).unwrap_or_default();
@@ -287,7 +291,7 @@ fn estimate(found: &ContrastEstimate) -> Estimate {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::{Figures, GridFactor, MissingLevel};
+    use landspeed_record::{GridFactor, MissingLevel, TrialFigures};
     use landspeed_units::BitRate;
 
     use super::*;
@@ -302,7 +306,7 @@ mod tests {
     }
 
     /// Judges a grid of mtu 1500 and 9000 over sizes 1 to 4; 9000 is twice as fast, but has a dip at size 3.
-    fn judged(test: ExpectationTest) -> Expected {
+    fn judged(test: ExpectationTest) -> ExpectationReport {
         let factors = vec![factor("mtu", &["1500", "9000"]), factor("size", &["1", "2", "3", "4"])];
         let missing =
             vec![MissingLevel { factor: "mtu".into(), level: "16000".into(), why: "too large".into() }];
@@ -310,7 +314,7 @@ mod tests {
         let rate = |cell: u32| [1.0, 2.0, 3.0, 4.0, 2.0, 4.0, 3.0, 8.0][cell as usize] * 1e9;
         let trial = |block: u32, cell: u32| {
             let noise = 1.0 + 0.01 * (f64::from((block * 7 + cell * 5) % 11) / 11.0 - 0.5);
-            let figures = Figures { rate_bps: BitRate(rate(cell) * noise), ..Figures::default() };
+            let figures = TrialFigures { rate_bps: BitRate(rate(cell) * noise), ..TrialFigures::default() };
             GridTrial { block, cell, figures, ..GridTrial::default() }
         };
         let trials: Vec<GridTrial> = (0..8)
@@ -325,50 +329,50 @@ mod tests {
         )
     }
 
-    fn ratio(from: &str, to: &str, published: f64, peaks: bool) -> Expected {
+    fn ratio(from: &str, to: &str, published: f64, peaks: bool) -> ExpectationReport {
         let (from, to) = (settings(&[("mtu", from)]), settings(&[("mtu", to)]));
         judged(ExpectationTest::Ratio { from, to, published, within: 0.1, peaks })
     }
 
     #[test]
     fn a_ratio_is_of_means_or_of_peaks() {
-        assert_eq!(ratio("1500", "9000", 2.0, true).agreement, Agreement::Reproduces);
+        assert_eq!(ratio("1500", "9000", 2.0, true).agreement, ExpectationAgreement::Reproduces);
         let means = ratio("1500", "9000", 2.0, false);
         // Twice at three of four sizes, and equal at the fourth: 2^(3/4).
-        assert_eq!((means.agreement, means.published), (Agreement::Differs, Some(2.0)));
+        assert_eq!((means.agreement, means.published), (ExpectationAgreement::Differs, Some(2.0)));
         assert!((means.ours.unwrap().ratio - 1.68).abs() < 0.02 && means.why.ends_with("another machine"));
         let gone = ratio("1500", "16000", 3.0, true);
-        assert_eq!((gone.agreement, gone.why.as_str()), (Agreement::NotHere, "too large"));
-        assert_eq!(ratio("1500", "4000", 3.0, true).agreement, Agreement::Undecided);
+        assert_eq!((gone.agreement, gone.why.as_str()), (ExpectationAgreement::NotHere, "too large"));
+        assert_eq!(ratio("1500", "4000", 3.0, true).agreement, ExpectationAgreement::Undecided);
     }
 
     #[test]
     fn orders_crossings_and_shapes_need_proof() {
         let cells = |values: [&str; 2]| values.map(|value| settings(&[("mtu", value)])).to_vec();
         let order = |cells| judged(ExpectationTest::Order { cells, peaks: true }).agreement;
-        assert_eq!(order(cells(["1500", "9000"])), Agreement::Reproduces);
-        assert_eq!(order(cells(["9000", "1500"])), Agreement::Differs);
-        assert_eq!(order(cells(["9000", "9000"])), Agreement::Undecided);
+        assert_eq!(order(cells(["1500", "9000"])), ExpectationAgreement::Reproduces);
+        assert_eq!(order(cells(["9000", "1500"])), ExpectationAgreement::Differs);
+        assert_eq!(order(cells(["9000", "9000"])), ExpectationAgreement::Undecided);
         let shape = |shape, mtu: &str, between: Option<[&str; 2]>| {
             let (along, at) = ("size".to_owned(), settings(&[("mtu", mtu)]));
             let between = between.map(|ends| ends.map(str::to_owned));
             judged(ExpectationTest::Shape { shape, along, at, between, within: 0.1 }).agreement
         };
-        assert_eq!(shape(Shape::Rises, "1500", None), Agreement::Reproduces);
-        assert_eq!(shape(Shape::Rises, "9000", None), Agreement::Differs, "it falls at 3");
-        assert_eq!(shape(Shape::Falls, "1500", None), Agreement::Differs);
-        assert_eq!(shape(Shape::Flat, "1500", None), Agreement::Differs);
-        assert_eq!(shape(Shape::Dip, "9000", Some(["3", "3"])), Agreement::Reproduces);
+        assert_eq!(shape(CurveShape::Rises, "1500", None), ExpectationAgreement::Reproduces);
+        assert_eq!(shape(CurveShape::Rises, "9000", None), ExpectationAgreement::Differs, "it falls at 3");
+        assert_eq!(shape(CurveShape::Falls, "1500", None), ExpectationAgreement::Differs);
+        assert_eq!(shape(CurveShape::Flat, "1500", None), ExpectationAgreement::Differs);
+        assert_eq!(shape(CurveShape::Dip, "9000", Some(["3", "3"])), ExpectationAgreement::Reproduces);
         assert_eq!(
-            shape(Shape::Dip, "1500", Some(["2", "3"])),
-            Agreement::Differs,
+            shape(CurveShape::Dip, "1500", Some(["2", "3"])),
+            ExpectationAgreement::Differs,
             "4 is higher, 1 is lower"
         );
         let [below, above] = ["1500", "9000"].map(|mtu| settings(&[("mtu", mtu)]));
         let crossing = judged(ExpectationTest::Crossing { along: "size".into(), below, above });
         assert_eq!(
             (crossing.agreement, crossing.why.starts_with("where they end")),
-            (Agreement::Differs, true)
+            (ExpectationAgreement::Differs, true)
         );
     }
 }

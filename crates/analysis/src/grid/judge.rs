@@ -1,9 +1,9 @@
 //! Judges the trials of a record: curves with intervals.
 
 use landspeed_record::{
-    Estimate, FactorEffect, FactorialEffect, GRID_FORMAT, Grid, GridCell, GridContrast, GridCurves, GridEnd,
-    GridFigure, GridReport, GridTrial, Line, PathPrediction, ProgramFigure, ProgramFigures, ProgramOf,
-    Record, Side,
+    Estimate, FactorEffect, FactorialEffect, GRID_FORMAT, Grid, GridCell, GridContrast, GridCurves,
+    GridEndReason, GridFigure, GridReport, GridTrial, Line, PathPrediction, ProgramFigure, ProgramFigures,
+    ProgramMetric, Record, Side,
 };
 use landspeed_stats::grid::{Contrast, ContrastEstimate, GridLayout};
 use landspeed_stats::ratio_of;
@@ -99,10 +99,10 @@ fn notes(grid: &Grid, record: &Record, trials: &[&GridTrial], blocks: u32) -> Ve
     let mut notes: Vec<String> = lines_of!(record, Line::Note { text } => text.clone()).collect();
     match lines_of!(record, Line::GridEnd(end) => end).next_back() {
         None => notes.push(format!("unfinished: it was cut off after {blocks} blocks; --resume goes on")),
-        Some(GridEnd::Stopped) => {
+        Some(GridEndReason::Stopped) => {
             notes.push(format!("unfinished: it was stopped after {blocks} blocks; --resume goes on"));
         }
-        Some(GridEnd::Blocks | GridEnd::Precision | GridEnd::Budget) => {}
+        Some(GridEndReason::Blocks | GridEndReason::Precision | GridEndReason::Budget) => {}
     }
     notes.extend(called::of_base(grid, trials));
     for cell in 0..grid.cells() {
@@ -161,10 +161,10 @@ fn told_beside(grid: &Grid, told: Option<&ProgramFigures>) -> Vec<GridCurves> {
     others.filter(|_| is_one).map(curves).collect()
 }
 
-fn named_after(figure: Option<&ProgramFigure>, program: ProgramOf) -> ProgramOf {
+fn named_after(figure: Option<&ProgramFigure>, program: ProgramMetric) -> ProgramMetric {
     let Some(one) = figure else { return program };
     let (figure, unit, less_is_better) = (one.name.clone(), one.unit.clone(), !one.more_is_better);
-    ProgramOf { figure, unit, less_is_better, ..program }
+    ProgramMetric { figure, unit, less_is_better, ..program }
 }
 
 /// Returns the curves of a figure, fitted to the trials.

@@ -1,14 +1,14 @@
 //! The candidates that a verdict advises: which of the waiting ones come first, why, and with which expected gain.
 //! Advice changes the order of candidates and nothing else.
 
-use landspeed_record::{Advised, Cell, Finding, Remedy, VerdictLine};
+use landspeed_record::{Cell, Finding, Remedy, StepPrediction, VerdictLine};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct KnobHint {
     pub(crate) knob: String,
     /// The advised value; empty where the knob table chooses it.
     pub(crate) value: String,
-    pub(crate) why: Advised,
+    pub(crate) why: StepPrediction,
 }
 
 /// Returns the remedies of a verdict that name a knob, by finding, in the verdict's order. A remedy whose value is
@@ -28,7 +28,7 @@ fn of_finding(verdict: u32, finding: &Finding, cell: &Cell) -> Vec<KnobHint> {
             passed_on = expected_ratio;
             continue;
         }
-        let why = Advised { verdict, cause: finding.cause, weight: finding.weight, expected_ratio };
+        let why = StepPrediction { verdict, cause: finding.cause, weight: finding.weight, expected_ratio };
         hints.push(KnobHint { knob: remedy.knob.clone(), value: remedy.value.clone(), why });
     }
     hints

@@ -3,7 +3,7 @@
 //! Keeping within it brings no gain in rate, so that no comparison of rates could keep it. From then on it is a
 //! condition of every comparison, except those against the start.
 
-use landspeed_record::{Answer, Cell, StepLine, StepSummary};
+use landspeed_record::{Cell, StepAnswer, StepLine, StepSummary};
 
 use super::climb::Climb;
 use super::run_state::RunState;
@@ -35,7 +35,7 @@ impl RateBound {
             value: self.value.clone(),
             from: incumbent.flow.get(&self.knob).cloned().unwrap_or_default(),
             with: with.map(|(knob, value)| format!("{knob}={value}")).collect(),
-            answer: Answer::Helps,
+            answer: StepAnswer::Helps,
             kept: true,
             reason: self.reason.clone(),
             ..StepSummary::default()

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use landspeed_record::{Answer, Candidate, Cell, StepLine, VerdictLine};
+use landspeed_record::{Candidate, Cell, StepAnswer, StepLine, VerdictLine};
 use landspeed_stats::ErrorLedger;
 use landspeed_units::Nanos;
 
@@ -63,7 +63,7 @@ impl Climb {
         let (idle, lacking): (Vec<_>, Vec<_>) = skipped.into_iter().partition(|c| c.cannot_matter);
         climb.idle = idle;
         for candidate in lacking {
-            climb.report_skip(candidate, Answer::Skipped, run);
+            climb.report_skip(candidate, StepAnswer::Skipped, run);
         }
         climb
     }
@@ -89,11 +89,11 @@ impl Climb {
 
     fn report_idle(&mut self, run: &mut RunState) {
         for candidate in std::mem::take(&mut self.idle) {
-            self.report_skip(candidate, Answer::NotTried, run);
+            self.report_skip(candidate, StepAnswer::NotTried, run);
         }
     }
 
-    fn report_skip(&mut self, candidate: Candidate, answer: Answer, run: &mut RunState) {
+    fn report_skip(&mut self, candidate: Candidate, answer: StepAnswer, run: &mut RunState) {
         let reason = candidate.skip.clone().unwrap_or_default();
         self.pass_over(&CandidateTask::new(candidate, false), answer, &reason, run);
     }
@@ -141,14 +141,14 @@ impl Climb {
             run.note(format!("'{label}' cannot be measured, so the step is not confirmed: {why}"));
             return;
         }
-        self.close(&StepDecision { answer: Answer::Skipped, reason: why.to_owned() }, run);
+        self.close(&StepDecision { answer: StepAnswer::Skipped, reason: why.to_owned() }, run);
     }
 
     pub(crate) fn stop(&mut self, run: &mut RunState) {
-        self.close(&StepDecision { answer: Answer::Undecided, reason: STOPPED.into() }, run);
+        self.close(&StepDecision { answer: StepAnswer::Undecided, reason: STOPPED.into() }, run);
         while let Some(task) = self.queue.pop() {
             if !task.reopened() {
-                self.pass_over(&task, Answer::NotTried, "the run was stopped before its turn", run);
+                self.pass_over(&task, StepAnswer::NotTried, "the run was stopped before its turn", run);
             }
         }
         self.report_idle(run);
@@ -202,7 +202,7 @@ impl Climb {
         };
         // A candidate that waits for a second try already has its line.
         if !task.reopened() {
-            self.pass_over(&task, Answer::NotTried, why, run);
+            self.pass_over(&task, StepAnswer::NotTried, why, run);
         }
         None
     }
@@ -236,7 +236,7 @@ impl Climb {
                 run.note(format!("VOID: {text} ({})", line.summary.id));
                 run.say_void(text);
             }
-            (false, false) if decision.answer != Answer::Skipped => self.queue.reject(step.task),
+            (false, false) if decision.answer != StepAnswer::Skipped => self.queue.reject(step.task),
             (false, _) => {}
         }
     }
@@ -257,7 +257,7 @@ impl Climb {
     }
 
     /// Reports a candidate that is not tried.
-    fn pass_over(&mut self, task: &CandidateTask, answer: Answer, reason: &str, run: &mut RunState) {
+    fn pass_over(&mut self, task: &CandidateTask, answer: StepAnswer, reason: &str, run: &mut RunState) {
         let id = self.id(task);
         let mut summary = blank(&id, task, &self.incumbent);
         summary.answer = answer;

@@ -21,7 +21,7 @@ mod run_state;
 mod step;
 mod words;
 
-use landspeed_record::{Arm, Candidate, Cell, Figures, Gain, StepLine, StepSummary, VerdictLine};
+use landspeed_record::{Arm, Candidate, Cell, Gain, StepLine, StepSummary, TrialFigures, VerdictLine};
 use landspeed_units::Nanos;
 
 pub use bound::RateBound;
@@ -91,7 +91,7 @@ impl LadderBlock {
 
     /// Returns the block's result: the figures of its trials in time order, and the time that it took, toggles
     /// included.
-    pub fn result(&self, figures: Vec<Figures>, took: Nanos) -> BlockResult {
+    pub fn result(&self, figures: Vec<TrialFigures>, took: Nanos) -> BlockResult {
         let (step, candidate_first) = (self.step.clone(), self.candidate_first);
         BlockResult { step, figures, candidate_first, took, remarks: Vec::new() }
     }
@@ -102,7 +102,7 @@ pub struct BlockResult {
     /// The name of the step, as in the block.
     pub step: String,
     /// The figures of the trials, in time order.
-    pub figures: Vec<Figures>,
+    pub figures: Vec<TrialFigures>,
     /// The order of the arms, as in the block.
     pub candidate_first: bool,
     /// The time that the block took, toggles included.
@@ -116,9 +116,9 @@ pub struct BlockResult {
 pub struct LadderFindings {
     pub steps: Vec<StepSummary>,
     /// The geometric means of the start cell's trials in the final check.
-    pub start: Figures,
+    pub start: TrialFigures,
     /// The geometric means of the final cell's trials in the final check.
-    pub final_: Figures,
+    pub final_: TrialFigures,
     /// The final setting over the start, from the final check only.
     pub gain: Gain,
     /// The final setting over `LadderRules::against`, from the final check only.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use landspeed_record::{Advised, Candidate, Cell};
+use landspeed_record::{Candidate, Cell, StepPrediction};
 
 use super::advice::KnobHint;
 
@@ -19,7 +19,7 @@ pub(crate) struct CandidateTask {
     /// The ids of the kept steps that reopened the candidate.
     pub(crate) reopened_by: BTreeSet<String>,
     /// The candidate's place in the order of the verdict on the current setting, and the advice itself.
-    pub(crate) advised: Option<(usize, Advised)>,
+    pub(crate) advised: Option<(usize, StepPrediction)>,
 }
 
 impl CandidateTask {
@@ -118,11 +118,11 @@ impl CandidateQueue {
     /// Returns the waiting candidates among a finding's remedies, in order. The gain is expected of the whole cure: a
     /// later change that includes the first one (segmentation offload includes its checksums) comes before it and
     /// takes over the expected ratio.
-    fn named_in(&self, hints: &[KnobHint]) -> Vec<(usize, Advised)> {
-        let mut named: Vec<(usize, Advised)> =
+    fn named_in(&self, hints: &[KnobHint]) -> Vec<(usize, StepPrediction)> {
+        let mut named: Vec<(usize, StepPrediction)> =
             hints.iter().filter_map(|hint| Some((self.named_by(hint)?, hint.why))).collect();
         let Some(&(first, why)) = named.first() else { return named };
-        let wider = |&(at, _): &(usize, Advised)| {
+        let wider = |&(at, _): &(usize, StepPrediction)| {
             let (narrow, wide) = (&self.waiting[first].candidate.change, &self.waiting[at].candidate.change);
             narrow != wide && wide.with(narrow) == *wide
         };

@@ -14,7 +14,7 @@ fn valued(knob: &str, value: &str, rank: u32) -> Candidate {
 }
 
 fn hint(knob: &str, value: &str, expected_ratio: Option<f64>) -> KnobHint {
-    let why = Advised { verdict: 0, cause: Cause::OffloadsOff, weight: 0.5, expected_ratio };
+    let why = StepPrediction { verdict: 0, cause: Cause::OffloadsOff, weight: 0.5, expected_ratio };
     KnobHint { knob: knob.into(), value: value.into(), why }
 }
 

@@ -1,6 +1,6 @@
 //! One step: the decision whether a change is kept.
 
-use landspeed_record::{Answer, Candidate, Cell, Estimate, Side, StepLine, StepSummary};
+use landspeed_record::{Candidate, Cell, Estimate, Side, StepAnswer, StepLine, StepSummary};
 use landspeed_stats::{BlockContrast, Objection, StepDesign, StepJudgement, StepState, judge, judge_last};
 use landspeed_units::Nanos;
 
@@ -34,7 +34,7 @@ pub(crate) struct LadderStep {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct StepDecision {
-    pub(crate) answer: Answer,
+    pub(crate) answer: StepAnswer,
     pub(crate) reason: String,
 }
 
@@ -92,8 +92,8 @@ impl LadderStep {
         }
         match verdict.state {
             StepState::Helps => self.guarded(totals, run, ended),
-            StepState::Harms => Some(self.answer(Answer::Harms, "worse")),
-            StepState::NoEffect => Some(self.answer(Answer::NoEffect, "no useful effect")),
+            StepState::Harms => Some(self.answer(StepAnswer::Harms, "worse")),
+            StepState::NoEffect => Some(self.answer(StepAnswer::NoEffect, "no useful effect")),
             StepState::Undecided => Some(self.undecided(self.obstacle(verdict, run))),
             StepState::Continue if out_of_time => Some(self.undecided(OUT_OF_TIME)),
             StepState::Continue => None,
@@ -121,9 +121,9 @@ impl LadderStep {
     /// Decides a step that helps, by whether it harms any guarded figure.
     fn guarded(&self, totals: &KeptTotals, run: &RunState, ended: bool) -> Option<StepDecision> {
         match guards::all(&self.comparison, totals, run) {
-            GuardReport::Hold => Some(self.answer(Answer::Helps, "helps")),
+            GuardReport::Hold => Some(self.answer(StepAnswer::Helps, "helps")),
             GuardReport::Broken(said) => {
-                Some(self.answer(Answer::Harms, &format!("helps, but costs too much {said}")))
+                Some(self.answer(StepAnswer::Harms, &format!("helps, but costs too much {said}")))
             }
             GuardReport::Unclear(said) if ended => {
                 Some(self.undecided(&format!("helps, but not shown to leave the rest alone: {said}")))
@@ -133,10 +133,10 @@ impl LadderStep {
     }
 
     fn undecided(&self, why: &str) -> StepDecision {
-        self.answer(Answer::Undecided, why)
+        self.answer(StepAnswer::Undecided, why)
     }
 
-    fn answer(&self, answer: Answer, why: &str) -> StepDecision {
+    fn answer(&self, answer: StepAnswer, why: &str) -> StepDecision {
         StepDecision { answer, reason: why.to_owned() }
     }
 
@@ -146,7 +146,7 @@ impl LadderStep {
         let reason = self.reason(decision, run);
         let summary = StepSummary {
             answer: decision.answer,
-            kept: decision.answer == Answer::Helps,
+            kept: decision.answer == StepAnswer::Helps,
             rate: estimate(Metric::Rate),
             cost: estimate(Metric::Cost),
             latency: estimate(Metric::Latency),

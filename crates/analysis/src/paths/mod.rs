@@ -8,24 +8,24 @@
 
 mod interconnects;
 
-use landspeed_record::{EndpointOutcome, Grid, GridTrial, PathCost, PathPrediction, PathUse, SnmpCounts};
+use landspeed_record::{EndpointOutcome, Grid, GridTrial, PathCost, PathPrediction, SnmpCounts, SocketUsage};
 use landspeed_units::{Bytes, Nanos};
 
 pub use interconnects::{INTERCONNECTS, Interconnect};
 
 /// Returns the program's use of its sockets in the runs over the reference path: the median of each count.
-pub fn used(trials: &[&GridTrial]) -> Option<PathUse> {
-    let runs: Vec<PathUse> = trials
+pub fn used(trials: &[&GridTrial]) -> Option<SocketUsage> {
+    let runs: Vec<SocketUsage> = trials
         .iter()
         .filter(|trial| trial.cell == 0 && trial.failed.is_none())
         .map(|trial| used_in(trial))
         .collect();
-    let median = |of: fn(&PathUse) -> u64| {
+    let median = |of: fn(&SocketUsage) -> u64| {
         let mut all: Vec<u64> = runs.iter().map(of).collect();
         all.sort_unstable();
         all.get(all.len() / 2).copied()
     };
-    let found = PathUse {
+    let found = SocketUsage {
         connections: median(|run| run.connections)?,
         messages: median(|run| run.messages)?,
         bytes: Bytes(median(|run| run.bytes.0)?),
@@ -34,7 +34,7 @@ pub fn used(trials: &[&GridTrial]) -> Option<PathUse> {
     (found.messages > 0 && found.took_ns > Nanos(0)).then_some(found)
 }
 
-fn used_in(trial: &GridTrial) -> PathUse {
+fn used_in(trial: &GridTrial) -> SocketUsage {
     // Host A is in every pair.
     let hosts = || [&trial.a, &trial.b].into_iter().chain(trial.others.iter().map(|[_, b]| b));
     let count = |end: &EndpointOutcome, name: &str| {
@@ -42,7 +42,7 @@ fn used_in(trial: &GridTrial) -> PathUse {
     };
     let sum = |name: &str| hosts().map(|end| count(end, name)).sum();
     let messages = |end| count(end, "Ip.OutRequests").min(count(end, "TcpExt.TCPOrigDataSent"));
-    PathUse {
+    SocketUsage {
         connections: sum("Tcp.ActiveOpens"),
         messages: hosts().map(messages).sum(),
         bytes: Bytes(sum("IpExt.OutOctets")),
@@ -51,7 +51,7 @@ fn used_in(trial: &GridTrial) -> PathUse {
 }
 
 /// Returns the predicted speed of the program over each path, relative to the first one.
-pub fn predicted(used: &PathUse, costs: &[PathCost]) -> Vec<PathPrediction> {
+pub fn predicted(used: &SocketUsage, costs: &[PathCost]) -> Vec<PathPrediction> {
     let Some(first) = costs.first() else { return Vec::new() };
     let over =
         |cost: &PathCost| 1.0 / (1.0 - share(used, first) * (1.0 - cost.seconds(used) / first.seconds(used)));
@@ -62,7 +62,7 @@ pub fn predicted(used: &PathUse, costs: &[PathCost]) -> Vec<PathPrediction> {
 }
 
 /// Returns the predicted speed of the program over each of the papers' interconnects, relative to the first of them.
-pub fn over_interconnects(used: &PathUse, here: &PathCost) -> Vec<PathPrediction> {
+pub fn over_interconnects(used: &SocketUsage, here: &PathCost) -> Vec<PathPrediction> {
     let rest = used.took_ns.as_secs_f64() * (1.0 - share(used, here));
     let costs: Vec<PathCost> = INTERCONNECTS.iter().map(Interconnect::cost).collect();
     let took = |cost: &PathCost| rest + cost.seconds(used);
@@ -72,7 +72,7 @@ pub fn over_interconnects(used: &PathUse, here: &PathCost) -> Vec<PathPrediction
 }
 
 /// Returns the share of the run that the network takes.
-fn share(used: &PathUse, cost: &PathCost) -> f64 {
+fn share(used: &SocketUsage, cost: &PathCost) -> f64 {
     (cost.seconds(used) / used.took_ns.as_secs_f64()).min(1.0)
 }
 
@@ -99,13 +99,13 @@ mod tests {
     #[test]
     fn a_program_gains_by_what_it_uses() {
         // Half of the run is messages.
-        let used = PathUse { messages: 1000, took_ns: Nanos::millis(20), ..PathUse::default() };
+        let used = SocketUsage { messages: 1000, took_ns: Nanos::millis(20), ..SocketUsage::default() };
         let costs = [cost("kernel", [10, 10], 1e9), cost("half", [99, 5], 1e9), cost("same", [99, 10], 2e9)];
         let found: Vec<f64> = predicted(&used, &costs).iter().map(|one| one.predicted).collect();
         assert!((found[0] - 1.0).abs() < 1e-9 && (found[2] - 1.0).abs() < 1e-9, "{found:?}");
         assert!((found[1] - 4.0 / 3.0).abs() < 1e-9, "15 ms in place of 20: {found:?}");
         // Connections alone, and more of them in parallel than would fit one after the other.
-        let used = PathUse { connections: 4000, took_ns: Nanos::millis(20), ..PathUse::default() };
+        let used = SocketUsage { connections: 4000, took_ns: Nanos::millis(20), ..SocketUsage::default() };
         let found: Vec<f64> = predicted(&used, &costs).iter().map(|one| one.predicted).collect();
         assert!((found[1] - 10.0 / 99.0).abs() < 1e-9, "{found:?}");
         assert!(predicted(&used, &[]).is_empty());
@@ -116,7 +116,7 @@ mod tests {
         let here = cost("kernel", [20, 3], 20e9);
         // Only those of the one paper that measured them on a single testbed.
         let of_balaji = INTERCONNECTS.iter().filter(|one| one.source.starts_with("Balaji")).count();
-        let best = |used: PathUse| {
+        let best = |used: SocketUsage| {
             let all = over_interconnects(&used, &here);
             let best =
                 all[..of_balaji].iter().max_by(|a, b| a.predicted.total_cmp(&b.predicted)).expect("some");
@@ -124,8 +124,12 @@ mod tests {
         };
         let took_ns = Nanos::millis(1);
         // Balaji et al., section 6.2.3: the TOE is best for many connections, because its set-up is quick.
-        assert!(best(PathUse { connections: 100, took_ns, ..PathUse::default() }).contains("10-Gigabit"));
+        assert!(
+            best(SocketUsage { connections: 100, took_ns, ..SocketUsage::default() }).contains("10-Gigabit")
+        );
         // Section 6.1: the TOE has the most bandwidth.
-        assert!(best(PathUse { bytes: Bytes(1 << 30), took_ns, ..PathUse::default() }).contains("TOE"));
+        assert!(
+            best(SocketUsage { bytes: Bytes(1 << 30), took_ns, ..SocketUsage::default() }).contains("TOE")
+        );
     }
 }

@@ -54,7 +54,7 @@ fn sending(flow: &FlowView<'_>) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::{FlowKey, Protocol, SocketState, TcpState};
+    use landspeed_record::{FlowKey, IpProtocol, SocketState, TcpState};
     use landspeed_units::{Bytes, Nanos};
 
     use super::*;
@@ -66,7 +66,7 @@ mod tests {
             tcp: Some(Box::new(of(second))),
             ..SocketState::default()
         };
-        let key = FlowKey { protocol: Protocol::TCP, local: at, remote: at };
+        let key = FlowKey { protocol: IpProtocol::TCP, local: at, remote: at };
         FlowWatch { key, pid: None, congestion: String::new(), samples: (0..4).map(sample).collect() }
     }
 

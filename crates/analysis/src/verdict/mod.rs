@@ -7,7 +7,7 @@
 //!
 //! A finding's weight is the share of the flow's time or rate that the cause costs. After the faults that cost
 //! something come those that would bind next ([`order`]), and, where nothing is wrong, a limit: a busy core, a link.
-//! So a verdict is empty only where the observations are not enough, which it says ([`CannotTell`]).
+//! So a verdict is empty only where the observations are not enough, which it says ([`NoVerdictReason`]).
 
 mod advice;
 mod causes;
@@ -23,7 +23,7 @@ mod words;
 use thresholds::FEW_SAMPLES;
 use view::EndView;
 
-use landspeed_record::{CannotTell, Verdict};
+use landspeed_record::{NoVerdictReason, Verdict};
 
 pub use causes::{CAUSES, stalls};
 pub use glance::{FlowSummary, glance};
@@ -62,7 +62,7 @@ pub fn judge(observations: &PathObservations<'_>) -> Verdict {
 }
 
 /// Returns what a verdict needs and the observations lack, if anything.
-fn missing(observations: &PathObservations<'_>, view: &VerdictView<'_>) -> Option<CannotTell> {
+fn missing(observations: &PathObservations<'_>, view: &VerdictView<'_>) -> Option<NoVerdictReason> {
     let moved = observations.goodput.is_some_and(|rate| rate.0 > 0.0);
     let flows = || view.ends().flat_map(|end| &end.flows);
     // Connections that a full backlog drops never become flows.
@@ -72,10 +72,10 @@ fn missing(observations: &PathObservations<'_>, view: &VerdictView<'_>) -> Optio
     }
     let samples = flows().map(|flow| flow.watch.samples.len() as u32).max();
     match samples {
-        None => Some(CannotTell::NoFlow),
+        None => Some(NoVerdictReason::NoFlow),
         Some(samples) if samples < FEW_SAMPLES => {
-            Some(CannotTell::FewSamples { samples, needed: FEW_SAMPLES })
+            Some(NoVerdictReason::FewSamples { samples, needed: FEW_SAMPLES })
         }
-        Some(_) => (!moved && !view.ends().any(EndView::carries)).then_some(CannotTell::Idle),
+        Some(_) => (!moved && !view.ends().any(EndView::carries)).then_some(NoVerdictReason::Idle),
     }
 }

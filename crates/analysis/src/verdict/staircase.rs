@@ -88,26 +88,26 @@ fn raw_packets(limits: &HostLimits) -> Option<(BitRate, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landspeed_record::{PacketRate, Pass, StreamRate};
+    use landspeed_record::{CorePacketRate, MemoryBandwidth, MemoryPass};
     use landspeed_units::Bytes;
 
     #[test]
     fn the_papers_staircase() {
         // Section 3.5.2: link 10, bus 8.5, pktgen 5.5, one flow 4.11 Gb/s; memory is ruled out.
         let limits = HostLimits {
-            memory: vec![StreamRate {
+            memory: vec![MemoryBandwidth {
                 kernel: MemoryKernel::Copy,
                 threads: 2,
                 best_bps: BitRate(25.6e9),
                 median_bps: BitRate(25e9),
             }],
-            passes: vec![Pass {
+            passes: vec![MemoryPass {
                 what: "copy".into(),
                 size_bytes: Bytes::mib(64),
                 hot: false,
                 rate_bps: BitRate(9e9),
             }],
-            packets: vec![PacketRate {
+            packets: vec![CorePacketRate {
                 method: "pktgen".into(),
                 packet_bytes: Bytes(8160),
                 alone_pps: 88_400.0,

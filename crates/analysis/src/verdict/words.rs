@@ -1,6 +1,6 @@
 //! Words for shares, names and causes in sentences.
 
-use landspeed_record::{CannotTell, Cause};
+use landspeed_record::{Cause, NoVerdictReason};
 
 /// Clamps a value to 0 to 1; NaN counts as 0.
 pub(super) fn share(value: f64) -> f64 {
@@ -32,11 +32,11 @@ pub(super) fn shown(name: &str) -> String {
 }
 
 /// Returns the reason why there is no verdict, in words that follow "cannot tell:".
-pub fn cannot_tell(why: CannotTell) -> String {
+pub fn cannot_tell(why: NoVerdictReason) -> String {
     match why {
-        CannotTell::NoFlow => "no flow was there to watch".to_owned(),
-        CannotTell::Idle => "the flow was idle, no data moved and none waited".to_owned(),
-        CannotTell::FewSamples { samples, needed } => {
+        NoVerdictReason::NoFlow => "no flow was there to watch".to_owned(),
+        NoVerdictReason::Idle => "the flow was idle, no data moved and none waited".to_owned(),
+        NoVerdictReason::FewSamples { samples, needed } => {
             format!("the flow was sampled {samples} times, and a verdict needs {needed} samples")
         }
     }

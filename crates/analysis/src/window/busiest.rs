@@ -1,6 +1,6 @@
 //! Chooses the connections to compare with the window model.
 
-use landspeed_record::{FlowKey, FlowWatch, FlowWindow, Observations, Protocol};
+use landspeed_record::{FlowKey, FlowWatch, FlowWindow, IpProtocol, Observations};
 use landspeed_units::Nanos;
 
 use super::levels::{WatchedEnds, difference};
@@ -38,7 +38,7 @@ pub fn busiest(hosts: &[WatchedHost<'_>], idle_rtt: Option<Nanos>, most: usize) 
 }
 
 fn ends_on<'a>(host: &WatchedHost<'a>) -> Vec<WatchedEnd<'a>> {
-    let tcp = host.seen.get::<Vec<FlowWatch>>().iter().filter(|watch| watch.key.protocol == Protocol::TCP);
+    let tcp = host.seen.get::<Vec<FlowWatch>>().iter().filter(|watch| watch.key.protocol == IpProtocol::TCP);
     tcp.map(|watch| WatchedEnd { watch, kernel: host.kernel }).collect()
 }
 
@@ -92,7 +92,7 @@ mod tests {
             ..SocketState::default()
         };
         FlowWatch {
-            key: FlowKey { protocol: Protocol::TCP, local: at(local), remote: at(remote) },
+            key: FlowKey { protocol: IpProtocol::TCP, local: at(local), remote: at(remote) },
             pid: None,
             congestion: String::new(),
             samples: vec![state(0), state(1)],

@@ -1,6 +1,6 @@
 //! Compares the windows of a connection with the window model.
 
-use landspeed_record::{Binding, FlowKey, FlowWindow, WindowFigure, WindowRule};
+use landspeed_record::{FlowKey, FlowWindow, WindowFigure, WindowRelation, WindowRule};
 use landspeed_units::Bytes;
 
 use super::busiest::turned;
@@ -31,17 +31,17 @@ fn key(ends: &WatchedEnds<'_>) -> Option<FlowKey> {
 
 /// Returns a rule with its prediction and the observation; `slack` bytes to either side of a bound are tolerated.
 fn figure(
-    (rule, binding): (WindowRule, Binding),
+    (rule, binding): (WindowRule, WindowRelation),
     (predicted, seen): (Bytes, Bytes),
     slack: u64,
     told: String,
 ) -> Option<WindowFigure> {
     let ratio = seen.0 as f64 / predicted.0 as f64;
     let holds = match binding {
-        Binding::AtLeast => seen.0 >= predicted.0.saturating_sub(slack),
-        Binding::AtMost => seen.0 <= predicted.0.saturating_add(slack),
-        Binding::About => (1.0 / OVERHEAD..=OVERHEAD).contains(&ratio),
-        Binding::Exactly => seen == predicted,
+        WindowRelation::AtLeast => seen.0 >= predicted.0.saturating_sub(slack),
+        WindowRelation::AtMost => seen.0 <= predicted.0.saturating_add(slack),
+        WindowRelation::About => (1.0 / OVERHEAD..=OVERHEAD).contains(&ratio),
+        WindowRelation::Exactly => seen == predicted,
     };
     Some(WindowFigure { rule, binding, predicted_bytes: predicted, seen_bytes: seen, holds, told })
 }
@@ -56,7 +56,7 @@ fn ideal(levels: &ConnectionLevels) -> Option<WindowFigure> {
         short.map(|o| format!("; the receiver never offered more than {}", o.most)).unwrap_or_default();
     let told = format!("{} over a round trip of {rtt}; seen is the mean in flight{short}", levels.rate);
     figure(
-        (WindowRule::IdealWindow, Binding::AtLeast),
+        (WindowRule::IdealWindow, WindowRelation::AtLeast),
         (predicted, flight.mean),
         predicted.0 / SAMPLING,
         told,
@@ -72,7 +72,7 @@ fn usable(levels: &ConnectionLevels) -> Option<WindowFigure> {
         (SpaceRule::ScalingRatio(n), false) => format!("{} until the socket has measured", share(n)),
     };
     let told = format!("of a receive buffer of {}: {whence}; seen is the largest window", buffer.size);
-    figure((WindowRule::UsableBuffer, Binding::About), (predicted, offered.most), 0, told)
+    figure((WindowRule::UsableBuffer, WindowRelation::About), (predicted, offered.most), 0, told)
 }
 
 fn share(of_256: u8) -> String {
@@ -93,7 +93,7 @@ fn step(levels: &ConnectionLevels) -> Option<WindowFigure> {
         Some(scale) => format!("window scale {scale}; all windows seen are multiples of what is seen"),
         None => "no window scaling was agreed on: any window up to 64 KiB can be told".to_owned(),
     };
-    figure((WindowRule::ScaleStep, Binding::AtLeast), (predicted, offered.step), 0, told)
+    figure((WindowRule::ScaleStep, WindowRelation::AtLeast), (predicted, offered.step), 0, told)
 }
 
 /// Checks the receiver's rounding: Linux rounds to whole segments only without window scaling.
@@ -116,7 +116,7 @@ fn receiver_rounding(levels: &ConnectionLevels) -> Option<WindowFigure> {
         ),
         None => format!("without window scaling Linux offers {cut} and nothing between"),
     };
-    figure((WindowRule::ReceiverRounding, Binding::Exactly), (predicted, offered.most), 0, told)
+    figure((WindowRule::ReceiverRounding, WindowRelation::Exactly), (predicted, offered.most), 0, told)
 }
 
 fn sender_rounding(levels: &ConnectionLevels) -> Option<WindowFigure> {
@@ -130,7 +130,7 @@ fn sender_rounding(levels: &ConnectionLevels) -> Option<WindowFigure> {
         mss.0,
         percent(lost(predicted, offered.most))
     );
-    figure((WindowRule::SenderRounding, Binding::AtMost), (predicted, flight.most), mss.0, told)
+    figure((WindowRule::SenderRounding, WindowRelation::AtMost), (predicted, flight.most), mss.0, told)
 }
 
 /// Checks the window to which a closed one opens, or else the smallest that was open. A window that never closed may
@@ -146,7 +146,7 @@ fn silly(levels: &ConnectionLevels) -> Option<WindowFigure> {
         "a closed window opens by a segment or half of it; closed in {closed} of {samples} samples, seen is the \
              smallest {what}"
     );
-    figure((WindowRule::SillyWindow, Binding::AtLeast), (predicted, seen), 0, told)
+    figure((WindowRule::SillyWindow, WindowRelation::AtLeast), (predicted, seen), 0, told)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Tests of the model against invented connections.
 
-use landspeed_record::{FlowWatch, Protocol, SocketState, TcpState};
+use landspeed_record::{FlowWatch, IpProtocol, SocketState, TcpState};
 use landspeed_units::Nanos;
 
 use super::super::levels::SCALED;
@@ -8,7 +8,7 @@ use super::*;
 
 fn watch(states: Vec<SocketState>) -> FlowWatch {
     let key = FlowKey {
-        protocol: Protocol::TCP,
+        protocol: IpProtocol::TCP,
         local: "10.0.0.1:1".parse().unwrap(),
         remote: "10.0.0.2:2".parse().unwrap(),
     };

@@ -1,7 +1,7 @@
 //! Tests of a ladder whose settings are bounded by the result of a search.
 
 use landspeed_analysis::{Ladder, LadderRules, RateBound};
-use landspeed_record::{Answer, Cell, Figures, Line, StepSummary, Verdict};
+use landspeed_record::{Cell, Line, StepAnswer, StepSummary, TrialFigures, Verdict};
 
 use crate::drive::{SimulatedRun, candidate, drive_on, noisy, on};
 
@@ -31,7 +31,7 @@ fn run(within: f64) -> SimulatedRun {
     let mut world = noisy(|cell| [if on(cell, "tso") { 1.5 } else { 1.0 }, 1.0, 1.0, 0.0]);
     let lossy = move |asked: &crate::drive::SimulatedTrial<'_>| {
         let lost = Some(if paced(asked.cell) { within } else { 0.5 });
-        Figures { lost, ..world(asked) }
+        TrialFigures { lost, ..world(asked) }
     };
     drive_on((ladder, plan), lossy, |_| Verdict::default())
 }
@@ -61,7 +61,10 @@ fn every_comparison_is_within_the_bound_but_those_against_the_start() {
 fn a_bound_is_no_step_that_was_measured_and_fresh_trials_confirm_it() {
     let kept = run(0.0005);
     let step = pace(&kept);
-    assert_eq!((step.answer, step.kept, step.blocks, step.confirmed), (Answer::Helps, true, 0, Some(true)));
+    assert_eq!(
+        (step.answer, step.kept, step.blocks, step.confirmed),
+        (StepAnswer::Helps, true, 0, Some(true))
+    );
     assert_eq!(step.with, ["rcvbuf=4194304"]);
     assert_eq!(step.reason, "the path carries 970 Mb/s; 0.050 % were lost in the final check");
     assert_eq!((step.rate, step.left_out), (None, None));

@@ -2,7 +2,8 @@
 
 use landspeed_analysis::{Ladder, LadderAction, LadderBlock, LadderFindings, LadderRules};
 use landspeed_record::{
-    Arm, Candidate, Cell, Figures, Header, Line, Record, Settings, StepSummary, Trial, Verdict, VerdictLine,
+    Arm, Candidate, Cell, Header, Line, Record, Settings, StepSummary, Trial, TrialFigures, Verdict,
+    VerdictLine,
 };
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
 use rand::{Rng, SeedableRng};
@@ -53,7 +54,7 @@ impl SimulatedRun {
 pub(crate) fn drive(
     candidates: Vec<Candidate>,
     rules: LadderRules,
-    world: impl FnMut(&SimulatedTrial<'_>) -> Figures,
+    world: impl FnMut(&SimulatedTrial<'_>) -> TrialFigures,
 ) -> SimulatedRun {
     drive_advised(candidates, rules, world, |_| Verdict::default())
 }
@@ -62,7 +63,7 @@ pub(crate) fn drive(
 pub(crate) fn drive_advised(
     candidates: Vec<Candidate>,
     rules: LadderRules,
-    world: impl FnMut(&SimulatedTrial<'_>) -> Figures,
+    world: impl FnMut(&SimulatedTrial<'_>) -> TrialFigures,
     judge: impl Fn(&Cell) -> Verdict,
 ) -> SimulatedRun {
     let plan = Line::Plan { start: Cell::default(), candidates: candidates.clone() };
@@ -72,7 +73,7 @@ pub(crate) fn drive_advised(
 /// Drives a ladder; `plan` is the first line of its record.
 pub(crate) fn drive_on(
     (mut ladder, plan): (Ladder, Line),
-    mut world: impl FnMut(&SimulatedTrial<'_>) -> Figures,
+    mut world: impl FnMut(&SimulatedTrial<'_>) -> TrialFigures,
     judge: impl Fn(&Cell) -> Verdict,
 ) -> SimulatedRun {
     let mut lines = vec![plan];
@@ -86,7 +87,7 @@ pub(crate) fn drive_on(
             LadderAction::Measure(pair) => {
                 used += BLOCK;
                 let at = pairs.len() as u32;
-                let figures: Vec<Figures> = pair
+                let figures: Vec<TrialFigures> = pair
                     .arms()
                     .into_iter()
                     .enumerate()
@@ -120,7 +121,7 @@ pub(crate) fn drive_on(
     panic!("the ladder does not end");
 }
 
-fn trial_line(pair: &LadderBlock, asked: &SimulatedTrial<'_>, figures: Figures) -> Line {
+fn trial_line(pair: &LadderBlock, asked: &SimulatedTrial<'_>, figures: TrialFigures) -> Line {
     Line::Trial(Box::new(Trial {
         step: pair.step.clone(),
         block: pair.block,
@@ -133,35 +134,35 @@ fn trial_line(pair: &LadderBlock, asked: &SimulatedTrial<'_>, figures: Figures) 
 }
 
 /// Returns the figures of a trial without any change.
-pub(crate) fn usual() -> Figures {
-    Figures {
+pub(crate) fn usual() -> TrialFigures {
+    TrialFigures {
         rate_bps: BitRate(4e9),
         bytes_per_cpu_s: BytesPerCpuSecond(3e8),
         latency_ns: Nanos(50_000),
-        ..Figures::default()
+        ..TrialFigures::default()
     }
 }
 
 /// Returns a world with 2 % noise a trial, from the factors of a cell on rate, cost and round trip, and the steal of
 /// its trials.
-pub(crate) fn noisy(world: impl Fn(&Cell) -> [f64; 4]) -> impl FnMut(&SimulatedTrial<'_>) -> Figures {
+pub(crate) fn noisy(world: impl Fn(&Cell) -> [f64; 4]) -> impl FnMut(&SimulatedTrial<'_>) -> TrialFigures {
     let mut dice = ChaCha8Rng::seed_from_u64(11);
     move |asked| {
         let [rate, cost, latency, steal] = world(asked.cell);
         let mut noise = || 1.0 + 0.02 * (dice.random::<f64>() - 0.5);
         let usual = usual();
-        Figures {
+        TrialFigures {
             rate_bps: BitRate(usual.rate_bps.0 * rate * noise()),
             bytes_per_cpu_s: BytesPerCpuSecond(usual.bytes_per_cpu_s.0 * cost * noise()),
             latency_ns: Nanos((usual.latency_ns.0 as f64 * latency * noise()) as u64),
             steal,
-            ..Figures::default()
+            ..TrialFigures::default()
         }
     }
 }
 
 /// Returns a world with 2 % noise a trial, from one factor of a cell on rate and cost.
-pub(crate) fn worth(world: impl Fn(&Cell) -> f64) -> impl FnMut(&SimulatedTrial<'_>) -> Figures {
+pub(crate) fn worth(world: impl Fn(&Cell) -> f64) -> impl FnMut(&SimulatedTrial<'_>) -> TrialFigures {
     noisy(move |cell| [world(cell), world(cell), 1.0, 0.0])
 }
 

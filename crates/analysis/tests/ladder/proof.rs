@@ -1,7 +1,7 @@
 //! Tests of the evidence that keeps a step and confirms it: whole runs of few candidates in worlds without chance.
 
 use landspeed_analysis::LadderRules;
-use landspeed_record::{Answer, Arm, Figures};
+use landspeed_record::{Arm, StepAnswer, TrialFigures};
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
 
 use crate::drive::{SimulatedRun, SimulatedTrial, candidate, usual};
@@ -11,8 +11,8 @@ fn usual_rules() -> LadderRules {
     LadderRules { max_blocks: 11, ..LadderRules::default() }
 }
 
-fn scaled(rate: f64) -> Figures {
-    Figures { rate_bps: BitRate(4e9 * rate), ..usual() }
+fn scaled(rate: f64) -> TrialFigures {
+    TrialFigures { rate_bps: BitRate(4e9 * rate), ..usual() }
 }
 
 fn on(trial: &SimulatedTrial<'_>) -> bool {
@@ -20,7 +20,7 @@ fn on(trial: &SimulatedTrial<'_>) -> bool {
 }
 
 /// Runs a ladder over the knob "k" and `others` candidates that do nothing.
-fn drive(others: u32, rules: LadderRules, world: impl FnMut(&SimulatedTrial<'_>) -> Figures) -> SimulatedRun {
+fn drive(others: u32, rules: LadderRules, world: impl FnMut(&SimulatedTrial<'_>) -> TrialFigures) -> SimulatedRun {
     let others = (1..=others).map(|i| candidate(&format!("other-{i}"), "on", 0));
     crate::drive::drive([candidate("k", "on", 0)].into_iter().chain(others).collect(), rules, world)
 }
@@ -30,7 +30,7 @@ fn a_round_trip_that_few_trials_lose_twenty_times_over_is_not_kept() {
     let run = drive(0, usual_rules(), |trial| {
         let mishap = on(trial) && trial.number % 16 == 5;
         let latency_ns = Nanos(if mishap { 1_000_000 } else { 50_000 });
-        Figures { latency_ns, ..scaled(if on(trial) { 1.3 } else { 1.0 }) }
+        TrialFigures { latency_ns, ..scaled(if on(trial) { 1.3 } else { 1.0 }) }
     });
     let step = run.step("k");
     assert!(!step.kept && step.reason.contains("round trip"), "{step:?}");
@@ -46,7 +46,7 @@ fn processor_time_counts_in_total() {
             (true, 5) => 0.1,
             (true, _) => 1.1,
         };
-        Figures {
+        TrialFigures {
             bytes_per_cpu_s: BytesPerCpuSecond(3e8 * cost),
             ..scaled(if on(trial) { 1.3 } else { 1.0 })
         }
@@ -68,8 +68,8 @@ fn guards_hold_on_44_trials_of_the_candidate_and_no_fewer() {
 fn a_harmless_change_is_kept_at_the_last_look_and_a_harmful_one_given_up_at_the_first() {
     let run = |rate| drive(0, usual_rules(), move |trial| scaled(if on(trial) { rate } else { 1.0 }));
     let (good, bad) = (run(2.0), run(0.5));
-    assert_eq!((good.step("k").answer, good.step("k").blocks), (Answer::Helps, 11));
-    assert_eq!((bad.step("k").answer, bad.step("k").blocks), (Answer::Harms, 4));
+    assert_eq!((good.step("k").answer, good.step("k").blocks), (StepAnswer::Helps, 11));
+    assert_eq!((bad.step("k").answer, bad.step("k").blocks), (StepAnswer::Harms, 4));
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_verdict_holds_with_the_discarded_blocks_put_back() {
             (true, false) => 1.1,
             (true, true) => 0.4,
         };
-        Figures { steal: if stolen { 0.3 } else { 0.0 }, ..scaled(rate) }
+        TrialFigures { steal: if stolen { 0.3 } else { 0.0 }, ..scaled(rate) }
     });
     let step = run.step("k");
     assert!(step.discarded > 0 && !step.kept && step.reason.contains("discarded"), "{step:?}");
@@ -117,7 +117,7 @@ fn what_favours_one_arm_for_a_minute_is_not_confirmed() {
         scaled(if trial.arm == Arm::Candidate && trial.at < 40 { 1.3 } else { 1.0 })
     });
     let step = run.step("k");
-    assert_eq!(step.answer, Answer::Helps, "it cannot be told while it lasts");
+    assert_eq!(step.answer, StepAnswer::Helps, "it cannot be told while it lasts");
     assert!(!step.kept || step.confirmed == Some(false), "{step:?}");
 }
 
@@ -139,7 +139,7 @@ fn a_kept_step_is_confirmed_by_blocks_far_apart() {
 #[test]
 fn a_stream_may_fill_its_queue_twice_and_by_five_milliseconds_but_not_both_beyond() {
     let kept = |usual_ns: u64, own_ns: u64| {
-        let run = drive(0, usual_rules(), |trial| Figures {
+        let run = drive(0, usual_rules(), |trial| TrialFigures {
             loaded_latency_ns: Some(Nanos(if on(trial) { own_ns } else { usual_ns })),
             ..scaled(if on(trial) { 1.5 } else { 1.0 })
         });

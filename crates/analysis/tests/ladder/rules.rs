@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use landspeed_analysis::{Ladder, LadderAction, LadderRules};
-use landspeed_record::{Answer, Candidate, Cell, Figures, StepSummary};
+use landspeed_record::{Candidate, Cell, StepAnswer, StepSummary, TrialFigures};
 use landspeed_units::Nanos;
 
 use crate::drive::{BLOCK, BROKEN, candidate, drive, noisy, on, worth};
@@ -44,7 +44,7 @@ fn a_step_made_useless_by_a_later_one_is_dropped() {
     let candidates = vec![candidate("mtu", "9000", 1), candidate("tso", "on", 2)];
     let run = drive(candidates, LadderRules::default(), worth(world));
     let mtu = run.step("mtu");
-    assert!(!mtu.kept && mtu.answer == Answer::Helps && mtu.reason.contains("dropped"), "{mtu:?}");
+    assert!(!mtu.kept && mtu.answer == StepAnswer::Helps && mtu.reason.contains("dropped"), "{mtu:?}");
     assert!(mtu.left_out.is_some_and(|e| e.high < 1.02));
     assert!(!run.findings.final_cell.flow.contains_key("mtu"));
     let tso = run.step("tso");
@@ -93,7 +93,7 @@ fn what_costs_round_trip_or_processor_is_not_kept() {
     for knob in ["coalesce", "spin"] {
         let step = run.step(knob);
         assert!(
-            step.answer == Answer::Harms && !step.kept && step.reason.contains("costs too much"),
+            step.answer == StepAnswer::Harms && !step.kept && step.reason.contains("costs too much"),
             "{step:?}"
         );
     }
@@ -144,10 +144,10 @@ fn skips_failures_and_no_room_are_told_apart() {
     candidates.extend((0..60).map(|i| candidate(&format!("k{i}"), "on", 10 + i)));
     let rules = LadderRules { budget: Nanos::secs(120), ..LadderRules::default() };
     let run = drive(candidates, rules, worth(|_| 1.0));
-    assert_eq!(run.step("rings").answer, Answer::Skipped);
-    assert_eq!(run.step("pause").answer, Answer::NotTried);
-    assert_eq!((run.step(BROKEN).answer, run.step(BROKEN).blocks), (Answer::Skipped, 0));
-    assert_eq!(run.step("k59").answer, Answer::NotTried);
+    assert_eq!(run.step("rings").answer, StepAnswer::Skipped);
+    assert_eq!(run.step("pause").answer, StepAnswer::NotTried);
+    assert_eq!((run.step(BROKEN).answer, run.step(BROKEN).blocks), (StepAnswer::Skipped, 0));
+    assert_eq!(run.step("k59").answer, StepAnswer::NotTried);
     assert!(run.step("k59").reason.contains("budget"));
     assert_eq!(run.findings.steps.len(), 63);
     assert!(run.used <= Nanos::secs(120));
@@ -158,11 +158,11 @@ fn skips_failures_and_no_room_are_told_apart() {
 #[test]
 fn a_block_that_stands_out_is_discarded_and_said() {
     let mut world = worth(|c| if on(c, "k") { 1.5 } else { 1.0 });
-    let run = drive(vec![candidate("k", "on", 2)], LadderRules::default(), |trial| Figures {
+    let run = drive(vec![candidate("k", "on", 2)], LadderRules::default(), |trial| TrialFigures {
         steal: if trial.at == 6 { 0.1 } else { 0.0 },
         ..world(trial)
     });
-    assert_eq!((run.step("k").answer, run.step("k").discarded), (Answer::Helps, 1));
+    assert_eq!((run.step("k").answer, run.step("k").discarded), (StepAnswer::Helps, 1));
     assert!(run.step("k").reason.contains("with the 1 discarded ones"), "{:?}", run.step("k"));
     assert!(run.noted("steal 10.0 %"));
 }
@@ -172,7 +172,7 @@ fn where_neighbours_always_take_a_third_steps_are_decided_all_the_same() {
     let world = |c: &Cell| if on(c, "k") { [1.5, 1.5, 1.0, 0.3] } else { [1.0, 1.0, 1.0, 0.3] };
     let run = drive(vec![candidate("k", "on", 1)], LadderRules::default(), noisy(world));
     let step = run.step("k");
-    assert_eq!((step.answer, step.discarded), (Answer::Helps, 0));
+    assert_eq!((step.answer, step.discarded), (StepAnswer::Helps, 0));
     assert!(run.noted("Neighbours take about 30 % of this machine's processor time: steps need"));
 }
 
@@ -180,7 +180,7 @@ fn where_neighbours_always_take_a_third_steps_are_decided_all_the_same() {
 fn one_knob_is_measured_until_it_is_decided() {
     let rules = LadderRules { budget: Nanos::secs(1_200), ..LadderRules::default() };
     let run = drive(vec![candidate("k", "on", 1)], rules, worth(|_| 1.0));
-    assert_eq!(run.step("k").answer, Answer::NoEffect);
+    assert_eq!(run.step("k").answer, StepAnswer::NoEffect);
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn a_stopped_run_says_so_and_keeps_what_is_known() {
             LadderAction::Finished(findings) => break findings,
         }
     };
-    assert_eq!(decided[0].answer, Answer::Undecided);
+    assert_eq!(decided[0].answer, StepAnswer::Undecided);
     assert!(findings.void.is_some_and(|v| v.contains("stopped")));
     assert_eq!(findings.gain.rate, None);
 }
@@ -241,7 +241,7 @@ proptest::proptest! {
         let mut cell = Cell::default();
         for (i, candidate) in candidates.iter().enumerate() {
             let step = run.step(&format!("k{i}"));
-            proptest::prop_assert!(!step.kept || step.answer == Answer::Helps);
+            proptest::prop_assert!(!step.kept || step.answer == StepAnswer::Helps);
             if step.kept {
                 cell = cell.with(&candidate.change);
             }

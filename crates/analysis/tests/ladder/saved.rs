@@ -1,7 +1,7 @@
 //! Tests that a saved record gives the summary that the run gave, and that two records can be compared.
 
 use landspeed_analysis::{LadderFindings, LadderRules, diff, summary};
-use landspeed_record::{Figures, Header, Line, Record};
+use landspeed_record::{Header, Line, Record, TrialFigures};
 use landspeed_units::Nanos;
 
 use crate::drive::{candidate, drive, on, worth};
@@ -10,7 +10,7 @@ use crate::drive::{candidate, drive, on, worth};
 fn recorded(useful: f64, seed: u64) -> (Record, LadderFindings) {
     let rules = LadderRules { budget: Nanos::secs(100), seed, ..LadderRules::default() };
     let mut world = worth(|cell| if on(cell, "tso") { useful } else { 1.0 });
-    let run = drive(vec![candidate("tso", "on", 0)], rules, |trial| Figures {
+    let run = drive(vec![candidate("tso", "on", 0)], rules, |trial| TrialFigures {
         steal: if (u64::from(trial.number) + seed).is_multiple_of(97) { 0.5 } else { 0.0 },
         ..world(trial)
     });

@@ -1,7 +1,7 @@
 //! Tests of runs on a machine whose neighbours take processor time: this costs power, but does not change the answer.
 
 use landspeed_analysis::LadderRules;
-use landspeed_record::{Answer, Arm, Figures};
+use landspeed_record::{Arm, StepAnswer, TrialFigures};
 use landspeed_units::BitRate;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -10,10 +10,10 @@ use crate::drive::{SimulatedRun, SimulatedTrial, candidate, usual};
 
 /// Returns the figures of a trial that lost `share` of its processor time and `times` as much of its rate, with 4 %
 /// noise.
-fn hit(worth: f64, share: f64, times: f64, dice: &mut ChaCha8Rng) -> Figures {
+fn hit(worth: f64, share: f64, times: f64, dice: &mut ChaCha8Rng) -> TrialFigures {
     let noise = 1.0 + 0.08 * (dice.random::<f64>() - 0.5);
     let rate = 4e9 * worth * noise * (1.0 - share).powf(times);
-    Figures { rate_bps: BitRate(rate), steal: share, ..usual() }
+    TrialFigures { rate_bps: BitRate(rate), steal: share, ..usual() }
 }
 
 fn on(trial: &SimulatedTrial<'_>) -> bool {
@@ -21,7 +21,7 @@ fn on(trial: &SimulatedTrial<'_>) -> bool {
 }
 
 /// Runs a ladder over "k" and three settings that do nothing.
-fn drive(mut world: impl FnMut(&SimulatedTrial<'_>, &mut ChaCha8Rng) -> Figures) -> SimulatedRun {
+fn drive(mut world: impl FnMut(&SimulatedTrial<'_>, &mut ChaCha8Rng) -> TrialFigures) -> SimulatedRun {
     let knobs = ["other-1", "k", "other-2", "other-3"];
     let candidates = (0..).zip(knobs).map(|(rank, knob)| candidate(knob, "on", rank)).collect();
     let mut dice = ChaCha8Rng::seed_from_u64(7);
@@ -37,7 +37,7 @@ fn bursty(trial: &SimulatedTrial<'_>, dice: &mut ChaCha8Rng) -> f64 {
 
 #[test]
 fn bursts_that_are_usual_leave_a_large_effect_its_answer() {
-    for (worth, answer) in [(2.5, Answer::Helps), (0.4, Answer::Harms)] {
+    for (worth, answer) in [(2.5, StepAnswer::Helps), (0.4, StepAnswer::Harms)] {
         let run = drive(|trial, dice| {
             let share = bursty(trial, dice);
             hit(if on(trial) { worth } else { 1.0 }, share, 1.5, dice)
@@ -57,10 +57,10 @@ fn blocks_that_stand_out_are_put_back_for_the_answer() {
         hit(if on(trial) { 1.3 } else { 1.0 }, share, 1.0, dice)
     });
     let step = run.step("k");
-    assert!(step.answer == Answer::Helps && step.discarded > 0, "{step:?}");
+    assert!(step.answer == StepAnswer::Helps && step.discarded > 0, "{step:?}");
 }
 
-type LossSetter = fn(&mut Figures, f64);
+type LossSetter = fn(&mut TrialFigures, f64);
 const KINDS: [(LossSetter, &str); 2] =
     [(|f, share| f.steal = share, "hypervisor"), (|f, share| f.throttled = share, "quota or to heat")];
 
@@ -76,7 +76,7 @@ fn two_points_that_a_candidate_draws_do_not_explain_that_it_is_two_and_a_half_ti
             figures
         });
         let step = run.step("k");
-        assert_eq!((step.answer, step.confirmed), (Answer::Helps, Some(true)), "{step:?}");
+        assert_eq!((step.answer, step.confirmed), (StepAnswer::Helps, Some(true)), "{step:?}");
         assert!(step.reason.contains("points more") && step.reason.contains(word), "{step:?}");
     }
 }
@@ -95,7 +95,7 @@ fn lost_time_that_explains_all_of_an_effect_leaves_nothing_to_keep_and_harms_not
                 figures
             });
             let step = run.step("k");
-            assert!(matches!(step.answer, Answer::Undecided | Answer::NoEffect), "{worth}: {step:?}");
+            assert!(matches!(step.answer, StepAnswer::Undecided | StepAnswer::NoEffect), "{worth}: {step:?}");
             assert!(step.reason.contains(word), "{step:?}");
         }
     }
@@ -107,7 +107,7 @@ fn a_candidate_that_harms_by_more_than_its_lost_time_explains_is_harmful() {
         let share = if on(trial) { 0.05 } else { 0.0 } + 0.05 * dice.random::<f64>();
         hit(if on(trial) { 0.5 } else { 1.0 }, share, 1.0, dice)
     });
-    assert_eq!(run.step("k").answer, Answer::Harms, "{:?}", run.step("k"));
+    assert_eq!(run.step("k").answer, StepAnswer::Harms, "{:?}", run.step("k"));
 }
 
 #[test]
@@ -117,9 +117,9 @@ fn what_a_candidate_costs_for_its_lost_time_alone_breaks_no_guard() {
         let share = if on(trial) { 0.2 } else { 0.0 } + 0.05 * dice.random::<f64>();
         let figures = hit(if on(trial) { 3.0 } else { 1.0 }, share, 1.0, dice);
         let slow = usual().latency_ns.0 as f64 / (1.0 - share);
-        Figures { latency_ns: landspeed_units::Nanos(slow as u64), ..figures }
+        TrialFigures { latency_ns: landspeed_units::Nanos(slow as u64), ..figures }
     });
-    assert_ne!(run.step("k").answer, Answer::Harms, "{:?}", run.step("k"));
+    assert_ne!(run.step("k").answer, StepAnswer::Harms, "{:?}", run.step("k"));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Each cause as the kernel would show it, with a strength from 0 to 1.
 
 use landspeed_record::{
-    Cause, ClassSamples, CostClass, CostProfile, CpuUsage, FlowWatch, HostLimits, LinkCounters,
-    ListenerWatch, ProcessWatch, Protocol, QdiscWatch, SoftnetCounts,
+    Cause, ClassSamples, CostClass, CostProfile, CpuUsage, FlowWatch, HostLimits, IpProtocol, LinkCounters,
+    ListenerWatch, ProcessWatch, QdiscWatch, SoftnetCounts,
 };
 use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
 
@@ -471,7 +471,7 @@ pub(crate) fn qdisc_drops(strength: f64) -> WatchedPath {
 fn datagrams(rate: f64) -> WatchedPath {
     let mut path = WatchedPath::quiet(BitRate(rate), Nanos::micros(50));
     for flow in [first::<FlowWatch>(&mut path.a), first::<FlowWatch>(&mut path.b)] {
-        flow.key.protocol = Protocol::UDP;
+        flow.key.protocol = IpProtocol::UDP;
         flow.congestion.clear();
         flow.samples.iter_mut().for_each(|sample| sample.tcp = None);
     }

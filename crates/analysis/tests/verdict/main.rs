@@ -6,7 +6,7 @@ mod watched;
 
 use landspeed_analysis::verdict::CAUSES;
 use landspeed_record::{
-    CannotTell, Cause, Finding, FlowWatch, HostLimits, Observations, ProcessWatch, Remedy, Settings,
+    Cause, Finding, FlowWatch, HostLimits, NoVerdictReason, Observations, ProcessWatch, Remedy, Settings,
     SocketState, Verdict,
 };
 use landspeed_units::{BitRate, Bytes};
@@ -400,7 +400,7 @@ fn nothing_is_told_of_what_was_not_seen() {
     for (seen, samples) in [(&mut path.a, 3), (&mut path.b, 4)] {
         first::<FlowWatch>(seen).samples.truncate(samples);
     }
-    assert_eq!(told(&path), Some(CannotTell::FewSamples { samples: 4, needed: 5 }));
+    assert_eq!(told(&path), Some(NoVerdictReason::FewSamples { samples: 4, needed: 5 }));
     let mut path = WatchedPath::lan();
     for seen in [&mut path.a, &mut path.b] {
         let flow = first::<FlowWatch>(seen);
@@ -409,9 +409,9 @@ fn nothing_is_told_of_what_was_not_seen() {
             .iter_mut()
             .for_each(|sample| *sample = SocketState { at_ns: sample.at_ns, ..still.clone() });
     }
-    assert_eq!(told(&path), Some(CannotTell::Idle));
+    assert_eq!(told(&path), Some(NoVerdictReason::Idle));
     (path.a, path.b) = (Observations::default(), Observations::default());
-    assert_eq!(told(&path), Some(CannotTell::NoFlow));
+    assert_eq!(told(&path), Some(NoVerdictReason::NoFlow));
     assert!(CAUSES.iter().all(|judge| judge.needs.len() <= 2));
 }
 

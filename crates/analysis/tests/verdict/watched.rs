@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 
 use landspeed_analysis::verdict::{HostView, PathObservations, judge};
 use landspeed_record::{
-    Cause, CoreClasses, CpuUsage, Detail, FlowKey, FlowWatch, HostFacts, HostLimits, LinkCounters,
-    LinkSettings, Observations, ProcessWatch, Protocol, QdiscWatch, Settings, SnmpCounts, SocketState,
+    Cause, CoreCpuTime, CpuUsage, Detail, FlowKey, FlowWatch, HostFacts, HostLimits, IpProtocol,
+    LinkCounters, LinkSettings, Observations, ProcessWatch, QdiscWatch, Settings, SnmpCounts, SocketState,
     TcpState, Verdict,
 };
 use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
@@ -176,13 +176,13 @@ impl WatchedPath {
 
     /// Sets the busy and softirq share of the machine's two cores.
     pub(crate) fn cores(&mut self, cores: [[f64; 2]; 2]) {
-        let core = |number: usize, [busy, softirq]: [f64; 2]| CoreClasses {
+        let core = |number: usize, [busy, softirq]: [f64; 2]| CoreCpuTime {
             core: number as u32,
             user_ns: CpuNanos(share_of(1.0, 0.1 * (busy - softirq)).0),
             system_ns: CpuNanos(share_of(1.0, 0.9 * (busy - softirq)).0),
             softirq_ns: CpuNanos(share_of(1.0, softirq).0),
             idle_ns: CpuNanos(share_of(1.0, 1.0 - busy).0),
-            ..CoreClasses::default()
+            ..CoreCpuTime::default()
         };
         for seen in [&mut self.a, &mut self.b] {
             seen.get_mut::<CpuUsage>().cores = vec![core(0, cores[0]), core(1, cores[1])];
@@ -309,7 +309,7 @@ fn flow(local: &str, remote: &str, pid: u32) -> FlowWatch {
     let sample = |n| SocketState { at_ns: at(n), tcp: Some(Box::new(tcp.clone())), ..SocketState::default() };
     let end = |text: &str| text.parse::<SocketAddr>().unwrap();
     FlowWatch {
-        key: FlowKey { protocol: Protocol::TCP, local: end(local), remote: end(remote) },
+        key: FlowKey { protocol: IpProtocol::TCP, local: end(local), remote: end(remote) },
         pid: Some(pid),
         congestion: "cubic".into(),
         samples: (0..SAMPLES).map(sample).collect(),

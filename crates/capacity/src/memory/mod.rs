@@ -13,7 +13,7 @@ mod kernels;
 mod run;
 mod size;
 
-use landspeed_record::{MemoryKernel, StreamRate};
+use landspeed_record::{MemoryBandwidth, MemoryKernel};
 use landspeed_stats::median;
 use landspeed_units::{BitRate, Bytes};
 
@@ -35,7 +35,7 @@ const TOUCHING_ONE_IN: u32 = 8;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct StreamResult {
-    pub rates: Vec<StreamRate>,
+    pub rates: Vec<MemoryBandwidth>,
     /// Notes on the rules that could not be kept.
     pub notes: Vec<String>,
 }
@@ -87,13 +87,13 @@ fn stream_while(
     cores: &[u32],
     array: Bytes,
     go_on: &mut (dyn FnMut(u32) -> bool + Send),
-) -> Result<Vec<StreamRate>, Error> {
+) -> Result<Vec<MemoryBandwidth>, Error> {
     let elements = (array.0 / size_of::<f64>() as u64).max(1) as usize;
     let times = run::run(cores, elements, go_on)?;
     let counted = times.get(1..).unwrap_or_default();
     let rates = KERNELS.iter().enumerate().map(|(index, &kernel)| {
         let rates: Vec<f64> = counted.iter().map(|time| rate(kernel, elements, time[index])).collect();
-        StreamRate {
+        MemoryBandwidth {
             kernel,
             threads: cores.len() as u32,
             best_bps: BitRate(rates.iter().copied().fold(0.0, f64::max)),

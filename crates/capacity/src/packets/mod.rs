@@ -18,7 +18,7 @@ use std::io;
 use std::time::Duration;
 
 use landspeed_netlink::{Rtnl, in_throwaway};
-use landspeed_record::PacketRate;
+use landspeed_record::CorePacketRate;
 use landspeed_units::Bytes;
 
 use crate::cores::on_core;
@@ -61,7 +61,7 @@ trait PacketSource {
 pub(crate) fn packets(
     plan: &PacketRatePlan<'_>,
     budget: &MeasurementBudget<'_>,
-) -> (Vec<PacketRate>, Vec<String>) {
+) -> (Vec<CorePacketRate>, Vec<String>) {
     let inside = in_throwaway(|| on_core(plan.core, || Ok(in_namespace(&VethPair::make()?, plan, budget))));
     match inside.map_err(|error| Error::io("make", "a network namespace", error)).flatten() {
         Ok(done) => done,
@@ -81,7 +81,7 @@ fn in_namespace(
     pair: &VethPair,
     plan: &PacketRatePlan<'_>,
     budget: &MeasurementBudget<'_>,
-) -> (Vec<PacketRate>, Vec<String>) {
+) -> (Vec<CorePacketRate>, Vec<String>) {
     let mut found = PacketRates::default();
     for &size in plan.sizes {
         if found.late(size, budget) {
@@ -98,7 +98,7 @@ fn in_namespace(
 fn over_loopback(
     plan: &PacketRatePlan<'_>,
     budget: &MeasurementBudget<'_>,
-) -> (Vec<PacketRate>, Vec<String>) {
+) -> (Vec<CorePacketRate>, Vec<String>) {
     let mut found = PacketRates::default();
     for &size in plan.sizes {
         if found.late(size, budget) {
@@ -135,7 +135,7 @@ fn checked(
 
 #[derive(Default)]
 struct PacketRates {
-    rates: Vec<PacketRate>,
+    rates: Vec<CorePacketRate>,
     notes: Vec<String>,
 }
 
@@ -151,7 +151,7 @@ impl PacketRates {
 
     fn add(&mut self, size: Bytes, figures: Result<(&'static str, SourceRates), Error>) {
         match figures {
-            Ok((method, figures)) => self.rates.push(PacketRate {
+            Ok((method, figures)) => self.rates.push(CorePacketRate {
                 method: method.into(),
                 packet_bytes: size,
                 alone_pps: figures.alone,

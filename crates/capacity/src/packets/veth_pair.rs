@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
-use landspeed_netlink::{Address, HardwareAddress, LinkChange, Rtnl, VethEnd};
+use landspeed_netlink::{HardwareAddress, InterfaceAddress, LinkChange, Rtnl, VethEnd};
 
 use crate::Error;
 
@@ -42,7 +42,7 @@ impl VethPair {
             rtnl.set_link(name, LinkChange::Up(true))?;
         }
         let near = rtnl.link(NEAR)?;
-        rtnl.add_address(&Address::new(near.index, IpAddr::V4(NEAR_ADDRESS), 24))?;
+        rtnl.add_address(&InterfaceAddress::new(near.index, IpAddr::V4(NEAR_ADDRESS), 24))?;
         wait_until_up(&rtnl)?;
         Ok(VethPair { index: near.index, near: near.mac, far: rtnl.link(FAR)?.mac })
     }

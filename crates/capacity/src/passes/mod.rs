@@ -13,7 +13,7 @@ mod checksum;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use landspeed_record::Pass;
+use landspeed_record::MemoryPass;
 use landspeed_stats::median;
 use landspeed_units::{BitRate, Bytes};
 
@@ -46,7 +46,7 @@ pub(crate) fn passes(
     core: u32,
     files: &SystemFiles,
     budget: &MeasurementBudget<'_>,
-) -> Result<(Vec<Pass>, Vec<String>), Error> {
+) -> Result<(Vec<MemoryPass>, Vec<String>), Error> {
     let last = last_level_bytes(files, &[core]);
     let asked = last.unwrap_or(64 << 20).saturating_mul(4);
     let region = asked.clamp(REGION.0, REGION.1).next_power_of_two().min(REGION.1);
@@ -77,7 +77,7 @@ impl PassBench {
         PassBench { region, target: vec![1; PIECE], clock: clock_seconds() }
     }
 
-    fn all(&mut self, budget: &MeasurementBudget<'_>) -> Result<Vec<Pass>, Error> {
+    fn all(&mut self, budget: &MeasurementBudget<'_>) -> Result<Vec<MemoryPass>, Error> {
         let mut passes = Vec::new();
         for size in [SMALL_PIECE, PIECE] {
             for (what, operation) in [("copy", Copying), ("checksum", Summing)] {
@@ -166,8 +166,8 @@ fn scattered(step: usize, pieces: usize) -> usize {
     step.wrapping_mul(0x9e37_79b1) & (pieces - 1)
 }
 
-fn pass(what: &str, size: usize, hot: bool, rate: f64) -> Pass {
-    Pass { what: what.into(), size_bytes: Bytes(size as u64), hot, rate_bps: BitRate(rate) }
+fn pass(what: &str, size: usize, hot: bool, rate: f64) -> MemoryPass {
+    MemoryPass { what: what.into(), size_bytes: Bytes(size as u64), hot, rate_bps: BitRate(rate) }
 }
 
 /// Returns the median seconds between two readings of the clock with nothing in between.

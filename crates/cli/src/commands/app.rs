@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use landspeed_factor::Table;
+use landspeed_factor::FactorTable;
 use landspeed_record::Workload;
 use landspeed_units::did_you_mean;
 use landspeed_workload::{WorkloadRunner, applications};
@@ -93,7 +93,7 @@ pub(crate) fn asked(word: &str, with: Option<&str>) -> Result<Workload> {
 
 /// Returns the workload of `runner` with parameters, such as "size=4K,metric=p99".
 pub(crate) fn set_on(runner: &dyn WorkloadRunner, with: Option<&str>) -> Result<Workload> {
-    let table = Table::of(runner.parameters());
+    let table = FactorTable::of(runner.parameters());
     let mut workload = Workload::new(runner.name());
     for one in with.iter().flat_map(|text| text.split(',')) {
         let (name, value) =

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
 use landspeed_experiment::{Error, RecordSink, StudyHead, StudyRunner, begin, compare, compare_on, resume};
-use landspeed_record::{CompareReport, Contest, Engine, Line, Record, Study, StudyRun, Writer};
+use landspeed_record::{CompareReport, Contest, Line, Record, RecordWriter, Study, StudyEngine, StudyRun};
 use landspeed_report::{DetailLevel, json};
 use landspeed_simulator::study_run;
 
@@ -28,8 +28,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     };
     stop.at_once("nothing was changed");
     match job.engine {
-        Engine::Simulator => job.simulate(&stop)?,
-        Engine::Kernel => job.on_hosts(args, &stop)?,
+        StudyEngine::Simulator => job.simulate(&stop)?,
+        StudyEngine::Kernel => job.on_hosts(args, &stop)?,
     }
     let record = landspeed_record::read(&job.file)?;
     let report = landspeed_analysis::compare(&record, &job.file.display().to_string())?;
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
 }
 
 struct StudyJob {
-    engine: Engine,
+    engine: StudyEngine,
     file: PathBuf,
     words: Vec<String>,
     /// The study to run; `None` until real hosts have reported their path.
@@ -47,7 +47,7 @@ struct StudyJob {
     /// The record's first line; `None` if the record already has one.
     head: Option<StudyHead>,
     /// The writer of a resumed record, opened before reading so that no other run can append in between.
-    writer: Option<Writer>,
+    writer: Option<RecordWriter>,
     /// A note that a reader of the record must see first.
     note: Option<String>,
 }
@@ -60,7 +60,7 @@ impl StudyJob {
         let lab = study::lab_path(&words)?;
         let note = if args.simulate || lab.is_none() { None } else { study::fall_back(args) };
         let simulated = args.simulate || note.is_some();
-        let engine = if simulated { Engine::Simulator } else { Engine::Kernel };
+        let engine = if simulated { StudyEngine::Simulator } else { StudyEngine::Kernel };
         if args.simulate && lab.is_none() {
             bail!("--simulate takes a path in words, not hosts: lab:wan:rate=1G,rtt=164ms,queue=0.5bdp");
         }
@@ -83,7 +83,7 @@ impl StudyJob {
     }
 
     fn resumed(file: &std::path::Path) -> Result<StudyJob> {
-        let writer = Writer::append(file)?;
+        let writer = RecordWriter::append(file)?;
         let record = landspeed_record::read(file)?;
         let (study, done) = resume(&record)?;
         let words = study.path.topology.split(' ').map(str::to_owned).collect();
@@ -93,7 +93,7 @@ impl StudyJob {
     }
 
     fn recorder(&mut self, study: &Study, stop: &StopRequest) -> Result<StudyRecorder> {
-        let writer = self.writer.take().map_or_else(|| Writer::create(&self.file), Ok)?;
+        let writer = self.writer.take().map_or_else(|| RecordWriter::create(&self.file), Ok)?;
         stop.in_order("ending: everything is restored; --resume continues. Ctrl-C again ends at once");
         let mut recorder = StudyRecorder::new(writer, stop.clone(), study, &self.done);
         if let Some(head) = &self.head {
@@ -122,7 +122,7 @@ impl StudyJob {
         let (pair, hosts) = joined.first()?;
         let study = match &self.study {
             Some(study) => study.clone(),
-            None => study::planned(args, study::real_path(pair, &self.words), Engine::Kernel)?,
+            None => study::planned(args, study::real_path(pair, &self.words), StudyEngine::Kernel)?,
         };
         if !named.in_lab() && !args.yes {
             agree(&study::warning(&study, pair))?;

@@ -11,7 +11,8 @@ use landspeed_experiment::{
     planned_blocks, prepare, resume_grid, run_grid, turns_knobs, usual_by, vary,
 };
 use landspeed_record::{
-    Grid, GridPlace, GridSetting, GridTrial, Line, PathCost, Record, Settings, WriteError, Writer,
+    Grid, GridSetting, GridSettingTarget, GridTrial, Line, PathCost, Record, RecordWriteError, RecordWriter,
+    Settings,
 };
 use landspeed_report::live::GridProgress;
 use landspeed_report::{DetailLevel, OutputCapabilities, json};
@@ -77,7 +78,7 @@ pub(crate) struct GridJob {
     /// The costs of the compared paths, if known.
     costs: Vec<PathCost>,
     /// The writer of a resumed record, opened before reading so that no other run can append in between.
-    writer: Option<Writer>,
+    writer: Option<RecordWriter>,
 }
 
 impl GridJob {
@@ -103,7 +104,7 @@ impl GridJob {
 
     /// Resumes a record, with the options of its original command except those that end the grid.
     fn resumed(file: &Path, args: &MeasureArgs) -> Result<GridJob> {
-        let writer = Writer::append(file)?;
+        let writer = RecordWriter::append(file)?;
         let record = landspeed_record::read(file)?;
         let (mut grid, done) = resume_grid(&record)?;
         if grid.workload.name != args.workload.name {
@@ -149,7 +150,7 @@ impl GridJob {
         if turns && !named.in_lab() && !options.yes {
             agree(&question(&grid))?;
         }
-        let writer = self.writer.map_or_else(|| Writer::create(&self.file), Ok)?;
+        let writer = self.writer.map_or_else(|| RecordWriter::create(&self.file), Ok)?;
         stop.in_order(
             "ending: what was measured is kept and shown; --resume continues. Ctrl-C again ends at once",
         );
@@ -178,7 +179,8 @@ fn refuse_missing(grid: &Grid) -> Result<()> {
 }
 
 fn question(grid: &Grid) -> String {
-    let is_knob = |place| matches!(place, GridPlace::A | GridPlace::B | GridPlace::Both);
+    let is_knob =
+        |place| matches!(place, GridSettingTarget::A | GridSettingTarget::B | GridSettingTarget::Both);
     let knobs = grid.all_settings().filter(|one| is_knob(one.place)).map(|one| one.name.as_str());
     let names: BTreeSet<&str> = knobs.collect();
     let names = names.into_iter().collect::<Vec<_>>().join(", ");
@@ -233,7 +235,7 @@ fn asked(args: &MeasureArgs) -> Result<Grid> {
 
 /// Converts settings of the flow to those of a grid.
 fn of_flow(flow: Settings) -> Vec<GridSetting> {
-    let one = |(name, value)| GridSetting { name, value, place: GridPlace::Flow };
+    let one = |(name, value)| GridSetting { name, value, place: GridSettingTarget::Flow };
     flow.into_iter().map(one).collect()
 }
 
@@ -314,21 +316,21 @@ impl GridHosts for GridTestbed<'_> {
 
 /// Writes each line to the record first, then reports it to the user.
 pub(crate) struct GridRecorder {
-    writer: Writer,
+    writer: RecordWriter,
     stop: StopRequest,
     progress: GridProgress,
 }
 
 impl GridRecorder {
     /// Announces the grid and starts the progress line.
-    pub(crate) fn new(writer: Writer, stop: StopRequest, grid: &Grid, done: usize) -> GridRecorder {
+    pub(crate) fn new(writer: RecordWriter, stop: StopRequest, grid: &Grid, done: usize) -> GridRecorder {
         let progress = GridProgress::new(OutputCapabilities::stderr(), grid, planned_blocks(grid), done);
         GridRecorder { writer, stop, progress }
     }
 }
 
 impl RecordSink for GridRecorder {
-    fn line(&mut self, line: &Line) -> Result<(), WriteError> {
+    fn line(&mut self, line: &Line) -> Result<(), RecordWriteError> {
         self.writer.write(line)?;
         if let Line::GridTrial(trial) = line {
             self.progress.take(trial);

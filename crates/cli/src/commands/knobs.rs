@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use landspeed_experiment::all_factors;
-use landspeed_factor::{Factor, Scope};
+use landspeed_factor::{Factor, FactorScope};
 use landspeed_knob::{self as knob, KnobTarget};
 use landspeed_observer::host;
 use landspeed_record::KnobState;
@@ -119,13 +119,13 @@ impl KnobQuery {
         let places: Vec<Option<&String>> = match (&self.interface, self.in_detail, factor.scope) {
             (None, false, _) => Vec::new(),
             (Some(interface), ..) => vec![Some(interface)],
-            (None, true, Scope::Device) => self.known.iter().map(Some).collect(),
+            (None, true, FactorScope::Device) => self.known.iter().map(Some).collect(),
             (None, true, _) => vec![None],
         };
         let at = |interface: Option<&String>| {
             let target = KnobTarget { device: interface.cloned().unwrap_or_else(|| "lo".to_owned()) };
             let KnobState { value, skip, .. } = row.probe(&target);
-            let interface = interface.filter(|_| factor.scope == Scope::Device).cloned();
+            let interface = interface.filter(|_| factor.scope == FactorScope::Device).cloned();
             LocalKnobValue { interface, value, fixed_because: skip }
         };
         places.into_iter().map(at).collect()

@@ -7,9 +7,9 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result};
 use landspeed_experiment::{FactorNames, GridHead, LocalRunTimes, check_grid, here, run_here, vary};
-use landspeed_record::{Grid, GridCell, PathCost, Workload, Writer};
+use landspeed_record::{Grid, GridCell, PathCost, RecordWriter, Workload};
 use landspeed_report::quoted;
-use landspeed_units::{BitRate, Nanos, Text};
+use landspeed_units::{BitRate, EscapedText, Nanos};
 
 use super::app;
 use super::exec::ExecReport;
@@ -117,7 +117,7 @@ fn on_this_host(args: &CompareArgs, stop: &StopRequest) -> Result<ExitCode> {
     let head = GridHead { topology: "this host".into(), command: data::command_line(), started: data::now() };
     let file = data::fresh(&data::folder(data_dir)?, "grid", &head.started);
     stop.in_order("ending: what was measured is kept and shown. Ctrl-C again ends at once");
-    let mut recorder = GridRecorder::new(Writer::create(&file)?, stop.clone(), &grid, 0);
+    let mut recorder = GridRecorder::new(RecordWriter::create(&file)?, stop.clone(), &grid, 0);
     let facts = landspeed_observer::host::probe();
     run_here(&grid, (&head, facts), &mut |path| once(path, &args.program), &mut recorder)?;
     drop(recorder);
@@ -139,7 +139,7 @@ fn once(path: &str, program: &[OsString]) -> Result<LocalRunTimes, String> {
     if !status.success() {
         let words = if last.starts_with('{') { before } else { last };
         let words = words.lines().last().unwrap_or("it said nothing");
-        return Err(format!("the program failed ({status}): {}", Text::from(words)));
+        return Err(format!("the program failed ({status}): {}", EscapedText::from(words)));
     }
     let report: ExecReport =
         landspeed_record::decode(last.as_bytes()).map_err(|error| format!("exec told no counts: {error}"))?;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use landspeed_experiment::{RecordRunOptions, RecoveryLosses, record_run, recover};
-use landspeed_record::{LabRecovery, RecordRun, Recovery};
+use landspeed_record::{LabRecovery, LossRecovery, RecordRunReport};
 use landspeed_report::{DetailLevel, json};
 use landspeed_simulator::{FullPath, full_window, recovery_time, simulated_recovery};
 use landspeed_topology::{self as topology, PlannedPath};
@@ -67,7 +67,7 @@ fn path(words: &[String]) -> Result<Box<dyn PlannedPath>> {
 }
 
 /// Measures the cost of one loss on real sockets, over the same link with no other losses.
-fn in_lab(named: &NamedHosts, planned: &dyn PlannedPath, run: &RecordRun) -> Result<LabRecovery> {
+fn in_lab(named: &NamedHosts, planned: &dyn PlannedPath, run: &RecordRunReport) -> Result<LabRecovery> {
     let rtt = run.path.rtt_ns;
     let path = full_window(run.path_rate_bps, rtt, run.recovery.segment_bytes) as u64;
     let queue = planned.queue().map_or(0, |queue| queue.0 / u64::from(run.mtu_bytes.max(1)));
@@ -86,7 +86,7 @@ const HEADERS: u32 = 40;
 const WORTH_SIMULATING: Nanos = Nanos::secs(3600);
 
 /// Returns the cost of one loss on this path by the paper's formula and by simulation.
-fn recovery(run: &RecordRun) -> Recovery {
+fn recovery(run: &RecordRunReport) -> LossRecovery {
     let (rate, rtt) = (run.path_rate_bps, run.path.rtt_ns);
     let segment_bytes = Bytes(run.mtu_bytes.saturating_sub(HEADERS).into());
     let formula = recovery_time(rate, rtt, segment_bytes);
@@ -95,7 +95,7 @@ fn recovery(run: &RecordRun) -> Recovery {
     // The formula's time doubled is an upper limit.
     let within = Nanos(formula.0 * 2).min(WORTH_SIMULATING);
     let simulated = simulated_recovery("reno", path, within).ok().flatten();
-    Recovery {
+    LossRecovery {
         formula_s: formula.as_secs_f64(),
         simulated_s: simulated.map(|time| time.as_secs_f64()),
         segment_bytes,

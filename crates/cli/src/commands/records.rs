@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use landspeed_record::{Outline, ReadError, Sequence, count_runs, newest_first, outline};
+use landspeed_record::{RecordOutline, RecordReadError, RecordSequence, count_runs, newest_first, outline};
 use landspeed_report::{DetailLevel, RecordRow, RecordsReport, came_out, json, records};
 use landspeed_units::Bytes;
 
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &RecordsArgs) -> Result<ExitCode> {
 }
 
 /// Returns a record's sequence, the start of its run, and its row.
-fn row(path: &Path, all: &[PathBuf]) -> (Sequence, Timestamp, RecordRow) {
+fn row(path: &Path, all: &[PathBuf]) -> (RecordSequence, Timestamp, RecordRow) {
     let size_bytes = Bytes(path.metadata().map_or(0, |metadata| metadata.len()));
     let file = path.display().to_string();
     let row = RecordRow { id: data::name(path, all), file, size_bytes, ..RecordRow::default() };
@@ -37,11 +37,11 @@ fn row(path: &Path, all: &[PathBuf]) -> (Sequence, Timestamp, RecordRow) {
         }
         Err(why) => {
             let result = match why {
-                ReadError::TooNew { .. } => "of a newer landspeed",
+                RecordReadError::TooNew { .. } => "of a newer landspeed",
                 _ => "damaged",
             };
             (
-                Sequence::default(),
+                RecordSequence::default(),
                 modified,
                 RecordRow { when: local(modified), result: result.to_owned(), ..row },
             )
@@ -49,7 +49,7 @@ fn row(path: &Path, all: &[PathBuf]) -> (Sequence, Timestamp, RecordRow) {
     }
 }
 
-fn told(row: RecordRow, path: &Path, began: Timestamp, outline: Outline) -> RecordRow {
+fn told(row: RecordRow, path: &Path, began: Timestamp, outline: RecordOutline) -> RecordRow {
     let (state, result) = came_out(&outline, || count_runs(path).unwrap_or(0));
     let header = outline.header;
     RecordRow {

@@ -10,7 +10,7 @@ use landspeed_analysis::TuningGoal;
 use landspeed_experiment::{
     Baseline, Pair, RecordSink, TuneOptions, TunePlan, TunedProgram, factors, plan, tune,
 };
-use landspeed_record::{Line, TuneSummary, WriteError, Writer};
+use landspeed_record::{Line, RecordWriteError, RecordWriter, TuneSummary};
 use landspeed_report::{DetailLevel, OutputCapabilities, duration, gain_is_proven, live::TuneProgress, safe};
 use landspeed_transport::{Transport, find};
 use landspeed_units::Nanos;
@@ -62,7 +62,7 @@ fn with_pair(
     introduce(pair, &plan, options, args)?;
     // An error in creating the record must occur before any host is changed.
     let record = Path::new(&options.record);
-    let writer = Writer::create(record)?;
+    let writer = RecordWriter::create(record)?;
     stop.in_order(
         "ending: everything is restored, then what was measured is shown. Ctrl-C again ends at once",
     );
@@ -145,13 +145,13 @@ fn detail(args: &TuneArgs) -> DetailLevel {
 
 /// Writes each line to the record first, then reports it to the user.
 struct TuneRecorder {
-    writer: Writer,
+    writer: RecordWriter,
     live: TuneProgress,
     stop: StopRequest,
 }
 
 impl RecordSink for TuneRecorder {
-    fn line(&mut self, line: &Line) -> Result<(), WriteError> {
+    fn line(&mut self, line: &Line) -> Result<(), RecordWriteError> {
         self.writer.write(line)?;
         self.live.line(line);
         Ok(())

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use landspeed_analysis::wan::unfit;
 use landspeed_factor::Domain;
 use landspeed_record::{
-    Cell, Contest, Contestant, Controls, CpuUsage, EndpointOutcome, FlowPlan, Misshapen, Question, RunFlow,
-    RunSample, Settings, Study, StudyRun, TcpSample, Workload,
+    Cell, CongestionControls, Contest, ContestQuestion, Contestant, CpuUsage, DetailError, EndpointOutcome,
+    FlowPlan, RunFlow, RunSample, Settings, Study, StudyRun, TcpSample, Workload,
 };
 use landspeed_session::{Reply, Request};
 use landspeed_topology::{HostSet, PathLink};
@@ -112,7 +112,7 @@ impl StudyRunner for KernelStudyRunner<'_> {
 
 impl KernelStudyRunner<'_> {
     fn seen(&self, plans: &[FlowPlan], ends: &[EndpointOutcome; 2]) -> Result<StudyRun, Error> {
-        let misshapen = |why: Misshapen| self.pair.a.misshapen(&why);
+        let misshapen = |why: DetailError| self.pair.a.misshapen(&why);
         let a = &ends[0];
         let [staggered, there] = [0, 1].map(|end| ends[end].details.read::<staggered::StaggeredDetails>());
         let (staggered, there) = (staggered.map_err(misshapen)?, there.map_err(misshapen)?);
@@ -126,7 +126,7 @@ impl KernelStudyRunner<'_> {
             probes_lost: staggered.probes_lost,
             sender_cpu_ns: Some(a.observed.get::<CpuUsage>().own()),
             sender_clock_hz: self.pair.a.facts.cpu_clock_hz,
-            controls: a.observed.get::<Controls>().0.clone(),
+            controls: a.observed.get::<CongestionControls>().0.clone(),
             ..StudyRun::default()
         })
     }
@@ -170,7 +170,7 @@ fn windows(study: &Study, contest: &Contest) -> Cell {
     let path = &study.path;
     let needed = Bytes(4 * (path.bdp().0 + path.room().0)).max(LEAST_ROOM);
     let bound = match contest.question {
-        Question::Streams { window_bytes, .. } => Some(window_bytes),
+        ContestQuestion::Streams { window_bytes, .. } => Some(window_bytes),
         _ => path.window_bytes,
     };
     buffers::cell(bound.map_or(needed, buffers::for_window), needed)

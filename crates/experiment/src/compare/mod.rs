@@ -8,7 +8,7 @@ mod kernel;
 use std::collections::HashSet;
 use std::time::Instant;
 
-use landspeed_record::{Contest, Engine, Header, Line, RECORD_FORMAT, Record, Side, Study, StudyRun};
+use landspeed_record::{Contest, Header, Line, RECORD_FORMAT, Record, Side, Study, StudyEngine, StudyRun};
 use landspeed_stats::Random;
 use landspeed_topology::HostSet;
 use landspeed_units::Nanos;
@@ -117,8 +117,8 @@ pub fn compare(
             break;
         }
         let at_ns = match study.engine {
-            Engine::Kernel => Some(Nanos::from(began.elapsed())),
-            Engine::Simulator => None,
+            StudyEngine::Kernel => Some(Nanos::from(began.elapsed())),
+            StudyEngine::Simulator => None,
         };
         let Some(run) = runner.run(contest, repeat, &|| sink.stop())? else { break };
         let run = StudyRun { at_ns, ..run };
@@ -153,7 +153,7 @@ pub fn compare_on(
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::WriteError;
+    use landspeed_record::RecordWriteError;
 
     use super::*;
 
@@ -181,7 +181,7 @@ mod tests {
     struct LimitedRecord(Vec<Line>, usize);
 
     impl RecordSink for LimitedRecord {
-        fn line(&mut self, line: &Line) -> Result<(), WriteError> {
+        fn line(&mut self, line: &Line) -> Result<(), RecordWriteError> {
             self.0.push(line.clone());
             Ok(())
         }
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn an_interrupted_study_goes_on_where_it_stopped() {
         let mut study = study();
-        study.engine = Engine::Simulator;
+        study.engine = StudyEngine::Simulator;
         let head = StudyHead { command: "landspeed compare".into(), started: String::new() };
         let mut sink = LimitedRecord(Vec::new(), 9);
         begin(&study, &head, &mut sink).unwrap();

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use landspeed_analysis::verdict::{called, cannot_tell};
-use landspeed_record::{CannotTell, ExplainReport, FlowKey, FlowWatch, WatchTarget};
+use landspeed_record::{ExplainReport, FlowKey, FlowWatch, NoVerdictReason, WatchTarget};
 use landspeed_session::{Reply, Request};
 use landspeed_units::Nanos;
 
@@ -90,14 +90,14 @@ pub fn explain_live(
 }
 
 /// Makes the error, with a remedy, for flows about which nothing can be said.
-fn nothing(hosts: &[Host], options: &ExplainOptions, why: CannotTell) -> Error {
+fn nothing(hosts: &[Host], options: &ExplainOptions, why: NoVerdictReason) -> Error {
     let (time, target) = (options.time, watched(options));
     let names: Vec<String> = hosts.iter().map(|host| called(&host.name)).collect();
     let on = names.join(" and ");
     let remedy = match why {
-        CannotTell::NoFlow => near(hosts, options.target),
-        CannotTell::Idle => "watch while it sends, or for longer (--time)".to_owned(),
-        CannotTell::FewSamples { .. } => "watch for longer (--time)".to_owned(),
+        NoVerdictReason::NoFlow => near(hosts, options.target),
+        NoVerdictReason::Idle => "watch while it sends, or for longer (--time)".to_owned(),
+        NoVerdictReason::FewSamples { .. } => "watch for longer (--time)".to_owned(),
     };
     Error::Other(format!(
         "cannot tell about {target} on {on}, watched for {time}: {}; {remedy}",

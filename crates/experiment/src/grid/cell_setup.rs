@@ -1,7 +1,7 @@
 //! From a cell of a grid to its settings and workload.
 
 use landspeed_record::{
-    Cell, Grid, GridPlace, GridSetting, MissingLevel, Settings, Side, TrialSpec, Workload,
+    Cell, Grid, GridSetting, GridSettingTarget, MissingLevel, Settings, Side, TrialSpec, Workload,
 };
 use landspeed_workload as workload;
 
@@ -20,12 +20,12 @@ pub(super) struct CellSetup {
 }
 
 /// Returns the hosts of a place.
-pub(super) fn sides(place: GridPlace) -> &'static [Side] {
+pub(super) fn sides(place: GridSettingTarget) -> &'static [Side] {
     match place {
-        GridPlace::A => &[Side::A],
-        GridPlace::B => &[Side::B],
-        GridPlace::Both => &Side::BOTH,
-        GridPlace::Flow | GridPlace::Workload | GridPlace::Topology => &[],
+        GridSettingTarget::A => &[Side::A],
+        GridSettingTarget::B => &[Side::B],
+        GridSettingTarget::Both => &Side::BOTH,
+        GridSettingTarget::Flow | GridSettingTarget::Workload | GridSettingTarget::Topology => &[],
     }
 }
 
@@ -35,23 +35,23 @@ pub fn turns_knobs(grid: &Grid) -> bool {
 }
 
 /// Returns the settings of a cell at one place.
-fn at(grid: &Grid, cell: u32, place: GridPlace) -> Settings {
+fn at(grid: &Grid, cell: u32, place: GridSettingTarget) -> Settings {
     let all = grid.settings_of(cell).filter(|one| one.place == place);
     all.map(|one| (one.name.clone(), one.value.clone())).collect()
 }
 
 /// Returns the lab in which a cell is measured.
 pub fn path_of(grid: &Grid, cell: u32) -> Settings {
-    at(grid, cell, GridPlace::Topology)
+    at(grid, cell, GridSettingTarget::Topology)
 }
 
 /// Returns a cell's workload, flow and lab, without its knobs.
 pub(super) fn cell_setup(grid: &Grid, cell: u32) -> Result<CellSetup, Error> {
-    let set = at(grid, cell, GridPlace::Flow);
+    let set = at(grid, cell, GridSettingTarget::Flow);
     let transport = transport_of(&set)?;
     let flow = flow(transport, &set)?;
     let mut what = workload::with_defaults(&grid.workload, transport);
-    what.parameters.extend(at(grid, cell, GridPlace::Workload));
+    what.parameters.extend(at(grid, cell, GridSettingTarget::Workload));
     Ok(CellSetup { workload: what, cell: Cell { flow, ..Cell::default() }, path: path_of(grid, cell) })
 }
 
@@ -163,7 +163,8 @@ pub fn check_grid(grid: &Grid) -> Result<(), Error> {
 
 /// Refuses a fan of a workload that cannot fan out, or one with settings of hosts.
 fn check_fan(grid: &Grid) -> Result<(), Error> {
-    let fans = || grid.all_settings().filter(|one| one.place == GridPlace::Topology && one.name == FAN.name);
+    let fans =
+        || grid.all_settings().filter(|one| one.place == GridSettingTarget::Topology && one.name == FAN.name);
     if fans().next().is_some() && (turns_knobs(grid) || !grid.baseline.is_empty()) {
         let why = "fan: settings of hosts are of two hosts alone: vary settings of the flow, parameters of the workload \
                    and the lab, and leave knobs and baseline out";

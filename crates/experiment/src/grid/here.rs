@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use landspeed_analysis::grid as order;
 use landspeed_record::{
-    EndpointOutcome, Grid, GridEnd, GridFactor, GridFigure, GridPlace, GridSetting, GridTrial, HERE,
-    HostFacts, Line, ProgramFigure, ProgramFigures, ProgramOf, Side, Workload,
+    EndpointOutcome, Grid, GridEndReason, GridFactor, GridFigure, GridSetting, GridSettingTarget, GridTrial,
+    HERE, HostFacts, Line, ProgramFigure, ProgramFigures, ProgramMetric, Side, Workload,
 };
 use landspeed_units::Nanos;
 
@@ -26,7 +26,7 @@ const TIME: &str = "time";
 /// Makes the grid of a program over `paths`, with the reference first.
 pub fn here(title: &str, paths: &[String], (blocks, seed): (u32, u64)) -> Grid {
     let value = |value: &String| {
-        vec![GridSetting { name: "path".into(), place: GridPlace::Workload, value: value.clone() }]
+        vec![GridSetting { name: "path".into(), place: GridSettingTarget::Workload, value: value.clone() }]
     };
     let path = GridFactor {
         name: "path".into(),
@@ -35,7 +35,7 @@ pub fn here(title: &str, paths: &[String], (blocks, seed): (u32, u64)) -> Grid {
         ..GridFactor::default()
     };
     let program =
-        ProgramOf { workload: HERE.into(), figure: TIME.into(), unit: "s".into(), less_is_better: true };
+        ProgramMetric { workload: HERE.into(), figure: TIME.into(), unit: "s".into(), less_is_better: true };
     Grid {
         workload: Workload::new(HERE),
         program: Some(program),
@@ -68,7 +68,7 @@ pub fn run_here(
                 let ran = if sink.stop() { None } else { Some(run(grid.values_of(cell)[0])) };
                 // A run that the user has ended is no trial.
                 let Some(ran) = ran.filter(|_| !sink.stop()) else {
-                    return Ok(sink.line(&Line::GridEnd(GridEnd::Stopped))?);
+                    return Ok(sink.line(&Line::GridEnd(GridEndReason::Stopped))?);
                 };
                 let took_ns = Nanos::from(began.elapsed()).saturating_sub(at_ns);
                 let trial = GridTrial { block: number, plot: plot.number, cell, at_ns, took_ns, ..told(ran) };
@@ -76,7 +76,7 @@ pub fn run_here(
             }
         }
     }
-    Ok(sink.line(&Line::GridEnd(GridEnd::Blocks))?)
+    Ok(sink.line(&Line::GridEnd(GridEndReason::Blocks))?)
 }
 
 fn told(ran: Result<LocalRunTimes, String>) -> GridTrial {
@@ -98,14 +98,14 @@ fn told(ran: Result<LocalRunTimes, String>) -> GridTrial {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::WriteError;
+    use landspeed_record::RecordWriteError;
 
     use super::*;
 
     struct LimitedRecord(Vec<Line>, usize);
 
     impl RecordSink for LimitedRecord {
-        fn line(&mut self, line: &Line) -> Result<(), WriteError> {
+        fn line(&mut self, line: &Line) -> Result<(), RecordWriteError> {
             self.0.push(line.clone());
             Ok(())
         }
@@ -145,13 +145,13 @@ mod tests {
                 .iter()
                 .all(|trial| { trial.failed.is_some() != (trial.figure(GridFigure::Program) == Some(0.02)) })
         );
-        assert!(matches!(kept.0.last(), Some(Line::GridEnd(GridEnd::Blocks))));
+        assert!(matches!(kept.0.last(), Some(Line::GridEnd(GridEndReason::Blocks))));
     }
 
     #[test]
     fn what_the_user_ends_is_no_trial() {
         let (ran, kept) = run(5);
         assert_eq!(ran.len(), 2, "{ran:?}");
-        assert!(matches!(kept.0.last(), Some(Line::GridEnd(GridEnd::Stopped))));
+        assert!(matches!(kept.0.last(), Some(Line::GridEnd(GridEndReason::Stopped))));
     }
 }

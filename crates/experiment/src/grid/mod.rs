@@ -13,10 +13,10 @@ use std::time::Instant;
 
 use landspeed_analysis::grid::{self as order, Precision};
 use landspeed_analysis::{figures, together};
-use landspeed_factor::On;
+use landspeed_factor::FactorPlacement;
 use landspeed_record::{
-    Cell, EndpointOutcome, Figures, Grid, GridEnd, GridPlace, GridSetting, GridTrial, Header, Line, Png,
-    ProgramOf, RECORD_FORMAT, Record, Restored, Settings, Side,
+    Cell, EndpointOutcome, Grid, GridEndReason, GridSetting, GridSettingTarget, GridTrial, Header, Line, Png,
+    ProgramMetric, RECORD_FORMAT, Record, RestoreOutcome, Settings, Side, TrialFigures,
 };
 use landspeed_units::Nanos;
 use landspeed_workload::{METRIC, lasts, program_of};
@@ -97,7 +97,7 @@ pub fn prepare(asked: Grid, grid_hosts: &mut dyn GridHosts, another: Nanos) -> R
     let timing = TrialTiming::for_rtt(rtt);
     let named = landspeed_workload::find(&grid.workload.name);
     let has_time = named.is_some_and(|runner| runner.parameters().iter().any(|one| one.name == TIME));
-    let is_set = grid.all_settings().any(|one| one.name == TIME && one.place == GridPlace::Workload);
+    let is_set = grid.all_settings().any(|one| one.name == TIME && one.place == GridSettingTarget::Workload);
     if has_time && !is_set {
         grid.workload.parameters.entry(TIME.to_owned()).or_insert_with(|| timing.stream.exact());
     }
@@ -121,7 +121,7 @@ pub fn prepare(asked: Grid, grid_hosts: &mut dyn GridHosts, another: Nanos) -> R
 }
 
 /// Returns the grid's program and the figure that decides. Figures that are compared must be of one kind.
-fn program(grid: &Grid) -> Result<Option<ProgramOf>, Error> {
+fn program(grid: &Grid) -> Result<Option<ProgramMetric>, Error> {
     let Some(program) = program_of(&grid.workload) else { return Ok(None) };
     let Some(figures) = grid.factors.iter().find(|factor| factor.name == METRIC) else {
         return Ok(Some(program));
@@ -131,8 +131,8 @@ fn program(grid: &Grid) -> Result<Option<ProgramOf>, Error> {
         workload.parameters.insert(METRIC.to_owned(), figure.clone());
         program_of(&workload)
     };
-    let kind = |one: &ProgramOf| (one.unit.clone(), one.less_is_better);
-    let each: Vec<ProgramOf> = figures.levels.iter().filter_map(of).collect();
+    let kind = |one: &ProgramMetric| (one.unit.clone(), one.less_is_better);
+    let each: Vec<ProgramMetric> = figures.levels.iter().filter_map(of).collect();
     if each.iter().any(|one| kind(one) != kind(&each[0])) {
         let units: Vec<_> = each.iter().map(|one| format!("{} ({})", one.figure, one.unit)).collect();
         return Err(Error::Other(format!(
@@ -141,7 +141,7 @@ fn program(grid: &Grid) -> Result<Option<ProgramOf>, Error> {
         )));
     }
     let first = each.into_iter().next().unwrap_or(program);
-    Ok(Some(ProgramOf { figure: "figure".to_owned(), ..first }))
+    Ok(Some(ProgramMetric { figure: "figure".to_owned(), ..first }))
 }
 
 /// Returns the baseline's settings, without those that these hosts lack or the grid sets itself.
@@ -150,10 +150,10 @@ fn baseline(grid: &Grid, pair: &Pair, in_lab: bool) -> Result<Vec<GridSetting>, 
     for (name, value) in sc03() {
         let factor = crate::all_factors().find(name)?;
         let place = match factor.on {
-            On::Flow => GridPlace::Flow,
-            On::Sender => GridPlace::A,
-            On::Receiver => GridPlace::B,
-            On::Both => GridPlace::Both,
+            FactorPlacement::Flow => GridSettingTarget::Flow,
+            FactorPlacement::Sender => GridSettingTarget::A,
+            FactorPlacement::Receiver => GridSettingTarget::B,
+            FactorPlacement::Both => GridSettingTarget::Both,
         };
         let one = GridSetting { name: name.to_owned(), place, value };
         if refuses(&one, pair, in_lab)?.is_none() {
@@ -174,9 +174,9 @@ fn longest_rtt(grid: &Grid, grid_hosts: &mut dyn GridHosts) -> Result<Nanos, Err
 /// Returns about how long a setting takes to change here.
 fn toggle(one: &GridSetting, pair: &Pair, in_lab: bool, another: Nanos) -> Nanos {
     match one.place {
-        GridPlace::Topology => another,
-        GridPlace::Flow | GridPlace::Workload => Nanos(0),
-        GridPlace::A | GridPlace::B | GridPlace::Both => {
+        GridSettingTarget::Topology => another,
+        GridSettingTarget::Flow | GridSettingTarget::Workload => Nanos(0),
+        GridSettingTarget::A | GridSettingTarget::B | GridSettingTarget::Both => {
             let found = crate::all_factors().find(&one.name);
             found.map_or(Nanos(0), |found| pair.view(in_lab, |path| path.toggle(found)))
         }
@@ -326,23 +326,23 @@ impl GridRun<'_> {
         self.earlier + Nanos::from(self.began.elapsed())
     }
 
-    fn blocks(&mut self, first: u32) -> Result<GridEnd, Error> {
+    fn blocks(&mut self, first: u32) -> Result<GridEndReason, Error> {
         let mut longest = order::block_time(self.grid);
         for number in first..planned_blocks(self.grid) {
             let budget = self.grid.budget_ns;
             if self.precision.is_reached() {
-                return Ok(GridEnd::Precision);
+                return Ok(GridEndReason::Precision);
             }
             if budget > Nanos(0) && self.used() + longest > budget {
-                return Ok(GridEnd::Budget);
+                return Ok(GridEndReason::Budget);
             }
             let began = Instant::now();
             if self.sink.stop() || !self.block(number)? {
-                return Ok(GridEnd::Stopped);
+                return Ok(GridEndReason::Stopped);
             }
             longest = longest.max(began.elapsed().into());
         }
-        Ok(GridEnd::Blocks)
+        Ok(GridEndReason::Blocks)
     }
 
     /// Measures a block. Returns true if it came to its end.
@@ -363,7 +363,7 @@ impl GridRun<'_> {
 
     /// Goes to hosts over this path. Restores the earlier hosts first if they were turned.
     fn go(&mut self, path: &Settings) -> Result<(), Error> {
-        if self.grid.all_settings().any(|one| one.place == GridPlace::Topology) && self.turned {
+        if self.grid.all_settings().any(|one| one.place == GridSettingTarget::Topology) && self.turned {
             self.restored()?;
         }
         let others = self.grid_hosts.go(path)?;
@@ -374,7 +374,7 @@ impl GridRun<'_> {
         Ok(())
     }
 
-    fn restore(&mut self) -> Option<Restored> {
+    fn restore(&mut self) -> Option<RestoreOutcome> {
         let turned = std::mem::take(&mut self.turned);
         turned.then(|| self.grid_hosts.pair().restore())
     }
@@ -414,7 +414,7 @@ impl GridRun<'_> {
         }
     }
 
-    fn measured(&mut self, cell: u32) -> Result<(Vec<[EndpointOutcome; 2]>, Figures), Error> {
+    fn measured(&mut self, cell: u32) -> Result<(Vec<[EndpointOutcome; 2]>, TrialFigures), Error> {
         let cell_setup = cell_setup(self.grid, cell)?;
         let pair = self.grid_hosts.pair();
         if self.turned {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_factor::{Domain, Factor, On, Scope};
-use landspeed_record::{GridFactor, GridPlace, GridSetting, LevelKind};
+use landspeed_factor::{Domain, Factor, FactorPlacement, FactorScope};
+use landspeed_record::{GridFactor, GridSetting, GridSettingTarget, LevelKind};
 use landspeed_topology as topology;
 use landspeed_units::{BitRate, Nanos, parse_duration};
 use landspeed_workload::WorkloadRunner;
@@ -27,7 +27,7 @@ pub struct FactorNames<'a> {
 /// The declaration of a name, and its place.
 struct NamedFactor {
     factor: Factor,
-    place: GridPlace,
+    place: GridSettingTarget,
 }
 
 /// Parses a factor such as "mtu=1500,9000".
@@ -52,18 +52,18 @@ impl FactorNames<'_> {
         };
         let parameters = self.runner.parameters();
         if let Some(parameter) = parameters.iter().find(|parameter| parameter.name == name) {
-            return alone(NamedFactor { factor: **parameter, place: GridPlace::Workload });
+            return alone(NamedFactor { factor: **parameter, place: GridSettingTarget::Workload });
         }
         if let Some(factor) = self.of_topology(name) {
-            return alone(NamedFactor { factor, place: GridPlace::Topology });
+            return alone(NamedFactor { factor, place: GridSettingTarget::Topology });
         }
         let factor = *all_factors().named(name).map_err(|_| self.unknown(name, &parameters))?;
         let place = match (factor.scope, side, factor.on) {
-            (Scope::Flow, ..) => return alone(NamedFactor { factor, place: GridPlace::Flow }),
+            (FactorScope::Flow, ..) => return alone(NamedFactor { factor, place: GridSettingTarget::Flow }),
             (_, Some(place), _) => place,
-            (_, None, On::Sender) => GridPlace::A,
-            (_, None, On::Receiver) => GridPlace::B,
-            (_, None, _) => GridPlace::Both,
+            (_, None, FactorPlacement::Sender) => GridSettingTarget::A,
+            (_, None, FactorPlacement::Receiver) => GridSettingTarget::B,
+            (_, None, _) => GridSettingTarget::Both,
         };
         Ok(NamedFactor { factor, place })
     }
@@ -133,7 +133,7 @@ pub fn set(name: &str, value: &str, names: FactorNames<'_>) -> Result<GridSettin
 pub fn bundle(name: &str, levels: Vec<(String, Vec<GridSetting>)>) -> GridFactor {
     let (levels, sets): (Vec<_>, Vec<_>) = levels.into_iter().unzip();
     let toggle = |one: &GridSetting| match one.place {
-        GridPlace::Topology => ANOTHER_LAB,
+        GridSettingTarget::Topology => ANOTHER_LAB,
         _ => all_factors().find(&one.name).map_or(Nanos(0), |factor| factor.toggle),
     };
     let toggle_ns = sets.iter().map(|set| set.iter().map(toggle).sum()).max().unwrap_or_default();
@@ -141,8 +141,8 @@ pub fn bundle(name: &str, levels: Vec<(String, Vec<GridSetting>)>) -> GridFactor
 }
 
 /// Returns about how long a change takes; for another lab the time above, until it was measured.
-fn toggle(place: GridPlace, factor: &Factor) -> Nanos {
-    if place == GridPlace::Topology { ANOTHER_LAB } else { factor.toggle }
+fn toggle(place: GridSettingTarget, factor: &Factor) -> Nanos {
+    if place == GridSettingTarget::Topology { ANOTHER_LAB } else { factor.toggle }
 }
 
 /// Marks a factor as slow by the time that a change takes.
@@ -157,10 +157,10 @@ impl GridFactorExt for GridFactor {
 }
 
 /// Splits "mtu@b" into the knob and its host.
-fn side(name: &str) -> (&str, Option<GridPlace>) {
+fn side(name: &str) -> (&str, Option<GridSettingTarget>) {
     match name.rsplit_once('@') {
-        Some((name, "a" | "A")) => (name, Some(GridPlace::A)),
-        Some((name, "b" | "B")) => (name, Some(GridPlace::B)),
+        Some((name, "a" | "A")) => (name, Some(GridSettingTarget::A)),
+        Some((name, "b" | "B")) => (name, Some(GridSettingTarget::B)),
         _ => (name, None),
     }
 }

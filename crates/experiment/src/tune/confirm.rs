@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use landspeed_analysis::{GainConfirmation, LadderFindings};
-use landspeed_record::Confirmation;
+use landspeed_record::ConfirmationReport;
 use landspeed_units::Nanos;
 
 use super::run::TuningRun;
@@ -15,7 +15,7 @@ const LOOK: Duration = Duration::from_millis(200);
 impl TuningRun<'_> {
     /// Measures the blocks and returns their result; `None` if there is nothing to confirm. If the user stops it, the
     /// blocks measured so far count.
-    pub(super) fn confirm(&mut self, findings: &LadderFindings) -> Result<Option<Confirmation>, Error> {
+    pub(super) fn confirm(&mut self, findings: &LadderFindings) -> Result<Option<ConfirmationReport>, Error> {
         let Some(time) = self.options.confirm_for.filter(|_| !self.sink.stop()) else { return Ok(None) };
         let cells = (&findings.start_cell, &findings.final_cell);
         if cells.0 == cells.1 {

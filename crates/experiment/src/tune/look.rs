@@ -2,7 +2,7 @@
 
 use landspeed_analysis::figures;
 use landspeed_analysis::verdict::{HostView, PathObservations, judge};
-use landspeed_record::{Cell, EndpointOutcome, Figures, Settings, Trial, Verdict};
+use landspeed_record::{Cell, EndpointOutcome, Settings, Trial, TrialFigures, Verdict};
 use landspeed_units::{BitRate, Nanos};
 
 use super::TunedProgram;
@@ -47,7 +47,12 @@ pub(super) fn look(
 }
 
 /// Judges the trial without the hosts' settings: the ladder, which has set them, tries no value that is already set.
-fn judged(pair: &Pair, own: Option<&Settings>, [a, b]: [&EndpointOutcome; 2], figures: Figures) -> Verdict {
+fn judged(
+    pair: &Pair,
+    own: Option<&Settings>,
+    [a, b]: [&EndpointOutcome; 2],
+    figures: TrialFigures,
+) -> Verdict {
     let goodput = Some(figures.rate_bps).filter(|rate| *rate > BitRate(0.0));
     let rtt = Some(pair.path.rtt_ns);
     let unread = Settings::new();

@@ -11,7 +11,7 @@ mod run;
 use std::time::Instant;
 
 use landspeed_analysis::{RunFacts, TuningGoal, assemble};
-use landspeed_record::{Header, Line, ProgramOf, RECORD_FORMAT, Settings, TuneSummary, Workload};
+use landspeed_record::{Header, Line, ProgramMetric, RECORD_FORMAT, Settings, TuneSummary, Workload};
 use landspeed_transport::Transport;
 use landspeed_units::Nanos;
 
@@ -44,7 +44,7 @@ pub struct TunedProgram {
     /// The workload that runs the program, with its parameters.
     pub workload: Workload,
     /// The figure of the program that decides.
-    pub of: ProgramOf,
+    pub of: ProgramMetric,
 }
 
 /// The goal, limits and texts of a tuning run.

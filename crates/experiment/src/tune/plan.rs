@@ -3,7 +3,7 @@
 use landspeed_analysis::{Forecast, LadderRules};
 use std::time::Instant;
 
-use landspeed_factor::{Filter, On, Planner, Scope};
+use landspeed_factor::{CandidatePlanner, FactorPlacement, FactorScope, KnobSelection};
 use landspeed_record::{Candidate, Cell, Finding, Settings};
 use landspeed_transport::settings::PLACEMENT;
 use landspeed_units::Nanos;
@@ -114,7 +114,7 @@ pub(super) fn candidates(
     findings: &[Finding],
 ) -> Result<Vec<Candidate>, Error> {
     let skip = options.untouched();
-    let filter = Filter { only: &options.only, skip: &skip };
+    let filter = KnobSelection { only: &options.only, skip: &skip };
     planned(pair, cell, options, |planner| {
         let mut candidates = planner.candidates(&filter)?;
         let remedies = findings.iter().flat_map(|finding| &finding.remedies);
@@ -128,7 +128,7 @@ pub(super) fn candidates(
 /// Returns true if a setting can change what runs. A program makes its flows itself, but does not choose its
 /// processors.
 fn applies(name: &str, options: &TuneOptions) -> bool {
-    let of_flow = || all_factors().find(name).is_ok_and(|factor| factor.scope == Scope::Flow);
+    let of_flow = || all_factors().find(name).is_ok_and(|factor| factor.scope == FactorScope::Flow);
     options.program.is_none() || name == PLACEMENT.name || !of_flow()
 }
 
@@ -171,8 +171,13 @@ pub fn placebos(pair: &Pair, cell: &Cell, options: &TuneOptions) -> Placebos {
 }
 
 /// Calls `ask` with a planner for the run's transport and the path of `pair`.
-fn planned<T>(pair: &Pair, cell: &Cell, options: &TuneOptions, ask: impl FnOnce(&Planner<'_>) -> T) -> T {
-    pair.view(options.in_lab, |path| ask(&Planner::new(&factors(options.transport), path, cell)))
+fn planned<T>(
+    pair: &Pair,
+    cell: &Cell,
+    options: &TuneOptions,
+    ask: impl FnOnce(&CandidatePlanner<'_>) -> T,
+) -> T {
+    pair.view(options.in_lab, |path| ask(&CandidatePlanner::new(&factors(options.transport), path, cell)))
 }
 
 /// Lays settings over a cell, each at its place. A knob that no host has is left out. Returns the cell and its
@@ -210,10 +215,10 @@ fn overlay_all(found: &Cell, settings: &Settings) -> Result<Cell, Error> {
 /// Returns the maps of `cell` in which the knob `name` may be.
 fn places<'a>(cell: &'a mut Cell, name: &str) -> Result<Vec<(&'a mut Settings, &'static str)>, Error> {
     Ok(match all_factors().find(name)?.on {
-        On::Flow => vec![(&mut cell.flow, "flow")],
-        On::Sender => vec![(&mut cell.a, "A")],
-        On::Receiver => vec![(&mut cell.b, "B")],
-        On::Both => vec![(&mut cell.a, "A"), (&mut cell.b, "B")],
+        FactorPlacement::Flow => vec![(&mut cell.flow, "flow")],
+        FactorPlacement::Sender => vec![(&mut cell.a, "A")],
+        FactorPlacement::Receiver => vec![(&mut cell.b, "B")],
+        FactorPlacement::Both => vec![(&mut cell.a, "A"), (&mut cell.b, "B")],
     })
 }
 

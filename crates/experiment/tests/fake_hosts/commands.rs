@@ -6,7 +6,7 @@ use landspeed_experiment::{
     SizesOptions, StudyHead, TrialTiming, TuneOptions, UserListener, begin, compare_on, explain,
     explain_sizes, flow, measure, plan, tune,
 };
-use landspeed_record::{Contest, ExplainReport, Line, Study, WatchTarget, WriteError, Writer};
+use landspeed_record::{Contest, ExplainReport, Line, RecordWriteError, RecordWriter, Study, WatchTarget};
 use landspeed_session::Session;
 use landspeed_topology::HostSet;
 use landspeed_transport::find;
@@ -34,13 +34,13 @@ pub(crate) const COMMANDS: [TestedCommand; 5] = [
 
 /// A record that requests a stop after `most` lines.
 pub(crate) struct LimitedRecord {
-    pub(crate) writer: Writer,
+    pub(crate) writer: RecordWriter,
     pub(crate) written: usize,
     pub(crate) most: usize,
 }
 
 impl RecordSink for LimitedRecord {
-    fn line(&mut self, line: &Line) -> Result<(), WriteError> {
+    fn line(&mut self, line: &Line) -> Result<(), RecordWriteError> {
         self.written += 1;
         self.writer.write(line)
     }

@@ -9,8 +9,8 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use landspeed_record::{
-    CpuUsage, EndpointOutcome, HostFacts, HostLimits, KnobState, LatencyHistogram, Line, Observations,
-    Restored, Role, Side, TrialSpec, TurnReport,
+    CpuUsage, EndpointOutcome, HostFacts, HostLimits, KnobChangeReport, KnobState, LatencyHistogram, Line,
+    Observations, RestoreOutcome, Role, Side, TrialSpec,
 };
 use landspeed_session::{
     KnobChange, Options, Reply, Request, RequestHandler, ServeOptions, Session, serve_socket,
@@ -143,7 +143,9 @@ impl FakeHost {
             HostFault::LeavesSomething => {
                 self.restore();
                 let notes = vec!["mtu was changed by another program".to_owned()];
-                return Some(Reply::Restored { restored: Restored { notes, ..Restored::default() } });
+                return Some(Reply::Restored {
+                    restored: RestoreOutcome { notes, ..RestoreOutcome::default() },
+                });
             }
         }
         while !self.is_over() {
@@ -159,7 +161,7 @@ impl FakeHost {
             let before = knobs.get(knob).cloned().unwrap_or_default();
             let after = if takes { value.clone() } else { "stuck".to_owned() };
             knobs.insert(knob.clone(), after.clone());
-            TurnReport { knob: knob.clone(), before, after, took_ns: Nanos::micros(10) }
+            KnobChangeReport { knob: knob.clone(), before, after, took_ns: Nanos::micros(10) }
         });
         Reply::Turned { turns: turns.collect() }
     }
@@ -219,7 +221,7 @@ impl RequestHandler for FakeHost {
             Request::Turn { .. } => self.turn(&request, true),
             Request::Restore {} => {
                 self.restore();
-                Reply::Restored { restored: Restored::untouched() }
+                Reply::Restored { restored: RestoreOutcome::untouched() }
             }
             Request::Listen { .. } => Reply::Listening { port: self.wire.port() },
             Request::Controls { names } => Reply::Controls { ready: names },

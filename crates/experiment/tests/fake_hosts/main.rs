@@ -10,7 +10,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use landspeed_record::{Line, Record, Side, Writer};
+use landspeed_record::{Line, Record, RecordWriter, Side};
 
 use commands::{COMMANDS, LimitedRecord, TestedCommand};
 use host::{FAULTS, FakeHost, HostFault, lock};
@@ -46,7 +46,7 @@ fn see(command: TestedCommand, injected: Option<InjectedFault>, most: usize) -> 
     let ((a, to_a), (b, to_b)) = (start("anna", Side::A), start("bert", Side::B));
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("record");
-    let writer = Writer::create(&file).expect("a record");
+    let writer = RecordWriter::create(&file).expect("a record");
     let (done, said) = channel();
     std::thread::spawn(move || {
         let mut lines = LimitedRecord { writer, written: 0, most };

@@ -2,20 +2,20 @@
 
 use landspeed_record::Candidate;
 
-use super::Planner;
-use crate::{Factor, Proposal, Scope};
+use super::CandidatePlanner;
+use crate::{Factor, FactorScope, Proposal};
 
 /// A factor that a run may toggle between two equivalent values, in the way that it toggles a candidate.
 #[derive(Debug, Clone)]
 pub struct Placebo {
     /// What the factor affects, because an artefact of toggling can depend on it.
-    pub scope: Scope,
+    pub scope: FactorScope,
     pub factor: &'static str,
     /// The change, or the reason why there is none here.
     pub change: Result<Candidate, String>,
 }
 
-impl Planner<'_> {
+impl CandidatePlanner<'_> {
     /// Returns the placebos of the table, except those of the factors in `skip`.
     pub fn placebos(&self, skip: &[String]) -> Vec<Placebo> {
         let known = self.table.all().filter(|factor| !skip.iter().any(|skipped| skipped == factor.name));
@@ -29,7 +29,7 @@ impl Planner<'_> {
     fn placebo(
         &self,
         factor: &Factor,
-        equivalent: fn(&crate::View) -> Option<String>,
+        equivalent: fn(&crate::FactorView) -> Option<String>,
     ) -> Result<Candidate, String> {
         if let Some(why) = self.path.obstacle(factor, super::sides(factor.on), "it") {
             return Err(why);

@@ -3,12 +3,12 @@
 use landspeed_units::Nanos;
 
 use crate::file::{FileEncoding, FileSetting, MemberFiles};
-use crate::{Domain, Error, Factor, Knob, KnobTarget, Proposal, Scope, System};
+use crate::{Domain, Error, Factor, FactorScope, Knob, KnobTarget, Proposal, SystemSetting};
 
 const CPUS: &str = "/sys/devices/system/cpu";
 
 const PROCESSORS: Factor = Factor {
-    scope: Scope::Host,
+    scope: FactorScope::Host,
     domain: Domain::Each(&Domain::Switch),
     toggle: Nanos::millis(200),
     ..Factor::KNOB
@@ -16,7 +16,7 @@ const PROCESSORS: Factor = Factor {
 
 pub(crate) const KNOBS: &[&[Knob]] = &[&[
     knob!(PROCESSORS, "governor", FileSetting(FileEncoding::Plain, governors).offering(offered), {
-        system: System::Processors("scaling_governor", "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"),
+        system: SystemSetting::Processors("scaling_governor", "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"),
         about: "who chooses the processors' frequency",
         domain: Domain::Each(&Domain::Name),
         interacts: &["c-states", "busy-poll"],
@@ -24,7 +24,7 @@ pub(crate) const KNOBS: &[&[Knob]] = &[&[
         propose: |_| vec![Proposal::new("performance", 92)],
     }),
     knob!(PROCESSORS, "c-states", FileSetting(FileEncoding::Disabled, idle_states), {
-        system: System::Processors("cpuidle", "/sys/devices/system/cpu/cpu*/cpuidle/state[1-9]*/disable"),
+        system: SystemSetting::Processors("cpuidle", "/sys/devices/system/cpu/cpu*/cpuidle/state[1-9]*/disable"),
         about: "idle states deeper than polling, of each processor",
         interacts: &["governor", "busy-poll", "rx-usecs"],
         source: "Documentation/admin-guide/pm/cpuidle.rst; ESnet fasterdata (latency of waking up)",

@@ -33,7 +33,7 @@ fn governor(input: &DoctorInput<'_>, rule: &DoctorRule) -> Vec<SettingFinding> {
     )]
 }
 
-fn conflict(rule: &DoctorRule, conflict: &landspeed_record::Conflict) -> SettingFinding {
+fn conflict(rule: &DoctorRule, conflict: &landspeed_record::ConflictingProgram) -> SettingFinding {
     let knobs: Vec<String> = conflict.knobs.iter().take(24).map(|knob| shown(knob)).collect();
     let what =
         format!("{} runs and writes settings on its own: {}", shown(&conflict.program), knobs.join(", "));

@@ -1,4 +1,4 @@
-use landspeed_record::Conflict;
+use landspeed_record::ConflictingProgram;
 
 use super::*;
 
@@ -161,8 +161,11 @@ fn an_offload_that_the_device_lacks_is_no_finding() {
 #[test]
 fn programs_that_turn_settings_back_are_named_and_hostile_text_is_escaped() {
     let mut facts = host();
-    facts.conflicts =
-        vec![Conflict { program: "tuned\u{1b}[31m".into(), pid: 7, knobs: vec!["governor".into()] }];
+    facts.conflicts = vec![ConflictingProgram {
+        program: "tuned\u{1b}[31m".into(),
+        pid: 7,
+        knobs: vec!["governor".into()],
+    }];
     facts.governor = "power\nsave".into();
     let odd = states(&[("tcp-rmem", "\u{1b}x 1 99999999999999999999"), ("congestion-control", "reno\n")]);
     let findings = doctor(&facts, Some(&link()), &odd);

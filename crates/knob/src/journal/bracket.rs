@@ -11,7 +11,7 @@ use super::own_changes::OwnChange;
 use super::restore::location_of;
 use super::snapshot::{RouteSlot, SettingKey, SettingValue, SettingsSnapshot};
 use super::{JournalError, value};
-use crate::{Disturbs, Error, Knob};
+use crate::{Error, Knob, SideEffect};
 
 /// Age in seconds beyond which a write whose end was not seen no longer counts as the cause of what differs, because
 /// another program may have changed it by now.
@@ -19,7 +19,7 @@ const CLAIM_S: u64 = 120;
 pub(super) struct WriteBracket {
     pub(super) knob: &'static Knob,
     seq: u32,
-    kinds: Vec<Disturbs>,
+    kinds: Vec<SideEffect>,
     location: DeviceLocation,
     device: u32,
     /// Snapshot from right before the write; `None` if the write disturbs nothing.
@@ -39,7 +39,7 @@ impl JournalLedger {
         &mut self,
         seq: u32,
         turned: &TurnedKnob,
-        kinds: &[Disturbs],
+        kinds: &[SideEffect],
         location: &DeviceLocation,
         write: impl FnOnce(&dyn JournalHost) -> T,
     ) -> T {
@@ -57,7 +57,7 @@ impl JournalLedger {
         &self,
         seq: u32,
         turned: &TurnedKnob,
-        kinds: &[Disturbs],
+        kinds: &[SideEffect],
         location: &DeviceLocation,
     ) -> Result<WriteBracket, Error> {
         let name = &turned.intent.knob;
@@ -237,13 +237,14 @@ impl JournalLedger {
     }
 
     /// Returns all kinds of settings that the knobs written on a device can disturb.
-    pub(super) fn kinds_on(&self, device: u32) -> Vec<Disturbs> {
+    pub(super) fn kinds_on(&self, device: u32) -> Vec<SideEffect> {
         let on_it = self.history.turned.iter().filter(|turned| turned.device() == device);
-        let mut kinds: Vec<Disturbs> = Vec::new();
+        let mut kinds: Vec<SideEffect> = Vec::new();
         for turned in on_it {
             let disturbs =
                 (self.lookup)(&turned.intent.knob).map_or(&[] as &[_], |knob| knob.factor.disturbs);
-            let new: Vec<Disturbs> = disturbs.iter().filter(|kind| !kinds.contains(kind)).copied().collect();
+            let new: Vec<SideEffect> =
+                disturbs.iter().filter(|kind| !kinds.contains(kind)).copied().collect();
             kinds.extend(new);
         }
         kinds

@@ -20,7 +20,7 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_daemon::Process;
+use landspeed_daemon::ProcessIdentity;
 use serde::{Deserialize, Serialize};
 
 use super::identity::DeviceIdentity;
@@ -69,8 +69,8 @@ pub(super) struct JournalHeader {
     pub(super) format: u32,
     pub(super) boot_id: String,
     pub(super) netns_cookie: u64,
-    pub(super) agent: Process,
-    pub(super) guardian: Process,
+    pub(super) agent: ProcessIdentity,
+    pub(super) guardian: ProcessIdentity,
 }
 
 /// The current state of the run. Each number is written with ten digits.

@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use landspeed_netlink::{Address, Qdisc, Route};
+use landspeed_netlink::{InterfaceAddress, Qdisc, Route};
 
 use super::host::{DeviceLocation, DeviceWhereabouts, JournalHost};
 use super::identity::DeviceIdentity;
@@ -14,7 +14,7 @@ use super::snapshot::{
     AddressKey, AddressSnapshot, RelatedKey, RouteSlot, SettingKey, SettingValue, SettingsSnapshot,
 };
 use super::whereabouts::Departure;
-use crate::{Disturbs, Domain, Error, Knob};
+use crate::{Domain, Error, Knob, SideEffect};
 
 pub(super) const DEVICE: &str = "eth0";
 pub(super) const INDEX: u32 = 2;
@@ -105,7 +105,7 @@ fn routes(to: u8, variant: u32, is_automatic: bool) -> (SettingKey, SettingValue
 
 fn address(nth: u8) -> (SettingKey, SettingValue) {
     let text = if nth < 2 { format!("10.{nth}.0.1") } else { format!("fd00::{nth}") };
-    let address = Address::new(INDEX, text.parse().unwrap(), 24);
+    let address = InterfaceAddress::new(INDEX, text.parse().unwrap(), 24);
     (
         SettingKey::Address(AddressKey::of(&address)),
         SettingValue::Address(AddressSnapshot { address, at_s: 0, nth: nth.into() }),
@@ -148,7 +148,7 @@ const LATER: [&str; 2] = ["lro", "rx-gro-list"];
 /// in the kernel.
 pub(super) fn wish(knob: &Knob) -> Option<SettingKey> {
     let is_switch = matches!(knob.factor.domain, Domain::Each(Domain::Switch));
-    let is_offload = is_switch && knob.factor.disturbs.contains(&Disturbs::Features);
+    let is_offload = is_switch && knob.factor.disturbs.contains(&SideEffect::Features);
     is_offload.then(|| SettingKey::Feature(format!("of-{}", knob.factor.name)))
 }
 
@@ -348,7 +348,7 @@ impl JournalHost for FakeJournalHost {
 
     fn snapshot(
         &self,
-        kinds: &[Disturbs],
+        kinds: &[SideEffect],
         _: &DeviceLocation,
         _: &BTreeSet<RouteSlot>,
     ) -> Result<SettingsSnapshot, Error> {
@@ -358,7 +358,7 @@ impl JournalHost for FakeJournalHost {
 
     fn snapshot_after_write(
         &self,
-        kinds: &[Disturbs],
+        kinds: &[SideEffect],
         location: &DeviceLocation,
         _: &SettingsSnapshot,
     ) -> Result<SettingsSnapshot, Error> {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use landspeed_daemon::Process;
+use landspeed_daemon::ProcessIdentity;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -86,7 +86,7 @@ impl UndoFixture {
         static COUNT: AtomicU64 = AtomicU64::new(1);
         let cookie = COUNT.fetch_add(1, Ordering::Relaxed);
         let folder = JournalFolder::open_or_make(folder).unwrap();
-        let me = Process { pid: 1, start_ticks: 1 };
+        let me = ProcessIdentity { pid: 1, start_ticks: 1 };
         let header = JournalHeader {
             format: FORMAT,
             boot_id: boot_id(),

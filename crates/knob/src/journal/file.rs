@@ -294,13 +294,13 @@ impl JournalFile {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_daemon::Process;
+    use landspeed_daemon::ProcessIdentity;
 
     use super::*;
     use crate::journal::entry::FORMAT;
 
     fn header() -> JournalHeader {
-        let me = Process::find(std::process::id()).unwrap();
+        let me = ProcessIdentity::find(std::process::id()).unwrap();
         let boot_id = "00000000-0000-0000-0000-000000000000".into();
         JournalHeader { format: FORMAT, boot_id, netns_cookie: 7, agent: me, guardian: me }
     }

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use landspeed_folder::{Private, is_private};
+use landspeed_folder::{PrivateFolder, is_private};
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, fstat, fsync, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
@@ -45,8 +45,8 @@ impl JournalFolder {
 
     fn open_path(state: &Path, make: bool) -> Result<Option<JournalFolder>, JournalError> {
         let found = match make {
-            true => Some(Private::make(state)?.make_inside(JOURNALS)?),
-            false => match Private::open(state)? {
+            true => Some(PrivateFolder::make(state)?.make_inside(JOURNALS)?),
+            false => match PrivateFolder::open(state)? {
                 Some(state) => state.open_inside(JOURNALS)?,
                 None => None,
             },
@@ -55,7 +55,7 @@ impl JournalFolder {
     }
 
     /// Takes over a folder of second copies.
-    pub(super) fn of(folder: Private) -> JournalFolder {
+    pub(super) fn of(folder: PrivateFolder) -> JournalFolder {
         let path = folder.path().to_owned();
         JournalFolder { fd: folder.into(), path }
     }

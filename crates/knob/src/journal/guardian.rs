@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use landspeed_daemon::{self as daemon, Process};
-use landspeed_record::Restored;
+use landspeed_daemon::{self as daemon, ProcessIdentity};
+use landspeed_record::RestoreOutcome;
 use landspeed_units::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{SocketType, sockopt};
@@ -59,7 +59,7 @@ pub fn guardian_main_with(lookup: KnobLookup) -> ExitCode {
 }
 
 /// Serves one agent until its end. Returns `None` if nothing was ever begun.
-fn run(channel: GuardianChannel, lookup: KnobLookup) -> Option<Restored> {
+fn run(channel: GuardianChannel, lookup: KnobLookup) -> Option<RestoreOutcome> {
     let GuardianRequest::Begin { state_dir, lease } = channel.receive().ok()??.0 else { return None };
     let (namespace, ledger, agent) = match open(&channel, lookup, &state_dir) {
         Ok(opened) => opened,
@@ -222,7 +222,7 @@ impl Guardian {
     }
 
     /// Restores everything, and removes the journal if nothing is left to do.
-    fn restore(&mut self) -> Restored {
+    fn restore(&mut self) -> RestoreOutcome {
         self.keeper = None;
         let mut report = restore(&mut self.ledger, false);
         for _ in 1..TRIES {
@@ -254,7 +254,7 @@ fn open(
     let here = NamespaceIdentity::find_out()?;
     let unknown = |e: rustix::io::Errno| JournalError::Unknown { what: "who the agent is", source: e.into() };
     let agent = sockopt::socket_peercred(&channel.0).map_err(unknown)?.pid;
-    let process = |pid: Pid| Process::find(pid.as_raw_nonzero().get().unsigned_abs());
+    let process = |pid: Pid| ProcessIdentity::find(pid.as_raw_nonzero().get().unsigned_abs());
     let gone = || JournalError::Guardian("lost its agent".into());
     let agent_process = process(agent).ok_or_else(gone)?;
     let me = process(rustix::process::getpid()).ok_or_else(gone)?;

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use landspeed_netlink::{LinkGone, LinkWatch, Rtnl};
+use landspeed_netlink::{LinkDeparture, LinkWatch, Rtnl};
 
 use super::identity::{self, DeviceIdentity};
 use super::namespaces;
 use super::snapshot::{self, RouteSlot, SettingKey, SettingValue, SettingsSnapshot};
 use super::whereabouts::{self, Departure};
-use crate::{Disturbs, Error, Knob, KnobTarget, device};
+use crate::{Error, Knob, KnobTarget, SideEffect, device};
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct DeviceLocation {
@@ -58,7 +58,7 @@ pub(super) trait JournalHost: Send {
     ///
     /// # Errors
     /// Returns an error if some departures are unknown.
-    fn departures(&mut self) -> Result<Vec<LinkGone>, String> {
+    fn departures(&mut self) -> Result<Vec<LinkDeparture>, String> {
         Ok(Vec::new())
     }
 
@@ -79,7 +79,7 @@ pub(super) trait JournalHost: Send {
     /// Reads the settings of `kinds`, and the routes in the slots `also`.
     fn snapshot(
         &self,
-        kinds: &[Disturbs],
+        kinds: &[SideEffect],
         location: &DeviceLocation,
         also: &BTreeSet<RouteSlot>,
     ) -> Result<SettingsSnapshot, Error>;
@@ -87,7 +87,7 @@ pub(super) trait JournalHost: Send {
     /// Reads the settings of `kinds` after a write, once its effects have settled.
     fn snapshot_after_write(
         &self,
-        kinds: &[Disturbs],
+        kinds: &[SideEffect],
         location: &DeviceLocation,
         before: &SettingsSnapshot,
     ) -> Result<SettingsSnapshot, Error>;
@@ -161,7 +161,7 @@ impl JournalHost for KernelHost {
         self.ended
     }
 
-    fn departures(&mut self) -> Result<Vec<LinkGone>, String> {
+    fn departures(&mut self) -> Result<Vec<LinkDeparture>, String> {
         self.watch.as_ref().map_or(Ok(Vec::new()), |watch| watch.gone().map_err(|e| e.to_string()))
     }
 
@@ -188,7 +188,7 @@ impl JournalHost for KernelHost {
 
     fn snapshot(
         &self,
-        kinds: &[Disturbs],
+        kinds: &[SideEffect],
         location: &DeviceLocation,
         also: &BTreeSet<RouteSlot>,
     ) -> Result<SettingsSnapshot, Error> {
@@ -198,7 +198,7 @@ impl JournalHost for KernelHost {
 
     fn snapshot_after_write(
         &self,
-        kinds: &[Disturbs],
+        kinds: &[SideEffect],
         location: &DeviceLocation,
         before: &SettingsSnapshot,
     ) -> Result<SettingsSnapshot, Error> {

@@ -15,7 +15,7 @@ use super::own_changes::OwnChanges;
 use super::read::{JournalContents, MAX_TURNED};
 use super::whereabouts::Departure;
 use super::{JournalError, KnobLookup, value};
-use crate::{Error, Knob, Scope};
+use crate::{Error, FactorScope, Knob};
 
 /// An open journal and its contents.
 pub(super) struct JournalLedger {
@@ -41,7 +41,7 @@ pub(super) struct JournalLedger {
 /// Returns the knob with this name, after checking the value and that this namespace may set it.
 pub(super) fn checked(lookup: KnobLookup, name: &str, value: &str) -> Result<&'static Knob, Error> {
     let knob = lookup(name).ok_or_else(|| landspeed_factor::Error::unknown(name, []))?;
-    if knob.factor.scope == Scope::Host && !in_initial_netns() {
+    if knob.factor.scope == FactorScope::Host && !in_initial_netns() {
         let why = "belongs to the whole host: it is turned only from the host's first network namespace";
         return Err(Error::Unavailable(format!("{name} {why}")));
     }
@@ -250,7 +250,7 @@ fn is_of(turned: &TurnedKnob, knob: &Knob, device: Option<&DeviceIdentity>) -> b
         then.ifindex == now.ifindex || then.name == now.name
     };
     let same_device = || turned.intent.device.as_ref().zip(device).is_some_and(is_it);
-    turned.intent.knob == knob.factor.name && (knob.factor.scope != Scope::Device || same_device())
+    turned.intent.knob == knob.factor.name && (knob.factor.scope != FactorScope::Device || same_device())
 }
 
 /// Returns a knob that was written before, if the device with its name is still the same.

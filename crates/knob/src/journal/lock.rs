@@ -15,7 +15,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use landspeed_daemon::{Process, is_daemon};
+use landspeed_daemon::{ProcessIdentity, is_daemon};
 use rustix::fs::{CWD, FlockOperation, Mode, OFlags, flock, openat};
 use rustix::io::Errno;
 
@@ -84,7 +84,7 @@ fn wait(fd: &OwnedFd, path: &Path, late: bool) -> Result<(), JournalError> {
         return Err(JournalError::InProgress { pid, uid });
     }
     match holders.first().map(|guardian| guardian.pid) {
-        Some(pid) if Process::find(pid).is_some_and(|p| p.is_stopped()) => {
+        Some(pid) if ProcessIdentity::find(pid).is_some_and(|p| p.is_stopped()) => {
             Err(JournalError::Stuck { pid, how: "is stopped" })
         }
         Some(pid) if late => Err(JournalError::Stuck { pid, how: "has not put everything back" }),

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use landspeed_record::Restored;
+use landspeed_record::RestoreOutcome;
 
 use super::entry::TurnedKnob;
 use super::host::{DeviceLocation, DeviceWhereabouts};
@@ -17,7 +17,7 @@ use super::ledger::JournalLedger;
 use super::side_effects;
 use super::snapshot::SettingKey;
 use super::value;
-use crate::{Disturbs, Knob, Scope};
+use crate::{FactorScope, Knob, SideEffect};
 
 /// Number of passes. A setting may not go back while an older change is still in place; the next pass finds that one
 /// restored.
@@ -43,16 +43,16 @@ impl RestoreReport {
     }
 
     /// Returns the report in the form that agents and records use.
-    pub(super) fn into_restored(self) -> Restored {
+    pub(super) fn into_restored(self) -> RestoreOutcome {
         let restored = self.is_done() && !self.foreign;
         let left = self.is_done() && self.foreign;
         let failures = self.failures.into_iter().map(|line| format!("NOT PUT BACK: {line}"));
         let unsure = self.unsure.into_iter().map(|line| format!("NOT PUT BACK, maybe not ours: {line}"));
-        Restored {
+        RestoreOutcome {
             restored,
             left,
             notes: failures.chain(unsure).chain(self.notes).collect(),
-            ..Restored::default()
+            ..RestoreOutcome::default()
         }
     }
 
@@ -135,7 +135,7 @@ fn devices(ledger: &JournalLedger) -> BTreeMap<u32, Option<DeviceIdentity>> {
 fn knob_of(ledger: &JournalLedger, turned: &TurnedKnob) -> Result<&'static Knob, String> {
     let name = &turned.intent.knob;
     let knob = (ledger.lookup)(name).ok_or_else(|| format!("{name} is no knob"))?;
-    if knob.factor.scope == Scope::Host && !ledger.host.is_initial_netns() {
+    if knob.factor.scope == FactorScope::Host && !ledger.host.is_initial_netns() {
         return Err(format!("{name} belongs to the whole host: undo from its first network namespace"));
     }
     Ok(knob)
@@ -148,7 +148,7 @@ fn put_back_knob(ledger: &mut JournalLedger, turned: &TurnedKnob, report: &mut R
     };
     let subject = subject(turned, knob);
     if let Some(ended) = ledger.host.ended_netns()
-        && knob.factor.scope != Scope::Device
+        && knob.factor.scope != FactorScope::Device
     {
         return report.note(format!("network namespace {ended} is gone: its settings went with it"));
     }
@@ -169,8 +169,8 @@ fn put_back_knob(ledger: &mut JournalLedger, turned: &TurnedKnob, report: &mut R
         let line = format!("{subject}: another program set it to {now} since, left alone (was {before})");
         return report.foreign(line);
     }
-    let reach = |kind: &&Disturbs| side_effects::is_reachable(kind, &location);
-    let kinds: Vec<Disturbs> = knob.factor.disturbs.iter().filter(reach).copied().collect();
+    let reach = |kind: &&SideEffect| side_effects::is_reachable(kind, &location);
+    let kinds: Vec<SideEffect> = knob.factor.disturbs.iter().filter(reach).copied().collect();
     let wrote = ledger.bracketed(turned.intent.seq, turned, &kinds, &location, |host| {
         host.write(knob, &location, before).and_then(|()| host.read(knob, &location))
     });
@@ -202,7 +202,7 @@ fn lacks(ledger: &JournalLedger, knob: &Knob, location: &DeviceLocation) -> Opti
 
 fn subject(turned: &TurnedKnob, knob: &Knob) -> String {
     match (&turned.intent.device, knob.factor.scope) {
-        (Some(device), Scope::Device) => format!("{} of {}", knob.factor.name, device.name),
+        (Some(device), FactorScope::Device) => format!("{} of {}", knob.factor.name, device.name),
         _ => knob.factor.name.to_owned(),
     }
 }
@@ -217,12 +217,12 @@ pub(super) fn location_of(
     let Some(device) = &turned.intent.device else { return Ok(Some(DeviceLocation::default())) };
     match ledger.find(device) {
         Ok(DeviceWhereabouts::At(location))
-            if knob.factor.scope == Scope::Device || !location.is_elsewhere() =>
+            if knob.factor.scope == FactorScope::Device || !location.is_elsewhere() =>
         {
             Ok(Some(location))
         }
         // The setting does not belong to the device, so any name will do.
-        _ if knob.factor.scope != Scope::Device => Ok(Some(DeviceLocation::here(&device.name))),
+        _ if knob.factor.scope != FactorScope::Device => Ok(Some(DeviceLocation::here(&device.name))),
         Ok(DeviceWhereabouts::At(location)) => Ok(Some(location)),
         Ok(DeviceWhereabouts::Gone) => Ok(None),
         Err(why) => Err(why),

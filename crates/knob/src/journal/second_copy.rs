@@ -13,7 +13,7 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use landspeed_folder::Private;
+use landspeed_folder::PrivateFolder;
 use rustix::fs::{FlockOperation, flock};
 
 use super::file::cookie_of;
@@ -66,7 +66,7 @@ impl SecondCopies {
             // If this fails, so does the next call, and its error says why.
             let _ = std::fs::DirBuilder::new().mode(0o755).create(above);
         }
-        Ok(SecondCopies { of: prefix(state), folder: JournalFolder::of(Private::make(&folder)?) })
+        Ok(SecondCopies { of: prefix(state), folder: JournalFolder::of(PrivateFolder::make(&folder)?) })
     }
 
     /// Opens the copies. Returns `None` if there are none.
@@ -77,7 +77,7 @@ impl SecondCopies {
         if !folder.metadata().is_ok_and(is_ours) {
             return Ok(None);
         }
-        let folder = Private::open(&folder)?.map(JournalFolder::of);
+        let folder = PrivateFolder::open(&folder)?.map(JournalFolder::of);
         Ok(folder.map(|folder| SecondCopies { of: prefix(state), folder }))
     }
 

@@ -10,7 +10,7 @@ use super::ledger::JournalLedger;
 use super::own_changes::{OwnChange, place};
 use super::restore::RestoreReport;
 use super::snapshot::{SettingKey, SettingValue, SettingsSnapshot, same, shown};
-use crate::Disturbs;
+use crate::SideEffect;
 
 /// Most rounds: three stages, each repeated if the first attempt had no effect, and the side effects. No host has
 /// needed half as many.
@@ -65,7 +65,7 @@ fn mention_others(
     // that kind.
     let mut kinds = rest.kinds.clone();
     for first in firsts {
-        let (news, later): (Vec<Disturbs>, _) = kinds.into_iter().partition(|kind| first.was_for(kind));
+        let (news, later): (Vec<SideEffect>, _) = kinds.into_iter().partition(|kind| first.was_for(kind));
         kinds = later;
         for key in first.keys().chain(now.keys()).filter(|key| key.is_among(&news)) {
             let (was, is) = (first.get(key), now.get(key));
@@ -133,7 +133,7 @@ fn subject(key: &SettingKey, value: Option<&SettingValue>, device: &str) -> Stri
 struct SideEffectRestore {
     location: DeviceLocation,
     number: u32,
-    kinds: Vec<Disturbs>,
+    kinds: Vec<SideEffect>,
     /// The kernel's last reason for refusing a setting.
     refused: BTreeMap<SettingKey, String>,
     /// Settings that no attempt has changed.
@@ -155,7 +155,7 @@ impl SideEffectRestore {
         };
         let mut kinds = ledger.kinds_on(number);
         let ended = ledger.host.ended_netns().is_some();
-        kinds.retain(|kind| is_reachable(kind, &location) && !(ended && matches!(kind, Disturbs::Sysctl(_))));
+        kinds.retain(|kind| is_reachable(kind, &location) && !(ended && matches!(kind, SideEffect::Sysctl(_))));
         let rest = SideEffectRestore {
             location,
             number,
@@ -295,11 +295,11 @@ impl SideEffectRestore {
 
 /// Returns true if settings of this kind can be reached: none of a device that is gone, and only what moved along of
 /// a device that is in another network namespace.
-pub(super) fn is_reachable(kind: &Disturbs, location: &DeviceLocation) -> bool {
+pub(super) fn is_reachable(kind: &SideEffect, location: &DeviceLocation) -> bool {
     let is_there = !location.device.is_empty();
     match kind {
-        Disturbs::Sysctl(_) => !location.is_elsewhere(),
-        Disturbs::Features | Disturbs::Queues => is_there,
+        SideEffect::Sysctl(_) => !location.is_elsewhere(),
+        SideEffect::Features | SideEffect::Queues => is_there,
         _ => is_there && !location.is_elsewhere(),
     }
 }

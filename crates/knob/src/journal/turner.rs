@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use landspeed_record::{Restored, TurnReport};
+use landspeed_record::{KnobChangeReport, RestoreOutcome};
 use landspeed_units::Nanos;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 
@@ -70,7 +70,7 @@ impl TurnerOptions {
 #[must_use = "dropping a turner puts everything back"]
 pub struct KnobTurner {
     /// `None` once [`KnobTurner::restore_all`] has been called.
-    watch: Mutex<Option<JoinHandle<Restored>>>,
+    watch: Mutex<Option<JoinHandle<RestoreOutcome>>>,
     client: Arc<GuardianClient>,
     answer: Duration,
 }
@@ -94,7 +94,7 @@ impl KnobTurner {
     /// Returns [`Error::NotAsWritten`] or the kernel's refusal, after which the knob has its earlier value;
     /// [`Error::Refused`] if the guardian allows no write; and [`Error::Journal`] if the run is over and nothing was
     /// written, or if the write could not be reverted.
-    pub fn turn(&self, knob: &str, value: &str, target: &KnobTarget) -> Result<TurnReport, Error> {
+    pub fn turn(&self, knob: &str, value: &str, target: &KnobTarget) -> Result<KnobChangeReport, Error> {
         let knob = checked(self.client.lookup, knob, value)?;
         let answers = self.client.lock_turn();
         if let Some(why) = self.client.lost() {
@@ -106,7 +106,7 @@ impl KnobTurner {
         let written = write(knob, target, value, &before);
         let took_ns = started.elapsed().into();
         self.report(&answers);
-        Ok(TurnReport { knob: knob.factor.name.to_owned(), before, after: written?, took_ns })
+        Ok(KnobChangeReport { knob: knob.factor.name.to_owned(), before, after: written?, took_ns })
     }
 
     /// Asks the guardian for permission to write, which it gives once the intent is in the journal.
@@ -159,9 +159,9 @@ impl KnobTurner {
 
     /// Restores everything, newest first, and returns what was done and what differs. After a loss it waits for the
     /// process that already restores. Only the first call has something to restore and to return.
-    pub fn restore_all(&self) -> Restored {
+    pub fn restore_all(&self) -> RestoreOutcome {
         let watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(watch) = watch else { return Restored::default() };
+        let Some(watch) = watch else { return RestoreOutcome::default() };
         {
             let _no_turn_meanwhile = self.client.lock_turn();
             let _ = self.client.tell(&GuardianRequest::Restore {});
@@ -170,7 +170,7 @@ impl KnobTurner {
             self.client.kill_guardian();
         }
         let bug = || "a bug kept settings from being put back: run `landspeed undo`".to_owned();
-        watch.join().unwrap_or_else(|_| Restored::failed(bug()))
+        watch.join().unwrap_or_else(|_| RestoreOutcome::failed(bug()))
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use landspeed_record::Restored;
+use landspeed_record::RestoreOutcome;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, pidfd_send_signal};
 
@@ -98,7 +98,7 @@ pub(super) fn watch(
     channel_to: GuardianChannel,
     handles: GuardianHandles,
     lookup: KnobLookup,
-) -> Result<(Arc<GuardianClient>, JoinHandle<Restored>), JournalError> {
+) -> Result<(Arc<GuardianClient>, JoinHandle<RestoreOutcome>), JournalError> {
     let (answers, receiver) = channel();
     let (lost, turning) = (Mutex::new(None), Mutex::new(receiver));
     let client = Arc::new(GuardianClient { channel: channel_to, handles, lookup, lost, turning });
@@ -110,7 +110,7 @@ pub(super) fn watch(
     Ok((client, thread))
 }
 
-fn listen(client: &GuardianClient, answers: Sender<GuardianReply>) -> Restored {
+fn listen(client: &GuardianClient, answers: Sender<GuardianReply>) -> RestoreOutcome {
     let mut outcome = None;
     loop {
         match client.channel.receive::<GuardianReply>() {
@@ -142,15 +142,15 @@ fn listen(client: &GuardianClient, answers: Sender<GuardianReply>) -> Restored {
 
 /// Restores after the guardian died without a report. Its last mark says whether it had finished; the journal's lock
 /// is ours too.
-fn take_over(client: &GuardianClient) -> Restored {
+fn take_over(client: &GuardianClient) -> RestoreOutcome {
     let _no_turn_meanwhile = client.lock_turn();
     let contents = client.handles.journal.read(client.lookup);
     if contents.as_ref().is_ok_and(|contents| contents.history.mark.is_done()) {
         let notes = vec!["the guardian put everything back and died before it could say what".to_owned()];
-        return Restored { notes, ..Restored::untouched() };
+        return RestoreOutcome { notes, ..RestoreOutcome::untouched() };
     }
     let failed =
-        |e: JournalError| Restored::failed(format!("the guardian died and {e}: run `landspeed undo`"));
+        |e: JournalError| RestoreOutcome::failed(format!("the guardian died and {e}: run `landspeed undo`"));
     let journal = match client.handles.journal.current(client.lookup) {
         Ok(journal) => journal,
         Err(e) => return failed(e),

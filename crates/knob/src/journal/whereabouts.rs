@@ -5,7 +5,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use landspeed_netlink::{Link, NewPlace, Rtnl, netns_cookie};
+use landspeed_netlink::{Link, LinkDestination, Rtnl, netns_cookie};
 use serde::{Deserialize, Serialize};
 
 use super::host::{DeviceLocation, DeviceWhereabouts};
@@ -26,8 +26,8 @@ pub(super) enum Departure {
     Unseen,
 }
 
-impl From<NewPlace> for Departure {
-    fn from(to: NewPlace) -> Departure {
+impl From<LinkDestination> for Departure {
+    fn from(to: LinkDestination) -> Departure {
         Departure::To { nsid: to.nsid, ifindex: to.index }
     }
 }

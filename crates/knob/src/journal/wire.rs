@@ -10,7 +10,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
-use landspeed_record::Restored;
+use landspeed_record::RestoreOutcome;
 use landspeed_units::Nanos;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 /// Largest packet in bytes, below what a socket's buffer accepts anywhere.
 const MAX_PACKET: usize = 64 * 1024;
-/// Bytes for the notes of [`Restored`] in a packet, and characters of the longest note.
+/// Bytes for the notes of [`RestoreOutcome`] in a packet, and characters of the longest note.
 const MAX_NOTES: usize = MAX_PACKET - 1024;
 const MAX_NOTE: usize = 400;
 const DESCRIPTORS: usize = 3;
@@ -58,7 +58,7 @@ pub(super) enum GuardianReply {
     /// The guardian is restoring everything on its own initiative, for this reason. Nothing may be written any more.
     Lost { why: String },
     /// Everything that could be restored is. This is the guardian's last message.
-    Restored { restored: Restored },
+    Restored { restored: RestoreOutcome },
 }
 
 #[derive(Debug)]
@@ -133,8 +133,8 @@ impl GuardianChannel {
 }
 
 /// Returns `restored` with its notes shortened to fit into a packet.
-pub(super) fn fitting(restored: Restored) -> Restored {
-    let Restored { restored, left, unknown, notes } = restored;
+pub(super) fn fitting(restored: RestoreOutcome) -> RestoreOutcome {
+    let RestoreOutcome { restored, left, unknown, notes } = restored;
     let (total, mut room) = (notes.len(), MAX_NOTES);
     let mut kept: Vec<String> = Vec::new();
     for note in notes {
@@ -147,7 +147,7 @@ pub(super) fn fitting(restored: Restored) -> Restored {
     if kept.len() < total {
         kept.push(format!("and {} more", total - kept.len()));
     }
-    Restored { restored, left, unknown, notes: kept }
+    RestoreOutcome { restored, left, unknown, notes: kept }
 }
 
 #[cfg(test)]
@@ -186,12 +186,14 @@ mod tests {
     #[test]
     fn any_number_of_notes_fits() {
         let notes = vec!["\u{1}".repeat(1000); 1000];
-        let cut = fitting(Restored { notes, ..Restored::default() });
+        let cut = fitting(RestoreOutcome { notes, ..RestoreOutcome::default() });
         assert!(cut.notes.last().unwrap().ends_with("more"));
         let (a, _b) = pair();
         a.try_send(&GuardianReply::Restored { restored: cut }).unwrap();
-        let few =
-            Restored { notes: vec!["mtu of eth0: 9000, put back to 1500".into()], ..Restored::untouched() };
+        let few = RestoreOutcome {
+            notes: vec!["mtu of eth0: 9000, put back to 1500".into()],
+            ..RestoreOutcome::untouched()
+        };
         assert_eq!(fitting(few.clone()), few);
     }
 }

@@ -4,7 +4,7 @@ use landspeed_netlink::LinkChange;
 use landspeed_units::Nanos;
 
 use super::{LINK, LinkAttribute};
-use crate::{Disturbs, Domain, Knob, Persist, Proposal, Spelling, System, View};
+use crate::{Domain, FactorView, Knob, PersistMethod, Proposal, SideEffect, SystemSetting, SystemdSpelling};
 use landspeed_factor::unless;
 
 /// The lowest MTU of IPv6 in bytes (RFC 8200 section 5). Below it the kernel removes IPv6, its addresses and its
@@ -16,17 +16,17 @@ const BEHIND_WINDOWS: u32 = 28;
 
 pub(super) const KNOBS: &[Knob] = &[
     knob!(LINK, "mtu", LinkAttribute(|link| Some(link.mtu), LinkChange::Mtu).most(|link| link.mtu_range.1), {
-        system: System::Link("mtu"),
-        persist: &[Persist::Link(&["MTUBytes"], Spelling::Number(68, 65_535), 211)],
+        system: SystemSetting::Link("mtu"),
+        persist: &[PersistMethod::Link(&["MTUBytes"], SystemdSpelling::Number(68, 65_535), 211)],
         about: "largest packet on the link, in bytes",
         domain: Domain::Int(LEAST, 65_535),
         toggle: Nanos::millis(300),
         disturbs: &[
-            Disturbs::Addresses,
-            Disturbs::Routes,
-            Disturbs::DeviceSysctls,
-            Disturbs::Features,
-            Disturbs::Related,
+            SideEffect::Addresses,
+            SideEffect::Routes,
+            SideEffect::DeviceSysctls,
+            SideEffect::Features,
+            SideEffect::Related,
         ],
         can_cut: true,
         interacts: &["tso", "gro", "tcp-rmem", "ring-rx", "write-size", "zerocopy-receive"],
@@ -37,7 +37,7 @@ pub(super) const KNOBS: &[Knob] = &[
 ];
 
 /// Proposes the jumbo frames that the paper tried, and the largest MTU of both devices.
-fn propose(view: &View) -> Vec<Proposal> {
+fn propose(view: &FactorView) -> Vec<Proposal> {
     let takes = |mtu: u64| view.most.is_none_or(|most| mtu <= most);
     let mut proposals: Vec<Proposal> = [(USUAL, 15), (16_000, 70), (8160, 72)]
         .into_iter()
@@ -50,7 +50,7 @@ fn propose(view: &View) -> Vec<Proposal> {
     let larger = |p: &Proposal| p.value.parse::<u64>().ok() > view.current.parse().ok();
     // TSO hands over packets of 64 KB at any MTU, and on one machine nothing cuts them. The lab then shows no effect
     // with a window of 64 KB (1.03x) but 1.44x with windows that grow, so one size is tried, after the windows.
-    let whole = view.datagram().is_none() && view.stands("tso", "on") && view.one_machine();
+    let whole = view.datagram().is_none() && view.is_set_to("tso", "on") && view.one_machine();
     let usual = |p: &Proposal| p.value == USUAL.to_string();
     let reason = "TSO hands over 64 KB packets whatever the MTU: one size is tried for all";
     let ranked = |p: Proposal| match whole {

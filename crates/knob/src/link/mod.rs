@@ -8,12 +8,12 @@ use landspeed_netlink::{Link, LinkChange, Rtnl};
 use landspeed_units::Nanos;
 
 use crate::device::{name, refused};
-use crate::{Domain, Error, Factor, HostKnob, Knob, KnobLimits, KnobTarget, Scope};
+use crate::{Domain, Error, Factor, FactorScope, HostKnob, Knob, KnobLimits, KnobTarget};
 
 pub(crate) const KNOBS: &[&[Knob]] = &[frame::KNOBS, size::KNOBS, queue::KNOBS];
 
 const LINK: Factor = Factor {
-    scope: Scope::Device,
+    scope: FactorScope::Device,
     domain: Domain::Int(0, u32::MAX as u64),
     toggle: Nanos::millis(5),
     source: "Documentation/networking/netdevices.rst",

@@ -9,8 +9,8 @@ use landspeed_units::Nanos;
 use super::{LINK, LinkAttribute, reach};
 use crate::device::refused;
 use crate::{
-    Disturbs, Domain, Error, HostKnob, Knob, KnobLimits, KnobTarget, On, Persist, Proposal, Spelling, System,
-    View,
+    Domain, Error, FactorPlacement, FactorView, HostKnob, Knob, KnobLimits, KnobTarget, PersistMethod, Proposal,
+    SideEffect, SystemSetting, SystemdSpelling,
 };
 use landspeed_factor::{each, next_to, unless};
 
@@ -21,12 +21,12 @@ const KINDS: &[&str] = &["fq", "fq_codel", "pfifo", "pfifo_fast", "cake"];
 
 pub(super) const KNOBS: &[Knob] = &[
     knob!(LINK, "txqueuelen", LinkAttribute(|link| Some(link.txqlen), LinkChange::TxQueueLen), {
-        system: System::Link("txqueuelen"),
-        persist: &[Persist::Link(&["TransmitQueueLength"], Spelling::Number(0, 0xffff_fffe), 248)],
+        system: SystemSetting::Link("txqueuelen"),
+        persist: &[PersistMethod::Link(&["TransmitQueueLength"], SystemdSpelling::Number(0, 0xffff_fffe), 248)],
         about: "packets that may wait in the device's queue",
-        on: On::Sender,
+        on: FactorPlacement::Sender,
         domain: Domain::Int(1, 1_000_000),
-        disturbs: &[Disturbs::Qdisc],
+        disturbs: &[SideEffect::Qdisc],
         placebo: Some(|view| next_to(view.current, 1_000_000)),
         interacts: &["qdisc", "limit-output-bytes"],
         source: "feng-2003 3.3 (little to none), 4.1 (10000 on a path of 180 ms)",
@@ -36,25 +36,25 @@ pub(super) const KNOBS: &[Knob] = &[
         },
     }),
     knob!(LINK, "qdisc", RootQdisc(), {
-        system: System::Qdisc,
+        system: SystemSetting::Qdisc,
         about: "queueing discipline at the root of the device; 'default' is the kernel's choice",
-        on: On::Sender,
+        on: FactorPlacement::Sender,
         domain: Domain::Name,
         toggle: Nanos::millis(100),
-        disturbs: &[Disturbs::Qdisc],
+        disturbs: &[SideEffect::Qdisc],
         interacts: &["congestion-control", "txqueuelen", "pacing-rate", "limit-output-bytes"],
         source: "tc-fq(8); ESnet fasterdata (fq for paced flows); RFC 8290 (FQ-CoDel)",
         propose: |view| {
-            let bbr = view.stands("congestion-control", "bbr");
+            let bbr = view.is_set_to("congestion-control", "bbr");
             vec![Proposal::new("fq", if bbr { 98 } else { 410 }), Proposal::new("fq_codel", 640)]
         },
     }),
 ];
 
 /// Returns true if the kernel gives the sender's device no queue (IFF_NO_QUEUE).
-fn unqueued(view: &View) -> bool {
+fn unqueued(view: &FactorView) -> bool {
     let driver = view.sender_link.driver.as_str();
-    matches!(driver, "veth" | "bridge" | "macvlan" | "ipvlan") && view.stands("qdisc", DEFAULT)
+    matches!(driver, "veth" | "bridge" | "macvlan" | "ipvlan") && view.is_set_to("qdisc", DEFAULT)
 }
 
 struct RootQdisc(&'static str);

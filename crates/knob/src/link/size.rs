@@ -3,7 +3,9 @@
 use landspeed_netlink::{Link, LinkChange};
 
 use super::{LINK, LinkAttribute};
-use crate::{Domain, Knob, On, Persist, Proposal, Spelling, System, View};
+use crate::{
+    Domain, FactorPlacement, FactorView, Knob, PersistMethod, Proposal, SystemSetting, SystemdSpelling,
+};
 
 /// Size in bytes, from the examples of the patches that introduced BIG TCP.
 const BIG: &str = "185000";
@@ -11,41 +13,41 @@ const SOURCE: &str = "Dumazet, BIG TCP, netdev 0x15 (2021); ip-link(8)";
 
 pub(super) const KNOBS: &[Knob] = &[
     knob!(LINK, "gso-max-size", LinkAttribute(|link| Some(link.gso_max_size), LinkChange::GsoMaxSize).most(largest_tso).along(&GSO_IPV4), {
-        system: System::Link("gso_max_size"),
-        persist: &[Persist::Link(&["GenericSegmentOffloadMaxBytes"], Spelling::Number(1, 65_536), 250)],
+        system: SystemSetting::Link("gso_max_size"),
+        persist: &[PersistMethod::Link(&["GenericSegmentOffloadMaxBytes"], SystemdSpelling::Number(1, 65_536), 250)],
         protocol: "tcp",
         about: "largest packet that is handed to segmentation, in bytes; over 65536 for IPv6 only",
-        on: On::Sender,
+        on: FactorPlacement::Sender,
         domain: Domain::Int(1280, 524_280),
         interacts: &["tso", "gso", "gro-max-size", "mtu"],
         source: SOURCE,
         propose: |view| big_tcp(view, 135, Some("gro-max-size")),
     }),
     knob!(LINK, "gso-ipv4-max-size", LinkAttribute(|link| link.gso_ipv4_max_size, LinkChange::GsoIpv4MaxSize).most(largest_tso), {
-        system: System::Link("gso_ipv4_max_size"),
+        system: SystemSetting::Link("gso_ipv4_max_size"),
         protocol: "tcp",
         about: "largest IPv4 packet that is handed to segmentation, in bytes",
-        on: On::Sender,
+        on: FactorPlacement::Sender,
         domain: Domain::Int(1280, 524_280),
         interacts: &["tso", "gso", "gro-ipv4-max-size", "mtu"],
         source: SOURCE,
         propose: |view| big_tcp(view, 136, Some("gro-ipv4-max-size")),
     }),
     knob!(LINK, "gro-max-size", LinkAttribute(|link| Some(link.gro_max_size), LinkChange::GroMaxSize).along(&GRO_IPV4), {
-        system: System::Link("gro_max_size"),
+        system: SystemSetting::Link("gro_max_size"),
         protocol: "tcp",
         about: "largest packet that GRO builds, in bytes; over 65536 for IPv6 only",
-        on: On::Receiver,
+        on: FactorPlacement::Receiver,
         domain: Domain::Int(1280, 524_280),
         interacts: &["gro", "gso-max-size"],
         source: SOURCE,
         propose: |view| big_gro(view, 137),
     }),
     knob!(LINK, "gro-ipv4-max-size", LinkAttribute(|link| link.gro_ipv4_max_size, LinkChange::GroIpv4MaxSize), {
-        system: System::Link("gro_ipv4_max_size"),
+        system: SystemSetting::Link("gro_ipv4_max_size"),
         protocol: "tcp",
         about: "largest IPv4 packet that GRO builds, in bytes",
-        on: On::Receiver,
+        on: FactorPlacement::Receiver,
         domain: Domain::Int(1280, 524_280),
         interacts: &["gro", "gso-ipv4-max-size"],
         source: SOURCE,
@@ -64,13 +66,13 @@ fn largest_tso(link: &Link) -> u32 {
 }
 
 /// Proposes BIG TCP at both ends: large packets out, large packets in.
-fn big_tcp(view: &View, rank: u32, receiver: Option<&'static str>) -> Vec<Proposal> {
+fn big_tcp(view: &FactorView, rank: u32, receiver: Option<&'static str>) -> Vec<Proposal> {
     let big = Proposal::new(BIG, rank)
-        .pointless_if(!view.stands("tso", "on"), "TSO is off: no packet is larger than the MTU");
+        .pointless_if(!view.is_set_to("tso", "on"), "TSO is off: no packet is larger than the MTU");
     vec![receiver.into_iter().fold(big, |big, knob| big.with(knob, BIG))]
 }
 
-fn big_gro(view: &View, rank: u32) -> Vec<Proposal> {
-    let off = !view.stands_at_receiver("gro", "on");
+fn big_gro(view: &FactorView, rank: u32) -> Vec<Proposal> {
+    let off = !view.receiver_is_set_to("gro", "on");
     vec![Proposal::new(BIG, rank).pointless_if(off, "GRO is off: it builds no packets")]
 }

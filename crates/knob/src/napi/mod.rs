@@ -6,11 +6,11 @@ use landspeed_netlink::{Ethtool, Rtnl};
 
 use crate::device::{Sysfs, name, refused};
 use crate::file::{FileEncoding, FileSetting, MemberFiles};
-use crate::{Domain, Error, Factor, Knob, KnobTarget, Proposal, Scope, System, View};
+use crate::{Domain, Error, Factor, FactorScope, FactorView, Knob, KnobTarget, Proposal, SystemSetting};
 use landspeed_factor::{switch_on, unless};
 
 const NAPI: Factor = Factor {
-    scope: Scope::Device,
+    scope: FactorScope::Device,
     toggle: Nanos::millis(20),
     source: "Documentation/networking/napi.rst",
     ..Factor::KNOB
@@ -18,26 +18,26 @@ const NAPI: Factor = Factor {
 
 pub(crate) const KNOBS: &[&[Knob]] = &[&[
     knob!(NAPI, "threaded-napi", FileSetting(FileEncoding::Bit, |target| attribute(target, "threaded")).unless(is_polled), {
-        system: System::Device("threaded"),
+        system: SystemSetting::Device("threaded"),
         about: "poll the device in threads of its own, which the scheduler places, instead of softirqs",
         interacts: &["gro", "placement", "rps", "irq-affinity"],
         source: "Documentation/networking/napi.rst (threaded NAPI); Wang (2021)",
         propose: |view| unpolled(view, switch_on(view, 120)),
     }),
     knob!(NAPI, "napi-defer-hard-irqs", FileSetting(FileEncoding::Plain, |target| attribute(target, "napi_defer_hard_irqs")), {
-        system: System::Device("napi_defer_hard_irqs"),
+        system: SystemSetting::Device("napi_defer_hard_irqs"),
         about: "empty polls before the device's interrupts are enabled again",
         domain: Domain::Int(0, i32::MAX as u64),
         interacts: &["gro-flush-timeout", "rx-usecs", "gro"],
         source: "Documentation/networking/napi.rst (software IRQ coalescing); Dumazet (2020)",
         propose: |view| {
-            let timer = view.stands("gro-flush-timeout", "0");
+            let timer = view.is_set_to("gro-flush-timeout", "0");
             let reason = "it needs gro-flush-timeout, which brings it along";
             vec![Proposal::new("2", 134).pointless_if(timer, reason)]
         },
     }),
     knob!(NAPI, "gro-flush-timeout", FileSetting(FileEncoding::Plain, |target| attribute(target, "gro_flush_timeout")), {
-        system: System::Device("gro_flush_timeout"),
+        system: SystemSetting::Device("gro_flush_timeout"),
         about: "nanoseconds that GRO may hold packets and polls are put off: interrupt coalescing in \
                 software",
         domain: Domain::Int(0, 1_000_000_000),
@@ -68,14 +68,14 @@ fn is_polled(target: &KnobTarget) -> Result<(), Error> {
     }
 }
 
-fn unpolled(view: &View, proposals: Vec<Proposal>) -> Vec<Proposal> {
-    let off = view.receiver_link.driver == "veth" && !view.stands_at_receiver("gro", "on");
+fn unpolled(view: &FactorView, proposals: Vec<Proposal>) -> Vec<Proposal> {
+    let off = view.receiver_link.driver == "veth" && !view.receiver_is_set_to("gro", "on");
     unless(off, UNPOLLED, proposals)
 }
 
 /// Proposes the timer together with deferred polls, because neither has an effect alone.
-fn flush(view: &View) -> Vec<Proposal> {
-    let defer = view.stands("napi-defer-hard-irqs", "0");
+fn flush(view: &FactorView) -> Vec<Proposal> {
+    let defer = view.is_set_to("napi-defer-hard-irqs", "0");
     let with = |p: Proposal| if defer { p.with("napi-defer-hard-irqs", "2") } else { p };
     let values = [("20000", 132), ("50000", 133), ("200000", 145)];
     unpolled(view, values.map(|(value, rank)| with(Proposal::new(value, rank))).into())

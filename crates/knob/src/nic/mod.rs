@@ -3,16 +3,16 @@
 mod coalesce;
 mod queue;
 
-use landspeed_netlink::{Ethtool, SettingGroup, Settings};
+use landspeed_netlink::{DriverSettings, Ethtool, SettingGroup};
 use landspeed_units::Nanos;
 
 use crate::device::{name, refused};
-use crate::{Domain, Error, Factor, HostKnob, Knob, KnobLimits, KnobTarget, Scope};
+use crate::{Domain, Error, Factor, FactorScope, HostKnob, Knob, KnobLimits, KnobTarget};
 
 pub(crate) const KNOBS: &[&[Knob]] = &[coalesce::KNOBS, queue::KNOBS];
 
 const HARDWARE: Factor = Factor {
-    scope: Scope::Device,
+    scope: FactorScope::Device,
     domain: Domain::Int(0, 65_535),
     toggle: Nanos::millis(50),
     source: "ethtool(8)",
@@ -53,7 +53,7 @@ impl EthtoolSetting {
         EthtoolSetting { switch: true, ..self }
     }
 
-    fn settings(&self, target: &KnobTarget) -> Result<(Ethtool, Settings), Error> {
+    fn settings(&self, target: &KnobTarget) -> Result<(Ethtool, DriverSettings), Error> {
         let device = name(target)?;
         let ethtool = Ethtool::open().map_err(|e| refused(self.knob, e))?;
         match ethtool.settings(self.group, device) {

@@ -1,6 +1,6 @@
 //! The kernel's features that one knob switches.
 
-use landspeed_netlink::{Ethtool, Features, features_called};
+use landspeed_netlink::{DeviceFeatures, Ethtool, features_called};
 
 use crate::device::{name, refused};
 use crate::{Error, HostKnob, KnobLimits, KnobTarget};
@@ -17,7 +17,7 @@ impl FeatureGroup {
         FeatureGroup { knob, called }
     }
 
-    fn features(&self, target: &KnobTarget) -> Result<(Ethtool, Features), Error> {
+    fn features(&self, target: &KnobTarget) -> Result<(Ethtool, DeviceFeatures), Error> {
         let device = name(target)?;
         let ethtool = Ethtool::open().map_err(|e| refused(self.knob, e))?;
         let features = ethtool.features(device).map_err(|e| refused(self.knob, e))?;
@@ -25,7 +25,7 @@ impl FeatureGroup {
     }
 
     /// Returns the features that this device can switch, in the order of the kernel's names.
-    fn members<'a>(&self, features: &'a Features) -> Vec<&'a str> {
+    fn members<'a>(&self, features: &'a DeviceFeatures) -> Vec<&'a str> {
         let switchable = features.hw.iter().map(String::as_str).filter(|name| features.can_switch(name));
         let mut members = features_called(self.called, switchable);
         // TSO consists of these two. Its variants (ECN, mangled IP identifiers) go off with them or are useless
@@ -41,7 +41,7 @@ impl FeatureGroup {
     }
 
     /// Returns true if a feature that cannot be switched is on. A need that is fixed on is met.
-    fn fixed_on(&self, features: &Features) -> bool {
+    fn fixed_on(&self, features: &DeviceFeatures) -> bool {
         !features_called(self.called, features.active.iter().map(String::as_str)).is_empty()
     }
 

@@ -11,17 +11,17 @@ mod transmit;
 use landspeed_record::Settings;
 use landspeed_units::Nanos;
 
-use crate::{Disturbs, Domain, Factor, Knob, On, Proposal, Scope, View};
+use crate::{Domain, Factor, FactorPlacement, FactorScope, FactorView, Knob, Proposal, SideEffect};
 
 /// All knobs of the family. Those that others need come first.
 pub(crate) const KNOBS: &[&[Knob]] = &[transmit::KNOBS, receive::KNOBS];
 
 const OFFLOAD: Factor = Factor {
-    scope: Scope::Device,
-    on: On::Sender,
+    scope: FactorScope::Device,
+    on: FactorPlacement::Sender,
     domain: Domain::Each(&Domain::Switch),
     toggle: Nanos::millis(20),
-    disturbs: &[Disturbs::Features],
+    disturbs: &[SideEffect::Features],
     source: "Documentation/networking/segmentation-offloads.rst",
     ..Factor::KNOB
 };
@@ -29,7 +29,7 @@ const OFFLOAD: Factor = Factor {
 /// Returns the proposal `on` together with those of `needs` that `settings` does not meet yet, or nothing if the knob
 /// is already on.
 fn lacking(
-    view: &View,
+    view: &FactorView,
     settings: &Settings,
     on: Proposal,
     needs: &[(&'static str, &'static str)],

@@ -2,23 +2,23 @@
 
 use super::group::FeatureGroup;
 use super::{OFFLOAD, lacking};
-use crate::{Disturbs, Knob, On, Persist, Proposal, Spelling, System};
+use crate::{FactorPlacement, Knob, PersistMethod, Proposal, SideEffect, SystemSetting, SystemdSpelling};
 
 pub(super) const KNOBS: &[Knob] = &[
     knob!(OFFLOAD, "rx-checksum", FeatureGroup("rx"), {
-        system: System::Ethtool("-K", &["rx", "rx-checksumming"]),
-        persist: &[Persist::Link(&["ReceiveChecksumOffload"], Spelling::Switch, 245)],
+        system: SystemSetting::Ethtool("-K", &["rx", "rx-checksumming"]),
+        persist: &[PersistMethod::Link(&["ReceiveChecksumOffload"], SystemdSpelling::Switch, 245)],
         about: "trust the device's check of what is received",
-        on: On::Receiver,
+        on: FactorPlacement::Receiver,
         interacts: &["gro", "lro", "hw-gro", "tx-checksum"],
         source: "jin-yoo-2007 3.2, figure 3 (the receiver's checksum costs up to 2.3 times the sender's)",
         propose: |view| lacking(view, view.receiver_settings, Proposal::new("on", 40), &[]),
     }),
     knob!(OFFLOAD, "gro", FeatureGroup("gro"), {
-        system: System::Ethtool("-K", &["gro", "generic-receive-offload"]),
-        persist: &[Persist::Link(&["GenericReceiveOffload"], Spelling::Switch, 236)],
+        system: SystemSetting::Ethtool("-K", &["gro", "generic-receive-offload"]),
+        persist: &[PersistMethod::Link(&["GenericReceiveOffload"], SystemdSpelling::Switch, 236)],
         about: "generic receive offload: put the packets of a flow together before the stack sees them",
-        on: On::Receiver,
+        on: FactorPlacement::Receiver,
         interacts: &[
             "tso",
             "mtu",
@@ -32,31 +32,31 @@ pub(super) const KNOBS: &[Knob] = &[
         propose: |view| lacking(view, view.receiver_settings, Proposal::new("on", 30), &[]),
     }),
     knob!(OFFLOAD, "lro", FeatureGroup("lro"), {
-        system: System::Ethtool("-K", &["lro", "large-receive-offload"]),
-        persist: &[Persist::Link(&["LargeReceiveOffload"], Spelling::Switch, 236)],
+        system: SystemSetting::Ethtool("-K", &["lro", "large-receive-offload"]),
+        persist: &[PersistMethod::Link(&["LargeReceiveOffload"], SystemdSpelling::Switch, 236)],
         protocol: "tcp",
-        disturbs: &[Disturbs::Features, Disturbs::Related],
+        disturbs: &[SideEffect::Features, SideEffect::Related],
         about: "large receive offload: the device puts packets together; not for hosts that forward",
-        on: On::Receiver,
+        on: FactorPlacement::Receiver,
         interacts: &["gro", "mtu", "rx-checksum"],
         needs: &[("rx-checksum", "on")],
         source: "Documentation/networking/netdev-features.rst; Grossman (2005)",
         propose: |view| lacking(view, view.receiver_settings, Proposal::new("on", 140), &[("rx-checksum", "on")]),
     }),
     knob!(OFFLOAD, "hw-gro", FeatureGroup("rx-gro-hw"), {
-        system: System::Ethtool("-K", &["rx-gro-hw"]),
-        persist: &[Persist::Link(&["GenericReceiveOffloadHardware"], Spelling::Switch, 250)],
+        system: SystemSetting::Ethtool("-K", &["rx-gro-hw"]),
+        persist: &[PersistMethod::Link(&["GenericReceiveOffloadHardware"], SystemdSpelling::Switch, 250)],
         about: "GRO by the device",
-        on: On::Receiver,
+        on: FactorPlacement::Receiver,
         interacts: &["gro", "lro", "rx-checksum"],
         needs: &[("rx-checksum", "on"), ("gro", "on")],
         source: "Documentation/networking/netdev-features.rst (rx-gro-hw)",
         propose: |view| lacking(view, view.receiver_settings, Proposal::new("on", 142), &[("rx-checksum", "on"), ("gro", "on")]),
     }),
     knob!(OFFLOAD, "rx-gro-list", FeatureGroup("rx-gro-list"), {
-        system: System::Ethtool("-K", &["rx-gro-list"]),
+        system: SystemSetting::Ethtool("-K", &["rx-gro-list"]),
         about: "GRO that keeps packets in a list: cheap to forward, dearer to receive",
-        on: On::Receiver,
+        on: FactorPlacement::Receiver,
         interacts: &["gro"],
         needs: &[("gro", "on")],
         source: "Klassert, fraglist GRO (2020)",
@@ -67,10 +67,10 @@ pub(super) const KNOBS: &[Knob] = &[
         },
     }),
     knob!(OFFLOAD, "rx-udp-gro-forwarding", FeatureGroup("rx-udp-gro-forwarding"), {
-        system: System::Ethtool("-K", &["rx-udp-gro-forwarding"]),
+        system: SystemSetting::Ethtool("-K", &["rx-udp-gro-forwarding"]),
         protocol: "udp",
         about: "GRO of UDP packets that are forwarded",
-        on: On::Receiver,
+        on: FactorPlacement::Receiver,
         interacts: &["gro"],
         needs: &[("gro", "on")],
         source: "Lobakin (2021)",

@@ -2,20 +2,20 @@
 
 use super::group::FeatureGroup;
 use super::{OFFLOAD, lacking};
-use crate::{Knob, Persist, Proposal, Spelling, System};
+use crate::{Knob, PersistMethod, Proposal, SystemSetting, SystemdSpelling};
 use landspeed_factor::at_least;
 
 pub(super) const KNOBS: &[Knob] = &[
     knob!(OFFLOAD, "tx-checksum", FeatureGroup("tx"), {
-        system: System::Ethtool("-K", &["tx", "tx-checksumming"]),
-        persist: &[Persist::Link(&["TransmitChecksumOffload"], Spelling::Switch, 245)],
+        system: SystemSetting::Ethtool("-K", &["tx", "tx-checksumming"]),
+        persist: &[PersistMethod::Link(&["TransmitChecksumOffload"], SystemdSpelling::Switch, 245)],
         about: "let the device compute checksums of what is sent",
         interacts: &["scatter-gather", "tso", "gso", "zerocopy-send", "mtu"],
         source: "jin-yoo-2007 3.2, figure 4 (44 % alone); feng-2003 3.3.2",
         propose: |view| lacking(view, view.settings, Proposal::new("on", 20), &[("scatter-gather", "on")]),
     }),
     knob!(OFFLOAD, "scatter-gather", FeatureGroup("sg"), {
-        system: System::Ethtool("-K", &["sg", "scatter-gather"]),
+        system: SystemSetting::Ethtool("-K", &["sg", "scatter-gather"]),
         about: "let the device gather a packet from several pieces of memory",
         interacts: &["tx-checksum", "tso", "gso", "zerocopy-send"],
         source: "jin-yoo-2007 4.1 (linear against scattered); \
@@ -23,10 +23,10 @@ pub(super) const KNOBS: &[Knob] = &[
         propose: |view| lacking(view, view.settings, Proposal::new("on", 22), &[("tx-checksum", "on")]),
     }),
     knob!(OFFLOAD, "tso", FeatureGroup("tso"), {
-        system: System::Ethtool("-K", &["tso", "tcp-segmentation-offload"]),
-        persist: &[Persist::Link(
+        system: SystemSetting::Ethtool("-K", &["tso", "tcp-segmentation-offload"]),
+        persist: &[PersistMethod::Link(
             &["TCPSegmentationOffload", "TCP6SegmentationOffload"],
-            Spelling::Switch,
+            SystemdSpelling::Switch,
             236,
         )],
         protocol: "tcp",
@@ -50,8 +50,8 @@ pub(super) const KNOBS: &[Knob] = &[
         },
     }),
     knob!(OFFLOAD, "gso", FeatureGroup("gso"), {
-        system: System::Ethtool("-K", &["gso", "generic-segmentation-offload"]),
-        persist: &[Persist::Link(&["GenericSegmentationOffload"], Spelling::Switch, 236)],
+        system: SystemSetting::Ethtool("-K", &["gso", "generic-segmentation-offload"]),
+        persist: &[PersistMethod::Link(&["GenericSegmentationOffload"], SystemdSpelling::Switch, 236)],
         protocol: "tcp",
         about: "generic segmentation offload: cut packets in software, as late as possible",
         interacts: &["tso", "scatter-gather", "gso-max-size"],
@@ -66,7 +66,7 @@ pub(super) const KNOBS: &[Knob] = &[
         },
     }),
     knob!(OFFLOAD, "tx-udp-segmentation", FeatureGroup("tx-udp-segmentation"), {
-        system: System::Ethtool("-K", &["tx-udp-segmentation"]),
+        system: SystemSetting::Ethtool("-K", &["tx-udp-segmentation"]),
         protocol: "udp",
         about: "let the device cut what UDP_SEGMENT sends; a virtual device passes it on uncut",
         interacts: &["datagram-send", "datagram-receive"],
@@ -74,12 +74,12 @@ pub(super) const KNOBS: &[Knob] = &[
         source: "Documentation/networking/segmentation-offloads.rst; de Bruijn & Dumazet, UDP GSO (2018)",
         propose: |view| {
             let reason = "only datagram-send=gso hands over what a device could cut";
-            let on = Proposal::new("on", 27).pointless_if(!view.stands("datagram-send", "gso"), reason);
+            let on = Proposal::new("on", 27).pointless_if(!view.is_set_to("datagram-send", "gso"), reason);
             lacking(view, view.settings, on, &[("tx-checksum", "on")])
         },
     }),
     knob!(OFFLOAD, "tx-nocache-copy", FeatureGroup("tx-nocache-copy"), {
-        system: System::Ethtool("-K", &["tx-nocache-copy"]),
+        system: SystemSetting::Ethtool("-K", &["tx-nocache-copy"]),
         about: "copy what is sent past the processor's caches",
         interacts: &["write-size", "placement", "tx-checksum"],
         source: "Documentation/networking/netdev-features.rst; Herbert (2011)",

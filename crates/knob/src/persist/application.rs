@@ -1,14 +1,14 @@
 //! Settings of a flow as text for people who write or configure the application, because no file of the system holds
 //! them.
 
-use landspeed_factor::Table;
+use landspeed_factor::FactorTable;
 
 use super::{KeptChange, PersistError, shown};
-use crate::Persist;
+use crate::PersistMethod;
 
 pub(super) fn text<'a>(
     changes: impl Iterator<Item = KeptChange<'a>>,
-    table: &Table,
+    table: &FactorTable,
 ) -> Result<String, PersistError> {
     let mut text = String::new();
     for change in changes {
@@ -19,7 +19,7 @@ pub(super) fn text<'a>(
         let how =
             table.find(change.knob).map_or(&[][..], |factor| factor.persist).iter().find_map(
                 |how| match how {
-                    Persist::Application(how) => Some(*how),
+                    PersistMethod::Application(how) => Some(*how),
                     _ => None,
                 },
             );

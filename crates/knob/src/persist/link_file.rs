@@ -7,7 +7,7 @@
 
 use super::check::{CheckedLink, as_switch, members, number, switch};
 use super::{ConfigFile, KeptChange, PersistError, UnpersistedSetting, heading, shown};
-use crate::Spelling;
+use crate::SystemdSpelling;
 
 /// The policies of 99-default.link in systemd 252 (Debian 12).
 const DEFAULTS: &str = "NamePolicy=keep kernel database onboard slot path\n\
@@ -34,17 +34,17 @@ impl LinkLine {
 /// range, or members with different values.
 pub(super) fn line(
     change: &KeptChange<'_>,
-    (keys, spelling, since): (&[&str], Spelling, u32),
+    (keys, spelling, since): (&[&str], SystemdSpelling, u32),
 ) -> Result<Option<LinkLine>, PersistError> {
     const MOST: u64 = u32::MAX as u64;
-    if spelling == Spelling::Switch && members(change, "on or off", as_switch)?.len() > 1 {
+    if spelling == SystemdSpelling::Switch && members(change, "on or off", as_switch)?.len() > 1 {
         return Ok(None);
     }
     let within = |least, most| Ok(Some(number(change)?).filter(|n| (least..=most).contains(n)));
     let value = match spelling {
-        Spelling::Switch => Some(if switch(change)? { "yes".into() } else { "no".into() }),
-        Spelling::Number(least, most) => within(least, most)?.map(|n| n.to_string()),
-        Spelling::Micros => within(1, MOST)?.map(|n| format!("{n}us")),
+        SystemdSpelling::Switch => Some(if switch(change)? { "yes".into() } else { "no".into() }),
+        SystemdSpelling::Number(least, most) => within(least, most)?.map(|n| n.to_string()),
+        SystemdSpelling::Micros => within(1, MOST)?.map(|n| format!("{n}us")),
     };
     Ok(value.map(|value| {
         let text = keys.iter().map(|key| format!("{key}={value}\n")).collect();

@@ -17,12 +17,12 @@ mod link_file;
 mod script;
 mod sysctl;
 
-use landspeed_factor::Table;
+use landspeed_factor::FactorTable;
 use landspeed_record::{Cell, LinkFacts, Settings, Side};
-use landspeed_units::Text;
+use landspeed_units::EscapedText;
 use serde::Serialize;
 
-use crate::{Persist, System};
+use crate::{PersistMethod, SystemSetting};
 use check::CheckedLink;
 pub use confirmed::{KnobNeeds, confirmed};
 use link_file::LinkLine;
@@ -145,14 +145,14 @@ impl KeptChange<'_> {
 ///
 /// # Errors
 /// Returns an error, and no file at all, if a value or a name does not have its required form.
-pub fn persist(kept: &PersistInput<'_>, table: &Table) -> Result<PersistPlan, PersistError> {
+pub fn persist(kept: &PersistInput<'_>, table: &FactorTable) -> Result<PersistPlan, PersistError> {
     let device = kept.link.map(CheckedLink::new).transpose()?;
     let mut done = PersistPlan::default();
     let (mut sysctls, mut of_link, mut commands) = (Vec::new(), Vec::new(), Vec::new());
     for change in changes(kept.start.host(kept.side), kept.end.host(kept.side)) {
         let (ways, system) =
-            table.find(change.knob).map_or((&[][..], System::Own), |f| (f.persist, f.system));
-        if let System::Sysctl(key) = system {
+            table.find(change.knob).map_or((&[][..], SystemSetting::Own), |f| (f.persist, f.system));
+        if let SystemSetting::Sysctl(key) = system {
             sysctls.push(sysctl::line(&change, key)?);
             continue;
         }
@@ -186,11 +186,11 @@ enum PersistDestination {
 /// Returns the first of `ways` that can hold the change's value, or else a command of the script.
 fn destination(
     change: &KeptChange<'_>,
-    (ways, system): (&[Persist], System),
+    (ways, system): (&[PersistMethod], SystemSetting),
     device: Option<&str>,
 ) -> Result<PersistDestination, PersistError> {
     for way in ways {
-        if let Persist::Link(keys, spelling, since) = *way
+        if let PersistMethod::Link(keys, spelling, since) = *way
             && let Some(line) = link_file::line(change, (keys, spelling, since))?
         {
             return Ok(PersistDestination::Link(line));
@@ -210,7 +210,7 @@ pub fn changes<'a>(start: &'a Settings, end: &'a Settings) -> impl Iterator<Item
 /// Returns text of a host or a record for use in a sentence: escaped and cut to 60 characters.
 pub(crate) fn shown(text: &str) -> String {
     const MOST: usize = 60;
-    let mut shown = String::from(Text::from(text));
+    let mut shown = String::from(EscapedText::from(text));
     if let Some((cut, _)) = shown.char_indices().nth(MOST) {
         shown.truncate(cut);
         shown.push_str("...");
@@ -223,7 +223,7 @@ const OURS: &str = "# Written by landspeed persist";
 
 /// Returns the first lines of every file. Each line of `origin`, whatever it contains, becomes one comment line.
 fn heading(origin: &str) -> String {
-    let origin: String = origin.lines().map(|line| format!("# {}\n", Text::from(line))).collect();
+    let origin: String = origin.lines().map(|line| format!("# {}\n", EscapedText::from(line))).collect();
     format!("{OURS}. Kept because they were measured to help:\n{origin}")
 }
 

@@ -4,27 +4,27 @@ use landspeed_factor::parse_cpus;
 
 use super::check::{CheckedLink, as_number, as_switch, as_word, members, number};
 use super::{ConfigFile, KeptChange, PersistDestination, PersistError, heading};
-use crate::System;
+use crate::SystemSetting;
 use crate::file::list_to_mask;
 
 /// Returns the lines of the script that make a change, after checking its values.
 pub(super) fn lines(
     change: &KeptChange<'_>,
-    system: System,
+    system: SystemSetting,
     device: Option<&str>,
 ) -> Result<PersistDestination, PersistError> {
-    if let System::Processors(_, files) = system {
+    if let SystemSetting::Processors(_, files) = system {
         return each_file(change, files);
     }
-    if system == System::Own {
+    if system == SystemSetting::Own {
         return Ok(PersistDestination::None(NOWHERE));
     }
     let Some(device) = device else {
         return Ok(PersistDestination::None("the record does not tell this host's link"));
     };
     Ok(PersistDestination::Command(match system {
-        System::Interrupts => return interrupts(change, device),
-        System::Device(files) => match files.split_once("-*/") {
+        SystemSetting::Interrupts => return interrupts(change, device),
+        SystemSetting::Device(files) => match files.split_once("-*/") {
             Some(queues) => return of_queues(change, device, queues),
             // A file of the device holds a number, or a switch as 1 and 0.
             None => {
@@ -33,8 +33,8 @@ pub(super) fn lines(
                 checked(&format!("echo {value} > /sys/class/net/{device}/{files}"))
             }
         },
-        System::Link(key) => checked(&format!("ip link set dev {device} {key} {}", number(change)?)),
-        System::Ethtool(option, names) => {
+        SystemSetting::Link(key) => checked(&format!("ip link set dev {device} {key} {}", number(change)?)),
+        SystemSetting::Ethtool(option, names) => {
             let fit = |value: &str| {
                 as_switch(value).map(|_| value.to_owned()).or_else(|| as_number(value).map(|n| n.to_string()))
             };
@@ -43,11 +43,14 @@ pub(super) fn lines(
                 _ => return Ok(PersistDestination::None(DIFFERENT)),
             }
         }
-        System::Qdisc => match as_word(change.to).ok_or_else(|| change.wrong("a qdisc's name"))? {
+        SystemSetting::Qdisc => match as_word(change.to).ok_or_else(|| change.wrong("a qdisc's name"))? {
             "default" => return Ok(PersistDestination::None("'default' needs no file")),
             kind => checked(&format!("tc qdisc replace dev {device} root {kind}")),
         },
-        System::Own | System::Sysctl(_) | System::Socket(_) | System::Processors(..) => {
+        SystemSetting::Own
+        | SystemSetting::Sysctl(_)
+        | SystemSetting::Socket(_)
+        | SystemSetting::Processors(..) => {
             return Ok(PersistDestination::None(NOWHERE));
         }
     }))

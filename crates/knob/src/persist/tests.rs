@@ -15,10 +15,10 @@ fn eth0() -> LinkFacts {
     }
 }
 
-fn table() -> Table {
+fn table() -> FactorTable {
     let flows = landspeed_transport::TRANSPORTS.iter().flat_map(|transport| transport.factors());
     let every = landspeed_transport::settings::EVERY_FLOW.iter().copied();
-    Table::of(crate::table::factors().chain(every).chain(flows))
+    FactorTable::of(crate::table::factors().chain(every).chain(flows))
 }
 
 /// Persists host A's changes from `start` to `end`.

@@ -5,11 +5,11 @@ use landspeed_units::Nanos;
 use super::{STEERING, spread};
 use crate::device::{Sysfs, name};
 use crate::file::{FileEncoding, FileSetting, MemberFiles};
-use crate::{Error, Knob, KnobTarget, Proposal, System, View};
+use crate::{Error, FactorView, Knob, KnobTarget, Proposal, SystemSetting};
 
 pub(super) const KNOBS: &[Knob] =
     &[knob!(STEERING, "irq-affinity", FileSetting(FileEncoding::List, interrupts), {
-        system: System::Interrupts,
+        system: SystemSetting::Interrupts,
         about: "processors that the device's interrupts go to, by interrupt",
         toggle: Nanos::millis(200),
         interacts: &["placement", "rps", "rfs", "channels", "rx-usecs", "threaded-napi"],
@@ -38,7 +38,7 @@ fn interrupts(target: &KnobTarget) -> Result<MemberFiles, Error> {
 }
 
 /// Proposes one processor for all interrupts, as on the paper's machines, or all processors in turn.
-fn propose(view: &View) -> Vec<Proposal> {
+fn propose(view: &FactorView) -> Vec<Proposal> {
     let one_core = view.receiver.cpus < 2;
     let reason = "one processor takes every interrupt";
     let one = Proposal::new("0", 170).pointless_if(one_core, reason);

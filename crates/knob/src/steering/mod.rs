@@ -5,13 +5,13 @@ mod queue;
 
 use landspeed_units::Nanos;
 
-use crate::{Domain, Factor, Knob, On, Scope};
+use crate::{Domain, Factor, FactorPlacement, FactorScope, Knob};
 
 pub(crate) const KNOBS: &[&[Knob]] = &[queue::KNOBS, interrupt::KNOBS];
 
 const STEERING: Factor = Factor {
-    scope: Scope::Device,
-    on: On::Receiver,
+    scope: FactorScope::Device,
+    on: FactorPlacement::Receiver,
     domain: Domain::Each(&Domain::CpuList),
     toggle: Nanos::millis(20),
     source: "Documentation/networking/scaling.rst",

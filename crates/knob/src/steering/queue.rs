@@ -5,13 +5,13 @@ use landspeed_record::CpuAccounting;
 use super::{STEERING, all_cpus, spread};
 use crate::device::{Sysfs, name};
 use crate::file::{FileEncoding, FileSetting, MemberFiles};
-use crate::{Disturbs, Domain, Error, Knob, KnobTarget, On, Proposal, System, View};
+use crate::{Domain, Error, FactorPlacement, FactorView, Knob, Proposal, SideEffect, SystemSetting};
 
 pub(super) const KNOBS: &[Knob] = &[
     knob!(STEERING, "rps", FileSetting(FileEncoding::Mask, |target| queues(target, "rx-", "rps_cpus")), {
-        system: System::Device("queues/rx-*/rps_cpus"),
+        system: SystemSetting::Device("queues/rx-*/rps_cpus"),
         about: "processors that received packets are handed to, by queue",
-        disturbs: &[Disturbs::Queues],
+        disturbs: &[SideEffect::Queues],
         interacts: &["gro", "tso", "placement", "rfs", "irq-affinity", "netdev-max-backlog", "channels"],
         source: "Documentation/networking/scaling.rst (RPS); Herbert (2010)",
         propose: |view| {
@@ -24,10 +24,10 @@ pub(super) const KNOBS: &[Knob] = &[
         },
     }),
     knob!(STEERING, "rfs", FileSetting(FileEncoding::Plain, |target| queues(target, "rx-", "rps_flow_cnt")), {
-        system: System::Device("queues/rx-*/rps_flow_cnt"),
+        system: SystemSetting::Device("queues/rx-*/rps_flow_cnt"),
         about: "flows that a receive queue remembers the reader's processor of; 0 is off",
         domain: Domain::Each(&Domain::Int(0, 1 << 20)),
-        disturbs: &[Disturbs::Queues],
+        disturbs: &[SideEffect::Queues],
         interacts: &["rps", "rps-sock-flow-entries", "irq-affinity", "placement"],
         source: "Documentation/networking/scaling.rst (RFS); Herbert (2010)",
         propose: |view| {
@@ -40,10 +40,10 @@ pub(super) const KNOBS: &[Knob] = &[
         },
     }),
     knob!(STEERING, "xps", FileSetting(FileEncoding::Mask, |target| queues(target, "tx-", "xps_cpus")), {
-        system: System::Device("queues/tx-*/xps_cpus"),
+        system: SystemSetting::Device("queues/tx-*/xps_cpus"),
         about: "processors that send over a queue, by queue",
-        on: On::Sender,
-        disturbs: &[Disturbs::Queues],
+        on: FactorPlacement::Sender,
+        disturbs: &[SideEffect::Queues],
         interacts: &["channels", "irq-affinity", "flows"],
         source: "Documentation/networking/scaling.rst (XPS); Herbert (2010)",
         propose: transmit,
@@ -64,7 +64,7 @@ fn queues(target: &KnobTarget, side: &str, file: &str) -> Result<MemberFiles, Er
 
 /// Returns true if the receiver's accounting misses work that is handed to another processor: it is charged to the
 /// task that runs there, or to none.
-fn unseen(view: &View) -> bool {
+fn unseen(view: &FactorView) -> bool {
     view.receiver.cpu_accounting == CpuAccounting::Tasks
 }
 
@@ -72,7 +72,7 @@ const UNSEEN: &str =
     "this kernel does not account for the work that is handed over, so it would look cheaper than it is";
 
 /// Proposes one processor per queue, so that no two contend for one.
-fn transmit(view: &View) -> Vec<Proposal> {
+fn transmit(view: &FactorView) -> Vec<Proposal> {
     if view.members < 2 {
         let one = Proposal::new(all_cpus(view.sender.cpus), 168);
         return vec![one.pointless_if(true, "the device has one transmit queue")];

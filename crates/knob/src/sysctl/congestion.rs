@@ -2,7 +2,7 @@
 
 use super::NAMESPACED;
 use crate::file::FileSetting;
-use crate::{Domain, Knob, On, Proposal, View};
+use crate::{Domain, FactorPlacement, FactorView, Knob, Proposal};
 use landspeed_factor::{algorithms, each, flip, switch_on, unless};
 use landspeed_units::Nanos;
 
@@ -12,7 +12,7 @@ const LONG: Nanos = Nanos::millis(10);
 pub(super) const KNOBS: &[Knob] = &[
     sysctl!(NAMESPACED, "congestion-control", "ipv4/tcp_congestion_control", Plain, {
         about: "congestion control of new connections",
-        on: On::Sender,
+        on: FactorPlacement::Sender,
         domain: Domain::Name,
         interacts: &["qdisc", "tcp-rmem", "tcp-ecn", "socket-congestion", "pacing-rate"],
         source: "cottrell-2005 IV.A table 1; RFC 9438 (CUBIC); feng-2003 table 1 (Reno's recovery time)",
@@ -33,7 +33,7 @@ pub(super) const KNOBS: &[Knob] = &[
     }, |view| switch_on(view, 110)),
     sysctl!(NAMESPACED, "dsack", "ipv4/tcp_dsack", Bit, {
         about: "tell the sender of duplicate segments",
-        on: On::Receiver,
+        on: FactorPlacement::Receiver,
         interacts: &["sack"],
         source: "RFC 2883",
     }, |view| switch_on(view, 730)),
@@ -57,16 +57,16 @@ pub(super) const KNOBS: &[Knob] = &[
     }, |view| switch_on(view, 520)),
     sysctl!(NAMESPACED, "no-ssthresh-metrics-save", "ipv4/tcp_no_ssthresh_metrics_save", Bit, {
         about: "forget a path's slow-start threshold between connections",
-        on: On::Sender,
+        on: FactorPlacement::Sender,
         interacts: &["no-metrics-save"],
         source: "ip-sysctl.rst",
     }, |view| {
-        let forgotten = view.stands("no-metrics-save", "on");
+        let forgotten = view.is_set_to("no-metrics-save", "on");
         unless(forgotten, "no-metrics-save forgets all of them", switch_on(view, 740))
     }),
     sysctl!(NAMESPACED, "mtu-probing", "ipv4/tcp_mtu_probing", Plain, {
         about: "packetization-layer path MTU discovery: 0 off, 1 after a black hole, 2 always",
-        on: On::Sender,
+        on: FactorPlacement::Sender,
         domain: Domain::Int(0, 2),
         interacts: &["mtu"],
         source: "RFC 4821; ESnet fasterdata (jumbo frames across unknown paths)",
@@ -77,41 +77,41 @@ pub(super) const KNOBS: &[Knob] = &[
     }),
     sysctl!(NAMESPACED, "slow-start-after-idle", "ipv4/tcp_slow_start_after_idle", Bit, {
         about: "fall back to slow start after an idle round-trip timeout",
-        on: On::Sender,
+        on: FactorPlacement::Sender,
         interacts: &["congestion-control"],
         source: "RFC 2861; RFC 5681 section 4.1",
     }, |view| flip(view, 540)),
     sysctl!(NAMESPACED, "tcp-reordering", "ipv4/tcp_reordering", Plain, {
         about: "reordering that is taken for order before loss is suspected, in segments",
-        on: On::Sender,
+        on: FactorPlacement::Sender,
         domain: Domain::Int(1, 300),
         interacts: &["rps", "sack"],
         source: "RFC 4653; ip-sysctl.rst",
     }, |_| each(&["10"], 750)),
     sysctl!(NAMESPACED, "pacing-ss-ratio", "ipv4/tcp_pacing_ss_ratio", Plain, {
         about: "pacing rate in slow start, percent of window per round trip",
-        on: On::Sender,
+        on: FactorPlacement::Sender,
         domain: Domain::Int(0, 1000),
         interacts: &["congestion-control", "qdisc", "pacing-rate"],
         source: "ip-sysctl.rst",
     }, |view| paced(view, "400", 760)),
     sysctl!(NAMESPACED, "pacing-ca-ratio", "ipv4/tcp_pacing_ca_ratio", Plain, {
         about: "pacing rate in congestion avoidance, percent of window per round trip",
-        on: On::Sender,
+        on: FactorPlacement::Sender,
         domain: Domain::Int(0, 1000),
         interacts: &["congestion-control", "qdisc", "pacing-rate"],
         source: "ip-sysctl.rst",
     }, |view| paced(view, "200", 765)),
     sysctl!(NAMESPACED, "comp-sack-delay-ns", "ipv4/tcp_comp_sack_delay_ns", Plain, {
         about: "how long selective acknowledgements are gathered, in nanoseconds",
-        on: On::Receiver,
+        on: FactorPlacement::Receiver,
         domain: Domain::Int(0, 1_000_000_000),
         interacts: &["sack", "gro"],
         source: "ip-sysctl.rst",
     }, |_| each(&["0"], 770)),
     sysctl!(NAMESPACED, "comp-sack-nr", "ipv4/tcp_comp_sack_nr", Plain, {
         about: "most selective acknowledgements that are gathered into one",
-        on: On::Receiver,
+        on: FactorPlacement::Receiver,
         domain: Domain::Int(0, 255),
         interacts: &["sack", "gro"],
         source: "ip-sysctl.rst",
@@ -122,16 +122,16 @@ pub(super) const KNOBS: &[Knob] = &[
 const RESTRICTED: &str = "restricted: only the machine's first network namespace may default to it; \
                           socket-congestion asks for it";
 
-fn defaults(view: &View) -> Vec<Proposal> {
+fn defaults(view: &FactorView) -> Vec<Proposal> {
     let others = algorithms(view, view.current);
     others.map(|(default, proposal)| proposal.pointless_if(!default, RESTRICTED)).collect()
 }
 
 /// Proposes a pacing ratio. It matters only if something paces by the window: the fq qdisc, with a congestion control
 /// that does not set its own rate.
-fn paced(view: &View, value: &str, rank: u32) -> Vec<Proposal> {
-    let own_rate = view.stands("congestion-control", "bbr");
-    let by_fq = view.stands("qdisc", "fq");
+fn paced(view: &FactorView, value: &str, rank: u32) -> Vec<Proposal> {
+    let own_rate = view.is_set_to("congestion-control", "bbr");
+    let by_fq = view.is_set_to("qdisc", "fq");
     let reason = "nothing paces by the window here: it takes the fq qdisc, and a congestion control \
                   without a rate of its own";
     vec![Proposal::new(value, rank).pointless_if(own_rate || !by_fq, reason)]

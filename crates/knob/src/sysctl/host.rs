@@ -2,7 +2,7 @@
 
 use super::MACHINE;
 use crate::file::FileSetting;
-use crate::{Domain, Knob, On, Proposal, View};
+use crate::{Domain, FactorPlacement, FactorView, Knob, Proposal};
 use landspeed_factor::{NO_QUEUE, each, unless};
 
 /// Greatest value of an int in the kernel.
@@ -11,7 +11,7 @@ const INT: u64 = i32::MAX as u64;
 pub(super) const KNOBS: &[Knob] = &[
     sysctl!(MACHINE, "rmem-max", "core/rmem_max", Plain, {
         about: "largest SO_RCVBUF that a socket may ask for",
-        on: On::Receiver,
+        on: FactorPlacement::Receiver,
         domain: Domain::Int(2304, INT),
         interacts: &["rcvbuf"],
     }, |view| {
@@ -20,7 +20,7 @@ pub(super) const KNOBS: &[Knob] = &[
     }),
     sysctl!(MACHINE, "wmem-max", "core/wmem_max", Plain, {
         about: "largest SO_SNDBUF that a socket may ask for",
-        on: On::Sender,
+        on: FactorPlacement::Sender,
         domain: Domain::Int(4608, INT),
         interacts: &["sndbuf"],
     }, |view| {
@@ -35,36 +35,36 @@ pub(super) const KNOBS: &[Knob] = &[
     }, memory),
     sysctl!(MACHINE, "netdev-budget", "core/netdev_budget", Plain, {
         about: "packets taken from all devices in one softirq round",
-        on: On::Receiver,
+        on: FactorPlacement::Receiver,
         domain: Domain::Int(1, INT),
         interacts: &["netdev-budget-usecs", "dev-weight", "gro"],
     }, |_| each(&["600", "1200"], 310)),
     sysctl!(MACHINE, "netdev-budget-usecs", "core/netdev_budget_usecs", Plain, {
         about: "longest softirq round, in microseconds",
-        on: On::Receiver,
+        on: FactorPlacement::Receiver,
         domain: Domain::Int(1, INT),
         interacts: &["netdev-budget"],
     }, |_| each(&["8000"], 320)),
     sysctl!(MACHINE, "netdev-max-backlog", "core/netdev_max_backlog", Plain, {
         about: "packets that may wait for a processor outside NAPI (veth, RPS)",
-        on: On::Receiver,
+        on: FactorPlacement::Receiver,
         domain: Domain::Int(1, INT),
         interacts: &["rps"],
         source: "Documentation/admin-guide/sysctl/net.rst; ESnet fasterdata",
     }, |_| each(&["10000", "250000"], 330)),
     sysctl!(MACHINE, "dev-weight", "core/dev_weight", Plain, {
         about: "packets taken from one device before the next has its turn",
-        on: On::Receiver,
+        on: FactorPlacement::Receiver,
         domain: Domain::Int(1, INT),
         interacts: &["netdev-budget"],
     }, |_| each(&["128", "256"], 340)),
     sysctl!(MACHINE, "gro-normal-batch", "core/gro_normal_batch", Plain, {
         about: "packets that GRO hands up at once",
-        on: On::Receiver,
+        on: FactorPlacement::Receiver,
         domain: Domain::Int(1, INT),
         interacts: &["gro"],
     }, |view| {
-        let off = view.stands_at_receiver("gro", "off");
+        let off = view.receiver_is_set_to("gro", "off");
         unless(off, "GRO is off", each(&["32"], 350))
     }),
     sysctl!(MACHINE, "skb-defer-max", "core/skb_defer_max", Plain, {
@@ -74,7 +74,7 @@ pub(super) const KNOBS: &[Knob] = &[
     }, |_| each(&["0", "128"], 790)),
     sysctl!(MACHINE, "rps-sock-flow-entries", "core/rps_sock_flow_entries", Plain, {
         about: "size of the table of receive flow steering (RFS), 0 is off",
-        on: On::Receiver,
+        on: FactorPlacement::Receiver,
         domain: Domain::Int(0, 1 << 29),
         interacts: &["rfs", "rps", "irq-affinity", "placement"],
         source: "Documentation/networking/scaling.rst (RFS)",
@@ -91,7 +91,7 @@ pub(super) const KNOBS: &[Knob] = &[
     }, |view| polled(view, 612)),
     sysctl!(MACHINE, "default-qdisc", "core/default_qdisc", Plain, {
         about: "queueing discipline of devices that come up from now on",
-        on: On::Sender,
+        on: FactorPlacement::Sender,
         domain: Domain::Name,
         interacts: &["qdisc"],
     }, |_| {
@@ -101,7 +101,7 @@ pub(super) const KNOBS: &[Knob] = &[
 ];
 
 /// Proposes RFS. It needs both the global table and the queues' own tables; neither has an effect alone.
-fn steering(view: &View) -> Vec<Proposal> {
+fn steering(view: &FactorView) -> Vec<Proposal> {
     if view.current != "0" {
         return Vec::new();
     }
@@ -113,12 +113,12 @@ fn steering(view: &View) -> Vec<Proposal> {
     ]
 }
 
-fn polled(view: &View, rank: u32) -> Vec<Proposal> {
+fn polled(view: &FactorView, rank: u32) -> Vec<Proposal> {
     unless(view.driver("veth"), NO_QUEUE, each(&["50"], rank))
 }
 
 /// Proposes twice the current value. The kernel derives the default from the memory that is free at boot.
-fn memory(view: &View) -> Vec<Proposal> {
+fn memory(view: &FactorView) -> Vec<Proposal> {
     let pages: Option<Vec<u64>> = view.current.split(' ').map(|n| n.parse().ok()).collect();
     let twice = pages.unwrap_or_default().iter().map(|n| n.saturating_mul(2).to_string()).collect::<Vec<_>>();
     let short = view.rtt < landspeed_units::Nanos::millis(10);

@@ -3,7 +3,7 @@
 //! /proc/sys/net shows the network namespace of the thread that opens it, whatever the mount, so these settings need
 //! no private mount.
 
-use crate::{Factor, Knob, Scope};
+use crate::{Factor, FactorScope, Knob};
 
 /// Makes a knob of this family: `sysctl!(BASE_ROW, "name", "path below net", FileEncoding, { row fields }, propose)`.
 macro_rules! sysctl {
@@ -18,7 +18,7 @@ macro_rules! sysctl {
                 |_| Ok(crate::file::MemberFiles::one(concat!("/proc/sys/net/", $path)))
             ),
             {
-                system: $crate::System::Sysctl(concat!("net/", $path)),
+                system: $crate::SystemSetting::Sysctl(concat!("net/", $path)),
                 protocol: $crate::sysctl::protocol($path),
                 $($field: $value,)*
                 propose: $propose
@@ -39,7 +39,7 @@ pub(crate) const KNOBS: &[&[Knob]] = &[windows::KNOBS, congestion::KNOBS, detail
 const NAMESPACED: Factor = Factor { source: "Documentation/networking/ip-sysctl.rst", ..Factor::KNOB };
 
 const MACHINE: Factor =
-    Factor { scope: Scope::Host, source: "Documentation/admin-guide/sysctl/net.rst", ..NAMESPACED };
+    Factor { scope: FactorScope::Host, source: "Documentation/admin-guide/sysctl/net.rst", ..NAMESPACED };
 
 /// Returns the protocol that a sysctl concerns: "tcp" for "ipv4/tcp_rmem", which also applies over IPv6.
 const fn protocol(path: &str) -> &'static str {

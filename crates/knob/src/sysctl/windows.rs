@@ -4,7 +4,7 @@ use landspeed_units::Bytes;
 
 use super::NAMESPACED;
 use crate::file::FileSetting;
-use crate::{Domain, Knob, On, Proposal, View};
+use crate::{Domain, FactorPlacement, FactorView, Knob, Proposal};
 use landspeed_factor::{at_least, flip, switch_on, unless};
 
 /// Greatest memory limit of a socket in bytes, an int in the kernel.
@@ -16,7 +16,7 @@ const SEND_MAX: u64 = 4 << 20;
 pub(super) const KNOBS: &[Knob] = &[
     sysctl!(NAMESPACED, "tcp-rmem", "ipv4/tcp_rmem", Plain, {
         about: "receive buffer of a connection: least, initial and greatest bytes; bounds the window",
-        on: On::Receiver,
+        on: FactorPlacement::Receiver,
         domain: Domain::Ints(3, 256, LARGEST),
         interacts: &["tso", "tcp-wmem", "window-scaling", "tcp-moderate-rcvbuf", "mtu", "write-size"],
         source: "feng-2003 3.3.1 (256 KB windows: 1.8 to 2.47 Gb/s at MTU 1500, 2.7 to 3.9 at 9000); \
@@ -24,7 +24,7 @@ pub(super) const KNOBS: &[Knob] = &[
     }, receive),
     sysctl!(NAMESPACED, "tcp-wmem", "ipv4/tcp_wmem", Plain, {
         about: "send buffer of a connection: least, initial and greatest bytes; bounds what is in flight",
-        on: On::Sender,
+        on: FactorPlacement::Sender,
         domain: Domain::Ints(3, 256, LARGEST),
         interacts: &["tso", "tcp-rmem", "write-size", "notsent-lowat"],
         source: "feng-2003 4.1 (buffers of the order of the bandwidth-delay product); ip-sysctl.rst",
@@ -36,13 +36,13 @@ pub(super) const KNOBS: &[Knob] = &[
     }, scaling),
     sysctl!(NAMESPACED, "tcp-moderate-rcvbuf", "ipv4/tcp_moderate_rcvbuf", Bit, {
         about: "let the receive buffer grow with what the application reads",
-        on: On::Receiver,
+        on: FactorPlacement::Receiver,
         interacts: &["tcp-rmem"],
         source: "Fisk & Feng, dynamic right-sizing (2001); ip-sysctl.rst",
     }, |view| switch_on(view, 60)),
     sysctl!(NAMESPACED, "adv-win-scale", "ipv4/tcp_adv_win_scale", Plain, {
         about: "share of the receive buffer that is advertised as window (kernels before 6.6)",
-        on: On::Receiver,
+        on: FactorPlacement::Receiver,
         domain: Domain::Signed(-31, 31),
         interacts: &["tcp-rmem"],
         source: "ip-sysctl.rst (obsolete since Linux 6.6)",
@@ -53,7 +53,7 @@ pub(super) const KNOBS: &[Knob] = &[
     }),
     sysctl!(NAMESPACED, "tcp-shrink-window", "ipv4/tcp_shrink_window", Bit, {
         about: "let an advertised window shrink when memory runs short",
-        on: On::Receiver,
+        on: FactorPlacement::Receiver,
         interacts: &["tcp-rmem"],
         source: "RFC 7323 section 2.4; ip-sysctl.rst",
     }, |view| flip(view, 720)),
@@ -66,7 +66,7 @@ fn greatest(value: &str) -> u64 {
 
 /// Returns `times` the BDP in bytes, rounded up to a power of two: at least `floor`, at most a sixteenth of the
 /// memory.
-fn room(view: &View, times: u64, floor: u64, memory: Bytes) -> u64 {
+fn room(view: &FactorView, times: u64, floor: u64, memory: Bytes) -> u64 {
     let product = view.bdp().0.saturating_mul(times).min(LARGEST / 2).next_power_of_two();
     let ceiling = if memory.0 == 0 { LARGEST } else { (memory.0 / 16).max(floor) };
     product.clamp(floor, ceiling.min(LARGEST))
@@ -74,14 +74,14 @@ fn room(view: &View, times: u64, floor: u64, memory: Bytes) -> u64 {
 
 /// Proposes windows that autotuning can grow to twice the BDP. The step changes both ends, because the smaller of the
 /// two buffers limits the flow. Half of a receive buffer is window, hence the factor of four.
-fn receive(view: &View) -> Vec<Proposal> {
+fn receive(view: &FactorView) -> Vec<Proposal> {
     let receive = room(view, 4, RECEIVE_MAX, view.receiver.memory_bytes);
     let send = room(view, 4, SEND_MAX, view.sender.memory_bytes);
-    let scaled = |p: Proposal| match view.stands_at_receiver("window-scaling", "off") {
+    let scaled = |p: Proposal| match view.receiver_is_set_to("window-scaling", "off") {
         true => p.with("window-scaling", "on"),
         false => p,
     };
-    let tuned = |p: Proposal| match view.stands_at_receiver("tcp-moderate-rcvbuf", "off") {
+    let tuned = |p: Proposal| match view.receiver_is_set_to("tcp-moderate-rcvbuf", "off") {
         true => p.with("tcp-moderate-rcvbuf", "on"),
         false => p,
     };
@@ -100,7 +100,7 @@ fn receive(view: &View) -> Vec<Proposal> {
     proposals
 }
 
-fn send(view: &View) -> Vec<Proposal> {
+fn send(view: &FactorView) -> Vec<Proposal> {
     let send = room(view, 4, SEND_MAX, view.sender.memory_bytes);
     if send <= greatest(view.current) {
         return Vec::new();
@@ -111,7 +111,7 @@ fn send(view: &View) -> Vec<Proposal> {
     vec![Proposal::new(format!("4096 16384 {send}"), 50).pointless_if(binds, reason.unwrap_or_default())]
 }
 
-fn scaling(view: &View) -> Vec<Proposal> {
+fn scaling(view: &FactorView) -> Vec<Proposal> {
     let small = view.window().is_some_and(|window| window.0 < 65_536);
     let reason = "windows stay under 64 KB, where scaling changes nothing";
     unless(small, reason, switch_on(view, 55))

@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use landspeed_knob::{Domain, Error, Factor, HostKnob, Knob, KnobTarget, System};
+use landspeed_knob::{Domain, Error, Factor, HostKnob, Knob, KnobTarget, SystemSetting};
 
 const FILE: &str = "/proc/sys/net/ipv4/tcp_base_mss";
 const OTHER: &str = "/proc/sys/net/ipv4/tcp_probe_threshold";
@@ -46,9 +46,9 @@ pub(crate) fn broken(fault: KnobDefect) -> Knob {
         domain: if fault == KnobDefect::TakesAnything { Domain::Text(64) } else { Domain::Int(48, 65_535) },
         source: "none",
         system: if fault == KnobDefect::DoesNotLast {
-            System::Own
+            SystemSetting::Own
         } else {
-            System::Sysctl("net/ipv4/tcp_base_mss")
+            SystemSetting::Sysctl("net/ipv4/tcp_base_mss")
         },
         ..Factor::KNOB
     };

@@ -1,6 +1,6 @@
 //! Tests of behaviour that only some rows have.
 
-use landspeed_knob::{KnobTarget, Scope, all, find, probe};
+use landspeed_knob::{FactorScope, KnobTarget, all, find, probe};
 use landspeed_netlink::{Ethtool, Rtnl};
 
 use crate::namespace::in_namespace;
@@ -66,7 +66,7 @@ fn a_probe_says_why_not() {
         let states = probe(target);
         assert_eq!(states.len(), all().count(), "every knob has its line");
         for state in &states {
-            let is_hosts = find(&state.knob).unwrap().factor.scope == Scope::Host;
+            let is_hosts = find(&state.knob).unwrap().factor.scope == FactorScope::Host;
             assert!(!is_hosts || state.skip.is_some(), "{state:?} is not this namespace's");
         }
         let skip =

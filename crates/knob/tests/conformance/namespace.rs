@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use landspeed_knob::{KnobTarget, all};
-use landspeed_netlink::{Address, Ethtool, Link, LinkChange, Rtnl, VethEnd};
+use landspeed_netlink::{Ethtool, InterfaceAddress, Link, LinkChange, Rtnl, VethEnd};
 
 /// Runs `test` on a thread in a new namespace, which ends with the thread even if the test fails.
 pub(crate) fn in_namespace(test: fn(&KnobTarget)) {
@@ -33,7 +33,7 @@ pub(crate) fn in_namespace(test: fn(&KnobTarget)) {
         while started.elapsed().as_millis() < 1000 && !["v0", "v1"].into_iter().all(is_whole) {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
-        let address = Address::new(rtnl.index_of("v0").unwrap(), [198, 18, 0, 1].into(), 24);
+        let address = InterfaceAddress::new(rtnl.index_of("v0").unwrap(), [198, 18, 0, 1].into(), 24);
         rtnl.add_address(&address).unwrap();
         test(&KnobTarget { device: "v0".into() });
     };

@@ -1,6 +1,6 @@
 //! The promises of every knob, and their checks.
 
-use landspeed_knob::{Disturbs, Factor, Knob, KnobTarget, Scope, System};
+use landspeed_knob::{Factor, FactorScope, Knob, KnobTarget, SideEffect, SystemSetting};
 
 use crate::another::another;
 use crate::namespace::{NamespaceSettings, look};
@@ -23,8 +23,8 @@ fn is_whole(knob: &Knob, _: &KnobTarget) -> Result<(), String> {
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     hold(!name.is_empty() && name.bytes().all(plain), "its name is odd")?;
     hold(is_line(about) && is_line(source), "it is not described in one line")?;
-    hold(default.is_empty() && scope != Scope::Flow, "it is not a host's")?;
-    hold(system != System::Own, "nothing makes it last")
+    hold(default.is_empty() && scope != FactorScope::Flow, "it is not a host's")?;
+    hold(system != SystemSetting::Own, "nothing makes it last")
 }
 
 fn is_probed(knob: &Knob, target: &KnobTarget) -> Result<(), String> {
@@ -92,20 +92,20 @@ fn goes_back(knob: &Knob, target: &KnobTarget) -> Result<(), String> {
 }
 
 /// Returns true if a setting with this name is among those that a write disturbs.
-fn covers(disturbs: Disturbs, what: &str, target: &KnobTarget) -> bool {
+fn covers(disturbs: SideEffect, what: &str, target: &KnobTarget) -> bool {
     let of_device = |kind: &str| what == format!("{kind} of {}", target.device);
     match disturbs {
-        Disturbs::Addresses => of_device("addresses"),
-        Disturbs::Routes => what == "routes",
-        Disturbs::DeviceSysctls => {
+        SideEffect::Addresses => of_device("addresses"),
+        SideEffect::Routes => what == "routes",
+        SideEffect::DeviceSysctls => {
             what.starts_with("/proc/sys") && what.contains(&format!("/{}/", target.device))
         }
-        Disturbs::Features => of_device("features"),
-        Disturbs::Queues => ["rps", "xps", "rfs"].contains(&what),
-        Disturbs::Qdisc => of_device("qdiscs") || what == "qdisc",
+        SideEffect::Features => of_device("features"),
+        SideEffect::Queues => ["rps", "xps", "rfs"].contains(&what),
+        SideEffect::Qdisc => of_device("qdiscs") || what == "qdisc",
         // No device of this test is related to another.
-        Disturbs::Related => false,
-        Disturbs::Sysctl(name) => what == format!("/proc/sys/{}", name.replace('.', "/")),
+        SideEffect::Related => false,
+        SideEffect::Sysctl(name) => what == format!("/proc/sys/{}", name.replace('.', "/")),
     }
 }
 

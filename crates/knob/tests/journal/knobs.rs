@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use landspeed_knob::{Disturbs, Domain, Error, Factor, HostKnob, Knob, KnobTarget, Scope};
+use landspeed_knob::{Domain, Error, Factor, FactorScope, HostKnob, Knob, KnobTarget, SideEffect};
 use landspeed_netlink::{LinkChange, Rtnl};
 use landspeed_units::Nanos;
 
@@ -12,20 +12,20 @@ pub(crate) fn lookup(name: &str) -> Option<&'static Knob> {
     KNOBS.iter().find(|knob| knob.factor.name == name)
 }
 
-const ALL_OF_DEVICE: &[Disturbs] = &[
-    Disturbs::Addresses,
-    Disturbs::Routes,
-    Disturbs::DeviceSysctls,
-    Disturbs::Features,
-    Disturbs::Queues,
-    Disturbs::Qdisc,
+const ALL_OF_DEVICE: &[SideEffect] = &[
+    SideEffect::Addresses,
+    SideEffect::Routes,
+    SideEffect::DeviceSysctls,
+    SideEffect::Features,
+    SideEffect::Queues,
+    SideEffect::Qdisc,
 ];
 
 const fn knob(
     name: &'static str,
-    scope: Scope,
+    scope: FactorScope,
     domain: Domain,
-    disturbs: &'static [Disturbs],
+    disturbs: &'static [SideEffect],
     setting: &'static TestSetting,
 ) -> Knob {
     let factor = Factor {
@@ -114,15 +114,27 @@ const STEADY: TestSetting = TestSetting {
 static IS_FIRST: AtomicBool = AtomicBool::new(true);
 
 static KNOBS: &[Knob] = &[
-    knob("mtu", Scope::Device, Domain::Int(68, 65_535), ALL_OF_DEVICE, &MTU),
-    knob("down", Scope::Device, Domain::Switch, ALL_OF_DEVICE, &DOWN),
-    knob("rmem", Scope::Namespace, Domain::Ints(3, 0, 1 << 31), &[], &RMEM),
-    knob("sack", Scope::Namespace, Domain::Int(0, 1), &[Disturbs::Sysctl("net.ipv4.tcp_dsack")], &SACK),
-    knob("dsack", Scope::Namespace, Domain::Int(0, 255), &[Disturbs::Sysctl("net.ipv4.tcp_dsack")], &DSACK),
-    knob("liar", Scope::Namespace, Domain::Int(0, 65_535), &[], &LIAR),
-    knob("slow", Scope::Namespace, Domain::Int(0, 1000), &[], &SLOW),
-    slower(Nanos::millis(1200), knob("steady", Scope::Namespace, Domain::Int(0, 1000), &[], &STEADY)),
-    knob("host", Scope::Host, Domain::Int(0, 65_535), &[], &LIAR),
+    knob("mtu", FactorScope::Device, Domain::Int(68, 65_535), ALL_OF_DEVICE, &MTU),
+    knob("down", FactorScope::Device, Domain::Switch, ALL_OF_DEVICE, &DOWN),
+    knob("rmem", FactorScope::Namespace, Domain::Ints(3, 0, 1 << 31), &[], &RMEM),
+    knob(
+        "sack",
+        FactorScope::Namespace,
+        Domain::Int(0, 1),
+        &[SideEffect::Sysctl("net.ipv4.tcp_dsack")],
+        &SACK,
+    ),
+    knob(
+        "dsack",
+        FactorScope::Namespace,
+        Domain::Int(0, 255),
+        &[SideEffect::Sysctl("net.ipv4.tcp_dsack")],
+        &DSACK,
+    ),
+    knob("liar", FactorScope::Namespace, Domain::Int(0, 65_535), &[], &LIAR),
+    knob("slow", FactorScope::Namespace, Domain::Int(0, 1000), &[], &SLOW),
+    slower(Nanos::millis(1200), knob("steady", FactorScope::Namespace, Domain::Int(0, 1000), &[], &STEADY)),
+    knob("host", FactorScope::Host, Domain::Int(0, 65_535), &[], &LIAR),
 ];
 
 fn change(target: &KnobTarget, change: LinkChange) -> Result<(), Error> {

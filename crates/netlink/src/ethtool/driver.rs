@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use super::Ethtool;
-use crate::error::{During, Error, Failure};
+use crate::error::{Error, FailureContext, RequestFailure};
 use crate::rtnl::check_name;
 
 /// From linux/ethtool.h.
@@ -23,7 +23,7 @@ pub struct DriverInfo {
 /// struct ethtool_drvinfo: the command, five texts of 32 bytes (driver, version, firmware, bus, expansion ROM), 12
 /// reserved bytes and five counts.
 #[repr(C)]
-struct Raw {
+struct DrvInfo {
     cmd: u32,
     texts: [[u8; 32]; 5],
     rest: [u32; 8],
@@ -34,9 +34,9 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
-fn ask(device: &str) -> io::Result<Raw> {
+fn ask(device: &str) -> io::Result<DrvInfo> {
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
-    let mut raw = Raw { cmd: ETHTOOL_GDRVINFO, texts: [[0; 32]; 5], rest: [0; 8] };
+    let mut raw = DrvInfo { cmd: ETHTOOL_GDRVINFO, texts: [[0; 32]; 5], rest: [0; 8] };
     // SAFETY: all-zero bytes are a valid ifreq.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(device.bytes()) {
@@ -54,8 +54,8 @@ impl Ethtool {
     /// netlink does not offer it.
     pub fn driver(device: &str) -> Result<DriverInfo, Error> {
         let raw = ask(check_name(device)?).map_err(|e| match e.raw_os_error() {
-            Some(errno) => Failure::Kernel { errno, detail: None },
-            None => Failure::Socket(e),
+            Some(errno) => RequestFailure::Kernel { errno, detail: None },
+            None => RequestFailure::Socket(e),
         });
         let raw = raw.during(|| format!("get driver of {device}"))?;
         let [driver, _, _, bus, _] = &raw.texts;

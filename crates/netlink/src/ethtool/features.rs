@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{Ethtool, about};
-use crate::attr::{Attrs, Body};
-use crate::error::{During, Error};
+use crate::attr::{Attrs, MessageBody};
+use crate::error::{Error, FailureContext};
 
 const MSG_GET: u8 = 11;
 const MSG_SET: u8 = 12;
@@ -20,7 +20,7 @@ const BIT_VALUE: u16 = 3;
 
 /// The features of a device, under the kernel's names ("tx-tcp-segmentation").
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Features {
+pub struct DeviceFeatures {
     /// Features that can be switched on this device.
     pub hw: BTreeSet<String>,
     pub wanted: BTreeSet<String>,
@@ -30,7 +30,7 @@ pub struct Features {
     pub nochange: BTreeSet<String>,
 }
 
-impl Features {
+impl DeviceFeatures {
     pub fn is_on(&self, name: &str) -> bool {
         self.active.contains(name)
     }
@@ -83,11 +83,11 @@ fn names(bitset: Option<Attrs<'_>>) -> BTreeSet<String> {
 }
 
 impl Ethtool {
-    pub fn features(&self, device: &str) -> Result<Features, Error> {
+    pub fn features(&self, device: &str) -> Result<DeviceFeatures, Error> {
         let answer =
             self.genl.get(&about(MSG_GET, device)?).during(|| format!("get features of {device}"))?;
         let attrs = answer.attrs();
-        Ok(Features {
+        Ok(DeviceFeatures {
             hw: names(attrs.nested(A_HW)),
             wanted: names(attrs.nested(A_WANTED)),
             active: names(attrs.nested(A_ACTIVE)),
@@ -101,15 +101,15 @@ impl Ethtool {
         &self,
         device: &str,
         wanted: impl IntoIterator<Item = (&'a str, bool)>,
-    ) -> Result<Features, Error> {
-        let mut bits = Body::default();
+    ) -> Result<DeviceFeatures, Error> {
+        let mut bits = MessageBody::default();
         let mut asked = Vec::new();
         for (name, on) in wanted {
             asked.push(format!("{name} {}", if on { "on" } else { "off" }));
-            let bit = Body::default().string(BIT_NAME, name);
+            let bit = MessageBody::default().string(BIT_NAME, name);
             bits = bits.nest(BITS_BIT, if on { bit.attr(BIT_VALUE, &[]) } else { bit });
         }
-        let request = about(MSG_SET, device)?.nest(A_WANTED, Body::default().nest(BITSET_BITS, bits));
+        let request = about(MSG_SET, device)?.nest(A_WANTED, MessageBody::default().nest(BITSET_BITS, bits));
         self.genl.set(&request).during(|| format!("set features of {device} to {}", asked.join(", ")))?;
         self.features(device)
     }

@@ -8,11 +8,11 @@ mod features;
 mod settings;
 
 pub use driver::DriverInfo;
-pub use features::{Features, features_called};
-pub use settings::{SettingGroup, Settings};
+pub use features::{DeviceFeatures, features_called};
+pub use settings::{DriverSettings, SettingGroup};
 
-use crate::attr::Body;
-use crate::error::{During, Error};
+use crate::attr::MessageBody;
+use crate::error::{Error, FailureContext};
 use crate::genl::{Genl, command};
 use crate::rtnl::check_name;
 
@@ -44,7 +44,7 @@ impl Ethtool {
     }
 }
 
-fn about(message: u8, device: &str) -> Result<Body, Error> {
-    let header = Body::default().string(A_HEADER_DEV_NAME, check_name(device)?);
+fn about(message: u8, device: &str) -> Result<MessageBody, Error> {
+    let header = MessageBody::default().string(A_HEADER_DEV_NAME, check_name(device)?);
     Ok(command(message).nest(A_HEADER, header))
 }

@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 
 use super::{Ethtool, about};
-use crate::error::{During, Error};
+use crate::error::{Error, FailureContext};
 
 /// Settings by the names that the ethtool program prints, without those that the driver does not support. Switches
 /// are 0 or 1.
-pub type Settings = BTreeMap<&'static str, u32>;
+pub type DriverSettings = BTreeMap<&'static str, u32>;
 
 /// Width of an attribute in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Width {
+enum AttributeWidth {
     U8,
     U32,
 }
-use Width::{U8, U32};
+use AttributeWidth::{U8, U32};
 
 /// Settings that one message reads and another sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub enum SettingGroup {
 }
 
 impl SettingGroup {
-    fn messages(self) -> &'static Group {
+    fn messages(self) -> &'static GroupMessages {
         match self {
             SettingGroup::Coalesce => &COALESCE,
             SettingGroup::Rings => &RINGS,
@@ -42,18 +42,18 @@ impl SettingGroup {
 }
 
 /// The get and set messages of one group of attributes.
-struct Group {
+struct GroupMessages {
     name: &'static str,
     get: u8,
     set: u8,
     /// Attributes in the order of their numbers, which start at [`FIRST`].
-    attributes: &'static [(&'static str, Width)],
+    attributes: &'static [(&'static str, AttributeWidth)],
 }
 
 /// Number of the first attribute after the header.
 const FIRST: u16 = 2;
 
-const COALESCE: Group = Group {
+const COALESCE: GroupMessages = GroupMessages {
     name: "coalesce",
     get: 19,
     set: 20,
@@ -88,7 +88,7 @@ const COALESCE: Group = Group {
     ],
 };
 
-const RINGS: Group = Group {
+const RINGS: GroupMessages = GroupMessages {
     name: "rings",
     get: 15,
     set: 16,
@@ -113,7 +113,7 @@ const RINGS: Group = Group {
     ],
 };
 
-const CHANNELS: Group = Group {
+const CHANNELS: GroupMessages = GroupMessages {
     name: "channels",
     get: 17,
     set: 18,
@@ -129,16 +129,16 @@ const CHANNELS: Group = Group {
     ],
 };
 
-const PAUSE: Group =
-    Group { name: "pause", get: 21, set: 22, attributes: &[("autoneg", U8), ("rx", U8), ("tx", U8)] };
+const PAUSE: GroupMessages =
+    GroupMessages { name: "pause", get: 21, set: 22, attributes: &[("autoneg", U8), ("rx", U8), ("tx", U8)] };
 
 impl Ethtool {
-    pub fn settings(&self, group: SettingGroup, device: &str) -> Result<Settings, Error> {
+    pub fn settings(&self, group: SettingGroup, device: &str) -> Result<DriverSettings, Error> {
         let group = group.messages();
         let answer = self.genl.get(&about(group.get, device)?);
         let answer = answer.during(|| format!("get {} of {device}", group.name))?;
         let attrs = answer.attrs();
-        let read = |(kind, (name, width)): (u16, &(&'static str, Width))| {
+        let read = |(kind, (name, width)): (u16, &(&'static str, AttributeWidth))| {
             let value = match width {
                 U8 => attrs.u8(kind).map(u32::from),
                 U32 => attrs.u32(kind),
@@ -179,7 +179,7 @@ mod tests {
     /// The numbers are the kernel's; a name missing in the middle of a list would shift them.
     #[test]
     fn attribute_numbers_are_those_of_ethtool_netlink_h() {
-        let number = |group: &Group, name| {
+        let number = |group: &GroupMessages, name| {
             (FIRST..).zip(group.attributes).find(|(_, (n, _))| *n == name).map(|(kind, _)| kind)
         };
         assert_eq!(number(&COALESCE, "adaptive-rx"), Some(11));

@@ -11,7 +11,7 @@ const ANY_COOKIE: u64 = u64::MAX;
 /// The identity of a socket, unique within this boot. Addresses are as the socket has them: those of an IPv6 socket
 /// that talks IPv4 are v4-mapped (RFC 4291, 2.5.5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct SocketId {
+pub struct InetSocketId {
     /// Local address and port; unspecified if the socket is not bound.
     pub local: SocketAddr,
     /// Address and port of the peer; unspecified with port 0 if the socket is not connected.
@@ -22,7 +22,7 @@ pub struct SocketId {
     pub cookie: u64,
 }
 
-impl fmt::Display for SocketId {
+impl fmt::Display for InetSocketId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the socket {} to {}", self.local, self.remote)
     }
@@ -37,7 +37,7 @@ pub(super) fn of_ports(local: u16, remote: u16) -> [u8; SIZE] {
     bytes
 }
 
-impl SocketId {
+impl InetSocketId {
     pub(super) fn family(&self) -> u8 {
         let family = if self.local.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
         family as u8
@@ -66,7 +66,7 @@ impl SocketId {
             address(family, bytes[ip..].first_chunk()?, port, interface)
         };
         let cookie = u64::from(word(40)) | u64::from(word(44)) << 32;
-        Some(SocketId { local: end(0, 4)?, remote: end(2, 20)?, interface, cookie })
+        Some(InetSocketId { local: end(0, 4)?, remote: end(2, 20)?, interface, cookie })
     }
 }
 
@@ -95,20 +95,20 @@ mod tests {
             ("[::ffff:10.0.0.1]:1", "[::ffff:10.0.0.2]:65535"),
             ("0.0.0.0:53", "0.0.0.0:0"),
         ] {
-            let id = SocketId {
+            let id = InetSocketId {
                 local: local.parse().unwrap(),
                 remote: remote.parse().unwrap(),
                 interface: 7,
                 cookie: 0x1234_5678_9abc_def0,
             };
-            assert_eq!(SocketId::decode(id.family(), &id.encode()), Some(id));
+            assert_eq!(InetSocketId::decode(id.family(), &id.encode()), Some(id));
         }
-        assert_eq!(SocketId::decode(1, &[0; SIZE]), None);
+        assert_eq!(InetSocketId::decode(1, &[0; SIZE]), None);
     }
 
     #[test]
     fn the_layout_is_the_kernels() {
-        let id = SocketId {
+        let id = InetSocketId {
             local: "1.2.3.4:258".parse().unwrap(),
             remote: "5.6.7.8:772".parse().unwrap(),
             interface: 0,

@@ -5,7 +5,7 @@
 mod id;
 mod socket;
 
-pub use id::SocketId;
+pub use id::InetSocketId;
 pub use socket::{InetSocket, SocketMemory};
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,9 +13,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::sockopt::{socket_domain, socket_protocol};
 use rustix::net::{AddressFamily, netlink};
 
-use crate::attr::Body;
-use crate::channel::Channel;
-use crate::error::{During, Error, Failure};
+use crate::attr::MessageBody;
+use crate::channel::NetlinkChannel;
+use crate::error::{Error, FailureContext, RequestFailure};
 
 /// From linux/sock_diag.h.
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
@@ -44,7 +44,7 @@ pub enum SocketKind {
 }
 
 /// The request parameters for one kind.
-struct Question {
+struct DiagRequest {
     name: &'static str,
     protocol: u8,
     states: u32,
@@ -54,20 +54,23 @@ struct Question {
 }
 
 impl SocketKind {
-    fn question(self) -> Question {
+    fn diag_request(self) -> DiagRequest {
         use state::*;
         const TCP: u8 = libc::IPPROTO_TCP as u8;
         match self {
-            SocketKind::TcpFlow => Question {
+            SocketKind::TcpFlow => DiagRequest {
                 name: "TCP",
                 protocol: TCP,
                 states: ESTABLISHED | SYN_SENT | FIN_WAIT1 | FIN_WAIT2 | CLOSE_WAIT | LAST_ACK | CLOSING,
                 extensions: socket::INFO | socket::CONGESTION | socket::MEMORY,
             },
-            SocketKind::TcpListener => {
-                Question { name: "listening TCP", protocol: TCP, states: LISTEN, extensions: socket::MEMORY }
-            }
-            SocketKind::Udp => Question {
+            SocketKind::TcpListener => DiagRequest {
+                name: "listening TCP",
+                protocol: TCP,
+                states: LISTEN,
+                extensions: socket::MEMORY,
+            },
+            SocketKind::Udp => DiagRequest {
                 name: "UDP",
                 protocol: libc::IPPROTO_UDP as u8,
                 // The kernel's states of connected and of unconnected UDP sockets.
@@ -86,7 +89,7 @@ impl SocketKind {
 
 /// Ports by which the kernel filters a list; 0 is any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Ports {
+pub struct PortFilter {
     /// Local port.
     pub local: u16,
     /// Port of the peer. Listeners and unconnected sockets have none.
@@ -95,13 +98,16 @@ pub struct Ports {
 
 /// A sock_diag socket in the network namespace of the thread that opened it.
 pub struct SockDiag {
-    channel: Channel,
+    channel: NetlinkChannel,
 }
 
 impl SockDiag {
     pub fn open() -> Result<Self, Error> {
-        let channel = Channel::open(netlink_sys::protocols::NETLINK_SOCK_DIAG);
-        channel.map_err(Failure::from).during(|| "open sock_diag".into()).map(|channel| SockDiag { channel })
+        let channel = NetlinkChannel::open(netlink_sys::protocols::NETLINK_SOCK_DIAG);
+        channel
+            .map_err(RequestFailure::from)
+            .during(|| "open sock_diag".into())
+            .map(|channel| SockDiag { channel })
     }
 
     /// Takes over a socket that another process has opened in its network namespace, handed over, and no longer uses.
@@ -111,7 +117,7 @@ impl SockDiag {
     pub fn of(fd: OwnedFd) -> Option<Self> {
         let is_one = socket_domain(&fd) == Ok(AddressFamily::NETLINK)
             && socket_protocol(&fd) == Ok(Some(netlink::SOCK_DIAG));
-        is_one.then(|| SockDiag { channel: Channel::of(fd) })
+        is_one.then(|| SockDiag { channel: NetlinkChannel::of(fd) })
     }
 
     /// Returns all sockets of this kind, IPv4 and IPv6. The kernel walks its whole table, which takes a millisecond
@@ -119,14 +125,14 @@ impl SockDiag {
     ///
     /// # Errors
     /// Returns an error with [`Error::is_absent`] if the kernel lacks the protocol's part of sock_diag.
-    pub fn list(&self, kind: SocketKind, ports: Ports) -> Result<Vec<InetSocket>, Error> {
+    pub fn list(&self, kind: SocketKind, ports: PortFilter) -> Result<Vec<InetSocket>, Error> {
         let mut found = Vec::new();
         for family in [libc::AF_INET, libc::AF_INET6] {
             let id = id::of_ports(ports.local, ports.remote);
             let answers = self.channel.dump(SOCK_DIAG_BY_FAMILY, &request(kind, family as u8, &id));
             let parsed = answers.and_then(|all| all.iter().map(|m| InetSocket::parse(m)).collect());
             let sockets: Vec<InetSocket> =
-                parsed.during(|| format!("list {} sockets", kind.question().name))?;
+                parsed.during(|| format!("list {} sockets", kind.diag_request().name))?;
             found.extend(sockets.into_iter().filter(|socket| kind.is_whole(socket)));
         }
         Ok(found)
@@ -134,7 +140,7 @@ impl SockDiag {
 
     /// Returns the TCP connection with an id from a list, or `None` if it no longer exists. The kernel looks it up in
     /// a hash table, so the cost does not depend on the number of sockets.
-    pub fn tcp_flow(&self, id: &SocketId) -> Result<Option<InetSocket>, Error> {
+    pub fn tcp_flow(&self, id: &InetSocketId) -> Result<Option<InetSocket>, Error> {
         let body = request(SocketKind::TcpFlow, id.family(), &id.encode());
         match self.channel.request_one(SOCK_DIAG_BY_FAMILY, &body) {
             Ok(answer) => {
@@ -142,7 +148,7 @@ impl SockDiag {
                 Ok(Some(socket).filter(|socket| SocketKind::TcpFlow.is_whole(socket)))
             }
             // ESTALE: another socket has these addresses now.
-            Err(Failure::Kernel { errno: libc::ENOENT | libc::ESTALE, .. }) => Ok(None),
+            Err(RequestFailure::Kernel { errno: libc::ENOENT | libc::ESTALE, .. }) => Ok(None),
             Err(failure) => Err(failure).during(|| format!("look up {id}")),
         }
     }
@@ -155,15 +161,15 @@ impl AsFd for SockDiag {
 }
 
 /// Returns struct inet_diag_req_v2: family, protocol, extensions, padding, states, socket id.
-fn request(kind: SocketKind, family: u8, id: &[u8; id::SIZE]) -> Body {
+fn request(kind: SocketKind, family: u8, id: &[u8; id::SIZE]) -> MessageBody {
     let mut header = [0u8; 8 + id::SIZE];
     header[0] = family;
-    let question = kind.question();
-    header[1] = question.protocol;
-    header[2] = question.extensions;
-    header[4..8].copy_from_slice(&question.states.to_ne_bytes());
+    let wanted = kind.diag_request();
+    header[1] = wanted.protocol;
+    header[2] = wanted.extensions;
+    header[4..8].copy_from_slice(&wanted.states.to_ne_bytes());
     header[8..].copy_from_slice(id);
-    Body::new(&header)
+    MessageBody::new(&header)
 }
 
 #[cfg(test)]
@@ -178,12 +184,12 @@ mod tests {
         let client = TcpStream::connect(at).unwrap();
         let server = listener.accept().unwrap().0;
         let diag = SockDiag::open().unwrap();
-        let to = Ports { local: 0, remote: at.port() };
+        let to = PortFilter { local: 0, remote: at.port() };
         let [found] = &diag.list(SocketKind::TcpFlow, to).unwrap()[..] else { panic!("one end is remote") };
         assert_eq!((found.id.local, found.id.remote), (client.local_addr().unwrap(), at));
         assert!(found.inode != 0 && found.tcp_info.len() > 100 && found.congestion.is_some(), "{found:?}");
         assert_eq!(diag.tcp_flow(&found.id).unwrap().map(|again| again.id), Some(found.id));
-        let stranger = SocketId { cookie: found.id.cookie ^ 1, ..found.id };
+        let stranger = InetSocketId { cookie: found.id.cookie ^ 1, ..found.id };
         assert_eq!(diag.tcp_flow(&stranger).unwrap(), None, "another socket of the same ends");
         // The server's end closes first; its stub in FIN_WAIT2 or TIME_WAIT is not a connection.
         drop(server);
@@ -206,7 +212,7 @@ mod tests {
             return eprintln!("SKIP one_that_was_handed_over: needs root for another namespace");
         };
         let diag = SockDiag::of(handed).unwrap();
-        let to = Ports { local: 0, remote: listener.local_addr().unwrap().port() };
+        let to = PortFilter { local: 0, remote: listener.local_addr().unwrap().port() };
         let [found] = &diag.list(SocketKind::TcpFlow, to).unwrap()[..] else { panic!("one end is remote") };
         assert_eq!(found.id.local, client.local_addr().unwrap());
         assert!(SockDiag::of(listener.into()).is_none());
@@ -217,7 +223,7 @@ mod tests {
         let (listener, udp) =
             (TcpListener::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
         let diag = SockDiag::open().unwrap();
-        let list = |kind, local| diag.list(kind, Ports { local, remote: 0 }).unwrap();
+        let list = |kind, local| diag.list(kind, PortFilter { local, remote: 0 }).unwrap();
         let port = listener.local_addr().unwrap().port();
         let waiting = &list(SocketKind::TcpListener, port)[0];
         assert_eq!((waiting.id.local, waiting.state), (listener.local_addr().unwrap(), 10));

@@ -1,8 +1,8 @@
 //! The description of a socket by sock_diag: struct inet_diag_msg and its attributes.
 
-use super::id::{self, SocketId};
+use super::id::{self, InetSocketId};
 use crate::attr::{Attrs, u32_at};
-use crate::error::Failure;
+use crate::error::RequestFailure;
 
 /// Size of struct inet_diag_msg in bytes.
 const HEADER: usize = 72;
@@ -23,7 +23,7 @@ pub(super) const MEMORY: u8 = bit(INET_DIAG_SKMEMINFO);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InetSocket {
-    pub id: SocketId,
+    pub id: InetSocketId,
     /// State, numbered as in include/net/tcp_states.h: 1 established, 10 listening; for UDP 1 connected and 7
     /// unconnected.
     pub state: u8,
@@ -78,13 +78,13 @@ impl SocketMemory {
 }
 
 impl InetSocket {
-    pub(super) fn parse(message: &[u8]) -> Result<Self, Failure> {
-        let short = || Failure::Malformed("a socket message cut short".into());
+    pub(super) fn parse(message: &[u8]) -> Result<Self, RequestFailure> {
+        let short = || RequestFailure::Malformed("a socket message cut short".into());
         let header: &[u8; HEADER] = message.first_chunk().ok_or_else(short)?;
         let id = header[ID_AT..].first_chunk::<{ id::SIZE }>().ok_or_else(short)?;
         let family = header[0];
-        let id = SocketId::decode(family, id)
-            .ok_or_else(|| Failure::Malformed(format!("a socket of address family {family}")))?;
+        let id = InetSocketId::decode(family, id)
+            .ok_or_else(|| RequestFailure::Malformed(format!("a socket of address family {family}")))?;
         let word = |at: usize| u32_at(header, at).ok_or_else(short);
         let attrs = Attrs::after(message, HEADER);
         Ok(InetSocket {
@@ -104,7 +104,7 @@ impl InetSocket {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attr::Body;
+    use crate::attr::MessageBody;
 
     /// Returns a message that describes a connection.
     fn message() -> Vec<u8> {
@@ -114,7 +114,8 @@ mod tests {
             header[at..at + 4].copy_from_slice(&word.to_ne_bytes());
         }
         let memory: Vec<u8> = (1..=9u32).flat_map(u32::to_ne_bytes).collect();
-        let body = Body::new(&header).attr(INET_DIAG_SKMEMINFO, &memory).string(INET_DIAG_CONG, "reno");
+        let body =
+            MessageBody::new(&header).attr(INET_DIAG_SKMEMINFO, &memory).string(INET_DIAG_CONG, "reno");
         body.attr(INET_DIAG_INFO, &[7; 20]).bytes().to_vec()
     }
 

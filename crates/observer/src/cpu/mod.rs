@@ -38,7 +38,7 @@ pub(crate) mod stat;
 
 #[cfg(doc)]
 use landspeed_record::CpuAccounting;
-use landspeed_record::{Amount, CpuUsage, Observations, WatchTarget};
+use landspeed_record::{CpuUsage, FigureValue, Observations, WatchTarget};
 use landspeed_units::{CpuNanos, Nanos};
 
 pub(crate) use accounting::{accounting, interrupt_time_is_apart};
@@ -74,7 +74,7 @@ pub(crate) static CPU: Observer = Observer {
             "own processor time", "of the workload, its helpers and its children": Some(cpu.own());
             "kernel's packet threads", "processor time of ksoftirqd and of NAPI's threads, the machine's":
                 Some(cpu.ksoftirqd_ns + cpu.napi_ns);
-            "stolen", "share of all processors that the hypervisor took": Some(Amount::Share(cpu.steal_share()));
+            "stolen", "share of all processors that the hypervisor took": Some(FigureValue::Share(cpu.steal_share()));
         }
     },
     can_run: || procfile::readable(stat::PATH),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::CoreClasses;
+use landspeed_record::CoreCpuTime;
 
 use crate::{Error, procfile};
 
@@ -39,13 +39,13 @@ fn parse(text: &str) -> Result<CoreTicks, Error> {
 
 /// Returns the time between two readings, for cores that are in both. A class that decreases is zero (idle does so by
 /// a tick at times, because the kernel extrapolates it).
-pub(crate) fn difference(before: &CoreTicks, after: &CoreTicks) -> Vec<CoreClasses> {
-    let passed = |core: &u32, later: &[u64; 8]| -> Option<CoreClasses> {
+pub(crate) fn difference(before: &CoreTicks, after: &CoreTicks) -> Vec<CoreCpuTime> {
+    let passed = |core: &u32, later: &[u64; 8]| -> Option<CoreCpuTime> {
         let earlier = before.get(core)?;
         let ticks = |i: usize| later[i].saturating_sub(earlier[i]);
         let both = |i: usize, j: usize| procfile::ticks(ticks(i).saturating_add(ticks(j)));
         let class = |i: usize| procfile::ticks(ticks(i));
-        Some(CoreClasses {
+        Some(CoreCpuTime {
             core: *core,
             user_ns: both(0, 1),
             system_ns: class(2),
@@ -75,7 +75,7 @@ mod tests {
         let ticks = procfile::ticks;
         assert_eq!(
             seen[0],
-            CoreClasses {
+            CoreCpuTime {
                 core: 0,
                 user_ns: ticks(12),
                 system_ns: ticks(1),

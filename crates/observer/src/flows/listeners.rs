@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-use landspeed_netlink::{InetSocket, Ports, SockDiag, SocketKind};
+use landspeed_netlink::{InetSocket, PortFilter, SockDiag, SocketKind};
 use landspeed_record::ListenerWatch;
 
 use super::track::WatchedFlow;
@@ -41,7 +41,7 @@ impl WatchedListeners {
         selector: &SocketSelector,
         flows: &[WatchedFlow],
     ) -> Result<(), Error> {
-        for socket in diag.list(SocketKind::TcpListener, Ports::default())? {
+        for socket in diag.list(SocketKind::TcpListener, PortFilter::default())? {
             let known = self.seen.contains_key(&socket.id.cookie);
             if known
                 || selector.is_listener(&socket, &self.own_inodes)

@@ -10,7 +10,7 @@ mod state;
 mod track;
 mod window;
 
-use landspeed_netlink::{Ports, SockDiag, SocketKind};
+use landspeed_netlink::{PortFilter, SockDiag, SocketKind};
 use landspeed_record::{FlowWatch, ListenerWatch, SocketState, TcpState};
 use landspeed_units::Bytes;
 
@@ -68,7 +68,8 @@ pub(crate) static FLOWS: Observer = Observer {
         }
     },
     can_run: || {
-        let listed = SockDiag::open().and_then(|diag| diag.list(SocketKind::TcpListener, Ports::default()));
+        let listed =
+            SockDiag::open().and_then(|diag| diag.list(SocketKind::TcpListener, PortFilter::default()));
         listed.map(drop).map_err(|error| match error.is_absent() {
             true => format!("{error}: this kernel lacks tcp_diag (CONFIG_INET_DIAG)"),
             false => error.to_string(),

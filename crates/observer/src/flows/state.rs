@@ -2,7 +2,7 @@
 
 use std::mem::{offset_of, size_of};
 
-use landspeed_record::{Protocol, SocketState, TcpState};
+use landspeed_record::{IpProtocol, SocketState, TcpState};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 use crate::sockets::ListedSocket;
@@ -15,7 +15,7 @@ pub(super) fn socket(found: &ListedSocket, at: Nanos) -> SocketState {
     // TCP compares its whole send queue with the limit (`sk_stream_memory_free`). UDP has no send queue: what counts
     // is what the link has not sent yet (`sock_alloc_send_pskb`).
     let sending = match found.protocol {
-        Protocol::TCP => memory.send_queued,
+        IpProtocol::TCP => memory.send_queued,
         _ => memory.in_transmission,
     };
     SocketState {

@@ -1,7 +1,7 @@
 //! One flow over a window.
 
-use landspeed_netlink::SocketId;
-use landspeed_record::{FlowKey, FlowWatch, Protocol, SocketState};
+use landspeed_netlink::InetSocketId;
+use landspeed_record::{FlowKey, FlowWatch, IpProtocol, SocketState};
 use landspeed_units::Nanos;
 
 use super::state;
@@ -9,7 +9,7 @@ use crate::sockets::ListedSocket;
 
 #[derive(Debug)]
 pub(super) struct WatchedFlow {
-    pub(super) id: SocketId,
+    pub(super) id: InetSocketId,
     pub(super) key: FlowKey,
     /// The inode number that leads to the process; 0 until a process accepted the connection.
     pub(super) inode: u32,
@@ -32,7 +32,7 @@ impl WatchedFlow {
     }
 
     pub(super) fn is_tcp(&self) -> bool {
-        self.key.protocol == Protocol::TCP
+        self.key.protocol == IpProtocol::TCP
     }
 
     /// Adds the state at `at`. Everything but the cookie may have changed: a UDP socket may be connected elsewhere, a

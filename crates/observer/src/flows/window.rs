@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Instant;
 
-use landspeed_netlink::{Ports, SockDiag, SocketKind};
+use landspeed_netlink::{PortFilter, SockDiag, SocketKind};
 use landspeed_record::{Observations, WatchTarget};
 use landspeed_units::Nanos;
 
@@ -98,7 +98,7 @@ impl WatchedFlows {
             }
         }
         for local in ports {
-            let sockets = self.diag.list(SocketKind::Udp, Ports { local, remote: 0 })?;
+            let sockets = self.diag.list(SocketKind::Udp, PortFilter { local, remote: 0 })?;
             found.extend(sockets.into_iter().map(|socket| ListedSocket::new(SocketKind::Udp, socket)));
         }
         Ok(found)

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use landspeed_record::Conflict;
+use landspeed_record::ConflictingProgram;
 
 use crate::procfile;
 
@@ -62,8 +62,8 @@ const REWRITERS: &[Rewriter] = &[
 
 /// Returns the programs that run now, ordered by process id. A process counts only if root owns it: other users'
 /// processes cannot write these settings, and must not block tuning by using such a name.
-pub(super) fn running(proc: &Path) -> Vec<Conflict> {
-    let mut found: Vec<Conflict> = Vec::new();
+pub(super) fn running(proc: &Path) -> Vec<ConflictingProgram> {
+    let mut found: Vec<ConflictingProgram> = Vec::new();
     for pid in procfile::numbered(proc).unwrap_or_default() {
         let folder = proc.join(pid.to_string());
         let Some(row) = procfile::word(folder.join("comm")).and_then(|name| row(&name)) else { continue };
@@ -71,7 +71,7 @@ pub(super) fn running(proc: &Path) -> Vec<Conflict> {
         // A daemon's own children share its name: one line for each program.
         if by_root && found.iter().all(|conflict| conflict.program != row.program) {
             let knobs = row.knobs.iter().map(|knob| (*knob).to_owned()).collect();
-            found.push(Conflict { program: row.program.to_owned(), pid, knobs });
+            found.push(ConflictingProgram { program: row.program.to_owned(), pid, knobs });
         }
     }
     found

@@ -6,7 +6,7 @@
 
 use std::net::IpAddr;
 
-use landspeed_netlink::{Address, Error, Ethtool, Link, Rtnl, SettingGroup};
+use landspeed_netlink::{Error, Ethtool, InterfaceAddress, Link, Rtnl, SettingGroup};
 use landspeed_record::LinkFacts;
 use landspeed_units::cpu_list;
 
@@ -32,7 +32,12 @@ pub(super) fn all(root: FileRoot<'_>) -> Result<HostLinks, Error> {
     Ok(found)
 }
 
-fn facts(root: FileRoot<'_>, link: &Link, addresses: &[Address], ethtool: Option<&Ethtool>) -> LinkFacts {
+fn facts(
+    root: FileRoot<'_>,
+    link: &Link,
+    addresses: &[InterfaceAddress],
+    ethtool: Option<&Ethtool>,
+) -> LinkFacts {
     // Virtual devices have a kind; some of them report a driver, a bus or a speed that means nothing.
     let driver = Ethtool::driver(&link.name).unwrap_or_default();
     let physical = link.kind.is_none();
@@ -90,7 +95,7 @@ fn queues(link: &Link, ethtool: Option<&Ethtool>) -> (u32, u32) {
 }
 
 /// Returns the addresses of a link, IPv4 first and link-local last.
-fn ordered(index: u32, addresses: &[Address]) -> Vec<IpAddr> {
+fn ordered(index: u32, addresses: &[InterfaceAddress]) -> Vec<IpAddr> {
     let mut own: Vec<IpAddr> = addresses.iter().filter(|a| a.index == index).map(|a| a.address).collect();
     own.sort_by_key(|address| (link_local(address), address.is_ipv6()));
     own
@@ -111,8 +116,9 @@ mod tests {
     #[test]
     fn ipv4_comes_first_and_link_local_last() {
         let ips = ["fe80::1", "2001:db8::1", "169.254.1.1", "10.0.0.1"].map(|ip| ip.parse().unwrap());
-        let mut addresses: Vec<Address> = ips.iter().map(|ip| Address::new(7, *ip, 24)).collect();
-        addresses.push(Address::new(8, "10.0.0.2".parse().unwrap(), 24));
+        let mut addresses: Vec<InterfaceAddress> =
+            ips.iter().map(|ip| InterfaceAddress::new(7, *ip, 24)).collect();
+        addresses.push(InterfaceAddress::new(8, "10.0.0.2".parse().unwrap(), 24));
         let order: Vec<String> = ordered(7, &addresses).iter().map(ToString::to_string).collect();
         assert_eq!(order, ["10.0.0.1", "2001:db8::1", "169.254.1.1", "fe80::1"]);
     }

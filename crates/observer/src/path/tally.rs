@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use landspeed_record::{Hop, HopLatency};
+use landspeed_record::{StackHop, StackHopLatency};
 use libbpf_rs::btf::{Btf, types};
 use libbpf_rs::{MapCore, MapFlags};
 
@@ -18,13 +18,13 @@ const DATA_PACKETS: usize = 8;
 const DATA_BYTES: usize = 9;
 
 /// The hops, in the order of state.h's `enum hop`.
-const HOPS: [Hop; 6] = [
-    Hop::SendToQueue,
-    Hop::QueueToDriver,
-    Hop::DriverToWire,
-    Hop::DeviceToTransport,
-    Hop::DeviceToSocket,
-    Hop::SocketToApplication,
+const HOPS: [StackHop; 6] = [
+    StackHop::SendToQueue,
+    StackHop::QueueToDriver,
+    StackHop::DriverToWire,
+    StackHop::DeviceToTransport,
+    StackHop::DeviceToSocket,
+    StackHop::SocketToApplication,
 ];
 
 /// The counts since the maps were cleared.
@@ -33,7 +33,7 @@ pub(super) struct PathCounts {
     /// Packets by what happened to them; zero counts are left out.
     pub(super) counts: Vec<(&'static str, u64)>,
     /// Hops with at least one packet.
-    pub(super) hops: Vec<HopLatency>,
+    pub(super) hops: Vec<StackHopLatency>,
     /// Events that were lost because a map was full.
     pub(super) lost: u64,
     /// TCP payload bytes per packet that had any.
@@ -53,7 +53,7 @@ pub(super) fn read(counts: &impl MapCore, hops: &impl MapCore) -> Result<PathCou
     for (index, hop) in (0..).zip(HOPS) {
         let bins = bins(&summed(hops, index)?);
         if !bins.is_empty() {
-            tally.hops.push(HopLatency { hop, bins });
+            tally.hops.push(StackHopLatency { hop, bins });
         }
     }
     Ok(tally)

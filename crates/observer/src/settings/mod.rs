@@ -1,6 +1,6 @@
 //! The settings of links: MTU, queue length, offloads.
 
-use landspeed_netlink::{Ethtool, Features, Link, Rtnl};
+use landspeed_netlink::{DeviceFeatures, Ethtool, Link, Rtnl};
 use landspeed_record::{LinkSettings, Observations, WatchTarget};
 use landspeed_units::Bytes;
 
@@ -57,14 +57,14 @@ impl SettingsWindow {
     }
 
     /// Returns the offloads of a link, or why they cannot be read.
-    fn features(&self, link: &str) -> Result<Features, String> {
+    fn features(&self, link: &str) -> Result<DeviceFeatures, String> {
         let ethtool = self.ethtool.as_ref().map_err(Clone::clone)?;
         ethtool.features(link).map_err(|error| error.to_string())
     }
 }
 
 /// Returns the settings, with the offloads that are on or can be turned on.
-fn settings(link: &Link, features: &Features) -> LinkSettings {
+fn settings(link: &Link, features: &DeviceFeatures) -> LinkSettings {
     let known = features.hw.iter().filter(|name| !features.nochange.contains(*name)).chain(&features.active);
     LinkSettings {
         link: link.name.clone(),
@@ -80,7 +80,7 @@ impl OpenWindow for SettingsWindow {
         let described = self.links()?.into_iter().map(|link| {
             let features = self.features(&link.name).unwrap_or_else(|why| {
                 seen.unseen.push(format!("settings: offloads of {}: {why}", link.name));
-                Features::default()
+                DeviceFeatures::default()
             });
             settings(&link, &features)
         });
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn what_a_link_cannot_have_is_left_out() {
         let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
-        let features = Features {
+        let features = DeviceFeatures {
             hw: set(&["tx-tcp-segmentation", "rx-gro", "netns-local"]),
             wanted: set(&[]),
             active: set(&["rx-gro", "highdma"]),

@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
-use landspeed_netlink::{InetSocket, Ports, SockDiag, SocketKind};
-use landspeed_record::{FlowKey, Protocol};
+use landspeed_netlink::{InetSocket, PortFilter, SockDiag, SocketKind};
+use landspeed_record::{FlowKey, IpProtocol};
 
 use crate::Error;
 use crate::tcp_info::raw::TcpInfo;
@@ -11,15 +11,15 @@ use crate::tcp_info::raw::TcpInfo;
 /// A socket as sock_diag returned it, and its protocol.
 #[derive(Debug, Clone)]
 pub(crate) struct ListedSocket {
-    pub(crate) protocol: Protocol,
+    pub(crate) protocol: IpProtocol,
     pub(crate) socket: InetSocket,
 }
 
 impl ListedSocket {
     pub(crate) fn new(kind: SocketKind, socket: InetSocket) -> Self {
         let protocol = match kind {
-            SocketKind::TcpFlow | SocketKind::TcpListener => Protocol::TCP,
-            SocketKind::Udp => Protocol::UDP,
+            SocketKind::TcpFlow | SocketKind::TcpListener => IpProtocol::TCP,
+            SocketKind::Udp => IpProtocol::UDP,
         };
         ListedSocket { protocol, socket }
     }
@@ -47,7 +47,7 @@ impl ListedSocket {
 /// which a note reports.
 pub(super) fn list(
     diag: &SockDiag,
-    ports: &[Ports],
+    ports: &[PortFilter],
     notes: &mut Vec<String>,
 ) -> Result<Vec<ListedSocket>, Error> {
     let mut found = Vec::new();

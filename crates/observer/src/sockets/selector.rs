@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use landspeed_netlink::{InetSocket, Ports, Rtnl, SockDiag, SocketKind};
+use landspeed_netlink::{InetSocket, PortFilter, Rtnl, SockDiag, SocketKind};
 
 use super::ChosenSocket;
 use super::listed_socket::{ListedSocket, canonical, list};
@@ -86,19 +86,19 @@ impl SocketSelector {
     }
 
     /// Returns the ports to which the kernel can restrict its lists.
-    fn ports(&self) -> Vec<Ports> {
+    fn ports(&self) -> Vec<PortFilter> {
         match self {
             SocketSelector::Address { at, .. } if at.port() != 0 => {
-                vec![Ports { local: at.port(), remote: 0 }, Ports { local: 0, remote: at.port() }]
+                vec![PortFilter { local: at.port(), remote: 0 }, PortFilter { local: 0, remote: at.port() }]
             }
             SocketSelector::Sockets(own) => {
                 let ports: BTreeSet<u16> = own.iter().map(|socket| socket.port).collect();
                 if ports.len() > FEW_PORTS || ports.contains(&0) {
-                    return vec![Ports::default()];
+                    return vec![PortFilter::default()];
                 }
-                ports.into_iter().map(|local| Ports { local, remote: 0 }).collect()
+                ports.into_iter().map(|local| PortFilter { local, remote: 0 }).collect()
             }
-            _ => vec![Ports::default()],
+            _ => vec![PortFilter::default()],
         }
     }
 
@@ -117,7 +117,7 @@ impl SocketSelector {
 
     /// Returns the listeners that match without regard to the flows.
     pub(crate) fn listeners(&self, diag: &SockDiag) -> Result<Vec<InetSocket>, Error> {
-        let mut all = diag.list(SocketKind::TcpListener, Ports::default())?;
+        let mut all = diag.list(SocketKind::TcpListener, PortFilter::default())?;
         all.retain(|listener| self.is_listener(listener, &BTreeSet::new()));
         Ok(all)
     }
@@ -224,8 +224,8 @@ mod tests {
             SocketSelector::Sockets(ports.map(|port| ChosenSocket { cookie: port.into(), port }).collect())
         };
         assert_eq!(own(1..3).ports().len(), 2);
-        assert_eq!(own(1..100).ports(), [Ports::default()]);
-        assert_eq!(own(0..1).ports(), [Ports::default()], "port 0 would be any anyway");
+        assert_eq!(own(1..100).ports(), [PortFilter::default()]);
+        assert_eq!(own(0..1).ports(), [PortFilter::default()], "port 0 would be any anyway");
         assert!(own(1..1).ports().is_empty());
     }
 }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use landspeed_netlink::{Ports, SockDiag};
+use landspeed_netlink::{PortFilter, SockDiag};
 
 use super::ChosenSocket;
 use super::listed_socket::{ListedSocket, list};
@@ -30,9 +30,9 @@ pub(super) fn most_active(
     diag: &SockDiag,
     notes: &mut Vec<String>,
 ) -> Result<(SocketSelector, Vec<ListedSocket>), Error> {
-    let before = list(diag, &[Ports::default()], notes)?;
+    let before = list(diag, &[PortFilter::default()], notes)?;
     std::thread::sleep(BETWEEN);
-    let found = ranked(&before, list(diag, &[Ports::default()], notes)?);
+    let found = ranked(&before, list(diag, &[PortFilter::default()], notes)?);
     let own = |f: &ListedSocket| ChosenSocket { cookie: f.cookie(), port: f.socket.id.local.port() };
     Ok((SocketSelector::Sockets(found.iter().map(own).collect()), found))
 }
@@ -63,7 +63,7 @@ fn activity(then: Option<&ListedSocket>, now: &ListedSocket) -> SocketActivity {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landspeed_netlink::{InetSocket, SocketId, SocketKind, SocketMemory};
+    use landspeed_netlink::{InetSocket, InetSocketId, SocketKind, SocketMemory};
     use std::mem::offset_of;
 
     use crate::tcp_info::raw::TcpInfo;
@@ -71,7 +71,7 @@ mod tests {
     fn socket(cookie: u64, tcp_info: Vec<u8>, drops: u32) -> InetSocket {
         let end = "10.0.0.1:80".parse().unwrap();
         InetSocket {
-            id: SocketId { local: end, remote: end, interface: 0, cookie },
+            id: InetSocketId { local: end, remote: end, interface: 0, cookie },
             state: 1,
             receive_queue: 0,
             send_queue: 0,

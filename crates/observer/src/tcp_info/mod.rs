@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::mem::{offset_of, size_of};
 use std::os::fd::{AsFd, OwnedFd};
 
-use landspeed_record::{Amount, Controls, Observations, TcpProgress, TcpSample};
+use landspeed_record::{CongestionControls, FigureValue, Observations, TcpProgress, TcpSample};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 use rustix::net::sockopt::tcp_congestion;
@@ -24,9 +24,9 @@ fn of_senders<A>(samples: &[TcpSample], figure: impl Fn(&[&TcpSample]) -> A) -> 
     (!senders.is_empty()).then(|| figure(&senders))
 }
 
-fn share(flows: &[&TcpSample], time: fn(&TcpSample) -> Nanos) -> Amount {
+fn share(flows: &[&TcpSample], time: fn(&TcpSample) -> Nanos) -> FigureValue {
     let busy = flows.iter().map(|flow| flow.busy_ns).sum::<Nanos>();
-    Amount::Share(flows.iter().map(|flow| time(flow)).sum::<Nanos>().as_secs_f64() / busy.as_secs_f64())
+    FigureValue::Share(flows.iter().map(|flow| time(flow)).sum::<Nanos>().as_secs_f64() / busy.as_secs_f64())
 }
 
 pub(crate) static TCP_INFO: Observer = Observer {
@@ -115,7 +115,7 @@ impl OpenWindow for TcpInfoWindow {
     fn close(self, seen: &mut Observations) -> Result<(), Error> {
         // A closed socket still returns its congestion control; if one does not, only that name is missing.
         let controls = self.sockets.iter().filter_map(|(_, socket)| tcp_congestion(socket).ok());
-        seen.put(Controls(controls.collect()));
+        seen.put(CongestionControls(controls.collect()));
         seen.put(self.samples);
         if self.short.is_some_and(|filled| !tells_receive_window(filled)) {
             seen.unseen

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::common::{OpenWatch, eventually, in_new_namespace, reads};
 use landspeed_observer::WatchSubject;
-use landspeed_record::{FlowWatch, ListenerWatch, Observations, ProcessWatch, Protocol, WatchTarget};
+use landspeed_record::{FlowWatch, IpProtocol, ListenerWatch, Observations, ProcessWatch, WatchTarget};
 use landspeed_units::{Bytes, Nanos};
 use rustix::net::{AddressFamily, SocketType, bind, listen, socket, sockopt};
 
@@ -60,7 +60,7 @@ fn a_reader_that_does_not_read_shows_at_both_ends() {
         assert!(last.receive_memory_bytes > Bytes(0) && last.receive_buffer_bytes > Bytes(0), "{last:?}");
 
         let [first, .., last] = sender.samples.as_slice() else { panic!("no sample") };
-        assert_eq!((sender.key.remote, sender.key.protocol), (far, Protocol::TCP));
+        assert_eq!((sender.key.remote, sender.key.protocol), (far, IpProtocol::TCP));
         assert_eq!((sender.pid, sender.congestion.is_empty()), (Some(std::process::id()), false));
         assert!(first.at_ns == Nanos(0) && last.at_ns > Nanos(0));
         let tcp = last.tcp.as_ref().expect("TCP_INFO");
@@ -142,7 +142,7 @@ fn datagrams_that_find_no_room_show_as_drops() {
         window.sample();
         let seen = window.close();
         let receiving = flow_at(&seen, at);
-        assert_eq!(receiving.key.protocol, Protocol::UDP);
+        assert_eq!(receiving.key.protocol, IpProtocol::UDP);
         assert!(receiving.key.remote.ip().is_unspecified(), "{:?}", receiving.key);
         let [first, .., last] = receiving.samples.as_slice() else { panic!("no sample") };
         assert!((50..100).contains(&(last.drops - first.drops)), "{receiving:?}");

@@ -3,7 +3,7 @@
 use std::net::UdpSocket;
 
 use super::common::{OpenWatch, in_new_namespace};
-use landspeed_netlink::{Address, LinkChange, Rtnl, VethEnd};
+use landspeed_netlink::{InterfaceAddress, LinkChange, Rtnl, VethEnd};
 use landspeed_observer::{LiveWatch, WatchSubject, busiest_link};
 use landspeed_record::{
     CpuUsage, FlowWatch, LinkCounters, LinkSettings, ProcessWatch, QdiscWatch, WatchTarget,
@@ -32,7 +32,7 @@ fn swallowing_link() -> bool {
         return false;
     }
     let index = rtnl.index_of("t-d").unwrap();
-    rtnl.add_address(&Address::new(index, "198.18.0.1".parse().unwrap(), 24)).unwrap();
+    rtnl.add_address(&InterfaceAddress::new(index, "198.18.0.1".parse().unwrap(), 24)).unwrap();
     rtnl.set_link("t-e", LinkChange::Up(true)).unwrap();
     for change in [LinkChange::Ipv6LinkLocal(false), LinkChange::Up(true)] {
         rtnl.set_link("t-d", change).unwrap();

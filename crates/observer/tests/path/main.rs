@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use lab::{ObservedHost, RepeatingThread, TestLab, Transfer, held, tun};
 use landspeed_observer::{Watch, WatchSubject, observer};
-use landspeed_record::{Hop, Observations, PathTrace, WatchTarget};
+use landspeed_record::{Observations, PathTrace, StackHop, WatchTarget};
 
 /// Opens a watch over the link of `host`.
 fn watch(host: &ObservedHost) -> Box<dyn Watch> {
@@ -49,11 +49,11 @@ fn watch_until(
     panic!("not seen in minutes; the last window: {trace:#?}");
 }
 
-fn hops(trace: &PathTrace) -> BTreeSet<Hop> {
+fn hops(trace: &PathTrace) -> BTreeSet<StackHop> {
     trace.hops.iter().map(|hop| hop.hop).collect()
 }
 
-fn has(trace: &PathTrace, wanted: &[Hop], counted: &[&str]) -> bool {
+fn has(trace: &PathTrace, wanted: &[StackHop], counted: &[&str]) -> bool {
     let hops = hops(trace);
     wanted.iter().all(|hop| hops.contains(hop)) && counted.iter().all(|what| trace.counts.contains_key(*what))
 }
@@ -70,8 +70,9 @@ fn datagrams(lab: &TestLab) -> (UdpSocket, UdpSocket, SocketAddr) {
     (lab.a.run(|| UdpSocket::bind((lab.a.address(), 0)).expect("bind")), reader, to)
 }
 
-const DOWN: [Hop; 3] = [Hop::SendToQueue, Hop::QueueToDriver, Hop::DriverToWire];
-const UP: [Hop; 3] = [Hop::DeviceToTransport, Hop::DeviceToSocket, Hop::SocketToApplication];
+const DOWN: [StackHop; 3] = [StackHop::SendToQueue, StackHop::QueueToDriver, StackHop::DriverToWire];
+const UP: [StackHop; 3] =
+    [StackHop::DeviceToTransport, StackHop::DeviceToSocket, StackHop::SocketToApplication];
 
 #[test]
 fn a_transfer_shows_every_hop() {
@@ -161,11 +162,11 @@ fn datagrams_are_followed_to_their_reader() {
     });
     let sending = [(0, own[0].as_fd())];
     let subject = WatchSubject { sockets: &sending, ..WatchSubject::default() };
-    let down = [Hop::QueueToDriver, Hop::DriverToWire];
+    let down = [StackHop::QueueToDriver, StackHop::DriverToWire];
     watch_until(&mut *watch(&lab.a), &subject, |trace| has(trace, &down, &["sent"]));
     let reading = [(0, own[1].as_fd())];
     let subject = WatchSubject { sockets: &reading, ..WatchSubject::default() };
-    let up = [Hop::DeviceToSocket, Hop::SocketToApplication];
+    let up = [StackHop::DeviceToSocket, StackHop::SocketToApplication];
     watch_until(&mut *watch(&lab.b), &subject, |trace| has(trace, &up, &["received"]));
 }
 
@@ -183,8 +184,8 @@ fn datagrams_that_stand_in_a_queue_are_seen_to_wait() {
     let reading = [(0, own.as_fd())];
     let subject = WatchSubject { sockets: &reading, ..WatchSubject::default() };
     let trace =
-        watch_until(&mut *watch(&lab.b), &subject, |trace| has(trace, &[Hop::SocketToApplication], &[]));
-    let wait = trace.hops.iter().find(|hop| hop.hop == Hop::SocketToApplication).expect("just seen");
+        watch_until(&mut *watch(&lab.b), &subject, |trace| has(trace, &[StackHop::SocketToApplication], &[]));
+    let wait = trace.hops.iter().find(|hop| hop.hop == StackHop::SocketToApplication).expect("just seen");
     assert!(wait.bins.iter().all(|(edge, _)| *edge > 1_000_000), "{wait:?}");
 }
 
@@ -206,9 +207,9 @@ fn a_device_that_frees_what_it_has_sent_is_waited_for() {
     });
     let subject = flow("10.9.1.2:9".parse().expect("an address"));
     let trace = watch_until(&mut *watch_link(&lab.a, "tn"), &subject, |trace| {
-        has(trace, &[Hop::DriverToWire], &["sent"])
+        has(trace, &[StackHop::DriverToWire], &["sent"])
     });
-    let wire = trace.hops.iter().find(|hop| hop.hop == Hop::DriverToWire).expect("just seen");
+    let wire = trace.hops.iter().find(|hop| hop.hop == StackHop::DriverToWire).expect("just seen");
     assert!(wire.bins.iter().any(|(edge, _)| *edge > 1_000_000), "{wire:?}");
     assert!(!trace.notes.iter().any(|note| note.contains("virtual")), "{:?}", trace.notes);
 }

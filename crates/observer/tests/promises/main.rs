@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 use landspeed_observer::{OBSERVERS, Observer, WatchSubject, Watcher};
-use landspeed_record::{Amount, Figure, Observations, WatchTarget, decode};
+use landspeed_record::{Figure, FigureValue, Observations, WatchTarget, decode};
 use landspeed_units::Nanos;
 
 use fake::BREAKS;
@@ -66,7 +66,7 @@ fn two_windows(row: &'static Observer) -> Result<(), String> {
     let (first, second) = (read_back(row, &first)?, read_back(row, &second)?);
     let carried = |figures: &[Figure], name: &str| {
         let found = figures.iter().find(|figure| figure.name == name);
-        matches!(found, Some(Figure { amount: Amount::Bytes(bytes), .. }) if bytes.0 >= BYTES as u64)
+        matches!(found, Some(Figure { amount: FigureValue::Bytes(bytes), .. }) if bytes.0 >= BYTES as u64)
     };
     let kept = second.0.iter().find(|now| carried(&first.0, &now.name) && carried(&second.0, &now.name));
     if let Some(kept) = kept {

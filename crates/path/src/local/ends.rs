@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
-use landspeed_netlink::{SockDiag, SocketId, netns_cookie};
+use landspeed_netlink::{InetSocketId, SockDiag, netns_cookie};
 use libbpf_rs::{Object, ObjectBuilder, ProgramInput};
 use rustix::thread::{CapabilitySet, LinkNameSpaceType, move_into_link_name_space};
 
@@ -89,7 +89,7 @@ impl PeerNamespace {
 
     /// Returns the cookie of the socket there that has these addresses.
     fn socket(&self, (own, peer): AddressPair) -> Option<u64> {
-        let id = SocketId { local: plain(own), remote: plain(peer), interface: 0, cookie: ANY };
+        let id = InetSocketId { local: plain(own), remote: plain(peer), interface: 0, cookie: ANY };
         let diag = self.diag.lock().unwrap_or_else(PoisonError::into_inner);
         let found = diag.tcp_flow(&id).ok()??.id;
         (found.interface == 0).then_some(found.cookie)

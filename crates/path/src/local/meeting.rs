@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 
-use landspeed_folder::Private;
+use landspeed_folder::PrivateFolder;
 use rustix::fs::FileType;
 
 use crate::Error;
@@ -15,15 +15,15 @@ const NAME: &str = "landspeed-path";
 
 /// Opens the directory, and makes it if it is missing. Its contents were made by this user, and are reached through
 /// its descriptor.
-pub(super) fn open() -> Result<Private, Error> {
+pub(super) fn open() -> Result<PrivateFolder, Error> {
     let user = rustix::process::geteuid();
     match std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty()) {
-        _ if user.is_root() => Ok(Private::make(&Path::new("/run").join(NAME))?),
-        Some(folder) => Ok(Private::make(&PathBuf::from(folder).join(NAME))?),
+        _ if user.is_root() => Ok(PrivateFolder::make(&Path::new("/run").join(NAME))?),
+        Some(folder) => Ok(PrivateFolder::make(&PathBuf::from(folder).join(NAME))?),
         // TMPDIR is not used: both programs must get the same directory.
         None => {
             let above = PathBuf::from(format!("/tmp/landspeed-{}", user.as_raw()));
-            Ok(Private::make(&above)?.make_inside(NAME)?)
+            Ok(PrivateFolder::make(&above)?.make_inside(NAME)?)
         }
     }
 }
@@ -34,7 +34,7 @@ pub(super) fn clear() {
 }
 
 /// Removes sockets that belong to no process any more, and entries that lead to no socket.
-pub(super) fn sweep(folder: &Private) {
+pub(super) fn sweep(folder: &PrivateFolder) {
     let asks = UnixDatagram::unbound();
     let is_dead = |path: &Path| {
         let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn what_no_process_has_any_more_is_swept() {
         let directory = tempfile::tempdir().unwrap();
-        let folder = Private::make(&directory.path().join("folder")).unwrap();
+        let folder = PrivateFolder::make(&directory.path().join("folder")).unwrap();
         let bound = |name: &str| UnixDatagram::bind(folder.through(name)).unwrap();
         let _live = bound("1-live");
         drop(bound("2-dead"));

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use landspeed_folder::Private;
+use landspeed_folder::PrivateFolder;
 use rustix::io::Errno;
 
 use super::ends::{AddressPair, EndFinder, NetworkScope};
@@ -27,7 +27,7 @@ const TICK: Duration = Duration::from_millis(20);
 
 /// A supervisor's membership of the meeting point, until it is dropped.
 pub(super) struct Rendezvous {
-    folder: Private,
+    folder: PrivateFolder,
     /// Name of its own socket, without the directory.
     id: String,
     inbox: OfferInbox,
@@ -70,7 +70,7 @@ impl Rendezvous {
         Rendezvous::at(folder)
     }
 
-    fn at(folder: Private) -> Result<Self, Error> {
+    fn at(folder: PrivateFolder) -> Result<Self, Error> {
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|error| Error::refused("get random bytes")(error.into()))?;
         let id = format!("{}-{:016x}", std::process::id(), u64::from_ne_bytes(random));
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn entries_that_come_and_go_are_seen_though_old_ones_are_remembered() {
         let directory = tempfile::tempdir().unwrap();
-        let make = || Private::make(&directory.path().join("folder")).unwrap();
+        let make = || PrivateFolder::make(&directory.path().join("folder")).unwrap();
         let (folder, own) = (make(), Rendezvous::at(make()).unwrap());
         let (port, to) = (folder.through("80"), "10.0.0.1:80".parse().unwrap());
         let enter = |entry: &str| symlink("../1", port.join(entry)).unwrap();

@@ -13,8 +13,8 @@ mod study;
 
 pub use contestant::Contestant;
 pub use report::{
-    COMPARE_FORMAT, CompareReport, ContestFigures, CpuByStreams, Interval, MeetingFigures, PaperFinding,
-    PaperValue, Ranking, RegionFigures, RoundTripFigures, ShortFlowFigures,
+    COMPARE_FORMAT, CompareReport, ContestFigures, MeanInterval, MeetingFigures, PaperFinding, PaperValue,
+    ParallelStreamFigures, Ranking, RegionFigures, RoundTripFigures, ShortFlowFigures,
 };
 pub use run::{ProbeSample, QueueSample, RunFlow, RunPath, RunSample, StudyRun};
-pub use study::{Contest, Engine, FlowPlan, Question, Study, StudyPath};
+pub use study::{Contest, ContestQuestion, FlowPlan, Study, StudyEngine, StudyPath};

@@ -11,7 +11,7 @@ pub const COMPARE_FORMAT: u32 = 1;
 /// A figure over repeats: the mean, and its 95 % interval (Student's t). One repeat gives no interval.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Interval {
+pub struct MeanInterval {
     /// Mean over the repeats.
     pub mean: f64,
     /// Low end; `None` for one repeat.
@@ -79,16 +79,16 @@ pub struct ContestFigures {
     /// region.
     pub convergence_s: Option<f64>,
     /// Aggregate goodput of the middle region, with all flows, over repeats.
-    pub middle_bps: Option<Interval>,
+    pub middle_bps: Option<MeanInterval>,
     /// Mean goodput of a run, over repeats. The `_over_repeats` figures show which differences are real. `None` if no
     /// run has a value.
-    pub mean_over_repeats_bps: Option<Interval>,
+    pub mean_over_repeats_bps: Option<MeanInterval>,
     /// `stability` of a run, over repeats; `None` if no run has a value.
-    pub stability_over_repeats: Option<Interval>,
+    pub stability_over_repeats: Option<MeanInterval>,
     /// `fairness_min` of a run, over repeats; `None` if no run has a value.
-    pub fairness_over_repeats: Option<Interval>,
+    pub fairness_over_repeats: Option<MeanInterval>,
     /// `rtt_sd_s` of a run, over repeats; `None` if no run has a value.
-    pub rtt_sd_over_repeats_s: Option<Interval>,
+    pub rtt_sd_over_repeats_s: Option<MeanInterval>,
     /// Runs that count; without any, every figure is `None`.
     pub runs: u32,
     /// Runs that do not count. They are in no figure.
@@ -105,7 +105,7 @@ pub struct MeetingFigures {
     pub second: String,
     /// Mean goodput of the first protocol's flows over that of the second's while all flows run, geometric mean over
     /// repeats. 1 is fair; `None` if nothing arrived.
-    pub ratio: Option<Interval>,
+    pub ratio: Option<MeanInterval>,
     /// Jain's index of all flows in the middle region; `None` if nothing arrived.
     pub fairness: Option<f64>,
     /// Goodput of all flows together in the middle region, mean over repeats; `None` if no run counts.
@@ -126,7 +126,7 @@ pub struct RoundTripFigures {
     pub long_rtt_ns: Nanos,
     /// Goodput of the flow with the shorter round trip over that of the other, both over the whole run: geometric
     /// mean over repeats. 1 is fair; `None` if nothing arrived.
-    pub ratio: Option<Interval>,
+    pub ratio: Option<MeanInterval>,
     /// The exponent `a` if goodput is proportional to `RTT^-a` (Lakshman & Madhow 1997, who find 1 to 2 for Reno):
     /// the logarithm of `ratio` divided by that of the ratio of the round trips. 0 is fair; `None` if nothing
     /// arrived.
@@ -161,7 +161,7 @@ pub struct ShortFlowFigures {
 /// Processor cost over the number of parallel streams (cottrell-2005 Figures 6 and 7).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct CpuByStreams {
+pub struct ParallelStreamFigures {
     /// Number of parallel streams.
     pub streams: u32,
     /// Window of each stream: the one with the highest goodput of those tried.
@@ -243,7 +243,7 @@ pub struct CompareReport {
     /// Figures of flows of one protocol with two different round trips on one path.
     pub round_trips: Vec<RoundTripFigures>,
     /// Processor cost by number of parallel streams.
-    pub streams: Vec<CpuByStreams>,
+    pub streams: Vec<ParallelStreamFigures>,
     /// Rankings of the protocols, with the differences that are real.
     pub rankings: Vec<Ranking>,
     /// The paper's values beside those of this study. Only at full size.

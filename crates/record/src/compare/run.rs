@@ -59,7 +59,7 @@ pub struct RunFlow {
 }
 
 impl RunFlow {
-    /// Returns true if it is one of the short flows of `Question::ShortFlows`, which end once their data is sent.
+    /// Returns true if it is a short flow of `ContestQuestion::ShortFlows`, which ends once its data is sent.
     pub fn is_short(&self) -> bool {
         self.plan.data_bytes.is_some()
     }

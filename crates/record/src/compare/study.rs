@@ -7,7 +7,7 @@ use crate::unknown;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Engine {
+pub enum StudyEngine {
     /// Sockets of real hosts, or of a lab's hosts.
     #[default]
     Kernel,
@@ -62,7 +62,7 @@ impl StudyPath {
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(tag = "question", rename_all = "kebab-case")]
-pub enum Question {
+pub enum ContestQuestion {
     /// How flows of one protocol share a path as flows enter and leave (cottrell-2005 section III.A).
     #[default]
     Regions,
@@ -102,7 +102,7 @@ pub struct Contest {
     #[serde(alias = "controls")]
     pub contestants: Vec<String>,
     #[serde(flatten)]
-    pub question: Question,
+    pub question: ContestQuestion,
 }
 
 /// Largest number of short flows in one run. Each is a connection that real hosts hold open from the start.
@@ -132,7 +132,7 @@ pub struct FlowPlan {
 #[serde(default)]
 pub struct Study {
     /// What carries the flows: sockets or the simulator.
-    pub engine: Engine,
+    pub engine: StudyEngine,
     /// The path that the flows share.
     pub path: StudyPath,
     /// The contests: the contestants of each, and the question that it answers.
@@ -168,7 +168,7 @@ impl Study {
         let (rate_bps, rtt_ns) = (BitRate(1e9), Nanos::millis(164));
         let path = StudyPath { rate_bps, rtt_ns, mtu_bytes: MTU, ..StudyPath::default() };
         Study {
-            engine: Engine::Kernel,
+            engine: StudyEngine::Kernel,
             path: StudyPath { queue_bytes: Some(Bytes(path.bdp().0 / 2)), ..path },
             contests: Vec::new(),
             flows: 4,
@@ -197,7 +197,7 @@ impl Study {
     /// queue (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
     pub fn independent_repeats(&self) -> u32 {
         match self.engine {
-            Engine::Simulator if self.varied_share <= 0.0 => self.repeats.min(1),
+            StudyEngine::Simulator if self.varied_share <= 0.0 => self.repeats.min(1),
             _ => self.repeats,
         }
     }
@@ -210,11 +210,11 @@ impl Study {
     pub fn schedule(&self, contest: &Contest) -> Vec<FlowPlan> {
         let contestants = contest.contestants.iter().cycle();
         match contest.question {
-            Question::Regions | Question::Meeting => (0..self.flows)
+            ContestQuestion::Regions | ContestQuestion::Meeting => (0..self.flows)
                 .zip(contestants)
                 .map(|(n, contestant)| self.in_region(n, contestant))
                 .collect(),
-            Question::ShortFlows { size_bytes, every_ns } => {
+            ContestQuestion::ShortFlows { size_bytes, every_ns } => {
                 let long = contestants.clone().take(1).map(|contestant| self.whole(contestant));
                 let starts = (1..MOST_SHORT).map(|n| Nanos(every_ns.0.saturating_mul(n)));
                 let starts = starts.take_while(|start| every_ns.0 > 0 && *start < self.duration());
@@ -225,11 +225,11 @@ impl Study {
                 };
                 long.chain(starts.zip(contestants).map(short)).collect()
             }
-            Question::Streams { streams, .. } => (0..streams.min(MOST_STREAMS))
+            ContestQuestion::Streams { streams, .. } => (0..streams.min(MOST_STREAMS))
                 .zip(contestants)
                 .map(|(_, contestant)| self.whole(contestant))
                 .collect(),
-            Question::RoundTrips { longer_ns } => [Nanos(0), longer_ns]
+            ContestQuestion::RoundTrips { longer_ns } => [Nanos(0), longer_ns]
                 .into_iter()
                 .zip(contestants)
                 .map(|(longer_ns, contestant)| FlowPlan { longer_ns, ..self.whole(contestant) })
@@ -271,7 +271,7 @@ mod tests {
     fn the_papers_schedule_is_last_in_first_out() {
         let contest = Contest {
             contestants: vec!["reno".into(), "htcp".into()],
-            question: Question::Meeting,
+            question: ContestQuestion::Meeting,
             ..Contest::default()
         };
         let plan = study().schedule(&contest);
@@ -298,19 +298,19 @@ mod tests {
     fn short_flows_start_beside_a_long_one() {
         let contest = Contest {
             contestants: vec!["reno".into()],
-            question: Question::ShortFlows { size_bytes: Bytes::kib(64), every_ns: Nanos::secs(300) },
+            question: ContestQuestion::ShortFlows { size_bytes: Bytes::kib(64), every_ns: Nanos::secs(300) },
             ..Contest::default()
         };
         let plan = study().schedule(&contest);
         assert_eq!(plan.iter().map(|p| p.enters_ns).collect::<Vec<_>>(), [0, 300, 600, 900].map(Nanos::secs));
         assert_eq!(plan.iter().filter(|p| p.data_bytes.is_some()).count(), 3);
         let often = Contest {
-            question: Question::ShortFlows { size_bytes: Bytes(1), every_ns: Nanos(1) },
+            question: ContestQuestion::ShortFlows { size_bytes: Bytes(1), every_ns: Nanos(1) },
             ..contest.clone()
         };
         assert_eq!(study().schedule(&often).len(), 60);
         let never = Contest {
-            question: Question::ShortFlows { size_bytes: Bytes(1), every_ns: Nanos(0) },
+            question: ContestQuestion::ShortFlows { size_bytes: Bytes(1), every_ns: Nanos(0) },
             ..contest
         };
         assert_eq!(study().schedule(&never).len(), 1);

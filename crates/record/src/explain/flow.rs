@@ -16,45 +16,45 @@ use crate::unknown;
 /// The transport protocol of a socket, by its number (IANA, "Protocol Numbers"). Its text is the name if it has one
 /// here, and else the number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Protocol(pub u16);
+pub struct IpProtocol(pub u16);
 
-impl Protocol {
-    pub const TCP: Protocol = Protocol(6);
-    pub const UDP: Protocol = Protocol(17);
-    const NAMES: [(&str, Protocol); 2] = [("tcp", Protocol::TCP), ("udp", Protocol::UDP)];
+impl IpProtocol {
+    pub const TCP: IpProtocol = IpProtocol(6);
+    pub const UDP: IpProtocol = IpProtocol(17);
+    const NAMES: [(&str, IpProtocol); 2] = [("tcp", IpProtocol::TCP), ("udp", IpProtocol::UDP)];
 }
 
-impl Default for Protocol {
+impl Default for IpProtocol {
     fn default() -> Self {
-        Protocol::TCP
+        IpProtocol::TCP
     }
 }
 
-impl fmt::Display for Protocol {
+impl fmt::Display for IpProtocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match Protocol::NAMES.iter().find(|(_, protocol)| protocol == self) {
+        match IpProtocol::NAMES.iter().find(|(_, protocol)| protocol == self) {
             Some((name, _)) => f.write_str(name),
             None => self.0.fmt(f),
         }
     }
 }
 
-impl FromStr for Protocol {
+impl FromStr for IpProtocol {
     type Err = ParseIntError;
 
     fn from_str(text: &str) -> Result<Self, ParseIntError> {
-        let named = Protocol::NAMES.iter().find(|(name, _)| *name == text);
-        named.map_or_else(|| text.parse().map(Protocol), |(_, protocol)| Ok(*protocol))
+        let named = IpProtocol::NAMES.iter().find(|(name, _)| *name == text);
+        named.map_or_else(|| text.parse().map(IpProtocol), |(_, protocol)| Ok(*protocol))
     }
 }
 
-impl Serialize for Protocol {
+impl Serialize for IpProtocol {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Protocol {
+impl<'de> Deserialize<'de> for IpProtocol {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         String::deserialize(from)?.parse().map_err(D::Error::custom)
     }
@@ -63,7 +63,7 @@ impl<'de> Deserialize<'de> for Protocol {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FlowKey {
     /// Transport protocol: "tcp", "udp", or its number.
-    pub protocol: Protocol,
+    pub protocol: IpProtocol,
     /// Address and port of this end.
     pub local: SocketAddr,
     /// Address and port of the other end.

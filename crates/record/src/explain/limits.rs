@@ -20,7 +20,7 @@ pub enum MemoryKernel {
 /// Memory bandwidth of one kernel. The rate is in bit/s and counts bytes as STREAM does: read and written once each,
 /// without write-allocate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct StreamRate {
+pub struct MemoryBandwidth {
     /// The kernel of STREAM.
     pub kernel: MemoryKernel,
     /// Number of threads, one per core.
@@ -33,7 +33,7 @@ pub struct StreamRate {
 
 /// A pass over memory by one core, which copies or sums a buffer that may or may not fit a cache.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Pass {
+pub struct MemoryPass {
     /// The operation: "copy" (memcpy), "checksum" (RFC 1071), "copy after checksum", ...
     pub what: String,
     /// Size of the buffer.
@@ -46,7 +46,7 @@ pub struct Pass {
 
 /// The highest packet rate at which one core hands packets to the device layer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PacketRate {
+pub struct CorePacketRate {
     /// Sending method: "pktgen", "AF_XDP", "sendmmsg with GSO", "sendmmsg".
     pub method: String,
     /// Size of a packet, headers included.
@@ -86,13 +86,13 @@ pub struct PcieLink {
 #[serde(default)]
 pub struct HostLimits {
     /// Memory bandwidth by STREAM, on one core and on all.
-    pub memory: Vec<StreamRate>,
+    pub memory: Vec<MemoryBandwidth>,
     /// Rates of copying and summing by one core.
-    pub passes: Vec<Pass>,
+    pub passes: Vec<MemoryPass>,
     /// Rate of TCP over loopback, with one flow, on two cores if there are two; `None` if it was not measured.
     pub loopback_bps: Option<BitRate>,
     /// Packet rates of one core.
-    pub packets: Vec<PacketRate>,
+    pub packets: Vec<CorePacketRate>,
     /// Nominal speed of the link towards the peer; `None` if it reports none.
     pub link_bps: Option<BitRate>,
     /// PCI Express bus of the link towards the peer; `None` if it is on none.

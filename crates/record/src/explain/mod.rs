@@ -14,14 +14,16 @@ mod window;
 
 pub use cost::{ClassSamples, CostClass, CostProfile, StackSamples, SymbolSamples};
 pub use flow::{
-    FlowKey, FlowWatch, LinkSettings, ListenerWatch, ProcessWatch, Protocol, QdiscWatch, SocketState,
+    FlowKey, FlowWatch, IpProtocol, LinkSettings, ListenerWatch, ProcessWatch, QdiscWatch, SocketState,
     TcpState,
 };
-pub use limits::{HostLimits, MemoryKernel, PacketRate, Pass, PcieLink, StreamRate};
-pub use path::{Hop, HopLatency, PathTrace};
-pub use probe::{Cut, PathProbe, ProbedSize};
+pub use limits::{CorePacketRate, HostLimits, MemoryBandwidth, MemoryKernel, MemoryPass, PcieLink};
+pub use path::{PathTrace, StackHop, StackHopLatency};
+pub use probe::{FragmentationPoint, PathProbe, ProbedSize};
 pub use report::{CostFigure, EXPLAIN_FORMAT, ExplainReport, ExplainedHost, LimitStep};
-pub use sizes::{FragmentStep, FurtherPacket, LayerCost, PerPacket, PerPacketFit, SizeAnswer, SizePoint};
+pub use sizes::{
+    FragmentStepCost, FurtherPacketCost, LayerCost, LayerCostFit, PerPacketCost, SizeAnswer, SizePoint,
+};
 pub use target::WatchTarget;
-pub use verdict::{CannotTell, Cause, Finding, Remedy, Verdict};
-pub use window::{Binding, FlowWindow, WindowFigure, WindowRule};
+pub use verdict::{Cause, Finding, NoVerdictReason, Remedy, Verdict};
+pub use window::{FlowWindow, WindowFigure, WindowRelation, WindowRule};

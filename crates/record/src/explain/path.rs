@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Hop {
+pub enum StackHop {
     /// From the send call to the queueing discipline.
     SendToQueue,
     /// In the queueing discipline.
@@ -23,9 +23,9 @@ pub enum Hop {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct HopLatency {
+pub struct StackHopLatency {
     /// Part of the packet's way.
-    pub hop: Hop,
+    pub hop: StackHop,
     /// Histogram as (upper edge in ns, packets), ascending. The edges are powers of two.
     pub bins: Vec<(u64, u64)>,
 }
@@ -39,7 +39,7 @@ pub struct PathTrace {
     pub attached_ns: Nanos,
     pub window_ns: Nanos,
     /// Hops in the order of a packet's way. Hops without any packet are left out.
-    pub hops: Vec<HopLatency>,
+    pub hops: Vec<StackHopLatency>,
     /// Number of packets by event while the programs were attached: "sent", "received", "gro-merged", "backlog",
     /// "retransmitted", "out-of-order", "fragments", "dropped: REASON".
     pub counts: BTreeMap<String, u64>,
@@ -92,19 +92,19 @@ mod tests {
     fn windows_add_up() {
         let trace = |hop, bins: &[(u64, u64)], sent| PathTrace {
             attached_ns: Nanos(20),
-            hops: vec![HopLatency { hop, bins: bins.to_vec() }],
+            hops: vec![StackHopLatency { hop, bins: bins.to_vec() }],
             counts: [("sent".to_owned(), sent)].into(),
             notes: vec!["one in 16".into()],
             ..PathTrace::default()
         };
         let sum = PathTrace::sum(vec![
-            trace(Hop::QueueToDriver, &[(1024, 1), (2048, 2)], 3),
-            trace(Hop::QueueToDriver, &[(2048, 5), (4096, 1)], 4),
-            trace(Hop::SendToQueue, &[(64, 1)], 5),
+            trace(StackHop::QueueToDriver, &[(1024, 1), (2048, 2)], 3),
+            trace(StackHop::QueueToDriver, &[(2048, 5), (4096, 1)], 4),
+            trace(StackHop::SendToQueue, &[(64, 1)], 5),
         ])
         .unwrap();
         assert_eq!((sum.attached_ns, sum.counts["sent"]), (Nanos(60), 12));
-        assert_eq!(sum.hops[0].hop, Hop::SendToQueue);
+        assert_eq!(sum.hops[0].hop, StackHop::SendToQueue);
         assert_eq!(sum.hops[1].bins, [(1024, 1), (2048, 7), (4096, 1)]);
         assert_eq!(sum.notes, ["one in 16"]);
         assert_eq!(PathTrace::sum(Vec::new()), None);

@@ -3,12 +3,12 @@
 use landspeed_units::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::Broken;
+use crate::PathStall;
 
 /// Where a packet may be fragmented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Cut {
+pub enum FragmentationPoint {
     /// Nowhere (the DF bit is set).
     #[default]
     Never,
@@ -25,7 +25,7 @@ pub struct ProbedSize {
     /// Size of the IP packet before fragmentation.
     pub packet_bytes: Bytes,
     /// Where the packets may be fragmented.
-    pub cut: Cut,
+    pub cut: FragmentationPoint,
     /// Packets sent.
     pub sent: u64,
     /// Packets that arrived.
@@ -43,24 +43,24 @@ pub struct PathProbe {
     /// MTU of the sender's link.
     pub mtu_bytes: Bytes,
     /// State of the stalled flow.
-    pub stalled: Broken,
+    pub stalled: PathStall,
     /// What could not be probed and why.
     pub failed: Vec<String>,
 }
 
 impl PathProbe {
     /// Returns the size of the largest packet that arrived, of those with this `cut`.
-    pub fn largest(&self, cut: Cut) -> Option<Bytes> {
+    pub fn largest(&self, cut: FragmentationPoint) -> Option<Bytes> {
         self.of(cut).filter(|size| size.arrived > 0).map(|size| size.packet_bytes).max()
     }
 
     /// Returns the smallest probed size above the largest that arrived, of those with this `cut`.
-    pub fn smallest_lost(&self, cut: Cut) -> Option<Bytes> {
+    pub fn smallest_lost(&self, cut: FragmentationPoint) -> Option<Bytes> {
         let most = self.largest(cut).unwrap_or_default();
         self.of(cut).map(|size| size.packet_bytes).filter(|bytes| *bytes > most).min()
     }
 
-    fn of(&self, cut: Cut) -> impl Iterator<Item = &ProbedSize> {
+    fn of(&self, cut: FragmentationPoint) -> impl Iterator<Item = &ProbedSize> {
         self.sizes.iter().filter(move |size| size.cut == cut && size.sent > 0)
     }
 }

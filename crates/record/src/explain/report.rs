@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use landspeed_units::BitRate;
 use serde::{Deserialize, Serialize};
 
-use super::{CannotTell, Finding, FlowWindow, HostLimits, PathProbe, PerPacket, SizeAnswer};
+use super::{Finding, FlowWindow, HostLimits, NoVerdictReason, PathProbe, PerPacketCost, SizeAnswer};
 use crate::{HostFacts, Observations, WanReport};
 
 pub const EXPLAIN_FORMAT: u32 = 1;
@@ -64,13 +64,13 @@ pub struct ExplainReport {
     pub verdict: Vec<Finding>,
     /// Why there is no verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cannot_tell: Option<CannotTell>,
+    pub cannot_tell: Option<NoVerdictReason>,
     /// What could not be judged and why, one line each.
     pub unjudged: Vec<String>,
     /// The hosts, A first.
     pub hosts: Vec<ExplainedHost>,
     /// Cost over sizes; empty without `--sizes`.
-    pub per_packet: Vec<PerPacket>,
+    pub per_packet: Vec<PerPacketCost>,
     /// Conclusions from `per_packet`: Jin & Yoo's questions, answered for these hosts.
     pub answers: Vec<SizeAnswer>,
     /// The staircase of limits, highest first.

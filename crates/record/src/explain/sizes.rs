@@ -11,7 +11,7 @@ use crate::unknown;
 /// per_fragment_ns * (fragments - 1)` for a message that is fragmented.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct PerPacketFit {
+pub struct LayerCostFit {
     /// Nanoseconds per message, independent of its size.
     pub fixed_ns: f64,
     /// Nanoseconds per byte of payload.
@@ -28,7 +28,7 @@ pub struct PerPacketFit {
     pub residual: f64,
 }
 
-impl PerPacketFit {
+impl LayerCostFit {
     /// Returns the line's cost, in nanoseconds, of a message of `size` that becomes `fragments` packets.
     pub fn at(&self, size: Bytes, fragments: u64) -> f64 {
         let more = fragments.saturating_sub(1) as f64;
@@ -69,7 +69,7 @@ pub struct SizePoint {
 /// The cost of the byte that makes a datagram one packet longer, from interleaved pairs of trials.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct FragmentStep {
+pub struct FragmentStepCost {
     /// Size of the largest datagram before the step.
     pub size_bytes: Bytes,
     /// Packets of a datagram of this size. One byte more adds a packet.
@@ -82,7 +82,7 @@ pub struct FragmentStep {
 /// round. Over sizes, a packet and its bytes always come together, so their sum is more certain than the two parts.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct FurtherPacket {
+pub struct FurtherPacketCost {
     /// Payload of the packet.
     pub data_bytes: Bytes,
     /// Cost of the packet and its bytes.
@@ -99,22 +99,22 @@ pub struct FurtherPacket {
 /// "copy, host A" and similar names are classes of a host's time.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct PerPacket {
+pub struct PerPacketCost {
     /// Transport: "tcp", "udp", "udp without checksum".
     pub transport: String,
     /// MTU of the link.
     pub mtu_bytes: Bytes,
     /// The fitted line of each layer. A layer without a line is named in `notes`.
-    pub layers: BTreeMap<String, PerPacketFit>,
+    pub layers: BTreeMap<String, LayerCostFit>,
     /// Sizes of the largest datagrams that become 1, 2, 3, ... packets, ascending. Empty if messages are not
     /// fragmented.
     pub steps_bytes: Vec<Bytes>,
     /// Measurements, ascending by size.
     pub points: Vec<SizePoint>,
     /// Steps that were measured individually.
-    pub fragment_steps: Vec<FragmentStep>,
+    pub fragment_steps: Vec<FragmentStepCost>,
     /// Cost of a further packet; `None` if messages are not fragmented.
-    pub further_packet: Option<FurtherPacket>,
+    pub further_packet: Option<FurtherPacketCost>,
     pub notes: Vec<String>,
 }
 
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_line_counts_fragments_after_the_first() {
-        let line = PerPacketFit {
+        let line = LayerCostFit {
             fixed_ns: 1000.0,
             per_byte_ns: 0.5,
             first_cut_ns: Some(40.0),

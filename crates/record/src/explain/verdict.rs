@@ -121,7 +121,7 @@ pub struct Finding {
 /// Why a path cannot be judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
-pub enum CannotTell {
+pub enum NoVerdictReason {
     /// There was no flow during the observation.
     NoFlow,
     /// The flows carried nothing, and nothing waited to be carried.
@@ -146,7 +146,7 @@ pub struct Verdict {
     pub findings: Vec<Finding>,
     /// Why the path cannot be judged.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cannot_tell: Option<CannotTell>,
+    pub cannot_tell: Option<NoVerdictReason>,
     /// What could not be judged and why, one line each.
     pub unjudged: Vec<String>,
 }

@@ -25,7 +25,7 @@ pub enum WindowRule {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Binding {
+pub enum WindowRelation {
     /// The observed value equals the predicted one.
     Exactly,
     /// The observed value is close to the predicted one.
@@ -41,7 +41,7 @@ pub struct WindowFigure {
     /// The rule of the model.
     pub rule: WindowRule,
     /// The relation that the observed value must have to the predicted one.
-    pub binding: Binding,
+    pub binding: WindowRelation,
     /// Value by the rule.
     pub predicted_bytes: Bytes,
     /// Observed value.

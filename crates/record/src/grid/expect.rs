@@ -57,7 +57,7 @@ pub enum ExpectationTest {
     /// The shape of a curve along a factor.
     Shape {
         /// The shape.
-        shape: Shape,
+        shape: CurveShape,
         /// The factor along which the curve runs.
         along: String,
         /// The curve.
@@ -78,7 +78,7 @@ impl Default for ExpectationTest {
 /// The shape of a curve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Shape {
+pub enum CurveShape {
     /// It ends higher than it starts, and falls nowhere.
     Rises,
     /// It ends lower than it starts, and rises nowhere.
@@ -92,7 +92,7 @@ pub enum Shape {
 /// The result of testing an expectation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Agreement {
+pub enum ExpectationAgreement {
     /// The measured result is the published one.
     Reproduces,
     /// The measured result is proven to differ.
@@ -107,13 +107,13 @@ pub enum Agreement {
 /// An expectation and the measured result.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Expected {
+pub struct ExpectationReport {
     /// The claim, in one sentence.
     pub claim: String,
     /// Source of the claim: paper and section.
     pub source: String,
     /// The result of the test.
-    pub agreement: Agreement,
+    pub agreement: ExpectationAgreement,
     /// The published ratio; `None` for an order, a crossing or a shape.
     pub published: Option<f64>,
     /// The measured ratio. For an order, a crossing or a shape it is the ratio that decided. The intervals of one

@@ -14,10 +14,10 @@ mod plan;
 mod report;
 mod trial;
 
-pub use expect::{Agreement, Expectation, ExpectationTest, Expected, Shape};
-pub use paths::{PathCost, PathPrediction, PathUse};
-pub use plan::{Grid, GridFactor, GridPlace, GridSetting, HERE, LevelKind, MissingLevel};
+pub use expect::{CurveShape, Expectation, ExpectationAgreement, ExpectationReport, ExpectationTest};
+pub use paths::{PathCost, PathPrediction, SocketUsage};
+pub use plan::{Grid, GridFactor, GridSetting, GridSettingTarget, HERE, LevelKind, MissingLevel};
 pub use report::{
     FactorEffect, FactorialEffect, GRID_FORMAT, GridCell, GridContrast, GridCurves, GridReport,
 };
-pub use trial::{GridEnd, GridFigure, GridTrial};
+pub use trial::{GridEndReason, GridFigure, GridTrial};

@@ -22,7 +22,7 @@ pub struct PathCost {
 impl PathCost {
     /// Returns the time, in seconds, that the path takes for all connections, messages and bytes, one after the
     /// other.
-    pub fn seconds(&self, used: &PathUse) -> f64 {
+    pub fn seconds(&self, used: &SocketUsage) -> f64 {
         used.connections as f64 * self.connect_ns.as_secs_f64()
             + used.messages as f64 * self.message_ns.as_secs_f64()
             + used.bytes.0 as f64 * 8.0 / self.rate_bps.0
@@ -32,7 +32,7 @@ impl PathCost {
 /// A program's use of its sockets in a run, from the kernel's counters.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct PathUse {
+pub struct SocketUsage {
     /// Connections that the program opened (Tcp.ActiveOpens).
     pub connections: u64,
     /// Pieces of data that its hosts handed to the network: the smaller of Ip.OutRequests and TcpExt.TCPOrigDataSent.

@@ -6,7 +6,7 @@ use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
 
 use super::{Expectation, GridFigure};
-use crate::{ProgramOf, Workload, unknown};
+use crate::{ProgramMetric, Workload, unknown};
 
 /// Name of the workload of a grid that runs a program unchanged on the local host.
 pub const HERE: &str = "program";
@@ -14,7 +14,7 @@ pub const HERE: &str = "program";
 /// Where the values of a factor are set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum GridPlace {
+pub enum GridSettingTarget {
     /// A setting of the flow.
     #[default]
     Flow,
@@ -54,7 +54,7 @@ pub struct GridSetting {
     /// Name of a setting, a parameter or a knob.
     pub name: String,
     /// Where the value is set.
-    pub place: GridPlace,
+    pub place: GridSettingTarget,
     /// The value, in canonical spelling.
     pub value: String,
 }
@@ -112,7 +112,7 @@ pub struct Grid {
     pub base: Vec<GridSetting>,
     /// The program whose figure is compared; `None` for landspeed's own workloads.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub program: Option<ProgramOf>,
+    pub program: Option<ProgramMetric>,
     /// Time at the start of each trial that is not counted.
     pub warm_up_ns: Nanos,
     /// Factors that are varied. Cells are numbered with the values of the last factor changing fastest.

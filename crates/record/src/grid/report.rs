@@ -3,8 +3,11 @@
 use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-use super::{Expected, GridEnd, GridFactor, GridFigure, GridTrial, MissingLevel, PathPrediction, PathUse};
-use crate::{Estimate, HostFacts, PathFacts, ProgramOf, Workload};
+use super::{
+    ExpectationReport, GridEndReason, GridFactor, GridFigure, GridTrial, MissingLevel, PathPrediction,
+    SocketUsage,
+};
+use crate::{Estimate, HostFacts, PathFacts, ProgramMetric, Workload};
 
 pub const GRID_FORMAT: u32 = 1;
 
@@ -35,17 +38,17 @@ pub struct GridReport {
     pub failed: u32,
     pub took_ns: Nanos,
     /// What ended the grid; `None` if it was interrupted.
-    pub ended: Option<GridEnd>,
+    pub ended: Option<GridEndReason>,
     /// Title from an experiment's file; empty otherwise.
     pub title: String,
     /// Expectations and the measured results.
-    pub expected: Vec<Expected>,
+    pub expected: Vec<ExpectationReport>,
     /// Requested values that these hosts cannot have.
     pub missing: Vec<MissingLevel>,
     /// Curves of the requested figure, then those of the workload's other figures.
     pub figures: Vec<GridCurves>,
     /// The program's use of its sockets over the first path; `None` unless the costs of paths are known.
-    pub used: Option<PathUse>,
+    pub used: Option<SocketUsage>,
     /// Predictions from `used` for each path.
     pub predicted: Vec<PathPrediction>,
     /// Predictions from `used` for the papers' interconnects, relative to the first of them.
@@ -62,7 +65,7 @@ pub struct GridReport {
 pub struct GridCurves {
     /// Name and unit of the figure, for a figure of a program.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub program: Option<ProgramOf>,
+    pub program: Option<ProgramMetric>,
     /// The figure. Its name ends with its unit.
     pub figure: GridFigure,
     /// True for a figure that the program reported in addition to the one that decides.

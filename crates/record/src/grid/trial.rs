@@ -4,7 +4,8 @@ use landspeed_units::{BytesPerCpuSecond, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    DatagramCounts, EndpointOutcome, Figures, LatencyHistogram, Png, ProgramFigures, SnmpCounts, TcpSample,
+    DatagramCounts, EndpointOutcome, LatencyHistogram, Png, ProgramFigures, SnmpCounts, TcpSample,
+    TrialFigures,
 };
 
 /// A figure of a trial that grids compare.
@@ -91,7 +92,7 @@ impl GridFigure {
 /// What ended a grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "kebab-case")]
-pub enum GridEnd {
+pub enum GridEndReason {
     /// Every requested block was measured.
     Blocks,
     /// Every ratio reached the requested precision.
@@ -126,7 +127,7 @@ pub struct GridTrial {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<[EndpointOutcome; 2]>,
     /// Goodput and cost, computed from the outcomes.
-    pub figures: Figures,
+    pub figures: TrialFigures,
 }
 
 impl GridTrial {

@@ -1,6 +1,6 @@
 //! Maps values to positions on an axis.
 
-use landspeed_record::{ProgramOf, TuneSummary};
+use landspeed_record::{ProgramMetric, TuneSummary};
 
 use crate::words::FigureKind;
 
@@ -124,7 +124,7 @@ pub(crate) fn unit_in(figure: FigureKind, largest: f64, summary: &TuneSummary) -
 }
 
 /// Returns a unit such as "requests per CPU-second".
-fn per_cpu(program: &ProgramOf) -> String {
+fn per_cpu(program: &ProgramMetric) -> String {
     let what = if program.less_is_better { "runs" } else { program.unit.trim_end_matches("/s") };
     format!("{} per CPU-second", crate::safe(what))
 }

@@ -1,6 +1,6 @@
 //! The matrix of meetings: each pair of protocols on one path.
 
-use landspeed_record::{CompareReport, Interval};
+use landspeed_record::{CompareReport, MeanInterval};
 
 use super::words;
 use crate::block::{ReportTable, TableCell};
@@ -84,7 +84,7 @@ pub(super) fn matrix(report: &CompareReport) -> ReportTable {
         .rows(sides.iter().map(row))
 }
 
-fn meeting_ratio(ratio: &Interval) -> Option<MeetingRatio> {
+fn meeting_ratio(ratio: &MeanInterval) -> Option<MeetingRatio> {
     let positive = |value: Option<f64>| words::sane(value).filter(|v| *v > 0.0);
     let ends = positive(ratio.low).zip(positive(ratio.high));
     Some(MeetingRatio { ratio: positive(Some(ratio.mean))?, ends })
@@ -111,7 +111,7 @@ mod tests {
         let meeting = |first: &str, second: &str, mean| MeetingFigures {
             first: first.into(),
             second: second.into(),
-            ratio: Some(Interval { mean, low: Some(mean / 2.0), high: Some(mean * 2.0) }),
+            ratio: Some(MeanInterval { mean, low: Some(mean / 2.0), high: Some(mean * 2.0) }),
             ..MeetingFigures::default()
         };
         let meetings = vec![meeting("reno", "bic", 0.25), meeting("reno", "htcp", f64::NAN)];

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use landspeed_analysis::compare::Timeline;
-use landspeed_record::{CompareReport, Line, Question, Record, StudyRun, WanCarrier, WanStats};
+use landspeed_record::{CompareReport, ContestQuestion, Line, Record, StudyRun, WanCarrier, WanStats};
 use landspeed_units::Nanos;
 
 use super::words;
@@ -38,7 +38,7 @@ pub(super) struct ProtocolCourse {
 /// Returns, for each protocol, the repeat with the median mean, and the aggregates of the other repeats.
 pub(super) fn courses(report: &CompareReport, record: &Record) -> Vec<ProtocolCourse> {
     let study = &report.study;
-    let asked = study.contests.iter().filter(|contest| matches!(contest.question, Question::Regions));
+    let asked = study.contests.iter().filter(|contest| matches!(contest.question, ContestQuestion::Regions));
     asked
         .take(DRAWN)
         .filter_map(|contest| {

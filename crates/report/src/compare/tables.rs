@@ -1,6 +1,6 @@
 //! The paper's tables, and the tables of questions beyond the paper.
 
-use landspeed_record::{CompareReport, ContestFigures, Question, RegionFigures};
+use landspeed_record::{CompareReport, ContestFigures, ContestQuestion, RegionFigures};
 
 use super::words::{self, around, hundredths, mbps, ms, over, percent, signed};
 use crate::block::{ABSENT, ReportTable, TableCell, TableRow};
@@ -142,7 +142,7 @@ pub(super) fn intervals(report: &CompareReport) -> ReportTable {
 
 pub(super) fn short_flows(report: &CompareReport) -> ReportTable {
     let size = report.study.contests.iter().find_map(|contest| match contest.question {
-        Question::ShortFlows { size_bytes, .. } => Some(format!("of {size_bytes} ")),
+        ContestQuestion::ShortFlows { size_bytes, .. } => Some(format!("of {size_bytes} ")),
         _ => None,
     });
     let caption = format!(
@@ -182,7 +182,7 @@ pub(super) fn round_trips(report: &CompareReport) -> ReportTable {
 }
 
 pub(super) fn streams(report: &CompareReport) -> ReportTable {
-    let row = |s: &landspeed_record::CpuByStreams| {
+    let row = |s: &landspeed_record::ParallelStreamFigures| {
         [
             u64::from(s.streams).into(),
             s.window_bytes.into(),

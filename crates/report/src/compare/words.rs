@@ -1,7 +1,7 @@
 //! The words and number formats of a study, shared by all its sections.
 
 use landspeed_analysis::compare::title;
-use landspeed_record::{CompareReport, ContestFigures, Engine, Interval, Ranking};
+use landspeed_record::{CompareReport, ContestFigures, MeanInterval, Ranking, StudyEngine};
 
 use crate::block::ABSENT;
 use crate::safe;
@@ -52,7 +52,7 @@ pub(super) fn signed(value: f64) -> String {
 }
 
 /// Formats an interval: "402 [390, 414]", or the mean alone if there is only one repeat.
-pub(super) fn over(interval: Option<&Interval>, say: impl Fn(f64) -> String) -> String {
+pub(super) fn over(interval: Option<&MeanInterval>, say: impl Fn(f64) -> String) -> String {
     let Some(interval) = interval.filter(|i| sane(Some(i.mean)).is_some()) else { return ABSENT.to_owned() };
     match (sane(interval.low), sane(interval.high)) {
         (Some(low), Some(high)) => format!("{} [{}, {}]", say(interval.mean), say(low), say(high)),
@@ -62,7 +62,7 @@ pub(super) fn over(interval: Option<&Interval>, say: impl Fn(f64) -> String) -> 
 
 /// Formats "402 ±12": a mean and half of its symmetric interval (Student's), both in units of `per` and with the same
 /// number of decimals.
-pub(super) fn around(interval: Option<&Interval>, per: f64, say: impl Fn(f64) -> String) -> String {
+pub(super) fn around(interval: Option<&MeanInterval>, per: f64, say: impl Fn(f64) -> String) -> String {
     let mean = interval.and_then(|interval| sane(Some(interval.mean / per)));
     let half = interval.and_then(|interval| sane(Some((interval.high? - interval.low?) / 2.0 / per)));
     let Some(mean) = mean.map(say) else { return ABSENT.to_owned() };
@@ -170,8 +170,8 @@ pub(super) fn ranking_notes(report: &CompareReport) -> Vec<String> {
 pub(super) fn setting(report: &CompareReport) -> Vec<String> {
     let study = &report.study;
     let who = match study.engine {
-        Engine::Kernel => "kernels' sockets",
-        Engine::Simulator => "simulated, packet by packet",
+        StudyEngine::Kernel => "kernels' sockets",
+        StudyEngine::Simulator => "simulated, packet by packet",
     };
     let mut facts = vec![safe(&study.path.topology), study.path.told()];
     facts.extend(study.path.queue_bytes.map(|queue| format!("queue {queue}")));
@@ -218,12 +218,12 @@ mod tests {
     fn figures_that_are_none_are_dashes() {
         assert_eq!([Some(f64::NAN), Some(1e300), None].map(|v| shown(v, mbps)), [ABSENT; 3]);
         assert_eq!(shown(Some(402e6), mbps), "402");
-        let interval = Interval { mean: 2e6, low: Some(-0.5e6), high: Some(4.5e6) };
+        let interval = MeanInterval { mean: 2e6, low: Some(-0.5e6), high: Some(4.5e6) };
         assert_eq!(over(Some(&interval), mbps), "2.00 [-0.50, 4.50]");
-        assert_eq!(over(Some(&Interval { low: None, ..interval }), mbps), "2.00");
+        assert_eq!(over(Some(&MeanInterval { low: None, ..interval }), mbps), "2.00");
         assert_eq!(over(None, mbps), ABSENT);
         assert_eq!(around(Some(&interval), 1e6, signed), "2.00 ±2.50");
-        let narrow = Interval { mean: 96.5e6, low: Some(96.4999e6), high: Some(96.5001e6) };
+        let narrow = MeanInterval { mean: 96.5e6, low: Some(96.4999e6), high: Some(96.5001e6) };
         assert_eq!(around(Some(&narrow), 1e6, signed), "96.5 ±0.0");
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::{ExplainReport, ExplainedHost, Hop, HopLatency, PathTrace};
+use landspeed_record::{ExplainReport, ExplainedHost, PathTrace, StackHop, StackHopLatency};
 use landspeed_units::Nanos;
 
 use super::words;
@@ -19,7 +19,7 @@ const WAY: [&str; 6] = ["sent", "retransmitted", "received", "gro-merged", "back
 #[derive(Debug)]
 pub(super) struct HopRow {
     pub(super) host: String,
-    pub(super) hop: Hop,
+    pub(super) hop: StackHop,
     /// (upper edge in ns, packets), ascending, without empty bins.
     pub(super) bins: Vec<(u64, u64)>,
     pub(super) packets: f64,
@@ -40,7 +40,7 @@ pub(super) fn rows(report: &ExplainReport) -> Vec<HopRow> {
 }
 
 impl HopRow {
-    fn of(host: String, seen: &HopLatency) -> Self {
+    fn of(host: String, seen: &StackHopLatency) -> Self {
         let mut bins: Vec<(u64, u64)> =
             seen.bins.iter().copied().filter(|&(edge, packets)| edge > 0 && packets > 0).collect();
         bins.sort_unstable();
@@ -148,15 +148,17 @@ mod tests {
 
     #[test]
     fn percentiles_are_upper_edges_and_need_packets_beyond_them() {
-        let hop =
-            HopLatency { hop: Hop::SendToQueue, bins: vec![(2048, 80), (1024, 100), (0, 9), (8192, 20)] };
+        let hop = StackHopLatency {
+            hop: StackHop::SendToQueue,
+            bins: vec![(2048, 80), (1024, 100), (0, 9), (8192, 20)],
+        };
         let row = HopRow::of("host A".into(), &hop);
         assert_eq!([0.5, 0.9, 0.99].map(|p| row.percentile(p)), [Some(1024), Some(2048), None]);
     }
 
     #[test]
     fn a_forged_histogram_does_not_overflow() {
-        let hop = HopLatency { hop: Hop::SendToQueue, bins: vec![(u64::MAX, u64::MAX); 1000] };
+        let hop = StackHopLatency { hop: StackHop::SendToQueue, bins: vec![(u64::MAX, u64::MAX); 1000] };
         let row = HopRow::of("host A".into(), &hop);
         assert_eq!((row.bins.len(), row.percentile(0.99)), (64, Some(u64::MAX)));
     }

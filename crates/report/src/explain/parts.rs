@@ -1,8 +1,8 @@
 //! Tables of the hosts' limits and properties, with one column per host.
 
 use landspeed_record::{
-    CpuUsage, ExplainReport, ExplainedHost, HostFacts, HostLimits, LinkSettings, ListenerWatch, PacketRate,
-    PathTrace, PcieLink, ProcessWatch, QdiscWatch,
+    CorePacketRate, CpuUsage, ExplainReport, ExplainedHost, HostFacts, HostLimits, LinkSettings,
+    ListenerWatch, PathTrace, PcieLink, ProcessWatch, QdiscWatch,
 };
 use landspeed_units::BitRate;
 
@@ -81,7 +81,7 @@ fn parts(limits: &HostLimits) -> Vec<NamedValue> {
 
 /// Formats a packet rate, and the rate beside a load: if it does not fall, the processor is not the limit (SC'03,
 /// section 3.5.2).
-fn packets(rate: &PacketRate) -> NamedValue {
+fn packets(rate: &CorePacketRate) -> NamedValue {
     let line = BitRate(rate.alone_pps * rate.packet_bytes.0 as f64 * 8.0);
     let mut told = format!("{} packets/s ({line})", count(rate.alone_pps));
     if let Some(loaded) = rate.loaded_pps {

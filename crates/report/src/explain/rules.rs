@@ -1,6 +1,6 @@
 //! Tables that compare the window model with the observed flows.
 
-use landspeed_record::{Binding, ExplainReport, FlowWindow, WindowFigure, WindowRule};
+use landspeed_record::{ExplainReport, FlowWindow, WindowFigure, WindowRelation, WindowRule};
 
 use crate::block::{ReportBlock, ReportTable, TableColumn, TableRow};
 use crate::safe;
@@ -50,11 +50,11 @@ fn name(rule: WindowRule) -> &'static str {
     }
 }
 
-fn binding(binding: Binding) -> &'static str {
+fn binding(binding: WindowRelation) -> &'static str {
     match binding {
-        Binding::Exactly => "",
-        Binding::About => "about ",
-        Binding::AtLeast => "at least ",
-        Binding::AtMost => "at most ",
+        WindowRelation::Exactly => "",
+        WindowRelation::About => "about ",
+        WindowRelation::AtLeast => "at least ",
+        WindowRelation::AtMost => "at most ",
     }
 }

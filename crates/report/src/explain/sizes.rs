@@ -1,7 +1,7 @@
 //! Costs by message size, prepared for charts and tables.
 
 use landspeed_analysis::fit::{BOTH, HOST_A, HOST_B, LINK, SHARED};
-use landspeed_record::{ExplainReport, LayerCost, PerPacket, PerPacketFit, SizePoint};
+use landspeed_record::{ExplainReport, LayerCost, LayerCostFit, PerPacketCost, SizePoint};
 use landspeed_units::Bytes;
 
 use super::chart;
@@ -24,7 +24,7 @@ const MOST: usize = 100;
 pub(super) struct SizeSweep<'a> {
     pub(super) title: String,
     /// Layers with their fitted lines: hosts, their sum, the link, then classes by name.
-    pub(super) lines: Vec<(String, PerPacketFit)>,
+    pub(super) lines: Vec<(String, LayerCostFit)>,
     pub(super) points: Vec<&'a SizePoint>,
     /// Sizes above which a message takes one more packet.
     pub(super) steps: Vec<Bytes>,
@@ -38,8 +38,8 @@ pub(super) fn sweeps(report: &ExplainReport) -> Vec<SizeSweep<'_>> {
 }
 
 impl<'a> SizeSweep<'a> {
-    fn of(part: &'a PerPacket) -> Self {
-        let mut lines: Vec<(String, PerPacketFit)> =
+    fn of(part: &'a PerPacketCost) -> Self {
+        let mut lines: Vec<(String, LayerCostFit)> =
             part.layers.iter().map(|(name, line)| (safe(name), *line)).collect();
         lines.sort_by_key(|(name, _)| WHOLE.iter().position(|whole| whole == name).unwrap_or(WHOLE.len()));
         let mut points: Vec<&SizePoint> =
@@ -56,7 +56,7 @@ impl<'a> SizeSweep<'a> {
         }
     }
 
-    pub(super) fn line(&self, layer: &str) -> Option<&PerPacketFit> {
+    pub(super) fn line(&self, layer: &str) -> Option<&LayerCostFit> {
         self.lines.iter().find(|(name, _)| name == layer).map(|(_, line)| line)
     }
 
@@ -75,7 +75,7 @@ impl<'a> SizeSweep<'a> {
     fn fitted(&self, whole: bool) -> ReportTable {
         let names = ["Layer", "ns/message", "ns/byte", "first cut, ns", "ns/further packet", "residual"];
         let of_cuts = |ns: Option<f64>| TableCell::from(ns.map(figure));
-        let row = |(layer, line): &(String, PerPacketFit)| {
+        let row = |(layer, line): &(String, LayerCostFit)| {
             let is_poor = line.residual > POOR;
             let residual = format!("{}{}", percent(line.residual), if is_poor { " (no line)" } else { "" });
             let residual = TableCell::number(line.residual, residual);

@@ -2,7 +2,7 @@
 
 pub(crate) use landspeed_analysis::verdict::cause;
 use landspeed_analysis::verdict::{called, cannot_tell};
-use landspeed_record::{Cause, ExplainReport, Finding, Hop, Remedy};
+use landspeed_record::{Cause, ExplainReport, Finding, Remedy, StackHop};
 
 use crate::safe;
 pub(super) use crate::words::grouped;
@@ -83,16 +83,20 @@ pub(super) fn sureness(confidence: f64) -> &'static str {
 }
 
 /// Returns the name of a hop, and where packets are on it.
-pub(super) fn hop(hop: Hop) -> (&'static str, &'static str) {
+pub(super) fn hop(hop: StackHop) -> (&'static str, &'static str) {
     match hop {
-        Hop::SendToQueue => ("send to queue", "from the send call to the queueing discipline"),
-        Hop::QueueToDriver => ("queue to driver", "in the queueing discipline"),
-        Hop::DriverToWire => ("driver to wire", "in the driver and the device, until the packet is sent"),
-        Hop::DeviceToTransport => {
+        StackHop::SendToQueue => ("send to queue", "from the send call to the queueing discipline"),
+        StackHop::QueueToDriver => ("queue to driver", "in the queueing discipline"),
+        StackHop::DriverToWire => {
+            ("driver to wire", "in the driver and the device, until the packet is sent")
+        }
+        StackHop::DeviceToTransport => {
             ("device to transport", "from arrival at the device layer to the transport")
         }
-        Hop::DeviceToSocket => ("device to socket", "from arrival at the device layer to the socket's queue"),
-        Hop::SocketToApplication => {
+        StackHop::DeviceToSocket => {
+            ("device to socket", "from arrival at the device layer to the socket's queue")
+        }
+        StackHop::SocketToApplication => {
             ("socket to application", "from the socket's queue to the application's receive call")
         }
     }

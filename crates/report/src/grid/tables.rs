@@ -2,7 +2,7 @@
 
 use landspeed_analysis::paths::INTERCONNECTS;
 use landspeed_record::{
-    Expected, GridCell, GridCurves, GridReport, GridTrial, Line, PathCost, PathPrediction, Record,
+    ExpectationReport, GridCell, GridCurves, GridReport, GridTrial, Line, PathCost, PathPrediction, Record,
 };
 use landspeed_units::Nanos;
 
@@ -145,7 +145,7 @@ pub(super) fn expected(report: &GridReport) -> Option<ReportTable> {
         TableColumn::of(ColumnKind::Why, "of what, and why"),
         TableColumn::words("source").above_width(140),
     ];
-    let row = |one: &Expected| {
+    let row = |one: &ExpectationReport| {
         let (word, tone, class) = words::agreement(one.agreement);
         let published = one.published.map(|ratio| TableCell::number(ratio, times(ratio)));
         let cells = vec![

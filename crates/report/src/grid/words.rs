@@ -1,7 +1,8 @@
 //! The words of a grid's report.
 
 use landspeed_record::{
-    Agreement, FactorEffect, GridCell, GridCurves, GridFactor, GridFigure, GridReport, LevelKind, PathUse,
+    ExpectationAgreement, FactorEffect, GridCell, GridCurves, GridFactor, GridFigure, GridReport, LevelKind,
+    SocketUsage,
 };
 use landspeed_units::{BitRate, Bytes, BytesPerCpuSecond, Nanos, parse_duration};
 
@@ -34,7 +35,7 @@ pub(super) fn title(figure: GridFigure) -> &'static str {
 
 /// Returns a program's use of its path: "17 connections, 40,152 messages and 330 MB in 0.23 s, at what each path
 /// costs".
-pub(super) fn used(used: &PathUse) -> String {
+pub(super) fn used(used: &SocketUsage) -> String {
     let counted = |count: u64, of: &str| {
         format!("{} {of}{}", crate::words::grouped(count), if count == 1 { "" } else { "s" })
     };
@@ -146,12 +147,12 @@ pub(super) fn cell(report: &GridReport, cell: &GridCell) -> String {
 }
 
 /// Returns the word for an expectation's result, its colour on a terminal and its class on a page.
-pub(super) fn agreement(agreement: Agreement) -> (&'static str, Tone, &'static str) {
+pub(super) fn agreement(agreement: ExpectationAgreement) -> (&'static str, Tone, &'static str) {
     match agreement {
-        Agreement::Reproduces => ("✓ reproduces", Tone::Good, "kept"),
-        Agreement::Differs => ("✗ differs", Tone::Bad, "harms"),
-        Agreement::Undecided => ("? undecided", Tone::Open, "undecided"),
-        Agreement::NotHere => ("not on this hardware", Tone::Dim, "no-effect"),
+        ExpectationAgreement::Reproduces => ("✓ reproduces", Tone::Good, "kept"),
+        ExpectationAgreement::Differs => ("✗ differs", Tone::Bad, "harms"),
+        ExpectationAgreement::Undecided => ("? undecided", Tone::Open, "undecided"),
+        ExpectationAgreement::NotHere => ("not on this hardware", Tone::Dim, "no-effect"),
     }
 }
 
@@ -159,14 +160,14 @@ pub(super) fn agreement(agreement: Agreement) -> (&'static str, Tone, &'static s
 fn agreements(report: &GridReport) -> Option<String> {
     let count = |agreement| report.expected.iter().filter(|one| one.agreement == agreement).count();
     let others = [
-        (Agreement::Differs, "differ"),
-        (Agreement::Undecided, "undecided"),
-        (Agreement::NotHere, "not on this hardware"),
+        (ExpectationAgreement::Differs, "differ"),
+        (ExpectationAgreement::Undecided, "undecided"),
+        (ExpectationAgreement::NotHere, "not on this hardware"),
     ];
     let others = others.into_iter().filter(|(agreement, _)| count(*agreement) > 0);
     let others: String = others.map(|(agreement, word)| format!(", {} {word}", count(agreement))).collect();
     let all = report.expected.len();
-    (all > 0).then(|| format!("{} of {all} reproduce{others}", count(Agreement::Reproduces)))
+    (all > 0).then(|| format!("{} of {all} reproduce{others}", count(ExpectationAgreement::Reproduces)))
 }
 
 /// Returns the result of the experiment, or the best cell of a grid if any cell is proven to differ from the

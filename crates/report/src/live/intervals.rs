@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::{Progress, Side, TcpProgress};
+use landspeed_record::{Side, TcpProgress, TrialProgress};
 use landspeed_units::{BitRate, Nanos};
 
 use crate::safe;
@@ -12,7 +12,7 @@ use crate::safe;
 pub struct IntervalLines {
     /// Names of the two hosts of each pair, in the order of the pairs' numbers.
     names: Vec<[String; 2]>,
-    last: BTreeMap<(usize, Side), Progress>,
+    last: BTreeMap<(usize, Side), TrialProgress>,
     /// Retransmitted segments in earlier lines, by pair and sending end.
     told: BTreeMap<(usize, Side), u64>,
     headed: bool,
@@ -25,7 +25,7 @@ impl IntervalLines {
 
     /// Takes the progress of one end of a pair and returns the new lines. The receiving end knows what arrived, the
     /// other end how its TCP sends.
-    pub fn take(&mut self, pair: usize, side: Side, now: Progress) -> Vec<String> {
+    pub fn take(&mut self, pair: usize, side: Side, now: TrialProgress) -> Vec<String> {
         let before = self.last.insert((pair, side), now).unwrap_or_default();
         if now.received_bytes.0 == 0 {
             return Vec::new();
@@ -64,14 +64,14 @@ impl IntervalLines {
     pub fn unfinished(&self) -> String {
         let lines =
             self.last.iter().filter(|(_, so_far)| so_far.received_bytes.0 > 0).map(|((pair, side), now)| {
-                let (time, rate) = (now.at_ns.as_secs_f64(), rate(&Progress::default(), now));
+                let (time, rate) = (now.at_ns.as_secs_f64(), rate(&TrialProgress::default(), now));
                 format!("unfinished: {rate} over {time:.1} s{}", self.way(*pair, *side))
             });
         lines.collect::<Vec<_>>().join("\n")
     }
 }
 
-fn rate(before: &Progress, now: &Progress) -> String {
+fn rate(before: &TrialProgress, now: &TrialProgress) -> String {
     let time: Nanos = now.at_ns.saturating_sub(before.at_ns);
     let bits = now.received_bytes.0.saturating_sub(before.received_bytes.0) as f64 * 8.0;
     BitRate(bits / time.as_secs_f64().max(1e-9)).to_string()
@@ -83,13 +83,13 @@ mod tests {
 
     use super::*;
 
-    fn progress(at: u64, received: u64, tcp: Option<(u64, u64)>) -> Progress {
+    fn progress(at: u64, received: u64, tcp: Option<(u64, u64)>) -> TrialProgress {
         let tcp = tcp.map(|(retransmits, window)| TcpProgress {
             retransmits,
             rtt_ns: Nanos::millis(20),
             window_bytes: Bytes(window),
         });
-        Progress { at_ns: Nanos::secs(at), received_bytes: Bytes(received), tcp }
+        TrialProgress { at_ns: Nanos::secs(at), received_bytes: Bytes(received), tcp }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use landspeed_analysis::{OUT_OF_TIME, STOPPED};
-use landspeed_record::{Arm, Line, Restored, StepSummary, Trial, Verdict};
+use landspeed_record::{Arm, Line, RestoreOutcome, StepSummary, Trial, Verdict};
 use landspeed_units::Nanos;
 
 use crate::explain::cause_words;
@@ -156,7 +156,7 @@ impl TuneProgressState {
         is_shown.then(|| self.painter.paint(tone, &format!("  {}", safe(text)))).into_iter().collect()
     }
 
-    fn left(&self, restored: &Restored) -> Vec<String> {
+    fn left(&self, restored: &RestoreOutcome) -> Vec<String> {
         let said = match restored.left {
             true => "what another program changed meanwhile was left",
             false => "NOT everything was restored",
@@ -262,7 +262,7 @@ fn fitting(text: &str, room: usize) -> String {
 #[cfg(test)]
 mod tests {
     use landspeed_record::{
-        Answer, Arm, Cell, EndpointOutcome, Estimate, Figures, Finding, Header, StepLine,
+        Arm, Cell, EndpointOutcome, Estimate, Finding, Header, StepAnswer, StepLine, TrialFigures,
     };
     use landspeed_units::{BitRate, BytesPerCpuSecond};
 
@@ -279,10 +279,10 @@ mod tests {
             cell: Cell::default(),
             a: EndpointOutcome::default(),
             b: EndpointOutcome::default(),
-            figures: Figures {
+            figures: TrialFigures {
                 rate_bps: BitRate(gbps * 1e9),
                 bytes_per_cpu_s: BytesPerCpuSecond(gbps * 1e8),
-                ..Figures::default()
+                ..TrialFigures::default()
             },
         }))
     }
@@ -333,14 +333,14 @@ mod tests {
         assert_eq!(state.status_at(Nanos(0), None), "5:00 left  gro  block 2  2.00× so far");
     }
 
-    fn step(answer: Answer, (low, ratio, high): (f64, f64, f64), reason: &str) -> StepSummary {
+    fn step(answer: StepAnswer, (low, ratio, high): (f64, f64, f64), reason: &str) -> StepSummary {
         StepSummary {
             id: format!("{answer:?}{reason}"),
             knob: "mtu".into(),
             from: "1500".into(),
             value: "9000".into(),
             answer,
-            kept: answer == Answer::Helps,
+            kept: answer == StepAnswer::Helps,
             rate: Some(Estimate { low, ratio, high }),
             blocks: 8,
             reason: reason.into(),
@@ -356,7 +356,7 @@ mod tests {
     #[test]
     fn each_measured_step_is_a_line_of_one_shape_and_is_said_once() {
         let mut state = state();
-        let kept = step(Answer::Helps, (1.07, 1.77, 2.21), "helps");
+        let kept = step(StepAnswer::Helps, (1.07, 1.77, 2.21), "helps");
         let kept_line = "  ✓ mtu 1500 -> 9000               1.77×  [1.07, 2.21]";
         assert_eq!(said(&mut state, &kept), [kept_line]);
         assert!(said(&mut state, &kept).is_empty(), "the final trials say it again");
@@ -366,13 +366,13 @@ mod tests {
             knob: "tcp-rmem".into(),
             from: "4096 131072 6291456".into(),
             value: "4096 131072 33554432".into(),
-            ..step(Answer::NoEffect, (0.97, 0.99, 1.01), "no useful effect")
+            ..step(StepAnswer::NoEffect, (0.97, 0.99, 1.01), "no useful effect")
         };
         let line = "  ✗ tcp-rmem 4096 131072 33554432  0.99×  [0.97, 1.01]    no effect";
         assert_eq!(said(&mut state, &none), [line]);
-        let noisy = step(Answer::Undecided, (0.01, 2.6, 28.0), "all blocks used");
+        let noisy = step(StepAnswer::Undecided, (0.01, 2.6, 28.0), "all blocks used");
         assert!(said(&mut state, &noisy)[0].ends_with("too noisy"));
-        for quiet in [Answer::Skipped, Answer::NotTried] {
+        for quiet in [StepAnswer::Skipped, StepAnswer::NotTried] {
             assert!(
                 said(&mut state, &StepSummary { blocks: 0, ..step(quiet, (1.0, 1.0, 1.0), "") }).is_empty()
             );

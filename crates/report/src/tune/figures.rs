@@ -1,6 +1,6 @@
 //! The figures before and after, and their change, from the trials of the final check.
 
-use landspeed_record::{Estimate, Figures, ProgramOf, TuneSummary};
+use landspeed_record::{Estimate, ProgramMetric, TrialFigures, TuneSummary};
 use landspeed_units::Nanos;
 
 use super::answer::word;
@@ -53,7 +53,7 @@ fn row(name: &str, [before, after]: [TableCell; 2], change: Option<Estimate>, to
 /// Returns the round trip under load, if both settings have one. It may double, and grow by milliseconds, before it
 /// counts as worse.
 fn loaded(summary: &TuneSummary) -> Option<TableRow> {
-    let known = |figures: &Figures| figures.loaded_latency_ns.filter(|ns| ns.0 > 0);
+    let known = |figures: &TrialFigures| figures.loaded_latency_ns.filter(|ns| ns.0 > 0);
     let (before, after): (Nanos, Nanos) = (known(&summary.start)?, known(&summary.final_)?);
     let change = summary.gain.loaded_latency.filter(words::plausible);
     let told = match word(change.map(|e| FigureKind::Latency.better(e)), true) {
@@ -85,7 +85,7 @@ pub(super) fn percent_lost(share: f64) -> String {
 }
 
 /// Returns a figure with its unit.
-fn shown(figure: FigureKind, of: &Figures, program: Option<&ProgramOf>) -> TableCell {
+fn shown(figure: FigureKind, of: &TrialFigures, program: Option<&ProgramMetric>) -> TableCell {
     let own = |value: f64, unit: &str| {
         TableCell::number(value, format!("{} {}", words::amount(value), safe(unit)).trim_end().to_owned())
     };
@@ -106,7 +106,7 @@ fn shown(figure: FigureKind, of: &Figures, program: Option<&ProgramOf>) -> Table
     TableCell::from(known(figure, of).map(|_| cell))
 }
 
-fn known(figure: FigureKind, of: &Figures) -> Option<f64> {
+fn known(figure: FigureKind, of: &TrialFigures) -> Option<f64> {
     Some(figure.of_figures(of)).filter(|v| v.is_finite() && *v > 0.0)
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use landspeed_record::{Controls, CpuAccounting, HostFacts, Line, PathFacts, Record, TuneSummary};
+use landspeed_record::{CongestionControls, CpuAccounting, HostFacts, Line, PathFacts, Record, TuneSummary};
 
 use crate::block::{List, ReportBlock, ReportSection, ReportTable, StyledText, TableColumn, TextStyle};
 use crate::safe;
@@ -32,8 +32,11 @@ fn controls(record: &Record) -> Option<String> {
         Line::Trial(trial) => Some([&trial.a, &trial.b]),
         _ => None,
     });
-    let used: BTreeSet<String> =
-        trials.flatten().flat_map(|end| &end.observed.get::<Controls>().0).map(|name| safe(name)).collect();
+    let used: BTreeSet<String> = trials
+        .flatten()
+        .flat_map(|end| &end.observed.get::<CongestionControls>().0)
+        .map(|name| safe(name))
+        .collect();
     (!used.is_empty()).then(|| used.into_iter().collect::<Vec<_>>().join(", "))
 }
 

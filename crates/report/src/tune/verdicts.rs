@@ -1,7 +1,7 @@
 //! The section on what held the path back during the run, and on the steps that verdicts advised.
 
 use landspeed_analysis::verdict::cannot_tell;
-use landspeed_record::{Advised, Line, Record, StepSummary, TuneSummary, VerdictLine};
+use landspeed_record::{Line, Record, StepPrediction, StepSummary, TuneSummary, VerdictLine};
 
 use super::steps::{answer, toned};
 use crate::block::{
@@ -78,7 +78,7 @@ fn outcomes(summary: &TuneSummary) -> ReportTable {
         .rows(advised(summary).into_iter().map(outcome))
 }
 
-fn outcome((step, said): (&StepSummary, &Advised)) -> TableRow {
+fn outcome((step, said): (&StepSummary, &StepPrediction)) -> TableRow {
     let promised = TableCell::from(expected(said).map(|ratio| TableCell::number(ratio, words::times(ratio))));
     let measured = FigureKind::Rate.of_step(step).into();
     toned(

@@ -1,7 +1,7 @@
 //! Tests of all forms of reports that need no browser.
 
 use landspeed_record::{
-    CompareReport, Confirmation, CostFigure, Estimate, ExplainReport, Header, Line, Record, TuneSummary,
+    CompareReport, ConfirmationReport, CostFigure, Estimate, ExplainReport, Header, Line, Record, TuneSummary,
 };
 use landspeed_report::{DetailLevel, Document, OutputCapabilities, compare, explain, quoted, tune};
 use landspeed_units::Nanos;
@@ -165,7 +165,7 @@ fn what_was_not_confirmed_is_marked_in_every_form() {
 fn what_was_not_measured_is_not_said() {
     let (mut summary, mut record) = recorded::tuned();
     let (over_ns, gain) = (Nanos::secs(1_800), summary.gain);
-    summary.confirmation = Some(Confirmation { over_ns, blocks: 21, discarded: 1, gain, holds: false });
+    summary.confirmation = Some(ConfirmationReport { over_ns, blocks: 21, discarded: 1, gain, holds: false });
     let both = |summary: &TuneSummary, record: &Record| {
         let document = tune(summary, record, "last");
         document.text(PLAIN, DetailLevel::Full) + &document.page()

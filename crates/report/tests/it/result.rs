@@ -1,6 +1,6 @@
 //! Tests of the first lines of a run's result, and of its length.
 
-use landspeed_record::{Confirmation, Estimate, Record, StepSummary, TuneSummary};
+use landspeed_record::{ConfirmationReport, Estimate, Record, StepSummary, TuneSummary};
 use landspeed_report::{DetailLevel, OutputCapabilities, tune};
 use landspeed_units::{BitRate, Nanos};
 
@@ -60,7 +60,8 @@ fn a_result_fits_a_screen_and_begins_with_the_answer() {
         summary.doubts = (0..9).map(|n| format!("{n} {}", "in many words ".repeat(9))).collect();
         summary.against = Some(summary.gain);
         let (over_ns, gain) = (Nanos::secs(1_800), summary.gain);
-        summary.confirmation = Some(Confirmation { over_ns, blocks: 21, discarded: 1, gain, holds: true });
+        summary.confirmation =
+            Some(ConfirmationReport { over_ns, blocks: 21, discarded: 1, gain, holds: true });
         let one = kept(summary).clone();
         summary.steps.extend(vec![one; 8]);
         summary.topology = "dtn1 dtn2".into();

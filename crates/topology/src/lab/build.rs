@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use landspeed_netlink::{Address, LinkChange, Rtnl, TokenBucket, VethEnd};
+use landspeed_netlink::{InterfaceAddress, LinkChange, Rtnl, TokenBucket, VethEnd};
 
 use super::LabHost;
 use super::plan::{
@@ -187,8 +187,8 @@ fn furnish(host: &LabHost) -> Result<(), Error> {
         rtnl.set_link("lo", LinkChange::Up(true))?;
         rtnl.set_link(&host.device, LinkChange::Up(true))?;
         let index = rtnl.index_of(&host.device)?;
-        rtnl.add_address(&Address::new(index, IpAddr::V4(host.v4), V4_PREFIX))?;
-        match rtnl.add_address(&Address::new(index, IpAddr::V6(host.v6), V6_PREFIX)) {
+        rtnl.add_address(&InterfaceAddress::new(index, IpAddr::V4(host.v4), V4_PREFIX))?;
+        match rtnl.add_address(&InterfaceAddress::new(index, IpAddr::V6(host.v6), V6_PREFIX)) {
             // Without IPv6 in the kernel, the lab has only IPv4; a v6 run then reports that there is no route.
             Err(e) if e.is_unsupported() => Ok(()),
             Err(e) => Err(e.into()),

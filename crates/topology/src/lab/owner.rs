@@ -2,7 +2,7 @@
 
 use std::io;
 
-use landspeed_daemon::Process;
+use landspeed_daemon::ProcessIdentity;
 use serde::{Deserialize, Serialize};
 
 use crate::namespace::identity;
@@ -25,7 +25,8 @@ impl LabOwner {
     /// Returns this process.
     pub(super) fn me() -> io::Result<Self> {
         let ended = || io::Error::new(io::ErrorKind::NotFound, "the process has ended");
-        let Process { pid, start_ticks } = Process::find(std::process::id()).ok_or_else(ended)?;
+        let ProcessIdentity { pid, start_ticks } =
+            ProcessIdentity::find(std::process::id()).ok_or_else(ended)?;
         Ok(LabOwner { pid, start_ticks, boot_id: boot_id()?, pid_namespace: Some(pid_namespace()?) })
     }
 
@@ -35,7 +36,7 @@ impl LabOwner {
         let is_foreign = self.pid_namespace.is_some_and(|own| pid_namespace().is_ok_and(|here| here != own));
         let LabOwner { pid, start_ticks, .. } = *self;
         boot_id().is_ok_and(|id| id == self.boot_id)
-            && (is_foreign || Process { pid, start_ticks }.is_alive())
+            && (is_foreign || ProcessIdentity { pid, start_ticks }.is_alive())
     }
 }
 

@@ -9,7 +9,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use landspeed_factor::Factor;
-use landspeed_record::{Details, NotAsAsked, Settings};
+use landspeed_record::{Details, SettingMismatch, Settings};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::options::{self, SocketOptions};
@@ -72,10 +72,10 @@ impl StreamTransport for MptcpTransport {
         socket::open(at, Type::STREAM, Some(Protocol::MPTCP))
     }
 
-    fn fell_back(&self, stream: &StreamSocket, _: &Settings) -> Vec<NotAsAsked> {
+    fn fell_back(&self, stream: &StreamSocket, _: &Settings) -> Vec<SettingMismatch> {
         let why = "the peer or a host between does not let Multipath TCP through (net.mptcp.enabled there, a firewall)";
         let fell_back = fallback::is_tcp(&stream.socket);
-        fell_back.then(|| NotAsAsked::of(TRANSPORT.name, ABOUT.name, "tcp", why)).into_iter().collect()
+        fell_back.then(|| SettingMismatch::of(TRANSPORT.name, ABOUT.name, "tcp", why)).into_iter().collect()
     }
 
     fn add_details(&self, stream: &StreamSocket, details: &mut Details) {

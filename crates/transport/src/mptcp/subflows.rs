@@ -3,7 +3,7 @@
 use std::mem::size_of;
 use std::os::fd::AsRawFd;
 
-use landspeed_record::{Amount, Details, EndpointOutcome, Headline, detail};
+use landspeed_record::{Details, EndpointOutcome, FigureValue, Headline, detail};
 use landspeed_units::Bytes;
 use serde::{Deserialize, Serialize};
 use socket2::Socket;
@@ -40,12 +40,12 @@ pub(super) static HEADLINES: &[Headline<EndpointOutcome>] = &[
     Headline {
         name: "least subflow",
         about: "payload of the subflow that carried least, either way, since it began",
-        of: |end| Ok(all(end)?.and_then(|all| all.into_iter().min()).map(Amount::from)),
+        of: |end| Ok(all(end)?.and_then(|all| all.into_iter().min()).map(FigureValue::from)),
     },
 ];
 
 /// Returns the bytes that each subflow carried, both directions added.
-fn all(end: &EndpointOutcome) -> Result<Option<Vec<Bytes>>, landspeed_record::Misshapen> {
+fn all(end: &EndpointOutcome) -> Result<Option<Vec<Bytes>>, landspeed_record::DetailError> {
     let subflows: Option<&Subflows> = end.details.find()?;
     let carried = |subflow: &Subflow| subflow.acked_bytes + subflow.received_bytes;
     Ok(subflows.map(|subflows| subflows.0.iter().flatten().map(carried).collect()))

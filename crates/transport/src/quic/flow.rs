@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use landspeed_record::{Details, NotAsAsked, Settings};
+use landspeed_record::{Details, SettingMismatch, Settings};
 use landspeed_units::{Bytes, Nanos};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 use socket2::Socket;
@@ -112,7 +112,7 @@ pub(super) struct QuicFlow {
     /// The bytes of the proof, which are subtracted from the acknowledged bytes.
     proof: u64,
     parsed: QuicSettings,
-    not_as_asked: Vec<NotAsAsked>,
+    not_as_asked: Vec<SettingMismatch>,
     /// True if the receiver was woken to leave.
     woken: AtomicBool,
 }
@@ -218,7 +218,7 @@ impl Flow for QuicFlow {
         self.set_up
     }
 
-    fn not_as_asked(&self) -> Vec<NotAsAsked> {
+    fn not_as_asked(&self) -> Vec<SettingMismatch> {
         self.not_as_asked.clone()
     }
 

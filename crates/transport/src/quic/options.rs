@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use landspeed_factor::{Domain, Factor, Persist, Proposal, View, each, flip, unless};
-use landspeed_record::{NotAsAsked, Settings};
+use landspeed_factor::{Domain, Factor, FactorView, PersistMethod, Proposal, each, flip, unless};
+use landspeed_record::{SettingMismatch, Settings};
 use landspeed_units::Bytes;
 use quinn_proto::{AckFrequencyConfig, MtuDiscoveryConfig, TransportConfig, VarInt};
 use socket2::Socket;
@@ -22,7 +22,7 @@ static CONGESTION: Factor = Factor {
     about: "congestion control of QUIC's sender, as quinn has it: no module of the kernel's",
     domain: Domain::OneOf(&["cubic", "newreno", "bbr"]),
     default: "cubic",
-    persist: &[Persist::Application("choose another congestion controller: quinn's TransportConfig")],
+    persist: &[PersistMethod::Application("choose another congestion controller: quinn's TransportConfig")],
     interacts: &["quic-window", "rcvbuf", "qdisc"],
     source: "RFC 9438 (CUBIC); RFC 9002 section 7 (NewReno); draft-cardwell-iccrg-bbr-congestion-control-00",
     propose: |view| others(view, [Proposal::new("bbr", 20), Proposal::new("newreno", 120)]),
@@ -33,7 +33,7 @@ static GSO: Factor = Factor {
     name: "quic-gso",
     about: "hand many packets to the kernel as one (UDP_SEGMENT)",
     default: "on",
-    persist: &[Persist::Application("send many packets a call: UDP_SEGMENT, udp(7)")],
+    persist: &[PersistMethod::Application("send many packets a call: UDP_SEGMENT, udp(7)")],
     interacts: &["quic-mtu", "tx-udp-segmentation", "tx-checksum", "mtu"],
     source: "udp(7); de Bruijn & Dumazet, Optimizing UDP for content delivery (2018)",
     propose: |view| flip(view, 60),
@@ -44,7 +44,7 @@ static GRO: Factor = Factor {
     name: "quic-gro",
     about: "take many packets from the kernel as one (UDP_GRO)",
     default: "on",
-    persist: &[Persist::Application("take many packets a call: UDP_GRO, udp(7)")],
+    persist: &[PersistMethod::Application("take many packets a call: UDP_GRO, udp(7)")],
     interacts: &["quic-gso", "gro", "read-size"],
     source: "udp(7)",
     propose: |view| flip(view, 61),
@@ -56,7 +56,9 @@ static PACKET: Factor = Factor {
     about: "size of packets: the least that QUIC allows, the link's MTU found by probes, or the link's MTU from the start",
     domain: Domain::OneOf(&["least", "discover", "link"]),
     default: "discover",
-    persist: &[Persist::Application("set the first and the largest packet size: MTU discovery of QUIC")],
+    persist: &[PersistMethod::Application(
+        "set the first and the largest packet size: MTU discovery of QUIC",
+    )],
     interacts: &["mtu", "quic-gso", "quic-ack-every"],
     source: "RFC 9000 section 14; RFC 8899",
     propose: |view| others(view, [Proposal::new("link", 65)]),
@@ -69,7 +71,7 @@ static WINDOW: Factor = Factor {
     domain: Domain::Bytes(64 << 10, 4 << 30),
     // The bandwidth-delay product of 10 Gb/s and 100 ms, or of 1 Gb/s and a second.
     default: "134217728",
-    persist: &[Persist::Application("raise the receive windows of streams and connections")],
+    persist: &[PersistMethod::Application("raise the receive windows of streams and connections")],
     interacts: &["quic-congestion", "rcvbuf"],
     source: "RFC 9000 section 4",
     propose: wider,
@@ -81,7 +83,7 @@ static ACK_EVERY: Factor = Factor {
     about: "packets that the sender asks its peer to let come before it acknowledges; 0 does not ask",
     domain: Domain::Int(0, 1000),
     default: "0",
-    persist: &[Persist::Application("ask for fewer acknowledgements: ACK_FREQUENCY of QUIC")],
+    persist: &[PersistMethod::Application("ask for fewer acknowledgements: ACK_FREQUENCY of QUIC")],
     interacts: &["quic-gro", "quic-congestion"],
     source: "draft-ietf-quic-ack-frequency; RFC 9000 section 13.2.2",
     propose: |_| each(&["10"], 130),
@@ -101,7 +103,7 @@ pub(super) fn prepare(socket: &Socket, settings: &Settings) {
 }
 
 /// Proposes twice the bandwidth-delay product, if that is more than the current window.
-fn wider(view: &View) -> Vec<Proposal> {
+fn wider(view: &FactorView) -> Vec<Proposal> {
     let window = view.bdp().0.saturating_mul(2).next_power_of_two().clamp(1 << 20, 4 << 30);
     let enough = view.current.parse::<u64>().is_ok_and(|current| current >= window);
     unless(
@@ -198,7 +200,7 @@ impl QuicSettings {
     }
 
     /// Returns one line for each setting that a connection keeps from its beginning and that differs from `asked`.
-    pub(super) fn kept_from(&self, asked: &Settings) -> Vec<NotAsAsked> {
+    pub(super) fn kept_from(&self, asked: &Settings) -> Vec<SettingMismatch> {
         let wanted = QuicSettings::of(asked);
         let kept = [
             (&CONGESTION, self.congestion == wanted.congestion),
@@ -208,7 +210,7 @@ impl QuicSettings {
         ];
         let differs = kept.into_iter().filter(|(_, same)| !same);
         let (got, why) = ("its listener's", "a connection keeps what its listener had");
-        differs.map(|(factor, _)| NotAsAsked::of(factor.name, factor.of(asked), got, why)).collect()
+        differs.map(|(factor, _)| SettingMismatch::of(factor.name, factor.of(asked), got, why)).collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The figures that quinn reports of a connection.
 
-use landspeed_record::{Amount, Details, EndpointOutcome, Headline, Misshapen, detail};
+use landspeed_record::{DetailError, Details, EndpointOutcome, FigureValue, Headline, detail};
 use landspeed_units::{Bytes, Nanos};
 use quinn_proto::ConnectionStats;
 use serde::{Deserialize, Serialize};
@@ -52,12 +52,12 @@ pub(super) static HEADLINES: &[Headline<EndpointOutcome>] = &[
     },
 ];
 
-fn all(end: &EndpointOutcome) -> Result<Option<&[QuicConnectionStats]>, Misshapen> {
+fn all(end: &EndpointOutcome) -> Result<Option<&[QuicConnectionStats]>, DetailError> {
     let connections: Option<&QuicConnectionStatsList> = end.details.find()?;
     Ok(connections.map(|connections| &connections.0[..]))
 }
 
-fn total(end: &EndpointOutcome, of: fn(&QuicConnectionStats) -> u64) -> Result<Option<Amount>, Misshapen> {
+fn total(end: &EndpointOutcome, of: fn(&QuicConnectionStats) -> u64) -> Result<Option<FigureValue>, DetailError> {
     Ok(all(end)?.map(|all| all.iter().map(of).sum::<u64>().into()))
 }
 

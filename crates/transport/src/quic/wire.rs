@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use landspeed_record::NotAsAsked;
+use landspeed_record::SettingMismatch;
 use quinn_proto::{EcnCodepoint, Transmit};
 use quinn_udp::{RecvMeta, UdpSockRef, UdpSocketState};
 use rustix::event::PollFlags;
@@ -70,14 +70,14 @@ impl QuicSocket {
     }
 
     /// Returns each requested setting that the kernel does not support.
-    pub(super) fn lacks(&self, parsed: &QuicSettings) -> Vec<NotAsAsked> {
+    pub(super) fn lacks(&self, parsed: &QuicSettings) -> Vec<SettingMismatch> {
         let gso = parsed.gso && self.state.max_gso_segments() == 1;
         let gro = parsed.gro && self.state.gro_segments() == 1;
         let lacking = [(gso, "quic-gso", "UDP_SEGMENT", "4.18"), (gro, "quic-gro", "UDP_GRO", "5.0")];
         let lacking = lacking.into_iter().filter(|(lacks, ..)| *lacks);
         lacking
             .map(|(_, name, option, since)| {
-                NotAsAsked::of(name, "on", "off", &format!("{option} came with Linux {since}"))
+                SettingMismatch::of(name, "on", "off", &format!("{option} came with Linux {since}"))
             })
             .collect()
     }

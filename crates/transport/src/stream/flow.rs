@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use landspeed_record::{Details, NotAsAsked, Settings};
+use landspeed_record::{Details, SettingMismatch, Settings};
 use landspeed_units::Nanos;
 use rustix::event::{PollFd, PollFlags};
 use socket2::Socket;
@@ -24,7 +24,7 @@ pub(crate) struct StreamFlow {
     number: u32,
     set_up: Nanos,
     settings: Settings,
-    not_as_asked: Vec<NotAsAsked>,
+    not_as_asked: Vec<SettingMismatch>,
     /// True if the receiver was woken, so that the end of the peer's bytes can no longer be detected.
     woken: AtomicBool,
     /// True if both ends have everything. A reset now could reach the peer before it has read the end.
@@ -123,7 +123,7 @@ impl Flow for StreamFlow {
         self.set_up
     }
 
-    fn not_as_asked(&self) -> Vec<NotAsAsked> {
+    fn not_as_asked(&self) -> Vec<SettingMismatch> {
         let fell_back = self.kind.fell_back(&self.stream, &self.settings);
         self.not_as_asked.iter().cloned().chain(fell_back).collect()
     }

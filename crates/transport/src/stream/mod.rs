@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use landspeed_record::{Details, NotAsAsked, Settings};
+use landspeed_record::{Details, SettingMismatch, Settings};
 use landspeed_units::Bytes;
 use socket2::{SockAddr, Socket};
 
@@ -62,7 +62,7 @@ pub(crate) trait StreamTransport: Sync {
 
     /// Returns the settings that are not socket options and differ from what was requested: see
     /// [`crate::Flow::not_as_asked`].
-    fn fell_back(&self, _stream: &StreamSocket, _settings: &Settings) -> Vec<NotAsAsked> {
+    fn fell_back(&self, _stream: &StreamSocket, _settings: &Settings) -> Vec<SettingMismatch> {
         Vec::new()
     }
 

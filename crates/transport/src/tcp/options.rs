@@ -1,7 +1,8 @@
 //! The settings of a TCP flow.
 
 use landspeed_factor::{
-    Domain, Factor, Persist, Proposal, System, View, algorithms, each, flip, next_to, unless,
+    Domain, Factor, FactorView, PersistMethod, Proposal, SystemSetting, algorithms, each, flip, next_to,
+    unless,
 };
 
 use crate::options::{self, OptionValue, SocketOption, SocketOptions, above_zero};
@@ -20,8 +21,10 @@ pub(super) static OPTIONS: SocketOptions = SocketOptions(&[options::SOCKET, COMM
 /// socket.
 pub(super) static ZEROCOPY_RECEIVE: Factor = Factor {
     name: "zerocopy-receive",
-    system: System::Socket("TCP_ZEROCOPY_RECEIVE"),
-    persist: &[Persist::Application("mmap the socket and getsockopt(IPPROTO_TCP, TCP_ZEROCOPY_RECEIVE)")],
+    system: SystemSetting::Socket("TCP_ZEROCOPY_RECEIVE"),
+    persist: &[PersistMethod::Application(
+        "mmap the socket and getsockopt(IPPROTO_TCP, TCP_ZEROCOPY_RECEIVE)",
+    )],
     about: "TCP_ZEROCOPY_RECEIVE: map received pages instead of copying them",
     interacts: &["mtu", "gro", "read-size"],
     source: "Dumazet (2018); lab: maps nothing unless the MSS is a multiple of 4096",
@@ -33,8 +36,8 @@ pub(crate) static COMMON: &[SocketOption] = &[
     SocketOption {
         factor: Factor {
             name: "nodelay",
-            system: System::Socket("TCP_NODELAY"),
-            persist: &[Persist::Application("setsockopt(IPPROTO_TCP, TCP_NODELAY)")],
+            system: SystemSetting::Socket("TCP_NODELAY"),
+            persist: &[PersistMethod::Application("setsockopt(IPPROTO_TCP, TCP_NODELAY)")],
             about: "TCP_NODELAY: send small segments at once (no Nagle)",
             interacts: &["write-size", "autocorking"],
             source: "RFC 896; lab: 128 B writes 1.3 Gb/s with Nagle, 0.2 without",
@@ -52,8 +55,8 @@ pub(crate) static COMMON: &[SocketOption] = &[
     SocketOption {
         factor: Factor {
             name: "socket-congestion",
-            system: System::Socket("TCP_CONGESTION"),
-            persist: &[Persist::Application("setsockopt(IPPROTO_TCP, TCP_CONGESTION)")],
+            system: SystemSetting::Socket("TCP_CONGESTION"),
+            persist: &[PersistMethod::Application("setsockopt(IPPROTO_TCP, TCP_CONGESTION)")],
             about: "TCP_CONGESTION: congestion control of this flow; 'default' leaves it to the system",
             domain: Domain::Name,
             default: SYSTEM,
@@ -84,8 +87,8 @@ static ROWS: &[SocketOption] = &[
     SocketOption {
         factor: Factor {
             name: "socket-notsent-lowat",
-            system: System::Socket("TCP_NOTSENT_LOWAT"),
-            persist: &[Persist::Application("setsockopt(IPPROTO_TCP, TCP_NOTSENT_LOWAT)")],
+            system: SystemSetting::Socket("TCP_NOTSENT_LOWAT"),
+            persist: &[PersistMethod::Application("setsockopt(IPPROTO_TCP, TCP_NOTSENT_LOWAT)")],
             about: "TCP_NOTSENT_LOWAT of each flow; 0 leaves it to the system",
             domain: Domain::Bytes(0, UNLIMITED),
             default: "0",
@@ -105,8 +108,8 @@ static ROWS: &[SocketOption] = &[
 /// The highest rate of each flow.
 pub(crate) const PACING_RATE: Factor = Factor {
     name: "pacing-rate",
-    system: System::Socket("SO_MAX_PACING_RATE"),
-    persist: &[Persist::Application(
+    system: SystemSetting::Socket("SO_MAX_PACING_RATE"),
+    persist: &[PersistMethod::Application(
         "setsockopt(SOL_SOCKET, SO_MAX_PACING_RATE), in bytes per second, for each connection",
     )],
     about: "the most that each flow sends: SO_MAX_PACING_RATE of TCP, the sender's own clock of UDP; 0 is unlimited",
@@ -120,8 +123,8 @@ pub(crate) const PACING_RATE: Factor = Factor {
 
 /// Proposes the algorithms of congestion-control per socket, because a network namespace may not use every one as its
 /// default.
-fn congestion(view: &View) -> Vec<Proposal> {
-    if !view.stands("socket-congestion", SYSTEM) {
+fn congestion(view: &FactorView) -> Vec<Proposal> {
+    if !view.is_set_to("socket-congestion", SYSTEM) {
         return vec![Proposal::new(SYSTEM, 108)];
     }
     let system = view.settings.get("congestion-control").map_or("", String::as_str);
@@ -131,7 +134,7 @@ fn congestion(view: &View) -> Vec<Proposal> {
 
 /// Returns a placebo value: a limit that has the same effect as the current one. Without a limit, of the flow or of
 /// the system, it is the largest number; with one, the next number.
-fn unlimited(view: &View) -> Option<String> {
+fn unlimited(view: &FactorView) -> Option<String> {
     match view.current {
         "0" => (view.number("notsent-lowat")? >= UNLIMITED).then(|| UNLIMITED.to_string()),
         limit => next_to(limit, UNLIMITED),
@@ -139,7 +142,7 @@ fn unlimited(view: &View) -> Option<String> {
 }
 
 /// Proposes a rate a little below an even share of the slower link, so that bursts do not overrun the path's buffers.
-fn pace(view: &View) -> Vec<Proposal> {
+fn pace(view: &FactorView) -> Vec<Proposal> {
     let mbps = [view.sender_link.speed_mbps, view.receiver_link.speed_mbps].into_iter().flatten().min();
     let Some(mbps) = mbps else {
         let unlimited = Proposal::new("0", 415).pointless_if(true, "no device states a speed to pace to");
@@ -149,7 +152,7 @@ fn pace(view: &View) -> Vec<Proposal> {
     vec![Proposal::new((mbps.saturating_mul(900_000) / flows).min(FASTEST).to_string(), 415)]
 }
 
-fn zerocopy_receive(view: &View) -> Vec<Proposal> {
+fn zerocopy_receive(view: &FactorView) -> Vec<Proposal> {
     if view.current == "on" {
         return Vec::new();
     }

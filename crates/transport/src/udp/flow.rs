@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use landspeed_record::{Details, NotAsAsked, Parted, Settings};
+use landspeed_record::{Details, SegmentationFallbacks, SettingMismatch, Settings};
 use landspeed_units::{Bytes, Nanos};
 use rustix::net::SendFlags;
 use socket2::Socket;
@@ -44,7 +44,7 @@ pub(super) struct UdpFlow {
     /// The number of zero-copy sends: the kernel numbers each one.
     pub(super) numbers: AtomicU32,
     number: u32,
-    not_as_asked: Vec<NotAsAsked>,
+    not_as_asked: Vec<SettingMismatch>,
     /// True if the receiver was woken to leave.
     woken: AtomicBool,
     /// True if a receiver takes the peer's datagrams; otherwise `progress` takes them.
@@ -218,9 +218,9 @@ impl Flow for UdpFlow {
         Nanos(0)
     }
 
-    fn not_as_asked(&self) -> Vec<NotAsAsked> {
+    fn not_as_asked(&self) -> Vec<SettingMismatch> {
         let apart = self.came_apart().then(|| {
-            NotAsAsked::of(
+            SettingMismatch::of(
                 RECEIVE.name,
                 "gro",
                 "plain",
@@ -272,7 +272,7 @@ impl Flow for UdpFlow {
 
     fn add_details(&self, details: &mut Details) {
         if self.segments_off.load(Ordering::Relaxed) {
-            details.get_mut::<Parted>().0 += 1;
+            details.get_mut::<SegmentationFallbacks>().0 += 1;
         }
     }
 

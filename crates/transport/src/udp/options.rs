@@ -2,7 +2,9 @@
 
 use std::io;
 
-use landspeed_factor::{Domain, Factor, Persist, Proposal, System, View, switch_on, unless};
+use landspeed_factor::{
+    Domain, Factor, FactorView, PersistMethod, Proposal, SystemSetting, switch_on, unless,
+};
 use landspeed_record::Settings;
 use landspeed_units::{BitRate, Bytes};
 use socket2::Socket;
@@ -20,7 +22,7 @@ pub(super) static SEND: Factor = Factor {
             the stack as one (UDP_SEGMENT)",
     domain: Domain::OneOf(&["plain", "batch", "uring", "gso"]),
     default: "plain",
-    persist: &[Persist::Application(
+    persist: &[PersistMethod::Application(
         "send many datagrams a call: sendmmsg(2), io_uring(7), or UDP_SEGMENT (udp(7))",
     )],
     interacts: &[
@@ -41,7 +43,7 @@ pub(super) static RECEIVE: Factor = Factor {
     about: "how datagrams are taken from the kernel: one in each call, many (recvmmsg), or many joined (UDP_GRO)",
     domain: Domain::OneOf(&["plain", "batch", "gro"]),
     default: "plain",
-    persist: &[Persist::Application("take many datagrams a call: recvmmsg(2), or UDP_GRO (udp(7))")],
+    persist: &[PersistMethod::Application("take many datagrams a call: recvmmsg(2), or UDP_GRO (udp(7))")],
     interacts: &["read-size", "datagram-send", "tx-checksum", "tx-udp-segmentation", "gro"],
     source: "udp(7); jin-yoo-2007 section 4",
     propose: receives,
@@ -50,7 +52,7 @@ pub(super) static RECEIVE: Factor = Factor {
 
 /// The highest rate of each flow, kept by the sender's own clock.
 pub(super) static PACE: Factor = Factor {
-    persist: &[Persist::Application("send no more than this in a second, by the program's own clock")],
+    persist: &[PersistMethod::Application("send no more than this in a second, by the program's own clock")],
     // The workload capacity searches for the rate of a path; the speed of a link would be a guess.
     propose: landspeed_factor::nothing,
     ..PACING_RATE
@@ -60,26 +62,26 @@ pub(super) static PACE: Factor = Factor {
 const AS_ONE: u32 = 26;
 const BATCHED: u32 = 60;
 
-fn sends(view: &View) -> Vec<Proposal> {
-    let summed = view.stands("no-checksum", "off");
+fn sends(view: &FactorView) -> Vec<Proposal> {
+    let summed = view.is_set_to("no-checksum", "off");
     let unsummed = "the kernel cuts no datagram whose checksum is left out";
     let gso = Proposal::new("gso", AS_ONE).pointless_if(!summed, unsummed).pointless_if(
         !view.datagram_fits(),
         "datagrams of this size are cut into fragments, and UDP_SEGMENT cuts none",
     );
     // A device without checksum offload cannot cut either: the kernel cuts before it, or refuses to (before 6.11).
-    let needs = ["tx-checksum", "tx-udp-segmentation"].into_iter().filter(|knob| view.stands(knob, "off"));
+    let needs = ["tx-checksum", "tx-udp-segmentation"].into_iter().filter(|knob| view.is_set_to(knob, "off"));
     let gso = needs.fold(gso, |gso, knob| gso.with(knob, "on"));
     let [batch, ring] = [("batch", BATCHED), ("uring", BATCHED + 2)].map(|(way, rank)| {
         Proposal::new(way, rank)
-            .pointless_if(view.stands(SEND.name, "gso"), "UDP_SEGMENT hands over as many at once")
+            .pointless_if(view.is_set_to(SEND.name, "gso"), "UDP_SEGMENT hands over as many at once")
     });
     others(view, [gso, batch, ring])
 }
 
-fn receives(view: &View) -> Vec<Proposal> {
+fn receives(view: &FactorView) -> Vec<Proposal> {
     let batch = Proposal::new("batch", BATCHED + 1)
-        .pointless_if(view.stands(RECEIVE.name, "gro"), "UDP_GRO takes as many at once");
+        .pointless_if(view.is_set_to(RECEIVE.name, "gro"), "UDP_GRO takes as many at once");
     others(view, [Proposal::new("gro", AS_ONE + 2), batch])
 }
 
@@ -140,8 +142,8 @@ const DISCOVERIES: [(&str, i32); 2] = [("off", libc::IP_PMTUDISC_DONT), ("on", l
 const DONT_FRAGMENT: SocketOption = SocketOption {
     factor: Factor {
         name: "dont-fragment",
-        system: System::Socket("IP_MTU_DISCOVER"),
-        persist: &[Persist::Application("setsockopt(IPPROTO_IP, IP_MTU_DISCOVER)")],
+        system: SystemSetting::Socket("IP_MTU_DISCOVER"),
+        persist: &[PersistMethod::Application("setsockopt(IPPROTO_IP, IP_MTU_DISCOVER)")],
         about: "whether packets may be cut: as the kernel finds the path's MTU to be, off (routers may cut them), or on (the \
                 kernel cuts none either, whatever it has found)",
         domain: Domain::OneOf(&["kernel", "off", "on"]),
@@ -177,15 +179,15 @@ fn discovery(socket: &Socket) -> io::Result<(i32, i32)> {
 const NO_CHECKSUM: SocketOption = SocketOption {
     factor: Factor {
         name: "no-checksum",
-        system: System::Socket("SO_NO_CHECK"),
-        persist: &[Persist::Application(
+        system: SystemSetting::Socket("SO_NO_CHECK"),
+        persist: &[PersistMethod::Application(
             "setsockopt(SOL_SOCKET, SO_NO_CHECK); over IPv6 UDP_NO_CHECK6_TX, and UDP_NO_CHECK6_RX where it is received",
         )],
         about: "send datagrams without a checksum (RFC 6935)",
         interacts: &["tx-checksum", "rx-checksum"],
         source: "jin-yoo-2007 section 4; RFC 6935",
         propose: |view| {
-            let segments = view.stands("datagram-send", "gso");
+            let segments = view.is_set_to("datagram-send", "gso");
             unless(segments, "the kernel cuts segments with checksums only", switch_on(view, 95))
         },
         ..Factor::FLOW

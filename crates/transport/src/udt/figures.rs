@@ -1,6 +1,6 @@
 //! The counts of a UDT connection, and its estimates of the path.
 
-use landspeed_record::{Details, EndpointOutcome, Headline, Misshapen, detail};
+use landspeed_record::{DetailError, Details, EndpointOutcome, Headline, detail};
 use landspeed_udt::Connection;
 use landspeed_units::{BitRate, Bytes, Nanos};
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,7 @@ pub(super) static HEADLINES: &[Headline<EndpointOutcome>] = &[
     },
 ];
 
-fn all(end: &EndpointOutcome) -> Result<Option<&Vec<UdtFlowFigures>>, Misshapen> {
+fn all(end: &EndpointOutcome) -> Result<Option<&Vec<UdtFlowFigures>>, DetailError> {
     let figures: Option<&UdtFlowFiguresList> = end.details.find()?;
     Ok(figures.map(|figures| &figures.0))
 }

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use landspeed_record::{Details, NotAsAsked, Settings};
+use landspeed_record::{Details, SettingMismatch, Settings};
 use landspeed_udt::{CloseReason, IoError};
 use landspeed_units::Nanos;
 
@@ -26,7 +26,7 @@ pub(super) struct UdtFlow {
     channel: UdtChannel,
     number: u32,
     set_up: Nanos,
-    not_as_asked: Vec<NotAsAsked>,
+    not_as_asked: Vec<SettingMismatch>,
     /// True if the receiver was woken to leave.
     woken: AtomicBool,
     /// True if both ends know that everything has arrived.
@@ -97,7 +97,7 @@ impl Flow for UdtFlow {
         self.set_up
     }
 
-    fn not_as_asked(&self) -> Vec<NotAsAsked> {
+    fn not_as_asked(&self) -> Vec<SettingMismatch> {
         self.not_as_asked.clone()
     }
 
@@ -108,7 +108,12 @@ impl Flow for UdtFlow {
         self.not_as_asked = OPTIONS.read_back(&self.channel.socket, settings);
         if let Err(error) = self.channel.adopt(UdtSettings::of(settings)) {
             let why = error.to_string();
-            self.not_as_asked.push(NotAsAsked::of(RECEIVE.name, RECEIVE.of(settings), "as before", &why));
+            self.not_as_asked.push(SettingMismatch::of(
+                RECEIVE.name,
+                RECEIVE.of(settings),
+                "as before",
+                &why,
+            ));
         }
     }
 

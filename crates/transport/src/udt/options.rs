@@ -1,6 +1,6 @@
 //! The settings of a UDT flow.
 
-use landspeed_factor::{Domain, Factor, Persist, Proposal, unless};
+use landspeed_factor::{Domain, Factor, PersistMethod, Proposal, unless};
 use landspeed_record::Settings;
 use landspeed_udt::{UdtConfig, rate};
 use landspeed_units::Nanos;
@@ -27,12 +27,14 @@ pub(super) static SEND: Factor = Factor {
             (UDP_SEGMENT)",
     domain: Domain::OneOf(&["plain", "batch", "gso"]),
     default: "gso",
-    persist: &[Persist::Application("send many datagrams a call: sendmmsg(2), or UDP_SEGMENT (udp(7))")],
+    persist: &[PersistMethod::Application(
+        "send many datagrams a call: sendmmsg(2), or UDP_SEGMENT (udp(7))",
+    )],
     interacts: &["udt-receive", "udt-burst", "udt-packet", "mtu"],
     source: "udp(7); jin-yoo-2007 section 4",
     propose: |view| {
         let done = "UDP_SEGMENT hands over as many at once";
-        let batch = Proposal::new("batch", BATCHED).pointless_if(view.stands(SEND.name, "gso"), done);
+        let batch = Proposal::new("batch", BATCHED).pointless_if(view.is_set_to(SEND.name, "gso"), done);
         others(view, [Proposal::new("gso", AS_ONE), batch])
     },
     ..Factor::FLOW
@@ -43,12 +45,13 @@ pub(super) static RECEIVE: Factor = Factor {
     about: "how UDT's datagrams are taken from the kernel: one in each call, many (recvmmsg), or many joined (UDP_GRO)",
     domain: Domain::OneOf(&["plain", "batch", "gro"]),
     default: "gro",
-    persist: &[Persist::Application("take many datagrams a call: recvmmsg(2), or UDP_GRO (udp(7))")],
+    persist: &[PersistMethod::Application("take many datagrams a call: recvmmsg(2), or UDP_GRO (udp(7))")],
     interacts: &["udt-send", "read-size", "gro"],
     source: "udp(7); jin-yoo-2007 section 4",
     propose: |view| {
         let done = "UDP_GRO takes as many at once";
-        let batch = Proposal::new("batch", BATCHED + 1).pointless_if(view.stands(RECEIVE.name, "gro"), done);
+        let batch =
+            Proposal::new("batch", BATCHED + 1).pointless_if(view.is_set_to(RECEIVE.name, "gro"), done);
         others(view, [Proposal::new("gro", AS_ONE + 2), batch])
     },
     ..Factor::FLOW
@@ -61,7 +64,9 @@ static BURST: Factor = Factor {
             queues that must hold as much",
     domain: Domain::Time(Nanos(0), Nanos::millis(10)),
     default: "1ms",
-    persist: &[Persist::Application("sleep until so much is due, rather than until the next packet is")],
+    persist: &[PersistMethod::Application(
+        "sleep until so much is due, rather than until the next packet is",
+    )],
     interacts: &["udt-send", "udt-receive"],
     source: "draft-gg-udt-03 section 6.1 (a packet a period); Gu & Grossman 2007 section 4.2 (sending by timer costs a core)",
     propose: |view| others(view, [Proposal::new("2ms", 430), Proposal::new("200us", 431)]),
@@ -74,7 +79,7 @@ static BUFFER: Factor = Factor {
     about: "bytes that UDT has under way at most: each end's buffer",
     domain: Domain::Bytes(1 << 16, 1 << 30),
     default: "33554432",
-    persist: &[Persist::Application("UDT_SNDBUF, UDT_RCVBUF and UDT_FC of libudt")],
+    persist: &[PersistMethod::Application("UDT_SNDBUF, UDT_RCVBUF and UDT_FC of libudt")],
     interacts: &["rcvbuf", "udt-packet"],
     source: "draft-gg-udt-03 section 6.1 (flow window); the bandwidth-delay product",
     propose: |view| {
@@ -90,7 +95,7 @@ static CONGESTION: Factor = Factor {
             the round trip of silence that a loss costs it on a long path (daimd-steady)",
     domain: Domain::OneOf(&["daimd", "daimd-freeze", "daimd-steady"]),
     default: "daimd",
-    persist: &[Persist::Application("the congestion control class of a UDT socket (UDT_CC of libudt)")],
+    persist: &[PersistMethod::Application("the congestion control class of a UDT socket (UDT_CC of libudt)")],
     interacts: &["udt-burst"],
     source: "draft-gg-udt-03 section 7; Gu, Hong & Grossman (2004)",
     propose: |view| others(view, [Proposal::new("daimd-steady", 407), Proposal::new("daimd-freeze", 640)]),
@@ -102,7 +107,7 @@ static PACKET: Factor = Factor {
     about: "UDT's largest packet, with the headers of IP and UDP; 0 takes the largest that the path lets through",
     domain: Domain::Bytes(0, 65_535),
     default: "0",
-    persist: &[Persist::Application("UDT_MSS of libudt")],
+    persist: &[PersistMethod::Application("UDT_MSS of libudt")],
     interacts: &["mtu", "udt-send"],
     source: "draft-gg-udt-03 section 5.1",
     propose: |view| {

@@ -7,7 +7,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use landspeed_factor::Factor;
-use landspeed_record::{NotAsAsked, Settings};
+use landspeed_record::{SettingMismatch, Settings};
 use landspeed_transport::{
     AckProgress, CancelFlag, ConnectRequest, Error, Flow, Listener, Patience, ProofKey, Receiver,
     ReservedPort, Sender, Transport, TransportProperties, ZeroCopyCompletions, find,
@@ -173,7 +173,7 @@ impl Flow for BrokenFlow {
         self.flow.set_up()
     }
 
-    fn not_as_asked(&self) -> Vec<NotAsAsked> {
+    fn not_as_asked(&self) -> Vec<SettingMismatch> {
         self.flow.not_as_asked()
     }
 

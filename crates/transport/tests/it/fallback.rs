@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use landspeed_record::{NotAsAsked, Settings};
+use landspeed_record::{SettingMismatch, Settings};
 use landspeed_transport::{CancelFlag, Flow, find};
 
 use crate::common::{KEY, LONG, V4, call, listen, pair, patience, receive, send, udp};
@@ -12,7 +12,7 @@ fn over(transport: &str) -> Settings {
 }
 
 /// Returns the reports of both ends of a flow whose client and server use these transports.
-fn told(client: &str, server: &str) -> [Vec<NotAsAsked>; 2] {
+fn told(client: &str, server: &str) -> [Vec<SettingMismatch>; 2] {
     let (port, mut listener) = listen(V4, &over(server));
     let at: SocketAddr = port.address();
     std::thread::scope(|scope| {
@@ -39,7 +39,7 @@ fn multipath_tcp_that_fell_back_says_so_at_the_end_that_asked_for_it() {
 }
 
 /// Returns the report of the receiving end after `count` datagrams.
-fn received(settings: &Settings, count: usize) -> Vec<NotAsAsked> {
+fn received(settings: &Settings, count: usize) -> Vec<SettingMismatch> {
     let (there, here): (Box<dyn Flow>, Box<dyn Flow>) = pair(settings);
     for _ in 0..count / 100 {
         send(there.as_ref(), 100);

@@ -19,7 +19,7 @@ use std::sync::{Mutex, PoisonError};
 
 use landspeed_application::{Application, ApplicationFileError, METRIC, read, shipped};
 use landspeed_factor::Factor;
-use landspeed_record::{EndpointOutcome, GridFigure, Program, ProgramOf, Settings, TrialSpec};
+use landspeed_record::{EndpointOutcome, GridFigure, Program, ProgramMetric, Settings, TrialSpec};
 use landspeed_transport::Delivery;
 use landspeed_units::Nanos;
 
@@ -113,12 +113,12 @@ pub fn text_of(workload: &str) -> Option<(String, String)> {
 }
 
 /// Returns the figure that decides about a run of an application: the one that its parameters choose.
-pub fn program_of(workload: &landspeed_record::Workload) -> Option<ProgramOf> {
+pub fn program_of(workload: &landspeed_record::Workload) -> Option<ProgramMetric> {
     let name = find(&workload.name)?.name();
     let application = all_read().iter().rev().find(|one| one.name == name)?.application;
     let chosen = application.parameters.iter().find(|one| one.name == METRIC)?.of(&workload.parameters);
     let figure = application.figures.iter().find(|figure| figure.name == chosen)?;
-    Some(ProgramOf {
+    Some(ProgramMetric {
         workload: workload.name.clone(),
         figure: figure.name.clone(),
         unit: figure.unit.clone(),

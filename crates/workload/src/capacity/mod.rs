@@ -13,7 +13,7 @@ mod sender;
 use std::time::Duration;
 
 use landspeed_factor::{Domain, Factor};
-use landspeed_record::{EndpointOutcome, Headline, Misshapen, Role, Settings, TrialSpec, Workload};
+use landspeed_record::{DetailError, EndpointOutcome, Headline, Role, Settings, TrialSpec, Workload};
 use landspeed_transport::Delivery;
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::{BitRate, Nanos};
@@ -99,7 +99,7 @@ pub struct CarriedLoad {
 ///
 /// # Errors
 /// Returns an error if the outcome does not have the form that this version writes.
-pub fn carried(client: &EndpointOutcome) -> Result<Option<CarriedLoad>, Misshapen> {
+pub fn carried(client: &EndpointOutcome) -> Result<Option<CarriedLoad>, DetailError> {
     let found = client.details.find::<result::CapacityResult>()?;
     let of = |found: &result::CapacityResult| {
         let (load, is_of_path) = (found.carried_bps?, found.limit == result::PATH);

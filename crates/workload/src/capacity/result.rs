@@ -1,6 +1,6 @@
 //! The result of a search, in the form that is recorded.
 
-use landspeed_record::{Amount, EndpointOutcome, Headline, Misshapen, detail};
+use landspeed_record::{DetailError, EndpointOutcome, FigureValue, Headline, detail};
 use landspeed_units::{BitRate, Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -104,17 +104,17 @@ pub(super) static HEADLINES: &[Headline<EndpointOutcome>] = &[
     Headline {
         name: "capacity",
         about: "payload of the highest load that was carried with at most the loss asked for",
-        of: |end| Ok(found(end)?.and_then(|found| found.carried_bps).map(Amount::from)),
+        of: |end| Ok(found(end)?.and_then(|found| found.carried_bps).map(FigureValue::from)),
     },
     Headline {
         name: "in IP packets",
         about: "the same load with the headers of IP and UDP, as rates of links are told",
-        of: |end| Ok(found(end)?.and_then(|found| found.carried_ip_bps).map(Amount::from)),
+        of: |end| Ok(found(end)?.and_then(|found| found.carried_ip_bps).map(FigureValue::from)),
     },
     Headline {
         name: "not carried",
         about: "payload of the lowest load that was not",
-        of: |end| Ok(found(end)?.and_then(|found| found.exceeded_bps).map(Amount::from)),
+        of: |end| Ok(found(end)?.and_then(|found| found.exceeded_bps).map(FigureValue::from)),
     },
     Headline {
         name: "limited by",
@@ -145,6 +145,6 @@ pub(super) static HEADLINES: &[Headline<EndpointOutcome>] = &[
     },
 ];
 
-fn found(end: &EndpointOutcome) -> Result<Option<&CapacityResult>, Misshapen> {
+fn found(end: &EndpointOutcome) -> Result<Option<&CapacityResult>, DetailError> {
     end.details.find()
 }

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use landspeed_factor::{Domain, Factor};
 use landspeed_record::{
-    Amount, Connections, EndpointOutcome, GridFigure, Headline, Misshapen, NotSetUp, Settings, SnmpCounts,
-    TrialSpec,
+    ConnectionCount, DetailError, EndpointOutcome, FailedConnections, FigureValue, GridFigure, Headline,
+    Settings, SnmpCounts, TrialSpec,
 };
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{CancelFlag, ConnectRequest, Delivery, Flow, Listener, Patience};
@@ -113,15 +113,15 @@ static HEADLINES: &[Headline<EndpointOutcome>] = &[
         name: "connections",
         about: "set up and closed one after the other, in a second of the client's window",
         of: |end| {
-            let Some(Connections(made)) = end.details.find()? else { return Ok(None) };
+            let Some(ConnectionCount(made)) = end.details.find()? else { return Ok(None) };
             let seconds = end.window_ns.as_secs_f64();
-            Ok((seconds > 0.0).then(|| Amount::PerSecond(*made as f64 / seconds)))
+            Ok((seconds > 0.0).then(|| FigureValue::PerSecond(*made as f64 / seconds)))
         },
     },
     Headline {
         name: "not set up",
         about: "connections begun within the window that took longer than 8 s, or than a second after its end",
-        of: |end| Ok(end.details.find()?.map(|NotSetUp(count)| (*count).into())),
+        of: |end| Ok(end.details.find()?.map(|FailedConnections(count)| (*count).into())),
     },
     Headline {
         name: "SYNs sent again",
@@ -136,10 +136,10 @@ static HEADLINES: &[Headline<EndpointOutcome>] = &[
 ];
 
 /// Returns by how much these counters of the host grew, in total.
-fn counted(end: &EndpointOutcome, names: &[&str]) -> Result<Option<Amount>, Misshapen> {
+fn counted(end: &EndpointOutcome, names: &[&str]) -> Result<Option<FigureValue>, DetailError> {
     let counts: Option<&SnmpCounts> = end.observed.details.find()?;
     let of = |counts: &SnmpCounts| names.iter().filter_map(|name| counts.0.get(*name)).sum::<u64>();
-    Ok(counts.map(of).map(Amount::from))
+    Ok(counts.map(of).map(FigureValue::from))
 }
 
 /// The start of the current connection, if it counts; the coordinator reads it.
@@ -194,10 +194,10 @@ fn call(parts: TrialParts<'_>, plan: &ClientPlan, settings: &Settings) -> Result
     let (mut measured, result) =
         workers::run(&parts.spec.cores, &[], vec![task], |workers| timed(parts.trial(workers), &window))?;
     let result = result.into_iter().next().unwrap_or_default();
-    let connections = Connections(measured.counts[0]);
+    let connections = ConnectionCount(measured.counts[0]);
     let latency = vec![result.latency.unwrap_or_else(LatencyRecorder::new).export(Bytes(0))];
     let outcome = EndpointOutcome { latency, ..outcome_of(&mut measured, result.unmet) };
-    Ok(outcome.with(connections).with(NotSetUp(result.not_set_up)))
+    Ok(outcome.with(connections).with(FailedConnections(result.not_set_up)))
 }
 
 /// Makes one connection after the other until stopped. The kernel chooses the source ports, because a fixed one could

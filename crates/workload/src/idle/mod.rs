@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use landspeed_factor::{Domain, Factor};
-use landspeed_record::{Amount, CpuUsage, EndpointOutcome, Headline, Settings, TrialSpec, detail};
+use landspeed_record::{CpuUsage, EndpointOutcome, FigureValue, Headline, Settings, TrialSpec, detail};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{ConnectRequest, Delivery, Flow, Patience};
 use landspeed_units::{Bytes, CpuNanos, Nanos};
@@ -70,12 +70,15 @@ static HEADLINES: &[Headline<EndpointOutcome>] = &[
             let (seconds, used) = (end.window_ns.as_secs_f64(), end.observed.get::<CpuUsage>().own());
             let each =
                 |held: &HeldConnections| CpuNanos((used.0 as f64 / seconds / held.connections as f64) as u64);
-            Ok(held(end)?.filter(|held| held.connections > 0 && seconds > 0.0).map(each).map(Amount::from))
+            Ok(held(end)?
+                .filter(|held| held.connections > 0 && seconds > 0.0)
+                .map(each)
+                .map(FigureValue::from))
         },
     },
 ];
 
-fn held(end: &EndpointOutcome) -> Result<Option<&HeldConnections>, landspeed_record::Misshapen> {
+fn held(end: &EndpointOutcome) -> Result<Option<&HeldConnections>, landspeed_record::DetailError> {
     end.details.find()
 }
 

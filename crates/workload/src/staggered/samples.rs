@@ -1,6 +1,6 @@
 //! Samples the progress of flows without TCP_INFO: those of transports that are not TCP.
 
-use landspeed_record::{Observations, Progress, Role, Settings};
+use landspeed_record::{Observations, Role, Settings, TrialProgress};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{Flow, is_tcp};
 use landspeed_units::{Bytes, Nanos};
@@ -68,7 +68,7 @@ impl WindowWatch for FlowSampler<'_> {
         self.samples.extend(looks);
     }
 
-    fn progress(&mut self, so_far: Progress) {
+    fn progress(&mut self, so_far: TrialProgress) {
         self.watch.progress(so_far);
     }
 

@@ -5,7 +5,7 @@ mod worker;
 use std::time::{Duration, Instant};
 
 use landspeed_factor::Factor;
-use landspeed_record::{Broken, EndpointOutcome, Role, Settings, TrialSpec, Workload};
+use landspeed_record::{EndpointOutcome, PathStall, Role, Settings, TrialSpec, Workload};
 use landspeed_transport::Flow;
 use landspeed_transport::settings::{READ_SIZE, WRITE_SIZE};
 use landspeed_units::{Bytes, Nanos};
@@ -96,7 +96,7 @@ fn timed(mut trial: TrialCoordinator<'_, '_>, duration: Duration) -> Result<Wind
         Err(Error::PathBroke(broken)) => Ok(trial.break_off(&window_start, broken)),
         // The peer closed its window early: it has waited for the path as long as this end would have.
         Err(Error::PeerGone { .. }) if trial.peer_closed() => {
-            let broken = Broken { waited_ns: trial.patience().into(), ..Broken::default() };
+            let broken = PathStall { waited_ns: trial.patience().into(), ..PathStall::default() };
             Ok(trial.break_off(&window_start, broken))
         }
         Err(error) => Err(error),

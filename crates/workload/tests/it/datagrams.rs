@@ -1,6 +1,6 @@
 //! Workloads over UDP, on loopback.
 
-use landspeed_record::{DatagramCounts, EndpointOutcome, SweepDatagrams, SweepPoint, ZeroCopied};
+use landspeed_record::{DatagramCounts, EndpointOutcome, SweepDatagrams, SweepPoint, ZeroCopyCounts};
 use landspeed_units::{BitRate, Bytes, Nanos};
 use landspeed_workload::{stream, sweep};
 
@@ -52,7 +52,7 @@ fn a_stream_from_lent_memory_is_copied_on_loopback_and_says_so() {
         set(&mut spec, &[("datagram-send", send), ("datagram-receive", receive), ("zerocopy-send", "on")]);
         let (client, server) = outcomes(&spec, V4);
         check(&client, &server);
-        let ZeroCopied { completions, copied, .. } = *client.get();
+        let ZeroCopyCounts { completions, copied, .. } = *client.get();
         assert!(completions > 0 && copied == completions, "{send}: {copied} of {completions}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use landspeed_record::{Connections, SweepPoint, ZeroCopied};
+use landspeed_record::{ConnectionCount, SweepPoint, ZeroCopyCounts};
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::{CancelFlag, DataPort, stream, sweep};
 
@@ -76,7 +76,7 @@ fn zero_copy_sends_are_completed_and_copied_on_loopback() {
     set(&mut spec, &[("zerocopy-send", "on")]);
     let (client, server) = outcomes(&spec, V4);
     assert!(server.received_bytes > Bytes::mib(1));
-    let ZeroCopied { completions, copied, .. } = *client.get();
+    let ZeroCopyCounts { completions, copied, .. } = *client.get();
     assert!(completions > 0);
     // The loopback device passes clones to user space, and skb_orphan_frags_rx copies each of them. Sends that still
     // wait in the socket when the flow is torn down, 32 at most, do not get that far.
@@ -90,7 +90,7 @@ fn what_cannot_be_mapped_is_copied() {
     let (_, server) = outcomes(&spec, V4);
     assert!(server.received_bytes > Bytes::mib(1));
     // The loopback device's MSS is not a multiple of a page, so nothing can be mapped.
-    assert_eq!(server.get::<ZeroCopied>().mapped_bytes, Bytes(0));
+    assert_eq!(server.get::<ZeroCopyCounts>().mapped_bytes, Bytes(0));
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn connections_end_in_order_where_that_is_asked_for() {
     };
     let before = waiting();
     let (client, _) = outcomes(&orderly, V4);
-    let Connections(made) = *client.get();
+    let ConnectionCount(made) = *client.get();
     assert!(made > 10 && waiting() > before + made / 2, "{made} ends, {before} and then {}", waiting());
 }
 
@@ -157,11 +157,11 @@ fn connections_are_counted_and_timed() {
     for at in [V4, V6] {
         let workload = connect(Nanos::millis(150));
         let (client, server) = outcomes(&spec(workload), at);
-        let made = client.get::<Connections>().0;
+        let made = client.get::<ConnectionCount>().0;
         assert!(made > 10, "{made}");
         let timed = client.latency[0].count();
         assert!(timed.abs_diff(made) <= 2, "{timed} of {made}");
-        assert_eq!(server.get::<Connections>().0, 0);
+        assert_eq!(server.get::<ConnectionCount>().0, 0);
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use landspeed_record::{
-    Amount, Broken, DatagramCounts, Headline, Observations, SweepDatagrams, TrialSpec, ZeroCopied,
+    DatagramCounts, FigureValue, Headline, Observations, PathStall, SweepDatagrams, TrialSpec, ZeroCopyCounts,
 };
 use landspeed_topology::{Lab, LabHost, find, with_namespace};
 use landspeed_transport::settings::TRANSPORT;
@@ -163,7 +163,7 @@ fn datagrams_from_lent_memory_that_wait_in_a_queue_keep_their_headers() {
         // Different cores may empty the queue in turn: some datagrams arrive out of order, but none with another's
         // number.
         assert_eq!((came.duplicated, came.malformed), (0, 0), "{way}: {came:?}");
-        let sends = client.get::<ZeroCopied>();
+        let sends = client.get::<ZeroCopyCounts>();
         assert!(sends.completions > 0, "{way}: {sends:?}");
     }
 }
@@ -177,7 +177,7 @@ fn payload_that_fills_pages_is_mapped() {
     let (client, server) = over(&lab, &spec, addresses(&lab)[0]);
     client.expect("client");
     let server = server.expect("server");
-    assert!(server.get::<ZeroCopied>().mapped_bytes > Bytes(0), "{server:?}");
+    assert!(server.get::<ZeroCopyCounts>().mapped_bytes > Bytes(0), "{server:?}");
 }
 
 /// A watch that runs a command when the window opens.
@@ -228,7 +228,7 @@ fn a_sender_whose_path_is_cut_stops() {
             // Both ends keep what they measured until then.
             for end in [client, server] {
                 let end = end.expect("figures");
-                assert!(end.get::<Broken>().is_so(), "{:?}", end.details);
+                assert!(end.get::<PathStall>().ended_run(), "{:?}", end.details);
             }
         } else {
             assert!(matches!(client, Err(Error::PathBroke(_))), "{client:?}");
@@ -334,8 +334,8 @@ fn multipath_tcp_carries_data_over_both_links() {
     };
     // A server that is not ready for a second subflow refuses it, and the kernel does not try again, so not all flows
     // need to have one. On a busy processor, all four of a run may be too early; new connections try again.
-    let seen = (0..5).map(|_| subflows()).find(|seen| *seen != Amount::Count(4));
-    assert!(matches!(seen, Some(Amount::Count(5..=8))), "{seen:?}");
+    let seen = (0..5).map(|_| subflows()).find(|seen| *seen != FigureValue::Count(4));
+    assert!(matches!(seen, Some(FigureValue::Count(5..=8))), "{seen:?}");
     let (a, _) = hosts(&lab);
     for link in [&a.device, "second"] {
         let sent = sent_by(a, link);

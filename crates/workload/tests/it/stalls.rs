@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use landspeed_record::{Broken, EndpointOutcome, Silences, TrialSpec};
+use landspeed_record::{EndpointOutcome, PathStall, Silences, TrialSpec};
 use landspeed_topology::{Lab, LabHost, find, with_namespace};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::{Bytes, Nanos};
@@ -76,7 +76,10 @@ fn a_link_that_is_down_for_a_while_is_a_silence_of_every_transport() {
     for (spec, [client, server]) in each.iter().zip(seen) {
         let name = TRANSPORT.of(&spec.flow);
         let silences = server.get::<Silences>();
-        assert!(!client.get::<Broken>().is_so() && !server.get::<Broken>().is_so(), "{name}: it is whole");
+        assert!(
+            !client.get::<PathStall>().ended_run() && !server.get::<PathStall>().ended_run(),
+            "{name}: it is whole"
+        );
         assert!(server.received_bytes > Bytes::kib(64), "{name}: {}", server.received_bytes);
         assert!(silences.longest() >= Nanos::millis(1_300), "{name}: {silences:?}");
         assert!(silences.total() < server.window_ns, "{name}: {silences:?}");
@@ -94,7 +97,11 @@ fn lossy_long_paths_give_a_figure_each_time() {
         trials.into_iter().map(|trial| trial.join().expect("no panic")).collect()
     });
     for [client, server] in seen {
-        assert!(!client.get::<Broken>().is_so() && server.received_bytes > Bytes(0), "{:?}", client.details);
+        assert!(
+            !client.get::<PathStall>().ended_run() && server.received_bytes > Bytes(0),
+            "{:?}",
+            client.details
+        );
     }
 }
 
@@ -109,6 +116,10 @@ fn a_slow_link_is_no_silent_one() {
         run(&format!("ip netns exec {} ethtool -K {} tso off gso off", host.netns, host.device));
     }
     let [client, server] = between([a, b], &streaming("tcp", Nanos::secs(5)));
-    assert!(!client.get::<Broken>().is_so() && server.received_bytes > Bytes(0), "{:?}", server.details);
+    assert!(
+        !client.get::<PathStall>().ended_run() && server.received_bytes > Bytes(0),
+        "{:?}",
+        server.details
+    );
     assert_eq!(server.get::<Silences>().total(), Nanos(0), "it is as usual");
 }

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use landspeed_record::{Broken, Settings};
+use landspeed_record::{PathStall, Settings};
 use landspeed_transport::{Patience, ReservedPort};
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::staggered::{self, StaggeredFlow};
@@ -85,8 +85,8 @@ fn a_sender_holds_back_when_its_peer_falls_silent_and_keeps_its_figures() {
         let client = run_client(&spec, &plan, &mut NullWatch, &CancelFlag::new());
         let flood = serving.join().expect("no panic");
         let client = client.expect("what it measured until then");
-        let broken = client.get::<Broken>();
-        assert!(broken.is_so() && broken.waited_ns >= Nanos::secs(3), "{broken:?}");
+        let broken = client.get::<PathStall>();
+        assert!(broken.ended_run() && broken.waited_ns >= Nanos::secs(3), "{broken:?}");
         // Each of 20 a second shows that the peer is still silent; a full rate is 10,000 and more.
         assert!(flood < 200, "{flood} datagrams in a second to a peer that says nothing");
     });

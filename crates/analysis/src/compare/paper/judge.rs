@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::{Engine, Interval, PaperFinding, Study};
+use landspeed_record::{MeanInterval, PaperFinding, Study, StudyEngine};
 use landspeed_stats::{mean_and_deviation, mean_interval};
 
 use super::super::contests::ContestRuns;
@@ -57,7 +57,7 @@ pub(super) struct ProtocolFigure {
     /// Computes the figure, and a second one that is printed with it, from a run and the path's idle round trip in
     /// seconds.
     pub(super) of: fn(&RunFigures, f64) -> Option<[f64; 2]>,
-    pub(super) say: fn([Interval; 2]) -> String,
+    pub(super) say: fn([MeanInterval; 2]) -> String,
 }
 
 /// The study and its contests of the paper's kind.
@@ -88,7 +88,9 @@ impl PaperStudy<'_> {
     /// Returns the judgement for a metric of which no run has a figure.
     fn no_figure(&self, metric: &ProtocolMetric) -> ClaimJudgement {
         match self.study.engine {
-            Engine::Simulator if metric.name == COST.name => cannot("the simulator counts no processor time"),
+            StudyEngine::Simulator if metric.name == COST.name => {
+                cannot("the simulator counts no processor time")
+            }
             _ => cannot(format!("no run has a figure of {}", metric.name)),
         }
     }
@@ -284,7 +286,7 @@ fn said(means: &[(&str, f64)], metric: &ProtocolMetric) -> String {
 
 fn cost_alike(scene: &PaperStudy<'_>, most: f64) -> ClaimJudgement {
     let costs: Vec<f64> = scene.papers_own().filter_map(|name| scene.mean(name, &COST)).collect();
-    if costs.is_empty() && scene.study.engine == Engine::Simulator {
+    if costs.is_empty() && scene.study.engine == StudyEngine::Simulator {
         return scene.no_figure(&COST);
     }
     if costs.len() < 3 {

@@ -1,6 +1,6 @@
 //! Judges of datagrams that are too large, and of datagrams that find a full receive buffer.
 
-use landspeed_record::{Cause, Finding, Protocol};
+use landspeed_record::{Cause, Finding, IpProtocol};
 
 use crate::verdict::judge::{FindingBuilder, found};
 use crate::verdict::thresholds::LEAST_WEIGHT;
@@ -47,7 +47,7 @@ pub(super) fn fragmentation(view: &VerdictView<'_>) -> Option<Finding> {
 
 pub(super) fn udp_receive_buffer(view: &VerdictView<'_>) -> Option<Finding> {
     let end = view.receiver.as_ref()?;
-    let udp = end.flows.iter().filter(|flow| flow.watch.key.protocol == Protocol::UDP);
+    let udp = end.flows.iter().filter(|flow| flow.watch.key.protocol == IpProtocol::UDP);
     let drops = |flow: &crate::verdict::view::FlowView<'_>| {
         let of = |s: Option<&landspeed_record::SocketState>| s.map_or(0, |s| s.drops);
         of(flow.watch.samples.last()).saturating_sub(of(flow.watch.samples.first())) as f64

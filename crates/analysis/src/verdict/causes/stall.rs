@@ -1,6 +1,6 @@
 //! Judges why a path carried nothing, from packets of several sizes that were sent over it afterwards.
 
-use landspeed_record::{Cause, Cut, Finding, PathProbe, ProbedSize};
+use landspeed_record::{Cause, Finding, FragmentationPoint, PathProbe, ProbedSize};
 use landspeed_units::Bytes;
 
 use crate::verdict::judge::{FindingBuilder, found};
@@ -23,12 +23,12 @@ pub fn stalls(probe: &PathProbe) -> Vec<Finding> {
 
 /// Returns the largest packet that arrives whole and the smallest that does not, if small ones do.
 fn hole(probe: &PathProbe) -> Option<(Bytes, Bytes)> {
-    probe.largest(Cut::Never).zip(probe.smallest_lost(Cut::Never))
+    probe.largest(FragmentationPoint::Never).zip(probe.smallest_lost(FragmentationPoint::Never))
 }
 
 /// Returns true if packets that vanish whole arrive in pieces when routers may cut them.
 fn passes_in_pieces(probe: &PathProbe, lost: Bytes) -> bool {
-    probe.largest(Cut::OnTheWay).is_some_and(|bytes| bytes >= lost)
+    probe.largest(FragmentationPoint::OnTheWay).is_some_and(|bytes| bytes >= lost)
 }
 
 pub(super) fn black_hole(probe: &PathProbe) -> Option<Finding> {
@@ -62,10 +62,10 @@ fn remedied(finding: Finding, most: Bytes) -> Finding {
 }
 
 pub(super) fn fragments_dropped(probe: &PathProbe) -> Option<Finding> {
-    let lost = probe.smallest_lost(Cut::AtOnce)?;
+    let lost = probe.smallest_lost(FragmentationPoint::AtOnce)?;
     // Where whole packets vanish too, fragments may vanish for the same reason.
-    let whole = probe.largest(Cut::Never)?;
-    if hole(probe).is_some() || probe.largest(Cut::AtOnce).is_some() {
+    let whole = probe.largest(FragmentationPoint::Never)?;
+    if hole(probe).is_some() || probe.largest(FragmentationPoint::AtOnce).is_some() {
         return None;
     }
     let summary = format!(
@@ -83,11 +83,15 @@ pub(super) fn fragments_dropped(probe: &PathProbe) -> Option<Finding> {
 
 /// Judges a path that carries packets of all sizes, and loses some of each.
 pub(super) fn lossy(probe: &PathProbe) -> Option<Finding> {
-    let whole = || probe.sizes.iter().filter(|size| size.cut == Cut::Never);
+    let whole = || probe.sizes.iter().filter(|size| size.cut == FragmentationPoint::Never);
     let (sent, arrived) = whole().fold((0, 0), |(sent, arrived), s| (sent + s.sent, arrived + s.arrived));
     let lost = sent.saturating_sub(arrived);
     let share = lost as f64 / sent.max(1) as f64;
-    if probe.largest(Cut::Never).is_none() || hole(probe).is_some() || lost < FEW || share < LOSSY {
+    if probe.largest(FragmentationPoint::Never).is_none()
+        || hole(probe).is_some()
+        || lost < FEW
+        || share < LOSSY
+    {
         return None;
     }
     let summary =
@@ -100,7 +104,7 @@ pub(super) fn path_down(probe: &PathProbe) -> Option<Finding> {
     let sent = probe.sizes.iter().any(|size| size.sent > 0);
     let passes = probe.sizes.iter().any(|size| size.arrived > 0);
     let other = || RULES[..4].iter().any(|rule| rule(probe).is_some());
-    if passes && (!probe.stalled.is_so() || other()) {
+    if passes && (!probe.stalled.ended_run() || other()) {
         return None;
     }
     let waited = probe.stalled.waited_ns;
@@ -120,7 +124,8 @@ pub(super) fn path_down(probe: &PathProbe) -> Option<Finding> {
 fn evidence(probe: &PathProbe, finding: Finding) -> Finding {
     let stalled = &probe.stalled;
     let row = |size: &ProbedSize| format!("{} B {} of {}", size.packet_bytes.0, size.arrived, size.sent);
-    let whole: Vec<String> = probe.sizes.iter().filter(|size| size.cut == Cut::Never).map(row).collect();
+    let whole: Vec<String> =
+        probe.sizes.iter().filter(|size| size.cut == FragmentationPoint::Never).map(row).collect();
     let failed = probe.failed.iter().cloned();
     let finding = failed.fold(finding, FindingBuilder::saw);
     finding
@@ -141,19 +146,19 @@ fn evidence(probe: &PathProbe, finding: Finding) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::Broken;
+    use landspeed_record::PathStall;
     use landspeed_units::Nanos;
 
     use super::*;
 
-    fn probe(sizes: &[(u64, Cut, u64)]) -> PathProbe {
-        let size = |&(bytes, cut, arrived): &(u64, Cut, u64)| ProbedSize {
+    fn probe(sizes: &[(u64, FragmentationPoint, u64)]) -> PathProbe {
+        let size = |&(bytes, cut, arrived): &(u64, FragmentationPoint, u64)| ProbedSize {
             packet_bytes: Bytes(bytes),
             cut,
             sent: 5,
             arrived,
         };
-        let stalled = Broken { waited_ns: Nanos::secs(3), ..Broken::default() };
+        let stalled = PathStall { waited_ns: Nanos::secs(3), ..PathStall::default() };
         PathProbe {
             over: "UDP".into(),
             sizes: sizes.iter().map(size).collect(),
@@ -162,13 +167,13 @@ mod tests {
         }
     }
 
-    fn named(sizes: &[(u64, Cut, u64)]) -> Vec<(Cause, String)> {
+    fn named(sizes: &[(u64, FragmentationPoint, u64)]) -> Vec<(Cause, String)> {
         stalls(&probe(sizes)).into_iter().map(|finding| (finding.cause, finding.summary)).collect()
     }
 
     #[test]
     fn each_pattern_of_arrivals_has_one_cause() {
-        use Cut::{AtOnce, Never, OnTheWay};
+        use FragmentationPoint::{AtOnce, Never, OnTheWay};
         let hole = [(128, Never, 5), (1400, Never, 4), (1420, Never, 0), (1500, Never, 0)];
         let [(cause, said)] = &named(&[&hole[..], &[(1500, OnTheWay, 0), (2700, AtOnce, 0)]].concat())[..]
         else {
@@ -179,7 +184,9 @@ mod tests {
             said.contains("packets over 1400 bytes do not arrive: set mtu 1400, or mtu-probing"),
             "{said}"
         );
-        let of = |sizes: &[(u64, Cut, u64)]| named(sizes).into_iter().map(|one| one.0).collect::<Vec<_>>();
+        let of = |sizes: &[(u64, FragmentationPoint, u64)]| {
+            named(sizes).into_iter().map(|one| one.0).collect::<Vec<_>>()
+        };
         assert_eq!(
             of(&[&hole[..], &[(1500, OnTheWay, 5), (2700, AtOnce, 5)]].concat()),
             [Cause::IcmpBlocked]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use landspeed_record::{CoreClasses, CpuUsage};
+use landspeed_record::{CoreCpuTime, CpuUsage};
 
 use super::EndView;
 use crate::verdict::thresholds::{HURRIED, PACKETS_WITH_THREADS, SATURATED};
@@ -27,7 +27,7 @@ impl CoreLoad {
         format!("{} core {}", self.host, self.number)
     }
 
-    fn of(host: &str, classes: &CoreClasses, usage: &CpuUsage, carried_by: &BTreeSet<u32>) -> CoreLoad {
+    fn of(host: &str, classes: &CoreCpuTime, usage: &CpuUsage, carried_by: &BTreeSet<u32>) -> CoreLoad {
         let given = (usage.window_ns.0 as f64 - classes.steal_ns.0 as f64).max(1.0);
         let interrupts = share((classes.irq_ns + classes.softirq_ns).0 as f64 / given);
         CoreLoad {

@@ -1,7 +1,7 @@
 //! The two ends of the flow: which host sends, from the bytes that moved, and how the flow's process spent its time
 //! there.
 
-use landspeed_record::{CostClass, CostProfile, FlowWatch, LinkFacts, ProcessWatch, Protocol, SnmpCounts};
+use landspeed_record::{CostClass, CostProfile, FlowWatch, IpProtocol, LinkFacts, ProcessWatch, SnmpCounts};
 use landspeed_units::{Bytes, Nanos};
 
 use super::{FlowView, counter};
@@ -108,7 +108,7 @@ fn sends(host: &HostView<'_>) -> Option<bool> {
     let flows: Vec<FlowView<'_>> = host.seen.get::<Vec<FlowWatch>>().iter().map(FlowView::of).collect();
     let sum = |role| flows.iter().map(|flow| flow.moved(role)).sum::<Bytes>().0;
     let tried = flows.iter().map(|flow| flow.delta(|t| t.sent_bytes.0)).fold(0, u64::saturating_add);
-    let udp = flows.iter().any(|flow| flow.watch.key.protocol == Protocol::UDP);
+    let udp = flows.iter().any(|flow| flow.watch.key.protocol == IpProtocol::UDP);
     let count = |name| if udp || flows.is_empty() { counter(host, name) } else { 0 };
     let arrived = count("Udp.InDatagrams").saturating_add(count("Udp.RcvbufErrors"));
     let pairs = [

@@ -7,7 +7,7 @@ mod loss;
 mod window;
 
 use landspeed_record::{
-    CpuUsage, FlowWatch, HostFacts, LinkSettings, Observations, PathProbe, ProcessWatch, Protocol,
+    CpuUsage, FlowWatch, HostFacts, IpProtocol, LinkSettings, Observations, PathProbe, ProcessWatch,
     QdiscWatch, SnmpCounts,
 };
 use landspeed_units::{BitRate, Bytes, Nanos};
@@ -107,7 +107,7 @@ impl<'a> VerdictView<'a> {
 
     /// Returns true if the flow consists of datagrams.
     pub(super) fn is_udp(&self) -> bool {
-        self.main().is_some_and(|flow| flow.watch.key.protocol == Protocol::UDP)
+        self.main().is_some_and(|flow| flow.watch.key.protocol == IpProtocol::UDP)
     }
 
     /// Returns the bytes that the path holds: its goodput times its idle round trip.

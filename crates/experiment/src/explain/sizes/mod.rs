@@ -7,7 +7,7 @@ mod plan;
 mod study;
 
 use landspeed_analysis::fit::{AnswerInputs, answers};
-use landspeed_record::{ExplainReport, HostLimits, Restored, Settings};
+use landspeed_record::{ExplainReport, HostLimits, RestoreOutcome, Settings};
 use landspeed_units::{Bytes, Nanos};
 
 use super::ProgressSink;
@@ -81,7 +81,7 @@ pub fn explain_sizes(
     let mut study = SizesStudy::new(pair, options);
     let result = study.run(listener);
     let (turned, found) = study.finish();
-    let restored = if turned { pair.restore() } else { Restored::untouched() };
+    let restored = if turned { pair.restore() } else { RestoreOutcome::untouched() };
     if !restored.restored {
         return Err(Error::unrestored("the cost over sizes was measured", &restored));
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use landspeed_analysis::fit::{BothEnds, MessageCost, OffloadStudy};
 use landspeed_observer::COST;
-use landspeed_record::{Cell, CpuAccounting, EndpointOutcome, PerPacket, Side};
+use landspeed_record::{Cell, CpuAccounting, EndpointOutcome, PerPacketCost, Side};
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::stream;
 use rand::SeedableRng;
@@ -41,7 +41,7 @@ pub(super) struct SizesStudy<'a> {
 }
 
 pub(super) struct SizesFindings {
-    pub(super) parts: Vec<PerPacket>,
+    pub(super) parts: Vec<PerPacketCost>,
     pub(super) offload: OffloadStudy,
     pub(super) notes: Vec<String>,
 }
@@ -215,7 +215,7 @@ impl<'a> SizesStudy<'a> {
     pub(super) fn finish(self) -> (bool, SizesFindings) {
         let notes = self.notes();
         let shared = self.attribution();
-        let mut parts: Vec<PerPacket> = Vec::new();
+        let mut parts: Vec<PerPacketCost> = Vec::new();
         for (sweep, costs) in self.plan.sweeps.iter().zip(&self.costs).filter(|(_, costs)| !costs.is_empty())
         {
             let mut part = sweep.of.per_packet(costs);

@@ -1,6 +1,6 @@
 //! Addresses of a device: reading and restoring them.
 
-use landspeed_netlink::{Address, AddressFlags, Rtnl};
+use landspeed_netlink::{AddressFlags, InterfaceAddress, Rtnl};
 
 use super::item::{AddressKey, AddressSnapshot};
 use super::{SettingKey, SettingValue};
@@ -30,7 +30,7 @@ impl AddressSnapshot {
 
     /// Returns the address with its remaining lifetime, or `None` if that is over or the address is temporary,
     /// because only the kernel can make such an address.
-    pub(super) fn aged(&self, now_s: u64) -> Option<Address> {
+    pub(super) fn aged(&self, now_s: u64) -> Option<InterfaceAddress> {
         let address = &self.address;
         if address.is_temporary() {
             return None;
@@ -41,7 +41,7 @@ impl AddressSnapshot {
             None => None,
         };
         let preferred_s = address.preferred_s.map(|s| s.saturating_sub(passed));
-        Some(Address { valid_s, preferred_s, ..address.clone() })
+        Some(InterfaceAddress { valid_s, preferred_s, ..address.clone() })
     }
 
     /// Returns true if both lifetimes end at the same time, within three seconds for rounding.
@@ -99,11 +99,14 @@ fn rank(held: &AddressSnapshot) -> (bool, usize) {
 
 /// Adds an address that was in use a moment ago. It is not checked for duplicates again, because the routes that
 /// prefer it could not be restored for a second or two; the flag for that is then removed.
-fn put_one(rtnl: &Rtnl, address: &Address) -> Result<(), landspeed_netlink::Error> {
+fn put_one(rtnl: &Rtnl, address: &InterfaceAddress) -> Result<(), landspeed_netlink::Error> {
     if address.address.is_ipv4() || address.flags.contains(AddressFlags::TENTATIVE) {
         return rtnl.replace_address(address);
     }
-    rtnl.replace_address(&Address { flags: address.flags | AddressFlags::NODAD, ..address.clone() })?;
+    rtnl.replace_address(&InterfaceAddress {
+        flags: address.flags | AddressFlags::NODAD,
+        ..address.clone()
+    })?;
     if address.flags.contains(AddressFlags::NODAD) {
         return Ok(());
     }
@@ -115,7 +118,7 @@ mod tests {
     use super::*;
 
     fn held(text: &str, nth: usize) -> AddressSnapshot {
-        AddressSnapshot { address: Address::new(1, text.parse().unwrap(), 64), at_s: 0, nth }
+        AddressSnapshot { address: InterfaceAddress::new(1, text.parse().unwrap(), 64), at_s: 0, nth }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use landspeed_netlink::{AddressFlags, Link, Rtnl};
 
 use super::{RouteSlot, SettingsSnapshot};
-use crate::{Disturbs, Error};
+use crate::{Error, SideEffect};
 
 /// Longest wait. It covers a link that trains again, and duplicate address detection, which takes up to a second to
 /// start and one more to end (RFC 4862, sections 5.1 and 5.4.2).
@@ -17,8 +17,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 const QUIET: Duration = Duration::from_millis(50);
 
 /// Returns true if writing a knob that disturbs `kinds` has effects that take time.
-pub(super) fn matters(kinds: &[Disturbs]) -> bool {
-    kinds.iter().any(|kind| matches!(kind, Disturbs::Addresses | Disturbs::Routes))
+pub(super) fn matters(kinds: &[SideEffect]) -> bool {
+    kinds.iter().any(|kind| matches!(kind, SideEffect::Addresses | SideEffect::Routes))
 }
 
 pub(super) fn is_running(link: &Link) -> bool {
@@ -29,7 +29,7 @@ pub(super) fn is_running(link: &Link) -> bool {
 /// the addresses of the device for duplicates, or after the longest wait. A write after which every address and route
 /// is in its place has no effects that could take time.
 pub(in crate::journal) fn take_after_write(
-    kinds: &[Disturbs],
+    kinds: &[SideEffect],
     device: &str,
     before: &SettingsSnapshot,
     now_s: impl Fn() -> u64,

@@ -2,12 +2,12 @@
 
 use std::net::IpAddr;
 
-use landspeed_netlink::{Address, Prefix, Qdisc, Route};
+use landspeed_netlink::{InterfaceAddress, IpPrefix, Qdisc, Route};
 use serde::{Deserialize, Serialize};
 
 use super::related::RelatedKey;
 use super::{qdisc, queues, routes, sysctls, text};
-use crate::Disturbs;
+use crate::SideEffect;
 
 /// The identity of a setting. The order is that of restoring: features and sysctls first, then the addresses that
 /// need them, then the routes that need these.
@@ -48,7 +48,7 @@ pub(in crate::journal) struct AddressKey {
 pub(in crate::journal) struct RouteSlot {
     pub(super) ipv6: bool,
     pub(super) table: u32,
-    pub(super) to: Prefix,
+    pub(super) to: IpPrefix,
     pub(super) tos: u8,
     pub(super) metric: u32,
     /// Protocol, kind and devices of a route that the kernel makes from addresses and link state.
@@ -78,7 +78,7 @@ pub(in crate::journal) enum SettingValue {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::journal) struct AddressSnapshot {
-    pub(in crate::journal) address: Address,
+    pub(in crate::journal) address: InterfaceAddress,
     /// Seconds since boot at that time, from which lifetimes run.
     pub(in crate::journal) at_s: u64,
     pub(in crate::journal) nth: usize,
@@ -99,7 +99,7 @@ impl SettingKey {
         }
     }
 
-    pub(in crate::journal) fn is_among(&self, kinds: &[Disturbs]) -> bool {
+    pub(in crate::journal) fn is_among(&self, kinds: &[SideEffect]) -> bool {
         match self.kind() {
             Some(kind) => kinds.contains(&kind),
             None => matches!(self, SettingKey::Sysctl(name) if sysctls::is_among(name, kinds)),
@@ -114,15 +114,15 @@ impl SettingKey {
         }
     }
 
-    fn kind(&self) -> Option<Disturbs> {
+    fn kind(&self) -> Option<SideEffect> {
         match self {
-            SettingKey::Feature(_) => Some(Disturbs::Features),
-            SettingKey::DeviceSysctl(_) => Some(Disturbs::DeviceSysctls),
-            SettingKey::Queue(_) => Some(Disturbs::Queues),
-            SettingKey::Qdisc => Some(Disturbs::Qdisc),
-            SettingKey::Related(_) => Some(Disturbs::Related),
-            SettingKey::Address(_) => Some(Disturbs::Addresses),
-            SettingKey::Route(_) => Some(Disturbs::Routes),
+            SettingKey::Feature(_) => Some(SideEffect::Features),
+            SettingKey::DeviceSysctl(_) => Some(SideEffect::DeviceSysctls),
+            SettingKey::Queue(_) => Some(SideEffect::Queues),
+            SettingKey::Qdisc => Some(SideEffect::Qdisc),
+            SettingKey::Related(_) => Some(SideEffect::Related),
+            SettingKey::Address(_) => Some(SideEffect::Addresses),
+            SettingKey::Route(_) => Some(SideEffect::Routes),
             SettingKey::Sysctl(_) => None,
         }
     }
@@ -203,8 +203,8 @@ fn is_text(value: Option<&SettingValue>) -> bool {
 }
 
 impl AddressKey {
-    pub(in crate::journal) fn of(address: &Address) -> AddressKey {
-        let Address { address, prefix_len, peer, .. } = *address;
+    pub(in crate::journal) fn of(address: &InterfaceAddress) -> AddressKey {
+        let InterfaceAddress { address, prefix_len, peer, .. } = *address;
         AddressKey { address, prefix_len, peer }
     }
 }

@@ -25,7 +25,7 @@ use std::path::Path;
 use landspeed_netlink::Rtnl;
 use serde::{Deserialize, Serialize};
 
-use crate::{Disturbs, Error};
+use crate::{Error, SideEffect};
 pub(super) use after_write::take_after_write;
 #[cfg(test)]
 pub(super) use item::{AddressKey, AddressSnapshot};
@@ -60,7 +60,7 @@ impl SettingsSnapshot {
     /// # Errors
     /// Returns an error if a setting cannot be read, because it could not be restored either.
     pub(super) fn take(
-        kinds: &[Disturbs],
+        kinds: &[SideEffect],
         device: &str,
         also: &BTreeSet<RouteSlot>,
         at_s: u64,
@@ -68,14 +68,14 @@ impl SettingsSnapshot {
         let mut items = BTreeMap::new();
         for kind in kinds {
             items.extend(match kind {
-                Disturbs::Addresses => addresses::take(device, at_s)?,
-                Disturbs::Routes => routes::take(device, also)?,
-                Disturbs::DeviceSysctls => sysctls::take_of_device(device)?,
-                Disturbs::Features => features::take(device)?,
-                Disturbs::Queues => queues::take(device)?,
-                Disturbs::Qdisc => qdisc::take(device)?,
-                Disturbs::Related => related::take(device)?,
-                Disturbs::Sysctl(name) => {
+                SideEffect::Addresses => addresses::take(device, at_s)?,
+                SideEffect::Routes => routes::take(device, also)?,
+                SideEffect::DeviceSysctls => sysctls::take_of_device(device)?,
+                SideEffect::Features => features::take(device)?,
+                SideEffect::Queues => queues::take(device)?,
+                SideEffect::Qdisc => qdisc::take(device)?,
+                SideEffect::Related => related::take(device)?,
+                SideEffect::Sysctl(name) => {
                     let value = sysctls::take(name)?.map(SettingValue::Text);
                     value.map(|value| (SettingKey::Sysctl((*name).to_owned()), value)).into_iter().collect()
                 }
@@ -86,7 +86,7 @@ impl SettingsSnapshot {
     }
 
     #[cfg(test)]
-    pub(super) fn of(kinds: &[Disturbs], items: BTreeMap<SettingKey, SettingValue>) -> SettingsSnapshot {
+    pub(super) fn of(kinds: &[SideEffect], items: BTreeMap<SettingKey, SettingValue>) -> SettingsSnapshot {
         SettingsSnapshot { kinds: kinds.iter().map(word).collect(), running: false, own: Vec::new(), items }
     }
 
@@ -95,7 +95,7 @@ impl SettingsSnapshot {
         SettingsSnapshot { own, ..self }
     }
 
-    pub(super) fn was_for(&self, kind: &Disturbs) -> bool {
+    pub(super) fn was_for(&self, kind: &SideEffect) -> bool {
         self.kinds.contains(&word(kind))
     }
 
@@ -171,16 +171,16 @@ impl SettingsSnapshot {
     }
 }
 
-fn word(kind: &Disturbs) -> String {
+fn word(kind: &SideEffect) -> String {
     match kind {
-        Disturbs::Addresses => "addresses".into(),
-        Disturbs::Routes => "routes".into(),
-        Disturbs::DeviceSysctls => "device-sysctls".into(),
-        Disturbs::Features => "features".into(),
-        Disturbs::Queues => "queues".into(),
-        Disturbs::Qdisc => "qdisc".into(),
-        Disturbs::Related => "related".into(),
-        Disturbs::Sysctl(name) => (*name).into(),
+        SideEffect::Addresses => "addresses".into(),
+        SideEffect::Routes => "routes".into(),
+        SideEffect::DeviceSysctls => "device-sysctls".into(),
+        SideEffect::Features => "features".into(),
+        SideEffect::Queues => "queues".into(),
+        SideEffect::Qdisc => "qdisc".into(),
+        SideEffect::Related => "related".into(),
+        SideEffect::Sysctl(name) => (*name).into(),
     }
 }
 

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{SettingKey, SettingValue, cannot, text};
-use crate::{Disturbs, Error};
+use crate::{Error, SideEffect};
 
 const NET: &str = "/proc/sys/net";
 /// The folders with one folder per device.
@@ -73,8 +73,8 @@ pub(super) fn take(name: &str) -> Result<Option<String>, Error> {
 }
 
 /// Returns true if a sysctl in a journal is one that the knob's row names.
-pub(super) fn is_among(name: &str, kinds: &[Disturbs]) -> bool {
-    kinds.iter().any(|kind| matches!(kind, Disturbs::Sysctl(listed) if *listed == name))
+pub(super) fn is_among(name: &str, kinds: &[SideEffect]) -> bool {
+    kinds.iter().any(|kind| matches!(kind, SideEffect::Sysctl(listed) if *listed == name))
 }
 
 pub(super) fn put(name: &str, value: &str) -> Option<String> {
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn only_the_sysctls_of_the_row_are_taken_from_a_journal() {
-        let kinds = [Disturbs::Routes, Disturbs::Sysctl("net.ipv4.tcp_wmem")];
+        let kinds = [SideEffect::Routes, SideEffect::Sysctl("net.ipv4.tcp_wmem")];
         assert!(is_among("net.ipv4.tcp_wmem", &kinds));
         assert!(!is_among("kernel.core_pattern", &kinds));
     }
