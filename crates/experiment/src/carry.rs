@@ -51,7 +51,12 @@ pub(crate) fn observe(pair: &Pair, addresses: [IpAddr; 2]) -> Result<PathObserva
 }
 
 /// Returns the traffic at one end, less the traffic that passes anyway by `usual`.
-fn passed(side: Side, ends: &PingPongOutcomes, message: u64, usual: Option<&PingPongOutcomes>) -> PassedTraffic {
+fn passed(
+    side: Side,
+    ends: &PingPongOutcomes,
+    message: u64,
+    usual: Option<&PingPongOutcomes>,
+) -> PassedTraffic {
     let rounds = ends[0].latency.iter().map(|size| size.count()).sum::<u64>();
     let (end, least) = (at(side, ends), Bytes(rounds * message));
     let passed = PassedTraffic { traffic: traffic(end).to_vec(), least };

@@ -72,7 +72,8 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode> {
     let is_here = interface == "lo" || host::probe().links.iter().any(|link| link.name == interface);
     ensure!(is_here, "no interface is called '{interface}' here: name one with --interface");
     let target = KnobTarget { device: interface.clone() };
-    let settings: Vec<SettingCheck> = kept.of_host(side).iter().map(|change| check(change, &target)).collect();
+    let settings: Vec<SettingCheck> =
+        kept.of_host(side).iter().map(|change| check(change, &target)).collect();
     let persisted = kept.persisted(side)?;
     let files: Vec<FileCheck> = persisted.files.iter().map(check_file).collect();
     let report = VerifyReport {

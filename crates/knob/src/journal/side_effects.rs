@@ -155,7 +155,9 @@ impl SideEffectRestore {
         };
         let mut kinds = ledger.kinds_on(number);
         let ended = ledger.host.ended_netns().is_some();
-        kinds.retain(|kind| is_reachable(kind, &location) && !(ended && matches!(kind, SideEffect::Sysctl(_))));
+        kinds.retain(|kind| {
+            is_reachable(kind, &location) && !(ended && matches!(kind, SideEffect::Sysctl(_)))
+        });
         let rest = SideEffectRestore {
             location,
             number,

@@ -9,8 +9,8 @@ use landspeed_units::Nanos;
 use super::{LINK, LinkAttribute, reach};
 use crate::device::refused;
 use crate::{
-    Domain, Error, FactorPlacement, FactorView, HostKnob, Knob, KnobLimits, KnobTarget, PersistMethod, Proposal,
-    SideEffect, SystemSetting, SystemdSpelling,
+    Domain, Error, FactorPlacement, FactorView, HostKnob, Knob, KnobLimits, KnobTarget, PersistMethod,
+    Proposal, SideEffect, SystemSetting, SystemdSpelling,
 };
 use landspeed_factor::{each, next_to, unless};
 

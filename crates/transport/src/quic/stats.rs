@@ -57,7 +57,10 @@ fn all(end: &EndpointOutcome) -> Result<Option<&[QuicConnectionStats]>, DetailEr
     Ok(connections.map(|connections| &connections.0[..]))
 }
 
-fn total(end: &EndpointOutcome, of: fn(&QuicConnectionStats) -> u64) -> Result<Option<FigureValue>, DetailError> {
+fn total(
+    end: &EndpointOutcome,
+    of: fn(&QuicConnectionStats) -> u64,
+) -> Result<Option<FigureValue>, DetailError> {
     Ok(all(end)?.map(|all| all.iter().map(of).sum::<u64>().into()))
 }
 
