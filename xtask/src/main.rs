@@ -91,7 +91,7 @@ fn main() -> ExitCode {
         XtaskCommand::Test => test::run(root),
         XtaskCommand::Docs => docs::write(root),
         XtaskCommand::Census => census::print(root),
-        Task::Notices => notices::print(root),
+        XtaskCommand::Notices => notices::print(root),
         XtaskCommand::Bench(options) => bench::run(&options),
         XtaskCommand::BenchUdp(options) => bench::udp::run(&options),
         XtaskCommand::Placebos(options) => placebos::run(&options),

@@ -73,7 +73,7 @@ fn speaks(file: &Path) -> bool {
 fn comments(source: &str) -> String {
     let comment = |line: &str| {
         let line = line.trim_start();
-        line.starts_with("//").then(|| line.to_owned()).unwrap_or_default()
+        if line.starts_with("//") { line.to_owned() } else { String::new() }
     };
     source.lines().map(comment).collect::<Vec<_>>().join("\n")
 }

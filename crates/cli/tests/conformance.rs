@@ -230,7 +230,7 @@ fn run(path: &str, check: &ConformanceCheck) -> CheckOutcome {
     }
 }
 
-impl Outcome {
+impl CheckOutcome {
     /// Returns the ends of connections that stayed on TCP because their listener did not accept in time. On a busy machine that
     /// happens to some of a burst, as docs/reference/paths.md says; the server takes such a client for a stranger.
     fn late(&self) -> u64 {

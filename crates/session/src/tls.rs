@@ -66,7 +66,7 @@ pub(crate) fn explain(name: &str, error: &std::io::Error) -> Error {
     let name = name.to_owned();
     match error.get_ref().and_then(|inner| inner.downcast_ref::<Tls>()) {
         Some(Tls::InvalidCertificate(CertificateError::ApplicationVerificationFailure)) => {
-            Error::CertificatePin { name }
+            Error::Pin { name }
         }
         Some(Tls::AlertReceived(AlertDescription::AccessDenied)) => {
             let why =

@@ -20,7 +20,11 @@ fn on(trial: &SimulatedTrial<'_>) -> bool {
 }
 
 /// Runs a ladder over the knob "k" and `others` candidates that do nothing.
-fn drive(others: u32, rules: LadderRules, world: impl FnMut(&SimulatedTrial<'_>) -> TrialFigures) -> SimulatedRun {
+fn drive(
+    others: u32,
+    rules: LadderRules,
+    world: impl FnMut(&SimulatedTrial<'_>) -> TrialFigures,
+) -> SimulatedRun {
     let others = (1..=others).map(|i| candidate(&format!("other-{i}"), "on", 0));
     crate::drive::drive([candidate("k", "on", 0)].into_iter().chain(others).collect(), rules, world)
 }

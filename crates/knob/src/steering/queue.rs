@@ -5,7 +5,9 @@ use landspeed_record::CpuAccounting;
 use super::{STEERING, all_cpus, spread};
 use crate::device::{Sysfs, name};
 use crate::file::{FileEncoding, FileSetting, MemberFiles};
-use crate::{Domain, Error, FactorPlacement, FactorView, Knob, Proposal, SideEffect, SystemSetting};
+use crate::{
+    Domain, Error, FactorPlacement, FactorView, Knob, KnobTarget, Proposal, SideEffect, SystemSetting,
+};
 
 pub(super) const KNOBS: &[Knob] = &[
     knob!(STEERING, "rps", FileSetting(FileEncoding::Mask, |target| queues(target, "rx-", "rps_cpus")), {

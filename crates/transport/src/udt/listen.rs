@@ -102,7 +102,7 @@ impl UdtListener {
             ListenerResponse::Ignore => self.applicants.add_stranger(),
             // If the reply gets lost, the client asks again.
             ListenerResponse::Reply(length) => {
-                drop(sendto(&self.socket, &reply[..length], SendFlags::DONTWAIT, &from))
+                let _ = sendto(&self.socket, &reply[..length], SendFlags::DONTWAIT, &from);
             }
             ListenerResponse::Proven(request) => match self.admit(&request, intake) {
                 Err(error) if !is_shortage(&error) => return Err(error),

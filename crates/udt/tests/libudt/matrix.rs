@@ -50,7 +50,8 @@ fn every_network_both_ways() {
     println!("|---|---|---|---|---|---|---|---|---|");
     for (name, impairments, bytes) in networks().into_iter().filter(|(name, ..)| name.contains(&only)) {
         for mss in [1500, 9000] {
-            let full = |case| TransferCase { impairments, bytes, mss, most: Duration::from_secs(900), ..case };
+            let full =
+                |case| TransferCase { impairments, bytes, mss, most: Duration::from_secs(900), ..case };
             for case in four().map(full) {
                 let Some(figures) = run(&case) else { return };
                 row(name, &case, &figures);

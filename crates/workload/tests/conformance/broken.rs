@@ -6,7 +6,8 @@ use landspeed_factor::Factor;
 use landspeed_record::{EndpointOutcome, Headline, Observations, Settings, TrialSpec, detail};
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::{
-    CancelFlag, ClientPlan, DataPort, Error, FlowNeeds, TrialEnd, WatchTargets, WindowWatch, WorkloadRunner, find,
+    CancelFlag, ClientPlan, DataPort, Error, FlowNeeds, TrialEnd, WatchTargets, WindowWatch, WorkloadRunner,
+    find,
 };
 use serde::{Deserialize, Serialize};
 

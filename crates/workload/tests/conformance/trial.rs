@@ -8,7 +8,9 @@ use landspeed_factor::{Domain, Factor};
 use landspeed_record::{EndpointOutcome, Observations, TrialSpec, Workload};
 use landspeed_transport::{Delivery, Transport, settings};
 use landspeed_units::Nanos;
-use landspeed_workload::{CancelFlag, ClientPlan, DataPort, Error, WatchTargets, WindowWatch, WorkloadRunner};
+use landspeed_workload::{
+    CancelFlag, ClientPlan, DataPort, Error, WatchTargets, WindowWatch, WorkloadRunner,
+};
 
 pub(crate) const KEY: [u8; 32] = [9; 32];
 pub(crate) const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);

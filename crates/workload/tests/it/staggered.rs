@@ -4,7 +4,9 @@ use landspeed_observer::{WatchSubject, Watcher, observer};
 use landspeed_record::{EndpointOutcome, Observations, TcpSample, TrialSpec};
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::staggered::{self, StaggeredFlow};
-use landspeed_workload::{CancelFlag, ClientPlan, DataPort, WatchTargets, WindowWatch, run_client, run_server};
+use landspeed_workload::{
+    CancelFlag, ClientPlan, DataPort, WatchTargets, WindowWatch, run_client, run_server,
+};
 use rustix::net::sockopt::tcp_congestion;
 
 use crate::common::{KEY, V4, V6, both, both_on, outcomes, spec};

@@ -32,15 +32,15 @@ pub(super) enum MessageKind {
 
 /// Messages of several sizes over one MTU.
 #[derive(Debug, Clone)]
-pub(super) struct SizeSweep {
+pub(super) struct PlannedSweep {
     pub(super) of: SizeSweep,
     pub(super) kind: MessageKind,
     /// Sizes that are measured directly one after the other: both sizes of a step, or a single one.
     pub(super) groups: Vec<Vec<Bytes>>,
 }
 
-impl SizeSweep {
-    fn new(kind: MessageKind, mtu: Bytes, ip: IpVersion, effort: &SizesEffort) -> SizeSweep {
+impl PlannedSweep {
+    fn new(kind: MessageKind, mtu: Bytes, ip: IpVersion, effort: &SizesEffort) -> PlannedSweep {
         let (transport, cut_by) = match kind {
             MessageKind::Udp => ("udp", Some(ip)),
             MessageKind::UdpUnsummed => ("udp without checksum", Some(ip)),
@@ -69,7 +69,7 @@ impl SizeSweep {
             ),
             MessageKind::UdpUnsummed => {}
         }
-        SizeSweep { of: SizeSweep { transport: transport.to_owned(), mtu, cut_by }, kind, groups }
+        PlannedSweep { of: SizeSweep { transport: transport.to_owned(), mtu, cut_by }, kind, groups }
     }
 
     pub(super) fn trial(&self, size: Bytes) -> String {
@@ -105,7 +105,7 @@ pub(super) struct SizesPlan {
     /// The current MTU, and the jumbo one if possible.
     pub(super) mtus: Vec<Bytes>,
     /// Sweeps, first those at the first MTU.
-    pub(super) sweeps: Vec<SizeSweep>,
+    pub(super) sweeps: Vec<PlannedSweep>,
     pub(super) rounds: u32,
     pub(super) window: Nanos,
     pub(super) warm_up: Nanos,
@@ -118,13 +118,13 @@ impl SizesPlan {
         let (effort, rtt) = (&options.effort, pair.path.rtt_ns);
         let (mtus, mut notes) = mtus(pair, options);
         let ip = if pair.path.address_b.contains(':') { IpVersion::V6 } else { IpVersion::V4 };
-        let mut sweeps: Vec<SizeSweep> = mtus
+        let mut sweeps: Vec<PlannedSweep> = mtus
             .iter()
             .flat_map(|mtu| {
-                [MessageKind::Udp, MessageKind::Tcp].map(|kind| SizeSweep::new(kind, *mtu, ip, effort))
+                [MessageKind::Udp, MessageKind::Tcp].map(|kind| PlannedSweep::new(kind, *mtu, ip, effort))
             })
             .collect();
-        sweeps.insert(1, SizeSweep::new(MessageKind::UdpUnsummed, mtus[0], ip, effort));
+        sweeps.insert(1, PlannedSweep::new(MessageKind::UdpUnsummed, mtus[0], ip, effort));
         let exact = [&pair.a, &pair.b].iter().all(|host| host.facts.cpu_accounting == CpuAccounting::Tasks);
         let window = if exact { effort.window } else { effort.window.max(COARSE_WINDOW) };
         let window = window.max(Nanos(3 * rtt.0));
@@ -186,8 +186,8 @@ pub(super) fn may_turn(pair: &Pair, options: &SizesOptions, knobs: &[&str]) -> R
 mod tests {
     use super::*;
 
-    fn sweep(kind: MessageKind, mtu: u64) -> SizeSweep {
-        SizeSweep::new(kind, Bytes(mtu), IpVersion::V4, &SizesEffort::default())
+    fn sweep(kind: MessageKind, mtu: u64) -> PlannedSweep {
+        PlannedSweep::new(kind, Bytes(mtu), IpVersion::V4, &SizesEffort::default())
     }
 
     #[test]

@@ -12,7 +12,7 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use super::offload;
-use super::plan::{MessageKind, SizeSweep, SizesPlan};
+use super::plan::{MessageKind, PlannedSweep, SizesPlan};
 use super::{SizesOptions, StopCheck, UserListener};
 use crate::block::refused;
 use crate::pair::WatchOptions;
@@ -160,7 +160,7 @@ impl<'a> SizesStudy<'a> {
     /// Sends messages of `size`; `None` if a host refused, which is noted.
     pub(super) fn send(
         &mut self,
-        sweep: &SizeSweep,
+        sweep: &PlannedSweep,
         size: Bytes,
         profiled: bool,
     ) -> Result<Option<[EndpointOutcome; 2]>, Error> {
