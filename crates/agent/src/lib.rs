@@ -18,7 +18,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use landspeed_knob::{self as knob, KnobTarget, journal};
-use landspeed_netlink as netlink;
+use landspeed_kernel::netlink as netlink;
 use landspeed_observer::leave_out_this_thread;
 use landspeed_record::{HostFacts, RestoreOutcome, Role, TrialSpec};
 use landspeed_session::{KnobChange, OnProgress, Reply, Request, RequestHandler, SessionKey};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use landspeed_netlink::{HardwareAddress, Link, Rtnl};
+use landspeed_kernel::netlink::{HardwareAddress, Link, Rtnl};
 
 /// Most interfaces that are followed: more than a controller needs.
 const LIMIT: usize = 64;
@@ -59,7 +59,7 @@ impl InterfaceIdentity {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_netlink::{LinkChange, VethEnd, in_throwaway};
+    use landspeed_kernel::netlink::{LinkChange, VethEnd, in_throwaway};
 
     use super::*;
 

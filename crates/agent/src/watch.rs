@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
-use landspeed_netlink::Rtnl;
+use landspeed_kernel::netlink::Rtnl;
 use landspeed_observer::{RunPolicy, WatchSubject, Watcher, observer, rows, tcp_info};
 use landspeed_record::{Observations, Role, TrialProgress, TrialSpec, WatchTarget};
 use landspeed_session::OnProgress;
@@ -44,7 +44,7 @@ impl<'a> TrialWatch<'a> {
     fn on(
         spec: &TrialSpec,
         on_progress: &'a OnProgress<'a>,
-        link: Result<String, landspeed_netlink::Error>,
+        link: Result<String, landspeed_kernel::netlink::Error>,
     ) -> Result<Self, String> {
         let (link, unseen) = match link {
             Ok(link) => (link, None),
@@ -64,7 +64,7 @@ pub(crate) fn can_run(names: &[String]) -> Result<(), String> {
 }
 
 /// Returns the link that has the local address `address`; empty if none has.
-fn link_of(rtnl: &Rtnl, address: IpAddr) -> Result<String, landspeed_netlink::Error> {
+fn link_of(rtnl: &Rtnl, address: IpAddr) -> Result<String, landspeed_kernel::netlink::Error> {
     let held = rtnl.all_addresses()?.into_iter().find(|a| a.address == address);
     match held {
         Some(held) => Ok(rtnl.link_at(held.index)?.name),

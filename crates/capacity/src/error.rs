@@ -16,7 +16,7 @@ pub(crate) enum Error {
     },
     /// The kernel refused a netlink request about a link or an address.
     #[error(transparent)]
-    Netlink(#[from] landspeed_netlink::Error),
+    Netlink(#[from] landspeed_kernel::netlink::Error),
     /// A condition of the measurement does not hold.
     #[error("{0}")]
     Unable(String),

@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use landspeed_netlink::Rtnl;
+use landspeed_kernel::netlink::Rtnl;
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 use crate::cores::{on_core, pin};
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_namespace_whose_loopback_is_down_says_so() {
-        let inside = landspeed_netlink::in_throwaway(|| measure(Duration::from_millis(10)));
+        let inside = landspeed_kernel::netlink::in_throwaway(|| measure(Duration::from_millis(10)));
         match inside {
             Ok(refused) => assert!(refused.unwrap_err().to_string().contains("down")),
             Err(error) => println!("SKIP: {error}"),

@@ -16,7 +16,7 @@ pub enum Error {
     Io { operation: String, source: io::Error },
     /// The kernel refused to make a queue or a bridge.
     #[error(transparent)]
-    Netlink(#[from] landspeed_netlink::Error),
+    Netlink(#[from] landspeed_kernel::netlink::Error),
 }
 
 /// Adds the name of the operation to an I/O error.

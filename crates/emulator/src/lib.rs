@@ -58,7 +58,7 @@ mod value;
 mod virtio;
 
 pub use error::{Error, WanSpecError};
-use landspeed_netlink::in_throwaway;
+use landspeed_kernel::netlink::in_throwaway;
 pub use link::EmulatedLink;
 pub use parameters::{Parameter, parameters};
 use socket::PacketSocket;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use landspeed_netlink::Rtnl;
+use landspeed_kernel::netlink::Rtnl;
 use landspeed_units::Bytes;
 
 use super::clock;

@@ -10,7 +10,7 @@ pub enum Error {
     #[error(transparent)]
     Knob(#[from] landspeed_knob::Error),
     #[error(transparent)]
-    Netlink(#[from] landspeed_netlink::Error),
+    Netlink(#[from] landspeed_kernel::netlink::Error),
     /// The operating system refused an operation.
     #[error("cannot {operation}: {source}")]
     Io { operation: String, source: io::Error },

@@ -12,7 +12,7 @@ pub enum Error {
     Unavailable(String),
     /// Netlink refused.
     #[error(transparent)]
-    Netlink(#[from] landspeed_netlink::Error),
+    Netlink(#[from] landspeed_kernel::netlink::Error),
     /// The kernel refused.
     #[error("{knob}: cannot {operation}: {source}")]
     Io { knob: String, operation: String, source: std::io::Error },

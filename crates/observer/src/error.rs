@@ -28,7 +28,7 @@ pub enum Error {
     },
     /// A netlink request failed; the message names operation and object.
     #[error(transparent)]
-    Netlink(#[from] landspeed_netlink::Error),
+    Netlink(#[from] landspeed_kernel::netlink::Error),
     /// The process to watch is in another network namespace.
     #[error("process {pid} is in {namespace}: {command}")]
     Elsewhere {

@@ -13,7 +13,7 @@
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use landspeed_netlink::{Rtnl, SockDiag};
+use landspeed_kernel::netlink::{Rtnl, SockDiag};
 use landspeed_record::{Observations, WatchTarget};
 
 use crate::sockets::select;

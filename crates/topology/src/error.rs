@@ -14,7 +14,7 @@ pub enum Error {
     Io { operation: String, source: io::Error },
     /// A link, address or queue could not be made.
     #[error(transparent)]
-    Netlink(#[from] landspeed_netlink::Error),
+    Netlink(#[from] landspeed_kernel::netlink::Error),
     /// A namespace of this name already exists, and was left alone.
     #[error("network namespace {0} exists already; `ip netns delete {0}` removes it")]
     Exists(String),

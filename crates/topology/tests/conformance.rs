@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use landspeed_netlink::netns_cookie;
+use landspeed_kernel::netlink::netns_cookie;
 use landspeed_topology::lab;
 use landspeed_topology::{
     Error, HostSet, Namespace, ReachMethod, TOPOLOGIES, Topology, TopologyDescription, TopologyHost,

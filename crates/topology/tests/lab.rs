@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use landspeed_netlink::{Ethtool, LinkChange, Rtnl};
+use landspeed_kernel::netlink::{Ethtool, LinkChange, Rtnl};
 use landspeed_topology::lab::{self, LabSelection};
 use landspeed_topology::{Error, Lab, LabHost, Namespace, enter, exists, with_namespace};
 

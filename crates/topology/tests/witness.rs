@@ -11,7 +11,7 @@ mod common;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use landspeed_netlink::{LinkChange, Rtnl};
+use landspeed_kernel::netlink::{LinkChange, Rtnl};
 use landspeed_record::DirectionStats;
 use landspeed_topology::{HostSet, Lab, LabHost, with_namespace};
 use landspeed_units::Nanos;

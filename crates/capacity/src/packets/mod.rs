@@ -17,7 +17,7 @@ mod veth_pair;
 use std::io;
 use std::time::Duration;
 
-use landspeed_netlink::{Rtnl, in_throwaway};
+use landspeed_kernel::netlink::{Rtnl, in_throwaway};
 use landspeed_record::CorePacketRate;
 use landspeed_units::Bytes;
 

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
-use landspeed_netlink::{HardwareAddress, InterfaceAddress, LinkChange, Rtnl, VethEnd};
+use landspeed_kernel::netlink::{HardwareAddress, InterfaceAddress, LinkChange, Rtnl, VethEnd};
 
 use crate::Error;
 
@@ -65,7 +65,7 @@ fn wait_until_up(rtnl: &Rtnl) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_netlink::in_throwaway;
+    use landspeed_kernel::netlink::in_throwaway;
 
     use super::*;
 

@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use landspeed_knob::{KnobTarget, find};
-use landspeed_netlink::{Rtnl, TokenBucket};
+use landspeed_kernel::netlink::{Rtnl, TokenBucket};
 use landspeed_record::Settings;
 
 use crate::{Error, Shaper};

@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use landspeed_netlink::{InterfaceAddress, Qdisc, Route};
+use landspeed_kernel::netlink::{InterfaceAddress, Qdisc, Route};
 
 use super::host::{DeviceLocation, DeviceWhereabouts, JournalHost};
 use super::identity::DeviceIdentity;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use landspeed_netlink::{LinkDeparture, LinkWatch, Rtnl};
+use landspeed_kernel::netlink::{LinkDeparture, LinkWatch, Rtnl};
 
 use super::identity::{self, DeviceIdentity};
 use super::namespaces;

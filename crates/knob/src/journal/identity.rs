@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 
-use landspeed_netlink::{Link, netns_cookie};
+use landspeed_kernel::netlink::{Link, netns_cookie};
 use serde::{Deserialize, Serialize};
 
 use super::JournalError;

@@ -5,7 +5,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use landspeed_netlink::{Link, LinkDestination, Rtnl, netns_cookie};
+use landspeed_kernel::netlink::{Link, LinkDestination, Rtnl, netns_cookie};
 use serde::{Deserialize, Serialize};
 
 use super::host::{DeviceLocation, DeviceWhereabouts};

@@ -1,6 +1,6 @@
 //! The MTU: how large a packet may be on the wire.
 
-use landspeed_netlink::LinkChange;
+use landspeed_kernel::netlink::LinkChange;
 use landspeed_units::Nanos;
 
 use super::{LINK, LinkAttribute};

@@ -4,7 +4,7 @@ mod frame;
 mod queue;
 mod size;
 
-use landspeed_netlink::{Link, LinkChange, Rtnl};
+use landspeed_kernel::netlink::{Link, LinkChange, Rtnl};
 use landspeed_units::Nanos;
 
 use crate::device::{name, refused};

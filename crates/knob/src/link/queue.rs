@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::OnceLock;
 
-use landspeed_netlink::LinkChange;
+use landspeed_kernel::netlink::LinkChange;
 use landspeed_units::Nanos;
 
 use super::{LINK, LinkAttribute, reach};

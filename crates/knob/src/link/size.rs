@@ -1,6 +1,6 @@
 //! BIG TCP: how large a packet may be inside the host.
 
-use landspeed_netlink::{Link, LinkChange};
+use landspeed_kernel::netlink::{Link, LinkChange};
 
 use super::{LINK, LinkAttribute};
 use crate::{

@@ -2,7 +2,7 @@
 
 use landspeed_units::Nanos;
 
-use landspeed_netlink::{Ethtool, Rtnl};
+use landspeed_kernel::netlink::{Ethtool, Rtnl};
 
 use crate::device::{Sysfs, name, refused};
 use crate::file::{FileEncoding, FileSetting, MemberFiles};

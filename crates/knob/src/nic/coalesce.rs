@@ -1,6 +1,6 @@
 //! Interrupt coalescing: how long a device gathers packets before it interrupts.
 
-use landspeed_netlink::SettingGroup::Coalesce;
+use landspeed_kernel::netlink::SettingGroup::Coalesce;
 
 use super::{EthtoolSetting, HARDWARE};
 use crate::{Domain, FactorPlacement, Knob, PersistMethod, SystemSetting, SystemdSpelling};

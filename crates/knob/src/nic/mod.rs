@@ -3,7 +3,7 @@
 mod coalesce;
 mod queue;
 
-use landspeed_netlink::{DriverSettings, Ethtool, SettingGroup};
+use landspeed_kernel::netlink::{DriverSettings, Ethtool, SettingGroup};
 use landspeed_units::Nanos;
 
 use crate::device::{name, refused};

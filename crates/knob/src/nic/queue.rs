@@ -1,6 +1,6 @@
 //! Rings, channels and pause frames.
 
-use landspeed_netlink::SettingGroup::{Channels, Pause, Rings};
+use landspeed_kernel::netlink::SettingGroup::{Channels, Pause, Rings};
 use landspeed_units::Nanos;
 
 use super::{EthtoolSetting, HARDWARE};

@@ -1,6 +1,6 @@
 //! The kernel's features that one knob switches.
 
-use landspeed_netlink::{DeviceFeatures, Ethtool, features_called};
+use landspeed_kernel::netlink::{DeviceFeatures, Ethtool, features_called};
 
 use crate::device::{name, refused};
 use crate::{Error, HostKnob, KnobLimits, KnobTarget};

@@ -101,7 +101,7 @@ impl TestHost {
 
     fn with(setup: &str) -> TestHost {
         let netns = empty_netns();
-        let cookie = inside(&netns, || landspeed_netlink::netns_cookie().unwrap());
+        let cookie = inside(&netns, || landspeed_kernel::netlink::netns_cookie().unwrap());
         let host = TestHost { netns, cookie, state: tempfile::tempdir().unwrap() };
         host.inside(|| {
             for line in setup.lines().filter(|l| !l.is_empty()) {

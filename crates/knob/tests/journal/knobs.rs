@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use landspeed_knob::{Domain, Error, Factor, FactorScope, HostKnob, Knob, KnobTarget, SideEffect};
-use landspeed_netlink::{LinkChange, Rtnl};
+use landspeed_kernel::netlink::{LinkChange, Rtnl};
 use landspeed_units::Nanos;
 
 pub(crate) fn lookup(name: &str) -> Option<&'static Knob> {

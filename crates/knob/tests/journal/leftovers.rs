@@ -13,7 +13,7 @@ use super::knobs::lookup;
 fn plant(host: &TestHost, lines: &str) -> PathBuf {
     let folder = host.state().join("journal");
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).unwrap();
-    let cookie = host.inside(|| landspeed_netlink::netns_cookie().unwrap());
+    let cookie = host.inside(|| landspeed_kernel::netlink::netns_cookie().unwrap());
     let path = folder.join(format!("net-{cookie}.jsonl"));
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
     let lines = lines.replace("BOOT", boot.trim()).replace("COOKIE", &cookie.to_string());

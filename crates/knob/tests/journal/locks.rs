@@ -44,7 +44,7 @@ fn undo_of_another_state_folder_waits_for_the_run() {
     let mut first = host.agent_with_state(&other);
     assert_eq!(first.ask("start").unwrap(), "ok");
     assert_eq!(first.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
-    let cookie = host.inside(|| landspeed_netlink::netns_cookie().unwrap());
+    let cookie = host.inside(|| landspeed_kernel::netlink::netns_cookie().unwrap());
     let guardian = guardian_of(&other, cookie);
     signal(first.pid(), Signal::STOP);
     signal(guardian, Signal::KILL);

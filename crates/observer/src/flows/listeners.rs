@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-use landspeed_netlink::{InetSocket, PortFilter, SockDiag, SocketKind};
+use landspeed_kernel::netlink::{InetSocket, PortFilter, SockDiag, SocketKind};
 use landspeed_record::ListenerWatch;
 
 use super::track::WatchedFlow;

@@ -10,7 +10,7 @@ mod state;
 mod track;
 mod window;
 
-use landspeed_netlink::{PortFilter, SockDiag, SocketKind};
+use landspeed_kernel::netlink::{PortFilter, SockDiag, SocketKind};
 use landspeed_record::{FlowWatch, ListenerWatch, SocketState, TcpState};
 use landspeed_units::Bytes;
 

@@ -1,6 +1,6 @@
 //! One flow over a window.
 
-use landspeed_netlink::InetSocketId;
+use landspeed_kernel::netlink::InetSocketId;
 use landspeed_record::{FlowKey, FlowWatch, IpProtocol, SocketState};
 use landspeed_units::Nanos;
 

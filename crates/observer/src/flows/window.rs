@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Instant;
 
-use landspeed_netlink::{PortFilter, SockDiag, SocketKind};
+use landspeed_kernel::netlink::{PortFilter, SockDiag, SocketKind};
 use landspeed_record::{Observations, WatchTarget};
 use landspeed_units::Nanos;
 

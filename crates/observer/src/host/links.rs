@@ -6,7 +6,7 @@
 
 use std::net::IpAddr;
 
-use landspeed_netlink::{Error, Ethtool, InterfaceAddress, Link, Rtnl, SettingGroup};
+use landspeed_kernel::netlink::{Error, Ethtool, InterfaceAddress, Link, Rtnl, SettingGroup};
 use landspeed_record::LinkFacts;
 use landspeed_units::cpu_list;
 
@@ -111,7 +111,7 @@ fn link_local(address: &IpAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landspeed_netlink::{VethEnd, in_throwaway};
+    use landspeed_kernel::netlink::{VethEnd, in_throwaway};
 
     #[test]
     fn ipv4_comes_first_and_link_local_last() {

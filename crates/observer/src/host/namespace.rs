@@ -12,7 +12,7 @@ const FIRST_PID: &str = "pid:[4026531836]";
 const FIRST_NET: &str = "net:[4026531833]";
 
 pub(super) fn fill(facts: &mut HostFacts) {
-    match landspeed_netlink::netns_cookie() {
+    match landspeed_kernel::netlink::netns_cookie() {
         Ok(cookie) => facts.netns_cookie = cookie,
         Err(error) => facts.notes.push(format!("network namespace: {error}")),
     }
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_leaves_the_first_namespace_is_told_so() {
-        let after = landspeed_netlink::in_throwaway(|| {
+        let after = landspeed_kernel::netlink::in_throwaway(|| {
             let mut facts = HostFacts::default();
             fill(&mut facts);
             facts
@@ -63,6 +63,6 @@ mod tests {
             Err(error) => return eprintln!("SKIP: making a network namespace needs root: {error}"),
         };
         assert!(!facts.initial_netns);
-        assert_ne!(facts.netns_cookie, landspeed_netlink::netns_cookie().unwrap());
+        assert_ne!(facts.netns_cookie, landspeed_kernel::netlink::netns_cookie().unwrap());
     }
 }

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 
-use landspeed_netlink::Rtnl;
+use landspeed_kernel::netlink::Rtnl;
 use landspeed_record::WatchTarget;
 use landspeed_units::Bytes;
 use rustix::net::{getpeername, getsockname, ipproto, sockopt};

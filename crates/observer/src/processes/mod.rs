@@ -8,7 +8,7 @@ mod thread;
 
 use std::collections::BTreeSet;
 
-use landspeed_netlink::SockDiag;
+use landspeed_kernel::netlink::SockDiag;
 use landspeed_record::{Observations, ProcessWatch, WatchTarget};
 use landspeed_units::{CpuNanos, Nanos};
 

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_netlink::{QueueStats, Rtnl};
+use landspeed_kernel::netlink::{QueueStats, Rtnl};
 use landspeed_record::{Observations, QdiscWatch, WatchTarget};
 use landspeed_units::{BitRate, Bytes, Nanos};
 

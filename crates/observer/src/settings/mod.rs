@@ -1,6 +1,6 @@
 //! The settings of links: MTU, queue length, offloads.
 
-use landspeed_netlink::{DeviceFeatures, Ethtool, Link, Rtnl};
+use landspeed_kernel::netlink::{DeviceFeatures, Ethtool, Link, Rtnl};
 use landspeed_record::{LinkSettings, Observations, WatchTarget};
 use landspeed_units::Bytes;
 

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use landspeed_netlink::{InetSocket, PortFilter, SockDiag, SocketKind};
+use landspeed_kernel::netlink::{InetSocket, PortFilter, SockDiag, SocketKind};
 use landspeed_record::{FlowKey, IpProtocol};
 
 use crate::Error;

@@ -9,7 +9,7 @@ mod top;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
-use landspeed_netlink::SockDiag;
+use landspeed_kernel::netlink::SockDiag;
 use landspeed_record::WatchTarget;
 use rustix::net::{getsockname, sockopt::socket_cookie};
 

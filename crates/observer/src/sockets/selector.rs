@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use landspeed_netlink::{InetSocket, PortFilter, Rtnl, SockDiag, SocketKind};
+use landspeed_kernel::netlink::{InetSocket, PortFilter, Rtnl, SockDiag, SocketKind};
 
 use super::ChosenSocket;
 use super::listed_socket::{ListedSocket, canonical, list};

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use landspeed_netlink::{PortFilter, SockDiag};
+use landspeed_kernel::netlink::{PortFilter, SockDiag};
 
 use super::ChosenSocket;
 use super::listed_socket::{ListedSocket, list};
@@ -63,7 +63,7 @@ fn activity(then: Option<&ListedSocket>, now: &ListedSocket) -> SocketActivity {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landspeed_netlink::{InetSocket, InetSocketId, SocketKind, SocketMemory};
+    use landspeed_kernel::netlink::{InetSocket, InetSocketId, SocketKind, SocketMemory};
     use std::mem::offset_of;
 
     use crate::tcp_info::raw::TcpInfo;

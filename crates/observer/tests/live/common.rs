@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use landspeed_netlink::{LinkChange, Rtnl, in_throwaway};
+use landspeed_kernel::netlink::{LinkChange, Rtnl, in_throwaway};
 use landspeed_observer::{Watch, WatchSubject, observer};
 use landspeed_record::{Observations, WatchTarget};
 

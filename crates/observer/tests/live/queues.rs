@@ -3,7 +3,7 @@
 use std::net::UdpSocket;
 
 use super::common::{OpenWatch, in_new_namespace};
-use landspeed_netlink::{InterfaceAddress, LinkChange, Rtnl, VethEnd};
+use landspeed_kernel::netlink::{InterfaceAddress, LinkChange, Rtnl, VethEnd};
 use landspeed_observer::{LiveWatch, WatchSubject, busiest_link};
 use landspeed_record::{
     CpuUsage, FlowWatch, LinkCounters, LinkSettings, ProcessWatch, QdiscWatch, WatchTarget,

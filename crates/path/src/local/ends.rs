@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
-use landspeed_netlink::{InetSocketId, SockDiag, netns_cookie};
+use landspeed_kernel::netlink::{InetSocketId, SockDiag, netns_cookie};
 use libbpf_rs::{Object, ObjectBuilder, ProgramInput};
 use rustix::thread::{CapabilitySet, LinkNameSpaceType, move_into_link_name_space};
 
@@ -289,7 +289,7 @@ mod tests {
             assert!(loopback.unwrap().success());
             (connection(), handed(0))
         };
-        let ((server, _client), there) = landspeed_netlink::in_throwaway(elsewhere).unwrap();
+        let ((server, _client), there) = landspeed_kernel::netlink::in_throwaway(elsewhere).unwrap();
         let names = (server.local_addr().unwrap(), server.peer_addr().unwrap());
         // A connection in this namespace with the same addresses has another end.
         let (other, _other) = connection();

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use landspeed_netlink::{InterfaceAddress, LinkChange, Rtnl, TokenBucket, VethEnd};
+use landspeed_kernel::netlink::{InterfaceAddress, LinkChange, Rtnl, TokenBucket, VethEnd};
 
 use super::LabHost;
 use super::plan::{

@@ -20,7 +20,7 @@ mod sweep;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use landspeed_emulator::EmulatedLink;
-use landspeed_netlink::{LinkChange, Rtnl, VethEnd, in_throwaway};
+use landspeed_kernel::netlink::{LinkChange, Rtnl, VethEnd, in_throwaway};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::error::Error;

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use landspeed_emulator::WanSpec;
-use landspeed_netlink::HardwareAddress;
+use landspeed_kernel::netlink::HardwareAddress;
 
 use super::LabHost;
 use crate::error::{Error, FailureContext};

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
-use landspeed_netlink::netns_cookie;
+use landspeed_kernel::netlink::netns_cookie;
 
 use super::agents;
 use super::owner::LabOwner;

@@ -14,7 +14,7 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
-use landspeed_netlink::{Ethtool, LinkChange, Rtnl, features_called};
+use landspeed_kernel::netlink::{Ethtool, LinkChange, Rtnl, features_called};
 use landspeed_record::{DirectionStats, WanStats};
 use landspeed_topology::lab::{self, LabSelection};
 use landspeed_topology::{HostSet, Lab, LabHost, with_namespace};

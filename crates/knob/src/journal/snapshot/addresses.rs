@@ -1,6 +1,6 @@
 //! Addresses of a device: reading and restoring them.
 
-use landspeed_netlink::{AddressFlags, InterfaceAddress, Rtnl};
+use landspeed_kernel::netlink::{AddressFlags, InterfaceAddress, Rtnl};
 
 use super::item::{AddressKey, AddressSnapshot};
 use super::{SettingKey, SettingValue};
@@ -63,7 +63,7 @@ pub(super) fn put(
 ) -> Result<Vec<(SettingKey, String)>, Error> {
     let rtnl = Rtnl::open()?;
     let mut refused = Vec::new();
-    let mut note = |key: &AddressKey, done: Result<(), landspeed_netlink::Error>| {
+    let mut note = |key: &AddressKey, done: Result<(), landspeed_kernel::netlink::Error>| {
         if let Err(e) = done {
             refused.push((SettingKey::Address(key.clone()), e.to_string()));
         }
@@ -99,7 +99,7 @@ fn rank(held: &AddressSnapshot) -> (bool, usize) {
 
 /// Adds an address that was in use a moment ago. It is not checked for duplicates again, because the routes that
 /// prefer it could not be restored for a second or two; the flag for that is then removed.
-fn put_one(rtnl: &Rtnl, address: &InterfaceAddress) -> Result<(), landspeed_netlink::Error> {
+fn put_one(rtnl: &Rtnl, address: &InterfaceAddress) -> Result<(), landspeed_kernel::netlink::Error> {
     if address.address.is_ipv4() || address.flags.contains(AddressFlags::TENTATIVE) {
         return rtnl.replace_address(address);
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use landspeed_netlink::{AddressFlags, Link, Rtnl};
+use landspeed_kernel::netlink::{AddressFlags, Link, Rtnl};
 
 use super::{RouteSlot, SettingsSnapshot};
 use crate::{Error, SideEffect};

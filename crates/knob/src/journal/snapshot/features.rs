@@ -1,6 +1,6 @@
 //! Offload features of a device: reading and restoring them.
 
-use landspeed_netlink::Ethtool;
+use landspeed_kernel::netlink::Ethtool;
 
 use super::{SettingKey, SettingValue};
 use crate::Error;

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use landspeed_netlink::{InterfaceAddress, IpPrefix, Qdisc, Route};
+use landspeed_kernel::netlink::{InterfaceAddress, IpPrefix, Qdisc, Route};
 use serde::{Deserialize, Serialize};
 
 use super::related::RelatedKey;

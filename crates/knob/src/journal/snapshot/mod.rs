@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
-use landspeed_netlink::Rtnl;
+use landspeed_kernel::netlink::Rtnl;
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, SideEffect};

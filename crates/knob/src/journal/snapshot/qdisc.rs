@@ -1,6 +1,6 @@
 //! The root queueing discipline of a device: reading and restoring it.
 
-use landspeed_netlink::{Qdisc, Rtnl};
+use landspeed_kernel::netlink::{Qdisc, Rtnl};
 
 use super::{SettingKey, SettingValue};
 use crate::Error;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use landspeed_netlink::Rtnl;
+use landspeed_kernel::netlink::Rtnl;
 
 use super::{SettingKey, SettingValue, cannot, text};
 use crate::Error;

@@ -9,7 +9,7 @@ use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use landspeed_netlink::{Ethtool, Link, LinkChange, Rtnl, netns_cookie};
+use landspeed_kernel::netlink::{Ethtool, Link, LinkChange, Rtnl, netns_cookie};
 use serde::{Deserialize, Serialize};
 
 use super::{SettingKey, SettingValue, cannot, text};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use landspeed_netlink::{Route, Rtnl};
+use landspeed_kernel::netlink::{Route, Rtnl};
 
 use super::item::RouteSlot;
 use super::{SettingKey, SettingValue};

@@ -1,0 +1,87 @@
+//! The identity of network namespaces, and temporary namespaces for tests of what is possible.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+
+use crate::netlink::attr::{Attrs, MessageBody};
+use crate::netlink::error::{Error, FailureContext, RequestFailure};
+use crate::netlink::rtnl::Rtnl;
+
+/// From linux/socket.h; not every libc has it.
+const SO_NETNS_COOKIE: libc::c_int = 71;
+
+/// Size of struct rtgenmsg in bytes, padded.
+const HEADER: usize = 4;
+/// `NETNSA_*` of linux/net_namespace.h.
+const NETNSA_NSID: u16 = 1;
+const NETNSA_FD: u16 = 3;
+
+/// Returns the kernel's cookie of this thread's network namespace. It is unique among all namespaces of this boot and
+/// never used again (Linux 5.14).
+pub fn netns_cookie() -> Result<u64, Error> {
+    cookie().map_err(RequestFailure::from).during(|| "read the network namespace cookie".into())
+}
+
+fn cookie() -> io::Result<u64> {
+    let socket = socket_with(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+    let mut value: u64 = 0;
+    let mut len = size_of::<u64>() as libc::socklen_t;
+    // SAFETY: `value` and `len` outlive the call, and `len` says how large `value` is.
+    let rc = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            SO_NETNS_COOKIE,
+            (&raw mut value).cast(),
+            &raw mut len,
+        )
+    };
+    if rc == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Runs `work` on a new thread in a new, unnamed network namespace, which the kernel removes with the thread. A panic
+/// in `work` continues in the caller. It serves to try what this kernel and user allow.
+pub fn in_throwaway<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    let apart = || {
+        // SAFETY: `unshare` is unsound only with CLONE_FILES, which would separate the threads' descriptor tables.
+        unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?;
+        Ok(work())
+    };
+    let outcome = std::thread::scope(|scope| scope.spawn(apart).join());
+    outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+impl Rtnl {
+    /// Returns the id by which this socket's network namespace knows the namespace behind `netns`, or `None` if it
+    /// has no id for it. Without an id no device has moved there from here (Linux 4.15).
+    pub fn nsid_of(&self, netns: BorrowedFd<'_>) -> Result<Option<i32>, Error> {
+        let body = MessageBody::new(&[0; HEADER]).u32(NETNSA_FD, netns.as_raw_fd().cast_unsigned());
+        let answer = self.channel.request_one(libc::RTM_GETNSID, &body);
+        let answer = answer.during(|| "look up a network namespace".into())?;
+        Ok(nsid(&answer))
+    }
+
+    /// Returns the ids of all network namespaces that this socket's namespace knows.
+    pub fn known_nsids(&self) -> Result<Vec<i32>, Error> {
+        let answers = self.channel.dump(libc::RTM_GETNSID, &MessageBody::new(&[0; HEADER]));
+        let answers = answers.during(|| "list network namespaces".into())?;
+        Ok(answers.iter().filter_map(|answer| nsid(answer)).collect())
+    }
+}
+
+fn nsid(message: &[u8]) -> Option<i32> {
+    Attrs::after(message, HEADER).i32(NETNSA_NSID).filter(|id| *id >= 0)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn stays_the_same() {
+        let first = super::netns_cookie().unwrap();
+        assert_ne!(first, 0);
+        assert_eq!(super::netns_cookie().unwrap(), first);
+    }
+}
