@@ -11,7 +11,7 @@ use rustix::thread::CapabilitySet;
 pub fn can_load() -> Result<(), String> {
     // kernel/bpf/syscall.c, bpf_prog_load and map_create: a control is a BPF program, reads kernel memory, and is a
     // network program.
-    landspeed_bpf::allowed(CapabilitySet::BPF | CapabilitySet::PERFMON | CapabilitySet::NET_ADMIN)?;
+    landspeed_kernel::bpf::allowed(CapabilitySet::BPF | CapabilitySet::PERFMON | CapabilitySet::NET_ADMIN)?;
     let btf = Btf::from_vmlinux().map_err(|error| format!("cannot read the kernel's types: {error}"))?;
     supports(|name| btf.type_by_name::<Struct<'_>>(name).is_some())
 }

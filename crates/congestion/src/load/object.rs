@@ -8,9 +8,9 @@ use crate::control::Control;
 pub(super) fn load(row: &'static Control, image: &[u8]) -> Result<(Object, Link), Error> {
     let refused = |error: libbpf_rs::Error| Error::Kernel {
         name: row.kernel_name,
-        why: landspeed_bpf::take().unwrap_or_else(|| error.to_string()),
+        why: landspeed_kernel::bpf::take().unwrap_or_else(|| error.to_string()),
     };
-    landspeed_bpf::listen();
+    landspeed_kernel::bpf::listen();
     // A copy on the heap, because libelf needs an aligned image, and the bytes in the binary are not aligned.
     let image = image.to_vec();
     let opened = ObjectBuilder::default().name(row.name).and_then(|builder| builder.open_memory(&image));

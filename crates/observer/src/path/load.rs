@@ -68,7 +68,7 @@ impl LoadedObject {
 }
 
 fn load(traced: &[TracedPoint]) -> Result<Object, Error> {
-    landspeed_bpf::listen();
+    landspeed_kernel::bpf::listen();
     // A copy on the heap: libelf needs an aligned image, which bytes in the binary are not.
     let image = CODE.to_vec();
     let opened = ObjectBuilder::default().name("path").and_then(|builder| builder.open_memory(&image));
@@ -78,7 +78,7 @@ fn load(traced: &[TracedPoint]) -> Result<Object, Error> {
         program.set_autoload(wanted);
     }
     object.load().map_err(|e| {
-        let reason = landspeed_bpf::take().unwrap_or_else(|| "libbpf gives no reason".into());
+        let reason = landspeed_kernel::bpf::take().unwrap_or_else(|| "libbpf gives no reason".into());
         let why = format!("{e}; {reason}");
         Error::io("load", PROGRAMS, io::Error::other(why))
     })

@@ -64,7 +64,7 @@ const LOCKDOWN: &str = "/sys/kernel/security/lockdown";
 
 /// Checks that this host can be traced. Changes nothing and leaves nothing behind.
 fn can_run() -> Result<(), String> {
-    landspeed_bpf::allowed(CapabilitySet::BPF | CapabilitySet::PERFMON)?;
+    landspeed_kernel::bpf::allowed(CapabilitySet::BPF | CapabilitySet::PERFMON)?;
     may_read_kernel(&std::fs::read_to_string(LOCKDOWN).unwrap_or_default())
 }
 

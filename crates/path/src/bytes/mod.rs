@@ -28,10 +28,10 @@ impl ByteCounter {
     /// # Errors
     /// Returns the reason why bytes cannot be counted on this host, with the remedy.
     pub(crate) fn new() -> Result<Self, String> {
-        landspeed_bpf::allowed(CapabilitySet::BPF | CapabilitySet::PERFMON)?;
-        landspeed_bpf::listen();
+        landspeed_kernel::bpf::allowed(CapabilitySet::BPF | CapabilitySet::PERFMON)?;
+        landspeed_kernel::bpf::listen();
         let refused = |error: libbpf_rs::Error| {
-            let why = landspeed_bpf::take().unwrap_or_else(|| error.to_string());
+            let why = landspeed_kernel::bpf::take().unwrap_or_else(|| error.to_string());
             format!("the kernel refuses the programs that count them, which take Linux 6.3 ({why})")
         };
         Self::loaded().map_err(refused)

@@ -132,7 +132,7 @@ impl EndFinder {
     }
 
     fn may_look(&self) -> bool {
-        *self.may_look.get_or_init(|| landspeed_bpf::allowed(RIGHTS).is_ok())
+        *self.may_look.get_or_init(|| landspeed_kernel::bpf::allowed(RIGHTS).is_ok())
     }
 
     /// Returns the cookie of the socket at the other end of `tcp`, if it is there. Within one network namespace, two
@@ -196,12 +196,12 @@ fn is_special(tcp: impl AsFd) -> bool {
 }
 
 fn load() -> Result<Object, String> {
-    landspeed_bpf::allowed(RIGHTS)?;
-    landspeed_bpf::listen();
+    landspeed_kernel::bpf::allowed(RIGHTS)?;
+    landspeed_kernel::bpf::listen();
     // Copied to the heap: libelf needs an aligned image, and bytes within the binary may not be aligned.
     let image = CODE.to_vec();
     let loaded = || ObjectBuilder::default().name("ends")?.open_memory(&image)?.load();
-    loaded().map_err(|error: libbpf_rs::Error| landspeed_bpf::take().unwrap_or_else(|| error.to_string()))
+    loaded().map_err(|error: libbpf_rs::Error| landspeed_kernel::bpf::take().unwrap_or_else(|| error.to_string()))
 }
 
 /// Returns the input of the program, with the addresses in the order of a packet from the peer.
