@@ -38,7 +38,7 @@ fn main() -> ExitCode {
     };
     // The parsed arguments still contain the tokens.
     let _ = hide::tokens();
-    landspeed_topology::lab::keep_with(landspeed_daemon::own_command("keeper"));
+    landspeed_topology::lab::keep_with(landspeed_kernel::daemon::own_command("keeper"));
     let ended = run(arguments.command);
     stop::unless_leaving();
     match ended {

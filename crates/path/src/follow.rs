@@ -53,7 +53,7 @@ pub(crate) fn follow(keeper: &Command, heirlooms: [OwnedFd; 2]) -> io::Result<()
         loop {
             // What ends a session or its control group must not end the keeper. A failure is ignored, because it
             // cannot be reported.
-            landspeed_daemon::shelter(child.as_raw_nonzero().get().cast_unsigned(), "path");
+            landspeed_kernel::daemon::shelter(child.as_raw_nonzero().get().cast_unsigned(), "path");
             while matches!(waitpid(Some(child), WaitOptions::empty()), Err(Errno::INTR)) {}
             soon = if last.elapsed() < LIVES { soon + 1 } else { 0 };
             if soon > MOST_SOON || is_over(&will.fds[0]) {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use landspeed_daemon::ProcessIdentity;
+use landspeed_kernel::daemon::ProcessIdentity;
 use landspeed_topology::lab::{self, LabId, LabInfo, LabSelection, RUN_DIR_VARIABLE};
 use landspeed_topology::{Lab, enter, exists};
 use rustix::process::{Pid, Signal, kill_process};

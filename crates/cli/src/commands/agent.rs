@@ -13,7 +13,7 @@ use crate::args::AgentArgs;
 pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
     if args.sent {
         let words = std::env::args_os().skip(1).filter(|word| word != "--sent");
-        return Err(landspeed_daemon::start_over(words)).context("cannot start over");
+        return Err(landspeed_kernel::daemon::start_over(words)).context("cannot start over");
     }
     // The name that `ps` and `top` show, even if the program was started from a descriptor.
     let _ = rustix::thread::set_name(c"landspeed");

@@ -97,7 +97,7 @@ fn not_run(error: Error) -> Result<ExitCode> {
 pub(crate) fn keep(name: &str) -> Result<ExitCode> {
     // The end of the session, of its control group or of the supervisor must not end the keeper. Failures have no
     // reader and are ignored.
-    let _ = landspeed_daemon::daemonize("path");
+    let _ = landspeed_kernel::daemon::daemonize("path");
     let [listener, shared, pidfd] =
         [io::stdin().as_fd(), io::stdout().as_fd(), io::stderr().as_fd()].map(|fd| fd.try_clone_to_owned());
     let fds: [OwnedFd; 3] = [listener?, shared?, pidfd?];

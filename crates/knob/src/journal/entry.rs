@@ -20,7 +20,7 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_daemon::ProcessIdentity;
+use landspeed_kernel::daemon::ProcessIdentity;
 use serde::{Deserialize, Serialize};
 
 use super::identity::DeviceIdentity;

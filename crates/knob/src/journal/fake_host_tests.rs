@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use landspeed_daemon::ProcessIdentity;
+use landspeed_kernel::daemon::ProcessIdentity;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 

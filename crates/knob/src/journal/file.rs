@@ -294,7 +294,7 @@ impl JournalFile {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_daemon::ProcessIdentity;
+    use landspeed_kernel::daemon::ProcessIdentity;
 
     use super::*;
     use crate::journal::entry::FORMAT;

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use landspeed_daemon::{self as daemon, ProcessIdentity};
+use landspeed_kernel::daemon::{self as daemon, ProcessIdentity};
 use landspeed_record::RestoreOutcome;
 use landspeed_units::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

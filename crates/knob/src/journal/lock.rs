@@ -15,7 +15,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use landspeed_daemon::{ProcessIdentity, is_daemon};
+use landspeed_kernel::daemon::{ProcessIdentity, is_daemon};
 use rustix::fs::{CWD, FlockOperation, Mode, OFlags, flock, openat};
 use rustix::io::Errno;
 

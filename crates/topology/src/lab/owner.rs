@@ -2,7 +2,7 @@
 
 use std::io;
 
-use landspeed_daemon::ProcessIdentity;
+use landspeed_kernel::daemon::ProcessIdentity;
 use serde::{Deserialize, Serialize};
 
 use crate::namespace::identity;
