@@ -28,7 +28,7 @@ pub enum Error {
     #[error("cannot {what}: {source}")]
     Refused { what: String, source: io::Error },
     #[error("{0}; or set XDG_RUNTIME_DIR to a folder of your own")]
-    Folder(#[from] landspeed_folder::Error),
+    Folder(#[from] landspeed_kernel::folder::Error),
 }
 
 impl Error {

@@ -71,11 +71,11 @@ impl JournalError {
     }
 }
 
-impl From<landspeed_folder::Error> for JournalError {
-    fn from(error: landspeed_folder::Error) -> Self {
+impl From<landspeed_kernel::folder::Error> for JournalError {
+    fn from(error: landspeed_kernel::folder::Error) -> Self {
         match error {
-            landspeed_folder::Error::Io { what, path, source } => JournalError::io(what, &path, source),
-            landspeed_folder::Error::Refused { path, why } => JournalError::folder(&path, why),
+            landspeed_kernel::folder::Error::Io { what, path, source } => JournalError::io(what, &path, source),
+            landspeed_kernel::folder::Error::Refused { path, why } => JournalError::folder(&path, why),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use landspeed_folder::{PrivateFolder, is_private};
+use landspeed_kernel::folder::{PrivateFolder, is_private};
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, fstat, fsync, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 

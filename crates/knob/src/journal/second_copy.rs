@@ -13,7 +13,7 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use landspeed_folder::PrivateFolder;
+use landspeed_kernel::folder::PrivateFolder;
 use rustix::fs::{FlockOperation, flock};
 
 use super::file::cookie_of;

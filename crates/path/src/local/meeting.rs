@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 
-use landspeed_folder::PrivateFolder;
+use landspeed_kernel::folder::PrivateFolder;
 use rustix::fs::FileType;
 
 use crate::Error;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use landspeed_folder::PrivateFolder;
+use landspeed_kernel::folder::PrivateFolder;
 use rustix::io::Errno;
 
 use super::ends::{AddressPair, EndFinder, NetworkScope};

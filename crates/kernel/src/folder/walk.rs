@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat};
 use rustix::io::Errno;
 
-use crate::{Error, is_mine};
+use crate::folder::{Error, is_mine};
 
 /// Largest number of symbolic links on one path, as in the kernel (path_resolution(7)).
 const LINKS: usize = 40;
