@@ -277,8 +277,8 @@ cc-linux: setup
 # lab:wan as ping and iperf3 see it, at 180 ms and up to 2.5 Gb/s (three minutes, on a machine left alone).
 bench-wan: setup
 	@.ci/install ping:iputils-ping iperf3
-	$(CARGO) test --release --locked -p landspeed-topology --test witness --no-run
-	$(SUDO) env "PATH=$$PATH" $(CARGO) test --release --quiet --locked -p landspeed-topology --test witness -- \
+	$(CARGO) test --release --locked -p landspeed-lab --test witness --no-run
+	$(SUDO) env "PATH=$$PATH" $(CARGO) test --release --quiet --locked -p landspeed-lab --test witness -- \
 		--ignored --nocapture
 
 clean:

@@ -15,7 +15,7 @@ mod exit;
 fn pages(root: &Path) -> Result<Vec<(String, String)>> {
     let knobs = landspeed_knob::reference::pages();
     let tables = [
-        landspeed_topology::reference::page(),
+        landspeed_lab::topology::reference::page(),
         landspeed_transport::reference::page(),
         landspeed_workload::reference::page(),
         landspeed_observer::reference::page(),

@@ -31,7 +31,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
-use landspeed_topology::lab;
+use landspeed_lab::topology::lab;
 
 /// Developer tasks of landspeed.
 #[derive(Debug, Parser)]

@@ -16,7 +16,7 @@ use landspeed_experiment::{
     TuneOptions, placebos, plan,
 };
 use landspeed_record::{Candidate, Cell, Line, RecordWriteError, Settings, StepAnswer, StepSummary};
-use landspeed_topology::{self as topology, HostSet};
+use landspeed_lab::topology::{self as topology, HostSet};
 use landspeed_units::Nanos;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use landspeed_session::{ZonedAddress, ZonedSocketAddress};
-use landspeed_topology::{HostSpec, TOPOLOGIES};
+use landspeed_lab::topology::{HostSpec, TOPOLOGIES};
 use landspeed_units::{Nanos, parse_duration};
 
 use crate::data::RecordArg;

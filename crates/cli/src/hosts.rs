@@ -10,7 +10,7 @@ use landspeed_experiment::{Host, Pair, PathOptions, ReachOptions, set_program_ho
 use landspeed_factor::FactorTable;
 use landspeed_record::{Settings, WanReport};
 use landspeed_session::{LineSink, Options};
-use landspeed_topology::{self as topology, HostSet, PathLink};
+use landspeed_lab::topology::{self as topology, HostSet, PathLink};
 use landspeed_transport::Transport;
 use landspeed_transport::settings::{TRANSPORT, table};
 use landspeed_units::Nanos;

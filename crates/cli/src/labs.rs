@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use landspeed_knob::journal;
-use landspeed_topology::lab::{self, LabSelection, RemovedLab};
-use landspeed_topology::{self as topology, HostSet};
+use landspeed_lab::topology::lab::{self, LabSelection, RemovedLab};
+use landspeed_lab::topology::{self as topology, HostSet};
 
 /// Returns true if the words name hosts that landspeed creates itself.
 pub(crate) fn is_lab(words: &[String]) -> bool {

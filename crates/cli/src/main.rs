@@ -38,7 +38,7 @@ fn main() -> ExitCode {
     };
     // The parsed arguments still contain the tokens.
     let _ = hide::tokens();
-    landspeed_topology::lab::keep_with(landspeed_kernel::daemon::own_command("keeper"));
+    landspeed_lab::topology::lab::keep_with(landspeed_kernel::daemon::own_command("keeper"));
     let ended = run(arguments.command);
     stop::unless_leaving();
     match ended {
@@ -61,7 +61,7 @@ fn status(error: &anyhow::Error) -> Exit {
         Some(landspeed_experiment::Error::Left(_)) => Exit::Left,
         _ if error.is::<output::UsageError>() => Exit::Usage,
         // clap refuses impossible arguments with the same status.
-        _ if matches!(error.downcast_ref(), Some(landspeed_topology::Error::OneHost { .. })) => Exit::Usage,
+        _ if matches!(error.downcast_ref(), Some(landspeed_lab::topology::Error::OneHost { .. })) => Exit::Usage,
         _ => Exit::Failed,
     }
 }

@@ -14,7 +14,7 @@ use landspeed_record::{
 use landspeed_report::live::{ProgressLine, clock};
 use landspeed_report::{OutputCapabilities, about, compare_progress, duration, safe};
 use landspeed_simulator::{VARIED_SHARE, simulates};
-use landspeed_topology as topology;
+use landspeed_lab::topology as topology;
 use landspeed_transport::settings::table;
 use landspeed_transport::{TRANSPORTS, find, is_tcp};
 use landspeed_units::{Bytes, Nanos, did_you_mean};

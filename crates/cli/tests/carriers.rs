@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_experiment::{Host, Pair, PathOptions, ReachOptions};
 use landspeed_record::{Carrier, Cell, LinkCounters, Settings};
-use landspeed_topology::HostSpec;
+use landspeed_lab::topology::HostSpec;
 use landspeed_transport::settings::with;
 use landspeed_units::Nanos;
 use landspeed_workload::stream;

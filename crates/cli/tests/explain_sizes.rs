@@ -8,7 +8,7 @@ use landspeed_experiment::{
     Host, Pair, PathOptions, ReachOptions, SizesEffort, SizesOptions, UserListener, explain_sizes,
 };
 use landspeed_record::{ExplainReport, PerPacketCost, Settings};
-use landspeed_topology::{self as topology, HostSet};
+use landspeed_lab::topology::{self as topology, HostSet};
 use landspeed_units::{Bytes, Nanos};
 use support::{LANDSPEED, needs_root};
 

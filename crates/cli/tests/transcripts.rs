@@ -4,7 +4,7 @@ mod support;
 
 use std::process::{Command, Stdio};
 
-use landspeed_topology::{HostSet, ReachMethod};
+use landspeed_lab::topology::{HostSet, ReachMethod};
 
 use support::terminal::{Terminal, lasting};
 use support::{LANDSPEED, needs_root, sh, text};
@@ -72,7 +72,7 @@ struct NarrowWindowLab {
 
 impl NarrowWindowLab {
     fn new() -> NarrowWindowLab {
-        let hosts = landspeed_topology::open(&["lab:wan:rate=100M,rtt=2ms".to_owned()]).expect("a lab");
+        let hosts = landspeed_lab::topology::open(&["lab:wan:rate=100M,rtt=2ms".to_owned()]).expect("a lab");
         let narrow = NarrowWindowLab { hosts, folder: tempfile::tempdir().expect("a folder") };
         let [_, b] = narrow.namespaces();
         sh(&format!("ip netns exec {b} sysctl -qw net.ipv4.tcp_rmem='4096 8192 16384'"));

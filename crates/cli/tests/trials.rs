@@ -12,7 +12,7 @@ use landspeed_experiment::{
     BlockOutcome, BlockRunner, Host, Pair, PathOptions, ReachOptions, RecordSink, TrialTiming,
 };
 use landspeed_record::{Cell, Line, RecordWriteError, TcpSample, Trial, TrialFigures};
-use landspeed_topology::HostSet;
+use landspeed_lab::topology::HostSet;
 use landspeed_units::Nanos;
 
 use support::{LANDSPEED, needs_root};
@@ -25,7 +25,7 @@ struct LabPair {
 
 impl LabPair {
     fn new(lab: &str, agent: &Path) -> LabPair {
-        let hosts = landspeed_topology::open(&[lab.to_owned()]).expect("a lab");
+        let hosts = landspeed_lab::topology::open(&[lab.to_owned()]).expect("a lab");
         let [a, b, ..] = hosts.hosts() else { panic!("the lab has fewer than two hosts") };
         let reaching = ReachOptions { tune: true, agent: Some(agent.to_owned()), ..ReachOptions::default() };
         let hints = b.v4.map(Into::into).into_iter().collect();

@@ -27,7 +27,7 @@ pub enum Error {
     #[error("{host} has no {what}; {remedy}")]
     NoAddress { host: String, what: String, remedy: String },
     #[error(transparent)]
-    Topology(#[from] landspeed_topology::Error),
+    Topology(#[from] landspeed_lab::topology::Error),
     #[error(transparent)]
     Factor(#[from] landspeed_factor::Error),
     #[error(transparent)]

@@ -209,7 +209,7 @@ fn experiment(file: &ExperimentFile, short: bool) -> Result<Experiment, Experime
     let words: Vec<String> =
         file.topology.iter().flat_map(|words| words.get_ref().split(' ').map(str::to_owned)).collect();
     if let Some(at) = &file.topology {
-        landspeed_topology::find(&words).map_err(|error| here(at)(error.to_string()))?;
+        landspeed_lab::topology::find(&words).map_err(|error| here(at)(error.to_string()))?;
     }
     let names = FactorNames { runner, words: &words };
     let usual = runner.flow().iter().filter(|(name, _)| !file.set.contains_key(*name));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use landspeed_session::{AgentLaunch, Invite, Options, Session, SshHost, Ticket, Token};
-use landspeed_topology::{ReachMethod, TopologyHost};
+use landspeed_lab::topology::{ReachMethod, TopologyHost};
 
 use crate::Error;
 

@@ -6,7 +6,7 @@ use landspeed_record::{
     Cell, EndpointOutcome, PathFacts, RECORD_RUN_FORMAT, RecordRunFigures, RecordRunReport, Settings,
     TcpSample, WanStats,
 };
-use landspeed_topology::{HostSet, PathLink};
+use landspeed_lab::topology::{HostSet, PathLink};
 use landspeed_units::{BitRate, Bytes, Nanos};
 use landspeed_workload::stream;
 

@@ -2,7 +2,7 @@
 
 use landspeed_analysis::wan::unfit;
 use landspeed_record::{LabRecovery, TcpSample};
-use landspeed_topology::HostSet;
+use landspeed_lab::topology::HostSet;
 use landspeed_units::Nanos;
 
 use crate::record_run::{PathProperties, cell, stream};

@@ -224,7 +224,7 @@ mod tests {
                 (fault.inject)(&mut scenario, strength);
                 let words = scenario.topology();
                 assert!(
-                    landspeed_topology::find(&[words]).is_ok(),
+                    landspeed_lab::topology::find(&[words]).is_ok(),
                     "{}: {}",
                     fault.name,
                     scenario.topology()

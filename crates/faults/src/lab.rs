@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use landspeed_record::Settings;
-use landspeed_topology::{HostSet, ReachMethod, TopologyHost, open};
+use landspeed_lab::topology::{HostSet, ReachMethod, TopologyHost, open};
 use landspeed_units::{Bytes, Nanos};
 
 use crate::app::{ProgramSpec, ProgramTask, datagrams, stream};

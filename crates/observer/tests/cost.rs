@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_observer::{Observer, Watch, WatchSubject, observer};
 use landspeed_record::{CostClass, CostProfile, Observations, WatchTarget};
-use landspeed_topology::Lab;
+use landspeed_lab::topology::Lab;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// Returns the observer; prints why and returns `None` if it cannot run on this host.

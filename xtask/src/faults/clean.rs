@@ -51,7 +51,7 @@ mod tests {
         assert_eq!(said.len(), 4);
         for clean in CLEAN {
             let scenario = clean.scenario();
-            assert!(landspeed_topology::find(&[scenario.topology()]).is_ok(), "{}", clean.name);
+            assert!(landspeed_lab::topology::find(&[scenario.topology()]).is_ok(), "{}", clean.name);
             for (name, value) in scenario.a.iter().chain(&scenario.b) {
                 assert_eq!(landspeed_knob::check(name, value).map_err(|e| e.to_string()), Ok(()));
             }

@@ -18,7 +18,7 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
     // The name that `ps` and `top` show, even if the program was started from a descriptor.
     let _ = rustix::thread::set_name(c"landspeed");
     if let Some(name) = &args.netns {
-        landspeed_topology::enter(name)?;
+        landspeed_lab::topology::enter(name)?;
     }
     raise_open_files();
     let may_run = match &args.allow_run {

@@ -275,7 +275,7 @@ fn words_of(words: &[String], path: &Settings) -> Vec<String> {
     let mut parameters = path.clone();
     let lab = parameters.remove("topology").map(|word| vec![word]);
     parameters.remove(FAN.name);
-    landspeed_topology::with_parameters(&lab.unwrap_or_else(|| words.to_vec()), &parameters)
+    landspeed_lab::topology::with_parameters(&lab.unwrap_or_else(|| words.to_vec()), &parameters)
 }
 
 impl GridHosts for GridTestbed<'_> {
@@ -310,7 +310,7 @@ impl GridHosts for GridTestbed<'_> {
 
     fn rtt(&self, path: &Settings) -> Option<Nanos> {
         let words = words_of(&self.words, path);
-        Some(landspeed_topology::path(&words).ok()??.rtt())
+        Some(landspeed_lab::topology::path(&words).ok()??.rtt())
     }
 }
 

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use landspeed_topology::lab::{self, LabInfo};
+use landspeed_lab::topology::lab::{self, LabInfo};
 
 use crate::args::{LabAction, LabArgs, ListArgs};
 use crate::commands::faults;

@@ -7,7 +7,7 @@ use landspeed_experiment::{RecordRunOptions, RecoveryLosses, record_run, recover
 use landspeed_record::{LabRecovery, LossRecovery, RecordRunReport};
 use landspeed_report::{DetailLevel, json};
 use landspeed_simulator::{FullPath, full_window, recovery_time, simulated_recovery};
-use landspeed_topology::{self as topology, PlannedPath};
+use landspeed_lab::topology::{self as topology, PlannedPath};
 use landspeed_units::{Bytes, Nanos};
 
 use crate::args::TuneArgs;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, anyhow, ensure};
 use landspeed_knob::journal::{Undo, UndoReport};
-use landspeed_topology::lab::LabSelection;
+use landspeed_lab::topology::lab::LabSelection;
 
 use crate::args::UndoArgs;
 use crate::exit::Exit;

@@ -7,7 +7,7 @@
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
 use landspeed_congestion::{Control, load};
-use landspeed_topology::{Lab, find, with_namespace};
+use landspeed_lab::topology::{Lab, find, with_namespace};
 
 use crate::transfer::{LoopbackFlow, TransferReport};
 use crate::{KERNEL, can, ours};

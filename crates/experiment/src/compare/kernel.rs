@@ -9,7 +9,7 @@ use landspeed_record::{
     FlowPlan, RunFlow, RunSample, Settings, Study, StudyRun, TcpSample, Workload,
 };
 use landspeed_session::{Reply, Request};
-use landspeed_topology::{HostSet, PathLink};
+use landspeed_lab::topology::{HostSet, PathLink};
 use landspeed_transport::settings::{TRANSPORT, table};
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::staggered::{self, FlowProgressSample, StaggeredFlow};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use landspeed_factor::{Domain, Factor, FactorPlacement, FactorScope};
 use landspeed_record::{GridFactor, GridSetting, GridSettingTarget, LevelKind};
-use landspeed_topology as topology;
+use landspeed_lab::topology as topology;
 use landspeed_units::{BitRate, Nanos, parse_duration};
 use landspeed_workload::WorkloadRunner;
 

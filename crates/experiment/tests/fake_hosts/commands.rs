@@ -8,7 +8,7 @@ use landspeed_experiment::{
 };
 use landspeed_record::{Contest, ExplainReport, Line, RecordWriteError, RecordWriter, Study, WatchTarget};
 use landspeed_session::Session;
-use landspeed_topology::HostSet;
+use landspeed_lab::topology::HostSet;
 use landspeed_transport::find;
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::{pingpong, stream};
@@ -140,7 +140,7 @@ fn sized(pair: &mut Pair, lines: &LimitedRecord) -> Result<Vec<String>, Error> {
 struct EmptyHosts;
 
 impl HostSet for EmptyHosts {
-    fn hosts(&self) -> &[landspeed_topology::TopologyHost] {
+    fn hosts(&self) -> &[landspeed_lab::topology::TopologyHost] {
         &[]
     }
 

@@ -97,7 +97,7 @@ pub fn play() -> Result<(), Error> {
     let spec: ProgramSpec = serde_json::from_str(&line)
         .map_err(std::io::Error::from)
         .during(|| "understand the part on standard input".into())?;
-    landspeed_topology::enter(&spec.netns)?;
+    landspeed_lab::topology::enter(&spec.netns)?;
     if let Some(core) = spec.core {
         bind(core)?;
     }

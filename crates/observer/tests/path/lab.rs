@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use landspeed_topology::{LabHost, with_namespace};
+use landspeed_lab::topology::{LabHost, with_namespace};
 
 use crate::cost::pin;
 
@@ -58,7 +58,7 @@ impl ObservedHost {
 pub(crate) struct TestLab {
     pub(crate) a: ObservedHost,
     pub(crate) b: ObservedHost,
-    _lab: landspeed_topology::Lab,
+    _lab: landspeed_lab::topology::Lab,
     _alone: MutexGuard<'static, ()>,
 }
 
@@ -70,7 +70,7 @@ impl TestLab {
             println!("SKIP: {why}");
             return None;
         }
-        let lab = landspeed_topology::Lab::open("lab:back-to-back").expect("a lab");
+        let lab = landspeed_lab::topology::Lab::open("lab:back-to-back").expect("a lab");
         let [a, b] = [0, 1].map(|at| ObservedHost(lab.hosts()[at].clone()));
         Some(TestLab { a, b, _lab: lab, _alone: alone })
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use landspeed_record::{
     DatagramCounts, FigureValue, Headline, Observations, PathStall, SweepDatagrams, TrialSpec, ZeroCopyCounts,
 };
-use landspeed_topology::{Lab, LabHost, find, with_namespace};
+use landspeed_lab::topology::{Lab, LabHost, find, with_namespace};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::staggered::{self, StaggeredDetails, StaggeredFlow};

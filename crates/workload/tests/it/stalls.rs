@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use landspeed_record::{EndpointOutcome, PathStall, Silences, TrialSpec};
-use landspeed_topology::{Lab, LabHost, find, with_namespace};
+use landspeed_lab::topology::{Lab, LabHost, find, with_namespace};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::{CancelFlag, ClientPlan, DataPort, NullWatch, run_client, run_server, stream};

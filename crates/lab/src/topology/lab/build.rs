@@ -1,0 +1,212 @@
+//! Makes the links of a lab, inside its namespaces.
+
+use std::fs::File;
+use std::net::IpAddr;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use landspeed_kernel::netlink::{InterfaceAddress, LinkChange, Rtnl, TokenBucket, VethEnd};
+
+use super::LabHost;
+use super::plan::{
+    LabInterconnect, LabLayout, LinkSide, MacOwner, PortRates, SIDES, V4_PREFIX, V6_PREFIX, mac, port,
+};
+use crate::topology::error::{Error, FailureContext};
+use crate::topology::namespace::{open, with_namespace};
+
+const BRIDGE: &str = "ls-br";
+/// The largest MTU of veth and of IPv4.
+const LARGEST_MTU: u32 = 65_535;
+/// Time limit for an address to become usable. It takes about a millisecond; the limit is for a machine that stalls.
+const SETTLES_WITHIN: Duration = Duration::from_secs(5);
+
+/// Sysctls that keep a namespace silent, set before its first link: later links inherit "default".
+const QUIET: &[(&str, &str)] = &[
+    // Without link-local addresses there are no router solicitations and no duplicate address detection.
+    ("net/ipv6/conf/default/addr_gen_mode", "1"),
+    ("net/ipv6/conf/default/accept_dad", "0"),
+    ("net/ipv6/conf/default/accept_ra", "0"),
+    ("net/ipv6/conf/default/router_solicitations", "0"),
+];
+
+/// Makes the bridges and all links that lead to hosts. Their namespaces exist and are empty.
+pub(super) fn build(layout: &LabLayout) -> Result<(), Error> {
+    for name in layout.namespaces() {
+        with_namespace(&name, quieten)??;
+    }
+    match layout.middle() {
+        Some((middle, interconnect)) => build_middle(&layout.hosts, &middle, interconnect)?,
+        None => join_pair(&layout.hosts[0], &layout.hosts[1])?,
+    }
+    layout.hosts.iter().try_for_each(furnish)?;
+    match layout.middle() {
+        Some((middle, LabInterconnect::Bridge(rates))) => shape_ports(&layout.hosts, &middle, *rates),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the number of a link's queues: one per core, so that steering over cores (RPS, XPS, multi-queue) has queues
+/// to use.
+fn queues() -> u32 {
+    const MOST: usize = 64;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    u32::try_from(cores.min(MOST)).unwrap_or(1)
+}
+
+fn quieten() -> Result<(), Error> {
+    for (path, value) in QUIET {
+        write_sysctl(path, value)?;
+    }
+    Ok(())
+}
+
+/// Writes a sysctl of this thread's namespace. One that the kernel lacks (IPv6 off) is skipped, because it cannot
+/// cause traffic.
+fn write_sysctl(path: &str, value: &str) -> Result<(), Error> {
+    match std::fs::write(format!("/proc/sys/{path}"), value) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+            Err(e).during(|| format!("set {path} to {value}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn end<'a>(name: &'a str, of: MacOwner, number: usize, netns: Option<&'a File>) -> VethEnd<'a> {
+    VethEnd { name, mac: Some(mac(of, number)), netns: netns.map(AsFd::as_fd), queues: queues() }
+}
+
+fn join_pair(a: &LabHost, b: &LabHost) -> Result<(), Error> {
+    let other = open(&b.netns)?;
+    with_namespace(&a.netns, || {
+        let near = end(&a.device, MacOwner::Host, 1, None);
+        let far = end(&b.device, MacOwner::Host, 2, Some(&other));
+        Ok(Rtnl::open()?.create_veth(&near, &far)?)
+    })?
+}
+
+/// Makes links from all hosts to the namespace between them, and joins them there.
+fn build_middle(hosts: &[LabHost], middle: &str, interconnect: &LabInterconnect) -> Result<(), Error> {
+    let hosts: Result<Vec<(&LabHost, File)>, Error> =
+        hosts.iter().map(|h| Ok((h, open(&h.netns)?))).collect();
+    let hosts = hosts?;
+    with_namespace(middle, || {
+        // The namespace in the middle forwards frames, and takes no part in IP.
+        write_sysctl("net/ipv6/conf/default/disable_ipv6", "1")?;
+        let rtnl = Rtnl::open()?;
+        for (number, (host, netns)) in (1..).zip(&hosts) {
+            rtnl.create_veth(
+                &end(&port(number), MacOwner::Port, number, None),
+                &end(&host.device, MacOwner::Host, number, Some(netns)),
+            )?;
+        }
+        let ports: Vec<String> = (1..=hosts.len()).map(port).collect();
+        match interconnect {
+            LabInterconnect::Bridge(_) => bridge_ports(&rtnl, (BRIDGE, 0), &ports),
+            LabInterconnect::Link(_) => join_sides(&rtnl, &ports),
+        }
+    })?
+}
+
+/// Makes a bridge of this name and number with these ports, all up.
+fn bridge_ports(rtnl: &Rtnl, (bridge, number): (&str, usize), ports: &[String]) -> Result<(), Error> {
+    rtnl.create_bridge(bridge)?;
+    rtnl.set_link(bridge, LinkChange::Mac(mac(MacOwner::Bridge, number)))?;
+    let index = rtnl.index_of(bridge)?;
+    for port in ports {
+        rtnl.set_link(port, LinkChange::Master(index))?;
+        rtnl.set_link(port, LinkChange::Up(true))?;
+    }
+    Ok(rtnl.set_link(bridge, LinkChange::Up(true))?)
+}
+
+/// Limits ports to their rates in both directions: the switch's sending at its own end of the veth pair, and the
+/// host's at the host's end.
+fn shape_ports(hosts: &[LabHost], middle: &str, rates: PortRates) -> Result<(), Error> {
+    for (number, (host, rate)) in (1..).zip(hosts.iter().zip(rates.of(hosts.len()))) {
+        let Some(bps) = rate else { continue };
+        shape(middle, &port(number), bps)?;
+        shape(&host.netns, &host.device, bps)?;
+    }
+    Ok(())
+}
+
+fn shape(netns: &str, device: &str, bps: u64) -> Result<(), Error> {
+    with_namespace(netns, || Ok(Rtnl::open()?.replace_root_token_bucket(device, &bucket(bps))?))?
+}
+
+/// Returns the token bucket of a port of this rate.
+fn bucket(bps: u64) -> TokenBucket {
+    // The largest superpacket with headers for each of its segments, so that none is cut or stuck. The burst is at
+    // least a millisecond of the rate, so that a late timer costs nothing.
+    const LEAST_BURST: u64 = 72 << 10;
+    // The queue of a switch's port: 4 ms of its rate, and at least a few superpackets.
+    const LEAST_QUEUE: u64 = 256 << 10;
+    let bytes = |millis: u64, least: u64| {
+        let bytes = (bps / 8_000 * millis).max(least);
+        u32::try_from(bytes).unwrap_or(u32::MAX)
+    };
+    TokenBucket {
+        rate_bytes_per_s: bps / 8,
+        burst_bytes: bytes(1, LEAST_BURST),
+        limit_bytes: bytes(4, LEAST_QUEUE),
+    }
+}
+
+/// Prepares the two ports that a wide-area link will join: the ports to two hosts, or, for more hosts, a bridge on
+/// each side. Hosts a have the odd ports, hosts b the even ones.
+fn join_sides(rtnl: &Rtnl, ports: &[String]) -> Result<(), Error> {
+    open_ports(rtnl, ports)?;
+    if ports.len() == 2 {
+        return Ok(());
+    }
+    for (number, LinkSide { bridge, trunk, port }) in SIDES.into_iter().enumerate() {
+        let plain = |name| VethEnd { name, mac: None, netns: None, queues: 1 };
+        rtnl.create_veth(&plain(trunk), &plain(port))?;
+        open_ports(rtnl, &[trunk.to_owned(), port.to_owned()])?;
+        let near = ports.iter().skip(number).step_by(2).cloned();
+        let near: Vec<String> = near.chain([trunk.to_owned()]).collect();
+        bridge_ports(rtnl, (bridge, number), &near)?;
+    }
+    Ok(())
+}
+
+/// Brings up the ports of a wide-area link, with the largest MTU. The link carries frames itself, and their size must
+/// be limited only by the hosts' MTUs and the link's own parameters.
+fn open_ports(rtnl: &Rtnl, ports: &[String]) -> Result<(), Error> {
+    for port in ports {
+        rtnl.set_link(port, LinkChange::Mtu(LARGEST_MTU))?;
+        rtnl.set_link(port, LinkChange::Up(true))?;
+    }
+    Ok(())
+}
+
+/// Sets the addresses of one host, and brings its links up.
+fn furnish(host: &LabHost) -> Result<(), Error> {
+    with_namespace(&host.netns, || {
+        let rtnl = Rtnl::open()?;
+        rtnl.set_link("lo", LinkChange::Up(true))?;
+        rtnl.set_link(&host.device, LinkChange::Up(true))?;
+        let index = rtnl.index_of(&host.device)?;
+        rtnl.add_address(&InterfaceAddress::new(index, IpAddr::V4(host.v4), V4_PREFIX))?;
+        match rtnl.add_address(&InterfaceAddress::new(index, IpAddr::V6(host.v6), V6_PREFIX)) {
+            // Without IPv6 in the kernel, the lab has only IPv4; a v6 run then reports that there is no route.
+            Err(e) if e.is_unsupported() => Ok(()),
+            Err(e) => Err(e.into()),
+            Ok(()) => settle(&rtnl, host),
+        }
+    })?
+}
+
+/// Waits until the host accepts packets for its IPv6 address. Even without duplicate address detection, the kernel
+/// completes this in a work queue, a moment after it answers the request.
+fn settle(rtnl: &Rtnl, host: &LabHost) -> Result<(), Error> {
+    let deadline = Instant::now() + SETTLES_WITHIN;
+    while Instant::now() < deadline {
+        if rtnl.route_get(host.v6.into()).is_ok_and(|way| way.local) {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let late = std::io::Error::from(std::io::ErrorKind::TimedOut);
+    Err(late).during(|| format!("wait for address {} of {} to work", host.v6, host.device))
+}

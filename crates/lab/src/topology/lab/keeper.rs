@@ -1,0 +1,56 @@
+//! The keeper: a process that takes labs down after their owner has died, however it died.
+//!
+//! There is one for each process that makes labs, started before its first lab. It holds a pidfd of its owner and
+//! nothing else. So a signal to the owner's process group, session or terminal does not reach it, and it ends by
+//! itself soon after its owner. If the keeper died too, [`super::down`] with [`super::LabSelection::Stale`]
+//! does its work.
+
+use std::ffi::OsString;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use landspeed_kernel::daemon as daemon;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{PidfdFlags, getpid, pidfd_open};
+
+use crate::topology::error::{Error, FailureContext};
+
+/// The command line that runs the keeper.
+static COMMAND: OnceLock<Vec<OsString>> = OnceLock::new();
+/// True if this process has started its keeper.
+static STARTED: Mutex<bool> = Mutex::new(false);
+
+/// Gives the labs of this process a keeper from here on: `command` is a program that calls [`outlive_owner`] and then
+/// takes down stale labs. If a process does not call this and is killed, its labs stay. Only the first call counts.
+pub fn keep_with(command: Vec<OsString>) {
+    let _ = COMMAND.set(command);
+}
+
+/// Runs in the keeper: detaches it, and returns true once its owner has ended. Returns false immediately if no owner
+/// started this process.
+pub fn outlive_owner() -> bool {
+    let Some(owner) = daemon::inherited(is_pidfd) else { return false };
+    // A failure makes the keeper easier to kill, and cannot be reported.
+    let _ = daemon::daemonize("keeper");
+    while poll(&mut [PollFd::new(&owner, PollFlags::IN)], None) == Err(rustix::io::Errno::INTR) {}
+    true
+}
+
+/// Starts the keeper, unless it is running or none is wanted.
+pub(super) fn start() -> Result<(), Error> {
+    let Some(command) = COMMAND.get() else { return Ok(()) };
+    let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
+    if !*started {
+        let spawn = |me: OwnedFd| daemon::spawn(command, me);
+        let me = pidfd_open(getpid(), PidfdFlags::empty()).map_err(std::io::Error::from);
+        me.and_then(spawn).during(|| "start the keeper, which takes labs down when this dies".into())?;
+        *started = true;
+    }
+    Ok(())
+}
+
+/// Returns true for a pidfd: only for these does the kernel show a process ID (fs/pidfs.c).
+fn is_pidfd(fd: BorrowedFd<'_>) -> bool {
+    let told = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd()));
+    told.is_ok_and(|told| told.lines().any(|line| line.starts_with("Pid:")))
+}

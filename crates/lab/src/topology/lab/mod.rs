@@ -1,0 +1,201 @@
+//! The lab: hosts that are network namespaces of this machine, joined by veth pairs.
+//!
+//! Nothing outside the lab's own namespaces changes: links are created and sysctls are written inside them, and the
+//! host's bridges and routes are not used. After a lab, only what `ip netns` also leaves remains: the empty folder
+//! /run/netns (and /run/landspeed/labs). landspeed loads no kernel module; if veth or bridge is one, the kernel loads
+//! it with the first such link.
+//!
+//! A lab has no traffic of its own: it has no IPv6 link-local addresses, so no router solicitation and no duplicate
+//! address detection; it ignores router advertisements, and has no spanning tree. Only ARP and neighbour discovery
+//! remain, and a few multicast listener reports in the lab's first seconds.
+
+mod agents;
+mod build;
+mod keeper;
+mod owner;
+mod plan;
+mod store;
+mod sweep;
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use landspeed_emulator::EmulatedLink;
+use landspeed_kernel::netlink::{LinkChange, Rtnl, VethEnd, in_throwaway};
+use rustix::thread::{CapabilitySet, capabilities};
+
+use crate::topology::error::Error;
+use crate::topology::namespace::{Namespace, with_namespace};
+use crate::topology::path::PathLink;
+use crate::topology::registry::{HostSet, ReachMethod, TopologyHost, TopologyPlan, find};
+pub use keeper::{keep_with, outlive_owner};
+pub(crate) use plan::PortRates;
+pub use plan::{LabId, LabPlan};
+use plan::{LabInterconnect, LabLayout};
+use store::LabStore;
+pub use store::RUN_DIR_VARIABLE;
+pub use sweep::{LabInfo, LabSelection, RemovedLab, down, leave, list};
+
+/// One host of a lab.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabHost {
+    /// Its name: "a", "b", "h0", "h1", ...
+    pub name: String,
+    /// Its network namespace, by the name that `ip netns` shows.
+    pub netns: String,
+    /// Its link to the other hosts.
+    pub device: String,
+    /// IPv4 address in the benchmark range (RFC 2544); all hosts are in one /24.
+    pub v4: Ipv4Addr,
+    /// IPv6 address, unique local (RFC 4193); all hosts are in one /64.
+    pub v6: Ipv6Addr,
+}
+
+/// A lab that exists until it is dropped.
+#[derive(Debug)]
+#[must_use = "the lab is removed when this is dropped"]
+pub struct Lab {
+    id: LabId,
+    plan: LabPlan,
+    lab_hosts: Vec<LabHost>,
+    hosts: Vec<TopologyHost>,
+    /// The link that carries frames between the hosts, if landspeed carries it.
+    link: Option<EmulatedLink>,
+    /// The namespaces, in the order of their creation; they are removed in reverse.
+    namespaces: Vec<Namespace>,
+    store: LabStore,
+}
+
+impl Lab {
+    /// Makes the lab that a word of a command line names, such as "lab:switch:4".
+    pub fn open(word: &str) -> Result<Self, Error> {
+        let words = [word.to_owned()];
+        match find(&words)?.plan(&words)? {
+            TopologyPlan::Lab(plan) => Self::make(plan),
+            TopologyPlan::Real(_) => Err(no_lab(&words, "a lab")),
+        }
+    }
+
+    /// Makes a lab with a random ID. Several labs can exist at a time. If a later step fails, the earlier ones are
+    /// undone, and if this process dies, a keeper ([`keep_with`]) removes the lab. Needs root.
+    pub fn make(plan: LabPlan) -> Result<Self, Error> {
+        let _making = sweep::making();
+        let store = LabStore::open()?;
+        let layout = LabLayout::new(LabId::random()?, plan);
+        keeper::start()?;
+        // The first step, so that another landspeed can clean up after a crash from here on.
+        store.add(&layout)?;
+        let mut lab = Lab {
+            id: layout.id.clone(),
+            plan: layout.plan.clone(),
+            hosts: layout.hosts.iter().map(TopologyHost::from).collect(),
+            lab_hosts: layout.hosts.clone(),
+            link: None,
+            namespaces: Vec::new(),
+            store,
+        };
+        for name in layout.namespaces() {
+            lab.namespaces.push(Namespace::create(&name)?);
+        }
+        build::build(&layout)?;
+        if let Some((middle, LabInterconnect::Link(spec))) = layout.middle() {
+            let ports = layout.link_ports();
+            let start = || EmulatedLink::start(spec, ports.each_ref().map(String::as_str));
+            lab.link = Some(with_namespace(&middle, start)??);
+        }
+        Ok(lab)
+    }
+
+    pub fn id(&self) -> &LabId {
+        &self.id
+    }
+
+    pub fn hosts(&self) -> &[LabHost] {
+        &self.lab_hosts
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        // Agents that outlived their session would keep their namespace alive without a name. A failure cannot be
+        // reported here; the state file then stays for `landspeed lab down`.
+        let names: Vec<String> = self.namespaces.iter().map(|n| n.name().to_owned()).collect();
+        let _ = agents::end_within(&names);
+        // The link's sockets would keep the namespace between the hosts alive.
+        self.link = None;
+        while let Some(namespace) = self.namespaces.pop() {
+            drop(namespace);
+        }
+        if !names.iter().any(|name| crate::topology::namespace::exists(name)) {
+            let _ = self.store.remove(&self.id);
+        }
+    }
+}
+
+impl HostSet for Lab {
+    fn hosts(&self) -> &[TopologyHost] {
+        &self.hosts
+    }
+
+    fn label(&self) -> String {
+        self.plan.label().to_owned()
+    }
+
+    fn is_lab(&self) -> bool {
+        true
+    }
+
+    fn link(&self) -> Option<&dyn PathLink> {
+        self.link.as_ref().map(|link| link as &dyn PathLink)
+    }
+
+    fn pairs(&self) -> Vec<[&TopologyHost; 2]> {
+        self.plan.pairs.iter().map(|pair| pair.map(|n| &self.hosts[n])).collect()
+    }
+}
+
+impl From<&LabHost> for TopologyHost {
+    fn from(host: &LabHost) -> Self {
+        TopologyHost {
+            name: host.name.clone(),
+            reach: ReachMethod::Namespace(host.netns.clone()),
+            device: Some(host.device.clone()),
+            v4: Some(host.v4),
+            v6: Some(host.v6),
+        }
+    }
+}
+
+/// Returns the text after a lab's name and ':' in a command line's only word; empty if there is none, `None` if the
+/// word names another lab.
+pub(crate) fn parameters<'a>(words: &'a [String], name: &str) -> Option<&'a str> {
+    let [word] = words else { return None };
+    match word.strip_prefix(name)? {
+        "" => Some(""),
+        rest => rest.strip_prefix(':'),
+    }
+}
+
+/// Returns the error for words that do not name a lab of the expected form.
+pub(crate) fn no_lab(words: &[String], expected: &'static str) -> Error {
+    Error::Name { what: "lab", given: words.join(" ").chars().take(40).collect(), expected }
+}
+
+/// Checks that labs can be made here. It tries in the kernel, in a namespace that is removed before this returns.
+pub(crate) fn can_run() -> Result<(), String> {
+    let needed = CapabilitySet::SYS_ADMIN | CapabilitySet::NET_ADMIN;
+    if !capabilities(None).is_ok_and(|sets| sets.effective.contains(needed)) {
+        return Err("making network namespaces needs root (CAP_SYS_ADMIN and CAP_NET_ADMIN): try sudo".into());
+    }
+    let tried = in_throwaway(|| {
+        let rtnl = Rtnl::open()?;
+        let end = |name| VethEnd { name, mac: None, netns: None, queues: 1 };
+        rtnl.create_veth(&end("ls-try-a"), &end("ls-try-b"))?;
+        rtnl.create_bridge("ls-try-br")?;
+        rtnl.set_link("ls-try-a", LinkChange::Master(rtnl.index_of("ls-try-br")?))
+    });
+    match tried {
+        Err(e) => Err(format!("this kernel refuses a network namespace: {e}")),
+        Ok(Err(e)) => Err(format!("this kernel lacks what a lab is made of: {e}")),
+        Ok(Ok(())) => Ok(()),
+    }
+}

@@ -1,0 +1,266 @@
+//! The plan of a lab, and the names and addresses that follow from its ID. Pure.
+
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+use landspeed_emulator::WanSpec;
+use landspeed_kernel::netlink::HardwareAddress;
+
+use super::LabHost;
+use crate::topology::error::{Error, FailureContext};
+
+/// The ID of a lab: six hexadecimal digits.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LabId(String);
+
+const ID_LEN: usize = 6;
+
+impl LabId {
+    pub(super) fn random() -> Result<Self, Error> {
+        let number = getrandom::u32().map_err(std::io::Error::from).during(|| "choose a lab id".into())?;
+        Ok(LabId(format!("{:06x}", number & 0xff_ffff)))
+    }
+}
+
+impl fmt::Display for LabId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for LabId {
+    type Err = Error;
+
+    fn from_str(given: &str) -> Result<Self, Error> {
+        let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        if given.len() == ID_LEN && given.bytes().all(hex) {
+            return Ok(LabId(given.to_owned()));
+        }
+        let given = given.chars().take(40).collect();
+        Err(Error::Name {
+            what: "lab id",
+            given,
+            expected: "six hexadecimal digits, as `landspeed lab list` shows",
+        })
+    }
+}
+
+/// Length of the hosts' common IPv4 prefix.
+pub(super) const V4_PREFIX: u8 = 24;
+/// Length of the hosts' common IPv6 prefix.
+pub(super) const V6_PREFIX: u8 = 64;
+
+/// A lab before it has an ID: its hosts, and how they are joined.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabPlan {
+    label: String,
+    /// Names of the hosts.
+    hosts: Vec<String>,
+    /// The pairs of hosts that talk to each other.
+    pub(super) pairs: Vec<[usize; 2]>,
+    /// A namespace to which all hosts are linked, and how they are joined there; `None` if a veth pair joins two
+    /// hosts.
+    middle: Option<(&'static str, LabInterconnect)>,
+}
+
+/// How hosts are joined in the middle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum LabInterconnect {
+    Bridge(PortRates),
+    /// A link from the first host of each pair to the second one.
+    Link(Box<WanSpec>),
+}
+
+/// Rates of the ports of a bridge, in bits of frames per second; `None` for a port that is as fast as the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct PortRates {
+    /// Rate for every host but the last.
+    pub(crate) port_bps: Option<u64>,
+    /// Rate for the last host: the destination of a fan.
+    pub(crate) trunk_bps: Option<u64>,
+}
+
+impl PortRates {
+    /// Returns the rate of each host's port, in the order of the hosts.
+    pub(super) fn of(self, hosts: usize) -> impl Iterator<Item = Option<u64>> {
+        let last = hosts.saturating_sub(1);
+        (0..hosts).map(move |number| if number == last { self.trunk_bps } else { self.port_bps })
+    }
+}
+
+impl LabPlan {
+    /// Plans two hosts and a veth pair. The label is the words that name the lab.
+    pub(crate) fn veth(label: impl Into<String>, hosts: [&str; 2]) -> Self {
+        let hosts = hosts.map(str::to_owned).into();
+        LabPlan { label: label.into(), hosts, pairs: vec![[0, 1]], middle: None }
+    }
+
+    /// Plans hosts on a bridge, which is in a namespace of this name.
+    pub(crate) fn bridge(label: String, middle: &'static str, hosts: Vec<String>, rates: PortRates) -> Self {
+        LabPlan { label, hosts, pairs: vec![[0, 1]], middle: Some((middle, LabInterconnect::Bridge(rates))) }
+    }
+
+    /// Plans pairs of hosts that share a link, which is in a namespace of this name.
+    pub(crate) fn link(label: String, middle: &'static str, hosts: Vec<[String; 2]>, spec: WanSpec) -> Self {
+        let pairs = (0..hosts.len()).map(|n| [2 * n, 2 * n + 1]).collect();
+        let hosts = hosts.into_iter().flatten().collect();
+        LabPlan { label, hosts, pairs, middle: Some((middle, LabInterconnect::Link(Box::new(spec)))) }
+    }
+
+    /// Returns the words that name it.
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+}
+
+/// A lab with an ID, from which all names and addresses follow.
+#[derive(Debug, Clone)]
+pub(super) struct LabLayout {
+    pub(super) id: LabId,
+    pub(super) plan: LabPlan,
+    pub(super) hosts: Vec<LabHost>,
+}
+
+impl LabLayout {
+    pub(super) fn new(id: LabId, plan: LabPlan) -> Self {
+        let hosts = (1..).zip(&plan.hosts).map(|(number, name)| host(&id, number, name.clone())).collect();
+        LabLayout { id, plan, hosts }
+    }
+
+    /// Returns the namespace between the hosts, if there is one, and how they are joined there.
+    pub(super) fn middle(&self) -> Option<(String, &LabInterconnect)> {
+        self.plan.middle.as_ref().map(|(name, interconnect)| (own(&self.id, name), interconnect))
+    }
+
+    /// Returns the ports that a wide-area link joins, in the namespace between the hosts: those of the two hosts, or,
+    /// if several pairs share the link, those of a bridge on each side.
+    pub(super) fn link_ports(&self) -> [String; 2] {
+        if self.hosts.len() > 2 { SIDES.map(|side| side.port.to_owned()) } else { [port(1), port(2)] }
+    }
+
+    /// Returns all namespaces, in the order of their creation.
+    pub(super) fn namespaces(&self) -> Vec<String> {
+        let middle = self.middle().map(|(name, _)| name);
+        middle.into_iter().chain(self.hosts.iter().map(|host| host.netns.clone())).collect()
+    }
+}
+
+/// Returns the full name of a lab's namespace.
+fn own(id: &LabId, name: &str) -> String {
+    format!("ls-{id}-{name}")
+}
+
+/// Returns true if a namespace of this name may belong to the lab.
+pub(super) fn is_own(id: &LabId, namespace: &str) -> bool {
+    let name = namespace.strip_prefix(&own(id, "")).unwrap_or_default();
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric())
+}
+
+/// One side of a wide-area link that several pairs share: a bridge to the hosts on that side, and a veth pair from it
+/// to the link.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LinkSide {
+    pub(super) bridge: &'static str,
+    /// The end that is a port of the bridge.
+    pub(super) trunk: &'static str,
+    /// The end that the link uses.
+    pub(super) port: &'static str,
+}
+
+/// The side of hosts a, and that of hosts b.
+pub(super) const SIDES: [LinkSide; 2] = [
+    LinkSide { bridge: "ls-br-a", trunk: "ls-trunk-a", port: "ls-link-a" },
+    LinkSide { bridge: "ls-br-b", trunk: "ls-trunk-b", port: "ls-link-b" },
+];
+
+/// Returns the name of the middle's port to a host, counted from 1.
+pub(super) fn port(number: usize) -> String {
+    format!("ls-p{}", number - 1)
+}
+
+fn host(id: &LabId, number: u8, name: String) -> LabHost {
+    LabHost {
+        netns: own(id, &name),
+        device: format!("ls-{name}"),
+        // RFC 2544 reserves 198.18.0.0/15 for measurements.
+        v4: Ipv4Addr::new(198, 18, 0, number),
+        v6: Ipv6Addr::new(0xfd00, 0x18, 0, 0, 0, 0, 0, number.into()),
+        name,
+    }
+}
+
+/// The kind of device that a hardware address is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MacOwner {
+    Host,
+    Port,
+    Bridge,
+}
+
+/// Returns a locally administered address (it contains "LS"). It is the same in every lab, so that RSS, the bridges'
+/// tables and the recordings of two runs agree.
+pub(super) fn mac(of: MacOwner, number: usize) -> HardwareAddress {
+    let role = match of {
+        MacOwner::Host => 0,
+        MacOwner::Port => 1,
+        MacOwner::Bridge => 2,
+    };
+    HardwareAddress(vec![0x02, b'L', b'S', 0, role, u8::try_from(number).unwrap_or(u8::MAX)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::registry::{TopologyPlan, find};
+
+    fn layout(words: &str) -> LabLayout {
+        let words = [words.to_owned()];
+        let TopologyPlan::Lab(plan) = find(&words).unwrap().plan(&words).unwrap() else { panic!("a lab") };
+        LabLayout::new("00ab12".parse().unwrap(), plan)
+    }
+
+    #[test]
+    fn everything_follows_from_id_and_plan() {
+        let switch = layout("lab:switch:32");
+        assert_eq!(switch.namespaces()[..2], ["ls-00ab12-sw", "ls-00ab12-h0"]);
+        let last = switch.hosts.last().unwrap();
+        assert_eq!((last.device.as_str(), last.v4), ("ls-h31", Ipv4Addr::new(198, 18, 0, 32)));
+        let names: std::collections::HashSet<_> = switch.namespaces().into_iter().collect();
+        assert_eq!(names.len(), 33);
+        let wan = layout("lab:wan:rate=10G");
+        assert_eq!(wan.namespaces(), ["ls-00ab12-wan", "ls-00ab12-a", "ls-00ab12-b"]);
+        assert_eq!(wan.link_ports(), ["ls-p0", "ls-p1"]);
+        let wan = layout("lab:wan:pairs=2");
+        let names: Vec<_> = wan.hosts.iter().map(|host| host.name.as_str()).collect();
+        assert_eq!((names, wan.plan.pairs.clone()), (vec!["a", "b", "a2", "b2"], vec![[0, 1], [2, 3]]));
+        assert_eq!(wan.link_ports(), ["ls-link-a", "ls-link-b"]);
+        for layout in [switch, wan] {
+            assert!(layout.namespaces().iter().all(|name| is_own(&layout.id, name)));
+        }
+    }
+
+    #[test]
+    fn the_last_hosts_port_is_the_trunk() {
+        let rates = |words: &str| {
+            let layout = layout(words);
+            let Some((_, LabInterconnect::Bridge(rates))) = layout.middle() else { panic!("a bridge") };
+            rates.of(layout.hosts.len()).collect::<Vec<_>>()
+        };
+        assert_eq!(rates("lab:switch:2"), [None, None]);
+        assert_eq!(rates("lab:switch:3,port=100M"), [Some(100_000_000), Some(100_000_000), None]);
+        assert_eq!(rates("lab:switch:2,trunk=2.5G,port=1G"), [Some(1_000_000_000), Some(2_500_000_000)]);
+    }
+
+    #[test]
+    fn ids_from_files_cannot_name_anything_else() {
+        assert!(LabId::random().unwrap().to_string().parse::<LabId>().is_ok());
+        for bad in ["", "abc", "ABCDEF", "../../", "00ab1g", "00ab123"] {
+            assert!(bad.parse::<LabId>().is_err(), "{bad}");
+        }
+        let id = "00ab12".parse().unwrap();
+        for bad in ["", "ls-00ab12-", "ls-00ab13-a", "ls-00ab12-../x", "ls-00ab12-a b", "eth"] {
+            assert!(!is_own(&id, bad), "{bad}");
+        }
+    }
+}

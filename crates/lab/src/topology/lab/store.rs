@@ -1,0 +1,271 @@
+//! One file for each lab in /run/landspeed/labs, so that what a crash left can be found. The files' contents are not
+//! trusted: one that names a namespace other than the lab's own is ignored.
+
+use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat};
+use serde::{Deserialize, Serialize};
+
+use super::owner::LabOwner;
+use super::plan::{LabId, LabLayout, is_own};
+use crate::topology::error::{Error, FailureContext};
+
+/// The folder above the folder of labs, unless the environment variable [`RUN_DIR_VARIABLE`] names another.
+const RUN_DIR: &str = "/run/landspeed";
+/// Environment variable that names this folder: for tests, and for hosts without a writable /run.
+pub const RUN_DIR_VARIABLE: &str = "LANDSPEED_RUN_DIR";
+/// Most bytes that are read of a state file; real ones are far smaller.
+const LARGEST: u64 = 16 * 1024;
+const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
+
+/// The recorded state of a lab.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct LabState {
+    /// Its ID, which is also the file's name.
+    pub(super) id: String,
+    /// The words that name such a lab; only shown. Older builds called it a kind.
+    #[serde(rename = "kind")]
+    pub(super) label: String,
+    /// The process that owns it.
+    pub(super) owner: LabOwner,
+    /// Its namespaces, in the order of their creation.
+    pub(super) namespaces: Vec<String>,
+    /// When its creation began, in seconds since 1970.
+    pub(super) created_unix_s: u64,
+}
+
+/// The folder of state files.
+#[derive(Debug)]
+pub(super) struct LabStore {
+    folder: OwnedFd,
+    path: PathBuf,
+}
+
+impl LabStore {
+    /// Opens the folder, and makes it if needed. Only this user may write to it.
+    pub(super) fn open() -> Result<Self, Error> {
+        Self::at(&folder())
+    }
+
+    /// Opens the folder if it exists; returns `None` if no lab was ever made.
+    pub(super) fn open_existing() -> Result<Option<Self>, Error> {
+        if folder().symlink_metadata().is_ok() { Self::open().map(Some) } else { Ok(None) }
+    }
+
+    fn at(path: &Path) -> Result<Self, Error> {
+        if !path.is_absolute() {
+            // A keeper has another working directory.
+            let why = format!("{RUN_DIR_VARIABLE} names no absolute path");
+            return Err(Error::Untrusted { path: path.to_owned(), why });
+        }
+        let parent = path.parent().unwrap_or(Path::new("/"));
+        for (folder, mode) in [(parent, 0o755), (path, 0o700)] {
+            match rustix::fs::mkdir(folder, Mode::from_raw_mode(mode)) {
+                Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+                Err(e) => return Err(e).during(|| format!("create {}", folder.display())),
+            }
+            trusted_folder(folder)?;
+        }
+        Ok(LabStore { folder: trusted_folder(path)?, path: path.to_owned() })
+    }
+
+    /// Records a new lab, with this process as its owner.
+    pub(super) fn add(&self, layout: &LabLayout) -> Result<(), Error> {
+        let owner = LabOwner::me().during(|| "read this process's start time".into())?;
+        let state = LabState {
+            id: layout.id.to_string(),
+            label: layout.plan.label().to_owned(),
+            owner,
+            namespaces: layout.namespaces(),
+            created_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()),
+        };
+        self.write(&layout.id, &state)
+    }
+
+    fn write(&self, id: &LabId, state: &LabState) -> Result<(), Error> {
+        let text = serde_json::to_vec_pretty(state).expect("bug: a lab's state is plain data");
+        let written = self.write_whole(id, &text).or_else(|e| match e.raw_os_error() {
+            // A file left by a kill halfway then does not name a lab.
+            Some(libc::EOPNOTSUPP | libc::EISDIR) => self.write_named(id, &text),
+            _ => Err(e),
+        });
+        written.during(|| format!("write {}", self.path.join(file_name(id)).display()))
+    }
+
+    /// Writes a file that gets its name only when it is complete, so that a killed process leaves no file. Some file
+    /// systems do not support unnamed files (overlayfs before Linux 6.1).
+    fn write_whole(&self, id: &LabId, text: &[u8]) -> std::io::Result<()> {
+        let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+        let mut file = std::fs::File::from(rustix::fs::openat(&self.folder, ".", flags, PRIVATE)?);
+        file.write_all(text)?;
+        let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+        Ok(linkat(CWD, unnamed, &self.folder, file_name(id), AtFlags::SYMLINK_FOLLOW)?)
+    }
+
+    fn write_named(&self, id: &LabId, text: &[u8]) -> std::io::Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.folder, file_name(id), flags, PRIVATE)?;
+        std::fs::File::from(file).write_all(text)
+    }
+
+    /// Removes the record of a lab.
+    pub(super) fn remove(&self, id: &LabId) -> Result<(), Error> {
+        match rustix::fs::unlinkat(&self.folder, file_name(id), AtFlags::empty()) {
+            Err(rustix::io::Errno::NOENT) => Ok(()),
+            done => done.during(|| format!("remove {}", self.path.join(file_name(id)).display())),
+        }
+    }
+
+    /// Returns all recorded labs. Files that are not a lab's state are left alone and left out.
+    pub(super) fn all(&self) -> Result<Vec<(LabId, LabState)>, Error> {
+        let reading = || format!("list {}", self.path.display());
+        let mut all = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&self.folder).during(reading)? {
+            let entry = entry.during(reading)?;
+            let id = entry
+                .file_name()
+                .to_str()
+                .ok()
+                .and_then(|name| name.strip_suffix(".json")?.parse::<LabId>().ok());
+            let Some(id) = id else { continue };
+            if let Some(state) = self.read(&id).filter(|state| state.id == id.to_string()) {
+                all.push((id, state));
+            }
+        }
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(all)
+    }
+
+    /// Returns the state of a lab; `None` if there is no such file, or it is not valid.
+    fn read(&self, id: &LabId) -> Option<LabState> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(&self.folder, file_name(id), flags, Mode::empty()).ok()?;
+        let mut text = Vec::new();
+        std::fs::File::from(fd).take(LARGEST).read_to_end(&mut text).ok()?;
+        let state: LabState = serde_json::from_slice(&text).ok()?;
+        state.namespaces.iter().all(|name| is_own(id, name)).then_some(state)
+    }
+}
+
+/// Returns the folder of state files, according to this process's environment.
+fn folder() -> PathBuf {
+    let given = std::env::var_os(RUN_DIR_VARIABLE).filter(|value| !value.is_empty());
+    given.map_or_else(|| RUN_DIR.into(), PathBuf::from).join("labs")
+}
+
+fn file_name(id: &LabId) -> String {
+    format!("{id}.json")
+}
+
+/// Opens a folder that is not a symbolic link, belongs to this user, and is writable only by this user.
+fn trusted_folder(path: &Path) -> Result<OwnedFd, Error> {
+    let untrusted = |why: &str| Error::Untrusted { path: path.to_owned(), why: why.to_owned() };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = match rustix::fs::open(path, flags, Mode::empty()) {
+        Err(rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR) => {
+            return Err(untrusted("it is no folder; remove it"));
+        }
+        folder => folder.during(|| format!("open {}", path.display()))?,
+    };
+    let stat = rustix::fs::fstat(&folder).during(|| format!("look at {}", path.display()))?;
+    if stat.st_uid != rustix::process::geteuid().as_raw() {
+        return Err(untrusted("it belongs to another user; run landspeed as that user, or remove it"));
+    }
+    if stat.st_mode & 0o022 != 0 {
+        return Err(untrusted("others can write to it; chmod go-w it, or remove it"));
+    }
+    Ok(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::LabPlan;
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    /// A folder for one test.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new() -> Self {
+            let path = std::env::temp_dir().join(format!("ls-store-{:08x}", getrandom::u32().unwrap()));
+            std::fs::create_dir(&path).unwrap();
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+            Scratch(path)
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn layout() -> LabLayout {
+        LabLayout::new("00ab12".parse().unwrap(), LabPlan::veth("lab:back-to-back", ["a", "b"]))
+    }
+
+    #[test]
+    fn labs_that_older_and_newer_builds_wrote_down_are_found() {
+        let scratch = Scratch::new();
+        let store = LabStore::at(&scratch.0.join("labs")).unwrap();
+        let text = r#"{"id": "00ab12", "kind": "lab:ring:4", "owner": {"pid": 1, "start_ticks": 2, "boot_id": "x"},
+                       "namespaces": ["ls-00ab12-a", "ls-00ab12-b"], "created_unix_s": 3}"#;
+        std::fs::write(scratch.0.join("labs/00ab12.json"), text).unwrap();
+        let all = store.all().unwrap();
+        assert_eq!((all.len(), all[0].1.label.as_str()), (1, "lab:ring:4"));
+        assert_eq!(all[0].1.namespaces, layout().namespaces());
+    }
+
+    #[test]
+    fn what_is_written_is_listed_until_removed() {
+        let scratch = Scratch::new();
+        let store = LabStore::at(&scratch.0.join("labs")).unwrap();
+        let plan = layout();
+        store.add(&plan).unwrap();
+        assert!(store.add(&plan).is_err(), "an id is used once");
+        let all = store.all().unwrap();
+        assert_eq!((all.len(), all[0].1.namespaces.clone()), (1, plan.namespaces()));
+        store.remove(&plan.id).unwrap();
+        store.remove(&plan.id).unwrap();
+        assert!(store.all().unwrap().is_empty());
+        // Writes as on a file system without unnamed files.
+        let text = serde_json::to_vec(&all[0].1).unwrap();
+        store.write_named(&plan.id, &text).unwrap();
+        assert_eq!(store.all().unwrap(), all);
+        assert!(store.write_named(&plan.id, &text).is_err() && store.write_whole(&plan.id, &text).is_err());
+    }
+
+    #[test]
+    fn hostile_files_are_left_out() {
+        let scratch = Scratch::new();
+        let labs = scratch.0.join("labs");
+        let store = LabStore::at(&labs).unwrap();
+        let good = layout();
+        store.add(&good).unwrap();
+        let text = std::fs::read_to_string(labs.join("00ab12.json")).unwrap();
+        std::fs::write(labs.join("00ab13.json"), &text).unwrap();
+        std::fs::write(labs.join("00ab14.json"), "[".repeat(100_000)).unwrap();
+        std::fs::write(labs.join("..%2f.json"), &text).unwrap();
+        let odd = text.replace("00ab12", "00ab15").replace("ls-00ab15-a", "ls-00ab12-a");
+        std::fs::write(labs.join("00ab15.json"), odd).unwrap();
+        symlink(labs.join("00ab12.json"), labs.join("00ab16.json")).unwrap();
+        let found: Vec<_> = store.all().unwrap().into_iter().map(|(id, _)| id.to_string()).collect();
+        assert_eq!(found, ["00ab12"]);
+    }
+
+    #[test]
+    fn folders_of_others_are_refused() {
+        let scratch = Scratch::new();
+        std::fs::create_dir(scratch.0.join("real")).unwrap();
+        symlink(scratch.0.join("real"), scratch.0.join("link")).unwrap();
+        let error = LabStore::at(&scratch.0.join("link")).unwrap_err().to_string();
+        assert!(error.contains("link is not used"), "{error}");
+        std::fs::set_permissions(scratch.0.join("real"), PermissionsExt::from_mode(0o777)).unwrap();
+        assert!(LabStore::at(&scratch.0.join("real")).unwrap_err().to_string().contains("others can write"));
+        assert!(LabStore::at(Path::new("labs")).unwrap_err().to_string().contains("absolute"));
+    }
+}

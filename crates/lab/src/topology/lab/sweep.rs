@@ -1,0 +1,127 @@
+//! Finds labs, and takes down those that a crash left behind.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+
+use landspeed_kernel::netlink::netns_cookie;
+
+use super::agents;
+use super::owner::LabOwner;
+use super::plan::LabId;
+use super::store::{LabState, LabStore};
+use crate::topology::error::{Error, FailureContext};
+use crate::topology::namespace::{self, with_namespace};
+
+/// Held for reading while a lab is being made.
+static MAKING: RwLock<()> = RwLock::new(());
+/// True if this process ever made a lab.
+static MADE: AtomicBool = AtomicBool::new(false);
+
+/// A recorded lab.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabInfo {
+    pub id: LabId,
+    /// The words that name such a lab.
+    pub label: String,
+    /// Names of its namespaces: those of its hosts, and the one between them.
+    pub namespaces: Vec<String>,
+    /// The process that made it.
+    pub owner_pid: u32,
+    /// True if that process still runs; if not, a crash left the lab behind.
+    pub alive: bool,
+    /// When its creation began, in seconds since 1970.
+    pub created_unix_s: u64,
+}
+
+impl LabInfo {
+    fn new(id: &LabId, state: &LabState) -> Self {
+        LabInfo {
+            id: id.clone(),
+            label: state.label.clone(),
+            namespaces: state.namespaces.clone(),
+            owner_pid: state.owner.pid,
+            alive: state.owner.is_alive(),
+            created_unix_s: state.created_unix_s,
+        }
+    }
+}
+
+/// The labs to take down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LabSelection {
+    /// This lab, whether or not its owner still runs.
+    Id(LabId),
+    /// Labs whose owner has died.
+    Stale,
+    /// Labs of this process.
+    Own,
+    /// All labs, in use or not.
+    All,
+}
+
+/// A lab that was taken down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemovedLab {
+    pub id: LabId,
+    /// Landspeed processes in the lab that were ended.
+    pub ended: Vec<u32>,
+    /// Other processes in the lab, which were left alone.
+    pub left: Vec<u32>,
+    /// The kernel's cookies of its namespaces (SO_NETNS_COOKIE), of those that still existed.
+    pub cookies: Vec<u64>,
+}
+
+/// Returns all labs on this machine, by ID. Needs root.
+pub fn list() -> Result<Vec<LabInfo>, Error> {
+    let states = LabStore::open_existing()?.map_or_else(|| Ok(Vec::new()), |store| store.all())?;
+    Ok(states.iter().map(|(id, state)| LabInfo::new(id, state)).collect())
+}
+
+/// Takes labs down: ends landspeed's own processes in them (and no others), removes their namespaces in reverse order,
+/// and removes their records. Only the lab's own names are touched, whatever a state file contains. Needs root.
+///
+/// # Errors
+/// Returns an error if there is no lab of that ID, or the kernel refuses something. All labs have been tried by then.
+pub fn down(which: &LabSelection) -> Result<Vec<RemovedLab>, Error> {
+    let store = LabStore::open_existing()?;
+    let labs = store.as_ref().map_or_else(|| Ok(Vec::new()), LabStore::all)?;
+    if let LabSelection::Id(id) = which
+        && !labs.iter().any(|(known, _)| known == id)
+    {
+        return Err(Error::NoLab(id.to_string()));
+    }
+    let Some(store) = store else { return Ok(Vec::new()) };
+    let me = LabOwner::me().during(|| "read this process's start time".into())?;
+    let chosen = labs.into_iter().filter(|(id, state)| match which {
+        LabSelection::Id(chosen) => chosen == id,
+        LabSelection::Stale => !state.owner.is_alive(),
+        LabSelection::Own => state.owner == me,
+        LabSelection::All => true,
+    });
+    let done: Vec<_> = chosen.map(|(id, state)| take_down(&store, id, &state)).collect();
+    done.into_iter().collect()
+}
+
+/// Takes down all labs of this process for good: any thread that wants to make one from here on waits forever. For a
+/// process that is ended by a signal.
+pub fn leave() -> Result<Vec<RemovedLab>, Error> {
+    std::mem::forget(MAKING.write().unwrap_or_else(PoisonError::into_inner));
+    if MADE.load(Ordering::Relaxed) { down(&LabSelection::Own) } else { Ok(Vec::new()) }
+}
+
+/// Returns the right to make a lab; [`leave`] waits until it is dropped.
+pub(super) fn making() -> RwLockReadGuard<'static, ()> {
+    let making = MAKING.read().unwrap_or_else(PoisonError::into_inner);
+    MADE.store(true, Ordering::Relaxed);
+    making
+}
+
+fn take_down(store: &LabStore, id: LabId, state: &LabState) -> Result<RemovedLab, Error> {
+    let namespaces = &state.namespaces;
+    let cookie = |name: &String| with_namespace(name, netns_cookie).ok()?.ok();
+    let cookies = namespaces.iter().filter_map(cookie).collect();
+    let agents::EndedProcesses { ended, left } = agents::end_within(namespaces);
+    namespaces.iter().rev().try_for_each(|name| namespace::delete(name))?;
+    store.remove(&id)?;
+    Ok(RemovedLab { id, ended, left, cookies })
+}

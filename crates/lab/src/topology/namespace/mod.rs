@@ -1,0 +1,137 @@
+//! Network namespaces with a name, as in `ip netns`: the namespace is mounted onto a file in /run/netns, which keeps
+//! it alive.
+
+mod enter;
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_bind, mount_change, unmount};
+
+use crate::topology::error::{Error, FailureContext};
+pub use enter::{enter, with_namespace};
+
+/// The folder of `ip netns`.
+const FOLDER: &str = "/run/netns";
+const THIS_THREADS: &str = "/proc/thread-self/ns/net";
+
+/// A network namespace that this process made; dropping it removes it.
+#[derive(Debug)]
+#[must_use = "the namespace is removed when this is dropped"]
+pub struct Namespace {
+    name: String,
+}
+
+impl Namespace {
+    /// Makes a namespace that is visible to `ip netns`. An existing one of that name is left alone, and is an error.
+    /// Needs CAP_SYS_ADMIN.
+    pub fn create(name: &str) -> Result<Self, Error> {
+        let path = path_of(name)?;
+        prepare_folder().during(|| format!("prepare {FOLDER} for network namespaces"))?;
+        OpenOptions::new().write(true).create_new(true).mode(0o444).open(&path).map_err(|e| {
+            match e.kind() {
+                io::ErrorKind::AlreadyExists => Error::Exists(name.to_owned()),
+                _ => Error::Io { operation: format!("create network namespace {name}"), source: e },
+            }
+        })?;
+        // From here on, dropping the value cleans up.
+        let namespace = Namespace { name: name.to_owned() };
+        enter::on_fresh_thread(|| {
+            enter::unshare_network()?;
+            mount_bind(THIS_THREADS, &path).map_err(io::Error::from)
+        })
+        .during(|| format!("create network namespace {name}"))?;
+        Ok(namespace)
+    }
+
+    /// Returns its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        // A failure cannot be reported here; `landspeed lab down` finds what stays.
+        let _ = delete(&self.name);
+    }
+}
+
+/// Returns true if there is a namespace of this name.
+pub fn exists(name: &str) -> bool {
+    path_of(name).is_ok_and(|path| path.symlink_metadata().is_ok())
+}
+
+/// Removes the name of a namespace, which then ends with its last process. A missing namespace is no error.
+pub(crate) fn delete(name: &str) -> Result<(), Error> {
+    let path = path_of(name)?;
+    match unmount(&path, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW) {
+        // EINVAL: nothing is mounted there, as after a crash between the two steps of creation.
+        Ok(()) | Err(rustix::io::Errno::NOENT | rustix::io::Errno::INVAL) => {}
+        Err(e) => return Err(e).during(|| format!("unmount network namespace {name}")),
+    }
+    match std::fs::remove_file(&path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => {
+            Err(e).during(|| format!("remove network namespace {name}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Opens the namespace's file, to enter it or to put a link into it.
+pub(crate) fn open(name: &str) -> Result<File, Error> {
+    let path = path_of(name)?;
+    File::open(&path).during(|| format!("open network namespace {name}"))
+}
+
+/// Returns the device and inode of a namespace's file, which /proc/PID/ns/net of its processes shares.
+pub(crate) fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    path.metadata().map(|meta| (meta.dev(), meta.ino()))
+}
+
+/// Returns the file of a namespace, after checking that its name stays within the folder.
+pub(crate) fn path_of(name: &str) -> Result<PathBuf, Error> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let valid = (1..=64).contains(&name.len()) && name.chars().all(allowed) && !name.starts_with(['-', '.']);
+    if !valid {
+        let given = name.chars().take(64).collect();
+        let expected = "1 to 64 letters, digits, '-', '_' and '.', starting with a letter, digit or '_'";
+        return Err(Error::Name { what: "network namespace name", given, expected });
+    }
+    Ok(Path::new(FOLDER).join(name))
+}
+
+/// Makes /run/netns a shared mount, as iproute2 does, so that a namespace removed here is removed in every mount
+/// namespace. An existing mount is kept.
+fn prepare_folder() -> io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o755).create(FOLDER)?;
+    // iproute2 takes the same lock: two processes at the same time would mount the folder onto itself twice.
+    let folder = File::open(FOLDER)?;
+    flock(&folder, FlockOperation::LockExclusive)?;
+    let shared = MountPropagationFlags::SHARED | MountPropagationFlags::REC;
+    match mount_change(FOLDER, shared) {
+        Err(rustix::io::Errno::INVAL) => {
+            rustix::mount::mount_bind_recursive(FOLDER, FOLDER)?;
+            Ok(mount_change(FOLDER, shared)?)
+        }
+        done => Ok(done?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stay_within_the_folder() {
+        assert_eq!(path_of("ls-ab12-a").unwrap(), Path::new("/run/netns/ls-ab12-a"));
+        let long = "a".repeat(65);
+        for bad in ["", ".", "..", "../x", "a/b", "-x", "a b", "a\n", "ä", long.as_str()] {
+            assert!(path_of(bad).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Hosts that landspeed did not make: this machine, others by ssh, or by an agent that was started by hand.
+
+mod host_spec;
+
+pub use host_spec::{HostSpec, SshTarget};
+
+use crate::topology::error::Error;
+use crate::topology::registry::{HostSet, Topology, TopologyDescription, TopologyHost, TopologyPlan};
+
+/// Two or more real hosts.
+#[derive(Debug)]
+pub(crate) struct RealTopology;
+
+const DRAWING: &str = "   +-----+                                   +-----+
+   |  A  |=== whatever network joins them ===|  B  |     A, B: local, netns:NAME, [user@]host, ...
+   +-----+                                   +-----+
+";
+
+impl Topology for RealTopology {
+    fn about(&self) -> &'static TopologyDescription {
+        &TopologyDescription {
+            name: "real",
+            syntax: "A B (each 'local', 'netns:NAME', '[user@]host', or an agent's landspeed:// line)",
+            examples: &["local alice@dtn2", "dtn1 dtn2"],
+            line: "hosts as they are, reached by ssh or through an agent that was started by hand",
+            drawing: DRAWING,
+        }
+    }
+
+    fn accepts(&self, words: &[String]) -> bool {
+        words.len() >= 2 && !words.iter().any(|word| word == "lab" || word.starts_with("lab:"))
+    }
+
+    fn can_run(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn plan(&self, words: &[String]) -> Result<TopologyPlan, Error> {
+        let hosts: Result<Vec<TopologyHost>, Error> =
+            words.iter().map(|word| Ok(word.parse::<HostSpec>()?.into())).collect();
+        let hosts = hosts?;
+        let twice = hosts
+            .iter()
+            .enumerate()
+            .find(|(nth, host)| hosts[..*nth].iter().any(|other| other.reach == host.reach));
+        match twice {
+            Some((_, host)) => Err(Error::OneHost { a: host.name.clone(), b: host.name.clone() }),
+            None => Ok(TopologyPlan::Real(hosts)),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct RealHosts {
+    pub(crate) hosts: Vec<TopologyHost>,
+    pub(crate) label: String,
+}
+
+impl HostSet for RealHosts {
+    fn hosts(&self) -> &[TopologyHost] {
+        &self.hosts
+    }
+
+    fn label(&self) -> String {
+        self.label.clone()
+    }
+
+    fn is_lab(&self) -> bool {
+        false
+    }
+}
+
+impl From<HostSpec> for TopologyHost {
+    fn from(spec: HostSpec) -> Self {
+        TopologyHost { name: spec.to_string(), reach: spec.into_reach(), device: None, v4: None, v6: None }
+    }
+}

@@ -1,0 +1,282 @@
+//! The traits and types that all topologies share.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use landspeed_record::Settings;
+use landspeed_units::did_you_mean;
+
+use crate::topology::error::Error;
+use crate::topology::lab::{Lab, LabPlan};
+use crate::topology::path::{PathLink, PlannedPath};
+use crate::topology::real::RealHosts;
+use crate::topology::{Parameter, TOPOLOGIES};
+
+/// The description of a topology, for any parameters.
+#[derive(Debug)]
+pub struct TopologyDescription {
+    /// Its name in records and help, such as "lab:back-to-back".
+    pub name: &'static str,
+    /// Its syntax on a command line, such as "lab:switch:N" or "A B".
+    pub syntax: &'static str,
+    /// Example words of command lines, separated by spaces.
+    pub examples: &'static [&'static str],
+    /// One line that says what it is.
+    pub line: &'static str,
+    /// A drawing of it in text, with lines of at most 100 characters.
+    pub drawing: &'static str,
+}
+
+/// A kind of topology. Implementations are registered in [`TOPOLOGIES`].
+pub trait Topology: Sync {
+    fn about(&self) -> &'static TopologyDescription;
+
+    /// Returns its parameters for help: groups, each with a heading.
+    fn parameters(&self) -> Vec<(&'static str, Vec<Parameter>)> {
+        Vec::new()
+    }
+
+    /// Returns true if these words of a command line name this topology.
+    fn accepts(&self, words: &[String]) -> bool;
+
+    /// Returns the hosts that the words name. Pure: it makes and reaches nothing.
+    fn plan(&self, words: &[String]) -> Result<TopologyPlan, Error>;
+
+    /// Checks the words of an accepted topology, before anything is reached.
+    fn check(&self, words: &[String]) -> Result<(), Error> {
+        self.plan(words).map(drop)
+    }
+
+    /// Checks that this user can open it on this machine; otherwise returns the reason and the remedy. Changes
+    /// nothing.
+    fn can_run(&self) -> Result<(), String>;
+
+    /// Makes or names the hosts of the words. Hosts that were made are removed when the result is dropped.
+    fn open(&self, words: &[String]) -> Result<Box<dyn HostSet>, Error> {
+        let plan = self.plan(words)?;
+        let label = plan.label();
+        Ok(match plan {
+            TopologyPlan::Lab(plan) => Box::new(Lab::make(plan)?),
+            TopologyPlan::Real(hosts) => Box::new(RealHosts { hosts, label }),
+        })
+    }
+
+    /// Returns the path between the hosts, if landspeed makes it and knows it beforehand.
+    fn path(&self, _words: &[String]) -> Result<Option<Box<dyn PlannedPath>>, Error> {
+        Ok(None)
+    }
+}
+
+/// Hosts before they are opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TopologyPlan {
+    /// Hosts that landspeed makes on this machine.
+    Lab(LabPlan),
+    /// Existing hosts.
+    Real(Vec<TopologyHost>),
+}
+
+impl TopologyPlan {
+    /// Returns the words that name the hosts, for records.
+    pub fn label(&self) -> String {
+        match self {
+            TopologyPlan::Lab(plan) => plan.label().to_owned(),
+            TopologyPlan::Real(hosts) => {
+                hosts.iter().map(|host| host.name.as_str()).collect::<Vec<_>>().join(" ")
+            }
+        }
+    }
+
+    /// Returns true if landspeed makes the hosts on this machine.
+    pub fn is_lab(&self) -> bool {
+        matches!(self, TopologyPlan::Lab(_))
+    }
+}
+
+/// Hosts that can be reached, until dropped.
+pub trait HostSet: fmt::Debug + Send {
+    /// Returns the hosts, in the order of the user or of the topology's drawing.
+    fn hosts(&self) -> &[TopologyHost];
+
+    /// Returns the words that name the hosts, for records: "lab:back-to-back", "alice@dtn1 dtn2".
+    fn label(&self) -> String;
+
+    /// Returns true if landspeed made them on this machine, so that whole-machine knobs must not be changed.
+    fn is_lab(&self) -> bool;
+
+    /// Returns the link between the hosts, if landspeed carries it; `None` if something else joins them.
+    fn link(&self) -> Option<&dyn PathLink> {
+        None
+    }
+
+    /// Returns the pairs of hosts that are meant to talk, sender first. Pairs that share a link are all listed.
+    fn pairs(&self) -> Vec<[&TopologyHost; 2]> {
+        if let [a, b, ..] = self.hosts() { vec![[a, b]] } else { Vec::new() }
+    }
+}
+
+/// One host, and how to reach it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TopologyHost {
+    /// Its name: "a", "h3", "alice@dtn1", "local".
+    pub name: String,
+    /// How to start or find an agent on it.
+    pub reach: ReachMethod,
+    /// The link that faces the other hosts, if the topology knows it.
+    pub device: Option<String>,
+    /// Its IPv4 address on that link.
+    pub v4: Option<Ipv4Addr>,
+    /// Its IPv6 address on that link.
+    pub v6: Option<Ipv6Addr>,
+}
+
+/// How to start or find an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReachMethod {
+    /// As a child of this process in the named network namespace of this machine.
+    Namespace(String),
+    /// As a child of this process.
+    Local,
+    /// By the user's own ssh, with this destination, which never starts with '-'.
+    Ssh(String),
+    /// By the pasted line of an agent that was started by hand.
+    Invite(InviteLine),
+}
+
+/// The line that a hand-started agent printed. It may contain a secret, so `Debug` and `Display` do not show it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct InviteLine(String);
+
+impl InviteLine {
+    pub(crate) fn new(line: &str) -> Self {
+        InviteLine(line.to_owned())
+    }
+
+    /// Returns the whole line, for the crate that connects to the agent.
+    pub fn line(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns its address without the zone, which has a meaning only where the line was printed.
+    pub fn address(&self) -> Option<IpAddr> {
+        let (address, _) = self.place().rsplit_once(':')?;
+        let address = address.trim_start_matches('[').trim_end_matches(']');
+        address.split('%').next()?.parse().ok()
+    }
+
+    /// Returns "192.0.2.1:4711", without the token before it and the pin after it.
+    fn place(&self) -> &str {
+        let rest = self.0.split("://").nth(1).unwrap_or_default();
+        rest.rsplit('@').next().unwrap_or_default().split(['/', '#']).next().unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for InviteLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "InviteLine({self})")
+    }
+}
+
+impl fmt::Display for InviteLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "landspeed://{}", self.place().escape_default())
+    }
+}
+
+/// Returns the topology that these words of a command line name; without words, a back-to-back lab.
+pub fn find(words: &[String]) -> Result<&'static dyn Topology, Error> {
+    let topology = TOPOLOGIES.iter().copied().find(|topology| topology.accepts(words)).ok_or_else(|| {
+        let known: Vec<_> = TOPOLOGIES.iter().map(|t| t.about().syntax).collect();
+        let given = words.join(" ").chars().take(80).collect::<String>();
+        // Only its name is compared, because parameters have their own errors.
+        let name: Vec<&str> = given.splitn(3, ':').take(2).collect();
+        let near = did_you_mean(&name.join(":"), TOPOLOGIES.iter().map(|t| t.about().name));
+        Error::Hosts(format!(
+            "'{}' names no hosts{near} (expected one of {})",
+            given.escape_default(),
+            known.join(", ")
+        ))
+    })?;
+    topology.check(words)?;
+    Ok(topology)
+}
+
+/// Returns the path that these words plan; `None` for hosts that landspeed does not join itself.
+pub fn path(words: &[String]) -> Result<Option<Box<dyn PlannedPath>>, Error> {
+    find(words)?.path(words)
+}
+
+/// Returns the words of the same lab with these parameters set or replaced.
+pub fn with_parameters(words: &[String], set: &Settings) -> Vec<String> {
+    let [word] = words else { return words.to_vec() };
+    if set.is_empty() {
+        return words.to_vec();
+    }
+    // In "lab:wan:rate=1G,rtt=20ms", parameters follow the second colon.
+    let (name, given) = match word.match_indices(':').nth(1) {
+        Some((at, _)) => (&word[..at], &word[at + 1..]),
+        None => (word.as_str(), ""),
+    };
+    let named = |pair: &&str| pair.split_once('=').is_some_and(|(name, _)| set.contains_key(name));
+    let kept = given.split(',').filter(|pair| !pair.is_empty() && !named(pair)).map(str::to_owned);
+    let pairs: Vec<String> = kept.chain(set.iter().map(|(name, value)| format!("{name}={value}"))).collect();
+    vec![format!("{name}:{}", pairs.join(","))]
+}
+
+/// Opens the topology that these words name.
+pub fn open(words: &[String]) -> Result<Box<dyn HostSet>, Error> {
+    let topology = find(words)?;
+    topology.can_run().map_err(|why| Error::CannotRun { topology: topology.about().name, why })?;
+    topology.open(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_name_no_topology_are_told_what_does() {
+        for words in ["lab:ring:4", "lab:", "lob", "lab:wander", "only-one"] {
+            let error = find(&[words.to_owned()]).err().expect("no hosts").to_string();
+            assert!(error.contains(words) && error.contains("lab:switch:N"), "{error}");
+        }
+    }
+
+    #[test]
+    fn parameters_take_the_place_of_those_that_were_given() {
+        let set = |pairs: &[(&str, &str)]| -> Settings {
+            pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect()
+        };
+        for (word, pairs, expected) in [
+            ("lab:wan", &[("rtt", "5ms")][..], "lab:wan:rtt=5ms"),
+            (
+                "lab:wan:rate=1G,rtt=20ms",
+                &[("rtt", "5ms"), ("loss", "1%")],
+                "lab:wan:rate=1G,loss=1%,rtt=5ms",
+            ),
+            ("lab:wan:rate=1G", &[], "lab:wan:rate=1G"),
+            ("lab:switch:4", &[("port", "1G")], "lab:switch:4,port=1G"),
+            ("lab:switch:4,port=1G,trunk=2G", &[("trunk", "10G")], "lab:switch:4,port=1G,trunk=10G"),
+        ] {
+            assert_eq!(with_parameters(&[word.to_owned()], &set(pairs)), [expected]);
+        }
+    }
+
+    #[test]
+    fn an_invitation_keeps_its_secret() {
+        let invite = InviteLine::new("landspeed://TOKEN@192.0.2.1:4711/#PIN");
+        assert_eq!(
+            format!("{invite} {invite:?}"),
+            "landspeed://192.0.2.1:4711 InviteLine(landspeed://192.0.2.1:4711)"
+        );
+        for (line, address) in [
+            ("landspeed://TOKEN@192.0.2.1:4711/#PIN", Some("192.0.2.1")),
+            ("landspeed://TOKEN@[fe80::1%eth0]:4711/#PIN", Some("fe80::1")),
+            ("landspeed://[2001:db8::1]:4711/#PIN", Some("2001:db8::1")),
+            ("landspeed://TOKEN@host:4711/#PIN", None),
+            ("landspeed://", None),
+        ] {
+            assert_eq!(InviteLine::new(line).address(), address.map(|ip| ip.parse().unwrap()), "{line}");
+        }
+    }
+}
