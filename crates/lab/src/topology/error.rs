@@ -28,7 +28,7 @@ pub enum Error {
     CannotRun { topology: &'static str, why: String },
     /// A link that landspeed itself carries could not be made.
     #[error(transparent)]
-    Link(#[from] landspeed_emulator::Error),
+    Link(#[from] crate::emulator::Error),
     /// The words of a command line do not name a topology.
     #[error("{0}")]
     Hosts(String),

@@ -17,7 +17,7 @@ mod wan;
 
 pub use error::Error;
 pub use lab::{Lab, LabHost, LabPlan};
-pub use landspeed_emulator::Parameter;
+pub use crate::emulator::Parameter;
 pub use namespace::{Namespace, enter, exists, with_namespace};
 pub use path::{PathLink, PlannedPath};
 pub use real::{HostSpec, SshTarget};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use landspeed_emulator::EmulatedLink;
+use crate::emulator::EmulatedLink;
 use landspeed_record::{QueueSample, WanStats};
 use landspeed_units::{BitRate, Bytes, Nanos};
 

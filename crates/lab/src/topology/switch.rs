@@ -1,6 +1,6 @@
 //! `lab:switch:N`: hosts on a bridge.
 
-use landspeed_emulator::Parameter;
+use crate::emulator::Parameter;
 use landspeed_units::{BitRate, did_you_mean};
 
 use crate::topology::error::Error;

@@ -1,6 +1,6 @@
 //! `lab:wan`: pairs of hosts and a wide-area link, which the crate `emulator` carries.
 
-use landspeed_emulator::{Parameter, WanSpec, can_carry, parameters as parameters_of_link};
+use crate::emulator::{Parameter, WanSpec, can_carry, parameters as parameters_of_link};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 use crate::topology::error::Error;
@@ -58,7 +58,7 @@ impl Topology for WanTopology {
 
     /// Also checks the files that parameters name.
     fn check(&self, words: &[String]) -> Result<(), Error> {
-        Ok(spec(words)?.check().map_err(landspeed_emulator::Error::from)?)
+        Ok(spec(words)?.check().map_err(crate::emulator::Error::from)?)
     }
 
     fn can_run(&self) -> Result<(), String> {
@@ -73,7 +73,7 @@ impl Topology for WanTopology {
 
 fn spec(words: &[String]) -> Result<WanSpec, Error> {
     let text = parameters(words, NAME).unwrap_or_default();
-    Ok(text.parse().map_err(landspeed_emulator::Error::from)?)
+    Ok(text.parse().map_err(crate::emulator::Error::from)?)
 }
 
 fn word(spec: &WanSpec) -> String {

@@ -19,7 +19,7 @@ mod sweep;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use landspeed_emulator::EmulatedLink;
+use crate::emulator::EmulatedLink;
 use landspeed_kernel::netlink::{LinkChange, Rtnl, VethEnd, in_throwaway};
 use rustix::thread::{CapabilitySet, capabilities};
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use landspeed_emulator::WanSpec;
+use crate::emulator::WanSpec;
 use landspeed_kernel::netlink::HardwareAddress;
 
 use super::LabHost;
