@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use landspeed_faults::{FaultLab, FaultScenario, fault};
+use landspeed_lab::faults::{FaultLab, FaultScenario, fault};
 use landspeed_record::{CpuUsage, ExplainReport};
 use support::{LANDSPEED, needs_root};
 

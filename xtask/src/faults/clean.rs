@@ -1,6 +1,6 @@
 //! Healthy paths, each limited by something else.
 
-use landspeed_faults::FaultScenario;
+use landspeed_lab::faults::FaultScenario;
 
 pub(super) struct HealthyPath {
     pub(super) name: &'static str,

@@ -1,6 +1,6 @@
 //! Random pairs of faults.
 
-use landspeed_faults::{FAULTS, Fault};
+use landspeed_lab::faults::{FAULTS, Fault};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
@@ -25,7 +25,7 @@ fn goes_together(one: &Fault, other: &Fault) -> bool {
 mod tests {
     use std::collections::BTreeSet;
 
-    use landspeed_faults::FaultScenario;
+    use landspeed_lab::faults::FaultScenario;
     use rand::SeedableRng;
 
     use super::*;

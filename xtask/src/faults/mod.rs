@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 
 use anyhow::{Result, ensure};
 use clap::Args;
-use landspeed_faults::{FAULTS, Fault};
+use landspeed_lab::faults::{FAULTS, Fault};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use signal_hook::consts::{SIGINT, SIGTERM};

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use landspeed_faults::{FaultLab, FaultScenario};
+use landspeed_lab::faults::{FaultLab, FaultScenario};
 use landspeed_record::{Cause, ExplainReport, Finding};
 
 use super::clean::HealthyPath;
@@ -22,7 +22,7 @@ pub(super) struct FaultCase {
     name: String,
     causes: Vec<Cause>,
     /// The faults by name, each at its strength; or the path without faults.
-    scenario: Result<FaultScenario, landspeed_faults::Error>,
+    scenario: Result<FaultScenario, landspeed_lab::faults::Error>,
 }
 
 pub(super) struct FaultCaseResult {

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use landspeed_faults::{FAULTS, Fault, FaultLab, FaultScenario};
+use landspeed_lab::faults::{FAULTS, Fault, FaultLab, FaultScenario};
 
 use crate::args::ListArgs;
 use crate::labs;
@@ -60,6 +60,6 @@ fn parse(word: &str, usual: f64) -> Result<(&str, f64)> {
 
 /// Runs a part of a scenario; started by landspeed, not by people.
 pub(crate) fn play() -> Result<ExitCode> {
-    landspeed_faults::play()?;
+    landspeed_lab::faults::play()?;
     Ok(ExitCode::SUCCESS)
 }

@@ -7,7 +7,7 @@ use landspeed_knob::{KnobTarget, find};
 use landspeed_kernel::netlink::{Rtnl, TokenBucket};
 use landspeed_record::Settings;
 
-use crate::{Error, Shaper};
+use crate::faults::{Error, Shaper};
 
 pub(crate) fn set(
     device: &str,

@@ -2,8 +2,8 @@
 
 use landspeed_record::Cause;
 
-use crate::inject;
-use crate::scenario::FaultScenario;
+use crate::faults::inject;
+use crate::faults::scenario::FaultScenario;
 
 /// A known cause of a slow path.
 #[derive(Clone, Copy)]
@@ -224,7 +224,7 @@ mod tests {
                 (fault.inject)(&mut scenario, strength);
                 let words = scenario.topology();
                 assert!(
-                    landspeed_lab::topology::find(&[words]).is_ok(),
+                    crate::topology::find(&[words]).is_ok(),
                     "{}: {}",
                     fault.name,
                     scenario.topology()

@@ -16,8 +16,8 @@ use landspeed_units::Nanos;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
-use crate::error::FailureContext;
-use crate::{Error, Shaper};
+use crate::faults::error::FailureContext;
+use crate::faults::{Error, Shaper};
 
 /// The order for one program of a scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -97,7 +97,7 @@ pub fn play() -> Result<(), Error> {
     let spec: ProgramSpec = serde_json::from_str(&line)
         .map_err(std::io::Error::from)
         .during(|| "understand the part on standard input".into())?;
-    landspeed_lab::topology::enter(&spec.netns)?;
+    crate::topology::enter(&spec.netns)?;
     if let Some(core) = spec.core {
         bind(core)?;
     }

@@ -3,7 +3,7 @@
 use landspeed_record::Settings;
 use landspeed_units::{BitRate, Bytes, Nanos};
 
-use crate::scenario::{FaultScenario, Shaper, Traffic};
+use crate::faults::scenario::{FaultScenario, Shaper, Traffic};
 
 /// Interpolates from `weak` to `strong` in even ratios.
 fn between(weak: f64, strong: f64, strength: f64) -> f64 {

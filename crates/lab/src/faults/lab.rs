@@ -7,12 +7,12 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use landspeed_record::Settings;
-use landspeed_lab::topology::{HostSet, ReachMethod, TopologyHost, open};
+use crate::topology::{HostSet, ReachMethod, TopologyHost, open};
 use landspeed_units::{Bytes, Nanos};
 
-use crate::app::{ProgramSpec, ProgramTask, datagrams, stream};
-use crate::error::FailureContext;
-use crate::{Error, FaultScenario, Traffic};
+use crate::faults::app::{ProgramSpec, ProgramTask, datagrams, stream};
+use crate::faults::error::FailureContext;
+use crate::faults::{Error, FaultScenario, Traffic};
 
 const PORT: u16 = 5201;
 /// Programs end by themselves after this, even if they are forgotten.
@@ -27,7 +27,7 @@ pub struct FaultLab {
 }
 
 impl FaultLab {
-    /// Sets `scenario` up; `program` is the command line that plays a part (see [`crate::play`]).
+    /// Sets `scenario` up; `program` is the command line that plays a part (see [`crate::faults::play`]).
     pub fn set(scenario: &FaultScenario, program: &[String]) -> Result<FaultLab, Error> {
         let hosts = open(&[scenario.topology()])?;
         let mut lab = FaultLab { apps: Vec::new(), hosts, program: program.to_vec() };

@@ -6,7 +6,7 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
-    Topology(#[from] landspeed_lab::topology::Error),
+    Topology(#[from] crate::topology::Error),
     #[error(transparent)]
     Knob(#[from] landspeed_knob::Error),
     #[error(transparent)]

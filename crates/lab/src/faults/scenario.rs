@@ -4,7 +4,7 @@ use landspeed_record::Settings;
 use landspeed_units::{BitRate, Bytes, Nanos, did_you_mean};
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, FAULTS, fault};
+use crate::faults::{Error, FAULTS, fault};
 
 /// A path with its traffic: host A sends to host B.
 #[derive(Debug, Clone, Default)]
