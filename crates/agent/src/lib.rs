@@ -33,7 +33,7 @@ pub use crate::programs::{AllowedFolder, RunPermission};
 use crate::watch::TrialWatch;
 
 /// Approximate duration of [`Request::Limits`].
-pub const LIMITS_TIME: Nanos = Nanos(landspeed_capacity::TIME.as_nanos() as u64);
+pub const LIMITS_TIME: Nanos = Nanos(landspeed_observer::capacity::TIME.as_nanos() as u64);
 
 /// One host's end of a session.
 pub struct Agent {
@@ -170,7 +170,7 @@ impl Agent {
 
     fn limits(&self, device: &str) -> Result<Reply, String> {
         let cancel = self.cancel();
-        let limits = landspeed_capacity::measure(device, &|| cancel.is_cancelled());
+        let limits = landspeed_observer::capacity::measure(device, &|| cancel.is_cancelled());
         Ok(Reply::Limits { limits: Box::new(limits) })
     }
 

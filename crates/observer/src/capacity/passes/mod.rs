@@ -17,8 +17,8 @@ use landspeed_record::MemoryPass;
 use landspeed_stats::median;
 use landspeed_units::{BitRate, Bytes};
 
-use crate::cores::{caches, last_level_bytes, on_core};
-use crate::{Error, MeasurementBudget, SystemFiles};
+use crate::capacity::cores::{caches, last_level_bytes, on_core};
+use crate::capacity::{Error, MeasurementBudget, SystemFiles};
 pub(crate) use checksum::checksum;
 
 /// Bytes of a large write or of an aggregate of segments: the size at which the curves of Jin & Yoo end.
@@ -184,7 +184,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::AllowedCores;
+    use crate::capacity::AllowedCores;
 
     #[test]
     fn each_piece_is_visited_once() {

@@ -10,7 +10,7 @@ use socket2::{Domain, Socket, Type};
 
 use super::veth_pair::NEAR_ADDRESS;
 use super::{BurstCounts, PacketSource};
-use crate::Error;
+use crate::capacity::Error;
 
 /// The most packets of one message that every kernel with the option allows (linux/udp.h).
 const MOST_SEGMENTS: usize = 64;

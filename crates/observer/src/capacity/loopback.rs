@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use landspeed_kernel::netlink::Rtnl;
 use landspeed_units::{BitRate, Bytes, Nanos};
 
-use crate::cores::{on_core, pin};
-use crate::{AllowedCores, Error, MeasurementBudget};
+use crate::capacity::cores::{on_core, pin};
+use crate::capacity::{AllowedCores, Error, MeasurementBudget};
 
 /// The time that the flow runs before the window opens, so that the congestion window has grown.
 const WARM_UP: Duration = Duration::from_millis(50);
@@ -112,7 +112,7 @@ fn receive(mut stream: &TcpStream, time: Duration, budget: &MeasurementBudget<'_
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SystemFiles;
+    use crate::capacity::SystemFiles;
 
     fn measure(time: Duration) -> Result<BitRate, Error> {
         let cores = AllowedCores::allowed(&SystemFiles::default(), None).unwrap();

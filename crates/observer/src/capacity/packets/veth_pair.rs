@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_kernel::netlink::{HardwareAddress, InterfaceAddress, LinkChange, Rtnl, VethEnd};
 
-use crate::Error;
+use crate::capacity::Error;
 
 pub(super) const NEAR: &str = "ls-near";
 const FAR: &str = "ls-far";

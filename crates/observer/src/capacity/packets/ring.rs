@@ -12,7 +12,7 @@ use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socke
 
 use super::veth_pair::VethPair;
 use super::{BurstCounts, PacketSource};
-use crate::Error;
+use crate::capacity::Error;
 
 /// The EtherType for local experiments (IEEE 802). No stack accepts it, so the far end discards the packet
 /// immediately.

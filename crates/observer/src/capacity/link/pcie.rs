@@ -5,7 +5,7 @@ use std::path::Path;
 use landspeed_record::PcieLink;
 use landspeed_units::{BitRate, Bytes};
 
-use crate::files::word;
+use crate::capacity::files::word;
 
 /// A device's link on the bus, and a note on what could not be read of it.
 pub(super) struct PcieReading {
@@ -141,7 +141,7 @@ pub(super) fn config_of_a_nic() -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::fixture::{NIC, SysfsTree};
+    use crate::capacity::link::fixture::{NIC, SysfsTree};
 
     #[test]
     fn the_slot_is_what_holds_this_link() {

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::{BurstCounts, PacketRatePlan, PacketSource};
-use crate::cores::pin;
-use crate::{Error, MeasurementBudget};
+use crate::capacity::cores::pin;
+use crate::capacity::{Error, MeasurementBudget};
 
 /// The time that a source runs before it is measured, so that caches and branch predictors are warm.
 const WARM_UP: Duration = Duration::from_millis(5);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     fn plan(loaded: bool) -> PacketRatePlan<'static> {
-        let core = crate::AllowedCores::allowed(&crate::SystemFiles::default(), None).unwrap().one;
+        let core = crate::capacity::AllowedCores::allowed(&crate::capacity::SystemFiles::default(), None).unwrap().one;
         PacketRatePlan { core, sizes: &[], time: Duration::from_millis(10), loaded }
     }
 

@@ -3,8 +3,8 @@
 use std::hint::spin_loop;
 use std::time::{Duration, Instant};
 
-use crate::cores::on_core;
-use crate::{Error, MeasurementBudget, SystemFiles};
+use crate::capacity::cores::on_core;
+use crate::capacity::{Error, MeasurementBudget, SystemFiles};
 
 const CPU: &str = "sys/devices/system/cpu";
 
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn this_hosts_clock_is_read_on_a_busy_core() {
         let files = SystemFiles::default();
-        let core = crate::AllowedCores::allowed(&files, None).unwrap().one;
+        let core = crate::capacity::AllowedCores::allowed(&files, None).unwrap().one;
         let clock = busy(&files, core, &MeasurementBudget::new(Duration::from_secs(5), &|| false)).unwrap();
         assert!(clock.hz.is_none_or(|hz| hz > 1e8), "{clock:?}");
     }

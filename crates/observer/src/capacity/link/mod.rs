@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use landspeed_record::PcieLink;
 use landspeed_units::BitRate;
 
-use crate::SystemFiles;
-use crate::files::word;
+use crate::capacity::SystemFiles;
+use crate::capacity::files::word;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct LinkLimits {
@@ -83,7 +83,7 @@ fn device(files: &SystemFiles, folder: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::fixture::{NIC, SysfsTree};
+    use crate::capacity::link::fixture::{NIC, SysfsTree};
 
     #[test]
     fn a_25_gigabit_port_in_a_slot_of_half_the_lanes() {

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use super::kernels::{ArrayShare, expected};
-use crate::Error;
-use crate::cores::pin;
+use crate::capacity::Error;
+use crate::capacity::cores::pin;
 
 /// Seconds of each of the four kernels in one repetition.
 pub(super) type KernelTimes = [f64; 4];

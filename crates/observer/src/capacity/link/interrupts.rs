@@ -4,9 +4,9 @@ use std::path::Path;
 
 use landspeed_units::cpu_list;
 
-use crate::SystemFiles;
-use crate::cores::node_of;
-use crate::files::word;
+use crate::capacity::SystemFiles;
+use crate::capacity::cores::node_of;
+use crate::capacity::files::word;
 
 /// Returns the numbers of a device's interrupts: the message-signalled ones, or the single interrupt line if there
 /// are none. Devices on a bus of their own below PCI (virtio) have them one folder up.
@@ -46,7 +46,7 @@ pub(super) fn nodes(files: &SystemFiles, irqs: &[u32]) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::fixture::{NIC, SysfsTree};
+    use crate::capacity::link::fixture::{NIC, SysfsTree};
 
     #[test]
     fn where_interrupts_go_counts_before_where_they_may_go() {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use landspeed_record::HostLimits;
 
-use crate::{
+use crate::capacity::{
     AllowedCores, Error, MeasurementBudget, SystemFiles, clock, link, loopback, memory, packets, passes,
 };
 

@@ -21,8 +21,8 @@ use landspeed_kernel::netlink::{Rtnl, in_throwaway};
 use landspeed_record::CorePacketRate;
 use landspeed_units::Bytes;
 
-use crate::cores::on_core;
-use crate::{Error, MeasurementBudget};
+use crate::capacity::cores::on_core;
+use crate::capacity::{Error, MeasurementBudget};
 use rate::SourceRates;
 use ring::RingSource;
 use udp::UdpSource;
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     fn plan(loaded: bool) -> PacketRatePlan<'static> {
-        let core = crate::AllowedCores::allowed(&crate::SystemFiles::default(), None).unwrap().one;
+        let core = crate::capacity::AllowedCores::allowed(&crate::capacity::SystemFiles::default(), None).unwrap().one;
         PacketRatePlan { core, sizes: &SIZES, time: Duration::from_millis(20), loaded }
     }
 

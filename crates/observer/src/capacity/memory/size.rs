@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use landspeed_units::Bytes;
 
-use crate::SystemFiles;
-use crate::cores::last_level_bytes;
-use crate::files::word;
+use crate::capacity::SystemFiles;
+use crate::capacity::cores::last_level_bytes;
+use crate::capacity::files::word;
 
 /// The least size of each array, as a multiple of the last-level caches in use (STREAM's rule).
 const TIMES_CACHE: u64 = 4;
@@ -135,7 +135,7 @@ fn group_v1(files: &SystemFiles) -> Option<Bytes> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::tests::write;
+    use crate::capacity::files::tests::write;
 
     #[test]
     fn four_times_the_cache_where_memory_allows() {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// A measurement that failed. Only its own figures are missing then: [`measure`](crate::measure) turns the error into
+/// A measurement that failed. Only its own figures are missing then: [`measure`](crate::capacity::measure) turns the error into
 /// a note.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {

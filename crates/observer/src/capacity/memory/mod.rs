@@ -17,7 +17,7 @@ use landspeed_record::{MemoryBandwidth, MemoryKernel};
 use landspeed_stats::median;
 use landspeed_units::{BitRate, Bytes};
 
-use crate::{Error, MeasurementBudget, SystemFiles};
+use crate::capacity::{Error, MeasurementBudget, SystemFiles};
 use size::ArraySize;
 
 /// The kernels, in the order of STREAM and of [`run::KernelTimes`].
@@ -118,7 +118,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::AllowedCores;
+    use crate::capacity::AllowedCores;
 
     fn small(cores: &[u32], time: Duration) -> Result<StreamResult, Error> {
         within(cores, Bytes::mib(1), &MeasurementBudget::new(time, &|| false))

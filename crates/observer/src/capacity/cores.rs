@@ -3,7 +3,7 @@
 use landspeed_units::cpu_list;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use crate::{Error, SystemFiles};
+use crate::capacity::{Error, SystemFiles};
 
 const CPU: &str = "sys/devices/system/cpu";
 
@@ -133,7 +133,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::files::tests::write;
+    use crate::capacity::files::tests::write;
 
     /// Builds four processors: two cores of two threads each, (0, 2) on node 0 and (1, 3) on node 1, with one L3
     /// each.
