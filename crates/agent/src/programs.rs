@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use landspeed_application::{play::runs_as_root, read};
+use landspeed_workload::app::{play::runs_as_root, read};
 use landspeed_record::Program;
 
 use crate::trusted::TrustedFolder;

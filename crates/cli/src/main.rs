@@ -96,7 +96,7 @@ fn run(command: CliCommand) -> anyhow::Result<ExitCode> {
         CliCommand::Filters(args) => commands::filters::run(args),
         CliCommand::Sockets(args) => commands::sockets::run(&args),
         CliCommand::Gather(args) => commands::app::gather(&args),
-        CliCommand::PlayRole => Ok(landspeed_application::play::main()),
+        CliCommand::PlayRole => Ok(landspeed_workload::app::play::main()),
         CliCommand::Lab(args) => commands::lab::run(&args),
         CliCommand::Undo(args) => commands::undo::run(&args),
         CliCommand::Records(args) => commands::records::run(&args),

@@ -10,6 +10,7 @@
 
 #![warn(missing_docs)]
 
+pub mod app;
 mod application;
 mod buffer;
 pub mod capacity;
@@ -47,7 +48,7 @@ use landspeed_units::Nanos;
 pub use application::{applications, load, program_of, text_of};
 pub use end::TrialEnd;
 pub use error::Error;
-pub use landspeed_application::METRIC;
+pub use crate::app::METRIC;
 pub use port::{ClientPlan, DataPort};
 pub use runner::{FlowNeeds, WorkloadRole, WorkloadRunner};
 pub use watch::{NullWatch, WatchTargets, WindowWatch};

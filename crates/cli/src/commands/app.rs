@@ -69,7 +69,7 @@ fn row(one: &ApplicationEntry) -> Vec<String> {
 /// Returns the text of an application that ships with landspeed.
 fn text(name: &str) -> Result<&'static str> {
     let name = name.trim_start_matches("app:");
-    landspeed_application::shipped_text(name).ok_or_else(|| {
+    landspeed_workload::app::shipped_text(name).ok_or_else(|| {
         let known: Vec<&str> =
             applications().into_iter().map(|one| one.name().trim_start_matches("app:")).collect();
         usage(format!("no application is called '{name}'{}", did_you_mean(name, known)))
@@ -124,12 +124,12 @@ pub(crate) fn load(file: &Path) -> Result<&'static dyn WorkloadRunner> {
 pub(crate) fn spawn(args: &SpawnArgs) -> Result<ExitCode> {
     let token = std::env::var("LANDSPEED_TOKEN").unwrap_or_default();
     if let Some(at) = args.listen {
-        landspeed_application::spawn::serve(at, &token).map_err(anyhow::Error::msg)?;
+        landspeed_workload::app::spawn::serve(at, &token).map_err(anyhow::Error::msg)?;
         return Ok(ExitCode::SUCCESS);
     }
     let [host, words @ ..] = args.words.as_slice() else { bail!("name a host and what to run there") };
     let host: IpAddr = host.parse().with_context(|| format!("{host} is no address"))?;
-    let code = landspeed_application::spawn::run(SocketAddr::new(host, args.port), &token, words);
+    let code = landspeed_workload::app::spawn::run(SocketAddr::new(host, args.port), &token, words);
     Ok(ExitCode::from(code.map_err(anyhow::Error::msg)?))
 }
 
@@ -137,7 +137,7 @@ pub(crate) fn spawn(args: &SpawnArgs) -> Result<ExitCode> {
 pub(crate) fn gather(args: &GatherArgs) -> Result<ExitCode> {
     let nodes: Vec<SocketAddr> =
         args.nodes.iter().skip(args.skip).map(|node| SocketAddr::new(*node, args.port)).collect();
-    let gathered = landspeed_application::gather::gather(&nodes, args.rounds).map_err(anyhow::Error::msg)?;
+    let gathered = landspeed_workload::app::gather::gather(&nodes, args.rounds).map_err(anyhow::Error::msg)?;
     out(&format!("{}\n", serde_json::to_string(&gathered)?))?;
     Ok(ExitCode::SUCCESS)
 }

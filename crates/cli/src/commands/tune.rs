@@ -215,7 +215,7 @@ fn program(args: &TuneArgs) -> Result<Option<TunedProgram>> {
         (Some(app), ..) => app::named(app)?,
         (None, Some(server), Some(client), Some(metric)) => {
             let text =
-                landspeed_application::quick(server, client, metric, args.less_is_better).map_err(usage)?;
+                landspeed_workload::app::quick(server, client, metric, args.less_is_better).map_err(usage)?;
             landspeed_workload::load(Path::new("command-line.toml"), &text).map_err(usage)?
         }
         _ => return Ok(None),

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use landspeed_application::{Application, ApplicationFileError, METRIC, read, shipped};
+use crate::app::{Application, ApplicationFileError, METRIC, read, shipped};
 use landspeed_factor::Factor;
 use landspeed_record::{EndpointOutcome, GridFigure, Program, ProgramMetric, Settings, TrialSpec};
 use landspeed_transport::Delivery;
@@ -93,7 +93,7 @@ pub(crate) fn find(workload: &str) -> Option<&'static dyn WorkloadRunner> {
     if let Some(found) = all_read().iter().rev().copied().find(|one| one.application.name == name) {
         return Some(found);
     }
-    let text = landspeed_application::shipped_text(name)?;
+    let text = crate::app::shipped_text(name)?;
     load(Path::new(&format!("{name}.toml")), text).ok()
 }
 
@@ -175,7 +175,7 @@ impl WorkloadRunner for ProgramWorkload {
     }
 
     fn lasts(&self, _parameters: &Settings, _warm_up: Nanos) -> Nanos {
-        let commands = |role: &landspeed_application::ApplicationRole| role.within.times(2);
+        let commands = |role: &crate::app::ApplicationRole| role.within.times(2);
         self.application.roles.iter().map(commands).sum()
     }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use landspeed_application::{
+use crate::app::{
     Application, ApplicationRole, Error as RoleError, METRIC, PlaceholderValues, RoleOutput, RoleProcess,
     ServiceLifetime, figures, picture,
 };

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use landspeed_application::{RoleOutput, figures, read};
+use landspeed_workload::app::{RoleOutput, figures, read};
 use landspeed_record::Settings;
 use landspeed_units::Nanos;
 

@@ -9,17 +9,17 @@ use landspeed_units::{Bytes, Nanos, did_you_mean, parse_duration};
 use regex_lite::Regex;
 use toml::Spanned;
 
-use crate::ApplicationFileError;
-use crate::file::{
+use crate::app::ApplicationFileError;
+use crate::app::file::{
     ApplicationFile, EndFile, FigureDirection, FigureFile, FixtureFile, HostSelectorFile, ParameterFile,
     ParameterKind, PictureFile, ReadyFile, RoleFile,
 };
-use crate::fill::unknown;
-use crate::model::{
+use crate::app::fill::unknown;
+use crate::app::model::{
     Application, ApplicationFigure, ApplicationRole, FigureSource, Fixture, FixtureContent, HostSelector,
     PictureSource, ReadyCondition, ServiceEnd, ServiceLifetime,
 };
-use crate::number::NumberSpelling;
+use crate::app::number::NumberSpelling;
 
 /// A mistake, with its place in the file's text.
 type FileMistake = (Option<Range<usize>>, String);

@@ -12,9 +12,9 @@ use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, unmount,
 };
 
-use crate::fill::{DIR, OWN, mentions};
-use crate::play::user::RoleUser;
-use crate::{Fixture, FixtureContent, RoleOrder};
+use crate::app::fill::{DIR, OWN, mentions};
+use crate::app::play::user::RoleUser;
+use crate::app::{Fixture, FixtureContent, RoleOrder};
 
 /// Mount point of the file system that holds the role's directory: every Linux has it, and no programs are kept there.
 const ROOM: &str = "/dev/shm";

@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 use include_dir::{Dir, include_dir};
 
 #[cfg(test)]
-use crate::ApplicationFileError;
-use crate::{Application, read};
+use crate::app::ApplicationFileError;
+use crate::app::{Application, read};
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../apps");
 

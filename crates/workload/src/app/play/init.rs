@@ -8,12 +8,12 @@ use regex_lite::Regex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::figure::tail;
-use crate::play::InitMessage;
-use crate::play::children::{self, ChildProgram};
-use crate::play::directory::{self, furnish};
-use crate::play::user::RoleUser;
-use crate::{ReadyCondition, RoleOrder};
+use crate::app::figure::tail;
+use crate::app::play::InitMessage;
+use crate::app::play::children::{self, ChildProgram};
+use crate::app::play::directory::{self, furnish};
+use crate::app::play::user::RoleUser;
+use crate::app::{ReadyCondition, RoleOrder};
 
 /// Interval at which orphans are reaped and a service's readiness is checked.
 const LOOK: Duration = Duration::from_millis(10);

@@ -4,8 +4,8 @@ use landspeed_record::{Png, ProgramFigure, ProgramFigures, Settings};
 use landspeed_units::{EscapedText, Nanos};
 use serde_json::Value;
 
-use crate::check::METRIC;
-use crate::{Application, ApplicationFigure, Error, FigureSource};
+use crate::app::check::METRIC;
+use crate::app::{Application, ApplicationFigure, Error, FigureSource};
 
 /// A role that ran to its end successfully.
 #[derive(Debug, Clone)]

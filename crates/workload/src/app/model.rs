@@ -4,7 +4,7 @@ use landspeed_factor::Factor;
 use landspeed_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::number::NumberSpelling;
+use crate::app::number::NumberSpelling;
 
 /// An application: its roles and its figures.
 #[derive(Clone)]

@@ -9,10 +9,10 @@ use std::time::Instant;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::RoleOrder;
-use crate::fill::DIR;
-use crate::play::capture::OutputCapture;
-use crate::play::user::RoleUser;
+use crate::app::RoleOrder;
+use crate::app::fill::DIR;
+use crate::app::play::capture::OutputCapture;
+use crate::app::play::user::RoleUser;
 
 /// The PATH of programs.
 pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";

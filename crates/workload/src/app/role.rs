@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use landspeed_units::{EscapedText, Nanos};
 
-use crate::figure::tail;
-use crate::fill::{DIR, OWN};
-use crate::play::{InitMessage, PATH};
-use crate::{Application, ApplicationRole, Error, PlaceholderValues, RoleOrder, check, fill, framed};
+use crate::app::figure::tail;
+use crate::app::fill::{DIR, OWN};
+use crate::app::play::{InitMessage, PATH};
+use crate::app::{Application, ApplicationRole, Error, PlaceholderValues, RoleOrder, check, fill, framed};
 
 /// Interval at which a waiting call checks whether it was cancelled.
 const LOOK: Duration = Duration::from_millis(20);
@@ -230,16 +230,16 @@ fn order(
 ) -> RoleOrder {
     let fill = |text: &str| fill(text, placeholders, &application.parameters);
     let all = |words: &Vec<String>| words.iter().map(|word| fill(word)).collect::<Vec<_>>();
-    let files = role.files.iter().map(|file| crate::Fixture {
+    let files = role.files.iter().map(|file| crate::app::Fixture {
         path: file.path.clone(),
         content: match &file.content {
-            crate::FixtureContent::Text(text) => crate::FixtureContent::Text(fill(text)),
+            crate::app::FixtureContent::Text(text) => crate::app::FixtureContent::Text(fill(text)),
             seeded => seeded.clone(),
         },
     });
     let ready = role.ready.as_ref().map(|ready| match ready {
-        crate::ReadyCondition::Port(at) => crate::ReadyCondition::Port(fill(at)),
-        crate::ReadyCondition::Command(words) => crate::ReadyCondition::Command(all(words)),
+        crate::app::ReadyCondition::Port(at) => crate::app::ReadyCondition::Port(fill(at)),
+        crate::app::ReadyCondition::Command(words) => crate::app::ReadyCondition::Command(all(words)),
         line => line.clone(),
     });
     RoleOrder {
