@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use landspeed_knob::KnobTarget;
 use landspeed_knob::journal::{KnobTurner, TurnerOptions};
 use landspeed_record::{KnobChangeReport, RestoreOutcome};
-use landspeed_session::KnobChange;
+use crate::session::KnobChange;
 use landspeed_units::Nanos;
 
 /// The knobs of this host. Their journal and guardian exist from the first turn on.

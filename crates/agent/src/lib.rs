@@ -4,6 +4,7 @@
 //!
 //! It decides nothing: the controller decides what to try, what to keep and when to stop.
 
+pub mod session;
 mod controls;
 mod knobs;
 mod links;
@@ -21,7 +22,7 @@ use landspeed_knob::{self as knob, KnobTarget, journal};
 use landspeed_kernel::netlink as netlink;
 use landspeed_observer::leave_out_this_thread;
 use landspeed_record::{HostFacts, RestoreOutcome, Role, TrialSpec};
-use landspeed_session::{KnobChange, OnProgress, Reply, Request, RequestHandler, SessionKey};
+use crate::session::{KnobChange, OnProgress, Reply, Request, RequestHandler, SessionKey};
 use landspeed_units::Nanos;
 use landspeed_workload::{CancelFlag, ClientPlan, run_client, run_server};
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use landspeed_observer::{LiveWatch, Observer, RunPolicy, rows};
 use landspeed_record::WatchTarget;
-use landspeed_session::Reply;
+use crate::session::Reply;
 use landspeed_units::Nanos;
 use landspeed_workload::CancelFlag;
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use landspeed_session::wait_until_usable;
+use crate::session::wait_until_usable;
 use landspeed_workload::DataPort;
 
 /// Most data ports: more than any topology needs.

@@ -7,7 +7,7 @@ use std::time::Instant;
 use landspeed_kernel::netlink::Rtnl;
 use landspeed_observer::{RunPolicy, WatchSubject, Watcher, observer, rows, tcp_info};
 use landspeed_record::{Observations, Role, TrialProgress, TrialSpec, WatchTarget};
-use landspeed_session::OnProgress;
+use crate::session::OnProgress;
 use landspeed_units::Nanos;
 use landspeed_workload::{WatchTargets, WindowWatch};
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_agent::Agent;
 use landspeed_record::Role;
-use landspeed_session::{Reply, Request, RequestHandler, SessionKey};
+use landspeed_agent::session::{Reply, Request, RequestHandler, SessionKey};
 use landspeed_units::Nanos;
 use landspeed_workload::pingpong;
 

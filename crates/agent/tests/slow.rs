@@ -7,7 +7,7 @@ use std::time::Duration;
 use landspeed_agent::Agent;
 use landspeed_knob::journal::{self, guardian_main_with};
 use landspeed_knob::{Domain, Error, Factor, HostKnob, Knob, KnobTarget};
-use landspeed_session::{KnobChange, LineSink, Options, Reply, Request, ServeOptions, Session, serve_stdio};
+use landspeed_agent::session::{KnobChange, LineSink, Options, Reply, Request, ServeOptions, Session, serve_stdio};
 use landspeed_units::Nanos;
 
 const ROLE: &str = "LANDSPEED_TEST_ROLE";
@@ -92,7 +92,7 @@ fn session(state: &std::path::Path) -> Session {
     Session::over_child("slow", command, &Options { lease: LEASE, lines, ..Options::default() }).unwrap()
 }
 
-fn turn(session: &Session, value: &str, short: Option<Nanos>) -> Result<Reply, landspeed_session::Error> {
+fn turn(session: &Session, value: &str, short: Option<Nanos>) -> Result<Reply, landspeed_agent::session::Error> {
     let changes =
         vec![KnobChange { knob: SLOW.factor.name.into(), value: value.into(), device: String::new() }];
     session.call(&Request::Turn { device: String::new(), changes, short_lease_ns: short })

@@ -13,7 +13,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use landspeed_session::{ZonedAddress, ZonedSocketAddress};
+use landspeed_agent::session::{ZonedAddress, ZonedSocketAddress};
 use landspeed_lab::topology::{HostSpec, TOPOLOGIES};
 use landspeed_units::{Nanos, parse_duration};
 
@@ -37,7 +37,7 @@ const EXAMPLES: &str = "Examples:\n  \
 /// Measure a network path between two hosts, find what holds it back, change one setting at a time, keep only what is proven
 /// to help, and restore everything.
 #[derive(Debug, Parser)]
-#[command(name = "landspeed", version = landspeed_session::BUILD, arg_required_else_help = true, max_term_width = 100)]
+#[command(name = "landspeed", version = landspeed_agent::session::BUILD, arg_required_else_help = true, max_term_width = 100)]
 #[command(after_help = format!("{EXAMPLES}\n\n{}", exit::line()))]
 pub(crate) struct Arguments {
     #[command(subcommand)]

@@ -9,7 +9,7 @@ use landspeed_experiment::all_factors;
 use landspeed_experiment::{Host, Pair, PathOptions, ReachOptions, set_program_hosts};
 use landspeed_factor::FactorTable;
 use landspeed_record::{Settings, WanReport};
-use landspeed_session::{LineSink, Options};
+use landspeed_agent::session::{LineSink, Options};
 use landspeed_lab::topology::{self as topology, HostSet, PathLink};
 use landspeed_transport::Transport;
 use landspeed_transport::settings::{TRANSPORT, table};

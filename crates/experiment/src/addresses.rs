@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use landspeed_record::{HostFacts, LinkFacts};
-use landspeed_session::{at_zone, is_link_local};
+use landspeed_agent::session::{at_zone, is_link_local};
 
 use crate::{Error, Host, PathOptions};
 

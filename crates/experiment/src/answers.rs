@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use landspeed_record::{Side, TrialProgress};
-use landspeed_session::{PendingReply, Reply, Request};
+use landspeed_agent::session::{PendingReply, Reply, Request};
 
 use crate::block::refused;
 use crate::{Error, Host};
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     fn says(host: &str, why: &str) -> Error {
-        let source = landspeed_session::Error::Refused { why: why.to_owned() };
+        let source = landspeed_agent::session::Error::Refused { why: why.to_owned() };
         Error::Session { host: host.to_owned(), source }
     }
 
@@ -192,7 +192,7 @@ mod tests {
     fn a_host_that_was_lost_explains_the_other() {
         let lost = || Error::Session {
             host: "b".into(),
-            source: landspeed_session::Error::Lost { why: "gone".into() },
+            source: landspeed_agent::session::Error::Lost { why: "gone".into() },
         };
         let told = graver(says("a", FILES), lost()).to_string();
         assert!(told.starts_with("b: ") && !told.contains("open files"), "{told}");

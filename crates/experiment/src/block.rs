@@ -156,7 +156,7 @@ fn remarks_of(end: &EndpointOutcome) -> Vec<String> {
 /// Returns true if only one trial failed, and no host was lost: a host refused it, its flows fell back, or the path
 /// carried nothing under these settings.
 pub(crate) fn refused(error: &Error) -> bool {
-    use landspeed_session::Error::Refused;
+    use landspeed_agent::session::Error::Refused;
     match error {
         Error::Both { first, .. } => refused(first),
         Error::Session { source: Refused { .. }, .. } | Error::FellBack { .. } | Error::Silent { .. } => true,

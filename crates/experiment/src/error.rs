@@ -6,10 +6,10 @@ use landspeed_units::Nanos;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{host}: {source}")]
-    Session { host: String, source: landspeed_session::Error },
+    Session { host: String, source: landspeed_agent::session::Error },
     /// A session could not be opened. `source` names the host.
     #[error("{source}")]
-    Reach { source: landspeed_session::Error },
+    Reach { source: landspeed_agent::session::Error },
     /// A host gave an answer of another kind than requested.
     #[error("{host}: unexpected answer to {asked}: update landspeed there")]
     Answer { host: String, asked: &'static str },

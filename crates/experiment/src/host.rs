@@ -8,7 +8,7 @@ use landspeed_knob as knob;
 use landspeed_record::{
     Carrier, HostFacts, KnobChangeReport, KnobState, LinkFacts, RestoreOutcome, Settings, Side,
 };
-use landspeed_session::{KnobChange, PendingReply, Reply, Request, Session};
+use landspeed_agent::session::{KnobChange, PendingReply, Reply, Request, Session};
 use landspeed_units::Nanos;
 
 use crate::Error;
@@ -91,7 +91,7 @@ impl Host {
 
     /// Makes the error for a missing answer to `asked`.
     pub(crate) fn silent(&self, asked: &'static str, limit: Duration) -> Error {
-        self.failed(landspeed_session::Error::TimedOut { asked, limit: limit.into() })
+        self.failed(landspeed_agent::session::Error::TimedOut { asked, limit: limit.into() })
     }
 
     /// Returns an error, with the reason, if one of these observers cannot run on the host.
@@ -260,7 +260,7 @@ impl Host {
 
     /// Lets the agent restore everything, then reads the knobs again: the notes name every difference from the start.
     pub(crate) fn restore(&mut self) -> RestoreOutcome {
-        use landspeed_session::Error::{Ended, TimedOut};
+        use landspeed_agent::session::Error::{Ended, TimedOut};
         let mut restored = match self.call(&Request::Restore {}) {
             Ok(Reply::Restored { restored }) => self.read_again(restored),
             Ok(_) => RestoreOutcome::failed("unexpected answer to restore".into()),
@@ -313,7 +313,7 @@ impl Host {
         Error::Misshapen { host: self.name.clone(), why: why.to_string() }
     }
 
-    fn failed(&self, source: landspeed_session::Error) -> Error {
+    fn failed(&self, source: landspeed_agent::session::Error) -> Error {
         Error::Session { host: self.name.clone(), source }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use landspeed_record::{Role, TrialSpec};
-use landspeed_session::{LineSink, PendingReply, Reply, Request, SessionKey};
+use landspeed_agent::session::{LineSink, PendingReply, Reply, Request, SessionKey};
 use landspeed_transport::settings::with;
 use landspeed_units::Nanos;
 use landspeed_workload::{pingpong, transports};

@@ -11,7 +11,7 @@ use landspeed_record::{
     Cell, DetailError, EndpointOutcome, PATIENCE, PathFacts, PathStall, Program, RestoreOutcome, Role,
     Settings, Side, TrialSpec, Workload,
 };
-use landspeed_session::{LineSink, Reply, Request, SessionKey, ZonedAddress, is_link_local};
+use landspeed_agent::session::{LineSink, Reply, Request, SessionKey, ZonedAddress, is_link_local};
 use landspeed_transport::settings::{PLACEMENT, TRANSPORT, with};
 use landspeed_units::{BitRate, Nanos};
 use landspeed_workload::{lasts, pingpong, text_of, transports};
@@ -207,7 +207,7 @@ impl Pair {
     }
 
     /// Writes `changes` on A and on B, even if they change nothing.
-    pub(crate) fn turn(&mut self, changes: &[Vec<landspeed_session::KnobChange>; 2]) -> Result<(), Error> {
+    pub(crate) fn turn(&mut self, changes: &[Vec<landspeed_agent::session::KnobChange>; 2]) -> Result<(), Error> {
         let a = self.a.turn(&changes[0]);
         let b = self.b.turn(&changes[1]);
         // Waits for both, even if one fails, so that no turn stays in flight.

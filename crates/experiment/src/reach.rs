@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use landspeed_session::{AgentLaunch, Invite, Options, Session, SshHost, Ticket, Token};
+use landspeed_agent::session::{AgentLaunch, Invite, Options, Session, SshHost, Ticket, Token};
 use landspeed_lab::topology::{ReachMethod, TopologyHost};
 
 use crate::Error;
@@ -77,7 +77,7 @@ impl ReachOptions {
         if self.tune { &["agent", "--stdio", "--allow-tune"] } else { &["agent", "--stdio"] }
     }
 
-    fn ssh(&self, destination: &str) -> Result<Session, landspeed_session::Error> {
+    fn ssh(&self, destination: &str) -> Result<Session, landspeed_agent::session::Error> {
         let options: Vec<&str> = self.ssh_options.iter().flat_map(|option| ["-o", option]).collect();
         let host = SshHost::new(destination)?.with_options(&options);
         let host = match &self.remote_path {
@@ -91,7 +91,7 @@ impl ReachOptions {
 
     /// Opens a session by an agent's line. A line without its token is for users who keep the token from others on
     /// this host.
-    fn invited(&self, line: &str) -> Result<Session, landspeed_session::Error> {
+    fn invited(&self, line: &str) -> Result<Session, landspeed_agent::session::Error> {
         if line.contains('@') {
             let Ticket { invite, token } = line.parse()?;
             return Session::over_tls(&invite, &token, &self.options);

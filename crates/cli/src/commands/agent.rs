@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Error, Result};
 use landspeed_agent::{Agent, RunPermission};
-use landspeed_session::{ServeOptions, listen, serve_stdio};
+use landspeed_agent::session::{ServeOptions, listen, serve_stdio};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::args::AgentArgs;

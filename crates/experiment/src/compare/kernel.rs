@@ -8,7 +8,7 @@ use landspeed_record::{
     Cell, CongestionControls, Contest, ContestQuestion, Contestant, CpuUsage, DetailError, EndpointOutcome,
     FlowPlan, RunFlow, RunSample, Settings, Study, StudyRun, TcpSample, Workload,
 };
-use landspeed_session::{Reply, Request};
+use landspeed_agent::session::{Reply, Request};
 use landspeed_lab::topology::{HostSet, PathLink};
 use landspeed_transport::settings::{TRANSPORT, table};
 use landspeed_units::{Bytes, Nanos};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use landspeed_analysis::verdict::{called, cannot_tell};
 use landspeed_record::{ExplainReport, FlowKey, FlowWatch, NoVerdictReason, WatchTarget};
-use landspeed_session::{Reply, Request};
+use landspeed_agent::session::{Reply, Request};
 use landspeed_units::Nanos;
 
 use super::material::watched;

@@ -7,7 +7,7 @@ use landspeed_experiment::{
     explain_sizes, flow, measure, plan, tune,
 };
 use landspeed_record::{Contest, ExplainReport, Line, RecordWriteError, RecordWriter, Study, WatchTarget};
-use landspeed_session::Session;
+use landspeed_agent::session::Session;
 use landspeed_lab::topology::HostSet;
 use landspeed_transport::find;
 use landspeed_units::{Bytes, Nanos};

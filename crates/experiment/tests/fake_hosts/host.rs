@@ -12,7 +12,7 @@ use landspeed_record::{
     CpuUsage, EndpointOutcome, HostFacts, HostLimits, KnobChangeReport, KnobState, LatencyHistogram, Line,
     Observations, RestoreOutcome, Role, Side, TrialSpec,
 };
-use landspeed_session::{
+use landspeed_agent::session::{
     KnobChange, Options, Reply, Request, RequestHandler, ServeOptions, Session, serve_socket,
 };
 use landspeed_stats::Random;

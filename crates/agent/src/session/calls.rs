@@ -1,0 +1,130 @@
+//! Requests that wait for their answers.
+
+use std::collections::HashMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use landspeed_record::TrialProgress;
+
+use crate::session::{Error, Reply, Request, one_line};
+
+/// Progress messages of one request that may wait to be read.
+const UNREAD: usize = 16;
+
+/// A reply and the time at which it came.
+type TimedReply = (Instant, Reply);
+
+/// The requests that wait for their answers, and the reason why the session is over, if it is.
+#[derive(Default)]
+pub(crate) struct CallTable(Mutex<CallState>);
+
+#[derive(Default)]
+struct CallState {
+    waiting: HashMap<u64, (SyncSender<TimedReply>, SyncSender<TrialProgress>)>,
+    /// The next id; all below were given out.
+    next: u64,
+    over: Option<String>,
+}
+
+impl CallTable {
+    /// Registers a request. Returns its id and the place for its answer, or the reason why there will be no answer.
+    pub(crate) fn add(self: &Arc<Self>, request: &Request) -> Result<(u64, PendingReply), Error> {
+        let mut state = self.lock();
+        if let Some(why) = &state.over {
+            return Err(Error::Ended { why: why.clone() });
+        }
+        let id = state.next;
+        state.next += 1;
+        let (sender, answer) = sync_channel(1);
+        let (teller, progress) = sync_channel(UNREAD);
+        state.waiting.insert(id, (sender, teller));
+        Ok((id, PendingReply { id, asked: request.name(), calls: Arc::clone(self), answer, progress }))
+    }
+
+    /// Hands an answer over, or drops it if it came too late. Returns false if no request had this `id`.
+    pub(crate) fn answer(&self, id: u64, reply: Reply) -> bool {
+        let mut state = self.lock();
+        if let Some((caller, _)) = state.waiting.remove(&id) {
+            // The caller may be gone by now. The channel holds one answer, so this never blocks.
+            let _ = caller.try_send((Instant::now(), reply));
+        }
+        id < state.next
+    }
+
+    /// Hands over the progress of a request, or drops it if the earlier ones were not read in time. Returns false if
+    /// no request had this `id`.
+    pub(crate) fn progress(&self, id: u64, progress: TrialProgress) -> bool {
+        let state = self.lock();
+        if let Some((_, teller)) = state.waiting.get(&id) {
+            let _ = teller.try_send(progress);
+        }
+        id < state.next
+    }
+
+    /// Ends the session: all present and future waiters get the first reason.
+    pub(crate) fn end(&self, why: &str) {
+        let mut state = self.lock();
+        state.over.get_or_insert_with(|| why.to_owned());
+        state.waiting.clear();
+    }
+
+    /// Locks the state, poisoned or not. Each change of it is one call, so that a panic elsewhere leaves nothing half
+    /// done.
+    fn lock(&self) -> MutexGuard<'_, CallState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request under way. Dropping it gives up the answer; the agent still does what was requested.
+#[must_use]
+pub struct PendingReply {
+    id: u64,
+    asked: &'static str,
+    calls: Arc<CallTable>,
+    answer: Receiver<TimedReply>,
+    progress: Receiver<TrialProgress>,
+}
+
+impl PendingReply {
+    /// Returns the next unread progress message of the request, or `None` if there is none.
+    pub fn progress(&self) -> Option<TrialProgress> {
+        self.progress.try_recv().ok()
+    }
+
+    /// Waits for the answer, at most `limit`. [`Reply::Failed`] becomes [`Error::Refused`].
+    pub fn wait(self, limit: impl Into<Duration>) -> Result<Reply, Error> {
+        let limit = limit.into();
+        let answer = self.poll(limit).map(|(_, answer)| answer);
+        answer.unwrap_or(Err(Error::TimedOut { asked: self.asked, limit: limit.into() }))
+    }
+
+    /// Waits as [`PendingReply::wait`] does, and returns the time at which the answer came too; `None` if it does not
+    /// come within `wait`.
+    pub fn poll(&self, wait: Duration) -> Option<(Instant, Result<Reply, Error>)> {
+        match self.answer.recv_timeout(wait) {
+            Ok((at, reply)) => Some((at, accepted(reply))),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => {
+                let why = self.calls.lock().over.clone();
+                let why = why.unwrap_or_else(|| "its thread panicked".to_owned());
+                Some((Instant::now(), Err(Error::Ended { why })))
+            }
+        }
+    }
+}
+
+/// Turns the agent's refusals into errors.
+fn accepted(reply: Reply) -> Result<Reply, Error> {
+    match reply {
+        Reply::Failed { why } => Err(Error::Refused { why: one_line(&why) }),
+        Reply::Lost { why } => Err(Error::Lost { why: one_line(&why) }),
+        reply => Ok(reply),
+    }
+}
+
+impl Drop for PendingReply {
+    fn drop(&mut self) {
+        self.calls.lock().waiting.remove(&self.id);
+    }
+}

@@ -1,0 +1,173 @@
+//! The child process that carries a session: the agent itself, or ssh.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::session::frame::FrameError;
+use crate::session::{Error, LineSink, one_line};
+
+/// Number of lines of stderr that are kept to explain an early end.
+const KEPT: usize = 8;
+/// Longest part of stderr that is read as one line, in bytes.
+const LONGEST_LINE: u64 = 4096;
+
+/// The most frequent reasons of an early end: a part of the line that names the reason, and the remedy.
+const KNOWN: &[(&str, &str)] = &[
+    (
+        "password is required",
+        "; run landspeed at a terminal, which asks for it, let this user use sudo without a password there \
+         (sudoers: NAME ALL=(root) NOPASSWD: ALL), or log in as root",
+    ),
+    ("incorrect password attempt", "; nothing was changed there"),
+    ("not in the sudoers", "; let this user use sudo there, or log in as root"),
+    ("not allowed to execute", "; let this user use sudo for any command there, or log in as root"),
+    (
+        "must have a tty",
+        "; let this user use sudo without one (sudoers: Defaults:NAME !requiretty), or log in as root",
+    ),
+];
+
+/// The last lines that a child printed.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OutputTail(Arc<Mutex<VecDeque<String>>>);
+
+impl OutputTail {
+    pub(crate) fn push(&self, line: String) {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.push_back(line);
+        if lines.len() > KEPT {
+            lines.pop_front();
+        }
+    }
+
+    /// Returns the last line with a known reason and its remedy; else the last line, without a remedy.
+    fn verdict(&self) -> Option<(String, &'static str)> {
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = |line: &String| {
+            let (_, remedy) = KNOWN.iter().find(|(part, _)| line.contains(part))?;
+            Some((line.clone(), *remedy))
+        };
+        lines.iter().rev().find_map(known).or_else(|| Some((lines.back()?.clone(), "")))
+    }
+}
+
+pub(crate) struct Child {
+    process: std::process::Child,
+    tail: OutputTail,
+    /// Disconnected once stderr has ended.
+    silent: Receiver<()>,
+}
+
+impl Child {
+    /// Starts `command` with pipes as its stdio.
+    pub(crate) fn spawn(
+        name: &str,
+        mut command: Command,
+        lines: &LineSink,
+    ) -> Result<(Child, ChildStdin, ChildStdout), Error> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut process = command.spawn().map_err(|source| Error::Spawn {
+            program: command.get_program().to_string_lossy().into_owned(),
+            source,
+        })?;
+        let stdin = process.stdin.take().expect("stdin was asked for");
+        let stdout = process.stdout.take().expect("stdout was asked for");
+        let stderr = process.stderr.take().expect("stderr was asked for");
+        let tail = OutputTail::default();
+        let silent = pass_on(name, stderr, &tail, lines)?;
+        Ok((Child { process, tail, silent }, stdin, stdout))
+    }
+
+    /// Waits for the child to end by itself, kills it when `deadline` passes, and reaps it.
+    pub(crate) fn reap(&mut self, deadline: Instant) -> Option<ExitStatus> {
+        let mut pause = Duration::from_millis(2);
+        while Instant::now() < deadline {
+            match self.process.try_wait() {
+                Ok(Some(status)) => return Some(status),
+                Ok(None) => std::thread::sleep(pause),
+                Err(_) => return None,
+            }
+            pause = (pause * 2).min(Duration::from_millis(50));
+        }
+        // If the child has just ended, there is nothing to kill, and waiting reaps it.
+        let _ = self.process.kill();
+        self.process.wait().ok()
+    }
+
+    /// Returns the child's tail, so that lines that do not come over stderr can be added to it.
+    pub(crate) fn tail(&self) -> OutputTail {
+        self.tail.clone()
+    }
+
+    /// Ends a child whose session could not be opened, and returns the error, with the child's own explanation if it
+    /// printed one.
+    pub(crate) fn explain(mut self, name: &str, error: Error) -> Error {
+        let Error::Handshake { source: FrameError::Closed | FrameError::Cut | FrameError::Io(_), .. } = error
+        else {
+            self.reap(Instant::now() + Duration::from_millis(200));
+            return error;
+        };
+        let status = self.reap(Instant::now() + Duration::from_secs(2));
+        // Waits for the end of stderr only this long: a control master that ssh left behind holds it open.
+        let _ = self.silent.recv_timeout(Duration::from_millis(500));
+        let silent = || ("it ended before the session began".to_owned(), "");
+        let (said, remedy) = self.tail.verdict().unwrap_or_else(silent);
+        Error::Child {
+            name: name.to_owned(),
+            remedy: if remedy.is_empty() { remedy_of(status) } else { remedy },
+            said,
+            status: status.map_or_else(|| "no exit status".to_owned(), |status| status.to_string()),
+        }
+    }
+}
+
+fn remedy_of(status: Option<ExitStatus>) -> &'static str {
+    match status.and_then(|status| status.code()) {
+        // POSIX sh, "Exit Status for Commands": not found, and found but not executable.
+        Some(127 | 126) => "; install landspeed there, or leave --remote-path out, which sends it",
+        _ => "",
+    }
+}
+
+/// Passes on the child's stderr, line by line, in a thread that ends with it.
+fn pass_on(
+    name: &str,
+    stderr: ChildStderr,
+    tail: &OutputTail,
+    lines: &LineSink,
+) -> Result<Receiver<()>, Error> {
+    let (name, tail, lines) = (name.to_owned(), tail.clone(), lines.clone());
+    let (alive, silent) = sync_channel::<()>(0);
+    let listen = move || {
+        let _alive = alive;
+        let mut stderr = BufReader::new(stderr);
+        while let Some(line) = next_line(&mut stderr) {
+            lines.say(&format!("{name}: {line}"));
+            tail.push(line);
+        }
+    };
+    std::thread::Builder::new()
+        .name("landspeed-stderr".to_owned())
+        .spawn(listen)
+        .map_err(Error::system("start a thread"))?;
+    Ok(silent)
+}
+
+/// Returns the next non-empty line, escaped; `None` at the end.
+fn next_line(from: &mut impl BufRead) -> Option<String> {
+    loop {
+        let mut line = Vec::new();
+        let read = from.take(LONGEST_LINE).read_until(b'\n', &mut line).ok()?;
+        if read == 0 {
+            return None;
+        }
+        let line = one_line(&String::from_utf8_lossy(&line));
+        if !line.is_empty() {
+            return Some(line);
+        }
+    }
+}

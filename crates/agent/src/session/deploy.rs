@@ -1,0 +1,244 @@
+//! Starting an agent, over the user's ssh, on a host that need not have landspeed.
+//!
+//! The far side's /bin/sh reads two scripts from its standard input. `find.sh` starts the landspeed that is installed
+//! there, or requests `take.sh`, which receives this one. Each request of the far side is a line that begins with
+//! [`ASKS`]. Nothing is sent without a request, so that no shell and no `head` ever reads too far. Everything else
+//! that the far side prints before the first frame of the agent is a login shell's greeting.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use landspeed_units::{Bytes, Nanos};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use crate::session::child::OutputTail;
+use crate::session::frame::FrameError;
+use crate::session::lean::lean;
+use crate::session::ssh::quoted;
+use crate::session::{BUILD, Error, LineSink, Options, SshHost, one_line, secret};
+
+/// Prefix of the far side's requests: "script", "file FOLDER" or "refuse WHY" on standard output, "password" on
+/// standard error.
+const ASKS: &str = "@landspeed ";
+/// Most bytes that a host may print before its agent's first frame.
+const LONGEST_GREETING: usize = 64 * 1024;
+/// The beginning of a first frame: its length, which is less than 2^24, and a JSON object with a name in it. A
+/// greeting may hold any one of these bytes, but not this sequence.
+const FRAME: [Option<u8>; 6] = [Some(0), None, None, None, Some(b'{'), Some(b'"')];
+/// Bytes sent in one step; each step has the time limit for itself.
+const CHUNK: usize = 64 * 1024;
+
+/// The agent to start on a host reached by ssh.
+#[derive(Debug, Clone, Copy)]
+pub struct AgentLaunch<'a> {
+    /// Arguments of the agent, after `landspeed`.
+    pub words: &'a [&'a str],
+    /// True if the agent must run as root.
+    pub root: bool,
+    /// The landspeed to send if this build is not installed on the host.
+    pub own: &'a Path,
+    /// True if the landspeed that was sent stays in the cache folder of the user that the agent runs as.
+    pub keep: bool,
+}
+
+/// The controller's part of starting an agent over ssh.
+pub(crate) struct Deployment {
+    name: String,
+    find: String,
+    /// The beginning of `take.sh` and the path of the file to send, until the far side requests the script.
+    take: Option<(String, std::path::PathBuf)>,
+    file: Option<Vec<u8>>,
+    may_ask: bool,
+    asked: UnboundedReceiver<()>,
+    times_asked: u32,
+    limit: Duration,
+    notices: LineSink,
+    greeting: OutputTail,
+}
+
+impl Deployment {
+    /// Makes a deployment and the sink for the far side's standard error, which carries sudo's password prompts.
+    pub(crate) fn new(host: &SshHost, launch: &AgentLaunch<'_>, options: &Options) -> (Deployment, LineSink) {
+        let name = host.destination().to_owned();
+        let (ask, asked) = unbounded_channel();
+        let (question, lines) = (format!("{name}: {ASKS}password"), options.lines.clone());
+        let stderr = LineSink::new(move |line| match line == question {
+            true => drop(ask.send(())),
+            false => lines.say(line),
+        });
+        let yes = |yes| if yes { "yes" } else { "no" };
+        let words: String = launch.words.iter().map(|word| format!(" {}", quoted(word))).collect();
+        let find = script(
+            &format!(
+                "version={} machine={} given={} root={} ask={}\nset --{words}",
+                quoted(BUILD),
+                std::env::consts::ARCH,
+                host.remote_path(),
+                yes(launch.root),
+                yes(host.may_ask())
+            ),
+            include_str!("deploy/find.sh"),
+        );
+        let take = format!("keep={}\nset --{words} --sent", yes(launch.keep));
+        let deployment = Deployment {
+            name,
+            find,
+            take: Some((take, launch.own.to_owned())),
+            file: None,
+            may_ask: host.may_ask() && launch.root,
+            asked,
+            times_asked: 0,
+            limit: options.handshake.into(),
+            notices: options.notices.clone(),
+            greeting: OutputTail::default(),
+        };
+        (deployment, stderr)
+    }
+
+    /// Keeps the far side's greeting in `greeting`, which is quoted if the far side ends early and prints no other
+    /// reason.
+    pub(crate) fn quoting(mut self, greeting: OutputTail) -> Self {
+        self.greeting = greeting;
+        self
+    }
+
+    /// Starts the agent. Returns a reader of its output, from its first frame on.
+    pub(crate) async fn run<R, W>(
+        mut self,
+        mut reader: R,
+        writer: &mut W,
+    ) -> Result<impl AsyncRead + use<R, W>, Error>
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        self.send(writer, self.find.clone().as_bytes()).await?;
+        let mut line = Vec::new();
+        let mut last = [1; FRAME.len()];
+        let mut greeted = 0;
+        loop {
+            let byte = tokio::select! {
+                byte = next(&mut reader) => byte.map_err(|source| self.failed(source))?,
+                Some(()) = self.asked.recv() => {
+                    let password = self.password()?;
+                    self.send(writer, password.as_bytes()).await?;
+                    continue;
+                }
+                () = tokio::time::sleep(self.limit) => return Err(self.slow()),
+            };
+            last.rotate_left(1);
+            last[FRAME.len() - 1] = byte;
+            if begins_frame(&last) {
+                return Ok(std::io::Cursor::new(last).chain(reader));
+            }
+            match byte {
+                b'\n' => {
+                    let said = one_line(&String::from_utf8_lossy(&std::mem::take(&mut line)));
+                    self.heed(&said, writer).await?;
+                }
+                byte => line.push(byte),
+            }
+            greeted += 1;
+            if greeted > LONGEST_GREETING {
+                let text = one_line(&String::from_utf8_lossy(&line[..line.len().min(40)]));
+                return Err(self.failed(FrameError::Text(text)));
+            }
+        }
+    }
+
+    /// Handles a line of the far side: fulfils a request, or keeps a line of the greeting.
+    async fn heed(&mut self, said: &str, writer: &mut (impl AsyncWrite + Unpin)) -> Result<(), Error> {
+        let Some(wish) = said.strip_prefix(ASKS) else {
+            if !said.is_empty() {
+                self.greeting.push(said.to_owned());
+            }
+            return Ok(());
+        };
+        match (wish.split_once(' '), wish) {
+            (Some(("refuse", why)), _) => {
+                Err(Error::Unready { name: self.name.clone(), why: why.to_owned() })
+            }
+            (Some(("file", folder)), _) => {
+                let file = self.file.take().ok_or_else(|| self.unasked(wish))?;
+                let size = Bytes(file.len() as u64);
+                self.notices.say(&format!("sending landspeed ({size}) to {folder} of {} ...", self.name));
+                self.send(writer, &file).await
+            }
+            (_, "script") => {
+                let script = self.take_script()?;
+                self.send(writer, script.as_bytes()).await
+            }
+            _ => Err(self.unasked(wish)),
+        }
+    }
+
+    /// Returns `take.sh` for the file. The file is read only now, because most hosts keep it after the first time. It
+    /// is sent without its debug sections, three quarters of a program that was built with them.
+    fn take_script(&mut self) -> Result<String, Error> {
+        let (mut head, own) = self.take.take().ok_or_else(|| self.unasked("script"))?;
+        let file = lean(std::fs::read(own).map_err(Error::system("read landspeed's own file"))?);
+        let sum = ring::digest::digest(&ring::digest::SHA256, &file);
+        let sum = sum.as_ref().iter().fold(String::new(), |mut sum, byte| {
+            let _ = write!(sum, "{byte:02x}");
+            sum
+        });
+        let _ = write!(head, "\nsha={sum} length={}", file.len());
+        self.file = Some(file);
+        Ok(script(&head, include_str!("deploy/take.sh")))
+    }
+
+    /// Returns sudo's password, read from the terminal. It never goes on a command line or into a log.
+    fn password(&mut self) -> Result<String, Error> {
+        if !self.may_ask {
+            return Err(self.unasked("password"));
+        }
+        self.times_asked += 1;
+        let again = if self.times_asked > 1 { "sudo did not accept it. " } else { "" };
+        let line = secret::prompt(&format!("{again}{}: password for sudo: ", self.name))?;
+        Ok(format!("{}\n", line.trim_end_matches('\n')))
+    }
+
+    /// Sends all of `bytes`. It is no error yet if the far side is gone: what it printed before explains more, and is
+    /// read next.
+    async fn send(&self, writer: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> Result<(), Error> {
+        for chunk in bytes.chunks(CHUNK) {
+            match tokio::time::timeout(self.limit, writer.write_all(chunk)).await {
+                Err(_) => return Err(self.slow()),
+                Ok(Err(_)) => return Ok(()),
+                Ok(Ok(())) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn failed(&self, source: FrameError) -> Error {
+        Error::Handshake { name: self.name.clone(), source }
+    }
+
+    fn slow(&self) -> Error {
+        Error::Slow { name: self.name.clone(), limit: Nanos::from(self.limit) }
+    }
+
+    fn unasked(&self, wish: &str) -> Error {
+        self.failed(FrameError::Unknown(format!("it asks for \"{wish}\" where it may not")))
+    }
+}
+
+fn begins_frame(last: &[u8]) -> bool {
+    last.iter().zip(FRAME).all(|(byte, wanted)| wanted.is_none_or(|wanted| wanted == *byte))
+}
+
+async fn next(reader: &mut (impl AsyncRead + Unpin)) -> Result<u8, FrameError> {
+    let mut byte = [0];
+    match reader.read(&mut byte).await? {
+        0 => Err(FrameError::Closed),
+        _ => Ok(byte[0]),
+    }
+}
+
+/// Makes one compound command, which a shell reads to its end before it starts.
+fn script(head: &str, body: &str) -> String {
+    format!("{{\n{head}\n{body}}}\n")
+}

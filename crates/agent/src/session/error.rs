@@ -1,0 +1,103 @@
+//! Errors of sessions, each as one line that names the cause and the remedy.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use landspeed_units::Nanos;
+
+use crate::session::PROTOCOL;
+use crate::session::frame::FrameError;
+
+/// Why a session could not be opened, or what went wrong with it.
+///
+/// [`Error::Refused`], [`Error::Lost`], [`Error::TimedOut`] and [`Error::Ended`] come from an open session and do not
+/// name the host: the caller holds several sessions and adds the name. Errors of a host while a session opens name it.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The program that leads to the agent could not be started.
+    #[error("cannot start {program}: {source}; is it installed and in PATH?")]
+    Spawn { program: String, source: io::Error },
+    /// The program that leads to the agent ended before the session began.
+    #[error("{name}: {said} ({status}){remedy}")]
+    Child {
+        name: String,
+        said: String,
+        status: String,
+        /// The remedy, if one is known; begins with "; ".
+        remedy: &'static str,
+    },
+    #[error(
+        "{name} speaks protocol {theirs} (landspeed {their_version}), this end protocol {PROTOCOL} (landspeed {}): \
+         update landspeed {}", env!("CARGO_PKG_VERSION"), if *theirs < PROTOCOL { format!("on {name}") } else { "here".to_owned() })]
+    Version { name: String, theirs: u32, their_version: String },
+    /// The handshake failed, but not by a refusal.
+    #[error("{name}: {source}")]
+    Handshake { name: String, source: FrameError },
+    /// The peer did not finish the handshake in time.
+    #[error("{name}: no session within {}", limit)]
+    Slow { name: String, limit: Nanos },
+    /// The host cannot take or start an agent. `why` includes the remedy.
+    #[error("{name}: {why}")]
+    Unready { name: String, why: String },
+    #[error("{name} declined: {why}")]
+    Declined { name: String, why: String },
+    /// The agent refused a request or failed at it; the text is the agent's.
+    #[error("{why}")]
+    Refused { why: String },
+    /// The agent may no longer turn knobs and restores everything; the run is over.
+    #[error("the agent lost its right to turn knobs: {why}")]
+    Lost { why: String },
+    /// No answer came in time. The agent may still be working on it.
+    #[error("no answer to {asked} within {limit}")]
+    TimedOut { asked: &'static str, limit: Nanos },
+    #[error("the session ended: {why}")]
+    Ended { why: String },
+    /// A request does not fit a frame.
+    #[error("the request cannot be sent: {0}")]
+    Unsendable(FrameError),
+    #[error(
+        "{address}: {source}; does the agent still run there, is it free (it takes one controller), and does a firewall \
+         let this port through?"
+    )]
+    Unreachable { address: SocketAddr, source: io::Error },
+    #[error("{name}: TLS: {why}")]
+    Tls { name: String, why: String },
+    #[error(
+        "{name}: the certificate is not the one in the agent's line: another agent now has this address, or another machine \
+         answers in its place; paste the line of the agent that runs now"
+    )]
+    Pin { name: String },
+    #[error("{name}: wrong token: paste the line that the agent printed when it was last started")]
+    Token { name: String },
+    /// The token was not used in time.
+    #[error("the token expired unused: start the agent again and paste its new line")]
+    Expired,
+    #[error("cannot listen on {address}: {source}; give an address of this host and a free port")]
+    Listen { address: SocketAddr, source: io::Error },
+    /// A text is not an agent's line.
+    #[error("{what}: expected landspeed://TOKEN@ADDRESS:PORT/#PIN as the agent prints it")]
+    Invite {
+        /// The mistake in the text. The text itself is left out, because it may hold a token.
+        what: &'static str,
+    },
+    #[error("token file {}: {why}", path.display())]
+    TokenFile { path: PathBuf, why: String },
+    /// A host name that must not be passed to ssh.
+    #[error("host {host:?}: {why}")]
+    Host {
+        /// The name, escaped by its `Debug` form.
+        host: String,
+        why: &'static str,
+    },
+    /// An operation of this end's own system failed.
+    #[error("{what}: {source}")]
+    System { what: &'static str, source: io::Error },
+}
+
+impl Error {
+    /// Wraps the error of a failed system operation, for `map_err`.
+    pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Error {
+        move |source| Error::System { what, source }
+    }
+}

@@ -1,0 +1,192 @@
+//! Frames: a 4-byte big-endian length, then as many bytes of JSON.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use landspeed_record::decode;
+use landspeed_units::{Bytes, Nanos};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+use crate::session::text::one_line;
+
+/// Largest frame to an agent, and to either end before the handshake is done. A request with every knob of the table
+/// is a few KiB.
+pub const REQUEST_LIMIT: Bytes = Bytes::kib(256);
+
+/// Largest frame to a controller. An outcome with its samples is tens to hundreds of KiB.
+pub const REPLY_LIMIT: Bytes = Bytes::mib(16);
+
+/// Largest number of bytes read from the stream in one step, so that a length claimed by a stranger reserves no more
+/// than this.
+const CHUNK: usize = 64 * 1024;
+
+/// Why a frame could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    /// The peer claims a longer frame than it may send.
+    #[error("a frame of {} bytes is over the limit of {}", .0.0, .1.0)]
+    TooLarge(Bytes, Bytes),
+    /// The bytes are not a message that this version knows.
+    #[error("a frame that is no message of this protocol: {0}")]
+    Unknown(String),
+    /// The stream begins with text: a program or a login shell printed into it.
+    #[error("text ({0:?}...) where a frame belongs: start-up files there must print nothing")]
+    Text(String),
+    /// The stream ended between frames.
+    #[error("the connection was closed without a goodbye")]
+    Closed,
+    /// The stream ended inside a frame.
+    #[error("the connection was cut inside a frame")]
+    Cut,
+    /// A frame began and did not end in time.
+    #[error("a frame did not end within {0}")]
+    Endless(Nanos),
+    /// No byte arrived for this long, in seconds.
+    #[error("nothing was heard for {0:.1} s")]
+    Silent(f64),
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+/// Encodes `value` as one frame. Fails with [`FrameError::TooLarge`] above `limit`.
+pub(crate) fn encode(value: &impl Serialize, limit: Bytes) -> Result<Vec<u8>, FrameError> {
+    let mut frame = vec![0; 4];
+    serde_json::to_writer(&mut frame, value).map_err(|e| FrameError::Unknown(e.to_string()))?;
+    let length = frame.len() - 4;
+    let claim = u32::try_from(length).ok().filter(|claim| u64::from(*claim) <= limit.0);
+    let claim = claim.ok_or(FrameError::TooLarge(Bytes(length as u64), limit))?;
+    frame[..4].copy_from_slice(&claim.to_be_bytes());
+    Ok(frame)
+}
+
+/// A reader of frames from a stream, none longer than the limit.
+pub(crate) struct FrameReader<R> {
+    stream: R,
+    /// Largest frame that is accepted.
+    pub(crate) limit: Bytes,
+    /// Longest wait for any byte; `None` waits without limit.
+    pub(crate) silence: Option<Duration>,
+    /// Set once the user wants to stop. Read every [`LOOK`] while a frame is under way.
+    pub(crate) stop: Arc<AtomicBool>,
+}
+
+/// Longest time that a frame may take after its length, however slowly it trickles: the largest frame at 2 Mb/s.
+const LONGEST: Duration = Duration::from_secs(60);
+/// Longest time that a frame may take from the moment at which the user wants to stop.
+const LONGEST_STOPPED: Duration = Duration::from_secs(3);
+/// Interval at which `stop` and the age of a frame are read.
+const LOOK: Duration = Duration::from_millis(100);
+
+impl<R: AsyncRead + Unpin> FrameReader<R> {
+    pub(crate) fn new(stream: R) -> Self {
+        FrameReader { stream, limit: REQUEST_LIMIT, silence: None, stop: Arc::default() }
+    }
+
+    /// Reads the next message. Every byte that arrives counts as a sign of life, so that a large frame on a slow path
+    /// is not taken for a dead peer. Not cancel-safe: the bytes of a partly read frame are lost.
+    pub(crate) async fn next<T: DeserializeOwned>(&mut self) -> Result<T, FrameError> {
+        let head = self.take(4).await.map_err(|(error, read)| if read == 0 { error } else { cut(error) })?;
+        let length = u64::from(u32::from_be_bytes([head[0], head[1], head[2], head[3]]));
+        if length > self.limit.0 {
+            return Err(self.oversized(&head, length).await);
+        }
+        // The length is at most the limit, which is far below the address space.
+        let stop = Arc::clone(&self.stop);
+        let body = tokio::select! {
+            body = self.take(length as usize) => body.map_err(|(error, _)| cut(error))?,
+            took = overdue(&stop) => return Err(FrameError::Endless(took.into())),
+        };
+        decode(&body).map_err(|e| FrameError::Unknown(one_line(&e.to_string())))
+    }
+
+    /// Reads `count` bytes. Returns the error together with the number of bytes that had arrived before it.
+    async fn take(&mut self, count: usize) -> Result<Vec<u8>, (FrameError, usize)> {
+        let mut bytes = Vec::new();
+        while bytes.len() < count {
+            bytes.reserve((count - bytes.len()).min(CHUNK));
+            match self.some(&mut bytes, count).await {
+                Ok(0) => return Err((FrameError::Closed, bytes.len())),
+                Ok(_) => {}
+                Err(error) => return Err((error, bytes.len())),
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Appends what the stream has, up to `count` bytes in all; returns 0 at its end.
+    async fn some(&mut self, bytes: &mut Vec<u8>, count: usize) -> Result<usize, FrameError> {
+        let missing = (count - bytes.len()) as u64;
+        let mut part = (&mut self.stream).take(missing);
+        let read = part.read_buf(bytes);
+        match self.silence {
+            None => Ok(read.await?),
+            Some(limit) => unless_silent(limit, read)
+                .await
+                .ok_or(FrameError::Silent(limit.as_secs_f64()))?
+                .map_err(FrameError::Io),
+        }
+    }
+
+    /// Returns the error for a frame with too large a length. Four printable bytes are the greeting of a login shell
+    /// rather than an attack.
+    async fn oversized(&mut self, head: &[u8], length: u64) -> FrameError {
+        if !head.iter().all(|byte| matches!(byte, b' '..=b'~')) {
+            return FrameError::TooLarge(Bytes(length), self.limit);
+        }
+        let mut text = head.to_vec();
+        // Reads some more of the text, so that a person can recognise it. If that fails, the four bytes must do.
+        let _ = tokio::time::timeout(Duration::from_millis(200), self.some(&mut text, 40)).await;
+        FrameError::Text(one_line(&String::from_utf8_lossy(&text)))
+    }
+
+    /// Reads and drops what still arrives, for at most `limit`. Closing a TCP socket with unread bytes resets it, and
+    /// the peer would lose our last words.
+    pub(crate) async fn drain(&mut self, limit: Duration) {
+        let mut sink = tokio::io::sink();
+        let _ = tokio::time::timeout(limit, tokio::io::copy(&mut self.stream, &mut sink)).await;
+    }
+}
+
+/// Number of parts into which a silence is divided; each is waited for separately.
+const PARTS: u32 = 20;
+
+/// Returns the result of `read` if it comes within `limit`. Only time in which a byte could have arrived counts: when
+/// a machine was suspended, or its hypervisor paused it, time has passed in which its peer could not send either. So a
+/// pause counts as one part, however long it was.
+async fn unless_silent<T>(limit: Duration, read: impl Future<Output = T>) -> Option<T> {
+    let mut read = std::pin::pin!(read);
+    for _ in 0..PARTS {
+        if let Ok(read) = tokio::time::timeout(limit / PARTS, read.as_mut()).await {
+            return Some(read);
+        }
+    }
+    None
+}
+
+/// Returns when a frame that begins now takes too long, with the time that it took.
+async fn overdue(stop: &AtomicBool) -> Duration {
+    let begun = Instant::now();
+    let mut asked = None;
+    loop {
+        tokio::time::sleep(LOOK).await;
+        if stop.load(Ordering::Relaxed) {
+            asked.get_or_insert_with(Instant::now);
+        }
+        let stopped = asked.is_some_and(|asked| asked.elapsed() >= LONGEST_STOPPED);
+        if stopped || begun.elapsed() >= LONGEST {
+            return begun.elapsed();
+        }
+    }
+}
+
+/// Turns an end of the stream inside a frame into [`FrameError::Cut`].
+fn cut(error: FrameError) -> FrameError {
+    if matches!(error, FrameError::Closed) { FrameError::Cut } else { error }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! Admission at a listening agent: one controller, with the token, in time.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use crate::session::Token;
+use crate::session::token::Prover;
+
+/// Why a connection is not admitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DenialReason {
+    /// A controller is connected and has used the token.
+    Busy,
+    /// The token was not used in time.
+    Expired,
+    /// The token is wrong. Any number of wrong ones may come: 128 bits cannot be guessed.
+    Wrong,
+}
+
+impl DenialReason {
+    /// Returns the line for the denied peer.
+    pub(crate) fn why(self) -> &'static str {
+        match self {
+            DenialReason::Busy => "busy: another controller is connected",
+            DenialReason::Expired => "the token has expired: start the agent again and paste its new line",
+            DenialReason::Wrong => {
+                "wrong token: paste the line that the agent printed when it was last started"
+            }
+        }
+    }
+}
+
+/// The token, its expiry, and a flag that a controller has entered.
+pub(crate) struct TokenGate {
+    token: Token,
+    expires: Instant,
+    taken: AtomicBool,
+}
+
+impl TokenGate {
+    pub(crate) fn new(token: Token, expires: Instant) -> TokenGate {
+        TokenGate { token, expires, taken: AtomicBool::new(false) }
+    }
+
+    pub(crate) fn token(&self) -> &Token {
+        &self.token
+    }
+
+    pub(crate) fn taken(&self) -> bool {
+        self.taken.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn open(&self, now: Instant) -> Result<(), DenialReason> {
+        if self.taken() {
+            return Err(DenialReason::Busy);
+        }
+        if now >= self.expires { Err(DenialReason::Expired) } else { Ok(()) }
+    }
+
+    /// Admits a controller, once, and returns the agent's own proof.
+    pub(crate) fn enter(
+        &self,
+        proof: &str,
+        binding: &[u8; 32],
+        now: Instant,
+    ) -> Result<String, DenialReason> {
+        self.open(now)?;
+        if !self.token.proves(Prover::Controller, binding, proof) {
+            return Err(DenialReason::Wrong);
+        }
+        if self.taken.swap(true, Ordering::AcqRel) {
+            return Err(DenialReason::Busy);
+        }
+        Ok(self.token.prove(Prover::Agent, binding))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! The first frame of either end.
+
+use landspeed_units::Nanos;
+use serde::{Deserialize, Serialize};
+
+use crate::session::text::one_line;
+
+macro_rules! protocol {
+    () => {
+        2
+    };
+}
+
+/// The protocol that this build speaks. Raised when the meaning or the fields of a message change.
+pub const PROTOCOL: u32 = protocol!();
+
+/// The version that `landspeed --version` prints. An installed landspeed that prints the same need not be sent.
+pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " (protocol ", protocol!(), ")");
+
+/// Shortest and longest lease that a peer may announce. Below, beats would flood the path; above, the settings of a
+/// dead controller would stay for minutes.
+const LEASES: std::ops::RangeInclusive<Nanos> = Nanos::millis(100)..=Nanos::secs(120);
+
+/// An end's versions and lease. Unknown fields are ignored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// Protocol version; both ends must have the same one.
+    pub protocol: u32,
+    #[serde(default)]
+    pub landspeed: String,
+    /// How long this end waits for a sign of life before it takes the other end for dead. The other end sends signs
+    /// four times as often.
+    #[serde(default = "default_lease")]
+    pub lease_ns: Nanos,
+}
+
+fn default_lease() -> Nanos {
+    Nanos::secs(5)
+}
+
+impl Hello {
+    pub(crate) fn ours(lease: Nanos) -> Hello {
+        Hello { protocol: PROTOCOL, landspeed: env!("CARGO_PKG_VERSION").to_owned(), lease_ns: lease }
+    }
+}
+
+/// Why a hello was not accepted.
+pub(crate) enum HelloError {
+    /// Another protocol: (protocol, landspeed version).
+    Version(u32, String),
+    Malformed(String),
+}
+
+/// Parses a hello. Reads the version first, because the other fields of another version cannot be relied on.
+pub(crate) fn parse(value: serde_json::Value) -> Result<Hello, HelloError> {
+    let protocol = value.get("protocol").and_then(serde_json::Value::as_u64);
+    let Some(protocol) = protocol.and_then(|p| u32::try_from(p).ok()) else {
+        return Err(HelloError::Malformed("a hello without a protocol version".to_owned()));
+    };
+    if protocol != PROTOCOL {
+        let landspeed = value.get("landspeed").and_then(serde_json::Value::as_str).unwrap_or("unknown");
+        return Err(HelloError::Version(protocol, one_line(landspeed)));
+    }
+    let mut hello: Hello =
+        serde_json::from_value(value).map_err(|e| HelloError::Malformed(one_line(&e.to_string())))?;
+    if !LEASES.contains(&hello.lease_ns) {
+        return Err(HelloError::Malformed(format!("a hello with a lease of {}", hello.lease_ns)));
+    }
+    hello.landspeed = one_line(&hello.landspeed);
+    Ok(hello)
+}

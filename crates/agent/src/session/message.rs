@@ -1,0 +1,179 @@
+//! The messages that controller and agent exchange, inside the frames.
+
+use std::net::{IpAddr, SocketAddr};
+
+use landspeed_record::{
+    EndpointOutcome, HostFacts, HostLimits, KnobChangeReport, KnobState, Observations, RestoreOutcome, Role,
+    TrialSpec, WatchTarget,
+};
+use landspeed_units::Nanos;
+use serde::{Deserialize, Serialize};
+
+use crate::session::SessionKey;
+
+/// A knob and the value that it is to get.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KnobChange {
+    /// A name from the knob table; the agent refuses any other.
+    pub knob: String,
+    /// A value in the knob's own spelling. The agent checks it against the knob's domain before it writes anything.
+    pub value: String,
+    /// The interface of a device-scoped knob. If empty, the interface of the whole request.
+    #[serde(default)]
+    pub device: String,
+}
+
+/// A request of the controller to an agent. An interface name means the interface that had this name when the session
+/// first used it, even if it was renamed since.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "request", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Request {
+    /// Report the facts of this host. Answered with [`Reply::Facts`].
+    Probe {},
+    /// Report which link and source address lead to `to`. Its port is ignored; a link-local address comes with its
+    /// zone on this host. Answered with [`Reply::Route`].
+    Route { to: SocketAddr },
+    /// Report the values of the knobs, and which can be turned. Answered with [`Reply::Knobs`].
+    Knobs {
+        /// The link that faces the peer.
+        device: String,
+    },
+    /// Turn knobs, in this order, all or none: if one fails, the earlier ones of this request are rolled back.
+    /// Needs leave to tune. Answered with [`Reply::Turned`].
+    Turn {
+        /// The link that faces the peer, for device-scoped knobs.
+        device: String,
+        changes: Vec<KnobChange>,
+        /// If set, everything is restored unless the next request arrives within this time. Used for knobs that can
+        /// cut the path.
+        short_lease_ns: Option<Nanos>,
+    },
+    /// Restore everything, newest first. Answered with [`Reply::Restored`].
+    Restore {},
+    /// Open a data port for some transports, which accepts only flows that prove `key`. Answered with
+    /// [`Reply::Listening`].
+    Listen {
+        /// An address of this host, with its zone if it is link-local. Port 0 lets the kernel choose.
+        at: SocketAddr,
+        /// Names of the transports: "tcp", "udp".
+        transports: Vec<String>,
+        key: SessionKey,
+    },
+    /// End the runs and watches under way early, so that they are answered soon. Answered with [`Reply::Done`].
+    Cancel {},
+    /// Close a data port. Answered with [`Reply::Done`].
+    Close { port: u16 },
+    /// Check that these observers can run here. Answered with [`Reply::Done`], or with the reason why one cannot.
+    Observers { names: Vec<String> },
+    /// Watch existing flows; generates no traffic. Answered with [`Reply::Watched`].
+    Watch {
+        target: WatchTarget,
+        /// Names of observers to run in addition to the usual ones.
+        observers: Vec<String>,
+        /// Leave out the observers that explain, except those named in `observers`.
+        #[serde(default)]
+        alone: bool,
+        duration_ns: Nanos,
+        interval_ns: Nanos,
+    },
+    /// Measure the limits of the parts of this host. Answered with [`Reply::Limits`].
+    Limits {
+        /// The link that faces the peer.
+        device: String,
+    },
+    /// Make congestion controls ready for flows. landspeed's own are loaded into the kernel and stay until the session
+    /// ends, in whatever way, or until a request with no names. All or none. Loading needs leave to tune; a control
+    /// that the kernel already has is used as it is, whatever loaded it. Answered with [`Reply::Controls`].
+    Controls {
+        /// Names from `landspeed cc list`; the agent refuses any other.
+        names: Vec<String>,
+    },
+    /// Run this end of a trial until it is over. Answered with [`Reply::Outcome`].
+    Run {
+        role: Role,
+        /// Client: the server's data address. Server: its own data address, as listened on.
+        at: SocketAddr,
+        /// Client: the source port of the first flow. Flow n uses this port + n, so that both arms of a block hash
+        /// alike. Zero lets the kernel choose.
+        source_port: u16,
+        key: SessionKey,
+        /// The interface to watch; if empty, the one that the route names.
+        #[serde(default)]
+        link: String,
+        spec: Box<TrialSpec>,
+    },
+}
+
+impl Request {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Request::Probe {} => "probe",
+            Request::Route { .. } => "route",
+            Request::Knobs { .. } => "knobs",
+            Request::Turn { .. } => "turn",
+            Request::Restore {} => "restore",
+            Request::Listen { .. } => "listen",
+            Request::Cancel {} => "cancel",
+            Request::Close { .. } => "close",
+            Request::Observers { .. } => "observers",
+            Request::Watch { .. } => "watch",
+            Request::Limits { .. } => "limits",
+            Request::Controls { .. } => "controls",
+            Request::Run { .. } => "run",
+        }
+    }
+}
+
+/// An agent's answer to a request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "reply", rename_all = "kebab-case")]
+pub enum Reply {
+    Facts {
+        facts: Box<HostFacts>,
+    },
+    Route {
+        device: String,
+        /// The source address that the kernel would use.
+        source: IpAddr,
+        /// True if the peer is on the same host.
+        local: bool,
+    },
+    Knobs {
+        states: Vec<KnobState>,
+    },
+    Turned {
+        turns: Vec<KnobChangeReport>,
+    },
+    Restored {
+        restored: RestoreOutcome,
+    },
+    Listening {
+        port: u16,
+    },
+    Outcome {
+        outcome: Box<EndpointOutcome>,
+    },
+    Watched {
+        /// The link that most of the flows take; empty if there is none.
+        device: String,
+        observed: Box<Observations>,
+    },
+    Limits {
+        limits: Box<HostLimits>,
+    },
+    Controls {
+        /// The names by which flows choose the controls (TCP_CONGESTION), in the order of the request.
+        ready: Vec<String>,
+    },
+    Done {},
+    /// The right to turn knobs is lost (the lease ran out, the guardian died): the agent restores everything and makes
+    /// no further turn. One line says why.
+    Lost {
+        why: String,
+    },
+    /// The request was refused or failed: one line that names the cause and the remedy.
+    Failed {
+        why: String,
+    },
+}

@@ -1,0 +1,191 @@
+//! An agent's end of a session.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
+
+use landspeed_record::TrialProgress;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::{Sender, channel};
+
+use crate::session::connection::{PARTING, PeerConnection, ReadHalf};
+use crate::session::frame::FrameReader;
+use crate::session::pump::{SessionEnd, beat_every, first_end, pump};
+use crate::session::wire::{MessageToAgent, OutgoingFrame};
+use crate::session::{Error, Hello, Reply, Request, ServeOptions, one_line};
+
+/// Most requests of one session that may be under way.
+const AT_ONCE: usize = 32;
+
+/// A function that passes on the progress of a request.
+pub type OnProgress<'a> = dyn Fn(TrialProgress) + Sync + 'a;
+
+/// The agent's work behind a session: answers requests and cleans up.
+pub trait RequestHandler: Send + Sync + 'static {
+    /// Answers one request. Each call has a fresh thread, so that its affinity and the like end with it. A panic is
+    /// answered with [`Reply::Failed`].
+    fn handle(&self, request: Request) -> Reply;
+
+    /// Answers one request as [`RequestHandler::handle`] does. `on_progress` passes on its progress and never waits:
+    /// progress that the controller does not read in time is lost.
+    fn handle_with_progress(&self, request: Request, _on_progress: &OnProgress<'_>) -> Reply {
+        self.handle(request)
+    }
+
+    /// Handles a sign of life from the controller. Runs in a separate thread, so that it may wait for a lock. Signs
+    /// that arrive during a call lead to one more call. The last call may come shortly after [`RequestHandler::gone`].
+    fn heartbeat(&self) {}
+
+    /// Stops traffic and restores everything, because the session ended, in order or not. Called once for each session
+    /// that began, without delay, while requests may still be running. When it returns, the controller learns that the
+    /// agent is done.
+    fn gone(&self, why: &str);
+}
+
+/// Makes the event loop of either end. It has one thread, so that it takes no more than that from what is measured.
+pub(crate) fn event_loop() -> Result<Runtime, Error> {
+    Builder::new_current_thread().enable_all().build().map_err(Error::system("start the event loop"))
+}
+
+/// Serves one session, after its handshake, to its end. Returns `Ok` if the controller said goodbye.
+pub(crate) async fn attend(
+    mut connection: PeerConnection,
+    peer: Hello,
+    handler: Arc<dyn RequestHandler>,
+    options: &ServeOptions,
+) -> Result<(), Error> {
+    let (out, mut queue) = channel(AT_ONCE);
+    let dispatcher = RequestDispatcher::open(&handler, &out)?;
+    connection.reader.silence = Some(options.lease.into());
+    let end = {
+        let mut hear = pin!(dispatcher.hear(&mut connection.reader));
+        let mut talk = pin!(pump(&mut connection.writer, &mut queue, beat_every(peer.lease_ns)));
+        let (end, talks) = first_end(hear.as_mut(), talk.as_mut(), PARTING).await;
+        let mut restoring = pin!(restore(handler, end.why().to_owned()));
+        if !talks {
+            restoring.await;
+        } else if let SessionEnd::Broken(why) = &end {
+            // The queue is full only if the controller does not read, so that it would not read the last words either.
+            let _ = out.try_send(OutgoingFrame::end(why));
+            let _ = tokio::join!(tokio::time::timeout(PARTING, talk), restoring);
+        } else {
+            // Restoring may take longer than a lease, so the beats go on for a controller that waits.
+            tokio::select! {
+                biased;
+                () = restoring.as_mut() => {}
+                _ = talk => restoring.await,
+            }
+        }
+        end
+    };
+    match end {
+        SessionEnd::Done => {
+            // Everything was read, and the peer waits for our end: ssh passes it on only when this process exits.
+            connection.close().await;
+            Ok(())
+        }
+        SessionEnd::Left(why) => Err(Error::Ended { why }),
+        SessionEnd::Broken(why) => {
+            connection.part().await;
+            Err(Error::Ended { why })
+        }
+    }
+}
+
+/// Starts to restore everything, off the event loop. The result ignores a panic there: it has been printed by then,
+/// and the guardian has the journal.
+fn restore(handler: Arc<dyn RequestHandler>, why: String) -> impl Future<Output = ()> {
+    let work = tokio::task::spawn_blocking(move || handler.gone(&why));
+    async { drop(work.await) }
+}
+
+struct RequestDispatcher {
+    handler: Arc<dyn RequestHandler>,
+    out: Sender<OutgoingFrame>,
+    places: Arc<Semaphore>,
+    /// Wakes the thread that calls [`RequestHandler::heartbeat`].
+    alive: SyncSender<()>,
+}
+
+impl RequestDispatcher {
+    fn open(
+        handler: &Arc<dyn RequestHandler>,
+        out: &Sender<OutgoingFrame>,
+    ) -> Result<RequestDispatcher, Error> {
+        let (alive, beats) = sync_channel(1);
+        let renew = {
+            let handler = Arc::clone(handler);
+            move || beats.iter().for_each(|()| handler.heartbeat())
+        };
+        thread("landspeed-lease", renew).map_err(Error::system("start a thread"))?;
+        let places = Arc::new(Semaphore::new(AT_ONCE));
+        Ok(RequestDispatcher { handler: Arc::clone(handler), out: out.clone(), places, alive })
+    }
+
+    /// Receives requests until the session ends.
+    async fn hear(&self, reader: &mut FrameReader<ReadHalf>) -> SessionEnd {
+        loop {
+            let message = match reader.next::<MessageToAgent>().await {
+                Ok(message) => message,
+                Err(error) => return SessionEnd::failed(&error),
+            };
+            // The channel is full if the last sign of life has not been passed on yet; this one adds nothing to it.
+            let _ = self.alive.try_send(());
+            let taken = match message {
+                MessageToAgent::Ask { id, request } => self.take(id, *request),
+                MessageToAgent::Beat => Ok(()),
+                MessageToAgent::End(why) => return SessionEnd::said("the controller", &why),
+            };
+            if taken.is_err() {
+                return SessionEnd::Broken("the controller asks and does not read the answers".to_owned());
+            }
+        }
+    }
+
+    fn take(&self, id: u64, request: Request) -> Result<(), ReplyBacklog> {
+        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+            return self.refuse(id, format!("{AT_ONCE} requests are under way already: wait for one to end"));
+        };
+        let (handler, out) = (Arc::clone(&self.handler), self.out.clone());
+        let work = move || {
+            let on_progress = |progress| drop(out.try_send(OutgoingFrame::progress(id, progress)));
+            let frame = OutgoingFrame::answer(id, answer(&*handler, request, &on_progress));
+            // If the session is over, no one waits for the answer.
+            let _ = out.blocking_send(frame);
+            drop(place);
+        };
+        match thread("landspeed-request", work) {
+            Ok(()) => Ok(()),
+            Err(error) => self.refuse(id, format!("the agent cannot start a thread: {error}")),
+        }
+    }
+
+    /// Refuses a request, without waiting for a controller that does not read.
+    fn refuse(&self, id: u64, why: String) -> Result<(), ReplyBacklog> {
+        self.out.try_send(OutgoingFrame::answer(id, Reply::Failed { why })).map_err(|_| ReplyBacklog)
+    }
+}
+
+/// The error that answers pile up because the controller does not read them.
+struct ReplyBacklog;
+
+fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    std::thread::Builder::new().name(name.to_owned()).spawn(work).map(drop)
+}
+
+/// Returns the handler's answer. A panic becomes a refusal, because a dead agent would be worse. The handler itself
+/// must guard against state that a panic leaves half done; its locks, if any, are poisoned.
+fn answer(handler: &dyn RequestHandler, request: Request, on_progress: &OnProgress<'_>) -> Reply {
+    let asked = request.name();
+    catch_unwind(AssertUnwindSafe(|| handler.handle_with_progress(request, on_progress))).unwrap_or_else(
+        |panic| {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+            Reply::Failed {
+                why: format!("the agent panicked at {asked}, a bug in landspeed: {}", one_line(text)),
+            }
+        },
+    )
+}

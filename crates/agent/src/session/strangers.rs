@@ -1,0 +1,127 @@
+//! Connections to an agent's port that have not proven the token yet.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use tokio::task::AbortHandle;
+
+use crate::session::LineSink;
+
+/// Most connections that may be in their handshake; one more ends the oldest.
+const MOST: usize = 128;
+/// Most connections from one address that may be in their handshake; one more ends the oldest of them.
+const MOST_OF_ONE: usize = 8;
+
+/// The handshakes under way, oldest first.
+#[derive(Default)]
+pub(crate) struct PendingHandshakes(VecDeque<PendingHandshake>);
+
+struct PendingHandshake {
+    source: IpAddr,
+    from: SocketAddr,
+    task: AbortHandle,
+}
+
+impl PendingHandshakes {
+    /// Makes room for one more connection from `from`. Returns the addresses of the connections that it ended.
+    pub(crate) fn make_room(&mut self, from: SocketAddr) -> Vec<SocketAddr> {
+        self.0.retain(|stranger| !stranger.task.is_finished());
+        let mut gone = Vec::new();
+        while let Some(oldest) = self.surplus(source(from.ip())).and_then(|at| self.0.remove(at)) {
+            oldest.task.abort();
+            gone.push(oldest.from);
+        }
+        gone
+    }
+
+    pub(crate) fn add(&mut self, from: SocketAddr, task: AbortHandle) {
+        self.0.push_back(PendingHandshake { source: source(from.ip()), from, task });
+    }
+
+    /// Returns the index of the connection that must end before another from `source` is added, if one must.
+    fn surplus(&self, source: IpAddr) -> Option<usize> {
+        let mut same = self.0.iter().enumerate().filter(|(_, stranger)| stranger.source == source);
+        match same.clone().count() {
+            MOST_OF_ONE.. => same.next().map(|(at, _)| at),
+            _ => (self.0.len() >= MOST).then_some(0),
+        }
+    }
+}
+
+/// Returns what counts as one address: for IPv6 the /64, because a host with one address has all of them.
+fn source(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
+        v4 @ IpAddr::V4(_) => v4,
+    }
+}
+
+/// Most lines about strangers that are printed in one [`STRETCH`].
+const LINES: u32 = 10;
+const STRETCH: Duration = Duration::from_secs(10);
+
+/// A printer of lines about strangers that prints no more than a person can read.
+pub(crate) struct NoticeLimiter {
+    lines: LineSink,
+    since: Instant,
+    said: u32,
+    unsaid: u64,
+}
+
+impl NoticeLimiter {
+    pub(crate) fn new(lines: LineSink) -> NoticeLimiter {
+        NoticeLimiter { lines, since: Instant::now(), said: 0, unsaid: 0 }
+    }
+
+    /// Prints a line, or counts it if too many were printed lately.
+    pub(crate) fn say(&mut self, line: &str, now: Instant) {
+        if now.saturating_duration_since(self.since) >= STRETCH {
+            self.sum_up();
+            (self.since, self.said) = (now, 0);
+        }
+        if self.said < LINES {
+            self.said += 1;
+            self.lines.say(line);
+        } else {
+            self.unsaid += 1;
+        }
+    }
+
+    /// Prints how many lines were left out.
+    pub(crate) fn sum_up(&mut self) {
+        if self.unsaid > 0 {
+            self.lines.say(&format!("{} more lines like these", self.unsaid));
+            self.unsaid = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[test]
+    fn a_network_of_ipv6_is_one_address() {
+        let same = |a: &str, b: &str| source(a.parse().unwrap()) == source(b.parse().unwrap());
+        assert!(same("2001:db8::1", "2001:db8::ffff:2"));
+        assert!(!same("2001:db8::1", "2001:db8:0:1::1"));
+        assert!(same("::ffff:192.0.2.1", "192.0.2.1"));
+        assert!(!same("192.0.2.1", "192.0.2.2"));
+    }
+
+    #[test]
+    fn what_is_not_said_is_counted() {
+        let lines: Arc<Mutex<Vec<String>>> = Arc::default();
+        let sink = Arc::clone(&lines);
+        let mut limiter =
+            NoticeLimiter::new(LineSink::new(move |line| sink.lock().unwrap().push(line.to_owned())));
+        let now = Instant::now();
+        (0..1000).for_each(|n| limiter.say(&format!("stranger {n}"), now));
+        assert_eq!(lines.lock().unwrap().len(), 10);
+        limiter.say("one later", now + STRETCH);
+        assert_eq!(lines.lock().unwrap()[10..], ["990 more lines like these", "one later"]);
+    }
+}
