@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use landspeed_analysis::wan::judged;
 use landspeed_experiment::all_factors;
 use landspeed_experiment::{Host, Pair, PathOptions, ReachOptions, set_program_hosts};
-use landspeed_factor::FactorTable;
+use landspeed_record::factor::FactorTable;
 use landspeed_record::{Settings, WanReport};
 use landspeed_agent::session::{LineSink, Options};
 use landspeed_lab::topology::{self as topology, HostSet, PathLink};

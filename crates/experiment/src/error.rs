@@ -29,7 +29,7 @@ pub enum Error {
     #[error(transparent)]
     Topology(#[from] landspeed_lab::topology::Error),
     #[error(transparent)]
-    Factor(#[from] landspeed_factor::Error),
+    Factor(#[from] landspeed_record::factor::Error),
     #[error(transparent)]
     Record(#[from] landspeed_record::RecordWriteError),
     /// The errors of both ends of a run.

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use landspeed_factor::{Factor, FactorTable};
+use landspeed_record::factor::{Factor, FactorTable};
 use landspeed_record::Settings;
 use landspeed_transport::settings::{EVERY_FLOW, TRANSPORT, table};
 use landspeed_transport::{TRANSPORTS, Transport, find};

@@ -1,6 +1,6 @@
 //! Candidates on a path like the lab's: two namespaces of one machine, with a veth pair between them.
 
-use landspeed_factor::{CandidatePlanner, FactorPlacement, FactorScope, KnobSelection, PathView};
+use landspeed_record::factor::{CandidatePlanner, FactorPlacement, FactorScope, KnobSelection, PathView};
 use landspeed_knob::all;
 use landspeed_record::{Candidate, Cell, ConflictingProgram, HostFacts, KnobState, LinkFacts, Side};
 use landspeed_units::{Bytes, Nanos};

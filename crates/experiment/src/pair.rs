@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use landspeed_analysis::fallback;
-use landspeed_factor::PathView;
+use landspeed_record::factor::PathView;
 use landspeed_record::{
     Cell, DetailError, EndpointOutcome, PATIENCE, PathFacts, PathStall, Program, RestoreOutcome, Role,
     Settings, Side, TrialSpec, Workload,

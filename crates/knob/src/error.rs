@@ -6,7 +6,7 @@
 pub enum Error {
     /// The knob does not exist, or the value is not one of its values.
     #[error(transparent)]
-    Factor(#[from] landspeed_factor::Error),
+    Factor(#[from] landspeed_record::factor::Error),
     /// This host or device lacks the knob.
     #[error("{0}")]
     Unavailable(String),
@@ -38,6 +38,6 @@ impl Error {
     /// Returns the error for a value that the knob does not accept.
     pub(crate) fn value(knob: &str, value: &str, expected: impl Into<String>) -> Error {
         let (name, value) = (knob.to_owned(), value.to_owned());
-        landspeed_factor::Error::Value { name, value, expected: expected.into() }.into()
+        landspeed_record::factor::Error::Value { name, value, expected: expected.into() }.into()
     }
 }

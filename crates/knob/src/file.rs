@@ -7,7 +7,7 @@ use rustix::fs::{Access, AtFlags, Mode, OFlags};
 
 use crate::device::Sysfs;
 use crate::{Error, HostKnob, KnobLimits, KnobTarget};
-use landspeed_factor::{MAX_CPU, join, parse_cpus, print_cpus, split};
+use landspeed_record::factor::{MAX_CPU, join, parse_cpus, print_cpus, split};
 
 /// Longest text that is read, in bytes. The kernel's files of one value hold at most a page.
 const LONGEST: u64 = 65_536;

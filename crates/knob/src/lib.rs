@@ -28,7 +28,7 @@ pub mod table;
 
 pub use error::Error;
 pub use knob::{HostKnob, Knob, KnobLimits, KnobTarget};
-pub use landspeed_factor::{
+pub use landspeed_record::factor::{
     Domain, Factor, FactorPlacement, FactorScope, FactorView, MAX_VALUE_BYTES, PersistMethod, Proposal,
     SideEffect, SystemSetting, SystemdSpelling,
 };

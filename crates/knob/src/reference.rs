@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::table::{FAMILIES, KnobFamily};
-use landspeed_factor::reference::{capital, cell, entry};
+use landspeed_record::factor::reference::{capital, cell, entry};
 
 use crate::Factor;
 

@@ -1,6 +1,6 @@
 //! The table of all knobs.
 
-use landspeed_factor::{Error, Factor};
+use landspeed_record::factor::{Error, Factor};
 
 use crate::{Knob, cpu, link, napi, nic, offload, steering, sysctl};
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use landspeed_factor::{
+use landspeed_record::factor::{
     Domain, Factor, FactorView, NO_QUEUE, PersistMethod, Proposal, SystemSetting, each, unless,
 };
 use landspeed_record::{SettingMismatch, Settings};

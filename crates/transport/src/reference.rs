@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use landspeed_factor::reference::{capital, entry};
+use landspeed_record::factor::reference::{capital, entry};
 
 use crate::TRANSPORTS;
 use crate::settings::EVERY_FLOW;

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use landspeed_factor::Factor;
+use landspeed_record::factor::Factor;
 use landspeed_record::{Details, EndpointOutcome, Headline, SettingMismatch, Settings};
 use landspeed_units::{BitRate, Bytes, Nanos};
 

@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use landspeed_factor::{Factor, FactorView, PersistMethod, Proposal, SystemSetting};
+use landspeed_record::factor::{Factor, FactorView, PersistMethod, Proposal, SystemSetting};
 use rustix::event::{PollFd, PollFlags};
 use socket2::Socket;
 

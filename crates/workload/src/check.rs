@@ -79,7 +79,7 @@ mod tests {
     use super::*;
     use crate::checked;
 
-    fn stream(flow: &[(&landspeed_factor::Factor, &str)], interval_ns: Nanos) -> TrialSpec {
+    fn stream(flow: &[(&landspeed_record::factor::Factor, &str)], interval_ns: Nanos) -> TrialSpec {
         TrialSpec {
             workload: Workload::new("stream").with("time", "10s").with("bidir", "on"),
             flow: landspeed_transport::settings::with(flow),

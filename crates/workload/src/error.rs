@@ -14,7 +14,7 @@ pub enum Error {
     #[error(transparent)]
     Transport(landspeed_transport::Error),
     #[error(transparent)]
-    Setting(#[from] landspeed_factor::Error),
+    Setting(#[from] landspeed_record::factor::Error),
     #[error("{field}: {why}")]
     Spec { field: &'static str, why: String },
     #[error("cannot {operation} {object}: {source}")]

@@ -39,7 +39,7 @@ mod workers;
 
 use std::time::{Duration, Instant};
 
-use landspeed_factor::Factor;
+use landspeed_record::factor::Factor;
 use landspeed_record::{EndpointOutcome, TrialSpec};
 pub use landspeed_transport::CancelFlag;
 use landspeed_transport::Patience;

@@ -1,6 +1,6 @@
 //! Values that parameters of workloads have in common.
 
-use landspeed_factor::{Domain, Factor};
+use landspeed_record::factor::{Domain, Factor};
 use landspeed_units::Nanos;
 
 /// The shortest time that can be measured.

@@ -190,7 +190,7 @@ mod tests {
     use std::io;
     use std::net::Ipv4Addr;
 
-    use landspeed_factor::Factor;
+    use landspeed_record::factor::Factor;
     use landspeed_transport::{ConnectRequest, Delivery, Flow, Patience, TransportProperties};
 
     use super::*;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use landspeed_factor::{Factor, FactorTable};
+use landspeed_record::factor::{Factor, FactorTable};
 use landspeed_record::{EndpointOutcome, GridFigure, Headline, Settings, TrialSpec};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::Nanos;

@@ -2,8 +2,8 @@
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
-use landspeed_factor::reference::capital;
-use landspeed_factor::{Domain, Factor};
+use landspeed_record::factor::reference::capital;
+use landspeed_record::factor::{Domain, Factor};
 use landspeed_observer::OBSERVERS;
 use landspeed_record::{Settings, TrialSpec, Workload};
 use landspeed_transport::TRANSPORTS;

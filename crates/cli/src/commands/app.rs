@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use landspeed_factor::FactorTable;
+use landspeed_record::factor::FactorTable;
 use landspeed_record::Workload;
 use landspeed_units::did_you_mean;
 use landspeed_workload::{WorkloadRunner, applications};

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use landspeed_experiment::all_factors;
-use landspeed_factor::{Factor, FactorScope};
+use landspeed_record::factor::{Factor, FactorScope};
 use landspeed_knob::{self as knob, KnobTarget};
 use landspeed_observer::host;
 use landspeed_record::KnobState;

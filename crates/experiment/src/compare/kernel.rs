@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use landspeed_analysis::wan::unfit;
-use landspeed_factor::Domain;
+use landspeed_record::factor::Domain;
 use landspeed_record::{
     Cell, CongestionControls, Contest, ContestQuestion, Contestant, CpuUsage, DetailError, EndpointOutcome,
     FlowPlan, RunFlow, RunSample, Settings, Study, StudyRun, TcpSample, Workload,

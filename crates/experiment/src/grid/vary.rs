@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_factor::{Domain, Factor, FactorPlacement, FactorScope};
+use landspeed_record::factor::{Domain, Factor, FactorPlacement, FactorScope};
 use landspeed_record::{GridFactor, GridSetting, GridSettingTarget, LevelKind};
 use landspeed_lab::topology as topology;
 use landspeed_units::{BitRate, Nanos, parse_duration};
@@ -83,7 +83,7 @@ impl FactorNames<'_> {
         let of_lab = of_lab.iter().flat_map(|(_, all)| all).map(|parameter| parameter.name);
         let known = parameters.iter().map(|parameter| parameter.name).chain(of_lab);
         let known = known.chain(all_factors().all().map(|one| one.name));
-        Error::Factor(landspeed_factor::Error::unknown(name, known))
+        Error::Factor(landspeed_record::factor::Error::unknown(name, known))
     }
 }
 

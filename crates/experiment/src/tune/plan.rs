@@ -3,7 +3,7 @@
 use landspeed_analysis::{Forecast, LadderRules};
 use std::time::Instant;
 
-use landspeed_factor::{CandidatePlanner, FactorPlacement, FactorScope, KnobSelection};
+use landspeed_record::factor::{CandidatePlanner, FactorPlacement, FactorScope, KnobSelection};
 use landspeed_record::{Candidate, Cell, Finding, Settings};
 use landspeed_transport::settings::PLACEMENT;
 use landspeed_units::Nanos;

@@ -28,7 +28,7 @@ pub(crate) const KNOBS: &[&[Knob]] = &[&[
         about: "idle states deeper than polling, of each processor",
         interacts: &["governor", "busy-poll", "rx-usecs"],
         source: "Documentation/admin-guide/pm/cpuidle.rst; ESnet fasterdata (latency of waking up)",
-        propose: |view| landspeed_factor::flip(view, 94),
+        propose: |view| landspeed_record::factor::flip(view, 94),
     }),
 ]];
 

@@ -61,7 +61,7 @@ impl JournalLedger {
         location: &DeviceLocation,
     ) -> Result<WriteBracket, Error> {
         let name = &turned.intent.knob;
-        let knob = (self.lookup)(name).ok_or_else(|| landspeed_factor::Error::unknown(name, []))?;
+        let knob = (self.lookup)(name).ok_or_else(|| landspeed_record::factor::Error::unknown(name, []))?;
         let device = turned.device();
         let own = self.own_values(seq, (device, location));
         let seen = if kinds.is_empty() && own.is_empty() {

@@ -40,7 +40,7 @@ pub(super) struct JournalLedger {
 
 /// Returns the knob with this name, after checking the value and that this namespace may set it.
 pub(super) fn checked(lookup: KnobLookup, name: &str, value: &str) -> Result<&'static Knob, Error> {
-    let knob = lookup(name).ok_or_else(|| landspeed_factor::Error::unknown(name, []))?;
+    let knob = lookup(name).ok_or_else(|| landspeed_record::factor::Error::unknown(name, []))?;
     if knob.factor.scope == FactorScope::Host && !in_initial_netns() {
         let why = "belongs to the whole host: it is turned only from the host's first network namespace";
         return Err(Error::Unavailable(format!("{name} {why}")));

@@ -5,7 +5,7 @@ use landspeed_units::Nanos;
 
 use super::{LINK, LinkAttribute};
 use crate::{Domain, FactorView, Knob, PersistMethod, Proposal, SideEffect, SystemSetting, SystemdSpelling};
-use landspeed_factor::unless;
+use landspeed_record::factor::unless;
 
 /// The lowest MTU of IPv6 in bytes (RFC 8200 section 5). Below it the kernel removes IPv6, its addresses and its
 /// routes from the link.

@@ -12,7 +12,7 @@ use crate::{
     Domain, Error, FactorPlacement, FactorView, HostKnob, Knob, KnobLimits, KnobTarget, PersistMethod,
     Proposal, SideEffect, SystemSetting, SystemdSpelling,
 };
-use landspeed_factor::{each, next_to, unless};
+use landspeed_record::factor::{each, next_to, unless};
 
 /// The qdisc knob's value for a qdisc that the kernel itself chose.
 const DEFAULT: &str = "default";

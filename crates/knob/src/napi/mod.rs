@@ -7,7 +7,7 @@ use landspeed_kernel::netlink::{Ethtool, Rtnl};
 use crate::device::{Sysfs, name, refused};
 use crate::file::{FileEncoding, FileSetting, MemberFiles};
 use crate::{Domain, Error, Factor, FactorScope, FactorView, Knob, KnobTarget, Proposal, SystemSetting};
-use landspeed_factor::{switch_on, unless};
+use landspeed_record::factor::{switch_on, unless};
 
 const NAPI: Factor = Factor {
     scope: FactorScope::Device,

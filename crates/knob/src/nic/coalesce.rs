@@ -4,7 +4,7 @@ use landspeed_kernel::netlink::SettingGroup::Coalesce;
 
 use super::{EthtoolSetting, HARDWARE};
 use crate::{Domain, FactorPlacement, Knob, PersistMethod, SystemSetting, SystemdSpelling};
-use landspeed_factor::{each, flip};
+use landspeed_record::factor::{each, flip};
 
 pub(super) const KNOBS: &[Knob] = &[
     knob!(HARDWARE, "adaptive-rx", EthtoolSetting(Coalesce, "adaptive-rx").switch(), {

@@ -8,7 +8,7 @@ use crate::{
     Domain, Factor, FactorPlacement, FactorView, Knob, PersistMethod, Proposal, SideEffect, SystemSetting,
     SystemdSpelling,
 };
-use landspeed_factor::flip;
+use landspeed_record::factor::flip;
 
 /// Common fields of settings for which drivers take the link down and up, which loses static routes and per-device
 /// settings.

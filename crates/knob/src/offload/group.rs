@@ -4,7 +4,7 @@ use landspeed_kernel::netlink::{DeviceFeatures, Ethtool, features_called};
 
 use crate::device::{name, refused};
 use crate::{Error, HostKnob, KnobLimits, KnobTarget};
-use landspeed_factor::{join, split};
+use landspeed_record::factor::{join, split};
 
 /// Features that one knob switches together, under ethtool's short name for them or the kernel's own.
 pub(super) struct FeatureGroup {

@@ -3,7 +3,7 @@
 use super::group::FeatureGroup;
 use super::{OFFLOAD, lacking};
 use crate::{Knob, PersistMethod, Proposal, SystemSetting, SystemdSpelling};
-use landspeed_factor::at_least;
+use landspeed_record::factor::at_least;
 
 pub(super) const KNOBS: &[Knob] = &[
     knob!(OFFLOAD, "tx-checksum", FeatureGroup("tx"), {

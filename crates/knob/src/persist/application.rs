@@ -1,7 +1,7 @@
 //! Settings of a flow as text for people who write or configure the application, because no file of the system holds
 //! them.
 
-use landspeed_factor::FactorTable;
+use landspeed_record::factor::FactorTable;
 
 use super::{KeptChange, PersistError, shown};
 use crate::PersistMethod;

@@ -17,7 +17,7 @@ mod link_file;
 mod script;
 mod sysctl;
 
-use landspeed_factor::FactorTable;
+use landspeed_record::factor::FactorTable;
 use landspeed_record::{Cell, LinkFacts, Settings, Side};
 use landspeed_units::EscapedText;
 use serde::Serialize;

@@ -1,6 +1,6 @@
 //! Settings that no configuration file holds: a script, and a unit that runs it when the device appears.
 
-use landspeed_factor::parse_cpus;
+use landspeed_record::factor::parse_cpus;
 
 use super::check::{CheckedLink, as_number, as_switch, as_word, members, number};
 use super::{ConfigFile, KeptChange, PersistDestination, PersistError, heading};

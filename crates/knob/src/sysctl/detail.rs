@@ -3,7 +3,7 @@
 use super::NAMESPACED;
 use crate::file::FileSetting;
 use crate::{Domain, FactorPlacement, FactorView, Knob, Proposal};
-use landspeed_factor::{each, flip, next_to, unless};
+use landspeed_record::factor::{each, flip, next_to, unless};
 
 /// Greatest value of an int in the kernel.
 const INT: u64 = i32::MAX as u64;

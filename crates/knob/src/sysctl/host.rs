@@ -3,7 +3,7 @@
 use super::MACHINE;
 use crate::file::FileSetting;
 use crate::{Domain, FactorPlacement, FactorView, Knob, Proposal};
-use landspeed_factor::{NO_QUEUE, each, unless};
+use landspeed_record::factor::{NO_QUEUE, each, unless};
 
 /// Greatest value of an int in the kernel.
 const INT: u64 = i32::MAX as u64;

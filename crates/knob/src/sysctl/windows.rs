@@ -5,7 +5,7 @@ use landspeed_units::Bytes;
 use super::NAMESPACED;
 use crate::file::FileSetting;
 use crate::{Domain, FactorPlacement, FactorView, Knob, Proposal};
-use landspeed_factor::{at_least, flip, switch_on, unless};
+use landspeed_record::factor::{at_least, flip, switch_on, unless};
 
 /// Greatest memory limit of a socket in bytes, an int in the kernel.
 const LARGEST: u64 = i32::MAX as u64;

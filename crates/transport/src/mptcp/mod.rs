@@ -8,7 +8,7 @@ mod subflows;
 use std::io;
 use std::net::SocketAddr;
 
-use landspeed_factor::Factor;
+use landspeed_record::factor::Factor;
 use landspeed_record::{Details, SettingMismatch, Settings};
 use socket2::{Domain, Protocol, Socket, Type};
 

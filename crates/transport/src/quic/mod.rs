@@ -18,7 +18,7 @@ mod wire;
 
 use std::net::SocketAddr;
 
-use landspeed_factor::Factor;
+use landspeed_record::factor::Factor;
 use landspeed_record::Settings;
 
 use crate::transport::{ConnectRequest, Delivery, Flow, ReservedPort, Transport, TransportProperties};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use landspeed_factor::{Domain, Factor, FactorView, PersistMethod, Proposal, each, flip, unless};
+use landspeed_record::factor::{Domain, Factor, FactorView, PersistMethod, Proposal, each, flip, unless};
 use landspeed_record::{SettingMismatch, Settings};
 use landspeed_units::Bytes;
 use quinn_proto::{AckFrequencyConfig, MtuDiscoveryConfig, TransportConfig, VarInt};

@@ -8,7 +8,7 @@ mod zerocopy_send;
 use std::io;
 use std::net::SocketAddr;
 
-use landspeed_factor::Factor;
+use landspeed_record::factor::Factor;
 use landspeed_record::Settings;
 use socket2::{Socket, Type};
 

@@ -1,6 +1,6 @@
 //! The settings of a TCP flow.
 
-use landspeed_factor::{
+use landspeed_record::factor::{
     Domain, Factor, FactorView, PersistMethod, Proposal, SystemSetting, algorithms, each, flip, next_to,
     unless,
 };

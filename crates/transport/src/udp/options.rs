@@ -2,7 +2,7 @@
 
 use std::io;
 
-use landspeed_factor::{
+use landspeed_record::factor::{
     Domain, Factor, FactorView, PersistMethod, Proposal, SystemSetting, switch_on, unless,
 };
 use landspeed_record::Settings;
@@ -54,7 +54,7 @@ pub(super) static RECEIVE: Factor = Factor {
 pub(super) static PACE: Factor = Factor {
     persist: &[PersistMethod::Application("send no more than this in a second, by the program's own clock")],
     // The workload capacity searches for the rate of a path; the speed of a link would be a guess.
-    propose: landspeed_factor::nothing,
+    propose: landspeed_record::factor::nothing,
     ..PACING_RATE
 };
 

@@ -15,7 +15,7 @@ mod options;
 
 use std::net::SocketAddr;
 
-use landspeed_factor::Factor;
+use landspeed_record::factor::Factor;
 use landspeed_record::Settings;
 use landspeed_udt::{ConnectionIdentity, Seq, UdtSocketId};
 

@@ -1,6 +1,6 @@
 //! The settings of a UDT flow.
 
-use landspeed_factor::{Domain, Factor, PersistMethod, Proposal, unless};
+use landspeed_record::factor::{Domain, Factor, PersistMethod, Proposal, unless};
 use landspeed_record::Settings;
 use landspeed_udt::{UdtConfig, rate};
 use landspeed_units::Nanos;

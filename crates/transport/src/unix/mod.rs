@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-use landspeed_factor::Factor;
+use landspeed_record::factor::Factor;
 use landspeed_record::Settings;
 use socket2::{Domain, SockAddr, Socket, Type};
 

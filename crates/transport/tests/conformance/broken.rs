@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use landspeed_factor::Factor;
+use landspeed_record::factor::Factor;
 use landspeed_record::{SettingMismatch, Settings};
 use landspeed_transport::{
     AckProgress, CancelFlag, ConnectRequest, Error, Flow, Listener, Patience, ProofKey, Receiver,

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use landspeed_factor::Domain;
+use landspeed_record::factor::Domain;
 use landspeed_record::{Details, Settings};
 use landspeed_transport::{CancelFlag, Error, Flow};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::{Component, Path};
 
-use landspeed_factor::{Domain, Factor};
+use landspeed_record::factor::{Domain, Factor};
 use landspeed_units::{Bytes, Nanos, did_you_mean, parse_duration};
 use regex_lite::Regex;
 use toml::Spanned;

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use landspeed_factor::Factor;
+use landspeed_record::factor::Factor;
 use landspeed_record::Settings;
 use landspeed_units::did_you_mean;
 

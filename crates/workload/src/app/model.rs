@@ -1,6 +1,6 @@
 //! An application that has been checked.
 
-use landspeed_factor::Factor;
+use landspeed_record::factor::Factor;
 use landspeed_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 

@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use crate::app::{Application, ApplicationFileError, METRIC, read, shipped};
-use landspeed_factor::Factor;
+use landspeed_record::factor::Factor;
 use landspeed_record::{EndpointOutcome, GridFigure, Program, ProgramMetric, Settings, TrialSpec};
 use landspeed_transport::Delivery;
 use landspeed_units::Nanos;

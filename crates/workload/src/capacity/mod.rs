@@ -12,7 +12,7 @@ mod sender;
 
 use std::time::Duration;
 
-use landspeed_factor::{Domain, Factor};
+use landspeed_record::factor::{Domain, Factor};
 use landspeed_record::{DetailError, EndpointOutcome, Headline, Role, Settings, TrialSpec, Workload};
 use landspeed_transport::Delivery;
 use landspeed_transport::settings::TRANSPORT;

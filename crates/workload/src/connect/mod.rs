@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use landspeed_factor::{Domain, Factor};
+use landspeed_record::factor::{Domain, Factor};
 use landspeed_record::{
     ConnectionCount, DetailError, EndpointOutcome, FailedConnections, FigureValue, GridFigure, Headline,
     Settings, SnmpCounts, TrialSpec,

@@ -8,7 +8,7 @@ mod memory;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use landspeed_factor::{Domain, Factor};
+use landspeed_record::factor::{Domain, Factor};
 use landspeed_record::{CpuUsage, EndpointOutcome, FigureValue, Headline, Settings, TrialSpec, detail};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{ConnectRequest, Delivery, Flow, Patience};

@@ -6,7 +6,7 @@ mod server;
 
 use std::time::Duration;
 
-use landspeed_factor::{Domain, Factor};
+use landspeed_record::factor::{Domain, Factor};
 use landspeed_record::{EndpointOutcome, GridFigure, Role, Settings, TrialSpec, Workload};
 use landspeed_transport::settings::WRITE_SIZE;
 use landspeed_transport::{Delivery, Transport};

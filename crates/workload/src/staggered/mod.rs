@@ -18,7 +18,7 @@ mod sender;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use landspeed_factor::{Domain, Factor};
+use landspeed_record::factor::{Domain, Factor};
 use landspeed_record::{
     EndpointOutcome, ProbeSample, Role, Settings, TcpSample, TrialSpec, Workload, detail,
 };

@@ -4,7 +4,7 @@ mod worker;
 
 use std::time::{Duration, Instant};
 
-use landspeed_factor::Factor;
+use landspeed_record::factor::Factor;
 use landspeed_record::{EndpointOutcome, PathStall, Role, Settings, TrialSpec, Workload};
 use landspeed_transport::Flow;
 use landspeed_transport::settings::{READ_SIZE, WRITE_SIZE};

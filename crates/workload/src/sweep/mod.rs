@@ -9,7 +9,7 @@
 mod receiver;
 mod sender;
 
-use landspeed_factor::{Domain, Factor};
+use landspeed_record::factor::{Domain, Factor};
 use landspeed_record::{EndpointOutcome, Role, Settings, TrialSpec, Workload};
 use landspeed_transport::settings::WRITE_SIZE;
 use landspeed_units::{Bytes, Nanos};

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use landspeed_factor::Factor;
+use landspeed_record::factor::Factor;
 use landspeed_record::{EndpointOutcome, Headline, Observations, Settings, TrialSpec, detail};
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::{

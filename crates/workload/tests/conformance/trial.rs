@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use landspeed_factor::{Domain, Factor};
+use landspeed_record::factor::{Domain, Factor};
 use landspeed_record::{EndpointOutcome, Observations, TrialSpec, Workload};
 use landspeed_transport::{Delivery, Transport, settings};
 use landspeed_units::Nanos;

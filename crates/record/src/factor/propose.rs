@@ -2,7 +2,7 @@
 
 use landspeed_units::{Bytes, Nanos};
 
-use crate::{FactorView, Proposal};
+use crate::factor::{FactorView, Proposal};
 
 /// Speed in Mb/s that is assumed for a device that reports none (veth, tun, most virtual NICs): the most that one
 /// core moves.

@@ -1,9 +1,9 @@
 //! The declaration of a factor: everything that is known about it before any host is probed.
 
-use landspeed_record::{HostFacts, LinkFacts, Settings};
+use crate::{HostFacts, LinkFacts, Settings};
 use landspeed_units::{Bytes, Nanos, Share};
 
-use crate::{PersistMethod, SystemSetting};
+use crate::factor::{PersistMethod, SystemSetting};
 
 /// What a change of a knob affects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -158,7 +158,7 @@ impl Factor {
         placebo: None,
         source: "",
         persist: &[],
-        propose: crate::nothing,
+        propose: crate::factor::nothing,
     };
 
     /// The base for declarations of a host's knobs: a switch in the network namespaces of both hosts.

@@ -2,7 +2,7 @@
 
 use landspeed_units::{Nanos, parse_duration};
 
-use crate::{Domain, Error, Factor};
+use crate::factor::{Domain, Error, Factor};
 
 /// Largest number of values of one factor in a grid.
 pub const MOST_LEVELS: usize = 1000;

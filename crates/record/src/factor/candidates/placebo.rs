@@ -1,9 +1,9 @@
 //! Placebos: changes to a value that is equivalent to the current one.
 
-use landspeed_record::Candidate;
+use crate::Candidate;
 
 use super::CandidatePlanner;
-use crate::{Factor, FactorScope, Proposal};
+use crate::factor::{Factor, FactorScope, Proposal};
 
 /// A factor that a run may toggle between two equivalent values, in the way that it toggles a candidate.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ impl CandidatePlanner<'_> {
     fn placebo(
         &self,
         factor: &Factor,
-        equivalent: fn(&crate::FactorView) -> Option<String>,
+        equivalent: fn(&crate::factor::FactorView) -> Option<String>,
     ) -> Result<Candidate, String> {
         if let Some(why) = self.path.obstacle(factor, super::sides(factor.on), "it") {
             return Err(why);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::{Factor, FactorPlacement, FactorScope, SideEffect};
+use crate::factor::{Factor, FactorPlacement, FactorScope, SideEffect};
 
 pub fn entry(factor: &Factor) -> String {
     format!("\n## {}\n\n{}.\n\n{}", factor.name, capital(factor.about), facts(factor))

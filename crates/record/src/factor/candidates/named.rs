@@ -1,9 +1,9 @@
 //! Candidates for values that a verdict names and the table does not propose.
 
-use landspeed_record::Candidate;
+use crate::Candidate;
 
 use super::{CandidatePlanner, KnobSelection};
-use crate::{Factor, Proposal};
+use crate::factor::{Factor, Proposal};
 
 /// Rank in the order of trials: after everything that the table proposes.
 const LAST: u32 = 999;

@@ -1,10 +1,10 @@
 //! Turns the proposals of a table of factors into candidates: changes that a ladder may try, or the reasons why it
 //! does not.
 
-use landspeed_record::{Candidate, Cell, HostFacts, KnobState, LinkFacts, Settings, Side};
+use crate::{Candidate, Cell, HostFacts, KnobState, LinkFacts, Settings, Side};
 use landspeed_units::Nanos;
 
-use crate::{Error, Factor, FactorPlacement, FactorScope, FactorTable, FactorView, Proposal};
+use crate::factor::{Error, Factor, FactorPlacement, FactorScope, FactorTable, FactorView, Proposal};
 
 mod named;
 mod placebo;

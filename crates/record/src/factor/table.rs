@@ -1,10 +1,10 @@
 //! A table of factors, looked up by name.
 
-use landspeed_record::Settings;
+use crate::Settings;
 
-use crate::error::SHOWN;
-use crate::system::spelling;
-use crate::{Error, Factor};
+use crate::factor::error::SHOWN;
+use crate::factor::system::spelling;
+use crate::factor::{Error, Factor};
 
 /// Factors of any number of owners, each with a unique name.
 #[derive(Clone, Default)]

@@ -1,6 +1,6 @@
 //! Ways to make a setting permanent.
 
-/// A way to make a setting permanent other than the files and commands that [`crate::SystemSetting`] describes. Those
+/// A way to make a setting permanent other than the files and commands that [`crate::factor::SystemSetting`] describes. Those
 /// set the value at boot for everything that has no entry here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PersistMethod {

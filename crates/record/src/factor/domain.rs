@@ -2,7 +2,7 @@
 
 use landspeed_units::{BitRate, Bytes, Share, parse_duration};
 
-use crate::Domain;
+use crate::factor::Domain;
 
 /// Longest value of a knob, in bytes. One page, the most that a file of sysfs holds, is more than any value needs.
 pub const MAX_VALUE_BYTES: usize = 4096;
