@@ -17,7 +17,7 @@ use landspeed_experiment::{
 };
 use landspeed_record::{Candidate, Cell, Line, RecordWriteError, Settings, StepAnswer, StepSummary};
 use landspeed_lab::topology::{self as topology, HostSet};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::false_keeps::interval;

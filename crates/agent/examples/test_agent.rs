@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use landspeed_record::{HostFacts, KnobState};
 use landspeed_agent::session::{Reply, Request, RequestHandler, ServeOptions, serve_stdio};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 struct TestAgent {
     gone_file: PathBuf,

@@ -6,7 +6,7 @@ use landspeed_knob::KnobTarget;
 use landspeed_knob::journal::{KnobTurner, TurnerOptions};
 use landspeed_record::{KnobChangeReport, RestoreOutcome};
 use crate::session::KnobChange;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 /// The knobs of this host. Their journal and guardian exist from the first turn on.
 pub(crate) struct Knobs {

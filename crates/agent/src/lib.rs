@@ -23,7 +23,7 @@ use landspeed_kernel::netlink as netlink;
 use landspeed_observer::leave_out_this_thread;
 use landspeed_record::{HostFacts, RestoreOutcome, Role, TrialSpec};
 use crate::session::{KnobChange, OnProgress, Reply, Request, RequestHandler, SessionKey};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use landspeed_workload::{CancelFlag, ClientPlan, run_client, run_server};
 
 use crate::controls::LoadedControls;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use landspeed_observer::{LiveWatch, Observer, RunPolicy, rows};
 use landspeed_record::WatchTarget;
 use crate::session::Reply;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use landspeed_workload::CancelFlag;
 
 /// Longest time that a controller may request.

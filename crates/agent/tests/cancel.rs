@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use landspeed_agent::Agent;
 use landspeed_record::Role;
 use landspeed_agent::session::{Reply, Request, RequestHandler, SessionKey};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use landspeed_workload::pingpong;
 
 use common::{listen, run};

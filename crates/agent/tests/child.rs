@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use landspeed_agent::session::{AgentLaunch, Error, LineSink, Options, Reply, Request, Session, SshHost};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 /// Path of the test agent. Cargo builds a package's examples with its tests, beside the tests' own folder, but not if
 /// only this test target is requested.

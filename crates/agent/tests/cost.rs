@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use landspeed_agent::Agent;
 use landspeed_record::{CpuUsage, Role};
 use landspeed_agent::session::{Reply, Request, RequestHandler, SessionKey};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use landspeed_workload::stream;
 use rustix::time::{ClockId, clock_gettime};
 

@@ -8,7 +8,7 @@ use landspeed_agent::Agent;
 use landspeed_knob::journal::{self, guardian_main_with};
 use landspeed_knob::{Domain, Error, Factor, HostKnob, Knob, KnobTarget};
 use landspeed_agent::session::{KnobChange, LineSink, Options, Reply, Request, ServeOptions, Session, serve_stdio};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 const ROLE: &str = "LANDSPEED_TEST_ROLE";
 const LEASE: Nanos = Nanos::secs(3);

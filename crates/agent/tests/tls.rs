@@ -9,7 +9,7 @@ use landspeed_agent::session::{
     CertificatePin, Error, Invite, LineSink, Options, Reply, Request, RequestHandler, ServeOptions, Session,
     Ticket, Token, listen,
 };
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 /// An agent that answers with the request that it got, and remembers why its session ended.
 #[derive(Default)]

@@ -2,7 +2,7 @@
 //! the start of a run and after each step that it kept (jin-yoo-2007 section 4, figures 7 and 14).
 
 use landspeed_record::{CostClass, HostFacts, Line, PathFacts, Record, Side, Trial};
-use landspeed_units::{BitRate, Bytes};
+use landspeed_record::units::{BitRate, Bytes};
 
 use crate::fit::{BothEnds, HOST_A, HOST_B};
 use crate::summary::trials;
@@ -131,7 +131,7 @@ mod tests {
     use landspeed_record::{
         ClassSamples, CostProfile, CpuAccounting, CpuUsage, EndpointOutcome, Header, Observations,
     };
-    use landspeed_units::{CpuNanos, Nanos};
+    use landspeed_record::units::{CpuNanos, Nanos};
 
     use super::*;
 

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use landspeed_record::{Cell, ConfirmationReport, Estimate, Gain};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -164,7 +164,7 @@ fn moments(time: Nanos, block: Nanos) -> Vec<Nanos> {
 #[cfg(test)]
 mod tests {
     use landspeed_record::TrialFigures;
-    use landspeed_units::BitRate;
+    use landspeed_record::units::BitRate;
 
     use super::*;
 

@@ -5,7 +5,7 @@ use landspeed_record::{
     ProgramMetricValue, TcpSample, Throttling, TrialFigures,
 };
 use landspeed_stats::median;
-use landspeed_units::{BitRate, Bytes, BytesPerCpuSecond, Nanos};
+use landspeed_record::units::{BitRate, Bytes, BytesPerCpuSecond, Nanos};
 
 /// Returns the goodput, cost, round trips, steal and throttling of one trial.
 ///
@@ -125,7 +125,7 @@ fn share(nanos: u64, cpu: &CpuUsage) -> f64 {
 #[cfg(test)]
 mod tests {
     use landspeed_record::{CoreCpuTime, Observations};
-    use landspeed_units::CpuNanos;
+    use landspeed_record::units::CpuNanos;
 
     use super::*;
 

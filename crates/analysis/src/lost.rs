@@ -124,7 +124,7 @@ impl LostTimeEffects {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_units::BitRate;
+    use landspeed_record::units::BitRate;
 
     use super::*;
 

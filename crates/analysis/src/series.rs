@@ -2,7 +2,7 @@
 
 use landspeed_record::{Arm, Estimate, ProgramMetricValue, TrialFigures};
 use landspeed_stats::{ArmTotals, BlockContrast, MeanLogRatio, estimate, median};
-use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
+use landspeed_record::units::{BitRate, BytesPerCpuSecond, Nanos};
 
 use crate::Metric;
 use crate::lost::{LostTimeEffects, LostTimeKind};

@@ -8,7 +8,7 @@ use landspeed_analysis::fit::{
     answers, largest,
 };
 use landspeed_record::{HostLimits, MemoryPass, PerPacketCost, SizeAnswer};
-use landspeed_units::{BitRate, Bytes};
+use landspeed_record::units::{BitRate, Bytes};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use landspeed_agent::session::{ZonedAddress, ZonedSocketAddress};
 use landspeed_lab::topology::{HostSpec, TOPOLOGIES};
-use landspeed_units::{Nanos, parse_duration};
+use landspeed_record::units::{Nanos, parse_duration};
 
 use crate::data::RecordArg;
 use crate::exit;

@@ -13,7 +13,7 @@ use landspeed_agent::session::{LineSink, Options};
 use landspeed_lab::topology::{self as topology, HostSet, PathLink};
 use landspeed_transport::Transport;
 use landspeed_transport::settings::{TRANSPORT, table};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::args::{FlowArgs, HostArgs};
 use crate::labs;

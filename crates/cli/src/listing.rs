@@ -2,7 +2,7 @@
 //! these types.
 
 use landspeed_knob::doctor;
-use landspeed_units::{BitRate, Nanos};
+use landspeed_record::units::{BitRate, Nanos};
 use serde::Serialize;
 
 /// Format version of all documents here.

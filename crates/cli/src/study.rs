@@ -17,7 +17,7 @@ use landspeed_simulator::{VARIED_SHARE, simulates};
 use landspeed_lab::topology as topology;
 use landspeed_transport::settings::table;
 use landspeed_transport::{TRANSPORTS, find, is_tcp};
-use landspeed_units::{Bytes, Nanos, did_you_mean};
+use landspeed_record::units::{Bytes, Nanos, did_you_mean};
 
 use crate::args::{CompareArgs, HostArgs, QuestionArg};
 use crate::stop::StopRequest;

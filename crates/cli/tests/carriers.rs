@@ -12,7 +12,7 @@ use landspeed_experiment::{Host, Pair, PathOptions, ReachOptions};
 use landspeed_record::{Carrier, Cell, LinkCounters, Settings};
 use landspeed_lab::topology::HostSpec;
 use landspeed_transport::settings::with;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use landspeed_workload::stream;
 
 use support::{LANDSPEED, needs_root, output, sh, text};

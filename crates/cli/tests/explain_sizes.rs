@@ -9,7 +9,7 @@ use landspeed_experiment::{
 };
 use landspeed_record::{ExplainReport, PerPacketCost, Settings};
 use landspeed_lab::topology::{self as topology, HostSet};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 use support::{LANDSPEED, needs_root};
 
 /// Allows one lab at a time.

@@ -13,7 +13,7 @@ use landspeed_experiment::{
 };
 use landspeed_record::{Cell, Line, RecordWriteError, TcpSample, Trial, TrialFigures};
 use landspeed_lab::topology::HostSet;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use support::{LANDSPEED, needs_root};
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use landspeed_units::did_you_mean;
+use landspeed_record::units::did_you_mean;
 
 use crate::CONTROLS;
 

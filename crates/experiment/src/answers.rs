@@ -80,7 +80,7 @@ fn cause(errors: [Option<(Instant, Error)>; 2], limit: Duration) -> Error {
         [Some((_, a)), Some((_, b))]
             if [&a, &b].into_iter().all(|end| cause_rank(end) == CauseRank::GaveUp) =>
         {
-            let limit = landspeed_units::Nanos::from(limit);
+            let limit = landspeed_record::units::Nanos::from(limit);
             Error::Other(format!(
                 "neither host came to the end of a run within {limit}, and both were told to give it up"
             ))

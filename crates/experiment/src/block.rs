@@ -8,7 +8,7 @@ use landspeed_analysis::{BlockResult, LadderBlock};
 use landspeed_record::{
     Arm, Cell, EndpointOutcome, LatencyHistogram, Line, Trial, TrialFigures, Workload, ZeroCopyCounts,
 };
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::trial::{TrialTiming, measure_idle, measure_program, measure_stream};
 use crate::{Error, Pair, RecordSink};

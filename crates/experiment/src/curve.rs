@@ -3,7 +3,7 @@
 
 use landspeed_record::{Cell, Line, SweepPoint, Trial};
 use landspeed_transport::Delivery;
-use landspeed_units::{BitRate, Bytes, Nanos};
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_workload::{pingpong, sweep};
 
 use crate::factors::transport_of;

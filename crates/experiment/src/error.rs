@@ -1,6 +1,6 @@
 //! Errors of experiments, each as one line that names the cause and the remedy.
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 /// Why an experiment could not go on.
 #[derive(Debug, thiserror::Error)]

@@ -3,7 +3,7 @@
 use landspeed_record::factor::{CandidatePlanner, FactorPlacement, FactorScope, KnobSelection, PathView};
 use landspeed_knob::all;
 use landspeed_record::{Candidate, Cell, ConflictingProgram, HostFacts, KnobState, LinkFacts, Side};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 
 use super::*;
 

@@ -9,7 +9,7 @@ use landspeed_record::{
     CurveShape, Expectation, ExpectationTest, Grid, GridFactor, GridFigure, GridSetting, GridSettingTarget,
     Settings, Workload,
 };
-use landspeed_units::{Nanos, did_you_mean, parse_duration};
+use landspeed_record::units::{Nanos, did_you_mean, parse_duration};
 use landspeed_workload::WORKLOADS;
 use serde::Deserialize;
 use toml::Spanned;

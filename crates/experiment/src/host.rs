@@ -9,7 +9,7 @@ use landspeed_record::{
     Carrier, HostFacts, KnobChangeReport, KnobState, LinkFacts, RestoreOutcome, Settings, Side,
 };
 use landspeed_agent::session::{KnobChange, PendingReply, Reply, Request, Session};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::Error;
 

@@ -12,7 +12,7 @@ use landspeed_record::{
     PartFigures, ProgramFigure, ProgramFigures, Settings, Side, TrialProgress, Workload,
 };
 use landspeed_transport::settings::TRANSPORT;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use landspeed_workload::{check_hosts, find, lasts};
 
 use crate::answers::RunCallbacks;

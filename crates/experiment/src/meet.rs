@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use landspeed_record::{Role, TrialSpec};
 use landspeed_agent::session::{LineSink, PendingReply, Reply, Request, SessionKey};
 use landspeed_transport::settings::with;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use landspeed_workload::{pingpong, transports};
 
 use crate::addresses::AddressCandidate;

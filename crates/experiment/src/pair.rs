@@ -13,7 +13,7 @@ use landspeed_record::{
 };
 use landspeed_agent::session::{LineSink, Reply, Request, SessionKey, ZonedAddress, is_link_local};
 use landspeed_transport::settings::{PLACEMENT, TRANSPORT, with};
-use landspeed_units::{BitRate, Nanos};
+use landspeed_record::units::{BitRate, Nanos};
 use landspeed_workload::{lasts, pingpong, text_of, transports};
 
 use crate::addresses::{AddressCandidate, address_candidates, check};

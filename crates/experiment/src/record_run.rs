@@ -7,7 +7,7 @@ use landspeed_record::{
     TcpSample, WanStats,
 };
 use landspeed_lab::topology::{HostSet, PathLink};
-use landspeed_units::{BitRate, Bytes, Nanos};
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_workload::stream;
 
 use crate::{Error, Pair, WatchOptions, buffers};

@@ -3,7 +3,7 @@
 use landspeed_analysis::wan::unfit;
 use landspeed_record::{LabRecovery, TcpSample};
 use landspeed_lab::topology::HostSet;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::record_run::{PathProperties, cell, stream};
 use crate::{Error, Pair, WatchOptions};

@@ -5,7 +5,7 @@ use landspeed_record::{
     Settings, SweepDatagrams, SweepPoint, Workload,
 };
 use landspeed_transport::settings::{TRANSPORT, with};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_workload::{pingpong, sweep};
 
 use crate::Error;

@@ -2,7 +2,7 @@
 
 use landspeed_analysis::{block_trials, figures};
 use landspeed_record::{Cell, EndpointOutcome, LatencyHistogram, TrialFigures, Workload};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use landspeed_workload::{pingpong, stream};
 
 use crate::factors::transport_of;

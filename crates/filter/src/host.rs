@@ -234,7 +234,7 @@ impl<'a> HostRuntime<'a> {
                 return Ok(false);
             }
             FrameKind::Failed => {
-                let why = landspeed_units::EscapedText::from(&*String::from_utf8_lossy(&body));
+                let why = landspeed_record::units::EscapedText::from(&*String::from_utf8_lossy(&body));
                 return Err(Error::PeerFailed { peer, why: why.into() });
             }
             other => return Err(Error::protocol(peer, format!("{other:?} on a control connection"))),

@@ -33,7 +33,7 @@ pub use application::{Filter, FilterApplication, FilterCopy, FilterStage};
 pub use error::{Error, PeerHost};
 pub use host::{QueryOutcome, run_job};
 pub use iso::IsoSurface;
-pub use landspeed_units::Bytes;
+pub use landspeed_record::units::Bytes;
 pub use picture::png;
 pub use placement::{Distribution, FilterPlacement, MOST_COPIES, MOST_CREDITS, Placement};
 pub use plan::{FilterJob, MOST_HOSTS};

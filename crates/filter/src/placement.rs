@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use landspeed_units::did_you_mean;
+use landspeed_record::units::did_you_mean;
 use serde::Deserialize;
 use toml::Spanned;
 

@@ -8,7 +8,7 @@
 //!
 //! ```no_run
 //! # use landspeed_observer::{WatchSubject, Watcher};
-//! # use landspeed_units::Nanos;
+//! # use landspeed_record::units::Nanos;
 //! let mut watcher = Watcher::new("eth0"); // looks things up: some milliseconds at worst
 //! watcher.open(&WatchSubject::default()); // the window begins
 //! watcher.sample(Nanos::millis(100));     // TCP_INFO of every socket

@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 
 use landspeed_record::{DetailError, Figure, Observations, WatchTarget};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::{Error, ObserverHeadline};
 

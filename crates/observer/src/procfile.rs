@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
-use landspeed_units::CpuNanos;
+use landspeed_record::units::CpuNanos;
 
 use crate::Error;
 

@@ -1,7 +1,7 @@
 //! Runs several observers over one window.
 
 use landspeed_record::Observations;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::{Error, Observer, RunPolicy, Watch, WatchSubject, rows};
 

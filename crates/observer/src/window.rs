@@ -1,7 +1,7 @@
 //! Watches whose windows each start with a new state.
 
 use landspeed_record::Observations;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::{Error, Watch, WatchSubject};
 

@@ -8,7 +8,7 @@ use landspeed_observer::{Error, Observer, RunPolicy, Watch, WatchSubject, Watche
 use landspeed_record::{
     CostProfile, CpuUsage, LinkCounters, Observations, SnmpCounts, SoftnetCounts, TcpSample,
 };
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
 fn own_thread() -> i32 {

@@ -1,6 +1,6 @@
 //! A candidate: one change that a ladder may try.
 
-use landspeed_units::Nanos;
+use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
 use crate::Cell;

@@ -1,6 +1,6 @@
 //! Counts of datagrams, and remarks about them.
 
-use landspeed_units::{BitRate, Bytes, Nanos};
+use crate::units::{BitRate, Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::{EndpointOutcome, LostRounds, SweepDatagrams, SweepPoint, unknown};

@@ -1,6 +1,6 @@
 //! Figures for display, which an observer or a workload derives from its data.
 
-use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
+use crate::units::{BitRate, Bytes, CpuNanos, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::DetailError;

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use landspeed_units::EscapedText;
+use crate::units::EscapedText;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 

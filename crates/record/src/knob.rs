@@ -1,6 +1,6 @@
 //! The state of a knob, as an agent reports it.
 
-use landspeed_units::Nanos;
+use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
 use crate::unknown;

@@ -13,6 +13,7 @@
 //!
 //! All types here are plain data: nothing in this crate accesses a host.
 
+pub mod units;
 pub mod factor;
 mod candidate;
 mod cell;

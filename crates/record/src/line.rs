@@ -1,6 +1,6 @@
 //! The lines of a record.
 
-use landspeed_units::Nanos;
+use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
 use crate::{

@@ -1,6 +1,6 @@
 //! The result of one measurement: what `landspeed measure --json` prints.
 
-use landspeed_units::{BitRate, Bytes, BytesPerCpuSecond, CpuNanos, Nanos};
+use crate::units::{BitRate, Bytes, BytesPerCpuSecond, CpuNanos, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::{

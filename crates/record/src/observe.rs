@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
+use crate::units::{BitRate, Bytes, CpuNanos, Nanos};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::details::details;

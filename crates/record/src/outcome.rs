@@ -1,6 +1,6 @@
 //! The outcome of one trial at one end.
 
-use landspeed_units::{Bytes, Nanos};
+use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::details::details;

@@ -1,6 +1,6 @@
 //! The result of a record run: what `landspeed tune --record-run --json` prints (feng-2003 section 4).
 
-use landspeed_units::{BitRate, Bytes, Nanos};
+use crate::units::{BitRate, Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::{Cell, HostFacts, PathFacts, WanStats};

@@ -1,6 +1,6 @@
 //! The times in which a running flow carried nothing.
 
-use landspeed_units::{Bytes, Nanos};
+use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 /// Shorter pauses than this are part of any flow.

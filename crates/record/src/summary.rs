@@ -1,6 +1,6 @@
 //! The summary of a tuning run: what `landspeed tune --json` prints. Schema: docs/reference/json.md.
 
-use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
+use crate::units::{BitRate, BytesPerCpuSecond, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::{Cause, Cell, HostFacts, Side, unknown};

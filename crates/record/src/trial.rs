@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use landspeed_units::{Bytes, Nanos};
+use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::{Cell, EndpointOutcome, Settings, pieces};

@@ -1,6 +1,6 @@
 //! The statistics of a wide-area link in user space, and whether it behaved like the path that it emulates.
 
-use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
+use crate::units::{BitRate, Bytes, CpuNanos, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::unknown;

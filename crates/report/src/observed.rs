@@ -77,7 +77,7 @@ impl Document {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_units::{Bytes, Nanos};
+    use landspeed_record::units::{Bytes, Nanos};
 
     use super::*;
     use crate::{DetailLevel, OutputCapabilities};

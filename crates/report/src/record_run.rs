@@ -110,7 +110,7 @@ fn percent(share: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_units::{BitRate, Bytes, Nanos};
+    use landspeed_record::units::{BitRate, Bytes, Nanos};
 
     use super::*;
 

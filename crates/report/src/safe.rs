@@ -8,7 +8,7 @@ use crate::block::StyledText;
 const LIMIT: usize = 600;
 
 /// Returns `text` with all characters escaped that would control a terminal or a browser, as
-/// [`landspeed_units::EscapedText`] does. A text of more than 600 characters is cut and ends in an ellipsis.
+/// [`landspeed_record::units::EscapedText`] does. A text of more than 600 characters is cut and ends in an ellipsis.
 pub fn safe(text: &str) -> String {
     let text = clean(text);
     match text.char_indices().nth(LIMIT) {
@@ -22,9 +22,9 @@ pub(crate) fn remarks(path: &PathFacts) -> Vec<StyledText> {
     landspeed_analysis::remarks(path).iter().map(|remark| safe(remark).into()).collect()
 }
 
-/// Returns the escaped `text`, cut only at the limit of [`landspeed_units::EscapedText`].
+/// Returns the escaped `text`, cut only at the limit of [`landspeed_record::units::EscapedText`].
 pub(crate) fn clean(text: &str) -> String {
-    landspeed_units::EscapedText::from(text).into()
+    landspeed_record::units::EscapedText::from(text).into()
 }
 
 #[cfg(test)]

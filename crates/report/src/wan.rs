@@ -1,7 +1,7 @@
 //! The report of a wide-area link that is emulated between the hosts.
 
 use landspeed_record::{DirectionStats, WanCarrier, WanReport};
-use landspeed_units::CpuNanos;
+use landspeed_record::units::CpuNanos;
 
 use crate::block::{
     ParagraphStyle, ReportBlock, ReportSection, ReportTable, TableCell, TableColumn, Visibility,
@@ -111,7 +111,7 @@ pub(crate) fn shared(wan: &WanReport) -> String {
 #[cfg(test)]
 mod tests {
     use landspeed_record::WanStats;
-    use landspeed_units::Nanos;
+    use landspeed_record::units::Nanos;
 
     use super::*;
 

@@ -4,7 +4,7 @@
 //! many packets are under way. The sources play a knock-out tournament (Knuth, The Art of Computer Programming 3,
 //! section 5.4.1); a changed time replays only the games on the way from its leaf to the root.
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 /// The time of a source without a next event.
 pub(crate) const NEVER: Nanos = Nanos(u64::MAX);

@@ -1,7 +1,7 @@
 //! A flow: its two ends on the line that all flows share, and its samples.
 
 use landspeed_record::TcpSample;
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 
 use crate::agenda::NEVER;
 use crate::ends::{self, FlowEnds};

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use landspeed_units::{BitRate, Bytes, Nanos};
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 
 use crate::agenda::NEVER;
 use crate::loss::{LossProcess, LossSpec};

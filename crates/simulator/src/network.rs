@@ -1,6 +1,6 @@
 //! The line, and the agenda of everything that happens.
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::agenda::Agenda;
 use crate::link::{PacketFate, SimulatedLink};

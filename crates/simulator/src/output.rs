@@ -1,7 +1,7 @@
 //! The results of a simulation.
 
 use landspeed_record::TcpSample;
-use landspeed_units::{BitRate, Bytes, Nanos};
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 
 use crate::link::LinkCounts;
 use crate::receiver::ReceiverCounts;

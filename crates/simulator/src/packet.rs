@@ -1,6 +1,6 @@
 //! Packets with data in one direction, and acknowledgements in the other.
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 /// The `flow` of a round-trip probe's packet.
 pub(crate) const PROBE: u16 = u16::MAX;

@@ -4,7 +4,7 @@
 //! or after a delay, immediately above or within a gap (RFC 5681, section 4.2), and for each of the first segments of
 //! a connection.
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::agenda::NEVER;
 use crate::packet::{NONE, TcpAck};

@@ -1,6 +1,6 @@
 //! The time that Reno takes to return to the full rate after one loss.
 
-use landspeed_units::{BitRate, Bytes, Nanos};
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 
 use crate::link::LinkSpec;
 use crate::loss::LossSpec;

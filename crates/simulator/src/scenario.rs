@@ -4,7 +4,7 @@ use landspeed_congestion::{NativeControl, native};
 use landspeed_record::Contestant;
 use landspeed_udt::packet::MIN_MSS;
 use landspeed_udt::rate::{self, CONTROLS, RateControlFactory};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 use thiserror::Error;
 
 use crate::link::LinkSpec;

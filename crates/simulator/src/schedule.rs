@@ -1,6 +1,6 @@
 //! The events at fixed times: flows start and stop, samples are taken, probes are sent.
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::agenda::NEVER;
 use crate::scenario::SimulationScenario;
@@ -83,9 +83,9 @@ mod tests {
         };
         let scenario = SimulationScenario {
             link: crate::LinkSpec {
-                rate_bps: landspeed_units::BitRate(1e9),
+                rate_bps: landspeed_record::units::BitRate(1e9),
                 delay_ns: Nanos(0),
-                queue_bytes: landspeed_units::Bytes(1),
+                queue_bytes: landspeed_record::units::Bytes(1),
                 loss: crate::LossSpec::None,
             },
             flows: vec![flow(0, 9), flow(5, 7)],

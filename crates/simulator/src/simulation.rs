@@ -1,6 +1,6 @@
 //! The simulator's loop: it takes the next event and applies it.
 
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 
 use crate::flow::SimulatedFlow;
 use crate::network::{EventSource, SimulatedNetwork};

@@ -5,7 +5,7 @@ use landspeed_record::{
     StudyRun, TcpSample,
 };
 use landspeed_stats::Random;
-use landspeed_units::{BitRate, Bytes, Nanos};
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 
 use crate::link::LinkSpec;
 use crate::loss::LossSpec;
@@ -127,7 +127,7 @@ fn run_sample(sample: &SimulatedFlowSample, plan: &FlowPlan) -> RunSample {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_units::BitRate;
+    use landspeed_record::units::BitRate;
 
     use super::*;
 

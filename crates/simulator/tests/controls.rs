@@ -3,7 +3,7 @@
 mod path;
 
 use landspeed_simulator::{FlowSpec, LossSpec, SimulationOutcome, SimulationScenario, simulate};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 fn flow(control: &str, rtt: Nanos) -> FlowSpec {
     FlowSpec { contestant: control.to_owned(), return_ns: rtt, ..FlowSpec::default() }

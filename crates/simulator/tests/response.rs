@@ -4,7 +4,7 @@
 use landspeed_simulator::{
     FlowOutcome, FlowSpec, LinkSpec, LossSpec, SimulatedFlowSample, SimulationScenario, simulate,
 };
-use landspeed_units::{BitRate, Bytes, Nanos};
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 
 /// Losses before the window is measured, and cycles that are measured.
 const WARM_UP: u64 = 10;

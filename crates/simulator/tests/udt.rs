@@ -3,7 +3,7 @@
 mod path;
 
 use landspeed_simulator::{FlowSpec, LossSpec, SimulationOutcome, SimulationScenario, simulate};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 
 const RATE: f64 = 1e8;
 const RTT: Nanos = Nanos::millis(40);

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use landspeed_record::DatagramCounts;
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 
 /// The counts of one end of a flow since the flow began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

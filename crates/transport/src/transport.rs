@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use landspeed_record::factor::Factor;
 use landspeed_record::{Details, EndpointOutcome, Headline, SettingMismatch, Settings};
-use landspeed_units::{BitRate, Bytes, Nanos};
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 
 use crate::{DatagramTotals, Error, Patience};
 

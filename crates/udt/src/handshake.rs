@@ -5,7 +5,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::packet::{HANDSHAKE, Handshake, HandshakeKind, PacketBody, SocketType, UDP_HEADERS, UdtPacket};
 use crate::seq::{Seq, UdtSocketId};

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::seq::Seq;
 

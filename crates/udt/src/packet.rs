@@ -4,7 +4,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use thiserror::Error;
 
 use crate::loss::SeqRange;

@@ -1,7 +1,7 @@
 //! The receiving half of a connection (draft-gg-udt-03 section 6.2): what has arrived, what is missing, and what to
 //! report.
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::history::{AckHistory, ArrivalHistory, RoundTrip, RoundTripEstimate, SYNC_INTERVAL};
 use crate::loss::{LossList, SeqRange};

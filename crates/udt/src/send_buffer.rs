@@ -10,7 +10,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::loss::SeqRange;
 use crate::packet::{HEADER, MessageDrop, MessagePosition, MessageWord, put};

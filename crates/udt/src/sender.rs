@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use landspeed_units::{BitRate, Bytes, Nanos};
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 
 use crate::history::{RoundTripEstimate, SYNC_INTERVAL, UdtPacketRate};
 use crate::loss::{LossList, SeqRange};

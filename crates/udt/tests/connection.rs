@@ -9,7 +9,7 @@ use landspeed_udt::packet::{
 use landspeed_udt::{
     CloseReason, Connection, ConnectionIdentity, Seq, SocketType, UdtConfig, UdtEvent, UdtSocketId,
 };
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use network::{CONNECTOR, LISTENER, NetworkImpairments, TestNetwork, bytes, config};
 use proptest::prelude::*;
 

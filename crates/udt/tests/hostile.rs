@@ -18,7 +18,7 @@ use landspeed_udt::{
     CloseReason, Connection, ConnectionIdentity, HandshakeListener, IoError, ListenerResponse, Seq,
     SocketType, UdtEvent, UdtSocketId,
 };
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use network::{CONNECTOR, LISTENER, NetworkImpairments, TestNetwork, bytes, config};
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};

@@ -6,7 +6,7 @@
 mod network;
 
 use landspeed_udt::{CloseReason, IoError, Seq, SocketType, UdtConfig};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use network::{CONNECTOR, LISTENER, NetworkImpairments, TestNetwork, bytes, config};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -8,7 +8,7 @@ use landspeed_udt::packet::{Handshake, HandshakeKind, PacketBody, UdtPacket};
 use landspeed_udt::{
     CloseReason, Connection, ConnectionIdentity, HandshakeRequest, Seq, SocketType, UdtConfig,
 };
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 struct RecordedDatagram {
     at: Nanos,

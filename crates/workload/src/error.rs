@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use landspeed_record::PathStall;
-use landspeed_units::{Nanos, did_you_mean};
+use landspeed_record::units::{Nanos, did_you_mean};
 
 /// The reason why a trial did not complete.
 #[allow(missing_docs, reason = "each text says what its variant is")]

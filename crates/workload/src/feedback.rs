@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_record::PathStall;
 use landspeed_transport::{AckProgress, Flow};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::Error;
 

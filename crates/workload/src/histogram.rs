@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 use landspeed_record::LatencyHistogram;
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 
 /// The upper bound of a histogram: longer times count as this one.
 const LONGEST: Nanos = Nanos::secs(60);

@@ -43,7 +43,7 @@ use landspeed_record::factor::Factor;
 use landspeed_record::{EndpointOutcome, TrialSpec};
 pub use landspeed_transport::CancelFlag;
 use landspeed_transport::Patience;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 pub use application::{applications, load, program_of, text_of};
 pub use end::TrialEnd;

@@ -1,7 +1,7 @@
 //! Values that parameters of workloads have in common.
 
 use landspeed_record::factor::{Domain, Factor};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 /// The shortest time that can be measured.
 pub(crate) const SHORTEST: Nanos = Nanos::millis(1);

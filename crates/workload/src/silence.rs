@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use landspeed_record::Silences;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 /// Most silences that are kept of one run.
 const MOST: usize = 4096;

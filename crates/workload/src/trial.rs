@@ -7,7 +7,7 @@ use landspeed_record::{
     DatagramCounts, Details, Observations, PathStall, Silences, TrialProgress, TrialSpec,
 };
 use landspeed_transport::{CancelFlag, DatagramTotals, Flow};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 
 use crate::check::MOST_SAMPLES;
 use crate::feedback::FeedbackMonitor;

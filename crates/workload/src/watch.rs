@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 
 use landspeed_record::{Observations, TrialProgress};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 /// What can be watched at one end.
 #[derive(Debug, Clone, Copy)]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use landspeed_workload::app::{RoleOutput, figures, read};
 use landspeed_record::Settings;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 const FILE: &str = r#"title = "Echo; answers in a second"
 hosts = [2, 3]

@@ -13,7 +13,7 @@ use clap::Args;
 use landspeed_analysis::{Ladder, LadderAction, LadderBlock, LadderFindings, LadderRules};
 use landspeed_record::{Arm, Candidate, Cell, Settings, StepAnswer, StepSummary, TrialFigures};
 use landspeed_stats::proportion_interval;
-use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
+use landspeed_record::units::{BitRate, BytesPerCpuSecond, Nanos};
 
 use noise::{KINDS, NoiseKind, SimulatedNoise};
 

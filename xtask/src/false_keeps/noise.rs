@@ -2,7 +2,7 @@
 
 use landspeed_record::{Arm, TrialFigures};
 use landspeed_stats::Random;
-use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
+use landspeed_record::units::{BitRate, BytesPerCpuSecond, Nanos};
 
 /// A kind of noise: the distribution of trials with equal settings.
 #[derive(Debug, Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use crate::session::frame::{FrameError, FrameReader, REQUEST_LIMIT, encode};

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::session::PROTOCOL;
 use crate::session::frame::FrameError;

@@ -1,6 +1,6 @@
 //! The first frame of either end.
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use serde::{Deserialize, Serialize};
 
 use crate::session::text::one_line;

@@ -6,7 +6,7 @@ use landspeed_record::{
     EndpointOutcome, HostFacts, HostLimits, KnobChangeReport, KnobState, Observations, RestoreOutcome, Role,
     TrialSpec, WatchTarget,
 };
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use serde::{Deserialize, Serialize};
 
 use crate::session::SessionKey;

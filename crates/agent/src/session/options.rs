@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 /// A receiver of lines for a person, one at a time. The lines are already escaped for a terminal.
 #[derive(Clone)]

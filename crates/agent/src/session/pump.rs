@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::time::Duration;
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::{MissedTickBehavior, interval, timeout};

@@ -1,6 +1,6 @@
 //! Text from the other end, escaped for a terminal.
 
-use landspeed_units::EscapedText;
+use landspeed_record::units::EscapedText;
 
 const LONGEST: usize = 400;
 

@@ -1,7 +1,7 @@
 //! The messages inside frames.
 
 use landspeed_record::TrialProgress;
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::session::frame::{FrameError, REPLY_LIMIT, REQUEST_LIMIT, encode};

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use landspeed_record::Study;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::timeline::{FlowRates, Timeline};
 
@@ -100,7 +100,7 @@ pub(super) fn median(times: &[Option<f64>]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use landspeed_record::FlowPlan;
-    use landspeed_units::{BitRate, Nanos};
+    use landspeed_record::units::{BitRate, Nanos};
 
     use super::super::timeline::TimeSlot;
     use super::*;

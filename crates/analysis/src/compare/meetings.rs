@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use landspeed_record::{
     ContestQuestion, MeanInterval, MeetingFigures, RoundTripFigures, ShortFlowFigures, Study,
 };
-use landspeed_units::{BitRate, Nanos};
+use landspeed_record::units::{BitRate, Nanos};
 
 use super::contests::ContestRuns;
 use super::repeats;

@@ -1,7 +1,7 @@
 //! The figures by which protocols are ordered.
 
 use landspeed_record::MeanInterval;
-use landspeed_units::BitRate;
+use landspeed_record::units::BitRate;
 
 use super::run::RunFigures;
 

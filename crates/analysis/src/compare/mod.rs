@@ -27,7 +27,7 @@ mod support;
 mod timeline;
 
 use landspeed_record::{COMPARE_FORMAT, CompareReport, ContestQuestion, Line, Record, Study, StudyEngine};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use contests::StudyContests;
 pub use names::title;

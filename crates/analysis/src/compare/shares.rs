@@ -2,7 +2,7 @@
 
 use landspeed_record::{ContestQuestion, Study, StudyRun};
 use landspeed_stats::jain;
-use landspeed_units::{BitRate, Nanos};
+use landspeed_record::units::{BitRate, Nanos};
 
 use super::timeline::Timeline;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use landspeed_record::{ContestQuestion, ParallelStreamFigures};
-use landspeed_units::{BitRate, Bytes};
+use landspeed_record::units::{BitRate, Bytes};
 
 use super::contests::ContestRuns;
 use super::repeats;

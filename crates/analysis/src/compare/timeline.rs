@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use landspeed_record::{FlowPlan, RunFlow, RunSample, Study, StudyRun};
-use landspeed_units::{BitRate, Nanos};
+use landspeed_record::units::{BitRate, Nanos};
 
 /// The most flows on the grid: a forged record must not use up all memory.
 const MOST_LANES: usize = 32;
@@ -150,7 +150,7 @@ fn share(part: TimeSlot, whole: TimeSlot) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_units::Bytes;
+    use landspeed_record::units::Bytes;
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use landspeed_record::{CostClass, CostFigure, CostProfile};
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 
 /// Returns the samples by class, and the processor nanoseconds that each represents; `None` where nothing was
 /// sampled.
@@ -35,7 +35,7 @@ pub fn cost_figures(profile: &CostProfile, bytes: Bytes, packets: u64) -> BTreeM
 mod tests {
     use super::*;
     use landspeed_record::ClassSamples;
-    use landspeed_units::Nanos;
+    use landspeed_record::units::Nanos;
 
     fn profile(classes: &[(CostClass, u64)], lost: u64) -> CostProfile {
         let classes = classes.iter().map(|&(class, samples)| ClassSamples { class, samples }).collect();

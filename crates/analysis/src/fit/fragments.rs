@@ -1,6 +1,6 @@
 //! The number of packets that a datagram becomes.
 
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 
 /// The size of UDP's header, which is in the first fragment only.
 const UDP_HEADER: u64 = 8;

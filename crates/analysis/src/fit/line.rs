@@ -2,7 +2,7 @@
 //! part for each fragment after the first.
 
 use landspeed_record::LayerCostFit;
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 
 const TERMS: usize = 4;
 /// The number of terms of a line for which nothing is cut.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use landspeed_record::{CostClass, CostProfile, DatagramCounts, EndpointOutcome, HostFacts, LinkCounters};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 
 use super::cost::sampled;
 use crate::figures::{end_share, machine_share};
@@ -141,7 +141,7 @@ pub(super) fn class_layer(class: &str, host: &str) -> String {
 #[cfg(test)]
 mod tests {
     use landspeed_record::{ClassSamples, CpuAccounting, CpuUsage, LinkCounters, Observations};
-    use landspeed_units::CpuNanos;
+    use landspeed_record::units::CpuNanos;
 
     use super::*;
 

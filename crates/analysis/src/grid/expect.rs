@@ -292,7 +292,7 @@ fn estimate(found: &ContrastEstimate) -> Estimate {
 #[cfg(test)]
 mod tests {
     use landspeed_record::{GridFactor, MissingLevel, TrialFigures};
-    use landspeed_units::BitRate;
+    use landspeed_record::units::BitRate;
 
     use super::*;
 

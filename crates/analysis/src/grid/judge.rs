@@ -7,7 +7,7 @@ use landspeed_record::{
 };
 use landspeed_stats::grid::{Contrast, ContrastEstimate, GridLayout};
 use landspeed_stats::ratio_of;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::called;
 use super::fitted::{CellStep, FigureModel, from_to, layout, points};

@@ -2,7 +2,7 @@
 
 use landspeed_record::Grid;
 use landspeed_stats::Random;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 /// The longest time of a block: drift within a minute on a shared machine affects all of its cells.
 const BLOCK: Nanos = Nanos::secs(60);

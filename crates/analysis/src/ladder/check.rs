@@ -8,7 +8,7 @@
 
 use landspeed_record::Cell;
 use landspeed_stats::GuardVerdict;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::comparison::CellComparison;
 use super::guards;

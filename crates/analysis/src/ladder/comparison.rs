@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use landspeed_record::Cell;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::run_state::{ArmOrder, RunState};
 use super::{BlockResult, LadderBlock};

@@ -1,7 +1,7 @@
 //! What a budget has room for, computed before anything is measured, from the same times that the climb uses.
 
 use landspeed_record::Candidate;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::LadderRules;
 use super::check::blocks_needed;

@@ -6,7 +6,7 @@
 
 use landspeed_record::Arm;
 use landspeed_stats::{GuardVerdict, guard, guard_sums};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::kept::KeptTotals;
 use super::run_state::RunState;

@@ -8,7 +8,7 @@
 
 use landspeed_record::Estimate;
 use landspeed_stats::{BlockContrast, CountedAndAllMeans};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::comparison::CellComparison;
 use super::kept::KeptSetting;

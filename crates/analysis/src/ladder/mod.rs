@@ -22,7 +22,7 @@ mod step;
 mod words;
 
 use landspeed_record::{Arm, Candidate, Cell, Gain, StepLine, StepSummary, TrialFigures, VerdictLine};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 pub use bound::RateBound;
 use check::FinalCheck;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use landspeed_record::StepLine;
 use landspeed_stats::{ExcessVariance, excess};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -1,7 +1,7 @@
 //! The interconnects of the papers, with the costs of their sockets on hosts of 2003 to 2006.
 
 use landspeed_record::PathCost;
-use landspeed_units::{BitRate, Nanos};
+use landspeed_record::units::{BitRate, Nanos};
 
 /// An interconnect as a paper measured it.
 #[derive(Debug)]

@@ -9,7 +9,7 @@
 mod interconnects;
 
 use landspeed_record::{EndpointOutcome, Grid, GridTrial, PathCost, PathPrediction, SnmpCounts, SocketUsage};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 
 pub use interconnects::{INTERCONNECTS, Interconnect};
 
@@ -83,7 +83,7 @@ pub fn is_about_paths(grid: &Grid) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_units::BitRate;
+    use landspeed_record::units::BitRate;
 
     use super::*;
 

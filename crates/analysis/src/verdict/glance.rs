@@ -1,7 +1,7 @@
 //! A summary of one end's view of a flow, for a list that is updated while it is read.
 
 use landspeed_record::FlowWatch;
-use landspeed_units::BitRate;
+use landspeed_record::units::BitRate;
 
 use super::view::{EndRole, FlowView};
 
@@ -55,7 +55,7 @@ fn sending(flow: &FlowView<'_>) -> &'static str {
 #[cfg(test)]
 mod tests {
     use landspeed_record::{FlowKey, IpProtocol, SocketState, TcpState};
-    use landspeed_units::{Bytes, Nanos};
+    use landspeed_record::units::{Bytes, Nanos};
 
     use super::*;
 

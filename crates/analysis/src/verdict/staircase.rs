@@ -2,7 +2,7 @@
 //! feng-2003 section 3.5.2).
 
 use landspeed_record::{HostLimits, LimitStep, MemoryKernel};
-use landspeed_units::BitRate;
+use landspeed_record::units::BitRate;
 
 use super::words::{called, shown};
 
@@ -89,7 +89,7 @@ fn raw_packets(limits: &HostLimits) -> Option<(BitRate, String)> {
 mod tests {
     use super::*;
     use landspeed_record::{CorePacketRate, MemoryBandwidth, MemoryPass};
-    use landspeed_units::Bytes;
+    use landspeed_record::units::Bytes;
 
     #[test]
     fn the_papers_staircase() {

@@ -1,6 +1,6 @@
 //! The rules by which Linux derives a window from a receive buffer.
 
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 
 use super::model::granularity;
 

@@ -1,6 +1,6 @@
 //! The arithmetic of the window model in feng-2003.
 
-use landspeed_units::{BitRate, Bytes, Nanos};
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 
 /// The largest shift of the window scale option (RFC 7323 section 2.3).
 const MOST_SCALE: u8 = 14;

@@ -3,7 +3,7 @@
 
 use landspeed_analysis::{Ladder, LadderAction, LadderRules};
 use landspeed_record::{Candidate, Cell, Settings, Verdict, VerdictLine};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use serde_json::{Value, json};
 
 use crate::drive::{LOOK, SimulatedRun, candidate, drive_advised, on, worth};

@@ -5,7 +5,7 @@ use landspeed_record::{
     Arm, Candidate, Cell, Header, Line, Record, Settings, StepSummary, Trial, TrialFigures, Verdict,
     VerdictLine,
 };
-use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
+use landspeed_record::units::{BitRate, BytesPerCpuSecond, Nanos};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

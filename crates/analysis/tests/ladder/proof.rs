@@ -2,7 +2,7 @@
 
 use landspeed_analysis::LadderRules;
 use landspeed_record::{Arm, StepAnswer, TrialFigures};
-use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
+use landspeed_record::units::{BitRate, BytesPerCpuSecond, Nanos};
 
 use crate::drive::{SimulatedRun, SimulatedTrial, candidate, usual};
 

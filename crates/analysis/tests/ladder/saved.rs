@@ -2,7 +2,7 @@
 
 use landspeed_analysis::{LadderFindings, LadderRules, diff, summary};
 use landspeed_record::{Header, Line, Record, TrialFigures};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::drive::{candidate, drive, on, worth};
 

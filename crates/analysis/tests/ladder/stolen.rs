@@ -2,7 +2,7 @@
 
 use landspeed_analysis::LadderRules;
 use landspeed_record::{Arm, StepAnswer, TrialFigures};
-use landspeed_units::BitRate;
+use landspeed_record::units::BitRate;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -117,7 +117,7 @@ fn what_a_candidate_costs_for_its_lost_time_alone_breaks_no_guard() {
         let share = if on(trial) { 0.2 } else { 0.0 } + 0.05 * dice.random::<f64>();
         let figures = hit(if on(trial) { 3.0 } else { 1.0 }, share, 1.0, dice);
         let slow = usual().latency_ns.0 as f64 / (1.0 - share);
-        TrialFigures { latency_ns: landspeed_units::Nanos(slow as u64), ..figures }
+        TrialFigures { latency_ns: landspeed_record::units::Nanos(slow as u64), ..figures }
     });
     assert_ne!(run.step("k").answer, StepAnswer::Harms, "{:?}", run.step("k"));
 }

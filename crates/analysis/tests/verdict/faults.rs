@@ -4,7 +4,7 @@ use landspeed_record::{
     Cause, ClassSamples, CostClass, CostProfile, CpuUsage, FlowWatch, HostLimits, IpProtocol, LinkCounters,
     ListenerWatch, ProcessWatch, QdiscWatch, SoftnetCounts,
 };
-use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
+use landspeed_record::units::{BitRate, Bytes, CpuNanos, Nanos};
 
 use crate::watched::{MSS, SPAN, WatchedPath, first, nth, share_of};
 

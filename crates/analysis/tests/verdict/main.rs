@@ -9,7 +9,7 @@ use landspeed_record::{
     Cause, Finding, FlowWatch, HostLimits, NoVerdictReason, Observations, ProcessWatch, Remedy, Settings,
     SocketState, Verdict,
 };
-use landspeed_units::{BitRate, Bytes};
+use landspeed_record::units::{BitRate, Bytes};
 use proptest::prelude::*;
 use watched::{WatchedPath, causes, first, nth, share_of};
 
@@ -68,7 +68,7 @@ fn a_quiet_path_names_what_is_nearest() {
 
 #[test]
 fn a_link_or_a_bus_that_is_used_up_is_the_limit() {
-    let mut path = WatchedPath::quiet(BitRate(9.4e9), landspeed_units::Nanos::micros(50));
+    let mut path = WatchedPath::quiet(BitRate(9.4e9), landspeed_record::units::Nanos::micros(50));
     path.limits[0] = Some(HostLimits { link_bps: Some(BitRate(10e9)), ..HostLimits::default() });
     assert_eq!(causes(&path.verdict()), [Cause::LinkLimit]);
     let mut limits = HostLimits { link_bps: Some(BitRate(100e9)), ..HostLimits::default() };

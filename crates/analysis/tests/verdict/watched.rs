@@ -10,7 +10,7 @@ use landspeed_record::{
     LinkCounters, LinkSettings, Observations, ProcessWatch, QdiscWatch, Settings, SnmpCounts, SocketState,
     TcpState, Verdict,
 };
-use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
+use landspeed_record::units::{BitRate, Bytes, CpuNanos, Nanos};
 
 /// The length of the window, and the number of samples in it.
 pub(crate) const SPAN: Nanos = Nanos::secs(10);

@@ -1,7 +1,7 @@
 //! Arguments of `landspeed cc`.
 
 use clap::{Args, Subcommand};
-use landspeed_units::{BitRate, Nanos, parse_duration};
+use landspeed_record::units::{BitRate, Nanos, parse_duration};
 
 use super::ListArgs;
 

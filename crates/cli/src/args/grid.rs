@@ -3,7 +3,7 @@
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use landspeed_record::GridFigure;
-use landspeed_units::{Nanos, parse_duration};
+use landspeed_record::units::{Nanos, parse_duration};
 
 use crate::data::RecordArg;
 

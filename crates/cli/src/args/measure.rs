@@ -8,7 +8,7 @@ use landspeed_observer::OBSERVERS;
 use landspeed_record::{Settings, TrialSpec, Workload};
 use landspeed_transport::TRANSPORTS;
 use landspeed_transport::settings::{FLOWS, TRANSPORT};
-use landspeed_units::{Nanos, parse_duration};
+use landspeed_record::units::{Nanos, parse_duration};
 use landspeed_workload::{WORKLOADS, WorkloadRunner, applications};
 
 use super::{GridArgs, HostArgs, OutputArgs};

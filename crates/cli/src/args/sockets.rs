@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use clap::{Args, ValueEnum};
 use landspeed_sockets::TrafficKind;
-use landspeed_units::{Nanos, parse_duration};
+use landspeed_record::units::{Nanos, parse_duration};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SocketsActionArg {

@@ -1,7 +1,7 @@
 //! Arguments of `landspeed tune`.
 
 use clap::{Args, ValueEnum};
-use landspeed_units::{BitRate, Nanos, parse_duration};
+use landspeed_record::units::{BitRate, Nanos, parse_duration};
 
 use super::measure::transports;
 use super::{HostArgs, OutputArgs};

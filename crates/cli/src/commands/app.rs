@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use landspeed_record::factor::FactorTable;
 use landspeed_record::Workload;
-use landspeed_units::did_you_mean;
+use landspeed_record::units::did_you_mean;
 use landspeed_workload::{WorkloadRunner, applications};
 use serde::Serialize;
 

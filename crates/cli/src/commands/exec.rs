@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result};
 use landspeed_path::{ConnectionCounts, ConnectionSelector, Error, ExecOutcome, Options, Path, find};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::args::ExecArgs;

@@ -10,7 +10,7 @@ use landspeed_experiment::{
 };
 use landspeed_record::{ExplainReport, WatchTarget};
 use landspeed_report::{DetailLevel, OutputCapabilities, json};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::args::ExplainArgs;
 use crate::data;

@@ -17,7 +17,7 @@ use landspeed_record::{
 use landspeed_report::live::GridProgress;
 use landspeed_report::{DetailLevel, OutputCapabilities, json};
 use landspeed_transport::settings::FLOWS;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::args::{FormArgs, HostArgs, MeasureArgs, OutputArgs};
 use crate::data;

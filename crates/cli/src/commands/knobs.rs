@@ -9,7 +9,7 @@ use landspeed_knob::{self as knob, KnobTarget};
 use landspeed_observer::host;
 use landspeed_record::KnobState;
 use landspeed_report::{OutputCapabilities, table};
-use landspeed_units::did_you_mean;
+use landspeed_record::units::did_you_mean;
 
 use crate::args::KnobsArgs;
 use crate::listing::{FORMAT, KnobEntry, KnobList, LocalKnobValue};

@@ -9,7 +9,7 @@ use landspeed_record::MeasureReport;
 use landspeed_report::live::IntervalLines;
 use landspeed_report::{DetailLevel, OutputCapabilities};
 use landspeed_transport::settings::FLOWS;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::args::{FanArg, MeasureArgs};
 use crate::exit::Exit;

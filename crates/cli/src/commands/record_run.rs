@@ -8,7 +8,7 @@ use landspeed_record::{LabRecovery, LossRecovery, RecordRunReport};
 use landspeed_report::{DetailLevel, json};
 use landspeed_simulator::{FullPath, full_window, recovery_time, simulated_recovery};
 use landspeed_lab::topology::{self as topology, PlannedPath};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 
 use crate::args::TuneArgs;
 use crate::data;

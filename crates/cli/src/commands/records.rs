@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use landspeed_record::{RecordOutline, RecordReadError, RecordSequence, count_runs, newest_first, outline};
 use landspeed_report::{DetailLevel, RecordRow, RecordsReport, came_out, json, records};
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 
 use crate::args::RecordsArgs;
 use crate::data;

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use landspeed_congestion::{CONTROLS, Control, Error};
 use landspeed_simulator::{FullPath, simulated_recovery};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::args::RecoveryArgs;
 use crate::listing::{FORMAT, RecoveryEntry, RecoveryList};

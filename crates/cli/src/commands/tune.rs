@@ -13,7 +13,7 @@ use landspeed_experiment::{
 use landspeed_record::{Line, RecordWriteError, RecordWriter, TuneSummary};
 use landspeed_report::{DetailLevel, OutputCapabilities, duration, gain_is_proven, live::TuneProgress, safe};
 use landspeed_transport::{Transport, find};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::args::{BaselineArg, GoalArg, TuneArgs};
 use crate::commands::app;

@@ -11,7 +11,7 @@ use landspeed_record::{
 use landspeed_agent::session::{Reply, Request};
 use landspeed_lab::topology::{HostSet, PathLink};
 use landspeed_transport::settings::{TRANSPORT, table};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_workload::staggered::{self, FlowProgressSample, StaggeredFlow};
 
 use super::StudyRunner;
@@ -260,7 +260,7 @@ fn nearer(one: &EndSample, other: &EndSample, at: Nanos) -> bool {
 #[cfg(test)]
 mod tests {
     use landspeed_record::StudyPath;
-    use landspeed_units::BitRate;
+    use landspeed_record::units::BitRate;
 
     use super::*;
 

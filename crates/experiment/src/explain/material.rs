@@ -8,7 +8,7 @@ use landspeed_record::{
     Observations, PathProbe, Settings, Verdict, WatchTarget,
 };
 use landspeed_transport::settings::TRANSPORT;
-use landspeed_units::{BitRate, Bytes, Nanos};
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 
 use super::ExplainOptions;
 

@@ -10,7 +10,7 @@ mod sizes;
 
 use landspeed_observer::{OBSERVERS, PATH, RunPolicy};
 use landspeed_record::{Settings, WatchTarget, Workload};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 pub use live::{explain_live, glance_at_top};
 use material::{HostObservations, ReportInputs};

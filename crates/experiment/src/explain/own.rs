@@ -2,7 +2,7 @@
 
 use landspeed_analysis::{figures, remarks};
 use landspeed_record::{EndpointOutcome, ExplainReport, HostLimits, PathTrace, Settings, Workload};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use landspeed_workload::{lasts, stream};
 
 use super::effect::{self, TraceMeasurement, trace};

@@ -7,7 +7,7 @@ use landspeed_record::{
     EndpointOutcome, Grid, GridEndReason, GridFactor, GridFigure, GridSetting, GridSettingTarget, GridTrial,
     HERE, HostFacts, Line, ProgramFigure, ProgramFigures, ProgramMetric, Side, Workload,
 };
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::{GridHead, begin, planned_blocks};
 use crate::{Error, RecordSink};

@@ -18,7 +18,7 @@ use landspeed_record::{
     Cell, EndpointOutcome, Grid, GridEndReason, GridSetting, GridSettingTarget, GridTrial, Header, Line, Png,
     ProgramMetric, RECORD_FORMAT, Record, RestoreOutcome, Settings, Side, TrialFigures,
 };
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use landspeed_workload::{METRIC, lasts, program_of};
 
 use crate::block::refused;

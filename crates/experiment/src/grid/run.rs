@@ -1,7 +1,7 @@
 //! A cell's workload over one pair, or over all pairs of a fan at the same time.
 
 use landspeed_record::EndpointOutcome;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::cell_setup::CellSetup;
 use crate::measure::{MeasureOptions, run_all};

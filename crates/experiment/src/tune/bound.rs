@@ -5,7 +5,7 @@ use landspeed_analysis::{Ladder, RateBound};
 use landspeed_record::{Cell, Settings};
 use landspeed_transport::Delivery;
 use landspeed_transport::settings::FLOWS;
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_workload::capacity::{self, CarriedLoad};
 
 use super::run::TuningRun;

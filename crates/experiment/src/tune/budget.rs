@@ -5,7 +5,7 @@ use landspeed_observer::COST;
 use landspeed_record::Cell;
 use landspeed_transport::Delivery;
 use landspeed_transport::settings::WRITE_SIZE;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use landspeed_workload::stream;
 
 use super::run::TuningRun;

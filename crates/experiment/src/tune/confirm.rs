@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use landspeed_analysis::{GainConfirmation, LadderFindings};
 use landspeed_record::ConfirmationReport;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::run::TuningRun;
 use crate::{BlockOutcome, Error};

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use landspeed_analysis::{Ladder, LadderAction, LadderBlock, LadderFindings, LadderRules, figures};
 use landspeed_record::{Cell, EndpointOutcome, Finding, Line, Side, StepLine, Trial, VerdictLine};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::look::look;
 use super::plan::{TunePlan, candidates, placebos};

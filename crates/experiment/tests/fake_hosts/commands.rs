@@ -10,7 +10,7 @@ use landspeed_record::{Contest, ExplainReport, Line, RecordWriteError, RecordWri
 use landspeed_agent::session::Session;
 use landspeed_lab::topology::HostSet;
 use landspeed_transport::find;
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_workload::{pingpong, stream};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,7 +168,7 @@ pub(crate) fn measurement(workload: landspeed_record::Workload) -> MeasureOption
         flow: [].into(),
         warm_up: TIME,
         watch: vec!["tcp-info".into()],
-        interval: landspeed_units::Nanos(0),
+        interval: landspeed_record::units::Nanos(0),
         topology: text(),
         command: text(),
         started: text(),

@@ -16,7 +16,7 @@ use landspeed_agent::session::{
     KnobChange, Options, Reply, Request, RequestHandler, ServeOptions, Session, serve_socket,
 };
 use landspeed_stats::Random;
-use landspeed_units::{Bytes, CpuNanos, Nanos};
+use landspeed_record::units::{Bytes, CpuNanos, Nanos};
 
 use crate::wire::FakeWire;
 

@@ -1,6 +1,6 @@
 //! Processors' frequency and idle states, which concern the whole machine.
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::file::{FileEncoding, FileSetting, MemberFiles};
 use crate::{Domain, Error, Factor, FactorScope, Knob, KnobTarget, Proposal, SystemSetting};

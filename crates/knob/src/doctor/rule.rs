@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use landspeed_record::{HostFacts, KnobState, LinkFacts};
-use landspeed_units::{BitRate, Bytes, Nanos};
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 
 use super::{SettingFinding, Severity};
 use crate::device::is_virtual;

@@ -1,6 +1,6 @@
 //! Rules for windows: whether they can grow to what the link needs.
 
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 
 use super::SettingFinding;
 use super::Severity::{Fault, Hint, Warning};

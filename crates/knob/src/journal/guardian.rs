@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_kernel::daemon::{self as daemon, ProcessIdentity};
 use landspeed_record::RestoreOutcome;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{SocketType, sockopt};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};

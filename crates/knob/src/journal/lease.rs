@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 /// Lease of a run whose controller sends heartbeats every second.
 pub(super) const DEFAULT: Nanos = Nanos::secs(5);

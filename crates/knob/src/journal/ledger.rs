@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::bracket::WriteBracket;
 use super::entry::{Intent, JournalEntry, JournalHeader, TurnedKnob, WriteHistory};

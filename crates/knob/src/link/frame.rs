@@ -1,7 +1,7 @@
 //! The MTU: how large a packet may be on the wire.
 
 use landspeed_kernel::netlink::LinkChange;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::{LINK, LinkAttribute};
 use crate::{Domain, FactorView, Knob, PersistMethod, Proposal, SideEffect, SystemSetting, SystemdSpelling};

@@ -5,7 +5,7 @@ mod queue;
 mod size;
 
 use landspeed_kernel::netlink::{Link, LinkChange, Rtnl};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::device::{name, refused};
 use crate::{Domain, Error, Factor, FactorScope, HostKnob, Knob, KnobLimits, KnobTarget};

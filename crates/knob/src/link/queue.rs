@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::OnceLock;
 
 use landspeed_kernel::netlink::LinkChange;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::{LINK, LinkAttribute, reach};
 use crate::device::refused;

@@ -1,6 +1,6 @@
 //! NAPI: the threads and timers by which a device's packets reach the stack, in sysfs.
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use landspeed_kernel::netlink::{Ethtool, Rtnl};
 

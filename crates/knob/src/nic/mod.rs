@@ -4,7 +4,7 @@ mod coalesce;
 mod queue;
 
 use landspeed_kernel::netlink::{DriverSettings, Ethtool, SettingGroup};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::device::{name, refused};
 use crate::{Domain, Error, Factor, FactorScope, HostKnob, Knob, KnobLimits, KnobTarget};

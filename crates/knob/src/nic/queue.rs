@@ -1,7 +1,7 @@
 //! Rings, channels and pause frames.
 
 use landspeed_kernel::netlink::SettingGroup::{Channels, Pause, Rings};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::{EthtoolSetting, HARDWARE};
 use crate::{

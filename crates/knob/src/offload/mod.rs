@@ -9,7 +9,7 @@ mod receive;
 mod transmit;
 
 use landspeed_record::Settings;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::{Domain, Factor, FactorPlacement, FactorScope, FactorView, Knob, Proposal, SideEffect};
 

@@ -19,7 +19,7 @@ mod sysctl;
 
 use landspeed_record::factor::FactorTable;
 use landspeed_record::{Cell, LinkFacts, Settings, Side};
-use landspeed_units::EscapedText;
+use landspeed_record::units::EscapedText;
 use serde::Serialize;
 
 use crate::{PersistMethod, SystemSetting};

@@ -1,6 +1,6 @@
 //! Interrupt affinity: which processors a device interrupts.
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::{STEERING, spread};
 use crate::device::{Sysfs, name};

@@ -3,7 +3,7 @@
 mod interrupt;
 mod queue;
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::{Domain, Factor, FactorPlacement, FactorScope, Knob};
 

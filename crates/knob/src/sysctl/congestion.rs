@@ -4,7 +4,7 @@ use super::NAMESPACED;
 use crate::file::FileSetting;
 use crate::{Domain, FactorPlacement, FactorView, Knob, Proposal};
 use landspeed_record::factor::{algorithms, each, flip, switch_on, unless};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 /// RTT from which the growth of the window dominates (feng-2003 table 1).
 const LONG: Nanos = Nanos::millis(10);

@@ -121,7 +121,7 @@ fn polled(view: &FactorView, rank: u32) -> Vec<Proposal> {
 fn memory(view: &FactorView) -> Vec<Proposal> {
     let pages: Option<Vec<u64>> = view.current.split(' ').map(|n| n.parse().ok()).collect();
     let twice = pages.unwrap_or_default().iter().map(|n| n.saturating_mul(2).to_string()).collect::<Vec<_>>();
-    let short = view.rtt < landspeed_units::Nanos::millis(10);
+    let short = view.rtt < landspeed_record::units::Nanos::millis(10);
     let reason = "a few flows on a short path never fill it";
     if twice.len() == 3 {
         vec![Proposal::new(twice.join(" "), 360).pointless_if(short, reason)]

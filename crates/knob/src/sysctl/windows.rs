@@ -1,6 +1,6 @@
 //! Sysctls for how large a window may grow.
 
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 
 use super::NAMESPACED;
 use crate::file::FileSetting;

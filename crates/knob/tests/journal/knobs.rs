@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use landspeed_knob::{Domain, Error, Factor, FactorScope, HostKnob, Knob, KnobTarget, SideEffect};
 use landspeed_kernel::netlink::{LinkChange, Rtnl};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 pub(crate) fn lookup(name: &str) -> Option<&'static Knob> {
     KNOBS.iter().find(|knob| knob.factor.name == name)

@@ -5,7 +5,7 @@ use std::io::{BufRead, Write};
 
 use landspeed_knob::KnobTarget;
 use landspeed_knob::journal::{KnobLookup, KnobTurner, TurnerOptions, guardian_main_with};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::host::{ROLE, TABLE};
 use super::knobs;

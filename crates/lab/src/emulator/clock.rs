@@ -2,7 +2,7 @@
 
 use std::io;
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use rustix::time::{ClockId, clock_gettime};
 
 fn read(clock: ClockId) -> Nanos {

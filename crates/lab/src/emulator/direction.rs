@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::batch::SendOutcome;
 use super::frame::{ParsedFrame, Superpacket, look};

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 /// The logarithm of the steps within a power of two: figures are exact to 1/16.
 const STEPS_LOG2: u32 = 4;

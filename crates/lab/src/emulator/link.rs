@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use landspeed_record::{QueueSample, WanStats};
-use landspeed_units::{BitRate, Bytes, Nanos};
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 
 use super::clock;
 use super::error::Error;

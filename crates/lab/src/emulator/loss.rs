@@ -4,7 +4,7 @@ use landspeed_stats::Random;
 
 use super::plan::DirectionPlan;
 use super::spec::DirectionSpec;
-use landspeed_units::Share;
+use landspeed_record::units::Share;
 
 /// The losses of one direction: by chance, and by number.
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::plan::QueueBound;
 use super::trace::{DeliveryTrace, TraceFollower};

@@ -5,7 +5,7 @@ use super::value::{
     BURSTS, NONE, drop_list, file, or_none, queue, rate, show_drop_list, show_rate, show_time, size, states,
     thousandths, time,
 };
-use landspeed_units::Share;
+use landspeed_record::units::Share;
 
 /// A parameter as help and the reference page show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

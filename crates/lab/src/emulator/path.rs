@@ -8,7 +8,7 @@
 //! the link faster. A duplicated segment is doubled behind the line.
 
 use landspeed_stats::Random;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::loss::LossModel;
 use super::pace::{LinePacer, QueueContents};

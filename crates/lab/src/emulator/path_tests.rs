@@ -1,6 +1,6 @@
 //! Properties that hold for every path, whatever traffic it gets.
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use proptest::prelude::*;
 
 use super::super::WanSpec;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::frame::{LARGEST_PIECE, Superpacket};
 use super::path::SegmentArrival;

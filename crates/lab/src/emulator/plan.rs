@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::error::WanSpecError;
 use super::frame::LARGEST_PIECE;

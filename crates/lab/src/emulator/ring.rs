@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 /// A frame in the ring.
 #[derive(Debug, Clone, Copy)]

@@ -1,8 +1,8 @@
 //! The description of a wide-area link, as written: `rate=1G,rtt=20ms,loss=0.01%`.
 
-use landspeed_units::{BitRate, Bytes, Nanos};
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 
-use landspeed_units::Share;
+use landspeed_record::units::Share;
 
 /// A bound on what may wait in front of the line, including the packet on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

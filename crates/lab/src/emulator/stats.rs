@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 
 use landspeed_record::{DirectionStats, QueueSample};
-use landspeed_units::{Bytes, CpuNanos, Nanos};
+use landspeed_record::units::{Bytes, CpuNanos, Nanos};
 
 use super::lateness::{LatenessCounts, LatenessHistogram};
 use super::samples::{QueueHistory, QueueReading};

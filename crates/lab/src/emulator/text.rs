@@ -4,14 +4,14 @@ use std::collections::HashSet;
 use std::fmt;
 use std::str::FromStr;
 
-use landspeed_units::did_you_mean;
+use landspeed_record::units::did_you_mean;
 
 use super::error::WanSpecError;
 use super::loss::most_in_bursts;
 use super::parameters::{DIRECTION, LINK, Parameter, ParameterOf, parameters};
 use super::spec::{DirectionSpec, WanSpec};
 use super::value::show_time;
-use landspeed_units::Share;
+use landspeed_record::units::Share;
 
 /// The prefix of parameters that apply only to the way from B to A.
 const BACK: &str = "back.";

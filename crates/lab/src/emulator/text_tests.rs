@@ -1,6 +1,6 @@
 //! Tests of parsing and printing links.
 
-use landspeed_units::{BitRate, Bytes, Nanos};
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 use proptest::prelude::*;
 
 use super::super::parameters::parameters;
@@ -199,7 +199,7 @@ fn a_queue() -> impl Strategy<Value = QueueSpec> {
     prop_oneof![
         (1..=1_u64 << 34).prop_map(QueueSpec::Bytes),
         (1..=1_000_000_u32).prop_map(QueueSpec::Packets),
-        (1..=10_000_000_000_u64).prop_map(|ns| QueueSpec::Time(landspeed_units::Nanos(ns))),
+        (1..=10_000_000_000_u64).prop_map(|ns| QueueSpec::Time(landspeed_record::units::Nanos(ns))),
         (1..=100_000_u32).prop_map(QueueSpec::Bdp)
     ]
 }

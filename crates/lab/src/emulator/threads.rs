@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use landspeed_kernel::netlink::Rtnl;
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 
 use super::clock;
 use super::direction::LinkDirection;

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use landspeed_units::{BitRate, Bytes, Nanos, parse_duration};
+use landspeed_record::units::{BitRate, Bytes, Nanos, parse_duration};
 
 use super::numbers::DROPS;
 use super::spec::{DropList, LossStates, QueueSpec};
-use landspeed_units::Share;
+use landspeed_record::units::Share;
 
 const RATES: RangeInclusive<u64> = 8_000..=100_000_000_000;
 const LONGEST: Nanos = Nanos::secs(10);

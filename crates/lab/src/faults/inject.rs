@@ -1,7 +1,7 @@
 //! Adds each fault to a scenario.
 
 use landspeed_record::Settings;
-use landspeed_units::{BitRate, Bytes, Nanos};
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 
 use crate::faults::scenario::{FaultScenario, Shaper, Traffic};
 

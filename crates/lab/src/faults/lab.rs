@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use landspeed_record::Settings;
 use crate::topology::{HostSet, ReachMethod, TopologyHost, open};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 
 use crate::faults::app::{ProgramSpec, ProgramTask, datagrams, stream};
 use crate::faults::error::FailureContext;

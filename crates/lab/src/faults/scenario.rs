@@ -1,7 +1,7 @@
 //! The description of a fault lab: plain data that faults change.
 
 use landspeed_record::Settings;
-use landspeed_units::{BitRate, Bytes, Nanos, did_you_mean};
+use landspeed_record::units::{BitRate, Bytes, Nanos, did_you_mean};
 use serde::{Deserialize, Serialize};
 
 use crate::faults::{Error, FAULTS, fault};

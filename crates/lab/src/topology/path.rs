@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::emulator::EmulatedLink;
 use landspeed_record::{QueueSample, WanStats};
-use landspeed_units::{BitRate, Bytes, Nanos};
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 
 /// A planned path from the first host to the second, parsed from the words of a command line.
 pub trait PlannedPath: fmt::Debug {

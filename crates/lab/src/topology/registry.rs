@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use landspeed_record::Settings;
-use landspeed_units::did_you_mean;
+use landspeed_record::units::did_you_mean;
 
 use crate::topology::error::Error;
 use crate::topology::lab::{Lab, LabPlan};

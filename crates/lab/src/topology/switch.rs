@@ -1,7 +1,7 @@
 //! `lab:switch:N`: hosts on a bridge.
 
 use crate::emulator::Parameter;
-use landspeed_units::{BitRate, did_you_mean};
+use landspeed_record::units::{BitRate, did_you_mean};
 
 use crate::topology::error::Error;
 use crate::topology::lab::{self, LabPlan, PortRates, parameters};

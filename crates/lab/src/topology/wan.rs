@@ -1,7 +1,7 @@
 //! `lab:wan`: pairs of hosts and a wide-area link, which the crate `emulator` carries.
 
 use crate::emulator::{Parameter, WanSpec, can_carry, parameters as parameters_of_link};
-use landspeed_units::{BitRate, Bytes, Nanos};
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 
 use crate::topology::error::Error;
 use crate::topology::lab::{self, LabPlan, parameters};

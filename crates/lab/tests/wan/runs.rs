@@ -5,7 +5,7 @@ use std::net::UdpSocket;
 
 use landspeed_record::WanStats;
 use landspeed_lab::topology::{HostSet, Lab};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 
 use super::{lab, round_trip, send_numbered, settled, udp_pair};
 

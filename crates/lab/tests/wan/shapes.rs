@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use landspeed_lab::topology::{HostSet, Lab, with_namespace};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::{PATIENCE, lab, move_stream, round_trip, send_numbered, settled, udp, udp_pair, wait_for};
 

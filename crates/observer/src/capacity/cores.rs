@@ -1,6 +1,6 @@
 //! The processors that this process may run on, their caches, and threads that are pinned to one of them.
 
-use landspeed_units::cpu_list;
+use landspeed_record::units::cpu_list;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::capacity::{Error, SystemFiles};

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use landspeed_kernel::netlink::Rtnl;
-use landspeed_units::{BitRate, Bytes, Nanos};
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 
 use crate::capacity::cores::{on_core, pin};
 use crate::capacity::{AllowedCores, Error, MeasurementBudget};

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use perf_event::events::{Hardware, Software};
 use perf_event::{Builder, Counter, SampleFlag};
 

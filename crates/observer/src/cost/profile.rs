@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use landspeed_record::{ClassSamples, CostClass, CostProfile, StackSamples, SymbolSamples};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::classify::{NOWHERE, SampleClassification, judge};
 use super::event::{PERIOD, SampleEvent};

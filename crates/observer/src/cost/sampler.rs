@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use landspeed_units::cpu_list;
+use landspeed_record::units::cpu_list;
 use perf_event::Sampler as Ring;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 

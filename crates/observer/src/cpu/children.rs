@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::mem::MaybeUninit;
 
-use landspeed_units::CpuNanos;
+use landspeed_record::units::CpuNanos;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 use super::clock::TaskClock;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use landspeed_units::{CpuNanos, Nanos};
+use landspeed_record::units::{CpuNanos, Nanos};
 
 use crate::Error;
 

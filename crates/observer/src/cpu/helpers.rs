@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use landspeed_units::CpuNanos;
+use landspeed_record::units::CpuNanos;
 
 use super::clock::TaskClock;
 use crate::{Error, procfile};

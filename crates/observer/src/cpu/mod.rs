@@ -39,7 +39,7 @@ pub(crate) mod stat;
 #[cfg(doc)]
 use landspeed_record::CpuAccounting;
 use landspeed_record::{CpuUsage, FigureValue, Observations, WatchTarget};
-use landspeed_units::{CpuNanos, Nanos};
+use landspeed_record::units::{CpuNanos, Nanos};
 
 pub(crate) use accounting::{accounting, interrupt_time_is_apart};
 pub(crate) use children::descendants;

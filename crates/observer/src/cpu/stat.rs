@@ -61,7 +61,7 @@ pub(crate) fn difference(before: &CoreTicks, after: &CoreTicks) -> Vec<CoreCpuTi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landspeed_units::CpuNanos;
+    use landspeed_record::units::CpuNanos;
 
     const BEFORE: &str =
         "cpu  10 0 0 0 0 0 0 0 0 0\ncpu0 10 1 5 100 2 3 4 5 0 0\ncpu1 1 1 1 1 1 1 1 1\nintr 5 0\nctxt 9\n";

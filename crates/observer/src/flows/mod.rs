@@ -12,7 +12,7 @@ mod window;
 
 use landspeed_kernel::netlink::{PortFilter, SockDiag, SocketKind};
 use landspeed_record::{FlowWatch, ListenerWatch, SocketState, TcpState};
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 
 use crate::figures::{headlines, mean, total};
 use crate::window::windows;

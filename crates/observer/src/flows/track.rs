@@ -2,7 +2,7 @@
 
 use landspeed_kernel::netlink::InetSocketId;
 use landspeed_record::{FlowKey, FlowWatch, IpProtocol, SocketState};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::state;
 use crate::sockets::ListedSocket;

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use landspeed_kernel::netlink::{PortFilter, SockDiag, SocketKind};
 use landspeed_record::{Observations, WatchTarget};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::listeners::WatchedListeners;
 use super::state;

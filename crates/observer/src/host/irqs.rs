@@ -1,6 +1,6 @@
 //! Finds the processors that handle a PCI device's receive interrupts.
 
-use landspeed_units::cpu_list;
+use landspeed_record::units::cpu_list;
 
 use super::FileRoot;
 use crate::procfile::numbered;

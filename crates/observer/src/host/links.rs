@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use landspeed_kernel::netlink::{Error, Ethtool, InterfaceAddress, Link, Rtnl, SettingGroup};
 use landspeed_record::LinkFacts;
-use landspeed_units::cpu_list;
+use landspeed_record::units::cpu_list;
 
 use super::{FileRoot, irqs::receive_cpus};
 

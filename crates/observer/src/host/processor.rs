@@ -1,7 +1,7 @@
 //! Processors and NUMA nodes.
 
 use landspeed_record::HostFacts;
-use landspeed_units::cpu_list;
+use landspeed_record::units::cpu_list;
 
 use super::FileRoot;
 

@@ -1,7 +1,7 @@
 //! The system: names, versions, memory, and the congestion controls of the kernel's TCP.
 
 use landspeed_record::HostFacts;
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 
 use super::FileRoot;
 

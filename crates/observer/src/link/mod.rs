@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use landspeed_record::{LinkCounters, LinkTraffic};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 
 use crate::cpu::clock;
 use crate::figures::headlines;

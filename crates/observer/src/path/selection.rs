@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 
 use landspeed_kernel::netlink::Rtnl;
 use landspeed_record::WatchTarget;
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 use rustix::net::{getpeername, getsockname, ipproto, sockopt};
 
 use crate::{Error, WatchSubject};

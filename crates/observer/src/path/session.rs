@@ -5,7 +5,7 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use landspeed_record::PathTrace;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use libbpf_rs::Link;
 
 use super::programs::PathPrograms;

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use landspeed_kernel::netlink::SockDiag;
 use landspeed_record::{Observations, ProcessWatch, WatchTarget};
-use landspeed_units::{CpuNanos, Nanos};
+use landspeed_record::units::{CpuNanos, Nanos};
 
 use crate::figures::headlines;
 use crate::sockets::{SocketOwners, select};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use landspeed_record::ProcessWatch;
-use landspeed_units::CpuNanos;
+use landspeed_record::units::CpuNanos;
 
 use super::thread::{ThreadActivity, ThreadId, ThreadTimes};
 use super::threads_of;

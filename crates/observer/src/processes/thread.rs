@@ -1,6 +1,6 @@
 //! The state of one thread, from /proc/PID/task/TID.
 
-use landspeed_units::{CpuNanos, Nanos, cpu_list};
+use landspeed_record::units::{CpuNanos, Nanos, cpu_list};
 
 use crate::Error;
 use crate::procfile::{self, TaskStat};

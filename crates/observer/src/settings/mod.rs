@@ -2,7 +2,7 @@
 
 use landspeed_kernel::netlink::{DeviceFeatures, Ethtool, Link, Rtnl};
 use landspeed_record::{LinkSettings, Observations, WatchTarget};
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 
 use crate::figures::headlines;
 use crate::window::{OpenWindow, windows};

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use landspeed_record::{Observations, detail};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::figures::headlines;

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::procfile;
 

@@ -10,7 +10,7 @@ mod groups;
 use std::path::{Path, PathBuf};
 
 use landspeed_record::Throttling;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::cpu::clock;
 use crate::figures::headlines;

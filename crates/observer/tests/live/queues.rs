@@ -8,7 +8,7 @@ use landspeed_observer::{LiveWatch, WatchSubject, busiest_link};
 use landspeed_record::{
     CpuUsage, FlowWatch, LinkCounters, LinkSettings, ProcessWatch, QdiscWatch, WatchTarget,
 };
-use landspeed_units::{BitRate, Bytes};
+use landspeed_record::units::{BitRate, Bytes};
 
 /// Runs `tc` or `ip` in this thread's namespace; returns true if it succeeded. Not every kernel has every qdisc.
 fn run(command: &str) -> bool {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use landspeed_observer::{Error, Observer, ObserverHeadline, RunPolicy, Watch, WatchSubject};
 use landspeed_record::{Observations, detail};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 thread_local! {

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use landspeed_observer::{OBSERVERS, Observer, WatchSubject, Watcher};
 use landspeed_record::{Figure, FigureValue, Observations, WatchTarget, decode};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use fake::BREAKS;
 

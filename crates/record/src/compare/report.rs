@@ -1,6 +1,6 @@
 //! The result of a study: what `landspeed compare --json` prints. Schema: docs/reference/json.md.
 
-use landspeed_units::{BitRate, Bytes, Nanos};
+use crate::units::{BitRate, Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 use super::study::Study;

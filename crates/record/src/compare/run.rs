@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
+use crate::units::{BitRate, Bytes, CpuNanos, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::{WanStats, unknown};

@@ -1,6 +1,6 @@
 //! The plan of a study, the same for real hosts and for the simulator.
 
-use landspeed_units::{BitRate, Bytes, Nanos};
+use crate::units::{BitRate, Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::unknown;

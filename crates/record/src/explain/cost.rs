@@ -1,6 +1,6 @@
 //! Processor time by layer, from sampled stacks.
 
-use landspeed_units::Nanos;
+use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
 /// Declares the classes, each with the name that is printed and serialised. The order is that of a packet's way down

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::num::ParseIntError;
 use std::str::FromStr;
 
-use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
+use crate::units::{BitRate, Bytes, CpuNanos, Nanos};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -1,6 +1,6 @@
 //! Limits of the parts of a host, measured on the host itself.
 
-use landspeed_units::{BitRate, Bytes};
+use crate::units::{BitRate, Bytes};
 use serde::{Deserialize, Serialize};
 
 /// The four kernels of STREAM (McCalpin 1995), by its published rules.

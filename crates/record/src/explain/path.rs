@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_units::Nanos;
+use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! Probes of a path on which a flow has stalled, to find out which packets it carries.
 
-use landspeed_units::Bytes;
+use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::PathStall;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_units::BitRate;
+use crate::units::BitRate;
 use serde::{Deserialize, Serialize};
 
 use super::{Finding, FlowWindow, HostLimits, NoVerdictReason, PathProbe, PerPacketCost, SizeAnswer};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_units::Bytes;
+use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::unknown;

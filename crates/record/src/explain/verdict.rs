@@ -1,6 +1,6 @@
 //! The verdict: what holds a path back.
 
-use landspeed_units::BitRate;
+use crate::units::BitRate;
 use serde::{Deserialize, Serialize};
 
 /// A cause that can hold a flow back. Faults can be repaired; limits remain when nothing is wrong.

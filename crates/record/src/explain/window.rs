@@ -1,6 +1,6 @@
 //! The window model compared with the behaviour of a flow (feng-2003 section 3.5.1).
 
-use landspeed_units::Bytes;
+use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::FlowKey;

@@ -2,7 +2,7 @@
 //! does not.
 
 use crate::{Candidate, Cell, HostFacts, KnobState, LinkFacts, Settings, Side};
-use landspeed_units::Nanos;
+use crate::units::Nanos;
 
 use crate::factor::{Error, Factor, FactorPlacement, FactorScope, FactorTable, FactorView, Proposal};
 

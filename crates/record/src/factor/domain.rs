@@ -1,6 +1,6 @@
 //! Validation of values. Every value is checked here before it reaches a host, no matter where it comes from.
 
-use landspeed_units::{BitRate, Bytes, Share, parse_duration};
+use crate::units::{BitRate, Bytes, Share, parse_duration};
 
 use crate::factor::Domain;
 
@@ -183,7 +183,7 @@ pub fn split(value: &str, members: usize) -> Option<Vec<&str>> {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_units::Nanos;
+    use crate::units::Nanos;
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! Errors about settings that a user or a peer names.
 
-use landspeed_units::did_you_mean;
+use crate::units::did_you_mean;
 
 /// An error about a setting that does not exist or does not accept the value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,7 +1,7 @@
 //! The declaration of a factor: everything that is known about it before any host is probed.
 
 use crate::{HostFacts, LinkFacts, Settings};
-use landspeed_units::{Bytes, Nanos, Share};
+use crate::units::{Bytes, Nanos, Share};
 
 use crate::factor::{PersistMethod, SystemSetting};
 
@@ -193,7 +193,7 @@ impl Factor {
     }
 
     pub fn time(&self, settings: &Settings) -> Nanos {
-        landspeed_units::parse_duration(self.of(settings)).unwrap_or_default()
+        crate::units::parse_duration(self.of(settings)).unwrap_or_default()
     }
 
     /// Returns the factor's share in `settings`, from 0 to 1.

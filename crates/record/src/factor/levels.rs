@@ -1,6 +1,6 @@
 //! The values of a factor in a grid, from a list or a range in text.
 
-use landspeed_units::{Nanos, parse_duration};
+use crate::units::{Nanos, parse_duration};
 
 use crate::factor::{Domain, Error, Factor};
 
@@ -81,11 +81,11 @@ impl Factor {
         let inner = if let Domain::Each(inner) = self.domain { *inner } else { self.domain };
         match inner {
             Domain::Bytes(..) | Domain::Sizes(..) => {
-                text.parse::<landspeed_units::Bytes>().ok().map(|bytes| bytes.0 as f64)
+                text.parse::<crate::units::Bytes>().ok().map(|bytes| bytes.0 as f64)
             }
-            Domain::Rate(..) => text.parse::<landspeed_units::BitRate>().ok().map(|rate| rate.0),
+            Domain::Rate(..) => text.parse::<crate::units::BitRate>().ok().map(|rate| rate.0),
             Domain::Time(..) => parse_duration(text).ok().map(|time| time.0 as f64),
-            Domain::Share(..) => landspeed_units::Share::parse(text).map(|share| share.as_f64()),
+            Domain::Share(..) => crate::units::Share::parse(text).map(|share| share.as_f64()),
             Domain::Int(..) | Domain::Signed(..) => text.parse().ok().filter(|value: &f64| value.is_finite()),
             _ => None,
         }

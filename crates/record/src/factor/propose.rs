@@ -1,6 +1,6 @@
 //! Helpers for the functions that propose values.
 
-use landspeed_units::{Bytes, Nanos};
+use crate::units::{Bytes, Nanos};
 
 use crate::factor::{FactorView, Proposal};
 

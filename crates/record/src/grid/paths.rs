@@ -1,6 +1,6 @@
 //! The costs of paths below a program's sockets, and predictions for the program.
 
-use landspeed_units::{BitRate, Bytes, Nanos};
+use crate::units::{BitRate, Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::Estimate;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_units::Nanos;
+use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
 use super::{Expectation, GridFigure};

@@ -1,6 +1,6 @@
 //! The result of a grid: what `landspeed measure --vary --json` prints. Schema: docs/reference/json.md.
 
-use landspeed_units::Nanos;
+use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
 use super::{

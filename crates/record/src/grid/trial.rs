@@ -1,6 +1,6 @@
 //! One trial of a grid.
 
-use landspeed_units::{BytesPerCpuSecond, Nanos};
+use crate::units::{BytesPerCpuSecond, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -215,7 +215,7 @@ fn window_share(end: &EndpointOutcome) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_units::Bytes;
+    use crate::units::Bytes;
 
     use super::*;
 

@@ -114,7 +114,7 @@ fn line(fields: impl Iterator<Item = String>) -> String {
 #[cfg(test)]
 mod tests {
     use landspeed_record::Estimate;
-    use landspeed_units::Nanos;
+    use landspeed_record::units::Nanos;
 
     use super::super::{ReportSection, TableRow};
     use super::*;

@@ -1,7 +1,7 @@
 //! Tables of columns, rows, and cells that keep the values of their figures.
 
 use landspeed_record::Estimate;
-use landspeed_units::{BitRate, Bytes, BytesPerCpuSecond, CpuNanos, Nanos};
+use landspeed_record::units::{BitRate, Bytes, BytesPerCpuSecond, CpuNanos, Nanos};
 
 use super::text::TextSpan;
 use super::{StyledText, Visibility};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use landspeed_record::{Arm, LatencyHistogram, Line, Record, SweepPoint, Trial};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 
 use crate::words::FigureKind;
 

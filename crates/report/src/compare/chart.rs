@@ -211,7 +211,7 @@ fn description(course: &ProtocolCourse) -> String {
         .iter()
         .map(|flow| {
             let mean = flow.iter().map(|p| p.1).sum::<f64>() / flow.len().max(1) as f64;
-            landspeed_units::BitRate(mean).to_string()
+            landspeed_record::units::BitRate(mean).to_string()
         })
         .collect();
     format!("Mean goodput over the whole run by flow: {}.", rates.join(", "))

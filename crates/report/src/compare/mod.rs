@@ -13,7 +13,7 @@ mod tables;
 mod words;
 
 use landspeed_record::{CompareReport, ContestFigures, PaperFinding, Record};
-use landspeed_units::BitRate;
+use landspeed_record::units::BitRate;
 
 use crate::block::{
     ABSENT, Article, Card, Chart, CollapsibleGroup, Document, DocumentHead, List, ParagraphStyle,

@@ -2,7 +2,7 @@
 
 use landspeed_analysis::compare::RunFigures;
 use landspeed_record::{Study, StudyRun};
-use landspeed_units::{BitRate, Nanos};
+use landspeed_record::units::{BitRate, Nanos};
 
 use super::words::sane;
 use crate::safe;
@@ -44,7 +44,7 @@ fn goodput(run: &StudyRun, study: &Study) -> String {
 #[cfg(test)]
 mod tests {
     use landspeed_record::{Contest, FlowPlan, RunFlow, RunSample};
-    use landspeed_units::Bytes;
+    use landspeed_record::units::Bytes;
 
     use super::*;
 

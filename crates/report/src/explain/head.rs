@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use landspeed_record::{ExplainReport, FlowWatch, Remedy};
-use landspeed_units::BitRate;
+use landspeed_record::units::BitRate;
 
 use super::cost::HostCost;
 use super::stairs::LimitStaircase;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use landspeed_record::{ExplainReport, ExplainedHost, PathTrace, StackHop, StackHopLatency};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::words;
 use crate::block::{ColumnKind, ReportTable, TableCell, TableColumn, TableRow, Visibility};

@@ -4,7 +4,7 @@ use landspeed_record::{
     CorePacketRate, CpuUsage, ExplainReport, ExplainedHost, HostFacts, HostLimits, LinkSettings,
     ListenerWatch, PathTrace, PcieLink, ProcessWatch, QdiscWatch,
 };
-use landspeed_units::BitRate;
+use landspeed_record::units::BitRate;
 
 use super::words::{percent, unit};
 use crate::block::{ABSENT, ReportTable, TableColumn};
@@ -150,7 +150,7 @@ fn seen(host: &ExplainedHost) -> Vec<NamedValue> {
     let usage = observed.get::<CpuUsage>();
     let window = usage.window_ns.0 as f64;
     pairs.extend(usage.cores.iter().filter(|_| window > 0.0).map(|core| {
-        let share = |time: landspeed_units::CpuNanos| percent(time.0 as f64 / window);
+        let share = |time: landspeed_record::units::CpuNanos| percent(time.0 as f64 / window);
         let told = format!(
             "{} busy, {} softirq, {} stolen",
             share(core.busy()),

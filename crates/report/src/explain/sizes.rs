@@ -2,7 +2,7 @@
 
 use landspeed_analysis::fit::{BOTH, HOST_A, HOST_B, LINK, SHARED};
 use landspeed_record::{ExplainReport, LayerCost, LayerCostFit, PerPacketCost, SizePoint};
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 
 use super::chart;
 use super::words::{nanos, percent, whole};

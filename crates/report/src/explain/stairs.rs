@@ -1,7 +1,7 @@
 //! The staircase of limits, prepared for tables.
 
 use landspeed_record::ExplainReport;
-use landspeed_units::BitRate;
+use landspeed_record::units::BitRate;
 
 use crate::block::{
     ColumnKind, ReportTable, StyledText, TableCell, TableColumn, TableRow, TextStyle, Visibility,

@@ -1,7 +1,7 @@
 //! TCP's windows over time, prepared for charts and tables.
 
 use landspeed_record::{ExplainReport, FlowWatch, SocketState, TcpState};
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 
 use super::words::{percent, unit};
 use crate::block::{ColumnKind, ReportTable, TableCell, TableColumn, TableRow, Visibility};
@@ -207,7 +207,7 @@ fn retransmits(flow: &FlowWatch) -> Vec<(f64, u64)> {
 fn limited(flow: &FlowWatch) -> Option<(f64, f64)> {
     let (first, last) = ends(flow)?;
     let busy = (last.busy_ns - first.busy_ns).0;
-    let share = |time: landspeed_units::Nanos| unit(time.0 as f64 / busy as f64);
+    let share = |time: landspeed_record::units::Nanos| unit(time.0 as f64 / busy as f64);
     let rwnd = last.rwnd_limited_ns - first.rwnd_limited_ns;
     let sndbuf = last.sndbuf_limited_ns - first.sndbuf_limited_ns;
     (busy > 0).then(|| (share(rwnd), share(sndbuf)))

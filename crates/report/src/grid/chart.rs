@@ -249,7 +249,7 @@ fn thinned(ticks: Vec<(f64, String)>) -> Vec<(f64, String)> {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_units::Bytes;
+    use landspeed_record::units::Bytes;
 
     use super::*;
     use crate::chart::scale::label;

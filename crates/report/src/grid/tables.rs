@@ -4,7 +4,7 @@ use landspeed_analysis::paths::INTERCONNECTS;
 use landspeed_record::{
     ExpectationReport, GridCell, GridCurves, GridReport, GridTrial, Line, PathCost, PathPrediction, Record,
 };
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::words;
 use crate::block::{

@@ -4,7 +4,7 @@ use landspeed_record::{
     ExpectationAgreement, FactorEffect, GridCell, GridCurves, GridFactor, GridFigure, GridReport, LevelKind,
     SocketUsage,
 };
-use landspeed_units::{BitRate, Bytes, BytesPerCpuSecond, Nanos, parse_duration};
+use landspeed_record::units::{BitRate, Bytes, BytesPerCpuSecond, Nanos, parse_duration};
 
 use crate::block::{Quantity, TableCell};
 use crate::output::Tone;

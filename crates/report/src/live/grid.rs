@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use landspeed_record::{Grid, GridTrial};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::{ProgressLine, clock};
 use crate::words::counted;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use landspeed_record::{Side, TcpProgress, TrialProgress};
-use landspeed_units::{BitRate, Nanos};
+use landspeed_record::units::{BitRate, Nanos};
 
 use crate::safe;
 
@@ -79,7 +79,7 @@ fn rate(before: &TrialProgress, now: &TrialProgress) -> String {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_units::Bytes;
+    use landspeed_record::units::Bytes;
 
     use super::*;
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use landspeed_analysis::{OUT_OF_TIME, STOPPED};
 use landspeed_record::{Arm, Line, RestoreOutcome, StepSummary, Trial, Verdict};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::explain::cause_words;
 use crate::output::{Painter, Tone};
@@ -264,7 +264,7 @@ mod tests {
     use landspeed_record::{
         Arm, Cell, EndpointOutcome, Estimate, Finding, Header, StepAnswer, StepLine, TrialFigures,
     };
-    use landspeed_units::{BitRate, BytesPerCpuSecond};
+    use landspeed_record::units::{BitRate, BytesPerCpuSecond};
 
     use super::*;
 

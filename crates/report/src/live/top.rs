@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use landspeed_analysis::verdict::{FlowSummary, glance};
 use landspeed_record::FlowWatch;
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 
 use crate::{OutputCapabilities, safe, table};
 

@@ -2,7 +2,7 @@
 
 use landspeed_analysis::LadderRules;
 use landspeed_record::{Estimate, StepSummary, TuneSummary};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::figures::{WORTH_TELLING, percent_lost, span};
 use crate::words::{self, FigureKind, StepOutcome, counted};

@@ -4,7 +4,7 @@ use landspeed_record::{
     CompareReport, ConfirmationReport, CostFigure, Estimate, ExplainReport, Header, Line, Record, TuneSummary,
 };
 use landspeed_report::{DetailLevel, Document, OutputCapabilities, compare, explain, quoted, tune};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::{markup, recorded};
 

@@ -2,7 +2,7 @@
 
 use landspeed_record::{ConfirmationReport, Estimate, Record, StepSummary, TuneSummary};
 use landspeed_report::{DetailLevel, OutputCapabilities, tune};
-use landspeed_units::{BitRate, Nanos};
+use landspeed_record::units::{BitRate, Nanos};
 
 use crate::recorded;
 

@@ -6,7 +6,7 @@ mod udt;
 use std::fmt::Debug;
 
 use landspeed_record::TcpSample;
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 
 use crate::link::PacketFate;
 use crate::receiver::ReceiverCounts;

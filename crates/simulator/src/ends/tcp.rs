@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use landspeed_congestion::{ControlRefusal, NativeControl};
 use landspeed_record::TcpSample;
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 
 use super::{FlowEnds, PacketSink};
 use crate::agenda::NEVER;

@@ -9,7 +9,7 @@ use landspeed_udt::{
     Connection, ConnectionIdentity, HandshakeListener, ListenerResponse, RateControlFactory, Seq, SocketType,
     UdtConfig, UdtSocketId,
 };
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 
 use super::{FlowEnds, PacketSink};
 use crate::agenda::NEVER;

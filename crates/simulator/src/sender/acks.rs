@@ -1,7 +1,7 @@
 //! Handling of an acknowledgement: tcp_ack of net/ipv4/tcp_input.c.
 
 use landspeed_congestion::{AckSample, CaState, RateSample};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::TcpSender;
 use super::rate::SampleOrigin;

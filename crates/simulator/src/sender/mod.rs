@@ -17,7 +17,7 @@ mod timer;
 mod transmit;
 
 use landspeed_congestion::{ControlRefusal, NativeControl, Sock};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 
 use crate::agenda::NEVER;
 use crate::scenario::FlowSpec;

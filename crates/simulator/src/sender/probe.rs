@@ -2,7 +2,7 @@
 //! RTTs, one segment is sent. Its acknowledgement then reveals a loss at the end of a flight without a timeout.
 
 use landspeed_congestion::CaState;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::TcpSender;
 use super::acks::AckSummary;

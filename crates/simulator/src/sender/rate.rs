@@ -2,7 +2,7 @@
 //! An application never pauses here, so no sample is limited by it.
 
 use landspeed_congestion::{RateSample, Sock};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::rtt::us;
 use super::scoreboard::{EVER_RESENT, SentSegment};

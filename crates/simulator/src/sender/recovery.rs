@@ -2,7 +2,7 @@
 //! proportional rate reduction, RFC 6937 in Linux's form.
 
 use landspeed_congestion::{CaState, CwndEvent, INFINITE_SSTHRESH};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::TcpSender;
 use crate::agenda::NEVER;

@@ -2,7 +2,7 @@
 //! minimum within five minutes (lib/win_minmax.c).
 
 use landspeed_congestion::Sock;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 /// Window of the minimum: net.ipv4.tcp_min_rtt_wlen.
 const LEAST_WITHIN_US: u64 = 300 * 1_000_000;

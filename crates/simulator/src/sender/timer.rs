@@ -1,7 +1,7 @@
 //! The retransmission timer: RFC 6298, and tcp_enter_loss of net/ipv4/tcp_input.c.
 
 use landspeed_congestion::{CaState, CwndEvent};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::TcpSender;
 use crate::agenda::NEVER;

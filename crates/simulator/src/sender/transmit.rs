@@ -1,7 +1,7 @@
 //! The sending of segments: tcp_xmit_retransmit_queue, then tcp_write_xmit, of net/ipv4/tcp_output.c.
 
 use landspeed_congestion::CwndEvent;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::TcpSender;
 use super::scoreboard::SentSegment;

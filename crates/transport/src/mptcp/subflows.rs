@@ -4,7 +4,7 @@ use std::mem::size_of;
 use std::os::fd::AsRawFd;
 
 use landspeed_record::{Details, EndpointOutcome, FigureValue, Headline, detail};
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 use serde::{Deserialize, Serialize};
 use socket2::Socket;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use quinn_proto::ClientConfig;
 use rustix::event::PollFd;
 use socket2::{SockAddr, Socket};

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use landspeed_record::{Details, SettingMismatch, Settings};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 use socket2::Socket;
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use landspeed_record::Settings;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use quinn_proto::{DatagramEvent, Endpoint, EndpointConfig, ServerConfig};
 use rustix::event::{PollFd, PollFlags};
 use socket2::{SockAddr, Socket};

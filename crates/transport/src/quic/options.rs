@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use landspeed_record::factor::{Domain, Factor, FactorView, PersistMethod, Proposal, each, flip, unless};
 use landspeed_record::{SettingMismatch, Settings};
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 use quinn_proto::{AckFrequencyConfig, MtuDiscoveryConfig, TransportConfig, VarInt};
 use socket2::Socket;
 

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use landspeed_record::Settings;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use rustix::event::{PollFd, PollFlags};
 use socket2::Socket;
 

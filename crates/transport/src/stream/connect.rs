@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind, Write};
 use std::time::{Duration, Instant};
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use rustix::event::{PollFd, PollFlags};
 use socket2::{SockAddr, Socket};
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use landspeed_record::{Details, SettingMismatch, Settings};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use rustix::event::{PollFd, PollFlags};
 use socket2::Socket;
 

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use landspeed_record::{Details, SettingMismatch, Settings};
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 use socket2::{SockAddr, Socket};
 
 pub(crate) use accept::StreamListener;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 use socket2::Socket;
 
 use crate::raw::{self, PlainOldData};

@@ -5,7 +5,7 @@ use std::mem::size_of;
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 use rustix::net::RecvFlags;
 use socket2::Socket;
 

@@ -6,7 +6,7 @@ use landspeed_record::factor::{
     Domain, Factor, FactorView, PersistMethod, Proposal, SystemSetting, switch_on, unless,
 };
 use landspeed_record::Settings;
-use landspeed_units::{BitRate, Bytes};
+use landspeed_record::units::{BitRate, Bytes};
 use socket2::Socket;
 
 use crate::options::{self, OptionValue, SocketOption, SocketOptions, once_on, others};

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use landspeed_units::BitRate;
+use landspeed_record::units::BitRate;
 
 /// The longest that a wait lasts before its caller can check whether to stop.
 const LOOK: Duration = Duration::from_millis(50);

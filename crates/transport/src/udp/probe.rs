@@ -3,7 +3,7 @@
 use std::io;
 
 use landspeed_record::Settings;
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 use socket2::Socket;
 
 use super::options::{UdpReceiveMode, UdpSendMode, UdpSettings};

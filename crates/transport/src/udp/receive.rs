@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, IoSliceMut};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 
 use super::flow::UdpFlow;
 use super::options::UdpReceiveMode;

@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-use landspeed_units::BitRate;
+use landspeed_record::units::BitRate;
 
 use super::circuit_breaker::CircuitBreaker;
 use super::flow::UdpFlow;

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use landspeed_udt::{Connection, TransmitBatch, UdtEvent};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 use socket2::Socket;
 

@@ -2,7 +2,7 @@
 
 use landspeed_record::{DetailError, Details, EndpointOutcome, Headline, detail};
 use landspeed_udt::Connection;
-use landspeed_units::{BitRate, Bytes, Nanos};
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 /// A UDT flow when its window closed.

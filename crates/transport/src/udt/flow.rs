@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_record::{Details, SettingMismatch, Settings};
 use landspeed_udt::{CloseReason, IoError};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::channel::UdtChannel;
 use super::figures;

@@ -5,7 +5,7 @@ use std::io::{self, IoSliceMut};
 use std::os::fd::BorrowedFd;
 
 use landspeed_udt::{Connection, HEADER};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::options::UdtReceiveMode;
 use crate::message::{self, BATCH};

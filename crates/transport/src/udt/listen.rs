@@ -13,7 +13,7 @@ use landspeed_record::Settings;
 use landspeed_udt::{
     Connection, HANDSHAKE, HandshakeRequest, ListenerResponse, Seq, SocketType, UdtSocketId,
 };
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::{SendFlags, sendto};
 use socket2::{SockAddr, Socket};

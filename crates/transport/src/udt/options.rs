@@ -3,7 +3,7 @@
 use landspeed_record::factor::{Domain, Factor, PersistMethod, Proposal, unless};
 use landspeed_record::Settings;
 use landspeed_udt::{UdtConfig, rate};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use socket2::Socket;
 
 use crate::options::{self, SocketOptions, others};

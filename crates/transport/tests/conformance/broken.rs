@@ -12,7 +12,7 @@ use landspeed_transport::{
     AckProgress, CancelFlag, ConnectRequest, Error, Flow, Listener, Patience, ProofKey, Receiver,
     ReservedPort, Sender, Transport, TransportProperties, ZeroCopyCompletions, find,
 };
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 
 use crate::loopback::{KEY, SHORT};
 

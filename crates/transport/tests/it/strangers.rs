@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_record::Settings;
 use landspeed_transport::{CancelFlag, Error, Listener};
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 
 use crate::common::{KEY, LONG, V4, call, listen, pair_through, patience, receive, send, udp};
 use crate::relay::{Relay, RelayDirection, relayed};

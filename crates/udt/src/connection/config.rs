@@ -1,6 +1,6 @@
 //! The configuration of a connection.
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::packet::SocketType;
 use crate::rate::{CONTROLS, RateControlFactory};

@@ -1,6 +1,6 @@
 //! The counts of a connection, and its estimates of the path.
 
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 
 use crate::history::{RoundTrip, UdtPacketRate};
 use crate::receiver::DataArrival;

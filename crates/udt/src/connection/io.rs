@@ -1,6 +1,6 @@
 //! Reading and writing by the application.
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::open::OpenConnection;
 use super::outcome::{CloseReason, IoError};

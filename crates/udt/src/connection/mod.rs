@@ -19,7 +19,7 @@ mod timers;
 use std::fmt;
 use std::net::SocketAddr;
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 pub use self::config::{ConnectionIdentity, UdtConfig};
 pub use self::figures::{DeliveryProgress, PacketCounts, PathFigures};

@@ -1,6 +1,6 @@
 //! An open connection: both halves, and what they share.
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::config::{ConnectionIdentity, UdtConfig};
 use super::timers::ExpTimer;

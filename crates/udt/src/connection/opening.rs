@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::config::{ConnectionIdentity, UdtConfig};
 use super::figures::PacketCounts;

@@ -1,6 +1,6 @@
 //! The timers for a silent peer and for missing acknowledgements (draft-gg-udt-03 section 6.1, step 4 of the timers).
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::history::SYNC_INTERVAL;
 

@@ -8,7 +8,7 @@ use landspeed_udt::{
     CloseReason, Connection, ConnectionIdentity, HandshakeListener, HandshakeRequest, ListenerResponse, Seq,
     UdtConfig, UdtSocketId,
 };
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// The most datagrams that are read before timers run again.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use blake3::{Hash, Hasher};
 use landspeed_udt::{CloseReason, IoError, PacketCounts, SocketType, UdtConfig};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

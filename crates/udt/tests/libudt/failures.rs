@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use landspeed_udt::{CloseReason, SocketType, UdtConfig};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use crate::end::{ClockedSocket, ConnectionEnd, listen};
 use crate::peer::{self, LibudtPeer};

@@ -10,7 +10,7 @@ use landspeed_udt::{
     Connection, ConnectionIdentity, HandshakeListener, ListenerResponse, Seq, SocketType, UdtConfig,
     UdtSocketId,
 };
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

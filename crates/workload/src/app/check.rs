@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Component, Path};
 
 use landspeed_record::factor::{Domain, Factor};
-use landspeed_units::{Bytes, Nanos, did_you_mean, parse_duration};
+use landspeed_record::units::{Bytes, Nanos, did_you_mean, parse_duration};
 use regex_lite::Regex;
 use toml::Spanned;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 /// A mistake in a file, with its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

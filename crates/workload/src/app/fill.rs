@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use landspeed_record::factor::Factor;
 use landspeed_record::Settings;
-use landspeed_units::did_you_mean;
+use landspeed_record::units::did_you_mean;
 
 /// The values of placeholders on one host of one trial.
 #[derive(Debug, Clone)]

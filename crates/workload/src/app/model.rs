@@ -1,7 +1,7 @@
 //! An application that has been checked.
 
 use landspeed_record::factor::Factor;
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::app::number::NumberSpelling;

@@ -1,6 +1,6 @@
 //! Parses numbers as programs print them.
 
-use landspeed_units::EscapedText;
+use landspeed_record::units::EscapedText;
 
 /// How a program writes its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

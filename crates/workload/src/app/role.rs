@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use landspeed_units::{EscapedText, Nanos};
+use landspeed_record::units::{EscapedText, Nanos};
 
 use crate::app::figure::tail;
 use crate::app::fill::{DIR, OWN};

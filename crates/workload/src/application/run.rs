@@ -8,7 +8,7 @@ use crate::app::{
     ServiceLifetime, figures, picture,
 };
 use landspeed_record::{EndpointOutcome, Program, TrialSpec};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::barrier::PairBarrier;
 use crate::end::outcome;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use landspeed_record::EndpointOutcome;
 use landspeed_transport::Flow;
 use landspeed_transport::settings::READ_SIZE;
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 use rustix::net::sockopt;
 
 use super::result::ReceiveBufferReport;

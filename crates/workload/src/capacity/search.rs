@@ -6,7 +6,7 @@
 //! were sent, because a queue would hide the loss of any short trial. A load is carried if at most half of the goal's
 //! trials exceed it (goal exceed ratio 0.5).
 
-use landspeed_units::{BitRate, Nanos};
+use landspeed_record::units::{BitRate, Nanos};
 
 /// The first load, low enough for any path that is measured.
 const START: BitRate = BitRate(10e6);

@@ -14,7 +14,7 @@ use landspeed_record::{
 };
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{CancelFlag, ConnectRequest, Delivery, Flow, Listener, Patience};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 
 use crate::end::{UnmetSettings, outcome_of};
 use crate::histogram::LatencyRecorder;

@@ -1,6 +1,6 @@
 //! Reads the kernel memory that connections take.
 
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 
 use crate::Error;
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_record::{EndpointOutcome, LatencyHistogram, LostRounds};
 use landspeed_transport::{Delivery, Flow};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 
 use super::PingPongPlan;
 use super::exchange::{Exchange, ReceiveOutcome};

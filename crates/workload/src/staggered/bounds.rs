@@ -3,7 +3,7 @@
 use landspeed_record::{Settings, TrialSpec};
 use landspeed_transport::Delivery;
 use landspeed_transport::settings::TRANSPORT;
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 
 use super::{StaggeredFlow, StaggeredPlan};
 use crate::Error;

@@ -24,7 +24,7 @@ use landspeed_record::{
 };
 use landspeed_transport::settings::{READ_SIZE, TRANSPORT, WRITE_SIZE, table};
 use landspeed_transport::{Flow, ZeroCopyCompletions};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::end::{outcome, sum, zero_copied};

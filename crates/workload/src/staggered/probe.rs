@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_record::ProbeSample;
 use landspeed_transport::{Flow, Receiver, Sender};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::receiver::has_left;
 use super::{RunClock, StaggeredFlowResult};
@@ -153,7 +153,7 @@ impl ProbeLedger {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_units::Nanos;
+    use landspeed_record::units::Nanos;
 
     use super::*;
 

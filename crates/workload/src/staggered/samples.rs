@@ -3,7 +3,7 @@
 use landspeed_record::{Observations, Role, Settings, TrialProgress};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{Flow, is_tcp};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::workers::WorkerTally;

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
 use landspeed_transport::{Flow, Sender};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::{RunClock, StaggeredFlow, StaggeredFlowResult};
 use crate::Error;

@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 
 use landspeed_transport::{Flow, ZeroCopyCompletions};
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 
 use crate::Error;
 use crate::buffer::PageBuffer;

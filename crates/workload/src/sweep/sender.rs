@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use landspeed_record::EndpointOutcome;
 use landspeed_transport::{Flow, Sender};
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 
 use super::SweepPart;
 use crate::Error;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use landspeed_record::{EndpointOutcome, Headline, SnmpCounts, TrialSpec, decode};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{TRANSPORTS, Transport};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_workload::{CancelFlag, ClientPlan, DataPort, Error, NullWatch};
 
 use crate::trial::{

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use landspeed_record::factor::{Domain, Factor};
 use landspeed_record::{EndpointOutcome, Observations, TrialSpec, Workload};
 use landspeed_transport::{Delivery, Transport, settings};
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use landspeed_workload::{
     CancelFlag, ClientPlan, DataPort, Error, WatchTargets, WindowWatch, WorkloadRunner,
 };

@@ -10,7 +10,7 @@ use landspeed_record::{
 };
 use landspeed_lab::topology::{Lab, LabHost, find, with_namespace};
 use landspeed_transport::settings::TRANSPORT;
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_workload::staggered::{self, StaggeredDetails, StaggeredFlow};
 use landspeed_workload::{
     CancelFlag, ClientPlan, DataPort, Error, NullWatch, WatchTargets, WindowWatch, run_client, run_server,

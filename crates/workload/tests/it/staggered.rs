@@ -2,7 +2,7 @@
 
 use landspeed_observer::{WatchSubject, Watcher, observer};
 use landspeed_record::{EndpointOutcome, Observations, TcpSample, TrialSpec};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_workload::staggered::{self, StaggeredFlow};
 use landspeed_workload::{
     CancelFlag, ClientPlan, DataPort, WatchTargets, WindowWatch, run_client, run_server,

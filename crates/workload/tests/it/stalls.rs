@@ -8,7 +8,7 @@ use std::time::Duration;
 use landspeed_record::{EndpointOutcome, PathStall, Silences, TrialSpec};
 use landspeed_lab::topology::{Lab, LabHost, find, with_namespace};
 use landspeed_transport::settings::TRANSPORT;
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_workload::{CancelFlag, ClientPlan, DataPort, NullWatch, run_client, run_server, stream};
 
 use crate::common::{KEY, set, spec};

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_record::{PathStall, Settings};
 use landspeed_transport::{Patience, ReservedPort};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_workload::staggered::{self, StaggeredFlow};
 use landspeed_workload::{
     CancelFlag, ClientPlan, DataPort, Error, NullWatch, run_client, run_server, stream,

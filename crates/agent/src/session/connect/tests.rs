@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use tokio::io::AsyncWriteExt;
 
 use super::*;

@@ -1,7 +1,7 @@
 //! The findings of the paper, one a row, in the paper's order of importance.
 
 use landspeed_record::RegionFigures;
-use landspeed_units::{BitRate, Nanos};
+use landspeed_record::units::{BitRate, Nanos};
 
 use super::super::metrics::{COST, FAIRNESS, ProtocolMetric, ROUND_TRIP, STABILITY, THROUGHPUT};
 use super::super::repeats::mean;

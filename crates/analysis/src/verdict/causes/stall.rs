@@ -1,7 +1,7 @@
 //! Judges why a path carried nothing, from packets of several sizes that were sent over it afterwards.
 
 use landspeed_record::{Cause, Finding, FragmentationPoint, PathProbe, ProbedSize};
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 
 use crate::verdict::judge::{FindingBuilder, found};
 use crate::verdict::words::percent;
@@ -147,7 +147,7 @@ fn evidence(probe: &PathProbe, finding: Finding) -> Finding {
 #[cfg(test)]
 mod tests {
     use landspeed_record::PathStall;
-    use landspeed_units::Nanos;
+    use landspeed_record::units::Nanos;
 
     use super::*;
 

@@ -2,7 +2,7 @@
 //! there.
 
 use landspeed_record::{CostClass, CostProfile, FlowWatch, IpProtocol, LinkFacts, ProcessWatch, SnmpCounts};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 
 use super::{FlowView, counter};
 use crate::verdict::observations::{HostView, PathObservations};

@@ -2,7 +2,7 @@
 
 use landspeed_record::{FlowWatch, SocketState, TcpState};
 use landspeed_stats::median;
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 
 use super::EndRole;
 use crate::verdict::thresholds::{BUFFER_FULL, CWND_FULL};

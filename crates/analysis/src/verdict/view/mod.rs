@@ -10,7 +10,7 @@ use landspeed_record::{
     CpuUsage, FlowWatch, HostFacts, IpProtocol, LinkSettings, Observations, PathProbe, ProcessWatch,
     QdiscWatch, SnmpCounts,
 };
-use landspeed_units::{BitRate, Bytes, Nanos};
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 
 pub(super) use cpu::{CoreLoad, CpuLoad};
 pub(super) use end::{EndRole, EndView};

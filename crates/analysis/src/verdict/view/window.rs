@@ -6,7 +6,7 @@ use crate::verdict::thresholds::{
     TOO_FEW_SEGMENTS, UNHURRIED, UNSCALED_WINDOW,
 };
 use crate::window::lost_to_rounding;
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 
 /// The flag TCPI_OPT_WSCALE (include/uapi/linux/tcp.h).
 pub(crate) const SCALED: u8 = 4;

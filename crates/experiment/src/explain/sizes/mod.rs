@@ -8,7 +8,7 @@ mod study;
 
 use landspeed_analysis::fit::{AnswerInputs, answers};
 use landspeed_record::{ExplainReport, HostLimits, RestoreOutcome, Settings};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 
 use super::ProgressSink;
 use crate::{Error, Pair};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use landspeed_analysis::fit::{OffloadBlock, OffloadStudy};
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 
 use super::StopCheck;
 use super::plan::{MessageKind, may_turn};

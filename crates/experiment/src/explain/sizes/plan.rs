@@ -3,7 +3,7 @@
 use landspeed_analysis::fit::{IpVersion, SizeSweep, largest};
 use landspeed_record::{CpuAccounting, Settings};
 use landspeed_transport::settings::{FLOWS, PLACEMENT, WRITE_SIZE, with};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos};
 
 use super::{SizesEffort, SizesOptions};
 use crate::Pair;

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::stream::socket;
 use super::{ready, rest};

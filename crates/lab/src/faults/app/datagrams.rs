@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
-use landspeed_units::{BitRate, Nanos};
+use landspeed_record::units::{BitRate, Nanos};
 use serde::{Deserialize, Serialize};
 use socket2::{Domain, Socket, Type};
 

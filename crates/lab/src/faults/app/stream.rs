@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use serde::{Deserialize, Serialize};
 use socket2::{Domain, Socket, Type};
 

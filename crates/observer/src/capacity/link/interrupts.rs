@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use landspeed_units::cpu_list;
+use landspeed_record::units::cpu_list;
 
 use crate::capacity::SystemFiles;
 use crate::capacity::cores::node_of;

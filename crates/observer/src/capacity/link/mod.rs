@@ -7,7 +7,7 @@ mod pcie;
 use std::path::{Path, PathBuf};
 
 use landspeed_record::PcieLink;
-use landspeed_units::BitRate;
+use landspeed_record::units::BitRate;
 
 use crate::capacity::SystemFiles;
 use crate::capacity::files::word;

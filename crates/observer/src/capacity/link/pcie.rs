@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use landspeed_record::PcieLink;
-use landspeed_units::{BitRate, Bytes};
+use landspeed_record::units::{BitRate, Bytes};
 
 use crate::capacity::files::word;
 

@@ -15,7 +15,7 @@ mod size;
 
 use landspeed_record::{MemoryBandwidth, MemoryKernel};
 use landspeed_stats::median;
-use landspeed_units::{BitRate, Bytes};
+use landspeed_record::units::{BitRate, Bytes};
 
 use crate::capacity::{Error, MeasurementBudget, SystemFiles};
 use size::ArraySize;

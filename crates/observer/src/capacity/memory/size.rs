@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 
 use crate::capacity::SystemFiles;
 use crate::capacity::cores::last_level_bytes;

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use landspeed_kernel::netlink::{Rtnl, in_throwaway};
 use landspeed_record::CorePacketRate;
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 
 use crate::capacity::cores::on_core;
 use crate::capacity::{Error, MeasurementBudget};

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socket_with};
 

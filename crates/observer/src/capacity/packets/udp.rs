@@ -4,7 +4,7 @@ use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, sendmmsg};
 use socket2::{Domain, Socket, Type};
 

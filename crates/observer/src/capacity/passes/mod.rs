@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_record::MemoryPass;
 use landspeed_stats::median;
-use landspeed_units::{BitRate, Bytes};
+use landspeed_record::units::{BitRate, Bytes};
 
 use crate::capacity::cores::{caches, last_level_bytes, on_core};
 use crate::capacity::{Error, MeasurementBudget, SystemFiles};

@@ -2,7 +2,7 @@
 
 use landspeed_analysis::fit::{BOTH, HOST_A, HOST_B, LINK};
 use landspeed_record::{LayerCost, SizePoint};
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 use maud::{Markup, html};
 
 use super::super::sizes::SizeSweep;

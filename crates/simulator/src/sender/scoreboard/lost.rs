@@ -1,6 +1,6 @@
 //! The detection of lost segments: RFC 8985 (RACK), section 6.2, and after a timeout.
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 use super::{LOST, RESENT, SACKED, Scoreboard};
 use crate::agenda::NEVER;

@@ -8,7 +8,7 @@ mod lost;
 
 use std::collections::VecDeque;
 
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 
 pub(super) use lost::NewestDelivery;
 

@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
 use std::path::Path;
 
-use landspeed_units::Bytes;
+use landspeed_record::units::Bytes;
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustix::mount::{

@@ -20,7 +20,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 pub(crate) use children::PATH;
-use landspeed_units::Nanos;
+use landspeed_record::units::Nanos;
 use serde::{Deserialize, Serialize};
 pub use user::runs_as_root;
 

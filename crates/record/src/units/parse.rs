@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{BitRate, Bytes, Nanos};
+use crate::units::{BitRate, Bytes, Nanos};
 
 /// A quantity that could not be parsed: the text, and the formats that are accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
