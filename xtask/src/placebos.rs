@@ -11,7 +11,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use landspeed_analysis::{Ladder, LadderAction, LadderRules, TuningGoal};
-use landspeed_experiment::{
+use landspeed_engine::{
     Baseline, BlockOutcome, BlockRunner, Host, Pair, PathOptions, ReachOptions, RecordSink, TrialTiming,
     TuneOptions, placebos, plan,
 };

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use landspeed_analysis::wan::judged;
-use landspeed_experiment::all_factors;
-use landspeed_experiment::{Host, Pair, PathOptions, ReachOptions, set_program_hosts};
+use landspeed_engine::all_factors;
+use landspeed_engine::{Host, Pair, PathOptions, ReachOptions, set_program_hosts};
 use landspeed_record::factor::FactorTable;
 use landspeed_record::{Settings, WanReport};
 use landspeed_agent::session::{LineSink, Options};
@@ -244,7 +244,7 @@ fn addresses(name: &str) -> Vec<IpAddr> {
 
 pub(crate) fn flow_of(args: &FlowArgs, usual: FlowDefaults) -> Result<(&'static dyn Transport, Settings)> {
     let (transport, set) = set_of(args, usual)?;
-    Ok((transport, landspeed_experiment::flow(transport, &set)?))
+    Ok((transport, landspeed_engine::flow(transport, &set)?))
 }
 
 /// Settings of the flow that a workload uses by default, as (name, value).

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use landspeed_experiment::all_factors;
+use landspeed_engine::all_factors;
 use landspeed_knob as knob;
 use landspeed_knob::persist::{
     KeptChange, PersistInput, PersistPlan, UnpersistedSetting, changes, confirmed, persist,

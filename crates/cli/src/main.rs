@@ -56,9 +56,9 @@ fn fail(error: &anyhow::Error) -> ExitCode {
 }
 
 fn status(error: &anyhow::Error) -> Exit {
-    match error.downcast_ref::<landspeed_experiment::Error>() {
-        Some(landspeed_experiment::Error::NotRestored(_)) => Exit::NotRestored,
-        Some(landspeed_experiment::Error::Left(_)) => Exit::Left,
+    match error.downcast_ref::<landspeed_engine::Error>() {
+        Some(landspeed_engine::Error::NotRestored(_)) => Exit::NotRestored,
+        Some(landspeed_engine::Error::Left(_)) => Exit::Left,
         _ if error.is::<output::UsageError>() => Exit::Usage,
         // clap refuses impossible arguments with the same status.
         _ if matches!(error.downcast_ref(), Some(landspeed_lab::topology::Error::OneHost { .. })) => Exit::Usage,

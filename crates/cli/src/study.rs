@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
 use landspeed_congestion::{CONTROLS, can_load};
-use landspeed_experiment::{Pair, RecordSink, order};
+use landspeed_engine::{Pair, RecordSink, order};
 use landspeed_record::{
     Contest, ContestQuestion, Contestant, Line, RecordWriteError, RecordWriter, Study, StudyEngine,
     StudyPath, StudyRun,

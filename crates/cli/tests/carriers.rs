@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use landspeed_experiment::{Host, Pair, PathOptions, ReachOptions};
+use landspeed_engine::{Host, Pair, PathOptions, ReachOptions};
 use landspeed_record::{Carrier, Cell, LinkCounters, Settings};
 use landspeed_lab::topology::HostSpec;
 use landspeed_transport::settings::with;

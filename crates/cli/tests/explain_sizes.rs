@@ -4,7 +4,7 @@ mod support;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use landspeed_experiment::{
+use landspeed_engine::{
     Host, Pair, PathOptions, ReachOptions, SizesEffort, SizesOptions, UserListener, explain_sizes,
 };
 use landspeed_record::{ExplainReport, PerPacketCost, Settings};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use landspeed_analysis::{BlockResult, LadderBlock};
-use landspeed_experiment::{
+use landspeed_engine::{
     BlockOutcome, BlockRunner, Host, Pair, PathOptions, ReachOptions, RecordSink, TrialTiming,
 };
 use landspeed_record::{Cell, Line, RecordWriteError, TcpSample, Trial, TrialFigures};

@@ -285,7 +285,7 @@ fn a_gap_that_nobody_could_see_is_said() {
 
 #[test]
 fn remedies_are_factors_of_the_table() {
-    let table = landspeed_experiment::all_factors();
+    let table = landspeed_engine::all_factors();
     let all = faults::FAULTS.iter().flat_map(|(_, fault)| [fault(0.0), fault(1.0)]);
     for finding in
         all.chain([WatchedPath::lan(), WatchedPath::wan()]).flat_map(|path| path.verdict().findings)

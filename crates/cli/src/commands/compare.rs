@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
-use landspeed_experiment::{Error, RecordSink, StudyHead, StudyRunner, begin, compare, compare_on, resume};
+use landspeed_engine::{Error, RecordSink, StudyHead, StudyRunner, begin, compare, compare_on, resume};
 use landspeed_record::{CompareReport, Contest, Line, Record, RecordWriter, Study, StudyEngine, StudyRun};
 use landspeed_report::{DetailLevel, json};
 use landspeed_simulator::study_run;

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use landspeed_experiment::{
+use landspeed_engine::{
     ExplainOptions, SizesEffort, SizesOptions, UserListener, explain, explain_live, explain_sizes,
     explain_time,
 };

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use landspeed_experiment::{
+use landspeed_engine::{
     Error, FAN, FactorNames, GridHead, GridHosts, Pair, RecordSink, begin_grid, check_grid, path_of,
     planned_blocks, prepare, resume_grid, run_grid, turns_knobs, usual_by, vary,
 };

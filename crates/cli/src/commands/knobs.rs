@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use landspeed_experiment::all_factors;
+use landspeed_engine::all_factors;
 use landspeed_record::factor::{Factor, FactorScope};
 use landspeed_knob::{self as knob, KnobTarget};
 use landspeed_observer::host;

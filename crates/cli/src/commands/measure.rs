@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result};
-use landspeed_experiment::{MeasureOptions, measure};
+use landspeed_engine::{MeasureOptions, measure};
 use landspeed_record::MeasureReport;
 use landspeed_report::live::IntervalLines;
 use landspeed_report::{DetailLevel, OutputCapabilities};

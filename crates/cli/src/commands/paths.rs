@@ -6,7 +6,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result};
-use landspeed_experiment::{FactorNames, GridHead, LocalRunTimes, check_grid, here, run_here, vary};
+use landspeed_engine::{FactorNames, GridHead, LocalRunTimes, check_grid, here, run_here, vary};
 use landspeed_record::{Grid, GridCell, PathCost, RecordWriter, Workload};
 use landspeed_report::quoted;
 use landspeed_record::units::{BitRate, EscapedText, Nanos};

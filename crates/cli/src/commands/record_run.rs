@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use landspeed_experiment::{RecordRunOptions, RecoveryLosses, record_run, recover};
+use landspeed_engine::{RecordRunOptions, RecoveryLosses, record_run, recover};
 use landspeed_record::{LabRecovery, LossRecovery, RecordRunReport};
 use landspeed_report::{DetailLevel, json};
 use landspeed_simulator::{FullPath, full_window, recovery_time, simulated_recovery};

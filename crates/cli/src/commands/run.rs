@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use include_dir::{Dir, DirEntry, include_dir};
-use landspeed_experiment::{Experiment, read_experiment};
+use landspeed_engine::{Experiment, read_experiment};
 use landspeed_record::units::did_you_mean;
 use serde::Serialize;
 

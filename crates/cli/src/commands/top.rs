@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use landspeed_experiment::glance_at_top;
+use landspeed_engine::glance_at_top;
 use landspeed_report::{OutputCapabilities, live::top};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{

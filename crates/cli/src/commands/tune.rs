@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use landspeed_analysis::TuningGoal;
-use landspeed_experiment::{
+use landspeed_engine::{
     Baseline, Pair, RecordSink, TuneOptions, TunePlan, TunedProgram, factors, plan, tune,
 };
 use landspeed_record::{Line, RecordWriteError, RecordWriter, TuneSummary};

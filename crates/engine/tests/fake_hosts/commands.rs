@@ -1,7 +1,7 @@
 //! The commands, each with little work.
 
 use landspeed_analysis::TuningGoal;
-use landspeed_experiment::{
+use landspeed_engine::{
     Baseline, Error, ExplainOptions, Host, MeasureOptions, Pair, PathOptions, RecordSink, SizesEffort,
     SizesOptions, StudyHead, TrialTiming, TuneOptions, UserListener, begin, compare_on, explain,
     explain_sizes, flow, measure, plan, tune,
