@@ -9,18 +9,18 @@ use anyhow::{Context, Result};
 const ELSEWHERE: [&str; 9] = [
     "record/src/incoming.rs",
     // A value that `decode` made.
-    "session/src/hello.rs",
+    "agent/src/session/hello.rs",
     // From the program that started this one.
-    "faults/src/app/mod.rs",
+    "lab/src/faults/app/mod.rs",
     // From the agent that started this process, and back. A program's output is kept byte by byte for its figures.
-    "application/src/figure.rs",
-    "application/src/play/",
-    "application/src/role.rs",
+    "workload/src/app/figure.rs",
+    "workload/src/app/play/",
+    "workload/src/app/role.rs",
     // From the process that it forked.
     "path/src/exec.rs",
     // Root's own files, and the guardian's pipe; their contents are written back byte by byte.
     "knob/src/journal/",
-    "topology/src/lab/",
+    "lab/src/topology/lab/",
 ];
 const MAKERS: [&str; 2] = ["serde_json::from_", "serde_json::Deserializer"];
 
