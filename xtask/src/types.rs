@@ -10,7 +10,6 @@ use syn::{Attribute, Fields, GenericArgument, Item, ItemMacro, PathArguments, Ty
 
 /// Sources that declare types of documents.
 const SOURCES: &[&str] = &[
-    "crates/record/src/units",
     "crates/record/src",
     "crates/report/src/diff.rs",
     "crates/knob/src/doctor/mod.rs",
