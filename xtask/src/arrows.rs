@@ -26,10 +26,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("analysis", &["record", "stats"]),
     ("simulator", &["record", "stats", "congestion", "udt"]),
     ("report", &["record", "stats", "analysis"]),
-    (
-        "engine",
-        &["record", "stats", "agent", "lab", "knob", "transport", "workload", "observer", "analysis"],
-    ),
+    ("engine", &["record", "stats", "agent", "lab", "knob", "transport", "workload", "observer", "analysis"]),
     ("filter", &["record"]),
     ("sockets", &["proof"]),
 ];

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use landspeed_record::{FigureValue, MeasureReport};
 use landspeed_record::units::BitRate;
+use landspeed_record::{FigureValue, MeasureReport};
 
 use crate::built;
 

@@ -15,9 +15,9 @@ use landspeed_engine::{
     Baseline, BlockOutcome, BlockRunner, Host, Pair, PathOptions, ReachOptions, RecordSink, TrialTiming,
     TuneOptions, placebos, plan,
 };
-use landspeed_record::{Candidate, Cell, Line, RecordWriteError, Settings, StepAnswer, StepSummary};
 use landspeed_lab::topology::{self as topology, HostSet};
 use landspeed_record::units::Nanos;
+use landspeed_record::{Candidate, Cell, Line, RecordWriteError, Settings, StepAnswer, StepSummary};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::false_keeps::interval;

@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use landspeed_record::{HostFacts, KnobState};
 use landspeed_agent::session::{Reply, Request, RequestHandler, ServeOptions, serve_stdio};
 use landspeed_record::units::Nanos;
+use landspeed_record::{HostFacts, KnobState};
 
 struct TestAgent {
     gone_file: PathBuf,

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::session::KnobChange;
 use landspeed_knob::KnobTarget;
 use landspeed_knob::journal::{KnobTurner, TurnerOptions};
-use landspeed_record::{KnobChangeReport, RestoreOutcome};
-use crate::session::KnobChange;
 use landspeed_record::units::Nanos;
+use landspeed_record::{KnobChangeReport, RestoreOutcome};
 
 /// The knobs of this host. Their journal and guardian exist from the first turn on.
 pub(crate) struct Knobs {

@@ -4,13 +4,13 @@
 //!
 //! It decides nothing: the controller decides what to try, what to keep and when to stop.
 
-pub mod session;
 mod controls;
 mod knobs;
 mod links;
 mod live;
 mod ports;
 mod programs;
+pub mod session;
 mod trusted;
 mod watch;
 
@@ -18,12 +18,12 @@ use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use landspeed_knob::{self as knob, KnobTarget, journal};
-use landspeed_kernel::netlink as netlink;
-use landspeed_observer::leave_out_this_thread;
-use landspeed_record::{HostFacts, RestoreOutcome, Role, TrialSpec};
 use crate::session::{KnobChange, OnProgress, Reply, Request, RequestHandler, SessionKey};
+use landspeed_kernel::netlink;
+use landspeed_knob::{self as knob, KnobTarget, journal};
+use landspeed_observer::leave_out_this_thread;
 use landspeed_record::units::Nanos;
+use landspeed_record::{HostFacts, RestoreOutcome, Role, TrialSpec};
 use landspeed_workload::{CancelFlag, ClientPlan, run_client, run_server};
 
 use crate::controls::LoadedControls;

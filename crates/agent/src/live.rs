@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use crate::session::Reply;
 use landspeed_observer::{LiveWatch, Observer, RunPolicy, rows};
 use landspeed_record::WatchTarget;
-use crate::session::Reply;
 use landspeed_record::units::Nanos;
 use landspeed_workload::CancelFlag;
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use landspeed_workload::app::{play::runs_as_root, read};
 use landspeed_record::Program;
+use landspeed_workload::app::{play::runs_as_root, read};
 
 use crate::trusted::TrustedFolder;
 

@@ -4,11 +4,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
+use crate::session::OnProgress;
 use landspeed_kernel::netlink::Rtnl;
 use landspeed_observer::{RunPolicy, WatchSubject, Watcher, observer, rows, tcp_info};
-use landspeed_record::{Observations, Role, TrialProgress, TrialSpec, WatchTarget};
-use crate::session::OnProgress;
 use landspeed_record::units::Nanos;
+use landspeed_record::{Observations, Role, TrialProgress, TrialSpec, WatchTarget};
 use landspeed_workload::{WatchTargets, WindowWatch};
 
 /// The observers of one trial: the usual and the requested ones, on the link that the flows take.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use landspeed_agent::Agent;
-use landspeed_record::Role;
 use landspeed_agent::session::{Reply, Request, RequestHandler, SessionKey};
+use landspeed_record::Role;
 use landspeed_record::units::Nanos;
 use landspeed_workload::pingpong;
 

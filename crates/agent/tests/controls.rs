@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use landspeed_agent::Agent;
-use landspeed_congestion::{CONTROLS, Control, can_load};
 use landspeed_agent::session::{Reply, Request, RequestHandler};
+use landspeed_congestion::{CONTROLS, Control, can_load};
 
 static KERNEL: Mutex<()> = Mutex::new(());
 

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use landspeed_agent::Agent;
-use landspeed_record::{CpuUsage, Role};
 use landspeed_agent::session::{Reply, Request, RequestHandler, SessionKey};
 use landspeed_record::units::Nanos;
+use landspeed_record::{CpuUsage, Role};
 use landspeed_workload::stream;
 use rustix::time::{ClockId, clock_gettime};
 

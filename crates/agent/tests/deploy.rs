@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use landspeed_agent::session::{AgentLaunch, BUILD, Error, LineSink, Options, Reply, Request, Session, SshHost};
+use landspeed_agent::session::{
+    AgentLaunch, BUILD, Error, LineSink, Options, Reply, Request, Session, SshHost,
+};
 use landspeed_record::units::Nanos;
 
 /// A host with its own folders, and its own programs that come before the usual ones.

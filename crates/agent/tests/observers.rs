@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use landspeed_agent::Agent;
-use landspeed_observer::observer;
 use landspeed_agent::session::{Reply, Request, RequestHandler};
+use landspeed_observer::observer;
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
 fn ask(agent: &Arc<Agent>, names: &[&str]) -> Result<(), String> {

@@ -5,9 +5,11 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use landspeed_agent::Agent;
+use landspeed_agent::session::{
+    KnobChange, LineSink, Options, Reply, Request, ServeOptions, Session, serve_stdio,
+};
 use landspeed_knob::journal::{self, guardian_main_with};
 use landspeed_knob::{Domain, Error, Factor, HostKnob, Knob, KnobTarget};
-use landspeed_agent::session::{KnobChange, LineSink, Options, Reply, Request, ServeOptions, Session, serve_stdio};
 use landspeed_record::units::Nanos;
 
 const ROLE: &str = "LANDSPEED_TEST_ROLE";
@@ -92,7 +94,11 @@ fn session(state: &std::path::Path) -> Session {
     Session::over_child("slow", command, &Options { lease: LEASE, lines, ..Options::default() }).unwrap()
 }
 
-fn turn(session: &Session, value: &str, short: Option<Nanos>) -> Result<Reply, landspeed_agent::session::Error> {
+fn turn(
+    session: &Session,
+    value: &str,
+    short: Option<Nanos>,
+) -> Result<Reply, landspeed_agent::session::Error> {
     let changes =
         vec![KnobChange { knob: SLOW.factor.name.into(), value: value.into(), device: String::new() }];
     session.call(&Request::Turn { device: String::new(), changes, short_lease_ns: short })

@@ -1,8 +1,8 @@
 //! The time budget of a datagram: how much of its time host, driver and link take at both ends, for several sizes, at
 //! the start of a run and after each step that it kept (jin-yoo-2007 section 4, figures 7 and 14).
 
-use landspeed_record::{CostClass, HostFacts, Line, PathFacts, Record, Side, Trial};
 use landspeed_record::units::{BitRate, Bytes};
+use landspeed_record::{CostClass, HostFacts, Line, PathFacts, Record, Side, Trial};
 
 use crate::fit::{BothEnds, HOST_A, HOST_B};
 use crate::summary::trials;
@@ -128,10 +128,10 @@ fn size_budget(trial: &Trial, hosts: &[HostFacts; 2], link: Option<BitRate>) -> 
 
 #[cfg(test)]
 mod tests {
+    use landspeed_record::units::{CpuNanos, Nanos};
     use landspeed_record::{
         ClassSamples, CostProfile, CpuAccounting, CpuUsage, EndpointOutcome, Header, Observations,
     };
-    use landspeed_record::units::{CpuNanos, Nanos};
 
     use super::*;
 

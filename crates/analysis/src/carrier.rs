@@ -3,10 +3,10 @@
 
 use std::net::IpAddr;
 
+use landspeed_record::units::Bytes;
 use landspeed_record::{
     Carrier, EndpointOutcome, Line, LinkCounters, LinkFacts, LinkTraffic, PathFacts, Record, Side,
 };
-use landspeed_record::units::Bytes;
 
 /// A host's end of the path, as known before the traffic.
 #[derive(Debug, Clone, Copy)]

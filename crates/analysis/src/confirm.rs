@@ -7,8 +7,8 @@
 
 use std::collections::VecDeque;
 
-use landspeed_record::{Cell, ConfirmationReport, Estimate, Gain};
 use landspeed_record::units::Nanos;
+use landspeed_record::{Cell, ConfirmationReport, Estimate, Gain};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

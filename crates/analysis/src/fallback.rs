@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::{EndpointOutcome, SettingMismatch, Settings, ZeroCopyCounts};
 use landspeed_record::units::Bytes;
+use landspeed_record::{EndpointOutcome, SettingMismatch, Settings, ZeroCopyCounts};
 
 /// The settings that define what is measured: a trial whose flows had another value measured something else.
 const DECIDING: [&str; 2] = ["transport", "socket-congestion"];

@@ -1,11 +1,11 @@
 //! Computes the figures of a trial from the outcomes of both ends.
 
+use landspeed_record::units::{BitRate, Bytes, BytesPerCpuSecond, Nanos};
 use landspeed_record::{
     CpuAccounting, CpuUsage, DatagramCounts, EndpointOutcome, HostFacts, LatencyHistogram, ProgramFigures,
     ProgramMetricValue, TcpSample, Throttling, TrialFigures,
 };
 use landspeed_stats::median;
-use landspeed_record::units::{BitRate, Bytes, BytesPerCpuSecond, Nanos};
 
 /// Returns the goodput, cost, round trips, steal and throttling of one trial.
 ///
@@ -124,8 +124,8 @@ fn share(nanos: u64, cpu: &CpuUsage) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::{CoreCpuTime, Observations};
     use landspeed_record::units::CpuNanos;
+    use landspeed_record::{CoreCpuTime, Observations};
 
     use super::*;
 

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use landspeed_record::units::Nanos;
 use landspeed_record::{Estimate, TrialFigures};
 use landspeed_stats::ArmTotals;
-use landspeed_record::units::Nanos;
 use serde::{Deserialize, Serialize};
 
 /// The goal of a tuning run, which decides its primary statistic.

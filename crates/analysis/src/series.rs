@@ -1,8 +1,8 @@
 //! The blocks of one comparison, and their statistics.
 
+use landspeed_record::units::{BitRate, BytesPerCpuSecond, Nanos};
 use landspeed_record::{Arm, Estimate, ProgramMetricValue, TrialFigures};
 use landspeed_stats::{ArmTotals, BlockContrast, MeanLogRatio, estimate, median};
-use landspeed_record::units::{BitRate, BytesPerCpuSecond, Nanos};
 
 use crate::Metric;
 use crate::lost::{LostTimeEffects, LostTimeKind};

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use landspeed_record::units::Nanos;
 use landspeed_record::{
     Arm, Cell, ConfirmationReport, Gain, Header, HostFacts, Line, Record, RestoreOutcome, SUMMARY_FORMAT,
     Side, StepAnswer, StepLine, StepSummary, Trial, TrialFigures, TuneSummary,
 };
-use landspeed_record::units::Nanos;
 
 use crate::expectations::expectations;
 use crate::ladder::{LadderFindings, LadderRules, gain};

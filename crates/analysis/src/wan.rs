@@ -1,7 +1,7 @@
 //! Judges whether a wide-area link in user space was the path that it was configured to be.
 
-use landspeed_record::{DirectionStats, WanReport, WanStats};
 use landspeed_record::units::Nanos;
+use landspeed_record::{DirectionStats, WanReport, WanStats};
 
 /// The lateness, as a share of the round trip, within which 99 % of a direction's frames must be: a path whose delay
 /// is off by a twentieth has another bandwidth-delay product, which such runs are meant to study.

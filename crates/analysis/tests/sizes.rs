@@ -7,8 +7,8 @@ use landspeed_analysis::fit::{
     AnswerInputs, BOTH, HOST_A, HOST_B, IpVersion, LINK, MessageCost, OffloadBlock, OffloadStudy, SizeSweep,
     answers, largest,
 };
-use landspeed_record::{HostLimits, MemoryPass, PerPacketCost, SizeAnswer};
 use landspeed_record::units::{BitRate, Bytes};
+use landspeed_record::{HostLimits, MemoryPass, PerPacketCost, SizeAnswer};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -4,16 +4,16 @@ use std::net::IpAddr;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use landspeed_agent::session::{LineSink, Options};
 use landspeed_analysis::wan::judged;
 use landspeed_engine::all_factors;
 use landspeed_engine::{Host, Pair, PathOptions, ReachOptions, set_program_hosts};
-use landspeed_record::factor::FactorTable;
-use landspeed_record::{Settings, WanReport};
-use landspeed_agent::session::{LineSink, Options};
 use landspeed_lab::topology::{self as topology, HostSet, PathLink};
+use landspeed_record::factor::FactorTable;
+use landspeed_record::units::Nanos;
+use landspeed_record::{Settings, WanReport};
 use landspeed_transport::Transport;
 use landspeed_transport::settings::{TRANSPORT, table};
-use landspeed_record::units::Nanos;
 
 use crate::args::{FlowArgs, HostArgs};
 use crate::labs;

@@ -61,7 +61,9 @@ fn status(error: &anyhow::Error) -> Exit {
         Some(landspeed_engine::Error::Left(_)) => Exit::Left,
         _ if error.is::<output::UsageError>() => Exit::Usage,
         // clap refuses impossible arguments with the same status.
-        _ if matches!(error.downcast_ref(), Some(landspeed_lab::topology::Error::OneHost { .. })) => Exit::Usage,
+        _ if matches!(error.downcast_ref(), Some(landspeed_lab::topology::Error::OneHost { .. })) => {
+            Exit::Usage
+        }
         _ => Exit::Failed,
     }
 }

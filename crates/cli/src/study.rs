@@ -7,6 +7,8 @@ use std::time::Instant;
 use anyhow::{Context, Result, anyhow, bail};
 use landspeed_congestion::{CONTROLS, can_load};
 use landspeed_engine::{Pair, RecordSink, order};
+use landspeed_lab::topology;
+use landspeed_record::units::{Bytes, Nanos, did_you_mean};
 use landspeed_record::{
     Contest, ContestQuestion, Contestant, Line, RecordWriteError, RecordWriter, Study, StudyEngine,
     StudyPath, StudyRun,
@@ -14,10 +16,8 @@ use landspeed_record::{
 use landspeed_report::live::{ProgressLine, clock};
 use landspeed_report::{OutputCapabilities, about, compare_progress, duration, safe};
 use landspeed_simulator::{VARIED_SHARE, simulates};
-use landspeed_lab::topology as topology;
 use landspeed_transport::settings::table;
 use landspeed_transport::{TRANSPORTS, find, is_tcp};
-use landspeed_record::units::{Bytes, Nanos, did_you_mean};
 
 use crate::args::{CompareArgs, HostArgs, QuestionArg};
 use crate::stop::StopRequest;

@@ -9,10 +9,10 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use landspeed_engine::{Host, Pair, PathOptions, ReachOptions};
-use landspeed_record::{Carrier, Cell, LinkCounters, Settings};
 use landspeed_lab::topology::HostSpec;
-use landspeed_transport::settings::with;
 use landspeed_record::units::Nanos;
+use landspeed_record::{Carrier, Cell, LinkCounters, Settings};
+use landspeed_transport::settings::with;
 use landspeed_workload::stream;
 
 use support::{LANDSPEED, needs_root, output, sh, text};

@@ -7,9 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use landspeed_engine::{
     Host, Pair, PathOptions, ReachOptions, SizesEffort, SizesOptions, UserListener, explain_sizes,
 };
-use landspeed_record::{ExplainReport, PerPacketCost, Settings};
 use landspeed_lab::topology::{self as topology, HostSet};
 use landspeed_record::units::{Bytes, Nanos};
+use landspeed_record::{ExplainReport, PerPacketCost, Settings};
 use support::{LANDSPEED, needs_root};
 
 /// Allows one lab at a time.

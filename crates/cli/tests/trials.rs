@@ -11,9 +11,9 @@ use landspeed_analysis::{BlockResult, LadderBlock};
 use landspeed_engine::{
     BlockOutcome, BlockRunner, Host, Pair, PathOptions, ReachOptions, RecordSink, TrialTiming,
 };
-use landspeed_record::{Cell, Line, RecordWriteError, TcpSample, Trial, TrialFigures};
 use landspeed_lab::topology::HostSet;
 use landspeed_record::units::Nanos;
+use landspeed_record::{Cell, Line, RecordWriteError, TcpSample, Trial, TrialFigures};
 
 use support::{LANDSPEED, needs_root};
 

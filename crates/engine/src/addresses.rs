@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use landspeed_record::{HostFacts, LinkFacts};
 use landspeed_agent::session::{at_zone, is_link_local};
+use landspeed_record::{HostFacts, LinkFacts};
 
 use crate::{Error, Host, PathOptions};
 

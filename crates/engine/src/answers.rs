@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use landspeed_record::{Side, TrialProgress};
 use landspeed_agent::session::{PendingReply, Reply, Request};
+use landspeed_record::{Side, TrialProgress};
 
 use crate::block::refused;
 use crate::{Error, Host};

@@ -5,10 +5,10 @@ use std::collections::{BTreeSet, VecDeque};
 use std::time::Instant;
 
 use landspeed_analysis::{BlockResult, LadderBlock};
+use landspeed_record::units::Nanos;
 use landspeed_record::{
     Arm, Cell, EndpointOutcome, LatencyHistogram, Line, Trial, TrialFigures, Workload, ZeroCopyCounts,
 };
-use landspeed_record::units::Nanos;
 
 use crate::trial::{TrialTiming, measure_idle, measure_program, measure_stream};
 use crate::{Error, Pair, RecordSink};

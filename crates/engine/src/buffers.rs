@@ -1,7 +1,7 @@
 //! Bounds on the bytes in flight, set by the hosts' buffers.
 
-use landspeed_record::{Cell, Settings};
 use landspeed_record::units::Bytes;
+use landspeed_record::{Cell, Settings};
 
 /// Ratio of a send buffer to the window that it holds. It covers the kernel's overhead for the packets of a full
 /// window when hosts hand over superpackets.

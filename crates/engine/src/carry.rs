@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 
 use landspeed_analysis::{PassedTraffic, PathEnd, carrier};
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{Carrier, EndpointOutcome, LinkTraffic, Side};
 use landspeed_transport::settings::with;
-use landspeed_record::units::{Bytes, Nanos};
 use landspeed_workload::pingpong;
 
 use crate::{Error, Pair};

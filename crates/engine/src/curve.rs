@@ -1,9 +1,9 @@
 //! The curves at the start and at the end of a run: rate over write size, RTT over message size. They are reduced from
 //! the papers' (feng-2003: 32,768 writes per size, 34 GB in all) to a few seconds.
 
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{Cell, Line, SweepPoint, Trial};
 use landspeed_transport::Delivery;
-use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_workload::{pingpong, sweep};
 
 use crate::factors::transport_of;

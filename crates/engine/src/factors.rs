@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use landspeed_record::factor::{Factor, FactorTable};
 use landspeed_record::Settings;
+use landspeed_record::factor::{Factor, FactorTable};
 use landspeed_transport::settings::{EVERY_FLOW, TRANSPORT, table};
 use landspeed_transport::{TRANSPORTS, Transport, find};
 

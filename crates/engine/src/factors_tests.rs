@@ -1,9 +1,9 @@
 //! Candidates on a path like the lab's: two namespaces of one machine, with a veth pair between them.
 
-use landspeed_record::factor::{CandidatePlanner, FactorPlacement, FactorScope, KnobSelection, PathView};
 use landspeed_knob::all;
-use landspeed_record::{Candidate, Cell, ConflictingProgram, HostFacts, KnobState, LinkFacts, Side};
+use landspeed_record::factor::{CandidatePlanner, FactorPlacement, FactorScope, KnobSelection, PathView};
 use landspeed_record::units::{Bytes, Nanos};
+use landspeed_record::{Candidate, Cell, ConflictingProgram, HostFacts, KnobState, LinkFacts, Side};
 
 use super::*;
 

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use landspeed_record::units::{Nanos, did_you_mean, parse_duration};
 use landspeed_record::{
     CurveShape, Expectation, ExpectationTest, Grid, GridFactor, GridFigure, GridSetting, GridSettingTarget,
     Settings, Workload,
 };
-use landspeed_record::units::{Nanos, did_you_mean, parse_duration};
 use landspeed_workload::WORKLOADS;
 use serde::Deserialize;
 use toml::Spanned;

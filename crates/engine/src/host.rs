@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use landspeed_record::factor::{FactorPlacement, FactorScope};
+use landspeed_agent::session::{KnobChange, PendingReply, Reply, Request, Session};
 use landspeed_knob as knob;
+use landspeed_record::factor::{FactorPlacement, FactorScope};
+use landspeed_record::units::Nanos;
 use landspeed_record::{
     Carrier, HostFacts, KnobChangeReport, KnobState, LinkFacts, RestoreOutcome, Settings, Side,
 };
-use landspeed_agent::session::{KnobChange, PendingReply, Reply, Request, Session};
-use landspeed_record::units::Nanos;
 
 use crate::Error;
 
@@ -172,7 +172,8 @@ impl Host {
     /// Returns the applied settings of the network namespace. Sockets inherit most of them when they are created.
     pub(crate) fn of_namespace(&self) -> Settings {
         let is_of_namespace = |name: &str| {
-            knob::find(name).is_ok_and(|knob| knob.factor.scope == landspeed_record::factor::FactorScope::Namespace)
+            knob::find(name)
+                .is_ok_and(|knob| knob.factor.scope == landspeed_record::factor::FactorScope::Namespace)
         };
         let set = self.applied.iter().filter(|(name, _)| is_of_namespace(name));
         set.map(|(name, value)| (name.clone(), value.clone())).collect()

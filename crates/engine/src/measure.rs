@@ -7,12 +7,12 @@ use std::sync::{Mutex, PoisonError};
 use landspeed_analysis::figures;
 use landspeed_analysis::verdict::stalls;
 use landspeed_observer::observer;
+use landspeed_record::units::Nanos;
 use landspeed_record::{
     CustomQuantity, EndpointOutcome, Figure, FigureValue, Headline, MEASURE_FORMAT, MeasureReport,
     PartFigures, ProgramFigure, ProgramFigures, Settings, Side, TrialProgress, Workload,
 };
 use landspeed_transport::settings::TRANSPORT;
-use landspeed_record::units::Nanos;
 use landspeed_workload::{check_hosts, find, lasts};
 
 use crate::answers::RunCallbacks;

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use landspeed_record::{Role, TrialSpec};
 use landspeed_agent::session::{LineSink, PendingReply, Reply, Request, SessionKey};
-use landspeed_transport::settings::with;
 use landspeed_record::units::Nanos;
+use landspeed_record::{Role, TrialSpec};
+use landspeed_transport::settings::with;
 use landspeed_workload::{pingpong, transports};
 
 use crate::addresses::AddressCandidate;

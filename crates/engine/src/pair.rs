@@ -5,15 +5,15 @@ use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use landspeed_agent::session::{LineSink, Reply, Request, SessionKey, ZonedAddress, is_link_local};
 use landspeed_analysis::fallback;
 use landspeed_record::factor::PathView;
+use landspeed_record::units::{BitRate, Nanos};
 use landspeed_record::{
     Cell, DetailError, EndpointOutcome, PATIENCE, PathFacts, PathStall, Program, RestoreOutcome, Role,
     Settings, Side, TrialSpec, Workload,
 };
-use landspeed_agent::session::{LineSink, Reply, Request, SessionKey, ZonedAddress, is_link_local};
 use landspeed_transport::settings::{PLACEMENT, TRANSPORT, with};
-use landspeed_record::units::{BitRate, Nanos};
 use landspeed_workload::{lasts, pingpong, text_of, transports};
 
 use crate::addresses::{AddressCandidate, address_candidates, check};
@@ -207,7 +207,10 @@ impl Pair {
     }
 
     /// Writes `changes` on A and on B, even if they change nothing.
-    pub(crate) fn turn(&mut self, changes: &[Vec<landspeed_agent::session::KnobChange>; 2]) -> Result<(), Error> {
+    pub(crate) fn turn(
+        &mut self,
+        changes: &[Vec<landspeed_agent::session::KnobChange>; 2],
+    ) -> Result<(), Error> {
         let a = self.a.turn(&changes[0]);
         let b = self.b.turn(&changes[1]);
         // Waits for both, even if one fails, so that no turn stays in flight.

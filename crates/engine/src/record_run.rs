@@ -2,12 +2,12 @@
 //! path holds. So the queue in front of the bottleneck is approached and never overrun: a loss would cost minutes.
 
 use landspeed_analysis::wan::unfit;
+use landspeed_lab::topology::{HostSet, PathLink};
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{
     Cell, EndpointOutcome, PathFacts, RECORD_RUN_FORMAT, RecordRunFigures, RecordRunReport, Settings,
     TcpSample, WanStats,
 };
-use landspeed_lab::topology::{HostSet, PathLink};
-use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_workload::stream;
 
 use crate::{Error, Pair, WatchOptions, buffers};

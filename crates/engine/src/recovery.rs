@@ -1,9 +1,9 @@
 //! How long one lost segment slows a stream, on real sockets: feng-2003 Table 1 by experiment.
 
 use landspeed_analysis::wan::unfit;
-use landspeed_record::{LabRecovery, TcpSample};
 use landspeed_lab::topology::HostSet;
 use landspeed_record::units::Nanos;
+use landspeed_record::{LabRecovery, TcpSample};
 
 use crate::record_run::{PathProperties, cell, stream};
 use crate::{Error, Pair, WatchOptions};

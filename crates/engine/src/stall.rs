@@ -1,11 +1,11 @@
 //! Probing of a path that carried nothing: packets of several sizes, whole and in fragments, over proven flows.
 
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{
     DatagramCounts, EndpointOutcome, FragmentationPoint, LatencyHistogram, PathProbe, PathStall, ProbedSize,
     Settings, SweepDatagrams, SweepPoint, Workload,
 };
 use landspeed_transport::settings::{TRANSPORT, with};
-use landspeed_record::units::{Bytes, Nanos};
 use landspeed_workload::{pingpong, sweep};
 
 use crate::Error;

@@ -1,8 +1,8 @@
 //! One trial of a cell: measure the idle RTT, then stream.
 
 use landspeed_analysis::{block_trials, figures};
-use landspeed_record::{Cell, EndpointOutcome, LatencyHistogram, TrialFigures, Workload};
 use landspeed_record::units::Nanos;
+use landspeed_record::{Cell, EndpointOutcome, LatencyHistogram, TrialFigures, Workload};
 use landspeed_workload::{pingpong, stream};
 
 use crate::factors::transport_of;

@@ -1,7 +1,7 @@
 //! What a host's kernel offers to landspeed: netlink, BPF programs, processes that outlive their parent, and folders that
 //! belong to one user alone.
 
-pub mod folder;
-pub mod daemon;
 pub mod bpf;
+pub mod daemon;
+pub mod folder;
 pub mod netlink;

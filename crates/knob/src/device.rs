@@ -2,7 +2,7 @@
 
 use std::io;
 
-use landspeed_kernel::netlink as netlink;
+use landspeed_kernel::netlink;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Dir, Mode, OFlags};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};

@@ -1,6 +1,6 @@
 //! Hosts and what joins them: topologies, landspeed's own link with a rate, delay, queue and losses, and faults that are
 //! made on purpose.
 
-pub mod faults;
 pub mod emulator;
+pub mod faults;
 pub mod topology;

@@ -12,8 +12,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use landspeed_kernel::netlink::{LinkChange, Rtnl};
-use landspeed_record::DirectionStats;
 use landspeed_lab::topology::{HostSet, Lab, LabHost, with_namespace};
+use landspeed_record::DirectionStats;
 use landspeed_record::units::Nanos;
 
 /// The parameters of a link, and the least share of its rate that is expected as payload, without headers and

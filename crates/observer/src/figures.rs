@@ -1,7 +1,7 @@
 //! The figures that observers print.
 
-use landspeed_record::{Detail, DetailError, FigureValue, Observations, PartFigures};
 use landspeed_record::units::Nanos;
+use landspeed_record::{Detail, DetailError, FigureValue, Observations, PartFigures};
 
 use crate::Observer;
 

@@ -2,8 +2,8 @@
 
 use std::os::fd::BorrowedFd;
 
-use landspeed_record::{DetailError, Figure, Observations, WatchTarget};
 use landspeed_record::units::Nanos;
+use landspeed_record::{DetailError, Figure, Observations, WatchTarget};
 
 use crate::{Error, ObserverHeadline};
 

@@ -10,9 +10,9 @@ use std::sync::{Arc, Barrier};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use landspeed_lab::topology::Lab;
 use landspeed_observer::{Observer, Watch, WatchSubject, observer};
 use landspeed_record::{CostClass, CostProfile, Observations, WatchTarget};
-use landspeed_lab::topology::Lab;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// Returns the observer; prints why and returns `None` if it cannot run on this host.

@@ -5,10 +5,10 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 
 use landspeed_observer::{Error, Observer, RunPolicy, Watch, WatchSubject, Watcher, observer};
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{
     CostProfile, CpuUsage, LinkCounters, Observations, SnmpCounts, SoftnetCounts, TcpSample,
 };
-use landspeed_record::units::{Bytes, Nanos};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
 fn own_thread() -> i32 {

@@ -13,14 +13,13 @@
 //!
 //! All types here are plain data: nothing in this crate accesses a host.
 
-pub mod units;
-pub mod factor;
 mod candidate;
 mod cell;
 mod compare;
 mod datagram;
 mod details;
 mod explain;
+pub mod factor;
 mod figure;
 mod grid;
 mod host;
@@ -39,6 +38,7 @@ mod sequence;
 mod silence;
 mod summary;
 mod trial;
+pub mod units;
 mod unknown;
 mod wan;
 mod writer;

@@ -1,10 +1,10 @@
 //! The report of `landspeed measure`.
 
 use landspeed_analysis::verdict;
+use landspeed_record::units::{BitRate, CpuNanos, Nanos};
 use landspeed_record::{
     Finding, HostCpu, LatencyFigure, MeasureReport, Side, SilenceFigure, StreamFigure, SweepPoint, TcpFigure,
 };
-use landspeed_record::units::{BitRate, CpuNanos, Nanos};
 
 use crate::block::{
     Document, DocumentHead, ParagraphStyle, ReportBlock, ReportSection, ReportTable, StyledText, TableCell,

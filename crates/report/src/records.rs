@@ -1,7 +1,7 @@
 //! The list of the records in a folder, one row each, from the first and last lines of each record.
 
-use landspeed_record::{GridEndReason, Line, RecordOutline, TuneSummary};
 use landspeed_record::units::Bytes;
+use landspeed_record::{GridEndReason, Line, RecordOutline, TuneSummary};
 use serde::Serialize;
 
 use crate::block::{Document, DocumentHead, ReportSection, ReportTable, TableCell, TableColumn};

@@ -1,7 +1,7 @@
 //! The report of a wide-area link that is emulated between the hosts.
 
-use landspeed_record::{DirectionStats, WanCarrier, WanReport};
 use landspeed_record::units::CpuNanos;
+use landspeed_record::{DirectionStats, WanCarrier, WanReport};
 
 use crate::block::{
     ParagraphStyle, ReportBlock, ReportSection, ReportTable, TableCell, TableColumn, Visibility,

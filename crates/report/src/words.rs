@@ -1,7 +1,7 @@
 //! The words and number formats that all forms of a report share.
 
-use landspeed_record::{ConfirmationReport, Estimate, Gain, StepSummary, TrialFigures, TuneSummary};
 use landspeed_record::units::Nanos;
+use landspeed_record::{ConfirmationReport, Estimate, Gain, StepSummary, TrialFigures, TuneSummary};
 
 pub(crate) use crate::outcome::StepOutcome;
 use crate::safe;

@@ -2,9 +2,9 @@
 
 use landspeed_congestion::{NativeControl, native};
 use landspeed_record::Contestant;
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_udt::packet::MIN_MSS;
 use landspeed_udt::rate::{self, CONTROLS, RateControlFactory};
-use landspeed_record::units::{Bytes, Nanos};
 use thiserror::Error;
 
 use crate::link::LinkSpec;

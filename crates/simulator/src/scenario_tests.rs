@@ -1,7 +1,7 @@
 //! Tests of scenarios that are refused.
 
-use landspeed_record::{Contest, Study};
 use landspeed_record::units::BitRate;
+use landspeed_record::{Contest, Study};
 
 use super::*;
 use crate::study_scenario;

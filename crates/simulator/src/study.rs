@@ -1,11 +1,11 @@
 //! The studies of `landspeed compare` in the simulator, with the same study, schedule and record as on real hosts.
 
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{
     Contest, ContestQuestion, FlowPlan, ProbeSample, QueueSample, RunFlow, RunPath, RunSample, Study,
     StudyRun, TcpSample,
 };
 use landspeed_stats::Random;
-use landspeed_record::units::{BitRate, Bytes, Nanos};
 
 use crate::link::LinkSpec;
 use crate::loss::LossSpec;

@@ -2,8 +2,8 @@
 
 mod path;
 
-use landspeed_simulator::{FlowSpec, LossSpec, SimulationOutcome, SimulationScenario, simulate};
 use landspeed_record::units::Nanos;
+use landspeed_simulator::{FlowSpec, LossSpec, SimulationOutcome, SimulationScenario, simulate};
 
 fn flow(control: &str, rtt: Nanos) -> FlowSpec {
     FlowSpec { contestant: control.to_owned(), return_ns: rtt, ..FlowSpec::default() }

@@ -1,10 +1,10 @@
 //! Windows against loss rates. Losses have equal distances, because random ones would shift Reno's window by 7 %.
 //! Windows grow by acknowledged segments, as in Linux, so that delayed acknowledgements change nothing.
 
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_simulator::{
     FlowOutcome, FlowSpec, LinkSpec, LossSpec, SimulatedFlowSample, SimulationScenario, simulate,
 };
-use landspeed_record::units::{BitRate, Bytes, Nanos};
 
 /// Losses before the window is measured, and cycles that are measured.
 const WARM_UP: u64 = 10;

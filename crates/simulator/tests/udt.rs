@@ -2,8 +2,8 @@
 
 mod path;
 
-use landspeed_simulator::{FlowSpec, LossSpec, SimulationOutcome, SimulationScenario, simulate};
 use landspeed_record::units::{Bytes, Nanos};
+use landspeed_simulator::{FlowSpec, LossSpec, SimulationOutcome, SimulationScenario, simulate};
 
 const RATE: f64 = 1e8;
 const RTT: Nanos = Nanos::millis(40);

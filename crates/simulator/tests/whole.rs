@@ -2,12 +2,12 @@
 
 mod path;
 
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{Contest, Study};
 use landspeed_simulator::{
     FlowSpec, FullPath, LossSpec, ProbeSpec, ReceiverSpec, SimulationOutcome, SimulationScenario,
     recovery_time, simulate, simulated_recovery, study_scenario,
 };
-use landspeed_record::units::{BitRate, Bytes, Nanos};
 use proptest::prelude::*;
 
 fn flow(rtt: Nanos) -> FlowSpec {

@@ -2,8 +2,8 @@
 //!
 //! A flow's settings are values of these factors and of those of its transport ([`crate::Transport::factors`]).
 
-use landspeed_record::factor::{Domain, Factor, FactorTable, FactorView, PersistMethod, Proposal, unless};
 use landspeed_record::Settings;
+use landspeed_record::factor::{Domain, Factor, FactorTable, FactorView, PersistMethod, Proposal, unless};
 
 use crate::{Delivery, TRANSPORTS, Transport};
 

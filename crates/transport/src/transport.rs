@@ -6,8 +6,8 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use landspeed_record::factor::Factor;
-use landspeed_record::{Details, EndpointOutcome, Headline, SettingMismatch, Settings};
 use landspeed_record::units::{BitRate, Bytes, Nanos};
+use landspeed_record::{Details, EndpointOutcome, Headline, SettingMismatch, Settings};
 
 use crate::{DatagramTotals, Error, Patience};
 

@@ -2,6 +2,7 @@
 
 mod network;
 
+use landspeed_record::units::Nanos;
 use landspeed_udt::loss::SeqRange;
 use landspeed_udt::packet::{
     DataPacket, FullAck, HEADER, LossReport, MessageWord, PacketBody, UDP_HEADERS, UdtPacket,
@@ -9,7 +10,6 @@ use landspeed_udt::packet::{
 use landspeed_udt::{
     CloseReason, Connection, ConnectionIdentity, Seq, SocketType, UdtConfig, UdtEvent, UdtSocketId,
 };
-use landspeed_record::units::Nanos;
 use network::{CONNECTOR, LISTENER, NetworkImpairments, TestNetwork, bytes, config};
 use proptest::prelude::*;
 

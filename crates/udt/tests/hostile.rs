@@ -8,6 +8,7 @@ mod network;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
+use landspeed_record::units::Nanos;
 use landspeed_udt::loss::SeqRange;
 use landspeed_udt::packet::{
     DataPacket, FullAck, HANDSHAKE, LossReport, MessageDrop, MessageWord, PacketBody, RateEstimates,
@@ -18,7 +19,6 @@ use landspeed_udt::{
     CloseReason, Connection, ConnectionIdentity, HandshakeListener, IoError, ListenerResponse, Seq,
     SocketType, UdtEvent, UdtSocketId,
 };
-use landspeed_record::units::Nanos;
 use network::{CONNECTOR, LISTENER, NetworkImpairments, TestNetwork, bytes, config};
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};

@@ -5,8 +5,8 @@
 
 mod network;
 
-use landspeed_udt::{CloseReason, IoError, Seq, SocketType, UdtConfig};
 use landspeed_record::units::Nanos;
+use landspeed_udt::{CloseReason, IoError, Seq, SocketType, UdtConfig};
 use network::{CONNECTOR, LISTENER, NetworkImpairments, TestNetwork, bytes, config};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;

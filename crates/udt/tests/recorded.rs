@@ -4,11 +4,11 @@
 //! tests/recorded.txt has a line for each datagram: microseconds, direction (`>` from the connector), bytes.
 //! tests/libudt/record.rs wrote it.
 
+use landspeed_record::units::Nanos;
 use landspeed_udt::packet::{Handshake, HandshakeKind, PacketBody, UdtPacket};
 use landspeed_udt::{
     CloseReason, Connection, ConnectionIdentity, HandshakeRequest, Seq, SocketType, UdtConfig,
 };
-use landspeed_record::units::Nanos;
 
 struct RecordedDatagram {
     at: Nanos,

@@ -1,9 +1,9 @@
 //! Checks a specification from the other host: it must not exhaust this one.
 
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{Settings, TrialSpec};
 use landspeed_transport::Delivery;
 use landspeed_transport::settings::{READ_SIZE, TRANSPORT, WRITE_SIZE, table};
-use landspeed_record::units::{Bytes, Nanos};
 
 use crate::Error;
 use crate::parameter::LONGEST;

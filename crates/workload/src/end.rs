@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use landspeed_record::units::Bytes;
 use landspeed_record::{EndpointOutcome, SettingMismatch, TrialSpec, ZeroCopyCounts};
 use landspeed_transport::{CancelFlag, Flow, ZeroCopyCompletions};
-use landspeed_record::units::Bytes;
 
 use crate::WindowWatch;
 use crate::session::TrialSession;

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use landspeed_record::PathStall;
-use landspeed_transport::{AckProgress, Flow};
 use landspeed_record::units::Nanos;
+use landspeed_transport::{AckProgress, Flow};
 
 use crate::Error;
 

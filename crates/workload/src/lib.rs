@@ -40,15 +40,15 @@ mod workers;
 use std::time::{Duration, Instant};
 
 use landspeed_record::factor::Factor;
+use landspeed_record::units::Nanos;
 use landspeed_record::{EndpointOutcome, TrialSpec};
 pub use landspeed_transport::CancelFlag;
 use landspeed_transport::Patience;
-use landspeed_record::units::Nanos;
 
+pub use crate::app::METRIC;
 pub use application::{applications, load, program_of, text_of};
 pub use end::TrialEnd;
 pub use error::Error;
-pub use crate::app::METRIC;
 pub use port::{ClientPlan, DataPort};
 pub use runner::{FlowNeeds, WorkloadRole, WorkloadRunner};
 pub use watch::{NullWatch, WatchTargets, WindowWatch};

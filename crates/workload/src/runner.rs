@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use landspeed_record::factor::{Factor, FactorTable};
+use landspeed_record::units::Nanos;
 use landspeed_record::{EndpointOutcome, GridFigure, Headline, Settings, TrialSpec};
 use landspeed_transport::settings::TRANSPORT;
-use landspeed_record::units::Nanos;
 
 use crate::{Error, TrialEnd};
 

@@ -3,11 +3,11 @@
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{
     DatagramCounts, Details, Observations, PathStall, Silences, TrialProgress, TrialSpec,
 };
 use landspeed_transport::{CancelFlag, DatagramTotals, Flow};
-use landspeed_record::units::{Bytes, Nanos};
 
 use crate::check::MOST_SAMPLES;
 use crate::feedback::FeedbackMonitor;

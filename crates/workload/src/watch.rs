@@ -2,8 +2,8 @@
 
 use std::os::fd::BorrowedFd;
 
-use landspeed_record::{Observations, TrialProgress};
 use landspeed_record::units::Nanos;
+use landspeed_record::{Observations, TrialProgress};
 
 /// What can be watched at one end.
 #[derive(Debug, Clone, Copy)]

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use landspeed_workload::app::{RoleOutput, figures, read};
 use landspeed_record::Settings;
 use landspeed_record::units::Nanos;
+use landspeed_workload::app::{RoleOutput, figures, read};
 
 const FILE: &str = r#"title = "Echo; answers in a second"
 hosts = [2, 3]

@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use anyhow::{Result, ensure};
 use clap::Args;
 use landspeed_analysis::{Ladder, LadderAction, LadderBlock, LadderFindings, LadderRules};
+use landspeed_record::units::{BitRate, BytesPerCpuSecond, Nanos};
 use landspeed_record::{Arm, Candidate, Cell, Settings, StepAnswer, StepSummary, TrialFigures};
 use landspeed_stats::proportion_interval;
-use landspeed_record::units::{BitRate, BytesPerCpuSecond, Nanos};
 
 use noise::{KINDS, NoiseKind, SimulatedNoise};
 

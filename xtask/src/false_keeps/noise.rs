@@ -1,8 +1,8 @@
 //! Kinds of noise, one row each.
 
+use landspeed_record::units::{BitRate, BytesPerCpuSecond, Nanos};
 use landspeed_record::{Arm, TrialFigures};
 use landspeed_stats::Random;
-use landspeed_record::units::{BitRate, BytesPerCpuSecond, Nanos};
 
 /// A kind of noise: the distribution of trials with equal settings.
 #[derive(Debug, Clone, Copy)]

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 
 use crate::session::connection::PeerConnection;
-use crate::session::session::OpeningResult;
+use crate::session::controller::OpeningResult;
 use crate::session::tls;
 use crate::session::token::Prover;
 use crate::session::wire::OpeningMessage;

@@ -84,7 +84,8 @@ impl PeerConnection {
     }
 
     pub(crate) async fn refuse(&mut self, why: &str) {
-        let _ = tokio::time::timeout(PARTING, self.send(&OpeningMessage::End(crate::session::one_line(why)))).await;
+        let _ = tokio::time::timeout(PARTING, self.send(&OpeningMessage::End(crate::session::one_line(why))))
+            .await;
         self.part().await;
     }
 

@@ -2,11 +2,11 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use landspeed_record::units::Nanos;
 use landspeed_record::{
     EndpointOutcome, HostFacts, HostLimits, KnobChangeReport, KnobState, Observations, RestoreOutcome, Role,
     TrialSpec, WatchTarget,
 };
-use landspeed_record::units::Nanos;
 use serde::{Deserialize, Serialize};
 
 use crate::session::SessionKey;

@@ -3,9 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use landspeed_agent::Agent;
-use landspeed_record::{Role, Settings, TrialSpec, Workload};
 use landspeed_agent::session::{Reply, Request, RequestHandler, SessionKey};
 use landspeed_record::units::Nanos;
+use landspeed_record::{Role, Settings, TrialSpec, Workload};
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 

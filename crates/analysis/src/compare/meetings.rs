@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use landspeed_record::units::{BitRate, Nanos};
 use landspeed_record::{
     ContestQuestion, MeanInterval, MeetingFigures, RoundTripFigures, ShortFlowFigures, Study,
 };
-use landspeed_record::units::{BitRate, Nanos};
 
 use super::contests::ContestRuns;
 use super::repeats;

@@ -26,8 +26,8 @@ mod streams;
 mod support;
 mod timeline;
 
-use landspeed_record::{COMPARE_FORMAT, CompareReport, ContestQuestion, Line, Record, Study, StudyEngine};
 use landspeed_record::units::Nanos;
+use landspeed_record::{COMPARE_FORMAT, CompareReport, ContestQuestion, Line, Record, Study, StudyEngine};
 
 use contests::StudyContests;
 pub use names::title;

@@ -1,7 +1,7 @@
 //! The figures of one protocol under the schedule, over repeats: a row of the paper's Tables 1 and 2.
 
-use landspeed_record::{ContestFigures, RegionFigures};
 use landspeed_record::units::BitRate;
+use landspeed_record::{ContestFigures, RegionFigures};
 
 use super::contests::ContestRuns;
 use super::run::RunFigures;

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{ContestQuestion, RegionFigures, Study, StudyRun};
 use landspeed_stats::{jain, mean_and_deviation};
-use landspeed_record::units::{BitRate, Bytes, Nanos};
 
 use super::convergence;
 use super::timeline::Timeline;

@@ -1,8 +1,8 @@
 //! The shares of a path that the two sides of a run have.
 
+use landspeed_record::units::{BitRate, Nanos};
 use landspeed_record::{ContestQuestion, Study, StudyRun};
 use landspeed_stats::jain;
-use landspeed_record::units::{BitRate, Nanos};
 
 use super::timeline::Timeline;
 

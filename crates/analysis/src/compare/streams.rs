@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::{ContestQuestion, ParallelStreamFigures};
 use landspeed_record::units::{BitRate, Bytes};
+use landspeed_record::{ContestQuestion, ParallelStreamFigures};
 
 use super::contests::ContestRuns;
 use super::repeats;

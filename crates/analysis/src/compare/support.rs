@@ -1,10 +1,10 @@
 //! Small studies for tests, in which a rule gives the bytes that arrive.
 
+use landspeed_record::units::{Bytes, CpuNanos, Nanos};
 use landspeed_record::{
     Contest, ContestQuestion, Header, Line, ProbeSample, Record, RunFlow, RunSample, Study, StudyPath,
     StudyRun,
 };
-use landspeed_record::units::{Bytes, CpuNanos, Nanos};
 
 /// The bytes of a sample of 1 s at 1 kb/s.
 pub(super) const KILOBIT: u64 = 125;

@@ -1,7 +1,7 @@
 //! Tests with studies small enough to be judged by hand.
 
-use landspeed_record::{CompareReport, Contest, ContestQuestion, RunFlow, StudyRun};
 use landspeed_record::units::{Bytes, CpuNanos};
+use landspeed_record::{CompareReport, Contest, ContestQuestion, RunFlow, StudyRun};
 
 use super::support::{KILOBIT, alone, record, run, study};
 use super::*;

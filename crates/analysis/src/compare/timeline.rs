@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use landspeed_record::{FlowPlan, RunFlow, RunSample, Study, StudyRun};
 use landspeed_record::units::{BitRate, Nanos};
+use landspeed_record::{FlowPlan, RunFlow, RunSample, Study, StudyRun};
 
 /// The most flows on the grid: a forged record must not use up all memory.
 const MOST_LANES: usize = 32;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{HostLimits, LayerCost, MemoryPass, PerPacketCost, SizeAnswer, SizePoint};
 use landspeed_stats::estimate;
-use landspeed_record::units::{Bytes, Nanos};
 
 use super::message::{BOTH, HOST_A, HOST_B, LINK, class_layer};
 

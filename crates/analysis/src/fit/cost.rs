@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::{CostClass, CostFigure, CostProfile};
 use landspeed_record::units::Bytes;
+use landspeed_record::{CostClass, CostFigure, CostProfile};
 
 /// Returns the samples by class, and the processor nanoseconds that each represents; `None` where nothing was
 /// sampled.

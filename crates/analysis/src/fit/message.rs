@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::{CostClass, CostProfile, DatagramCounts, EndpointOutcome, HostFacts, LinkCounters};
 use landspeed_record::units::{Bytes, Nanos};
+use landspeed_record::{CostClass, CostProfile, DatagramCounts, EndpointOutcome, HostFacts, LinkCounters};
 
 use super::cost::sampled;
 use crate::figures::{end_share, machine_share};
@@ -140,8 +140,8 @@ pub(super) fn class_layer(class: &str, host: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::{ClassSamples, CpuAccounting, CpuUsage, LinkCounters, Observations};
     use landspeed_record::units::CpuNanos;
+    use landspeed_record::{ClassSamples, CpuAccounting, CpuUsage, LinkCounters, Observations};
 
     use super::*;
 

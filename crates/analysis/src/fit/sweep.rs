@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use landspeed_record::units::Bytes;
 use landspeed_record::{
     FragmentStepCost, FurtherPacketCost, LayerCost, LayerCostFit, PerPacketCost, SizePoint,
 };
 use landspeed_stats::median;
-use landspeed_record::units::Bytes;
 
 use super::fragments::{IpVersion, fragments, largest};
 use super::line::{SizedCost, fit};

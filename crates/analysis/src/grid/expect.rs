@@ -291,8 +291,8 @@ fn estimate(found: &ContrastEstimate) -> Estimate {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::{GridFactor, MissingLevel, TrialFigures};
     use landspeed_record::units::BitRate;
+    use landspeed_record::{GridFactor, MissingLevel, TrialFigures};
 
     use super::*;
 

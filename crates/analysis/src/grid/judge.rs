@@ -1,5 +1,6 @@
 //! Judges the trials of a record: curves with intervals.
 
+use landspeed_record::units::Nanos;
 use landspeed_record::{
     Estimate, FactorEffect, FactorialEffect, GRID_FORMAT, Grid, GridCell, GridContrast, GridCurves,
     GridEndReason, GridFigure, GridReport, GridTrial, Line, PathPrediction, ProgramFigure, ProgramFigures,
@@ -7,7 +8,6 @@ use landspeed_record::{
 };
 use landspeed_stats::grid::{Contrast, ContrastEstimate, GridLayout};
 use landspeed_stats::ratio_of;
-use landspeed_record::units::Nanos;
 
 use super::called;
 use super::fitted::{CellStep, FigureModel, from_to, layout, points};

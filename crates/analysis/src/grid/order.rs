@@ -1,8 +1,8 @@
 //! The cells that a block visits, and their order. Pure: drawn from the grid's seed.
 
 use landspeed_record::Grid;
-use landspeed_stats::Random;
 use landspeed_record::units::Nanos;
+use landspeed_stats::Random;
 
 /// The longest time of a block: drift within a minute on a shared machine affects all of its cells.
 const BLOCK: Nanos = Nanos::secs(60);

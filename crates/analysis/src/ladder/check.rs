@@ -7,8 +7,8 @@
 //! be lost without it, the pair of it and the step that it interacts with is measured as a 2x2.
 
 use landspeed_record::Cell;
-use landspeed_stats::GuardVerdict;
 use landspeed_record::units::Nanos;
+use landspeed_stats::GuardVerdict;
 
 use super::comparison::CellComparison;
 use super::guards;

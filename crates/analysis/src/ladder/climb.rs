@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
+use landspeed_record::units::Nanos;
 use landspeed_record::{Candidate, Cell, StepAnswer, StepLine, VerdictLine};
 use landspeed_stats::ErrorLedger;
-use landspeed_record::units::Nanos;
 
 use super::advice::hints;
 use super::check::{FinalCheck, blocks_needed};

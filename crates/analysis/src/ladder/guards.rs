@@ -5,8 +5,8 @@
 //! mishap in 6 % of the candidate's trials is absent from 44 of them in 6.6 % of cases.
 
 use landspeed_record::Arm;
-use landspeed_stats::{GuardVerdict, guard, guard_sums};
 use landspeed_record::units::Nanos;
+use landspeed_stats::{GuardVerdict, guard, guard_sums};
 
 use super::kept::KeptTotals;
 use super::run_state::RunState;

@@ -1,7 +1,7 @@
 //! The steps that were kept, and the setting that they make.
 
-use landspeed_record::{Candidate, Cell, Estimate};
 use landspeed_record::units::Nanos;
+use landspeed_record::{Candidate, Cell, Estimate};
 
 use super::bound::RateBound;
 use super::comparison::CellComparison;

@@ -7,8 +7,8 @@
 //! them together confirm a step; the last one says what the step is worth in the end.
 
 use landspeed_record::Estimate;
-use landspeed_stats::{BlockContrast, CountedAndAllMeans};
 use landspeed_record::units::Nanos;
+use landspeed_stats::{BlockContrast, CountedAndAllMeans};
 
 use super::comparison::CellComparison;
 use super::kept::KeptSetting;

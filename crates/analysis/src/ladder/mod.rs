@@ -21,8 +21,8 @@ mod run_state;
 mod step;
 mod words;
 
-use landspeed_record::{Arm, Candidate, Cell, Gain, StepLine, StepSummary, TrialFigures, VerdictLine};
 use landspeed_record::units::Nanos;
+use landspeed_record::{Arm, Candidate, Cell, Gain, StepLine, StepSummary, TrialFigures, VerdictLine};
 
 pub use bound::RateBound;
 use check::FinalCheck;

@@ -1,7 +1,7 @@
 //! The rules of a run, and the size of the run that follows from them.
 
-use landspeed_record::{Candidate, Cell};
 use landspeed_record::units::Nanos;
+use landspeed_record::{Candidate, Cell};
 
 use crate::TuningGoal;
 

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use landspeed_record::StepLine;
-use landspeed_stats::{ExcessVariance, excess};
 use landspeed_record::units::Nanos;
+use landspeed_stats::{ExcessVariance, excess};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -1,8 +1,8 @@
 //! One step: the decision whether a change is kept.
 
+use landspeed_record::units::Nanos;
 use landspeed_record::{Candidate, Cell, Estimate, Side, StepAnswer, StepLine, StepSummary};
 use landspeed_stats::{BlockContrast, Objection, StepDesign, StepJudgement, StepState, judge, judge_last};
-use landspeed_record::units::Nanos;
 
 use super::comparison::CellComparison;
 use super::guards::{self, GuardReport};

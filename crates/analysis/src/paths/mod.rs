@@ -8,8 +8,8 @@
 
 mod interconnects;
 
-use landspeed_record::{EndpointOutcome, Grid, GridTrial, PathCost, PathPrediction, SnmpCounts, SocketUsage};
 use landspeed_record::units::{Bytes, Nanos};
+use landspeed_record::{EndpointOutcome, Grid, GridTrial, PathCost, PathPrediction, SnmpCounts, SocketUsage};
 
 pub use interconnects::{INTERCONNECTS, Interconnect};
 

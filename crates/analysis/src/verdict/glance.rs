@@ -54,8 +54,8 @@ fn sending(flow: &FlowView<'_>) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::{FlowKey, IpProtocol, SocketState, TcpState};
     use landspeed_record::units::{Bytes, Nanos};
+    use landspeed_record::{FlowKey, IpProtocol, SocketState, TcpState};
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! The judge of one cause, and the finding that it returns.
 
-use landspeed_record::{Cause, Finding, Remedy};
 use landspeed_record::units::BitRate;
+use landspeed_record::{Cause, Finding, Remedy};
 
 use super::thresholds::MOST_RATIO;
 use super::view::VerdictView;

@@ -1,7 +1,7 @@
 //! The observations that a verdict is based on.
 
-use landspeed_record::{CpuUsage, HostFacts, HostLimits, LinkCounters, Observations, PathProbe, Settings};
 use landspeed_record::units::{BitRate, Nanos};
+use landspeed_record::{CpuUsage, HostFacts, HostLimits, LinkCounters, Observations, PathProbe, Settings};
 
 #[derive(Debug, Clone, Copy)]
 pub struct HostView<'a> {

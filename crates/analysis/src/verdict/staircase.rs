@@ -1,8 +1,8 @@
 //! The staircase of limits: what each part could carry, from the highest rate to the flow's (the argument of
 //! feng-2003 section 3.5.2).
 
-use landspeed_record::{HostLimits, LimitStep, MemoryKernel};
 use landspeed_record::units::BitRate;
+use landspeed_record::{HostLimits, LimitStep, MemoryKernel};
 
 use super::words::{called, shown};
 
@@ -88,8 +88,8 @@ fn raw_packets(limits: &HostLimits) -> Option<(BitRate, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landspeed_record::{CorePacketRate, MemoryBandwidth, MemoryPass};
     use landspeed_record::units::Bytes;
+    use landspeed_record::{CorePacketRate, MemoryBandwidth, MemoryPass};
 
     #[test]
     fn the_papers_staircase() {

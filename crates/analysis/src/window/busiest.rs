@@ -1,7 +1,7 @@
 //! Chooses the connections to compare with the window model.
 
-use landspeed_record::{FlowKey, FlowWatch, FlowWindow, IpProtocol, Observations};
 use landspeed_record::units::Nanos;
+use landspeed_record::{FlowKey, FlowWatch, FlowWindow, IpProtocol, Observations};
 
 use super::levels::{WatchedEnds, difference};
 use super::live::check;
@@ -70,8 +70,8 @@ fn joined<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landspeed_record::{SocketState, TcpState, WindowRule};
     use landspeed_record::units::Bytes;
+    use landspeed_record::{SocketState, TcpState, WindowRule};
 
     /// Returns an end at `local` that moves `sent` and `received` bytes within a second.
     fn end(local: u16, remote: u16, sent: u64, received: u64) -> FlowWatch {

@@ -1,7 +1,7 @@
 //! The levels of a connection over a window, from its two ends, as the model needs them.
 
-use landspeed_record::{FlowWatch, SocketState, TcpState};
 use landspeed_record::units::{BitRate, Bytes, Nanos};
+use landspeed_record::{FlowWatch, SocketState, TcpState};
 
 use super::linux::SpaceRule;
 

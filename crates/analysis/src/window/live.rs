@@ -1,7 +1,7 @@
 //! Compares the windows of a connection with the window model.
 
-use landspeed_record::{FlowKey, FlowWindow, WindowFigure, WindowRelation, WindowRule};
 use landspeed_record::units::Bytes;
+use landspeed_record::{FlowKey, FlowWindow, WindowFigure, WindowRelation, WindowRule};
 
 use super::busiest::turned;
 use super::levels::{ConnectionLevels, OfferedWindow, WatchedEnds};

@@ -1,7 +1,7 @@
 //! Tests of the model against invented connections.
 
-use landspeed_record::{FlowWatch, IpProtocol, SocketState, TcpState};
 use landspeed_record::units::Nanos;
+use landspeed_record::{FlowWatch, IpProtocol, SocketState, TcpState};
 
 use super::super::levels::SCALED;
 use super::*;

@@ -2,8 +2,8 @@
 //! first, and what a verdict does not change.
 
 use landspeed_analysis::{Ladder, LadderAction, LadderRules};
-use landspeed_record::{Candidate, Cell, Settings, Verdict, VerdictLine};
 use landspeed_record::units::Nanos;
+use landspeed_record::{Candidate, Cell, Settings, Verdict, VerdictLine};
 use serde_json::{Value, json};
 
 use crate::drive::{LOOK, SimulatedRun, candidate, drive_advised, on, worth};

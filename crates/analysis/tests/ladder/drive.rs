@@ -1,11 +1,11 @@
 //! Drives a ladder in a simulated world, and records what it did.
 
 use landspeed_analysis::{Ladder, LadderAction, LadderBlock, LadderFindings, LadderRules};
+use landspeed_record::units::{BitRate, BytesPerCpuSecond, Nanos};
 use landspeed_record::{
     Arm, Candidate, Cell, Header, Line, Record, Settings, StepSummary, Trial, TrialFigures, Verdict,
     VerdictLine,
 };
-use landspeed_record::units::{BitRate, BytesPerCpuSecond, Nanos};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -1,8 +1,8 @@
 //! Tests of the evidence that keeps a step and confirms it: whole runs of few candidates in worlds without chance.
 
 use landspeed_analysis::LadderRules;
-use landspeed_record::{Arm, StepAnswer, TrialFigures};
 use landspeed_record::units::{BitRate, BytesPerCpuSecond, Nanos};
+use landspeed_record::{Arm, StepAnswer, TrialFigures};
 
 use crate::drive::{SimulatedRun, SimulatedTrial, candidate, usual};
 

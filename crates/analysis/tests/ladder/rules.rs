@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use landspeed_analysis::{Ladder, LadderAction, LadderRules};
-use landspeed_record::{Candidate, Cell, StepAnswer, StepSummary, TrialFigures};
 use landspeed_record::units::Nanos;
+use landspeed_record::{Candidate, Cell, StepAnswer, StepSummary, TrialFigures};
 
 use crate::drive::{BLOCK, BROKEN, candidate, drive, noisy, on, worth};
 

@@ -1,8 +1,8 @@
 //! Tests that a saved record gives the summary that the run gave, and that two records can be compared.
 
 use landspeed_analysis::{LadderFindings, LadderRules, diff, summary};
-use landspeed_record::{Header, Line, Record, TrialFigures};
 use landspeed_record::units::Nanos;
+use landspeed_record::{Header, Line, Record, TrialFigures};
 
 use crate::drive::{candidate, drive, on, worth};
 

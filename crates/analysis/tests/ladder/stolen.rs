@@ -1,8 +1,8 @@
 //! Tests of runs on a machine whose neighbours take processor time: this costs power, but does not change the answer.
 
 use landspeed_analysis::LadderRules;
-use landspeed_record::{Arm, StepAnswer, TrialFigures};
 use landspeed_record::units::BitRate;
+use landspeed_record::{Arm, StepAnswer, TrialFigures};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

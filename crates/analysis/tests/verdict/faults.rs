@@ -1,10 +1,10 @@
 //! Each cause as the kernel would show it, with a strength from 0 to 1.
 
+use landspeed_record::units::{BitRate, Bytes, CpuNanos, Nanos};
 use landspeed_record::{
     Cause, ClassSamples, CostClass, CostProfile, CpuUsage, FlowWatch, HostLimits, IpProtocol, LinkCounters,
     ListenerWatch, ProcessWatch, QdiscWatch, SoftnetCounts,
 };
-use landspeed_record::units::{BitRate, Bytes, CpuNanos, Nanos};
 
 use crate::watched::{MSS, SPAN, WatchedPath, first, nth, share_of};
 

@@ -5,11 +5,11 @@ mod faults;
 mod watched;
 
 use landspeed_analysis::verdict::CAUSES;
+use landspeed_record::units::{BitRate, Bytes};
 use landspeed_record::{
     Cause, Finding, FlowWatch, HostLimits, NoVerdictReason, Observations, ProcessWatch, Remedy, Settings,
     SocketState, Verdict,
 };
-use landspeed_record::units::{BitRate, Bytes};
 use proptest::prelude::*;
 use watched::{WatchedPath, causes, first, nth, share_of};
 

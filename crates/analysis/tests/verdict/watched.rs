@@ -5,12 +5,12 @@
 use std::net::SocketAddr;
 
 use landspeed_analysis::verdict::{HostView, PathObservations, judge};
+use landspeed_record::units::{BitRate, Bytes, CpuNanos, Nanos};
 use landspeed_record::{
     Cause, CoreCpuTime, CpuUsage, Detail, FlowKey, FlowWatch, HostFacts, HostLimits, IpProtocol,
     LinkCounters, LinkSettings, Observations, ProcessWatch, QdiscWatch, Settings, SnmpCounts, SocketState,
     TcpState, Verdict,
 };
-use landspeed_record::units::{BitRate, Bytes, CpuNanos, Nanos};
 
 /// The length of the window, and the number of samples in it.
 pub(crate) const SPAN: Nanos = Nanos::secs(10);

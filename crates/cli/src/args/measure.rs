@@ -2,13 +2,13 @@
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
+use landspeed_observer::OBSERVERS;
 use landspeed_record::factor::reference::capital;
 use landspeed_record::factor::{Domain, Factor};
-use landspeed_observer::OBSERVERS;
+use landspeed_record::units::{Nanos, parse_duration};
 use landspeed_record::{Settings, TrialSpec, Workload};
 use landspeed_transport::TRANSPORTS;
 use landspeed_transport::settings::{FLOWS, TRANSPORT};
-use landspeed_record::units::{Nanos, parse_duration};
 use landspeed_workload::{WORKLOADS, WorkloadRunner, applications};
 
 use super::{GridArgs, HostArgs, OutputArgs};

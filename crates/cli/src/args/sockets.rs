@@ -3,8 +3,8 @@
 use std::net::{IpAddr, SocketAddr};
 
 use clap::{Args, ValueEnum};
-use landspeed_sockets::TrafficKind;
 use landspeed_record::units::{Nanos, parse_duration};
+use landspeed_sockets::TrafficKind;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SocketsActionArg {

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::{Context, Error, Result};
-use landspeed_agent::{Agent, RunPermission};
 use landspeed_agent::session::{ServeOptions, listen, serve_stdio};
+use landspeed_agent::{Agent, RunPermission};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::args::AgentArgs;

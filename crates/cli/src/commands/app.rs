@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use landspeed_record::factor::FactorTable;
 use landspeed_record::Workload;
+use landspeed_record::factor::FactorTable;
 use landspeed_record::units::did_you_mean;
 use landspeed_workload::{WorkloadRunner, applications};
 use serde::Serialize;
@@ -137,7 +137,8 @@ pub(crate) fn spawn(args: &SpawnArgs) -> Result<ExitCode> {
 pub(crate) fn gather(args: &GatherArgs) -> Result<ExitCode> {
     let nodes: Vec<SocketAddr> =
         args.nodes.iter().skip(args.skip).map(|node| SocketAddr::new(*node, args.port)).collect();
-    let gathered = landspeed_workload::app::gather::gather(&nodes, args.rounds).map_err(anyhow::Error::msg)?;
+    let gathered =
+        landspeed_workload::app::gather::gather(&nodes, args.rounds).map_err(anyhow::Error::msg)?;
     out(&format!("{}\n", serde_json::to_string(&gathered)?))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -7,9 +7,9 @@ use anyhow::Result;
 use landspeed_knob::doctor;
 use landspeed_knob::{self as knob, KnobTarget};
 use landspeed_observer::host;
+use landspeed_record::units::did_you_mean;
 use landspeed_record::{HostFacts, LinkFacts};
 use landspeed_report::OutputCapabilities;
-use landspeed_record::units::did_you_mean;
 
 use crate::args::DoctorArgs;
 use crate::listing::{DoctorDocument, DoctorFinding, FORMAT};

@@ -8,9 +8,9 @@ use landspeed_engine::{
     ExplainOptions, SizesEffort, SizesOptions, UserListener, explain, explain_live, explain_sizes,
     explain_time,
 };
+use landspeed_record::units::Nanos;
 use landspeed_record::{ExplainReport, WatchTarget};
 use landspeed_report::{DetailLevel, OutputCapabilities, json};
-use landspeed_record::units::Nanos;
 
 use crate::args::ExplainArgs;
 use crate::data;

@@ -10,6 +10,7 @@ use landspeed_engine::{
     Error, FAN, FactorNames, GridHead, GridHosts, Pair, RecordSink, begin_grid, check_grid, path_of,
     planned_blocks, prepare, resume_grid, run_grid, turns_knobs, usual_by, vary,
 };
+use landspeed_record::units::Nanos;
 use landspeed_record::{
     Grid, GridSetting, GridSettingTarget, GridTrial, Line, PathCost, Record, RecordWriteError, RecordWriter,
     Settings,
@@ -17,7 +18,6 @@ use landspeed_record::{
 use landspeed_report::live::GridProgress;
 use landspeed_report::{DetailLevel, OutputCapabilities, json};
 use landspeed_transport::settings::FLOWS;
-use landspeed_record::units::Nanos;
 
 use crate::args::{FormArgs, HostArgs, MeasureArgs, OutputArgs};
 use crate::data;

@@ -4,12 +4,12 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use landspeed_engine::all_factors;
-use landspeed_record::factor::{Factor, FactorScope};
 use landspeed_knob::{self as knob, KnobTarget};
 use landspeed_observer::host;
 use landspeed_record::KnobState;
-use landspeed_report::{OutputCapabilities, table};
+use landspeed_record::factor::{Factor, FactorScope};
 use landspeed_record::units::did_you_mean;
+use landspeed_report::{OutputCapabilities, table};
 
 use crate::args::KnobsArgs;
 use crate::listing::{FORMAT, KnobEntry, KnobList, LocalKnobValue};

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use anyhow::{Context, Result};
 use landspeed_engine::{MeasureOptions, measure};
 use landspeed_record::MeasureReport;
+use landspeed_record::units::Nanos;
 use landspeed_report::live::IntervalLines;
 use landspeed_report::{DetailLevel, OutputCapabilities};
 use landspeed_transport::settings::FLOWS;
-use landspeed_record::units::Nanos;
 
 use crate::args::{FanArg, MeasureArgs};
 use crate::exit::Exit;

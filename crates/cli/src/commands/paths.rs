@@ -7,9 +7,9 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result};
 use landspeed_engine::{FactorNames, GridHead, LocalRunTimes, check_grid, here, run_here, vary};
+use landspeed_record::units::{BitRate, EscapedText, Nanos};
 use landspeed_record::{Grid, GridCell, PathCost, RecordWriter, Workload};
 use landspeed_report::quoted;
-use landspeed_record::units::{BitRate, EscapedText, Nanos};
 
 use super::app;
 use super::exec::ExecReport;

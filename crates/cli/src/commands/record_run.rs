@@ -4,11 +4,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use landspeed_engine::{RecordRunOptions, RecoveryLosses, record_run, recover};
+use landspeed_lab::topology::{self as topology, PlannedPath};
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{LabRecovery, LossRecovery, RecordRunReport};
 use landspeed_report::{DetailLevel, json};
 use landspeed_simulator::{FullPath, full_window, recovery_time, simulated_recovery};
-use landspeed_lab::topology::{self as topology, PlannedPath};
-use landspeed_record::units::{Bytes, Nanos};
 
 use crate::args::TuneArgs;
 use crate::data;

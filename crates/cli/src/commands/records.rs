@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use landspeed_record::units::Bytes;
 use landspeed_record::{RecordOutline, RecordReadError, RecordSequence, count_runs, newest_first, outline};
 use landspeed_report::{DetailLevel, RecordRow, RecordsReport, came_out, json, records};
-use landspeed_record::units::Bytes;
 
 use crate::args::RecordsArgs;
 use crate::data;

@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result};
 use landspeed_congestion::{CONTROLS, Control, Error};
-use landspeed_simulator::{FullPath, simulated_recovery};
 use landspeed_record::units::Nanos;
+use landspeed_simulator::{FullPath, simulated_recovery};
 
 use crate::args::RecoveryArgs;
 use crate::listing::{FORMAT, RecoveryEntry, RecoveryList};

@@ -10,10 +10,10 @@ use landspeed_analysis::TuningGoal;
 use landspeed_engine::{
     Baseline, Pair, RecordSink, TuneOptions, TunePlan, TunedProgram, factors, plan, tune,
 };
+use landspeed_record::units::Nanos;
 use landspeed_record::{Line, RecordWriteError, RecordWriter, TuneSummary};
 use landspeed_report::{DetailLevel, OutputCapabilities, duration, gain_is_proven, live::TuneProgress, safe};
 use landspeed_transport::{Transport, find};
-use landspeed_record::units::Nanos;
 
 use crate::args::{BaselineArg, GoalArg, TuneArgs};
 use crate::commands::app;

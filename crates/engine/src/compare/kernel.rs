@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use landspeed_agent::session::{Reply, Request};
 use landspeed_analysis::wan::unfit;
+use landspeed_lab::topology::{HostSet, PathLink};
 use landspeed_record::factor::Domain;
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{
     Cell, CongestionControls, Contest, ContestQuestion, Contestant, CpuUsage, DetailError, EndpointOutcome,
     FlowPlan, RunFlow, RunSample, Settings, Study, StudyRun, TcpSample, Workload,
 };
-use landspeed_agent::session::{Reply, Request};
-use landspeed_lab::topology::{HostSet, PathLink};
 use landspeed_transport::settings::{TRANSPORT, table};
-use landspeed_record::units::{Bytes, Nanos};
 use landspeed_workload::staggered::{self, FlowProgressSample, StaggeredFlow};
 
 use super::StudyRunner;

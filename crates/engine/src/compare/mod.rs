@@ -8,10 +8,10 @@ mod kernel;
 use std::collections::HashSet;
 use std::time::Instant;
 
-use landspeed_record::{Contest, Header, Line, RECORD_FORMAT, Record, Side, Study, StudyEngine, StudyRun};
-use landspeed_stats::Random;
 use landspeed_lab::topology::HostSet;
 use landspeed_record::units::Nanos;
+use landspeed_record::{Contest, Header, Line, RECORD_FORMAT, Record, Side, Study, StudyEngine, StudyRun};
+use landspeed_stats::Random;
 
 use crate::{Error, Pair, RecordSink};
 use kernel::KernelStudyRunner;

@@ -2,9 +2,9 @@
 
 use landspeed_analysis::figures;
 use landspeed_observer::PATH;
+use landspeed_record::units::Nanos;
 use landspeed_record::{Estimate, PathTrace, Settings};
 use landspeed_stats::estimate;
-use landspeed_record::units::Nanos;
 use landspeed_workload::stream;
 
 use crate::pair::WatchOptions;

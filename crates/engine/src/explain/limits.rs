@@ -1,7 +1,7 @@
 //! The limits of the hosts' parts.
 
-use landspeed_record::HostLimits;
 use landspeed_agent::session::{Reply, Request};
+use landspeed_record::HostLimits;
 
 use crate::{Error, Host};
 

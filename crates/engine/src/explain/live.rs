@@ -3,10 +3,10 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use landspeed_analysis::verdict::{called, cannot_tell};
-use landspeed_record::{ExplainReport, FlowKey, FlowWatch, NoVerdictReason, WatchTarget};
 use landspeed_agent::session::{Reply, Request};
+use landspeed_analysis::verdict::{called, cannot_tell};
 use landspeed_record::units::Nanos;
+use landspeed_record::{ExplainReport, FlowKey, FlowWatch, NoVerdictReason, WatchTarget};
 
 use super::material::watched;
 use super::{ExplainOptions, HostObservations, INTERVAL, ProgressSink, ReportInputs, limits, observers};

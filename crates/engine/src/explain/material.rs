@@ -3,12 +3,12 @@
 use landspeed_analysis::fit::cost_figures;
 use landspeed_analysis::verdict::{HostView, NamedHostLimits, PathObservations, judge, staircase};
 use landspeed_analysis::window::{WatchedHost, busiest};
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{
     CostProfile, EXPLAIN_FORMAT, Estimate, ExplainReport, ExplainedHost, HostFacts, HostLimits, LinkCounters,
     Observations, PathProbe, Settings, Verdict, WatchTarget,
 };
 use landspeed_transport::settings::TRANSPORT;
-use landspeed_record::units::{BitRate, Bytes, Nanos};
 
 use super::ExplainOptions;
 

@@ -9,8 +9,8 @@ mod own;
 mod sizes;
 
 use landspeed_observer::{OBSERVERS, PATH, RunPolicy};
-use landspeed_record::{Settings, WatchTarget, Workload};
 use landspeed_record::units::Nanos;
+use landspeed_record::{Settings, WatchTarget, Workload};
 
 pub use live::{explain_live, glance_at_top};
 use material::{HostObservations, ReportInputs};

@@ -1,8 +1,8 @@
 //! Explaining with a stream of landspeed's own.
 
 use landspeed_analysis::{figures, remarks};
-use landspeed_record::{EndpointOutcome, ExplainReport, HostLimits, PathTrace, Settings, Workload};
 use landspeed_record::units::Nanos;
+use landspeed_record::{EndpointOutcome, ExplainReport, HostLimits, PathTrace, Settings, Workload};
 use landspeed_workload::{lasts, stream};
 
 use super::effect::{self, TraceMeasurement, trace};

@@ -3,11 +3,11 @@
 use std::time::Instant;
 
 use landspeed_analysis::grid as order;
+use landspeed_record::units::Nanos;
 use landspeed_record::{
     EndpointOutcome, Grid, GridEndReason, GridFactor, GridFigure, GridSetting, GridSettingTarget, GridTrial,
     HERE, HostFacts, Line, ProgramFigure, ProgramFigures, ProgramMetric, Side, Workload,
 };
-use landspeed_record::units::Nanos;
 
 use super::{GridHead, begin, planned_blocks};
 use crate::{Error, RecordSink};

@@ -14,11 +14,11 @@ use std::time::Instant;
 use landspeed_analysis::grid::{self as order, Precision};
 use landspeed_analysis::{figures, together};
 use landspeed_record::factor::FactorPlacement;
+use landspeed_record::units::Nanos;
 use landspeed_record::{
     Cell, EndpointOutcome, Grid, GridEndReason, GridSetting, GridSettingTarget, GridTrial, Header, Line, Png,
     ProgramMetric, RECORD_FORMAT, Record, RestoreOutcome, Settings, Side, TrialFigures,
 };
-use landspeed_record::units::Nanos;
 use landspeed_workload::{METRIC, lasts, program_of};
 
 use crate::block::refused;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use landspeed_lab::topology;
 use landspeed_record::factor::{Domain, Factor, FactorPlacement, FactorScope};
-use landspeed_record::{GridFactor, GridSetting, GridSettingTarget, LevelKind};
-use landspeed_lab::topology as topology;
 use landspeed_record::units::{BitRate, Nanos, parse_duration};
+use landspeed_record::{GridFactor, GridSetting, GridSettingTarget, LevelKind};
 use landspeed_workload::WorkloadRunner;
 
 use crate::Error;

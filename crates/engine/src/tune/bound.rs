@@ -2,10 +2,10 @@
 //! first step and after each kept one, and sets the pace of the flow.
 
 use landspeed_analysis::{Ladder, RateBound};
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{Cell, Settings};
 use landspeed_transport::Delivery;
 use landspeed_transport::settings::FLOWS;
-use landspeed_record::units::{Bytes, Nanos};
 use landspeed_workload::capacity::{self, CarriedLoad};
 
 use super::run::TuningRun;

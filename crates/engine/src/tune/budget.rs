@@ -3,9 +3,9 @@
 use landspeed_analysis::BUDGET;
 use landspeed_observer::COST;
 use landspeed_record::Cell;
+use landspeed_record::units::Nanos;
 use landspeed_transport::Delivery;
 use landspeed_transport::settings::WRITE_SIZE;
-use landspeed_record::units::Nanos;
 use landspeed_workload::stream;
 
 use super::run::TuningRun;

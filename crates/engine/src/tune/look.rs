@@ -2,8 +2,8 @@
 
 use landspeed_analysis::figures;
 use landspeed_analysis::verdict::{HostView, PathObservations, judge};
-use landspeed_record::{Cell, EndpointOutcome, Settings, Trial, TrialFigures, Verdict};
 use landspeed_record::units::{BitRate, Nanos};
+use landspeed_record::{Cell, EndpointOutcome, Settings, Trial, TrialFigures, Verdict};
 
 use super::TunedProgram;
 use crate::explain::{warm_up, watched_program, watched_stream};

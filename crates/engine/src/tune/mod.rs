@@ -11,9 +11,9 @@ mod run;
 use std::time::Instant;
 
 use landspeed_analysis::{RunFacts, TuningGoal, assemble};
+use landspeed_record::units::Nanos;
 use landspeed_record::{Header, Line, ProgramMetric, RECORD_FORMAT, Settings, TuneSummary, Workload};
 use landspeed_transport::Transport;
-use landspeed_record::units::Nanos;
 
 use crate::{Error, Pair, RecordSink};
 pub(crate) use plan::sc03;

@@ -4,9 +4,9 @@ use landspeed_analysis::{Forecast, LadderRules};
 use std::time::Instant;
 
 use landspeed_record::factor::{CandidatePlanner, FactorPlacement, FactorScope, KnobSelection};
+use landspeed_record::units::Nanos;
 use landspeed_record::{Candidate, Cell, Finding, Settings};
 use landspeed_transport::settings::PLACEMENT;
-use landspeed_record::units::Nanos;
 
 use super::{Baseline, TuneOptions, bound, budget, look};
 use crate::factors::{all_factors, factors, flow};

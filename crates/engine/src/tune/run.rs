@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use landspeed_analysis::{Ladder, LadderAction, LadderBlock, LadderFindings, LadderRules, figures};
-use landspeed_record::{Cell, EndpointOutcome, Finding, Line, Side, StepLine, Trial, VerdictLine};
 use landspeed_record::units::Nanos;
+use landspeed_record::{Cell, EndpointOutcome, Finding, Line, Side, StepLine, Trial, VerdictLine};
 
 use super::look::look;
 use super::plan::{TunePlan, candidates, placebos};

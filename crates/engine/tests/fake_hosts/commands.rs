@@ -1,16 +1,16 @@
 //! The commands, each with little work.
 
+use landspeed_agent::session::Session;
 use landspeed_analysis::TuningGoal;
 use landspeed_engine::{
     Baseline, Error, ExplainOptions, Host, MeasureOptions, Pair, PathOptions, RecordSink, SizesEffort,
     SizesOptions, StudyHead, TrialTiming, TuneOptions, UserListener, begin, compare_on, explain,
     explain_sizes, flow, measure, plan, tune,
 };
-use landspeed_record::{Contest, ExplainReport, Line, RecordWriteError, RecordWriter, Study, WatchTarget};
-use landspeed_agent::session::Session;
 use landspeed_lab::topology::HostSet;
-use landspeed_transport::find;
 use landspeed_record::units::{Bytes, Nanos};
+use landspeed_record::{Contest, ExplainReport, Line, RecordWriteError, RecordWriter, Study, WatchTarget};
+use landspeed_transport::find;
 use landspeed_workload::{pingpong, stream};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,15 +8,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use landspeed_agent::session::{
+    KnobChange, Options, Reply, Request, RequestHandler, ServeOptions, Session, serve_socket,
+};
+use landspeed_record::units::{Bytes, CpuNanos, Nanos};
 use landspeed_record::{
     CpuUsage, EndpointOutcome, HostFacts, HostLimits, KnobChangeReport, KnobState, LatencyHistogram, Line,
     Observations, RestoreOutcome, Role, Side, TrialSpec,
 };
-use landspeed_agent::session::{
-    KnobChange, Options, Reply, Request, RequestHandler, ServeOptions, Session, serve_socket,
-};
 use landspeed_stats::Random;
-use landspeed_record::units::{Bytes, CpuNanos, Nanos};
 
 use crate::wire::FakeWire;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::{HostFacts, KnobState, LinkFacts};
 use landspeed_record::units::{BitRate, Bytes, Nanos};
+use landspeed_record::{HostFacts, KnobState, LinkFacts};
 
 use super::{SettingFinding, Severity};
 use crate::device::is_virtual;

@@ -74,7 +74,9 @@ impl JournalError {
 impl From<landspeed_kernel::folder::Error> for JournalError {
     fn from(error: landspeed_kernel::folder::Error) -> Self {
         match error {
-            landspeed_kernel::folder::Error::Io { what, path, source } => JournalError::io(what, &path, source),
+            landspeed_kernel::folder::Error::Io { what, path, source } => {
+                JournalError::io(what, &path, source)
+            }
             landspeed_kernel::folder::Error::Refused { path, why } => JournalError::folder(&path, why),
         }
     }

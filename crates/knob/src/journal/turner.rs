@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use landspeed_record::{KnobChangeReport, RestoreOutcome};
 use landspeed_record::units::Nanos;
+use landspeed_record::{KnobChangeReport, RestoreOutcome};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 
 use super::file::{JournalFile, draft_of, name_of};

@@ -18,8 +18,8 @@ mod script;
 mod sysctl;
 
 use landspeed_record::factor::FactorTable;
-use landspeed_record::{Cell, LinkFacts, Settings, Side};
 use landspeed_record::units::EscapedText;
+use landspeed_record::{Cell, LinkFacts, Settings, Side};
 use serde::Serialize;
 
 use crate::{PersistMethod, SystemSetting};

@@ -1,7 +1,7 @@
 //! Tests of behaviour that only some rows have.
 
-use landspeed_knob::{FactorScope, KnobTarget, all, find, probe};
 use landspeed_kernel::netlink::{Ethtool, Rtnl};
+use landspeed_knob::{FactorScope, KnobTarget, all, find, probe};
 
 use crate::namespace::in_namespace;
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use landspeed_knob::{KnobTarget, all};
 use landspeed_kernel::netlink::{Ethtool, InterfaceAddress, Link, LinkChange, Rtnl, VethEnd};
+use landspeed_knob::{KnobTarget, all};
 
 /// Runs `test` on a thread in a new namespace, which ends with the thread even if the test fails.
 pub(crate) fn in_namespace(test: fn(&KnobTarget)) {

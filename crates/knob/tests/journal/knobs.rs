@@ -4,8 +4,8 @@ use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use landspeed_knob::{Domain, Error, Factor, FactorScope, HostKnob, Knob, KnobTarget, SideEffect};
 use landspeed_kernel::netlink::{LinkChange, Rtnl};
+use landspeed_knob::{Domain, Error, Factor, FactorScope, HostKnob, Knob, KnobTarget, SideEffect};
 use landspeed_record::units::Nanos;
 
 pub(crate) fn lookup(name: &str) -> Option<&'static Knob> {

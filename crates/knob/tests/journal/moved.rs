@@ -4,8 +4,8 @@ use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 
-use landspeed_knob::journal::Undo;
 use landspeed_kernel::netlink::{LinkChange, Rtnl};
+use landspeed_knob::journal::Undo;
 
 use super::host::{NamedNetns, TestHost, can_run, empty_netns, inside, ip};
 use super::knobs::lookup;

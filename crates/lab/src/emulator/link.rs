@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use landspeed_record::{QueueSample, WanStats};
 use landspeed_record::units::{BitRate, Bytes, Nanos};
+use landspeed_record::{QueueSample, WanStats};
 
 use super::clock;
 use super::error::Error;

@@ -7,8 +7,8 @@
 //! up to the jitter, but never before one that left earlier. A lost segment has used the line, so loss does not make
 //! the link faster. A duplicated segment is doubled behind the line.
 
-use landspeed_stats::Random;
 use landspeed_record::units::Nanos;
+use landspeed_stats::Random;
 
 use super::loss::LossModel;
 use super::pace::{LinePacer, QueueContents};

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 
-use landspeed_record::{DirectionStats, QueueSample};
 use landspeed_record::units::{Bytes, CpuNanos, Nanos};
+use landspeed_record::{DirectionStats, QueueSample};
 
 use super::lateness::{LatenessCounts, LatenessHistogram};
 use super::samples::{QueueHistory, QueueReading};

@@ -223,12 +223,7 @@ mod tests {
                 let mut scenario = FaultScenario::default();
                 (fault.inject)(&mut scenario, strength);
                 let words = scenario.topology();
-                assert!(
-                    crate::topology::find(&[words]).is_ok(),
-                    "{}: {}",
-                    fault.name,
-                    scenario.topology()
-                );
+                assert!(crate::topology::find(&[words]).is_ok(), "{}: {}", fault.name, scenario.topology());
             }
         }
     }

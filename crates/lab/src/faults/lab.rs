@@ -6,8 +6,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use landspeed_record::Settings;
 use crate::topology::{HostSet, ReachMethod, TopologyHost, open};
+use landspeed_record::Settings;
 use landspeed_record::units::{Bytes, Nanos};
 
 use crate::faults::app::{ProgramSpec, ProgramTask, datagrams, stream};

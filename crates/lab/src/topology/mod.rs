@@ -15,9 +15,9 @@ mod registry;
 mod switch;
 mod wan;
 
+pub use crate::emulator::Parameter;
 pub use error::Error;
 pub use lab::{Lab, LabHost, LabPlan};
-pub use crate::emulator::Parameter;
 pub use namespace::{Namespace, enter, exists, with_namespace};
 pub use path::{PathLink, PlannedPath};
 pub use real::{HostSpec, SshTarget};

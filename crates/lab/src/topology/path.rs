@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::emulator::EmulatedLink;
-use landspeed_record::{QueueSample, WanStats};
 use landspeed_record::units::{BitRate, Bytes, Nanos};
+use landspeed_record::{QueueSample, WanStats};
 
 /// A planned path from the first host to the second, parsed from the words of a command line.
 pub trait PlannedPath: fmt::Debug {

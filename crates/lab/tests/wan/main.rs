@@ -15,10 +15,10 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use landspeed_kernel::netlink::{Ethtool, LinkChange, Rtnl, features_called};
-use landspeed_record::{DirectionStats, WanStats};
 use landspeed_lab::topology::lab::{self, LabSelection};
 use landspeed_lab::topology::{HostSet, Lab, LabHost, with_namespace};
 use landspeed_record::units::{Bytes, Nanos};
+use landspeed_record::{DirectionStats, WanStats};
 
 /// Time limit of all waits, far longer than they take: for a machine that stalls.
 const PATIENCE: Duration = Duration::from_secs(60);

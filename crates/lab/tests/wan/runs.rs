@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::net::UdpSocket;
 
-use landspeed_record::WanStats;
 use landspeed_lab::topology::{HostSet, Lab};
+use landspeed_record::WanStats;
 use landspeed_record::units::{Bytes, Nanos};
 
 use super::{lab, round_trip, send_numbered, settled, udp_pair};

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use landspeed_record::{ClassSamples, CostClass, CostProfile, StackSamples, SymbolSamples};
 use landspeed_record::units::Nanos;
+use landspeed_record::{ClassSamples, CostClass, CostProfile, StackSamples, SymbolSamples};
 
 use super::classify::{NOWHERE, SampleClassification, judge};
 use super::event::{PERIOD, SampleEvent};

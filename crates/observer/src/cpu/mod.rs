@@ -38,8 +38,8 @@ pub(crate) mod stat;
 
 #[cfg(doc)]
 use landspeed_record::CpuAccounting;
-use landspeed_record::{CpuUsage, FigureValue, Observations, WatchTarget};
 use landspeed_record::units::{CpuNanos, Nanos};
+use landspeed_record::{CpuUsage, FigureValue, Observations, WatchTarget};
 
 pub(crate) use accounting::{accounting, interrupt_time_is_apart};
 pub(crate) use children::descendants;

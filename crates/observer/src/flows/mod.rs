@@ -11,8 +11,8 @@ mod track;
 mod window;
 
 use landspeed_kernel::netlink::{PortFilter, SockDiag, SocketKind};
-use landspeed_record::{FlowWatch, ListenerWatch, SocketState, TcpState};
 use landspeed_record::units::Bytes;
+use landspeed_record::{FlowWatch, ListenerWatch, SocketState, TcpState};
 
 use crate::figures::{headlines, mean, total};
 use crate::window::windows;

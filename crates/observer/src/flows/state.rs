@@ -2,8 +2,8 @@
 
 use std::mem::{offset_of, size_of};
 
-use landspeed_record::{IpProtocol, SocketState, TcpState};
 use landspeed_record::units::{BitRate, Bytes, Nanos};
+use landspeed_record::{IpProtocol, SocketState, TcpState};
 
 use crate::sockets::ListedSocket;
 use crate::tcp_info::raw::TcpInfo;

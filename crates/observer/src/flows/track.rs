@@ -1,8 +1,8 @@
 //! One flow over a window.
 
 use landspeed_kernel::netlink::InetSocketId;
-use landspeed_record::{FlowKey, FlowWatch, IpProtocol, SocketState};
 use landspeed_record::units::Nanos;
+use landspeed_record::{FlowKey, FlowWatch, IpProtocol, SocketState};
 
 use super::state;
 use crate::sockets::ListedSocket;

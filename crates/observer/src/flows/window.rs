@@ -5,8 +5,8 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Instant;
 
 use landspeed_kernel::netlink::{PortFilter, SockDiag, SocketKind};
-use landspeed_record::{Observations, WatchTarget};
 use landspeed_record::units::Nanos;
+use landspeed_record::{Observations, WatchTarget};
 
 use super::listeners::WatchedListeners;
 use super::state;

@@ -8,8 +8,8 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::{LinkCounters, LinkTraffic};
 use landspeed_record::units::{Bytes, Nanos};
+use landspeed_record::{LinkCounters, LinkTraffic};
 
 use crate::cpu::clock;
 use crate::figures::headlines;

@@ -9,8 +9,8 @@ mod thread;
 use std::collections::BTreeSet;
 
 use landspeed_kernel::netlink::SockDiag;
-use landspeed_record::{Observations, ProcessWatch, WatchTarget};
 use landspeed_record::units::{CpuNanos, Nanos};
+use landspeed_record::{Observations, ProcessWatch, WatchTarget};
 
 use crate::figures::headlines;
 use crate::sockets::{SocketOwners, select};

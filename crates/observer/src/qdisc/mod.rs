@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use landspeed_kernel::netlink::{QueueStats, Rtnl};
-use landspeed_record::{Observations, QdiscWatch, WatchTarget};
 use landspeed_record::units::{BitRate, Bytes, Nanos};
+use landspeed_record::{Observations, QdiscWatch, WatchTarget};
 
 use crate::figures::{headlines, total};
 use crate::window::{OpenWindow, windows};

@@ -1,8 +1,8 @@
 //! The settings of links: MTU, queue length, offloads.
 
 use landspeed_kernel::netlink::{DeviceFeatures, Ethtool, Link, Rtnl};
-use landspeed_record::{LinkSettings, Observations, WatchTarget};
 use landspeed_record::units::Bytes;
+use landspeed_record::{LinkSettings, Observations, WatchTarget};
 
 use crate::figures::headlines;
 use crate::window::{OpenWindow, windows};

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::{Observations, detail};
 use landspeed_record::units::{Bytes, Nanos};
+use landspeed_record::{Observations, detail};
 use serde::{Deserialize, Serialize};
 
 use crate::figures::headlines;

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::mem::{offset_of, size_of};
 use std::os::fd::{AsFd, OwnedFd};
 
-use landspeed_record::{CongestionControls, FigureValue, Observations, TcpProgress, TcpSample};
 use landspeed_record::units::{BitRate, Bytes, Nanos};
+use landspeed_record::{CongestionControls, FigureValue, Observations, TcpProgress, TcpSample};
 
 use rustix::net::sockopt::tcp_congestion;
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::common::{OpenWatch, eventually, in_new_namespace, reads};
 use landspeed_observer::WatchSubject;
-use landspeed_record::{FlowWatch, IpProtocol, ListenerWatch, Observations, ProcessWatch, WatchTarget};
 use landspeed_record::units::{Bytes, Nanos};
+use landspeed_record::{FlowWatch, IpProtocol, ListenerWatch, Observations, ProcessWatch, WatchTarget};
 use rustix::net::{AddressFamily, SocketType, bind, listen, socket, sockopt};
 
 fn pair() -> (TcpStream, TcpStream) {

@@ -5,10 +5,10 @@ use std::net::UdpSocket;
 use super::common::{OpenWatch, in_new_namespace};
 use landspeed_kernel::netlink::{InterfaceAddress, LinkChange, Rtnl, VethEnd};
 use landspeed_observer::{LiveWatch, WatchSubject, busiest_link};
+use landspeed_record::units::{BitRate, Bytes};
 use landspeed_record::{
     CpuUsage, FlowWatch, LinkCounters, LinkSettings, ProcessWatch, QdiscWatch, WatchTarget,
 };
-use landspeed_record::units::{BitRate, Bytes};
 
 /// Runs `tc` or `ip` in this thread's namespace; returns true if it succeeded. Not every kernel has every qdisc.
 fn run(command: &str) -> bool {

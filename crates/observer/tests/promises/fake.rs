@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::time::Instant;
 
 use landspeed_observer::{Error, Observer, ObserverHeadline, RunPolicy, Watch, WatchSubject};
-use landspeed_record::{Observations, detail};
 use landspeed_record::units::{Bytes, Nanos};
+use landspeed_record::{Observations, detail};
 use serde::{Deserialize, Serialize};
 
 thread_local! {

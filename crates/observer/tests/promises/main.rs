@@ -10,8 +10,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 use landspeed_observer::{OBSERVERS, Observer, WatchSubject, Watcher};
-use landspeed_record::{Figure, FigureValue, Observations, WatchTarget, decode};
 use landspeed_record::units::Nanos;
+use landspeed_record::{Figure, FigureValue, Observations, WatchTarget, decode};
 
 use fake::BREAKS;
 

@@ -201,7 +201,8 @@ fn load() -> Result<Object, String> {
     // Copied to the heap: libelf needs an aligned image, and bytes within the binary may not be aligned.
     let image = CODE.to_vec();
     let loaded = || ObjectBuilder::default().name("ends")?.open_memory(&image)?.load();
-    loaded().map_err(|error: libbpf_rs::Error| landspeed_kernel::bpf::take().unwrap_or_else(|| error.to_string()))
+    loaded()
+        .map_err(|error: libbpf_rs::Error| landspeed_kernel::bpf::take().unwrap_or_else(|| error.to_string()))
 }
 
 /// Returns the input of the program, with the addresses in the order of a packet from the peer.

@@ -1,8 +1,8 @@
 //! Turns the proposals of a table of factors into candidates: changes that a ladder may try, or the reasons why it
 //! does not.
 
-use crate::{Candidate, Cell, HostFacts, KnobState, LinkFacts, Settings, Side};
 use crate::units::Nanos;
+use crate::{Candidate, Cell, HostFacts, KnobState, LinkFacts, Settings, Side};
 
 use crate::factor::{Error, Factor, FactorPlacement, FactorScope, FactorTable, FactorView, Proposal};
 

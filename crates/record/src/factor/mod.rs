@@ -6,9 +6,9 @@
 //! [`FactorTable`] joins the factors of several owners.
 
 mod candidates;
+mod declaration;
 mod domain;
 mod error;
-mod factor;
 mod levels;
 mod persist;
 mod propose;
@@ -17,9 +17,9 @@ mod system;
 mod table;
 
 pub use candidates::{CandidatePlanner, KnobSelection, PathView, Placebo};
+pub use declaration::{Domain, Factor, FactorPlacement, FactorScope, FactorView, Proposal, SideEffect};
 pub use domain::{MAX_CPU, MAX_VALUE_BYTES, join, parse_cpus, print_cpus, split};
 pub use error::Error;
-pub use factor::{Domain, Factor, FactorPlacement, FactorScope, FactorView, Proposal, SideEffect};
 pub use levels::MOST_LEVELS;
 pub use persist::{PersistMethod, SystemdSpelling};
 pub use propose::{NO_QUEUE, algorithms, at_least, each, flip, next_to, nothing, switch_on, unless};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::{Arm, LatencyHistogram, Line, Record, SweepPoint, Trial};
 use landspeed_record::units::{Bytes, Nanos};
+use landspeed_record::{Arm, LatencyHistogram, Line, Record, SweepPoint, Trial};
 
 use crate::words::FigureKind;
 

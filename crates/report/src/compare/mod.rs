@@ -12,8 +12,8 @@ mod runs;
 mod tables;
 mod words;
 
-use landspeed_record::{CompareReport, ContestFigures, PaperFinding, Record};
 use landspeed_record::units::BitRate;
+use landspeed_record::{CompareReport, ContestFigures, PaperFinding, Record};
 
 use crate::block::{
     ABSENT, Article, Card, Chart, CollapsibleGroup, Document, DocumentHead, List, ParagraphStyle,

@@ -1,8 +1,8 @@
 //! The progress line after each run of a study.
 
 use landspeed_analysis::compare::RunFigures;
-use landspeed_record::{Study, StudyRun};
 use landspeed_record::units::{BitRate, Nanos};
+use landspeed_record::{Study, StudyRun};
 
 use super::words::sane;
 use crate::safe;
@@ -43,8 +43,8 @@ fn goodput(run: &StudyRun, study: &Study) -> String {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::{Contest, FlowPlan, RunFlow, RunSample};
     use landspeed_record::units::Bytes;
+    use landspeed_record::{Contest, FlowPlan, RunFlow, RunSample};
 
     use super::*;
 

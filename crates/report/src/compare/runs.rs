@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use landspeed_analysis::compare::Timeline;
-use landspeed_record::{CompareReport, ContestQuestion, Line, Record, StudyRun, WanCarrier, WanStats};
 use landspeed_record::units::Nanos;
+use landspeed_record::{CompareReport, ContestQuestion, Line, Record, StudyRun, WanCarrier, WanStats};
 
 use super::words;
 use crate::safe;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use landspeed_record::{ExplainReport, FlowWatch, Remedy};
 use landspeed_record::units::BitRate;
+use landspeed_record::{ExplainReport, FlowWatch, Remedy};
 
 use super::cost::HostCost;
 use super::stairs::LimitStaircase;

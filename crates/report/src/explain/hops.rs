@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::{ExplainReport, ExplainedHost, PathTrace, StackHop, StackHopLatency};
 use landspeed_record::units::Nanos;
+use landspeed_record::{ExplainReport, ExplainedHost, PathTrace, StackHop, StackHopLatency};
 
 use super::words;
 use crate::block::{ColumnKind, ReportTable, TableCell, TableColumn, TableRow, Visibility};

@@ -1,10 +1,10 @@
 //! Tables of the hosts' limits and properties, with one column per host.
 
+use landspeed_record::units::BitRate;
 use landspeed_record::{
     CorePacketRate, CpuUsage, ExplainReport, ExplainedHost, HostFacts, HostLimits, LinkSettings,
     ListenerWatch, PathTrace, PcieLink, ProcessWatch, QdiscWatch,
 };
-use landspeed_record::units::BitRate;
 
 use super::words::{percent, unit};
 use crate::block::{ABSENT, ReportTable, TableColumn};

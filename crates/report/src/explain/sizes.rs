@@ -1,8 +1,8 @@
 //! Costs by message size, prepared for charts and tables.
 
 use landspeed_analysis::fit::{BOTH, HOST_A, HOST_B, LINK, SHARED};
-use landspeed_record::{ExplainReport, LayerCost, LayerCostFit, PerPacketCost, SizePoint};
 use landspeed_record::units::Bytes;
+use landspeed_record::{ExplainReport, LayerCost, LayerCostFit, PerPacketCost, SizePoint};
 
 use super::chart;
 use super::words::{nanos, percent, whole};

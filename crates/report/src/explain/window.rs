@@ -1,7 +1,7 @@
 //! TCP's windows over time, prepared for charts and tables.
 
-use landspeed_record::{ExplainReport, FlowWatch, SocketState, TcpState};
 use landspeed_record::units::Bytes;
+use landspeed_record::{ExplainReport, FlowWatch, SocketState, TcpState};
 
 use super::words::{percent, unit};
 use crate::block::{ColumnKind, ReportTable, TableCell, TableColumn, TableRow, Visibility};

@@ -1,10 +1,10 @@
 //! The tables of a grid.
 
 use landspeed_analysis::paths::INTERCONNECTS;
+use landspeed_record::units::Nanos;
 use landspeed_record::{
     ExpectationReport, GridCell, GridCurves, GridReport, GridTrial, Line, PathCost, PathPrediction, Record,
 };
-use landspeed_record::units::Nanos;
 
 use super::words;
 use crate::block::{

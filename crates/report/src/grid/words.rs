@@ -1,10 +1,10 @@
 //! The words of a grid's report.
 
+use landspeed_record::units::{BitRate, Bytes, BytesPerCpuSecond, Nanos, parse_duration};
 use landspeed_record::{
     ExpectationAgreement, FactorEffect, GridCell, GridCurves, GridFactor, GridFigure, GridReport, LevelKind,
     SocketUsage,
 };
-use landspeed_record::units::{BitRate, Bytes, BytesPerCpuSecond, Nanos, parse_duration};
 
 use crate::block::{Quantity, TableCell};
 use crate::output::Tone;

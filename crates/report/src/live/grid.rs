@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use landspeed_record::{Grid, GridTrial};
 use landspeed_record::units::Nanos;
+use landspeed_record::{Grid, GridTrial};
 
 use super::{ProgressLine, clock};
 use crate::words::counted;

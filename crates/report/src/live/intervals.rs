@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::{Side, TcpProgress, TrialProgress};
 use landspeed_record::units::{BitRate, Nanos};
+use landspeed_record::{Side, TcpProgress, TrialProgress};
 
 use crate::safe;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use landspeed_analysis::{OUT_OF_TIME, STOPPED};
-use landspeed_record::{Arm, Line, RestoreOutcome, StepSummary, Trial, Verdict};
 use landspeed_record::units::Nanos;
+use landspeed_record::{Arm, Line, RestoreOutcome, StepSummary, Trial, Verdict};
 
 use crate::explain::cause_words;
 use crate::output::{Painter, Tone};
@@ -261,10 +261,10 @@ fn fitting(text: &str, room: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use landspeed_record::units::{BitRate, BytesPerCpuSecond};
     use landspeed_record::{
         Arm, Cell, EndpointOutcome, Estimate, Finding, Header, StepAnswer, StepLine, TrialFigures,
     };
-    use landspeed_record::units::{BitRate, BytesPerCpuSecond};
 
     use super::*;
 

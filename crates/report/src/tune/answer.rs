@@ -1,8 +1,8 @@
 //! The answer of a run in one line, which claims no more than the final trials show, and advice on how to show more.
 
 use landspeed_analysis::LadderRules;
-use landspeed_record::{Estimate, StepSummary, TuneSummary};
 use landspeed_record::units::Nanos;
+use landspeed_record::{Estimate, StepSummary, TuneSummary};
 
 use super::figures::{WORTH_TELLING, percent_lost, span};
 use crate::words::{self, FigureKind, StepOutcome, counted};

@@ -1,7 +1,7 @@
 //! The figures before and after, and their change, from the trials of the final check.
 
-use landspeed_record::{Estimate, ProgramMetric, TrialFigures, TuneSummary};
 use landspeed_record::units::Nanos;
+use landspeed_record::{Estimate, ProgramMetric, TrialFigures, TuneSummary};
 
 use super::answer::word;
 use crate::block::{

@@ -1,10 +1,10 @@
 //! Tests of all forms of reports that need no browser.
 
+use landspeed_record::units::Nanos;
 use landspeed_record::{
     CompareReport, ConfirmationReport, CostFigure, Estimate, ExplainReport, Header, Line, Record, TuneSummary,
 };
 use landspeed_report::{DetailLevel, Document, OutputCapabilities, compare, explain, quoted, tune};
-use landspeed_record::units::Nanos;
 
 use crate::{markup, recorded};
 

@@ -1,8 +1,8 @@
 //! Tests of the first lines of a run's result, and of its length.
 
+use landspeed_record::units::{BitRate, Nanos};
 use landspeed_record::{ConfirmationReport, Estimate, Record, StepSummary, TuneSummary};
 use landspeed_report::{DetailLevel, OutputCapabilities, tune};
-use landspeed_record::units::{BitRate, Nanos};
 
 use crate::recorded;
 

@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use landspeed_record::TcpSample;
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_udt::packet::{HANDSHAKE, HEADER, UDP_HEADERS};
 use landspeed_udt::{
     Connection, ConnectionIdentity, HandshakeListener, ListenerResponse, RateControlFactory, Seq, SocketType,
     UdtConfig, UdtSocketId,
 };
-use landspeed_record::units::{Bytes, Nanos};
 
 use super::{FlowEnds, PacketSink};
 use crate::agenda::NEVER;

@@ -1,7 +1,7 @@
 //! A path with one line, which each test changes.
 
-use landspeed_simulator::{LinkSpec, LossSpec, SimulationScenario};
 use landspeed_record::units::{BitRate, Bytes, Nanos};
+use landspeed_simulator::{LinkSpec, LossSpec, SimulationScenario};
 
 /// Makes a scenario of one line without delay (flows have theirs on their way back), with a queue of `queue_bdp` BDPs
 /// and no flow.

@@ -3,8 +3,8 @@
 use std::mem::size_of;
 use std::os::fd::AsRawFd;
 
-use landspeed_record::{Details, EndpointOutcome, FigureValue, Headline, detail};
 use landspeed_record::units::Bytes;
+use landspeed_record::{Details, EndpointOutcome, FigureValue, Headline, detail};
 use serde::{Deserialize, Serialize};
 use socket2::Socket;
 

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use landspeed_record::{Details, SettingMismatch, Settings};
 use landspeed_record::units::{Bytes, Nanos};
+use landspeed_record::{Details, SettingMismatch, Settings};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 use socket2::Socket;
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landspeed_record::factor::{Domain, Factor, FactorView, PersistMethod, Proposal, each, flip, unless};
-use landspeed_record::{SettingMismatch, Settings};
 use landspeed_record::units::Bytes;
+use landspeed_record::{SettingMismatch, Settings};
 use quinn_proto::{AckFrequencyConfig, MtuDiscoveryConfig, TransportConfig, VarInt};
 use socket2::Socket;
 

@@ -1,7 +1,7 @@
 //! The figures that quinn reports of a connection.
 
-use landspeed_record::{DetailError, Details, EndpointOutcome, FigureValue, Headline, detail};
 use landspeed_record::units::{Bytes, Nanos};
+use landspeed_record::{DetailError, Details, EndpointOutcome, FigureValue, Headline, detail};
 use quinn_proto::ConnectionStats;
 use serde::{Deserialize, Serialize};
 

@@ -6,8 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use landspeed_record::{Details, SettingMismatch, Settings};
 use landspeed_record::units::Nanos;
+use landspeed_record::{Details, SettingMismatch, Settings};
 use rustix::event::{PollFd, PollFlags};
 use socket2::Socket;
 

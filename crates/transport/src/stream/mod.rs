@@ -11,8 +11,8 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use landspeed_record::{Details, SettingMismatch, Settings};
 use landspeed_record::units::Bytes;
+use landspeed_record::{Details, SettingMismatch, Settings};
 use socket2::{SockAddr, Socket};
 
 pub(crate) use accept::StreamListener;

@@ -8,8 +8,8 @@ mod zerocopy_send;
 use std::io;
 use std::net::SocketAddr;
 
-use landspeed_record::factor::Factor;
 use landspeed_record::Settings;
+use landspeed_record::factor::Factor;
 use socket2::{Socket, Type};
 
 pub(crate) use options::PACING_RATE;

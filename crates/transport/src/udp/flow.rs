@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use landspeed_record::{Details, SegmentationFallbacks, SettingMismatch, Settings};
 use landspeed_record::units::{Bytes, Nanos};
+use landspeed_record::{Details, SegmentationFallbacks, SettingMismatch, Settings};
 use rustix::net::SendFlags;
 use socket2::Socket;
 

@@ -22,8 +22,8 @@ mod wire;
 
 use std::net::SocketAddr;
 
-use landspeed_record::factor::Factor;
 use landspeed_record::Settings;
+use landspeed_record::factor::Factor;
 
 use crate::transport::{ConnectRequest, Delivery, Flow, ReservedPort, Transport, TransportProperties};
 use crate::{Error, Patience, shared_port};

@@ -2,10 +2,10 @@
 
 use std::io;
 
+use landspeed_record::Settings;
 use landspeed_record::factor::{
     Domain, Factor, FactorView, PersistMethod, Proposal, SystemSetting, switch_on, unless,
 };
-use landspeed_record::Settings;
 use landspeed_record::units::{BitRate, Bytes};
 use socket2::Socket;
 

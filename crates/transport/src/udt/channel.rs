@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use landspeed_udt::{Connection, TransmitBatch, UdtEvent};
 use landspeed_record::units::Nanos;
+use landspeed_udt::{Connection, TransmitBatch, UdtEvent};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 use socket2::Socket;
 

@@ -4,9 +4,9 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use landspeed_record::Settings;
+use landspeed_record::units::Nanos;
 use landspeed_udt::packet::UDP_HEADERS;
 use landspeed_udt::{CloseReason, Connection};
-use landspeed_record::units::Nanos;
 use socket2::{SockAddr, Socket};
 
 use super::channel::UdtChannel;

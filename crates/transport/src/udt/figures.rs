@@ -1,8 +1,8 @@
 //! The counts of a UDT connection, and its estimates of the path.
 
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{DetailError, Details, EndpointOutcome, Headline, detail};
 use landspeed_udt::Connection;
-use landspeed_record::units::{BitRate, Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 /// A UDT flow when its window closed.

@@ -5,9 +5,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use landspeed_record::units::Nanos;
 use landspeed_record::{Details, SettingMismatch, Settings};
 use landspeed_udt::{CloseReason, IoError};
-use landspeed_record::units::Nanos;
 
 use super::channel::UdtChannel;
 use super::figures;

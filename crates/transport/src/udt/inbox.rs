@@ -4,8 +4,8 @@
 use std::io::{self, IoSliceMut};
 use std::os::fd::BorrowedFd;
 
-use landspeed_udt::{Connection, HEADER};
 use landspeed_record::units::Nanos;
+use landspeed_udt::{Connection, HEADER};
 
 use super::options::UdtReceiveMode;
 use crate::message::{self, BATCH};

@@ -10,10 +10,10 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use landspeed_record::Settings;
+use landspeed_record::units::Nanos;
 use landspeed_udt::{
     Connection, HANDSHAKE, HandshakeRequest, ListenerResponse, Seq, SocketType, UdtSocketId,
 };
-use landspeed_record::units::Nanos;
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::{SendFlags, sendto};
 use socket2::{SockAddr, Socket};

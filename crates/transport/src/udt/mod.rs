@@ -15,8 +15,8 @@ mod options;
 
 use std::net::SocketAddr;
 
-use landspeed_record::factor::Factor;
 use landspeed_record::Settings;
+use landspeed_record::factor::Factor;
 use landspeed_udt::{ConnectionIdentity, Seq, UdtSocketId};
 
 use crate::transport::{ConnectRequest, Delivery, Flow, ReservedPort, Transport, TransportProperties};

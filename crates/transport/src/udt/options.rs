@@ -1,9 +1,9 @@
 //! The settings of a UDT flow.
 
-use landspeed_record::factor::{Domain, Factor, PersistMethod, Proposal, unless};
 use landspeed_record::Settings;
-use landspeed_udt::{UdtConfig, rate};
+use landspeed_record::factor::{Domain, Factor, PersistMethod, Proposal, unless};
 use landspeed_record::units::Nanos;
+use landspeed_udt::{UdtConfig, rate};
 use socket2::Socket;
 
 use crate::options::{self, SocketOptions, others};

@@ -9,8 +9,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-use landspeed_record::factor::Factor;
 use landspeed_record::Settings;
+use landspeed_record::factor::Factor;
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::options::{self, SocketOptions};

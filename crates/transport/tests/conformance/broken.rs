@@ -7,12 +7,12 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use landspeed_record::factor::Factor;
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{SettingMismatch, Settings};
 use landspeed_transport::{
     AckProgress, CancelFlag, ConnectRequest, Error, Flow, Listener, Patience, ProofKey, Receiver,
     ReservedPort, Sender, Transport, TransportProperties, ZeroCopyCompletions, find,
 };
-use landspeed_record::units::{Bytes, Nanos};
 
 use crate::loopback::{KEY, SHORT};
 

@@ -3,8 +3,8 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use landspeed_transport::{Receiver, Sender, ZeroCopyCompletions};
 use landspeed_record::units::{Bytes, Nanos};
+use landspeed_transport::{Receiver, Sender, ZeroCopyCompletions};
 
 use crate::common::{V4, V6, pair, pair_at, receive, send, transport, udp};
 

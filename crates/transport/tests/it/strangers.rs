@@ -6,8 +6,8 @@ use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use landspeed_record::Settings;
-use landspeed_transport::{CancelFlag, Error, Listener};
 use landspeed_record::units::Bytes;
+use landspeed_transport::{CancelFlag, Error, Listener};
 
 use crate::common::{KEY, LONG, V4, call, listen, pair_through, patience, receive, send, udp};
 use crate::relay::{Relay, RelayDirection, relayed};

@@ -3,12 +3,12 @@
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Instant;
 
+use landspeed_record::units::Nanos;
 use landspeed_udt::packet::HANDSHAKE;
 use landspeed_udt::{
     CloseReason, Connection, ConnectionIdentity, HandshakeListener, HandshakeRequest, ListenerResponse, Seq,
     UdtConfig, UdtSocketId,
 };
-use landspeed_record::units::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// The most datagrams that are read before timers run again.

@@ -8,8 +8,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use blake3::{Hash, Hasher};
-use landspeed_udt::{CloseReason, IoError, PacketCounts, SocketType, UdtConfig};
 use landspeed_record::units::Nanos;
+use landspeed_udt::{CloseReason, IoError, PacketCounts, SocketType, UdtConfig};
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use landspeed_udt::{CloseReason, SocketType, UdtConfig};
 use landspeed_record::units::Nanos;
+use landspeed_udt::{CloseReason, SocketType, UdtConfig};
 
 use crate::end::{ClockedSocket, ConnectionEnd, listen};
 use crate::peer::{self, LibudtPeer};

@@ -5,12 +5,12 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::net::SocketAddr;
 
+use landspeed_record::units::Nanos;
 use landspeed_udt::packet::HANDSHAKE;
 use landspeed_udt::{
     Connection, ConnectionIdentity, HandshakeListener, ListenerResponse, Seq, SocketType, UdtConfig,
     UdtSocketId,
 };
-use landspeed_record::units::Nanos;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -1,7 +1,7 @@
 //! Reads figures from the output of programs.
 
-use landspeed_record::{Png, ProgramFigure, ProgramFigures, Settings};
 use landspeed_record::units::{EscapedText, Nanos};
+use landspeed_record::{Png, ProgramFigure, ProgramFigures, Settings};
 use serde_json::Value;
 
 use crate::app::check::METRIC;

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use landspeed_record::factor::Factor;
 use landspeed_record::Settings;
+use landspeed_record::factor::Factor;
 use landspeed_record::units::did_you_mean;
 
 /// The values of placeholders on one host of one trial.

@@ -13,7 +13,6 @@
 //! | `spawn`, `gather` | programs that applications use: ranks of MPI on other hosts, Ganglia's collector |
 //! | `play` | the process that runs a role: `landspeed play-role` |
 
-
 mod check;
 mod error;
 mod figure;

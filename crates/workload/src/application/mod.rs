@@ -19,9 +19,9 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::app::{Application, ApplicationFileError, METRIC, read, shipped};
 use landspeed_record::factor::Factor;
+use landspeed_record::units::Nanos;
 use landspeed_record::{EndpointOutcome, GridFigure, Program, ProgramMetric, Settings, TrialSpec};
 use landspeed_transport::Delivery;
-use landspeed_record::units::Nanos;
 
 use crate::runner::{FlowNeeds, WorkloadRole, WorkloadRunner};
 use crate::{Error, TrialEnd, check};

@@ -7,8 +7,8 @@ use crate::app::{
     Application, ApplicationRole, Error as RoleError, METRIC, PlaceholderValues, RoleOutput, RoleProcess,
     ServiceLifetime, figures, picture,
 };
-use landspeed_record::{EndpointOutcome, Program, TrialSpec};
 use landspeed_record::units::Nanos;
+use landspeed_record::{EndpointOutcome, Program, TrialSpec};
 
 use super::barrier::PairBarrier;
 use crate::end::outcome;

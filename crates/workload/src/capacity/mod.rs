@@ -13,10 +13,10 @@ mod sender;
 use std::time::Duration;
 
 use landspeed_record::factor::{Domain, Factor};
+use landspeed_record::units::{BitRate, Nanos};
 use landspeed_record::{DetailError, EndpointOutcome, Headline, Role, Settings, TrialSpec, Workload};
 use landspeed_transport::Delivery;
 use landspeed_transport::settings::TRANSPORT;
-use landspeed_record::units::{BitRate, Nanos};
 
 use crate::parameter;
 use crate::runner::{FlowNeeds, TWO, WorkloadRole, WorkloadRunner};

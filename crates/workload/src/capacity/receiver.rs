@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use landspeed_record::EndpointOutcome;
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_transport::Flow;
 use landspeed_transport::settings::READ_SIZE;
-use landspeed_record::units::{Bytes, Nanos};
 use rustix::net::sockopt;
 
 use super::result::ReceiveBufferReport;

@@ -1,7 +1,7 @@
 //! The result of a search, in the form that is recorded.
 
-use landspeed_record::{DetailError, EndpointOutcome, FigureValue, Headline, detail};
 use landspeed_record::units::{BitRate, Bytes, Nanos};
+use landspeed_record::{DetailError, EndpointOutcome, FigureValue, Headline, detail};
 use serde::{Deserialize, Serialize};
 
 use super::search::{self, LoadLimit, LoadTrialResult};

@@ -5,9 +5,9 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use landspeed_record::EndpointOutcome;
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_transport::settings::WRITE_SIZE;
 use landspeed_transport::{Flow, Sender};
-use landspeed_record::units::{BitRate, Bytes, Nanos};
 use rustix::net::getsockname;
 
 use super::result::{CapacityResult, CapacityTrial};

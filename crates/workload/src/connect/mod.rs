@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use landspeed_record::factor::{Domain, Factor};
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{
     ConnectionCount, DetailError, EndpointOutcome, FailedConnections, FigureValue, GridFigure, Headline,
     Settings, SnmpCounts, TrialSpec,
 };
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{CancelFlag, ConnectRequest, Delivery, Flow, Listener, Patience};
-use landspeed_record::units::{Bytes, Nanos};
 
 use crate::end::{UnmetSettings, outcome_of};
 use crate::histogram::LatencyRecorder;

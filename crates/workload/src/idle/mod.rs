@@ -9,10 +9,10 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use landspeed_record::factor::{Domain, Factor};
+use landspeed_record::units::{Bytes, CpuNanos, Nanos};
 use landspeed_record::{CpuUsage, EndpointOutcome, FigureValue, Headline, Settings, TrialSpec, detail};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{ConnectRequest, Delivery, Flow, Patience};
-use landspeed_record::units::{Bytes, CpuNanos, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::end::{UnmetSettings, outcome_of};

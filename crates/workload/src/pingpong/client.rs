@@ -3,9 +3,9 @@
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{EndpointOutcome, LatencyHistogram, LostRounds};
 use landspeed_transport::{Delivery, Flow};
-use landspeed_record::units::{Bytes, Nanos};
 
 use super::PingPongPlan;
 use super::exchange::{Exchange, ReceiveOutcome};

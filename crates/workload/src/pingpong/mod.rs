@@ -7,10 +7,10 @@ mod server;
 use std::time::Duration;
 
 use landspeed_record::factor::{Domain, Factor};
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{EndpointOutcome, GridFigure, Role, Settings, TrialSpec, Workload};
 use landspeed_transport::settings::WRITE_SIZE;
 use landspeed_transport::{Delivery, Transport};
-use landspeed_record::units::{Bytes, Nanos};
 
 use crate::parameter;
 use crate::port::single_messages;

@@ -1,9 +1,9 @@
 //! Checks the plan of a staggered run.
 
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{Settings, TrialSpec};
 use landspeed_transport::Delivery;
 use landspeed_transport::settings::TRANSPORT;
-use landspeed_record::units::{Bytes, Nanos};
 
 use super::{StaggeredFlow, StaggeredPlan};
 use crate::Error;

@@ -19,12 +19,12 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use landspeed_record::factor::{Domain, Factor};
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{
     EndpointOutcome, ProbeSample, Role, Settings, TcpSample, TrialSpec, Workload, detail,
 };
 use landspeed_transport::settings::{READ_SIZE, TRANSPORT, WRITE_SIZE, table};
 use landspeed_transport::{Flow, ZeroCopyCompletions};
-use landspeed_record::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::end::{outcome, sum, zero_copied};

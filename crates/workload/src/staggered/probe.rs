@@ -7,8 +7,8 @@
 use std::time::{Duration, Instant};
 
 use landspeed_record::ProbeSample;
-use landspeed_transport::{Flow, Receiver, Sender};
 use landspeed_record::units::Nanos;
+use landspeed_transport::{Flow, Receiver, Sender};
 
 use super::receiver::has_left;
 use super::{RunClock, StaggeredFlowResult};

@@ -1,9 +1,9 @@
 //! Samples the progress of flows without TCP_INFO: those of transports that are not TCP.
 
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{Observations, Role, Settings, TrialProgress};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{Flow, is_tcp};
-use landspeed_record::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::workers::WorkerTally;

@@ -3,8 +3,8 @@
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
-use landspeed_transport::{Flow, Sender};
 use landspeed_record::units::Nanos;
+use landspeed_transport::{Flow, Sender};
 
 use super::{RunClock, StaggeredFlow, StaggeredFlowResult};
 use crate::Error;

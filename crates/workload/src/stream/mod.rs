@@ -5,10 +5,10 @@ mod worker;
 use std::time::{Duration, Instant};
 
 use landspeed_record::factor::Factor;
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{EndpointOutcome, PathStall, Role, Settings, TrialSpec, Workload};
 use landspeed_transport::Flow;
 use landspeed_transport::settings::{READ_SIZE, WRITE_SIZE};
-use landspeed_record::units::{Bytes, Nanos};
 
 use crate::end::{outcome, sum, zero_copied};
 use crate::parameter;

@@ -2,8 +2,8 @@
 
 use std::io::{self, ErrorKind};
 
-use landspeed_transport::{Flow, ZeroCopyCompletions};
 use landspeed_record::units::Bytes;
+use landspeed_transport::{Flow, ZeroCopyCompletions};
 
 use crate::Error;
 use crate::buffer::PageBuffer;

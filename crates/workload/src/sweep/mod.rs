@@ -10,9 +10,9 @@ mod receiver;
 mod sender;
 
 use landspeed_record::factor::{Domain, Factor};
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{EndpointOutcome, Role, Settings, TrialSpec, Workload};
 use landspeed_transport::settings::WRITE_SIZE;
-use landspeed_record::units::{Bytes, Nanos};
 
 use crate::parameter::{self, LONGEST, SHORTEST};
 use crate::runner::{FlowNeeds, WorkloadRunner};

@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{DatagramCounts, EndpointOutcome, SweepDatagrams, SweepPoint};
 use landspeed_transport::settings::READ_SIZE;
 use landspeed_transport::{Delivery, Flow};
-use landspeed_record::units::{Bytes, Nanos};
 
 use super::SweepPart;
 use crate::end::{outcome, sum, zero_copied};

@@ -5,8 +5,8 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use landspeed_record::EndpointOutcome;
-use landspeed_transport::{Flow, Sender};
 use landspeed_record::units::Bytes;
+use landspeed_transport::{Flow, Sender};
 
 use super::SweepPart;
 use crate::Error;

@@ -3,8 +3,8 @@
 use std::thread;
 
 use landspeed_record::factor::Factor;
-use landspeed_record::{EndpointOutcome, Headline, Observations, Settings, TrialSpec, detail};
 use landspeed_record::units::{Bytes, Nanos};
+use landspeed_record::{EndpointOutcome, Headline, Observations, Settings, TrialSpec, detail};
 use landspeed_workload::{
     CancelFlag, ClientPlan, DataPort, Error, FlowNeeds, TrialEnd, WatchTargets, WindowWatch, WorkloadRunner,
     find,

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{EndpointOutcome, Headline, SnmpCounts, TrialSpec, decode};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{TRANSPORTS, Transport};
-use landspeed_record::units::{Bytes, Nanos};
 use landspeed_workload::{CancelFlag, ClientPlan, DataPort, Error, NullWatch};
 
 use crate::trial::{

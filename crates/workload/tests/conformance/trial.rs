@@ -5,9 +5,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use landspeed_record::factor::{Domain, Factor};
+use landspeed_record::units::Nanos;
 use landspeed_record::{EndpointOutcome, Observations, TrialSpec, Workload};
 use landspeed_transport::{Delivery, Transport, settings};
-use landspeed_record::units::Nanos;
 use landspeed_workload::{
     CancelFlag, ClientPlan, DataPort, Error, WatchTargets, WindowWatch, WorkloadRunner,
 };

@@ -2,9 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{EndpointOutcome, Settings, TrialSpec, Workload};
 use landspeed_transport::settings::TRANSPORT;
-use landspeed_record::units::{Bytes, Nanos};
 use landspeed_workload::{CancelFlag, ClientPlan, DataPort, Error, NullWatch, run_client, run_server};
 
 /// The key of every test's session.

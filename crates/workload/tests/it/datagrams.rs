@@ -1,7 +1,7 @@
 //! Workloads over UDP, on loopback.
 
-use landspeed_record::{DatagramCounts, EndpointOutcome, SweepDatagrams, SweepPoint, ZeroCopyCounts};
 use landspeed_record::units::{BitRate, Bytes, Nanos};
+use landspeed_record::{DatagramCounts, EndpointOutcome, SweepDatagrams, SweepPoint, ZeroCopyCounts};
 use landspeed_workload::{stream, sweep};
 
 use crate::common::{V4, V6, outcomes, set, udp};

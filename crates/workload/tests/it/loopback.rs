@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use landspeed_record::{ConnectionCount, SweepPoint, ZeroCopyCounts};
 use landspeed_record::units::{Bytes, Nanos};
+use landspeed_record::{ConnectionCount, SweepPoint, ZeroCopyCounts};
 use landspeed_workload::{CancelFlag, DataPort, stream, sweep};
 
 use crate::common::{KEY, V4, V6, both, both_on, connect, outcomes, pingpong, set, spec, udp};

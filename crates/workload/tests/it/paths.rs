@@ -5,12 +5,12 @@ use std::process::Command;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use landspeed_lab::topology::{Lab, LabHost, find, with_namespace};
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{
     DatagramCounts, FigureValue, Headline, Observations, PathStall, SweepDatagrams, TrialSpec, ZeroCopyCounts,
 };
-use landspeed_lab::topology::{Lab, LabHost, find, with_namespace};
 use landspeed_transport::settings::TRANSPORT;
-use landspeed_record::units::{Bytes, Nanos};
 use landspeed_workload::staggered::{self, StaggeredDetails, StaggeredFlow};
 use landspeed_workload::{
     CancelFlag, ClientPlan, DataPort, Error, NullWatch, WatchTargets, WindowWatch, run_client, run_server,

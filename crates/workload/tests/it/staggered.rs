@@ -1,8 +1,8 @@
 //! Flows that enter and leave: what is sent when, the probe's results, and the end.
 
 use landspeed_observer::{WatchSubject, Watcher, observer};
-use landspeed_record::{EndpointOutcome, Observations, TcpSample, TrialSpec};
 use landspeed_record::units::{Bytes, Nanos};
+use landspeed_record::{EndpointOutcome, Observations, TcpSample, TrialSpec};
 use landspeed_workload::staggered::{self, StaggeredFlow};
 use landspeed_workload::{
     CancelFlag, ClientPlan, DataPort, WatchTargets, WindowWatch, run_client, run_server,

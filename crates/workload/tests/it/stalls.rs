@@ -5,10 +5,10 @@ use std::process::Command;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use landspeed_record::{EndpointOutcome, PathStall, Silences, TrialSpec};
 use landspeed_lab::topology::{Lab, LabHost, find, with_namespace};
-use landspeed_transport::settings::TRANSPORT;
 use landspeed_record::units::{Bytes, Nanos};
+use landspeed_record::{EndpointOutcome, PathStall, Silences, TrialSpec};
+use landspeed_transport::settings::TRANSPORT;
 use landspeed_workload::{CancelFlag, ClientPlan, DataPort, NullWatch, run_client, run_server, stream};
 
 use crate::common::{KEY, set, spec};

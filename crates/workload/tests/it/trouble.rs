@@ -4,9 +4,9 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{PathStall, Settings};
 use landspeed_transport::{Patience, ReservedPort};
-use landspeed_record::units::{Bytes, Nanos};
 use landspeed_workload::staggered::{self, StaggeredFlow};
 use landspeed_workload::{
     CancelFlag, ClientPlan, DataPort, Error, NullWatch, run_client, run_server, stream,

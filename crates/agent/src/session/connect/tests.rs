@@ -7,7 +7,7 @@ use landspeed_record::units::Nanos;
 use tokio::io::AsyncWriteExt;
 
 use super::*;
-use crate::session::session::OpeningResult;
+use crate::session::controller::OpeningResult;
 use crate::session::{LineSink, Reply, Request, RequestHandler, ServeOptions, Ticket, listen};
 
 #[derive(Default)]

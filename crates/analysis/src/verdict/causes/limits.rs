@@ -1,7 +1,7 @@
 //! Judges of the limits that remain when nothing is wrong: a processor, a link, memory, a bus.
 
-use landspeed_record::{Cause, Finding, MemoryKernel};
 use landspeed_record::units::BitRate;
+use landspeed_record::{Cause, Finding, MemoryKernel};
 
 use crate::verdict::judge::{FindingBuilder, found};
 use crate::verdict::thresholds::AT_LINK;

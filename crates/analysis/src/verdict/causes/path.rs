@@ -1,7 +1,7 @@
 //! Judges of the path: losses, order, packet sizes, and the windows and queues in front of it.
 
-use landspeed_record::{Cause, Finding};
 use landspeed_record::units::{BitRate, Bytes, Nanos};
+use landspeed_record::{Cause, Finding};
 
 use crate::verdict::judge::{FindingBuilder, behind, found};
 use crate::verdict::thresholds::{

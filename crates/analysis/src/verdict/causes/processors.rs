@@ -1,7 +1,7 @@
 //! Judges of the processors: the work that the flow gives them, and the other programs that use them.
 
-use landspeed_record::{Cause, CostClass, Finding, ProcessWatch, SoftnetCounts};
 use landspeed_record::units::{BitRate, CpuNanos};
+use landspeed_record::{Cause, CostClass, Finding, ProcessWatch, SoftnetCounts};
 
 use crate::verdict::judge::{FindingBuilder, behind, found};
 use crate::verdict::thresholds::{

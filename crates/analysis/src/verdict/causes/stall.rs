@@ -1,7 +1,7 @@
 //! Judges why a path carried nothing, from packets of several sizes that were sent over it afterwards.
 
-use landspeed_record::{Cause, Finding, FragmentationPoint, PathProbe, ProbedSize};
 use landspeed_record::units::Bytes;
+use landspeed_record::{Cause, Finding, FragmentationPoint, PathProbe, ProbedSize};
 
 use crate::verdict::judge::{FindingBuilder, found};
 use crate::verdict::words::percent;

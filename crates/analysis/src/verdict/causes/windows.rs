@@ -1,7 +1,7 @@
 //! Judges of windows and buffers: those that something waits for, and those that are small but do not limit yet.
 
-use landspeed_record::{Cause, Finding, SocketState, TcpState};
 use landspeed_record::units::{BitRate, Bytes, Nanos};
+use landspeed_record::{Cause, Finding, SocketState, TcpState};
 
 use crate::verdict::judge::{FindingBuilder, behind, found};
 use crate::verdict::thresholds::{AMPLE, LARGE_WINDOW, NOTABLE, TOO_FEW_SEGMENTS, UNSCALED_WINDOW};

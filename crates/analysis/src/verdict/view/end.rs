@@ -1,8 +1,8 @@
 //! The two ends of the flow: which host sends, from the bytes that moved, and how the flow's process spent its time
 //! there.
 
-use landspeed_record::{CostClass, CostProfile, FlowWatch, IpProtocol, LinkFacts, ProcessWatch, SnmpCounts};
 use landspeed_record::units::{Bytes, Nanos};
+use landspeed_record::{CostClass, CostProfile, FlowWatch, IpProtocol, LinkFacts, ProcessWatch, SnmpCounts};
 
 use super::{FlowView, counter};
 use crate::verdict::observations::{HostView, PathObservations};

@@ -1,8 +1,8 @@
 //! The samples of one flow as differences, shares and levels.
 
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{FlowWatch, SocketState, TcpState};
 use landspeed_stats::median;
-use landspeed_record::units::{Bytes, Nanos};
 
 use super::EndRole;
 use crate::verdict::thresholds::{BUFFER_FULL, CWND_FULL};

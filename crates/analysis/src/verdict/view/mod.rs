@@ -6,11 +6,11 @@ mod flow;
 mod loss;
 mod window;
 
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{
     CpuUsage, FlowWatch, HostFacts, IpProtocol, LinkSettings, Observations, PathProbe, ProcessWatch,
     QdiscWatch, SnmpCounts,
 };
-use landspeed_record::units::{BitRate, Bytes, Nanos};
 
 pub(super) use cpu::{CoreLoad, CpuLoad};
 pub(super) use end::{EndRole, EndView};

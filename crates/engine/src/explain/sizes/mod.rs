@@ -7,8 +7,8 @@ mod plan;
 mod study;
 
 use landspeed_analysis::fit::{AnswerInputs, answers};
-use landspeed_record::{ExplainReport, HostLimits, RestoreOutcome, Settings};
 use landspeed_record::units::{Bytes, Nanos};
+use landspeed_record::{ExplainReport, HostLimits, RestoreOutcome, Settings};
 
 use super::ProgressSink;
 use crate::{Error, Pair};

@@ -1,9 +1,9 @@
 //! The messages to send over each MTU.
 
 use landspeed_analysis::fit::{IpVersion, SizeSweep, largest};
+use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{CpuAccounting, Settings};
 use landspeed_transport::settings::{FLOWS, PLACEMENT, WRITE_SIZE, with};
-use landspeed_record::units::{Bytes, Nanos};
 
 use super::{SizesEffort, SizesOptions};
 use crate::Pair;

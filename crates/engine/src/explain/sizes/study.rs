@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use landspeed_analysis::fit::{BothEnds, MessageCost, OffloadStudy};
 use landspeed_observer::COST;
-use landspeed_record::{Cell, CpuAccounting, EndpointOutcome, PerPacketCost, Side};
 use landspeed_record::units::{Bytes, Nanos};
+use landspeed_record::{Cell, CpuAccounting, EndpointOutcome, PerPacketCost, Side};
 use landspeed_workload::stream;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;

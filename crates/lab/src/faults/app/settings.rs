@@ -3,8 +3,8 @@
 
 use std::net::IpAddr;
 
-use landspeed_knob::{KnobTarget, find};
 use landspeed_kernel::netlink::{Rtnl, TokenBucket};
+use landspeed_knob::{KnobTarget, find};
 use landspeed_record::Settings;
 
 use crate::faults::{Error, Shaper};

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use landspeed_kernel::daemon as daemon;
+use landspeed_kernel::daemon;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
 

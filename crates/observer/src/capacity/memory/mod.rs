@@ -13,9 +13,9 @@ mod kernels;
 mod run;
 mod size;
 
+use landspeed_record::units::{BitRate, Bytes};
 use landspeed_record::{MemoryBandwidth, MemoryKernel};
 use landspeed_stats::median;
-use landspeed_record::units::{BitRate, Bytes};
 
 use crate::capacity::{Error, MeasurementBudget, SystemFiles};
 use size::ArraySize;

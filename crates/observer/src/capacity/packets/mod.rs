@@ -167,7 +167,9 @@ mod tests {
     use super::*;
 
     fn plan(loaded: bool) -> PacketRatePlan<'static> {
-        let core = crate::capacity::AllowedCores::allowed(&crate::capacity::SystemFiles::default(), None).unwrap().one;
+        let core = crate::capacity::AllowedCores::allowed(&crate::capacity::SystemFiles::default(), None)
+            .unwrap()
+            .one;
         PacketRatePlan { core, sizes: &SIZES, time: Duration::from_millis(20), loaded }
     }
 

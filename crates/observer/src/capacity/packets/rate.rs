@@ -121,7 +121,9 @@ mod tests {
     }
 
     fn plan(loaded: bool) -> PacketRatePlan<'static> {
-        let core = crate::capacity::AllowedCores::allowed(&crate::capacity::SystemFiles::default(), None).unwrap().one;
+        let core = crate::capacity::AllowedCores::allowed(&crate::capacity::SystemFiles::default(), None)
+            .unwrap()
+            .one;
         PacketRatePlan { core, sizes: &[], time: Duration::from_millis(10), loaded }
     }
 

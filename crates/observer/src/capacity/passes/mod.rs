@@ -14,8 +14,8 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use landspeed_record::MemoryPass;
-use landspeed_stats::median;
 use landspeed_record::units::{BitRate, Bytes};
+use landspeed_stats::median;
 
 use crate::capacity::cores::{caches, last_level_bytes, on_core};
 use crate::capacity::{Error, MeasurementBudget, SystemFiles};

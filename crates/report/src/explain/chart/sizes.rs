@@ -1,8 +1,8 @@
 //! The chart of a message's cost by its size: measured points, and the fitted lines.
 
 use landspeed_analysis::fit::{BOTH, HOST_A, HOST_B, LINK};
-use landspeed_record::{LayerCost, SizePoint};
 use landspeed_record::units::Bytes;
+use landspeed_record::{LayerCost, SizePoint};
 use maud::{Markup, html};
 
 use super::super::sizes::SizeSweep;

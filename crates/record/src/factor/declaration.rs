@@ -1,7 +1,7 @@
 //! The declaration of a factor: everything that is known about it before any host is probed.
 
-use crate::{HostFacts, LinkFacts, Settings};
 use crate::units::{Bytes, Nanos, Share};
+use crate::{HostFacts, LinkFacts, Settings};
 
 use crate::factor::{PersistMethod, SystemSetting};
 
