@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use clap::Args;
 use syn::{FnArg, ImplItem, Item, Signature, TraitItem, Type, Visibility};
 
 use crate::arrows;
@@ -13,6 +14,13 @@ use crate::arrows;
 const COUNTED: [&str; 4] = ["crates", "apps/helpers", "validate", "xtask"];
 /// Files that are longer than this are counted apart, in lines.
 const LONG: usize = 400;
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Working tree to count, of another commit for example [default: this one]
+    #[arg(long)]
+    pub(crate) tree: Option<PathBuf>,
+}
 
 /// Lines of a source: code without blank lines and comments, and comments.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]

@@ -50,7 +50,7 @@ enum XtaskCommand {
     /// Write the generated pages.
     Docs,
     /// Print the size of the code base: crates, lines, public items, names that crates share.
-    Census,
+    Census(census::Options),
     /// Print the licences of everything that is linked into landspeed.
     Notices,
     /// landspeed's workloads against the tools that people use today.
@@ -90,7 +90,7 @@ fn main() -> ExitCode {
         XtaskCommand::Check => check(root),
         XtaskCommand::Test => test::run(root),
         XtaskCommand::Docs => docs::write(root),
-        XtaskCommand::Census => census::print(root),
+        XtaskCommand::Census(options) => census::print(options.tree.as_deref().unwrap_or(root)),
         XtaskCommand::Notices => notices::print(root),
         XtaskCommand::Bench(options) => bench::run(&options),
         XtaskCommand::BenchUdp(options) => bench::udp::run(&options),
