@@ -34,13 +34,21 @@ const ARROWS: &[(&str, &[&str])] = &[
 /// The crates at the top, which may use any crate. Dependencies of tests are not checked; they must not lead to these.
 const TOP: &[&str] = &["landspeed", "xtask"];
 
-/// Returns the number of crates that have a place, and of the arrows that they may use.
-pub(crate) fn counted() -> (usize, usize) {
-    (ARROWS.len(), ARROWS.iter().map(|(_, uses)| uses.len()).sum())
+/// Returns the number of crates, and of the arrows between them, the command line's left out.
+pub(crate) fn counted(root: &Path) -> Result<(usize, usize)> {
+    let crates: Vec<Value> =
+        packages(root)?.into_iter().filter(|package| package["name"] != "xtask").collect();
+    let below = crates.iter().filter(|package| !TOP.contains(&package["name"].as_str().unwrap_or_default()));
+    Ok((crates.len(), below.map(|package| uses(package).count()).sum()))
 }
 
 /// Returns one line for each arrow that points the wrong way.
 pub(crate) fn wrong(root: &Path) -> Result<Vec<String>> {
+    Ok(packages(root)?.iter().flat_map(wrong_in).collect())
+}
+
+/// Returns the workspace's packages as cargo describes them.
+fn packages(root: &Path) -> Result<Vec<Value>> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
         .current_dir(root)
@@ -50,8 +58,14 @@ pub(crate) fn wrong(root: &Path) -> Result<Vec<String>> {
         bail!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr).trim());
     }
     let metadata: Value = serde_json::from_slice(&output.stdout).context("cargo metadata")?;
-    let packages = metadata["packages"].as_array().context("cargo metadata has no packages")?;
-    Ok(packages.iter().flat_map(wrong_in).collect())
+    metadata["packages"].as_array().cloned().context("cargo metadata has no packages")
+}
+
+/// Returns the crates of this workspace that a package uses, its tests left out.
+fn uses(package: &Value) -> impl Iterator<Item = &str> {
+    let uses = package["dependencies"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let own = uses.iter().filter(|used| used["path"].is_string() && used["kind"] != "dev");
+    own.filter_map(|used| used["name"].as_str()).map(|used| used.trim_start_matches("landspeed-"))
 }
 
 fn wrong_in(package: &Value) -> Vec<String> {
@@ -63,11 +77,7 @@ fn wrong_in(package: &Value) -> Vec<String> {
     let Some((_, allowed)) = ARROWS.iter().find(|(known, _)| *known == room) else {
         return vec![format!("crate {name} has no place in xtask/src/arrows.rs")];
     };
-    let uses = package["dependencies"].as_array().map(Vec::as_slice).unwrap_or_default();
-    uses.iter()
-        .filter(|used| used["path"].is_string() && used["kind"] != "dev")
-        .filter_map(|used| used["name"].as_str())
-        .map(|used| used.trim_start_matches("landspeed-"))
+    uses(package)
         .filter(|used| !allowed.contains(used))
         .map(|used| format!("arrow {room} -> {used} points the wrong way"))
         .collect()

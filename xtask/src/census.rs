@@ -52,7 +52,7 @@ pub(crate) fn print(root: &Path) -> Result<()> {
         }
     }
     let shared: Vec<&str> = census.shared_types().collect();
-    let (crates, arrows) = arrows::counted();
+    let (crates, arrows) = arrows::counted(root)?;
     println!("| figure | value |\n|---|---|");
     let rows = [
         ("crates", crates),
