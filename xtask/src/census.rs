@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use syn::{FnArg, ImplItem, Item, Signature, TraitItem, Type, Visibility};
+use syn::{Attribute, FnArg, Ident, ImplItem, Item, Signature, TraitItem, Type, Visibility};
 
 use crate::arrows;
 
@@ -115,7 +115,7 @@ impl Census {
         if is_test || file.extension().is_none_or(|extension| extension != "rs") {
             return Ok(());
         }
-        let parsed = syn::parse_file(production).with_context(|| format!("parse {}", file.display()))?;
+        let parsed = syn::parse_file(&text).with_context(|| format!("parse {}", file.display()))?;
         let krate = file.strip_prefix(root)?.components().take(2).last().map(|part| part.as_os_str());
         self.look(&parsed.items, &krate.unwrap_or_default().to_string_lossy());
         Ok(())
@@ -147,7 +147,7 @@ impl Census {
                         self.see_signature(&function.sig);
                     }
                 }),
-                Item::Mod(one) => {
+                Item::Mod(one) if !is_of_tests(&one.attrs) => {
                     let items = one.content.as_ref().map_or(&[][..], |(_, items)| items);
                     self.look(items, krate);
                 }
@@ -182,6 +182,14 @@ impl Census {
         };
         self.types.iter().filter(is_shared).map(|(name, _)| name.as_str())
     }
+}
+
+/// Returns true for `#[cfg(test)]`.
+fn is_of_tests(attributes: &[Attribute]) -> bool {
+    let is_test = |one: &Attribute| {
+        one.path().is_ident("cfg") && one.parse_args::<Ident>().is_ok_and(|of| of == "test")
+    };
+    attributes.iter().any(is_test)
 }
 
 impl Lines {

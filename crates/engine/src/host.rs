@@ -293,7 +293,9 @@ impl Host {
     /// them.
     fn compare(&self, now: &[KnobState], restored: &mut RestoreOutcome) {
         let is_put_back = restored.restored || restored.left;
-        for (before, after) in self.states.iter().zip(now).filter(|(b, a)| b.value != a.value) {
+        for (before, after) in
+            self.states.iter().zip(now).filter(|(before, after)| !reads_same(before, after))
+        {
             (restored.restored, restored.left) = (false, is_put_back);
             restored.notes.push(format!(
                 "{} was {}, is {}",
@@ -319,6 +321,14 @@ impl Host {
     }
 }
 
+/// Returns true if a knob reads as before. Its value may have another spelling: one CPU list for all queues, or one for each.
+fn reads_same(before: &KnobState, after: &KnobState) -> bool {
+    match (&before.value, &after.value, knob::find(&before.knob)) {
+        (Some(one), Some(other), Ok(knob)) => knob::journal::same(&knob.factor.domain, one, other),
+        (one, other, _) => one == other,
+    }
+}
+
 impl AckLink {
     /// Returns true if this knob is turned on the link of the acknowledgements.
     fn take(&self, knob: &str) -> bool {
@@ -331,4 +341,22 @@ impl AckLink {
 fn time_of(changes: &[KnobChange]) -> Duration {
     let knobs = changes.iter().filter_map(|change| knob::find(&change.knob).ok());
     knobs.map(|knob| knob.factor.patience()).sum::<Nanos>().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_spelling_of_a_value_is_no_difference() {
+        let rps = |value: Option<&str>| KnobState {
+            knob: "rps".into(),
+            value: value.map(str::to_owned),
+            ..KnobState::default()
+        };
+        assert!(reads_same(&rps(Some("0-3")), &rps(Some("0-3;0-3"))));
+        assert!(!reads_same(&rps(Some("0-3")), &rps(Some("0-3;0"))));
+        assert!(!reads_same(&rps(Some("0-3")), &rps(None)));
+        assert!(reads_same(&rps(None), &rps(None)));
+    }
 }
