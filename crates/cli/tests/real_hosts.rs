@@ -127,10 +127,12 @@ fn tune_by_ssh_needs_no_landspeed_there_and_puts_both_hosts_back() {
     args.extend(reach.iter().map(String::as_str));
     let output = hosts.sending(&args).output().expect("it runs");
     let (out, err) = text(&output);
-    assert!(output.status.success(), "{err}");
+    let summary: serde_json::Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
+    // A placebo that a busy machine lets look useful makes the run void: then the exit code is 1, as it should be.
+    let is_void = !summary["void"].is_null();
+    assert!(output.status.success() || is_void, "{}: {out}{err}", output.status);
     assert!(err.contains("sending landspeed (") && err.contains(" of root@10.99.0.3 ..."), "{err}");
     assert_eq!(hosts.left_there(), Vec::<PathBuf>::new());
-    let summary: serde_json::Value = serde_json::from_str(&out).expect("one JSON document");
     assert_eq!(summary["restored"], true, "{err}");
     assert!(summary["steps"].as_array().is_some_and(|steps| steps.len() > 10), "{out}");
     assert!(hosts.quiet(Duration::from_secs(10)), "a process is left");

@@ -84,7 +84,8 @@ impl Supervisor {
         match self.gate.decide(call, is_last) {
             GateDecision::ThePath => self.carrier.answer(call),
             GateDecision::TheKernel(why) => {
-                why.into_iter().for_each(|why| self.carrier.left(why));
+                // A call that a signal ended is made again, and counted then. What was read of its thread may be nothing.
+                why.into_iter().filter(|_| call.waits()).for_each(|why| self.carrier.left(why));
                 SyscallAnswer::Continue
             }
         }
