@@ -9,6 +9,7 @@ use clap::Args;
 use syn::{Attribute, FnArg, Ident, ImplItem, Item, Signature, TraitItem, Type, Visibility};
 
 use crate::arrows;
+use crate::incoming::entries;
 
 /// Folders that are counted, where they exist.
 const COUNTED: [&str; 4] = ["crates", "apps/helpers", "validate", "xtask"];
@@ -72,9 +73,7 @@ pub(crate) fn print(root: &Path) -> Result<()> {
 
 /// Finds sources, and whether they are tests.
 fn gather(folder: &Path, in_tests: bool, files: &mut Vec<(PathBuf, bool)>) -> Result<()> {
-    let read = fs::read_dir(folder).with_context(|| format!("look into {}", folder.display()))?;
-    let mut entries = read.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
-    entries.sort();
+    let entries = entries(folder)?;
     let of_tests = test_modules(&entries)?;
     for entry in entries {
         let name = entry.file_stem().unwrap_or_default().to_string_lossy().into_owned();

@@ -56,9 +56,12 @@ fn look(path: &Path, crates: &Path, wrong: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-fn entries(folder: &Path) -> Result<Vec<std::path::PathBuf>> {
+/// Returns what is in a folder, by name.
+pub(crate) fn entries(folder: &Path) -> Result<Vec<std::path::PathBuf>> {
     let read = fs::read_dir(folder).with_context(|| format!("look into {}", folder.display()))?;
-    read.map(|entry| Ok(entry?.path())).collect()
+    let mut entries = read.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    entries.sort();
+    Ok(entries)
 }
 
 #[cfg(test)]

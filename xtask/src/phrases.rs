@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use crate::incoming::entries;
+
 /// A phrase, and what to write in its place.
 type Phrase = (&'static str, &'static str);
 
@@ -96,10 +98,7 @@ fn gather(path: &Path, root: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
         return Ok(());
     }
     if path.is_dir() {
-        let read = fs::read_dir(path).with_context(|| format!("look into {}", path.display()))?;
-        let mut entries = read.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
-        entries.sort();
-        return entries.iter().try_for_each(|entry| gather(entry, root, files));
+        return entries(path)?.iter().try_for_each(|entry| gather(entry, root, files));
     }
     if path.extension().is_some_and(|extension| extension == "md" || extension == "rs") {
         files.push(path.to_owned());

@@ -49,8 +49,8 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Makes an agent for this process's network namespace. `allow_tune` is the leave to turn knobs, given by the
-    /// person or program that started the agent.
+    /// Makes an agent for this process's network namespace. It turns knobs only if `allow_tune` is true: the person
+    /// or program that started the agent decides that.
     pub fn new(allow_tune: bool) -> Arc<Self> {
         Self::with_journal(allow_tune, journal::TurnerOptions::default())
     }

@@ -277,7 +277,7 @@ impl Host {
         restored
     }
 
-    /// What the host says of its restoring, with what its knobs read now.
+    /// Reads the knobs again, and returns the host's own report with what differs from the start.
     fn read_again(&self, mut restored: RestoreOutcome) -> RestoreOutcome {
         match self.knobs() {
             Ok(now) => self.compare(&now, &mut restored),

@@ -83,8 +83,8 @@ pub enum Request {
         device: String,
     },
     /// Make congestion controls ready for flows. landspeed's own are loaded into the kernel and stay until the session
-    /// ends, in whatever way, or until a request with no names. All or none. Loading needs leave to tune; a control
-    /// that the kernel already has is used as it is, whatever loaded it. Answered with [`Reply::Controls`].
+    /// ends or until a request with no names. The agent loads all of them or none. It loads only if it may tune; it
+    /// uses a control that the kernel already has as it is. The answer is [`Reply::Controls`].
     Controls {
         /// Names from `landspeed cc list`; the agent refuses any other.
         names: Vec<String>,

@@ -100,8 +100,8 @@ impl LadderStep {
         }
     }
 
-    /// Returns true if the deciding figure is missing from so many blocks that it would be missing from too large a
-    /// share in the end.
+    /// Returns true if the deciding figure is missing from too many blocks: its share would still be too large at the
+    /// step's last block.
     fn unmeasured(&self, run: &RunState) -> bool {
         let missing = f64::from(self.comparison.series.unmeasured(run.rules.goal.primary()));
         missing / (missing + f64::from(self.design.max_blocks())) > run.rules.unmeasured_limit

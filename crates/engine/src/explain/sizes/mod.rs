@@ -56,7 +56,7 @@ impl Default for SizesEffort {
     }
 }
 
-/// The user who waits for the result.
+/// How the user follows the study, and ends it.
 pub struct UserListener<'a> {
     /// Receives messages about the progress.
     pub progress: ProgressSink<'a>,
