@@ -386,14 +386,15 @@ impl Pair {
 
     /// Measures the idle RTT, and returns the outcomes of both hosts too.
     pub(crate) fn idle(&self) -> Result<(Nanos, [EndpointOutcome; 2]), Error> {
-        // An RTT by satellite is longer than the usual probe.
-        for duration in [Nanos::millis(100), Nanos::secs(3)] {
+        // An RTT by satellite is longer than the usual probe. On a lossy path a byte and its repeats can be lost for
+        // longer than seconds: TCP doubles its time-out with each.
+        for duration in [Nanos::millis(100), Nanos::secs(3), self.patience] {
             let ends = self.run(pingpong::one_byte(duration), &with(&[]), Nanos::millis(5))?;
             if let Some(median) = ends[0].latency.first().and_then(|h| h.percentile(0.5)) {
                 return Ok((median, ends));
             }
         }
-        Err(Error::Other("the path answered no ping-pong within 3 s".into()))
+        Err(Error::Other(format!("the path answered no ping-pong within {}", self.patience)))
     }
 }
 
