@@ -244,9 +244,12 @@ pub(crate) struct ExplainArgs {
     /// Explain the flows that carry most
     #[arg(long, group = "target")]
     pub(crate) top: bool,
-    /// Run this application between two hosts and explain its flows
+    /// Run this application and explain its flows
     #[arg(long, value_name = "NAME|FILE", group = "target", conflicts_with = "sizes")]
     pub(crate) app: Option<String>,
+    /// Explain streams between many hosts: of all others with the last one
+    #[arg(long, value_enum, hide_short_help = true, conflicts_with_all = ["target", "sizes"])]
+    pub(crate) fan: Option<FanArg>,
     /// Set the application's parameters, such as size=4K
     #[arg(long, value_name = "NAME=VALUE,...", requires = "app", hide_short_help = true)]
     pub(crate) with: Option<String>,

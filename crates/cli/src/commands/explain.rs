@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use landspeed_engine::{
-    ExplainOptions, SizesEffort, SizesOptions, UserListener, explain, explain_live, explain_sizes,
+    ExplainOptions, Pairing, SizesEffort, SizesOptions, UserListener, explain, explain_live, explain_sizes,
     explain_time,
 };
 use landspeed_record::units::Nanos;
@@ -51,10 +51,13 @@ fn own(
     doing: &ActivityLine,
 ) -> Result<(ExplainReport, Result<()>)> {
     let may_turn = args.sizes && back_to_back(args);
-    let mut joined = NamedHosts::parse(&args.hosts, may_turn)?.join()?;
-    doing.say(&about(args, options, joined.pairs[0].path.rtt_ns));
-    let report = explain(&joined.pairs[0], options, &mut |what| doing.begin(what))?;
+    let workload = options.program.as_ref().map_or("stream", |program| &program.name);
+    let named = NamedHosts::parse(&args.hosts, may_turn)?;
+    let mut joined = named.join_for(workload, args.fan, Pairing::FirstTwo)?;
+    doing.say(&about(args, options, joined.group.rtt()));
+    let report = explain(&joined.group, options, &mut |what| doing.begin(what))?;
     let mut report = ExplainReport { wan: joined.wan(), ..report };
+    report.notes.extend(joined.lost.iter().map(|lost| format!("lost {}: {}", lost.name, lost.why)));
     if !args.sizes {
         return Ok((report, Ok(())));
     }
@@ -67,7 +70,7 @@ fn own(
         effort: SizesEffort::default(),
     };
     let mut listener = UserListener { progress: &mut |what| doing.begin(what), stop: &|| stop.asked() };
-    let result = explain_sizes(&mut joined.pairs[0], &sizes, &mut listener, &mut report);
+    let result = explain_sizes(&mut joined.group, &sizes, &mut listener, &mut report);
     Ok((report, result.map_err(Into::into)))
 }
 
