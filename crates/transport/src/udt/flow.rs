@@ -182,7 +182,6 @@ fn ended(reason: CloseReason) -> io::Error {
         CloseReason::Silent | CloseReason::Linger | CloseReason::NoAnswer => ErrorKind::TimedOut,
         CloseReason::PeerClosed | CloseReason::Closed | CloseReason::Aborted => ErrorKind::BrokenPipe,
         CloseReason::Refused(_) => ErrorKind::ConnectionRefused,
-        CloseReason::MessageTooLarge => ErrorKind::InvalidData,
     };
     io::Error::new(kind, reason)
 }

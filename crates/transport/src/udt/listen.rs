@@ -11,9 +11,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_record::Settings;
 use landspeed_record::units::Nanos;
-use landspeed_udt::{
-    Connection, HANDSHAKE, HandshakeRequest, ListenerResponse, Seq, SocketType, UdtSocketId,
-};
+use landspeed_udt::{Connection, HANDSHAKE, HandshakeRequest, ListenerResponse, Seq, UdtSocketId};
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::{SendFlags, sendto};
 use socket2::{SockAddr, Socket};
@@ -65,7 +63,7 @@ impl UdtListener {
             settings: settings.clone(),
             key: *key,
             began: Instant::now(),
-            listener: landspeed_udt::HandshakeListener::new(secret, SocketType::Stream),
+            listener: landspeed_udt::HandshakeListener::new(secret),
             applicants: Applicants::new(),
             accepted: HashSet::new(),
         })
