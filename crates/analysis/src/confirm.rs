@@ -34,7 +34,7 @@ pub struct GainConfirmation {
 
 impl GainConfirmation {
     /// Plans the blocks of `last` against `start` over `time`, where going from one to the other takes `toggle`.
-    pub fn new((start, last): (&Cell, &Cell), time: Nanos, toggle: Nanos, rules: &LadderRules) -> Self {
+    pub fn new(start: &Cell, last: &Cell, time: Nanos, toggle: Nanos, rules: &LadderRules) -> Self {
         let due = moments(time, rules.block_time + rules.toggles(toggle));
         // Each order comes once in every two blocks, so that an effect of the order cancels.
         let mut dice = ChaCha8Rng::seed_from_u64(rules.seed);
@@ -187,7 +187,8 @@ mod tests {
     /// Runs a confirmation in which the final setting is worth `worth` at the time of a block.
     fn confirm(blocks: usize, worth: impl Fn(Nanos) -> f64) -> Option<ConfirmationReport> {
         let mut confirm = GainConfirmation::new(
-            (&Cell::default(), &Cell::default()),
+            &Cell::default(),
+            &Cell::default(),
             Nanos::secs(1_800),
             Nanos(0),
             &LadderRules::default(),

@@ -20,13 +20,13 @@ use landspeed_stats::median;
 pub fn figures(
     a: &EndpointOutcome,
     b: &EndpointOutcome,
-    hosts: (&HostFacts, &HostFacts),
+    hosts: [&HostFacts; 2],
     idle: Option<&LatencyHistogram>,
 ) -> TrialFigures {
     let rate = a.received_bytes.per(a.window_ns) + b.received_bytes.per(b.window_ns);
     let [cpu_a, cpu_b] = [a, b].map(|end| end.observed.get::<CpuUsage>());
     let throttled = |end: &EndpointOutcome| end.observed.get::<Throttling>().share();
-    let cores = busy_cores((cpu_a, hosts.0), (cpu_b, hosts.1));
+    let cores = busy_cores([(cpu_a, hosts[0]), (cpu_b, hosts[1])]);
     let cost = if cores > 0.0 { rate.0 / 8.0 / cores } else { 0.0 };
     TrialFigures {
         rate_bps: BitRate(rate.0),
@@ -85,10 +85,11 @@ fn loaded(ends: [&EndpointOutcome; 2]) -> Option<Nanos> {
 }
 
 /// Returns the processor seconds per second of both ends, with each machine counted once.
-fn busy_cores(a: (&CpuUsage, &HostFacts), b: (&CpuUsage, &HostFacts)) -> f64 {
-    let one_machine = !a.1.boot_id.is_empty() && a.1.boot_id == b.1.boot_id;
-    let machines = if one_machine { &[a][..] } else { &[a, b][..] };
-    let own: f64 = [a, b].iter().map(|(cpu, host)| end_share(cpu, host.cpu_accounting)).sum();
+fn busy_cores(ends: [(&CpuUsage, &HostFacts); 2]) -> f64 {
+    let [a, b] = ends.map(|(_, host)| &host.boot_id);
+    let one_machine = !a.is_empty() && a == b;
+    let machines = if one_machine { &ends[..1] } else { &ends[..] };
+    let own: f64 = ends.iter().map(|(cpu, host)| end_share(cpu, host.cpu_accounting)).sum();
     own + machines.iter().map(|(cpu, host)| machine_share(cpu, host.cpu_accounting)).sum::<f64>()
 }
 
@@ -178,7 +179,7 @@ mod tests {
     fn cost(boots: (&str, &str), accounting: CpuAccounting) -> f64 {
         let (a, b) = (end(0, Nanos::millis(300)), end(300_000_000, Nanos::millis(303)));
         let hosts = (host(boots.0, accounting), host(boots.1, accounting));
-        let figures = figures(&a, &b, (&hosts.0, &hosts.1), None);
+        let figures = figures(&a, &b, [&hosts.0, &hosts.1], None);
         assert!((figures.rate_bps.0 / 8e9 - 300.0 / 303.0).abs() < 1e-9);
         assert!((figures.steal - 0.02).abs() < 1e-6);
         figures.rate_bps.0 / 8.0 / figures.bytes_per_cpu_s.0
@@ -209,7 +210,7 @@ mod tests {
             EndpointOutcome { sent_bytes: Bytes(sent), observed, ..EndpointOutcome::default() }
         };
         let hosts = (HostFacts::default(), HostFacts::default());
-        let loaded = |a, b| figures(&a, &b, (&hosts.0, &hosts.1), None).loaded_latency_ns;
+        let loaded = |a, b| figures(&a, &b, [&hosts.0, &hosts.1], None).loaded_latency_ns;
         // The receiver's own round trip is that of its handshake; a flow that was not measured yet has 0.
         let (sender, receiver) = (sampled(1, &[900, 300, 0, 200]), sampled(0, &[5; 9]));
         assert_eq!(loaded(sender.clone(), receiver.clone()), Some(Nanos::micros(300)));
@@ -221,7 +222,7 @@ mod tests {
     fn what_was_not_seen_is_zero() {
         let none = EndpointOutcome::default();
         let hosts = (HostFacts::default(), HostFacts::default());
-        let figures = figures(&none, &none, (&hosts.0, &hosts.1), None);
+        let figures = figures(&none, &none, [&hosts.0, &hosts.1], None);
         assert_eq!(figures, TrialFigures::default());
     }
 }

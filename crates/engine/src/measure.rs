@@ -78,7 +78,7 @@ pub fn measure(
     report.probe = probe;
     if !report.streams.is_empty() && others.is_empty() {
         let [a, b] = &outcomes[0];
-        let cost = figures(a, b, (&first.a.facts, &first.b.facts), None).bytes_per_cpu_s;
+        let cost = figures(a, b, [&first.a.facts, &first.b.facts], None).bytes_per_cpu_s;
         report.bytes_per_cpu_s = (cost.0 > 0.0).then_some(cost);
     }
     Ok(report)

@@ -81,7 +81,7 @@ pub(crate) fn measure_stream(
 ) -> Result<([EndpointOutcome; 2], TrialFigures), Error> {
     let watching = WatchOptions { interval: Nanos(timing.stream.0 / SAMPLES), ..WatchOptions::default() };
     let [mut a, b] = pair.run_watched(stream::spec(timing.stream), &cell.flow, timing.warm_up, &watching)?;
-    let figures = figures(&a, &b, (&pair.a.facts, &pair.b.facts), Some(&idle));
+    let figures = figures(&a, &b, [&pair.a.facts, &pair.b.facts], Some(&idle));
     a.latency = vec![idle];
     Ok(([a, b], figures))
 }
@@ -94,7 +94,7 @@ pub(crate) fn measure_program(
     idle: LatencyHistogram,
 ) -> Result<([EndpointOutcome; 2], TrialFigures), Error> {
     let [mut a, b] = pair.run(program.clone(), &cell.flow, Nanos(0))?;
-    let figures = figures(&a, &b, (&pair.a.facts, &pair.b.facts), Some(&idle));
+    let figures = figures(&a, &b, [&pair.a.facts, &pair.b.facts], Some(&idle));
     a.latency = vec![idle];
     Ok(([a, b], figures))
 }

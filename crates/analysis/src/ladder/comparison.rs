@@ -28,12 +28,7 @@ pub(crate) struct CellComparison {
 }
 
 impl CellComparison {
-    pub(crate) fn new(
-        label: String,
-        what: String,
-        (incumbent, candidate): (Cell, Cell),
-        toggle: Nanos,
-    ) -> Self {
+    pub(crate) fn new(label: String, what: String, incumbent: Cell, candidate: Cell, toggle: Nanos) -> Self {
         CellComparison {
             label,
             what,

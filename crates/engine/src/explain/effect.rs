@@ -50,7 +50,7 @@ fn trial(pair: &Pair, flow: &Settings, with: bool, traced: &mut TraceMeasurement
     let observers = if with { vec![PATH.name.to_owned()] } else { Vec::new() };
     let watching = WatchOptions { observers, ..WatchOptions::default() };
     let [a, b] = pair.run_watched(stream::spec(TRIAL), flow, WARM_UP, &watching)?;
-    let cost = figures(&a, &b, (&pair.a.facts, &pair.b.facts), None).bytes_per_cpu_s.0;
+    let cost = figures(&a, &b, [&pair.a.facts, &pair.b.facts], None).bytes_per_cpu_s.0;
     for (paths, outcome) in traced.paths.iter_mut().zip([a, b]) {
         paths.extend(outcome.observed.get::<Option<PathTrace>>().clone());
         let told = outcome.observed.unseen.into_iter().filter(|line| line.starts_with(PATH.name));

@@ -45,7 +45,7 @@ pub fn explain(
         }
         false => None,
     };
-    let goodput = figures(&a, &b, (&pair.a.facts, &pair.b.facts), None).rate_bps;
+    let goodput = figures(&a, &b, [&pair.a.facts, &pair.b.facts], None).rate_bps;
     let goodput = options.program.is_none().then_some(goodput);
     let effect = traced.as_ref().and_then(|traced| traced.effect);
     let [path_a, path_b] = paths(traced, &mut a);

@@ -424,7 +424,7 @@ impl GridRun<'_> {
         let pairs = self.grid_hosts.pairs();
         let seen = run_at_once(pairs, cell_setup, self.grid.warm_up_ns)?;
         let all = pairs.iter().zip(&seen);
-        let each = all.map(|(pair, [a, b])| figures(a, b, (&pair.a.facts, &pair.b.facts), None));
+        let each = all.map(|(pair, [a, b])| figures(a, b, [&pair.a.facts, &pair.b.facts], None));
         let figures = together(&each.collect::<Vec<_>>());
         Ok((seen, figures))
     }

@@ -37,7 +37,7 @@ pub(super) fn look(
         None => watched_stream(pair, &cell.flow, length(pair.path.rtt_ns))?,
         Some(program) => watched_program(pair, &cell.flow, &program.workload)?,
     };
-    let figures = figures(&a, &b, (&pair.a.facts, &pair.b.facts), None);
+    let figures = figures(&a, &b, [&pair.a.facts, &pair.b.facts], None);
     // A program chooses the settings of its flows itself.
     let own = program.is_none().then_some(&cell.flow);
     let verdict = judged(pair, own, [&a, &b], figures);

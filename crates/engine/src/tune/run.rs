@@ -132,7 +132,7 @@ impl TuningRun<'_> {
         cell: Cell,
         [a, b]: [EndpointOutcome; 2],
     ) -> Result<(), Error> {
-        let figures = figures(&a, &b, (&self.pair.a.facts, &self.pair.b.facts), None);
+        let figures = figures(&a, &b, [&self.pair.a.facts, &self.pair.b.facts], None);
         let trial = Trial { step: step.to_owned(), at_ns, cell, a, b, figures, ..Trial::default() };
         self.sink.line(&Line::Trial(Box::new(trial)))?;
         Ok(())

@@ -63,7 +63,7 @@ struct SharedAxes {
 
 impl SharedAxes {
     fn of(study: &Study, courses: &[ProtocolCourse]) -> Self {
-        let mut borders: Vec<f64> = study.regions().iter().take(64).map(|r| r.0.as_secs_f64()).collect();
+        let mut borders: Vec<f64> = study.regions().iter().take(64).map(|r| r.start.as_secs_f64()).collect();
         borders.push(study.duration().as_secs_f64());
         borders.sort_by(f64::total_cmp);
         borders.dedup();
