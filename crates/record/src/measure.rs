@@ -234,9 +234,9 @@ impl MeasureReport {
     /// because it depends on how each host counts processor time.
     #[must_use]
     pub fn with_outcomes(mut self, a: &EndpointOutcome, b: &EndpointOutcome) -> Self {
-        self.streams =
-            [(Side::A, b), (Side::B, a)].into_iter().filter_map(|(from, to)| stream(from, to)).collect();
-        self.silences = [(Side::A, b), (Side::B, a)].into_iter().filter_map(silence).collect();
+        let ways = [(Side::A, b), (Side::B, a)];
+        self.streams = ways.into_iter().filter_map(|(from, to)| stream(from, to)).collect();
+        self.silences = ways.into_iter().filter_map(|(from, to)| silence(from, to)).collect();
         self.partial = [a, b].into_iter().find_map(partial);
         self.sweep = [b, a].map(|end| end.get::<Vec<SweepPoint>>().as_slice()).concat();
         self.latency = [a, b].iter().flat_map(|end| end.latency.iter().map(LatencyFigure::of)).collect();
@@ -284,7 +284,7 @@ fn stream(sender: Side, receiver: &EndpointOutcome) -> Option<StreamFigure> {
     Some(StreamFigure { sender, between: None, rate_bps, flow_rate_bps, received_bytes, window_ns: window })
 }
 
-fn silence((sender, receiver): (Side, &EndpointOutcome)) -> Option<SilenceFigure> {
+fn silence(sender: Side, receiver: &EndpointOutcome) -> Option<SilenceFigure> {
     let silences = receiver.get::<Silences>();
     let (total_ns, longest_ns) = (silences.total(), silences.longest());
     (total_ns > Nanos(0)).then_some(SilenceFigure { sender, total_ns, longest_ns })

@@ -118,8 +118,7 @@ pub(super) fn candidates(
     planned(pair, cell, options, |planner| {
         let mut candidates = planner.candidates(&filter)?;
         let remedies = findings.iter().flat_map(|finding| &finding.remedies);
-        candidates
-            .extend(remedies.filter_map(|remedy| planner.named(&filter, (&remedy.knob, &remedy.value))));
+        candidates.extend(remedies.filter_map(|remedy| planner.named(&filter, &remedy.knob, &remedy.value)));
         candidates.retain(|candidate| applies(&candidate.knob, options));
         Ok(candidates)
     })

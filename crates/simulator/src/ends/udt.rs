@@ -64,11 +64,7 @@ pub(crate) struct UdtEnds {
 }
 
 impl UdtEnds {
-    pub(super) fn start(
-        (spec, control): (&FlowSpec, RateControlFactory),
-        link: &LinkSpec,
-        now: Nanos,
-    ) -> Self {
+    pub(super) fn start(spec: &FlowSpec, control: RateControlFactory, link: &LinkSpec, now: Nanos) -> Self {
         let config = UdtConfig { control, ..config(spec, link) };
         let (packet, payload) =
             (config.mss as usize - UDP_HEADERS, config.mss as usize - UDP_HEADERS - HEADER);

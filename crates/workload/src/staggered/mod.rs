@@ -170,7 +170,7 @@ impl WorkloadRunner for StaggeredWorkload {
             let own = plan.flows.iter().map(|flow| flow.over(&spec.flow));
             let watched = data.iter().zip(own).zip(workers.tallies);
             let watched = watched.map(|((flow, settings), tally)| (flow.as_ref(), settings, tally));
-            let mut watch = FlowSampler::new((role, watch), watched, &mut samples);
+            let mut watch = FlowSampler::new(role, watch, watched, &mut samples);
             let parts =
                 TrialParts { spec, flows: data, strangers, signals: &mut signals, watch: &mut watch, cancel };
             timed(parts.trial(workers), &clock)
