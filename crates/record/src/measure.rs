@@ -123,7 +123,7 @@ pub struct LatencyFigure {
 }
 
 impl LatencyFigure {
-    pub fn of(histogram: &LatencyHistogram) -> Self {
+    pub(crate) fn of(histogram: &LatencyHistogram) -> Self {
         LatencyFigure {
             between: None,
             size_bytes: histogram.size_bytes,
@@ -161,7 +161,7 @@ pub struct HostCpu {
 }
 
 impl HostCpu {
-    pub fn of(side: Side, usage: &CpuUsage) -> Self {
+    pub(crate) fn of(side: Side, usage: &CpuUsage) -> Self {
         let sum = |class: fn(&crate::CoreCpuTime) -> CpuNanos| usage.cores.iter().map(class).sum();
         HostCpu {
             side,
@@ -203,7 +203,7 @@ pub struct TcpFigure {
 
 impl TcpFigure {
     /// Computes the figures from the last sample of each flow, or returns `None` if the host sent nothing.
-    pub fn of(sender: Side, samples: &[TcpSample]) -> Option<Self> {
+    pub(crate) fn of(sender: Side, samples: &[TcpSample]) -> Option<Self> {
         let mut last: std::collections::BTreeMap<u32, &TcpSample> = std::collections::BTreeMap::new();
         for sample in samples {
             let kept = last.entry(sample.flow).or_insert(sample);

@@ -25,7 +25,7 @@ pub enum PngError {
 
 impl Png {
     /// Largest size of a file, in bytes.
-    pub const MOST: usize = 512 << 10;
+    pub(crate) const MOST: usize = 512 << 10;
 
     /// Decodes a PNG file from Base64.
     ///

@@ -91,7 +91,7 @@ impl HandshakeListener {
     }
 
     /// Refuses a proven request, for instance if too many connections are open.
-    pub fn refuse(request: &HandshakeRequest, reply: &mut [u8; HANDSHAKE]) -> ListenerResponse {
+    fn refuse(request: &HandshakeRequest, reply: &mut [u8; HANDSHAKE]) -> ListenerResponse {
         let handshake = Handshake { kind: HandshakeKind::Refused(REFUSED), ..request.handshake };
         write(&handshake, request.handshake.socket, reply)
     }

@@ -19,7 +19,7 @@ impl Seq {
     }
 
     /// Parses a number from the wire; `None` if the first bit, which is not part of it, is set.
-    pub const fn from_wire(word: u32) -> Option<Self> {
+    pub(crate) const fn from_wire(word: u32) -> Option<Self> {
         if word & !MASK == 0 { Some(Seq(word)) } else { None }
     }
 
@@ -48,7 +48,7 @@ impl Seq {
 
     /// Returns the previous packet's number.
     #[must_use]
-    pub const fn prev(self) -> Self {
+    pub(crate) const fn prev(self) -> Self {
         self.minus(1)
     }
 
@@ -76,11 +76,11 @@ pub struct UdtSocketId(pub u32);
 
 impl UdtSocketId {
     /// The identifier of a listener, to which requests for a connection are sent.
-    pub const LISTENER: UdtSocketId = UdtSocketId(0);
+    pub(crate) const LISTENER: UdtSocketId = UdtSocketId(0);
 
     /// Returns true if a connection can have this identifier. libudt treats one with the first bit set as a negative
     /// number.
-    pub const fn is_connection(self) -> bool {
+    pub(crate) const fn is_connection(self) -> bool {
         self.0 > 0 && self.0 <= MASK
     }
 }

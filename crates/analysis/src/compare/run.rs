@@ -85,7 +85,7 @@ impl RunFigures {
 
     /// Returns the median time to a fair share over the flows that enter a path in use; `None` where less than half
     /// of them reached it.
-    pub fn median_convergence_s(&self) -> Option<f64> {
+    pub(crate) fn median_convergence_s(&self) -> Option<f64> {
         convergence::median(&self.convergence_s)
     }
 

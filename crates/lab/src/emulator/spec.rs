@@ -183,5 +183,5 @@ impl WanSpec {
     }
 
     /// The most pairs of hosts.
-    pub const MAX_PAIRS: u8 = 8;
+    pub(crate) const MAX_PAIRS: u8 = 8;
 }

@@ -45,7 +45,7 @@ impl<'a> LossReport<'a> {
     }
 
     /// Iterates over the lost packets, in the report's order.
-    pub fn ranges(self) -> impl Iterator<Item = SeqRange> + 'a {
+    pub(crate) fn ranges(self) -> impl Iterator<Item = SeqRange> + 'a {
         let mut words = words(self.0);
         std::iter::from_fn(move || {
             let word = words.next()?;

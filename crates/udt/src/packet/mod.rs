@@ -26,7 +26,7 @@ pub const UDP_HEADERS: usize = 28;
 /// The smallest packet size, in bytes: a handshake fits.
 pub const MIN_MSS: u32 = (UDP_HEADERS + 48) as u32;
 /// The largest packet size that IPv4 can carry, in bytes.
-pub const MAX_MSS: u32 = 65_535;
+pub(crate) const MAX_MSS: u32 = 65_535;
 
 /// The reason why bytes are not a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]

@@ -79,12 +79,6 @@ pub struct StaggeredFlow {
 }
 
 impl StaggeredFlow {
-    /// Makes a flow with its own congestion control, by the kernel's name.
-    pub fn controlled(congestion: &str) -> Self {
-        let settings = [("socket-congestion".to_owned(), congestion.to_owned())].into();
-        StaggeredFlow { settings, ..StaggeredFlow::default() }
-    }
-
     /// Returns its settings on top of the trial's `common` ones, of which those that its own transport lacks are left
     /// out.
     fn over(&self, common: &Settings) -> Settings {
