@@ -12,7 +12,8 @@ use landspeed_record::{Cell, ConfirmationReport, Estimate, Gain};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::series::{BlockFigures, CONFIDENCE};
+use crate::block_figures::BlockFigures;
+use crate::series::CONFIDENCE;
 use crate::steal::StealHistory;
 use crate::{BlockResult, LadderBlock, LadderRules, Metric, TuningGoal};
 

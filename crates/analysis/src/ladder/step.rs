@@ -12,7 +12,7 @@ use super::rules::{SECOND_CHANCE, USUAL_BLOCKS};
 use super::run_state::RunState;
 use super::words;
 use crate::Metric;
-use crate::series::block_trials;
+use crate::block_figures::block_trials;
 
 /// The beginning of the reason of a step that ended because the time for steps did.
 pub const OUT_OF_TIME: &str = "the time for steps ended";
