@@ -21,8 +21,8 @@ pub(super) enum JournalOrigin {
 pub(super) fn origin(contents: &JournalContents, name: &str, here: &NamespaceIdentity) -> JournalOrigin {
     if let Some(other) = &contents.other_format {
         let why = format!(
-            "the journal is of another version of landspeed (its format is {}, this one reads {}): undo with that version",
-            other.format, FORMAT
+            "the journal is of another version of landspeed (its format is {}, this one reads {FORMAT}): undo with that version",
+            other.format
         );
         return if other.boot_id == here.boot_id {
             JournalOrigin::Unreadable(why)
