@@ -28,7 +28,7 @@ pub enum ListenerResponse {
     Reply(usize),
     /// The peer has proven its address. If the caller already has the connection of this request
     /// ([`HandshakeRequest::id`]), it passes the datagram to that connection, which answers again. If not, it makes a
-    /// connection ([`Connection::accept`](crate::Connection::accept)) or refuses ([`HandshakeListener::refuse`]).
+    /// connection ([`Connection::accept`](crate::Connection::accept)).
     Proven(HandshakeRequest),
 }
 
@@ -54,7 +54,7 @@ impl HandshakeListener {
         HandshakeListener { key }
     }
 
-    /// Processes a datagram for [`UdtSocketId::LISTENER`]. A reply is never longer than the datagram. A proven
+    /// Processes a datagram for the listener's identifier, 0. A reply is never longer than the datagram. A proven
     /// request for a connection of messages is refused.
     pub fn handle(
         &self,
@@ -82,18 +82,15 @@ impl HandshakeListener {
                 let request = HandshakeRequest { peer, handshake };
                 match recent.into_iter().any(is_ours) {
                     true if handshake.socket_type == SocketType::Stream => ListenerResponse::Proven(request),
-                    true => Self::refuse(&request, reply),
+                    true => {
+                        let refusal = Handshake { kind: HandshakeKind::Refused(REFUSED), ..handshake };
+                        write(&refusal, handshake.socket, reply)
+                    }
                     false => ListenerResponse::Ignore,
                 }
             }
             HandshakeKind::Refused(_) => ListenerResponse::Ignore,
         }
-    }
-
-    /// Refuses a proven request, for instance if too many connections are open.
-    fn refuse(request: &HandshakeRequest, reply: &mut [u8; HANDSHAKE]) -> ListenerResponse {
-        let handshake = Handshake { kind: HandshakeKind::Refused(REFUSED), ..request.handshake };
-        write(&handshake, request.handshake.socket, reply)
     }
 
     /// Computes a cookie: the first word of a keyed hash of the peer's address and the minute.

@@ -177,7 +177,7 @@ impl WanSpec {
         spec
     }
 
-    /// Returns the number of host pairs that share the link: 1 to [`WanSpec::MAX_PAIRS`].
+    /// Returns the number of host pairs that share the link: 1 to 8.
     pub fn pairs(&self) -> u8 {
         self.pairs
     }
