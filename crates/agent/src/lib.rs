@@ -110,7 +110,7 @@ impl Agent {
             Request::Observers { names } => watch::can_run(&names).map(|()| Reply::Done {}),
             Request::Watch { target, observers, alone, duration_ns, interval_ns } => {
                 let rows = live::observers(&observers, alone)?;
-                live::watch(target, &rows, (duration_ns, interval_ns), &self.cancel())
+                live::watch(target, &rows, duration_ns, interval_ns, &self.cancel())
             }
             Request::Limits { device } => self.limits(&self.links.current(&device)),
             Request::Controls { names } if names.is_empty() => {
@@ -122,9 +122,9 @@ impl Agent {
             }
             Request::Run { role, at, source_port, key, link, spec } => {
                 spec.program.as_ref().map_or(Ok(()), |program| self.may_run.check(program))?;
-                let watch = TrialWatch::of(role, at, &self.current(&link), (&spec, on_progress))?;
+                let watch = TrialWatch::of(role, at, &self.current(&link), &spec, on_progress)?;
                 match role {
-                    Role::Client => self.client((at, source_port), &key, &spec, watch),
+                    Role::Client => self.client(at, source_port, &key, &spec, watch),
                     Role::Server => self.server(at, &spec, watch),
                 }
             }
@@ -177,7 +177,8 @@ impl Agent {
 
     fn client(
         &self,
-        (at, source_port): (SocketAddr, u16),
+        at: SocketAddr,
+        source_port: u16,
         key: &SessionKey,
         spec: &TrialSpec,
         mut watch: TrialWatch<'_>,

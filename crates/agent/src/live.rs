@@ -27,7 +27,8 @@ pub(crate) fn observers(asked: &[String], alone: bool) -> Result<Vec<&'static Ob
 pub(crate) fn watch(
     target: WatchTarget,
     rows: &[&'static Observer],
-    (time, interval): (Nanos, Nanos),
+    time: Nanos,
+    interval: Nanos,
     cancel: &CancelFlag,
 ) -> Result<Reply, String> {
     if time > LONGEST {

@@ -30,7 +30,8 @@ impl<'a> TrialWatch<'a> {
         role: Role,
         at: SocketAddr,
         link: &str,
-        (spec, on_progress): (&TrialSpec, &'a OnProgress<'a>),
+        spec: &TrialSpec,
+        on_progress: &'a OnProgress<'a>,
     ) -> Result<Self, String> {
         let rtnl = Rtnl::open();
         let link = match role {

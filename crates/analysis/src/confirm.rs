@@ -12,7 +12,8 @@ use landspeed_record::{Cell, ConfirmationReport, Estimate, Gain};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::series::{BlockFigures, CONFIDENCE};
+use crate::block_figures::BlockFigures;
+use crate::series::CONFIDENCE;
 use crate::steal::StealHistory;
 use crate::{BlockResult, LadderBlock, LadderRules, Metric, TuningGoal};
 
@@ -34,7 +35,7 @@ pub struct GainConfirmation {
 
 impl GainConfirmation {
     /// Plans the blocks of `last` against `start` over `time`, where going from one to the other takes `toggle`.
-    pub fn new((start, last): (&Cell, &Cell), time: Nanos, toggle: Nanos, rules: &LadderRules) -> Self {
+    pub fn new(start: &Cell, last: &Cell, time: Nanos, toggle: Nanos, rules: &LadderRules) -> Self {
         let due = moments(time, rules.block_time + rules.toggles(toggle));
         // Each order comes once in every two blocks, so that an effect of the order cancels.
         let mut dice = ChaCha8Rng::seed_from_u64(rules.seed);
@@ -187,7 +188,8 @@ mod tests {
     /// Runs a confirmation in which the final setting is worth `worth` at the time of a block.
     fn confirm(blocks: usize, worth: impl Fn(Nanos) -> f64) -> Option<ConfirmationReport> {
         let mut confirm = GainConfirmation::new(
-            (&Cell::default(), &Cell::default()),
+            &Cell::default(),
+            &Cell::default(),
             Nanos::secs(1_800),
             Nanos(0),
             &LadderRules::default(),

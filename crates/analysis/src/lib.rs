@@ -13,6 +13,7 @@ macro_rules! lines_of {
     };
 }
 
+mod block_figures;
 mod budget;
 mod carrier;
 pub mod compare;
@@ -34,6 +35,7 @@ pub mod verdict;
 pub mod wan;
 pub mod window;
 
+pub use block_figures::{arms, block_trials};
 pub use budget::{BUDGET, PathStage, SizeBudget, TimeBudget, budgets};
 pub use carrier::{PassedTraffic, PathEnd, carrier, remarks, strays};
 pub use compare::compare;
@@ -45,5 +47,4 @@ pub use ladder::{
     OUT_OF_TIME, RateBound, STOPPED, too_long_under_load,
 };
 pub use metric::{Metric, TuningGoal, UnknownGoal};
-pub use series::{arms, block_trials};
 pub use summary::{NotATuningRun, RunFacts, assemble, summary};

@@ -9,7 +9,7 @@ use landspeed_record::TrialFigures;
 use landspeed_stats::Slope;
 
 use crate::Metric;
-use crate::series::BlockFigures;
+use crate::block_figures::BlockFigures;
 
 /// A way to lose processor time.
 #[derive(Debug)]

@@ -8,9 +8,10 @@ use landspeed_record::{
     Side, StepAnswer, StepLine, StepSummary, Trial, TrialFigures, TuneSummary,
 };
 
+use crate::block_figures::{BlockFigures, arms, block_trials};
 use crate::expectations::expectations;
 use crate::ladder::{LadderFindings, LadderRules, gain};
-use crate::series::{BlockFigures, BlockSeries, arms, block_trials};
+use crate::series::BlockSeries;
 use crate::steal::StealHistory;
 use crate::{Metric, TuningGoal, confirm};
 

@@ -13,6 +13,7 @@
 //! 4. On a timeout (tcp_enter_loss): `prior_cwnd`, `snd_ssthresh = ssthresh()`, `cwnd_event(Loss)`,
 //!    `snd_cwnd = in flight + 1`, `snd_cwnd_cnt = 0`, then `set_state(Loss)`.
 //! 5. When a reduction turns out to be needless: `snd_cwnd = undo_cwnd()`, and `snd_ssthresh` gets its earlier value.
+//!    The simulator never takes a reduction back.
 //! 6. `cwnd_event(TxStart)` when a packet is sent while none is in flight; `CwndRestart` after an idle time.
 
 use std::ffi::{c_char, c_void};

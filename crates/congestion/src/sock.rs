@@ -158,7 +158,7 @@ impl Sock {
         self.inner.tstamp_ok = u8::from(on);
     }
 
-    pub fn has_timestamps(&self) -> bool {
+    pub(crate) fn has_timestamps(&self) -> bool {
         self.inner.tstamp_ok != 0
     }
 

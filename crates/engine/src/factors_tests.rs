@@ -323,7 +323,7 @@ fn a_named_value_becomes_a_candidate_where_the_table_does_not_know_better() {
     let lab = TestHosts::new();
     let start = lab.sc03();
     let named_value = |only: &[String], skip: &[String], wanted: (&str, &str)| {
-        lab.ask(&start, |planner| planner.named(&KnobSelection { only, skip }, wanted))
+        lab.ask(&start, |planner| planner.named(&KnobSelection { only, skip }, wanted.0, wanted.1))
     };
     let write = named_value(&[], &[], ("write-size", "32768")).expect("the knob takes it");
     assert_eq!((write.from.as_str(), write.rank, write.skip.as_deref()), ("8192", 999, None));

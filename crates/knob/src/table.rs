@@ -6,23 +6,23 @@ use crate::{Knob, cpu, link, napi, nic, offload, steering, sysctl};
 
 /// Knobs of one kind, with one folder of this crate and one page of the reference.
 #[derive(Clone, Copy)]
-pub struct KnobFamily {
+pub(crate) struct KnobFamily {
     /// Name of the family, such as "offload".
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Description of its knobs in one line.
-    pub about: &'static str,
+    pub(crate) about: &'static str,
     knobs: &'static [&'static [Knob]],
 }
 
 impl KnobFamily {
     /// Returns the knobs of the family in the table's order.
-    pub fn knobs(&self) -> impl Iterator<Item = &'static Knob> + use<> {
+    pub(crate) fn knobs(&self) -> impl Iterator<Item = &'static Knob> + use<> {
         self.knobs.iter().flat_map(|part| part.iter())
     }
 }
 
 /// All families. Each knob comes after those that it needs.
-pub const FAMILIES: &[KnobFamily] = &[
+pub(crate) const FAMILIES: &[KnobFamily] = &[
     KnobFamily { name: "sysctl", about: "settings under /proc/sys/net", knobs: sysctl::KNOBS },
     KnobFamily { name: "link", about: "settings of the link", knobs: link::KNOBS },
     KnobFamily {

@@ -131,7 +131,7 @@ impl Acceptor {
         let kept = if flags & SOCK_NONBLOCK != 0 { OFlags::NONBLOCK } else { OFlags::empty() };
         let _ = fcntl_setfl(&fd, kept);
         if let Some(from) = from
-            && call.write_address((call.address(1), call.address(2)), &to_bytes(from)).is_err()
+            && call.write_address(&to_bytes(from)).is_err()
         {
             return SyscallAnswer::Errno(libc::EFAULT);
         }
@@ -215,7 +215,7 @@ fn has_one(listener: &OwnedFd) -> bool {
 /// Returns the limit set by SO_RCVTIMEO (socket(7)): two numbers, seconds and microseconds.
 fn waits_for(listener: &OwnedFd) -> Option<Duration> {
     let mut value = [0; 16];
-    option(listener, (SOL_SOCKET, SO_RCVTIMEO), &mut value).ok()?;
+    option(listener, SOL_SOCKET, SO_RCVTIMEO, &mut value).ok()?;
     let (seconds, micros) = value.split_at(8);
     let number = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().unwrap_or_default());
     let time = Duration::from_secs(number(seconds)) + Duration::from_micros(number(micros));

@@ -103,7 +103,7 @@ pub fn exec(
         return plain(&front, command);
     }
     if !FilePath::new("/proc/self/fd").exists() {
-        return without(path, options, (&front, command), NO_PROC);
+        return without(path, options, &front, command, NO_PROC);
     }
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
         .map_err(|error| Error::refused("make a pair of sockets")(error.into()))?;
@@ -113,12 +113,12 @@ pub fn exec(
         -1 => Err(Error::refused("start the supervisor")(io::Error::last_os_error())),
         0 => {
             drop(ours);
-            supervisor(path, options, (&front, command), keeper, &theirs)
+            supervisor(path, options, &front, command, keeper, &theirs)
         }
         child => {
             drop(theirs);
             match attend(&front, &ours, child)? {
-                FrontMessage::Answered => without(path, options, (&front, command), ANSWERED),
+                FrontMessage::Answered => without(path, options, &front, command, ANSWERED),
                 message => message.into_outcome(),
             }
         }
@@ -147,7 +147,8 @@ fn plain(front: &FrontSignals, mut command: Command) -> Result<ExecOutcome, Erro
 fn without(
     path: &dyn Path,
     options: &Options,
-    (front, command): (&FrontSignals, Command),
+    front: &FrontSignals,
+    command: Command,
     why: &'static str,
 ) -> Result<ExecOutcome, Error> {
     if options.require {
@@ -241,11 +242,12 @@ impl FrontMessage {
 fn supervisor(
     path: &dyn Path,
     options: &Options,
-    program: (&FrontSignals, Command),
+    signals: &FrontSignals,
+    command: Command,
     keeper: Command,
     front: &OwnedFd,
 ) -> ! {
-    match supervised(path, options, program, keeper, front) {
+    match supervised(path, options, signals, command, keeper, front) {
         Ok((supervisor, message)) => {
             message.tell(front);
             goes_on(&supervisor);
@@ -258,13 +260,14 @@ fn supervisor(
 fn supervised(
     path: &dyn Path,
     options: &Options,
-    (front, mut command): (&FrontSignals, Command),
+    signals: &FrontSignals,
+    mut command: Command,
     keeper: Command,
-    tells: &OwnedFd,
+    front: &OwnedFd,
 ) -> Result<(Arc<Supervisor>, FrontMessage), Error> {
     let before = cpu();
     let limit = raise_descriptors();
-    let released = front.released();
+    let released = signals.released();
     let as_before = move || {
         setrlimit(Resource::Nofile, limit)?;
         released()
@@ -284,7 +287,7 @@ fn supervised(
     let (child, supervisor) = begun(command, &rules, supervise)?;
     let began = Instant::now();
     let program = child.id() as i32;
-    FrontMessage::Begun(program).tell(tells);
+    FrontMessage::Begun(program).tell(front);
     // The program stays in the session, and on the terminal, in which it was started.
     let _ = setsid();
     adopt();

@@ -26,12 +26,12 @@ impl ConnectionSelector {
     }
 
     /// Returns true if all connections are admitted.
-    pub fn is_all(&self) -> bool {
+    pub(crate) fn is_all(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Returns true if a connection with `peer` is admitted; `listening` is the address that the server listens on.
-    pub fn admits(&self, peer: SocketAddr, listening: SocketAddr) -> bool {
+    pub(crate) fn admits(&self, peer: SocketAddr, listening: SocketAddr) -> bool {
         let admits = |choice: &PortOrNetwork| match *choice {
             PortOrNetwork::Port(port) => listening.port() == port,
             PortOrNetwork::Network(first, bits) => network(plain(peer).ip(), bits) == Some(first),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use libc::c_int;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl};
 
 /// The kind of a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +35,7 @@ pub(crate) fn kind(fd: impl AsFd) -> DescriptorKind {
 /// Returns a socket's unique cookie (SO_COOKIE).
 pub(crate) fn cookie(fd: impl AsFd) -> Option<u64> {
     let mut cookie = [0; 8];
-    option(fd, (libc::SOL_SOCKET, libc::SO_COOKIE), &mut cookie).ok()?;
+    option(fd, libc::SOL_SOCKET, libc::SO_COOKIE, &mut cookie).ok()?;
     Some(u64::from_ne_bytes(cookie))
 }
 
@@ -46,12 +47,17 @@ pub(crate) fn inode(fd: impl AsFd) -> Option<u64> {
 
 pub(crate) fn int(fd: impl AsFd, level: c_int, name: c_int) -> io::Result<c_int> {
     let mut value = [0; 4];
-    option(fd, (level, name), &mut value)?;
+    option(fd, level, name, &mut value)?;
     Ok(c_int::from_ne_bytes(value))
 }
 
+/// Returns true if calls on the socket block.
+pub(crate) fn blocks(fd: impl AsFd) -> bool {
+    fcntl_getfl(fd).is_ok_and(|flags| !flags.contains(OFlags::NONBLOCK))
+}
+
 /// Reads an option into `value`, and returns its length.
-pub(crate) fn option(fd: impl AsFd, (level, name): (c_int, c_int), value: &mut [u8]) -> io::Result<usize> {
+pub(crate) fn option(fd: impl AsFd, level: c_int, name: c_int, value: &mut [u8]) -> io::Result<usize> {
     let mut length = value.len() as libc::socklen_t;
     let fd = fd.as_fd().as_raw_fd();
     // SAFETY: `value` is valid for `length` bytes.
@@ -59,7 +65,7 @@ pub(crate) fn option(fd: impl AsFd, (level, name): (c_int, c_int), value: &mut [
     if code == 0 { Ok(length as usize) } else { Err(io::Error::last_os_error()) }
 }
 
-pub(crate) fn set_option(fd: impl AsFd, (level, name): (c_int, c_int), value: &[u8]) -> io::Result<()> {
+pub(crate) fn set_option(fd: impl AsFd, level: c_int, name: c_int, value: &[u8]) -> io::Result<()> {
     let fd = fd.as_fd().as_raw_fd();
     // SAFETY: `value` is valid for its length.
     let code =

@@ -71,7 +71,7 @@ impl Supervisor {
     fn work(self: Arc<Self>, thread: usize) {
         while let Some(mut call) = self.listener.receive() {
             self.shared.note(thread, call.id, call.what());
-            call.noted_by((&self.shared, thread));
+            call.noted_by(&self.shared, thread);
             // One thread always waits for calls, and for nothing else.
             let is_last = self.idle.fetch_sub(1, Ordering::AcqRel) == 1 && self.start().is_err();
             let answer = self.answer(&call, is_last);

@@ -49,7 +49,7 @@ pub use compare::{
     COMPARE_FORMAT, CompareReport, Contest, ContestFigures, ContestQuestion, Contestant, FlowPlan,
     MeanInterval, MeetingFigures, PaperFinding, PaperValue, ParallelStreamFigures, ProbeSample, QueueSample,
     Ranking, RegionFigures, RoundTripFigures, RunFlow, RunPath, RunSample, ShortFlowFigures, Study,
-    StudyEngine, StudyPath, StudyRun,
+    StudyEngine, StudyPath, StudyRegion, StudyRun,
 };
 pub use datagram::{DatagramCounts, SegmentationFallbacks};
 pub use details::{Detail, DetailError, Details};

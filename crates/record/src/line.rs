@@ -92,7 +92,7 @@ pub struct Carrier {
 
 impl Carrier {
     /// Returns true if no route was looked up.
-    pub fn is_unknown(&self) -> bool {
+    pub(crate) fn is_unknown(&self) -> bool {
         self.routed.is_empty()
     }
 

@@ -148,7 +148,7 @@ pub struct LatencyFigure {
 }
 
 impl LatencyFigure {
-    pub fn of(histogram: &LatencyHistogram) -> Self {
+    pub(crate) fn of(histogram: &LatencyHistogram) -> Self {
         LatencyFigure {
             between: None,
             size_bytes: histogram.size_bytes,
@@ -189,7 +189,7 @@ pub struct HostCpu {
 }
 
 impl HostCpu {
-    pub fn of(side: Side, usage: &CpuUsage) -> Self {
+    pub(crate) fn of(side: Side, usage: &CpuUsage) -> Self {
         let sum = |class: fn(&crate::CoreCpuTime) -> CpuNanos| usage.cores.iter().map(class).sum();
         HostCpu {
             side,
@@ -235,7 +235,7 @@ pub struct TcpFigure {
 
 impl TcpFigure {
     /// Computes the figures from the last sample of each flow, or returns `None` if the host sent nothing.
-    pub fn of(sender: Side, samples: &[TcpSample]) -> Option<Self> {
+    pub(crate) fn of(sender: Side, samples: &[TcpSample]) -> Option<Self> {
         let mut last: std::collections::BTreeMap<u32, &TcpSample> = std::collections::BTreeMap::new();
         for sample in samples {
             let kept = last.entry(sample.flow).or_insert(sample);
@@ -299,9 +299,9 @@ impl MeasureReport {
     /// because it depends on how each host counts processor time.
     #[must_use]
     pub fn with_outcomes(mut self, a: &EndpointOutcome, b: &EndpointOutcome) -> Self {
-        self.streams =
-            [(Side::A, b), (Side::B, a)].into_iter().filter_map(|(from, to)| stream(from, to)).collect();
-        self.silences = [(Side::A, b), (Side::B, a)].into_iter().filter_map(silence).collect();
+        let ways = [(Side::A, b), (Side::B, a)];
+        self.streams = ways.into_iter().filter_map(|(from, to)| stream(from, to)).collect();
+        self.silences = ways.into_iter().filter_map(|(from, to)| silence(from, to)).collect();
         self.partial = [a, b].into_iter().find_map(partial);
         self.sweep = [b, a].map(|end| end.get::<Vec<SweepPoint>>().as_slice()).concat();
         self.latency = [a, b].iter().flat_map(|end| end.latency.iter().map(LatencyFigure::of)).collect();
@@ -349,7 +349,7 @@ fn stream(sender: Side, receiver: &EndpointOutcome) -> Option<StreamFigure> {
     Some(StreamFigure { sender, between: None, rate_bps, flow_rate_bps, received_bytes, window_ns: window })
 }
 
-fn silence((sender, receiver): (Side, &EndpointOutcome)) -> Option<SilenceFigure> {
+fn silence(sender: Side, receiver: &EndpointOutcome) -> Option<SilenceFigure> {
     let silences = receiver.get::<Silences>();
     let (total_ns, longest_ns) = (silences.total(), silences.longest());
     (total_ns > Nanos(0)).then_some(SilenceFigure { sender, between: None, total_ns, longest_ns })

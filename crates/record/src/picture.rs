@@ -18,19 +18,19 @@ pub enum PngError {
     /// They do not start with the signature of PNG files (PNG, third edition, W3C 2025, section 5.2).
     #[error("no PNG file")]
     Signature,
-    /// They are more than [`Png::MOST`].
+    /// They are more than 512 KiB.
     #[error("a picture of more than {} KiB", Png::MOST >> 10)]
     Large,
 }
 
 impl Png {
     /// Largest size of a file, in bytes.
-    pub const MOST: usize = 512 << 10;
+    pub(crate) const MOST: usize = 512 << 10;
 
     /// Decodes a PNG file from Base64.
     ///
     /// # Errors
-    /// Returns an error if `text` is not such a file, or if the file is larger than [`Png::MOST`].
+    /// Returns an error if `text` is not such a file, or if the file is larger than 512 KiB.
     pub fn from_base64(text: &str) -> Result<Self, PngError> {
         let bytes = BASE64.decode(text.as_bytes()).map_err(|_| PngError::Base64)?;
         Png::try_from(bytes)

@@ -95,21 +95,6 @@ pub struct DirectionStats {
 }
 
 impl DirectionStats {
-    /// Returns the number of segments that are still on their way.
-    pub fn under_way_segments(&self) -> u64 {
-        let ended = [
-            self.forwarded_segments,
-            self.queue_drops,
-            self.loss_drops,
-            self.size_drops,
-            self.overrun_drops,
-            self.refused_segments,
-        ];
-        // A record may hold any numbers.
-        let ended = ended.into_iter().fold(0, u64::saturating_add);
-        self.arrived_segments.saturating_add(self.duplicated_segments).saturating_sub(ended)
-    }
-
     /// Returns counts and processor time since `earlier`, a previous state of the same direction. `most_queued_bytes`
     /// keeps its current value and the lateness is empty, because they cannot be subtracted.
     pub fn since(&self, earlier: &DirectionStats) -> DirectionStats {

@@ -37,7 +37,7 @@ pub use records::{RecordRow, RecordState, RecordsReport, came_out, gain_is_prove
 pub(crate) use safe::remarks;
 pub use safe::safe;
 pub use tune::tune;
-pub use words::{LEAST_EFFECT, duration, quoted};
+pub use words::{duration, quoted};
 
 /// Returns `report` as an indented JSON document, without a line break at the end. The schemas are in docs/reference.
 pub fn json(report: &impl serde::Serialize) -> String {

@@ -8,7 +8,7 @@ use crate::safe;
 
 /// The least effect of interest (design, section 5): within this share of 1, a step is of no use even if its effect
 /// is real.
-pub const LEAST_EFFECT: f64 = 0.02;
+pub(crate) const LEAST_EFFECT: f64 = 0.02;
 
 /// The names of a figure, by where they appear.
 #[derive(Debug, Clone, Copy)]

@@ -17,7 +17,8 @@ type ControlBuffer = [u64; 4];
 pub(crate) fn send(
     fd: BorrowedFd<'_>,
     parts: &[IoSlice<'_>],
-    (flags, segment): (i32, Option<u16>),
+    flags: i32,
+    segment: Option<u16>,
 ) -> io::Result<()> {
     let mut control: ControlBuffer = [0; 4];
     let mut message = header(parts);
@@ -43,7 +44,8 @@ pub(crate) fn send(
 /// contain MSG_ZEROCOPY, the kernel may read `parts` after the call.
 pub(crate) fn send_many(
     fd: BorrowedFd<'_>,
-    (parts, each): (&[IoSlice<'_>], usize),
+    parts: &[IoSlice<'_>],
+    each: usize,
     flags: i32,
 ) -> io::Result<usize> {
     // SAFETY: an mmsghdr is valid as zeros.
@@ -83,8 +85,10 @@ pub(crate) fn receive(fd: BorrowedFd<'_>, into: &mut [u8], flags: i32) -> io::Re
 /// datagram was truncated.
 pub(crate) fn receive_many(
     fd: BorrowedFd<'_>,
-    (parts, each): (&mut [IoSliceMut<'_>], usize),
-    (flags, lengths): (i32, &mut [usize]),
+    parts: &mut [IoSliceMut<'_>],
+    each: usize,
+    flags: i32,
+    lengths: &mut [usize],
 ) -> io::Result<usize> {
     // SAFETY: an mmsghdr is valid as zeros.
     let mut messages: [libc::mmsghdr; BATCH] = unsafe { MaybeUninit::zeroed().assume_init() };

@@ -15,8 +15,11 @@ use crate::{Error, raw};
 /// The most datagrams that are taken in before anything else is done, however many arrive.
 const MOST_AT_ONCE: usize = 256;
 
-/// A datagram and its source address.
-type ReceivedDatagram = (SocketAddr, Vec<u8>);
+/// A datagram that a listener's socket received.
+pub(crate) struct ReceivedDatagram {
+    pub(crate) from: SocketAddr,
+    pub(crate) bytes: Vec<u8>,
+}
 
 /// Reserves a port of `at`, on which `listen` starts to listen.
 pub(crate) fn reserve(at: SocketAddr, listen: ListenFn) -> Result<Box<dyn ReservedPort>, Error> {
@@ -131,7 +134,7 @@ impl<const ROOM: usize> DatagramIntake<ROOM> {
     pub(crate) fn take_astray(&mut self, socket: &Socket, peer: SocketAddr) -> io::Result<()> {
         for _ in 0..MOST_AT_ONCE {
             match next::<ROOM>(socket)? {
-                Some((from, _)) if from == peer => {}
+                Some(received) if received.from == peer => {}
                 Some(received) => self.astray.push_back(received),
                 None => break,
             }
@@ -147,7 +150,7 @@ fn next<const ROOM: usize>(socket: &impl AsFd) -> io::Result<Option<ReceivedData
         Ok((length, _, from)) => {
             let from = from.and_then(|from| SocketAddr::try_from(from).ok());
             let from = from.ok_or_else(|| io::Error::other("a datagram without an address"))?;
-            Ok(Some((from, datagram[..length].to_vec())))
+            Ok(Some(ReceivedDatagram { from, bytes: datagram[..length].to_vec() }))
         }
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
         // Errors about an earlier answer do not concern the listener.

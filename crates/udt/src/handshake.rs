@@ -17,7 +17,6 @@ const REFUSED: u32 = 1002;
 #[derive(Debug, Clone)]
 pub struct HandshakeListener {
     key: [u8; 32],
-    socket_type: SocketType,
 }
 
 /// A listener's reaction to a datagram.
@@ -29,7 +28,7 @@ pub enum ListenerResponse {
     Reply(usize),
     /// The peer has proven its address. If the caller already has the connection of this request
     /// ([`HandshakeRequest::id`]), it passes the datagram to that connection, which answers again. If not, it makes a
-    /// connection ([`Connection::accept`](crate::Connection::accept)) or refuses ([`HandshakeListener::refuse`]).
+    /// connection ([`Connection::accept`](crate::Connection::accept)).
     Proven(HandshakeRequest),
 }
 
@@ -51,11 +50,12 @@ impl HandshakeRequest {
 
 impl HandshakeListener {
     /// Creates a listener whose cookies are computed with `key`: 32 random bytes.
-    pub fn new(key: [u8; 32], socket_type: SocketType) -> Self {
-        HandshakeListener { key, socket_type }
+    pub fn new(key: [u8; 32]) -> Self {
+        HandshakeListener { key }
     }
 
-    /// Processes a datagram for [`UdtSocketId::LISTENER`]. A reply is never longer than the datagram.
+    /// Processes a datagram for the listener's identifier, 0. A reply is never longer than the datagram. A proven
+    /// request for a connection of messages is refused.
     pub fn handle(
         &self,
         now: Nanos,
@@ -81,19 +81,16 @@ impl HandshakeListener {
                 };
                 let request = HandshakeRequest { peer, handshake };
                 match recent.into_iter().any(is_ours) {
-                    true if handshake.socket_type == self.socket_type => ListenerResponse::Proven(request),
-                    true => Self::refuse(&request, reply),
+                    true if handshake.socket_type == SocketType::Stream => ListenerResponse::Proven(request),
+                    true => {
+                        let refusal = Handshake { kind: HandshakeKind::Refused(REFUSED), ..handshake };
+                        write(&refusal, handshake.socket, reply)
+                    }
                     false => ListenerResponse::Ignore,
                 }
             }
             HandshakeKind::Refused(_) => ListenerResponse::Ignore,
         }
-    }
-
-    /// Refuses a proven request, for instance if too many connections are open.
-    pub fn refuse(request: &HandshakeRequest, reply: &mut [u8; HANDSHAKE]) -> ListenerResponse {
-        let handshake = Handshake { kind: HandshakeKind::Refused(REFUSED), ..request.handshake };
-        write(&handshake, request.handshake.socket, reply)
     }
 
     /// Computes a cookie: the first word of a keyed hash of the peer's address and the minute.
@@ -239,8 +236,12 @@ mod tests {
     use proptest::prelude::*;
 
     fn request(kind: HandshakeKind, cookie: u32) -> Vec<u8> {
+        request_of(SocketType::Stream, kind, cookie)
+    }
+
+    fn request_of(socket_type: SocketType, kind: HandshakeKind, cookie: u32) -> Vec<u8> {
         let handshake = Handshake {
-            socket_type: SocketType::Stream,
+            socket_type,
             first_seq: Seq::new(77),
             mss: 1500,
             flight: 25_600,
@@ -268,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_cookie_proves_one_address_for_a_minute() {
-        let listener = HandshakeListener::new([7; 32], SocketType::Stream);
+        let listener = HandshakeListener::new([7; 32]);
         let (peer, other) = ("10.0.0.1:4000".parse().unwrap(), "10.0.0.1:4001".parse().unwrap());
         let (mut reply, now) = ([0; HANDSHAKE], Nanos::secs(59));
         let asked = listener.handle(now, peer, &request(HandshakeKind::Cookie, 0), &mut reply);
@@ -279,17 +280,18 @@ mod tests {
         assert!(matches!(answer(Nanos::secs(119), peer), ListenerResponse::Proven(_)));
         assert_eq!(answer(Nanos::secs(120), peer), ListenerResponse::Ignore);
         assert_eq!(answer(now, other), ListenerResponse::Ignore);
-        let stranger = HandshakeListener::new([8; 32], SocketType::Stream);
+        let stranger = HandshakeListener::new([8; 32]);
         assert_eq!(stranger.handle(now, peer, &proof, &mut reply), ListenerResponse::Ignore);
     }
 
     #[test]
-    fn another_socket_type_is_refused_once_the_cookie_is_proven() {
-        let listener = HandshakeListener::new([7; 32], SocketType::Datagram);
+    fn messages_are_refused_once_the_cookie_is_proven() {
+        let listener = HandshakeListener::new([7; 32]);
         let peer = "[::1]:4000".parse().unwrap();
         let mut reply = [0; HANDSHAKE];
-        listener.handle(Nanos(0), peer, &request(HandshakeKind::Cookie, 0), &mut reply);
-        let proof = request(HandshakeKind::Connect, cookie_of(&reply));
+        let messages = |kind, cookie| request_of(SocketType::Datagram, kind, cookie);
+        listener.handle(Nanos(0), peer, &messages(HandshakeKind::Cookie, 0), &mut reply);
+        let proof = messages(HandshakeKind::Connect, cookie_of(&reply));
         assert_eq!(listener.handle(Nanos(0), peer, &proof, &mut reply), ListenerResponse::Reply(HANDSHAKE));
         let Ok(UdtPacket { body: PacketBody::Handshake(refusal), .. }) = UdtPacket::parse(&reply) else {
             panic!()
@@ -306,7 +308,7 @@ mod tests {
             proof: bool,
             cut in 0usize..120,
         ) {
-            let listener = HandshakeListener::new([7; 32], SocketType::Stream);
+            let listener = HandshakeListener::new([7; 32]);
             let peer = "10.0.0.1:4000".parse().unwrap();
             let mut request = request(if proof { HandshakeKind::Connect } else { HandshakeKind::Cookie }, cookie);
             request.extend_from_slice(&noise);

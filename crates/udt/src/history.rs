@@ -1,15 +1,16 @@
 //! Measurements of the path at a receiver (draft-gg-udt-03 section 6.2): the arrival rate, the path's capacity, and
-//! the round trip.
+//! the acknowledgements that were sent.
 
 use std::fmt;
 
 use landspeed_record::units::Nanos;
 
+use crate::packet::PacketTime;
 use crate::seq::Seq;
 
 /// The synchronisation time, the draft's SYN: the interval of acknowledgements and of rate changes (draft-gg-udt-03
 /// section 4).
-pub const SYNC_INTERVAL: Nanos = Nanos::millis(10);
+pub(crate) const SYNC_INTERVAL: Nanos = Nanos::millis(10);
 
 /// A rate in packets per second.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
@@ -17,12 +18,12 @@ pub struct UdtPacketRate(pub f64);
 
 impl UdtPacketRate {
     /// Returns the rate of one packet in each `period`; zero if the period is zero.
-    pub fn each(period: Nanos) -> Self {
+    pub(crate) fn each(period: Nanos) -> Self {
         if period.0 == 0 { UdtPacketRate(0.0) } else { UdtPacketRate(1e9 / period.0 as f64) }
     }
 
     /// Returns the rate rounded up, as it is on the wire.
-    pub fn to_wire(self) -> u32 {
+    pub(crate) fn to_wire(self) -> u32 {
         self.0.ceil() as u32
     }
 }
@@ -101,7 +102,7 @@ impl<const N: usize> SpanRing<N> {
 /// Packets leave and arrive in bursts of all sizes (UDP_SEGMENT, UDP_GRO, recvmmsg), so rates are computed from spans
 /// that are longer than a burst. At low rates each span has one packet, as in the draft.
 #[derive(Debug, Clone)]
-pub struct ArrivalHistory {
+pub(crate) struct ArrivalHistory {
     arrivals: SpanRing<16>,
     trains: SpanRing<64>,
     arriving: Option<OpenSpan>,
@@ -175,25 +176,25 @@ impl Default for ArrivalHistory {
 }
 
 impl ArrivalHistory {
-    /// Notes the arrival of a data packet. `timestamp` is when it left.
-    pub fn arrived(&mut self, now: Nanos, seq: Seq, timestamp: u32) {
+    /// Notes the arrival of a data packet, whose timestamp says when it left.
+    pub(crate) fn arrived(&mut self, at: PacketTime, seq: Seq) {
         let ended = match &mut self.arriving {
-            Some(arriving) => arriving.arrived(now),
+            Some(arriving) => arriving.arrived(at.now),
             none => {
-                *none = Some(OpenSpan::begin(now));
+                *none = Some(OpenSpan::begin(at.now));
                 None
             }
         };
         if let Some(span) = ended {
             self.arrivals.push(span);
         }
-        self.board(now, seq, timestamp);
+        self.board(at, seq);
     }
 
     /// Adds a packet to the train, or begins a new one. Packets that left together arrive at the rate of the
     /// bottleneck. UDT itself sends pairs, packet 16n and the next (draft-gg-udt-03 section 6.1); a sender with
     /// batches sends longer trains, whose packets have one timestamp. The packets of the first batch do not count.
-    fn board(&mut self, now: Nanos, seq: Seq, timestamp: u32) {
+    fn board(&mut self, PacketTime { now, timestamp }: PacketTime, seq: Seq) {
         if let Some(train) = &mut self.train
             && train.seq.next() == seq
             && train.is_joined_by(timestamp)
@@ -209,7 +210,7 @@ impl ArrivalHistory {
     }
 
     /// Returns the arrival rate; 0 before sixteen packets, or if at least half of the spans are outliers.
-    pub fn arrival_rate(&self) -> UdtPacketRate {
+    pub(crate) fn arrival_rate(&self) -> UdtPacketRate {
         let enough = self.arrivals.packets() >= ENOUGH;
         match self.arrivals.filtered() {
             Some((rate, kept)) if enough && 2 * kept > self.arrivals.known().len() => rate,
@@ -219,84 +220,8 @@ impl ArrivalHistory {
 
     /// Returns the path's capacity; 0 if no packets that left together have arrived at different times. It uses the
     /// median, because a batch that is received late makes one span longer and another one shorter.
-    pub fn capacity(&self) -> UdtPacketRate {
+    pub(crate) fn capacity(&self) -> UdtPacketRate {
         self.trains.median().map_or(UdtPacketRate(0.0), |share| UdtPacketRate::each(Nanos(share)))
-    }
-}
-
-/// The round trip and its variance, as moving means (draft-gg-udt-03 section 6.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RoundTrip {
-    /// The mean of the round trip.
-    pub mean: Nanos,
-    /// The mean deviation from that mean.
-    pub variance: Nanos,
-}
-
-impl Default for RoundTrip {
-    fn default() -> Self {
-        RoundTrip { mean: SYNC_INTERVAL.times(10), variance: SYNC_INTERVAL.times(5) }
-    }
-}
-
-impl RoundTrip {
-    /// Adds a sample.
-    pub fn sample(&mut self, sample: Nanos) {
-        let deviation = Nanos(sample.0.abs_diff(self.mean.0));
-        self.variance = Nanos((self.variance.times(3) + deviation).0 / 4);
-        self.mean = Nanos((self.mean.times(7) + sample).0 / 8);
-    }
-
-    /// Returns a time that is longer than all but a few round trips.
-    pub fn timeout(self) -> Nanos {
-        self.mean + self.variance.times(4)
-    }
-}
-
-/// An estimate of the round trip, which may have no sample yet.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct RoundTripEstimate {
-    round_trip: RoundTrip,
-    is_known: bool,
-}
-
-impl RoundTripEstimate {
-    /// Creates an estimate with the round trip of the handshake, if it was measured.
-    pub(crate) fn new(first: Option<Nanos>) -> Self {
-        let mut estimate = RoundTripEstimate::default();
-        first.into_iter().for_each(|first| estimate.sample(first));
-        estimate
-    }
-
-    /// Adds a sample; the first one counts in full (RFC 6298 section 2.2).
-    pub(crate) fn sample(&mut self, sample: Nanos) {
-        if self.is_known {
-            self.round_trip.sample(sample);
-        } else {
-            self.round_trip = RoundTrip { mean: sample, variance: Nanos(sample.0 / 2) };
-            self.is_known = true;
-        }
-    }
-
-    /// Adds a value that the peer reports. libudt reports its initial value, which is ignored, until it has measured
-    /// something, and then values on the way from there to the true one, with a variance of up to twice the mean: one
-    /// of these counts only as the first sample.
-    pub(crate) fn reported(&mut self, mean: Nanos, variance: Nanos) {
-        let is_measured = mean.0 > 0 && RoundTrip { mean, variance } != RoundTrip::default();
-        let is_settled = variance.0 <= mean.0 / 2;
-        if is_measured && (is_settled || !self.is_known) {
-            self.sample(mean);
-        }
-    }
-
-    pub(crate) fn round_trip(&self) -> RoundTrip {
-        self.round_trip
-    }
-
-    /// Returns a time that is longer than all but a few round trips; a second if none is known (RFC 6298 section
-    /// 2.1).
-    pub(crate) fn patience(&self) -> Nanos {
-        if self.is_known { self.round_trip.timeout() } else { Nanos::secs(1) }
     }
 }
 
@@ -304,7 +229,7 @@ const ACKS: usize = 1024;
 
 /// The last acknowledgements that were sent, by number, to match with an ACK2.
 #[derive(Clone)]
-pub struct AckHistory {
+pub(crate) struct AckHistory {
     ring: Box<[Option<(u32, Seq, Nanos)>]>,
 }
 
@@ -322,13 +247,13 @@ impl fmt::Debug for AckHistory {
 
 impl AckHistory {
     /// Notes that acknowledgement `number` was sent, which acknowledged all packets before `next`.
-    pub fn sent(&mut self, now: Nanos, number: u32, next: Seq) {
+    pub(crate) fn sent(&mut self, now: Nanos, number: u32, next: Seq) {
         self.ring[number as usize % ACKS] = Some((number, next, now));
     }
 
     /// Returns what acknowledgement `number` acknowledged, and how long ago it was sent. Each number is answered
     /// once.
-    pub fn answered(&mut self, now: Nanos, number: u32) -> Option<(Seq, Nanos)> {
+    pub(crate) fn answered(&mut self, now: Nanos, number: u32) -> Option<(Seq, Nanos)> {
         let place = &mut self.ring[number as usize % ACKS];
         let (_, next, then) = place.filter(|(known, ..)| *known == number)?;
         *place = None;
@@ -340,12 +265,16 @@ impl AckHistory {
 mod tests {
     use super::*;
 
+    fn arrive(history: &mut ArrivalHistory, now: Nanos, seq: Seq, timestamp: u32) {
+        history.arrived(PacketTime { now, timestamp }, seq);
+    }
+
     #[test]
     fn the_arrival_rate_leaves_out_a_pause() {
         let mut history = ArrivalHistory::default();
         let mut now = Nanos::secs(5);
         for n in 0..81 {
-            history.arrived(now, Seq::new(n), n);
+            arrive(&mut history, now, Seq::new(n), n);
             now += if n == 39 { Nanos::millis(50) } else { Nanos::micros(100) };
         }
         assert_eq!(history.arrival_rate().to_wire(), 10_000);
@@ -356,11 +285,8 @@ mod tests {
         let mut history = ArrivalHistory::default();
         for n in 0..200 {
             let (burst, place) = (n / 20, n % 20);
-            history.arrived(
-                Nanos::millis(180 * burst) + Nanos::micros(10 * place),
-                Seq::new(n as u32),
-                n as u32,
-            );
+            let at = Nanos::millis(180 * burst) + Nanos::micros(10 * place);
+            arrive(&mut history, at, Seq::new(n as u32), n as u32);
         }
         assert_eq!(history.arrival_rate().to_wire(), 100_000);
     }
@@ -369,7 +295,7 @@ mod tests {
     fn a_batch_shares_the_time_since_the_last_one() {
         let mut history = ArrivalHistory::default();
         for n in 0..80 {
-            history.arrived(Nanos::millis(u64::from(n / 8)), Seq::new(n), n / 8);
+            arrive(&mut history, Nanos::millis(u64::from(n / 8)), Seq::new(n), n / 8);
         }
         assert_eq!(history.arrival_rate().to_wire(), 8_000);
     }
@@ -378,7 +304,8 @@ mod tests {
     fn pairs_give_the_capacity() {
         let mut history = ArrivalHistory::default();
         for n in 0..40 {
-            history.arrived(Nanos::micros(20 * n + 1), Seq::MAX.minus(15).plus(n as u32), n as u32);
+            let seq = Seq::MAX.minus(15).plus(n as u32);
+            arrive(&mut history, Nanos::micros(20 * n + 1), seq, n as u32);
         }
         assert_eq!(history.capacity().to_wire(), 50_000);
     }
@@ -390,7 +317,7 @@ mod tests {
         for n in 0..40 {
             let (train, place) = (n / 10, n % 10);
             let at = Nanos::millis(u64::from(train)) + Nanos::micros(u64::from(place / 4) * 60);
-            history.arrived(at, Seq::new(n), train);
+            arrive(&mut history, at, Seq::new(n), train);
         }
         assert_eq!(history.capacity().to_wire(), 50_000);
     }
@@ -402,29 +329,5 @@ mod tests {
         assert_eq!(history.answered(Nanos::millis(9), 7 + ACKS as u32), None);
         assert_eq!(history.answered(Nanos::millis(9), 7), Some((Seq::new(70), Nanos::millis(4))));
         assert_eq!(history.answered(Nanos::millis(9), 7), None);
-    }
-
-    #[test]
-    fn the_first_sample_counts_whole_and_a_report_of_nothing_does_not() {
-        let mut estimate = RoundTripEstimate::new(None);
-        assert_eq!(estimate.patience(), Nanos::secs(1));
-        estimate.reported(Nanos::millis(100), Nanos::millis(50));
-        assert_eq!(estimate.patience(), Nanos::secs(1));
-        estimate.reported(Nanos::millis(400), Nanos::millis(10));
-        assert_eq!(estimate.round_trip().mean, Nanos::millis(400));
-        assert_eq!(estimate.patience(), Nanos::millis(1200));
-        estimate.sample(Nanos::millis(480));
-        assert_eq!(estimate.round_trip().mean, Nanos::millis(410));
-        let mut estimate = RoundTripEstimate::new(Some(Nanos::millis(40)));
-        assert_eq!(estimate.patience(), Nanos::millis(120));
-        estimate.reported(Nanos::millis(87), Nanos::millis(62));
-        assert_eq!(estimate.round_trip().mean, Nanos::millis(40));
-    }
-
-    #[test]
-    fn the_mean_moves_by_an_eighth() {
-        let mut trip = RoundTrip { mean: Nanos::millis(80), variance: Nanos::millis(8) };
-        trip.sample(Nanos::millis(160));
-        assert_eq!(trip, RoundTrip { mean: Nanos::millis(90), variance: Nanos::millis(26) });
     }
 }

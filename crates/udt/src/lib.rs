@@ -4,25 +4,27 @@
 //! The source is draft-gg-udt-03 (Gu, 2010); on the wire this is what Debian's libudt 4.11 sends and reads
 //! (docs/decisions/0040-udt.md says where the two differ). A datagram passes the modules in this order: `packet`
 //! parses it, then `handshake` or `connection` processes it, which passes data to `receiver` and acknowledgements to
-//! `sender`. `loss`, `history` and `rate` hold what those two know of the path.
+//! `sender`. `loss`, `history`, `round_trip` and `rate` hold what those two know of the path.
 
 mod connection;
-pub mod handshake;
-pub mod history;
-pub mod loss;
+mod handshake;
+mod history;
+mod loss;
 pub mod packet;
 pub mod rate;
 mod receive_buffer;
 mod receiver;
+mod round_trip;
 mod send_buffer;
 mod sender;
-pub mod seq;
+mod seq;
 
 pub use connection::{
-    CloseReason, Connection, ConnectionIdentity, DeliveryProgress, FIRST_TIMEOUT, IoError, PacketCounts,
-    PathFigures, TransmitBatch, UdtConfig, UdtEvent,
+    CloseReason, Connection, ConnectionIdentity, FIRST_TIMEOUT, IoError, PacketCounts, TransmitBatch,
+    UdtConfig, UdtEvent,
 };
 pub use handshake::{HandshakeListener, HandshakeRequest, ListenerResponse};
+pub use loss::SeqRange;
 pub use packet::{HANDSHAKE, HEADER, SocketType};
-pub use rate::{Daimd, RateControl, RateControlFactory};
+pub use rate::RateControlFactory;
 pub use seq::{Seq, UdtSocketId};

@@ -6,7 +6,6 @@
 
 use std::collections::VecDeque;
 
-use crate::packet::PacketError;
 use crate::seq::Seq;
 
 /// The packets from `first` to `last`, both included.
@@ -19,10 +18,6 @@ pub struct SeqRange {
 }
 
 impl SeqRange {
-    pub(crate) fn checked(first: Seq, last: Seq) -> Result<Self, PacketError> {
-        if last.is_before(first) { Err(PacketError::Sequence) } else { Ok(SeqRange { first, last }) }
-    }
-
     /// Returns how many packets the range has.
     pub fn packets(self) -> u32 {
         self.last.since(self.first).cast_unsigned() + 1
@@ -31,7 +26,7 @@ impl SeqRange {
 
 /// A set of sequence numbers within a window.
 #[derive(Debug, Clone, Default)]
-pub struct LossList {
+pub(crate) struct LossList {
     /// The ranges, ascending, neither overlapping nor adjacent.
     ranges: VecDeque<SeqRange>,
     packets: u32,
@@ -39,38 +34,38 @@ pub struct LossList {
 
 impl LossList {
     /// Returns an empty list.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         LossList::default()
     }
 
     /// Returns how many packets are in the list.
-    pub fn packets(&self) -> u32 {
+    pub(crate) fn packets(&self) -> u32 {
         self.packets
     }
 
     /// Returns true if the list is empty.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.packets == 0
     }
 
     /// Returns the earliest packet.
-    pub fn first(&self) -> Option<Seq> {
+    pub(crate) fn first(&self) -> Option<Seq> {
         self.ranges.front().map(|range| range.first)
     }
 
     /// Iterates over the ranges in ascending order.
-    pub fn ranges(&self) -> impl Iterator<Item = SeqRange> + '_ {
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = SeqRange> + '_ {
         self.ranges.iter().copied()
     }
 
     /// Empties the list.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.ranges.clear();
         self.packets = 0;
     }
 
     /// Adds packets, some of which may be in the list already.
-    pub fn insert(&mut self, added: SeqRange) {
+    pub(crate) fn insert(&mut self, added: SeqRange) {
         // The ranges from `start` to `end` overlap the new one or are adjacent to it.
         let start = self.ranges.partition_point(|range| range.last.next().is_before(added.first));
         let end = self.ranges.partition_point(|range| !range.first.is_after(added.last.next()));
@@ -93,7 +88,7 @@ impl LossList {
     }
 
     /// Removes those of the packets that are in the list.
-    pub fn remove(&mut self, gone: SeqRange) {
+    pub(crate) fn remove(&mut self, gone: SeqRange) {
         // The ranges from `start` to `end` overlap; a piece of the first and of the last one may stay.
         let start = self.ranges.partition_point(|range| range.last.is_before(gone.first));
         let end = self.ranges.partition_point(|range| !range.first.is_after(gone.last));
@@ -116,7 +111,7 @@ impl LossList {
     }
 
     /// Removes all packets before `bound`.
-    pub fn remove_before(&mut self, bound: Seq) {
+    pub(crate) fn remove_before(&mut self, bound: Seq) {
         while let Some(front) = self.ranges.front_mut() {
             if !front.first.is_before(bound) {
                 break;
@@ -132,7 +127,7 @@ impl LossList {
     }
 
     /// Removes and returns at most the first `count` packets, from the first range only.
-    pub fn take_first(&mut self, count: u32) -> Option<SeqRange> {
+    pub(crate) fn take_first(&mut self, count: u32) -> Option<SeqRange> {
         let front = self.ranges.front_mut()?;
         let count = count.clamp(1, front.packets());
         let taken = SeqRange { first: front.first, last: front.first.plus(count - 1) };

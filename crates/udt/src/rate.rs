@@ -8,7 +8,8 @@ use landspeed_record::units::{Bytes, Nanos};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::history::{RoundTrip, SYNC_INTERVAL, UdtPacketRate};
+use crate::history::{SYNC_INTERVAL, UdtPacketRate};
+use crate::round_trip::RoundTrip;
 use crate::seq::Seq;
 
 /// A congestion control's knowledge of the path.
@@ -81,7 +82,7 @@ const MAX_DECREASES: u32 = 5;
 
 /// UDT's own congestion control.
 #[derive(Debug, Clone)]
-pub struct Daimd {
+pub(crate) struct Daimd {
     /// The time between two packets, in nanoseconds.
     period: f64,
     window: f64,
@@ -109,7 +110,7 @@ pub struct Daimd {
 impl Daimd {
     /// Creates a control for a connection whose first packet is `first`. Flows that share a path need different
     /// seeds.
-    pub fn new(first: Seq, seed: u64) -> Self {
+    pub(crate) fn new(first: Seq, seed: u64) -> Self {
         Daimd {
             period: 0.0,
             window: FIRST_WINDOW,
@@ -134,7 +135,7 @@ impl Daimd {
     /// Sends nothing new for a SYN after the first loss report of each period of congestion, as UDT did until version
     /// 3 (Gu, Hong and Grossman 2004). UDT4 does not, and so it is off by default.
     #[must_use]
-    pub fn with_freeze(mut self) -> Self {
+    pub(crate) fn with_freeze(mut self) -> Self {
         self.freezes = true;
         self
     }
@@ -144,7 +145,7 @@ impl Daimd {
     /// rate, which grows with acknowledgements, does not grow. With this setting, only the pace limits the sender
     /// during that time, up to some such windows, and the rate catches up on the SYNs without acknowledgements.
     #[must_use]
-    pub fn with_steady_repairs(mut self) -> Self {
+    pub(crate) fn with_steady_repairs(mut self) -> Self {
         self.steady = true;
         self
     }

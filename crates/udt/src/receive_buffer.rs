@@ -5,48 +5,13 @@
 
 use std::fmt;
 
-use crate::loss::SeqRange;
-use crate::packet::{DataPacket, MessagePosition, MessageWord};
-use crate::seq::{MessageNumber, Seq};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SlotState {
-    Empty,
-    Filled,
-    /// Read out of order, or given up by the sender.
-    Gone,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct ReceiveSlot {
-    state: SlotState,
-    length: u32,
-    message: MessageWord,
-}
-
-const EMPTY: ReceiveSlot = ReceiveSlot {
-    state: SlotState::Empty,
-    length: 0,
-    message: MessageWord { position: MessagePosition::Solo, in_order: true, number: MessageNumber::FIRST },
-};
-
-/// The location of a whole message, as offsets from the first packet of the buffer, both included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct MessageLocation {
-    first: u32,
-    last: u32,
-    bytes: usize,
-}
-
-impl MessageLocation {
-    pub(crate) fn bytes(self) -> usize {
-        self.bytes
-    }
-}
+use crate::packet::DataPacket;
+use crate::seq::Seq;
 
 pub(crate) struct ReceiveBuffer {
     ring: Box<[u8]>,
-    slots: Box<[ReceiveSlot]>,
+    /// The length of each slot's packet, in bytes; 0 in an empty slot.
+    slots: Box<[u32]>,
     payload: usize,
     /// The slot of `first`.
     head: usize,
@@ -66,7 +31,7 @@ impl ReceiveBuffer {
     pub(crate) fn new(packets: u32, payload: usize, first: Seq) -> Self {
         ReceiveBuffer {
             ring: vec![0; packets as usize * payload].into(),
-            slots: vec![EMPTY; packets as usize].into(),
+            slots: vec![0; packets as usize].into(),
             payload,
             head: 0,
             first,
@@ -95,13 +60,12 @@ impl ReceiveBuffer {
     /// Stores a packet. Returns true if there was a slot for it, and it is new.
     pub(crate) fn store(&mut self, data: &DataPacket<'_>) -> bool {
         let Some(slot) = self.offset(data.seq).map(|offset| self.slot(offset)) else { return false };
-        if self.slots[slot].state != SlotState::Empty || data.payload.len() > self.payload {
+        let length = data.payload.len();
+        if self.slots[slot] != 0 || length > self.payload {
             return false;
         }
-        let length = data.payload.len();
         self.ring[slot * self.payload..][..length].copy_from_slice(data.payload);
-        self.slots[slot] =
-            ReceiveSlot { state: SlotState::Filled, length: length as u32, message: data.message };
+        self.slots[slot] = length as u32;
         true
     }
 
@@ -110,15 +74,15 @@ impl ReceiveBuffer {
     pub(crate) fn peek(&self, next: Seq) -> &[u8] {
         let ready = self.offset(next).unwrap_or(self.capacity()) as usize;
         let slots = &self.slots[self.head..self.slots.len().min(self.head + ready)];
-        let full = slots.iter().take_while(|slot| slot.length as usize == self.payload).count();
-        let rest = slots.get(full).map_or(0, |slot| slot.length as usize);
+        let full = slots.iter().take_while(|length| **length as usize == self.payload).count();
+        let rest = slots.get(full).map_or(0, |length| *length as usize);
         &self.ring[self.head * self.payload..][self.read..full * self.payload + rest]
     }
 
     /// Consumes the first `bytes` of what [`peek`](Self::peek) returned.
     pub(crate) fn consume(&mut self, mut bytes: usize) {
-        while self.slots[self.head].state == SlotState::Filled {
-            let left = self.slots[self.head].length as usize - self.read;
+        while self.slots[self.head] != 0 {
+            let left = self.slots[self.head] as usize - self.read;
             if bytes < left {
                 self.read += bytes;
                 return;
@@ -130,7 +94,7 @@ impl ReceiveBuffer {
 
     /// Skips packet `seq`, which was read elsewhere. Returns false if it is not the first one.
     pub(crate) fn pass(&mut self, seq: Seq) -> bool {
-        let is_first = seq == self.first && self.slots[self.head].state == SlotState::Empty;
+        let is_first = seq == self.first && self.slots[self.head] == 0;
         if is_first {
             self.advance();
         }
@@ -138,107 +102,10 @@ impl ReceiveBuffer {
     }
 
     fn advance(&mut self) {
-        self.slots[self.head] = EMPTY;
+        self.slots[self.head] = 0;
         self.head = self.slot(1);
         self.first = self.first.next();
         self.read = 0;
-    }
-
-    /// Discards packets that their sender has given up. Packet `next` and later ones may not have arrived yet.
-    pub(crate) fn drop_message(&mut self, message: MessageNumber, packets: SeqRange) {
-        let first = packets.first.since(self.first).max(0).cast_unsigned();
-        let last = packets.last.since(self.first).min(self.capacity().cast_signed() - 1);
-        for offset in first..u32::try_from(last + 1).unwrap_or(0) {
-            let slot = self.slot(offset);
-            let known = &mut self.slots[slot];
-            if known.state == SlotState::Empty || known.message.number == message {
-                known.state = SlotState::Gone;
-            }
-        }
-    }
-
-    /// Skips packets that belong to no whole message: those that are gone, and pieces without their beginning.
-    pub(crate) fn skip(&mut self, next: Seq) {
-        while self.first.is_before(next) {
-            let slot = self.slots[self.head];
-            let is_useless = slot.state == SlotState::Gone
-                || slot.state == SlotState::Filled && !slot.message.position.begins()
-                || self.is_cut_off(next);
-            if !is_useless {
-                break;
-            }
-            self.advance();
-        }
-    }
-
-    /// Returns true if the first message of the buffer lacks a packet that will not arrive.
-    fn is_cut_off(&self, next: Seq) -> bool {
-        let ready = next.since(self.first).max(0).cast_unsigned();
-        let number = self.slots[self.head].message.number;
-        for offset in 0..ready {
-            let slot = &self.slots[self.slot(offset)];
-            if slot.state != SlotState::Filled || slot.message.number != number {
-                return true;
-            }
-            if slot.message.position.ends() {
-                return false;
-            }
-        }
-        false
-    }
-
-    /// Returns the first whole message, up to packet `largest`: one that is next in order, or one that need not wait.
-    pub(crate) fn find(&self, next: Seq, largest: Seq) -> Option<MessageLocation> {
-        let known = (largest.since(self.first) + 1).clamp(0, self.capacity().cast_signed()).cast_unsigned();
-        let ready = next.since(self.first).max(0).cast_unsigned();
-        let mut open: Option<MessageLocation> = None;
-        for offset in 0..known {
-            let slot = &self.slots[self.slot(offset)];
-            let goes_on = |found: &MessageLocation| self.number(found.first) == slot.message.number;
-            if slot.state != SlotState::Filled {
-                open = None;
-                continue;
-            }
-            let bytes = slot.length as usize;
-            open = match open.filter(goes_on) {
-                _ if slot.message.position.begins() => {
-                    Some(MessageLocation { first: offset, last: offset, bytes })
-                }
-                Some(found) => Some(MessageLocation { last: offset, bytes: found.bytes + bytes, ..found }),
-                None => None,
-            };
-            if let Some(found) = open
-                && slot.message.position.ends()
-            {
-                if offset < ready || !slot.message.in_order {
-                    return Some(found);
-                }
-                open = None;
-            }
-        }
-        None
-    }
-
-    fn number(&self, offset: u32) -> MessageNumber {
-        self.slots[self.slot(offset)].message.number
-    }
-
-    /// Copies a message that was found into `out`, which has its length, and discards it.
-    pub(crate) fn read_message(&mut self, found: MessageLocation, next: Seq, out: &mut [u8]) {
-        let mut written = 0;
-        for offset in found.first..=found.last {
-            let slot = self.slot(offset);
-            let length = self.slots[slot].length as usize;
-            out[written..written + length].copy_from_slice(&self.ring[slot * self.payload..][..length]);
-            written += length;
-            self.slots[slot].state = SlotState::Gone;
-        }
-        self.skip(next);
-    }
-
-    /// Returns true if the packets of all slots have arrived.
-    pub(crate) fn is_full(&self, next: Seq) -> bool {
-        next == self.end()
     }
 }
 
@@ -248,10 +115,6 @@ mod tests {
     use proptest::prelude::*;
 
     const PAYLOAD: usize = 4;
-
-    fn word(position: MessagePosition, number: u32, in_order: bool) -> MessageWord {
-        MessageWord { position, in_order, number: MessageNumber::new(number) }
-    }
 
     proptest! {
         /// Packets of any length, in any order within the window, are read in the order of their numbers.
@@ -269,7 +132,7 @@ mod tests {
                 let next = has.iter().take_while(|has| **has).count();
                 let seq = start.plus(next as u32 + ahead);
                 if let Some(payload) = packets.get(next + ahead as usize) {
-                    let data = DataPacket { seq, message: word(MessagePosition::Solo, 1, true), payload };
+                    let data = DataPacket { seq, message: 0, payload };
                     let fits = seq.is_before(buffer.end());
                     let is_new = fits && !has[next + ahead as usize];
                     prop_assert_eq!(buffer.store(&data), is_new);
@@ -286,68 +149,5 @@ mod tests {
                 prop_assert_eq!(&read[..], &packets[..next].concat()[..read.len()]);
             }
         }
-
-        /// Whatever packets claim of their messages, a message that is found can be read, and is not found again.
-        #[test]
-        fn nonsense_about_messages_is_harmless(
-            packets in prop::collection::vec((0u32..12, any::<u32>(), 1usize..=PAYLOAD), 1..60),
-            drops in prop::collection::vec((0u32..12, 0u32..12, 0u32..4), 0..5),
-        ) {
-            let start = Seq::MAX.minus(3);
-            let mut buffer = ReceiveBuffer::new(8, PAYLOAD, start);
-            for (ahead, word, length) in packets {
-                // Few numbers, so that packets belong together by chance.
-                let message = MessageWord::from_wire(word & !0x1fff_fffc);
-                let seq = start.plus(ahead);
-                buffer.store(&DataPacket { seq, message, payload: &[7; PAYLOAD][..length] });
-            }
-            for (first, more, number) in drops {
-                let packets = SeqRange { first: start.plus(first), last: start.plus(first + more) };
-                buffer.drop_message(MessageNumber::new(number), packets);
-            }
-            let next = (0..8).map(|n| start.plus(n)).find(|seq| {
-                buffer.slots[buffer.slot(seq.since(start).cast_unsigned())].state == SlotState::Empty
-            });
-            let next = next.unwrap_or(start.plus(8));
-            buffer.skip(next);
-            for _ in 0..20 {
-                let Some(found) = buffer.find(next, start.plus(7)) else { return Ok(()) };
-                let mut room = vec![0; found.bytes()];
-                buffer.read_message(found, next, &mut room);
-                prop_assert!(room.iter().all(|byte| *byte == 7));
-            }
-            prop_assert!(false, "more messages than packets");
-        }
-    }
-
-    #[test]
-    fn a_message_that_need_not_wait_overtakes() {
-        let mut buffer = ReceiveBuffer::new(8, PAYLOAD, Seq::MAX);
-        let mut put = |seq: u32, position, number, in_order, payload: &[u8]| {
-            let message = word(position, number, in_order);
-            assert!(buffer.store(&DataPacket { seq: Seq::MAX.plus(seq), message, payload }));
-        };
-        // Packet 0 is missing.
-        put(1, MessagePosition::Solo, 2, true, b"in");
-        put(2, MessagePosition::First, 3, false, b"over");
-        put(3, MessagePosition::Last, 3, false, b"take");
-        let (next, largest) = (Seq::MAX, Seq::MAX.plus(3));
-        let found = buffer.find(next, largest).unwrap();
-        let mut room = [0; 8];
-        buffer.read_message(found, next, &mut room);
-        assert_eq!(&room, b"overtake");
-        assert_eq!(buffer.find(next, largest), None);
-        let all = Seq::MAX.plus(4);
-        buffer.store(&DataPacket {
-            seq: Seq::MAX,
-            message: word(MessagePosition::Solo, 1, true),
-            payload: b"1st",
-        });
-        for expected in [&b"1st"[..], b"in"] {
-            let found = buffer.find(all, largest).unwrap();
-            buffer.read_message(found, all, &mut room[..expected.len()]);
-            assert_eq!(&room[..expected.len()], expected);
-        }
-        assert_eq!(buffer.first, all);
     }
 }

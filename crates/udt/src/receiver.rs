@@ -3,10 +3,11 @@
 
 use landspeed_record::units::Nanos;
 
-use crate::history::{AckHistory, ArrivalHistory, RoundTrip, RoundTripEstimate, SYNC_INTERVAL};
+use crate::history::{AckHistory, ArrivalHistory, SYNC_INTERVAL};
 use crate::loss::{LossList, SeqRange};
-use crate::packet::{DataPacket, FullAck, LossReport, MessageDrop, PacketBody, RateEstimates};
+use crate::packet::{DataPacket, FullAck, LossReport, PacketBody, PacketTime, RateEstimates};
 use crate::receive_buffer::ReceiveBuffer;
+use crate::round_trip::{RoundTrip, RoundTripEstimate};
 use crate::seq::Seq;
 
 /// The number of packets between two light acknowledgements.
@@ -95,28 +96,19 @@ impl ReceiveHalf {
         self.missing.first().unwrap_or(self.largest.next())
     }
 
-    pub(crate) fn largest(&self) -> Seq {
-        self.largest
-    }
-
     pub(crate) fn missing(&self) -> u32 {
         self.missing.packets()
     }
 
-    /// Processes a data packet. `full` is the length of packets that are not the last of their message.
-    pub(crate) fn on_data(
-        &mut self,
-        (now, timestamp): (Nanos, u32),
-        data: &DataPacket<'_>,
-        full: usize,
-    ) -> DataArrival {
-        let (begin, end) = (self.next(), self.buffer.end());
+    /// Processes a data packet. `full` is the payload of a full packet, in bytes.
+    pub(crate) fn on_data(&mut self, at: PacketTime, data: &DataPacket<'_>, full: usize) -> DataArrival {
+        let (begin, end, now) = (self.next(), self.buffer.end(), at.now);
         if data.seq.is_before(begin) || !data.seq.is_before(end) {
             self.repeat_ack |= data.seq.since(begin).abs() < self.buffer.capacity().cast_signed() * 2;
             self.acknowledge_by(now + SYNC_INTERVAL);
             return if data.seq.is_before(begin) { DataArrival::Again } else { DataArrival::Beyond };
         }
-        self.history.arrived(now, data.seq, timestamp);
+        self.history.arrived(at, data.seq);
         if !self.buffer.store(data) {
             return DataArrival::Again;
         }
@@ -124,8 +116,7 @@ impl ReceiveHalf {
             self.note_gap(now, data.seq);
             self.largest = data.seq;
         } else {
-            let found = SeqRange { first: data.seq, last: data.seq };
-            self.found(found);
+            self.found(SeqRange { first: data.seq, last: data.seq });
         }
         self.note_arrival(now, data.payload.len() < full);
         DataArrival::New
@@ -133,13 +124,13 @@ impl ReceiveHalf {
 
     /// Processes packet `seq`, whose payload did not pass through the buffer. Returns false if other packets must be
     /// read before it.
-    pub(crate) fn on_delivery(&mut self, (now, timestamp): (Nanos, u32), seq: Seq, is_end: bool) -> bool {
+    pub(crate) fn on_delivery(&mut self, at: PacketTime, seq: Seq, is_end: bool) -> bool {
         if !self.missing.is_empty() || seq != self.largest.next() || !self.buffer.pass(seq) {
             return false;
         }
-        self.history.arrived(now, seq, timestamp);
+        self.history.arrived(at, seq);
         self.largest = seq;
-        self.note_arrival(now, is_end);
+        self.note_arrival(at.now, is_end);
         self.on_read();
         true
     }
@@ -205,26 +196,6 @@ impl ReceiveHalf {
         if next.is_after(self.known_acked) {
             self.known_acked = next;
         }
-        true
-    }
-
-    /// Processes the notification that a message was given up. Returns false if its packets are not in the window.
-    pub(crate) fn on_drop(&mut self, now: Nanos, given_up: &MessageDrop) -> bool {
-        let (packets, end) = (given_up.packets, self.buffer.end());
-        let size = packets.packets();
-        if !packets.last.is_before(end)
-            || size > self.buffer.capacity()
-            || packets.last.is_before(self.next())
-        {
-            return false;
-        }
-        self.buffer.drop_message(given_up.message, packets);
-        let before = self.largest.next();
-        if !packets.first.is_after(before) && packets.last.is_after(self.largest) {
-            self.largest = packets.last;
-        }
-        self.found(packets);
-        self.acknowledge_by(now + SYNC_INTERVAL);
         true
     }
 

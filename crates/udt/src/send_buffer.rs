@@ -12,38 +12,21 @@ use std::ops::Range;
 
 use landspeed_record::units::Nanos;
 
-use crate::loss::SeqRange;
-use crate::packet::{HEADER, MessageDrop, MessagePosition, MessageWord, put};
-use crate::seq::{MessageNumber, Seq, UdtSocketId};
+use crate::packet::{HEADER, PacketTime, put};
+use crate::seq::{Seq, UdtSocketId};
 
 /// The most bytes that one datagram of IPv4 carries, and so one call with UDP_SEGMENT.
 const MAX_BATCH: usize = 65_507;
 /// The most full batches of a stream that wait to be sent.
 const WAITING_BATCHES: usize = 4;
+/// The second word of each data packet: message 1, in order, whole in one packet. The receiver of a stream ignores it.
+const MESSAGE: u32 = 0b111 << 29 | 1;
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct SendSlot {
     length: u32,
-    message: MessageWord,
-    deadline: Option<Nanos>,
-    dropped: bool,
-    /// When the packet was last sent, or the receiver was last notified that it is given up.
+    /// When the packet was last sent.
     sent_at: Nanos,
-}
-
-const EMPTY: SendSlot = SendSlot {
-    length: 0,
-    message: MessageWord { position: MessagePosition::Solo, in_order: true, number: MessageNumber::FIRST },
-    deadline: None,
-    dropped: false,
-    sent_at: Nanos(0),
-};
-
-/// The time at which packets are sent, and their timestamp.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct SendTime {
-    pub(crate) now: Nanos,
-    pub(crate) timestamp: u32,
 }
 
 pub(crate) struct SendBuffer {
@@ -65,7 +48,6 @@ pub(crate) struct SendBuffer {
     used: u32,
     /// How many of the used packets were sent, from the first one on.
     sent: u32,
-    message: MessageNumber,
 }
 
 impl fmt::Debug for SendBuffer {
@@ -79,7 +61,7 @@ impl SendBuffer {
     pub(crate) fn new(packets: u32, payload: usize, first: Seq, to: UdtSocketId) -> Self {
         SendBuffer {
             ring: vec![0; packets as usize * (HEADER + payload)].into(),
-            slots: vec![EMPTY; packets as usize].into(),
+            slots: vec![SendSlot::default(); packets as usize].into(),
             payload,
             to,
             head: 0,
@@ -89,7 +71,6 @@ impl SendBuffer {
             first,
             used: 0,
             sent: 0,
-            message: MessageNumber::FIRST,
         }
     }
 
@@ -128,13 +109,8 @@ impl SendBuffer {
         self.turn - self.used as usize
     }
 
-    /// Returns how many bytes a message may have now.
-    pub(crate) fn free_bytes(&self) -> usize {
-        self.free() * self.payload
-    }
-
-    /// Returns how many new packets a stream can write now, not counting the room in the last one.
-    pub(crate) fn stream_room(&self) -> usize {
+    /// Returns how many new packets can be written now, not counting the room in the last one.
+    pub(crate) fn room(&self) -> usize {
         self.free().min((WAITING_BATCHES * self.batch).saturating_sub(self.waiting() as usize))
     }
 
@@ -156,17 +132,15 @@ impl SendBuffer {
 
     /// Writes as many bytes as there is room for, and returns how many. Large data is cut at a whole number of
     /// batches; the caller passes the rest again. The last packet is filled up if it has not been sent.
-    pub(crate) fn write_stream(&mut self, data: &[u8]) -> usize {
+    pub(crate) fn write(&mut self, data: &[u8]) -> usize {
         self.turn_back();
         let mut written = self.fill_last(data);
-        let word = MessageWord { position: MessagePosition::Solo, in_order: true, number: self.message };
         let (left, batch) = (data.len() - written, self.batch * self.payload);
         let whole = if left > batch { left - left % batch } else { left };
-        for piece in data[written..][..whole].chunks(self.payload).take(self.stream_room()) {
-            self.push(piece, word, None);
+        for piece in data[written..][..whole].chunks(self.payload).take(self.room()) {
+            self.push(piece);
             written += piece.len();
         }
-        self.message = self.message.next();
         written
     }
 
@@ -183,23 +157,13 @@ impl SendBuffer {
         more
     }
 
-    /// Writes a message, for which there must be room.
-    pub(crate) fn write_message(&mut self, data: &[u8], in_order: bool, deadline: Option<Nanos>) {
-        let count = data.len().div_ceil(self.payload);
-        for (index, piece) in data.chunks(self.payload).enumerate() {
-            let position = MessagePosition::of(index, count);
-            self.push(piece, MessageWord { position, in_order, number: self.message }, deadline);
-        }
-        self.message = self.message.next();
-    }
-
-    fn push(&mut self, piece: &[u8], message: MessageWord, deadline: Option<Nanos>) {
+    fn push(&mut self, piece: &[u8]) {
         let slot = self.slot(self.used);
-        self.slots[slot] = SendSlot { length: piece.len() as u32, message, deadline, ..EMPTY };
+        self.slots[slot] = SendSlot { length: piece.len() as u32, sent_at: Nanos(0) };
         let start = slot * (HEADER + self.payload);
         let packet = &mut self.ring[start..start + HEADER + piece.len()];
         put(packet, 0, self.first.plus(self.used).to_wire());
-        put(packet, 1, message.to_wire());
+        put(packet, 1, MESSAGE);
         put(packet, 3, self.to.0);
         packet[HEADER..].copy_from_slice(piece);
         self.used += 1;
@@ -221,40 +185,14 @@ impl SendBuffer {
         bytes
     }
 
-    /// Gives up the message of the packet at `offset` if its deadline has passed: all its remaining packets, sent or
-    /// not.
-    pub(crate) fn expire(&mut self, now: Nanos, offset: u32) -> Option<MessageDrop> {
-        let slot = self.slots[self.slot(offset)];
-        let is_over = slot.deadline.is_some_and(|deadline| now > deadline);
-        if !slot.dropped && !is_over {
-            return None;
-        }
-        let number = slot.message.number;
-        let is_same = |offset: &u32| self.slots[self.slot(*offset)].message.number == number;
-        let first = (0..offset).rev().take_while(is_same).last().unwrap_or(offset);
-        let last = (offset..self.used).take_while(is_same).last().unwrap_or(offset);
-        for offset in first..=last {
-            let slot = self.slot(offset);
-            self.slots[slot].dropped = true;
-            self.slots[slot].sent_at = now;
-        }
-        self.sent = self.sent.max(last + 1);
-        let packets = SeqRange { first: self.first.plus(first), last: self.first.plus(last) };
-        Some(MessageDrop { message: number, packets })
-    }
-
-    /// Returns how many packets from `offset` on form a run, at least one and at most `most`: all full except the
-    /// last, adjacent in memory, and none of a message past its deadline.
-    pub(crate) fn run(&self, now: Nanos, offset: u32, most: u32) -> u32 {
+    /// Returns how many packets from `offset` on form a run, at least one and at most `most`: adjacent in memory, and
+    /// all full except the last.
+    pub(crate) fn run(&self, offset: u32, most: u32) -> u32 {
         let start = self.slot(offset);
         let most = (most.min(self.used - offset) as usize).min(self.turn - start).min(self.batch).max(1);
         let slots = &self.slots[start..start + most];
-        let is_full = |slot: &SendSlot| slot.length as usize == self.payload;
-        let is_alive =
-            |slot: &SendSlot| !slot.dropped && slot.deadline.is_none_or(|deadline| now <= deadline);
-        let full = slots.iter().take_while(|slot| is_full(slot) && is_alive(slot)).count();
-        let shorter = usize::from(slots.get(full).is_some_and(is_alive));
-        (full + shorter).max(1) as u32
+        let full = slots.iter().take_while(|slot| slot.length as usize == self.payload).count();
+        (full + 1).min(most) as u32
     }
 
     /// Returns when the packet at `offset` was last sent.
@@ -264,7 +202,7 @@ impl SendBuffer {
 
     /// Returns the bytes of a run of `count` packets from `offset` on, with the timestamp in each. New packets count
     /// as sent.
-    pub(crate) fn take(&mut self, offset: u32, count: u32, at: SendTime) -> Range<usize> {
+    pub(crate) fn take(&mut self, offset: u32, count: u32, at: PacketTime) -> Range<usize> {
         let (start, size) = (self.slot(offset), HEADER + self.payload);
         let last = start + count as usize - 1;
         for slot in start..=last {
@@ -289,7 +227,7 @@ mod tests {
 
     const PAYLOAD: usize = 10;
     const PACKETS: u32 = 12;
-    const AT: SendTime = SendTime { now: Nanos(0), timestamp: 0 };
+    const AT: PacketTime = PacketTime { now: Nanos(0), timestamp: 0 };
 
     #[derive(Debug, Clone)]
     enum BufferOperation {
@@ -311,7 +249,7 @@ mod tests {
     /// Parses the packets of a run, and checks that each is whole and follows the previous one, and that all but the
     /// last have one length.
     fn payloads(buffer: &mut SendBuffer, offset: u32, count: u32, at: u32) -> Vec<(Seq, Vec<u8>)> {
-        let range = buffer.take(offset, count, SendTime { now: Nanos(0), timestamp: at });
+        let range = buffer.take(offset, count, PacketTime { now: Nanos(0), timestamp: at });
         let pieces: Vec<&[u8]> = buffer.bytes(range).chunks(HEADER + PAYLOAD).collect();
         assert_eq!(pieces.len(), count as usize);
         let parse = |piece: &&[u8]| {
@@ -335,14 +273,14 @@ mod tests {
                 match step {
                     BufferOperation::Write(length) => {
                         let data: Vec<u8> = (0..length).map(|n| value.wrapping_add(n as u8)).collect();
-                        let written = buffer.write_stream(&data);
+                        let written = buffer.write(&data);
                         value = value.wrapping_add(written as u8);
                         unsent.extend(&data[..written]);
                         let cut = buffer.batch * PAYLOAD;
-                        prop_assert!(written + cut > length || buffer.stream_room() == 0);
+                        prop_assert!(written + cut > length || buffer.room() == 0);
                     }
                     BufferOperation::Send(most) if buffer.has_new() => {
-                        let (offset, count) = (buffer.sent(), buffer.run(Nanos(0), buffer.sent(), most));
+                        let (offset, count) = (buffer.sent(), buffer.run(buffer.sent(), most));
                         prop_assert!(count <= most);
                         for (seq, payload) in payloads(&mut buffer, offset, count, at) {
                             prop_assert_eq!(seq, next);
@@ -354,7 +292,7 @@ mod tests {
                     }
                     BufferOperation::Again(offset, most) if offset < buffer.sent() => {
                         let most = most.min(buffer.sent() - offset);
-                        let count = buffer.run(Nanos(0), offset, most);
+                        let count = buffer.run(offset, most);
                         for (n, packet) in payloads(&mut buffer, offset, count, at).into_iter().enumerate() {
                             prop_assert_eq!(&packet, &flight[offset as usize + n]);
                         }
@@ -379,7 +317,7 @@ mod tests {
         let mut buffer = SendBuffer { batch: 2, ..SendBuffer::new(100, PAYLOAD, Seq::MAX, UdtSocketId(5)) };
         let send = |buffer: &mut SendBuffer, packets: u32| {
             for _ in 0..packets {
-                assert_eq!(buffer.write_stream(&[1; PAYLOAD]), PAYLOAD, "{buffer:?}");
+                assert_eq!(buffer.write(&[1; PAYLOAD]), PAYLOAD, "{buffer:?}");
                 buffer.take(buffer.sent(), 1, AT);
             }
         };
@@ -395,30 +333,11 @@ mod tests {
         let mut buffer = SendBuffer { batch: 2, ..SendBuffer::new(100, PAYLOAD, Seq::MAX, UdtSocketId(5)) };
         let mut last = 0;
         for _ in 0..200 {
-            buffer.write_stream(&[1; 2 * PAYLOAD]);
+            buffer.write(&[1; 2 * PAYLOAD]);
             let bytes = buffer.take(buffer.sent(), 2, AT);
             last = last.max(bytes.end / (HEADER + PAYLOAD));
             buffer.release(u32::from(buffer.sent() > 4) * 2);
         }
         assert!(last < 20, "{last}");
-    }
-
-    #[test]
-    fn a_message_that_is_over_goes_whole() {
-        let mut buffer = SendBuffer::new(PACKETS, PAYLOAD, Seq::MAX, UdtSocketId(5));
-        buffer.write_message(&[1; 15], true, None);
-        buffer.write_message(&[2; 35], true, Some(Nanos(100)));
-        buffer.write_message(&[3; 5], true, None);
-        buffer.take(0, 2, AT);
-        buffer.take(2, 2, AT);
-        assert_eq!(buffer.expire(Nanos(200), 1), None);
-        assert_eq!(buffer.expire(Nanos(100), 3), None);
-        let gone = buffer.expire(Nanos(101), 3).unwrap();
-        assert_eq!(gone.packets, SeqRange { first: Seq::new(1), last: Seq::new(4) });
-        assert_eq!(gone.message, MessageNumber::new(2));
-        // The unsent half of the message is not sent, and a later call for the same message returns the same.
-        assert_eq!(buffer.sent(), 6);
-        assert_eq!(buffer.expire(Nanos(101), 2), Some(gone));
-        assert_eq!(buffer.run(Nanos(101), 0, 9), 2);
     }
 }

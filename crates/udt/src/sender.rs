@@ -4,20 +4,22 @@ use std::ops::Range;
 
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 
-use crate::history::{RoundTripEstimate, SYNC_INTERVAL, UdtPacketRate};
+use crate::history::{SYNC_INTERVAL, UdtPacketRate};
 use crate::loss::{LossList, SeqRange};
-use crate::packet::{FullAck, LossReport, MessageDrop, RateEstimates};
+use crate::packet::{FullAck, LossReport, PacketTime, RateEstimates};
 use crate::rate::{PathState, RateControl};
-use crate::send_buffer::{SendBuffer, SendTime};
+use crate::round_trip::RoundTripEstimate;
+use crate::send_buffer::SendBuffer;
 use crate::seq::Seq;
 
-/// What to send next.
+/// The data packets to send next.
 #[derive(Debug)]
-pub(crate) enum SendAction {
-    /// Data packets, as bytes of the send buffer.
-    Data { bytes: Range<usize>, packets: u32, again: bool },
-    /// The notification that a message is given up.
-    Drop(MessageDrop),
+pub(crate) struct PacketRun {
+    /// The packets' bytes in the send buffer.
+    pub(crate) bytes: Range<usize>,
+    pub(crate) packets: u32,
+    /// True if the packets were sent before.
+    pub(crate) again: bool,
 }
 
 #[derive(Debug)]
@@ -317,49 +319,43 @@ impl SendHalf {
     }
 
     /// Returns the next packets, at most `most` and of equal size. Lost packets come before new ones.
-    pub(crate) fn poll(&mut self, now: Nanos, most: u32, timestamp: u32) -> Option<SendAction> {
+    pub(crate) fn poll(&mut self, at: PacketTime, most: u32) -> Option<PacketRun> {
         let lost = self.losses.ranges().next();
         let wanted = lost.map_or(self.buffer.waiting().min(self.room()), SeqRange::packets);
-        let due = self.due(now, wanted);
+        let due = self.due(at.now, wanted);
         if due == 0 {
             return None;
         }
         if let Some(range) = lost {
             let offset = range.first.since(self.buffer.first()).cast_unsigned();
-            if let Some(given_up) = self.give_up(now, offset) {
-                return Some(SendAction::Drop(given_up));
-            }
-            let packets = self.buffer.run(now, offset, due.min(most));
+            let packets = self.buffer.run(offset, due.min(most));
             self.losses.take_first(packets);
-            self.spend(now, packets);
-            let bytes = self.buffer.take(offset, packets, SendTime { now, timestamp });
-            return Some(SendAction::Data { bytes, packets, again: true });
+            self.spend(at.now, packets);
+            let bytes = self.buffer.take(offset, packets, at);
+            return Some(PacketRun { bytes, packets, again: true });
         }
-        let piece = self.piece(now, due).min(most);
-        self.poll_new(now, piece, timestamp)
+        let piece = self.piece(at.now, due).min(most);
+        self.poll_new(at, piece)
     }
 
-    fn poll_new(&mut self, now: Nanos, due: u32, timestamp: u32) -> Option<SendAction> {
-        let room = self.room();
+    fn poll_new(&mut self, at: PacketTime, due: u32) -> Option<PacketRun> {
+        let (room, now) = (self.room(), at.now);
         if now < self.control.frozen_until() {
             return None;
         }
         let offset = self.buffer.sent();
-        if let Some(given_up) = self.give_up(now, offset) {
-            return Some(SendAction::Drop(given_up));
-        }
         // Packet 16n and the next one leave together as a pair (draft-gg-udt-03 section 6.1). The second is in a run
-        // of its own if the first is the last of its message.
+        // of its own if the ring turns back after the first.
         let begins_pair = |last: Seq| last.to_wire().is_multiple_of(16);
         let more = u32::from(begins_pair(self.buffer.next_seq().plus(due - 1)));
-        let packets = self.buffer.run(now, offset, (due + more).min(room));
+        let packets = self.buffer.run(offset, (due + more).min(room));
         let parts_pair = packets < room && begins_pair(self.buffer.next_seq().plus(packets - 1));
         let owed = std::mem::replace(&mut self.owes, parts_pair);
         self.spend(now, packets + u32::from(owed) - u32::from(self.owes));
-        let bytes = self.buffer.take(offset, packets, SendTime { now, timestamp });
+        let bytes = self.buffer.take(offset, packets, at);
         self.path.last_sent = self.buffer.next_seq().prev();
         self.control.on_sent(now, self.path.last_sent);
-        Some(SendAction::Data { bytes, packets, again: false })
+        Some(PacketRun { bytes, packets, again: false })
     }
 
     /// Returns how many packets the first piece of a burst has. A burst is sent in at least two pieces of similar
@@ -372,14 +368,6 @@ impl SendHalf {
         }
         let pieces = due.div_ceil(self.buffer.batch()).max(1 + u32::from(parts_one));
         due.div_ceil(pieces)
-    }
-
-    fn give_up(&mut self, now: Nanos, offset: u32) -> Option<MessageDrop> {
-        let given_up = self.buffer.expire(now, offset)?;
-        self.losses.remove(given_up.packets);
-        self.reported.remove(given_up.packets);
-        self.path.last_sent = self.buffer.next_seq().prev();
-        Some(given_up)
     }
 }
 

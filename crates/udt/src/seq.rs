@@ -1,4 +1,4 @@
-//! Numbers on the wire: sequence numbers, message numbers and socket identifiers.
+//! Numbers on the wire: sequence numbers and socket identifiers.
 
 const BITS: u32 = 31;
 const MASK: u32 = (1 << BITS) - 1;
@@ -19,7 +19,7 @@ impl Seq {
     }
 
     /// Parses a number from the wire; `None` if the first bit, which is not part of it, is set.
-    pub const fn from_wire(word: u32) -> Option<Self> {
+    pub(crate) const fn from_wire(word: u32) -> Option<Self> {
         if word & !MASK == 0 { Some(Seq(word)) } else { None }
     }
 
@@ -48,7 +48,7 @@ impl Seq {
 
     /// Returns the previous packet's number.
     #[must_use]
-    pub const fn prev(self) -> Self {
+    pub(crate) const fn prev(self) -> Self {
         self.minus(1)
     }
 
@@ -69,33 +69,6 @@ impl Seq {
     }
 }
 
-/// A message's number: 29 bits that begin at 1 and wrap to 1 (draft-gg-udt-03 section 2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct MessageNumber(u32);
-
-impl MessageNumber {
-    const MASK: u32 = (1 << 29) - 1;
-    /// The first message of a connection.
-    pub const FIRST: MessageNumber = MessageNumber(1);
-
-    /// Returns the number with the lower 29 bits of `word`. Zero, which no sender uses, is kept, because numbers are
-    /// only compared.
-    pub const fn new(word: u32) -> Self {
-        MessageNumber(word & Self::MASK)
-    }
-
-    /// Returns the number as it is on the wire.
-    pub const fn to_wire(self) -> u32 {
-        self.0
-    }
-
-    /// Returns the next message's number. The largest number is left out, as libudt does.
-    #[must_use]
-    pub const fn next(self) -> Self {
-        if self.0 >= Self::MASK - 1 { Self::FIRST } else { MessageNumber(self.0 + 1) }
-    }
-}
-
 /// The identifier of a connection among those on a UDP port, by which packets are addressed (draft-gg-udt-03 section
 /// 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -103,11 +76,11 @@ pub struct UdtSocketId(pub u32);
 
 impl UdtSocketId {
     /// The identifier of a listener, to which requests for a connection are sent.
-    pub const LISTENER: UdtSocketId = UdtSocketId(0);
+    pub(crate) const LISTENER: UdtSocketId = UdtSocketId(0);
 
     /// Returns true if a connection can have this identifier. libudt treats one with the first bit set as a negative
     /// number.
-    pub const fn is_connection(self) -> bool {
+    pub(crate) const fn is_connection(self) -> bool {
         self.0 > 0 && self.0 <= MASK
     }
 }
@@ -125,13 +98,6 @@ mod tests {
         assert!(Seq::new(5).is_after(Seq::MAX));
         assert_eq!(Seq::new(3).since(Seq::MAX), 4);
         assert_eq!(Seq::MAX.since(Seq::new(3)), -4);
-    }
-
-    #[test]
-    fn message_numbers_start_again_at_one() {
-        let last = MessageNumber::new((1 << 29) - 2);
-        assert_eq!(last.next(), MessageNumber::FIRST);
-        assert_eq!(MessageNumber::FIRST.next(), MessageNumber::new(2));
     }
 
     proptest! {

@@ -3,12 +3,9 @@
 mod network;
 
 use landspeed_record::units::Nanos;
-use landspeed_udt::loss::SeqRange;
-use landspeed_udt::packet::{
-    DataPacket, FullAck, HEADER, LossReport, MessageWord, PacketBody, UDP_HEADERS, UdtPacket,
-};
+use landspeed_udt::packet::{DataPacket, FullAck, HEADER, LossReport, PacketBody, UDP_HEADERS, UdtPacket};
 use landspeed_udt::{
-    CloseReason, Connection, ConnectionIdentity, Seq, SocketType, UdtConfig, UdtEvent, UdtSocketId,
+    CloseReason, Connection, ConnectionIdentity, Seq, SeqRange, UdtConfig, UdtEvent, UdtSocketId,
 };
 use network::{CONNECTOR, LISTENER, NetworkImpairments, TestNetwork, bytes, config};
 use proptest::prelude::*;
@@ -73,20 +70,12 @@ fn a_long_path_is_filled_and_packets_leave_in_batches() {
 }
 
 #[test]
-fn pairs_of_short_messages_show_the_capacity_too() {
+fn pairs_show_the_capacity() {
     // The link takes 12 us for a packet: 83,000 packets a second.
     let impairments =
         NetworkImpairments { packet: Nanos::micros(12), loss: 0.02, ..NetworkImpairments::calm() };
-    let mut network = connected(impairments, &config(SocketType::Datagram));
-    let (mut arrived, mut room) = (0, [0; 100]);
-    until(&mut network, Nanos::secs(60), |network| {
-        let now = network.now;
-        while network.end(CONNECTOR).write_message(now, &[5; 100], true, None).is_ok() {}
-        while let Ok(Some(_)) = network.end(LISTENER).read_message(&mut room) {
-            arrived += 1;
-        }
-        arrived > 5000
-    });
+    let mut network = connected(impairments, &config());
+    transfer(&mut network, CONNECTOR, 7_000_000);
     let path = network.end(CONNECTOR).path().unwrap();
     assert!(path.capacity.0 > 60_000.0 && path.period > Nanos::micros(24), "{path:?}");
 }
@@ -95,7 +84,7 @@ fn pairs_of_short_messages_show_the_capacity_too() {
 fn a_path_of_most_of_a_second_needs_no_timeout() {
     let impairments = NetworkImpairments { delay: Nanos::millis(400), ..NetworkImpairments::calm() };
     for from in [CONNECTOR, LISTENER] {
-        let mut network = connected(impairments, &config(SocketType::Stream));
+        let mut network = connected(impairments, &config());
         transfer(&mut network, from, 100_000);
         let counts = network.end(from).counts();
         assert_eq!((counts.timeouts, counts.sent_again), (0, 0), "{from}");
@@ -131,7 +120,7 @@ fn a_probed_path_gets_the_packets_that_it_carries() {
 
 #[test]
 fn a_timeout_sends_the_first_and_the_last_packet() {
-    let mut network = connected(NetworkImpairments::calm(), &config(SocketType::Stream));
+    let mut network = connected(NetworkImpairments::calm(), &config());
     network.end(CONNECTOR).write(&[7; 20_000]).unwrap();
     network.step();
     // The data is on its way; its acknowledgements are lost until the timer has expired once.
@@ -148,7 +137,7 @@ fn a_timeout_sends_the_first_and_the_last_packet() {
 
 #[test]
 fn a_flight_that_is_lost_whole_goes_again_once() {
-    let mut network = connected(NetworkImpairments::calm(), &config(SocketType::Stream));
+    let mut network = connected(NetworkImpairments::calm(), &config());
     network.end(CONNECTOR).write(&[7; 20_000]).unwrap();
     network.impairments.loss = 1.0;
     network.step();
@@ -162,7 +151,7 @@ fn a_flight_that_is_lost_whole_goes_again_once() {
 
 #[test]
 fn small_writes_share_packets() {
-    let mut network = connected(NetworkImpairments::calm(), &config(SocketType::Stream));
+    let mut network = connected(NetworkImpairments::calm(), &config());
     for _ in 0..3000 {
         assert_eq!(network.end(CONNECTOR).write(&[1; 10]), Ok(10));
     }
@@ -176,7 +165,7 @@ fn small_writes_share_packets() {
 
 #[test]
 fn a_close_waits_for_what_was_written() {
-    let mut network = connected(NetworkImpairments::calm(), &config(SocketType::Stream));
+    let mut network = connected(NetworkImpairments::calm(), &config());
     network.end(CONNECTOR).write(&[7; 60_000]).unwrap();
     let now = network.now;
     network.end(CONNECTOR).close(now);
@@ -190,7 +179,7 @@ fn a_close_waits_for_what_was_written() {
 
 #[test]
 fn a_lost_shutdown_is_said_again() {
-    let mut network = connected(NetworkImpairments::calm(), &config(SocketType::Stream));
+    let mut network = connected(NetworkImpairments::calm(), &config());
     network.end(CONNECTOR).abort();
     network.impairments.loss = 1.0;
     network.step();
@@ -216,7 +205,7 @@ fn without_a_listener_there_is_an_error_soon() {
 
 #[test]
 fn a_peer_that_falls_silent_is_given_up() {
-    let mut network = connected(NetworkImpairments::calm(), &config(SocketType::Stream));
+    let mut network = connected(NetworkImpairments::calm(), &config());
     network.end(CONNECTOR).write(&[1; 5000]).unwrap();
     network.impairments.loss = 1.0;
     let start = network.now;
@@ -229,7 +218,7 @@ fn a_peer_that_falls_silent_is_given_up() {
 
 #[test]
 fn a_peer_that_is_only_idle_is_not() {
-    let mut network = connected(NetworkImpairments::calm(), &config(SocketType::Stream));
+    let mut network = connected(NetworkImpairments::calm(), &config());
     let end = network.now + Nanos::secs(600);
     while network.now < end {
         network.step();
@@ -240,7 +229,7 @@ fn a_peer_that_is_only_idle_is_not() {
 
 #[test]
 fn a_reader_that_pauses_stops_the_writer_and_it_goes_on() {
-    let mut network = connected(NetworkImpairments::calm(), &config(SocketType::Stream));
+    let mut network = connected(NetworkImpairments::calm(), &config());
     let data = vec![3; 2_000_000];
     let mut written = 0;
     let end = network.now + Nanos::secs(10);
@@ -267,7 +256,7 @@ fn datagram(to: u32, body: PacketBody<'_>) -> Vec<u8> {
 
 #[test]
 fn what_cannot_be_is_ignored() {
-    let mut network = connected(NetworkImpairments::calm(), &config(SocketType::Stream));
+    let mut network = connected(NetworkImpairments::calm(), &config());
     transfer(&mut network, CONNECTOR, 50_000);
     network.end(CONNECTOR).write(&[1; 20_000]).unwrap();
     network.step();
@@ -275,7 +264,7 @@ fn what_cannot_be_is_ignored() {
     let ack = FullAck { number: 1, next: far, rtt: Nanos(1), rtt_variance: Nanos(1), window: 9, rates: None };
     let mut room = [0; 64];
     let report = LossReport::write(std::iter::once(SeqRange { first: Seq::MAX, last: far }), &mut room);
-    let data = DataPacket { seq: far, message: MessageWord::from_wire(!0), payload: &[1] };
+    let data = DataPacket { seq: far, message: !0, payload: &[1] };
     let forged = [
         datagram(11, PacketBody::Ack(ack)),
         datagram(11, PacketBody::LightAck(far)),
@@ -298,35 +287,6 @@ fn what_cannot_be_is_ignored() {
     assert_eq!((counts.sent_again, counts.naks, counts.timeouts), (0, 0, 0));
 }
 
-#[test]
-fn messages_that_are_late_are_given_up_and_the_others_arrive() {
-    let impairments = NetworkImpairments { loss: 0.2, ..NetworkImpairments::calm() };
-    let mut network = connected(impairments, &config(SocketType::Datagram));
-    let (mut sent, mut room) = (0u32, vec![0; 5000]);
-    let mut arrived = Vec::new();
-    let end = network.now + Nanos::secs(40);
-    while network.now < end {
-        let now = network.now;
-        // Every other message may be given up; all have four packets.
-        let ttl = (sent % 2 == 1).then_some(Nanos::millis(12));
-        let message = sent.to_be_bytes().repeat(1250);
-        if sent < 2000 && network.end(CONNECTOR).write_message(now, &message, true, ttl).is_ok() {
-            sent += 1;
-        }
-        network.step();
-        while let Some(length) = network.end(LISTENER).read_message(&mut room).unwrap() {
-            assert_eq!(length, 5000);
-            assert!(room.chunks(4).all(|word| word == &room[..4]));
-            arrived.push(u32::from_be_bytes(room[..4].try_into().unwrap()));
-        }
-    }
-    assert_eq!(sent, 2000);
-    assert!(arrived.is_sorted_by(|a, b| a < b), "in order, each once");
-    let kept = arrived.iter().filter(|number| *number % 2 == 0).count();
-    assert_eq!(kept, 1000, "those that may not be given up");
-    assert!(arrived.len() < 2000, "none was given up");
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -334,16 +294,9 @@ proptest! {
     #[test]
     fn any_packets_do_not_panic(
         packets in prop::collection::vec((0u8..12, any::<bool>(), prop::collection::vec(any::<u8>(), 0..60)), 1..60),
-        messages: bool,
     ) {
-        let socket_type = if messages { SocketType::Datagram } else { SocketType::Stream };
-        let mut network = connected(NetworkImpairments::calm(), &config(socket_type));
-        if messages {
-            let now = network.now;
-            network.end(CONNECTOR).write_message(now, &[1; 30_000], true, None).unwrap();
-        } else {
-            network.end(CONNECTOR).write(&[1; 30_000]).unwrap();
-        }
+        let mut network = connected(NetworkImpairments::calm(), &config());
+        network.end(CONNECTOR).write(&[1; 30_000]).unwrap();
         network.step();
         for (kind, near, information) in packets {
             let mut datagram = vec![0; 16];
@@ -363,7 +316,6 @@ proptest! {
             network.step();
             let mut room = vec![0; 40_000];
             let _ = network.end(CONNECTOR).read(&mut room);
-            let _ = network.end(CONNECTOR).read_message(&mut room);
         }
     }
 }

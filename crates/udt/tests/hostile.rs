@@ -9,15 +9,12 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use landspeed_record::units::Nanos;
-use landspeed_udt::loss::SeqRange;
 use landspeed_udt::packet::{
-    DataPacket, FullAck, HANDSHAKE, LossReport, MessageDrop, MessageWord, PacketBody, RateEstimates,
-    UdtPacket,
+    DataPacket, FullAck, HANDSHAKE, LossReport, PacketBody, RateEstimates, UdtPacket,
 };
-use landspeed_udt::seq::MessageNumber;
 use landspeed_udt::{
-    CloseReason, Connection, ConnectionIdentity, HandshakeListener, IoError, ListenerResponse, Seq,
-    SocketType, UdtEvent, UdtSocketId,
+    CloseReason, Connection, ConnectionIdentity, HandshakeListener, IoError, ListenerResponse, Seq, SeqRange,
+    UdtEvent, UdtSocketId,
 };
 use network::{CONNECTOR, LISTENER, NetworkImpairments, TestNetwork, bytes, config};
 use rand::seq::IndexedRandom;
@@ -115,31 +112,20 @@ fn end_of(network: &TestNetwork, side: usize) -> Option<&Connection> {
 }
 
 /// Lets both ends write, read and poll events, as applications do.
-fn act(network: &mut TestNetwork, socket_type: SocketType) {
-    let now = network.now;
+fn act(network: &mut TestNetwork) {
     let mut room = vec![0; 70_000];
     for side in [CONNECTOR, LISTENER] {
         let Some(end) = &mut network.ends[side] else { continue };
         while end.poll_event().is_some() {}
-        match socket_type {
-            SocketType::Stream => {
-                let _ = end.write(&room[..5000]);
-                let _ = end.read(&mut room);
-            }
-            SocketType::Datagram => {
-                let ttl = now.0.is_multiple_of(3).then_some(Nanos::millis(20));
-                let _ = end.write_message(now, &room[..5000], now.0.is_multiple_of(2), ttl);
-                while let Ok(Some(_)) = end.read_message(&mut room) {}
-            }
-        }
+        let _ = end.write(&room[..5000]);
+        let _ = end.read(&mut room);
     }
 }
 
 /// Runs one connection whose datagrams are changed and repeated.
 fn attacked(seed: u64) {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    let socket_type = if random.random() { SocketType::Stream } else { SocketType::Datagram };
-    let config = config(socket_type);
+    let config = config();
     let first = Seq::MAX.minus(random.random_range(0..300));
     let mut network = TestNetwork::new(seed, NetworkImpairments::calm(), [config.clone(), config], first);
     let mut before = None;
@@ -147,7 +133,7 @@ fn attacked(seed: u64) {
         let moment = network.now;
         let steps = (0..100_000).take_while(|_| network.step() && network.now == moment).count();
         assert!(steps < 100_000, "seed {seed}: time stands still: {:?}", network.ends);
-        act(&mut network, socket_type);
+        act(&mut network);
         if network.ends.iter().flatten().filter(|end| end.path().is_some()).count() == 2 {
             before.get_or_insert_with(|| held(&network));
         }
@@ -194,18 +180,14 @@ fn impossible(random: &mut ChaCha8Rng, first: Seq, to: UdtSocketId) -> Vec<u8> {
         window: 2,
         rates: Some(RateEstimates { arrival: 1, capacity: 1 }),
     };
-    let message = MessageWord::from_wire(random.random());
+    let message = random.random();
     let mut room = [0; 64];
-    let body = match random.random_range(0..7) {
+    let body = match random.random_range(0..6) {
         0 => PacketBody::Ack(ack),
         1 => PacketBody::LightAck(seq),
         2 => PacketBody::Nak(LossReport::write(std::iter::once(range), &mut room)),
         3 => PacketBody::Data(DataPacket { seq, message, payload: &[9; 100] }),
-        4 => PacketBody::MessageDrop(MessageDrop {
-            message: MessageNumber::new(random.random()),
-            packets: range,
-        }),
-        5 => PacketBody::Ack2(random.random_range(1 << 20..1 << 31)),
+        4 => PacketBody::Ack2(random.random_range(1 << 20..1 << 31)),
         // A shutdown alone needs no more than the identifier, so it gets a wrong one.
         _ => return shutdown(UdtSocketId(to.0 ^ 1 << random.random_range(0..31))),
     };
@@ -222,27 +204,19 @@ fn shutdown(to: UdtSocketId) -> Vec<u8> {
 }
 
 /// Writes a piece, or closes if the piece is empty. Returns how much was written.
-fn write(end: &mut Connection, now: Nanos, socket_type: SocketType, piece: &[u8]) -> usize {
-    let written = match socket_type {
-        _ if piece.is_empty() => {
-            end.close(now);
-            Ok(0)
-        }
-        SocketType::Stream => end.write(piece),
-        SocketType::Datagram => end.write_message(now, piece, true, None).map(|()| piece.len()),
-    };
+fn write(end: &mut Connection, now: Nanos, piece: &[u8]) -> usize {
+    if piece.is_empty() {
+        end.close(now);
+        return 0;
+    }
+    let written = end.write(piece);
     assert!(matches!(written, Ok(_) | Err(IoError::Full | IoError::NotOpen)), "{written:?}");
     written.unwrap_or(0)
 }
 
-fn read(end: &mut Connection, socket_type: SocketType, all: &mut Vec<u8>) {
+fn read(end: &mut Connection, all: &mut Vec<u8>) {
     let mut room = [0; 5000];
-    loop {
-        let length = match socket_type {
-            SocketType::Stream => end.read(&mut room),
-            SocketType::Datagram => end.read_message(&mut room).map(|length| length.unwrap_or(0)),
-        };
-        let Ok(length @ 1..) = length else { return };
+    while let Ok(length @ 1..) = end.read(&mut room) {
         all.extend_from_slice(&room[..length]);
     }
 }
@@ -250,21 +224,20 @@ fn read(end: &mut Connection, socket_type: SocketType, all: &mut Vec<u8>) {
 /// Runs a transfer during which a stranger sends impossible packets. It must end as it would without them.
 fn spoofed(seed: u64) {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    let socket_type = if random.random() { SocketType::Stream } else { SocketType::Datagram };
     let first = Seq::MAX.minus(random.random_range(0..1000));
     let impairments = NetworkImpairments { loss: 0.01, ..NetworkImpairments::calm() };
-    let mut network = TestNetwork::new(seed, impairments, [config(socket_type), config(socket_type)], first);
+    let mut network = TestNetwork::new(seed, impairments, [config(), config()], first);
     let data = bytes(&mut random, 1_000_000);
     let (mut written, mut arrived) = (0, Vec::new());
     while network.step() {
         let now = network.now;
         assert!(now < Nanos::secs(1600), "seed {seed}: {:?}", network.ends);
         let piece = &data[written..data.len().min(written + 5000)];
-        written += write(network.end(CONNECTOR), now, socket_type, piece);
+        written += write(network.end(CONNECTOR), now, piece);
         if network.ends.iter().flatten().filter(|end| end.path().is_some()).count() < 2 {
             continue;
         }
-        read(network.end(LISTENER), socket_type, &mut arrived);
+        read(network.end(LISTENER), &mut arrived);
         let ends = [(CONNECTOR, UdtSocketId(11)), (LISTENER, UdtSocketId(22))];
         let (side, to) = ends[random.random_range(0..2)];
         network.deliver(side, &impossible(&mut random, first, to));
@@ -287,8 +260,8 @@ fn a_listener_is_no_amplifier() {
     let peer = "10.0.0.1:1000".parse().expect("an address");
     for seed in runs(2000) {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        let config = config(SocketType::Stream);
-        let listener = HandshakeListener::new([3; 32], SocketType::Stream);
+        let config = config();
+        let listener = HandshakeListener::new([3; 32]);
         let identity =
             ConnectionIdentity { socket: UdtSocketId(11), first_seq: Seq::new(random.random()), seed };
         let mut connector = Connection::connect(Nanos(0), config.clone(), identity, peer);

@@ -6,7 +6,7 @@
 mod network;
 
 use landspeed_record::units::Nanos;
-use landspeed_udt::{CloseReason, IoError, Seq, SocketType, UdtConfig};
+use landspeed_udt::{CloseReason, Seq, UdtConfig};
 use network::{CONNECTOR, LISTENER, NetworkImpairments, TestNetwork, bytes, config};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -19,34 +19,19 @@ struct TestApplication {
     read: usize,
     /// The chance that it reads when it could.
     diligence: f64,
-    largest_message: usize,
 }
 
 impl TestApplication {
-    fn new(random: &mut ChaCha8Rng, length: usize, largest_message: usize) -> Self {
+    fn new(random: &mut ChaCha8Rng, length: usize) -> Self {
         let diligence = if random.random_bool(0.3) { 0.02 } else { 1.0 };
         let writes = bytes(random, length);
-        TestApplication {
-            writes,
-            written: 0,
-            hash: blake3::Hasher::new(),
-            read: 0,
-            diligence,
-            largest_message,
-        }
+        TestApplication { writes, written: 0, hash: blake3::Hasher::new(), read: 0, diligence }
     }
 
-    fn act(&mut self, network: &mut TestNetwork, side: usize, socket_type: SocketType) {
+    fn act(&mut self, network: &mut TestNetwork, side: usize) {
         if network.ends[side].is_none() {
             return;
         }
-        match socket_type {
-            SocketType::Stream => self.stream(network, side),
-            SocketType::Datagram => self.messages(network, side),
-        }
-    }
-
-    fn stream(&mut self, network: &mut TestNetwork, side: usize) {
         let piece = (self.writes.len() - self.written).min(network.random.random_range(1..100_000));
         if let Ok(written) = network.end(side).write(&self.writes[self.written..][..piece]) {
             self.written += written;
@@ -61,27 +46,6 @@ impl TestApplication {
             }
         }
     }
-
-    fn messages(&mut self, network: &mut TestNetwork, side: usize) {
-        let left = self.writes.len() - self.written;
-        if left > 0 {
-            let piece = left.min(network.random.random_range(1..=self.largest_message));
-            let now = network.now;
-            let message = &self.writes[self.written..][..piece];
-            match network.end(side).write_message(now, message, true, None) {
-                Ok(()) => self.written += piece,
-                Err(IoError::Full | IoError::NotOpen | IoError::Closed) => {}
-                Err(other) => panic!("{other}"),
-            }
-        }
-        if network.random.random_bool(self.diligence) {
-            let mut room = vec![0; self.largest_message];
-            while let Ok(Some(length)) = network.end(side).read_message(&mut room) {
-                self.hash.update(&room[..length]);
-                self.read += length;
-            }
-        }
-    }
 }
 
 struct TransferPlan {
@@ -89,7 +53,6 @@ struct TransferPlan {
     configs: [UdtConfig; 2],
     first: Seq,
     lengths: [usize; 2],
-    largest_message: usize,
 }
 
 fn plan(random: &mut ChaCha8Rng) -> TransferPlan {
@@ -101,16 +64,13 @@ fn plan(random: &mut ChaCha8Rng) -> TransferPlan {
     let queue = Nanos(random.random_range(1_000_000..100_000_000));
     let impairments =
         NetworkImpairments { loss, doubled, reordered, delay, packet, queue, largest: usize::MAX };
-    let socket_type = if random.random_bool(0.5) { SocketType::Stream } else { SocketType::Datagram };
     let mut one = || {
         let mss = [200, 576, 1500, 9000][random.random_range(0..4)];
         let [send_buffer, receive_buffer] = [0; 2].map(|_| random.random_range(8..600));
-        UdtConfig { mss, send_buffer, receive_buffer, ..config(socket_type) }
+        UdtConfig { mss, send_buffer, receive_buffer, ..config() }
     };
     let configs = [one(), one()];
     let mss = configs[0].mss.min(configs[1].mss) as usize;
-    let smallest = configs.iter().map(|one| one.send_buffer.min(one.receive_buffer)).min().unwrap();
-    let largest_message = (mss - 44) * smallest as usize / 2;
     let first = if random.random_bool(0.5) {
         Seq::MAX.minus(random.random_range(0..200))
     } else {
@@ -120,7 +80,7 @@ fn plan(random: &mut ChaCha8Rng) -> TransferPlan {
         random.random_range(1..300 * mss),
         if random.random() { random.random_range(1..100 * mss) } else { 0 },
     ];
-    TransferPlan { impairments, configs, first, lengths, largest_message }
+    TransferPlan { impairments, configs, first, lengths }
 }
 
 /// Runs a transfer over the network of this seed. Returns true if every byte arrived and the connection closed in
@@ -128,14 +88,13 @@ fn plan(random: &mut ChaCha8Rng) -> TransferPlan {
 fn run(seed: u64) -> bool {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let plan = plan(&mut random);
-    let socket_type = plan.configs[0].socket_type;
-    let mut apps = plan.lengths.map(|length| TestApplication::new(&mut random, length, plan.largest_message));
+    let mut apps = plan.lengths.map(|length| TestApplication::new(&mut random, length));
     let mut network = TestNetwork::new(seed, plan.impairments, plan.configs, plan.first);
     let end = network.now + Nanos::secs(900);
     while network.step() {
         assert!(network.now < end, "seed {seed}: still waiting: {:?}", network.ends);
         for (side, app) in apps.iter_mut().enumerate() {
-            app.act(&mut network, side, socket_type);
+            app.act(&mut network, side);
         }
         let has_all = apps[CONNECTOR].read == plan.lengths[LISTENER];
         if has_all && apps[CONNECTOR].written == plan.lengths[CONNECTOR] {
@@ -146,7 +105,7 @@ fn run(seed: u64) -> bool {
     // Nothing more happens, but what has arrived can still be read.
     apps.iter_mut().for_each(|app| app.diligence = 1.0);
     for (side, app) in apps.iter_mut().enumerate() {
-        app.act(&mut network, side, socket_type);
+        app.act(&mut network, side);
     }
     let reasons = [0, 1].map(|side| network.ends[side].as_ref().map(|end| end.closed().expect("an end")));
     let complete = [0, 1].map(|side| {

@@ -6,9 +6,7 @@
 
 use landspeed_record::units::Nanos;
 use landspeed_udt::packet::{Handshake, HandshakeKind, PacketBody, UdtPacket};
-use landspeed_udt::{
-    CloseReason, Connection, ConnectionIdentity, HandshakeRequest, Seq, SocketType, UdtConfig,
-};
+use landspeed_udt::{CloseReason, Connection, ConnectionIdentity, HandshakeRequest, Seq, UdtConfig};
 
 struct RecordedDatagram {
     at: Nanos,
@@ -27,9 +25,8 @@ fn line(text: &str) -> RecordedDatagram {
     }
 }
 
-fn recorded(name: &str) -> Vec<RecordedDatagram> {
-    let lines = include_str!("recorded.txt").lines();
-    lines.skip_while(|line| *line != name).skip(1).take_while(|line| line.contains(' ')).map(line).collect()
+fn recorded() -> Vec<RecordedDatagram> {
+    include_str!("recorded.txt").lines().map(line).collect()
 }
 
 fn parse(line: &RecordedDatagram) -> UdtPacket<'_> {
@@ -55,7 +52,7 @@ fn byte(at: usize) -> u8 {
 #[test]
 fn every_datagram_is_written_as_libudt_did() {
     let mut kinds = std::collections::BTreeSet::new();
-    for line in ["stream", "messages"].into_iter().flat_map(recorded) {
+    for line in recorded() {
         let packet = parse(&line);
         let mut room = [0xa5; 2048];
         let length = packet.write(&mut room).expect("there is room");
@@ -73,11 +70,10 @@ fn every_datagram_is_written_as_libudt_did() {
 
 /// Passes the connector's datagrams to an end of this crate in the listener's place, at the times of the capture.
 /// Returns what it read.
-fn replay(socket_type: SocketType, lines: &[RecordedDatagram]) -> Vec<u8> {
+fn replay(lines: &[RecordedDatagram]) -> Vec<u8> {
     let (start, asked) = handshake(lines, true);
     let (_, answered) = handshake(lines, false);
-    let config =
-        UdtConfig { socket_type, mss: answered.mss, receive_buffer: answered.flight, ..UdtConfig::default() };
+    let config = UdtConfig { mss: answered.mss, receive_buffer: answered.flight, ..UdtConfig::default() };
     let identity = ConnectionIdentity { socket: answered.socket, first_seq: Seq::new(0), seed: 1 };
     let request = HandshakeRequest { peer: "127.0.0.1:1".parse().expect("an address"), handshake: asked };
     let mut end = Connection::accept(lines[start].at, config, identity, &request);
@@ -93,10 +89,7 @@ fn replay(socket_type: SocketType, lines: &[RecordedDatagram]) -> Vec<u8> {
         end.handle(line.at, &line.datagram);
         let mut room = [0; 1000];
         loop {
-            let length = match socket_type {
-                SocketType::Stream => end.read(&mut room).expect("a stream"),
-                SocketType::Datagram => end.read_message(&mut room).expect("messages").unwrap_or(0),
-            };
+            let length = end.read(&mut room).expect("a stream");
             if length == 0 {
                 break;
             }
@@ -109,8 +102,6 @@ fn replay(socket_type: SocketType, lines: &[RecordedDatagram]) -> Vec<u8> {
 
 #[test]
 fn our_end_receives_what_was_recorded() {
-    for (name, socket_type) in [("stream", SocketType::Stream), ("messages", SocketType::Datagram)] {
-        let read = replay(socket_type, &recorded(name));
-        assert!(read == (0..6000).map(byte).collect::<Vec<_>>(), "{name}: {} bytes", read.len());
-    }
+    let read = replay(&recorded());
+    assert!(read == (0..6000).map(byte).collect::<Vec<_>>(), "{} bytes", read.len());
 }

@@ -18,10 +18,10 @@ const BESIDE: u64 = 16;
 pub(crate) fn files(flows: u64) -> Result<(), Error> {
     let open = fs::read_dir("/proc/self/fd").map_or(0, |all| all.count() as u64);
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    fits(flows, (open, limit))
+    fits(flows, open, limit)
 }
 
-fn fits(flows: u64, (open, limit): (u64, u64)) -> Result<(), Error> {
+fn fits(flows: u64, open: u64, limit: u64) -> Result<(), Error> {
     let needed = flows.saturating_add(BESIDE);
     if needed <= limit.saturating_sub(open) {
         return Ok(());
@@ -56,14 +56,14 @@ mod tests {
 
     #[test]
     fn what_a_process_may_open_is_compared_with_what_flows_take() {
-        assert!(fits(256, (40, 1024)).is_ok() && fits(256, (40, u64::MAX)).is_ok());
-        let told = fits(256, (40, 256)).expect_err("too few").to_string();
+        assert!(fits(256, 40, 1024).is_ok() && fits(256, 40, u64::MAX).is_ok());
+        let told = fits(256, 40, 256).expect_err("too few").to_string();
         assert_eq!(
             told,
             "256 connections need 272 open files, and this process may have 256, of which 40 are open: raise its limit \
              (ulimit -n 512, or LimitNOFILE= of its service)"
         );
-        assert!(fits(1, (60, 64)).is_err() && fits(u64::MAX, (1, 1024)).is_err());
+        assert!(fits(1, 60, 64).is_err() && fits(u64::MAX, 1, 1024).is_err());
     }
 
     #[test]

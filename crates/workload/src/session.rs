@@ -156,7 +156,7 @@ pub(crate) fn answer(
         }
         strangers += signals.strangers();
     }
-    accept_all(&mut data, &transports, (needs, &mut arrived), patience)?;
+    accept_all(&mut data, &transports, needs, &mut arrived, patience)?;
     strangers += data.iter().map(|listener| listener.strangers()).sum::<u64>();
     let signals = SignalFlow::new(arrived.signals.expect("the loop ends with it"));
     let flows: Vec<_> = arrived.flows.into_iter().flatten().collect();
@@ -171,7 +171,8 @@ pub(crate) fn answer(
 fn accept_all(
     data: &mut [Box<dyn Listener>],
     transports: &BTreeSet<&str>,
-    (needs, arrived): (&FlowNeeds, &mut ArrivedFlows),
+    needs: &FlowNeeds,
+    arrived: &mut ArrivedFlows,
     patience: &Patience<'_>,
 ) -> Result<(), Error> {
     let arrived = &Mutex::new(arrived);

@@ -24,6 +24,11 @@ impl WorkerTally {
         self.0.store(total, Ordering::Relaxed);
     }
 
+    /// Adds to the count, which only its own worker changes.
+    pub(crate) fn add(&self, more: u64) {
+        self.set(self.get() + more);
+    }
+
     pub(crate) fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

@@ -15,10 +15,10 @@ use crate::session::text::one_line;
 
 /// Largest frame to an agent, and to either end before the handshake is done. A request with every knob of the table
 /// is a few KiB.
-pub const REQUEST_LIMIT: Bytes = Bytes::kib(256);
+pub(crate) const REQUEST_LIMIT: Bytes = Bytes::kib(256);
 
 /// Largest frame to a controller. An outcome with its samples is tens to hundreds of KiB.
-pub const REPLY_LIMIT: Bytes = Bytes::mib(16);
+pub(crate) const REPLY_LIMIT: Bytes = Bytes::mib(16);
 
 /// Largest number of bytes read from the stream in one step, so that a length claimed by a stranger reserves no more
 /// than this.

@@ -12,7 +12,7 @@ macro_rules! protocol {
 }
 
 /// The protocol that this build speaks. Raised when the meaning or the fields of a message change.
-pub const PROTOCOL: u32 = protocol!();
+pub(crate) const PROTOCOL: u32 = protocol!();
 
 /// The version that `landspeed --version` prints. An installed landspeed that prints the same need not be sent.
 pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " (protocol ", protocol!(), ")");

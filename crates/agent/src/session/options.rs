@@ -18,7 +18,7 @@ impl LineSink {
     }
 
     /// Makes a sink that drops its lines.
-    pub fn none() -> Self {
+    pub(crate) fn none() -> Self {
         LineSink::new(|_| {})
     }
 

@@ -51,7 +51,7 @@ impl SshHost {
     }
 
     /// Returns `[user@]host`.
-    pub fn destination(&self) -> &str {
+    pub(crate) fn destination(&self) -> &str {
         &self.destination
     }
 

@@ -111,7 +111,7 @@ impl ZonedSocketAddress {
 /// Waits while this thread's network namespace still checks `ip` for duplicates (RFC 4862, 5.4): until then no socket
 /// can be bound to it. The check takes one to two seconds after a link comes up; the wait ends after three, or
 /// once the kernel found that another host has the address.
-pub fn wait_until_usable(ip: &IpAddr) {
+pub(crate) fn wait_until_usable(ip: &IpAddr) {
     let IpAddr::V6(ip) = ip else { return };
     let is_tentative = || {
         let known = addresses().unwrap_or_default();

@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use landspeed_record::Study;
-use landspeed_record::units::Nanos;
+use landspeed_record::{Study, StudyRegion};
 
 use super::timeline::{FlowRates, Timeline};
 
@@ -31,11 +30,11 @@ pub(super) fn times(study: &Study, timeline: &Timeline) -> Vec<Option<f64>> {
     lanes
         .clone()
         .filter_map(|(lane, own)| {
-            let (start, end, _) = *regions.iter().find(|(start, ..)| *start == lane.plan.enters_ns)?;
-            let here = lanes.clone().filter(|(other, _)| other.spans(start, end));
-            let in_use = here.clone().any(|(other, _)| other.plan.enters_ns < start);
+            let region = regions.iter().find(|region| region.start == lane.plan.enters_ns)?;
+            let here = lanes.clone().filter(|(other, _)| other.spans(region.start, region.end));
+            let in_use = here.clone().any(|(other, _)| other.plan.enters_ns < region.start);
             let all: Vec<&RateSums> = here.map(|(_, sums)| sums).collect();
-            in_use.then(|| time(study, timeline, (own, &all), (start, end)))
+            in_use.then(|| time(study, timeline, own, &all, region))
         })
         .collect()
 }
@@ -43,18 +42,19 @@ pub(super) fn times(study: &Study, timeline: &Timeline) -> Vec<Option<f64>> {
 fn time(
     study: &Study,
     timeline: &Timeline,
-    (own, all): (&RateSums, &[&RateSums]),
-    (start, end): (Nanos, Nanos),
+    own: &RateSums,
+    all: &[&RateSums],
+    region: &StudyRegion,
 ) -> Option<f64> {
     let per = together(study);
     let window = SMOOTHED * per;
-    let range = timeline.within(start, end);
+    let range = timeline.within(region.start, region.end);
     let is_near = |slot: usize| slot + window <= range.end && is_near(own, all, slot..slot + window);
     let near: Vec<bool> = range.clone().map(is_near).collect();
     let stays = |first: usize| (0..STAYS).all(|n| near.get(first + n * per).is_some_and(|near| *near));
     let first = (0..near.len()).find(|first| stays(*first))?;
     let at = timeline.slots[range.start + first + window - 1].end_ns;
-    Some((at - start).as_secs_f64())
+    Some((at - region.start).as_secs_f64())
 }
 
 /// A flow's rates summed up from the first slot on, so that a mean over many slots takes no longer than one over few.

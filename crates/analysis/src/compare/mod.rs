@@ -23,7 +23,7 @@ mod run;
 mod shares;
 mod streams;
 #[cfg(test)]
-mod support;
+mod support_tests;
 mod timeline;
 
 use landspeed_record::units::Nanos;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use landspeed_record::units::{BitRate, Bytes, Nanos};
-use landspeed_record::{ContestQuestion, RegionFigures, Study, StudyRun};
+use landspeed_record::{ContestQuestion, RegionFigures, Study, StudyRegion, StudyRun};
 use landspeed_stats::{jain, mean_and_deviation};
 
 use super::convergence;
@@ -85,7 +85,7 @@ impl RunFigures {
 
     /// Returns the median time to a fair share over the flows that enter a path in use; `None` where less than half
     /// of them reached it.
-    pub fn median_convergence_s(&self) -> Option<f64> {
+    pub(crate) fn median_convergence_s(&self) -> Option<f64> {
         convergence::median(&self.convergence_s)
     }
 
@@ -126,15 +126,11 @@ fn regions(study: &Study, run: &StudyRun, timeline: &Timeline) -> Vec<RegionFigu
             && matches!(contest.question, ContestQuestion::Regions | ContestQuestion::Meeting)
     });
     let bounds = if staggered { study.regions() } else { Vec::new() };
-    (1..).zip(bounds).filter_map(|(number, bounds)| region(study, timeline, number, bounds)).collect()
+    (1..).zip(bounds).filter_map(|(number, bounds)| region(study, timeline, number, &bounds)).collect()
 }
 
-fn region(
-    study: &Study,
-    timeline: &Timeline,
-    number: u16,
-    (start, end, flows): (Nanos, Nanos, u16),
-) -> Option<RegionFigures> {
+fn region(study: &Study, timeline: &Timeline, number: u16, bounds: &StudyRegion) -> Option<RegionFigures> {
+    let &StudyRegion { start, end, flows } = bounds;
     let range = timeline.within(start, end);
     let (mean, sd) = carried(study, timeline, range.clone())?;
     let here = timeline.lanes.iter().filter(|lane| lane.spans(start, end));
@@ -187,8 +183,8 @@ fn first_resent(run: &StudyRun) -> Option<f64> {
 }
 
 fn rtt_of_many(study: &Study, run: &StudyRun) -> Option<[f64; 3]> {
-    let many: Vec<_> = study.regions().into_iter().filter(|region| region.2 > 2).collect();
-    let (start, end) = (many.iter().map(|r| r.0).min()?, many.iter().map(|r| r.1).max()?);
+    let many: Vec<_> = study.regions().into_iter().filter(|region| region.flows > 2).collect();
+    let (start, end) = (many.iter().map(|r| r.start).min()?, many.iter().map(|r| r.end).max()?);
     let within = run.probes.iter().filter(|probe| probe.at_ns >= start && probe.at_ns < end);
     let mut round_trips: Vec<f64> = within.map(|probe| probe.rtt_ns.as_secs_f64()).collect();
     round_trips.sort_by(f64::total_cmp);
@@ -199,7 +195,7 @@ fn rtt_of_many(study: &Study, run: &StudyRun) -> Option<[f64; 3]> {
 fn last_leaving(study: &Study, timeline: &Timeline) -> Option<f64> {
     const AFTER: usize = 5;
     const BEFORE: usize = 10;
-    let (border, ..) = study.regions().into_iter().next_back()?;
+    let border = study.regions().last()?.start;
     let first = timeline.within(border, Nanos(u64::MAX)).start;
     // The slot before may straddle the border.
     let end = timeline.within(Nanos(0), border).end;

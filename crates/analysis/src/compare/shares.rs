@@ -24,7 +24,7 @@ pub fn shares(study: &Study, run: &StudyRun) -> Option<SideShares> {
     let contest = study.contests.iter().find(|contest| contest.name == run.contest)?;
     let (start, end) = match contest.question {
         ContestQuestion::Meeting => {
-            study.regions().into_iter().find(|r| r.2 == study.flows).map(|r| (r.0, r.1))?
+            study.regions().into_iter().find(|r| r.flows == study.flows).map(|r| (r.start, r.end))?
         }
         ContestQuestion::RoundTrips { .. } => (Nanos(0), study.duration()),
         ContestQuestion::Regions | ContestQuestion::ShortFlows { .. } | ContestQuestion::Streams { .. } => {

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
     use crate::compare::contests::CountedRun;
     use crate::compare::run::RunFigures;
-    use crate::compare::support;
+    use crate::compare::support_tests as support;
 
     #[test]
     fn the_window_that_carries_most_stands_for_its_number_of_streams() {

@@ -3,7 +3,7 @@
 use landspeed_record::units::{Bytes, CpuNanos};
 use landspeed_record::{CompareReport, Contest, ContestQuestion, RunFlow, StudyRun};
 
-use super::support::{KILOBIT, alone, record, run, study};
+use super::support_tests::{KILOBIT, alone, record, run, study};
 use super::*;
 
 /// Returns the bytes of a second: one flow of alternately 800 and 1200 for 4 s; with a second one 750 and 250 for 8;

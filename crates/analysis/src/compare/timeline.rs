@@ -76,7 +76,7 @@ impl Timeline {
     ///
     /// Data that waits behind a lost segment arrives in order in one burst, a round trip later: rates over less than
     /// that show gaps, and not how steadily a path carries.
-    pub fn stretches(&self, range: Range<usize>, least: Nanos) -> Vec<f64> {
+    pub(crate) fn stretches(&self, range: Range<usize>, least: Nanos) -> Vec<f64> {
         let mut stretches = Vec::new();
         let (mut bits, mut length) = (0.0, Nanos(0));
         for (rate, slot) in self.aggregate(range.clone()).into_iter().zip(&self.slots[range]) {

@@ -312,18 +312,18 @@ fn offloaded(study: &OffloadStudy, draft: &mut AnswerDraft) {
     for host in [HOST_A, HOST_B] {
         let name = snake(host);
         let class = |class: &str, draft: &mut AnswerDraft| {
-            let told = compared(study, (&class_layer(class, host), &format!("{name}_{class}")), draft)?;
+            let told = compared(study, &class_layer(class, host), &format!("{name}_{class}"), draft)?;
             Some(format!("its {class} goes from {told}"))
         };
         let told: Vec<String> = ["checksum", "copy"].iter().filter_map(|name| class(name, draft)).collect();
         draft.lines.extend((!told.is_empty()).then(|| format!("{host}: {}", told.join(", "))));
     }
-    let all = compared(study, (BOTH, "both_hosts"), draft);
+    let all = compared(study, BOTH, "both_hosts", draft);
     draft.lines.extend(all.map(|told| format!("all processor time of both hosts goes from {told}")));
 }
 
 /// Describes one layer of the study, such as "0.052 to 0.003 ns/byte, 0.05 times [0.02, 0.15]".
-fn compared(study: &OffloadStudy, (layer, name): (&str, &str), draft: &mut AnswerDraft) -> Option<String> {
+fn compared(study: &OffloadStudy, layer: &str, name: &str, draft: &mut AnswerDraft) -> Option<String> {
     let [summed, offloaded] = study.per_byte(layer)?;
     draft.figure(format!("{name}_summed_ns_per_byte"), summed);
     draft.figure(format!("{name}_offloaded_ns_per_byte"), offloaded);

@@ -34,7 +34,7 @@ impl SizedCost {
     /// Returns a cost that was sampled as a part of `all_ns`. Each size has about as many samples, spread over all of
     /// its time, so the error is proportional to all of the time. So a part that is small at one size is not fitted
     /// with the precision of its small value.
-    pub(super) fn sampled(size: Bytes, fragments: u64, (cost_ns, all_ns): (f64, f64)) -> Self {
+    pub(super) fn sampled(size: Bytes, fragments: u64, cost_ns: f64, all_ns: f64) -> Self {
         SizedCost { size, fragments, cost_ns, error_ns: all_ns }
     }
 
@@ -265,7 +265,7 @@ mod tests {
             .into_iter()
             .map(|all| {
                 let cost = (0.05 * all.size.0 as f64).max(0.00125 * all.cost_ns);
-                SizedCost::sampled(all.size, all.fragments, (cost, all.cost_ns))
+                SizedCost::sampled(all.size, all.fragments, cost, all.cost_ns)
             })
             .collect();
         let line = fit(&seen).unwrap();
@@ -279,7 +279,7 @@ mod tests {
             .into_iter()
             .map(|all| {
                 let share = if all.size.0 > 2000 { 0.1 * all.size.0 as f64 } else { 1.0 };
-                SizedCost::sampled(all.size, all.fragments, (share, all.cost_ns))
+                SizedCost::sampled(all.size, all.fragments, share, all.cost_ns)
             })
             .collect();
         let line = fit(&seen).unwrap();

@@ -43,7 +43,7 @@ type MessageRates = [f64; 2];
 
 impl BothEnds<'_> {
     /// Returns true if both hosts are namespaces of one machine.
-    pub fn one_machine(&self) -> bool {
+    pub(crate) fn one_machine(&self) -> bool {
         !self.hosts[0].boot_id.is_empty() && self.hosts[0].boot_id == self.hosts[1].boot_id
     }
 

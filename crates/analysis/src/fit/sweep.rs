@@ -135,7 +135,7 @@ impl SizeSweep {
                 let (size, fragments) = (point.size_bytes, point.fragments);
                 Some(match host_of(name) {
                     None => SizedCost::measured(size, fragments, cost),
-                    Some(host) => SizedCost::sampled(size, fragments, (cost, sampled(point, host))),
+                    Some(host) => SizedCost::sampled(size, fragments, cost, sampled(point, host)),
                 })
             };
             match fit(&part.points.iter().filter_map(sized).collect::<Vec<_>>()) {

@@ -127,25 +127,19 @@ impl FinalCheck {
         let start = self.standing.start.clone();
         if let Some(cell) = &run.rules.against {
             let cell = start.with(cell);
-            self.add_final(
-                CheckRole::Against,
-                ("against", "final against given: final setting over the one given"),
-                cell,
-            );
+            let what = "final against given: final setting over the one given";
+            self.add_final(CheckRole::Against, "against", what, cell);
         }
-        self.add_final(
-            CheckRole::Final,
-            ("final", "final against start: final setting over the start"),
-            start,
-        );
+        let what = "final against start: final setting over the start";
+        self.add_final(CheckRole::Final, "final", what, start);
     }
 
     /// Adds a comparison of the final setting with `other`. Its label has a number from the second of its kind on, so
     /// that no two blocks of a record share a name.
-    fn add_final(&mut self, role: CheckRole, (label, what): (&str, &str), other: Cell) {
+    fn add_final(&mut self, role: CheckRole, label: &str, what: &str, other: Cell) {
         let label = if self.finals > 1 { format!("{label} {}", self.finals) } else { label.to_owned() };
-        let cells = (other, self.standing.cell(&[]));
-        let comparison = CellComparison::new(label, what.to_owned(), cells, self.standing.toggle());
+        let (last, toggle) = (self.standing.cell(&[]), self.standing.toggle());
+        let comparison = CellComparison::new(label, what.to_owned(), other, last, toggle);
         self.slots.push(CheckSlot { role, comparison, cap: MOST_BLOCKS });
     }
 
@@ -177,7 +171,7 @@ impl FinalCheck {
         let end = run.clock.end();
         let since = self.since.unwrap_or_default();
         let soon = since + Nanos((end.saturating_sub(since).0 as f64 * DROP_PART) as u64);
-        let pair = self.left_out.due_in_the_end(&self.standing, (since, soon), run);
+        let pair = self.left_out.due_in_the_end(&self.standing, since, soon, run);
         pair.or_else(|| self.left_out.due(&self.standing, end, run))
     }
 

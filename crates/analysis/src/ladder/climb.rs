@@ -216,7 +216,7 @@ impl Climb {
             (_, true) => self.size.max_blocks * SECOND_CHANCE,
             _ => self.size.max_blocks,
         };
-        self.step = Some(LadderStep::new(id, task, &self.incumbent, (grant, max_blocks), run));
+        self.step = Some(LadderStep::new(id, task, &self.incumbent, grant, max_blocks, run));
     }
 
     fn close(&mut self, decision: &StepDecision, run: &mut RunState) {

@@ -8,8 +8,9 @@ use landspeed_record::units::Nanos;
 use super::run_state::{ArmOrder, RunState};
 use super::{BlockResult, LadderBlock};
 use crate::Metric;
+use crate::block_figures::BlockFigures;
 use crate::lost::LostTimeEffects;
-use crate::series::{BlockFigures, BlockSeries};
+use crate::series::BlockSeries;
 
 #[derive(Debug, Clone)]
 pub(crate) struct CellComparison {
@@ -28,12 +29,7 @@ pub(crate) struct CellComparison {
 }
 
 impl CellComparison {
-    pub(crate) fn new(
-        label: String,
-        what: String,
-        (incumbent, candidate): (Cell, Cell),
-        toggle: Nanos,
-    ) -> Self {
+    pub(crate) fn new(label: String, what: String, incumbent: Cell, candidate: Cell, toggle: Nanos) -> Self {
         CellComparison {
             label,
             what,

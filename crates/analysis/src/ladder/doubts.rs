@@ -24,8 +24,10 @@ impl Doubts {
     pub(crate) fn of_kept(
         &mut self,
         setting: &str,
-        (added, worth): (Estimate, Option<Estimate>),
-        (proofs, toll): (&[CellComparison], &LostTimeEffects),
+        added: Estimate,
+        worth: Option<Estimate>,
+        proofs: &[CellComparison],
+        toll: &LostTimeEffects,
     ) {
         if let Some(worth) = worth.filter(|worth| worth.high < added.low) {
             let (added, worth) = (interval(added), interval(worth));

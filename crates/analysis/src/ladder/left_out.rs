@@ -93,7 +93,8 @@ impl LeftOutTests {
     pub(crate) fn due_in_the_end(
         &mut self,
         standing: &KeptSetting,
-        (since, until): (Nanos, Nanos),
+        since: Nanos,
+        until: Nanos,
         run: &mut RunState,
     ) -> Option<Box<LadderBlock>> {
         let now = run.clock.used;
@@ -217,5 +218,5 @@ fn compare(i: usize, standing: &KeptSetting, earlier: usize) -> CellComparison {
     let label = format!("without {}{again}", kept.id);
     let (knob, value) = (&kept.candidate.knob, &kept.candidate.value);
     let what = format!("checking {knob}: all kept steps over the same without {knob}={value}");
-    CellComparison::new(label, what, (standing.cell(&[i]), standing.cell(&[])), kept.toggle())
+    CellComparison::new(label, what, standing.cell(&[i]), standing.cell(&[]), kept.toggle())
 }

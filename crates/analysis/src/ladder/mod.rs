@@ -35,7 +35,7 @@ pub use rules::LadderRules;
 use run_state::RunState;
 pub use step::{OUT_OF_TIME, STOPPED};
 
-use crate::series::{arms, block_trials};
+use crate::block_figures::{arms, block_trials};
 
 #[derive(Debug, Clone)]
 pub enum LadderAction {

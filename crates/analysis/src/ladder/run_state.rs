@@ -9,8 +9,9 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::{LadderAction, LadderBlock, LadderRules};
+use crate::block_figures::BlockFigures;
 use crate::lost::LostTimeEffects;
-use crate::series::{BlockFigures, BlockSeries};
+use crate::series::BlockSeries;
 use crate::steal::StealHistory;
 
 /// The share of processor time above which the loss to neighbours is reported.

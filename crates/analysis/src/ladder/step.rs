@@ -12,7 +12,7 @@ use super::rules::{SECOND_CHANCE, USUAL_BLOCKS};
 use super::run_state::RunState;
 use super::words;
 use crate::Metric;
-use crate::series::block_trials;
+use crate::block_figures::block_trials;
 
 /// The beginning of the reason of a step that ended because the time for steps did.
 pub const OUT_OF_TIME: &str = "the time for steps ended";
@@ -44,7 +44,8 @@ impl LadderStep {
         id: String,
         task: CandidateTask,
         incumbent: &Cell,
-        (grant, max_blocks): (f64, u32),
+        grant: f64,
+        max_blocks: u32,
         run: &RunState,
     ) -> Self {
         let design = StepDesign::new(grant, run.rules.least_ln(), max_blocks);
@@ -52,9 +53,10 @@ impl LadderStep {
         let design = if max_blocks > usual { design.thorough() } else { design };
         let what = words::change(&task.candidate);
         let what = if task.placebo { format!("placebo: {what}, which changes nothing") } else { what };
-        let cells = (incumbent.clone(), incumbent.with(&task.candidate.change));
+        let candidate = incumbent.with(&task.candidate.change);
         let comparison =
-            CellComparison::new(id, what, cells, task.candidate.toggle_ns).of_at_most(max_blocks);
+            CellComparison::new(id, what, incumbent.clone(), candidate, task.candidate.toggle_ns);
+        let comparison = comparison.of_at_most(max_blocks);
         LadderStep { task, comparison, grant, design, out_of_time: false }
     }
 

@@ -62,7 +62,7 @@ pub fn predicted(used: &SocketUsage, costs: &[PathCost]) -> Vec<PathPrediction> 
 }
 
 /// Returns the predicted speed of the program over each of the papers' interconnects, relative to the first of them.
-pub fn over_interconnects(used: &SocketUsage, here: &PathCost) -> Vec<PathPrediction> {
+pub(crate) fn over_interconnects(used: &SocketUsage, here: &PathCost) -> Vec<PathPrediction> {
     let rest = used.took_ns.as_secs_f64() * (1.0 - share(used, here));
     let costs: Vec<PathCost> = INTERCONNECTS.iter().map(Interconnect::cost).collect();
     let took = |cost: &PathCost| rest + cost.seconds(used);
@@ -77,7 +77,7 @@ fn share(used: &SocketUsage, cost: &PathCost) -> f64 {
 }
 
 /// Returns true if the path is the grid's only factor, so that predictions apply to its cells.
-pub fn is_about_paths(grid: &Grid) -> bool {
+pub(crate) fn is_about_paths(grid: &Grid) -> bool {
     matches!(grid.factors.as_slice(), [one] if one.name == "path")
 }
 

@@ -31,8 +31,10 @@ fn key(ends: &WatchedEnds<'_>) -> Option<FlowKey> {
 
 /// Returns a rule with its prediction and the observation; `slack` bytes to either side of a bound are tolerated.
 fn figure(
-    (rule, binding): (WindowRule, WindowRelation),
-    (predicted, seen): (Bytes, Bytes),
+    rule: WindowRule,
+    binding: WindowRelation,
+    predicted: Bytes,
+    seen: Bytes,
     slack: u64,
     told: String,
 ) -> Option<WindowFigure> {
@@ -56,8 +58,10 @@ fn ideal(levels: &ConnectionLevels) -> Option<WindowFigure> {
         short.map(|o| format!("; the receiver never offered more than {}", o.most)).unwrap_or_default();
     let told = format!("{} over a round trip of {rtt}; seen is the mean in flight{short}", levels.rate);
     figure(
-        (WindowRule::IdealWindow, WindowRelation::AtLeast),
-        (predicted, flight.mean),
+        WindowRule::IdealWindow,
+        WindowRelation::AtLeast,
+        predicted,
+        flight.mean,
         predicted.0 / SAMPLING,
         told,
     )
@@ -72,7 +76,7 @@ fn usable(levels: &ConnectionLevels) -> Option<WindowFigure> {
         (SpaceRule::ScalingRatio(n), false) => format!("{} until the socket has measured", share(n)),
     };
     let told = format!("of a receive buffer of {}: {whence}; seen is the largest window", buffer.size);
-    figure((WindowRule::UsableBuffer, WindowRelation::About), (predicted, offered.most), 0, told)
+    figure(WindowRule::UsableBuffer, WindowRelation::About, predicted, offered.most, 0, told)
 }
 
 fn share(of_256: u8) -> String {
@@ -93,7 +97,7 @@ fn step(levels: &ConnectionLevels) -> Option<WindowFigure> {
         Some(scale) => format!("window scale {scale}; all windows seen are multiples of what is seen"),
         None => "no window scaling was agreed on: any window up to 64 KiB can be told".to_owned(),
     };
-    figure((WindowRule::ScaleStep, WindowRelation::AtLeast), (predicted, offered.step), 0, told)
+    figure(WindowRule::ScaleStep, WindowRelation::AtLeast, predicted, offered.step, 0, told)
 }
 
 /// Checks the receiver's rounding: Linux rounds to whole segments only without window scaling.
@@ -116,7 +120,7 @@ fn receiver_rounding(levels: &ConnectionLevels) -> Option<WindowFigure> {
         ),
         None => format!("without window scaling Linux offers {cut} and nothing between"),
     };
-    figure((WindowRule::ReceiverRounding, WindowRelation::Exactly), (predicted, offered.most), 0, told)
+    figure(WindowRule::ReceiverRounding, WindowRelation::Exactly, predicted, offered.most, 0, told)
 }
 
 fn sender_rounding(levels: &ConnectionLevels) -> Option<WindowFigure> {
@@ -130,7 +134,7 @@ fn sender_rounding(levels: &ConnectionLevels) -> Option<WindowFigure> {
         mss.0,
         percent(lost(predicted, offered.most))
     );
-    figure((WindowRule::SenderRounding, WindowRelation::AtMost), (predicted, flight.most), mss.0, told)
+    figure(WindowRule::SenderRounding, WindowRelation::AtMost, predicted, flight.most, mss.0, told)
 }
 
 /// Checks the window to which a closed one opens, or else the smallest that was open. A window that never closed may
@@ -146,7 +150,7 @@ fn silly(levels: &ConnectionLevels) -> Option<WindowFigure> {
         "a closed window opens by a segment or half of it; closed in {closed} of {samples} samples, seen is the \
              smallest {what}"
     );
-    figure((WindowRule::SillyWindow, WindowRelation::AtLeast), (predicted, seen), 0, told)
+    figure(WindowRule::SillyWindow, WindowRelation::AtLeast, predicted, seen, 0, told)
 }
 
 #[cfg(test)]

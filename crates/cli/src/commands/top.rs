@@ -26,7 +26,7 @@ pub(crate) fn run(args: &ExplainArgs, stop: &StopRequest) -> Result<ExitCode> {
     let screen = Screen::open(stop)?;
     while let Some(flows) = glance_at_top(&hosts, &pressed_q)? {
         let rows = tcgetwinsize(stdout()).map_or(ROWS, |size| size.ws_row);
-        screen.draw(&top(&flows, (OutputCapabilities::stdout().width, rows)))?;
+        screen.draw(&top(&flows, OutputCapabilities::stdout().width, rows))?;
     }
     Ok(ExitCode::SUCCESS)
 }

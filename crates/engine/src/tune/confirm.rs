@@ -17,12 +17,12 @@ impl TuningRun<'_> {
     /// blocks measured so far count.
     pub(super) fn confirm(&mut self, findings: &LadderFindings) -> Result<Option<ConfirmationReport>, Error> {
         let Some(time) = self.options.confirm_for.filter(|_| !self.sink.stop()) else { return Ok(None) };
-        let cells = (&findings.start_cell, &findings.final_cell);
-        if cells.0 == cells.1 {
+        let (start, last) = (&findings.start_cell, &findings.final_cell);
+        if start == last {
             self.note("nothing was kept, so there is nothing to confirm".into())?;
             return Ok(None);
         }
-        let mut confirm = GainConfirmation::new(cells, time, self.toggle(findings), &self.rules());
+        let mut confirm = GainConfirmation::new(start, last, time, self.toggle(findings), &self.rules());
         self.note(format!(
             "{} blocks of final against start over {time}: Ctrl-C ends them early",
             confirm.left()

@@ -126,8 +126,7 @@ pub(super) fn candidates(
     planned(group, cell, options, |planner| {
         let mut candidates = planner.candidates(&filter)?;
         let remedies = findings.iter().flat_map(|finding| &finding.remedies);
-        candidates
-            .extend(remedies.filter_map(|remedy| planner.named(&filter, (&remedy.knob, &remedy.value))));
+        candidates.extend(remedies.filter_map(|remedy| planner.named(&filter, &remedy.knob, &remedy.value)));
         candidates.retain(|candidate| applies(&candidate.knob, options));
         for candidate in candidates.iter_mut().filter(|candidate| candidate.skip.is_none()) {
             candidate.skip = refused_elsewhere(group, cell, candidate, options);

@@ -33,12 +33,12 @@ pub struct AddressFlags(pub u32);
 impl AddressFlags {
     /// IPv6: a temporary (privacy) address, which only the kernel can make. IPv4: a secondary address, not the first
     /// of its prefix.
-    pub const TEMPORARY: Self = AddressFlags(0x01);
+    pub(crate) const TEMPORARY: Self = AddressFlags(0x01);
     /// The address is not checked for duplicates and is usable immediately.
     pub const NODAD: Self = AddressFlags(0x02);
     pub const DADFAILED: Self = AddressFlags(0x08);
     /// The address is past its preferred lifetime.
-    pub const DEPRECATED: Self = AddressFlags(0x20);
+    pub(crate) const DEPRECATED: Self = AddressFlags(0x20);
     /// The check for duplicates is in progress.
     pub const TENTATIVE: Self = AddressFlags(0x40);
     /// Temporary states that the kernel sets itself.

@@ -33,7 +33,7 @@ pub struct LinkDestination {
 impl LinkDeparture {
     /// Parses the body of an RTM_DELLINK message. Returns `None` if the message reports a port that left its bridge,
     /// which has the same type but another family.
-    pub fn from_message(message: &[u8]) -> Option<LinkDeparture> {
+    pub(crate) fn from_message(message: &[u8]) -> Option<LinkDeparture> {
         let family = i32::from(*message.first()?);
         let index = u32_at(message, 4)?;
         let attrs = Attrs::after(message, HEADER);

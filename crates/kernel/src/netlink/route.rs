@@ -136,7 +136,7 @@ impl Route {
         self.byte(7)
     }
 
-    pub fn gateway(&self) -> Option<IpAddr> {
+    pub(crate) fn gateway(&self) -> Option<IpAddr> {
         self.attrs().ip(rta::GATEWAY)
     }
 
@@ -192,7 +192,7 @@ impl Route {
 
     /// Returns the seconds until an IPv6 route expires, or `None` if it does not (struct rta_cacheinfo: rta_expires,
     /// in clock ticks of 10 ms). A restored route keeps them.
-    pub fn expires_s(&self) -> Option<u32> {
+    pub(crate) fn expires_s(&self) -> Option<u32> {
         const USER_HZ: u32 = 100;
         let ticks = u32_at(self.attrs().get(rta::CACHEINFO)?, 8)?;
         (self.is_ipv6() && ticks != 0 && ticks.cast_signed() > 0).then_some(ticks.div_ceil(USER_HZ))

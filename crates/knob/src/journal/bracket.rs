@@ -63,7 +63,7 @@ impl JournalLedger {
         let name = &turned.intent.knob;
         let knob = (self.lookup)(name).ok_or_else(|| landspeed_record::factor::Error::unknown(name, []))?;
         let device = turned.device();
-        let own = self.own_values(seq, (device, location));
+        let own = self.own_values(seq, device, location);
         let seen = if kinds.is_empty() && own.is_empty() {
             None
         } else {
@@ -73,12 +73,12 @@ impl JournalLedger {
     }
 
     /// Returns what the other knobs read, if that is their original value or ours.
-    fn own_values(&self, but: u32, here: (u32, &DeviceLocation)) -> Vec<(u32, String)> {
+    fn own_values(&self, but: u32, device: u32, location: &DeviceLocation) -> Vec<(u32, String)> {
         let others = self.history.turned.iter().filter(|turned| turned.intent.seq != but);
         let own = |turned: &TurnedKnob| {
             let seq = turned.intent.seq;
             let domain = &(self.lookup)(&turned.intent.knob)?.factor.domain;
-            let now = self.value_now(seq, here)?;
+            let now = self.value_now(seq, device, location)?;
             let ours = [Some(&turned.intent.before), self.net.values.get(&seq)];
             let is_ours = ours.into_iter().flatten().any(|ours| value::same(domain, ours, &now));
             is_ours.then_some((seq, now))
@@ -141,7 +141,7 @@ impl JournalLedger {
             None => net.values.remove(&bracket.seq),
         };
         for (seq, before) in bracket.seen.iter().flat_map(|seen| &seen.own) {
-            let now = self.value_now(*seq, (bracket.device, &bracket.location));
+            let now = self.value_now(*seq, bracket.device, &bracket.location);
             if let Some(now) = now.filter(|now| now != before) {
                 net.values.insert(*seq, now);
             }
@@ -160,11 +160,11 @@ impl JournalLedger {
         self.host.read(knob, location).ok().filter(|value| knob.factor.domain.check(value).is_ok())
     }
 
-    /// Returns what a knob reads where its device is now. The place of the device with index `number` is known:
+    /// Returns what a knob reads where its device is now. The place of the device with index `device` is known:
     /// `location`.
-    fn value_now(&self, seq: u32, (number, location): (u32, &DeviceLocation)) -> Option<String> {
+    fn value_now(&self, seq: u32, device: u32, location: &DeviceLocation) -> Option<String> {
         let turned = self.history.turned(seq)?;
-        if turned.device() == number && !location.is_elsewhere() {
+        if turned.device() == device && !location.is_elsewhere() {
             return self.value_at(seq, location);
         }
         let knob = (self.lookup)(&turned.intent.knob)?;

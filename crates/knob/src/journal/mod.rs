@@ -30,6 +30,7 @@ mod lock;
 #[cfg(test)]
 mod mutation_tests;
 mod namespaces;
+mod origin;
 mod own_changes;
 mod read;
 mod restore;

@@ -10,9 +10,9 @@ use proptest::test_runner::RngSeed;
 use super::fake_host::{FakeHostState, knobs, settable, values};
 use super::fake_host_tests::{Story, StoryEnd, UndoFixture, boot_id, folder, number, turns_alone};
 use super::identity::NamespaceIdentity;
+use super::origin::{JournalOrigin, origin};
 use super::restore::restore;
 use super::snapshot::same;
-use super::undo::{JournalOrigin, origin};
 use super::{default_lookup as lookup, ledger::JournalLedger};
 
 /// A change of a journal's bytes.

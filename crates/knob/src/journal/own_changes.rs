@@ -42,7 +42,7 @@ impl OwnChanges {
         for key in seen.keys().chain(new) {
             let (was, is) = (seen.get(key), now.get(key));
             if !same(was, is) {
-                self.changed(place(device, key), was, is, seen.lacks_address_of(key));
+                self.changed(device, key, was, is, seen.lacks_address_of(key));
             }
         }
     }
@@ -59,11 +59,13 @@ impl OwnChanges {
 
     fn changed(
         &mut self,
-        place: (u32, SettingKey),
+        device: u32,
+        key: &SettingKey,
         was: Option<&SettingValue>,
         is: Option<&SettingValue>,
         was_orphan: bool,
     ) {
+        let place = place(device, key);
         let change = match self.changes.remove(&place) {
             Some(change) if same(change.after.as_ref(), was) => OwnChange { after: is.cloned(), ..change },
             _ => OwnChange { before: was.cloned(), after: is.cloned(), was_orphan },

@@ -207,8 +207,8 @@ fn take(contents: &mut JournalContents, line: &[u8], number: u32, lookup: KnobLo
             turned.written.push(to);
             Ok(())
         }
-        JournalEntry::Seen { id, device, seen } => take_seen(contents, (id, device, seen), lookup),
-        JournalEntry::Net { id, net } => take_net(contents, (id, net), lookup),
+        JournalEntry::Seen { id, device, seen } => take_seen(contents, id, device, seen, lookup),
+        JournalEntry::Net { id, net } => take_net(contents, id, net, lookup),
         JournalEntry::Left { device, to } if contents.is_begun() => {
             contents.history.left.insert(device, to);
             Ok(())
@@ -257,7 +257,9 @@ fn is_next<T>(contents: &JournalContents, all: &BTreeMap<u32, T>, id: u32) -> bo
 
 fn take_seen(
     contents: &mut JournalContents,
-    (id, device, mut seen): (u32, u32, SettingsSnapshot),
+    id: u32,
+    device: u32,
+    mut seen: SettingsSnapshot,
     lookup: KnobLookup,
 ) -> Result<(), String> {
     if !is_next(contents, &contents.history.seen, id) {
@@ -280,7 +282,8 @@ fn take_seen(
 
 fn take_net(
     contents: &mut JournalContents,
-    (id, mut net): (u32, OwnChanges),
+    id: u32,
+    mut net: OwnChanges,
     lookup: KnobLookup,
 ) -> Result<(), String> {
     if !is_next(contents, &contents.history.nets, id) {

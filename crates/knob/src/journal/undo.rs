@@ -9,6 +9,7 @@ use super::host::KernelHost;
 use super::identity::NamespaceIdentity;
 use super::ledger::JournalLedger;
 use super::lock::NamespaceLock;
+use super::origin::{JournalOrigin, origin};
 use super::read::JournalContents;
 use super::restore::{RestoreReport, inventory, restore, still_ours};
 use super::{JournalError, KnobLookup, namespaces, second_copy};
@@ -298,44 +299,6 @@ impl UndoReport {
     fn problem(&mut self, line: String) {
         self.lines.push(line);
         self.clean = false;
-    }
-}
-
-/// The host and namespace that a journal belongs to.
-pub(super) enum JournalOrigin {
-    /// Everything was restored, and the writer died before it could remove the journal.
-    Done,
-    /// The header is lost.
-    HeaderLost,
-    AnotherBoot,
-    /// Nothing in the journal can be used, for this reason.
-    Unreadable(String),
-    Here,
-    Elsewhere(u64),
-}
-
-pub(super) fn origin(contents: &JournalContents, name: &str, here: &NamespaceIdentity) -> JournalOrigin {
-    if let Some(other) = &contents.other_format {
-        let why = format!(
-            "the journal is of another version of landspeed (its format is {}, this one reads {}): undo with that version",
-            other.format,
-            super::entry::FORMAT
-        );
-        return if other.boot_id == here.boot_id {
-            JournalOrigin::Unreadable(why)
-        } else {
-            JournalOrigin::AnotherBoot
-        };
-    }
-    match &contents.header {
-        _ if contents.history.mark.is_done() => JournalOrigin::Done,
-        None => JournalOrigin::HeaderLost,
-        Some(header) if name_of(header.netns_cookie) != name => {
-            JournalOrigin::Unreadable("the journal is of another namespace than its name says".into())
-        }
-        Some(header) if header.boot_id != here.boot_id => JournalOrigin::AnotherBoot,
-        Some(header) if header.netns_cookie == here.netns_cookie => JournalOrigin::Here,
-        Some(header) => JournalOrigin::Elsewhere(header.netns_cookie),
     }
 }
 

@@ -61,7 +61,7 @@ pub(super) const KNOBS: &[Knob] = &[
         propose: |view| {
             let reason = "TCP hands over large packets whatever this says (Linux 4.17 and later)";
             let on =
-                Proposal::new("on", 130).pointless_if(at_least(&view.sender.kernel, (4, 17)), reason);
+                Proposal::new("on", 130).pointless_if(at_least(&view.sender.kernel, 4, 17), reason);
             lacking(view, view.settings, on, &[("scatter-gather", "on")])
         },
     }),

@@ -34,7 +34,9 @@ impl LinkLine {
 /// range, or members with different values.
 pub(super) fn line(
     change: &KeptChange<'_>,
-    (keys, spelling, since): (&[&str], SystemdSpelling, u32),
+    keys: &[&str],
+    spelling: SystemdSpelling,
+    since: u32,
 ) -> Result<Option<LinkLine>, PersistError> {
     const MOST: u64 = u32::MAX as u64;
     if spelling == SystemdSpelling::Switch && members(change, "on or off", as_switch)?.len() > 1 {

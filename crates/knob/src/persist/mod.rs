@@ -156,7 +156,7 @@ pub fn persist(kept: &PersistInput<'_>, table: &FactorTable) -> Result<PersistPl
             sysctls.push(sysctl::line(&change, key)?);
             continue;
         }
-        match destination(&change, (ways, system), device.as_ref().map(|device| device.name))? {
+        match destination(&change, ways, system, device.as_ref().map(|device| device.name))? {
             PersistDestination::Link(line) => of_link.push(line),
             PersistDestination::Command(command) => commands.push(command),
             PersistDestination::None(why) => {
@@ -186,12 +186,13 @@ enum PersistDestination {
 /// Returns the first of `ways` that can hold the change's value, or else a command of the script.
 fn destination(
     change: &KeptChange<'_>,
-    (ways, system): (&[PersistMethod], SystemSetting),
+    ways: &[PersistMethod],
+    system: SystemSetting,
     device: Option<&str>,
 ) -> Result<PersistDestination, PersistError> {
     for way in ways {
         if let PersistMethod::Link(keys, spelling, since) = *way
-            && let Some(line) = link_file::line(change, (keys, spelling, since))?
+            && let Some(line) = link_file::line(change, keys, spelling, since)?
         {
             return Ok(PersistDestination::Link(line));
         }

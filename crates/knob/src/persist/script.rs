@@ -25,7 +25,7 @@ pub(super) fn lines(
     Ok(PersistDestination::Command(match system {
         SystemSetting::Interrupts => return interrupts(change, device),
         SystemSetting::Device(files) => match files.split_once("-*/") {
-            Some(queues) => return of_queues(change, device, queues),
+            Some((queues, file)) => return of_queues(change, device, queues, file),
             // A file of the device holds a number, or a switch as 1 and 0.
             None => {
                 let value = as_switch(change.to).map(u64::from).or_else(|| as_number(change.to));
@@ -61,11 +61,12 @@ pub(super) const NOWHERE: &str =
     "no file of a distribution holds it; set it where the link or host is set up";
 const DIFFERENT: &str = "its members have different values, which no single line sets";
 
-/// Returns the lines that write a file of each queue, which is given as ("queues/rx", "rps_cpus").
+/// Returns the lines that write a file of each queue: "queues/rx" and "rps_cpus", for example.
 fn of_queues(
     change: &KeptChange<'_>,
     device: &str,
-    (queues, file): (&str, &str),
+    queues: &str,
+    file: &str,
 ) -> Result<PersistDestination, PersistError> {
     let queues = format!("/sys/class/net/{device}/{queues}");
     let values = match file.ends_with("_cpus") {

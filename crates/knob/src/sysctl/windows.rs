@@ -47,7 +47,7 @@ pub(super) const KNOBS: &[Knob] = &[
         interacts: &["tcp-rmem"],
         source: "ip-sysctl.rst (obsolete since Linux 6.6)",
     }, |view| {
-        let obsolete = at_least(&view.receiver.kernel, (6, 6));
+        let obsolete = at_least(&view.receiver.kernel, 6, 6);
         let reason = "obsolete since Linux 6.6: the kernel measures the share itself";
         vec![Proposal::new("2", 620).pointless_if(obsolete, reason)]
     }),

@@ -35,7 +35,7 @@ impl EmulatedLink {
     /// # Errors
     /// Returns an error if a file of the parameters cannot be read, if there is too little memory, or if the kernel
     /// refuses.
-    pub fn start(spec: &WanSpec, links: [&str; 2]) -> Result<Self, Error> {
+    pub(crate) fn start(spec: &WanSpec, links: [&str; 2]) -> Result<Self, Error> {
         let plans = spec.plan()?;
         let bounded = |n: u64| (n < u64::MAX).then_some(n);
         let parameters = WanStats {

@@ -69,7 +69,7 @@ pub use spec::WanSpec;
 ///
 /// # Errors
 /// Returns the reason if this user may not.
-pub fn can_carry() -> Result<(), String> {
+pub(crate) fn can_carry() -> Result<(), String> {
     const LOOPBACK: u32 = 1;
     match in_throwaway(|| PacketSocket::receiving("lo", LOOPBACK)) {
         Err(e) => Err(format!("this kernel refuses a network namespace: {e}")),

@@ -177,11 +177,11 @@ impl WanSpec {
         spec
     }
 
-    /// Returns the number of host pairs that share the link: 1 to [`WanSpec::MAX_PAIRS`].
+    /// Returns the number of host pairs that share the link: 1 to 8.
     pub fn pairs(&self) -> u8 {
         self.pairs
     }
 
     /// The most pairs of hosts.
-    pub const MAX_PAIRS: u8 = 8;
+    pub(crate) const MAX_PAIRS: u8 = 8;
 }

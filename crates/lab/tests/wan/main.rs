@@ -8,6 +8,7 @@
 mod common;
 mod runs;
 mod shapes;
+mod under_way;
 
 use std::collections::HashSet;
 use std::io::{Read, Write};
@@ -19,6 +20,7 @@ use landspeed_lab::topology::lab::{self, LabSelection};
 use landspeed_lab::topology::{HostSet, Lab, LabHost, with_namespace};
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{DirectionStats, WanStats};
+use under_way::under_way_segments;
 
 /// Time limit of all waits, far longer than they take: for a machine that stalls.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -62,7 +64,7 @@ fn wait_for(lab: &Lab, reached: impl Fn(&WanStats) -> bool) -> WanStats {
 
 /// Returns the statistics from a to b once `segments` have arrived and none is in flight.
 fn settled(lab: &Lab, segments: u64) -> DirectionStats {
-    wait_for(lab, |s| s.a_to_b.arrived_segments >= segments && s.a_to_b.under_way_segments() == 0).a_to_b
+    wait_for(lab, |s| s.a_to_b.arrived_segments >= segments && under_way_segments(&s.a_to_b) == 0).a_to_b
 }
 
 /// Most packets that the hosts' kernels may send by themselves.

@@ -18,7 +18,7 @@ use super::{LocalCarrier, entangled};
 use crate::FallbackReason;
 use crate::late::late;
 use crate::notify::{NotifiedCall, SyscallAnswer};
-use crate::socket::{DescriptorKind, cookie, from_bytes, kind, option, own, plain, wait_soon};
+use crate::socket::{DescriptorKind, blocks, cookie, kind, option, own, plain, wait_soon};
 
 /// How long connect(2) on a non-blocking socket is held until TCP is connected.
 const CONNECTS: Duration = Duration::from_millis(20);
@@ -35,7 +35,7 @@ const TCP_CLOSE: u8 = 7;
 
 impl LocalCarrier {
     pub(super) fn connect(&self, rendezvous: &Rendezvous, call: &NotifiedCall<'_>) -> SyscallAnswer {
-        let Some(to) = destination(call) else { return SyscallAnswer::Continue };
+        let Some(to) = call.destination() else { return SyscallAnswer::Continue };
         let Ok(tcp) = call.descriptor(call.int(0)) else { return SyscallAnswer::Continue };
         if !self.only.admits(to, to) {
             return SyscallAnswer::Continue;
@@ -49,7 +49,7 @@ impl LocalCarrier {
             DescriptorKind::Unix if self.names(call).is_some() => return SyscallAnswer::Errno(libc::EISCONN),
             _ => return SyscallAnswer::Continue,
         }
-        self.try_local(rendezvous, call, (&tcp, to)).unwrap_or_else(|why| {
+        self.try_local(rendezvous, call, &tcp, to).unwrap_or_else(|why| {
             self.count.left(why);
             SyscallAnswer::Continue
         })
@@ -60,7 +60,8 @@ impl LocalCarrier {
         &self,
         rendezvous: &Rendezvous,
         call: &NotifiedCall<'_>,
-        (tcp, to): (&OwnedFd, SocketAddr),
+        tcp: &OwnedFd,
+        to: SocketAddr,
     ) -> Result<SyscallAnswer, FallbackReason> {
         let peers = rendezvous.peers(to);
         if peers.iter().all(|peer| would_wait_for_itself(peer, call)) {
@@ -77,7 +78,7 @@ impl LocalCarrier {
         }
         let inode = fstat(tcp).map_err(|_| FallbackReason::Refused)?.st_ino;
         entangled::why(call.thread, call.int(0), inode).map_or(Ok(()), Err)?;
-        let sent = self.offered(rendezvous, call, (tcp, to), &peers)?;
+        let sent = self.offered(rendezvous, call, tcp, to, &peers)?;
         late();
         if let Err(errno) = connected(tcp, to)
             && sent.offered.0.withdraw().is_none()
@@ -90,10 +91,10 @@ impl LocalCarrier {
         }
         call.is_done();
         late();
-        Ok(self.exchanged(call, (tcp, to), sent).unwrap_or_else(|why| {
+        Ok(self.exchanged(call, tcp, to, sent).unwrap_or_else(|why| {
             self.count.left(why);
             self.note_made(tcp);
-            self.returns(call, tcp, waits(tcp))
+            self.returns(call, tcp, blocks(tcp))
         }))
     }
 
@@ -102,7 +103,8 @@ impl LocalCarrier {
         &self,
         rendezvous: &Rendezvous,
         call: &NotifiedCall<'_>,
-        (tcp, to): (&OwnedFd, SocketAddr),
+        tcp: &OwnedFd,
+        to: SocketAddr,
         peers: &[ListeningPeer],
     ) -> Result<SentOffer, FallbackReason> {
         let cookie = cookie(tcp).ok_or(FallbackReason::Refused)?;
@@ -112,7 +114,7 @@ impl LocalCarrier {
         let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
         let client = PendingConnection { cookie, to };
         let noted = |sent: &SentOffer| call.holds(of_sent(tcp, sent));
-        rendezvous.offer(&peers, client, (|| spare().or_else(new_pair), noted)).ok_or(if peers.is_empty() {
+        rendezvous.offer(&peers, client, || spare().or_else(new_pair), noted).ok_or(if peers.is_empty() {
             FallbackReason::OtherNamespace
         } else {
             FallbackReason::NoPeer
@@ -124,12 +126,13 @@ impl LocalCarrier {
     fn exchanged(
         &self,
         call: &NotifiedCall<'_>,
-        (tcp, to): (&OwnedFd, SocketAddr),
+        tcp: &OwnedFd,
+        to: SocketAddr,
         mut sent: SentOffer,
     ) -> Result<SyscallAnswer, FallbackReason> {
         let until = Instant::now() + ACCEPTS;
         // Runs in parallel with the other supervisor.
-        self.dress((tcp, Some(to)), &sent.ends);
+        self.dress(tcp, Some(to), &sent.ends);
         let closes = entangled::closes(call.thread, call.int(0));
         sent.offered.0.wait(until);
         let which = sent.offered.0.withdraw().ok_or(FallbackReason::NotAccepted)?;
@@ -145,7 +148,7 @@ impl LocalCarrier {
         self.end(tcp, &pair);
         // The program runs again from here on.
         self.note_made(&pair);
-        self.returns(call, &pair, waits(tcp));
+        self.returns(call, &pair, blocks(tcp));
         *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = new_pair();
         Ok(SyscallAnswer::Gone)
     }
@@ -153,7 +156,8 @@ impl LocalCarrier {
     /// Gives ends of pairs the options, the flags and the addresses of the TCP socket.
     pub(super) fn dress<'a>(
         &self,
-        (tcp, to): (&OwnedFd, Option<SocketAddr>),
+        tcp: &OwnedFd,
+        to: Option<SocketAddr>,
         ends: impl IntoIterator<Item = &'a OwnedFd>,
     ) {
         let names = own(tcp).zip(to).map(|(from, to)| (from, reached(to, from)));
@@ -207,14 +211,6 @@ impl LocalCarrier {
     }
 }
 
-/// Returns the destination of connect(2), if it is an IP address.
-pub(super) fn destination(call: &NotifiedCall<'_>) -> Option<SocketAddr> {
-    let mut bytes = [0; 28];
-    let length = usize::try_from(call.int(2)).ok()?.min(bytes.len());
-    call.read(call.address(1), &mut bytes[..length]).ok()?;
-    from_bytes(&bytes[..length])
-}
-
 /// Returns true if the peer is the calling process itself and has one thread: it cannot accept while it connects.
 fn would_wait_for_itself(peer: &ListeningPeer, call: &NotifiedCall<'_>) -> bool {
     let threads = || std::fs::read_dir(format!("/proc/{}/task", call.thread)).map_or(1, Iterator::count);
@@ -254,17 +250,12 @@ fn connected(tcp: &OwnedFd, to: SocketAddr) -> Result<(), Errno> {
 /// Reads `struct tcp_info`, with zeros where the kernel's is shorter.
 fn info(tcp: &OwnedFd) -> [u8; 256] {
     let mut info = [0; 256];
-    let _ = option(tcp, (libc::IPPROTO_TCP, libc::TCP_INFO), &mut info);
+    let _ = option(tcp, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info);
     info
 }
 
 fn is_fresh(tcp: &OwnedFd) -> bool {
     info(tcp)[0] == TCP_CLOSE
-}
-
-/// Returns true if connect(2) blocks; on a non-blocking socket it returns EINPROGRESS.
-fn waits(tcp: &OwnedFd) -> bool {
-    fcntl_getfl(tcp).is_ok_and(|flags| !flags.contains(OFlags::NONBLOCK))
 }
 
 fn new_pair() -> Option<(OwnedFd, OwnedFd)> {

@@ -37,7 +37,7 @@ pub(super) type AddressPair = (SocketAddr, SocketAddr);
 /// Returns the cookie of a socket's network namespace, which is unique.
 fn namespace(fd: impl AsFd) -> Option<u64> {
     let mut cookie = [0; 8];
-    option(fd, (libc::SOL_SOCKET, SO_NETNS_COOKIE), &mut cookie).ok()?;
+    option(fd, libc::SOL_SOCKET, SO_NETNS_COOKIE, &mut cookie).ok()?;
     Some(u64::from_ne_bytes(cookie))
 }
 

@@ -8,7 +8,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::event::{Timespec, epoll};
@@ -221,10 +221,10 @@ fn message(numbers: [u64; NUMBERS], to: SocketAddr) -> Vec<u8> {
     message
 }
 
-/// Links to other supervisors, by the names of their sockets.
+/// Links to other supervisors, by the paths of their sockets.
 pub(super) struct OutgoingLinks {
     net: u64,
-    all: Mutex<BTreeMap<String, Arc<OwnedFd>>>,
+    all: Mutex<BTreeMap<PathBuf, Arc<OwnedFd>>>,
 }
 
 impl OutgoingLinks {
@@ -232,31 +232,32 @@ impl OutgoingLinks {
         OutgoingLinks { net, all: Mutex::default() }
     }
 
-    /// Offers a connection to the supervisor whose socket has this name and path. After any error the connection is
-    /// not offered.
+    /// Offers a connection to the supervisor whose socket has this path. `which` is the number of `pair` among
+    /// those of the offer. After any error the connection is not offered.
     ///
     /// # Errors
     /// Returns ECONNREFUSED if that supervisor has ended, and otherwise the kernel's error.
     pub(super) fn offer(
         &self,
-        (name, path): (&str, &Path),
-        (word, which): (&OfferWord, usize),
+        path: &Path,
+        word: &OfferWord,
+        which: usize,
         client: PendingConnection,
         pair: BorrowedFd<'_>,
     ) -> Result<(), Errno> {
-        let link = self.link(name, path, word)?;
+        let link = self.link(path, word)?;
         late();
         let numbers = [word.place as u64, word.number, which as u64, client.cookie];
         let sent = send(&link, &message(numbers, client.to), &[pair]);
         if matches!(sent, Err(error) if error != Errno::AGAIN) {
-            self.all().remove(name);
+            self.all().remove(path);
         }
         sent
     }
 
-    fn link(&self, name: &str, path: &Path, word: &OfferWord) -> Result<Arc<OwnedFd>, Errno> {
+    fn link(&self, path: &Path, word: &OfferWord) -> Result<Arc<OwnedFd>, Errno> {
         let mut all = self.all();
-        if let Some(link) = all.get(name) {
+        if let Some(link) = all.get(path) {
             return Ok(Arc::clone(link));
         }
         let link = unix()?;
@@ -270,11 +271,11 @@ impl OutgoingLinks {
         let hello = [HELLO, &self.net.to_ne_bytes()].concat();
         send(&link, &hello, &[word.memory(), diag.as_fd(), entry.as_fd()])?;
         let link = Arc::new(link);
-        all.insert(name.to_owned(), Arc::clone(&link));
+        all.insert(path.to_owned(), Arc::clone(&link));
         Ok(link)
     }
 
-    fn all(&self) -> MutexGuard<'_, BTreeMap<String, Arc<OwnedFd>>> {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Arc<OwnedFd>>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -288,7 +289,7 @@ fn unix() -> Result<OwnedFd, Errno> {
 /// not checked, because that of a process in another PID namespace may be 0.
 fn is_ours(link: &OwnedFd) -> bool {
     let mut who = [0; 12];
-    let told = option(link, (libc::SOL_SOCKET, libc::SO_PEERCRED), &mut who);
+    let told = option(link, libc::SOL_SOCKET, libc::SO_PEERCRED, &mut who);
     told.is_ok_and(|length| length == who.len())
         && who[4..8] == rustix::process::geteuid().as_raw().to_ne_bytes()
 }
@@ -326,7 +327,7 @@ mod tests {
 
     struct LinkEnds {
         _directory: tempfile::TempDir,
-        path: std::path::PathBuf,
+        path: PathBuf,
         inbox: OfferInbox,
         links: OutgoingLinks,
         words: Arc<OfferWords>,
@@ -343,7 +344,7 @@ mod tests {
     impl LinkEnds {
         fn offer(&self, word: &OfferWord, cookie: u64) -> Result<(), Errno> {
             let (pair, _) = UnixStream::pair().unwrap();
-            self.links.offer(("socket", &self.path), (word, 3), client(cookie), pair.as_fd())
+            self.links.offer(&self.path, word, 3, client(cookie), pair.as_fd())
         }
     }
 
@@ -373,9 +374,8 @@ mod tests {
         assert!((100..5000).contains(&made), "{made}");
         drop(link_ends.inbox);
         let (pair, _) = UnixStream::pair().unwrap();
-        let again = |links: &OutgoingLinks| {
-            links.offer(("socket", &link_ends.path), (&offered.0, 0), client(1), pair.as_fd())
-        };
+        let again =
+            |links: &OutgoingLinks| links.offer(&link_ends.path, &offered.0, 0, client(1), pair.as_fd());
         assert!(again(&link_ends.links).is_err());
         assert_eq!(again(&link_ends.links), Err(Errno::CONNREFUSED));
     }

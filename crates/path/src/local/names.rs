@@ -31,7 +31,7 @@ impl LocalCarrier {
     pub(super) fn name(&self, call: &NotifiedCall<'_>, of_peer: bool) -> SyscallAnswer {
         let Some((_, own, peer)) = self.names(call) else { return SyscallAnswer::Continue };
         let address = to_bytes(if of_peer { peer } else { own });
-        match call.write_address((call.address(1), call.address(2)), &address) {
+        match call.write_address(&address) {
             Ok(()) => SyscallAnswer::Return(0),
             Err(error) => SyscallAnswer::Errno(error.raw_os_error().unwrap_or(libc::EFAULT)),
         }

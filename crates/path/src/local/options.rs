@@ -46,17 +46,17 @@ const MOST: usize = 1 << 16;
 pub(super) struct RememberedOptions(Mutex<BTreeMap<(u64, c_int, c_int), Vec<u8>>>);
 
 impl RememberedOptions {
-    fn keep(&self, key: (u64, c_int, c_int), value: Vec<u8>) {
+    fn keep(&self, cookie: u64, level: c_int, name: c_int, value: Vec<u8>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.insert(key, value);
+        all.insert((cookie, level, name), value);
         if all.len() > MOST {
             // Removes one of the oldest socket.
             all.pop_first();
         }
     }
 
-    fn get(&self, key: (u64, c_int, c_int)) -> Option<Vec<u8>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned()
+    fn get(&self, cookie: u64, level: c_int, name: c_int) -> Option<Vec<u8>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&(cookie, level, name)).cloned()
     }
 }
 
@@ -64,10 +64,10 @@ impl RememberedOptions {
 fn mirror(from: impl AsFd, to: impl AsFd) {
     for (name, new) in SAME {
         let mut value = [0; 16];
-        let Ok(length) = option(&from, (SOL_SOCKET, *name), &mut value) else { continue };
+        let Ok(length) = option(&from, SOL_SOCKET, *name, &mut value) else { continue };
         let (first, rest) = value.split_at(4);
         if first != new.to_ne_bytes() || rest.iter().any(|byte| *byte != 0) {
-            let _ = set_option(&to, (SOL_SOCKET, *name), &value[..length]);
+            let _ = set_option(&to, SOL_SOCKET, *name, &value[..length]);
         }
     }
     let set = int(&from, SOL_SOCKET, SO_BUF_LOCK).unwrap_or(0);
@@ -85,8 +85,8 @@ fn mirror(from: impl AsFd, to: impl AsFd) {
 
 fn resize(of: impl AsFd, [by_root, by_all]: [c_int; 2], size: c_int) {
     let size = size.to_ne_bytes();
-    let _ = set_option(&of, (SOL_SOCKET, by_root), &size)
-        .or_else(|_| set_option(&of, (SOL_SOCKET, by_all), &size));
+    let _ =
+        set_option(&of, SOL_SOCKET, by_root, &size).or_else(|_| set_option(&of, SOL_SOCKET, by_all, &size));
 }
 
 /// Copies the process that receives SIGIO and SIGURG.
@@ -116,7 +116,7 @@ impl LocalCarrier {
             if let Ok(value) = int(tcp, IPPROTO_TCP, *name)
                 && value != *new
             {
-                self.set.keep((cookie, IPPROTO_TCP, *name), value.to_ne_bytes().to_vec());
+                self.set.keep(cookie, IPPROTO_TCP, *name, value.to_ne_bytes().to_vec());
             }
         }
     }
@@ -131,8 +131,8 @@ impl LocalCarrier {
                 usize::try_from(call.int(4)).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
             let mut value = vec![0; length.min(LONGEST)];
             call.read(call.address(3), &mut value)?;
-            set_option(new_like(own)?, (level, name), &value)?;
-            self.set.keep((cookie, level, name), value);
+            set_option(new_like(own)?, level, name, &value)?;
+            self.set.keep(cookie, level, name, value);
             Ok(())
         };
         match set() {
@@ -155,11 +155,11 @@ impl LocalCarrier {
             (SOL_SOCKET, libc::SO_DOMAIN) => Ok(libc::AF_INET.to_ne_bytes().to_vec()),
             (IPPROTO_TCP, libc::TCP_MAXSEG) => Ok(SEGMENT.to_ne_bytes().to_vec()),
             _ => new_like(own).and_then(|new| {
-                if let Some(value) = self.set.get((cookie, level, name)) {
-                    set_option(&new, (level, name), &value)?;
+                if let Some(value) = self.set.get(cookie, level, name) {
+                    set_option(&new, level, name, &value)?;
                 }
                 let mut value = [0; LONGEST];
-                let length = option(&new, (level, name), &mut value)?;
+                let length = option(&new, level, name, &mut value)?;
                 Ok(value[..length].to_vec())
             }),
         };

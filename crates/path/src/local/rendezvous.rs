@@ -172,16 +172,16 @@ impl Rendezvous {
         &self,
         peers: &[ListeningPeer],
         client: PendingConnection,
-        (pair, noted): (impl Fn() -> Option<(OwnedFd, OwnedFd)>, impl Fn(&SentOffer)),
+        pair: impl Fn() -> Option<(OwnedFd, OwnedFd)>,
+        noted: impl Fn(&SentOffer),
     ) -> Option<SentOffer> {
         let mut sent = SentOffer { offered: self.words.offer()?, ends: Vec::new() };
         // From here on, the keeper of a killed supervisor can withdraw the offer.
         noted(&sent);
         for peer in peers {
             let Some((ours, theirs)) = pair().filter(|_| sent.ends.len() < word::MOST) else { break };
-            let with = (&sent.offered.0, sent.ends.len());
-            let to = (peer.id.as_str(), self.folder.through(&peer.id));
-            match self.links.offer((to.0, &to.1), with, client, theirs.as_fd()) {
+            let path = self.folder.through(&peer.id);
+            match self.links.offer(&path, &sent.offered.0, sent.ends.len(), client, theirs.as_fd()) {
                 Ok(()) => sent.ends.push(ours),
                 // The first supervisor that meets an entry of a killed one removes it.
                 Err(Errno::CONNREFUSED) => drop(fs::remove_file(&peer.entry)),

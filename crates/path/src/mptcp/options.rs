@@ -11,7 +11,7 @@ const MPTCP_INFO: libc::c_int = 1;
 
 /// Returns true if a connected socket carries Multipath TCP: one that has fallen back to TCP has no MPTCP_INFO.
 pub(super) fn is_multipath(fd: BorrowedFd<'_>) -> bool {
-    option(fd, (SOL_MPTCP, MPTCP_INFO), &mut [0; 256]).is_ok()
+    option(fd, SOL_MPTCP, MPTCP_INFO, &mut [0; 256]).is_ok()
 }
 
 /// Answers getsockopt(2) of SO_PROTOCOL with TCP, which the program opened.

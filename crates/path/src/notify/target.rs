@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use libc::{c_long, seccomp_notif};
@@ -9,7 +10,7 @@ use libc::{c_long, seccomp_notif};
 use super::{NotifyListener, SyscallAnswer};
 use crate::late::late;
 use crate::shared::{CALL, HeldNumbers, SupervisorNotes};
-use crate::socket::inode;
+use crate::socket::{from_bytes, inode};
 
 /// Flag for a pidfd of one thread instead of its process (pidfd_open(2), Linux 6.9).
 const PIDFD_THREAD: u32 = libc::O_EXCL as u32;
@@ -56,8 +57,8 @@ impl<'a> NotifiedCall<'a> {
         [self.thread as u64, self.number as u64, a, b, c, d, e, f]
     }
 
-    pub(crate) fn noted_by(&mut self, noted: (&'a SupervisorNotes, usize)) {
-        self.noted = Some(noted);
+    pub(crate) fn noted_by(&mut self, notes: &'a SupervisorNotes, thread: usize) {
+        self.noted = Some((notes, thread));
     }
 
     /// Notes that the call has been done: if this process is killed, it returns 0.
@@ -163,6 +164,14 @@ impl<'a> NotifiedCall<'a> {
         whole(done, bytes.len())
     }
 
+    /// Returns the destination of connect(2), if it is an IP address.
+    pub(crate) fn destination(&self) -> Option<SocketAddr> {
+        let mut bytes = [0; 28];
+        let length = usize::try_from(self.int(2)).ok()?.min(bytes.len());
+        self.read(self.address(1), &mut bytes[..length]).ok()?;
+        from_bytes(&bytes[..length])
+    }
+
     /// Answers getsockopt(2) with as much of the value as fits.
     pub(crate) fn return_option(&self, value: &[u8]) -> SyscallAnswer {
         let written = || -> io::Result<()> {
@@ -179,8 +188,9 @@ impl<'a> NotifiedCall<'a> {
         }
     }
 
-    /// Writes an address and its length as accept(2) does, as much as fits.
-    pub(crate) fn write_address(&self, (to, length): (u64, u64), name: &[u8]) -> io::Result<()> {
+    /// Writes an address and its length to where arguments 1 and 2 point, as accept(2) does, as much as fits.
+    pub(crate) fn write_address(&self, name: &[u8]) -> io::Result<()> {
+        let (to, length) = (self.address(1), self.address(2));
         if to == 0 || length == 0 {
             return Ok(());
         }

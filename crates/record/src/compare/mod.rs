@@ -17,4 +17,4 @@ pub use report::{
     ParallelStreamFigures, Ranking, RegionFigures, RoundTripFigures, ShortFlowFigures,
 };
 pub use run::{ProbeSample, QueueSample, RunFlow, RunPath, RunSample, StudyRun};
-pub use study::{Contest, ContestQuestion, FlowPlan, Study, StudyEngine, StudyPath};
+pub use study::{Contest, ContestQuestion, FlowPlan, Study, StudyEngine, StudyPath, StudyRegion};

@@ -249,14 +249,24 @@ impl Study {
         FlowPlan { contestant: contestant.to_owned(), leaves_ns: self.duration(), ..FlowPlan::default() }
     }
 
-    /// Returns the regions in order: start, end, and number of flows. A single flow has one region.
-    pub fn regions(&self) -> Vec<(Nanos, Nanos, u16)> {
+    /// Returns the regions in order. A single flow has one region.
+    pub fn regions(&self) -> Vec<StudyRegion> {
         let all = u64::from(self.flows);
         let bound = |n: u64| Nanos(self.region_ns.0.saturating_mul(n));
-        let rising = (1..all).map(|n| (bound(n - 1), bound(n), n as u16));
-        let falling = (1..all).map(|n| (bound(all + n), bound(all + n + 1), (all - n) as u16));
-        rising.chain([(bound(all.saturating_sub(1)), bound(all + 1), self.flows)]).chain(falling).collect()
+        let region = |from, to, flows| StudyRegion { start: bound(from), end: bound(to), flows };
+        let rising = (1..all).map(|n| region(n - 1, n, n as u16));
+        let falling = (1..all).map(|n| region(all + n, all + n + 1, (all - n) as u16));
+        rising.chain([region(all.saturating_sub(1), all + 1, self.flows)]).chain(falling).collect()
     }
+}
+
+/// A part of a study's schedule in which the same flows run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StudyRegion {
+    pub start: Nanos,
+    pub end: Nanos,
+    /// The number of flows that run.
+    pub flows: u16,
 }
 
 #[cfg(test)]
@@ -288,10 +298,10 @@ mod tests {
     #[test]
     fn the_papers_seven_regions() {
         let regions: Vec<_> =
-            study().regions().iter().map(|r| ((r.1 - r.0).0 / 1_000_000_000, r.2)).collect();
+            study().regions().iter().map(|r| ((r.end - r.start).0 / 1_000_000_000, r.flows)).collect();
         assert_eq!(regions, [(120, 1), (120, 2), (120, 3), (240, 4), (120, 3), (120, 2), (120, 1)]);
         let one = Study { flows: 1, ..study() };
-        assert_eq!(one.regions(), [(Nanos(0), Nanos::secs(240), 1)]);
+        assert_eq!(one.regions(), [StudyRegion { start: Nanos(0), end: Nanos::secs(240), flows: 1 }]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::units::{Nanos, parse_duration};
 use crate::factor::{Domain, Error, Factor};
 
 /// Largest number of values of one factor in a grid.
-pub const MOST_LEVELS: usize = 1000;
+pub(crate) const MOST_LEVELS: usize = 1000;
 
 impl Factor {
     /// Parses a list of values, such as "1500,9000", into canonical spelling. An item can be a range, whose end is

@@ -20,7 +20,6 @@ pub use candidates::{CandidatePlanner, KnobSelection, PathView, Placebo};
 pub use declaration::{Domain, Factor, FactorPlacement, FactorScope, FactorView, Proposal, SideEffect};
 pub use domain::{MAX_CPU, MAX_VALUE_BYTES, join, parse_cpus, print_cpus, split};
 pub use error::Error;
-pub use levels::MOST_LEVELS;
 pub use persist::{PersistMethod, SystemdSpelling};
 pub use propose::{NO_QUEUE, algorithms, at_least, each, flip, next_to, nothing, switch_on, unless};
 pub use system::SystemSetting;

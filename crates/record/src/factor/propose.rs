@@ -142,7 +142,7 @@ pub fn next_to(value: &str, most: u64) -> Option<String> {
 }
 
 /// Returns true if a kernel release (`uname -r`) is of this version or later.
-pub fn at_least(release: &str, (major, minor): (u32, u32)) -> bool {
+pub fn at_least(release: &str, major: u32, minor: u32) -> bool {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse().unwrap_or(0));
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (major, minor)
 }
@@ -153,9 +153,9 @@ mod tests {
 
     #[test]
     fn kernel_versions_compare_by_number() {
-        assert!(at_least("6.18.44-fc", (6, 6)));
-        assert!(at_least("6.6.0", (6, 6)));
-        assert!(!at_least("6.5.13-generic", (6, 6)));
-        assert!(!at_least("5.15", (6, 6)));
+        assert!(at_least("6.18.44-fc", 6, 6));
+        assert!(at_least("6.6.0", 6, 6));
+        assert!(!at_least("6.5.13-generic", 6, 6));
+        assert!(!at_least("5.15", 6, 6));
     }
 }

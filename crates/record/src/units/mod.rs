@@ -65,14 +65,6 @@ impl Bytes {
         }
         BitRate(self.0 as f64 * 8.0 * 1e9 / time.0 as f64)
     }
-
-    /// Returns these bytes per second of processor time, or zero if `cpu` is zero.
-    pub fn per_cpu(self, cpu: CpuNanos) -> BytesPerCpuSecond {
-        if cpu.0 == 0 {
-            return BytesPerCpuSecond(0.0);
-        }
-        BytesPerCpuSecond(self.0 as f64 * 1e9 / cpu.0 as f64)
-    }
 }
 
 impl Nanos {
@@ -238,6 +230,5 @@ mod tests {
     fn rates_divide_by_the_time_that_passed() {
         assert_eq!(Bytes(125_000_000).per(Nanos::secs(1)), BitRate(1e9));
         assert_eq!(Bytes(1).per(Nanos(0)), BitRate(0.0));
-        assert_eq!(Bytes(10).per_cpu(CpuNanos(500_000_000)), BytesPerCpuSecond(20.0));
     }
 }

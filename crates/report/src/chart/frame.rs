@@ -62,21 +62,21 @@ pub(crate) fn n(value: f64) -> String {
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
 
-pub(crate) fn line(class: &str, from: (f64, f64), to: (f64, f64)) -> Markup {
-    html! { line class=(class) x1=(n(from.0)) y1=(n(from.1)) x2=(n(to.0)) y2=(n(to.1)) {} }
+pub(crate) fn line(class: &str, x1: f64, y1: f64, x2: f64, y2: f64) -> Markup {
+    html! { line class=(class) x1=(n(x1)) y1=(n(y1)) x2=(n(x2)) y2=(n(y2)) {} }
 }
 
 /// Returns text that starts (`start`), ends (`end`) or is centred (`middle`) at a position.
-pub(crate) fn text(class: &str, anchor: &str, at: (f64, f64), words: &str) -> Markup {
-    html! { text class=(class) text-anchor=(anchor) x=(n(at.0)) y=(n(at.1)) { (words) } }
+pub(crate) fn text(class: &str, anchor: &str, x: f64, y: f64, words: &str) -> Markup {
+    html! { text class=(class) text-anchor=(anchor) x=(n(x)) y=(n(y)) { (words) } }
 }
 
 /// Draws the rules of a vertical axis from `left` to `right`, with labels left of them.
-pub(crate) fn y_axis(scale: &Scale, ticks: &[f64], (left, right): (f64, f64)) -> Markup {
+pub(crate) fn y_axis(scale: &Scale, ticks: &[f64], left: f64, right: f64) -> Markup {
     html! {
         @for &tick in ticks {
-            (line("grid", (left, scale.at(tick)), (right, scale.at(tick))))
-            (text("tick", "end", (left - 8.0, scale.at(tick) + 4.0), &label(tick)))
+            (line("grid", left, scale.at(tick), right, scale.at(tick)))
+            (text("tick", "end", left - 8.0, scale.at(tick) + 4.0, &label(tick)))
         }
     }
 }

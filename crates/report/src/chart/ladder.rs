@@ -75,7 +75,7 @@ fn row(index: usize, step: &StepSummary, e: &Estimate, scale: &Scale) -> Markup 
                 rect class="whisker" style=(span(low, high)) y="12.5" height="2" {}
                 (end(scale, e.low, "M6 8.5l-6 5 6 5z"))
                 (end(scale, e.high, "M-6 8.5l6 5-6 5z"))
-                g class="at" style=(at(scale.at(e.ratio))) { (marker(outcome, (0.0, 13.5))) }
+                g class="at" style=(at(scale.at(e.ratio))) { (marker(outcome, 0.0, 13.5)) }
             }
         }
     }

@@ -84,11 +84,11 @@ impl ChartAxis {
     }
 
     /// Draws the label of a tick.
-    fn named(&self, (at, bottom): (f64, f64), label: &str) -> Markup {
+    fn named(&self, at: f64, bottom: f64, label: &str) -> Markup {
         let (x, y) = (n(at + 4.0), n(bottom + 14.0));
         html! {
             @if self.is_slanted { text class="tick" text-anchor="end" x=(x) y=(y) transform=(format!("rotate(-45 {x} {y})")) { (label) } }
-            @else { (text("tick", "middle", (at, bottom + 17.0), label)) }
+            @else { (text("tick", "middle", at, bottom + 17.0, label)) }
         }
     }
 
@@ -179,18 +179,18 @@ impl LineChart {
             points: self.series.iter().map(|s| s.points.len().max(s.line.len())).sum(),
         };
         let ends: Vec<f64> = self.series.iter().map(|s| s.end().map_or(bottom, |end| y.at(end.1))).collect();
-        let named = apart(&ends, (TOP, bottom));
-        let upright = |at: f64, class| line(class, (x.at(at), TOP), (x.at(at), bottom));
+        let named = apart(&ends, TOP, bottom);
+        let upright = |at: f64, class| line(class, x.at(at), TOP, x.at(at), bottom);
         Some(frame.figure(&html! {
-            (text("axis", "start", (0.0, TOP - 22.0), &self.y.title))
+            (text("axis", "start", 0.0, TOP - 22.0, &self.y.title))
             @for &at in &self.uprights { (upright(at, "size-step")) }
-            @for (value, label) in self.x.ticks(&x, 7) { (upright(value, "grid")) (self.x.named((x.at(value), bottom), &label)) }
+            @for (value, label) in self.x.ticks(&x, 7) { (upright(value, "grid")) (self.x.named(x.at(value), bottom, &label)) }
             @for (value, label) in self.y.ticks(&y, 7) {
-                (line("grid", (left, y.at(value)), (right, y.at(value))))
-                (text("tick", "end", (left - 8.0, y.at(value) + 4.0), &label))
+                (line("grid", left, y.at(value), right, y.at(value)))
+                (text("tick", "end", left - 8.0, y.at(value) + 4.0, &label))
             }
-            (text("axis", "middle", (f64::midpoint(left, right), bottom + foot - 12.0), &self.x.title))
-            @for (series, named) in self.series.iter().zip(named) { (series.draw((&x, &y), (right + 10.0, named + 4.0))) }
+            (text("axis", "middle", f64::midpoint(left, right), bottom + foot - 12.0, &self.x.title))
+            @for (series, named) in self.series.iter().zip(named) { (series.draw(&x, &y, right + 10.0, named + 4.0)) }
             @for (at, told) in &self.events {
                 path class="retransmit" d=(format!("M{} {}l-5 9h10z", n(x.at(*at)), n(bottom - 9.0))) { title { (told) } }
             }
@@ -203,21 +203,22 @@ impl ChartSeries {
         self.points.last().map(|p| p.at).or_else(|| self.line.last().copied())
     }
 
-    fn draw(&self, (x, y): (&Scale, &Scale), named: (f64, f64)) -> Markup {
+    /// Draws the series, with its name at `right` and `named`.
+    fn draw(&self, x: &Scale, y: &Scale, right: f64, named: f64) -> Markup {
         html! {
             g class=(self.class) {
                 @if self.band.len() > 1 { path class="ribbon" d=(self.ribbon(x, y)) {} }
                 @for at in &self.cloud { circle class="cloud" cx=(n(x.at(at.0))) cy=(n(y.at(at.1))) r="2" {} }
                 @if self.line.len() > 1 { path class="curve" d=(self.path(x, y)) { title { (self.name) } } }
                 @for point in &self.points {
-                    @let at = (x.at(point.at.0), y.at(point.at.1));
+                    @let (x, top) = (x.at(point.at.0), y.at(point.at.1));
                     g class=[point.outcome.map(|outcome| outcome.labels().class)] {
-                        @if let Some((low, high)) = point.ends { (line("whisker", (at.0, y.at(low)), (at.0, y.at(high)))) }
-                        @if let Some(outcome) = point.outcome { title { (point.tooltip) } (marker(outcome, at)) }
-                        @else { (dot(self.mark, at, &point.tooltip)) }
+                        @if let Some((low, high)) = point.ends { (line("whisker", x, y.at(low), x, y.at(high))) }
+                        @if let Some(outcome) = point.outcome { title { (point.tooltip) } (marker(outcome, x, top)) }
+                        @else { (dot(self.mark, x, top, &point.tooltip)) }
                     }
                 }
-                (text("series-name", "start", named, &self.name))
+                (text("series-name", "start", right, named, &self.name))
             }
         }
     }
@@ -245,7 +246,7 @@ impl ChartSeries {
     }
 }
 
-fn dot(mark: MarkerShape, (x, y): (f64, f64), tooltip: &str) -> Markup {
+fn dot(mark: MarkerShape, x: f64, y: f64, tooltip: &str) -> Markup {
     match mark {
         MarkerShape::None => html! {},
         MarkerShape::Round => {
@@ -258,7 +259,7 @@ fn dot(mark: MarkerShape, (x, y): (f64, f64), tooltip: &str) -> Markup {
 }
 
 /// Returns positions for names near the ends of their lines, without overlap.
-pub(crate) fn apart(ends: &[f64], (top, bottom): (f64, f64)) -> Vec<f64> {
+pub(crate) fn apart(ends: &[f64], top: f64, bottom: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..ends.len()).collect();
     order.sort_by(|a, b| ends[*a].total_cmp(&ends[*b]));
     let mut places = vec![0.0; ends.len()];

@@ -6,7 +6,7 @@ use super::frame::n;
 use crate::words::StepOutcome;
 
 /// Draws the marker of `outcome` at a position, about 10 units wide.
-pub(crate) fn marker(outcome: StepOutcome, (x, y): (f64, f64)) -> Markup {
+pub(crate) fn marker(outcome: StepOutcome, x: f64, y: f64) -> Markup {
     let class = format!("mark {}", outcome.labels().class);
     match outcome {
         StepOutcome::Kept => html! { circle class=(class) cx=(n(x)) cy=(n(y)) r="5" {} },
@@ -39,7 +39,7 @@ pub(crate) fn legend(outcomes: &[StepOutcome]) -> Markup {
         ul class="legend" {
             @for &outcome in outcomes {
                 li {
-                    svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" { (marker(outcome, (8.0, 8.0))) }
+                    svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" { (marker(outcome, 8.0, 8.0)) }
                     (outcome.labels().word)
                 }
             }

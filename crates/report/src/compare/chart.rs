@@ -63,7 +63,7 @@ struct SharedAxes {
 
 impl SharedAxes {
     fn of(study: &Study, courses: &[ProtocolCourse]) -> Self {
-        let mut borders: Vec<f64> = study.regions().iter().take(64).map(|r| r.0.as_secs_f64()).collect();
+        let mut borders: Vec<f64> = study.regions().iter().take(64).map(|r| r.start.as_secs_f64()).collect();
         borders.push(study.duration().as_secs_f64());
         borders.sort_by(f64::total_cmp);
         borders.dedup();
@@ -135,12 +135,12 @@ fn borders(axes: &SharedAxes, bottom: f64) -> Markup {
     let (per, unit) = if axes.end() >= 300.0 { (60.0, "minutes") } else { (1.0, "seconds") };
     html! {
         @for &border in &axes.borders {
-            (line("border", (x.at(border), GOODPUT.0), (x.at(border), bottom)))
+            (line("border", x.at(border), GOODPUT.0, x.at(border), bottom))
             // The last label must not extend beyond the drawing.
             @let anchor = if border == axes.end() { "end" } else { "middle" };
-            (text("tick", anchor, (x.at(border), bottom + 15.0), &label(round(border / per))))
+            (text("tick", anchor, x.at(border), bottom + 15.0, &label(round(border / per))))
         }
-        (text("axis", "end", (RIGHT, bottom + 31.0), unit))
+        (text("axis", "end", RIGHT, bottom + 31.0, unit))
     }
 }
 
@@ -155,8 +155,8 @@ fn goodput(course: &ProtocolCourse, axes: &SharedAxes) -> Markup {
     let edges = stacked(&course.flows);
     let place = |&(at, v): &(f64, f64)| (x.at(at), y.at(v / 1e6));
     html! {
-        (text("axis", "start", (0.0, GOODPUT.0 - 9.0), "Mb/s, flows stacked"))
-        (y_axis(&y, &y.ticks(4), (LEFT, RIGHT)))
+        (text("axis", "start", 0.0, GOODPUT.0 - 9.0, "Mb/s, flows stacked"))
+        (y_axis(&y, &y.ticks(4), LEFT, RIGHT))
         @for (index, edge) in edges.iter().enumerate() {
             path class={ "flow flow-" (index % TINTS) } d=(area(edge, index.checked_sub(1).map(|below| &edges[below]), &place, GOODPUT.1)) {
                 title { "flow " (index + 1) }
@@ -170,8 +170,8 @@ fn round_trips(course: &ProtocolCourse, axes: &SharedAxes) -> Markup {
     let x = axes.x();
     let y = Scale::linear(axes.rtt_s.0 * 1e3, axes.rtt_s.1 * 1e3, ROUND_TRIP.1, ROUND_TRIP.0);
     html! {
-        (text("axis", "start", (0.0, ROUND_TRIP.0 - 9.0), "round trip, ms"))
-        (y_axis(&y, &y.ticks(5), (LEFT, RIGHT)))
+        (text("axis", "start", 0.0, ROUND_TRIP.0 - 9.0, "round trip, ms"))
+        (y_axis(&y, &y.ticks(5), LEFT, RIGHT))
         path class="rtt" d=(outline(&course.rtt, &|&(at, v)| (x.at(at), y.at(v * 1e3)))) {}
     }
 }
@@ -180,8 +180,8 @@ fn queue(course: &ProtocolCourse, axes: &SharedAxes) -> Markup {
     let x = axes.x();
     let y = Scale::from_zero([axes.queue_bytes / 1024.0], QUEUE.1, QUEUE.0);
     html! {
-        (text("axis", "start", (0.0, QUEUE.0 - 9.0), "queue, KiB"))
-        (y_axis(&y, &y.ticks(2), (LEFT, RIGHT)))
+        (text("axis", "start", 0.0, QUEUE.0 - 9.0, "queue, KiB"))
+        (y_axis(&y, &y.ticks(2), LEFT, RIGHT))
         path class="queue" d=(outline(&course.queue, &|&(at, v)| (x.at(at), y.at(v / 1024.0)))) {}
     }
 }

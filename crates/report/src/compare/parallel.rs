@@ -81,15 +81,15 @@ impl AxisLayout {
         let (name, unit, ..) = self.axis;
         let (best, worst) = (said(self.best), said(self.worst));
         html! {
-            (line("upright-axis", (x, TOP), (x, BOTTOM)))
-            (text("name", "middle", (x, TOP - 46.0), name))
-            (text("tick", "middle", (x, TOP - 30.0), unit))
-            (text("tick", "middle", (x, TOP - 10.0), &best))
+            (line("upright-axis", x, TOP, x, BOTTOM))
+            (text("name", "middle", x, TOP - 46.0, name))
+            (text("tick", "middle", x, TOP - 30.0, unit))
+            (text("tick", "middle", x, TOP - 10.0, &best))
             @if self.has_never() {
-                (text("tick", "start", (x + 7.0, down(BEFORE_NEVER) + 4.0), &worst))
-                (text("tick", "middle", (x, BOTTOM + 18.0), "not in time"))
+                (text("tick", "start", x + 7.0, down(BEFORE_NEVER) + 4.0, &worst))
+                (text("tick", "middle", x, BOTTOM + 18.0, "not in time"))
             } @else {
-                (text("tick", "middle", (x, BOTTOM + 18.0), &worst))
+                (text("tick", "middle", x, BOTTOM + 18.0, &worst))
             }
         }
     }
@@ -120,7 +120,7 @@ pub(super) fn chart(report: &CompareReport) -> Option<Markup> {
     let lasts: Vec<f64> = (0..protocols.len())
         .map(|of| down(axes.iter().rev().find_map(|layout| layout.shares[of]).unwrap_or(1.0)))
         .collect();
-    let named = apart(&lasts, (TOP, BOTTOM));
+    let named = apart(&lasts, TOP, BOTTOM);
     let titles: Vec<&str> = axes.iter().map(|layout| layout.axis.0).collect();
     let frame = ChartFrame {
         name: "trade-offs",
@@ -143,8 +143,8 @@ pub(super) fn chart(report: &CompareReport) -> Option<Markup> {
                 path class="line" d=(path(&places)) {}
                 @for (x, y) in places.iter().flatten() { circle class="dot" cx=(n(*x)) cy=(n(*y)) r="3.2" {} }
                 @if let Some((x, y)) = places.iter().flatten().last() {
-                    (line("leader", (x + 5.0, *y), (ACROSS.1 + 20.0, named[of])))
-                    (text("series-name", "start", (ACROSS.1 + 24.0, named[of] + 4.0), &words::name(&protocol.protocol)))
+                    (line("leader", x + 5.0, *y, ACROSS.1 + 20.0, named[of]))
+                    (text("series-name", "start", ACROSS.1 + 24.0, named[of] + 4.0, &words::name(&protocol.protocol)))
                 }
             }
         }

@@ -61,18 +61,13 @@ pub(super) fn flame(profile: &CostProfile) -> Option<FlameGraph> {
         return None;
     }
     flame.missing = (1.0 - total / (profile.samples as f64).max(total)).max(0.0);
-    place(&mut flame, ("all", &root), (0, 0.0), total);
+    place(&mut flame, "all", &root, 0, 0.0, total);
     flame.levels = flame.frames.iter().map(|f| f.level + 1).max().unwrap_or(0);
     Some(flame)
 }
 
 /// Places `node` and its callees, widest first; recursion ends at [`DEEPEST`].
-fn place(
-    flame: &mut FlameGraph,
-    (name, node): (&str, &StackNode<'_>),
-    (level, from): (usize, f64),
-    total: f64,
-) {
+fn place(flame: &mut FlameGraph, name: &str, node: &StackNode<'_>, level: usize, from: f64, total: f64) {
     let own = node.own.iter().map(|(class, samples)| (*class, samples / total)).collect();
     let kernel = name.ends_with("_[k]");
     let name = crate::safe(name.strip_suffix("_[k]").unwrap_or(name));
@@ -85,7 +80,7 @@ fn place(
         if share < NARROWEST {
             flame.cut += share;
         } else {
-            place(flame, (name, callee), (level + 1, at), total);
+            place(flame, name, callee, level + 1, at, total);
         }
         at += share;
     }

@@ -14,13 +14,11 @@ use crate::words::number;
 type NamedValue = (String, String);
 
 pub(super) fn limits(report: &ExplainReport) -> ReportTable {
-    beside(report, ("Limits of the hosts", "Part"), |host| {
-        host.limits.as_ref().map(parts).unwrap_or_default()
-    })
+    beside(report, "Limits of the hosts", "Part", |host| host.limits.as_ref().map(parts).unwrap_or_default())
 }
 
 pub(super) fn facts(report: &ExplainReport) -> ReportTable {
-    beside(report, ("Facts of the hosts", "Fact"), |host| {
+    beside(report, "Facts of the hosts", "Fact", |host| {
         let mut pairs = host.facts.as_ref().map(stated).unwrap_or_default();
         pairs.extend(host.limits.as_ref().map(hardware).unwrap_or_default());
         pairs.extend(seen(host));
@@ -31,7 +29,8 @@ pub(super) fn facts(report: &ExplainReport) -> ReportTable {
 /// Returns the pairs of all hosts as a table of one column per host, in the order in which names first occur.
 fn beside(
     report: &ExplainReport,
-    (label, what): (&str, &str),
+    label: &str,
+    what: &str,
     of: impl Fn(&ExplainedHost) -> Vec<NamedValue>,
 ) -> ReportTable {
     let mut rows: Vec<Vec<String>> = Vec::new();

@@ -102,7 +102,7 @@ impl GridDrawing<'_> {
         };
         let (per, unit) = self.unit();
         let series =
-            curves.iter().enumerate().map(|(tint, value)| self.series(&cells, (tint, value), per)).collect();
+            curves.iter().enumerate().map(|(tint, value)| self.series(&cells, tint, value, per)).collect();
         let named = |(n, value): (&usize, &&str)| {
             format!("{} {}", safe(&self.factor(*n).name), words::level(self.factor(*n), value))
         };
@@ -133,7 +133,7 @@ impl GridDrawing<'_> {
     }
 
     /// Returns one curve: means, their intervals and the trials.
-    fn series(&self, cells: &[(u32, &GridCell)], (tint, value): (usize, &str), per: f64) -> ChartSeries {
+    fn series(&self, cells: &[(u32, &GridCell)], tint: usize, value: &str, per: f64) -> ChartSeries {
         let own: Vec<&(u32, &GridCell)> =
             cells.iter().filter(|(_, cell)| self.by.is_none_or(|by| self.value(cell, by) == value)).collect();
         let mut line: Vec<(f64, f64)> =

@@ -30,9 +30,9 @@ impl IntervalLines {
         if now.received_bytes.0 == 0 {
             return Vec::new();
         }
-        let sender = (pair, side.other());
-        let tcp = self.last.get(&sender).and_then(|other| other.tcp);
-        let figures = tcp.map(|tcp| self.figures(sender, tcp)).unwrap_or_default();
+        let sender = side.other();
+        let tcp = self.last.get(&(pair, sender)).and_then(|other| other.tcp);
+        let figures = tcp.map(|tcp| self.figures(pair, sender, tcp)).unwrap_or_default();
         let rate = rate(&before, &now);
         let time = format!("{:.1}-{:.1} s", before.at_ns.as_secs_f64(), now.at_ns.as_secs_f64());
         let line = format!("{time:>14}  {rate:>12}{figures}{}", self.way(pair, side));
@@ -44,8 +44,8 @@ impl IntervalLines {
         is_first.then_some(head).into_iter().chain([line]).collect()
     }
 
-    fn figures(&mut self, sender: (usize, Side), tcp: TcpProgress) -> String {
-        let told = self.told.insert(sender, tcp.retransmits).unwrap_or_default();
+    fn figures(&mut self, pair: usize, sender: Side, tcp: TcpProgress) -> String {
+        let told = self.told.insert((pair, sender), tcp.retransmits).unwrap_or_default();
         let again = tcp.retransmits.saturating_sub(told);
         format!("  {again:>11}  {:>9}  {:>9}", tcp.rtt_ns.to_string(), tcp.window_bytes.to_string())
     }

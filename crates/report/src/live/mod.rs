@@ -3,6 +3,7 @@
 mod grid;
 mod intervals;
 mod progress_line;
+mod running_ratio;
 mod state;
 mod top;
 

@@ -5,8 +5,9 @@ use std::time::Instant;
 
 use landspeed_analysis::{OUT_OF_TIME, STOPPED};
 use landspeed_record::units::Nanos;
-use landspeed_record::{Arm, Line, RestoreOutcome, StepSummary, Trial, Verdict};
+use landspeed_record::{Line, RestoreOutcome, StepSummary, Trial, Verdict};
 
+use super::running_ratio::RunningRatio;
 use crate::explain::cause_words;
 use crate::output::{Painter, Tone};
 use crate::words::{self, FigureKind, StepOutcome};
@@ -28,35 +29,6 @@ struct StepProgress {
     most: u32,
     blocks: u32,
     so_far: RunningRatio,
-}
-
-/// The ratio of a step's two arms so far, by the means of the logarithms. It is only a guide for the reader: the
-/// decision is made elsewhere, by a method that is valid under peeking.
-#[derive(Debug, Clone, Copy, Default)]
-struct RunningRatio {
-    /// (trials, sum of logarithms).
-    incumbent: (u32, f64),
-    candidate: (u32, f64),
-}
-
-impl RunningRatio {
-    /// Adds a trial's `figure`, unless it was not measured.
-    fn add(&mut self, trial: &Trial, figure: FigureKind) {
-        let value = figure.of_figures(&trial.figures);
-        if !(value.is_finite() && value > 0.0) {
-            return;
-        }
-        let arm = match trial.arm {
-            Arm::Incumbent => &mut self.incumbent,
-            Arm::Candidate => &mut self.candidate,
-        };
-        *arm = (arm.0 + 1, arm.1 + value.ln());
-    }
-
-    fn ratio(&self) -> Option<f64> {
-        let mean = |(n, sum): (u32, f64)| (n > 0).then(|| sum / f64::from(n));
-        Some((mean(self.candidate)? - mean(self.incumbent)?).exp())
-    }
 }
 
 #[derive(Debug)]

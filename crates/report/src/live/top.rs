@@ -9,7 +9,7 @@ use landspeed_record::units::Bytes;
 use crate::{OutputCapabilities, safe, table};
 
 /// Returns the flows, fastest first, in `height` lines of at most `width` columns.
-pub fn top(flows: &[FlowWatch], (width, height): (u16, u16)) -> Vec<String> {
+pub fn top(flows: &[FlowWatch], width: u16, height: u16) -> Vec<String> {
     let mut seen: Vec<(FlowSummary, &FlowWatch)> =
         flows.iter().filter_map(|flow| Some((glance(flow)?, flow))).collect();
     seen.sort_by_key(|(glance, _)| Reverse(glance.rate.0 as u64));

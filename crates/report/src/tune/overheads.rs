@@ -109,7 +109,7 @@ fn removed(summary: &TuneSummary) -> ReportTable {
             .filter(|step| step.blocks > 0 && !step.placebo && overhead.knobs.contains(&step.knob.as_str()))
             .collect();
         match steps.as_slice() {
-            [] => vec![row(overhead.name, StyledText::from("not tried here"), (None, ""), overhead.paper)],
+            [] => vec![row(overhead.name, StyledText::from("not tried here"), None, "", overhead.paper)],
             steps => steps.iter().enumerate().map(|(index, step)| of_step(overhead, index, step)).collect(),
         }
     });
@@ -120,10 +120,10 @@ fn removed(summary: &TuneSummary) -> ReportTable {
 
 fn of_step(overhead: &Overhead, index: usize, step: &StepSummary) -> TableRow {
     let (name, paper) = if index == 0 { (overhead.name, overhead.paper) } else { ("", "") };
-    let measured = (FigureKind::Rate.of_step(step), StepOutcome::of(step).labels().brief);
-    row(name, code(words::setting(step)), measured, paper)
+    let (rate, answer) = (FigureKind::Rate.of_step(step), StepOutcome::of(step).labels().brief);
+    row(name, code(words::setting(step)), rate, answer, paper)
 }
 
-fn row(name: &str, step: StyledText, (rate, answer): (Option<Estimate>, &str), paper: &str) -> TableRow {
+fn row(name: &str, step: StyledText, rate: Option<Estimate>, answer: &str, paper: &str) -> TableRow {
     TableRow::from(vec![name.into(), step.into(), TableCell::from(rate), answer.into(), paper.into()])
 }

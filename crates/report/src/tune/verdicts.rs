@@ -75,10 +75,10 @@ fn outcomes(summary: &TuneSummary) -> ReportTable {
             "Steps that a verdict brought forward: the rate that it expected, candidate over incumbent, and the one that was \
              measured.",
         )
-        .rows(advised(summary).into_iter().map(outcome))
+        .rows(advised(summary).into_iter().map(|(step, said)| outcome(step, said)))
 }
 
-fn outcome((step, said): (&StepSummary, &StepPrediction)) -> TableRow {
+fn outcome(step: &StepSummary, said: &StepPrediction) -> TableRow {
     let promised = TableCell::from(expected(said).map(|ratio| TableCell::number(ratio, words::times(ratio))));
     let measured = FigureKind::Rate.of_step(step).into();
     toned(

@@ -69,9 +69,9 @@ pub(crate) fn start(
     Ok(match scenario.protocol(flow)? {
         SimulatedProtocol::Tcp(control) => {
             let rtt = link.delay_ns + spec.return_ns;
-            let ends = TcpEnds::start(spec, control, (now, rtt));
+            let ends = TcpEnds::start(spec, control, now, rtt);
             Box::new(ends.map_err(|reason| SimulationError::Refused { flow, reason })?)
         }
-        SimulatedProtocol::Udt(control) => Box::new(UdtEnds::start((spec, control), link, now)),
+        SimulatedProtocol::Udt(control) => Box::new(UdtEnds::start(spec, control, link, now)),
     })
 }

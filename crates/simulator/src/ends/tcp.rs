@@ -29,7 +29,8 @@ impl TcpEnds {
     pub(super) fn start(
         spec: &FlowSpec,
         control: NativeControl,
-        (now, rtt): (Nanos, Nanos),
+        now: Nanos,
+        rtt: Nanos,
     ) -> Result<Self, ControlRefusal> {
         Ok(TcpEnds {
             sender: TcpSender::new(spec, control, now, rtt)?,

@@ -7,8 +7,8 @@ use landspeed_record::TcpSample;
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_udt::packet::{HANDSHAKE, HEADER, UDP_HEADERS};
 use landspeed_udt::{
-    Connection, ConnectionIdentity, HandshakeListener, ListenerResponse, RateControlFactory, Seq, SocketType,
-    UdtConfig, UdtSocketId,
+    Connection, ConnectionIdentity, HandshakeListener, ListenerResponse, RateControlFactory, Seq, UdtConfig,
+    UdtSocketId,
 };
 
 use super::{FlowEnds, PacketSink};
@@ -64,11 +64,7 @@ pub(crate) struct UdtEnds {
 }
 
 impl UdtEnds {
-    pub(super) fn start(
-        (spec, control): (&FlowSpec, RateControlFactory),
-        link: &LinkSpec,
-        now: Nanos,
-    ) -> Self {
+    pub(super) fn start(spec: &FlowSpec, control: RateControlFactory, link: &LinkSpec, now: Nanos) -> Self {
         let config = UdtConfig { control, ..config(spec, link) };
         let (packet, payload) =
             (config.mss as usize - UDP_HEADERS, config.mss as usize - UDP_HEADERS - HEADER);
@@ -168,7 +164,7 @@ fn open(began: Nanos, rtt: Nanos, config: &UdtConfig, seed: u32) -> (Connection,
         seed: seed.into(),
     };
     let mut sender = Connection::connect(began, config.clone(), identity(1), SERVER);
-    let listener = HandshakeListener::new([0; 32], SocketType::Stream);
+    let listener = HandshakeListener::new([0; 32]);
     let (mut receiver, mut at) = (None, began);
     while let Some(asked) = sender.poll_transmit(at, 1) {
         let mut reply = [0; HANDSHAKE];

@@ -108,16 +108,17 @@ impl WindowedMinimum {
         } else if value <= third.1 {
             *third = sample;
         }
-        self.age(sample);
+        self.age(at, value);
         self.best[0].1
     }
 
-    fn age(&mut self, sample: (u64, u32)) {
+    fn age(&mut self, at: u64, value: u32) {
+        let sample = (at, value);
         let [first, second, third] = &mut self.best;
-        let passed = sample.0 - first.0;
+        let passed = at - first.0;
         if passed > LEAST_WITHIN_US {
             (*first, *second, *third) = (*second, *third, sample);
-            if sample.0 - first.0 > LEAST_WITHIN_US {
+            if at - first.0 > LEAST_WITHIN_US {
                 (*first, *second, *third) = (*second, *third, sample);
             }
         } else if second.0 == first.0 && passed > LEAST_WITHIN_US / 4 {

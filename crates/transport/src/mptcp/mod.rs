@@ -54,7 +54,7 @@ impl Transport for MptcpTransport {
 
     fn reserve(&self, at: SocketAddr) -> Result<Box<dyn ReservedPort>, Error> {
         HeldPort::of(stream::bind(&MptcpTransport, at)?, |at, settings, key| {
-            Ok(Box::new(StreamListener::start(&MptcpTransport, at, (settings, key))?))
+            Ok(Box::new(StreamListener::start(&MptcpTransport, at, settings, key)?))
         })
     }
 

@@ -8,7 +8,8 @@ use quinn_proto::ClientConfig;
 use rustix::event::PollFd;
 use socket2::{SockAddr, Socket};
 
-use super::driver::{DisconnectReason, QuicDriver};
+use super::disconnect::DisconnectReason;
+use super::driver::QuicDriver;
 use super::flow::QuicFlow;
 use super::identity;
 use super::listen::{NUMBER, WELCOME};
@@ -158,7 +159,7 @@ impl<'a> QuicDialer<'a> {
         let QuicDialer { call, socket, mut driver, .. } = self;
         // Refusals of first packets that came too early do not concern the flow.
         driver.wire().take_refusal();
-        let flow = QuicFlow::new(socket, driver, (call.number, set_up), call.settings);
+        let flow = QuicFlow::new(socket, driver, call.number, set_up, call.settings);
         Ok(Box::new(flow.map_err(|source| Error::refused("open a flow to", call.server, source))?))
     }
 }

@@ -9,13 +9,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use quinn_proto::{
-    ClientConfig, Connection, ConnectionError, ConnectionHandle, ConnectionStats, DatagramEvent, Dir,
-    Endpoint, EndpointConfig, Event, HashedConnectionIdGenerator, ReadError, ServerConfig, StreamEvent,
-    StreamId, TransportErrorCode, VarInt, WriteError,
+    ClientConfig, Connection, ConnectionHandle, ConnectionStats, DatagramEvent, Dir, Endpoint,
+    EndpointConfig, Event, HashedConnectionIdGenerator, ReadError, ServerConfig, StreamEvent, StreamId,
+    VarInt, WriteError,
 };
 use rustix::event::PollFlags;
 
 use super::controller::ControllerObservations;
+use super::disconnect::{CloseCode, DisconnectReason};
 use super::identity;
 use super::options::QuicSettings;
 use super::reorder_buffer::ReorderBuffer;
@@ -30,29 +31,6 @@ const TURN: usize = 4;
 pub(super) const ACK_DELAY: Duration = Duration::from_millis(25);
 /// The most bytes that one write takes.
 const MOST: usize = 128 << 10;
-
-/// Why an end closed a connection: its application error code (RFC 9000 section 20.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CloseCode {
-    /// Closed abruptly: what waits is dropped, or the proof took too long.
-    Abort = 0,
-    /// Everything that the peer sent has arrived, including its end.
-    Finished = 1,
-}
-
-/// Why there is no connection any more.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum DisconnectReason {
-    /// This end closed it.
-    Here,
-    /// The peer closed it.
-    There(CloseCode),
-    /// The peer no longer has this connection (RFC 9000 section 10.3).
-    Gone,
-    /// One end does not have the session's key.
-    Unproven,
-    Failed(String),
-}
 
 pub(super) struct QuicDriver {
     wire: QuicSocket,
@@ -98,15 +76,16 @@ impl QuicDriver {
         config.transport_config(Arc::new(parsed.configuration(wire.largest(), &observations)));
         let mut endpoint = Endpoint::new(endpoint(), None, true, None);
         let begun = endpoint.connect(Instant::now(), config, wire.peer, identity::NAME);
-        let connection = begun.map_err(|error| error.to_string())?;
-        Ok(QuicDriver::new(wire, endpoint, connection, (observations, parsed)))
+        let (handle, connection) = begun.map_err(|error| error.to_string())?;
+        Ok(QuicDriver::new(wire, endpoint, handle, connection, observations, parsed))
     }
 
     /// Accepts a connection from its first packet; `None` if the packet is invalid.
     pub(super) fn answering(
         wire: QuicSocket,
         parsed: &QuicSettings,
-        (shared, mut config): (&Arc<EndpointConfig>, ServerConfig),
+        shared: &Arc<EndpointConfig>,
+        mut config: ServerConfig,
         first: &[u8],
     ) -> Option<QuicDriver> {
         let now = Instant::now();
@@ -116,17 +95,19 @@ impl QuicDriver {
         let mut answer = Vec::new();
         let event = endpoint.handle(now, wire.peer, None, None, first.into(), &mut answer);
         let Some(DatagramEvent::NewConnection(incoming)) = event else { return None };
-        let connection = endpoint.accept(incoming, now, &mut answer, None).ok()?;
+        let (handle, connection) = endpoint.accept(incoming, now, &mut answer, None).ok()?;
         // Other connections of the same client do not belong on this socket.
         endpoint.set_server_config(None);
-        Some(QuicDriver::new(wire, endpoint, connection, (observations, parsed)))
+        Some(QuicDriver::new(wire, endpoint, handle, connection, observations, parsed))
     }
 
     fn new(
         wire: QuicSocket,
         endpoint: Endpoint,
-        (handle, connection): (ConnectionHandle, Connection),
-        (observations, parsed): (Arc<ControllerObservations>, &QuicSettings),
+        handle: ConnectionHandle,
+        connection: Connection,
+        observations: Arc<ControllerObservations>,
+        parsed: &QuicSettings,
     ) -> QuicDriver {
         QuicDriver {
             wire,
@@ -403,41 +384,5 @@ impl QuicDriver {
 
     pub(super) fn stats(&self) -> ConnectionStats {
         self.connection.stats()
-    }
-}
-
-impl DisconnectReason {
-    /// Returns the error that calls on the flow return.
-    pub(super) fn error(&self) -> io::Error {
-        match self {
-            DisconnectReason::Here => ErrorKind::NotConnected.into(),
-            DisconnectReason::There(_) | DisconnectReason::Gone => ErrorKind::ConnectionReset.into(),
-            DisconnectReason::Unproven => ErrorKind::PermissionDenied.into(),
-            DisconnectReason::Failed(why) => io::Error::other(why.clone()),
-        }
-    }
-
-    fn of(reason: &ConnectionError) -> DisconnectReason {
-        let closed = |code: TransportErrorCode, text: String| match u64::from(code) {
-            // CRYPTO_ERROR (RFC 9000 section 20.1): a TLS alert.
-            0x100..0x200 => DisconnectReason::Unproven,
-            code if code == u64::from(TransportErrorCode::APPLICATION_ERROR) => {
-                DisconnectReason::There(CloseCode::Abort)
-            }
-            _ => DisconnectReason::Failed(text),
-        };
-        match reason {
-            ConnectionError::ApplicationClosed(close) => {
-                DisconnectReason::There(match close.error_code.into_inner() {
-                    1 => CloseCode::Finished,
-                    _ => CloseCode::Abort,
-                })
-            }
-            ConnectionError::ConnectionClosed(close) => closed(close.error_code, reason.to_string()),
-            ConnectionError::TransportError(error) => closed(error.code, reason.to_string()),
-            ConnectionError::LocallyClosed => DisconnectReason::Here,
-            ConnectionError::Reset => DisconnectReason::Gone,
-            _ => DisconnectReason::Failed(reason.to_string()),
-        }
     }
 }

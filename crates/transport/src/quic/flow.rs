@@ -11,7 +11,8 @@ use landspeed_record::{Details, SettingMismatch, Settings};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 use socket2::Socket;
 
-use super::driver::{ACK_DELAY, CloseCode, DisconnectReason, QuicDriver};
+use super::disconnect::{CloseCode, DisconnectReason};
+use super::driver::{ACK_DELAY, QuicDriver};
 use super::halves::{QuicReceiver, QuicSender};
 use super::options::{OPTIONS, QuicSettings};
 use super::stats;
@@ -122,7 +123,8 @@ impl QuicFlow {
     pub(super) fn new(
         socket: Arc<Socket>,
         driver: QuicDriver,
-        (number, set_up): (u32, Nanos),
+        number: u32,
+        set_up: Nanos,
         settings: &Settings,
     ) -> io::Result<Self> {
         let alarm = || eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);

@@ -15,13 +15,14 @@ use quinn_proto::{DatagramEvent, Endpoint, EndpointConfig, ServerConfig};
 use rustix::event::{PollFd, PollFlags};
 use socket2::{SockAddr, Socket};
 
-use super::driver::{self, CloseCode, QuicDriver};
+use super::disconnect::CloseCode;
+use super::driver::{self, QuicDriver};
 use super::flow::{QuicFlow, SharedConnection};
 use super::identity;
 use super::options::{QuicSettings, prepare};
 use super::wire::QuicSocket;
 use crate::admission::{Applicant, Applicants, ProofState, is_shortage};
-use crate::shared_port::DatagramIntake;
+use crate::shared_port::{DatagramIntake, ReceivedDatagram};
 use crate::transport::{Flow, Listener, ProofKey};
 use crate::{Error, Patience, shared_port, socket};
 
@@ -99,8 +100,8 @@ impl QuicListener {
     fn take_in(&mut self) -> Result<(), Error> {
         let refused = |at| move |source| Error::refused("receive on", at, source);
         let mut intake = DatagramIntake::new();
-        while let Some((from, datagram)) = intake.next(&self.socket).map_err(refused(self.at))? {
-            self.examine((from, &datagram), &mut intake)?;
+        while let Some(datagram) = intake.next(&self.socket).map_err(refused(self.at))? {
+            self.examine(&datagram, &mut intake)?;
         }
         Ok(())
     }
@@ -109,11 +110,12 @@ impl QuicListener {
     /// put into `intake`.
     fn examine(
         &mut self,
-        (from, datagram): (SocketAddr, &[u8]),
+        datagram: &ReceivedDatagram,
         intake: &mut DatagramIntake<FIRST_PACKET>,
     ) -> Result<(), Error> {
-        let Some(id) = identity::knocked(&self.key, datagram) else {
-            self.reset(from, datagram);
+        let from = datagram.from;
+        let Some(id) = identity::knocked(&self.key, &datagram.bytes) else {
+            self.reset(datagram);
             return Ok(());
         };
         match self.taken.get(&id) {
@@ -125,7 +127,7 @@ impl QuicListener {
             }
             None => {}
         }
-        match self.admit((from, datagram), intake) {
+        match self.admit(datagram, intake) {
             // A client without an answer repeats its first packet.
             Err(error) if is_shortage(&error) => return Ok(()),
             admitted => admitted.map_err(|source| Error::refused("accept on", self.at, source))?,
@@ -137,13 +139,14 @@ impl QuicListener {
 
     /// Notifies a client whose flow is gone, if one of its last packets arrives (RFC 9000 section 10.3). Others are
     /// strangers.
-    fn reset(&mut self, from: SocketAddr, datagram: &[u8]) {
+    fn reset(&mut self, &ReceivedDatagram { from, ref bytes }: &ReceivedDatagram) {
         if !self.clients.contains(&from) {
             self.applicants.add_stranger();
             return;
         }
         let mut answer = Vec::new();
-        let event = self.resets.handle(Instant::now(), from, None, None, datagram.into(), &mut answer);
+        let event =
+            self.resets.handle(Instant::now(), from, None, None, bytes.as_slice().into(), &mut answer);
         if let Some(DatagramEvent::Response(_)) = event {
             // If it gets lost, the client's next packet causes another.
             let _ = self.socket.send_to(&answer, &SockAddr::from(from));
@@ -153,7 +156,7 @@ impl QuicListener {
     /// Opens the connection's socket, which from then on gets everything that its client sends.
     fn admit(
         &mut self,
-        (from, first): (SocketAddr, &[u8]),
+        &ReceivedDatagram { from, bytes: ref first }: &ReceivedDatagram,
         intake: &mut DatagramIntake<FIRST_PACKET>,
     ) -> io::Result<()> {
         let socket = Arc::new(shared_port::another(self.at)?);
@@ -163,7 +166,7 @@ impl QuicListener {
         intake.take_astray(&socket, from)?;
         let parsed = QuicSettings::of(&self.settings);
         let wire = QuicSocket::new(Arc::clone(&socket), from, &parsed)?;
-        match QuicDriver::answering(wire, &parsed, (&self.shared, self.config.clone()), first) {
+        match QuicDriver::answering(wire, &parsed, &self.shared, self.config.clone(), first) {
             Some(driver) => {
                 let applicant = QuicApplicant { socket, driver, number: None, is_welcome: false };
                 self.applicants.admit(Some(from.ip()), applicant, &self.key);
@@ -175,7 +178,7 @@ impl QuicListener {
 
     fn flow(&self, number: u32, applicant: QuicApplicant) -> Result<QuicFlow, Error> {
         let QuicApplicant { socket, driver, .. } = applicant;
-        let flow = QuicFlow::new(socket, driver, (number, Nanos(0)), &self.settings);
+        let flow = QuicFlow::new(socket, driver, number, Nanos(0), &self.settings);
         flow.map_err(|source| Error::refused("accept on", self.at, source))
     }
 
@@ -258,7 +261,7 @@ mod tests {
 
     use super::*;
     use crate::quic::connect;
-    use crate::quic::driver::DisconnectReason;
+    use crate::quic::disconnect::DisconnectReason;
     use crate::{CancelFlag, ConnectRequest};
 
     const KEY: ProofKey = [7; 32];

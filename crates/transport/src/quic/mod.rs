@@ -5,6 +5,7 @@
 
 mod connect;
 mod controller;
+mod disconnect;
 mod driver;
 mod flow;
 mod halves;

@@ -45,7 +45,8 @@ impl StreamListener {
     pub(crate) fn start(
         kind: &'static dyn StreamTransport,
         at: SocketAddr,
-        (settings, key): (&Settings, &ProofKey),
+        settings: &Settings,
+        key: &ProofKey,
     ) -> Result<Self, Error> {
         let socket = kind.bind(at, key)?;
         kind.options().set(&socket, settings);
@@ -111,7 +112,7 @@ impl StreamListener {
         socket.set_nonblocking(false).map_err(refused)?;
         // Linger is inherited like most options; those that are not inherited are set again.
         self.kind.options().set_accepted(&socket, &self.settings);
-        Ok(StreamFlow::new(self.kind, socket, number, (&self.settings, Nanos(0))))
+        Ok(StreamFlow::new(self.kind, socket, number, Nanos(0), &self.settings))
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn connect(
     loop {
         let (socket, set_up) = reach(kind, call, patience)?;
         if prove(&socket, call, patience)? {
-            return Ok(Box::new(StreamFlow::new(kind, socket, call.number, (call.settings, set_up))));
+            return Ok(Box::new(StreamFlow::new(kind, socket, call.number, set_up, call.settings)));
         }
         drop(socket);
         pause(call, patience, false)?;

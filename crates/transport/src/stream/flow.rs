@@ -37,7 +37,8 @@ impl StreamFlow {
         kind: &'static dyn StreamTransport,
         socket: Socket,
         number: u32,
-        (settings, set_up): (&Settings, Nanos),
+        set_up: Nanos,
+        settings: &Settings,
     ) -> Self {
         let not_as_asked = kind.options().read_back(&socket, settings);
         let settings = settings.clone();

@@ -47,7 +47,7 @@ impl Transport for TcpTransport {
 
     fn reserve(&self, at: SocketAddr) -> Result<Box<dyn ReservedPort>, Error> {
         HeldPort::of(stream::bind(&TcpTransport, at)?, |at, settings, key| {
-            Ok(Box::new(StreamListener::start(&TcpTransport, at, (settings, key))?))
+            Ok(Box::new(StreamListener::start(&TcpTransport, at, settings, key)?))
         })
     }
 

@@ -19,7 +19,7 @@ use super::options::OPTIONS;
 use super::wire::{CONTROL, ProofPass};
 use crate::admission::is_shortage;
 use crate::proof::{self, CHALLENGE, Challenge, FlowProof};
-use crate::shared_port::{DatagramIntake, another, bind};
+use crate::shared_port::{DatagramIntake, ReceivedDatagram, another, bind};
 use crate::transport::{Flow, Listener, ProofKey};
 use crate::{Error, Patience, socket};
 
@@ -64,8 +64,8 @@ impl UdpListener {
     fn take_in(&mut self) -> Result<(), Error> {
         let refused = |at| move |source| Error::refused("receive on", at, source);
         let mut intake = DatagramIntake::new();
-        while let Some((from, datagram)) = intake.next(&self.socket).map_err(refused(self.at))? {
-            self.examine((from, &datagram), &mut intake).map_err(refused(self.at))?;
+        while let Some(datagram) = intake.next(&self.socket).map_err(refused(self.at))? {
+            self.examine(&datagram, &mut intake).map_err(refused(self.at))?;
         }
         Ok(())
     }
@@ -74,13 +74,13 @@ impl UdpListener {
     /// `intake`.
     fn examine(
         &mut self,
-        (from, datagram): (SocketAddr, &[u8]),
+        &ReceivedDatagram { from, ref bytes }: &ReceivedDatagram,
         intake: &mut DatagramIntake<ROOM>,
     ) -> io::Result<()> {
-        match ProofPass::parse(datagram) {
+        match ProofPass::parse(bytes) {
             Some(ProofPass::Hello(hello)) => self.greet(from, &hello),
             Some(ProofPass::Confirm(proof, mac)) if self.holds(from, &proof, &mac) => {
-                match self.admit((from, proof), intake) {
+                match self.admit(from, &proof, intake) {
                     Err(error) if !is_shortage(&error) => return Err(error),
                     // A client without an answer asks again.
                     _ => {}
@@ -125,7 +125,8 @@ impl UdpListener {
     /// Opens the flow's socket, which from then on gets everything that its client sends.
     fn admit(
         &mut self,
-        (from, proof): (SocketAddr, FlowProof),
+        from: SocketAddr,
+        proof: &FlowProof,
         intake: &mut DatagramIntake<ROOM>,
     ) -> io::Result<()> {
         // A duplicate of a confirm, sent before the first was processed.
@@ -137,7 +138,7 @@ impl UdpListener {
         socket.connect(&SockAddr::from(from))?;
         intake.take_astray(&socket, from)?;
         let flow =
-            UdpFlow::new(socket, proof.parts().0, &self.settings, FlowIdentity::server(&proof, &self.key))?;
+            UdpFlow::new(socket, proof.parts().0, &self.settings, FlowIdentity::server(proof, &self.key))?;
         flow.welcome();
         self.accepted.insert(from);
         self.proven.push_back(flow);

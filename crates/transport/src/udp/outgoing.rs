@@ -71,11 +71,11 @@ impl<'a> OutgoingDatagrams<'a> {
         let parts = self.gathered(message, count, place);
         let (fd, parts) = (flow.socket.as_fd(), &parts[..2 * count]);
         match (count, send_mode) {
-            (1, _) => message::send(fd, parts, (flags, None)).map(|()| 1),
+            (1, _) => message::send(fd, parts, flags, None).map(|()| 1),
             (_, UdpSendMode::Gso) => {
-                message::send(fd, parts, (flags, Some(message.len() as u16))).map(|()| count)
+                message::send(fd, parts, flags, Some(message.len() as u16)).map(|()| count)
             }
-            _ => message::send_many(fd, (parts, 2), flags),
+            _ => message::send_many(fd, parts, 2, flags),
         }
     }
 

@@ -95,7 +95,7 @@ impl<'a> UdpReceiver<'a> {
         let mut places = into.chunks_exact_mut(self.room);
         let mut rooms: [_; BATCH] = from_fn(|_| IoSliceMut::new(places.next().unwrap_or_default()));
         let count = rooms.iter().take_while(|room| !room.is_empty()).count();
-        let count = message::receive_many(fd, (&mut rooms[..count], 1), (flags, &mut lengths))?;
+        let count = message::receive_many(fd, &mut rooms[..count], 1, flags, &mut lengths)?;
         for (place, &length) in into.chunks_exact(self.room).zip(&lengths[..count]) {
             self.sort(place.get(..length).unwrap_or_default());
         }

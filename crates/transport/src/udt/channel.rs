@@ -95,7 +95,7 @@ impl UdtChannel {
     pub(super) fn look(&self, state: &mut UdtState, into: &mut [u8]) -> (usize, bool) {
         let now = self.now();
         let UdtState { connection, inbox } = state;
-        let took = inbox.take((self.socket.as_fd(), self.parsed.receive), (connection, now), into);
+        let took = inbox.take(self.socket.as_fd(), self.parsed.receive, connection, now, into);
         let arrived = took.as_ref().map_or_else(|error| error.kind() == ErrorKind::Interrupted, |_| true);
         self.note(took.as_ref().err());
         self.act(state);
@@ -163,9 +163,9 @@ impl UdtChannel {
         let fd = self.socket.as_fd();
         let whole = [IoSlice::new(transmit.bytes)];
         let sent = if transmit.bytes.len() <= transmit.segment {
-            message::send(fd, &whole, (0, None))
+            message::send(fd, &whole, 0, None)
         } else if self.parsed.send == UdtSendMode::Gso && !self.gso_refused.load(Ordering::Relaxed) {
-            message::send(fd, &whole, (0, Some(transmit.segment as u16))).or_else(|error| {
+            message::send(fd, &whole, 0, Some(transmit.segment as u16)).or_else(|error| {
                 // The path's MTU has become smaller than a segment, or its device does not cut.
                 let refuses = matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EMSGSIZE | libc::EIO));
                 self.gso_refused.fetch_or(refuses, Ordering::Relaxed);
@@ -188,8 +188,8 @@ impl UdtChannel {
         let each = if self.parsed.send == UdtSendMode::Plain { 1 } else { BATCH };
         for parts in parts[..count].chunks(each) {
             let sent = match parts {
-                [_] => message::send(fd, parts, (0, None)).map(|()| 1),
-                _ => message::send_many(fd, (parts, 1), 0),
+                [_] => message::send(fd, parts, 0, None).map(|()| 1),
+                _ => message::send_many(fd, parts, 1, 0),
             };
             sent?;
         }

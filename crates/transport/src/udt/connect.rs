@@ -32,7 +32,7 @@ pub(super) fn connect(call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Res
     loop {
         match dialer.reach().and_then(|(channel, set_up)| Ok((dialer.prove(&channel)?, channel, set_up))) {
             Ok((true, channel, set_up)) => {
-                return Ok(Box::new(UdtFlow::new(channel, call.number, (call.settings, set_up))));
+                return Ok(Box::new(UdtFlow::new(channel, call.number, set_up, call.settings)));
             }
             Ok((false, ..)) => has_hung_up = true,
             // A listener closes the connection if it has no room, or if it finds that this end lacks the key.

@@ -35,7 +35,7 @@ pub(super) struct UdtFlow {
 
 impl UdtFlow {
     /// Creates a flow from its channel, whose socket's options are read back against `settings`.
-    pub(super) fn new(channel: UdtChannel, number: u32, (settings, set_up): (&Settings, Nanos)) -> Self {
+    pub(super) fn new(channel: UdtChannel, number: u32, set_up: Nanos, settings: &Settings) -> Self {
         let not_as_asked = OPTIONS.read_back(&channel.socket, settings);
         let [woken, finished] = [const { AtomicBool::new(false) }; 2];
         UdtFlow { channel, number, set_up, not_as_asked, woken, finished }
@@ -182,7 +182,6 @@ fn ended(reason: CloseReason) -> io::Error {
         CloseReason::Silent | CloseReason::Linger | CloseReason::NoAnswer => ErrorKind::TimedOut,
         CloseReason::PeerClosed | CloseReason::Closed | CloseReason::Aborted => ErrorKind::BrokenPipe,
         CloseReason::Refused(_) => ErrorKind::ConnectionRefused,
-        CloseReason::MessageTooLarge => ErrorKind::InvalidData,
     };
     io::Error::new(kind, reason)
 }

@@ -34,6 +34,11 @@ enum ReceivedBatch {
     Joined { total: usize, each: usize },
 }
 
+/// Returns the room for a payload, in bytes.
+fn payload(connection: &Connection) -> usize {
+    connection.payload().unwrap_or(HANDSHAKING)
+}
+
 impl UdtInbox {
     pub(super) fn new() -> Self {
         UdtInbox {
@@ -51,15 +56,17 @@ impl UdtInbox {
     /// Returns [`io::ErrorKind::WouldBlock`] if nothing is there, and ICMP's errors about earlier sends.
     pub(super) fn take(
         &mut self,
-        (fd, mode): (BorrowedFd<'_>, UdtReceiveMode),
-        (connection, now): (&mut Connection, Nanos),
+        fd: BorrowedFd<'_>,
+        mode: UdtReceiveMode,
+        connection: &mut Connection,
+        now: Nanos,
         into: &mut [u8],
     ) -> io::Result<usize> {
-        let payload = connection.payload().unwrap_or(HANDSHAKING);
-        match self.receive((fd, mode), payload, into)? {
-            ReceivedBatch::Apart(count) => Ok(self.deliver((connection, now), (into, payload), count)),
+        let payload = payload(connection);
+        match self.receive(fd, mode, payload, into)? {
+            ReceivedBatch::Apart(count) => Ok(self.deliver(connection, now, into, count)),
             ReceivedBatch::Joined { total, each } => {
-                self.join((into, payload), total);
+                self.join(into, payload, total);
                 let whole = self.whole.get(..total).unwrap_or_default();
                 whole.chunks(each).for_each(|datagram| connection.handle(now, datagram));
                 Ok(0)
@@ -69,7 +76,8 @@ impl UdtInbox {
 
     fn receive(
         &mut self,
-        (fd, mode): (BorrowedFd<'_>, UdtReceiveMode),
+        fd: BorrowedFd<'_>,
+        mode: UdtReceiveMode,
         payload: usize,
         into: &mut [u8],
     ) -> io::Result<ReceivedBatch> {
@@ -85,8 +93,8 @@ impl UdtInbox {
         let mut parts: Vec<IoSliceMut<'_>> =
             pairs.flat_map(|(header, place)| [IoSliceMut::new(header), IoSliceMut::new(place)]).collect();
         if mode != UdtReceiveMode::Gro {
-            let many = (libc::MSG_DONTWAIT, &mut self.lengths[..]);
-            return message::receive_many(fd, (&mut parts, 2), many).map(ReceivedBatch::Apart);
+            let count = message::receive_many(fd, &mut parts, 2, libc::MSG_DONTWAIT, &mut self.lengths);
+            return count.map(ReceivedBatch::Apart);
         }
         let (total, each) = message::receive_joined(fd, &mut parts, libc::MSG_DONTWAIT)?;
         if total > stride && each != stride {
@@ -97,12 +105,8 @@ impl UdtInbox {
         Ok(ReceivedBatch::Apart(count))
     }
 
-    fn deliver(
-        &mut self,
-        (connection, now): (&mut Connection, Nanos),
-        (into, payload): (&[u8], usize),
-        count: usize,
-    ) -> usize {
+    fn deliver(&mut self, connection: &mut Connection, now: Nanos, into: &[u8], count: usize) -> usize {
+        let payload = payload(connection);
         let in_place = into.len() / payload;
         let places = into.chunks_exact(payload).chain(self.spill.chunks_exact(payload));
         let mut read = 0;
@@ -123,7 +127,7 @@ impl UdtInbox {
     }
 
     /// Copies the bytes of all places into `whole`, one after the other.
-    fn join(&mut self, (into, payload): (&[u8], usize), total: usize) {
+    fn join(&mut self, into: &[u8], payload: usize, total: usize) {
         let places = into.chunks_exact(payload).chain(self.spill.chunks_exact(payload));
         let mut end = 0;
         for part in self.headers.iter().zip(places).flat_map(|(header, place)| [&header[..], place]) {

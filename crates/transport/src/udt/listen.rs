@@ -11,9 +11,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_record::Settings;
 use landspeed_record::units::Nanos;
-use landspeed_udt::{
-    Connection, HANDSHAKE, HandshakeRequest, ListenerResponse, Seq, SocketType, UdtSocketId,
-};
+use landspeed_udt::{Connection, HANDSHAKE, HandshakeRequest, ListenerResponse, Seq, UdtSocketId};
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::{SendFlags, sendto};
 use socket2::{SockAddr, Socket};
@@ -25,7 +23,7 @@ use super::identity;
 use super::options::{self, OPTIONS, UdtSettings};
 use crate::admission::{Applicant, Applicants, ProofState, is_shortage};
 use crate::proof::{self, ServerProof, ServerProofStep};
-use crate::shared_port::{DatagramIntake, another, bind};
+use crate::shared_port::{DatagramIntake, ReceivedDatagram, another, bind};
 use crate::transport::{Flow, Listener, ProofKey};
 use crate::{Error, Patience, socket};
 
@@ -56,7 +54,7 @@ struct UdtApplicant {
 }
 
 impl UdtListener {
-    pub(super) fn start(at: SocketAddr, (settings, key): (&Settings, &ProofKey)) -> Result<Self, Error> {
+    pub(super) fn start(at: SocketAddr, settings: &Settings, key: &ProofKey) -> Result<Self, Error> {
         let secret = [proof::challenge(), proof::challenge()].concat();
         let secret = secret.try_into().expect("16 and 16 are 32");
         Ok(UdtListener {
@@ -65,7 +63,7 @@ impl UdtListener {
             settings: settings.clone(),
             key: *key,
             began: Instant::now(),
-            listener: landspeed_udt::HandshakeListener::new(secret, SocketType::Stream),
+            listener: landspeed_udt::HandshakeListener::new(secret),
             applicants: Applicants::new(),
             accepted: HashSet::new(),
         })
@@ -83,8 +81,8 @@ impl UdtListener {
 
     fn take_in(&mut self) -> io::Result<()> {
         let mut intake = DatagramIntake::new();
-        while let Some((from, datagram)) = intake.next(&self.socket)? {
-            self.examine((from, &datagram), &mut intake)?;
+        while let Some(datagram) = intake.next(&self.socket)? {
+            self.examine(&datagram, &mut intake)?;
         }
         Ok(())
     }
@@ -93,12 +91,12 @@ impl UdtListener {
     /// into `intake`.
     fn examine(
         &mut self,
-        (from, datagram): (SocketAddr, &[u8]),
+        &ReceivedDatagram { from, ref bytes }: &ReceivedDatagram,
         intake: &mut DatagramIntake<ROOM>,
     ) -> io::Result<()> {
         let now = Nanos::from(self.began.elapsed());
         let mut reply = [0; HANDSHAKE];
-        match self.listener.handle(now, from, datagram, &mut reply) {
+        match self.listener.handle(now, from, bytes, &mut reply) {
             ListenerResponse::Ignore => self.applicants.add_stranger(),
             // If the reply gets lost, the client asks again.
             ListenerResponse::Reply(length) => {
@@ -137,7 +135,7 @@ impl UdtListener {
 
     fn hand_out(&mut self, number: u32, applicant: UdtApplicant) -> UdtFlow {
         self.accepted.insert(applicant.request);
-        UdtFlow::new(applicant.channel, number, (&self.settings, Nanos(0)))
+        UdtFlow::new(applicant.channel, number, Nanos(0), &self.settings)
     }
 }
 
@@ -222,18 +220,15 @@ mod tests {
 
     const KEY: ProofKey = [7; 32];
 
-    /// Datagrams with their source addresses.
-    type ReceivedDatagrams = Vec<(SocketAddr, Vec<u8>)>;
-
     /// Takes in what arrives until a flow is proven. Returns the flow, and all datagrams received.
-    fn prove(listener: &mut UdtListener) -> Option<(UdtFlow, ReceivedDatagrams)> {
+    fn prove(listener: &mut UdtListener) -> Option<(UdtFlow, Vec<ReceivedDatagram>)> {
         let (until, mut received) = (Instant::now() + Duration::from_secs(5), Vec::new());
         while Instant::now() < until {
             listener.wait(Duration::from_millis(10)).expect("it waits");
             let mut intake = DatagramIntake::new();
-            while let Some((from, datagram)) = intake.next(&listener.socket).expect("received") {
-                listener.examine((from, &datagram), &mut intake).expect("examined");
-                received.push((from, datagram));
+            while let Some(datagram) = intake.next(&listener.socket).expect("received") {
+                listener.examine(&datagram, &mut intake).expect("examined");
+                received.push(datagram);
             }
             listener.applicants.advance_all(&listener.key.clone());
             if let Some((number, applicant)) = listener.applicants.next_proven() {
@@ -250,7 +245,7 @@ mod tests {
         let at = socket::local(&held).expect("its address");
         held.connect(&at.into()).expect("it takes nothing");
         let settings = Settings::new();
-        let mut listener = UdtListener::start(at, (&settings, &KEY)).expect("it listens");
+        let mut listener = UdtListener::start(at, &settings, &KEY).expect("it listens");
         let cancel = CancelFlag::new();
         std::thread::scope(|scope| {
             let patience = Patience { until: Instant::now() + Duration::from_secs(5), cancel: &cancel };
@@ -259,8 +254,8 @@ mod tests {
             scope.spawn(move || connect::connect(&call, &patience).map(drop));
             let (_flow, received) = prove(&mut listener).expect("a flow");
             cancel.cancel();
-            for (from, datagram) in &received {
-                listener.examine((*from, datagram), &mut DatagramIntake::new()).expect("examined");
+            for datagram in &received {
+                listener.examine(datagram, &mut DatagramIntake::new()).expect("examined");
             }
             assert!(received.len() >= 2, "a request and one with the cookie");
             assert_eq!(listener.applicants.iter().count(), 0);

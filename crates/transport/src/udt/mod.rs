@@ -50,7 +50,7 @@ impl Transport for UdtTransport {
 
     fn reserve(&self, at: SocketAddr) -> Result<Box<dyn ReservedPort>, Error> {
         shared_port::reserve(at, |at, settings, key| {
-            Ok(Box::new(listen::UdtListener::start(at, (settings, key))?))
+            Ok(Box::new(listen::UdtListener::start(at, settings, key)?))
         })
     }
 

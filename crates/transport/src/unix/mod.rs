@@ -96,7 +96,7 @@ impl ReservedPort for UnixPort {
     }
 
     fn listen(&self, settings: &Settings, key: &ProofKey) -> Result<Box<dyn Listener>, Error> {
-        let listener = StreamListener::start(&UnixTransport, self.0, (settings, key))?;
+        let listener = StreamListener::start(&UnixTransport, self.0, settings, key)?;
         Ok(Box::new(UnixListener { listener, path: path(self.0, key) }))
     }
 }

@@ -5,6 +5,7 @@ mod broken;
 mod flood;
 mod loopback;
 mod promises;
+mod transfer;
 
 use landspeed_transport::TRANSPORTS;
 

@@ -2,15 +2,12 @@
 
 use landspeed_record::units::Nanos;
 
-use crate::packet::SocketType;
 use crate::rate::{CONTROLS, RateControlFactory};
 use crate::seq::{Seq, UdtSocketId};
 
 /// The initial settings of both directions of a connection. The defaults are libudt's, where it has them.
 #[derive(Debug, Clone)]
 pub struct UdtConfig {
-    /// A stream or messages. Both ends must agree.
-    pub socket_type: SocketType,
     /// The largest packet, with the headers of IPv4 and UDP. The smaller value of the two ends applies.
     pub mss: u32,
     /// True if a connector's requests are as large as the packets that they ask for. Where a path silently drops such
@@ -36,7 +33,6 @@ pub struct UdtConfig {
 impl Default for UdtConfig {
     fn default() -> Self {
         UdtConfig {
-            socket_type: SocketType::Stream,
             mss: 1500,
             probes_path: false,
             send_buffer: 8192,

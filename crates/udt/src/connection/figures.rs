@@ -2,8 +2,9 @@
 
 use landspeed_record::units::{Bytes, Nanos};
 
-use crate::history::{RoundTrip, UdtPacketRate};
+use crate::history::UdtPacketRate;
 use crate::receiver::DataArrival;
+use crate::round_trip::RoundTrip;
 
 /// The counts of a connection, in packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

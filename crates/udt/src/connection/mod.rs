@@ -22,16 +22,17 @@ use std::net::SocketAddr;
 use landspeed_record::units::Nanos;
 
 pub use self::config::{ConnectionIdentity, UdtConfig};
-pub use self::figures::{DeliveryProgress, PacketCounts, PathFigures};
+pub use self::figures::PacketCounts;
+use self::figures::{DeliveryProgress, PathFigures};
 pub use self::outcome::{CloseReason, IoError, TransmitBatch, UdtEvent};
 pub use self::timers::MIN_EXP as FIRST_TIMEOUT;
 
 use self::open::OpenConnection;
 use crate::handshake::Connector;
 use crate::history::SYNC_INTERVAL;
-use crate::packet::{HEADER, PacketBody, SocketType, UdtPacket, data_header};
+use crate::packet::{HEADER, PacketBody, PacketTime, UdtPacket, data_header};
 use crate::receiver::DataArrival;
-use crate::sender::SendAction;
+use crate::sender::PacketRun;
 use crate::seq::UdtSocketId;
 
 /// One end of a connection.
@@ -154,8 +155,7 @@ impl Connection {
         let is_data = self.closed.is_none() && (1..=open.payload).contains(&length);
         let Some((seq, timestamp, to)) = data_header(header).filter(|_| is_data) else { return false };
         let is_delivered = to == self.identity.socket
-            && self.config.socket_type == SocketType::Stream
-            && open.receiver.on_delivery((now, timestamp), seq, length < open.payload);
+            && open.receiver.on_delivery(PacketTime { now, timestamp }, seq, length < open.payload);
         if is_delivered {
             self.counts.received += 1;
             open.heard(now);
@@ -174,14 +174,15 @@ impl Connection {
         if self.closed.is_some() {
             return self.on_late_packet(now, &packet.body);
         }
-        self.on_body((now, packet.timestamp), &packet.body)
+        self.on_body(PacketTime { now, timestamp: packet.timestamp }, &packet.body)
     }
 
-    fn on_body(&mut self, (now, timestamp): (Nanos, u32), body: &PacketBody<'_>) -> bool {
+    fn on_body(&mut self, at: PacketTime, body: &PacketBody<'_>) -> bool {
+        let now = at.now;
         let ConnectionPhase::Open(open) = &mut self.phase else { return false };
         let is_believed = match body {
             PacketBody::Data(data) => {
-                let (arrival, is_ready) = open.on_data((now, timestamp), data);
+                let (arrival, is_ready) = open.on_data(at, data);
                 self.flags.readable |= is_ready;
                 self.counts.count(arrival);
                 arrival == DataArrival::New
@@ -194,12 +195,6 @@ impl Connection {
                 is_believed
             }
             PacketBody::Ack2(number) => open.receiver.on_ack2(now, *number),
-            PacketBody::MessageDrop(given_up) => {
-                let is_datagram = self.config.socket_type == SocketType::Datagram;
-                let is_believed = is_datagram && open.receiver.on_drop(now, given_up);
-                self.flags.readable |= is_believed;
-                is_believed
-            }
             PacketBody::KeepAlive => true,
             PacketBody::CongestionWarning => {
                 open.sender.on_warning(now);
@@ -297,18 +292,11 @@ impl Connection {
             return None;
         }
         let ConnectionPhase::Open(open) = &mut self.phase else { return None };
-        match open.poll_data(now, most.max(1), timestamp)? {
-            SendAction::Drop(given_up) => {
-                let packet = UdtPacket { timestamp, to: open.peer, body: PacketBody::MessageDrop(given_up) };
-                let length = packet.write(&mut self.scratch)?;
-                Some(TransmitBatch { bytes: &self.scratch[..length], segment: length })
-            }
-            SendAction::Data { bytes, packets, again } => {
-                let count = if again { &mut self.counts.sent_again } else { &mut self.counts.sent };
-                *count += u64::from(packets);
-                Some(TransmitBatch { bytes: open.sender.buffer.bytes(bytes), segment: HEADER + open.payload })
-            }
-        }
+        let PacketRun { bytes, packets, again } =
+            open.poll_data(PacketTime { now, timestamp }, most.max(1))?;
+        let count = if again { &mut self.counts.sent_again } else { &mut self.counts.sent };
+        *count += u64::from(packets);
+        Some(TransmitBatch { bytes: open.sender.buffer.bytes(bytes), segment: HEADER + open.payload })
     }
 
     /// Writes the next control packet into the scratch buffer.

@@ -6,12 +6,12 @@ use super::config::{ConnectionIdentity, UdtConfig};
 use super::timers::ExpTimer;
 use crate::history::SYNC_INTERVAL;
 use crate::packet::{
-    DataPacket, FullAck, HEADER, Handshake, HandshakeKind, LossReport, PacketBody, UDP_HEADERS,
+    DataPacket, FullAck, HEADER, Handshake, HandshakeKind, LossReport, PacketBody, PacketTime, UDP_HEADERS,
 };
 use crate::receive_buffer::ReceiveBuffer;
 use crate::receiver::{DataArrival, ReceiveHalf};
 use crate::send_buffer::SendBuffer;
-use crate::sender::{MAX_WINDOW, NegotiatedLimits, SendAction, SendHalf};
+use crate::sender::{MAX_WINDOW, NegotiatedLimits, PacketRun, SendHalf};
 use crate::seq::{Seq, UdtSocketId};
 
 /// The bytes of all headers, by which a packet's size exceeds its payload.
@@ -98,13 +98,11 @@ impl OpenConnection {
         }
     }
 
-    /// Processes a data packet; `at` is its arrival time and its timestamp. Also returns true if there may be
-    /// something new to read.
-    pub(super) fn on_data(&mut self, at: (Nanos, u32), data: &DataPacket<'_>) -> (DataArrival, bool) {
+    /// Processes a data packet that arrives `at`. Also returns true if there is something new to read.
+    pub(super) fn on_data(&mut self, at: PacketTime, data: &DataPacket<'_>) -> (DataArrival, bool) {
         let before = self.receiver.next();
         let arrival = self.receiver.on_data(at, data, self.payload);
-        let is_ready = self.receiver.next() != before || !data.message.in_order;
-        (arrival, arrival == DataArrival::New && is_ready)
+        (arrival, self.receiver.next() != before)
     }
 
     pub(super) fn on_light_ack(&mut self, now: Nanos, next: Seq) -> bool {
@@ -166,11 +164,11 @@ impl OpenConnection {
     }
 
     /// Returns the next data packets, at most `most`.
-    pub(super) fn poll_data(&mut self, now: Nanos, most: u32, timestamp: u32) -> Option<SendAction> {
+    pub(super) fn poll_data(&mut self, at: PacketTime, most: u32) -> Option<PacketRun> {
         let was_idle = !self.sender.is_waiting_for_ack();
-        let next = self.sender.poll(now, most, timestamp)?;
+        let next = self.sender.poll(at, most)?;
         if was_idle {
-            self.exp.restart(now);
+            self.exp.restart(at.now);
         }
         Some(next)
     }

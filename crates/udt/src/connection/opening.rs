@@ -10,7 +10,7 @@ use super::open::{HandshakeAgreement, OpenConnection};
 use super::outcome::CloseReason;
 use super::{Connection, ConnectionFlags, ConnectionPhase};
 use crate::handshake::{Connector, ConnectorOutcome, HandshakeRequest};
-use crate::packet::{HANDSHAKE, HEADER, Handshake, HandshakeKind, MIN_MSS, UDP_HEADERS};
+use crate::packet::{HANDSHAKE, HEADER, Handshake, HandshakeKind, MIN_MSS, SocketType, UDP_HEADERS};
 use crate::sender::MAX_WINDOW;
 use crate::seq::UdtSocketId;
 
@@ -18,7 +18,7 @@ impl Connection {
     /// Begins a connection to the listener at `peer`.
     pub fn connect(now: Nanos, config: UdtConfig, identity: ConnectionIdentity, peer: SocketAddr) -> Self {
         let request = Handshake {
-            socket_type: config.socket_type,
+            socket_type: SocketType::Stream,
             first_seq: identity.first_seq,
             mss: config.mss.max(MIN_MSS),
             flight: config.receive_buffer.clamp(2, MAX_WINDOW),

@@ -26,9 +26,6 @@ pub enum CloseReason {
     /// The written data did not arrive within the time that a close waits.
     #[error("the peer did not receive all data in time")]
     Linger,
-    /// The peer sent a message that the receive buffer cannot hold.
-    #[error("the peer sent a message larger than the receive buffer")]
-    MessageTooLarge,
 }
 
 /// The reason why nothing was written or read.
@@ -43,15 +40,6 @@ pub enum IoError {
     /// There is no room now; [`UdtEvent::Writable`] follows when there is.
     #[error("the send buffer is full")]
     Full,
-    /// The message is empty, or larger than the send buffer.
-    #[error("the message is empty or too large")]
-    Size,
-    /// A message for a stream, or bytes for a connection of messages.
-    #[error("the connection is of the other type")]
-    Type,
-    /// The buffer is smaller than the next message, which has this many bytes.
-    #[error("the next message has {0} bytes")]
-    Small(usize),
 }
 
 /// An event of a connection.

@@ -76,7 +76,7 @@ impl ConnectionEnd {
 
     /// Listens until a peer has proven its cookie, for at most `most`.
     pub(crate) fn accept(mut socket: ClockedSocket, config: UdtConfig, most: Nanos) -> Self {
-        let request = listen(&mut socket, &config, most).expect("the peer connects");
+        let request = listen(&mut socket, most).expect("the peer connects");
         let connection = Connection::accept(socket.now(), config, identity(99), &request);
         ConnectionEnd { socket, connection }
     }
@@ -124,12 +124,8 @@ impl ConnectionEnd {
 
 /// Returns the first request whose cookie is proven; `None` if none arrives. A request for the other socket type is
 /// refused.
-pub(crate) fn listen(
-    socket: &mut ClockedSocket,
-    config: &UdtConfig,
-    most: Nanos,
-) -> Option<HandshakeRequest> {
-    let listener = HandshakeListener::new([5; 32], config.socket_type);
+pub(crate) fn listen(socket: &mut ClockedSocket, most: Nanos) -> Option<HandshakeRequest> {
+    let listener = HandshakeListener::new([5; 32]);
     let end = socket.now() + most;
     while socket.now() < end {
         socket.wait(Nanos::millis(50));

@@ -2,14 +2,12 @@
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use blake3::{Hash, Hasher};
 use landspeed_record::units::Nanos;
-use landspeed_udt::{CloseReason, IoError, PacketCounts, SocketType, UdtConfig};
+use landspeed_udt::{CloseReason, IoError, PacketCounts, UdtConfig};
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -21,7 +19,6 @@ use crate::relay::{NetworkImpairments, Relay};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TransferCase {
     pub(crate) to_libudt: bool,
-    pub(crate) socket_type: SocketType,
     pub(crate) ip: IpAddr,
     pub(crate) mss: u32,
     pub(crate) bytes: u64,
@@ -32,10 +29,9 @@ pub(crate) struct TransferCase {
 }
 
 impl TransferCase {
-    pub(crate) fn new(to_libudt: bool, socket_type: SocketType) -> Self {
+    pub(crate) fn new(to_libudt: bool) -> Self {
         TransferCase {
             to_libudt,
-            socket_type,
             ip: Ipv4Addr::LOCALHOST.into(),
             mss: 1500,
             bytes: 2_000_000,
@@ -45,7 +41,7 @@ impl TransferCase {
     }
 
     pub(crate) fn config(&self) -> UdtConfig {
-        UdtConfig { socket_type: self.socket_type, mss: self.mss, ..UdtConfig::default() }
+        UdtConfig { mss: self.mss, ..UdtConfig::default() }
     }
 
     fn any_port(&self) -> SocketAddr {
@@ -61,50 +57,31 @@ pub(crate) struct TransferFigures {
     pub(crate) counts: PacketCounts,
 }
 
-/// Random content: a stream in pieces, or messages of several lengths, each with its length before it.
+/// Random content, in pieces.
 struct TransferContent {
     random: ChaCha8Rng,
-    socket_type: SocketType,
     left: u64,
-    messages: u64,
     hash: Hasher,
-    made: u64,
 }
 
-/// The bytes of a message's length, as in peer.cpp.
-const LENGTH: usize = 4;
-const LARGEST_MESSAGE: u64 = 20_000;
+/// The most bytes of a piece.
+const PIECE: u64 = 1 << 16;
 
 impl TransferContent {
     fn new(case: &TransferCase) -> Self {
         TransferContent {
             random: ChaCha8Rng::seed_from_u64(case.bytes),
-            socket_type: case.socket_type,
             left: case.bytes,
-            messages: 0,
             hash: Hasher::new(),
-            made: 0,
         }
     }
 
     /// Returns the next piece; empty at the end.
     fn next(&mut self) -> Vec<u8> {
-        let (most, before) = match self.socket_type {
-            SocketType::Stream => (1 << 16, 0),
-            // Messages of one packet and of several.
-            SocketType::Datagram => (1 + self.messages * 7919 % LARGEST_MESSAGE, LENGTH),
-        };
-        let length = self.left.min(most) as usize;
-        if length == 0 {
-            return Vec::new();
-        }
-        let mut piece = vec![0; before + length];
-        self.random.fill_bytes(&mut piece[before..]);
-        piece[..before].copy_from_slice(&(length as u32).to_ne_bytes()[..before]);
-        self.messages += 1;
-        self.left -= length as u64;
+        let mut piece = vec![0; self.left.min(PIECE) as usize];
+        self.random.fill_bytes(&mut piece);
+        self.left -= piece.len() as u64;
         self.hash.update(&piece);
-        self.made += piece.len() as u64;
         piece
     }
 }
@@ -118,11 +95,10 @@ pub(crate) fn run(case: &TransferCase) -> Option<TransferFigures> {
 }
 
 fn to_libudt(case: &TransferCase) -> TransferFigures {
-    let (mut peer, listener, out) = LibudtPeer::listen(case.any_port(), case.socket_type, case.mss);
+    let (mut peer, listener, out) = LibudtPeer::listen(case.any_port(), case.mss);
     let relay = case.impairments.map(|impairments| Relay::start(listener, impairments, case.bytes));
     let to = relay.as_ref().map_or(listener, |relay| relay.address);
-    let arrived = Arc::new(AtomicU64::new(0));
-    let reader = read_all(out, arrived.clone());
+    let reader = read_all(out);
     let (start, mut content) = (Instant::now(), TransferContent::new(case));
     let mut end = ConnectionEnd::connect(ClockedSocket::bind(case.any_port()), case.config(), to);
     let (mut piece, mut waits) = (content.next(), true);
@@ -131,14 +107,11 @@ fn to_libudt(case: &TransferCase) -> TransferFigures {
         end.drive(if waits { Nanos::millis(5) } else { Nanos(0) });
         // Sending makes room to write, so there is only something to wait for if nothing was written.
         waits = true;
-        while !piece.is_empty() && write(&mut end, case.socket_type, &mut piece) {
+        while !piece.is_empty() && write(&mut end, &mut piece) {
             waits = false;
             piece = if piece.is_empty() { content.next() } else { piece };
         }
-        // libudt's recvmsg discards a message that it has just read if the connection ended during the call.
-        let may_close =
-            case.socket_type == SocketType::Stream || arrived.load(Ordering::Relaxed) == content.made;
-        if piece.is_empty() && may_close {
+        if piece.is_empty() {
             end.connection.close(end.socket.now());
         }
     }
@@ -156,28 +129,19 @@ fn to_libudt(case: &TransferCase) -> TransferFigures {
 }
 
 /// Writes what there is room for. Returns false if there is no room.
-fn write(end: &mut ConnectionEnd, socket_type: SocketType, piece: &mut Vec<u8>) -> bool {
-    let now = end.socket.now();
-    let written = match socket_type {
-        SocketType::Stream => end.connection.write(piece),
-        SocketType::Datagram => {
-            end.connection.write_message(now, &piece[LENGTH..], true, None).map(|()| piece.len())
-        }
-    };
-    match written {
+fn write(end: &mut ConnectionEnd, piece: &mut Vec<u8>) -> bool {
+    match end.connection.write(piece) {
         Ok(written) => piece.drain(..written),
         Err(IoError::Full | IoError::NotOpen | IoError::Closed) => return false,
-        Err(other) => panic!("{other}"),
     };
     true
 }
 
-fn read_all(mut out: impl Read + Send + 'static, arrived: Arc<AtomicU64>) -> JoinHandle<Hash> {
+fn read_all(mut out: impl Read + Send + 'static) -> JoinHandle<Hash> {
     std::thread::spawn(move || {
         let (mut hash, mut room) = (Hasher::new(), vec![0; 1 << 17]);
         while let Ok(length @ 1..) = out.read(&mut room) {
             hash.update(&room[..length]);
-            arrived.fetch_add(length as u64, Ordering::Relaxed);
         }
         hash.finalize()
     })
@@ -188,18 +152,18 @@ fn from_libudt(case: &TransferCase) -> TransferFigures {
     let relay = case.impairments.map(|impairments| Relay::start(socket.address(), impairments, case.bytes));
     let to = relay.as_ref().map_or(socket.address(), |relay| relay.address);
     let start = Instant::now();
-    let (mut peer, input) = LibudtPeer::connect(to, case.socket_type, case.mss);
+    let (mut peer, input) = LibudtPeer::connect(to, case.mss);
     let writer = write_all(TransferContent::new(case), input);
     let mut end = ConnectionEnd::accept(socket, case.config(), Nanos::secs(5));
-    let (mut hash, mut room) = (Hasher::new(), vec![0; LARGEST_MESSAGE as usize]);
+    let mut hash = Hasher::new();
     // libudt ends once everything is acknowledged. It sends one shutdown, which may be lost.
     while peer.has_ended().is_none() {
         assert!(start.elapsed() < case.most, "it takes too long: {:?}", end.connection);
         end.drive(Nanos::millis(5));
-        read(&mut end, case.socket_type, &mut hash, &mut room);
+        read(&mut end, &mut hash);
     }
     let took = start.elapsed();
-    read(&mut end, case.socket_type, &mut hash, &mut room);
+    read(&mut end, &mut hash);
     assert!(matches!(end.connection.closed(), Some(CloseReason::PeerClosed) | None), "{:?}", end.connection);
     let (status, said) = peer.wait(Duration::from_secs(1));
     assert!(status.success(), "{said}");
@@ -224,12 +188,12 @@ fn write_all(
 
 /// Makes the same transfer from libudt to libudt, for comparison. Returns how long it took.
 pub(crate) fn libudt_alone(case: &TransferCase) -> Duration {
-    let (_receiver, listener, out) = LibudtPeer::listen(case.any_port(), case.socket_type, case.mss);
+    let (_receiver, listener, out) = LibudtPeer::listen(case.any_port(), case.mss);
     let relay = case.impairments.map(|impairments| Relay::start(listener, impairments, case.bytes));
     let to = relay.as_ref().map_or(listener, |relay| relay.address);
-    let reader = read_all(out, Arc::default());
+    let reader = read_all(out);
     let start = Instant::now();
-    let (mut sender, input) = LibudtPeer::connect(to, case.socket_type, case.mss);
+    let (mut sender, input) = LibudtPeer::connect(to, case.mss);
     let writer = write_all(TransferContent::new(case), input);
     let (status, said) = sender.wait(case.most);
     let took = start.elapsed();
@@ -239,21 +203,11 @@ pub(crate) fn libudt_alone(case: &TransferCase) -> Duration {
     took
 }
 
-fn read(end: &mut ConnectionEnd, socket_type: SocketType, hash: &mut Hasher, room: &mut [u8]) {
-    match socket_type {
-        SocketType::Stream => {
-            while !end.connection.peek().is_empty() {
-                let piece = end.connection.peek();
-                hash.update(piece);
-                let length = piece.len();
-                end.connection.consume(length);
-            }
-        }
-        SocketType::Datagram => {
-            while let Some(length) = end.connection.read_message(room).expect("messages") {
-                hash.update(&(length as u32).to_ne_bytes());
-                hash.update(&room[..length]);
-            }
-        }
+fn read(end: &mut ConnectionEnd, hash: &mut Hasher) {
+    while !end.connection.peek().is_empty() {
+        let piece = end.connection.peek();
+        hash.update(piece);
+        let length = piece.len();
+        end.connection.consume(length);
     }
 }

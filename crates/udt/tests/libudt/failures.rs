@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use landspeed_record::units::Nanos;
-use landspeed_udt::{CloseReason, SocketType, UdtConfig};
+use landspeed_udt::{CloseReason, UdtConfig};
 
 use crate::end::{ClockedSocket, ConnectionEnd, listen};
 use crate::peer::{self, LibudtPeer};
@@ -19,14 +19,14 @@ fn empty_port() -> SocketAddr {
     ClockedSocket::bind(ANY_PORT).address()
 }
 
-fn impatient(socket_type: SocketType) -> UdtConfig {
+fn impatient() -> UdtConfig {
     let (connect_patience, silence) = (Nanos::millis(700), Nanos::secs(2));
-    UdtConfig { socket_type, connect_patience, silence, ..UdtConfig::default() }
+    UdtConfig { connect_patience, silence, ..UdtConfig::default() }
 }
 
 /// Returns an end of this crate that has sent some hundred packets to libudt at `to`.
 fn busy_sender(socket: ClockedSocket, to: SocketAddr) -> ConnectionEnd {
-    let mut end = ConnectionEnd::connect(socket, impatient(SocketType::Stream), to);
+    let mut end = ConnectionEnd::connect(socket, impatient(), to);
     while end.connection.counts().sent < 300 {
         let _ = end.connection.write(&[1; BYTES]);
         end.drive(Nanos::millis(5));
@@ -65,28 +65,27 @@ fn receives(end: &mut ConnectionEnd, least: usize) -> usize {
 
 #[test]
 fn nothing_listens() {
-    let mut end =
-        ConnectionEnd::connect(ClockedSocket::bind(ANY_PORT), impatient(SocketType::Stream), empty_port());
+    let mut end = ConnectionEnd::connect(ClockedSocket::bind(ANY_PORT), impatient(), empty_port());
     assert_eq!(end.until_closed(Nanos::secs(5)), CloseReason::NoAnswer);
     if peer::program().is_some() {
-        let (mut peer, _input) = LibudtPeer::connect(empty_port(), SocketType::Stream, 1500);
+        let (mut peer, _input) = LibudtPeer::connect(empty_port(), 1500);
         let (status, said) = peer.wait(Duration::from_secs(10));
         assert!(!status.success() && said.starts_with("connect: "), "{status}: {said}");
     }
 }
 
 #[test]
-fn a_listener_of_the_other_type_refuses() {
+fn messages_are_refused_both_ways() {
     if peer::program().is_none() {
         return;
     }
-    let (_peer, at, _out) = LibudtPeer::listen(ANY_PORT, SocketType::Stream, 1500);
-    let mut end = ConnectionEnd::connect(ClockedSocket::bind(ANY_PORT), impatient(SocketType::Datagram), at);
+    let (_peer, at, _out) = LibudtPeer::listen_for("messages", ANY_PORT, 1500);
+    let mut end = ConnectionEnd::connect(ClockedSocket::bind(ANY_PORT), impatient(), at);
     assert_eq!(end.until_closed(Nanos::secs(5)), CloseReason::Refused(1002));
     let mut socket = ClockedSocket::bind(ANY_PORT);
-    let (mut peer, _input) = LibudtPeer::connect(socket.address(), SocketType::Stream, 1500);
+    let (mut peer, _input) = LibudtPeer::connect_for("messages", socket.address(), 1500);
     while peer.has_ended().is_none() {
-        let request = listen(&mut socket, &impatient(SocketType::Datagram), Nanos::millis(50));
+        let request = listen(&mut socket, Nanos::millis(50));
         assert_eq!(request, None);
     }
     let (status, said) = peer.wait(Duration::from_secs(1));
@@ -99,8 +98,8 @@ fn libudt_does_not_answer_padded_requests() {
     if peer::program().is_none() {
         return;
     }
-    let (_peer, at, _out) = LibudtPeer::listen(ANY_PORT, SocketType::Stream, 1500);
-    let config = UdtConfig { probes_path: true, ..impatient(SocketType::Stream) };
+    let (_peer, at, _out) = LibudtPeer::listen(ANY_PORT, 1500);
+    let config = UdtConfig { probes_path: true, ..impatient() };
     let mut end = ConnectionEnd::connect(ClockedSocket::bind(ANY_PORT), config, at);
     assert_eq!(end.until_closed(Nanos::secs(5)), CloseReason::NoAnswer);
 }
@@ -110,11 +109,11 @@ fn a_receiver_that_is_killed_and_its_port_used_again() {
     if peer::program().is_none() {
         return;
     }
-    let (mut peer, at, _out) = LibudtPeer::listen(ANY_PORT, SocketType::Stream, 1500);
+    let (mut peer, at, _out) = LibudtPeer::listen(ANY_PORT, 1500);
     let mut end = busy_sender(ClockedSocket::bind(ANY_PORT), at);
     peer.kill();
     assert_eq!(end.until_closed(Nanos::secs(10)), CloseReason::Silent);
-    let (_peer, again, out) = LibudtPeer::listen(at, SocketType::Stream, 1500);
+    let (_peer, again, out) = LibudtPeer::listen(at, 1500);
     assert_eq!(again, at);
     sends_all(end.socket, at, out);
 }
@@ -126,16 +125,16 @@ fn a_sender_that_is_killed_and_our_port_used_again() {
     }
     let socket = ClockedSocket::bind(ANY_PORT);
     let at = socket.address();
-    let (mut peer, mut input) = LibudtPeer::connect(at, SocketType::Stream, 1500);
+    let (mut peer, mut input) = LibudtPeer::connect(at, 1500);
     let writer = std::thread::spawn(move || while input.write_all(&[3; BYTES]).is_ok() {});
-    let mut end = ConnectionEnd::accept(socket, impatient(SocketType::Stream), Nanos::secs(5));
+    let mut end = ConnectionEnd::accept(socket, impatient(), Nanos::secs(5));
     receives(&mut end, 10 * BYTES);
     peer.kill();
     receives(&mut end, usize::MAX);
     assert_eq!(end.connection.closed(), Some(CloseReason::Silent));
     writer.join().expect("a writer does not panic");
-    let (mut peer, mut input) = LibudtPeer::connect(at, SocketType::Stream, 1500);
-    let mut end = ConnectionEnd::accept(end.socket, impatient(SocketType::Stream), Nanos::secs(5));
+    let (mut peer, mut input) = LibudtPeer::connect(at, 1500);
+    let mut end = ConnectionEnd::accept(end.socket, impatient(), Nanos::secs(5));
     input.write_all(&[4; BYTES]).expect("a pipe");
     drop(input);
     assert_eq!(receives(&mut end, BYTES), BYTES);
@@ -157,7 +156,7 @@ fn libudt_learns_that_we_are_gone() {
     if peer::program().is_none() {
         return;
     }
-    let (mut peer, at, mut out) = LibudtPeer::listen(ANY_PORT, SocketType::Stream, 1500);
+    let (mut peer, at, mut out) = LibudtPeer::listen(ANY_PORT, 1500);
     drop(busy_sender(ClockedSocket::bind(ANY_PORT), at));
     let mut read = Vec::new();
     out.read_to_end(&mut read).expect("a pipe");

@@ -15,22 +15,17 @@ use std::net::Ipv6Addr;
 use std::time::Duration;
 
 use exchange::{TransferCase, run};
-use landspeed_udt::SocketType;
 use relay::NetworkImpairments;
 
-const BOTH: [SocketType; 2] = [SocketType::Stream, SocketType::Datagram];
-
-/// Returns a case for each direction and each type.
-fn four() -> impl Iterator<Item = TransferCase> {
-    [true, false]
-        .into_iter()
-        .flat_map(|to_libudt| BOTH.map(|socket_type| TransferCase::new(to_libudt, socket_type)))
+/// Returns a case for each direction.
+fn both() -> [TransferCase; 2] {
+    [true, false].map(TransferCase::new)
 }
 
-/// Runs all four cases in parallel, because they mostly wait.
+/// Runs both cases in parallel, because they mostly wait.
 fn over(impairments: NetworkImpairments, bytes: u64) {
     std::thread::scope(|scope| {
-        for case in four() {
+        for case in both() {
             scope.spawn(move || run(&TransferCase { impairments: Some(impairments), bytes, ..case }));
         }
     });
@@ -38,34 +33,24 @@ fn over(impairments: NetworkImpairments, bytes: u64) {
 
 #[test]
 fn a_stream_to_libudt() {
-    run(&TransferCase::new(true, SocketType::Stream));
-}
-
-#[test]
-fn messages_to_libudt() {
-    run(&TransferCase::new(true, SocketType::Datagram));
+    run(&TransferCase::new(true));
 }
 
 #[test]
 fn a_stream_from_libudt() {
-    run(&TransferCase::new(false, SocketType::Stream));
-}
-
-#[test]
-fn messages_from_libudt() {
-    run(&TransferCase::new(false, SocketType::Datagram));
+    run(&TransferCase::new(false));
 }
 
 #[test]
 fn over_ipv6() {
-    for case in four() {
+    for case in both() {
         run(&TransferCase { ip: Ipv6Addr::LOCALHOST.into(), ..case });
     }
 }
 
 #[test]
 fn packets_of_9000_bytes() {
-    for case in four() {
+    for case in both() {
         run(&TransferCase { mss: 9000, ..case });
     }
 }

@@ -1,11 +1,11 @@
-//! The large transfers: every network with both packet sizes, types and directions (docs/results/udt-interop.md).
+//! The large transfers: every network with both packet sizes and directions (docs/results/udt-interop.md).
 
 use std::time::Duration;
 
-use landspeed_udt::{PacketCounts, SocketType};
+use landspeed_udt::PacketCounts;
 
+use crate::both;
 use crate::exchange::{TransferCase, TransferFigures, libudt_alone, run};
-use crate::four;
 use crate::relay::NetworkImpairments;
 
 const MIB: u64 = 1 << 20;
@@ -27,9 +27,8 @@ fn networks() -> [(&'static str, Option<NetworkImpairments>, u64); 7] {
 
 fn row(network: &str, case: &TransferCase, figures: &TransferFigures) {
     let direction = if case.to_libudt { "to libudt" } else { "from libudt" };
-    let what = if case.socket_type == SocketType::Stream { "stream" } else { "messages" };
     let PacketCounts { sent_again, received_again, timeouts, .. } = figures.counts;
-    print_row(network, case, figures.took, &format!("{what} {direction}"));
+    print_row(network, case, figures.took, direction);
     println!("{sent_again} | {received_again} | {timeouts} |");
 }
 
@@ -46,18 +45,18 @@ fn every_network_both_ways() {
         return;
     }
     let only = std::env::var("LANDSPEED_UDT_ONLY").unwrap_or_default();
-    println!("\n| network | packet | what | MiB | s | Mb/s | sent again | received twice | timeouts |");
+    println!("\n| network | packet | direction | MiB | s | Mb/s | sent again | received twice | timeouts |");
     println!("|---|---|---|---|---|---|---|---|---|");
     for (name, impairments, bytes) in networks().into_iter().filter(|(name, ..)| name.contains(&only)) {
         for mss in [1500, 9000] {
             let full =
                 |case| TransferCase { impairments, bytes, mss, most: Duration::from_secs(900), ..case };
-            for case in four().map(full) {
+            for case in both().map(full) {
                 let Some(figures) = run(&case) else { return };
                 row(name, &case, &figures);
             }
-            let case = full(TransferCase::new(false, SocketType::Stream));
-            print_row(name, &case, libudt_alone(&case), "stream between libudts");
+            let case = full(TransferCase::new(false));
+            print_row(name, &case, libudt_alone(&case), "between libudts");
             println!("| | |");
         }
     }

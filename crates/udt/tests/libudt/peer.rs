@@ -7,8 +7,6 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use landspeed_udt::SocketType;
-
 /// Returns the program, which is built once; `None` if this machine cannot build it.
 pub(crate) fn program() -> Option<&'static Path> {
     static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
@@ -45,8 +43,13 @@ pub(crate) struct LibudtPeer {
 
 impl LibudtPeer {
     /// Starts a peer that listens at `at` for one connection. Returns also its actual address, and what it receives.
-    pub(crate) fn listen(at: SocketAddr, socket_type: SocketType, mss: u32) -> (Self, SocketAddr, impl Read) {
-        let (mut peer, out) = Self::start("listen", at, socket_type, mss);
+    pub(crate) fn listen(at: SocketAddr, mss: u32) -> (Self, SocketAddr, impl Read) {
+        Self::listen_for("stream", at, mss)
+    }
+
+    /// Starts a peer that listens for a connection of this kind, "stream" or "messages".
+    pub(crate) fn listen_for(kind: &str, at: SocketAddr, mss: u32) -> (Self, SocketAddr, impl Read + use<>) {
+        let (mut peer, out) = Self::start(["listen", kind], at, mss);
         drop(peer.child.stdin.take());
         let mut out = BufReader::with_capacity(1 << 17, out);
         let mut line = String::new();
@@ -56,18 +59,22 @@ impl LibudtPeer {
     }
 
     /// Starts a peer that connects to `to`. Returns also the pipe for what it sends.
-    pub(crate) fn connect(to: SocketAddr, socket_type: SocketType, mss: u32) -> (Self, ChildStdin) {
-        let (mut peer, _) = Self::start("connect", to, socket_type, mss);
+    pub(crate) fn connect(to: SocketAddr, mss: u32) -> (Self, ChildStdin) {
+        Self::connect_for("stream", to, mss)
+    }
+
+    /// Starts a peer that asks `to` for a connection of this kind, "stream" or "messages".
+    pub(crate) fn connect_for(kind: &str, to: SocketAddr, mss: u32) -> (Self, ChildStdin) {
+        let (mut peer, _) = Self::start(["connect", kind], to, mss);
         let input = peer.child.stdin.take().expect("a pipe");
         (peer, input)
     }
 
-    fn start(what: &str, at: SocketAddr, socket_type: SocketType, mss: u32) -> (Self, ChildStdout) {
+    fn start([what, kind]: [&str; 2], at: SocketAddr, mss: u32) -> (Self, ChildStdout) {
         let program = program().expect("checked before");
-        let name = if socket_type == SocketType::Stream { "stream" } else { "messages" };
         let (ip, port, mss) = (at.ip().to_string(), at.port().to_string(), mss.to_string());
         let mut command = Command::new(program);
-        command.args([what, &ip, &port, name, &mss]);
+        command.args([what, &ip, &port, kind, &mss]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the peer starts");
         let out = child.stdout.take().expect("a pipe");

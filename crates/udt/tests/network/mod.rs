@@ -8,8 +8,7 @@ use std::net::SocketAddr;
 use landspeed_record::units::Nanos;
 use landspeed_udt::packet::HANDSHAKE;
 use landspeed_udt::{
-    Connection, ConnectionIdentity, HandshakeListener, ListenerResponse, Seq, SocketType, UdtConfig,
-    UdtSocketId,
+    Connection, ConnectionIdentity, HandshakeListener, ListenerResponse, Seq, UdtConfig, UdtSocketId,
 };
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -82,7 +81,7 @@ impl TestNetwork {
         let identity = ConnectionIdentity { socket: UdtSocketId(11), first_seq, seed };
         let now = Nanos::secs(1000);
         let connector = Connection::connect(now, configs[CONNECTOR].clone(), identity, addresses[LISTENER]);
-        let listener = HandshakeListener::new([9; 32], configs[LISTENER].socket_type);
+        let listener = HandshakeListener::new([9; 32]);
         TestNetwork {
             now,
             ends: [Some(connector), None],
@@ -204,8 +203,8 @@ impl TestNetwork {
     }
 }
 
-pub(crate) fn config(socket_type: SocketType) -> UdtConfig {
-    UdtConfig { socket_type, send_buffer: 512, receive_buffer: 512, ..UdtConfig::default() }
+pub(crate) fn config() -> UdtConfig {
+    UdtConfig { send_buffer: 512, receive_buffer: 512, ..UdtConfig::default() }
 }
 
 pub(crate) fn bytes(random: &mut ChaCha8Rng, length: usize) -> Vec<u8> {

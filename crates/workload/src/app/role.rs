@@ -56,7 +56,7 @@ impl RoleProcess {
     ) -> Result<RoleProcess, Error> {
         let order = order(application, role, placeholders, cores);
         lacks(application, &order)?;
-        let order = over(order, path(application, placeholders), (role.is_service(), placeholders.token));
+        let order = over(order, path(application, placeholders), role.is_service(), placeholders.token);
         let failed = |source| Error::Start { role: role.name.clone(), source };
         let mut process = Command::new("/proc/self/exe")
             .arg0("landspeed")
@@ -266,7 +266,7 @@ fn path<'a>(application: &'a Application, placeholders: &'a PlaceholderValues<'_
 /// Changes the order to run the command over a path. A role that runs to its end fails if one of its connections
 /// stayed on TCP; a service does not, because other programs may connect to it. The hosts of a trial have distinct
 /// addresses, and no role of another trial has this one's token.
-fn over(mut order: RoleOrder, path: &str, (is_service, token): (bool, &str)) -> RoleOrder {
+fn over(mut order: RoleOrder, path: &str, is_service: bool, token: &str) -> RoleOrder {
     let plain = landspeed_path::find(path).is_none_or(|path| path.rules().is_empty());
     if plain {
         return order;

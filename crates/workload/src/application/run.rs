@@ -229,7 +229,7 @@ impl HostRoles<'_> {
         self.gather(trial, &barrier, READY, "while its services started")?;
         let mut is_waited_for = self.has_clients_beyond();
         let (window_start, ran) = if self.program.other == 2 {
-            self.lead(trial, (&barrier, &mut is_waited_for), cancelled)?
+            self.lead(trial, &barrier, &mut is_waited_for, cancelled)?
         } else {
             self.together(trial, &barrier, "while the clients got ready", PairBarrier::has_begun)?;
             (self.begin(trial)?, Vec::new())
@@ -256,7 +256,8 @@ impl HostRoles<'_> {
     fn lead(
         &self,
         trial: &mut TrialCoordinator<'_, '_>,
-        (barrier, is_waited_for): (&PairBarrier, &mut bool),
+        barrier: &PairBarrier,
+        is_waited_for: &mut bool,
         cancelled: CancelCheck<'_>,
     ) -> Result<(WindowStart, Vec<RoleOutput>), Error> {
         let roles: Vec<_> = self.own(true).collect();

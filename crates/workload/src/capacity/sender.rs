@@ -175,9 +175,8 @@ fn worker(
         if !context.begin() {
             return Ok(());
         }
-        let mut total = 0;
         while let Ok(order) = ordered.recv() {
-            let done = carry_out(order, &buffer, sender.as_mut(), (context, &mut total))?;
+            let done = carry_out(order, &buffer, sender.as_mut(), context)?;
             // The coordinator may have given up.
             let _ = report.send(done);
         }
@@ -190,7 +189,7 @@ fn carry_out(
     order: SendOrder,
     buffer: &PageBuffer,
     sender: &mut dyn Sender,
-    (context, total): (&WorkerContext<'_>, &mut u64),
+    context: &WorkerContext<'_>,
 ) -> Result<SendOrderResult, Error> {
     sender.pace(order.load).map_err(|source| Error::refused("pace", "a flow", source))?;
     let begun = Instant::now();
@@ -199,9 +198,8 @@ fn carry_out(
     while !context.stopped() && lasts.is_none_or(|lasts| begun.elapsed() < lasts) {
         match sender.send(buffer, u64::MAX) {
             Ok(n) => {
-                *total += n as u64;
                 burst = burst.max(n as u64);
-                context.tally.set(*total);
+                context.tally.add(n as u64);
             }
             Err(error) => context.judge("send on", error)?,
         }

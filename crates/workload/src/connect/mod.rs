@@ -190,7 +190,7 @@ fn call(parts: TrialParts<'_>, plan: &ClientPlan, settings: &Settings) -> Result
     let window = CountingWindow { counting: AtomicBool::new(false), in_progress: SetUpInProgress::new() };
     let orderly = is_orderly(parts.spec);
     let task: WorkerTask<'_, CallerResult> =
-        Box::new(|context, result| calls(context, (plan, settings), (&window, orderly), result));
+        Box::new(|context, result| calls(context, plan, settings, &window, orderly, result));
     let (mut measured, result) =
         workers::run(&parts.spec.cores, &[], vec![task], |workers| timed(parts.trial(workers), &window))?;
     let result = result.into_iter().next().unwrap_or_default();
@@ -205,8 +205,10 @@ fn call(parts: TrialParts<'_>, plan: &ClientPlan, settings: &Settings) -> Result
 /// long they take.
 fn calls(
     context: &WorkerContext<'_>,
-    (plan, settings): (&ClientPlan, &Settings),
-    (window, orderly): (&CountingWindow, bool),
+    plan: &ClientPlan,
+    settings: &Settings,
+    window: &CountingWindow,
+    orderly: bool,
     result: &mut CallerResult,
 ) -> Result<(), Error> {
     if !context.begin() {

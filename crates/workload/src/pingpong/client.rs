@@ -38,7 +38,7 @@ pub(super) fn run(parts: TrialParts<'_>, plan: &PingPongPlan) -> Result<Endpoint
     let (report, done) = mpsc::channel();
     let channels = PingPongChannels { orders, done };
     // The channels are dropped with the coordinator; the worker then gets no more orders and ends.
-    let task = task(flows[0].as_ref(), plan, (ordered, report));
+    let task = task(flows[0].as_ref(), plan, ordered, report);
     let ((mut measured, done), _) = workers::run(&parts.spec.cores, flows, vec![task], |workers| {
         lead(parts.trial(workers), plan, channels)
     })?;
@@ -104,22 +104,21 @@ fn await_done(
 fn task<'a>(
     flow: &'a dyn Flow,
     plan: &'a PingPongPlan,
-    (ordered, report): (mpsc::Receiver<Bytes>, mpsc::Sender<SizeResult>),
+    ordered: mpsc::Receiver<Bytes>,
+    report: mpsc::Sender<SizeResult>,
 ) -> WorkerTask<'a, ()> {
     Box::new(move |context, ()| {
         let mut exchange = Exchange::new(flow, context, plan)?;
         if !context.begin() {
             return Ok(());
         }
-        let mut total = 0;
-        let mut round = |exchange: &mut Exchange<'_>, size: usize, patience: Option<Duration>| {
+        let round = |exchange: &mut Exchange<'_>, size: usize, patience: Option<Duration>| {
             if !exchange.send(size)? {
                 return Ok(ReceiveOutcome::Stop);
             }
             let received = exchange.answer(size, patience)?;
             if let ReceiveOutcome::Message(_) = received {
-                total += size as u64;
-                context.tally.set(total);
+                context.tally.add(size as u64);
             }
             Ok(received)
         };

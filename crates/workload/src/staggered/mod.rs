@@ -79,12 +79,6 @@ pub struct StaggeredFlow {
 }
 
 impl StaggeredFlow {
-    /// Makes a flow with its own congestion control, by the kernel's name.
-    pub fn controlled(congestion: &str) -> Self {
-        let settings = [("socket-congestion".to_owned(), congestion.to_owned())].into();
-        StaggeredFlow { settings, ..StaggeredFlow::default() }
-    }
-
     /// Returns its settings on top of the trial's `common` ones, of which those that its own transport lacks are left
     /// out.
     fn over(&self, common: &Settings) -> Settings {
@@ -170,7 +164,7 @@ impl WorkloadRunner for StaggeredWorkload {
             let own = plan.flows.iter().map(|flow| flow.over(&spec.flow));
             let watched = data.iter().zip(own).zip(workers.tallies);
             let watched = watched.map(|((flow, settings), tally)| (flow.as_ref(), settings, tally));
-            let mut watch = FlowSampler::new((role, watch), watched, &mut samples);
+            let mut watch = FlowSampler::new(role, watch, watched, &mut samples);
             let parts =
                 TrialParts { spec, flows: data, strangers, signals: &mut signals, watch: &mut watch, cancel };
             timed(parts.trial(workers), &clock)

@@ -37,7 +37,8 @@ pub(super) struct FlowSampler<'a> {
 impl<'a> FlowSampler<'a> {
     /// Makes a sampler. `flows` come with their settings and tallies; the samples are added to `samples`.
     pub(super) fn new(
-        (role, watch): (Role, &'a mut dyn WindowWatch),
+        role: Role,
+        watch: &'a mut dyn WindowWatch,
         flows: impl Iterator<Item = (&'a dyn Flow, Settings, &'a WorkerTally)>,
         samples: &'a mut Vec<FlowProgressSample>,
     ) -> Self {
@@ -46,7 +47,7 @@ impl<'a> FlowSampler<'a> {
     }
 
     /// Samples a flow; returns `None` for one that has left.
-    fn look(&self, at_ns: Nanos, (flow, tally): (&dyn Flow, &WorkerTally)) -> Option<FlowProgressSample> {
+    fn look(&self, at_ns: Nanos, flow: &dyn Flow, tally: &WorkerTally) -> Option<FlowProgressSample> {
         let sample = FlowProgressSample { flow: flow.number(), at_ns, ..FlowProgressSample::default() };
         if self.role == Role::Server {
             return Some(FlowProgressSample { received_bytes: Bytes(tally.get()), ..sample });
@@ -64,7 +65,8 @@ impl WindowWatch for FlowSampler<'_> {
 
     fn sample(&mut self, at: Nanos) {
         self.watch.sample(at);
-        let looks: Vec<_> = self.flows.iter().filter_map(|flow| self.look(at, *flow)).collect();
+        let looks: Vec<_> =
+            self.flows.iter().filter_map(|(flow, tally)| self.look(at, *flow, tally)).collect();
         self.samples.extend(looks);
     }
 

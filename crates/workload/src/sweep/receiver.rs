@@ -112,7 +112,7 @@ fn lead(
         if !part.warm_up && window_start.is_none() {
             window_start = Some(trial.open());
         }
-        let taken = take(&mut trial, (number, part), marks, &mut sent)?;
+        let taken = take(&mut trial, number, part, marks, &mut sent)?;
         if !part.warm_up {
             all.push(taken);
         }
@@ -125,7 +125,8 @@ fn lead(
 /// the part, and is set to the total after it.
 fn take(
     trial: &mut TrialCoordinator<'_, '_>,
-    (number, part): (usize, &SweepPart),
+    number: usize,
+    part: &SweepPart,
     marks: &ByteMarks,
     sent: &mut u64,
 ) -> Result<SweepPartResult, Error> {

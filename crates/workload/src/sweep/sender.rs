@@ -103,11 +103,10 @@ impl<'a> SweepSender<'a> {
             if !context.begin() {
                 return Ok(());
             }
-            let mut total = 0;
             while let Ok(part) = self.ordered.recv() {
-                self.send(part, &buffer, sender.as_mut(), (context, &mut total))?;
+                self.send(part, &buffer, sender.as_mut(), context)?;
                 // The coordinator may have given up.
-                let _ = self.report.send(total);
+                let _ = self.report.send(context.tally.get());
             }
             zero_copy.completions = sender.completions();
             Ok(())
@@ -120,16 +119,15 @@ impl<'a> SweepSender<'a> {
         part: SweepPart,
         buffer: &PageBuffer,
         sender: &mut dyn Sender,
-        (context, total): (&WorkerContext<'_>, &mut u64),
+        context: &WorkerContext<'_>,
     ) -> Result<(), Error> {
-        let SweepPart { size, total: Bytes(wanted), .. } = part;
-        let end = *total + wanted;
-        while *total < end && !context.stopped() && !self.cut.load(Ordering::Relaxed) {
-            let rest = (end - *total).min(size.0);
-            match sender.send(&buffer[..rest as usize], (end - *total) / rest) {
+        let SweepPart { size, total: Bytes(mut left), .. } = part;
+        while left > 0 && !context.stopped() && !self.cut.load(Ordering::Relaxed) {
+            let rest = left.min(size.0);
+            match sender.send(&buffer[..rest as usize], left / rest) {
                 Ok(n) => {
-                    *total += n as u64;
-                    context.tally.set(*total);
+                    left = left.saturating_sub(n as u64);
+                    context.tally.add(n as u64);
                 }
                 Err(error) => context.judge("send on", error)?,
             }

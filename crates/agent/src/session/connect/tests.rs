@@ -64,7 +64,7 @@ fn hello() -> Hello {
 fn another_version_gets_a_line_on_both_ends_and_the_agent_waits_on() {
     let agent = agent();
     // This controller understands protocol 2 and only claims to be newer, so this is the agent's refusal;
-    // tests/child.rs tests the controller's.
+    // tests/child tests the controller's.
     let newer = Hello { protocol: 3, landspeed: "2.0.0".to_owned(), ..hello() };
     assert!(agent.meet(newer, async |opened| opened.is_err()));
     assert!(agent.meet(hello(), async |opened| opened.is_ok()));

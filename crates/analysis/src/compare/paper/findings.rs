@@ -48,13 +48,13 @@ pub(super) const FINDINGS: [PaperClaim; 27] = [
     claim_of(BOTH_TEXTS, "Reno, HSTCP-LP and HSTCP carry least",
         Worst(&["reno", "hstcp_lp", "highspeed"], &THROUGHPUT), recovery),
     claim_of(BOTH_TEXTS, "H-TCP and BIC are the steadiest", Best(&["htcp", "bic"], &STABILITY),
-        |scene| unless_below(scene, "scalable", (&["htcp", "bic"], &STABILITY),
+        |scene| unless_below(scene, "scalable", &["htcp", "bic"], &STABILITY,
             "the paper's own Table 1 has Scalable steadier than both")),
     claim_of(BOTH_TEXTS, "Reno and HSTCP are the least steady", Worst(&["reno", "highspeed"], &STABILITY), recovery),
     claim_of(BOTH_TABLES, "H-TCP and BIC are the fairest", Best(&["htcp", "bic"], &FAIRNESS), alone),
     claim_of(BOTH_TABLES, "Reno, FAST, HSTCP and HSTCP-LP are the least fair",
         Worst(&["reno", "fast", "highspeed", "hstcp_lp"], &FAIRNESS),
-        |scene| unless_below(scene, "ltcp", (&["highspeed"], &FAIRNESS),
+        |scene| unless_below(scene, "ltcp", &["highspeed"], &FAIRNESS,
             "the paper's own Table 1 has LTCP at the bottom, and HSTCP in the middle")),
     claim_of(TEXT, "Reno, HSTCP and HSTCP-LP have trouble to recover the aggregate as flows leave",
         Worst(&["reno", "highspeed", "hstcp_lp"], &RECOVERY), reno_recovers_in),
@@ -185,7 +185,8 @@ fn alone(_: &PaperStudy<'_>) -> String {
 fn unless_below(
     scene: &PaperStudy<'_>,
     protocol: &str,
-    (others, metric): (&[&str], &ProtocolMetric),
+    others: &[&str],
+    metric: &ProtocolMetric,
     own_table: &str,
 ) -> String {
     let of = |name: &str| scene.mean(name, metric);

@@ -149,23 +149,25 @@ impl PaperClaim {
 impl ClaimTest {
     fn judge(&self, scene: &PaperStudy<'_>) -> ClaimJudgement {
         match *self {
-            ClaimTest::Best(named, metric) => set_apart(scene, named, (metric, metric.more_is_better)),
-            ClaimTest::Worst(named, metric) => set_apart(scene, named, (metric, !metric.more_is_better)),
+            ClaimTest::Best(named, metric) => set_apart(scene, named, metric, metric.more_is_better),
+            ClaimTest::Worst(named, metric) => set_apart(scene, named, metric, !metric.more_is_better),
             ClaimTest::Ascending(named, metric) => ascending(scene, named, metric),
-            ClaimTest::Below(figure, most) => within(scene, figure, (f64::NEG_INFINITY, most)),
-            ClaimTest::Above(figure, least) => within(scene, figure, (least, f64::INFINITY)),
-            ClaimTest::Value(figure, range) if scene.is_papers => within(scene, figure, range),
+            ClaimTest::Below(figure, most) => within(scene, figure, f64::NEG_INFINITY, most),
+            ClaimTest::Above(figure, least) => within(scene, figure, least, f64::INFINITY),
+            ClaimTest::Value(figure, (low, high)) if scene.is_papers => within(scene, figure, low, high),
             ClaimTest::Value(..) => {
                 cannot("a value of the paper's size and path: nothing of this study may stand beside it")
             }
-            ClaimTest::Ratio(name, others, metric, range) => ratio(scene, (name, others), metric, range),
+            ClaimTest::Ratio(name, others, metric, range) => {
+                ratio(scene, name, others, metric, range.0, range.1)
+            }
             ClaimTest::CostAlike(most) => cost_alike(scene, most),
             ClaimTest::Cannot(why) => cannot(why),
         }
     }
 }
 
-fn within(scene: &PaperStudy<'_>, figure: ProtocolFigure, (low, high): (f64, f64)) -> ClaimJudgement {
+fn within(scene: &PaperStudy<'_>, figure: ProtocolFigure, low: f64, high: f64) -> ClaimJudgement {
     let idle = scene.study.path.rtt_ns.as_secs_f64();
     let [values, beside] = [0, 1].map(|which| {
         let of = |run: &RunFigures| Some((figure.of)(run, idle)?[which]);
@@ -193,7 +195,8 @@ fn group<'a>(scene: &PaperStudy<'_>, protocols: &[&'a str], metric: &ProtocolMet
 fn set_apart(
     scene: &PaperStudy<'_>,
     named: ProtocolNames,
-    (metric, above): (&ProtocolMetric, bool),
+    metric: &ProtocolMetric,
+    above: bool,
 ) -> ClaimJudgement {
     let others: Vec<&str> = scene.papers_own().filter(|name| !named.contains(name)).collect();
     let sign = if above { 1.0 } else { -1.0 };
@@ -218,9 +221,11 @@ fn set_apart(
 /// Judges whether the ratio of a protocol's figure to the mean of others' is within the range, by repeat.
 fn ratio(
     scene: &PaperStudy<'_>,
-    (name, others): (&'static str, PeerProtocols),
+    name: &'static str,
+    others: PeerProtocols,
     metric: &ProtocolMetric,
-    (low, high): (f64, f64),
+    low: f64,
+    high: f64,
 ) -> ClaimJudgement {
     let beside: Vec<&str> = match others {
         PeerProtocols::Tcps => scene.papers_own().collect(),

@@ -88,7 +88,7 @@ fn doubts(check: &FinalCheck, run: &mut RunState) -> Vec<String> {
         let kept = &check.standing.kept[i];
         let worth = check.left_out.confirmation(i, run).worth;
         let setting = format!("{}={}", kept.candidate.knob, kept.candidate.value);
-        doubts.of_kept(&setting, (kept.added, worth), (check.left_out.of(i), &run.toll));
+        doubts.of_kept(&setting, kept.added, worth, check.left_out.of(i), &run.toll);
     }
     let doubts = doubts.all(run.excess);
     doubts.iter().for_each(|doubt| run.note(format!("in doubt: {doubt}")));

@@ -25,11 +25,12 @@ pub(super) fn propose(check: &mut FinalCheck, run: &RunState) {
     });
     let Some((step, partner)) = pair else { return };
     let [name, other] = [step, partner].map(|i| check.standing.kept[i].id.clone());
-    let cells = (check.standing.cell(&[step, partner]), check.standing.cell(&[partner]));
+    let [without_both, without_partner] =
+        [&[step, partner][..], &[partner]].map(|left_out| check.standing.cell(left_out));
     let [knob, without] = [step, partner].map(|i| &check.standing.kept[i].candidate.knob);
     let what = format!("{knob} without {without}: {name} where {other} is missing");
-    let comparison =
-        CellComparison::new(format!("2x2 {name} x {other}"), what, cells, check.standing.kept[step].toggle());
+    let (label, toggle) = (format!("2x2 {name} x {other}"), check.standing.kept[step].toggle());
+    let comparison = CellComparison::new(label, what, without_both, without_partner, toggle);
     check.slots.push(CheckSlot { role: CheckRole::Square(step, partner), comparison, cap: SQUARE_BLOCKS });
 }
 

@@ -101,14 +101,14 @@ fn build_middle(hosts: &[LabHost], middle: &str, interconnect: &LabInterconnect)
         }
         let ports: Vec<String> = (1..=hosts.len()).map(port).collect();
         match interconnect {
-            LabInterconnect::Bridge(_) => bridge_ports(&rtnl, (BRIDGE, 0), &ports),
+            LabInterconnect::Bridge(_) => bridge_ports(&rtnl, BRIDGE, 0, &ports),
             LabInterconnect::Link(_) => join_sides(&rtnl, &ports),
         }
     })?
 }
 
 /// Makes a bridge of this name and number with these ports, all up.
-fn bridge_ports(rtnl: &Rtnl, (bridge, number): (&str, usize), ports: &[String]) -> Result<(), Error> {
+fn bridge_ports(rtnl: &Rtnl, bridge: &str, number: usize, ports: &[String]) -> Result<(), Error> {
     rtnl.create_bridge(bridge)?;
     rtnl.set_link(bridge, LinkChange::Mac(mac(MacOwner::Bridge, number)))?;
     let index = rtnl.index_of(bridge)?;
@@ -165,7 +165,7 @@ fn join_sides(rtnl: &Rtnl, ports: &[String]) -> Result<(), Error> {
         open_ports(rtnl, &[trunk.to_owned(), port.to_owned()])?;
         let near = ports.iter().skip(number).step_by(2).cloned();
         let near: Vec<String> = near.chain([trunk.to_owned()]).collect();
-        bridge_ports(rtnl, (bridge, number), &near)?;
+        bridge_ports(rtnl, bridge, number, &near)?;
     }
     Ok(())
 }

@@ -77,7 +77,7 @@ impl Lab {
 
     /// Makes a lab with a random ID. Several labs can exist at a time. If a later step fails, the earlier ones are
     /// undone, and if this process dies, a keeper ([`keep_with`]) removes the lab. Needs root.
-    pub fn make(plan: LabPlan) -> Result<Self, Error> {
+    pub(crate) fn make(plan: LabPlan) -> Result<Self, Error> {
         let _making = sweep::making();
         let store = LabStore::open()?;
         let layout = LabLayout::new(LabId::random()?, plan);

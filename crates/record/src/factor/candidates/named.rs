@@ -12,7 +12,7 @@ impl CandidatePlanner<'_> {
     /// Returns the change to a value that a verdict names, including what the factor requires. Returns `None` if the
     /// factor does not accept the value or has it already, if the factor cannot be changed here or the user left it
     /// out, or if the table knows better: it proposes the value itself or says that the factor cannot matter here.
-    pub fn named(&self, filter: &KnobSelection, (name, value): (&str, &str)) -> Option<Candidate> {
+    pub fn named(&self, filter: &KnobSelection, name: &str, value: &str) -> Option<Candidate> {
         let factor = self.table.find(name).ok()?;
         let listed = |names: &[String]| names.iter().any(|listed| listed == name);
         let wanted = (filter.only.is_empty() || listed(filter.only)) && !listed(filter.skip);

@@ -22,11 +22,7 @@ const SANE: std::ops::RangeInclusive<f64> = 1e-3..=1e12;
 const DRAWN: [(&str, &str); 4] = [(HOST_A, "of-a"), (HOST_B, "of-b"), (BOTH, "of-both"), (LINK, "of-link")];
 
 /// Returns the series of a layer, in units of `per` nanoseconds.
-fn series(
-    sweep: &SizeSweep<'_>,
-    (name, class): (&'static str, &'static str),
-    per: f64,
-) -> Option<ChartSeries> {
+fn series(sweep: &SizeSweep<'_>, name: &str, class: &str, per: f64) -> Option<ChartSeries> {
     let sane = |ns: f64| Some(ns).filter(|ns| SANE.contains(ns));
     let point = |point: &&SizePoint| {
         let cost: &LayerCost = point.layers.get(name)?;
@@ -71,7 +67,8 @@ pub(crate) fn sizes(index: usize, sweep: &SizeSweep<'_>) -> Option<Markup> {
         sweep.points.iter().flat_map(|point| DRAWN.iter().filter_map(|(name, _)| point.layers.get(*name)));
     let most = costs.map(|cost| cost.median_ns).filter(|ns| SANE.contains(ns)).fold(0.0, f64::max);
     let (per, unit) = unit_of(FigureKind::Latency, most);
-    let series: Vec<ChartSeries> = DRAWN.into_iter().filter_map(|layer| series(sweep, layer, per)).collect();
+    let drawn = DRAWN.into_iter().filter_map(|(name, class)| series(sweep, name, class, per));
+    let series: Vec<ChartSeries> = drawn.collect();
     LineChart {
         name: format!("sizes-{index}"),
         title: "What a message costs over its size",

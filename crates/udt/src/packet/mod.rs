@@ -1,0 +1,258 @@
+//! The format of packets on the wire (draft-gg-udt-03 section 2): 16 bytes of header, then payload or control
+//! information. All words are big-endian. Where the draft and Debian's libudt 4.11 differ, this is what libudt sends;
+//! a comment marks each such place.
+
+mod handshake;
+mod loss_report;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use landspeed_record::units::Nanos;
+use thiserror::Error;
+
+pub use self::handshake::{Handshake, HandshakeKind, SocketType};
+pub use self::loss_report::LossReport;
+pub(crate) use self::words::put;
+use self::words::{get, put_all, seq_at, word_at};
+use crate::seq::{Seq, UdtSocketId};
+
+/// The bytes of a packet's header.
+pub const HEADER: usize = 16;
+/// The bytes of a handshake packet.
+pub const HANDSHAKE: usize = HEADER + 48;
+/// The bytes of the headers of IPv4 and UDP, which the packet size of a handshake includes, even over IPv6.
+pub const UDP_HEADERS: usize = 28;
+/// The smallest packet size, in bytes: a handshake fits.
+pub const MIN_MSS: u32 = (UDP_HEADERS + 48) as u32;
+/// The largest packet size that IPv4 can carry, in bytes.
+pub(crate) const MAX_MSS: u32 = 65_535;
+
+/// The reason why bytes are not a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum PacketError {
+    /// Fewer bytes than the packet's kind needs.
+    #[error("the packet is too short")]
+    Short,
+    /// A data packet without data, which no implementation sends.
+    #[error("the data packet has no data")]
+    Empty,
+    /// A type of control packet that UDT4 does not define, or that only connections of messages have (type 7).
+    #[error("the control packet has an unknown type")]
+    Type,
+    /// A sequence number with its first bit set, or a range that ends before it begins.
+    #[error("the packet has an impossible sequence number")]
+    Sequence,
+    /// An invalid version, socket type, request type, size or socket identifier of a handshake.
+    #[error("the handshake has an impossible {0}")]
+    Handshake(&'static str),
+    /// A reported round trip of more than half an hour.
+    #[error("the acknowledgement has an impossible round trip")]
+    RoundTrip,
+}
+
+/// A packet, borrowed from its datagram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UdtPacket<'a> {
+    /// Microseconds since the sender's connection began; wraps.
+    pub timestamp: u32,
+    /// The destination connection.
+    pub to: UdtSocketId,
+    /// Data, or one of the kinds of control packets.
+    pub body: PacketBody<'a>,
+}
+
+/// The content of a packet (draft-gg-udt-03 section 2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PacketBody<'a> {
+    /// A piece of the stream.
+    Data(DataPacket<'a>),
+    /// Type 0.
+    Handshake(Handshake),
+    /// Type 1.
+    KeepAlive,
+    /// Type 2 with only a sequence number: all packets before it have arrived.
+    LightAck(Seq),
+    /// Type 2 in full.
+    Ack(FullAck),
+    /// Type 3: lost packets.
+    Nak(LossReport<'a>),
+    /// Type 4. libudt accepts it but sends none.
+    CongestionWarning,
+    /// Type 5.
+    Shutdown,
+    /// Type 6: the acknowledgement of this number has arrived.
+    Ack2(u32),
+    /// Type 8, an extension of libudt: the peer could not process what it received.
+    Error(u32),
+}
+
+/// The local time at which a packet is sent or arrives, and the timestamp in its header.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PacketTime {
+    pub(crate) now: Nanos,
+    pub(crate) timestamp: u32,
+}
+
+/// A data packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DataPacket<'a> {
+    /// The packet's sequence number.
+    pub seq: Seq,
+    /// The second word, which describes the packet's message. The receiver of a stream ignores it.
+    pub message: u32,
+    /// The payload: at least one byte.
+    pub payload: &'a [u8],
+}
+
+/// A full acknowledgement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FullAck {
+    /// The number of this acknowledgement, which an ACK2 returns.
+    pub number: u32,
+    /// The first packet that has not arrived: all before it have.
+    pub next: Seq,
+    /// The receiver's estimate of the round trip.
+    pub rtt: Nanos,
+    /// The variance of that estimate.
+    pub rtt_variance: Nanos,
+    /// How many packets from `next` on the receiver has room for.
+    pub window: u32,
+    /// The receiver's estimates of rates; at most one acknowledgement in 10 ms has them.
+    pub rates: Option<RateEstimates>,
+}
+
+/// A receiver's estimates of the path, in packets per second; 0 if it has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RateEstimates {
+    /// The rate at which packets arrive.
+    pub arrival: u32,
+    /// The rate that the path could carry.
+    pub capacity: u32,
+}
+
+impl<'a> UdtPacket<'a> {
+    /// Parses a datagram.
+    ///
+    /// # Errors
+    /// Returns an error if the datagram is not a valid packet.
+    pub fn parse(datagram: &'a [u8]) -> Result<Self, PacketError> {
+        let (header, rest) = datagram.split_at_checked(HEADER).ok_or(PacketError::Short)?;
+        let body = match Seq::from_wire(get(header, 0)) {
+            Some(_) if rest.is_empty() => return Err(PacketError::Empty),
+            Some(seq) => PacketBody::Data(DataPacket { seq, message: get(header, 1), payload: rest }),
+            None => PacketBody::parse_control(get(header, 0), get(header, 1), rest)?,
+        };
+        Ok(UdtPacket { timestamp: get(header, 2), to: UdtSocketId(get(header, 3)), body })
+    }
+
+    /// Writes the packet into `buffer` and returns its length; `None` if it does not fit.
+    pub fn write(&self, buffer: &mut [u8]) -> Option<usize> {
+        let (header, rest) = buffer.split_at_mut_checked(HEADER)?;
+        put(header, 2, self.timestamp);
+        put(header, 3, self.to.0);
+        if let PacketBody::Data(data) = &self.body {
+            put(header, 0, data.seq.to_wire());
+            put(header, 1, data.message);
+            rest.get_mut(..data.payload.len())?.copy_from_slice(data.payload);
+            return Some(HEADER + data.payload.len());
+        }
+        let (kind, additional) = self.body.control_words();
+        put(header, 0, 1 << 31 | kind << 16);
+        put(header, 1, additional);
+        Some(HEADER + self.body.write_information(rest)?)
+    }
+}
+
+impl<'a> PacketBody<'a> {
+    fn parse_control(word: u32, additional: u32, rest: &'a [u8]) -> Result<Self, PacketError> {
+        // libudt sends four bytes even in packets without information: they are ignored.
+        Ok(match (word >> 16) & 0x7fff {
+            0 => PacketBody::Handshake(Handshake::parse(rest)?),
+            1 => PacketBody::KeepAlive,
+            2 => Self::parse_ack(additional, rest)?,
+            3 => PacketBody::Nak(LossReport::parse(rest)?),
+            4 => PacketBody::CongestionWarning,
+            5 => PacketBody::Shutdown,
+            6 => PacketBody::Ack2(additional),
+            8 => PacketBody::Error(additional),
+            _ => return Err(PacketError::Type),
+        })
+    }
+
+    fn parse_ack(number: u32, rest: &'a [u8]) -> Result<Self, PacketError> {
+        let next = seq_at(rest, 0)?;
+        if rest.len() == 4 {
+            return Ok(PacketBody::LightAck(next));
+        }
+        let [rtt, variance, window] = [1, 2, 3].map(|index| word_at(rest, index));
+        let (rtt, rtt_variance) = (micros(rtt?)?, micros(variance?)?);
+        let rates = match (word_at(rest, 4), word_at(rest, 5)) {
+            // libudt's values are signed; a negative one means that there is no estimate.
+            (Ok(arrival), Ok(capacity)) => {
+                Some(RateEstimates { arrival: rate(arrival), capacity: rate(capacity) })
+            }
+            _ => None,
+        };
+        Ok(PacketBody::Ack(FullAck { number, next, rtt, rtt_variance, window: rate(window?), rates }))
+    }
+
+    fn control_words(&self) -> (u32, u32) {
+        match self {
+            PacketBody::Handshake(_) | PacketBody::Data(_) => (0, 0),
+            PacketBody::KeepAlive => (1, 0),
+            PacketBody::LightAck(_) => (2, 0),
+            PacketBody::Ack(ack) => (2, ack.number),
+            PacketBody::Nak(_) => (3, 0),
+            PacketBody::CongestionWarning => (4, 0),
+            PacketBody::Shutdown => (5, 0),
+            PacketBody::Ack2(number) => (6, *number),
+            PacketBody::Error(code) => (8, *code),
+        }
+    }
+
+    fn write_information(&self, room: &mut [u8]) -> Option<usize> {
+        match self {
+            PacketBody::Handshake(handshake) => handshake.write(room),
+            PacketBody::LightAck(next) => put_all(room, &[next.to_wire()]),
+            PacketBody::Ack(ack) => ack.write(room),
+            PacketBody::Nak(report) => {
+                room.get_mut(..report.bytes().len())?.copy_from_slice(report.bytes());
+                Some(report.bytes().len())
+            }
+            // libudt sends four bytes where there is no information.
+            _ => put_all(room, &[0]),
+        }
+    }
+}
+
+impl FullAck {
+    fn write(&self, room: &mut [u8]) -> Option<usize> {
+        let micros = |time: Nanos| u32::try_from(time.0 / 1000).unwrap_or(u32::MAX).clamp(1, MAX_MICROS);
+        let words = [self.next.to_wire(), micros(self.rtt), micros(self.rtt_variance), self.window];
+        match self.rates {
+            None => put_all(room, &words),
+            Some(rates) => {
+                let [next, rtt, variance, window] = words;
+                put_all(room, &[next, rtt, variance, window, rates.arrival, rates.capacity])
+            }
+        }
+    }
+}
+
+const MAX_MICROS: u32 = 1_800_000_000;
+
+fn micros(word: u32) -> Result<Nanos, PacketError> {
+    if word > MAX_MICROS { Err(PacketError::RoundTrip) } else { Ok(Nanos::micros(word.into())) }
+}
+
+/// Returns the value of a signed word; zero if it is negative.
+fn rate(word: u32) -> u32 {
+    if word > i32::MAX.cast_unsigned() { 0 } else { word }
+}
+
+/// Parses the header of a data packet: its sequence number, its timestamp and its destination; `None` for a control
+/// packet.
+pub(crate) fn data_header(header: &[u8; HEADER]) -> Option<(Seq, u32, UdtSocketId)> {
+    Some((Seq::from_wire(get(header, 0))?, get(header, 2), UdtSocketId(get(header, 3))))
+}
