@@ -258,13 +258,7 @@ pub fn duration(time: Nanos) -> String {
 
 /// Returns `text` quoted as one word of a shell command.
 pub fn quoted(text: &str) -> String {
-    let text = crate::safe::clean(text);
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
+    landspeed_record::units::quoted(&crate::safe::clean(text))
 }
 
 /// Formats a count in groups of three digits: "124,120".

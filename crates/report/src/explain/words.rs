@@ -2,6 +2,7 @@
 
 pub(crate) use landspeed_analysis::verdict::cause;
 use landspeed_analysis::verdict::{called, cannot_tell};
+pub(super) use landspeed_record::factor::reference::capital;
 use landspeed_record::{Cause, ExplainReport, Finding, Remedy, StackHop};
 
 use crate::safe;
@@ -30,11 +31,6 @@ fn says_so(finding: &Finding) -> bool {
 pub(super) fn lead(report: &ExplainReport) -> Option<String> {
     let first = report.verdict.first().filter(|first| !says_so(first) && !first.summary.is_empty())?;
     Some(capital(&safe(&first.summary)))
-}
-
-pub(super) fn capital(words: &str) -> String {
-    let mut letters = words.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 /// Returns the title of a finding: "a small receive buffer (host B)".
