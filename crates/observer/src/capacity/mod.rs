@@ -11,7 +11,6 @@
 mod budget;
 mod clock;
 mod cores;
-mod error;
 mod files;
 mod link;
 mod loopback;
@@ -20,8 +19,8 @@ mod memory;
 mod packets;
 mod passes;
 
+use crate::Error;
 use budget::MeasurementBudget;
 use cores::AllowedCores;
-use error::Error;
 use files::SystemFiles;
 pub use measure::{TIME, measure};
