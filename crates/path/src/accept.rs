@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use libc::{SO_RCVTIMEO, SOCK_CLOEXEC, SOCK_NONBLOCK, SOL_SOCKET, SYS_accept4, c_int};
 use rustix::event::PollFlags;
-use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
 
 use crate::alarm::bounded;
 use crate::notify::{NotifiedCall, SyscallAnswer};
-use crate::socket::{blocks, cookie, option, to_bytes, wait, wait_soon};
+use crate::socket::{cookie, option, to_bytes, wait, wait_soon};
 
 /// Interval at which a waiting call is checked: a signal may have ended it.
 const LOOK: Duration = Duration::from_millis(200);
@@ -68,7 +68,7 @@ impl Acceptor {
             // The kernel returns the right error for unknown flags.
             return Err(SyscallAnswer::Continue);
         }
-        let waits = blocks(listener);
+        let waits = fcntl_getfl(listener).is_ok_and(|flags| !flags.contains(OFlags::NONBLOCK));
         let of = cookie(listener).unwrap_or_default();
         let found = |fd, is_new, turn| AcceptedConnection { fd, is_new, listener: of, _turn: turn };
         loop {

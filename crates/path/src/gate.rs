@@ -1,14 +1,16 @@
 //! Decides which calls are left to the kernel before a path gets them, and why.
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::PollFlags;
+use rustix::fs::{OFlags, fcntl_getfl};
 
 use crate::notify::NotifiedCall;
 use crate::rights::{self, Rights};
-use crate::socket::{DescriptorKind, blocks, kind, own, wait};
+use crate::socket::{DescriptorKind, from_bytes, kind, own, wait};
 use crate::{ConnectionSelector, FallbackReason};
 
 /// The side that answers a call.
@@ -55,7 +57,7 @@ impl CallGate {
         let comes = comes(call, &fd);
         match () {
             () if self.differs(call) => GateDecision::TheKernel(comes.then_some(FallbackReason::Sandboxed)),
-            () if is_last && blocks(&fd) => {
+            () if is_last && waits(&fd) => {
                 GateDecision::TheKernel(comes.then_some(FallbackReason::TooManyAtOnce))
             }
             () => GateDecision::ThePath,
@@ -69,7 +71,7 @@ impl CallGate {
     /// Returns true if the connection may be one of those that `only` admits.
     fn may_admit(&self, call: &NotifiedCall<'_>, fd: &OwnedFd) -> bool {
         match call.number {
-            libc::SYS_connect => call.destination().is_none_or(|to| self.only.admits(to, to)),
+            libc::SYS_connect => destination(call).is_none_or(|to| self.only.admits(to, to)),
             _ => own(fd).is_none_or(|at| self.only.may_admit(at)),
         }
     }
@@ -87,8 +89,20 @@ fn unseen(call: &NotifiedCall<'_>, error: &io::Error) -> Option<FallbackReason> 
     }
 }
 
+/// Returns the destination of connect(2), if it is an IP address.
+fn destination(call: &NotifiedCall<'_>) -> Option<SocketAddr> {
+    let mut bytes = [0; 28];
+    let length = usize::try_from(call.int(2)).ok()?.min(bytes.len());
+    call.read(call.address(1), &mut bytes[..length]).ok()?;
+    from_bytes(&bytes[..length])
+}
+
+fn waits(fd: &OwnedFd) -> bool {
+    fcntl_getfl(fd).is_ok_and(|flags| !flags.contains(OFlags::NONBLOCK))
+}
+
 /// Returns true if the call gets a connection, immediately or after waiting.
 fn comes(call: &NotifiedCall<'_>, fd: &OwnedFd) -> bool {
     let [ready] = wait([(fd.as_fd(), PollFlags::IN)], Some(Duration::ZERO));
-    call.number == libc::SYS_connect || blocks(fd) || !ready.is_empty()
+    call.number == libc::SYS_connect || waits(fd) || !ready.is_empty()
 }

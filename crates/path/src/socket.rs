@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use libc::c_int;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{OFlags, fcntl_getfl};
 
 /// The kind of a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,11 +29,6 @@ pub(crate) fn kind(fd: impl AsFd) -> DescriptorKind {
         Ok(0) if option(libc::SO_DOMAIN).is_ok_and(|domain| domain == libc::AF_UNIX) => DescriptorKind::Unix,
         _ => DescriptorKind::Other,
     }
-}
-
-/// Returns true if calls on the socket block: connect(2) of a non-blocking one returns EINPROGRESS.
-pub(crate) fn blocks(fd: impl AsFd) -> bool {
-    fcntl_getfl(fd).is_ok_and(|flags| !flags.contains(OFlags::NONBLOCK))
 }
 
 /// Returns a socket's unique cookie (SO_COOKIE).

@@ -18,7 +18,7 @@ use super::{LocalCarrier, entangled};
 use crate::FallbackReason;
 use crate::late::late;
 use crate::notify::{NotifiedCall, SyscallAnswer};
-use crate::socket::{DescriptorKind, blocks, cookie, kind, option, own, plain, wait_soon};
+use crate::socket::{DescriptorKind, cookie, from_bytes, kind, option, own, plain, wait_soon};
 
 /// How long connect(2) on a non-blocking socket is held until TCP is connected.
 const CONNECTS: Duration = Duration::from_millis(20);
@@ -35,7 +35,7 @@ const TCP_CLOSE: u8 = 7;
 
 impl LocalCarrier {
     pub(super) fn connect(&self, rendezvous: &Rendezvous, call: &NotifiedCall<'_>) -> SyscallAnswer {
-        let Some(to) = call.destination() else { return SyscallAnswer::Continue };
+        let Some(to) = destination(call) else { return SyscallAnswer::Continue };
         let Ok(tcp) = call.descriptor(call.int(0)) else { return SyscallAnswer::Continue };
         if !self.only.admits(to, to) {
             return SyscallAnswer::Continue;
@@ -93,7 +93,7 @@ impl LocalCarrier {
         Ok(self.exchanged(call, (tcp, to), sent).unwrap_or_else(|why| {
             self.count.left(why);
             self.note_made(tcp);
-            self.returns(call, tcp, blocks(tcp))
+            self.returns(call, tcp, waits(tcp))
         }))
     }
 
@@ -145,7 +145,7 @@ impl LocalCarrier {
         self.end(tcp, &pair);
         // The program runs again from here on.
         self.note_made(&pair);
-        self.returns(call, &pair, blocks(tcp));
+        self.returns(call, &pair, waits(tcp));
         *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = new_pair();
         Ok(SyscallAnswer::Gone)
     }
@@ -207,6 +207,14 @@ impl LocalCarrier {
     }
 }
 
+/// Returns the destination of connect(2), if it is an IP address.
+pub(super) fn destination(call: &NotifiedCall<'_>) -> Option<SocketAddr> {
+    let mut bytes = [0; 28];
+    let length = usize::try_from(call.int(2)).ok()?.min(bytes.len());
+    call.read(call.address(1), &mut bytes[..length]).ok()?;
+    from_bytes(&bytes[..length])
+}
+
 /// Returns true if the peer is the calling process itself and has one thread: it cannot accept while it connects.
 fn would_wait_for_itself(peer: &ListeningPeer, call: &NotifiedCall<'_>) -> bool {
     let threads = || std::fs::read_dir(format!("/proc/{}/task", call.thread)).map_or(1, Iterator::count);
@@ -252,6 +260,11 @@ fn info(tcp: &OwnedFd) -> [u8; 256] {
 
 fn is_fresh(tcp: &OwnedFd) -> bool {
     info(tcp)[0] == TCP_CLOSE
+}
+
+/// Returns true if connect(2) blocks; on a non-blocking socket it returns EINPROGRESS.
+fn waits(tcp: &OwnedFd) -> bool {
+    fcntl_getfl(tcp).is_ok_and(|flags| !flags.contains(OFlags::NONBLOCK))
 }
 
 fn new_pair() -> Option<(OwnedFd, OwnedFd)> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rustix::net::connect_unspec;
 
 use super::LocalCarrier;
+use super::connect::destination;
 use super::link::ReceivedOffer;
 use super::rendezvous::SentOffer;
 use super::word::{MOST, OfferWord, OfferWords};
@@ -121,7 +122,7 @@ impl LocalCarrier {
             (Some(tcp), Some(pair)) => {
                 // A pair with names has been dressed; TCP may have been reset since, and have no addresses.
                 if self.names_of(&pair).is_none() {
-                    self.dress((&tcp, call.destination()), [&pair]);
+                    self.dress((&tcp, destination(call)), [&pair]);
                 }
                 self.replaced(call, &tcp, &pair);
                 SyscallAnswer::Return(0)

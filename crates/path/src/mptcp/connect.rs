@@ -9,11 +9,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
+use rustix::fs::{OFlags, fcntl_getfl};
 
 use super::MptcpCarrier;
 use crate::FallbackReason;
 use crate::notify::{NotifiedCall, SyscallAnswer};
-use crate::socket::{DescriptorKind, blocks, cookie, from_bytes, kind, wait};
+use crate::socket::{DescriptorKind, cookie, from_bytes, kind, wait};
 
 /// How long a connection is watched that no call waits for. This process keeps its socket open that long, even if the
 /// program closes it.
@@ -62,7 +63,7 @@ impl MptcpCarrier {
                 drop(fd);
                 self.answered(call, of, SyscallAnswer::Return(0));
             }
-            Some(libc::EALREADY) if again && !blocks(&fd) => {
+            Some(libc::EALREADY) if again && does_not_wait(&fd) => {
                 drop(fd);
                 self.answered(call, of, SyscallAnswer::Errno(libc::EINPROGRESS));
             }
@@ -150,4 +151,8 @@ fn connected(fd: &OwnedFd, to: &[u8]) -> io::Result<()> {
     // SAFETY: the kernel reads `to.len()` bytes of an address.
     let code = unsafe { libc::connect(fd.as_raw_fd(), to.as_ptr().cast(), to.len() as libc::socklen_t) };
     if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+fn does_not_wait(fd: &OwnedFd) -> bool {
+    fcntl_getfl(fd).is_ok_and(|flags| flags.contains(OFlags::NONBLOCK))
 }

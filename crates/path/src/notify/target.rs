@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use libc::{c_long, seccomp_notif};
@@ -10,7 +9,7 @@ use libc::{c_long, seccomp_notif};
 use super::{NotifyListener, SyscallAnswer};
 use crate::late::late;
 use crate::shared::{CALL, HeldNumbers, SupervisorNotes};
-use crate::socket::{from_bytes, inode};
+use crate::socket::inode;
 
 /// Flag for a pidfd of one thread instead of its process (pidfd_open(2), Linux 6.9).
 const PIDFD_THREAD: u32 = libc::O_EXCL as u32;
@@ -83,14 +82,6 @@ impl<'a> NotifiedCall<'a> {
     /// Returns an argument as an address.
     pub(crate) fn address(&self, argument: usize) -> u64 {
         self.arguments[argument]
-    }
-
-    /// Returns the destination of connect(2), if it is an IP address.
-    pub(crate) fn destination(&self) -> Option<SocketAddr> {
-        let mut bytes = [0; 28];
-        let length = usize::try_from(self.int(2)).ok()?.min(bytes.len());
-        self.read(self.address(1), &mut bytes[..length]).ok()?;
-        from_bytes(&bytes[..length])
     }
 
     /// Returns true if the call still waits. If not, data read through its process may be another process's.
