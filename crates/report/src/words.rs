@@ -261,6 +261,11 @@ pub fn quoted(text: &str) -> String {
     landspeed_record::units::quoted(&crate::safe::clean(text))
 }
 
+/// Clamps `value` to 0 to 1; NaN and infinities become 0.
+pub(crate) fn unit(value: f64) -> f64 {
+    if value.is_finite() { value.clamp(0.0, 1.0) } else { 0.0 }
+}
+
 /// Formats a count in groups of three digits: "124,120".
 pub(crate) fn grouped(count: u64) -> String {
     let digits = count.to_string();

@@ -6,8 +6,8 @@ pub(super) use landspeed_record::factor::reference::capital;
 use landspeed_record::{Cause, ExplainReport, Finding, Remedy, StackHop};
 
 use crate::safe;
-pub(super) use crate::words::grouped;
 use crate::words::{number, times};
+pub(super) use crate::words::{grouped, unit};
 
 /// Returns the verdict in a line: the first cause, or that only a limit holds the flow back.
 pub(super) fn headline(report: &ExplainReport) -> String {
@@ -96,11 +96,6 @@ pub(super) fn hop(hop: StackHop) -> (&'static str, &'static str) {
             ("socket to application", "from the socket's queue to the application's receive call")
         }
     }
-}
-
-/// Clamps `value` to 0 to 1; NaN and infinities become 0.
-pub(super) fn unit(value: f64) -> f64 {
-    if value.is_finite() { value.clamp(0.0, 1.0) } else { 0.0 }
 }
 
 /// Formats a share as "41.2 %".
