@@ -11,7 +11,6 @@
 mod budget;
 mod clock;
 mod cores;
-mod files;
 mod link;
 mod loopback;
 mod measure;
@@ -20,7 +19,7 @@ mod packets;
 mod passes;
 
 use crate::Error;
+use crate::files::SystemFiles;
 use budget::MeasurementBudget;
 use cores::AllowedCores;
-use files::SystemFiles;
 pub use measure::{TIME, measure};
