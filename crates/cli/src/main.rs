@@ -11,6 +11,7 @@ mod labs;
 mod listing;
 mod output;
 mod place;
+mod recorder;
 mod stop;
 mod study;
 

@@ -6,12 +6,11 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
 use landspeed_congestion::{CONTROLS, can_load};
-use landspeed_engine::{Pair, RecordSink, order};
+use landspeed_engine::{Pair, order};
 use landspeed_lab::topology;
 use landspeed_record::units::{Bytes, Nanos, did_you_mean};
 use landspeed_record::{
-    Contest, ContestQuestion, Contestant, Line, RecordWriteError, RecordWriter, Side, Study, StudyEngine,
-    StudyPath, StudyRun,
+    Contest, ContestQuestion, Contestant, Line, RecordWriter, Side, Study, StudyEngine, StudyPath, StudyRun,
 };
 use landspeed_report::live::{ProgressLine, clock};
 use landspeed_report::{OutputCapabilities, about, compare_progress, duration, safe};
@@ -20,6 +19,7 @@ use landspeed_transport::settings::table;
 use landspeed_transport::{TRANSPORTS, find, is_tcp};
 
 use crate::args::{CompareArgs, HostArgs, QuestionArg};
+use crate::recorder::Recorder;
 use crate::stop::StopRequest;
 
 /// The study's nine protocols (cottrell-2005 section II.A), and the present defaults cubic and bbr.
@@ -259,14 +259,6 @@ pub(crate) fn warning(study: &Study, pair: &Pair<'_>) -> String {
     )
 }
 
-/// Writes each line to the record first, then reports it on the terminal.
-pub(crate) struct StudyRecorder {
-    writer: RecordWriter,
-    stop: StopRequest,
-    progress: Arc<Mutex<StudyProgress>>,
-    progress_line: ProgressLine,
-}
-
 /// The progress of a study.
 struct StudyProgress {
     study: Study,
@@ -281,40 +273,38 @@ struct StudyProgress {
     since: u32,
 }
 
-impl StudyRecorder {
-    /// Announces the study. `done` are the runs that the record already has.
-    pub(crate) fn new(
-        writer: RecordWriter,
-        stop: StopRequest,
-        study: &Study,
-        done: &HashSet<(String, u32)>,
-    ) -> Self {
-        let name = |(contest, repeat): (usize, u32)| (study.contests[contest].name.clone(), repeat);
-        let planned = order(study).into_iter().map(name).collect::<Vec<_>>();
-        let mut ahead: Vec<_> = planned.iter().filter(|run| !done.contains(run)).cloned().collect();
-        ahead.reverse();
-        let (planned, now) = (planned.len(), Instant::now());
-        let made = planned - ahead.len();
-        let progress = StudyProgress {
-            study: study.clone(),
-            ahead,
-            made,
-            planned,
-            began: now,
-            run_began: now,
-            since: 0,
-        };
-        let total = progress.total();
-        let progress = Arc::new(Mutex::new(progress));
-        let seen = Arc::clone(&progress);
-        let line = move |width: Option<usize>| {
-            let line = lock(&seen).line();
-            if width.is_some() { format!("  {line}") } else { line }
-        };
-        let progress_line = ProgressLine::new(OutputCapabilities::stderr(), line);
-        progress_line.say(&total);
-        StudyRecorder { writer, stop, progress, progress_line }
-    }
+/// Announces the study. `done` are the runs that the record already has.
+pub(crate) fn recorder(
+    writer: RecordWriter,
+    stop: &StopRequest,
+    study: &Study,
+    done: &HashSet<(String, u32)>,
+) -> Recorder {
+    let name = |(contest, repeat): (usize, u32)| (study.contests[contest].name.clone(), repeat);
+    let planned = order(study).into_iter().map(name).collect::<Vec<_>>();
+    let mut ahead: Vec<_> = planned.iter().filter(|run| !done.contains(run)).cloned().collect();
+    ahead.reverse();
+    let (planned, now) = (planned.len(), Instant::now());
+    let made = planned - ahead.len();
+    let progress =
+        StudyProgress { study: study.clone(), ahead, made, planned, began: now, run_began: now, since: 0 };
+    let total = progress.total();
+    let progress = Arc::new(Mutex::new(progress));
+    let seen = Arc::clone(&progress);
+    let line = move |width: Option<usize>| {
+        let line = lock(&seen).line();
+        if width.is_some() { format!("  {line}") } else { line }
+    };
+    let progress_line = ProgressLine::new(OutputCapabilities::stderr(), line);
+    progress_line.say(&total);
+    Recorder::new(writer, stop, move |line| {
+        let Line::Run(run) = line else { return };
+        let mut progress = lock(&progress);
+        progress.took(run);
+        let text = compare_progress(run, &progress.study, progress.made, progress.left());
+        drop(progress);
+        progress_line.say(&text);
+    })
 }
 
 impl StudyProgress {
@@ -366,21 +356,4 @@ impl StudyProgress {
 
 fn lock(progress: &Mutex<StudyProgress>) -> MutexGuard<'_, StudyProgress> {
     progress.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl RecordSink for StudyRecorder {
-    fn line(&mut self, line: &Line) -> Result<(), RecordWriteError> {
-        self.writer.write(line)?;
-        let Line::Run(run) = line else { return Ok(()) };
-        let mut progress = lock(&self.progress);
-        progress.took(run);
-        let text = compare_progress(run, &progress.study, progress.made, progress.left());
-        drop(progress);
-        self.progress_line.say(&text);
-        Ok(())
-    }
-
-    fn stop(&self) -> bool {
-        self.stop.asked()
-    }
 }

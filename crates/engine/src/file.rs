@@ -2,9 +2,9 @@
 //! its line.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use landspeed_record::strict::{FileError, FileMistake, here, read};
 use landspeed_record::units::{Nanos, did_you_mean, parse_duration};
 use landspeed_record::{
     CurveShape, Expectation, ExpectationTest, Grid, GridFactor, GridFigure, GridSetting, GridSettingTarget,
@@ -24,16 +24,6 @@ pub struct Experiment {
     /// Words of the topology, used if the command line names no hosts.
     pub words: Vec<String>,
     pub grid: Grid,
-}
-
-/// A mistake in a file, and its place.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{path}:{line}: {why}", path = .path.display())]
-pub struct ExperimentFileError {
-    path: PathBuf,
-    /// Number of the line, from 1.
-    line: usize,
-    why: String,
 }
 
 /// The file's keys.
@@ -176,31 +166,18 @@ struct ExpectSection {
     between: Option<[Spanned<FileValue>; 2]>,
 }
 
-/// A mistake, and its place in the file's text.
-type ExperimentMistake = (Option<Range<usize>>, String);
-
 /// Reads an experiment from the text of the file `path`; if `short`, its short version.
 ///
 /// # Errors
 /// Returns the first mistake, with its line.
-pub fn read_experiment(path: &Path, text: &str, short: bool) -> Result<Experiment, ExperimentFileError> {
-    let parsed: Result<ExperimentFile, ExperimentMistake> =
-        toml::from_str(text).map_err(|error| (error.span(), error.message().replace('\n', " ")));
+pub fn read_experiment(path: &Path, text: &str, short: bool) -> Result<Experiment, FileError> {
     // Reads both versions, because a mistake in either is an error.
-    let both = parsed.and_then(|file| experiment(&file, !short).and_then(|_| experiment(&file, short)));
-    both.map_err(|(at, why)| {
-        let before = at.map_or("", |at| text.get(..at.start).unwrap_or(text));
-        ExperimentFileError { path: path.to_owned(), line: before.matches('\n').count() + 1, why }
+    read(path, text, |file: ExperimentFile| {
+        experiment(&file, !short).and_then(|_| experiment(&file, short))
     })
 }
 
-/// Returns a function that makes a mistake at the place of `at`.
-fn here<T>(at: &Spanned<T>) -> impl Fn(String) -> ExperimentMistake + use<T> {
-    let span = at.span();
-    move |why| (Some(span.clone()), why)
-}
-
-fn experiment(file: &ExperimentFile, short: bool) -> Result<Experiment, ExperimentMistake> {
+fn experiment(file: &ExperimentFile, short: bool) -> Result<Experiment, FileMistake> {
     let named = file.workload.get_ref();
     let runner = landspeed_workload::find(named).ok_or_else(|| {
         let known = WORKLOADS.iter().map(|runner| runner.name());
@@ -253,27 +230,27 @@ fn experiment(file: &ExperimentFile, short: bool) -> Result<Experiment, Experime
         ..Grid::default()
     };
     if grid.factors.is_empty() {
-        return Err((None, "nothing is varied: add [[vary]] with a factor and its values".to_owned()));
+        let why = "nothing is varied: add [[vary]] with a factor and its values".to_owned();
+        return Err(FileMistake { at: None, why });
     }
     if let Some(many) = grid.factors.iter().find(|factor| file.factorial && factor.levels.len() != 2) {
-        return Err((
-            None,
-            format!("factorial takes factors of two values, and {} has {}", many.name, many.levels.len()),
-        ));
+        let (name, has) = (&many.name, many.levels.len());
+        let why = format!("factorial takes factors of two values, and {name} has {has}");
+        return Err(FileMistake { at: None, why });
     }
-    check_grid(&grid)
-        .map_err(|error| (file.vary.first().map(|vary| vary.factor.span()), error.to_string()))?;
+    let first = || file.vary.first().map(|vary| vary.factor.span());
+    check_grid(&grid).map_err(|error| FileMistake { at: first(), why: error.to_string() })?;
     Ok(Experiment { title: file.title.clone(), source: file.source.clone(), words, grid })
 }
 
-fn settings(set_to: &FileSettings, names: FactorNames<'_>) -> Result<Vec<GridSetting>, ExperimentMistake> {
+fn settings(set_to: &FileSettings, names: FactorNames<'_>) -> Result<Vec<GridSetting>, FileMistake> {
     let one = |(name, value): (&String, &Spanned<FileValue>)| {
         set(name, &value.get_ref().text(), names).map_err(|error| here(value)(error.to_string()))
     };
     set_to.iter().map(one).collect()
 }
 
-fn varied(vary: &VarySection, names: FactorNames<'_>) -> Result<GridFactor, ExperimentMistake> {
+fn varied(vary: &VarySection, names: FactorNames<'_>) -> Result<GridFactor, FileMistake> {
     let name = vary.factor.get_ref();
     match (&vary.values, vary.level.as_slice()) {
         (Some(values), []) => {
@@ -286,7 +263,7 @@ fn varied(vary: &VarySection, names: FactorNames<'_>) -> Result<GridFactor, Expe
     }
 }
 
-fn bundled(vary: &VarySection, names: FactorNames<'_>) -> Result<GridFactor, ExperimentMistake> {
+fn bundled(vary: &VarySection, names: FactorNames<'_>) -> Result<GridFactor, FileMistake> {
     let mut levels: Vec<(String, Vec<GridSetting>)> = Vec::new();
     for level in &vary.level {
         if levels.iter().any(|(name, _)| *name == level.name) {
@@ -304,7 +281,7 @@ fn bundled(vary: &VarySection, names: FactorNames<'_>) -> Result<GridFactor, Exp
 }
 
 /// Removes the values that the short version leaves out.
-fn shorten(factors: &mut [GridFactor], short: &ShortSection) -> Result<(), ExperimentMistake> {
+fn shorten(factors: &mut [GridFactor], short: &ShortSection) -> Result<(), FileMistake> {
     for (name, values) in &short.values {
         let wrong = here(values);
         let known = factors.iter().map(|factor| factor.name.clone()).collect::<Vec<_>>();
@@ -354,7 +331,7 @@ fn spelled(factor: &GridFactor, value: &str) -> Option<String> {
     found.parse(value).ok()
 }
 
-fn by(file: &ExperimentFile, factors: &[GridFactor]) -> Result<Option<u32>, ExperimentMistake> {
+fn by(file: &ExperimentFile, factors: &[GridFactor]) -> Result<Option<u32>, FileMistake> {
     let Some(name) = &file.by else {
         return Ok(usual_by(factors));
     };
@@ -369,24 +346,24 @@ pub fn usual_by(factors: &[GridFactor]) -> Option<u32> {
     (factors.len() > 1).then_some(fewest.0 as u32)
 }
 
-fn figure(name: &Spanned<String>) -> Result<GridFigure, ExperimentMistake> {
+fn figure(name: &Spanned<String>) -> Result<GridFigure, FileMistake> {
     let found = GridFigure::ALL.into_iter().find(|figure| figure.name() == name.get_ref());
     let known = GridFigure::ALL.map(GridFigure::name).join(", ");
     found.ok_or_else(|| here(name)(format!("no figure is called '{}'; there are {known}", name.get_ref())))
 }
 
 /// Parses "3%" as 0.03.
-fn share(text: &Spanned<String>) -> Result<f64, ExperimentMistake> {
+fn share(text: &Spanned<String>) -> Result<f64, FileMistake> {
     let percent = text.get_ref().strip_suffix('%').and_then(|percent| percent.trim().parse::<f64>().ok());
     let share = percent.map(|percent| percent / 100.0).filter(|share| *share > 0.0 && *share <= 10.0);
     share.ok_or_else(|| here(text)(format!("'{}': expected a percentage such as \"3%\"", text.get_ref())))
 }
 
-fn time(text: &Spanned<String>) -> Result<Nanos, ExperimentMistake> {
+fn time(text: &Spanned<String>) -> Result<Nanos, FileMistake> {
     parse_duration(text.get_ref()).map_err(|error| here(text)(error.to_string()))
 }
 
-fn expectation(expect: &ExpectSection, factors: &[GridFactor]) -> Result<Expectation, ExperimentMistake> {
+fn expectation(expect: &ExpectSection, factors: &[GridFactor]) -> Result<Expectation, FileMistake> {
     let cells = |cells: &FileSettings| selected(cells, factors);
     let line = |name: &Spanned<String>| {
         let known = factors.iter().any(|factor| factor.name == *name.get_ref());
@@ -416,7 +393,7 @@ fn expectation(expect: &ExpectSection, factors: &[GridFactor]) -> Result<Expecta
                 (Some([first, last]), Some(factor)) => {
                     let level = |value: &Spanned<FileValue>| {
                         let at = place(factor, &value.get_ref().text()).map_err(here(value))?;
-                        Ok::<_, ExperimentMistake>(factor.levels[at].clone())
+                        Ok::<_, FileMistake>(factor.levels[at].clone())
                     };
                     Some([level(first)?, level(last)?])
                 }
@@ -441,7 +418,7 @@ fn expectation(expect: &ExpectSection, factors: &[GridFactor]) -> Result<Expecta
 }
 
 /// Returns the values of factors that select some cells.
-fn selected(cells: &FileSettings, factors: &[GridFactor]) -> Result<Settings, ExperimentMistake> {
+fn selected(cells: &FileSettings, factors: &[GridFactor]) -> Result<Settings, FileMistake> {
     let one = |(name, value): (&String, &Spanned<FileValue>)| {
         let known = factors.iter().map(|factor| factor.name.as_str());
         let near = did_you_mean(name, known);

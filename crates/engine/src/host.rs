@@ -257,7 +257,7 @@ impl Host {
                 .map_err(|error| Error::Other(format!("{}: {error}", self.name)))?
                 .factor
                 .domain;
-            if !knob::journal::same(&domain, &turn.after, value) {
+            if !domain.same(&turn.after, value) {
                 let (name, after) = (&self.name, &turn.after);
                 return Err(Error::Other(format!("{name}: {knob} was set to {value} and is {after}")));
             }
@@ -330,7 +330,7 @@ impl Host {
 /// Returns true if a knob reads as before. Its value may have another spelling: one CPU list for all queues, or one for each.
 fn reads_same(before: &KnobState, after: &KnobState) -> bool {
     match (&before.value, &after.value, knob::find(&before.knob)) {
-        (Some(one), Some(other), Ok(knob)) => knob::journal::same(&knob.factor.domain, one, other),
+        (Some(one), Some(other), Ok(knob)) => knob.factor.domain.same(one, other),
         (one, other, _) => one == other,
     }
 }

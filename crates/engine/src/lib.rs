@@ -37,7 +37,7 @@ pub use explain::{
     explain_sizes, explain_time, glance_at_top,
 };
 pub use factors::{all_factors, factors, flow, transport_of};
-pub use file::{Experiment, ExperimentFileError, read_experiment, usual_by};
+pub use file::{Experiment, read_experiment, usual_by};
 pub use grid::{
     FAN, FactorNames, GridHead, GridHosts, LocalRunTimes, begin_grid, bundle, check_grid, factor, here,
     path_of, planned_blocks, prepare, resume_grid, run_grid, run_here, set, turns_knobs, vary,

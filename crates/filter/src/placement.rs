@@ -1,8 +1,9 @@
 //! Assigns the copies of filters to hosts, by strict TOML. Unknown keys are errors, and every mistake is reported with
 //! its line.
 
-use std::ops::Range;
+use std::path::Path;
 
+use landspeed_record::strict::{FileError, FileMistake, here, read};
 use landspeed_record::units::did_you_mean;
 use serde::Deserialize;
 use toml::Spanned;
@@ -68,13 +69,6 @@ struct FilterRow {
     distribution: Distribution,
 }
 
-/// A mistake, with its place in the text.
-type PlacementMistake = (Option<Range<usize>>, String);
-
-fn at<T>(place: &Spanned<T>, why: String) -> PlacementMistake {
-    (Some(place.span()), why)
-}
-
 impl Placement {
     /// Reads the placement of the filters `stages` on `hosts` hosts. `copies` replaces the file's number of copies of
     /// the filters with [`FilterStage::is_varied`].
@@ -87,12 +81,8 @@ impl Placement {
         hosts: usize,
         copies: Option<usize>,
     ) -> Result<Self, Error> {
-        let parsed: Result<PlacementFile, PlacementMistake> =
-            toml::from_str(text).map_err(|error| (error.span(), error.message().replace('\n', " ")));
-        parsed.and_then(|file| placement(&file, stages, hosts, copies)).map_err(|(span, why)| {
-            let before = span.map_or("", |span| text.get(..span.start).unwrap_or(text));
-            Error::Placement { line: before.matches('\n').count() + 1, why }
-        })
+        read(Path::new(""), text, |file: PlacementFile| placement(&file, stages, hosts, copies))
+            .map_err(|FileError { line, why, .. }| Error::Placement { line, why })
     }
 
     /// Returns the most payload bytes that all streams hold at one time: credits x largest buffer x streams, where
@@ -111,10 +101,10 @@ fn placement(
     stages: &[FilterStage],
     hosts: usize,
     copies: Option<usize>,
-) -> Result<Placement, PlacementMistake> {
+) -> Result<Placement, FileMistake> {
     let credits = *file.credits.get_ref();
     if !(1..=MOST_CREDITS).contains(&credits) {
-        return Err(at(&file.credits, format!("credits = {credits}: give 1 to {MOST_CREDITS}")));
+        return Err(here(&file.credits)(format!("credits = {credits}: give 1 to {MOST_CREDITS}")));
     }
     let mut filters: Vec<Option<FilterPlacement>> = vec![None; stages.len()];
     for row in &file.filter {
@@ -122,31 +112,25 @@ fn placement(
         let Some(n) = stages.iter().position(|stage| stage.name == name) else {
             let known: Vec<_> = stages.iter().map(|stage| stage.name).collect();
             let near = did_you_mean(name, known.iter().copied());
-            return Err(at(
-                &row.name,
-                format!("no filter is called '{name}'{near}; there are {}", known.join(", ")),
-            ));
+            let why = format!("no filter is called '{name}'{near}; there are {}", known.join(", "));
+            return Err(here(&row.name)(why));
         };
         let given = copies.filter(|_| stages[n].is_varied);
         if filters[n].replace(placed(row, stages[n], hosts, given)?).is_some() {
-            return Err(at(
-                &row.name,
-                format!("filter {name} is here twice; name all its hosts in one place"),
-            ));
+            let why = format!("filter {name} is here twice; name all its hosts in one place");
+            return Err(here(&row.name)(why));
         }
     }
     let missing = filters.iter().zip(stages).find(|(placed, _)| placed.is_none());
     if let Some((_, stage)) = missing {
-        return Err((
-            None,
-            format!("filter {0} has no place: add [[filter]] with name = \"{0}\"", stage.name),
-        ));
+        let why = format!("filter {0} has no place: add [[filter]] with name = \"{0}\"", stage.name);
+        return Err(FileMistake { at: None, why });
     }
     let filters: Vec<FilterPlacement> = filters.into_iter().flatten().collect();
     if filters.last().is_some_and(|last| last.hosts != [0]) {
         let last = file.filter.iter().find(|row| stages.last().is_some_and(|s| s.name == row.name.get_ref()));
-        let span = last.map(|row| row.hosts.span());
-        return Err((span, "the last filter has one copy, on the first host: hosts = [0]".to_owned()));
+        let why = "the last filter has one copy, on the first host: hosts = [0]".to_owned();
+        return Err(FileMistake { at: last.map(|row| row.hosts.span()), why });
     }
     Ok(Placement { credits, filters })
 }
@@ -156,19 +140,20 @@ fn placed(
     stage: FilterStage,
     hosts: usize,
     given: Option<usize>,
-) -> Result<FilterPlacement, PlacementMistake> {
+) -> Result<FilterPlacement, FileMistake> {
     let named = row.hosts.get_ref();
     if named.is_empty() {
-        return Err(at(&row.hosts, format!("{} runs nowhere: name at least one host", stage.name)));
+        return Err(here(&row.hosts)(format!("{} runs nowhere: name at least one host", stage.name)));
     }
     if let Some(strange) = named.iter().find(|host| **host >= hosts) {
         let why = format!("there is no host {strange}; the hosts are 0 to {}", hosts.saturating_sub(1));
-        return Err(at(&row.hosts, why));
+        return Err(here(&row.hosts)(why));
     }
     let copies = given.or(row.copies.as_ref().map(|copies| *copies.get_ref())).unwrap_or(named.len());
-    let place = row.copies.as_ref().map_or(row.hosts.span(), Spanned::span);
     if !(1..=MOST_COPIES).contains(&copies) {
-        return Err((Some(place), format!("{copies} copies of {}: give 1 to {MOST_COPIES}", stage.name)));
+        let at = Some(row.copies.as_ref().map_or(row.hosts.span(), Spanned::span));
+        let why = format!("{copies} copies of {}: give 1 to {MOST_COPIES}", stage.name);
+        return Err(FileMistake { at, why });
     }
     let hosts = named.iter().copied().cycle().take(copies).collect();
     Ok(FilterPlacement { hosts, distribution: row.distribution })

@@ -5,3 +5,4 @@ pub mod bpf;
 pub mod daemon;
 pub mod folder;
 pub mod netlink;
+pub mod pattern;

@@ -2,5 +2,8 @@
 //! made on purpose.
 
 pub mod emulator;
+mod failure;
 pub mod faults;
 pub mod topology;
+
+pub use failure::IoFailure;

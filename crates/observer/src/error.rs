@@ -2,16 +2,17 @@
 
 use std::io;
 
-/// An observation that failed. Only the observer's own figures are missing then, and the trial goes on: the
-/// [`Watcher`](crate::Watcher) turns the error into a line of `Observations::unseen`.
+/// An observation or a measurement of a limit that failed. Only its own figures are missing then, and the trial goes
+/// on: the [`Watcher`](crate::Watcher) turns the error into a line of `Observations::unseen`, and
+/// [`measure`](crate::capacity::measure) into a note.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A system call failed.
     #[error("cannot {operation} {object}: {source}")]
     Io {
-        /// The operation: "read", "ask TCP_INFO of".
+        /// The operation: "read", "ask TCP_INFO of", "pin a thread to".
         operation: &'static str,
-        /// The file, socket or thread.
+        /// The file, socket, thread, device or core.
         object: String,
         /// The kernel's error.
         source: io::Error,
@@ -53,11 +54,32 @@ pub enum Error {
         /// What that means, or what to do.
         why: String,
     },
+    /// A condition of a measurement does not hold.
+    #[error("{0}")]
+    Unable(String),
+    /// STREAM's arrays do not hold the values that the four kernels must leave in them.
+    #[error(
+        "STREAM's arrays are wrong after {repetitions} repetitions (relative error {error:.1e}): its rates \
+         are void; check this host's memory"
+    )]
+    Wrong {
+        /// How often the four kernels ran.
+        repetitions: u32,
+        /// The largest relative error of the three arrays' means.
+        error: f64,
+    },
+    /// The time was over, or the measurement was cancelled, before there was a figure.
+    #[error("no time was left to {0}")]
+    Late(&'static str),
 }
 
 impl Error {
-    pub(crate) fn io(operation: &'static str, object: impl Into<String>, source: io::Error) -> Self {
-        Error::Io { operation, object: object.into(), source }
+    pub(crate) fn io(
+        operation: &'static str,
+        object: impl Into<String>,
+        source: impl Into<io::Error>,
+    ) -> Self {
+        Error::Io { operation, object: object.into(), source: source.into() }
     }
 
     pub(crate) fn shape(object: impl Into<String>, why: impl Into<String>) -> Self {

@@ -41,6 +41,7 @@ mod throttle;
 
 mod error;
 mod figures;
+mod files;
 pub mod host;
 mod live;
 mod observer;

@@ -36,6 +36,7 @@ mod reader;
 mod record_run;
 mod sequence;
 mod silence;
+pub mod strict;
 mod summary;
 mod trial;
 pub mod units;

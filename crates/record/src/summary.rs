@@ -19,6 +19,13 @@ pub struct Estimate {
     pub high: f64,
 }
 
+impl Estimate {
+    /// Returns the estimate of the inverse ratio.
+    pub fn inverse(self) -> Estimate {
+        Estimate { ratio: 1.0 / self.ratio, low: 1.0 / self.high, high: 1.0 / self.low }
+    }
+}
+
 /// The deciding figure of a program, and its cost.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]

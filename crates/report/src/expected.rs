@@ -3,7 +3,7 @@
 use landspeed_record::{Cause, PredictionAccuracy, StepPrediction, StepSummary, TuneSummary};
 
 use crate::explain::cause_words;
-use crate::words::times;
+use crate::words::{counted, times};
 
 /// Returns the measured steps that a verdict moved forward, in the order in which they were tried.
 pub(crate) fn advised(summary: &TuneSummary) -> Vec<(&StepSummary, &StepPrediction)> {
@@ -34,10 +34,9 @@ pub(crate) fn expected(advised: &StepPrediction) -> Option<f64> {
 }
 
 pub(crate) fn sums(of: &PredictionAccuracy) -> String {
-    let steps = |n: u32| if n == 1 { "step" } else { "steps" };
+    let steps = |n: u32| counted(n as usize, "step");
     let mut text = format!(
-        "Of {} {} that explain brought forward {} helped, of {} that came by the literature's order {}",
-        of.advised,
+        "Of {} that explain brought forward {} helped, of {} that came by the literature's order {}",
         steps(of.advised),
         of.advised_helped,
         of.others,
@@ -45,9 +44,8 @@ pub(crate) fn sums(of: &PredictionAccuracy) -> String {
     );
     if let Some(ratio) = of.measured_over_expected.filter(|ratio| ratio.is_finite() && *ratio > 0.0) {
         text += &format!(
-            "; measured over expected is {} on average of {} {}, and {} of their intervals hold what was expected",
+            "; measured over expected is {} on average of {}, and {} of their intervals hold what was expected",
             times(ratio),
-            of.compared,
             steps(of.compared),
             of.held
         );

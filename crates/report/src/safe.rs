@@ -1,6 +1,7 @@
 //! Makes text from a record safe to print on a terminal.
 
 use landspeed_record::PathFacts;
+use landspeed_record::units::EscapedText;
 
 use crate::block::StyledText;
 
@@ -8,13 +9,9 @@ use crate::block::StyledText;
 const LIMIT: usize = 600;
 
 /// Returns `text` with all characters escaped that would control a terminal or a browser, as
-/// [`landspeed_record::units::EscapedText`] does. A text of more than 600 characters is cut and ends in an ellipsis.
+/// [`EscapedText`] does. A text of more than 600 characters is cut and ends in an ellipsis.
 pub fn safe(text: &str) -> String {
-    let text = clean(text);
-    match text.char_indices().nth(LIMIT) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
+    EscapedText::from(text).cut(LIMIT)
 }
 
 /// Returns what a reader should know of a path that its routes and addresses do not show.
@@ -22,9 +19,9 @@ pub(crate) fn remarks(path: &PathFacts) -> Vec<StyledText> {
     landspeed_analysis::remarks(path).iter().map(|remark| safe(remark).into()).collect()
 }
 
-/// Returns the escaped `text`, cut only at the limit of [`landspeed_record::units::EscapedText`].
+/// Returns the escaped `text`, cut only at the limit of [`EscapedText`].
 pub(crate) fn clean(text: &str) -> String {
-    landspeed_record::units::EscapedText::from(text).into()
+    EscapedText::from(text).into()
 }
 
 #[cfg(test)]

@@ -102,7 +102,7 @@ impl FigureKind {
     /// Inverts a ratio of latencies, so that above 1 is better for any figure.
     pub(crate) fn better(self, e: Estimate) -> Estimate {
         match self {
-            FigureKind::Latency => Estimate { ratio: 1.0 / e.ratio, low: 1.0 / e.high, high: 1.0 / e.low },
+            FigureKind::Latency => e.inverse(),
             _ => e,
         }
     }
@@ -258,13 +258,12 @@ pub fn duration(time: Nanos) -> String {
 
 /// Returns `text` quoted as one word of a shell command.
 pub fn quoted(text: &str) -> String {
-    let text = crate::safe::clean(text);
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
+    landspeed_record::units::quoted(&crate::safe::clean(text))
+}
+
+/// Clamps `value` to 0 to 1; NaN and infinities become 0.
+pub(crate) fn unit(value: f64) -> f64 {
+    if value.is_finite() { value.clamp(0.0, 1.0) } else { 0.0 }
 }
 
 /// Formats a count in groups of three digits: "124,120".

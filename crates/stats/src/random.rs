@@ -26,6 +26,13 @@ impl Random {
         z ^ (z >> 31)
     }
 
+    /// Shuffles by Fisher and Yates; the bias of the remainder is one in 2^50 for thousands of items.
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for n in (1..items.len()).rev() {
+            items.swap(n, (self.draw() % (n as u64 + 1)) as usize);
+        }
+    }
+
     /// Returns true with probability `share`. Draws nothing where the answer is certain.
     pub fn happens(&mut self, share: f64) -> bool {
         share >= 1.0 || (share > 0.0 && ((self.draw() >> 11) as f64) < share * STEPS)

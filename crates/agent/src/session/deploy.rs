@@ -9,14 +9,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use landspeed_record::units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos, quoted};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::session::child::OutputTail;
 use crate::session::frame::FrameError;
 use crate::session::lean::lean;
-use crate::session::ssh::quoted;
 use crate::session::{BUILD, Error, LineSink, Options, SshHost, one_line, secret};
 
 /// Prefix of the far side's requests: "script", "file FOLDER" or "refuse WHY" on standard output, "password" on

@@ -4,6 +4,8 @@ use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use landspeed_record::units::quoted;
+
 use crate::session::Error;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,15 +103,6 @@ pub(crate) fn ssh_command(host: &SshHost) -> Command {
     ssh.args(["--", &host.destination, "exec /bin/sh"]);
     keep_from_interrupts(&mut ssh, host.may_ask);
     ssh
-}
-
-/// Quotes `word` as one word of a POSIX shell (POSIX.1-2024, XCU 2.2.2).
-pub(crate) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// Keeps Ctrl-C from ending `ssh`. An ssh that may ask must stay in the terminal's foreground process group to read

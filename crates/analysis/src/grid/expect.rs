@@ -8,7 +8,6 @@ use landspeed_record::{
     GridTrial, Settings,
 };
 use landspeed_stats::grid::{Contrast, ContrastEstimate};
-use landspeed_stats::ratio_of;
 
 use super::fitted::{FigureModel, points};
 
@@ -97,7 +96,7 @@ impl ExpectationJudge<'_> {
         };
         let told =
             if peaks { format!("{} over {}", self.name(&to), self.name(&from)) } else { String::new() };
-        Ok(ExpectationOutcome { agreement, ours: Some(estimate(&found)), told })
+        Ok(ExpectationOutcome { agreement, ours: Some(found.estimate()), told })
     }
 
     fn order(&self, cells: &[Settings], peaks: bool) -> ExpectationResult {
@@ -141,7 +140,7 @@ impl ExpectationJudge<'_> {
             0 => "from the first to the last".to_owned(),
             at => format!("{} over {}", self.name(&line[at]), self.name(&line[at - 1])),
         };
-        Ok(ExpectationOutcome { agreement, ours: Some(estimate(decided)), told })
+        Ok(ExpectationOutcome { agreement, ours: Some(decided.estimate()), told })
     }
 
     fn flat(&self, line: &[Vec<u32>], within: f64) -> ExpectationResult {
@@ -160,7 +159,7 @@ impl ExpectationJudge<'_> {
         let told = farthest.map(|(n, _)| format!("{} over {}", self.name(&line[n + 1]), self.name(&line[0])));
         Ok(ExpectationOutcome {
             agreement,
-            ours: farthest.map(|(_, one)| estimate(one)),
+            ours: farthest.map(|(_, one)| one.estimate()),
             told: told.unwrap_or_default(),
         })
     }
@@ -282,11 +281,7 @@ fn all_above(found: &[ContrastEstimate], name: impl Fn(usize) -> String) -> Expe
     };
     let decided = below.or(least);
     let told = decided.map(|(n, _)| name(n)).unwrap_or_default();
-    ExpectationOutcome { agreement, ours: decided.map(|(_, one)| estimate(one)), told }
-}
-
-fn estimate(found: &ContrastEstimate) -> Estimate {
-    ratio_of(found.ln, found.together.0, found.together.1)
+    ExpectationOutcome { agreement, ours: decided.map(|(_, one)| one.estimate()), told }
 }
 
 #[cfg(test)]

@@ -16,13 +16,8 @@ pub(super) struct CellStep {
 
 impl CellStep {
     pub(super) fn contrast(&self) -> Contrast {
-        from_to(self.from, self.to)
+        Contrast::ratio(self.from, self.to)
     }
-}
-
-/// Returns the contrast for the log ratio of `to` over `from`.
-pub(super) fn from_to(from: u32, to: u32) -> Contrast {
-    Contrast { weights: vec![(to, 1.0), (from, -1.0)] }
 }
 
 /// The model of one figure of a grid.

@@ -2,15 +2,14 @@
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    Estimate, FactorEffect, FactorialEffect, GRID_FORMAT, Grid, GridCell, GridContrast, GridCurves,
-    GridEndReason, GridFigure, GridReport, GridTrial, Line, PathPrediction, ProgramFigure, ProgramFigures,
-    ProgramMetric, Record, Side,
+    FactorEffect, FactorialEffect, GRID_FORMAT, Grid, GridCell, GridContrast, GridCurves, GridEndReason,
+    GridFigure, GridReport, GridTrial, Line, PathPrediction, ProgramFigure, ProgramFigures, ProgramMetric,
+    Record, Side,
 };
 use landspeed_stats::grid::{Contrast, ContrastEstimate, GridLayout};
-use landspeed_stats::ratio_of;
 
 use super::called;
-use super::fitted::{CellStep, FigureModel, from_to, layout, points};
+use super::fitted::{CellStep, FigureModel, layout, points};
 use crate::paths::{is_about_paths, over_interconnects, predicted, used};
 
 /// The error that a record is of another kind.
@@ -81,9 +80,7 @@ fn beside_measured(predicted: Vec<PathPrediction>, figures: &[GridCurves]) -> Ve
         let curves = figures.first()?;
         let cell = curves.cells.iter().find(|cell| cell.values.first().is_some_and(|value| value == path))?;
         let less = curves.program.as_ref().is_some_and(|program| program.less_is_better);
-        cell.ratio.map(|ratio| {
-            if less { ratio_of(-ratio.ratio.ln(), -ratio.high.ln(), -ratio.low.ln()) } else { ratio }
-        })
+        cell.ratio.map(|ratio| if less { ratio.inverse() } else { ratio })
     };
     let beside = |one: PathPrediction| PathPrediction { measured: measured(&one.cost.path), ..one };
     predicted.into_iter().map(beside).collect()
@@ -213,10 +210,6 @@ fn plain_mean(logs: impl Iterator<Item = f64>) -> Option<f64> {
     (!logs.is_empty()).then(|| (sum / logs.len() as f64).exp())
 }
 
-fn estimate(found: &ContrastEstimate) -> Estimate {
-    ratio_of(found.ln, found.together.0, found.together.1)
-}
-
 fn neighbours(grid: &Grid, fitted: &FigureModel) -> Vec<GridContrast> {
     let asked = fitted.neighbours();
     let found = fitted.compare(&asked.iter().map(CellStep::contrast).collect::<Vec<_>>());
@@ -225,7 +218,7 @@ fn neighbours(grid: &Grid, fitted: &FigureModel) -> Vec<GridContrast> {
             factor: grid.factors.get(step.factor)?.name.clone(),
             from: step.from,
             to: step.to,
-            ratio: estimate(found.as_ref()?),
+            ratio: found.as_ref()?.estimate(),
         })
     };
     asked.iter().zip(&found).filter_map(contrast).collect()
@@ -278,7 +271,7 @@ fn factorial(grid: &Grid, fitted: &FigureModel) -> Vec<FactorialEffect> {
     let contrasts: Vec<Contrast> = asked.iter().map(|(_, _, contrast)| contrast.clone()).collect();
     let found = fitted.compare(&contrasts);
     let effect = |((factors, given, _), found): (FactorContrast, &Option<ContrastEstimate>)| {
-        Some(FactorialEffect { factors, given, ratio: estimate(found.as_ref()?) })
+        Some(FactorialEffect { factors, given, ratio: found.as_ref()?.estimate() })
     };
     asked.into_iter().zip(&found).filter_map(effect).collect()
 }
@@ -300,7 +293,7 @@ fn simple(grid: &Grid, layout: &GridLayout, factor: usize) -> Vec<FactorContrast
     let at_first = (0..layout.cells()).filter(|cell| layout.levels_of(*cell)[factor] == 0);
     let one = |cell: u32| {
         let to = layout.with(cell, factor, 1);
-        (vec![grid.factors[factor].name.clone()], given(cell), from_to(cell, to))
+        (vec![grid.factors[factor].name.clone()], given(cell), Contrast::ratio(cell, to))
     };
     at_first.map(one).collect()
 }

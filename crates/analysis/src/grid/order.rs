@@ -33,17 +33,17 @@ pub fn block(grid: &Grid, number: u32) -> Vec<GridPlot> {
     let mut order = Random::stream(grid.seed, WITHIN + u64::from(number));
     let mut visited: Vec<GridPlot> = Vec::new();
     for mut plot in plots(grid) {
-        shuffle(&mut plot.cells, &mut deal);
+        deal.shuffle(&mut plot.cells);
         let mut cells: Vec<u32> = plot.cells.iter().copied().skip(part).step_by(parts as usize).collect();
         // The reference, cell 0, is in every block.
         if plot.cells.contains(&0) && !cells.contains(&0) {
             cells.push(0);
         }
-        shuffle(&mut cells, &mut order);
+        order.shuffle(&mut cells);
         visited.push(GridPlot { cells, ..plot });
     }
     visited.retain(|plot| !plot.cells.is_empty());
-    shuffle(&mut visited, &mut order);
+    order.shuffle(&mut visited);
     visited
 }
 
@@ -58,13 +58,6 @@ fn plots(grid: &Grid) -> Vec<GridPlot> {
         }
     }
     plots
-}
-
-/// Shuffles by Fisher and Yates; the bias of the remainder is one in 2^50 here.
-fn shuffle<T>(items: &mut [T], random: &mut Random) {
-    for n in (1..items.len()).rev() {
-        items.swap(n, (random.draw() % (n as u64 + 1)) as usize);
-    }
 }
 
 /// Returns the approximate time of a block.

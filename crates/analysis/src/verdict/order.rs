@@ -6,6 +6,7 @@
 //! which of these faults are reported.
 
 use landspeed_record::Finding;
+use landspeed_record::units::EscapedText;
 
 use super::causes::limits;
 use super::observations::PathObservations;
@@ -76,11 +77,12 @@ pub(super) fn unjudged(observations: &PathObservations<'_>, missing: &[(&'static
     }
     for host in [Some(observations.a), observations.b].into_iter().flatten() {
         let name = called(host.name);
-        lines.extend(host.seen.unseen.iter().map(|line| format!("{name}: {}", shown_line(line))));
+        lines.extend(
+            host.seen
+                .unseen
+                .iter()
+                .map(|line| format!("{name}: {}", EscapedText::from(line.as_str()).cut(300))),
+        );
     }
     lines
-}
-
-fn shown_line(line: &str) -> String {
-    line.chars().filter(|c| !c.is_control()).take(300).collect()
 }

@@ -1,5 +1,6 @@
 //! Words for shares, names and causes in sentences.
 
+use landspeed_record::units::EscapedText;
 use landspeed_record::{Cause, NoVerdictReason};
 
 /// Clamps a value to 0 to 1; NaN counts as 0.
@@ -26,9 +27,9 @@ pub fn called(name: &str) -> String {
     }
 }
 
-/// Returns a host's name as part of a sentence: without control characters, and no longer than a line.
+/// Returns a host's name as part of a sentence: escaped, and no longer than a line.
 pub(super) fn shown(name: &str) -> String {
-    name.chars().filter(|c| !c.is_control()).take(60).collect()
+    EscapedText::from(name).cut(60)
 }
 
 /// Returns the reason why there is no verdict, in words that follow "cannot tell:".
@@ -87,6 +88,6 @@ mod tests {
     #[test]
     fn hosts_are_called_as_the_user_called_them() {
         let called = ["A", "local", "netns:dtn1", "\u{1b}[2J"].map(called);
-        assert_eq!(called, ["host A", "this host", "netns:dtn1", "[2J"]);
+        assert_eq!(called, ["host A", "this host", "netns:dtn1", r"\u{1b}[2J"]);
     }
 }

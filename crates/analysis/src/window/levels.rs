@@ -90,17 +90,13 @@ impl ConnectionLevels {
     }
 }
 
-fn states(watch: &FlowWatch) -> impl Iterator<Item = (&SocketState, &TcpState)> {
-    watch.samples.iter().filter_map(|state| Some((state, state.tcp.as_deref()?)))
-}
-
 fn last(watch: &FlowWatch) -> Option<&TcpState> {
-    states(watch).last().map(|(_, tcp)| tcp)
+    watch.tcp_states().last().map(|(_, tcp)| tcp)
 }
 
 /// Returns the payload that an end moved between its first sample and its last, and the time between them.
 pub(super) fn difference(watch: &FlowWatch, of: fn(&TcpState) -> Bytes) -> (Bytes, Nanos) {
-    let Some(((first, begin), (last, end))) = states(watch).next().zip(states(watch).last()) else {
+    let Some(((first, begin), (last, end))) = watch.tcp_states().next().zip(watch.tcp_states().last()) else {
         return (Bytes(0), Nanos(0));
     };
     (of(end) - of(begin), last.at_ns - first.at_ns)
@@ -124,7 +120,7 @@ fn in_flight(tcp: &TcpState) -> Bytes {
 }
 
 fn flight(watch: &FlowWatch) -> Option<FlightSize> {
-    let levels: Vec<u64> = states(watch).map(|(_, tcp)| in_flight(tcp).0).collect();
+    let levels: Vec<u64> = watch.tcp_states().map(|(_, tcp)| in_flight(tcp).0).collect();
     let sum: u128 = levels.iter().map(|bytes| u128::from(*bytes)).sum();
     let mean = sum.checked_div(levels.len() as u128)?;
     Some(FlightSize { mean: Bytes(u64::try_from(mean).ok()?), most: Bytes(*levels.iter().max()?) })
@@ -150,7 +146,7 @@ fn offered(ends: &WatchedEnds<'_>) -> Option<OfferedWindow> {
 }
 
 fn windows(watch: &FlowWatch, of: fn(&TcpState) -> Bytes) -> Vec<u64> {
-    states(watch).map(|(_, tcp)| of(tcp).0).collect()
+    watch.tcp_states().map(|(_, tcp)| of(tcp).0).collect()
 }
 
 /// Returns the largest buffer that the receiver had (autotuning does not shrink it), and the rule for its payload.

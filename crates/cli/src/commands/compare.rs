@@ -16,8 +16,9 @@ use crate::args::{CompareArgs, FormArgs, HostArgs};
 use crate::data;
 use crate::hosts::NamedHosts;
 use crate::output::{agree, usage};
+use crate::recorder::Recorder;
 use crate::stop::StopRequest;
-use crate::study::{self, StudyRecorder};
+use crate::study;
 
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     if !args.paths.is_empty() {
@@ -94,10 +95,10 @@ impl StudyJob {
         Ok(StudyJob { engine, file, words, study, done, head: None, writer, note: None })
     }
 
-    fn recorder(&mut self, study: &Study, stop: &StopRequest) -> Result<StudyRecorder> {
+    fn recorder(&mut self, study: &Study, stop: &StopRequest) -> Result<Recorder> {
         let writer = self.writer.take().map_or_else(|| RecordWriter::create(&self.file), Ok)?;
         stop.in_order("ending: everything is restored; --resume continues. Ctrl-C again ends at once");
-        let mut recorder = StudyRecorder::new(writer, stop.clone(), study, &self.done);
+        let mut recorder = study::recorder(writer, stop, study, &self.done);
         if let Some(head) = &self.head {
             begin(study, head, &mut recorder)?;
         }

@@ -12,8 +12,7 @@ use landspeed_engine::{
 };
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    Grid, GridSetting, GridSettingTarget, GridTrial, Line, PathCost, Record, RecordWriteError, RecordWriter,
-    Settings,
+    Grid, GridSetting, GridSettingTarget, GridTrial, Line, PathCost, Record, RecordWriter, Settings,
 };
 use landspeed_report::live::GridProgress;
 use landspeed_report::{DetailLevel, OutputCapabilities, json};
@@ -24,6 +23,7 @@ use crate::data;
 use crate::data::RecordArg;
 use crate::hosts::{NamedHosts, set_of};
 use crate::output::{agree, usage};
+use crate::recorder::Recorder;
 use crate::stop::StopRequest;
 
 pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
@@ -154,7 +154,7 @@ impl GridJob {
         stop.in_order(
             "ending: what was measured is kept and shown; --resume continues. Ctrl-C again ends at once",
         );
-        let mut recorder = GridRecorder::new(writer, stop.clone(), &grid, self.done.len());
+        let mut recorder = recorder(writer, stop, &grid, self.done.len());
         if is_new {
             let (topology, command) = (hosts.describe(), data::command_line());
             let head = GridHead { topology, command, started: data::now() };
@@ -306,31 +306,12 @@ impl GridHosts for GridTestbed<'_> {
     }
 }
 
-/// Writes each line to the record first, then reports it to the user.
-pub(crate) struct GridRecorder {
-    writer: RecordWriter,
-    stop: StopRequest,
-    progress: GridProgress,
-}
-
-impl GridRecorder {
-    /// Announces the grid and starts the progress line.
-    pub(crate) fn new(writer: RecordWriter, stop: StopRequest, grid: &Grid, done: usize) -> GridRecorder {
-        let progress = GridProgress::new(OutputCapabilities::stderr(), grid, planned_blocks(grid), done);
-        GridRecorder { writer, stop, progress }
-    }
-}
-
-impl RecordSink for GridRecorder {
-    fn line(&mut self, line: &Line) -> Result<(), RecordWriteError> {
-        self.writer.write(line)?;
+/// Announces the grid, of which `done` trials are recorded, and starts the progress line.
+pub(crate) fn recorder(writer: RecordWriter, stop: &StopRequest, grid: &Grid, done: usize) -> Recorder {
+    let mut progress = GridProgress::new(OutputCapabilities::stderr(), grid, planned_blocks(grid), done);
+    Recorder::new(writer, stop, move |line| {
         if let Line::GridTrial(trial) = line {
-            self.progress.take(trial);
+            progress.take(trial);
         }
-        Ok(())
-    }
-
-    fn stop(&self) -> bool {
-        self.stop.asked()
-    }
+    })
 }

@@ -13,7 +13,7 @@ use landspeed_report::quoted;
 
 use super::app;
 use super::exec::ExecReport;
-use super::grid::{GridJob, GridOptions, GridRecorder, present};
+use super::grid::{GridJob, GridOptions, present, recorder};
 use crate::args::{CompareArgs, ExchangeArg};
 use crate::data::{self, RecordArg};
 use crate::output::usage;
@@ -117,7 +117,7 @@ fn on_this_host(args: &CompareArgs, stop: &StopRequest) -> Result<ExitCode> {
     let head = GridHead { topology: "this host".into(), command: data::command_line(), started: data::now() };
     let file = data::fresh(&data::folder(data_dir)?, "grid", &head.started);
     stop.in_order("ending: what was measured is kept and shown. Ctrl-C again ends at once");
-    let mut recorder = GridRecorder::new(RecordWriter::create(&file)?, stop.clone(), &grid, 0);
+    let mut recorder = recorder(RecordWriter::create(&file)?, stop, &grid, 0);
     let facts = landspeed_observer::host::probe();
     run_here(&grid, (&head, facts), &mut |path| once(path, &args.program), &mut recorder)?;
     drop(recorder);

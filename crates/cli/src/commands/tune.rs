@@ -8,10 +8,10 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use landspeed_analysis::TuningGoal;
 use landspeed_engine::{
-    Baseline, HostGroup, Pairing, RecordSink, TuneOptions, TunePlan, TunedProgram, factors, plan, tune,
+    Baseline, HostGroup, Pairing, TuneOptions, TunePlan, TunedProgram, factors, plan, tune,
 };
 use landspeed_record::units::Nanos;
-use landspeed_record::{Line, RecordWriteError, RecordWriter, Side, TuneSummary};
+use landspeed_record::{RecordWriter, Side, TuneSummary};
 use landspeed_report::{DetailLevel, OutputCapabilities, duration, gain_is_proven, live::TuneProgress, safe};
 use landspeed_transport::{Transport, find};
 
@@ -21,6 +21,7 @@ use crate::data::RecordArg;
 use crate::exit::Exit;
 use crate::hosts::{NamedHosts, parse_settings};
 use crate::output::{agree, usage};
+use crate::recorder::Recorder;
 use crate::stop::StopRequest;
 use crate::{commands, data};
 
@@ -74,11 +75,8 @@ fn with_pair(
     stop.in_order(
         "ending: everything is restored, then what was measured is shown. Ctrl-C again ends at once",
     );
-    let mut sink = TuneRecorder {
-        writer,
-        live: TuneProgress::new(OutputCapabilities::stderr(), detail(args)),
-        stop: stop.clone(),
-    };
+    let mut progress = TuneProgress::new(OutputCapabilities::stderr(), detail(args));
+    let mut sink = Recorder::new(writer, stop, move |line| progress.line(line));
     let result = tune(group, plan, options, &mut sink);
     if result.is_err() {
         remove_if_empty(record);
@@ -153,25 +151,6 @@ fn check_answerable(plan: &TunePlan, options: &TuneOptions) -> Result<()> {
 
 fn detail(args: &TuneArgs) -> DetailLevel {
     if args.full { DetailLevel::Full } else { DetailLevel::Brief }
-}
-
-/// Writes each line to the record first, then reports it to the user.
-struct TuneRecorder {
-    writer: RecordWriter,
-    live: TuneProgress,
-    stop: StopRequest,
-}
-
-impl RecordSink for TuneRecorder {
-    fn line(&mut self, line: &Line) -> Result<(), RecordWriteError> {
-        self.writer.write(line)?;
-        self.live.line(line);
-        Ok(())
-    }
-
-    fn stop(&self) -> bool {
-        self.stop.asked()
-    }
 }
 
 /// Replaces the system's names of settings by landspeed's. Wrong names are refused before any host is contacted.

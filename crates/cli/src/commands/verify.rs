@@ -4,7 +4,6 @@ use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow, ensure};
-use landspeed_knob::journal::same;
 use landspeed_knob::persist::{ConfigFile, KeptChange};
 use landspeed_knob::{self as knob, KnobTarget};
 use landspeed_observer::host;
@@ -98,7 +97,7 @@ fn check(change: &KeptChange<'_>, target: &KnobTarget) -> SettingCheck {
         .and_then(|knob| Ok((knob, knob.setting.read(target).map_err(|error| error.to_string())?)));
     match read {
         Ok((found, now)) => {
-            let differs = !same(&found.factor.domain, &now, &kept);
+            let differs = !found.factor.domain.same(&now, &kept);
             SettingCheck { knob, kept, now: Some(now), differs, why: None }
         }
         Err(why) => SettingCheck { knob, kept, now: None, differs: true, why: Some(why) },

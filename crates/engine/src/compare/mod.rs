@@ -64,12 +64,8 @@ pub fn order(study: &Study) -> Vec<StudyRunId> {
 }
 
 fn shuffled(study: &Study, repeat: u32) -> Vec<StudyRunId> {
-    let mut random = Random::stream(study.seed, u64::from(repeat));
     let mut ids: Vec<StudyRunId> = (0..study.contests.len()).map(|contest| (contest, repeat)).collect();
-    // Fisher and Yates; the bias of the remainder is one in 2^60 here.
-    for n in (1..ids.len()).rev() {
-        ids.swap(n, (random.draw() % (n as u64 + 1)) as usize);
-    }
+    Random::stream(study.seed, u64::from(repeat)).shuffle(&mut ids);
     ids
 }
 

@@ -10,7 +10,7 @@ use super::ledger::JournalLedger;
 use super::own_changes::OwnChange;
 use super::restore::location_of;
 use super::snapshot::{RouteSlot, SettingKey, SettingValue, SettingsSnapshot};
-use super::{JournalError, value};
+use super::JournalError;
 use crate::{Error, Knob, SideEffect};
 
 /// Age in seconds beyond which a write whose end was not seen no longer counts as the cause of what differs, because
@@ -80,7 +80,7 @@ impl JournalLedger {
             let domain = &(self.lookup)(&turned.intent.knob)?.factor.domain;
             let now = self.value_now(seq, device, location)?;
             let ours = [Some(&turned.intent.before), self.net.values.get(&seq)];
-            let is_ours = ours.into_iter().flatten().any(|ours| value::same(domain, ours, &now));
+            let is_ours = ours.into_iter().flatten().any(|ours| domain.same(ours, &now));
             is_ours.then_some((seq, now))
         };
         others.filter_map(own).collect()

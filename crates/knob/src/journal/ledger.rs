@@ -14,7 +14,7 @@ use super::identity::{DeviceIdentity, in_initial_netns};
 use super::own_changes::OwnChanges;
 use super::read::{JournalContents, MAX_TURNED};
 use super::whereabouts::Departure;
-use super::{JournalError, KnobLookup, value};
+use super::{JournalError, KnobLookup};
 use crate::{Error, FactorScope, Knob};
 
 /// An open journal and its contents.
@@ -185,7 +185,7 @@ impl JournalLedger {
         location: &DeviceLocation,
         now: &str,
     ) -> Result<(), Error> {
-        let same = |value: &str| value::same(&knob.factor.domain, value, now);
+        let same = |value: &str| knob.factor.domain.same(value, now);
         // For a value of ours the row would say that a user configured it.
         if same(&turned.intent.before) {
             return self.host.can_write(knob, location);

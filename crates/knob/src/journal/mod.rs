@@ -40,7 +40,6 @@ mod snapshot;
 mod spawn;
 mod turner;
 mod undo;
-mod value;
 mod watch;
 mod whereabouts;
 mod wire;
@@ -51,7 +50,6 @@ pub use guardian::{guardian_main, guardian_main_with};
 pub(crate) use identity::in_initial_netns;
 pub use turner::{KnobTurner, TurnerOptions};
 pub use undo::{Undo, UndoReport, has_journal, undo_namespaces};
-pub use value::same;
 
 /// A function that finds a knob by its name in a table. Only knobs that it finds are ever changed.
 pub type KnobLookup = fn(&str) -> Option<&'static crate::Knob>;

@@ -5,6 +5,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read};
 
+use landspeed_record::units::EscapedText;
+
 use super::KnobLookup;
 use super::entry::{FORMAT, Intent, JournalEntry, JournalHeader, PLAIN_FORMAT, TurnedKnob, WriteHistory};
 use super::identity::DeviceIdentity;
@@ -343,9 +345,9 @@ fn check(lookup: KnobLookup, knob: &str, value: &str) -> Result<&'static Knob, S
     Ok(knob)
 }
 
-/// Returns untrusted text, shortened and without control characters.
+/// Returns untrusted text, escaped and cut to 80 characters.
 fn shown(text: &str) -> String {
-    text.chars().take(80).collect::<String>().escape_debug().to_string()
+    EscapedText::from(text).cut(80)
 }
 
 fn check_device(device: &DeviceIdentity) -> Result<(), String> {

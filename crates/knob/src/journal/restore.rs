@@ -16,7 +16,6 @@ use super::identity::DeviceIdentity;
 use super::ledger::JournalLedger;
 use super::side_effects;
 use super::snapshot::SettingKey;
-use super::value;
 use crate::{FactorScope, Knob, SideEffect};
 
 /// Number of passes. A setting may not go back while an older change is still in place; the next pass finds that one
@@ -119,7 +118,7 @@ pub(super) fn still_ours(ledger: &JournalLedger) -> Vec<String> {
         let knob = knob_of(ledger, turned).ok()?;
         let now = ledger.host.read(knob, &location_of(ledger, turned, knob).ok()??).ok()?;
         let before = &turned.intent.before;
-        let is_still = !value::same(&knob.factor.domain, &now, before) && is_ours(ledger, turned, knob, &now);
+        let is_still = !knob.factor.domain.same(&now, before) && is_ours(ledger, turned, knob, &now);
         is_still
             .then(|| format!("{} is {now}, as that run left it; it had been {before}", subject(turned, knob)))
     };
@@ -162,7 +161,7 @@ fn put_back_knob(ledger: &mut JournalLedger, turned: &TurnedKnob, report: &mut R
         Ok(now) => now,
         Err(e) => return report.failures.push(format!("{subject} was {before}, cannot be read: {e}")),
     };
-    if value::same(domain, &now, before) {
+    if domain.same(&now, before) {
         return;
     }
     if !is_ours(ledger, turned, knob, &now) {
@@ -175,7 +174,7 @@ fn put_back_knob(ledger: &mut JournalLedger, turned: &TurnedKnob, report: &mut R
         host.write(knob, &location, before).and_then(|()| host.read(knob, &location))
     });
     match wrote {
-        Ok(after) if value::same(domain, &after, before) => {
+        Ok(after) if domain.same(&after, before) => {
             report.note(format!("{subject}: {now} -> {before}"));
         }
         Ok(after) => match lacks(ledger, knob, &location) {
@@ -232,7 +231,7 @@ pub(super) fn location_of(
 /// Returns true if a knob reads as our last write left it. If that reading is unknown, every value that we ever wrote
 /// counts.
 fn is_ours(ledger: &JournalLedger, turned: &TurnedKnob, knob: &Knob, now: &str) -> bool {
-    let same = |ours: &String| value::same(&knob.factor.domain, ours, now);
+    let same = |ours: &String| knob.factor.domain.same(ours, now);
     match ledger.net.values.get(&turned.intent.seq) {
         Some(left) => same(left),
         None => turned.written.iter().any(same),

@@ -19,7 +19,7 @@ use super::ledger::checked;
 use super::lock::NamespaceLock;
 use super::watch::{GuardianClient, GuardianHandles, watch};
 use super::wire::{GuardianChannel, GuardianReply, GuardianRequest};
-use super::{JournalError, KnobLookup, lease, spawn, value};
+use super::{JournalError, KnobLookup, lease, spawn};
 use crate::{Error, Knob, KnobTarget};
 
 /// Time limit for restoring, which can take longer: drivers that reset their hardware, several attempts.
@@ -229,13 +229,13 @@ fn write(knob: &Knob, target: &KnobTarget, value: &str, before: &str) -> Result<
     let (turn, domain) = (knob.setting, &knob.factor.domain);
     let written = turn.write(target, value).and_then(|()| turn.read(target));
     let failure = match written {
-        Ok(found) if value::same(domain, &found, value) => return Ok(found),
+        Ok(found) if domain.same(&found, value) => return Ok(found),
         Ok(found) => {
             Error::NotAsWritten { knob: knob.factor.name.to_owned(), asked: value.to_owned(), found }
         }
         Err(error) => error,
     };
-    let is_back = || turn.read(target).is_ok_and(|now| value::same(domain, &now, before));
+    let is_back = || turn.read(target).is_ok_and(|now| domain.same(&now, before));
     if is_back() || (turn.write(target, before).is_ok() && is_back()) {
         return Err(failure);
     }

@@ -210,13 +210,7 @@ pub fn changes<'a>(start: &'a Settings, end: &'a Settings) -> impl Iterator<Item
 
 /// Returns text of a host or a record for use in a sentence: escaped and cut to 60 characters.
 pub(crate) fn shown(text: &str) -> String {
-    const MOST: usize = 60;
-    let mut shown = String::from(EscapedText::from(text));
-    if let Some((cut, _)) = shown.char_indices().nth(MOST) {
-        shown.truncate(cut);
-        shown.push_str("...");
-    }
-    shown
+    EscapedText::from(text).cut(60)
 }
 
 /// The beginning of every file's first line.

@@ -1,6 +1,6 @@
 //! What can go wrong with a link.
 
-use std::io;
+use crate::IoFailure;
 
 /// Why there is no link.
 #[derive(Debug, thiserror::Error)]
@@ -12,22 +12,11 @@ pub enum Error {
     #[error("lab:wan cannot run here: {0}")]
     CannotRun(String),
     /// The kernel refused a system call.
-    #[error("{operation}: {source}")]
-    Io { operation: String, source: io::Error },
+    #[error(transparent)]
+    Io(#[from] IoFailure),
     /// The kernel refused to make a queue or a bridge.
     #[error(transparent)]
     Netlink(#[from] landspeed_kernel::netlink::Error),
-}
-
-/// Adds the name of the operation to an I/O error.
-pub(crate) trait FailureContext<T> {
-    fn during(self, operation: impl FnOnce() -> String) -> Result<T, Error>;
-}
-
-impl<T> FailureContext<T> for io::Result<T> {
-    fn during(self, operation: impl FnOnce() -> String) -> Result<T, Error> {
-        self.map_err(|source| Error::Io { operation: operation(), source })
-    }
 }
 
 /// An error in the parameters of a link.

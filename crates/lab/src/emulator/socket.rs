@@ -3,7 +3,8 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use super::error::{Error, FailureContext};
+use super::error::Error;
+use crate::failure::FailureContext;
 
 /// Values of include/uapi/linux/if_packet.h, which not every libc has.
 const PACKET_STATISTICS: libc::c_int = 6;
@@ -24,7 +25,7 @@ pub(super) struct PacketSocket {
 impl PacketSocket {
     /// Opens a socket that receives every frame of the link, with the kernel's time of arrival.
     pub(super) fn receiving(link: &str, index: u32) -> Result<Self, Error> {
-        let open = || {
+        let open = || -> io::Result<Self> {
             let socket = PacketSocket::new()?;
             socket.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER)?;
             socket.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
@@ -33,18 +34,18 @@ impl PacketSocket {
             socket.bind(index, libc::ETH_P_ALL as u16)?;
             Ok(socket)
         };
-        open().during(|| format!("take frames from {link}"))
+        Ok(open().during(|| format!("take frames from {link}"))?)
     }
 
     /// Opens a socket that sends frames to the link and receives none.
     pub(super) fn sending(link: &str, index: u32) -> Result<Self, Error> {
-        let open = || {
+        let open = || -> io::Result<Self> {
             let socket = PacketSocket::new()?;
             socket.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, SEND_BUFFER)?;
             socket.bind(index, 0)?;
             Ok(socket)
         };
-        open().during(|| format!("give frames to {link}"))
+        Ok(open().during(|| format!("give frames to {link}"))?)
     }
 
     fn new() -> io::Result<Self> {

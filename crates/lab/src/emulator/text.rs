@@ -4,14 +4,13 @@ use std::collections::HashSet;
 use std::fmt;
 use std::str::FromStr;
 
-use landspeed_record::units::did_you_mean;
+use landspeed_record::units::{EscapedText, Share, did_you_mean};
 
 use super::error::WanSpecError;
 use super::loss::most_in_bursts;
 use super::parameters::{DIRECTION, LINK, Parameter, ParameterOf, parameters};
 use super::spec::{DirectionSpec, WanSpec};
 use super::value::show_time;
-use landspeed_record::units::Share;
 
 /// The prefix of parameters that apply only to the way from B to A.
 const BACK: &str = "back.";
@@ -126,7 +125,7 @@ fn no_such(key: &str) -> WanSpecError {
 
 /// Shortens and escapes text from outside.
 pub(super) fn shown(text: &str) -> String {
-    text.chars().take(40).collect::<String>().escape_default().to_string()
+    EscapedText::from(text).cut(40)
 }
 
 /// A parameter's name and its value.

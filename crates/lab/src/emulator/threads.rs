@@ -10,11 +10,12 @@ use landspeed_record::units::Bytes;
 
 use super::clock;
 use super::direction::LinkDirection;
-use super::error::{Error, FailureContext};
+use super::error::Error;
 use super::plan::DirectionPlan;
 use super::pump::{Pump, StopSignal};
 use super::socket::PacketSocket;
 use super::stats::DirectionCounters;
+use crate::failure::FailureContext;
 
 type SharedNotes = Arc<Mutex<Vec<String>>>;
 const DIRECTIONS: [&str; 2] = ["A to B", "B to A"];

@@ -1,6 +1,6 @@
 //! The errors of a fault lab.
 
-use std::io;
+use crate::IoFailure;
 
 /// The reason why a scenario could not be set up.
 #[derive(Debug, thiserror::Error)]
@@ -12,8 +12,8 @@ pub enum Error {
     #[error(transparent)]
     Netlink(#[from] landspeed_kernel::netlink::Error),
     /// The operating system refused an operation.
-    #[error("cannot {operation}: {source}")]
-    Io { operation: String, source: io::Error },
+    #[error("cannot {0}")]
+    Io(#[from] IoFailure),
     /// A program of the scenario did not start.
     #[error("the program for {what} ended before it was ready: {said}")]
     App { what: String, said: String },
@@ -26,15 +26,4 @@ pub enum Error {
     /// Faults that cannot be combined.
     #[error("{0} and {1} cannot be had on one flow: each needs traffic of its own")]
     Together(String, String),
-}
-
-pub(crate) trait FailureContext<T> {
-    /// Turns an I/O error into one that names the operation.
-    fn during(self, operation: impl FnOnce() -> String) -> Result<T, Error>;
-}
-
-impl<T> FailureContext<T> for io::Result<T> {
-    fn during(self, operation: impl FnOnce() -> String) -> Result<T, Error> {
-        self.map_err(|source| Error::Io { operation: operation(), source })
-    }
 }

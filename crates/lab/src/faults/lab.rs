@@ -10,8 +10,8 @@ use crate::topology::{HostSet, ReachMethod, TopologyHost, open};
 use landspeed_record::Settings;
 use landspeed_record::units::{Bytes, Nanos};
 
+use crate::failure::FailureContext;
 use crate::faults::app::{ProgramSpec, ProgramTask, datagrams, stream};
-use crate::faults::error::FailureContext;
 use crate::faults::{Error, FaultScenario, Traffic};
 
 const PORT: u16 = 5201;
@@ -87,7 +87,7 @@ impl FaultLab {
         let (program, args) = self.program.split_first().expect("a command line has a program");
         let mut command = Command::new(Path::new(program));
         command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
-        command.spawn().during(|| format!("start {program}"))
+        Ok(command.spawn().during(|| format!("start {program}"))?)
     }
 }
 

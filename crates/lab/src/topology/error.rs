@@ -1,7 +1,8 @@
 //! The errors of a topology.
 
-use std::io;
 use std::path::PathBuf;
+
+use crate::IoFailure;
 
 /// An error that names the operation, its object and, where possible, the remedy.
 #[derive(Debug, thiserror::Error)]
@@ -10,8 +11,8 @@ pub enum Error {
     #[error("'{}' is no {what}: expected {expected}", given.escape_default())]
     Name { what: &'static str, given: String, expected: &'static str },
     /// The kernel refused an operation.
-    #[error("{operation}: {source}")]
-    Io { operation: String, source: io::Error },
+    #[error(transparent)]
+    Io(#[from] IoFailure),
     /// A link, address or queue could not be made.
     #[error(transparent)]
     Netlink(#[from] landspeed_kernel::netlink::Error),
@@ -43,15 +44,4 @@ pub enum Error {
     Untrusted { path: PathBuf, why: String },
     #[error("there is no lab {0}; `landspeed lab list` shows those that are")]
     NoLab(String),
-}
-
-/// Adds the operation to an I/O error.
-pub(crate) trait FailureContext<T> {
-    fn during(self, operation: impl FnOnce() -> String) -> Result<T, Error>;
-}
-
-impl<T, E: Into<io::Error>> FailureContext<T> for Result<T, E> {
-    fn during(self, operation: impl FnOnce() -> String) -> Result<T, Error> {
-        self.map_err(|e| Error::Io { operation: operation(), source: e.into() })
-    }
 }

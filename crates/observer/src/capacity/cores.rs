@@ -133,7 +133,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::capacity::files::tests::write;
+    use crate::files::tests::write;
 
     /// Builds four processors: two cores of two threads each, (0, 2) on node 0 and (1, 3) on node 1, with one L3
     /// each.

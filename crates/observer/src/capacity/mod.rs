@@ -11,8 +11,6 @@
 mod budget;
 mod clock;
 mod cores;
-mod error;
-mod files;
 mod link;
 mod loopback;
 mod measure;
@@ -20,8 +18,8 @@ mod memory;
 mod packets;
 mod passes;
 
+use crate::Error;
+use crate::files::SystemFiles;
 use budget::MeasurementBudget;
 use cores::AllowedCores;
-use error::Error;
-use files::SystemFiles;
 pub use measure::{TIME, measure};

@@ -2,7 +2,7 @@
 
 use landspeed_record::units::cpu_list;
 
-use super::FileRoot;
+use crate::files::SystemFiles;
 use crate::procfile::numbered;
 
 /// Words in the names of interrupts that do not carry packets.
@@ -12,8 +12,8 @@ const RECEIVE: [&str; 2] = ["input", "rx"];
 
 /// Returns one processor per interrupt, in queue order, because drivers request their interrupts in that order. If a
 /// driver has separate interrupts for receiving, only those count.
-pub(super) fn receive_cpus(root: FileRoot<'_>, device: &str) -> Vec<u32> {
-    let numbers = numbered(root.0.join(device).join("msi_irqs")).unwrap_or_default();
+pub(super) fn receive_cpus(root: &SystemFiles, device: &str) -> Vec<u32> {
+    let numbers = numbered(root.path(device).join("msi_irqs")).unwrap_or_default();
     let named: Vec<(u32, String)> =
         numbers.into_iter().filter_map(|irq| Some((irq, handler(root, irq)?))).collect();
     let only_receiving = named.iter().any(|(_, name)| receives_only(name));
@@ -25,8 +25,8 @@ pub(super) fn receive_cpus(root: FileRoot<'_>, device: &str) -> Vec<u32> {
 }
 
 /// Returns the handler's name in lower case, if the interrupt is in use and carries packets.
-fn handler(root: FileRoot<'_>, irq: u32) -> Option<String> {
-    let name = root.word(&format!("sys/kernel/irq/{irq}/actions"))?.to_ascii_lowercase();
+fn handler(root: &SystemFiles, irq: u32) -> Option<String> {
+    let name = root.word(format!("sys/kernel/irq/{irq}/actions"))?.to_ascii_lowercase();
     (!NO_PACKETS.iter().any(|word| name.contains(word))).then_some(name)
 }
 
@@ -36,10 +36,10 @@ fn receives_only(name: &str) -> bool {
 
 /// Returns the processor that handles an interrupt. Kernels before 4.15 report only the set of allowed processors, of
 /// which the first handles it.
-fn processor(root: FileRoot<'_>, irq: u32) -> Option<u32> {
+fn processor(root: &SystemFiles, irq: u32) -> Option<u32> {
     let set = root
-        .word(&format!("proc/irq/{irq}/effective_affinity_list"))
-        .or_else(|| root.word(&format!("proc/irq/{irq}/smp_affinity_list")))?;
+        .word(format!("proc/irq/{irq}/effective_affinity_list"))
+        .or_else(|| root.word(format!("proc/irq/{irq}/smp_affinity_list")))?;
     cpu_list(&set)?.first().copied()
 }
 
@@ -79,7 +79,7 @@ mod tests {
             (vec![], vec![]),
         ] {
             let folder = device(&irqs);
-            assert_eq!(receive_cpus(FileRoot(folder.path()), "dev"), cpus, "{irqs:?}");
+            assert_eq!(receive_cpus(&SystemFiles::below(folder.path()), "dev"), cpus, "{irqs:?}");
         }
     }
 }

@@ -10,7 +10,8 @@ use landspeed_kernel::netlink::{Error, Ethtool, InterfaceAddress, Link, Rtnl, Se
 use landspeed_record::LinkFacts;
 use landspeed_record::units::cpu_list;
 
-use super::{FileRoot, irqs::receive_cpus};
+use super::irqs::receive_cpus;
+use crate::files::SystemFiles;
 
 /// The interfaces, and notes on what could not be read about them.
 pub(super) struct HostLinks {
@@ -19,7 +20,7 @@ pub(super) struct HostLinks {
 }
 
 /// Returns all interfaces but loopback, by index.
-pub(super) fn all(root: FileRoot<'_>) -> Result<HostLinks, Error> {
+pub(super) fn all(root: &SystemFiles) -> Result<HostLinks, Error> {
     let rtnl = Rtnl::open()?;
     let mut found = HostLinks { links: Vec::new(), notes: Vec::new() };
     let ethtool = Ethtool::open().map_err(|error| found.notes.push(format!("links: {error}"))).ok();
@@ -33,7 +34,7 @@ pub(super) fn all(root: FileRoot<'_>) -> Result<HostLinks, Error> {
 }
 
 fn facts(
-    root: FileRoot<'_>,
+    root: &SystemFiles,
     link: &Link,
     addresses: &[InterfaceAddress],
     ethtool: Option<&Ethtool>,
@@ -53,7 +54,7 @@ fn facts(
         speed_mbps: speed.map(u64::from),
         addresses: ordered(link.index, addresses),
         // -1 if the machine has no nodes.
-        numa_node: pci.as_deref().and_then(|device| root.number(&format!("{device}/numa_node"))),
+        numa_node: pci.as_deref().and_then(|device| root.number(format!("{device}/numa_node"))),
         local_cpus: pci.as_deref().and_then(|device| local_cpus(root, device)).unwrap_or_default(),
         rx_queues,
         tx_queues,
@@ -78,8 +79,8 @@ fn pci_address(bus: &str) -> Option<&str> {
 }
 
 /// Returns the processors of the device's node.
-fn local_cpus(root: FileRoot<'_>, device: &str) -> Option<Vec<u32>> {
-    cpu_list(&root.word(&format!("{device}/local_cpulist"))?)
+fn local_cpus(root: &SystemFiles, device: &str) -> Option<Vec<u32>> {
+    cpu_list(&root.word(format!("{device}/local_cpulist"))?)
 }
 
 /// Returns the numbers of receive and transmit queues: those in use if the driver reports them, otherwise those
@@ -139,7 +140,7 @@ mod tests {
                 eprintln!("SKIP: no veth here: {error}");
                 return;
             }
-            let links = all(FileRoot(std::path::Path::new("/"))).unwrap().links;
+            let links = all(&SystemFiles::default()).unwrap().links;
             let one = links.iter().find(|link| link.name == "one").expect("the pair's end");
             assert_eq!((one.driver.as_str(), one.mtu_bytes, one.up), ("veth", 1500, false));
             assert_eq!((one.speed_mbps, one.irq_cpus.len(), one.mac.len()), (None, 0, 17));

@@ -15,29 +15,14 @@ use std::path::Path;
 use landspeed_record::HostFacts;
 
 use crate::cpu::{accounting, interrupt_time_is_apart};
-
-/// The root below which files are read: `/` on a host, a folder of fixtures in tests.
-#[derive(Debug, Clone, Copy)]
-struct FileRoot<'a>(&'a Path);
-
-impl FileRoot<'_> {
-    /// Returns a file's contents without surrounding white space; `None` if it is absent or empty.
-    fn word(&self, path: &str) -> Option<String> {
-        crate::procfile::word(self.0.join(path))
-    }
-
-    /// Returns a file's contents as a number.
-    fn number<T: std::str::FromStr>(&self, path: &str) -> Option<T> {
-        self.word(path)?.parse().ok()
-    }
-}
+use crate::files::SystemFiles;
 
 /// Describes this host, as seen from the calling thread's network namespace.
 ///
 /// `landspeed`, `may_tune` and `may_not_tune_because` are left for the agent, which knows its own version and its
 /// permission.
 pub fn probe() -> HostFacts {
-    let root = FileRoot(Path::new("/"));
+    let root = &SystemFiles::default();
     let mut facts = HostFacts::default();
     namespace::fill(&mut facts);
     system::fill(root, &mut facts);

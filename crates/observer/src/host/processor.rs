@@ -3,9 +3,9 @@
 use landspeed_record::HostFacts;
 use landspeed_record::units::cpu_list;
 
-use super::FileRoot;
+use crate::files::SystemFiles;
 
-pub(super) fn fill(root: FileRoot<'_>, facts: &mut HostFacts) {
+pub(super) fn fill(root: &SystemFiles, facts: &mut HostFacts) {
     facts.cpu_model = model(root).unwrap_or_else(|| std::env::consts::ARCH.to_owned());
     facts.cpu_clock_hz = clock(root);
     facts.cpus = online(root, "sys/devices/system/cpu/online").unwrap_or_else(threads);
@@ -23,7 +23,7 @@ fn named(text: &str, key: &str) -> Option<String> {
 }
 
 /// Returns the clock in Hz: x86 shows "cpu MHz : 2445.406", POWER "clock : 3425.000000MHz", ARM nothing.
-fn clock(root: FileRoot<'_>) -> Option<f64> {
+fn clock(root: &SystemFiles) -> Option<f64> {
     let text = root.word("proc/cpuinfo")?;
     let megahertz = named(&text, "cpu MHz").or_else(|| named(&text, "clock"))?;
     let megahertz: f64 = megahertz.trim_end_matches("MHz").parse().ok()?;
@@ -31,7 +31,7 @@ fn clock(root: FileRoot<'_>) -> Option<f64> {
 }
 
 /// Returns the processor's model, or on ARM, which does not name it in /proc/cpuinfo, its numbers.
-fn model(root: FileRoot<'_>) -> Option<String> {
+fn model(root: &SystemFiles) -> Option<String> {
     let text = root.word("proc/cpuinfo")?;
     let named = |key: &str| named(&text, key);
     named("model name").or_else(|| named("cpu")).or_else(|| arm(&named))
@@ -42,7 +42,7 @@ fn arm(named: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     Some(format!("ARM implementer {} part {}", named("CPU implementer")?, named("CPU part")?))
 }
 
-fn online(root: FileRoot<'_>, path: &str) -> Option<u32> {
+fn online(root: &SystemFiles, path: &str) -> Option<u32> {
     let members = cpu_list(&root.word(path)?)?;
     u32::try_from(members.len()).ok().filter(|count| *count > 0)
 }
@@ -65,7 +65,7 @@ mod tests {
             ("cpu MHz : fast\n", None),
         ] {
             let folder = files_below(&[("proc/cpuinfo", text)]);
-            assert_eq!(clock(FileRoot(folder.path())), hz, "{text:?}");
+            assert_eq!(clock(&SystemFiles::below(folder.path())), hz, "{text:?}");
         }
     }
 
@@ -81,7 +81,7 @@ mod tests {
             ("processor: 0\nmodel name\t:\n", None),
         ] {
             let folder = files_below(&[("proc/cpuinfo", text)]);
-            assert_eq!(model(FileRoot(folder.path())).as_deref(), name, "{text:?}");
+            assert_eq!(model(&SystemFiles::below(folder.path())).as_deref(), name, "{text:?}");
         }
     }
 }

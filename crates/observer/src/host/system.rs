@@ -3,11 +3,11 @@
 use landspeed_record::HostFacts;
 use landspeed_record::units::Bytes;
 
-use super::FileRoot;
+use crate::files::SystemFiles;
 
 /// Fills in the system's facts. Call it after `namespace::fill`: the kernel lets only the machine's first network
 /// namespace use a restricted congestion control as its default.
-pub(super) fn fill(root: FileRoot<'_>, facts: &mut HostFacts) {
+pub(super) fn fill(root: &SystemFiles, facts: &mut HostFacts) {
     let system = rustix::system::uname();
     facts.hostname = system.nodename().to_string_lossy().into_owned();
     facts.kernel = system.release().to_string_lossy().into_owned();
@@ -27,7 +27,7 @@ pub(super) fn fill(root: FileRoot<'_>, facts: &mut HostFacts) {
 }
 
 /// Reads os-release(5): the first of the two files that exists counts.
-fn distribution(root: FileRoot<'_>) -> Option<String> {
+fn distribution(root: &SystemFiles) -> Option<String> {
     let text = root.word("etc/os-release").or_else(|| root.word("usr/lib/os-release"))?;
     let value = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?.trim();
     let bare = value.strip_prefix('"').and_then(|v| v.strip_suffix('"'));
@@ -35,7 +35,7 @@ fn distribution(root: FileRoot<'_>) -> Option<String> {
     Some(bare.replace("\\\"", "\""))
 }
 
-fn memory(root: FileRoot<'_>) -> Option<Bytes> {
+fn memory(root: &SystemFiles) -> Option<Bytes> {
     let text = root.word("proc/meminfo")?;
     let kib: u64 = text
         .lines()
@@ -49,8 +49,8 @@ fn memory(root: FileRoot<'_>) -> Option<Bytes> {
 
 /// Returns a list of congestion controls: "available" are those that are loaded, "allowed" those that need no
 /// privilege. With CAP_NET_ADMIN a socket may use any that is loaded or can be loaded.
-fn congestion(root: FileRoot<'_>, which: &str) -> Vec<String> {
-    let names = root.word(&format!("proc/sys/net/ipv4/tcp_{which}_congestion_control")).unwrap_or_default();
+fn congestion(root: &SystemFiles, which: &str) -> Vec<String> {
+    let names = root.word(format!("proc/sys/net/ipv4/tcp_{which}_congestion_control")).unwrap_or_default();
     names.split_ascii_whitespace().map(str::to_owned).collect()
 }
 
@@ -67,7 +67,7 @@ mod tests {
         ]);
         let defaults = |initial_netns| {
             let mut facts = HostFacts { initial_netns, ..HostFacts::default() };
-            fill(FileRoot(folder.path()), &mut facts);
+            fill(&SystemFiles::below(folder.path()), &mut facts);
             facts.congestion_defaults
         };
         assert_eq!(defaults(true), ["reno", "bbr", "cubic"]);
@@ -87,7 +87,7 @@ mod tests {
             ("NAME=x\n", None),
         ] {
             let folder = files_below(&[("etc/os-release", text)]);
-            assert_eq!(distribution(FileRoot(folder.path())).as_deref(), name, "{text:?}");
+            assert_eq!(distribution(&SystemFiles::below(folder.path())).as_deref(), name, "{text:?}");
         }
     }
 
@@ -100,7 +100,7 @@ mod tests {
             ("", None),
         ] {
             let folder = files_below(&[("proc/meminfo", text)]);
-            assert_eq!(memory(FileRoot(folder.path())), bytes, "{text:?}");
+            assert_eq!(memory(&SystemFiles::below(folder.path())), bytes, "{text:?}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Detects whether the machine is a guest, and of which hypervisor, from the signs that systemd-detect-virt(1) reads,
 //! without running a program. A careful hypervisor can hide; an empty answer means "no sign of one".
 
-use super::FileRoot;
+use crate::files::SystemFiles;
 
 /// Text of the firmware by hypervisor: (prefix, name). The order matters, because Amazon's guests also report KVM.
 const FIRMWARE: [(&str, &str); 13] = [
@@ -29,7 +29,7 @@ const CLOCKS: [(&str, &str); 4] =
 
 /// Returns "kvm", "vmware", ...; "unknown hypervisor" if the processor only reports that there is one; empty if there
 /// is no sign of one.
-pub(super) fn detect(root: FileRoot<'_>) -> String {
+pub(super) fn detect(root: &SystemFiles) -> String {
     let found = root
         .word("sys/hypervisor/type")
         .or_else(|| firmware(root))
@@ -38,22 +38,22 @@ pub(super) fn detect(root: FileRoot<'_>) -> String {
     found.unwrap_or_default()
 }
 
-fn firmware(root: FileRoot<'_>) -> Option<String> {
+fn firmware(root: &SystemFiles) -> Option<String> {
     let words: Vec<String> =
-        FIELDS.iter().filter_map(|field| root.word(&format!("sys/class/dmi/id/{field}"))).collect();
+        FIELDS.iter().filter_map(|field| root.word(format!("sys/class/dmi/id/{field}"))).collect();
     let says = |prefix: &str| words.iter().any(|word| word.starts_with(prefix));
     let known = FIRMWARE.iter().find(|(prefix, _)| says(prefix)).map(|(_, name)| (*name).to_owned());
     // Microsoft also makes physical machines.
     known.or_else(|| (says("Microsoft Corporation") && says("Virtual Machine")).then(|| "hyperv".to_owned()))
 }
 
-fn clock(root: FileRoot<'_>) -> Option<String> {
+fn clock(root: &SystemFiles) -> Option<String> {
     let clocks = root.word("sys/devices/system/clocksource/clocksource0/available_clocksource")?;
     let has = |name: &str| clocks.split_whitespace().any(|clock| clock == name);
     CLOCKS.iter().find(|(clock, _)| has(clock)).map(|(_, name)| (*name).to_owned())
 }
 
-fn processor_flag(root: FileRoot<'_>) -> bool {
+fn processor_flag(root: &SystemFiles) -> bool {
     let text = root.word("proc/cpuinfo").unwrap_or_default();
     let flags = text.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
     flags.split_whitespace().any(|flag| flag == "hypervisor")
@@ -91,7 +91,7 @@ mod tests {
             (vec![], ""),
         ] {
             let folder = files_below(&files);
-            assert_eq!(detect(FileRoot(folder.path())), name, "{files:?}");
+            assert_eq!(detect(&SystemFiles::below(folder.path())), name, "{files:?}");
         }
     }
 }

@@ -217,6 +217,13 @@ pub struct FlowWatch {
     pub samples: Vec<SocketState>,
 }
 
+impl FlowWatch {
+    /// Returns the samples of a TCP socket, oldest first.
+    pub fn tcp_states(&self) -> impl Iterator<Item = (&SocketState, &TcpState)> {
+        self.samples.iter().filter_map(|state| Some((state, state.tcp.as_deref()?)))
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ListenerWatch {
     /// Address and port that the socket listens on.

@@ -43,6 +43,19 @@ impl Domain {
         self.check(&canonical).map(|()| canonical)
     }
 
+    /// Returns true if two values mean the same setting. The kernel may print a value in another spelling than the
+    /// written one ("on" for every member, or once for all).
+    pub fn same(&self, a: &str, b: &str) -> bool {
+        let Domain::Each(inner) = self else {
+            return a.split_ascii_whitespace().eq(b.split_ascii_whitespace());
+        };
+        let members = a.split(';').count().max(b.split(';').count());
+        match (split(a, members), split(b, members)) {
+            (Some(a), Some(b)) => a.iter().zip(b).all(|(a, b)| inner.same(a, b)),
+            _ => false,
+        }
+    }
+
     fn holds(&self, value: &str) -> bool {
         match *self {
             Domain::Switch => matches!(value, "on" | "off"),
@@ -253,6 +266,17 @@ mod tests {
         ] {
             assert_eq!(domain.parse(text).ok().as_deref(), canonical, "{text}");
         }
+    }
+
+    #[test]
+    fn spelling_does_not_matter_and_meaning_does() {
+        assert!(Domain::Ints(3, 0, 9).same("1\t2\t3", "1 2 3"));
+        assert!(!Domain::Ints(3, 0, 9).same("1 2 3", "1 2 4"));
+        let each = Domain::Each(&Domain::CpuList);
+        assert!(each.same("0-3", "0-3;0-3"));
+        assert!(!each.same("0-3;0", "0-3"));
+        assert!(!each.same("0;0;0", "0;0"));
+        assert!(Domain::Name.same("cubic", "cubic"));
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub use cpu_list::cpu_list;
 pub use nearest::did_you_mean;
 pub use parse::{ParseUnitError, parse_duration};
 pub use share::Share;
-pub use text::EscapedText;
+pub use text::{EscapedText, quoted};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]

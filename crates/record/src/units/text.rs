@@ -18,6 +18,25 @@ const LONGEST: usize = 8192;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct EscapedText(Box<str>);
 
+impl EscapedText {
+    /// Returns the first `most` characters, and `…` for what follows them.
+    pub fn cut(&self, most: usize) -> String {
+        match self.char_indices().nth(most) {
+            Some((end, _)) => format!("{}…", &self[..end]),
+            None => self.to_string(),
+        }
+    }
+}
+
+/// Quotes `word` as one word of a POSIX shell (POSIX.1-2024, XCU 2.2.2).
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 /// Returns `text` escaped and cut, or `None` if it needs neither.
 fn escaped(text: &str) -> Option<String> {
     if text.len() <= LONGEST && text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
@@ -133,6 +152,12 @@ mod tests {
             assert!(!shown.chars().any(char::is_control), "{shown}");
             assert_eq!(EscapedText::from(&*shown), shown);
         }
+    }
+
+    #[test]
+    fn a_cut_is_marked() {
+        let text = EscapedText::from("\u{1b}ü");
+        assert_eq!([7, 6, 0].map(|most| text.cut(most)), [r"\u{1b}ü", r"\u{1b}…", "…"]);
     }
 
     #[test]

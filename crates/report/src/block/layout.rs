@@ -5,6 +5,7 @@ use super::terminal::plain;
 use super::text::{TextSpan, TextStyle};
 use super::{ReportTable, TableCell, TableColumn, TableRow};
 use crate::output::{Painter, Tone};
+use crate::words::unit;
 
 /// Spaces between two columns: normally, and on a narrow terminal.
 const GAPS: [usize; 2] = [2, 1];
@@ -287,7 +288,7 @@ const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '�
 
 /// Draws a bar of `share` (0 to 1) of `width` columns; any share above zero is visible.
 fn bar(share: f64, width: usize) -> String {
-    let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
+    let share = unit(share);
     let eighths = (share * width as f64 * 8.0).round() as usize;
     let eighths = if share > 0.0 { eighths.max(1) } else { 0 };
     let mut bar = "█".repeat(eighths / 8);

@@ -9,7 +9,7 @@ use super::{
     ReportSection, ReportTable, StyledText, TableCell, TableColumn, TableRow, Visibility,
 };
 use crate::chart::frame::n;
-use crate::words::{interval, times};
+use crate::words::{interval, times, unit};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -157,10 +157,6 @@ fn meter(share: f64) -> Markup {
             rect class="part" width=(n(unit(share) * 48.0)) height="8" rx="4" {}
         }
     }
-}
-
-fn unit(share: f64) -> f64 {
-    if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }
 }
 
 fn bar(share: f64) -> Markup {

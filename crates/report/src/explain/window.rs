@@ -1,7 +1,7 @@
 //! TCP's windows over time, prepared for charts and tables.
 
 use landspeed_record::units::Bytes;
-use landspeed_record::{ExplainReport, FlowWatch, SocketState, TcpState};
+use landspeed_record::{ExplainReport, FlowWatch, TcpState};
 
 use super::words::{percent, unit};
 use crate::block::{ColumnKind, ReportTable, TableCell, TableColumn, TableRow, Visibility};
@@ -135,7 +135,7 @@ impl WindowHistory {
 /// Returns the windows of the flow that moved most, or `None` if no TCP flow was watched.
 pub(super) fn window(report: &ExplainReport) -> Option<WindowHistory> {
     let watched = || report.hosts.iter().flat_map(|host| host.observed.get::<Vec<FlowWatch>>());
-    let flows = || watched().filter(|f| states(f).count() > 1);
+    let flows = || watched().filter(|f| f.tcp_states().count() > 1);
     let sender = flows().max_by_key(|f| moved(f, |t| t.acked_bytes.0));
     let receiver = flows().max_by_key(|f| moved(f, |t| t.received_bytes.0));
     let (sender, receiver) = (sender?, receiver?);
@@ -165,12 +165,8 @@ pub(super) fn window(report: &ExplainReport) -> Option<WindowHistory> {
     })
 }
 
-fn states(flow: &FlowWatch) -> impl Iterator<Item = (&SocketState, &TcpState)> {
-    flow.samples.iter().filter_map(|s| Some((s, s.tcp.as_deref()?)))
-}
-
 fn ends(flow: &FlowWatch) -> Option<(&TcpState, &TcpState)> {
-    let mut all = states(flow).map(|(_, tcp)| tcp);
+    let mut all = flow.tcp_states().map(|(_, tcp)| tcp);
     let first = all.next()?;
     Some((first, all.last()?))
 }
@@ -189,8 +185,8 @@ fn described(flow: &FlowWatch, sends: bool) -> String {
 
 /// Returns the values above zero, thinned to the points that can be drawn.
 fn points(flow: &FlowWatch, bound: WindowBound) -> Vec<(f64, f64)> {
-    let stride = states(flow).count().div_ceil(DRAWN).max(1);
-    states(flow)
+    let stride = flow.tcp_states().count().div_ceil(DRAWN).max(1);
+    flow.tcp_states()
         .step_by(stride)
         .map(|(state, tcp)| (state.at_ns.as_secs_f64(), bound.of(tcp) as f64))
         .filter(|(_, bytes)| *bytes > 0.0)
@@ -199,7 +195,7 @@ fn points(flow: &FlowWatch, bound: WindowBound) -> Vec<(f64, f64)> {
 
 fn retransmits(flow: &FlowWatch) -> Vec<(f64, u64)> {
     let counts: Vec<(f64, u64)> =
-        states(flow).map(|(s, tcp)| (s.at_ns.as_secs_f64(), tcp.retransmitted_segments)).collect();
+        flow.tcp_states().map(|(s, tcp)| (s.at_ns.as_secs_f64(), tcp.retransmitted_segments)).collect();
     let step = |pair: &[(f64, u64)]| (pair[1].0, pair[1].1.saturating_sub(pair[0].1));
     counts.windows(2).map(step).filter(|(_, segments)| *segments > 0).take(DRAWN).collect()
 }

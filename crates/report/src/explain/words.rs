@@ -2,11 +2,12 @@
 
 pub(crate) use landspeed_analysis::verdict::cause;
 use landspeed_analysis::verdict::{called, cannot_tell};
+pub(super) use landspeed_record::factor::reference::capital;
 use landspeed_record::{Cause, ExplainReport, Finding, Remedy, StackHop};
 
 use crate::safe;
-pub(super) use crate::words::grouped;
 use crate::words::{number, times};
+pub(super) use crate::words::{grouped, unit};
 
 /// Returns the verdict in a line: the first cause, or that only a limit holds the flow back.
 pub(super) fn headline(report: &ExplainReport) -> String {
@@ -30,11 +31,6 @@ fn says_so(finding: &Finding) -> bool {
 pub(super) fn lead(report: &ExplainReport) -> Option<String> {
     let first = report.verdict.first().filter(|first| !says_so(first) && !first.summary.is_empty())?;
     Some(capital(&safe(&first.summary)))
-}
-
-pub(super) fn capital(words: &str) -> String {
-    let mut letters = words.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 /// Returns the title of a finding: "a small receive buffer (host B)".
@@ -100,11 +96,6 @@ pub(super) fn hop(hop: StackHop) -> (&'static str, &'static str) {
             ("socket to application", "from the socket's queue to the application's receive call")
         }
     }
-}
-
-/// Clamps `value` to 0 to 1; NaN and infinities become 0.
-pub(super) fn unit(value: f64) -> f64 {
-    if value.is_finite() { value.clamp(0.0, 1.0) } else { 0.0 }
 }
 
 /// Formats a share as "41.2 %".

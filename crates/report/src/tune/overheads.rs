@@ -4,9 +4,9 @@
 use landspeed_analysis::{PathStage, SizeBudget, TimeBudget, budgets};
 use landspeed_record::{Estimate, Record, StepSummary, TuneSummary};
 
+use super::steps::moment;
 use crate::block::{
-    ColumnKind, ReportBlock, ReportSection, ReportTable, StyledText, TableCell, TableColumn, TableRow,
-    TextStyle, code,
+    ColumnKind, ReportBlock, ReportSection, ReportTable, StyledText, TableCell, TableColumn, TableRow, code,
 };
 use crate::words::{self, FigureKind, StepOutcome};
 
@@ -65,7 +65,7 @@ fn parts(budgets: &[TimeBudget], summary: &TuneSummary) -> ReportTable {
     columns.extend([TableColumn::number("Lost"), TableColumn::words("Longest")]);
     let rows = budgets.iter().flat_map(|budget| {
         let row = |(index, size): (usize, &SizeBudget)| {
-            let at = if index == 0 { moment(budget, summary) } else { StyledText::default() };
+            let at = if index == 0 { moment(&budget.after, summary) } else { StyledText::default() };
             part(at, size)
         };
         budget.sizes.iter().enumerate().map(row).collect::<Vec<_>>()
@@ -83,15 +83,6 @@ fn part(at: StyledText, size: &SizeBudget) -> TableRow {
     cells.push(TableCell::number(size.lost, format!("{:.1} %", 100.0 * size.lost)));
     cells.push(size.largest().map_or("", PathStage::name).into());
     TableRow::from(cells)
-}
-
-/// Returns when a budget was measured: "the start", or after which kept step.
-fn moment(budget: &TimeBudget, summary: &TuneSummary) -> StyledText {
-    let step = summary.steps.iter().find(|step| step.id == budget.after);
-    step.map_or_else(
-        || "the start".into(),
-        |step| StyledText::from("after ").with(TextStyle::Code, words::setting(step)),
-    )
 }
 
 fn removed(summary: &TuneSummary) -> ReportTable {

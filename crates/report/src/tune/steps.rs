@@ -65,6 +65,15 @@ pub(super) fn answer(step: &StepSummary) -> StyledText {
         .with(TextStyle::Toned, format!("{} {}", outcome.labels().symbol, outcome.labels().brief))
 }
 
+/// Returns a moment of the run: "the start", or after which kept step.
+pub(super) fn moment(after: &str, summary: &TuneSummary) -> StyledText {
+    let step = summary.steps.iter().find(|step| step.id == after);
+    step.map_or_else(
+        || "the start".into(),
+        |step| StyledText::from("after ").with(TextStyle::Code, words::setting(step)),
+    )
+}
+
 fn name(step: &StepSummary) -> StyledText {
     let mut name = code(words::setting(step));
     if !step.from.is_empty() {

@@ -3,10 +3,9 @@
 use landspeed_analysis::verdict::cannot_tell;
 use landspeed_record::{Line, Record, StepPrediction, StepSummary, TuneSummary, VerdictLine};
 
-use super::steps::{answer, toned};
+use super::steps::{answer, moment, toned};
 use crate::block::{
-    ColumnKind, ReportBlock, ReportSection, ReportTable, StyledText, TableCell, TableColumn, TableRow,
-    TextStyle, code,
+    ColumnKind, ReportBlock, ReportSection, ReportTable, TableCell, TableColumn, TableRow, code,
 };
 use crate::expected::{advised, because, expected, sums, weighed};
 use crate::words::{self, FigureKind};
@@ -44,22 +43,13 @@ fn looks<'a>(verdicts: impl Iterator<Item = &'a VerdictLine>, summary: &TuneSumm
             Some(why) => format!("cannot tell: {}", cannot_tell(why)),
             None => causes.collect::<Vec<_>>().join("; "),
         };
-        [moment(line, summary).into(), line.verdict.goodput_bps.into(), TableCell::from(causes)]
+        [moment(&line.after, summary).into(), line.verdict.goodput_bps.into(), TableCell::from(causes)]
     };
     ReportTable::new("Verdicts on the way", "", columns)
         .captioned(
             "What explain found, first cause first; a share is that of the flow's time that the cause costs.",
         )
         .rows(verdicts.map(row))
-}
-
-/// Returns when a verdict was given: "the start", or after which kept step.
-fn moment(line: &VerdictLine, summary: &TuneSummary) -> StyledText {
-    let step = summary.steps.iter().find(|step| step.id == line.after);
-    step.map_or_else(
-        || "the start".into(),
-        |step| StyledText::from("after ").with(TextStyle::Code, words::setting(step)),
-    )
 }
 
 fn outcomes(summary: &TuneSummary) -> ReportTable {

@@ -39,21 +39,24 @@ impl GridLayout {
 
     /// Returns a contrast for each other cell: that cell less the reference.
     pub fn to_reference(&self, reference: u32) -> Vec<Contrast> {
-        (0..self.cells()).filter(|cell| *cell != reference).map(|cell| difference(cell, reference)).collect()
+        (0..self.cells())
+            .filter(|cell| *cell != reference)
+            .map(|cell| Contrast::ratio(reference, cell))
+            .collect()
     }
 
     /// Returns a contrast for each cell: that cell less the one that differs only in having the previous level of
     /// `factor`.
     pub fn neighbours(&self, factor: usize) -> Vec<Contrast> {
         let before = |cell: u32| Some(self.with(cell, factor, self.levels_of(cell)[factor].checked_sub(1)?));
-        (0..self.cells()).filter_map(|cell| Some(difference(cell, before(cell)?))).collect()
+        (0..self.cells()).filter_map(|cell| Some(Contrast::ratio(before(cell)?, cell))).collect()
     }
 
     /// Returns the contrast of a factor's second level less its first, where all other factors are as in `cell`. With
     /// `cell` the reference this is the factor's effect alone; with another factor's level changed in it, its effect
     /// after that one.
     pub fn simple(&self, factor: usize, cell: u32) -> Contrast {
-        difference(self.with(cell, factor, 1), self.with(cell, factor, 0))
+        Contrast::ratio(self.with(cell, factor, 0), self.with(cell, factor, 1))
     }
 
     /// Returns the contrast of a factor's second level less its first, averaged over all levels of the others.
@@ -80,8 +83,4 @@ impl GridLayout {
         let weights = (0..self.cells()).map(|cell| (cell, weight(cell))).filter(|(_, weight)| *weight != 0.0);
         Contrast { weights: weights.collect() }
     }
-}
-
-fn difference(cell: u32, from: u32) -> Contrast {
-    Contrast { weights: vec![(cell, 1.0), (from, -1.0)] }
 }

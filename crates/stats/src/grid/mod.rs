@@ -17,10 +17,11 @@ mod maximum;
 mod model;
 mod noise;
 
+use landspeed_record::Estimate;
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
 use statrs::distribution::ContinuousCDF;
 
-use crate::estimate::{student, student_quantile};
+use crate::estimate::{ratio_of, student, student_quantile};
 use block_means::BlockMeans;
 use design::GridDesign;
 use model::{EstimateVariance, MixedModel};
@@ -46,6 +47,13 @@ pub struct CellTrial {
 pub struct Contrast {
     /// The cells with their weights.
     pub weights: Vec<(u32, f64)>,
+}
+
+impl Contrast {
+    /// Returns the contrast for the log ratio of cell `to` over cell `from`.
+    pub fn ratio(from: u32, to: u32) -> Self {
+        Contrast { weights: vec![(to, 1.0), (from, -1.0)] }
+    }
 }
 
 /// The reason why a grid or a contrast has no intervals.
@@ -103,6 +111,13 @@ pub struct ContrastEstimate {
     /// the given confidence.
     pub together: (f64, f64),
     pub method: VarianceMethod,
+}
+
+impl ContrastEstimate {
+    /// Returns the ratio with its simultaneous interval.
+    pub fn estimate(&self) -> Estimate {
+        ratio_of(self.ln, self.together.0, self.together.1)
+    }
 }
 
 /// The mean of a cell over the blocks.

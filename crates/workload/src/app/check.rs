@@ -1,15 +1,14 @@
 //! Turns the TOML into an application. Every mistake is reported with its line and the remedy.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 use std::path::{Component, Path};
 
 use landspeed_record::factor::{Domain, Factor};
+use landspeed_record::strict::{self, FileError, FileMistake, here};
 use landspeed_record::units::{Bytes, Nanos, did_you_mean, parse_duration};
 use regex_lite::Regex;
 use toml::Spanned;
 
-use crate::app::ApplicationFileError;
 use crate::app::file::{
     ApplicationFile, EndFile, FigureDirection, FigureFile, FixtureFile, HostSelectorFile, ParameterFile,
     ParameterKind, PictureFile, ReadyFile, RoleFile,
@@ -20,9 +19,6 @@ use crate::app::model::{
     PictureSource, ReadyCondition, ServiceEnd, ServiceLifetime,
 };
 use crate::app::number::NumberSpelling;
-
-/// A mistake, with its place in the file's text.
-type FileMistake = (Option<Range<usize>>, String);
 
 /// The default user of a role.
 const USER: &str = "nobody";
@@ -66,21 +62,9 @@ fn path() -> Factor {
 ///
 /// # Errors
 /// Returns the first mistake, with its line.
-pub fn read(path: &Path, text: &str) -> Result<Application, ApplicationFileError> {
-    let parsed: Result<ApplicationFile, FileMistake> =
-        toml::from_str(text).map_err(|error| (error.span(), error.message().replace('\n', " ")));
+pub fn read(path: &Path, text: &str) -> Result<Application, FileError> {
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let checked = parsed.and_then(|file| application(name, file));
-    checked.map_err(|(at, why)| {
-        let before = at.map_or("", |at| text.get(..at.start).unwrap_or(text));
-        ApplicationFileError { path: path.to_owned(), line: before.matches('\n').count() + 1, why }
-    })
-}
-
-/// Returns a function that makes an error at the place of a value.
-fn here<T>(at: &Spanned<T>) -> impl Fn(String) -> FileMistake + use<T> {
-    let span = at.span();
-    move |why| (Some(span.clone()), why)
+    strict::read(path, text, |file| application(name, file))
 }
 
 fn application(name: String, file: ApplicationFile) -> Result<Application, FileMistake> {
@@ -100,7 +84,8 @@ fn application(name: String, file: ApplicationFile) -> Result<Application, FileM
     once(file.role.iter().map(|role| &role.name))?;
     let Some(client) = file.role.iter().zip(&roles).find(|(_, role)| !role.is_service()) else {
         let why = "no role runs to its end: add a [[role]] without `ready`, such as the client that measures";
-        return Err((file.role.last().map(|role| role.name.span()), why.to_owned()));
+        let at = file.role.last().map(|role| role.name.span());
+        return Err(FileMistake { at, why: why.to_owned() });
     };
     let outputs = OutputRoles { roles: &roles, usual: client.0.name.get_ref() };
     let figures = figures(&file.figure, &outputs)?;
@@ -137,7 +122,7 @@ fn chosen(figures: &[FigureFile]) -> Result<Factor, FileMistake> {
     let Some(first) = names.first().copied() else {
         let why =
             "there is no figure: add [[figure]] with a name, a unit, the role that prints it and where it is";
-        return Err((None, why.to_owned()));
+        return Err(FileMistake { at: None, why: why.to_owned() });
     };
     Ok(Factor {
         name: METRIC,

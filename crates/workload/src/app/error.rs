@@ -1,18 +1,6 @@
 //! The errors of an application.
 
-use std::path::PathBuf;
-
 use landspeed_record::units::Nanos;
-
-/// A mistake in a file, with its place.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{path}:{line}: {why}", path = .path.display())]
-pub struct ApplicationFileError {
-    pub(crate) path: PathBuf,
-    /// Number of the line, from 1.
-    pub(crate) line: usize,
-    pub(crate) why: String,
-}
 
 /// The reason why a role did not do what its file says.
 #[allow(missing_docs, reason = "each text says what its variant is")]

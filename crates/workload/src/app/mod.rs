@@ -29,7 +29,7 @@ mod shipped;
 pub mod spawn;
 
 pub use check::{METRIC, read};
-pub use error::{ApplicationFileError, Error};
+pub use error::Error;
 pub use figure::{RoleOutput, figures, picture};
 pub use fill::{PlaceholderValues, fill};
 pub use model::{

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use include_dir::{Dir, include_dir};
-
 #[cfg(test)]
-use crate::app::ApplicationFileError;
+use landspeed_record::strict::FileError;
+
 use crate::app::{Application, read};
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../apps");
@@ -31,7 +31,7 @@ fn files() -> impl Iterator<Item = (&'static Path, &'static str)> {
 
 /// Returns the mistakes in all files that ship.
 #[cfg(test)]
-fn mistakes() -> Vec<ApplicationFileError> {
+fn mistakes() -> Vec<FileError> {
     files().filter_map(|(path, text)| read(path, text).err()).collect()
 }
 

@@ -17,8 +17,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use crate::app::{Application, ApplicationFileError, METRIC, read, shipped};
+use crate::app::{Application, METRIC, read, shipped};
 use landspeed_record::factor::Factor;
+use landspeed_record::strict::FileError;
 use landspeed_record::units::Nanos;
 use landspeed_record::{EndpointOutcome, GridFigure, Program, ProgramMetric, Settings, TrialSpec};
 use landspeed_transport::Delivery;
@@ -54,7 +55,7 @@ fn all_read() -> std::sync::MutexGuard<'static, Vec<&'static ProgramWorkload>> {
 ///
 /// # Errors
 /// Returns the first mistake in the file, with its line.
-pub fn load(path: &Path, text: &str) -> Result<&'static dyn WorkloadRunner, ApplicationFileError> {
+pub fn load(path: &Path, text: &str) -> Result<&'static dyn WorkloadRunner, FileError> {
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let known = all_read().iter().copied().find(|one| one.application.name == name && one.text == text);
     match known {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::{Ethtool, about};
 use crate::netlink::attr::{Attrs, MessageBody};
 use crate::netlink::error::{Error, FailureContext};
+use crate::pattern::matches;
 
 const MSG_GET: u8 = 11;
 const MSG_SET: u8 = 12;
@@ -60,16 +61,6 @@ const LEGACY: &[(&str, &str)] = &[
 pub fn features_called<'a>(name: &str, all: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let pattern = LEGACY.iter().find(|(short, _)| *short == name).map_or(name, |(_, pattern)| pattern);
     all.into_iter().filter(|feature| matches(pattern, feature)).collect()
-}
-
-/// Returns true if `name` matches a pattern with at most one '*'.
-fn matches(pattern: &str, name: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == name,
-        Some((start, end)) => {
-            name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
-        }
-    }
 }
 
 /// Returns the names of the bits that are set in a verbose bitset. A plain list contains only these; one with a mask

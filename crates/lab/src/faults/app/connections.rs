@@ -8,8 +8,8 @@ use landspeed_record::units::Nanos;
 
 use super::stream::socket;
 use super::{ready, rest};
+use crate::failure::FailureContext;
 use crate::faults::Error;
-use crate::faults::error::FailureContext;
 
 /// Opens connections from `clients` threads in parallel. Each opens the next once the last was closed.
 pub(crate) fn knock(to: SocketAddr, clients: u32, until: Instant) -> Result<(), Error> {

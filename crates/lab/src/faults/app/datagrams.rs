@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use socket2::{Domain, Socket, Type};
 
 use super::{ready, rest};
+use crate::failure::FailureContext;
 use crate::faults::Error;
-use crate::faults::error::FailureContext;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

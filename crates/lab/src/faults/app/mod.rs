@@ -16,7 +16,7 @@ use landspeed_record::units::Nanos;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
-use crate::faults::error::FailureContext;
+use crate::failure::FailureContext;
 use crate::faults::{Error, Shaper};
 
 /// The order for one program of a scenario.
@@ -95,7 +95,6 @@ pub fn play() -> Result<(), Error> {
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line).during(|| "read the part from standard input".into())?;
     let spec: ProgramSpec = serde_json::from_str(&line)
-        .map_err(std::io::Error::from)
         .during(|| "understand the part on standard input".into())?;
     crate::topology::enter(&spec.netns)?;
     if let Some(core) = spec.core {
@@ -147,7 +146,7 @@ fn end_with_standard_input() {
 fn bind(core: u32) -> Result<(), Error> {
     let mut cores = CpuSet::new();
     cores.set(core as usize);
-    sched_setaffinity(None, &cores).map_err(std::io::Error::from).during(|| format!("bind to core {core}"))
+    Ok(sched_setaffinity(None, &cores).during(|| format!("bind to core {core}"))?)
 }
 
 fn burn(until: Instant) {

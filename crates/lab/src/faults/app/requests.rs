@@ -9,8 +9,8 @@ use landspeed_record::units::Nanos;
 
 use super::stream::socket;
 use super::{ready, rest};
+use crate::failure::FailureContext;
 use crate::faults::Error;
-use crate::faults::error::FailureContext;
 
 pub(crate) fn ask(to: SocketAddr, part: u64, rest_every: u32, until: Instant) -> Result<(), Error> {
     let named = || format!("ask {to}");

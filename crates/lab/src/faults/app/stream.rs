@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use socket2::{Domain, Socket, Type};
 
 use super::{ready, rest};
+use crate::failure::FailureContext;
 use crate::faults::Error;
-use crate::faults::error::FailureContext;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -107,7 +107,7 @@ pub(crate) fn read(settings: &StreamReaderSettings, until: Instant) -> Result<()
 }
 
 pub(super) fn socket(at: SocketAddr) -> Result<Socket, Error> {
-    Socket::new(Domain::for_address(at), Type::STREAM, None).during(|| "open a TCP socket".into())
+    Ok(Socket::new(Domain::for_address(at), Type::STREAM, None).during(|| "open a TCP socket".into())?)
 }
 
 pub(super) fn is_patience(error: &std::io::Error) -> bool {

@@ -11,7 +11,8 @@ use super::LabHost;
 use super::plan::{
     LabInterconnect, LabLayout, LinkSide, MacOwner, PortRates, SIDES, V4_PREFIX, V6_PREFIX, mac, port,
 };
-use crate::topology::error::{Error, FailureContext};
+use crate::failure::FailureContext;
+use crate::topology::error::Error;
 use crate::topology::namespace::{open, with_namespace};
 
 const BRIDGE: &str = "ls-br";
@@ -65,7 +66,7 @@ fn quieten() -> Result<(), Error> {
 fn write_sysctl(path: &str, value: &str) -> Result<(), Error> {
     match std::fs::write(format!("/proc/sys/{path}"), value) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-            Err(e).during(|| format!("set {path} to {value}"))
+            Ok(Err(e).during(|| format!("set {path} to {value}"))?)
         }
         _ => Ok(()),
     }
@@ -208,5 +209,5 @@ fn settle(rtnl: &Rtnl, host: &LabHost) -> Result<(), Error> {
         std::thread::sleep(Duration::from_millis(1));
     }
     let late = std::io::Error::from(std::io::ErrorKind::TimedOut);
-    Err(late).during(|| format!("wait for address {} of {} to work", host.v6, host.device))
+    Ok(Err(late).during(|| format!("wait for address {} of {} to work", host.v6, host.device))?)
 }

@@ -13,7 +13,8 @@ use landspeed_kernel::daemon;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
 
-use crate::topology::error::{Error, FailureContext};
+use crate::failure::FailureContext;
+use crate::topology::error::Error;
 
 /// The command line that runs the keeper.
 static COMMAND: OnceLock<Vec<OsString>> = OnceLock::new();

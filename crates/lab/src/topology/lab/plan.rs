@@ -8,7 +8,8 @@ use crate::emulator::WanSpec;
 use landspeed_kernel::netlink::HardwareAddress;
 
 use super::LabHost;
-use crate::topology::error::{Error, FailureContext};
+use crate::failure::FailureContext;
+use crate::topology::error::Error;
 
 /// The ID of a lab: six hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -18,7 +19,7 @@ const ID_LEN: usize = 6;
 
 impl LabId {
     pub(super) fn random() -> Result<Self, Error> {
-        let number = getrandom::u32().map_err(std::io::Error::from).during(|| "choose a lab id".into())?;
+        let number = getrandom::u32().during(|| "choose a lab id".into())?;
         Ok(LabId(format!("{:06x}", number & 0xff_ffff)))
     }
 }

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::owner::LabOwner;
 use super::plan::{LabId, LabLayout, is_own};
-use crate::topology::error::{Error, FailureContext};
+use crate::failure::FailureContext;
+use crate::topology::error::Error;
 
 /// The folder above the folder of labs, unless the environment variable [`RUN_DIR_VARIABLE`] names another.
 const RUN_DIR: &str = "/run/landspeed";
@@ -65,7 +66,7 @@ impl LabStore {
         for (folder, mode) in [(parent, 0o755), (path, 0o700)] {
             match rustix::fs::mkdir(folder, Mode::from_raw_mode(mode)) {
                 Ok(()) | Err(rustix::io::Errno::EXIST) => {}
-                Err(e) => return Err(e).during(|| format!("create {}", folder.display())),
+                Err(e) => Err(e).during(|| format!("create {}", folder.display()))?,
             }
             trusted_folder(folder)?;
         }
@@ -92,7 +93,7 @@ impl LabStore {
             Some(libc::EOPNOTSUPP | libc::EISDIR) => self.write_named(id, &text),
             _ => Err(e),
         });
-        written.during(|| format!("write {}", self.path.join(file_name(id)).display()))
+        Ok(written.during(|| format!("write {}", self.path.join(file_name(id)).display()))?)
     }
 
     /// Writes a file that gets its name only when it is complete, so that a killed process leaves no file. Some file
@@ -115,7 +116,7 @@ impl LabStore {
     pub(super) fn remove(&self, id: &LabId) -> Result<(), Error> {
         match rustix::fs::unlinkat(&self.folder, file_name(id), AtFlags::empty()) {
             Err(rustix::io::Errno::NOENT) => Ok(()),
-            done => done.during(|| format!("remove {}", self.path.join(file_name(id)).display())),
+            done => Ok(done.during(|| format!("remove {}", self.path.join(file_name(id)).display()))?),
         }
     }
 

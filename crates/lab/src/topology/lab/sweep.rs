@@ -9,7 +9,8 @@ use super::agents;
 use super::owner::LabOwner;
 use super::plan::LabId;
 use super::store::{LabState, LabStore};
-use crate::topology::error::{Error, FailureContext};
+use crate::failure::FailureContext;
+use crate::topology::error::Error;
 use crate::topology::namespace::{self, with_namespace};
 
 /// Held for reading while a lab is being made.

@@ -6,7 +6,8 @@ use std::os::fd::AsFd;
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
-use crate::topology::error::{Error, FailureContext};
+use crate::failure::FailureContext;
+use crate::topology::error::Error;
 
 /// Moves this process into a named network namespace for good, as `ip netns exec` does. It also gets its own mount
 /// namespace, with a /sys that shows the namespace's devices. Mounts below /sys are hidden.
@@ -19,7 +20,7 @@ pub fn enter(name: &str) -> Result<(), Error> {
         return Err(Error::Threads { name: name.to_owned(), threads });
     }
     move_network(name)?;
-    own_sys().during(|| format!("mount /sys of network namespace {name}"))
+    Ok(own_sys().during(|| format!("mount /sys of network namespace {name}"))?)
 }
 
 /// Runs `work` on a new thread inside a named network namespace, and returns its result; a panic in it continues here.
@@ -44,8 +45,8 @@ pub(super) fn unshare_network() -> io::Result<()> {
 
 fn move_network(name: &str) -> Result<(), Error> {
     let file = super::open(name)?;
-    move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))
-        .during(|| format!("enter network namespace {name}"))
+    Ok(move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))
+        .during(|| format!("enter network namespace {name}"))?)
 }
 
 fn thread_count() -> io::Result<usize> {

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_bind, mount_change, unmount};
 
-use crate::topology::error::{Error, FailureContext};
+use crate::failure::{FailureContext, IoFailure};
+use crate::topology::error::Error;
 pub use enter::{enter, with_namespace};
 
 /// The folder of `ip netns`.
@@ -34,7 +35,7 @@ impl Namespace {
         OpenOptions::new().write(true).create_new(true).mode(0o444).open(&path).map_err(|e| {
             match e.kind() {
                 io::ErrorKind::AlreadyExists => Error::Exists(name.to_owned()),
-                _ => Error::Io { operation: format!("create network namespace {name}"), source: e },
+                _ => IoFailure { operation: format!("create network namespace {name}"), source: e }.into(),
             }
         })?;
         // From here on, dropping the value cleans up.
@@ -71,11 +72,11 @@ pub(crate) fn delete(name: &str) -> Result<(), Error> {
     match unmount(&path, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW) {
         // EINVAL: nothing is mounted there, as after a crash between the two steps of creation.
         Ok(()) | Err(rustix::io::Errno::NOENT | rustix::io::Errno::INVAL) => {}
-        Err(e) => return Err(e).during(|| format!("unmount network namespace {name}")),
+        Err(e) => Err(e).during(|| format!("unmount network namespace {name}"))?,
     }
     match std::fs::remove_file(&path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => {
-            Err(e).during(|| format!("remove network namespace {name}"))
+            Ok(Err(e).during(|| format!("remove network namespace {name}"))?)
         }
         _ => Ok(()),
     }
@@ -84,7 +85,7 @@ pub(crate) fn delete(name: &str) -> Result<(), Error> {
 /// Opens the namespace's file, to enter it or to put a link into it.
 pub(crate) fn open(name: &str) -> Result<File, Error> {
     let path = path_of(name)?;
-    File::open(&path).during(|| format!("open network namespace {name}"))
+    Ok(File::open(&path).during(|| format!("open network namespace {name}"))?)
 }
 
 /// Returns the device and inode of a namespace's file, which /proc/PID/ns/net of its processes shares.

@@ -6,7 +6,7 @@ use landspeed_record::units::cpu_list;
 
 use crate::capacity::SystemFiles;
 use crate::capacity::cores::node_of;
-use crate::capacity::files::word;
+use crate::procfile::word;
 
 /// Returns the numbers of a device's interrupts: the message-signalled ones, or the single interrupt line if there
 /// are none. Devices on a bus of their own below PCI (virtio) have them one folder up.
@@ -17,7 +17,7 @@ pub(super) fn of(device: &Path) -> Vec<u32> {
         .map(signalled)
         .find(|irqs| !irqs.is_empty())
         .or_else(|| {
-            let line = word(&device.join("irq"))?.parse().ok().filter(|&irq| irq > 0)?;
+            let line = word(device.join("irq"))?.parse().ok().filter(|&irq| irq > 0)?;
             Some(vec![line])
         })
         .unwrap_or_default()

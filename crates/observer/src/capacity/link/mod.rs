@@ -10,7 +10,7 @@ use landspeed_record::PcieLink;
 use landspeed_record::units::BitRate;
 
 use crate::capacity::SystemFiles;
-use crate::capacity::files::word;
+use crate::procfile::word;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct LinkLimits {
@@ -72,7 +72,7 @@ fn read_bus(link: &str, device: &Path, files: &SystemFiles, found: &mut LinkLimi
 
 /// Returns the NUMA node of a device, or of the device above it (virtio); sysfs shows -1 if there is none.
 fn node(device: &Path) -> Option<u32> {
-    let own = |folder: &Path| word(&folder.join("numa_node"))?.parse().ok();
+    let own = |folder: &Path| word(folder.join("numa_node"))?.parse().ok();
     own(device).or_else(|| own(device.parent()?))
 }
 

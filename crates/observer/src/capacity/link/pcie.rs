@@ -5,7 +5,7 @@ use std::path::Path;
 use landspeed_record::PcieLink;
 use landspeed_record::units::{BitRate, Bytes};
 
-use crate::capacity::files::word;
+use crate::procfile::word;
 
 /// A device's link on the bus, and a note on what could not be read of it.
 pub(super) struct PcieReading {
@@ -20,7 +20,7 @@ pub(super) fn read(device: &Path) -> Option<PcieReading> {
     let start = function.as_deref().unwrap_or(device);
     let (folder, mut link) = start.ancestors().find_map(|folder| Some((folder, link_in(folder)?)))?;
     if let Some(port) = folder.parent() {
-        link.slot_speed_transfers = word(&port.join("max_link_speed")).as_deref().and_then(transfers);
+        link.slot_speed_transfers = word(port.join("max_link_speed")).as_deref().and_then(transfers);
         link.slot_width = width(port, "max_link_width");
     }
     let note = match std::fs::read(folder.join("config")).as_deref().map(DeviceControl::in_config) {
@@ -36,7 +36,7 @@ pub(super) fn read(device: &Path) -> Option<PcieReading> {
 }
 
 fn link_in(folder: &Path) -> Option<PcieLink> {
-    let speed = |name: &str| word(&folder.join(name)).as_deref().and_then(transfers);
+    let speed = |name: &str| word(folder.join(name)).as_deref().and_then(transfers);
     let (now, lanes) = (speed("current_link_speed")?, width(folder, "current_link_width")?);
     Some(PcieLink {
         speed_transfers: now,
@@ -57,7 +57,7 @@ fn transfers(text: &str) -> Option<f64> {
 
 /// Reads a number of lanes; `None` for 0 and 255, which functions without a link of their own show.
 fn width(folder: &Path, name: &str) -> Option<u32> {
-    word(&folder.join(name))?.parse().ok().filter(|lanes| (1..=64).contains(lanes))
+    word(folder.join(name))?.parse().ok().filter(|lanes| (1..=64).contains(lanes))
 }
 
 /// Returns the share of transfers that carries data: 8b/10b up to 5 GT/s, 128b/130b from 8 GT/s (PCI Express Base

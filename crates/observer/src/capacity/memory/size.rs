@@ -6,7 +6,7 @@ use landspeed_record::units::Bytes;
 
 use crate::capacity::SystemFiles;
 use crate::capacity::cores::last_level_bytes;
-use crate::capacity::files::word;
+use crate::procfile::word;
 
 /// The least size of each array, as a multiple of the last-level caches in use (STREAM's rule).
 const TIMES_CACHE: u64 = 4;
@@ -110,7 +110,7 @@ fn group_v2(files: &SystemFiles) -> Option<Bytes> {
     let groups = files.word("proc/self/cgroup")?;
     let own = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
     let root = files.path("sys/fs/cgroup");
-    let of = |name: &str, folder: &std::path::Path| word(&folder.join(name))?.parse::<u64>().ok();
+    let of = |name: &str, folder: &std::path::Path| word(folder.join(name))?.parse::<u64>().ok();
     let folder = root.join(own);
     let left = folder.ancestors().take_while(|folder| folder.starts_with(&root)).filter_map(|folder| {
         let most = of("memory.max", folder)?;
@@ -135,7 +135,7 @@ fn group_v1(files: &SystemFiles) -> Option<Bytes> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capacity::files::tests::write;
+    use crate::files::tests::write;
 
     #[test]
     fn four_times_the_cache_where_memory_allows() {

@@ -1,12 +1,9 @@
 //! Small files of /proc and /sys, below a root that tests can choose.
 
 use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The most bytes that are read of one file. No expected file comes near this; a longer one (a faulty driver's) is
-/// cut.
-const LIMIT: u64 = 1 << 20;
+use crate::procfile::word;
 
 /// A tree of files that contains /proc and /sys.
 #[derive(Debug, Clone)]
@@ -33,7 +30,7 @@ impl SystemFiles {
 
     /// Returns a file's contents without surrounding white space; `None` if it is absent, unreadable or empty.
     pub(crate) fn word(&self, path: impl AsRef<Path>) -> Option<String> {
-        word(&self.path(path))
+        word(self.path(path))
     }
 
     pub(crate) fn number<T: std::str::FromStr>(&self, path: impl AsRef<Path>) -> Option<T> {
@@ -48,15 +45,6 @@ impl SystemFiles {
         names.sort();
         names
     }
-}
-
-/// Returns a file's contents without surrounding white space; `None` if it is absent, unreadable or empty.
-pub(crate) fn word(path: &Path) -> Option<String> {
-    let mut bytes = Vec::new();
-    fs::File::open(path).ok()?.take(LIMIT).read_to_end(&mut bytes).ok()?;
-    let text = String::from_utf8_lossy(&bytes);
-    let word = text.trim();
-    (!word.is_empty()).then(|| word.to_owned())
 }
 
 #[cfg(test)]

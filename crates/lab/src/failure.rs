@@ -1,0 +1,22 @@
+//! Operations that the operating system refused.
+
+use std::io;
+
+/// An operation that the operating system refused, and its error.
+#[derive(Debug, thiserror::Error)]
+#[error("{operation}: {source}")]
+pub struct IoFailure {
+    pub(crate) operation: String,
+    pub(crate) source: io::Error,
+}
+
+pub(crate) trait FailureContext<T> {
+    /// Adds the name of the operation to an I/O error.
+    fn during(self, operation: impl FnOnce() -> String) -> Result<T, IoFailure>;
+}
+
+impl<T, E: Into<io::Error>> FailureContext<T> for Result<T, E> {
+    fn during(self, operation: impl FnOnce() -> String) -> Result<T, IoFailure> {
+        self.map_err(|error| IoFailure { operation: operation(), source: error.into() })
+    }
+}
