@@ -1,7 +1,9 @@
 //! The words and number formats that all forms of a report share.
 
 use landspeed_record::units::Nanos;
-use landspeed_record::{ConfirmationReport, Estimate, Gain, StepSummary, TrialFigures, TuneSummary};
+use landspeed_record::{
+    ConfirmationReport, Estimate, FigureUnit, Gain, StepSummary, TrialFigures, TuneSummary,
+};
 
 pub(crate) use crate::outcome::StepOutcome;
 use crate::safe;
@@ -62,6 +64,14 @@ impl FigureKind {
             }
         };
         FigureNames { short, phrase, axis, heading, card, row }
+    }
+
+    pub(crate) fn unit(self) -> FigureUnit {
+        match self {
+            FigureKind::Rate => FigureUnit::BitRate,
+            FigureKind::Cost => FigureUnit::BytesPerCpuSecond,
+            FigureKind::Latency => FigureUnit::Time,
+        }
     }
 
     pub(crate) fn of_figures(self, figures: &TrialFigures) -> f64 {

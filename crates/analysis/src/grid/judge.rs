@@ -2,9 +2,9 @@
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    Estimate, FactorEffect, FactorialEffect, GRID_FORMAT, Grid, GridCell, GridContrast, GridCurves,
-    GridEndReason, GridFigure, GridReport, GridTrial, Line, PathPrediction, ProgramFigure, ProgramFigures,
-    ProgramMetric, Record, Side,
+    Estimate, FactorEffect, FactorialEffect, FigureUnit, GRID_FORMAT, Grid, GridCell, GridContrast,
+    GridCurves, GridEndReason, GridFigure, GridReport, GridTrial, Line, PathPrediction, ProgramFigure,
+    ProgramFigures, ProgramMetric, Record, Side,
 };
 use landspeed_stats::grid::{Contrast, ContrastEstimate, GridLayout};
 use landspeed_stats::ratio_of;
@@ -105,6 +105,9 @@ fn notes(grid: &Grid, record: &Record, trials: &[&GridTrial], blocks: u32) -> Ve
         Some(GridEndReason::Blocks | GridEndReason::Precision | GridEndReason::Budget) => {}
     }
     notes.extend(called::of_base(grid, trials));
+    if trials.iter().any(|trial| trial.failed.is_none()) && !has(trials, grid.figure) {
+        notes.push(format!("no trial has the figure {}: it needs {}", grid.figure.name, grid.figure.needs));
+    }
     for cell in 0..grid.cells() {
         let of_cell = || trials.iter().filter(|trial| trial.cell == cell);
         let whys = of_cell().filter_map(|trial| trial.failed.as_ref());
@@ -126,24 +129,27 @@ fn whole_blocks(grid: &Grid, trials: &[&GridTrial]) -> u32 {
     whole.count() as u32
 }
 
+fn has(trials: &[&GridTrial], figure: GridFigure) -> bool {
+    trials.iter().any(|trial| trial.figure(figure).is_some())
+}
+
 /// Returns the curves to compute: the grid's main figure, the program's other figures, then every other figure that a
-/// trial has. The figure of the window model is included only if an expectation is about it.
+/// trial has. A figure on request is included only if an expectation is about it.
 fn figures_of(grid: &Grid, trials: &[&GridTrial]) -> Vec<GridCurves> {
-    let has = |figure: &GridFigure| trials.iter().any(|trial| trial.figure(*figure).is_some());
-    let expected = |figure| grid.expectations.iter().any(|one| one.figure == Some(figure));
-    let others = GridFigure::ALL.into_iter().filter(|figure| *figure != grid.figure);
-    let others = others.filter(|figure| *figure != GridFigure::WindowShare || expected(*figure));
+    let expected = |figure: GridFigure| grid.expectations.iter().any(|one| one.figure == Some(figure));
+    let others = GridFigure::all().filter(|figure| *figure != grid.figure);
+    let others = others.filter(|figure| !figure.is_on_request || expected(*figure));
     let told = trials.iter().find_map(|trial| trial.program());
-    let named = |figure| {
-        let program = grid.program.clone().and_then(|program| match figure {
-            GridFigure::Program => Some(program),
-            GridFigure::ProgramPerCpuS => Some(named_after(told?.costed(), program)),
+    let named = |figure: GridFigure| {
+        let program = grid.program.clone().and_then(|program| match figure.unit {
+            FigureUnit::Program => Some(program),
+            FigureUnit::ProgramPerCpuSecond => Some(named_after(told?.costed(), program)),
             _ => None,
         });
         GridCurves { figure, program, ..GridCurves::default() }
     };
     let mut all: Vec<GridCurves> =
-        std::iter::once(grid.figure).chain(others).filter(has).map(named).collect();
+        std::iter::once(grid.figure).chain(others).filter(|figure| has(trials, *figure)).map(named).collect();
     all.splice(all.len().min(1)..all.len().min(1), told_beside(grid, told));
     all
 }
@@ -156,7 +162,7 @@ fn told_beside(grid: &Grid, told: Option<&ProgramFigures>) -> Vec<GridCurves> {
     let is_one = told.is_some_and(|told| told.asked == program.figure);
     let curves = |one: &ProgramFigure| {
         let program = Some(named_after(Some(one), program.clone()));
-        GridCurves { figure: GridFigure::Program, program, is_beside: true, ..GridCurves::default() }
+        GridCurves { figure: GridFigure::PROGRAM, program, is_beside: true, ..GridCurves::default() }
     };
     others.filter(|_| is_one).map(curves).collect()
 }
@@ -303,4 +309,35 @@ fn simple(grid: &Grid, layout: &GridLayout, factor: usize) -> Vec<FactorContrast
         (vec![grid.factors[factor].name.clone()], given(cell), from_to(cell, to))
     };
     at_first.map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_record::units::BitRate;
+    use landspeed_record::{GridFactor, Header, TrialFigures};
+
+    use super::*;
+
+    /// Returns the notes and the figures of a grid about `figure` whose trials have a goodput.
+    fn judged(figure: GridFigure) -> (Vec<String>, Vec<&'static str>) {
+        let levels = vec!["1500".to_owned(), "9000".to_owned()];
+        let factors = vec![GridFactor { name: "mtu".into(), levels, ..GridFactor::default() }];
+        let figures = TrialFigures { rate_bps: BitRate(1e9), ..TrialFigures::default() };
+        let trial = |cell| Line::GridTrial(Box::new(GridTrial { cell, figures, ..GridTrial::default() }));
+        let plan = Line::Grid(Box::new(Grid { factors, figure, ..Grid::default() }));
+        let lines = vec![plan, trial(0), trial(1)];
+        let report =
+            report(&Record { header: Header::default(), lines, cut_off: false }, "a record").unwrap();
+        (report.notes, report.figures.iter().map(|curves| curves.figure.name).collect())
+    }
+
+    #[test]
+    fn a_requested_figure_that_no_trial_has_is_noted() {
+        let (notes, figures) = judged(GridFigure::named("latency-p99").unwrap());
+        assert_eq!(figures, ["goodput"]);
+        let why = "no trial has the figure latency-p99: it needs a workload that measures latency, and 1,000 samples a trial";
+        assert!(notes.iter().any(|note| note == why), "{notes:?}");
+        let (notes, _) = judged(GridFigure::GOODPUT);
+        assert!(notes.iter().all(|note| !note.contains("no trial has")), "{notes:?}");
+    }
 }

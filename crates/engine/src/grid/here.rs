@@ -40,7 +40,7 @@ pub fn here(title: &str, paths: &[String], (blocks, seed): (u32, u64)) -> Grid {
         workload: Workload::new(HERE),
         program: Some(program),
         factors: vec![path],
-        figure: GridFigure::Program,
+        figure: GridFigure::PROGRAM,
         blocks: Some(blocks),
         seed,
         title: title.to_owned(),
@@ -143,7 +143,7 @@ mod tests {
         assert!(
             trials
                 .iter()
-                .all(|trial| { trial.failed.is_some() != (trial.figure(GridFigure::Program) == Some(0.02)) })
+                .all(|trial| { trial.failed.is_some() != (trial.figure(GridFigure::PROGRAM) == Some(0.02)) })
         );
         assert!(matches!(kept.0.last(), Some(Line::GridEnd(GridEndReason::Blocks))));
     }
