@@ -131,6 +131,7 @@ fn void(contests: &StudyContests<'_>, path: &str) -> Option<String> {
 /// Returns the notes that a reader needs beside the figures.
 fn notes(study: &Study, record: &Record, contests: &StudyContests<'_>) -> Vec<String> {
     let mut notes: Vec<String> = lines_of!(record, Line::Note { text } => text.clone()).collect();
+    notes.extend(record.unread.iter().cloned());
     notes.extend(contests.notes.iter().cloned());
     notes.extend(
         paper::why_not_beside(study).map(|why| format!("nothing is set beside the paper's values: {why}")),

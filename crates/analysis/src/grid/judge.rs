@@ -97,6 +97,7 @@ fn void(record: &Record) -> Option<String> {
 
 fn notes(grid: &Grid, record: &Record, trials: &[&GridTrial], blocks: u32) -> Vec<String> {
     let mut notes: Vec<String> = lines_of!(record, Line::Note { text } => text.clone()).collect();
+    notes.extend(record.unread.iter().cloned());
     match lines_of!(record, Line::GridEnd(end) => end).next_back() {
         None => notes.push(format!("unfinished: it was cut off after {blocks} blocks; --resume goes on")),
         Some(GridEndReason::Stopped) => {
@@ -314,7 +315,7 @@ fn simple(grid: &Grid, layout: &GridLayout, factor: usize) -> Vec<FactorContrast
 #[cfg(test)]
 mod tests {
     use landspeed_record::units::BitRate;
-    use landspeed_record::{GridFactor, Header, TrialFigures};
+    use landspeed_record::{GridFactor, TrialFigures};
 
     use super::*;
 
@@ -326,8 +327,7 @@ mod tests {
         let trial = |cell| Line::GridTrial(Box::new(GridTrial { cell, figures, ..GridTrial::default() }));
         let plan = Line::Grid(Box::new(Grid { factors, figure, ..Grid::default() }));
         let lines = vec![plan, trial(0), trial(1)];
-        let report =
-            report(&Record { header: Header::default(), lines, cut_off: false }, "a record").unwrap();
+        let report = report(&Record { lines, ..Record::default() }, "a record").unwrap();
         (report.notes, report.figures.iter().map(|curves| curves.figure.name).collect())
     }
 

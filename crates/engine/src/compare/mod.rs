@@ -215,11 +215,7 @@ mod tests {
         begin(&study, &head, &mut sink).unwrap();
         let mut first = CountingRunner(Vec::new());
         compare(&study, &HashSet::new(), &mut first, &mut sink).unwrap();
-        let record = Record {
-            header: Header::default(),
-            lines: std::mem::take(&mut sink.0).split_off(1),
-            cut_off: false,
-        };
+        let record = Record { lines: std::mem::take(&mut sink.0).split_off(1), ..Record::default() };
         let (again, done) = resume(&record).unwrap();
         assert_eq!((&again, done.len()), (&study, 7));
         let mut second = CountingRunner(Vec::new());
@@ -230,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_record_of_something_else_is_refused() {
-        let record = Record { header: Header::default(), lines: Vec::new(), cut_off: false };
+        let record = Record::default();
         assert!(resume(&record).unwrap_err().to_string().contains("not of a study"));
     }
 }
