@@ -46,4 +46,4 @@ pub use ladder::{
 };
 pub use metric::{Metric, TuningGoal, UnknownGoal};
 pub use series::{arms, block_trials};
-pub use summary::{NotATuningRun, RunFacts, assemble, summary};
+pub use summary::{RunFacts, assemble, summary};

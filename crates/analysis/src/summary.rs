@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    Arm, Cell, ConfirmationReport, Gain, Header, HostFacts, Line, Record, RestoreOutcome, SUMMARY_FORMAT,
-    Side, StepAnswer, StepLine, StepSummary, Trial, TrialFigures, TuneSummary,
+    Arm, Cell, ConfirmationReport, Gain, Header, HostFacts, Line, Record, RecordKind, RestoreOutcome,
+    SUMMARY_FORMAT, Side, StepAnswer, StepLine, StepSummary, Trial, TrialFigures, TuneSummary, WrongKind,
 };
 
 use crate::expectations::expectations;
@@ -63,24 +63,14 @@ pub fn assemble(findings: LadderFindings, run: RunFacts<'_>) -> TuneSummary {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the record {path} holds no tuning run (it is of kind {kind:?}): choose one written by `landspeed tune`"
-)]
-pub struct NotATuningRun {
-    pub path: String,
-    pub kind: String,
-}
-
 /// Judges a saved record again. Decisions are the run's own, because what it did to the hosts is a fact; start, final
 /// and gain are computed from the raw trials. A run that ended early gives the results so far, with `void` set.
 ///
 /// # Errors
 /// Returns an error if the record is not that of a tuning run.
-pub fn summary(record: &Record, path: &str) -> Result<TuneSummary, NotATuningRun> {
+pub fn summary(record: &Record, path: &str) -> Result<TuneSummary, WrongKind> {
     let start_cell = lines_of!(record, Line::Plan { start, .. } => start.clone()).next();
-    let no_run = || NotATuningRun { path: path.to_owned(), kind: record.header.kind.clone() };
-    let start_cell = start_cell.ok_or_else(no_run)?;
+    let start_cell = start_cell.ok_or_else(|| RecordKind::TUNE.missing(record, path))?;
     let restored = lines_of!(record, Line::Restored(restored) => restored.clone()).next_back();
     let cut_off = restored.is_none();
     let restored = restored.unwrap_or_default();

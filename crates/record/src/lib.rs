@@ -24,6 +24,7 @@ mod figure;
 mod grid;
 mod host;
 mod incoming;
+mod kind;
 mod knob;
 mod line;
 mod measure;
@@ -71,6 +72,7 @@ pub use grid::{
 };
 pub use host::{ConflictingProgram, CpuAccounting, HostFacts, LinkFacts};
 pub use incoming::{DecodeError, decode};
+pub use kind::{RecordKind, WrongKind};
 pub use knob::{KnobChangeReport, KnobState};
 pub use line::{Carrier, Header, Line, PathFacts, RestoreOutcome, StepLine, VerdictLine};
 pub use measure::{

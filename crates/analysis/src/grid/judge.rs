@@ -4,7 +4,7 @@ use landspeed_record::units::Nanos;
 use landspeed_record::{
     Estimate, FactorEffect, FactorialEffect, FigureUnit, GRID_FORMAT, Grid, GridCell, GridContrast,
     GridCurves, GridEndReason, GridFigure, GridReport, GridTrial, Line, PathPrediction, ProgramFigure,
-    ProgramFigures, ProgramMetric, Record, Side,
+    ProgramFigures, ProgramMetric, Record, RecordKind, Side, WrongKind,
 };
 use landspeed_stats::grid::{Contrast, ContrastEstimate, GridLayout};
 use landspeed_stats::ratio_of;
@@ -13,21 +13,13 @@ use super::called;
 use super::fitted::{CellStep, FigureModel, from_to, layout, points};
 use crate::paths::{is_about_paths, over_interconnects, predicted, used};
 
-/// The error that a record is of another kind.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{record} is a record of {kind}, not of a grid")]
-pub struct NotAGrid {
-    record: String,
-    kind: String,
-}
-
 /// Judges the trials of a grid's record. Pure.
 ///
 /// # Errors
 /// Returns an error if the record is of another kind.
-pub fn report(record: &Record, path: &str) -> Result<GridReport, NotAGrid> {
-    let none = || NotAGrid { record: path.to_owned(), kind: record.header.kind.clone() };
-    let grid = lines_of!(record, Line::Grid(grid) => grid).next().ok_or_else(none)?;
+pub fn report(record: &Record, path: &str) -> Result<GridReport, WrongKind> {
+    let grid = lines_of!(record, Line::Grid(grid) => grid).next();
+    let grid = grid.ok_or_else(|| RecordKind::GRID.missing(record, path))?;
     let trials: Vec<&GridTrial> = lines_of!(record, Line::GridTrial(trial) => &**trial).collect();
     let host = |wanted: Side| {
         let mut hosts = lines_of!(record, Line::Host { side, facts } if *side == wanted => facts);

@@ -6,7 +6,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
 use landspeed_engine::{Error, RecordSink, StudyHead, StudyRunner, begin, compare, compare_on, resume};
-use landspeed_record::{CompareReport, Contest, Line, Record, RecordWriter, Study, StudyEngine, StudyRun};
+use landspeed_record::{
+    CompareReport, Contest, Line, Record, RecordKind, RecordWriter, Study, StudyEngine, StudyRun,
+};
 use landspeed_report::{DetailLevel, json};
 use landspeed_simulator::study_run;
 
@@ -55,7 +57,7 @@ struct StudyJob {
 impl StudyJob {
     fn fresh(args: &CompareArgs) -> Result<StudyJob> {
         let started = data::now();
-        let file = data::fresh(&data::folder(args.output.data_dir.as_deref())?, "compare", &started);
+        let file = data::fresh(&data::folder(args.output.data_dir.as_deref())?, RecordKind::STUDY, &started);
         let words = study::words(&args.hosts);
         let lab = study::lab_path(&words)?;
         let note = if args.simulate || lab.is_none() { None } else { study::fall_back(args) };

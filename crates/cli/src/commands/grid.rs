@@ -12,8 +12,8 @@ use landspeed_engine::{
 };
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    Grid, GridSetting, GridSettingTarget, GridTrial, Line, PathCost, Record, RecordWriteError, RecordWriter,
-    Settings,
+    Grid, GridSetting, GridSettingTarget, GridTrial, Line, PathCost, Record, RecordKind, RecordWriteError,
+    RecordWriter, Settings,
 };
 use landspeed_report::live::GridProgress;
 use landspeed_report::{DetailLevel, OutputCapabilities, json};
@@ -83,7 +83,8 @@ pub(crate) struct GridJob {
 
 impl GridJob {
     pub(crate) fn of(grid: Grid, words: Vec<String>, options: &GridOptions<'_>) -> Result<GridJob> {
-        let file = data::fresh(&data::folder(options.output.data_dir.as_deref())?, "grid", &data::now());
+        let file =
+            data::fresh(&data::folder(options.output.data_dir.as_deref())?, RecordKind::GRID, &data::now());
         Ok(GridJob { grid, words, file, done: Vec::new(), costs: Vec::new(), writer: None })
     }
 

@@ -11,7 +11,7 @@ use landspeed_engine::{
     Baseline, Pair, RecordSink, TuneOptions, TunePlan, TunedProgram, factors, plan, tune,
 };
 use landspeed_record::units::Nanos;
-use landspeed_record::{Line, RecordWriteError, RecordWriter, TuneSummary};
+use landspeed_record::{Line, RecordKind, RecordWriteError, RecordWriter, TuneSummary};
 use landspeed_report::{DetailLevel, OutputCapabilities, duration, gain_is_proven, live::TuneProgress, safe};
 use landspeed_transport::{Transport, find};
 
@@ -36,7 +36,7 @@ pub(crate) fn run(args: TuneArgs) -> Result<ExitCode> {
     let named = NamedHosts::parse(&args.hosts, !args.dry_run)?.until(&stop);
     let mut options = options(&args, &named)?;
     options.program = program;
-    let path = data::fresh(&folder, "tune", &options.started);
+    let path = data::fresh(&folder, RecordKind::TUNE, &options.started);
     options.record = path.display().to_string();
     let Some(summary) = with_pair(&args, &named, &options, &stop)? else { return Ok(ExitCode::SUCCESS) };
     present(&summary, &path, &args)?;

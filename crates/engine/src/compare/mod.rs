@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use landspeed_lab::topology::HostSet;
 use landspeed_record::units::Nanos;
-use landspeed_record::{Contest, Header, Line, RECORD_FORMAT, Record, Side, Study, StudyEngine, StudyRun};
+use landspeed_record::{Contest, Header, Line, Record, RecordKind, Side, Study, StudyEngine, StudyRun};
 use landspeed_stats::Random;
 
 use crate::{Error, Pair, RecordSink};
@@ -43,14 +43,9 @@ pub struct StudyHead {
 impl StudyHead {
     fn line(&self, study: &Study) -> Line {
         Line::Header(Header {
-            format: RECORD_FORMAT,
-            landspeed: env!("CARGO_PKG_VERSION").to_owned(),
-            kind: "compare".to_owned(),
-            started: self.started.clone(),
-            command: self.command.clone(),
             topology: study.path.topology.clone(),
             seed: study.seed,
-            ..Header::default()
+            ..RecordKind::STUDY.header(&self.command, &self.started)
         })
     }
 }
@@ -84,12 +79,7 @@ pub fn resume(record: &Record) -> Result<(Study, HashSet<(String, u32)>), Error>
             _ => {}
         }
     }
-    let study = study.ok_or_else(|| {
-        Error::Other(format!(
-            "the record is one of {}, not of a study: nothing to go on with",
-            record.header.kind
-        ))
-    })?;
+    let study = study.ok_or_else(|| RecordKind::STUDY.missing(record, "to go on with"))?;
     Ok((study, done))
 }
 
@@ -227,6 +217,6 @@ mod tests {
     #[test]
     fn a_record_of_something_else_is_refused() {
         let record = Record::default();
-        assert!(resume(&record).unwrap_err().to_string().contains("not of a study"));
+        assert!(resume(&record).unwrap_err().to_string().contains("holds no study"));
     }
 }

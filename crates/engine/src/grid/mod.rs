@@ -17,7 +17,7 @@ use landspeed_record::factor::FactorPlacement;
 use landspeed_record::units::Nanos;
 use landspeed_record::{
     Cell, EndpointOutcome, Grid, GridEndReason, GridSetting, GridSettingTarget, GridTrial, Header, Line, Png,
-    ProgramMetric, RECORD_FORMAT, Record, RestoreOutcome, Settings, Side, TrialFigures,
+    ProgramMetric, Record, RecordKind, RestoreOutcome, Settings, Side, TrialFigures,
 };
 use landspeed_workload::{METRIC, lasts, program_of};
 
@@ -240,9 +240,7 @@ pub fn resume_grid(record: &Record) -> Result<(Grid, Vec<GridTrial>), Error> {
             _ => {}
         }
     }
-    let kind = &record.header.kind;
-    let none = || Error::Other(format!("the record is one of {kind}, not of a grid: nothing to go on with"));
-    Ok((found.ok_or_else(none)?, trials))
+    Ok((found.ok_or_else(|| RecordKind::GRID.missing(record, "to go on with"))?, trials))
 }
 
 /// Writes the first lines of the record.
@@ -256,15 +254,10 @@ pub fn begin_grid(grid: &Grid, head: &GridHead, pair: &Pair, sink: &mut dyn Reco
 
 fn begin(grid: &Grid, head: &GridHead, sink: &mut dyn RecordSink) -> Result<(), Error> {
     sink.line(&Line::Header(Header {
-        format: RECORD_FORMAT,
-        landspeed: env!("CARGO_PKG_VERSION").to_owned(),
-        kind: "grid".to_owned(),
-        started: head.started.clone(),
-        command: head.command.clone(),
         topology: head.topology.clone(),
         seed: grid.seed,
         budget_ns: grid.budget_ns,
-        ..Header::default()
+        ..RecordKind::GRID.header(&head.command, &head.started)
     }))?;
     Ok(sink.line(&Line::Grid(Box::new(grid.clone())))?)
 }

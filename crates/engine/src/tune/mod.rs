@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use landspeed_analysis::{RunFacts, TuningGoal, assemble};
 use landspeed_record::units::Nanos;
-use landspeed_record::{Header, Line, ProgramMetric, RECORD_FORMAT, Settings, TuneSummary, Workload};
+use landspeed_record::{Header, Line, ProgramMetric, RecordKind, Settings, TuneSummary, Workload};
 use landspeed_transport::Transport;
 
 use crate::{Error, Pair, RecordSink};
@@ -134,11 +134,6 @@ pub fn tune(
 
 fn header(options: &TuneOptions, budget: Nanos) -> Header {
     Header {
-        format: RECORD_FORMAT,
-        landspeed: env!("CARGO_PKG_VERSION").to_owned(),
-        kind: "tune".to_owned(),
-        started: options.started.clone(),
-        command: options.command.clone(),
         topology: options.topology.clone(),
         goal: options.goal.to_string(),
         program: options.program.as_ref().map(|program| program.of.clone()),
@@ -146,6 +141,6 @@ fn header(options: &TuneOptions, budget: Nanos) -> Header {
         seed: options.seed,
         budget_ns: budget,
         confirm_for_ns: options.confirm_for.unwrap_or_default(),
-        ..Header::default()
+        ..RecordKind::TUNE.header(&options.command, &options.started)
     }
 }
