@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use landspeed_analysis::verdict::is_limit;
 use landspeed_analysis::{OUT_OF_TIME, STOPPED};
 use landspeed_record::units::Nanos;
 use landspeed_record::{Arm, Line, RestoreOutcome, StepSummary, Trial, Verdict};
@@ -239,7 +240,7 @@ fn word(step: &StepSummary, outcome: StepOutcome) -> &'static str {
 fn bottleneck(verdict: &Verdict) -> String {
     let causes = verdict.findings.iter().map(|finding| {
         let share = finding.weight * 100.0;
-        let shown = !finding.cause.is_limit() && (0.5..=100.0).contains(&share);
+        let shown = !is_limit(finding.cause) && (0.5..=100.0).contains(&share);
         let share = if shown { format!(" ({share:.0} % of the time)") } else { String::new() };
         format!("{}{share}", cause_words(finding.cause))
     });
