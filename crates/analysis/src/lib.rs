@@ -44,6 +44,6 @@ pub use ladder::{
     BlockResult, Forecast, Ladder, LadderAction, LadderBlock, LadderFindings, LadderRules, NO_ROOM,
     OUT_OF_TIME, RateBound, STOPPED, too_long_under_load,
 };
-pub use metric::{Metric, TuningGoal, UnknownGoal};
+pub use metric::{Metric, MetricRow};
 pub use series::{arms, block_trials};
 pub use summary::{RunFacts, assemble, summary};

@@ -12,7 +12,7 @@ use crate::expectations::expectations;
 use crate::ladder::{LadderFindings, LadderRules, gain};
 use crate::series::{BlockFigures, BlockSeries, arms, block_trials};
 use crate::steal::StealHistory;
-use crate::{Metric, TuningGoal, confirm};
+use crate::{Metric, confirm};
 
 /// The contents of a summary beside the findings.
 #[derive(Debug, Clone, Copy)]
@@ -96,7 +96,7 @@ pub fn summary(record: &Record, path: &str) -> Result<TuneSummary, WrongKind> {
 
 /// Returns the result of the blocks after the ladder; `None` where there are none.
 fn confirmation(record: &Record) -> Option<ConfirmationReport> {
-    let goal: TuningGoal = record.header.goal.parse().unwrap_or_default();
+    let goal = Metric::of_goal(&record.header.goal);
     let mut judged = confirm::ConfirmationBlocks::default();
     for trials in whole_blocks(record).iter().filter(|trials| trials[0].step == confirm::STEP) {
         if let Some(block) = block(trials) {
@@ -108,9 +108,9 @@ fn confirmation(record: &Record) -> Option<ConfirmationReport> {
 
 fn findings(record: &Record, start_cell: Cell, written: Option<TuneSummary>) -> LadderFindings {
     let steps = steps(record);
-    let goal: TuningGoal = record.header.goal.parse().unwrap_or_default();
-    let final_ = series(record, "final", goal.primary());
-    let against = series(record, "against", goal.primary());
+    let goal = Metric::of_goal(&record.header.goal);
+    let final_ = series(record, "final", goal);
+    let against = series(record, "against", goal);
     let (start, end) = final_.as_ref().map(|(series, _)| series.centers()).unwrap_or_default();
     let placebo = steps.iter().any(|s| s.placebo && s.kept);
     let doubts = written.as_ref().map(|written| written.doubts.clone()).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! The list of the records in a folder, one row each, from the first and last lines of each record.
 
+use landspeed_analysis::Metric;
 use landspeed_record::units::Bytes;
 use landspeed_record::{GridEndReason, Line, RecordOutline, TuneSummary};
 use serde::Serialize;
@@ -7,7 +8,7 @@ use serde::Serialize;
 use crate::block::{Document, DocumentHead, ReportSection, ReportTable, TableCell, TableColumn};
 use crate::safe;
 use crate::tune::answer;
-use crate::words::{self, FigureKind, StepOutcome, counted};
+use crate::words::{self, StepOutcome, counted};
 
 /// All records of a folder, newest first, as `landspeed records` lists them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -104,7 +105,7 @@ fn result(summary: &TuneSummary) -> String {
     let gain = match (&summary.void, answer::proven(summary)) {
         (Some(_), _) => "void".to_owned(),
         (None, Some(e)) => {
-            format!("{} the {}", words::times(e.ratio), FigureKind::of(&summary.goal).names().phrase)
+            format!("{} the {}", words::times(e.ratio), Metric::of_goal(&summary.goal).row().name)
         }
         (None, None) => "no gain proven".to_owned(),
     };

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use landspeed_analysis::TuningGoal;
 use landspeed_engine::{
     Baseline, Pair, RecordSink, TuneOptions, TunePlan, TunedProgram, factors, plan, tune,
 };
@@ -15,7 +14,7 @@ use landspeed_record::{Line, RecordKind, RecordWriteError, RecordWriter, TuneSum
 use landspeed_report::{DetailLevel, OutputCapabilities, duration, gain_is_proven, live::TuneProgress, safe};
 use landspeed_transport::{Transport, find};
 
-use crate::args::{BaselineArg, GoalArg, TuneArgs};
+use crate::args::{BaselineArg, TuneArgs};
 use crate::commands::app;
 use crate::data::RecordArg;
 use crate::exit::Exit;
@@ -184,11 +183,7 @@ fn options(args: &TuneArgs, named: &NamedHosts) -> Result<TuneOptions> {
     Ok(TuneOptions {
         program: None,
         transport: transport(args)?,
-        goal: match args.goal {
-            GoalArg::Rate => TuningGoal::Rate,
-            GoalArg::Latency => TuningGoal::Latency,
-            GoalArg::Cpu => TuningGoal::Cpu,
-        },
+        goal: args.goal,
         baseline: match baseline {
             BaselineArg::Found => Baseline::Found,
             BaselineArg::Sc03 => Baseline::Sc03,

@@ -1,7 +1,7 @@
 //! The commands, each with little work.
 
 use landspeed_agent::session::Session;
-use landspeed_analysis::TuningGoal;
+use landspeed_analysis::Metric;
 use landspeed_engine::{
     Baseline, Error, ExplainOptions, Host, MeasureOptions, Pair, PathOptions, RecordSink, SizesEffort,
     SizesOptions, StudyHead, TrialTiming, TuneOptions, UserListener, begin, compare_on, explain,
@@ -84,7 +84,7 @@ fn tuned(pair: &mut Pair, lines: &mut LimitedRecord, budget: Nanos) -> Result<Ve
     let options = TuneOptions {
         program: None,
         held: landspeed_record::Settings::new(),
-        goal: TuningGoal::Rate,
+        goal: Metric::Rate,
         transport: find("tcp").expect("there is one"),
         baseline: Baseline::Found,
         budget,

@@ -1,8 +1,7 @@
 //! Maps values to positions on an axis.
 
+use landspeed_analysis::Metric;
 use landspeed_record::{FigureUnit, ProgramMetric, TuneSummary};
-
-use crate::words::FigureKind;
 
 /// Greatest ratio on a logarithmic axis: six decades. Values beyond it are drawn at the edge.
 const SPAN: f64 = 1e6;
@@ -116,11 +115,11 @@ pub(crate) fn unit_of(unit: FigureUnit, largest: f64) -> (f64, &'static str) {
 }
 
 /// Returns the unit like [`unit_of`], but the program's own unit if the run measured a program.
-pub(crate) fn unit_in(figure: FigureKind, largest: f64, summary: &TuneSummary) -> (f64, String) {
-    let plain = unit_of(figure.unit(), largest);
+pub(crate) fn unit_in(figure: Metric, largest: f64, summary: &TuneSummary) -> (f64, String) {
+    let plain = unit_of(figure.row().unit, largest);
     match (figure, &summary.program) {
-        (FigureKind::Rate, Some(program)) => (1.0, crate::safe(&program.unit)),
-        (FigureKind::Cost, Some(program)) => (1.0, per_cpu(program)),
+        (Metric::Rate, Some(program)) => (1.0, crate::safe(&program.unit)),
+        (Metric::Cost, Some(program)) => (1.0, per_cpu(program)),
         _ => (plain.0, plain.1.to_owned()),
     }
 }

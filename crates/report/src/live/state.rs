@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use landspeed_analysis::verdict::is_limit;
-use landspeed_analysis::{OUT_OF_TIME, STOPPED};
+use landspeed_analysis::{Metric, OUT_OF_TIME, STOPPED};
 use landspeed_record::units::Nanos;
 use landspeed_record::{Arm, Line, RestoreOutcome, StepSummary, Trial, Verdict};
 
 use crate::explain::cause_words;
 use crate::output::{Painter, Tone};
-use crate::words::{self, FigureKind, StepOutcome};
+use crate::words::{self, StepOutcome};
 use crate::{DetailLevel, safe};
 
 /// Greatest width of permanent lines.
@@ -42,7 +42,7 @@ struct RunningRatio {
 
 impl RunningRatio {
     /// Adds a trial's `figure`, unless it was not measured.
-    fn add(&mut self, trial: &Trial, figure: FigureKind) {
+    fn add(&mut self, trial: &Trial, figure: Metric) {
         let value = figure.of_figures(&trial.figures);
         if !(value.is_finite() && value > 0.0) {
             return;
@@ -64,7 +64,7 @@ impl RunningRatio {
 pub(super) struct TuneProgressState {
     painter: Painter,
     detail: DetailLevel,
-    primary: FigureKind,
+    primary: Metric,
     /// Time for the run, including the confirmation of its result.
     budget: Nanos,
     /// Time at which the run's clock started.
@@ -81,7 +81,7 @@ impl TuneProgressState {
         TuneProgressState {
             painter,
             detail,
-            primary: FigureKind::Rate,
+            primary: Metric::Rate,
             budget: Nanos(0),
             began: None,
             step: String::new(),
@@ -95,7 +95,7 @@ impl TuneProgressState {
         match line {
             Line::Header(header) => {
                 self.budget = header.budget_ns + header.confirm_for_ns;
-                self.primary = FigureKind::of(&header.goal);
+                self.primary = Metric::of_goal(&header.goal);
                 self.began = Some(Instant::now());
                 Vec::new()
             }
