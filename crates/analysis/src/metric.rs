@@ -86,6 +86,10 @@ fn work(trial: &TrialFigures) -> f64 {
     }
 }
 
+fn measured(value: f64) -> Option<f64> {
+    Some(value).filter(|value| *value > 0.0 && value.is_finite())
+}
+
 impl Metric {
     pub const ALL: [Metric; 3] = [Metric::Rate, Metric::Cost, Metric::Latency];
 
@@ -138,28 +142,23 @@ impl Metric {
         [gain.rate, gain.cost, gain.latency][self as usize].filter(Estimate::is_plausible)
     }
 
-    /// Returns the figure's value, a program's in its own unit; 0 where it was not measured.
-    pub fn of_figures(self, figures: &TrialFigures) -> f64 {
-        match self {
+    /// Returns the figure's value, a program's in its own unit; `None` where it was not measured.
+    pub fn of_figures(self, figures: &TrialFigures) -> Option<f64> {
+        let value = match self {
             Metric::Rate => figures.program.map_or(figures.rate_bps.0, |work| work.value),
             Metric::Cost => figures.program.map_or(figures.bytes_per_cpu_s.0, |work| work.per_cpu_s),
             Metric::Latency => figures.latency_ns.0 as f64,
-        }
+        };
+        measured(value)
     }
 
-    /// Returns the figure's value; `None` where it was not measured.
+    /// Returns the figure's value, a program's as one of which more is better; `None` where it was not measured.
     pub(crate) fn of(self, figures: &TrialFigures) -> Option<f64> {
-        let measured = |x: f64| (x > 0.0 && x.is_finite()).then_some(x);
         match (self, &figures.program) {
-            (Metric::Rate, Some(work)) => return measured(work.better()),
-            (Metric::Cost, Some(work)) => return measured(work.per_cpu_s),
-            _ => {}
-        }
-        match self {
             // No goodput is a measurement too: the path was cut.
-            Metric::Rate => Some(figures.rate_bps.0.max(0.0)),
-            Metric::Cost => measured(figures.bytes_per_cpu_s.0),
-            Metric::Latency => measured(figures.latency_ns.0 as f64),
+            (Metric::Rate, None) => Some(figures.rate_bps.0.max(0.0)),
+            (Metric::Rate, Some(work)) => measured(work.better()),
+            _ => self.of_figures(figures),
         }
     }
 

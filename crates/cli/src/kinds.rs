@@ -84,6 +84,6 @@ mod tests {
         let unread = vec!["line 2 was not read: unknown figure".to_owned()];
         let record = Record { header, unread, ..Record::default() };
         let why = landspeed_analysis::grid::report(&record, "x.jsonl").unwrap_err().to_string();
-        assert!(why.contains("holds no grid (line 2 was not read"), "{why}");
+        assert!(why.contains("measure --vary` (line 2 was not read"), "{why}");
     }
 }

@@ -7,18 +7,14 @@ use crate::{Header, RECORD_FORMAT, Record};
 pub struct RecordKind {
     /// Name in headers, and the beginning of file names.
     pub name: &'static str,
-    /// What such a record holds, in words.
-    pub holds: &'static str,
     /// The command that writes it.
     pub command: &'static str,
 }
 
 impl RecordKind {
-    pub const TUNE: RecordKind = RecordKind { name: "tune", holds: "tuning run", command: "landspeed tune" };
-    pub const STUDY: RecordKind =
-        RecordKind { name: "compare", holds: "study", command: "landspeed compare" };
-    pub const GRID: RecordKind =
-        RecordKind { name: "grid", holds: "grid", command: "landspeed measure --vary" };
+    pub const TUNE: RecordKind = RecordKind { name: "tune", command: "landspeed tune" };
+    pub const STUDY: RecordKind = RecordKind { name: "compare", command: "landspeed compare" };
+    pub const GRID: RecordKind = RecordKind { name: "grid", command: "landspeed measure --vary" };
 
     /// Returns the header of a record of this kind that this landspeed writes, without what only one kind has.
     pub fn header(&self, command: &str, started: &str) -> Header {
@@ -42,21 +38,19 @@ impl RecordKind {
 
     /// Returns the error that a record, which was read from `path`, does not hold what this kind does.
     pub fn missing(&self, record: &Record, path: &str) -> WrongKind {
-        let (path, holds, command) = (path.to_owned(), self.holds, self.command);
         let why = match record.unread.first() {
             Some(why) if record.header.kind == self.name => why.clone(),
             _ => format!("it is of kind {:?}", record.header.kind),
         };
-        WrongKind { path, holds, why, command }
+        WrongKind { path: path.to_owned(), why, command: self.command }
     }
 }
 
 /// The error that a record is of another kind, or has no plan that this landspeed can read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the record {path} holds no {holds} ({why}): choose one written by `{command}`")]
+#[error("the record {path} holds nothing of `{command}` ({why}): choose one that it wrote")]
 pub struct WrongKind {
     path: String,
-    holds: &'static str,
     why: String,
     command: &'static str,
 }

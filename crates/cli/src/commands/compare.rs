@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
-use landspeed_engine::{Error, RecordSink, StudyHead, StudyRunner, begin, compare, compare_on, resume};
+use landspeed_engine::{Error, RecordSink, StudyRunner, begin, compare, compare_on, resume};
 use landspeed_record::{
-    CompareReport, Contest, Line, Record, RecordKind, RecordWriter, Study, StudyEngine, StudyRun,
+    CompareReport, Contest, Header, Line, Record, RecordKind, RecordWriter, Study, StudyEngine, StudyRun,
 };
 use landspeed_report::{DetailLevel, json};
 use landspeed_simulator::study_run;
@@ -47,7 +47,7 @@ struct StudyJob {
     study: Option<Study>,
     done: HashSet<(String, u32)>,
     /// The record's first line; `None` if the record already has one.
-    head: Option<StudyHead>,
+    head: Option<Header>,
     /// The writer of a resumed record, opened before reading so that no other run can append in between.
     writer: Option<RecordWriter>,
     /// A note that a reader of the record must see first.
@@ -71,7 +71,7 @@ impl StudyJob {
         }
         study::check(args).map_err(usage)?;
         let study = lab.map(|path| study::planned(args, path, engine)).transpose()?;
-        let head = StudyHead { command: data::command_line(), started };
+        let head = RecordKind::STUDY.header(&data::command_line(), &started);
         Ok(StudyJob {
             engine,
             file,

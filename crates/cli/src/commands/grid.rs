@@ -7,13 +7,13 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use landspeed_engine::{
-    Error, FAN, FactorNames, GridHead, GridHosts, Pair, RecordSink, begin_grid, check_grid, path_of,
-    planned_blocks, prepare, resume_grid, run_grid, turns_knobs, usual_by, vary,
+    Error, FAN, FactorNames, GridHosts, Pair, RecordSink, begin_grid, check_grid, path_of, planned_blocks,
+    prepare, resume_grid, run_grid, turns_knobs, usual_by, vary,
 };
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    Grid, GridSetting, GridSettingTarget, GridTrial, Line, PathCost, Record, RecordKind, RecordWriteError,
-    RecordWriter, Settings,
+    Grid, GridSetting, GridSettingTarget, GridTrial, Header, Line, PathCost, Record, RecordKind,
+    RecordWriteError, RecordWriter, Settings,
 };
 use landspeed_report::live::GridProgress;
 use landspeed_report::{DetailLevel, OutputCapabilities, json};
@@ -157,8 +157,8 @@ impl GridJob {
         );
         let mut recorder = GridRecorder::new(writer, stop.clone(), &grid, self.done.len());
         if is_new {
-            let (topology, command) = (hosts.describe(), data::command_line());
-            let head = GridHead { topology, command, started: data::now() };
+            let header = RecordKind::GRID.header(&data::command_line(), &data::now());
+            let head = Header { topology: hosts.describe(), ..header };
             begin_grid(&grid, &head, ground.pair(), &mut recorder)?;
             if !self.costs.is_empty() {
                 recorder.line(&Line::PathCosts { costs: self.costs })?;

@@ -32,24 +32,6 @@ pub trait StudyRunner {
     ) -> Result<Option<StudyRun>, Error>;
 }
 
-/// The study's data for the first line of the record.
-#[derive(Debug, Clone)]
-pub struct StudyHead {
-    pub command: String,
-    /// The start: RFC 3339 UTC.
-    pub started: String,
-}
-
-impl StudyHead {
-    fn line(&self, study: &Study) -> Line {
-        Line::Header(Header {
-            topology: study.path.topology.clone(),
-            seed: study.seed,
-            ..RecordKind::STUDY.header(&self.command, &self.started)
-        })
-    }
-}
-
 /// A run of a study: the index of its contest, and its repeat.
 pub type StudyRunId = (usize, u32);
 
@@ -83,8 +65,10 @@ pub fn resume(record: &Record) -> Result<(Study, HashSet<(String, u32)>), Error>
     Ok((study, done))
 }
 
-pub fn begin(study: &Study, head: &StudyHead, sink: &mut dyn RecordSink) -> Result<(), Error> {
-    sink.line(&head.line(study))?;
+/// Writes the first lines of the record. `header` is that of its kind.
+pub fn begin(study: &Study, header: &Header, sink: &mut dyn RecordSink) -> Result<(), Error> {
+    let (topology, seed) = (study.path.topology.clone(), study.seed);
+    sink.line(&Line::Header(Header { topology, seed, ..header.clone() }))?;
     sink.line(&Line::Study(Box::new(study.clone())))?;
     Ok(())
 }
@@ -200,7 +184,7 @@ mod tests {
     fn an_interrupted_study_goes_on_where_it_stopped() {
         let mut study = study();
         study.engine = StudyEngine::Simulator;
-        let head = StudyHead { command: "landspeed compare".into(), started: String::new() };
+        let head = RecordKind::STUDY.header("landspeed compare", "");
         let mut sink = LimitedRecord(Vec::new(), 9);
         begin(&study, &head, &mut sink).unwrap();
         let mut first = CountingRunner(Vec::new());
@@ -217,6 +201,6 @@ mod tests {
     #[test]
     fn a_record_of_something_else_is_refused() {
         let record = Record::default();
-        assert!(resume(&record).unwrap_err().to_string().contains("holds no study"));
+        assert!(resume(&record).unwrap_err().to_string().contains("landspeed compare"));
     }
 }

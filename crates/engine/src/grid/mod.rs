@@ -54,16 +54,6 @@ pub trait GridHosts {
     fn rtt(&self, path: &Settings) -> Option<Nanos>;
 }
 
-/// The grid's data for the first line of the record.
-#[derive(Debug, Clone)]
-pub struct GridHead {
-    /// "lab:back-to-back", or the hosts.
-    pub topology: String,
-    pub command: String,
-    /// The start: RFC 3339 UTC.
-    pub started: String,
-}
-
 /// Passes over all cells if neither blocks, nor precision, nor a budget ends the grid.
 const PASSES: u32 = 8;
 /// Most passes if a precision is not reached.
@@ -243,22 +233,18 @@ pub fn resume_grid(record: &Record) -> Result<(Grid, Vec<GridTrial>), Error> {
     Ok((found.ok_or_else(|| RecordKind::GRID.missing(record, "to go on with"))?, trials))
 }
 
-/// Writes the first lines of the record.
-pub fn begin_grid(grid: &Grid, head: &GridHead, pair: &Pair, sink: &mut dyn RecordSink) -> Result<(), Error> {
-    begin(grid, head, sink)?;
+/// Writes the first lines of the record. `header` is that of its kind, with the topology.
+pub fn begin_grid(grid: &Grid, header: &Header, pair: &Pair, sink: &mut dyn RecordSink) -> Result<(), Error> {
+    begin(grid, header, sink)?;
     for (side, host) in [(Side::A, &pair.a), (Side::B, &pair.b)] {
         sink.line(&Line::Host { side, facts: Box::new(host.facts.clone()) })?;
     }
     Ok(sink.line(&Line::Path(pair.path.clone()))?)
 }
 
-fn begin(grid: &Grid, head: &GridHead, sink: &mut dyn RecordSink) -> Result<(), Error> {
-    sink.line(&Line::Header(Header {
-        topology: head.topology.clone(),
-        seed: grid.seed,
-        budget_ns: grid.budget_ns,
-        ..RecordKind::GRID.header(&head.command, &head.started)
-    }))?;
+fn begin(grid: &Grid, header: &Header, sink: &mut dyn RecordSink) -> Result<(), Error> {
+    let (seed, budget_ns) = (grid.seed, grid.budget_ns);
+    sink.line(&Line::Header(Header { seed, budget_ns, ..header.clone() }))?;
     Ok(sink.line(&Line::Grid(Box::new(grid.clone())))?)
 }
 

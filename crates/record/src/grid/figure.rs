@@ -39,8 +39,6 @@ pub struct FigureRow {
     pub title: &'static str,
     /// Short description, for help.
     pub about: &'static str,
-    /// What a trial needs to have the figure, in words that follow "it needs".
-    pub needs: &'static str,
     pub unit: FigureUnit,
     pub less_is_better: bool,
     /// True if a grid shows the figure only if it or one of its expectations is about it.
@@ -49,17 +47,12 @@ pub struct FigureRow {
     pub(super) of: fn(&GridTrial) -> Option<f64>,
 }
 
-const PAYLOAD: &str = "a workload that sends data and measures no latency";
-const DATAGRAMS: &str = "a transport of datagrams";
-const REPORTED: &str = "a program that reports figures";
-
 /// A row without contents, for the members that most rows leave out.
 const BLANK: FigureRow = FigureRow {
     name: "",
     recorded: "",
     title: "",
     about: "",
-    needs: "",
     unit: FigureUnit::Share,
     less_is_better: false,
     is_on_request: false,
@@ -71,7 +64,6 @@ const GOODPUT: FigureRow = FigureRow {
     recorded: "goodput_bps",
     title: "Goodput",
     about: "payload that arrived, in a second",
-    needs: PAYLOAD,
     unit: FigureUnit::BitRate,
     of: |trial| trial.of_payload(trial.figures.rate_bps.0),
     ..BLANK
@@ -82,7 +74,6 @@ const LATENCY: FigureRow = FigureRow {
     recorded: "p50_ns",
     title: "Latency, median",
     about: "median round trip or set-up time",
-    needs: "a workload that measures latency",
     unit: FigureUnit::Time,
     less_is_better: true,
     of: |trial| trial.percentile(0.5),
@@ -95,7 +86,6 @@ const PROGRAM: FigureRow = FigureRow {
     recorded: "program",
     title: "What the program told",
     about: "what the program told of its run",
-    needs: REPORTED,
     unit: FigureUnit::Program,
     of: |trial| Some(trial.program()?.deciding()?.value),
     ..BLANK
@@ -110,7 +100,6 @@ const FIGURES: &[FigureRow] = &[
         recorded: "bytes_per_cpu_s",
         title: "Payload for processor time",
         about: "payload for a second of processor time",
-        needs: PAYLOAD,
         unit: FigureUnit::BytesPerCpuSecond,
         of: |trial| trial.of_payload(trial.figures.bytes_per_cpu_s.0),
         ..BLANK
@@ -121,7 +110,6 @@ const FIGURES: &[FigureRow] = &[
         recorded: "p99_ns",
         title: "Latency, 99th percentile",
         about: "99th percentile of it",
-        needs: "a workload that measures latency, and 1,000 samples a trial",
         unit: FigureUnit::Time,
         less_is_better: true,
         of: |trial| trial.percentile(0.99),
@@ -132,7 +120,6 @@ const FIGURES: &[FigureRow] = &[
         recorded: "datagrams_per_s",
         title: "Datagrams in a second",
         about: "datagrams that arrived, in a second",
-        needs: DATAGRAMS,
         unit: FigureUnit::DatagramRate,
         of: |trial| Some(trial.datagrams(|flow| flow.received) / trial.seconds()?),
         ..BLANK
@@ -143,7 +130,6 @@ const FIGURES: &[FigureRow] = &[
         recorded: "delivered_share",
         title: "Share of the datagrams that arrived",
         about: "share of the datagrams that arrived",
-        needs: DATAGRAMS,
         of: |trial| {
             let came = trial.datagrams(|flow| flow.received);
             Some(came / (came + trial.datagrams(|flow| flow.lost)))
@@ -156,7 +142,6 @@ const FIGURES: &[FigureRow] = &[
         recorded: "cores_per_gbps",
         title: "Processors for each Gb/s",
         about: "processors kept busy for each Gb/s",
-        needs: PAYLOAD,
         unit: FigureUnit::CoresPerGbps,
         less_is_better: true,
         of: |trial| trial.of_payload(1e9 / 8.0 / trial.figures.bytes_per_cpu_s.0),
@@ -168,7 +153,6 @@ const FIGURES: &[FigureRow] = &[
         recorded: "window_share",
         title: "Share of the window that whole segments fill",
         about: "share of a TCP window that whole segments fill",
-        needs: "samples of the sender's TCP",
         is_on_request: true,
         of: |trial| trial.ends().find_map(window_share),
         ..BLANK
@@ -180,7 +164,6 @@ const FIGURES: &[FigureRow] = &[
         recorded: "program_per_cpu_s",
         title: "What the program did for processor time",
         about: "what the program did, for a second of processor time",
-        needs: REPORTED,
         unit: FigureUnit::ProgramPerCpuSecond,
         of: |trial| Some(trial.figures.program?.per_cpu_s),
         ..BLANK
@@ -281,7 +264,7 @@ mod tests {
         let same = GridFigure::all().filter(|figure| figure.name == figure.recorded).count();
         assert_eq!(names.len() + same, 2 * GridFigure::all().count(), "a name with two meanings");
         for row in FIGURES {
-            assert!([row.title, row.about, row.needs].iter().all(|text| !text.is_empty()), "{}", row.name);
+            assert!([row.title, row.about].iter().all(|text| !text.is_empty()), "{}", row.name);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The chart of a measured figure by step: the incumbent's level, and each candidate's value.
 
 use landspeed_analysis::Metric;
-use landspeed_record::{Record, TrialFigures, TuneSummary};
+use landspeed_record::{Record, TuneSummary};
 use landspeed_stats::median;
 use maud::{Markup, html};
 
@@ -24,8 +24,7 @@ pub(crate) fn level(figure: Metric, summary: &TuneSummary, record: &Record) -> O
         Some((median(incumbent)?, median(candidate)?))
     };
     let medians: Vec<Option<(f64, f64)>> = steps.iter().map(|(step, _)| medians(&step.id)).collect();
-    let end = |of: &TrialFigures| Some(figure.of_figures(of)).filter(|v| v.is_finite() && *v > 0.0);
-    let (start, last) = (end(&summary.start), end(&summary.final_));
+    let (start, last) = (figure.of_figures(&summary.start), figure.of_figures(&summary.final_));
     let levels = medians.iter().flatten().flat_map(|(a, b)| [*a, *b]);
     let (per, unit) = unit_in(figure, levels.chain(start).chain(last).fold(0.0, f64::max), summary);
     let marks: Vec<ChartPoint> = steps

@@ -17,8 +17,7 @@ fn trials(record: &Record) -> impl Iterator<Item = &Trial> {
 pub(crate) fn by_step(record: &Record, figure: Metric) -> BTreeMap<&str, [Vec<f64>; 2]> {
     let mut steps = BTreeMap::<&str, [Vec<f64>; 2]>::new();
     for trial in trials(record) {
-        let value = figure.of_figures(&trial.figures);
-        if value.is_finite() && value > 0.0 {
+        if let Some(value) = figure.of_figures(&trial.figures) {
             let arms = steps.entry(&trial.step).or_default();
             arms[usize::from(trial.arm == Arm::Candidate)].push(value);
         }

@@ -43,10 +43,7 @@ struct RunningRatio {
 impl RunningRatio {
     /// Adds a trial's `figure`, unless it was not measured.
     fn add(&mut self, trial: &Trial, figure: Metric) {
-        let value = figure.of_figures(&trial.figures);
-        if !(value.is_finite() && value > 0.0) {
-            return;
-        }
+        let Some(value) = figure.of_figures(&trial.figures) else { return };
         let arm = match trial.arm {
             Arm::Incumbent => &mut self.incumbent,
             Arm::Candidate => &mut self.candidate,

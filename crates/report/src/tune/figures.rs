@@ -32,7 +32,7 @@ pub(super) fn table(summary: &TuneSummary) -> ReportTable {
     let rows = [(first, false), (second, true), (third, true)].map(|(figure, is_guard)| {
         let change = figure.of_gain(&summary.gain);
         let told = word(change.map(|e| figure.oriented(e)), is_guard);
-        let ends = [&summary.start, &summary.final_].map(|of| shown(figure, of, program));
+        let ends = [&summary.start, &summary.final_].map(|of| shown(figure, of, program).into());
         row(&words::row(figure, summary), ends, change, told)
     });
     ReportTable::new("Before and after", "stacked", columns)
@@ -85,35 +85,28 @@ pub(super) fn percent_lost(share: f64) -> String {
     }
 }
 
-/// Returns a figure with its unit.
-fn shown(figure: Metric, of: &TrialFigures, program: Option<&ProgramMetric>) -> TableCell {
-    let own = |value: f64, unit: &str| {
+/// Returns a figure with its unit, if it was measured.
+fn shown(figure: Metric, of: &TrialFigures, program: Option<&ProgramMetric>) -> Option<TableCell> {
+    let value = figure.of_figures(of)?;
+    let own = |unit: &str| {
         TableCell::number(value, format!("{} {}", words::amount(value), safe(unit)).trim_end().to_owned())
     };
-    let cell = match figure {
-        Metric::Rate if program.is_some() => {
-            own(figure.of_figures(of), program.map_or("", |program| &program.unit))
+    Some(match (figure, program) {
+        (Metric::Rate, Some(program)) => own(&program.unit),
+        (Metric::Cost, Some(_)) => own(""),
+        (Metric::Rate, None) => of.rate_bps.into(),
+        (Metric::Cost, None) => {
+            // The row's name has the rest of the unit.
+            let shown = of.bytes_per_cpu_s.to_string().trim_end_matches("/cpu-s").to_owned();
+            Quantity { value, unit: "B/cpu-s", shown }.into()
         }
-        Metric::Cost if program.is_some() => own(figure.of_figures(of), ""),
-        Metric::Rate => of.rate_bps.into(),
-        // The row's name has the rest of the unit.
-        Metric::Cost => TableCell::from(Quantity {
-            value: of.bytes_per_cpu_s.0,
-            unit: "B/cpu-s",
-            shown: of.bytes_per_cpu_s.to_string().trim_end_matches("/cpu-s").to_owned(),
-        }),
-        Metric::Latency => of.latency_ns.into(),
-    };
-    TableCell::from(known(figure, of).map(|_| cell))
-}
-
-fn known(figure: Metric, of: &TrialFigures) -> Option<f64> {
-    Some(figure.of_figures(of)).filter(|v| v.is_finite() && *v > 0.0)
+        (Metric::Latency, _) => of.latency_ns.into(),
+    })
 }
 
 /// Returns the figures before and after in one unit, so that they are comparable, and the unit.
 fn both(figure: Metric, summary: &TuneSummary) -> ([String; 2], String) {
-    let values = [&summary.start, &summary.final_].map(|of| known(figure, of));
+    let values = [&summary.start, &summary.final_].map(|of| figure.of_figures(of));
     let (per, unit) = chart::unit_in(figure, values.into_iter().flatten().fold(0.0, f64::max), summary);
     let number = if summary.program.is_some() { words::amount } else { words::number };
     let said = |v: Option<f64>| v.map_or_else(|| "–".to_owned(), |v| number(v / per));
@@ -122,7 +115,7 @@ fn both(figure: Metric, summary: &TuneSummary) -> ([String; 2], String) {
 
 /// Returns a figure before and after, "13.5 -> 13.1 Gb/s", or `None` unless both were measured.
 pub(super) fn span(figure: Metric, summary: &TuneSummary) -> Option<String> {
-    let _measured = (known(figure, &summary.start)?, known(figure, &summary.final_)?);
+    let _measured = (figure.of_figures(&summary.start)?, figure.of_figures(&summary.final_)?);
     let ([before, after], unit) = both(figure, summary);
     Some(format!("{before} -> {after} {unit}"))
 }
