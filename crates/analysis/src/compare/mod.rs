@@ -69,7 +69,7 @@ fn figures(study: &Study, contests: &StudyContests<'_>) -> CompareReport {
         contests.entries.iter().filter(move |e| wanted(&e.contest.question))
     };
     let regions: Vec<_> = asked(|q| matches!(q, ContestQuestion::Regions)).collect();
-    let protocols: Vec<_> = regions.iter().map(|entry| protocols::figures(study, entry)).collect();
+    let protocols: Vec<_> = regions.iter().map(|entry| protocols::figures(entry)).collect();
     CompareReport {
         meetings: asked(|q| matches!(q, ContestQuestion::Meeting))
             .map(|e| meetings::meeting(study, e))

@@ -1,14 +1,14 @@
 //! The figures of one protocol under the schedule, over repeats: a row of the paper's Tables 1 and 2.
 
 use landspeed_record::units::BitRate;
-use landspeed_record::{ContestFigures, RegionFigures, Study};
+use landspeed_record::{ContestFigures, RegionFigures};
 
 use super::contests::ContestRuns;
 use super::run::RunFigures;
-use super::{convergence, names, repeats};
+use super::{convergence, repeats};
 
 /// Returns the figures of a protocol over the runs that count.
-pub(super) fn figures(study: &Study, entry: &ContestRuns<'_>) -> ContestFigures {
+pub(super) fn figures(entry: &ContestRuns<'_>) -> ContestFigures {
     let mean = |of: fn(&RunFigures) -> Option<f64>| repeats::mean(entry.each(of).into_values());
     let over = |of: fn(&RunFigures) -> Option<f64>| repeats::over(entry.each(of).into_values());
     let (mean_bps, sd_bps) = (mean(|f| Some(f.mean_bps.0)), mean(|f| Some(f.sd_bps.0)));
@@ -17,7 +17,7 @@ pub(super) fn figures(study: &Study, entry: &ContestRuns<'_>) -> ContestFigures 
     let times: Vec<_> = entry.runs.iter().flat_map(|run| run.figures.convergence_s.clone()).collect();
     ContestFigures {
         protocol: entry.protocol().to_owned(),
-        title: names::title(study, entry.protocol()).to_owned(),
+        title: entry.title.to_owned(),
         mean_bps: BitRate(mean_bps.unwrap_or(0.0)),
         sd_bps: BitRate(sd_bps.unwrap_or(0.0)),
         stability: stability(mean_bps, sd_bps),
