@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use landspeed_analysis::{Ladder, LadderAction, LadderRules, TuningGoal};
+use landspeed_analysis::{Ladder, LadderAction, LadderRules, Metric};
 use landspeed_engine::{
     Baseline, BlockOutcome, BlockRunner, HostGroup, JoinedHosts, Pairing, PathOptions, ReachOptions,
     RecordSink, TrialTiming, TuneOptions, placebos, plan,
@@ -189,7 +189,7 @@ fn options(tuned: Settings, seed: u64) -> TuneOptions {
         program: None,
         held: Settings::new(),
         transport: landspeed_transport::TRANSPORTS[0],
-        goal: TuningGoal::Rate,
+        goal: Metric::Rate,
         baseline: Baseline::Sc03,
         budget: Nanos::secs(300),
         only: Vec::new(),

@@ -50,6 +50,7 @@ const FOREIGN: &[(&str, &str)] = &[
     ("Png", "array of strings: pieces of a PNG file in Base64"),
     ("SocketAddr", "string"),
     ("CostClass", "string"),
+    ("GridFigure", "string"),
     ("IpProtocol", "string"),
     ("bool", "boolean"),
     ("f64", "number"),

@@ -130,7 +130,7 @@ fn size_budget(trial: &Trial, hosts: &[HostFacts; 2], link: Option<BitRate>) -> 
 mod tests {
     use landspeed_record::units::{CpuNanos, Nanos};
     use landspeed_record::{
-        ClassSamples, CostProfile, CpuAccounting, CpuUsage, EndpointOutcome, Header, Observations,
+        ClassSamples, CostProfile, CpuAccounting, CpuUsage, EndpointOutcome, Observations,
     };
 
     use super::*;
@@ -174,7 +174,7 @@ mod tests {
             Line::Host { side, facts: Box::new(facts) }
         };
         let lines = Side::BOTH.map(host).into_iter().chain(lines).collect();
-        Record { header: Header::default(), lines, cut_off: false }
+        Record { lines, ..Record::default() }
     }
 
     #[test]

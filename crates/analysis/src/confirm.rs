@@ -15,7 +15,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::block_figures::BlockFigures;
 use crate::series::CONFIDENCE;
 use crate::steal::StealHistory;
-use crate::{BlockResult, LadderBlock, LadderRules, Metric, TuningGoal};
+use crate::{BlockResult, LadderBlock, LadderRules, Metric};
 
 /// The step name of the blocks in a record.
 pub(crate) const STEP: &str = "confirm";
@@ -28,7 +28,7 @@ pub struct GainConfirmation {
     pair: LadderBlock,
     /// The times at which the remaining blocks are due, counted from the first block.
     due: VecDeque<Nanos>,
-    goal: TuningGoal,
+    goal: Metric,
     judged: ConfirmationBlocks,
     orders: Vec<bool>,
 }
@@ -101,18 +101,17 @@ pub(crate) struct ConfirmationBlocks {
 }
 
 impl ConfirmationBlocks {
-    pub(crate) fn add(&mut self, block: BlockFigures, at: Nanos, goal: TuningGoal) {
+    pub(crate) fn add(&mut self, block: BlockFigures, at: Nanos, goal: Metric) {
         let stolen = self.steals.stands_out(block.steal, LadderRules::default().steal_limit);
         self.last = at.saturating_sub(*self.began.get_or_insert(at));
-        let counts = !stolen && block.ln_ratio(goal.primary()).is_some();
+        let counts = !stolen && block.ln_ratio(goal).is_some();
         self.blocks.push((self.last, block, counts));
     }
 
     /// Returns the result of the blocks so far; `None` where there is none.
-    pub(crate) fn found(&self, goal: TuningGoal) -> Option<ConfirmationReport> {
+    pub(crate) fn found(&self, goal: Metric) -> Option<ConfirmationReport> {
         self.began?;
         let counted = self.blocks.iter().filter(|(.., counts)| *counts).count() as u32;
-        let primary = goal.primary();
         Some(ConfirmationReport {
             over_ns: self.last,
             blocks: counted,
@@ -124,7 +123,7 @@ impl ConfirmationBlocks {
                 loaded_latency: None,
             },
             holds: self
-                .estimate(primary, primary.sign())
+                .estimate(goal, goal.sign())
                 .is_some_and(|found| found.low > 1.0 + LadderRules::default().least_effect),
         })
     }

@@ -46,5 +46,5 @@ pub use ladder::{
     BlockResult, Forecast, Ladder, LadderAction, LadderBlock, LadderFindings, LadderRules, NO_ROOM,
     OUT_OF_TIME, RateBound, STOPPED, too_long_under_load,
 };
-pub use metric::{Metric, TuningGoal, UnknownGoal};
-pub use summary::{NotATuningRun, RunFacts, assemble, summary};
+pub use metric::{Metric, MetricRow};
+pub use summary::{RunFacts, assemble, summary};

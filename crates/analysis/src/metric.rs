@@ -1,77 +1,80 @@
-//! The three figures of a trial as statistics: the one that decides and those that guard.
-
-use std::fmt;
-use std::str::FromStr;
+//! The three figures of a trial that tuning compares: the goal of a run decides, the other two guard.
 
 use landspeed_record::units::Nanos;
-use landspeed_record::{Estimate, TrialFigures};
+use landspeed_record::{Estimate, FigureUnit, Gain, StepSummary, TrialFigures};
 use landspeed_stats::ArmTotals;
-use serde::{Deserialize, Serialize};
 
-/// The goal of a tuning run, which decides its primary statistic.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum TuningGoal {
-    #[default]
-    Rate,
-    /// The idle round trip.
-    Latency,
-    /// The payload per processor time.
-    Cpu,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no goal: choose rate, latency or cpu")]
-pub struct UnknownGoal(String);
-
-impl TuningGoal {
-    pub fn primary(self) -> Metric {
-        match self {
-            TuningGoal::Rate => Metric::Rate,
-            TuningGoal::Latency => Metric::Latency,
-            TuningGoal::Cpu => Metric::Cost,
-        }
-    }
-
-    /// Returns the statistics that must not get worse.
-    pub fn guards(self) -> [Metric; 2] {
-        match self {
-            TuningGoal::Rate => [Metric::Cost, Metric::Latency],
-            TuningGoal::Latency => [Metric::Cost, Metric::Rate],
-            TuningGoal::Cpu => [Metric::Rate, Metric::Latency],
-        }
-    }
-}
-
-impl fmt::Display for TuningGoal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            TuningGoal::Rate => "rate",
-            TuningGoal::Latency => "latency",
-            TuningGoal::Cpu => "cpu",
-        })
-    }
-}
-
-impl FromStr for TuningGoal {
-    type Err = UnknownGoal;
-
-    fn from_str(s: &str) -> Result<Self, UnknownGoal> {
-        [TuningGoal::Rate, TuningGoal::Latency, TuningGoal::Cpu]
-            .into_iter()
-            .find(|goal| goal.to_string() == s)
-            .ok_or_else(|| UnknownGoal(s.to_owned()))
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// A figure of a trial that tuning compares. The goal of a run is one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Metric {
+    #[default]
     Rate,
     /// Bytes per CPU-second.
     Cost,
     /// The idle round trip, as a median.
     Latency,
 }
+
+/// The unit of a metric, and its words by the place where they appear.
+#[derive(Debug)]
+pub struct MetricRow {
+    /// As a goal, on the command line and in records.
+    pub goal: &'static str,
+    /// As a goal, in help.
+    pub about: &'static str,
+    /// In a sentence, such as after "12× the".
+    pub name: &'static str,
+    /// During a run.
+    pub short: &'static str,
+    /// On a chart's axis, before the unit.
+    pub axis: &'static str,
+    pub heading: &'static str,
+    pub card: &'static str,
+    /// At the start of a row of its figures.
+    pub row: &'static str,
+    pub unit: FigureUnit,
+    pub less_is_better: bool,
+}
+
+/// The rows of [`Metric::ALL`], in its order.
+static METRICS: [MetricRow; Metric::ALL.len()] = [
+    MetricRow {
+        goal: "rate",
+        about: "Goodput",
+        name: "rate",
+        short: "rate",
+        axis: "rate",
+        heading: "Rate",
+        card: "Rate (goodput)",
+        row: "rate",
+        unit: FigureUnit::BitRate,
+        less_is_better: false,
+    },
+    MetricRow {
+        goal: "cpu",
+        about: "Bytes per second of processor time",
+        name: "bytes per CPU-second",
+        short: "cost",
+        axis: "payload for processor time",
+        heading: "Bytes per CPU-s",
+        card: "Payload for processor time",
+        row: "bytes/CPU-sec",
+        unit: FigureUnit::BytesPerCpuSecond,
+        less_is_better: false,
+    },
+    MetricRow {
+        goal: "latency",
+        about: "Idle round-trip time",
+        name: "idle round trip",
+        short: "rtt",
+        axis: "idle round trip",
+        heading: "Round trip",
+        card: "Idle round trip",
+        row: "idle RTT",
+        unit: FigureUnit::Time,
+        less_is_better: true,
+    },
+];
 
 /// Returns the work of a trial per second, in the unit in which its cost counts work. A run of a program counts as 1
 /// if less of its figure is better.
@@ -83,40 +86,75 @@ fn work(trial: &TrialFigures) -> f64 {
     }
 }
 
+fn measured(value: f64) -> Option<f64> {
+    Some(value).filter(|value| *value > 0.0 && value.is_finite())
+}
+
 impl Metric {
     pub const ALL: [Metric; 3] = [Metric::Rate, Metric::Cost, Metric::Latency];
 
-    pub fn name(self) -> &'static str {
+    pub fn row(self) -> &'static MetricRow {
+        &METRICS[self as usize]
+    }
+
+    /// Returns the metric of a goal; the rate for an unknown goal.
+    pub fn of_goal(goal: &str) -> Metric {
+        Metric::ALL.into_iter().find(|metric| metric.row().goal == goal).unwrap_or_default()
+    }
+
+    /// Returns this metric as the goal, then the other two, which must not get worse.
+    pub fn order(self) -> [Metric; 3] {
         match self {
-            Metric::Rate => "rate",
-            Metric::Cost => "bytes per CPU-second",
-            Metric::Latency => "idle round trip",
+            Metric::Rate => Metric::ALL,
+            Metric::Cost => [Metric::Cost, Metric::Rate, Metric::Latency],
+            Metric::Latency => [Metric::Latency, Metric::Rate, Metric::Cost],
         }
+    }
+
+    /// Returns the metrics that must not get worse where this one is the goal.
+    pub(crate) fn guards(self) -> [Metric; 2] {
+        let [_, guards @ ..] = self.order();
+        guards
     }
 
     /// Returns +1 where more is better, -1 where less is.
     pub(crate) fn sign(self) -> f64 {
-        if self == Metric::Latency { -1.0 } else { 1.0 }
+        if self.row().less_is_better { -1.0 } else { 1.0 }
     }
 
-    /// Returns an estimate in which "above one" is better as the plain ratio of the figure.
-    pub(crate) fn as_measured(self, better: Estimate) -> Estimate {
-        if self.sign() > 0.0 { better } else { better.inverse() }
+    /// Turns the plain ratio of the figure into an estimate in which above one is better, or back.
+    #[must_use]
+    pub fn oriented(self, e: Estimate) -> Estimate {
+        if self.row().less_is_better { e.inverse() } else { e }
     }
 
-    /// Returns the figure's value; `None` where it was not measured.
+    /// Returns the estimate of a step, if it was measured.
+    pub fn of_step(self, step: &StepSummary) -> Option<Estimate> {
+        [step.rate, step.cost, step.latency][self as usize].filter(Estimate::is_plausible)
+    }
+
+    /// Returns the estimate of a gain, if it was measured.
+    pub fn of_gain(self, gain: &Gain) -> Option<Estimate> {
+        [gain.rate, gain.cost, gain.latency][self as usize].filter(Estimate::is_plausible)
+    }
+
+    /// Returns the figure's value, a program's in its own unit; `None` where it was not measured.
+    pub fn of_figures(self, figures: &TrialFigures) -> Option<f64> {
+        let value = match self {
+            Metric::Rate => figures.program.map_or(figures.rate_bps.0, |work| work.value),
+            Metric::Cost => figures.program.map_or(figures.bytes_per_cpu_s.0, |work| work.per_cpu_s),
+            Metric::Latency => figures.latency_ns.0 as f64,
+        };
+        measured(value)
+    }
+
+    /// Returns the figure's value, a program's as one of which more is better; `None` where it was not measured.
     pub(crate) fn of(self, figures: &TrialFigures) -> Option<f64> {
-        let measured = |x: f64| (x > 0.0 && x.is_finite()).then_some(x);
         match (self, &figures.program) {
-            (Metric::Rate, Some(work)) => return measured(work.better()),
-            (Metric::Cost, Some(work)) => return measured(work.per_cpu_s),
-            _ => {}
-        }
-        match self {
             // No goodput is a measurement too: the path was cut.
-            Metric::Rate => Some(figures.rate_bps.0.max(0.0)),
-            Metric::Cost => measured(figures.bytes_per_cpu_s.0),
-            Metric::Latency => measured(figures.latency_ns.0 as f64),
+            (Metric::Rate, None) => Some(figures.rate_bps.0.max(0.0)),
+            (Metric::Rate, Some(work)) => measured(work.better()),
+            _ => self.of_figures(figures),
         }
     }
 

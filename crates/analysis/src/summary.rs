@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    Arm, Cell, ConfirmationReport, Gain, Header, HostFacts, Line, Record, RestoreOutcome, SUMMARY_FORMAT,
-    Side, StepAnswer, StepLine, StepSummary, Trial, TrialFigures, TuneSummary,
+    Arm, Cell, ConfirmationReport, Gain, Header, HostFacts, Line, Record, RecordKind, RestoreOutcome,
+    SUMMARY_FORMAT, Side, StepAnswer, StepLine, StepSummary, Trial, TrialFigures, TuneSummary, WrongKind,
 };
 
 use crate::block_figures::{BlockFigures, arms, block_trials};
@@ -13,7 +13,7 @@ use crate::expectations::expectations;
 use crate::ladder::{LadderFindings, LadderRules, gain};
 use crate::series::BlockSeries;
 use crate::steal::StealHistory;
-use crate::{Metric, TuningGoal, confirm};
+use crate::{Metric, confirm};
 
 /// The contents of a summary beside the findings.
 #[derive(Debug, Clone, Copy)]
@@ -69,24 +69,14 @@ pub fn assemble(findings: LadderFindings, run: RunFacts<'_>) -> TuneSummary {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the record {path} holds no tuning run (it is of kind {kind:?}): choose one written by `landspeed tune`"
-)]
-pub struct NotATuningRun {
-    pub path: String,
-    pub kind: String,
-}
-
 /// Judges a saved record again. Decisions are the run's own, because what it did to the hosts is a fact; start, final
 /// and gain are computed from the raw trials. A run that ended early gives the results so far, with `void` set.
 ///
 /// # Errors
 /// Returns an error if the record is not that of a tuning run.
-pub fn summary(record: &Record, path: &str) -> Result<TuneSummary, NotATuningRun> {
+pub fn summary(record: &Record, path: &str) -> Result<TuneSummary, WrongKind> {
     let start_cell = lines_of!(record, Line::Plan { start, .. } => start.clone()).next();
-    let no_run = || NotATuningRun { path: path.to_owned(), kind: record.header.kind.clone() };
-    let start_cell = start_cell.ok_or_else(no_run)?;
+    let start_cell = start_cell.ok_or_else(|| RecordKind::TUNE.missing(record, path))?;
     let restored = lines_of!(record, Line::Restored(restored) => restored.clone()).next_back();
     let cut_off = restored.is_none();
     let restored = restored.unwrap_or_default();
@@ -117,7 +107,7 @@ pub fn summary(record: &Record, path: &str) -> Result<TuneSummary, NotATuningRun
 
 /// Returns the result of the blocks after the ladder; `None` where there are none.
 fn confirmation(record: &Record) -> Option<ConfirmationReport> {
-    let goal: TuningGoal = record.header.goal.parse().unwrap_or_default();
+    let goal = Metric::of_goal(&record.header.goal);
     let mut judged = confirm::ConfirmationBlocks::default();
     for trials in whole_blocks(record).iter().filter(|trials| trials[0].step == confirm::STEP) {
         if let Some(block) = block(trials) {
@@ -129,9 +119,9 @@ fn confirmation(record: &Record) -> Option<ConfirmationReport> {
 
 fn findings(record: &Record, start_cell: Cell, written: Option<TuneSummary>) -> LadderFindings {
     let steps = steps(record);
-    let goal: TuningGoal = record.header.goal.parse().unwrap_or_default();
-    let final_ = series(record, "final", goal.primary());
-    let against = series(record, "against", goal.primary());
+    let goal = Metric::of_goal(&record.header.goal);
+    let final_ = series(record, "final", goal);
+    let against = series(record, "against", goal);
     let (start, end) = final_.as_ref().map(|(series, _)| series.centers()).unwrap_or_default();
     let placebo = steps.iter().any(|s| s.placebo && s.kept);
     let doubts = written.as_ref().map(|written| written.doubts.clone()).unwrap_or_default();

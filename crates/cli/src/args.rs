@@ -27,7 +27,7 @@ pub(crate) use grid::GridArgs;
 pub(crate) use measure::{FanArg, FlowArgs, MeasureArgs, is_taken};
 pub(crate) use run::{ExperimentsArgs, RunArgs};
 pub(crate) use sockets::SocketsArgs;
-pub(crate) use tune::{BaselineArg, GoalArg, TuneArgs};
+pub(crate) use tune::{BaselineArg, TuneArgs};
 
 const EXAMPLES: &str = "Examples:\n  \
     sudo landspeed tune             tune a lab on this machine\n  \

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{Context, Result};
-use landspeed_record::{Header, newest_first};
+use landspeed_record::{Header, RecordKind, newest_first};
 use landspeed_report::quoted;
 
 use crate::output::usage;
@@ -49,9 +49,9 @@ pub(crate) fn folder(given: Option<&Path>) -> Result<PathBuf> {
 }
 
 /// Returns the path of a new record: kind and start, so that a listing sorts by time.
-pub(crate) fn fresh(folder: &Path, kind: &str, started: &str) -> PathBuf {
+pub(crate) fn fresh(folder: &Path, kind: RecordKind, started: &str) -> PathBuf {
     let stamp: String = started.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
-    folder.join(format!("{kind}-{stamp}-{}.jsonl", std::process::id()))
+    folder.join(format!("{}-{stamp}-{}.jsonl", kind.name, std::process::id()))
 }
 
 /// Returns all records in a folder, unsorted. A missing folder has none.

@@ -28,6 +28,9 @@ impl KeptSettings {
     pub(crate) fn read(args: &KeptSettingsArgs) -> Result<KeptSettings> {
         let path = data::find(&args.record, args.data.data_dir.as_deref())?;
         let record = landspeed_record::read(&path)?;
+        if let Some(why) = record.unread.first() {
+            bail!("{}: {why}: update landspeed", path.display());
+        }
         let summary = landspeed_analysis::summary(&record, &path.display().to_string())?;
         let (end, unconfirmed) = end(&record, &summary, args.unconfirmed);
         Ok(KeptSettings { path, summary, record, end, unconfirmed })

@@ -7,6 +7,7 @@ mod exit;
 mod hide;
 mod hosts;
 mod kept;
+mod kinds;
 mod labs;
 mod listing;
 mod output;

@@ -1,6 +1,6 @@
 //! The studies that `landspeed compare` can run, and the recording of their runs.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -171,7 +171,15 @@ pub(crate) fn planned(args: &CompareArgs, path: StudyPath, engine: StudyEngine) 
         );
     }
     let contests = contests(args, &study);
-    Ok(Study { contests, ..study })
+    Ok(Study { titles: titles(&contests), contests, ..study })
+}
+
+/// Returns the short titles of the congestion controls that take part.
+fn titles(contests: &[Contest]) -> BTreeMap<String, String> {
+    let takes_part =
+        |name: &str| contests.iter().flat_map(|contest| &contest.contestants).any(|of| of == name);
+    let part = CONTROLS.iter().filter(|row| takes_part(row.name));
+    part.map(|row| (row.name.to_owned(), row.short.to_owned())).collect()
 }
 
 /// Returns the seconds of slow start from ten segments (RFC 6928) to the path's window, doubling each round trip.

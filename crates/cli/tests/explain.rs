@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use landspeed_analysis::verdict::is_limit;
 use landspeed_lab::faults::{FaultLab, FaultScenario, fault};
 use landspeed_record::{CpuUsage, ExplainReport};
 use support::{LANDSPEED, needs_root};
@@ -86,7 +87,7 @@ fn a_path_with_nothing_wrong_has_a_limit_and_no_fault() {
     let _alone = alone();
     let report = explained(&[], 0.0);
     assert!(!report.verdict.is_empty());
-    assert!(report.verdict.iter().all(|finding| finding.cause.is_limit()), "{:#?}", report.verdict);
+    assert!(report.verdict.iter().all(|finding| is_limit(finding.cause)), "{:#?}", report.verdict);
 }
 
 #[test]

@@ -11,6 +11,8 @@ pub struct Control {
     pub kernel_name: &'static str,
     /// The name in the literature.
     pub title: &'static str,
+    /// The name in tables: the usual short form of the title.
+    pub short: &'static str,
     /// One sentence about what the control does.
     pub about: &'static str,
     /// The publication.

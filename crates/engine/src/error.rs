@@ -32,6 +32,8 @@ pub enum Error {
     Factor(#[from] landspeed_record::factor::Error),
     #[error(transparent)]
     Record(#[from] landspeed_record::RecordWriteError),
+    #[error(transparent)]
+    Kind(#[from] landspeed_record::WrongKind),
     /// The errors of both ends of a run.
     #[error("{first}; {second}")]
     Both { first: Box<Error>, second: String },

@@ -346,10 +346,12 @@ pub fn usual_by(factors: &[GridFactor]) -> Option<u32> {
     (factors.len() > 1).then_some(fewest.0 as u32)
 }
 
-fn figure(name: &Spanned<String>) -> Result<GridFigure, FileMistake> {
-    let found = GridFigure::ALL.into_iter().find(|figure| figure.name() == name.get_ref());
-    let known = GridFigure::ALL.map(GridFigure::name).join(", ");
-    found.ok_or_else(|| here(name)(format!("no figure is called '{}'; there are {known}", name.get_ref())))
+fn figure(name: &Spanned<String>) -> Result<GridFigure, ExperimentMistake> {
+    GridFigure::named(name.get_ref()).ok_or_else(|| {
+        let known: Vec<&str> = GridFigure::all().map(|figure| figure.name).collect();
+        let (asked, known) = (name.get_ref(), known.join(", "));
+        here(name)(format!("no figure is called '{asked}'; there are {known}"))
+    })
 }
 
 /// Parses "3%" as 0.03.

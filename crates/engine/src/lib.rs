@@ -30,7 +30,7 @@ mod trial;
 mod tune;
 
 pub use block::{BlockOutcome, BlockRunner};
-pub use compare::{StudyHead, StudyRunId, StudyRunner, begin, compare, compare_on, order, resume};
+pub use compare::{StudyRunId, StudyRunner, begin, compare, compare_on, order, resume};
 pub use error::Error;
 pub use explain::{
     ExplainOptions, ProgressSink, SizesEffort, SizesOptions, UserListener, explain, explain_live,
@@ -39,8 +39,8 @@ pub use explain::{
 pub use factors::{all_factors, factors, flow, transport_of};
 pub use file::{Experiment, read_experiment, usual_by};
 pub use grid::{
-    FAN, FactorNames, GridHead, GridHosts, LocalRunTimes, begin_grid, bundle, check_grid, factor, here,
-    path_of, planned_blocks, prepare, resume_grid, run_grid, run_here, set, turns_knobs, vary,
+    FAN, FactorNames, GridHosts, LocalRunTimes, begin_grid, bundle, check_grid, factor, here, path_of,
+    planned_blocks, prepare, resume_grid, run_grid, run_here, set, turns_knobs, vary,
 };
 pub use group::{HostGroup, MissingPath, WantedPath};
 pub use host::Host;

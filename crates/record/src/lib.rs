@@ -2,8 +2,8 @@
 //!
 //! A record is a file of JSON Lines ([`Line`]), appended and flushed during the run: first a [`Header`], then hosts,
 //! knob states, every raw [`Trial`], every verdict and decision, and what was restored. Summaries are computed from a
-//! record and never stored alone. Readers ignore unknown fields and skip unknown lines, so that an older landspeed
-//! reads a newer record of the same format.
+//! record and never stored alone. Readers ignore unknown fields, skip unknown lines, and leave out lines with unknown
+//! values with a note, so that an older landspeed reads a newer record of the same format.
 //!
 //! Data of a peer or of a record is read by [`decode`] only. It bounds the size and escapes every text, so that no
 //! field of these types can hold terminal control characters.
@@ -24,6 +24,7 @@ mod figure;
 mod grid;
 mod host;
 mod incoming;
+mod kind;
 mod knob;
 mod line;
 mod measure;
@@ -66,12 +67,13 @@ pub use explain::{
 pub use figure::{CustomQuantity, Figure, FigureValue, Headline, PartFigures};
 pub use grid::{
     CurveShape, Expectation, ExpectationAgreement, ExpectationReport, ExpectationTest, FactorEffect,
-    FactorialEffect, GRID_FORMAT, Grid, GridCell, GridContrast, GridCurves, GridEndReason, GridFactor,
-    GridFigure, GridReport, GridSetting, GridSettingTarget, GridTrial, HERE, LevelKind, MissingLevel,
-    PathCost, PathPrediction, SocketUsage,
+    FactorialEffect, FigureRow, FigureUnit, GRID_FORMAT, Grid, GridCell, GridContrast, GridCurves,
+    GridEndReason, GridFactor, GridFigure, GridReport, GridSetting, GridSettingTarget, GridTrial, HERE,
+    LevelKind, MissingLevel, PathCost, PathPrediction, SocketUsage,
 };
 pub use host::{ConflictingProgram, CpuAccounting, HostFacts, LinkFacts};
 pub use incoming::{DecodeError, decode};
+pub use kind::{RecordKind, WrongKind};
 pub use knob::{KnobChangeReport, KnobState};
 pub use line::{Carrier, GroupMember, Header, Line, PathFacts, RestoreOutcome, StepLine, VerdictLine};
 pub use measure::{

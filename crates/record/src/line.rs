@@ -15,7 +15,7 @@ pub struct Header {
     /// Record format; see [`crate::RECORD_FORMAT`].
     pub format: u32,
     pub landspeed: String,
-    /// Kind of run: "tune", "compare", "grid".
+    /// Kind of record, by the command that wrote it, such as "tune".
     pub kind: String,
     /// Start of the run, RFC 3339 UTC.
     pub started: String,

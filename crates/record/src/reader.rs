@@ -5,7 +5,9 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-use crate::{Header, Line, PathFacts, RECORD_FORMAT, decode};
+use serde_json::Value;
+
+use crate::{DecodeError, Header, Line, PathFacts, RECORD_FORMAT, decode};
 
 /// Longest line that is read, in bytes. A trial with a thousand TCP samples is about 300 KB.
 pub(crate) const LINE_LIMIT: u64 = 16 << 20;
@@ -22,13 +24,15 @@ pub enum RecordReadError {
     TooNew { path: String, found: u32 },
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Record {
     pub header: Header,
     /// The lines after the header, in order, without unknown ones.
     pub lines: Vec<Line>,
     /// True if the last line was cut off because the run died while it wrote the line.
     pub cut_off: bool,
+    /// Lines that are left out because they hold a value that this landspeed does not know: numbers and reasons.
+    pub unread: Vec<String>,
 }
 
 impl Record {
@@ -46,8 +50,7 @@ pub fn read(path: &Path) -> Result<Record, RecordReadError> {
     let io = |source| RecordReadError::Io { path: name.clone(), source };
     let mut input = BufReader::new(File::open(path).map_err(io)?);
     let header = header(&mut input, &name)?;
-    let mut lines = Vec::new();
-    let mut cut_off = false;
+    let mut record = Record { header, ..Record::default() };
     for number in 2.. {
         let text = line(&mut input).map_err(io)?;
         if text.is_empty() {
@@ -56,12 +59,24 @@ pub fn read(path: &Path) -> Result<Record, RecordReadError> {
         let whole = text.last() == Some(&b'\n');
         match decode::<Line>(&text) {
             Ok(Line::Unknown) => {}
-            Ok(line) => lines.push(line),
-            Err(_) if !whole => cut_off = true,
+            Ok(line) => record.lines.push(line),
+            Err(_) if !whole => record.cut_off = true,
+            Err(why) if is_tagged(&text) => record.unread.push(unread(number, &why)),
             Err(why) => return Err(RecordReadError::Line { path: name, number, why: why.to_string() }),
         }
     }
-    Ok(Record { header, lines, cut_off })
+    Ok(record)
+}
+
+/// Returns true for valid JSON that has the tag of a record line.
+fn is_tagged(text: &[u8]) -> bool {
+    decode::<Value>(text).is_ok_and(|value| value["line"].is_string())
+}
+
+fn unread(number: usize, why: &DecodeError) -> String {
+    let why = why.to_string();
+    let what = why.split(", expected").next().unwrap_or_default();
+    format!("line {number} was not read: {what}; a newer landspeed may have written it")
 }
 
 /// Reads the header of the record. `name` is the record's name in errors.

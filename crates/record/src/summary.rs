@@ -24,6 +24,13 @@ impl Estimate {
     pub fn inverse(self) -> Estimate {
         Estimate { ratio: 1.0 / self.ratio, low: 1.0 / self.high, high: 1.0 / self.low }
     }
+
+    /// Returns true if the estimate can be drawn and printed: a record may contain any numbers.
+    pub fn is_plausible(&self) -> bool {
+        [self.ratio, self.low, self.high].iter().all(|x| x.is_finite() && *x > 0.0)
+            && self.low <= self.ratio
+            && self.ratio <= self.high
+    }
 }
 
 /// The deciding figure of a program, and its cost.
@@ -331,6 +338,15 @@ mod tests {
         let step: StepSummary = serde_json::from_str(OLD).unwrap();
         assert_eq!((step.confirmed, step.advised, step.blocks), (None, None, 5));
         assert_eq!((step.from.as_str(), step.from_a, step.from_b), ("off", None, None));
+    }
+
+    #[test]
+    fn an_estimate_from_a_hostile_record_is_not_plausible() {
+        let e = |ratio, low, high| Estimate { ratio, low, high };
+        assert!(e(1.0, 0.9, 1.1).is_plausible());
+        for bad in [e(f64::NAN, 0.9, 1.1), e(1.0, 0.0, 1.1), e(1.0, 0.9, f64::INFINITY), e(1.0, 1.2, 1.1)] {
+            assert!(!bad.is_plausible(), "{bad:?}");
+        }
     }
 
     #[test]

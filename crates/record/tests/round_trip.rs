@@ -1,9 +1,11 @@
-//! Tests that records read back as written, and that malformed ones are refused with a specific error.
+//! Tests that records read back as written, that those of a newer landspeed are read as far as they are known, and that
+//! malformed ones are refused with a specific error.
 
 use std::path::Path;
 
 use landspeed_record::{
-    CpuUsage, Header, Line, RECORD_FORMAT, RecordReadError, RecordWriter, TcpSample, decode, read,
+    Cause, Cell, Contest, CpuUsage, Finding, GridEndReason, Header, Line, RECORD_FORMAT, RecordReadError,
+    RecordWriter, Side, StepLine, StepSummary, Study, TcpSample, Verdict, VerdictLine, decode, read,
 };
 use serde_json::Value;
 
@@ -48,6 +50,58 @@ fn newer_lines_are_skipped_and_newer_formats_refused() {
     assert!(matches!(read(&path), Err(RecordReadError::TooNew { .. })));
     std::fs::write(&path, "PK\x03\x04 not json\n").unwrap();
     assert!(matches!(read(&path), Err(RecordReadError::NoHeader { .. })));
+}
+
+/// A line of a record, and a value of an enum in it.
+fn lines_with_enums() -> [(Line, &'static str); 6] {
+    let finding = Finding {
+        cause: Cause::RandomLoss,
+        at: String::new(),
+        summary: String::new(),
+        confidence: 1.0,
+        weight: 1.0,
+        allows_bps: None,
+        evidence: vec![],
+        remedies: vec![],
+    };
+    let verdict = Verdict { findings: vec![finding], ..Verdict::default() };
+    let verdict = VerdictLine { verdict, ..VerdictLine::default() };
+    let (incumbent, candidate) = (Cell::default(), Cell::default());
+    let step = StepLine { summary: StepSummary::default(), incumbent, candidate };
+    let study = Study { contests: vec![Contest::default()], ..Study::default() };
+    [
+        (Line::Verdict(Box::new(verdict)), "random-loss"),
+        (Line::Grid(Box::default()), "goodput_bps"),
+        (Line::GridEnd(GridEndReason::Blocks), "blocks"),
+        (Line::Step(Box::new(step)), "not-tried"),
+        (Line::Study(Box::new(study)), "regions"),
+        (Line::Host { side: Side::A, facts: Box::default() }, "a"),
+    ]
+}
+
+#[test]
+fn a_line_with_a_value_of_a_newer_landspeed_is_left_out_with_a_note() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run.jsonl");
+    let text = |line: &Line| serde_json::to_string(line).unwrap();
+    let written = |lines: &[String]| {
+        let header = text(&header(RECORD_FORMAT));
+        std::fs::write(&path, format!("{header}\n{}\n", lines.join("\n"))).unwrap();
+        read(&path)
+    };
+    for (line, value) in lines_with_enums() {
+        let known = text(&line);
+        let newer = known.replacen(&format!(":\"{value}\""), ":\"hologram\"", 1);
+        assert_ne!(known, newer, "no {value} in {known}");
+        let record = written(&[newer, known]).unwrap();
+        assert_eq!(record.lines, [line]);
+        let why = &record.unread[0];
+        assert!(record.unread.len() == 1 && why.starts_with("line 2 was not read: unknown "), "{why}");
+        assert!(why.contains("hologram") && !why.contains("expected"), "{why}");
+    }
+    for broken in ["{\"line\":\"note\",", "[1]", "{\"text\":\"no tag\"}"] {
+        assert!(matches!(written(&[broken.to_owned()]), Err(RecordReadError::Line { number: 2, .. })));
+    }
 }
 
 /// Checks that everything in `old` with a value is in `new` too.

@@ -59,7 +59,7 @@ impl DiffReport {
 /// Returns the sentence that names the faster run. The runs were not interleaved, so an interval without 1 is no
 /// proof.
 fn headline(diff: &RunDiff) -> String {
-    let Some(e) = diff.final_.rate.filter(words::plausible) else {
+    let Some(e) = diff.final_.rate.filter(Estimate::is_plausible) else {
         return "one of the records has no final rate to compare".to_owned();
     };
     let which = match (e.low > 1.0, e.high < 1.0) {
@@ -94,7 +94,7 @@ fn setting((knob, a, b): &(String, String, String)) -> DiffRow {
 
 fn step(of: &StepDiff) -> DiffRow {
     let came_out = |step: &StepSummary| {
-        let ratio = step.rate.filter(words::plausible).map(|e| format!(" {}", words::estimate(&e)));
+        let ratio = step.rate.filter(Estimate::is_plausible).map(|e| format!(" {}", words::estimate(&e)));
         format!("{}{}", words::StepOutcome::of(step).labels().brief, ratio.unwrap_or_default())
     };
     DiffRow { what: format!("step {}", of.step), a: came_out(&of.a), b: came_out(&of.b), ratio: None }

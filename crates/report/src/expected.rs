@@ -1,5 +1,6 @@
 //! Sentences on the gains that verdicts predicted for steps, and on the measured gains.
 
+use landspeed_analysis::verdict::is_limit;
 use landspeed_record::{Cause, PredictionAccuracy, StepPrediction, StepSummary, TuneSummary};
 
 use crate::explain::cause_words;
@@ -20,7 +21,7 @@ pub(crate) fn because(advised: &StepPrediction) -> String {
 pub(crate) fn weighed(cause: Cause, weight: f64) -> String {
     let words = cause_words(cause);
     let share = weight * 100.0;
-    match cause.is_limit() {
+    match is_limit(cause) {
         true => words.to_owned(),
         // A cause without a share limits the flow only after the others are fixed.
         false if !(0.5..=100.0).contains(&share) => format!("{words}, next"),

@@ -33,7 +33,10 @@ pub use grid::grid;
 pub use measure::measure;
 pub use output::OutputCapabilities;
 pub use record_run::record_run;
-pub use records::{RecordRow, RecordState, RecordsReport, came_out, gain_is_proven, records};
+pub use records::{
+    ListedResult, RecordRow, RecordState, RecordsReport, gain_is_proven, grid_result, records, study_result,
+    tune_result,
+};
 pub(crate) use safe::remarks;
 pub use safe::safe;
 pub use tune::tune;

@@ -1,5 +1,6 @@
 //! The list of the records in a folder, one row each, from the first and last lines of each record.
 
+use landspeed_analysis::Metric;
 use landspeed_record::units::Bytes;
 use landspeed_record::{GridEndReason, Line, RecordOutline, TuneSummary};
 use serde::Serialize;
@@ -7,7 +8,7 @@ use serde::Serialize;
 use crate::block::{Document, DocumentHead, ReportSection, ReportTable, TableCell, TableColumn};
 use crate::safe;
 use crate::tune::answer;
-use crate::words::{self, FigureKind, StepOutcome, counted};
+use crate::words::{self, StepOutcome, counted};
 
 /// All records of a folder, newest first, as `landspeed records` lists them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -28,7 +29,7 @@ pub struct RecordRow {
     /// Start time in local time, for people; for a damaged record, the time of its last change.
     #[serde(skip)]
     pub when: String,
-    /// "tune", "compare" or "grid"; empty if the header cannot be read.
+    /// Kind of record, such as "tune"; empty if the header cannot be read.
     pub kind: String,
     /// Topology or hosts.
     pub path: String,
@@ -52,26 +53,50 @@ pub enum RecordState {
     Damaged,
 }
 
-/// Returns the state and the result of a run. `runs` counts the runs that a study has made.
-pub fn came_out(outline: &RecordOutline, runs: impl Fn() -> usize) -> (RecordState, String) {
-    let (is_done, said) = match (&outline.second, &outline.last) {
-        (Some(Line::Study(study)), _) => {
-            let (made, planned) = (runs(), study.contests.len() * study.repeats as usize);
-            (made >= planned, format!("{made} of {planned} runs"))
-        }
-        (Some(Line::Grid(grid)), last) => {
-            let is_done = matches!(last, Some(Line::GridEnd(end)) if *end != GridEndReason::Stopped);
-            (is_done, format!("{} of {}", counted(grid.cells() as usize, "cell"), safe(&grid.workload.name)))
-        }
-        (_, Some(Line::Summary(summary))) => (true, result(summary)),
-        _ => (false, String::new()),
-    };
-    let with = |state: &str| if said.is_empty() { state.to_owned() } else { format!("{state}, {said}") };
-    match (is_done, outline.in_progress) {
-        (_, true) => (RecordState::InProgress, with("in progress")),
-        (true, false) => (RecordState::Done, said),
-        (false, false) => (RecordState::Unfinished, with("unfinished")),
+/// The result of a run, as the list of records shows it.
+#[derive(Debug, Default)]
+pub struct ListedResult {
+    /// True if the run ended and recorded its result.
+    pub is_done: bool,
+    /// The result in a few words.
+    pub words: String,
+}
+
+impl ListedResult {
+    /// Returns the row of a record with its state, and with the result in words.
+    #[must_use]
+    pub fn listed(self, in_progress: bool, row: RecordRow) -> RecordRow {
+        let (state, word) = match (self.is_done, in_progress) {
+            (_, true) => (RecordState::InProgress, "in progress"),
+            (true, false) => (RecordState::Done, ""),
+            (false, false) => (RecordState::Unfinished, "unfinished"),
+        };
+        let words = [word, self.words.as_str()].into_iter().filter(|words| !words.is_empty());
+        RecordRow { state, result: words.collect::<Vec<_>>().join(", "), ..row }
     }
+}
+
+/// Returns the result of a tuning run. Its record ends with a summary.
+pub fn tune_result(outline: &RecordOutline) -> ListedResult {
+    match &outline.last {
+        Some(Line::Summary(summary)) => ListedResult { is_done: true, words: result(summary) },
+        _ => ListedResult::default(),
+    }
+}
+
+/// Returns the result of a study. `runs` counts the runs that it has made.
+pub fn study_result(outline: &RecordOutline, runs: impl Fn() -> usize) -> ListedResult {
+    let Some(Line::Study(study)) = &outline.second else { return ListedResult::default() };
+    let (made, planned) = (runs(), study.contests.len() * study.repeats as usize);
+    ListedResult { is_done: made >= planned, words: format!("{made} of {planned} runs") }
+}
+
+/// Returns the result of a grid. Its record ends with the reason why it ended.
+pub fn grid_result(outline: &RecordOutline) -> ListedResult {
+    let Some(Line::Grid(grid)) = &outline.second else { return ListedResult::default() };
+    let is_done = matches!(&outline.last, Some(Line::GridEnd(end)) if *end != GridEndReason::Stopped);
+    let cells = counted(grid.cells() as usize, "cell");
+    ListedResult { is_done, words: format!("{cells} of {}", safe(&grid.workload.name)) }
 }
 
 /// Returns the result of a tuning run: "2.90x the rate, 2 kept".
@@ -80,7 +105,7 @@ fn result(summary: &TuneSummary) -> String {
     let gain = match (&summary.void, answer::proven(summary)) {
         (Some(_), _) => "void".to_owned(),
         (None, Some(e)) => {
-            format!("{} the {}", words::times(e.ratio), FigureKind::of(&summary.goal).names().phrase)
+            format!("{} the {}", words::times(e.ratio), Metric::of_goal(&summary.goal).row().name)
         }
         (None, None) => "no gain proven".to_owned(),
     };

@@ -1,7 +1,8 @@
 //! The words and number formats that all forms of a report share.
 
+use landspeed_analysis::Metric;
 use landspeed_record::units::Nanos;
-use landspeed_record::{ConfirmationReport, Estimate, Gain, StepSummary, TrialFigures, TuneSummary};
+use landspeed_record::{ConfirmationReport, Estimate, StepSummary, TuneSummary};
 
 pub(crate) use crate::outcome::StepOutcome;
 use crate::safe;
@@ -10,101 +11,12 @@ use crate::safe;
 /// is real.
 pub(crate) const LEAST_EFFECT: f64 = 0.02;
 
-/// The names of a figure, by where they appear.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct FigureNames {
-    /// During a run.
-    pub(crate) short: &'static str,
-    /// After "12× the".
-    pub(crate) phrase: &'static str,
-    /// On a chart's axis, before the unit.
-    pub(crate) axis: &'static str,
-    pub(crate) heading: &'static str,
-    pub(crate) card: &'static str,
-    /// At the start of a row of its figures.
-    pub(crate) row: &'static str,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FigureKind {
-    Rate,
-    Cost,
-    Latency,
-}
-
-impl FigureKind {
-    pub(crate) fn of(goal: &str) -> Self {
-        match goal {
-            "latency" => FigureKind::Latency,
-            "cpu" => FigureKind::Cost,
-            _ => FigureKind::Rate,
-        }
-    }
-
-    /// Returns this figure as the statistic, then the other two as guards.
-    pub(crate) fn order(self) -> [FigureKind; 3] {
-        match self {
-            FigureKind::Rate => [FigureKind::Rate, FigureKind::Cost, FigureKind::Latency],
-            FigureKind::Cost => [FigureKind::Cost, FigureKind::Rate, FigureKind::Latency],
-            FigureKind::Latency => [FigureKind::Latency, FigureKind::Rate, FigureKind::Cost],
-        }
-    }
-
-    pub(crate) const fn names(self) -> FigureNames {
-        let [short, phrase, axis, heading, card, row] = match self {
-            FigureKind::Rate => ["rate", "rate", "rate", "Rate", "Rate (goodput)", "rate"],
-            FigureKind::Cost => {
-                let (phrase, axis) = ("bytes per CPU-second", "payload for processor time");
-                ["cost", phrase, axis, "Bytes per CPU-s", "Payload for processor time", "bytes/CPU-sec"]
-            }
-            FigureKind::Latency => {
-                ["rtt", "idle round trip", "idle round trip", "Round trip", "Idle round trip", "idle RTT"]
-            }
-        };
-        FigureNames { short, phrase, axis, heading, card, row }
-    }
-
-    pub(crate) fn of_figures(self, figures: &TrialFigures) -> f64 {
-        match self {
-            FigureKind::Rate => figures.program.map_or(figures.rate_bps.0, |work| work.value),
-            FigureKind::Cost => figures.program.map_or(figures.bytes_per_cpu_s.0, |work| work.per_cpu_s),
-            FigureKind::Latency => figures.latency_ns.0 as f64,
-        }
-    }
-
-    pub(crate) fn of_step(self, step: &StepSummary) -> Option<Estimate> {
-        match self {
-            FigureKind::Rate => step.rate,
-            FigureKind::Cost => step.cost,
-            FigureKind::Latency => step.latency,
-        }
-        .filter(plausible)
-    }
-
-    pub(crate) fn of_gain(self, gain: &Gain) -> Option<Estimate> {
-        match self {
-            FigureKind::Rate => gain.rate,
-            FigureKind::Cost => gain.cost,
-            FigureKind::Latency => gain.latency,
-        }
-        .filter(plausible)
-    }
-
-    /// Returns the start of a row of this figure, with the program's own name for it if the run measured a program.
-    pub(crate) fn row(self, summary: &TuneSummary) -> String {
-        match (self, &summary.program) {
-            (FigureKind::Rate, Some(program)) => safe(&program.figure),
-            (FigureKind::Cost, Some(_)) => "per CPU-second".to_owned(),
-            _ => self.names().row.to_owned(),
-        }
-    }
-
-    /// Inverts a ratio of latencies, so that above 1 is better for any figure.
-    pub(crate) fn better(self, e: Estimate) -> Estimate {
-        match self {
-            FigureKind::Latency => e.inverse(),
-            _ => e,
-        }
+/// Returns the start of a row of a metric, with the program's own name for it if the run measured a program.
+pub(crate) fn row(metric: Metric, summary: &TuneSummary) -> String {
+    match (metric, &summary.program) {
+        (Metric::Rate, Some(program)) => safe(&program.figure),
+        (Metric::Cost, Some(_)) => "per CPU-second".to_owned(),
+        _ => metric.row().row.to_owned(),
     }
 }
 
@@ -128,12 +40,12 @@ pub(crate) fn counted(count: usize, what: &str) -> String {
 }
 
 /// Returns the result of a confirmation: "Confirmed over 30 min 0 s: 1.40× the rate [1.31, 1.49], 22 blocks".
-pub(crate) fn confirmation(found: &ConfirmationReport, primary: FigureKind) -> String {
+pub(crate) fn confirmation(found: &ConfirmationReport, primary: Metric) -> String {
     let verdict = if found.holds { "Confirmed" } else { "NOT confirmed" };
     let over = duration(found.over_ns);
     let figure = primary.of_gain(&found.gain);
     let figure = figure.map_or("no figure".to_owned(), |e| {
-        format!("{} the {} {}", times(e.ratio), primary.names().phrase, interval(&e))
+        format!("{} the {} {}", times(e.ratio), primary.row().name, interval(&e))
     });
     let discarded = match found.discarded {
         0 => String::new(),
@@ -142,21 +54,14 @@ pub(crate) fn confirmation(found: &ConfirmationReport, primary: FigureKind) -> S
     format!("{verdict} over {over}: {figure}, {} blocks{discarded}", found.blocks)
 }
 
-/// Returns true if an estimate can be drawn and printed: a record may contain any numbers.
-pub(crate) fn plausible(e: &Estimate) -> bool {
-    [e.ratio, e.low, e.high].iter().all(|x| x.is_finite() && *x > 0.0)
-        && e.low <= e.ratio
-        && e.ratio <= e.high
-}
-
 /// Returns true if the interval is real: an end beyond a factor of a thousand means that too little was measured.
 pub(crate) fn has_ends(e: &Estimate) -> bool {
-    plausible(e) && e.low >= 0.001 && e.high <= 1_000.0
+    e.is_plausible() && e.low >= 0.001 && e.high <= 1_000.0
 }
 
 /// Returns the steps that have an estimate of the primary statistic, in order.
 pub(crate) fn measured(summary: &TuneSummary) -> Vec<(&StepSummary, Estimate)> {
-    let primary = FigureKind::of(&summary.goal);
+    let primary = Metric::of_goal(&summary.goal);
     summary.steps.iter().filter_map(|step| Some((step, primary.of_step(step)?))).collect()
 }
 
@@ -281,6 +186,8 @@ pub(crate) fn grouped(count: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use landspeed_record::Gain;
+
     use super::*;
 
     #[test]
@@ -296,10 +203,10 @@ mod tests {
         let gain = Gain { rate: Some(rate), ..Gain::default() };
         let found =
             ConfirmationReport { over_ns: Nanos::secs(1_800), blocks: 22, discarded: 0, gain, holds: true };
-        let said = confirmation(&found, FigureKind::Rate);
+        let said = confirmation(&found, Metric::Rate);
         assert_eq!(said, "Confirmed over 30 min 0 s: 1.40× the rate [1.31, 1.49], 22 blocks");
         let doubtful = ConfirmationReport { discarded: 3, holds: false, ..found };
-        let said = confirmation(&doubtful, FigureKind::Cost);
+        let said = confirmation(&doubtful, Metric::Cost);
         assert_eq!(said, "NOT confirmed over 30 min 0 s: no figure, 22 blocks, 3 discarded");
     }
 
@@ -313,14 +220,5 @@ mod tests {
     fn a_path_is_one_word_of_a_shell_command() {
         assert_eq!(quoted("/a/b-1.jsonl"), "/a/b-1.jsonl");
         assert_eq!(quoted("/a b/$(reboot)'"), "'/a b/$(reboot)'\\'''");
-    }
-
-    #[test]
-    fn an_estimate_from_a_hostile_record_is_not_drawn() {
-        let e = |ratio, low, high| Estimate { ratio, low, high };
-        assert!(plausible(&e(1.0, 0.9, 1.1)));
-        for bad in [e(f64::NAN, 0.9, 1.1), e(1.0, 0.0, 1.1), e(1.0, 0.9, f64::INFINITY), e(1.0, 1.2, 1.1)] {
-            assert!(!plausible(&bad), "{bad:?}");
-        }
     }
 }

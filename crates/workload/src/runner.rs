@@ -104,7 +104,7 @@ pub trait WorkloadRunner: Sync {
 
     /// Returns its main figure, which a grid of it compares.
     fn figure(&self) -> GridFigure {
-        GridFigure::GoodputBps
+        GridFigure::GOODPUT
     }
 
     /// Checks that the values of `spec`, each within its parameter's domain, can be run together.

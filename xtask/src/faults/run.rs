@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use landspeed_analysis::verdict::is_limit;
 use landspeed_lab::faults::{FaultLab, FaultScenario};
 use landspeed_record::{Cause, ExplainReport, Finding};
 
@@ -56,7 +57,7 @@ impl FaultCase {
 impl FaultCaseResult {
     /// Returns the faults that were named: those that cost something now, and those that would limit next.
     pub(super) fn named(&self) -> impl Iterator<Item = Cause> + '_ {
-        self.found.iter().map(|finding| finding.cause).filter(|cause| !cause.is_limit())
+        self.found.iter().map(|finding| finding.cause).filter(|cause| !is_limit(*cause))
     }
 
     /// Returns all findings, in order.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use landspeed_record::{Contest, Line, Record, Study, StudyRun};
 
+use super::names::title;
 use super::repeats;
 use super::run::RunFigures;
 
@@ -17,6 +18,8 @@ pub(super) struct CountedRun<'a> {
 #[derive(Debug)]
 pub(super) struct ContestRuns<'a> {
     pub(super) contest: &'a Contest,
+    /// The short title of its protocol.
+    pub(super) title: &'a str,
     pub(super) runs: Vec<CountedRun<'a>>,
     /// The number of runs that do not count.
     pub(super) invalid: u32,
@@ -136,13 +139,14 @@ fn by_contest<'a>(
 }
 
 fn entry<'a>(
-    study: &Study,
+    study: &'a Study,
     contest: &'a Contest,
     runs: RunsByRepeat<'a>,
     notes: &mut RunNotes,
 ) -> ContestRuns<'a> {
     let is_one_repeat = study.independent_repeats() < study.repeats;
-    let mut entry = ContestRuns { contest, runs: Vec::new(), invalid: 0, is_one_repeat };
+    let title = title(study, contest.contestants.first().map_or("", String::as_str));
+    let mut entry = ContestRuns { contest, title, runs: Vec::new(), invalid: 0, is_one_repeat };
     for (repeat, run) in runs {
         let figures = RunFigures::of(study, run);
         match figures {

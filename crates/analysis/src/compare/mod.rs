@@ -27,7 +27,9 @@ mod support_tests;
 mod timeline;
 
 use landspeed_record::units::Nanos;
-use landspeed_record::{COMPARE_FORMAT, CompareReport, ContestQuestion, Line, Record, Study, StudyEngine};
+use landspeed_record::{
+    COMPARE_FORMAT, CompareReport, ContestQuestion, Line, Record, RecordKind, Study, StudyEngine, WrongKind,
+};
 
 use contests::StudyContests;
 pub use names::title;
@@ -35,23 +37,14 @@ pub use run::RunFigures;
 pub use shares::{SideShares, shares};
 pub use timeline::{FlowRates, TimeSlot, Timeline};
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the record {path} holds no study (it is of kind {kind:?}): choose one written by `landspeed compare`"
-)]
-pub struct NotAStudy {
-    pub path: String,
-    pub kind: String,
-}
-
 /// Judges the study in `record`, which was read from `path`. The runs may come in any order. Runs that do not count
 /// are in no figure, and an unfinished study gives the results so far, with `void` set.
 ///
 /// # Errors
 /// Returns an error if the record is not that of a study.
-pub fn compare(record: &Record, path: &str) -> Result<CompareReport, NotAStudy> {
+pub fn compare(record: &Record, path: &str) -> Result<CompareReport, WrongKind> {
     let study = lines_of!(record, Line::Study(study) => &**study).next();
-    let study = study.ok_or_else(|| NotAStudy { path: path.to_owned(), kind: record.header.kind.clone() })?;
+    let study = study.ok_or_else(|| RecordKind::STUDY.missing(record, path))?;
     let contests = StudyContests::of(study, record);
     let header = &record.header;
     Ok(CompareReport {
@@ -131,6 +124,7 @@ fn void(contests: &StudyContests<'_>, path: &str) -> Option<String> {
 /// Returns the notes that a reader needs beside the figures.
 fn notes(study: &Study, record: &Record, contests: &StudyContests<'_>) -> Vec<String> {
     let mut notes: Vec<String> = lines_of!(record, Line::Note { text } => text.clone()).collect();
+    notes.extend(record.unread.iter().cloned());
     notes.extend(contests.notes.iter().cloned());
     notes.extend(
         paper::why_not_beside(study).map(|why| format!("nothing is set beside the paper's values: {why}")),

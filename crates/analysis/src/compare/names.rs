@@ -1,6 +1,8 @@
-//! The names of protocols in the literature.
+//! The titles of protocols.
 
-/// The name of a protocol as a contestant, and in the literature.
+use landspeed_record::Study;
+
+/// The titles of the paper's protocols, and of those in records from before studies recorded titles.
 const TITLES: [(&str, &str); 14] = [
     ("reno", "Reno"),
     ("highspeed", "HSTCP"),
@@ -18,8 +20,13 @@ const TITLES: [(&str, &str); 14] = [
     ("quic", "QUIC"),
 ];
 
-/// Returns the name of a protocol in the literature, short enough for a table; its own name where none is known.
-pub fn title(protocol: &str) -> &str {
+/// Returns the title of a protocol in a study, short enough for a table: the recorded one, the usual one, or its name.
+pub fn title<'a>(study: &'a Study, protocol: &'a str) -> &'a str {
+    study.titles.get(protocol).map_or_else(|| usual(protocol), String::as_str)
+}
+
+/// Returns the title of one of the paper's protocols; its own name for any other.
+pub(super) fn usual(protocol: &str) -> &str {
     TITLES.iter().find(|(name, _)| *name == protocol).map_or(protocol, |(_, title)| title)
 }
 
@@ -28,7 +35,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_protocol_of_the_host_keeps_its_name() {
-        assert_eq!((title("htcp"), title("vegas")), ("H-TCP", "vegas"));
+    fn a_study_names_its_protocols() {
+        let titles = [("veno".to_owned(), "Veno".to_owned())].into();
+        let study = Study { titles, ..Study::default() };
+        assert_eq!(["htcp", "veno", "bbr+x=1"].map(|name| title(&study, name)), ["H-TCP", "Veno", "bbr+x=1"]);
     }
 }

@@ -5,7 +5,7 @@ use landspeed_record::{ContestFigures, RegionFigures};
 
 use super::contests::ContestRuns;
 use super::run::RunFigures;
-use super::{convergence, names, repeats};
+use super::{convergence, repeats};
 
 /// Returns the figures of a protocol over the runs that count.
 pub(super) fn figures(entry: &ContestRuns<'_>) -> ContestFigures {
@@ -17,7 +17,7 @@ pub(super) fn figures(entry: &ContestRuns<'_>) -> ContestFigures {
     let times: Vec<_> = entry.runs.iter().flat_map(|run| run.figures.convergence_s.clone()).collect();
     ContestFigures {
         protocol: entry.protocol().to_owned(),
-        title: names::title(entry.protocol()).to_owned(),
+        title: entry.title.to_owned(),
         mean_bps: BitRate(mean_bps.unwrap_or(0.0)),
         sd_bps: BitRate(sd_bps.unwrap_or(0.0)),
         stability: stability(mean_bps, sd_bps),

@@ -7,7 +7,6 @@ use landspeed_stats::{holm, paired_test};
 
 use super::contests::ContestRuns;
 use super::metrics::{ProtocolMetric, RANKED};
-use super::names::title;
 use super::repeats;
 
 /// The probability, over a whole ranking, that any difference is wrongly called real.
@@ -99,9 +98,8 @@ fn note(entries: &[&ContestRuns<'_>], runners: &[RankedProtocol<'_>]) -> Option<
     }
     let missing: Vec<&str> = entries
         .iter()
-        .map(|entry| entry.protocol())
-        .filter(|protocol| runners.iter().all(|runner| runner.protocol != *protocol))
-        .map(title)
+        .filter(|entry| runners.iter().all(|runner| runner.protocol != entry.protocol()))
+        .map(|entry| entry.title)
         .collect();
     if !missing.is_empty() {
         lines.push(format!("without this figure: {}", missing.join(", ")));

@@ -57,6 +57,7 @@ mod tests {
         let contests = [contest(4, 1), contest(4, 2), contest(4, 8), contest(1, 8)];
         let entry = |(contest, rate)| ContestRuns {
             contest,
+            title: "",
             runs: vec![CountedRun {
                 repeat: 0,
                 run: &run,

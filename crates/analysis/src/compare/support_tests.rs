@@ -64,5 +64,5 @@ pub(super) fn run(
 pub(super) fn record(study: &Study, runs: Vec<StudyRun>) -> Record {
     let mut lines = vec![Line::Study(Box::new(study.clone()))];
     lines.extend(runs.into_iter().map(|run| Line::Run(Box::new(run))));
-    Record { header: Header { kind: "compare".into(), ..Header::default() }, lines, cut_off: false }
+    Record { header: Header { kind: "compare".into(), ..Header::default() }, lines, ..Record::default() }
 }

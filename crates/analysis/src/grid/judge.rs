@@ -2,9 +2,9 @@
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    FactorEffect, FactorialEffect, GRID_FORMAT, Grid, GridCell, GridContrast, GridCurves, GridEndReason,
-    GridFigure, GridReport, GridTrial, Line, PathPrediction, ProgramFigure, ProgramFigures, ProgramMetric,
-    Record, Side,
+    FactorEffect, FactorialEffect, FigureUnit, GRID_FORMAT, Grid, GridCell, GridContrast, GridCurves, GridEndReason,
+    GridFigure, GridReport, GridTrial, Line, PathPrediction, ProgramFigure, ProgramFigures, ProgramMetric, Record,
+    RecordKind, Side, WrongKind,
 };
 use landspeed_stats::grid::{Contrast, ContrastEstimate, GridLayout};
 
@@ -12,21 +12,13 @@ use super::called;
 use super::fitted::{CellStep, FigureModel, layout, points};
 use crate::paths::{is_about_paths, over_interconnects, predicted, used};
 
-/// The error that a record is of another kind.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{record} is a record of {kind}, not of a grid")]
-pub struct NotAGrid {
-    record: String,
-    kind: String,
-}
-
 /// Judges the trials of a grid's record. Pure.
 ///
 /// # Errors
 /// Returns an error if the record is of another kind.
-pub fn report(record: &Record, path: &str) -> Result<GridReport, NotAGrid> {
-    let none = || NotAGrid { record: path.to_owned(), kind: record.header.kind.clone() };
-    let grid = lines_of!(record, Line::Grid(grid) => grid).next().ok_or_else(none)?;
+pub fn report(record: &Record, path: &str) -> Result<GridReport, WrongKind> {
+    let grid = lines_of!(record, Line::Grid(grid) => grid).next();
+    let grid = grid.ok_or_else(|| RecordKind::GRID.missing(record, path))?;
     let trials: Vec<&GridTrial> = lines_of!(record, Line::GridTrial(trial) => &**trial).collect();
     let host = |wanted: Side| {
         let mut hosts = lines_of!(record, Line::Host { side, facts } if *side == wanted => facts);
@@ -94,6 +86,7 @@ fn void(record: &Record) -> Option<String> {
 
 fn notes(grid: &Grid, record: &Record, trials: &[&GridTrial], blocks: u32) -> Vec<String> {
     let mut notes: Vec<String> = lines_of!(record, Line::Note { text } => text.clone()).collect();
+    notes.extend(record.unread.iter().cloned());
     match lines_of!(record, Line::GridEnd(end) => end).next_back() {
         None => notes.push(format!("unfinished: it was cut off after {blocks} blocks; --resume goes on")),
         Some(GridEndReason::Stopped) => {
@@ -102,6 +95,13 @@ fn notes(grid: &Grid, record: &Record, trials: &[&GridTrial], blocks: u32) -> Ve
         Some(GridEndReason::Blocks | GridEndReason::Precision | GridEndReason::Budget) => {}
     }
     notes.extend(called::of_base(grid, trials));
+    if trials.iter().any(|trial| trial.failed.is_none()) && !has(trials, grid.figure) {
+        let name = grid.figure.name;
+        notes.push(format!(
+            "no trial has the figure {name}: {} does not measure it, or has too few samples a trial",
+            grid.workload.name
+        ));
+    }
     for cell in 0..grid.cells() {
         let of_cell = || trials.iter().filter(|trial| trial.cell == cell);
         let whys = of_cell().filter_map(|trial| trial.failed.as_ref());
@@ -123,24 +123,27 @@ fn whole_blocks(grid: &Grid, trials: &[&GridTrial]) -> u32 {
     whole.count() as u32
 }
 
+fn has(trials: &[&GridTrial], figure: GridFigure) -> bool {
+    trials.iter().any(|trial| trial.figure(figure).is_some())
+}
+
 /// Returns the curves to compute: the grid's main figure, the program's other figures, then every other figure that a
-/// trial has. The figure of the window model is included only if an expectation is about it.
+/// trial has. A figure on request is included only if an expectation is about it.
 fn figures_of(grid: &Grid, trials: &[&GridTrial]) -> Vec<GridCurves> {
-    let has = |figure: &GridFigure| trials.iter().any(|trial| trial.figure(*figure).is_some());
-    let expected = |figure| grid.expectations.iter().any(|one| one.figure == Some(figure));
-    let others = GridFigure::ALL.into_iter().filter(|figure| *figure != grid.figure);
-    let others = others.filter(|figure| *figure != GridFigure::WindowShare || expected(*figure));
+    let expected = |figure: GridFigure| grid.expectations.iter().any(|one| one.figure == Some(figure));
+    let others = GridFigure::all().filter(|figure| *figure != grid.figure);
+    let others = others.filter(|figure| !figure.is_on_request || expected(*figure));
     let told = trials.iter().find_map(|trial| trial.program());
-    let named = |figure| {
-        let program = grid.program.clone().and_then(|program| match figure {
-            GridFigure::Program => Some(program),
-            GridFigure::ProgramPerCpuS => Some(named_after(told?.costed(), program)),
+    let named = |figure: GridFigure| {
+        let program = grid.program.clone().and_then(|program| match figure.unit {
+            FigureUnit::Program => Some(program),
+            FigureUnit::ProgramPerCpuSecond => Some(named_after(told?.costed(), program)),
             _ => None,
         });
         GridCurves { figure, program, ..GridCurves::default() }
     };
     let mut all: Vec<GridCurves> =
-        std::iter::once(grid.figure).chain(others).filter(has).map(named).collect();
+        std::iter::once(grid.figure).chain(others).filter(|figure| has(trials, *figure)).map(named).collect();
     all.splice(all.len().min(1)..all.len().min(1), told_beside(grid, told));
     all
 }
@@ -153,7 +156,7 @@ fn told_beside(grid: &Grid, told: Option<&ProgramFigures>) -> Vec<GridCurves> {
     let is_one = told.is_some_and(|told| told.asked == program.figure);
     let curves = |one: &ProgramFigure| {
         let program = Some(named_after(Some(one), program.clone()));
-        GridCurves { figure: GridFigure::Program, program, is_beside: true, ..GridCurves::default() }
+        GridCurves { figure: GridFigure::PROGRAM, program, is_beside: true, ..GridCurves::default() }
     };
     others.filter(|_| is_one).map(curves).collect()
 }
@@ -296,4 +299,33 @@ fn simple(grid: &Grid, layout: &GridLayout, factor: usize) -> Vec<FactorContrast
         (vec![grid.factors[factor].name.clone()], given(cell), Contrast::ratio(cell, to))
     };
     at_first.map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_record::units::BitRate;
+    use landspeed_record::{GridFactor, TrialFigures};
+
+    use super::*;
+
+    /// Returns the notes and the figures of a grid about `figure` whose trials have a goodput.
+    fn judged(figure: GridFigure) -> (Vec<String>, Vec<&'static str>) {
+        let levels = vec!["1500".to_owned(), "9000".to_owned()];
+        let factors = vec![GridFactor { name: "mtu".into(), levels, ..GridFactor::default() }];
+        let figures = TrialFigures { rate_bps: BitRate(1e9), ..TrialFigures::default() };
+        let trial = |cell| Line::GridTrial(Box::new(GridTrial { cell, figures, ..GridTrial::default() }));
+        let plan = Line::Grid(Box::new(Grid { factors, figure, ..Grid::default() }));
+        let lines = vec![plan, trial(0), trial(1)];
+        let report = report(&Record { lines, ..Record::default() }, "a record").unwrap();
+        (report.notes, report.figures.iter().map(|curves| curves.figure.name).collect())
+    }
+
+    #[test]
+    fn a_requested_figure_that_no_trial_has_is_noted() {
+        let (notes, figures) = judged(GridFigure::named("latency-p99").unwrap());
+        assert_eq!(figures, ["goodput"]);
+        assert!(notes.iter().any(|note| note.contains("no trial has the figure latency-p99")), "{notes:?}");
+        let (notes, _) = judged(GridFigure::GOODPUT);
+        assert!(notes.iter().all(|note| !note.contains("no trial has")), "{notes:?}");
+    }
 }

@@ -7,6 +7,6 @@ mod judge;
 mod order;
 mod precision;
 
-pub use judge::{NotAGrid, report};
+pub use judge::report;
 pub use order::{GridPlot, block, block_time, blocks_a_pass, least_time};
 pub use precision::Precision;

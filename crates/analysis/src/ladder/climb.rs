@@ -243,7 +243,7 @@ impl Climb {
 
     fn keep(&mut self, step: LadderStep, line: &StepLine, run: &mut RunState) {
         self.totals.add(&step.comparison, &run.toll);
-        let betters = step.comparison.series.betters(run.rules.goal.primary());
+        let betters = step.comparison.series.betters(run.rules.goal);
         self.incumbent = step.comparison.candidate.clone();
         let id = line.summary.id.clone();
         self.queue.replace(&line.summary.knob, &line.summary.from);

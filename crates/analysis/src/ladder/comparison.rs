@@ -68,7 +68,7 @@ impl CellComparison {
         let block = BlockFigures::new(&result.figures, result.candidate_first);
         let number = self.series.attempts();
         let (steal, stolen) = (block.steal, run.stolen(&block));
-        let primary = run.rules.goal.primary();
+        let primary = run.rules.goal;
         if self.series.add(block, stolen, primary) {
             return;
         }

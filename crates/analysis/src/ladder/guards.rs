@@ -55,7 +55,7 @@ pub(crate) fn judge(series: &BlockSeries, metric: Metric, run: &RunState) -> (Gu
         (_, (GuardVerdict::Unclear, estimate)) => (GuardVerdict::Unclear, estimate, " in total"),
         ((_, estimate), _) => (GuardVerdict::Holds, estimate, ""),
     };
-    (verdict, format!("{}{of} {} (above 1 is better)", metric.name(), words::interval(estimate)))
+    (verdict, format!("{}{of} {} (above 1 is better)", metric.row().name, words::interval(estimate)))
 }
 
 /// Judges all guards of a step; `totals` are those of the steps kept so far.
@@ -98,7 +98,7 @@ pub(crate) fn bad(series: &BlockSeries, toll: &LostTimeEffects) -> Option<String
         (own > usual).then(|| {
             format!(
                 "{} over twice as bad as usual in {own} of its {trials} trials, in {usual} of the others",
-                metric.name()
+                metric.row().name
             )
         })
     })

@@ -176,14 +176,14 @@ impl LeftOutTests {
 
     /// Returns the worth of step `i` in the current setting, above one better.
     pub(crate) fn worth(&self, i: usize, standing: &KeptSetting, run: &RunState) -> Option<Estimate> {
-        let blocks = self.here(i, standing)?.series.contrasts(run.rules.goal.primary(), &run.toll);
+        let blocks = self.here(i, standing)?.series.contrasts(run.rules.goal, &run.toll);
         Some(CountedAndAllMeans::of(&blocks)?.estimate(CONFIDENCE))
     }
 
     /// Returns the confirmation of step `i`. It needs enough blocks, and holds both without the discarded ones and
     /// with them.
     pub(crate) fn confirmation(&self, i: usize, run: &RunState) -> ConfirmationState {
-        let primary = run.rules.goal.primary();
+        let primary = run.rules.goal;
         let Some(proof) = self.proofs.get(i) else {
             return ConfirmationState { worth: None, blocks: 0, confirmed: false };
         };

@@ -3,7 +3,7 @@
 use landspeed_record::units::Nanos;
 use landspeed_record::{Candidate, Cell};
 
-use crate::TuningGoal;
+use crate::Metric;
 
 /// The most blocks of a step in a run that has many candidates.
 pub(crate) const USUAL_BLOCKS: u32 = 11;
@@ -16,7 +16,7 @@ const MOST_BLOCKS: u32 = 2_000;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct LadderRules {
-    pub goal: TuningGoal,
+    pub goal: Metric,
     pub budget: Nanos,
     /// The share of the budget that is kept for the final check; at least a quarter.
     pub final_share: f64,
@@ -57,7 +57,7 @@ impl Default for LadderRules {
     /// Returns rules for five minutes, with the values of the documentation: 5 %, 2 %, 10 %.
     fn default() -> Self {
         LadderRules {
-            goal: TuningGoal::Rate,
+            goal: Metric::Rate,
             budget: Nanos::secs(300),
             final_share: 0.25,
             alpha: 0.05,

@@ -84,7 +84,7 @@ impl RunState {
         };
         self.busy = true;
         let how = if bursts { " in bursts" } else { "" };
-        let times = self.toll.times(self.rules.goal.primary());
+        let times = self.toll.times(self.rules.goal);
         let cost = if times < 1.25 {
             "little more time".to_owned()
         } else {
@@ -98,7 +98,7 @@ impl RunState {
 
     /// Adds the blocks of a comparison to the estimate of how much blocks vary.
     pub(crate) fn learn(&mut self, series: &BlockSeries) {
-        let contrasts = series.contrasts(self.rules.goal.primary(), &self.toll);
+        let contrasts = series.contrasts(self.rules.goal, &self.toll);
         self.excess = self.excess.and(excess(&contrasts));
     }
 

@@ -66,7 +66,7 @@ impl LadderStep {
     }
 
     fn contrasts(&self, run: &RunState) -> Vec<BlockContrast> {
-        self.comparison.series.contrasts(run.rules.goal.primary(), &run.toll)
+        self.comparison.series.contrasts(run.rules.goal, &run.toll)
     }
 
     /// Returns the current verdict on the primary figure, above one better.
@@ -88,9 +88,7 @@ impl LadderStep {
         let series = &self.comparison.series;
         let ended = out_of_time || series.counted() >= self.design.max_blocks() * GUARD_PATIENCE;
         if self.unmeasured(run) {
-            return Some(
-                self.undecided(&format!("the {} was not measured", run.rules.goal.primary().name())),
-            );
+            return Some(self.undecided(&format!("the {} was not measured", run.rules.goal.row().name)));
         }
         match verdict.state {
             StepState::Helps => self.guarded(totals, run, ended),
@@ -105,7 +103,7 @@ impl LadderStep {
     /// Returns true if the deciding figure is missing from too many blocks: its share would still be too large at the
     /// step's last block.
     fn unmeasured(&self, run: &RunState) -> bool {
-        let missing = f64::from(self.comparison.series.unmeasured(run.rules.goal.primary()));
+        let missing = f64::from(self.comparison.series.unmeasured(run.rules.goal));
         missing / (missing + f64::from(self.design.max_blocks())) > run.rules.unmeasured_limit
     }
 
@@ -165,15 +163,15 @@ impl LadderStep {
     /// peeking), the others with their plain 95 % interval.
     fn reported(&self, metric: Metric, run: &RunState) -> Option<Estimate> {
         let plain = self.comparison.series.estimate(metric)?;
-        if metric != run.rules.goal.primary() {
+        if metric != run.rules.goal {
             return Some(plain);
         }
-        Some(metric.as_measured(self.verdict(run).estimate))
+        Some(metric.oriented(self.verdict(run).estimate))
     }
 
     fn reason(&self, decision: &StepDecision, run: &RunState) -> String {
         let series = &self.comparison.series;
-        let primary = run.rules.goal.primary();
+        let primary = run.rules.goal;
         let Some(estimate) = self.reported(primary, run) else { return decision.reason.clone() };
         let measured =
             format!("{} {} in {} blocks", primary.name(), words::interval(estimate), series.counted());

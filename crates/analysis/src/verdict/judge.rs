@@ -3,52 +3,21 @@
 use landspeed_record::units::BitRate;
 use landspeed_record::{Cause, Finding, Remedy};
 
+use super::evidence::Evidence;
 use super::thresholds::MOST_RATIO;
 use super::view::VerdictView;
 use super::words::share;
 
-/// Something that must have been watched before a cause can be judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EvidenceKind {
-    SenderTcp,
-    AnyTcp,
-    ReceiverTcp,
-    Cores,
-    Processes,
-    Qdiscs,
-    Settings,
-    Counters,
-    /// The clock, bus and memory of a host.
-    Limits,
-}
-
-impl EvidenceKind {
-    pub(super) fn is_of_tcp(self) -> bool {
-        matches!(self, EvidenceKind::SenderTcp | EvidenceKind::AnyTcp | EvidenceKind::ReceiverTcp)
-    }
-
-    /// Returns the reason why a cause cannot be judged without it.
-    pub(super) fn missing(self) -> &'static str {
-        match self {
-            EvidenceKind::SenderTcp => "TCP sockets of the sending host were not watched",
-            EvidenceKind::AnyTcp => "no TCP socket was watched",
-            EvidenceKind::ReceiverTcp => "TCP sockets of the receiving host were not watched",
-            EvidenceKind::Cores => "processor time was not watched",
-            EvidenceKind::Processes => "the processes of the flow were not watched",
-            EvidenceKind::Qdiscs => "queueing disciplines were not watched",
-            EvidenceKind::Settings => "settings of the links were not read",
-            EvidenceKind::Counters => "counters of the protocols were not read",
-            EvidenceKind::Limits => "what the host's parts can do was not measured",
-        }
-    }
-}
-
-/// A judge of one cause. It uses figures only: no name of a host, a program or a test decides.
+/// A cause and its judge. It uses figures only: no name of a host, a program or a test decides.
 #[derive(Debug)]
 pub struct CauseJudge {
     pub cause: Cause,
+    /// The cause in words that follow "held back by".
+    pub words: &'static str,
+    /// True for a limit: what remains when nothing is wrong.
+    pub is_limit: bool,
     /// The observations that the judge needs.
-    pub needs: &'static [EvidenceKind],
+    pub needs: &'static [Evidence],
     /// Returns the finding, if the cause is present.
     pub(super) judge: fn(&VerdictView<'_>) -> Option<Finding>,
     /// Returns, if the cause costs nothing now, the finding with the rate that it would let through, from settings

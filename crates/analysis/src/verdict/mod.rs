@@ -11,6 +11,7 @@
 
 mod advice;
 mod causes;
+mod evidence;
 mod glance;
 mod judge;
 mod observations;
@@ -26,14 +27,15 @@ use view::EndView;
 
 use landspeed_record::{NoVerdictReason, Verdict};
 
-pub use causes::{CAUSES, stalls};
+pub use causes::{CAUSES, cause, is_limit, stalls};
+pub use evidence::Evidence;
 pub use glance::{FlowSummary, glance};
-pub use judge::{CauseJudge, EvidenceKind};
+pub use judge::CauseJudge;
 pub use observations::{HostView, PathObservations};
 pub use staircase::{NamedHostLimits, staircase};
 pub use together::together;
 pub use view::VerdictView;
-pub use words::{called, cannot_tell, cause};
+pub use words::{called, cannot_tell};
 
 pub fn judge(observations: &PathObservations<'_>) -> Verdict {
     let view = VerdictView::new(observations);
@@ -43,11 +45,11 @@ pub fn judge(observations: &PathObservations<'_>) -> Verdict {
     }
     let (mut findings, mut behind, mut unjudged) = (Vec::new(), Vec::new(), Vec::new());
     for judge in CAUSES {
-        let missing = judge.needs.iter().find(|need| !view.has(**need));
+        let missing = judge.needs.iter().find(|need| !(need.is_there)(&view));
         match missing {
             // A flow of datagrams does not lack what only TCP has.
-            Some(need) if need.is_of_tcp() && view.is_udp() => {}
-            Some(need) => unjudged.push((need.missing(), cause(judge.cause))),
+            Some(need) if need.is_of_tcp && view.is_udp() => {}
+            Some(need) => unjudged.push((need.missing, judge.words)),
             None => match (judge.judge)(&view).filter(order::counts) {
                 Some(finding) => findings.push(finding),
                 None => behind.extend((judge.next)(&view)),

@@ -8,7 +8,7 @@
 use landspeed_record::Finding;
 use landspeed_record::units::EscapedText;
 
-use super::causes::limits;
+use super::causes::{is_limit, limits};
 use super::observations::PathObservations;
 use super::thresholds::{CLEARLY_BELOW, LEAST_WEIGHT, PASSED, VIRTUAL_LINK};
 use super::view::VerdictView;
@@ -16,14 +16,14 @@ use super::words::called;
 
 /// Returns true if a finding is worth listing: it is a limit, or a fault that costs something.
 pub(super) fn counts(finding: &Finding) -> bool {
-    finding.cause.is_limit() || finding.weight >= LEAST_WEIGHT
+    is_limit(finding.cause) || finding.weight >= LEAST_WEIGHT
 }
 
 /// Returns the faults that cost something, the most expensive first, then those that would bind next, then limits. A
 /// limit behind faults binds only when they are repaired, so it weighs no more than the least of them.
 pub(super) fn in_order(view: &VerdictView<'_>, findings: Vec<Finding>, behind: Vec<Finding>) -> Vec<Finding> {
     let mut behind = binding_next(view, &findings, behind);
-    let (mut limits, mut faults): (Vec<_>, Vec<_>) = findings.into_iter().partition(|f| f.cause.is_limit());
+    let (mut limits, mut faults): (Vec<_>, Vec<_>) = findings.into_iter().partition(|f| is_limit(f.cause));
     if limits.is_empty() && faults.is_empty() {
         limits.push(limits::nearest(view));
     }
@@ -42,7 +42,7 @@ pub(super) fn in_order(view: &VerdictView<'_>, findings: Vec<Finding>, behind: V
 /// Returns the faults that bind well below what the path's link carries, the narrowest first. None where no fault
 /// costs anything: then a limit is the answer, and faults beyond it do not matter.
 fn binding_next(view: &VerdictView<'_>, found: &[Finding], candidates: Vec<Finding>) -> Vec<Finding> {
-    if found.iter().all(|finding| finding.cause.is_limit()) {
+    if found.iter().all(|finding| is_limit(finding.cause)) {
         return Vec::new();
     }
     let link = limits::slowest_link(view).map_or(VIRTUAL_LINK, |(_, speed)| speed.0);

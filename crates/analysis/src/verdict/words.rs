@@ -1,7 +1,7 @@
-//! Words for shares, names and causes in sentences.
+//! Words for shares and names in sentences.
 
+use landspeed_record::NoVerdictReason;
 use landspeed_record::units::EscapedText;
-use landspeed_record::{Cause, NoVerdictReason};
 
 /// Clamps a value to 0 to 1; NaN counts as 0.
 pub(super) fn share(value: f64) -> f64 {
@@ -40,44 +40,6 @@ pub fn cannot_tell(why: NoVerdictReason) -> String {
         NoVerdictReason::FewSamples { samples, needed } => {
             format!("the flow was sampled {samples} times, and a verdict needs {needed} samples")
         }
-    }
-}
-
-/// Returns a cause in words that follow "held back by".
-pub fn cause(cause: Cause) -> &'static str {
-    match cause {
-        Cause::ReceiveBuffer => "a small receive buffer",
-        Cause::SendBuffer => "a small send buffer",
-        Cause::SlowReader => "an application that reads slowly",
-        Cause::SlowWriter => "an application that writes slowly",
-        Cause::TinyWrites => "tiny writes",
-        Cause::NagleDelayedAck => "Nagle waiting for delayed acknowledgements",
-        Cause::SoftirqCore => "a core full of softirq work",
-        Cause::CompetingLoad => "other work on the same core",
-        Cause::RateLimit => "a rate limit",
-        Cause::RandomLoss => "random loss",
-        Cause::BurstLoss => "loss in bursts",
-        Cause::Reordering => "reordering",
-        Cause::WindowBelowBdp => "a window smaller than the path holds",
-        Cause::MtuBlackHole => "an MTU that the path does not carry",
-        Cause::IcmpBlocked => "ICMP messages that do not arrive",
-        Cause::FragmentsDropped => "fragments that are dropped on the way",
-        Cause::PathDown => "a path that was down",
-        Cause::OffloadsOff => "segmentation offloads that are off",
-        Cause::SoftwareChecksum => "checksums computed in software",
-        Cause::Fragmentation => "datagrams cut into fragments",
-        Cause::UdpReceiveBuffer => "a UDP receive buffer that overflows",
-        Cause::ListenBacklog => "a listen backlog that overflows",
-        Cause::WindowAlignment => "windows rounded to whole segments",
-        Cause::QdiscDrops => "drops in a queueing discipline",
-        Cause::CongestionControl => "the congestion control",
-        Cause::CpuFrequency => "a processor below its clock",
-        Cause::Placement => "work on the wrong cores",
-        Cause::Steal => "the hypervisor taking processor time",
-        Cause::CpuLimit => "the processor",
-        Cause::LinkLimit => "the link",
-        Cause::MemoryLimit => "the memory's bandwidth",
-        Cause::BusLimit => "the bus",
     }
 }
 

@@ -113,7 +113,7 @@ pub(crate) fn drive_on(
             LadderAction::Note(text) => notes.push(text),
             LadderAction::Finished(findings) => {
                 let header = Header { goal: "rate".into(), kind: "tune".into(), ..Header::default() };
-                let record = Record { header, lines, cut_off: false };
+                let record = Record { header, lines, ..Record::default() };
                 return SimulatedRun { findings: *findings, notes, pairs, watched, used, record };
             }
         }

@@ -42,11 +42,8 @@ fn verdicts_of_a_record_are_counted_and_an_older_one_has_none() {
 
 #[test]
 fn a_record_without_a_plan_is_no_tuning_run() {
-    let record = Record {
-        header: Header { kind: "measure".into(), ..Header::default() },
-        lines: Vec::new(),
-        cut_off: false,
-    };
+    let record =
+        Record { header: Header { kind: "measure".into(), ..Header::default() }, ..Record::default() };
     let why = summary(&record, "x.jsonl").unwrap_err().to_string();
     assert!(why.contains("x.jsonl") && why.contains("measure"), "{why}");
 }

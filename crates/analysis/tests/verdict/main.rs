@@ -4,7 +4,7 @@
 mod faults;
 mod watched;
 
-use landspeed_analysis::verdict::CAUSES;
+use landspeed_analysis::verdict::{CAUSES, is_limit};
 use landspeed_record::units::{BitRate, Bytes};
 use landspeed_record::{
     Cause, Finding, FlowWatch, HostLimits, NoVerdictReason, Observations, ProcessWatch, Remedy, Settings,
@@ -47,7 +47,7 @@ fn a_healthy_path_has_a_limit_and_no_fault() {
     for (path, limit) in [(WatchedPath::lan(), Cause::CpuLimit), (WatchedPath::wan(), Cause::LinkLimit)] {
         let verdict = path.verdict();
         assert_eq!(verdict.findings[0].cause, limit, "{verdict:#?}");
-        assert!(verdict.findings.iter().all(|f| f.cause.is_limit()), "{verdict:#?}");
+        assert!(verdict.findings.iter().all(|f| is_limit(f.cause)), "{verdict:#?}");
         assert!(verdict.findings[0].summary.starts_with("nothing holds it back but"), "{verdict:#?}");
     }
 }
@@ -56,13 +56,13 @@ fn a_healthy_path_has_a_limit_and_no_fault() {
 fn generic_segmentation_is_not_missed_where_the_device_cuts() {
     let mut path = WatchedPath::lan();
     path.turn_off(&["tx-generic-segmentation"]);
-    assert!(path.verdict().findings.iter().all(|f| f.cause.is_limit()), "{:#?}", path.verdict());
+    assert!(path.verdict().findings.iter().all(|f| is_limit(f.cause)), "{:#?}", path.verdict());
 }
 
 #[test]
 fn a_quiet_path_names_what_is_nearest() {
     let verdict = WatchedPath::quiet(BitRate(1e6), watched::SPAN).verdict();
-    assert!(verdict.findings[0].cause.is_limit(), "{verdict:#?}");
+    assert!(is_limit(verdict.findings[0].cause), "{verdict:#?}");
     assert!(verdict.findings[0].confidence < 0.5);
 }
 
@@ -193,7 +193,7 @@ fn what_would_bind_next_is_no_fault_of_a_healthy_path() {
     let mut path = WatchedPath::wan();
     path.sender(|_, _, t| t.options = 3);
     let verdict = path.verdict();
-    assert!(verdict.findings.iter().all(|f| f.cause.is_limit()), "{verdict:#?}");
+    assert!(verdict.findings.iter().all(|f| is_limit(f.cause)), "{verdict:#?}");
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn a_crowded_machine_is_not_taken_for_a_bad_network() {
     }
     let verdict = path.verdict();
     assert_eq!(verdict.findings[0].cause, Cause::CompetingLoad, "{verdict:#?}");
-    assert!(verdict.findings[1..].iter().all(|f| f.cause.is_limit()), "{verdict:#?}");
+    assert!(verdict.findings[1..].iter().all(|f| is_limit(f.cause)), "{verdict:#?}");
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn sound(verdict: &Verdict) {
     let findings = &verdict.findings;
     assert_eq!(findings.is_empty(), verdict.cannot_tell.is_some());
     // First what costs something, the heaviest first; then what would bind next, the narrowest first; then limits.
-    let kind = |f: &Finding| if f.cause.is_limit() { 2 } else { i32::from(f.allows_bps.is_some()) };
+    let kind = |f: &Finding| if is_limit(f.cause) { 2 } else { i32::from(f.allows_bps.is_some()) };
     assert!(findings.is_sorted_by_key(kind), "{findings:#?}");
     let now: Vec<f64> = findings.iter().filter(|f| f.allows_bps.is_none()).map(|f| f.weight).collect();
     assert!(now.is_sorted_by(|a, b| a >= b), "{findings:#?}");

@@ -48,10 +48,9 @@ pub(crate) struct GridArgs {
 }
 
 fn figures() -> impl TypedValueParser<Value = GridFigure> {
-    let name = |figure: GridFigure| PossibleValue::new(figure.name()).help(figure.about());
-    let of =
-        |name: String| GridFigure::ALL.into_iter().find(|figure| figure.name() == name).unwrap_or_default();
-    PossibleValuesParser::new(GridFigure::ALL.map(name)).map(of)
+    let name = |figure: GridFigure| PossibleValue::new(figure.name).help(figure.about);
+    PossibleValuesParser::new(GridFigure::all().map(name))
+        .map(|name| GridFigure::named(&name).unwrap_or_default())
 }
 
 /// Parses "3%" or "3" as 0.03.

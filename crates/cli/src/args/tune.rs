@@ -1,20 +1,12 @@
 //! Arguments of `landspeed tune`.
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use landspeed_analysis::Metric;
 use landspeed_record::units::{BitRate, Nanos, parse_duration};
 
 use super::measure::transports;
 use super::{FanArg, HostArgs, OutputArgs};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum GoalArg {
-    /// Goodput
-    Rate,
-    /// Idle round-trip time
-    Latency,
-    /// Bytes per second of processor time
-    Cpu,
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum BaselineArg {
@@ -34,8 +26,8 @@ pub(crate) struct TuneArgs {
     #[command(flatten)]
     pub(crate) hosts: HostArgs,
     /// Improve this figure; the others get worse by 10 % at most
-    #[arg(long = "for", value_enum, default_value = "rate", value_name = "GOAL")]
-    pub(crate) goal: GoalArg,
+    #[arg(long = "for", value_parser = goals(), default_value = "rate", value_name = "GOAL")]
+    pub(crate) goal: Metric,
     /// Tune many hosts at once: streams of all others with the last one
     #[arg(long, value_enum, help_heading = "Path", hide_short_help = true, conflicts_with_all = ["app", "record_run"])]
     pub(crate) fan: Option<FanArg>,
@@ -151,4 +143,9 @@ pub(crate) struct TuneArgs {
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+fn goals() -> impl TypedValueParser<Value = Metric> {
+    let name = |metric: Metric| PossibleValue::new(metric.row().goal).help(metric.row().about);
+    PossibleValuesParser::new(Metric::ALL.map(name)).map(|goal| Metric::of_goal(&goal))
 }

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
-use landspeed_engine::{
-    Error, Pairing, RecordSink, StudyHead, StudyRunner, begin, compare, compare_on, resume,
+use landspeed_engine::{Error, Pairing, RecordSink, StudyRunner, begin, compare, compare_on, resume};
+use landspeed_record::{
+    CompareReport, Contest, Header, Line, Record, RecordKind, RecordWriter, Study, StudyEngine, StudyRun,
 };
-use landspeed_record::{CompareReport, Contest, Line, Record, RecordWriter, Study, StudyEngine, StudyRun};
 use landspeed_report::{DetailLevel, json};
 use landspeed_simulator::study_run;
 
@@ -48,7 +48,7 @@ struct StudyJob {
     study: Option<Study>,
     done: HashSet<(String, u32)>,
     /// The record's first line; `None` if the record already has one.
-    head: Option<StudyHead>,
+    head: Option<Header>,
     /// The writer of a resumed record, opened before reading so that no other run can append in between.
     writer: Option<RecordWriter>,
     /// A note that a reader of the record must see first.
@@ -58,7 +58,7 @@ struct StudyJob {
 impl StudyJob {
     fn fresh(args: &CompareArgs) -> Result<StudyJob> {
         let started = data::now();
-        let file = data::fresh(&data::folder(args.output.data_dir.as_deref())?, "compare", &started);
+        let file = data::fresh(&data::folder(args.output.data_dir.as_deref())?, RecordKind::STUDY, &started);
         let words = study::words(&args.hosts);
         let lab = study::lab_path(&words)?;
         let note = if args.simulate || lab.is_none() { None } else { study::fall_back(args) };
@@ -72,7 +72,7 @@ impl StudyJob {
         }
         study::check(args).map_err(usage)?;
         let study = lab.map(|path| study::planned(args, path, engine)).transpose()?;
-        let head = StudyHead { command: data::command_line(), started };
+        let head = RecordKind::STUDY.header(&data::command_line(), &started);
         Ok(StudyJob {
             engine,
             file,

@@ -7,12 +7,13 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use landspeed_engine::{
-    Error, FAN, FactorNames, GridHead, GridHosts, HostGroup, JoinedHosts, Pairing, RecordSink, begin_grid,
-    check_grid, path_of, planned_blocks, prepare, resume_grid, run_grid, turns_knobs, usual_by, vary,
+    Error, FAN, FactorNames, GridHosts, HostGroup, JoinedHosts, Pairing, RecordSink, begin_grid, check_grid,
+    path_of, planned_blocks, prepare, resume_grid, run_grid, turns_knobs, usual_by, vary,
 };
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    Grid, GridSetting, GridSettingTarget, GridTrial, Line, PathCost, Record, RecordWriter, Settings,
+    Grid, GridSetting, GridSettingTarget, GridTrial, Header, Line, PathCost, Record, RecordKind, RecordWriter,
+    Settings,
 };
 use landspeed_report::live::GridProgress;
 use landspeed_report::{DetailLevel, OutputCapabilities, json};
@@ -83,7 +84,8 @@ pub(crate) struct GridJob {
 
 impl GridJob {
     pub(crate) fn of(grid: Grid, words: Vec<String>, options: &GridOptions<'_>) -> Result<GridJob> {
-        let file = data::fresh(&data::folder(options.output.data_dir.as_deref())?, "grid", &data::now());
+        let file =
+            data::fresh(&data::folder(options.output.data_dir.as_deref())?, RecordKind::GRID, &data::now());
         Ok(GridJob { grid, words, file, done: Vec::new(), costs: Vec::new(), writer: None })
     }
 
@@ -156,8 +158,8 @@ impl GridJob {
         );
         let mut recorder = recorder(writer, stop, &grid, self.done.len());
         if is_new {
-            let (topology, command) = (hosts.describe(), data::command_line());
-            let head = GridHead { topology, command, started: data::now() };
+            let header = RecordKind::GRID.header(&data::command_line(), &data::now());
+            let head = Header { topology: hosts.describe(), ..header };
             begin_grid(&grid, &head, ground.group(), &mut recorder)?;
             if !self.costs.is_empty() {
                 recorder.line(&Line::PathCosts { costs: self.costs })?;

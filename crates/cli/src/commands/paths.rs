@@ -6,9 +6,9 @@ use std::io::{Read, Seek, SeekFrom};
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result};
-use landspeed_engine::{FactorNames, GridHead, LocalRunTimes, check_grid, here, run_here, vary};
+use landspeed_engine::{FactorNames, LocalRunTimes, check_grid, here, run_here, vary};
 use landspeed_record::units::{BitRate, EscapedText, Nanos};
-use landspeed_record::{Grid, GridCell, PathCost, RecordWriter, Workload};
+use landspeed_record::{Grid, GridCell, Header, PathCost, RecordKind, RecordWriter, Workload};
 use landspeed_report::quoted;
 
 use super::app;
@@ -114,8 +114,9 @@ fn on_this_host(args: &CompareArgs, stop: &StopRequest) -> Result<ExitCode> {
     }
     grid.trial_ns = longest;
     let data_dir = args.output.data_dir.as_deref();
-    let head = GridHead { topology: "this host".into(), command: data::command_line(), started: data::now() };
-    let file = data::fresh(&data::folder(data_dir)?, "grid", &head.started);
+    let header = RecordKind::GRID.header(&data::command_line(), &data::now());
+    let head = Header { topology: "this host".into(), ..header };
+    let file = data::fresh(&data::folder(data_dir)?, RecordKind::GRID, &head.started);
     stop.in_order("ending: what was measured is kept and shown. Ctrl-C again ends at once");
     let mut recorder = recorder(RecordWriter::create(&file)?, stop, &grid, 0);
     let facts = landspeed_observer::host::probe();

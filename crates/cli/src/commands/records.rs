@@ -7,13 +7,16 @@ use anyhow::Result;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use landspeed_record::units::Bytes;
-use landspeed_record::{RecordOutline, RecordReadError, RecordSequence, count_runs, newest_first, outline};
-use landspeed_report::{DetailLevel, RecordRow, RecordsReport, came_out, json, records};
+use landspeed_record::{RecordOutline, RecordReadError, RecordSequence, newest_first, outline};
+use landspeed_report::{DetailLevel, RecordRow, RecordsReport, json, records};
 
 use crate::args::RecordsArgs;
 use crate::data;
 use crate::exit::Exit;
+use crate::kinds;
 use crate::output::present;
+
+const NEWER: &str = "of a newer landspeed";
 
 pub(crate) fn run(args: &RecordsArgs) -> Result<ExitCode> {
     let folder = data::folder(args.output.data_dir.as_deref())?;
@@ -37,7 +40,7 @@ fn row(path: &Path, all: &[PathBuf]) -> (RecordSequence, Timestamp, RecordRow) {
         }
         Err(why) => {
             let result = match why {
-                RecordReadError::TooNew { .. } => "of a newer landspeed",
+                RecordReadError::TooNew { .. } => NEWER,
                 _ => "damaged",
             };
             (
@@ -50,16 +53,19 @@ fn row(path: &Path, all: &[PathBuf]) -> (RecordSequence, Timestamp, RecordRow) {
 }
 
 fn told(row: RecordRow, path: &Path, began: Timestamp, outline: RecordOutline) -> RecordRow {
-    let (state, result) = came_out(&outline, || count_runs(path).unwrap_or(0));
+    let result = kinds::find(&outline.header.kind).map(|row| (row.result)(&outline, path));
     let header = outline.header;
-    RecordRow {
+    let row = RecordRow {
         started: Some(header.started),
         when: local(began),
         kind: header.kind,
         path: header.topology,
-        state,
-        result,
+        result: NEWER.to_owned(),
         ..row
+    };
+    match result {
+        Ok(result) => result.listed(outline.in_progress, row),
+        Err(_) => row,
     }
 }
 

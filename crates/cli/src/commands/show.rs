@@ -2,15 +2,15 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result};
 use landspeed_knob::journal::has_journal;
 use landspeed_observer::OBSERVERS;
-use landspeed_record::{Line, Record, Side, Trial, TuneSummary, outline};
-use landspeed_report::{DetailLevel, DiffReport, OutputCapabilities, json, tune};
+use landspeed_record::{Line, Record, RecordKind, Side, Trial, TuneSummary, outline};
+use landspeed_report::{DetailLevel, DiffReport, OutputCapabilities, json, safe, tune};
 
 use crate::args::{DiffArgs, FormArgs, ShowArgs};
-use crate::commands::{compare, grid};
 use crate::data;
+use crate::kinds::{self, ShownRecord};
 use crate::output::{out, present};
 
 pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
@@ -18,17 +18,18 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
     let record = landspeed_record::read(&path)?;
     let detail = if args.full { DetailLevel::Full } else { DetailLevel::Brief };
     let named = args.record.again(args.output.data_dir.as_deref(), &path);
-    if record.header.kind == "grid" {
-        return grid::present(&record, &path, &named, &args.output.form, detail);
+    let row = kinds::find(&record.header.kind).with_context(|| path.display().to_string())?;
+    (row.show)(&ShownRecord { record: &record, path: &path, named: &named, form: &args.output.form, detail })
+}
+
+/// Shows the record of a tuning run.
+pub(crate) fn tuning(of: &ShownRecord<'_>) -> Result<ExitCode> {
+    let mut summary = landspeed_analysis::summary(of.record, &of.path.display().to_string())?;
+    tell_the_end(&mut summary, outline(of.path).is_ok_and(|outline| outline.in_progress));
+    for why in &of.record.unread {
+        eprintln!("landspeed: {}", safe(why));
     }
-    if record.header.kind == "compare" {
-        let report = landspeed_analysis::compare(&record, &path.display().to_string())?;
-        compare::present(&report, &record, &args.output.form, detail)?;
-    } else {
-        let mut summary = landspeed_analysis::summary(&record, &path.display().to_string())?;
-        tell_the_end(&mut summary, outline(&path).is_ok_and(|outline| outline.in_progress));
-        present_tune(&summary, &record, &named, &args.output.form, detail)?;
-    }
+    present_tune(&summary, of.record, of.named, of.form, of.detail)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -84,11 +85,7 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<ExitCode> {
     let [a, b] = [landspeed_record::read(&paths[0])?, landspeed_record::read(&paths[1])?];
     let names = paths.map(|path| path.display().to_string());
     for (record, name) in [&a, &b].into_iter().zip(&names) {
-        let kind = &record.header.kind;
-        ensure!(
-            kind == "tune",
-            "{name} is a record of `landspeed {kind}`: diff takes two of `landspeed tune`"
-        );
+        RecordKind::TUNE.check(record, name)?;
     }
     let report = DiffReport::of(&landspeed_analysis::diff(&a, &b), &names[0], &names[1]);
     if args.json {

@@ -6,16 +6,15 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use landspeed_analysis::TuningGoal;
 use landspeed_engine::{
     Baseline, HostGroup, Pairing, TuneOptions, TunePlan, TunedProgram, factors, plan, tune,
 };
 use landspeed_record::units::Nanos;
-use landspeed_record::{RecordWriter, Side, TuneSummary};
+use landspeed_record::{RecordKind, RecordWriter, Side, TuneSummary};
 use landspeed_report::{DetailLevel, OutputCapabilities, duration, gain_is_proven, live::TuneProgress, safe};
 use landspeed_transport::{Transport, find};
 
-use crate::args::{BaselineArg, GoalArg, TuneArgs};
+use crate::args::{BaselineArg, TuneArgs};
 use crate::commands::app;
 use crate::data::RecordArg;
 use crate::exit::Exit;
@@ -37,7 +36,7 @@ pub(crate) fn run(args: TuneArgs) -> Result<ExitCode> {
     let named = NamedHosts::parse(&args.hosts, !args.dry_run)?.until(&stop);
     let mut options = options(&args, &named)?;
     options.program = program;
-    let path = data::fresh(&folder, "tune", &options.started);
+    let path = data::fresh(&folder, RecordKind::TUNE, &options.started);
     options.record = path.display().to_string();
     let Some(summary) = with_pair(&args, &named, &options, &stop)? else { return Ok(ExitCode::SUCCESS) };
     present(&summary, &path, &args)?;
@@ -175,11 +174,7 @@ fn options(args: &TuneArgs, named: &NamedHosts) -> Result<TuneOptions> {
     Ok(TuneOptions {
         program: None,
         transport: transport(args)?,
-        goal: match args.goal {
-            GoalArg::Rate => TuningGoal::Rate,
-            GoalArg::Latency => TuningGoal::Latency,
-            GoalArg::Cpu => TuningGoal::Cpu,
-        },
+        goal: args.goal,
         baseline: match baseline {
             BaselineArg::Found => Baseline::Found,
             BaselineArg::Sc03 => Baseline::Sc03,

@@ -10,7 +10,7 @@ fn every_row_is_complete_and_found_by_either_name() {
         assert!(row.name.chars().all(|c| c.is_ascii_lowercase() || c == '_'), "{}", row.name);
         assert!(row.kernel_name.len() < 16, "{}: TCP_CA_NAME_MAX", row.name);
         assert_eq!(row.is_kernels(), !row.kernel_name.starts_with("ls_"), "{}", row.name);
-        for text in [row.title, row.about, row.source] {
+        for text in [row.title, row.short, row.about, row.source] {
             assert!(!text.is_empty() && !text.contains('\n'), "{}", row.name);
         }
         assert!(!row.parameters.is_empty(), "{}", row.name);

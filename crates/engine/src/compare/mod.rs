@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use landspeed_lab::topology::HostSet;
 use landspeed_record::units::Nanos;
-use landspeed_record::{Contest, Header, Line, RECORD_FORMAT, Record, Side, Study, StudyEngine, StudyRun};
+use landspeed_record::{Contest, Header, Line, Record, RecordKind, Side, Study, StudyEngine, StudyRun};
 use landspeed_stats::Random;
 
 use crate::{Error, HostGroup, RecordSink};
@@ -30,29 +30,6 @@ pub trait StudyRunner {
         repeat: u32,
         stop: &dyn Fn() -> bool,
     ) -> Result<Option<StudyRun>, Error>;
-}
-
-/// The study's data for the first line of the record.
-#[derive(Debug, Clone)]
-pub struct StudyHead {
-    pub command: String,
-    /// The start: RFC 3339 UTC.
-    pub started: String,
-}
-
-impl StudyHead {
-    fn line(&self, study: &Study) -> Line {
-        Line::Header(Header {
-            format: RECORD_FORMAT,
-            landspeed: env!("CARGO_PKG_VERSION").to_owned(),
-            kind: "compare".to_owned(),
-            started: self.started.clone(),
-            command: self.command.clone(),
-            topology: study.path.topology.clone(),
-            seed: study.seed,
-            ..Header::default()
-        })
-    }
 }
 
 /// A run of a study: the index of its contest, and its repeat.
@@ -80,17 +57,14 @@ pub fn resume(record: &Record) -> Result<(Study, HashSet<(String, u32)>), Error>
             _ => {}
         }
     }
-    let study = study.ok_or_else(|| {
-        Error::Other(format!(
-            "the record is one of {}, not of a study: nothing to go on with",
-            record.header.kind
-        ))
-    })?;
+    let study = study.ok_or_else(|| RecordKind::STUDY.missing(record, "to go on with"))?;
     Ok((study, done))
 }
 
-pub fn begin(study: &Study, head: &StudyHead, sink: &mut dyn RecordSink) -> Result<(), Error> {
-    sink.line(&head.line(study))?;
+/// Writes the first lines of the record. `header` is that of its kind.
+pub fn begin(study: &Study, header: &Header, sink: &mut dyn RecordSink) -> Result<(), Error> {
+    let (topology, seed) = (study.path.topology.clone(), study.seed);
+    sink.line(&Line::Header(Header { topology, seed, ..header.clone() }))?;
     sink.line(&Line::Study(Box::new(study.clone())))?;
     Ok(())
 }
@@ -206,16 +180,12 @@ mod tests {
     fn an_interrupted_study_goes_on_where_it_stopped() {
         let mut study = study();
         study.engine = StudyEngine::Simulator;
-        let head = StudyHead { command: "landspeed compare".into(), started: String::new() };
+        let head = RecordKind::STUDY.header("landspeed compare", "");
         let mut sink = LimitedRecord(Vec::new(), 9);
         begin(&study, &head, &mut sink).unwrap();
         let mut first = CountingRunner(Vec::new());
         compare(&study, &HashSet::new(), &mut first, &mut sink).unwrap();
-        let record = Record {
-            header: Header::default(),
-            lines: std::mem::take(&mut sink.0).split_off(1),
-            cut_off: false,
-        };
+        let record = Record { lines: std::mem::take(&mut sink.0).split_off(1), ..Record::default() };
         let (again, done) = resume(&record).unwrap();
         assert_eq!((&again, done.len()), (&study, 7));
         let mut second = CountingRunner(Vec::new());
@@ -226,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_record_of_something_else_is_refused() {
-        let record = Record { header: Header::default(), lines: Vec::new(), cut_off: false };
-        assert!(resume(&record).unwrap_err().to_string().contains("not of a study"));
+        let record = Record::default();
+        assert!(resume(&record).unwrap_err().to_string().contains("landspeed compare"));
     }
 }

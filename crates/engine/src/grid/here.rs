@@ -6,10 +6,10 @@ use landspeed_analysis::grid as order;
 use landspeed_record::units::Nanos;
 use landspeed_record::{
     EndpointOutcome, Grid, GridEndReason, GridFactor, GridFigure, GridSetting, GridSettingTarget, GridTrial,
-    HERE, HostFacts, Line, ProgramFigure, ProgramFigures, ProgramMetric, Side, Workload,
+    HERE, Header, HostFacts, Line, ProgramFigure, ProgramFigures, ProgramMetric, Side, Workload,
 };
 
-use super::{GridHead, begin, planned_blocks};
+use super::{begin, planned_blocks};
 use crate::{Error, RecordSink};
 
 /// The times of a run of the program.
@@ -40,7 +40,7 @@ pub fn here(title: &str, paths: &[String], (blocks, seed): (u32, u64)) -> Grid {
         workload: Workload::new(HERE),
         program: Some(program),
         factors: vec![path],
-        figure: GridFigure::Program,
+        figure: GridFigure::PROGRAM,
         blocks: Some(blocks),
         seed,
         title: title.to_owned(),
@@ -54,7 +54,7 @@ pub fn here(title: &str, paths: &[String], (blocks, seed): (u32, u64)) -> Grid {
 /// Returns an error if the record cannot be written.
 pub fn run_here(
     grid: &Grid,
-    (head, facts): (&GridHead, HostFacts),
+    (head, facts): (&Header, HostFacts),
     run: &mut dyn FnMut(&str) -> Result<LocalRunTimes, String>,
     sink: &mut dyn RecordSink,
 ) -> Result<(), Error> {
@@ -118,13 +118,12 @@ mod tests {
     fn run(most: usize) -> (Vec<String>, LimitedRecord) {
         let grid = here("a program", &["kernel".to_owned(), "local".to_owned()], (3, 1));
         let (mut ran, mut kept) = (Vec::new(), LimitedRecord(Vec::new(), most));
-        let head = GridHead { topology: HERE.into(), command: String::new(), started: String::new() };
         let mut run = |path: &str| {
             ran.push(path.to_owned());
             let times = LocalRunTimes { took: Nanos::millis(20), cpu: Nanos::millis(30) };
             if path == "local" && ran.len() > 2 { Err("it failed".to_owned()) } else { Ok(times) }
         };
-        run_here(&grid, (&head, HostFacts::default()), &mut run, &mut kept).unwrap();
+        run_here(&grid, (&Header::default(), HostFacts::default()), &mut run, &mut kept).unwrap();
         (ran, kept)
     }
 
@@ -143,7 +142,7 @@ mod tests {
         assert!(
             trials
                 .iter()
-                .all(|trial| { trial.failed.is_some() != (trial.figure(GridFigure::Program) == Some(0.02)) })
+                .all(|trial| { trial.failed.is_some() != (trial.figure(GridFigure::PROGRAM) == Some(0.02)) })
         );
         assert!(matches!(kept.0.last(), Some(Line::GridEnd(GridEndReason::Blocks))));
     }

@@ -15,7 +15,7 @@ use landspeed_record::factor::FactorPlacement;
 use landspeed_record::units::Nanos;
 use landspeed_record::{
     EndpointOutcome, Grid, GridEndReason, GridSetting, GridSettingTarget, GridTrial, Header, Line, Png,
-    ProgramMetric, RECORD_FORMAT, Record, RestoreOutcome, Settings, Side, TrialFigures,
+    ProgramMetric, Record, RecordKind, RestoreOutcome, Settings, Side, TrialFigures,
 };
 use landspeed_workload::{METRIC, lasts, program_of};
 
@@ -46,16 +46,6 @@ pub trait GridHosts {
 
     /// Returns the idle RTT over a link with these parameters, if it is known before going there.
     fn rtt(&self, path: &Settings) -> Option<Nanos>;
-}
-
-/// The grid's data for the first line of the record.
-#[derive(Debug, Clone)]
-pub struct GridHead {
-    /// "lab:back-to-back", or the hosts.
-    pub topology: String,
-    pub command: String,
-    /// The start: RFC 3339 UTC.
-    pub started: String,
 }
 
 /// Passes over all cells if neither blocks, nor precision, nor a budget ends the grid.
@@ -230,19 +220,17 @@ pub fn resume_grid(record: &Record) -> Result<(Grid, Vec<GridTrial>), Error> {
             _ => {}
         }
     }
-    let kind = &record.header.kind;
-    let none = || Error::Other(format!("the record is one of {kind}, not of a grid: nothing to go on with"));
-    Ok((found.ok_or_else(none)?, trials))
+    Ok((found.ok_or_else(|| RecordKind::GRID.missing(record, "to go on with"))?, trials))
 }
 
-/// Writes the first lines of the record.
+/// Writes the first lines of the record. `header` is that of its kind, with the topology.
 pub fn begin_grid(
     grid: &Grid,
-    head: &GridHead,
+    header: &Header,
     group: &HostGroup,
     sink: &mut dyn RecordSink,
 ) -> Result<(), Error> {
-    begin(grid, head, sink)?;
+    begin(grid, header, sink)?;
     let pair = group.first();
     for side in Side::BOTH {
         sink.line(&Line::Host { side, facts: Box::new(pair.host(side).facts.clone()) })?;
@@ -251,18 +239,9 @@ pub fn begin_grid(
     group.record_others(sink)
 }
 
-fn begin(grid: &Grid, head: &GridHead, sink: &mut dyn RecordSink) -> Result<(), Error> {
-    sink.line(&Line::Header(Header {
-        format: RECORD_FORMAT,
-        landspeed: env!("CARGO_PKG_VERSION").to_owned(),
-        kind: "grid".to_owned(),
-        started: head.started.clone(),
-        command: head.command.clone(),
-        topology: head.topology.clone(),
-        seed: grid.seed,
-        budget_ns: grid.budget_ns,
-        ..Header::default()
-    }))?;
+fn begin(grid: &Grid, header: &Header, sink: &mut dyn RecordSink) -> Result<(), Error> {
+    let (seed, budget_ns) = (grid.seed, grid.budget_ns);
+    sink.line(&Line::Header(Header { seed, budget_ns, ..header.clone() }))?;
     Ok(sink.line(&Line::Grid(Box::new(grid.clone())))?)
 }
 

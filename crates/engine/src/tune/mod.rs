@@ -10,9 +10,9 @@ mod run;
 
 use std::time::Instant;
 
-use landspeed_analysis::{RunFacts, TuningGoal, assemble};
+use landspeed_analysis::{Metric, RunFacts, assemble};
 use landspeed_record::units::Nanos;
-use landspeed_record::{Header, Line, ProgramMetric, RECORD_FORMAT, Settings, TuneSummary, Workload};
+use landspeed_record::{Header, Line, ProgramMetric, RecordKind, Settings, TuneSummary, Workload};
 use landspeed_transport::Transport;
 
 use crate::{Error, HostGroup, RecordSink};
@@ -50,7 +50,7 @@ pub struct TunedProgram {
 /// The goal, limits and texts of a tuning run.
 #[derive(Clone)]
 pub struct TuneOptions {
-    pub goal: TuningGoal,
+    pub goal: Metric,
     pub program: Option<TunedProgram>,
     pub transport: &'static dyn Transport,
     pub baseline: Baseline,
@@ -86,7 +86,7 @@ impl TuneOptions {
 
     /// Returns true if the run looks at what holds the path back. That says nothing about the idle RTT.
     pub fn looks(&self) -> bool {
-        self.explain && self.goal != TuningGoal::Latency
+        self.explain && self.goal != Metric::Latency
     }
 }
 
@@ -135,18 +135,13 @@ pub fn tune(
 
 fn header(options: &TuneOptions, budget: Nanos) -> Header {
     Header {
-        format: RECORD_FORMAT,
-        landspeed: env!("CARGO_PKG_VERSION").to_owned(),
-        kind: "tune".to_owned(),
-        started: options.started.clone(),
-        command: options.command.clone(),
         topology: options.topology.clone(),
-        goal: options.goal.to_string(),
+        goal: options.goal.row().goal.to_owned(),
         program: options.program.as_ref().map(|program| program.of.clone()),
         baseline: options.baseline.name().to_owned(),
         seed: options.seed,
         budget_ns: budget,
         confirm_for_ns: options.confirm_for.unwrap_or_default(),
-        ..Header::default()
+        ..RecordKind::TUNE.header(&options.command, &options.started)
     }
 }

@@ -1,15 +1,17 @@
 //! The commands, each with little work.
 
 use landspeed_agent::session::Session;
-use landspeed_analysis::TuningGoal;
+use landspeed_analysis::Metric;
 use landspeed_engine::{
     Baseline, Error, ExplainOptions, Host, HostGroup, MeasureOptions, PathOptions, RecordSink, SizesEffort,
-    SizesOptions, StudyHead, TrialTiming, TuneOptions, UserListener, WantedPath, begin, compare_on, explain,
-    explain_sizes, flow, measure, plan, tune,
+    SizesOptions, TrialTiming, TuneOptions, UserListener, WantedPath, begin, compare_on, explain, explain_sizes,
+    flow, measure, plan, tune,
 };
 use landspeed_lab::topology::HostSet;
 use landspeed_record::units::{Bytes, Nanos};
-use landspeed_record::{Contest, ExplainReport, Line, RecordWriteError, RecordWriter, Study, WatchTarget};
+use landspeed_record::{
+    Contest, ExplainReport, Line, RecordKind, RecordWriteError, RecordWriter, Study, WatchTarget,
+};
 use landspeed_transport::find;
 use landspeed_workload::{pingpong, stream};
 
@@ -84,7 +86,7 @@ fn tuned(group: &mut HostGroup, lines: &mut LimitedRecord, budget: Nanos) -> Res
     let options = TuneOptions {
         program: None,
         held: landspeed_record::Settings::new(),
-        goal: TuningGoal::Rate,
+        goal: Metric::Rate,
         transport: find("tcp").expect("there is one"),
         baseline: Baseline::Found,
         budget,
@@ -158,7 +160,7 @@ fn compared(group: &mut HostGroup, lines: &mut LimitedRecord) -> Result<Vec<Stri
         |name: &str| Contest { name: name.into(), contestants: vec![name.into()], ..Contest::default() };
     let contests = ["reno", "cubic"].map(contest).to_vec();
     let study = Study { contests, repeats: 2, ..Study::paper().scaled(0.0001) };
-    begin(&study, &StudyHead { command: text(), started: text() }, lines)?;
+    begin(&study, &RecordKind::STUDY.header("fake hosts", "fake hosts"), lines)?;
     compare_on(group, &EmptyHosts, (&study, &[].into()), lines).map(|()| Vec::new())
 }
 

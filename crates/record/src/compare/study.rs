@@ -1,5 +1,7 @@
 //! The plan of a study, the same for real hosts and for the simulator.
 
+use std::collections::BTreeMap;
+
 use crate::units::{BitRate, Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -137,6 +139,9 @@ pub struct Study {
     pub path: StudyPath,
     /// The contests: the contestants of each, and the question that it answers.
     pub contests: Vec<Contest>,
+    /// Short titles of contestants, by their names. Records from before they were written have none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub titles: BTreeMap<String, String>,
     /// Number of flows in a run (4 in the paper).
     pub flows: u16,
     /// Length of a region, in which the number of flows stays the same (120 s in the paper). The middle region, with
@@ -171,6 +176,7 @@ impl Study {
             engine: StudyEngine::Kernel,
             path: StudyPath { queue_bytes: Some(Bytes(path.bdp().0 / 2)), ..path },
             contests: Vec::new(),
+            titles: BTreeMap::new(),
             flows: 4,
             region_ns: REGION,
             scale: 1.0,

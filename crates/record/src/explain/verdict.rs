@@ -74,13 +74,6 @@ pub enum Cause {
     BusLimit,
 }
 
-impl Cause {
-    /// Returns true for a limit: what remains when nothing is wrong.
-    pub fn is_limit(self) -> bool {
-        matches!(self, Cause::CpuLimit | Cause::LinkLimit | Cause::MemoryLimit | Cause::BusLimit)
-    }
-}
-
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Remedy {

@@ -3,21 +3,24 @@
 //! | file | is |
 //! |---|---|
 //! | `plan` | the plan: what is varied, over which values, and when to stop |
+//! | `figure` | the figures of a trial, a row each |
 //! | `trial` | the raw data of one trial of one cell |
 //! | `expect` | expectations and their results |
 //! | `paths` | costs of paths below a program's sockets, and predictions |
 //! | `report` | what `--json` prints: computed from the trials alone |
 
 mod expect;
+mod figure;
 mod paths;
 mod plan;
 mod report;
 mod trial;
 
 pub use expect::{CurveShape, Expectation, ExpectationAgreement, ExpectationReport, ExpectationTest};
+pub use figure::{FigureRow, FigureUnit, GridFigure};
 pub use paths::{PathCost, PathPrediction, SocketUsage};
 pub use plan::{Grid, GridFactor, GridSetting, GridSettingTarget, HERE, LevelKind, MissingLevel};
 pub use report::{
     FactorEffect, FactorialEffect, GRID_FORMAT, GridCell, GridContrast, GridCurves, GridReport,
 };
-pub use trial::{GridEndReason, GridFigure, GridTrial};
+pub use trial::{GridEndReason, GridTrial};

@@ -1,93 +1,10 @@
 //! One trial of a grid.
 
-use crate::units::{BytesPerCpuSecond, Nanos};
+use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    DatagramCounts, EndpointOutcome, LatencyHistogram, Png, ProgramFigures, SnmpCounts, TcpSample,
-    TrialFigures,
-};
-
-/// A figure of a trial that grids compare.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum GridFigure {
-    /// Payload that arrived, in bit/s.
-    #[default]
-    GoodputBps,
-    /// Payload per second of processor time over both hosts (each machine counted once), in bytes.
-    BytesPerCpuS,
-    /// Median of the workload's latency, in ns: a round trip or a connection's set-up.
-    P50Ns,
-    /// 99th percentile of the workload's latency, in ns.
-    P99Ns,
-    /// Datagrams that arrived per second.
-    DatagramsPerS,
-    /// Datagrams that arrived, as a share of these and those known to be lost, 0 to 1.
-    DeliveredShare,
-    /// Processors kept busy per Gb/s: the reciprocal of bytes per CPU-second.
-    CoresPerGbps,
-    /// Share of a TCP flow's window that whole segments of the sent size fill, 0 to 1. The rest cannot be in flight
-    /// (feng-2003 section 3.5.1).
-    WindowShare,
-    /// A figure that a program reported, in its own unit: the first in the program's file, or the requested one.
-    Program,
-    /// Work of the program per second of processor time over both hosts: the figure of `Program` if more of it is
-    /// better, else the first such figure, else the number of runs.
-    ProgramPerCpuS,
-}
-
-impl GridFigure {
-    pub const ALL: [GridFigure; 10] = [
-        GridFigure::GoodputBps,
-        GridFigure::BytesPerCpuS,
-        GridFigure::P50Ns,
-        GridFigure::P99Ns,
-        GridFigure::DatagramsPerS,
-        GridFigure::DeliveredShare,
-        GridFigure::CoresPerGbps,
-        GridFigure::WindowShare,
-        GridFigure::Program,
-        GridFigure::ProgramPerCpuS,
-    ];
-
-    /// Returns the name on the command line and in experiment files.
-    pub fn name(self) -> &'static str {
-        match self {
-            GridFigure::GoodputBps => "goodput",
-            GridFigure::BytesPerCpuS => "bytes-per-cpu-second",
-            GridFigure::P50Ns => "latency",
-            GridFigure::P99Ns => "latency-p99",
-            GridFigure::DatagramsPerS => "datagrams",
-            GridFigure::DeliveredShare => "delivered",
-            GridFigure::CoresPerGbps => "cores-per-gbps",
-            GridFigure::WindowShare => "window-share",
-            GridFigure::Program => "program",
-            GridFigure::ProgramPerCpuS => "program-per-cpu-second",
-        }
-    }
-
-    /// Returns a short description.
-    pub fn about(self) -> &'static str {
-        match self {
-            GridFigure::GoodputBps => "payload that arrived, in a second",
-            GridFigure::BytesPerCpuS => "payload for a second of processor time",
-            GridFigure::P50Ns => "median round trip or set-up time",
-            GridFigure::P99Ns => "99th percentile of it",
-            GridFigure::DatagramsPerS => "datagrams that arrived, in a second",
-            GridFigure::DeliveredShare => "share of the datagrams that arrived",
-            GridFigure::CoresPerGbps => "processors kept busy for each Gb/s",
-            GridFigure::WindowShare => "share of a TCP window that whole segments fill",
-            GridFigure::Program => "what the program told of its run",
-            GridFigure::ProgramPerCpuS => "what the program did, for a second of processor time",
-        }
-    }
-
-    /// Returns true if more of the figure is better.
-    pub fn more_is_better(self) -> bool {
-        !matches!(self, GridFigure::P50Ns | GridFigure::P99Ns | GridFigure::CoresPerGbps)
-    }
-}
+use super::GridFigure;
+use crate::{DatagramCounts, EndpointOutcome, LatencyHistogram, Png, ProgramFigures, TrialFigures};
 
 /// What ended a grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -133,30 +50,18 @@ pub struct GridTrial {
 impl GridTrial {
     /// Returns a figure in its own unit, or `None` if the trial does not have it.
     pub fn figure(&self, figure: GridFigure) -> Option<f64> {
-        if self.failed.is_some() {
-            return None;
-        }
-        let latency = self.latency();
-        let latency = latency.as_ref();
-        let BytesPerCpuSecond(cost) = self.figures.bytes_per_cpu_s;
-        let value = match figure {
-            // The bytes of a ping-pong are not goodput.
-            GridFigure::GoodputBps if latency.is_none() => self.figures.rate_bps.0,
-            GridFigure::BytesPerCpuS if latency.is_none() => cost,
-            GridFigure::CoresPerGbps if latency.is_none() => 1e9 / 8.0 / cost,
-            GridFigure::P50Ns => latency?.percentile(0.5)?.0 as f64,
-            GridFigure::P99Ns => latency?.percentile(0.99)?.0 as f64,
-            GridFigure::DatagramsPerS => self.datagrams(|flow| flow.received) / self.seconds()?,
-            GridFigure::DeliveredShare => {
-                let came = self.datagrams(|flow| flow.received);
-                came / (came + self.datagrams(|flow| flow.lost))
-            }
-            GridFigure::WindowShare => self.ends().find_map(window_share)?,
-            GridFigure::Program => self.program()?.deciding()?.value,
-            GridFigure::ProgramPerCpuS => self.figures.program?.per_cpu_s,
-            _ => return None,
-        };
-        Some(value).filter(|value| *value > 0.0 && value.is_finite())
+        let value = if self.failed.is_some() { None } else { (figure.of)(self) };
+        value.filter(|value| *value > 0.0 && value.is_finite())
+    }
+
+    /// Returns a figure of the payload; `None` for a workload that measures latency, whose bytes are not goodput.
+    pub(super) fn of_payload(&self, figure: f64) -> Option<f64> {
+        self.latency().is_none().then_some(figure)
+    }
+
+    /// Returns a percentile of the latency, in nanoseconds, if the trial has enough samples.
+    pub(super) fn percentile(&self, share: f64) -> Option<f64> {
+        Some(self.latency()?.percentile(share)?.0 as f64)
     }
 
     /// Returns both ends of each pair.
@@ -179,7 +84,7 @@ impl GridTrial {
         [&mut self.a, &mut self.b].into_iter().chain(self.others.iter_mut().flatten())
     }
 
-    fn ends(&self) -> impl Iterator<Item = &EndpointOutcome> {
+    pub(super) fn ends(&self) -> impl Iterator<Item = &EndpointOutcome> {
         self.pairs().flatten()
     }
 
@@ -191,31 +96,22 @@ impl GridTrial {
     }
 
     /// Returns a count of datagrams, summed over all flows and both ends.
-    fn datagrams(&self, which: fn(&DatagramCounts) -> u64) -> f64 {
+    pub(super) fn datagrams(&self, which: fn(&DatagramCounts) -> u64) -> f64 {
         let flows = self.ends().flat_map(|end| end.get::<Vec<DatagramCounts>>());
         flows.map(|flow| which(flow) as f64).sum()
     }
 
     /// Returns the longest window of all ends, in seconds.
-    fn seconds(&self) -> Option<f64> {
+    pub(super) fn seconds(&self) -> Option<f64> {
         let window = self.ends().map(|end| end.window_ns).max().unwrap_or_default().as_secs_f64();
         (window > 0.0).then_some(window)
     }
 }
 
-/// Returns the share of the window that whole segments fill, for the flow that a sender sampled last. The window is
-/// the smaller of the peer's and the sender's own. The segment is the average one that the host sent.
-fn window_share(end: &EndpointOutcome) -> Option<f64> {
-    let sample = end.observed.get::<Vec<TcpSample>>().last()?;
-    let segments = *end.observed.get::<SnmpCounts>().0.get("TcpExt.TCPOrigDataSent")? as f64;
-    let segment = end.sent_bytes.0 as f64 / segments;
-    let window = sample.peer_window_bytes.0.min(u64::from(sample.cwnd_segments) * sample.mss_bytes.0) as f64;
-    Some((window / segment).floor() * segment / window)
-}
-
 #[cfg(test)]
 mod tests {
     use crate::units::Bytes;
+    use crate::{SnmpCounts, TcpSample};
 
     use super::*;
 
@@ -228,10 +124,10 @@ mod tests {
     fn the_latency_of_a_fan_is_that_of_all_its_clients() {
         let [a, b] = client(&[(10, 5)]);
         let mut trial = GridTrial { a, b, ..GridTrial::default() };
-        assert_eq!(trial.figure(GridFigure::P50Ns), Some(10.0));
+        assert_eq!(trial.figure(GridFigure::LATENCY), Some(10.0));
         assert!(!serde_json::to_string(&trial).unwrap().contains("others"), "one pair is written as before");
         trial.others = vec![client(&[(5, 1), (30, 4)]), client(&[(40, 6)])];
-        assert_eq!(trial.figure(GridFigure::P50Ns), Some(30.0));
+        assert_eq!(trial.figure(GridFigure::LATENCY), Some(30.0));
         let text = serde_json::to_string(&trial).unwrap();
         assert_eq!(serde_json::from_str::<GridTrial>(&text).unwrap(), trial);
     }
@@ -247,14 +143,15 @@ mod tests {
             mss_bytes: Bytes(8948),
             ..TcpSample::default()
         };
+        let of = GridFigure::named("window-share").expect("a figure");
         let mut share = |sample| {
             a.observed.details.put(vec![sample]);
             let trial = GridTrial { b: a.clone(), ..GridTrial::default() };
-            trial.figure(GridFigure::WindowShare)
+            trial.figure(of)
         };
         assert!((share(window(48_000, 34)).expect("a share") - 44_740.0 / 48_000.0).abs() < 1e-9);
         assert_eq!(share(window(48_000, 3)), Some(1.0), "a congestion window is made of segments");
         assert_eq!(share(window(0, 3)), None, "closed");
-        assert_eq!(GridTrial::default().figure(GridFigure::WindowShare), None);
+        assert_eq!(GridTrial::default().figure(of), None);
     }
 }

@@ -6,7 +6,6 @@ use landspeed_record::units::{BitRate, Bytes, BytesPerCpuSecond, CpuNanos, Nanos
 use super::text::TextSpan;
 use super::{StyledText, Visibility};
 use crate::output::Tone;
-use crate::words::plausible;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ColumnKind {
@@ -156,7 +155,7 @@ impl<T: Into<TableCell>> From<Option<T>> for TableCell {
 
 impl From<Estimate> for TableCell {
     fn from(e: Estimate) -> Self {
-        TableCell::of(CellValue::Estimate(Some(e).filter(plausible)))
+        TableCell::of(CellValue::Estimate(Some(e).filter(Estimate::is_plausible)))
     }
 }
 

@@ -1,12 +1,12 @@
 //! Curves of the start and the final configuration: rate by write size, and round trips.
 
-use landspeed_record::{LatencyHistogram, Record};
+use landspeed_record::{FigureUnit, LatencyHistogram, Record};
 use maud::{Markup, html};
 
 use super::lines::{ChartAxis, ChartPoint, ChartSeries, ChartSize, LineChart, MarkerShape};
 use super::scale::unit_of;
 use super::trials;
-use crate::words::{FigureKind, number};
+use crate::words::number;
 
 const SIZE: ChartSize = ChartSize { width: 660.0, names: 74.0, bottom: 300.0 };
 
@@ -17,7 +17,7 @@ struct CurveChart {
     /// Name of the vertical axis, without the unit.
     y: &'static str,
     x: ChartAxis,
-    figure: FigureKind,
+    unit: FigureUnit,
     is_marked: bool,
 }
 
@@ -31,7 +31,7 @@ impl CurveChart {
         ];
         let ends: Vec<_> = ends.into_iter().filter(|(_, points, _)| points.len() > 1).collect();
         let most = ends.iter().flat_map(|(_, points, _)| points).map(|p| p.1).fold(0.0, f64::max);
-        let (per, unit) = match unit_of(self.figure, most) {
+        let (per, unit) = match unit_of(self.unit, most) {
             // Microseconds even where the tail reaches milliseconds: the body of the distribution matters more.
             (_, "ms") if !self.is_marked => (1e3, "µs"),
             known => known,
@@ -89,7 +89,7 @@ pub(crate) fn sweep(record: &Record) -> Option<Markup> {
     let caption = "A fixed count of writes of each size over one connection, timed at the receiver (the NTTCP procedure). Where \
                    the start lies low at every size, the path and not the write size held it back.";
     let (name, title, x) = ("sweep", "Rate against write size", sizes("write size, bytes", &of));
-    CurveChart { name, title, caption, y: "rate", x, figure: FigureKind::Rate, is_marked: true }.draw(of)
+    CurveChart { name, title, caption, y: "rate", x, unit: FigureUnit::BitRate, is_marked: true }.draw(of)
 }
 
 /// Draws round trips of the smallest message by percentile, or nothing if they were not measured.
@@ -105,8 +105,7 @@ pub(crate) fn latency_distribution(record: &Record) -> Option<Markup> {
     let caption = "Round trips of the smallest message on the otherwise idle path, one message at a time. To the right each \
                    decade is a rarer case; a line ends where fewer than ten samples lie beyond it.";
     let (name, title) = ("latency", "Round-trip time by percentile");
-    CurveChart { name, title, caption, y: "round trip", x, figure: FigureKind::Latency, is_marked: false }
-        .draw(of)
+    CurveChart { name, title, caption, y: "round trip", x, unit: FigureUnit::Time, is_marked: false }.draw(of)
 }
 
 /// Returns (nines, round trip in ns) in steps of 1/20, up to the last percentile that has enough samples.
@@ -129,14 +128,6 @@ pub(crate) fn latency_by_size(record: &Record) -> Option<Markup> {
     let caption = "Median time for a message to go and come back, by its size (the NetPIPE procedure).";
     let (name, title) = ("latency-by-size", "Round-trip time against message size");
     let x = sizes("message size, bytes", &of);
-    CurveChart {
-        name,
-        title,
-        caption,
-        y: "median round trip",
-        x,
-        figure: FigureKind::Latency,
-        is_marked: true,
-    }
-    .draw(of)
+    CurveChart { name, title, caption, y: "median round trip", x, unit: FigureUnit::Time, is_marked: true }
+        .draw(of)
 }

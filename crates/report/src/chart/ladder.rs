@@ -1,5 +1,6 @@
 //! The chart of the ladder: the ratio of each measured step with its interval.
 
+use landspeed_analysis::Metric;
 use landspeed_record::{Estimate, StepSummary, TuneSummary};
 use maud::{Markup, html};
 
@@ -7,14 +8,14 @@ use super::frame::{ChartFrame, ChartShape};
 use super::marker::{legend, marker};
 use super::rows::{at, ground, name, place, span};
 use super::scale::Scale;
-use crate::words::{self, FigureKind, LEAST_EFFECT, StepOutcome};
+use crate::words::{self, LEAST_EFFECT, StepOutcome};
 
 pub(crate) fn ladder(summary: &TuneSummary) -> Option<Markup> {
     let steps = words::measured(summary);
     if steps.is_empty() {
         return None;
     }
-    let primary = FigureKind::of(&summary.goal);
+    let primary = Metric::of_goal(&summary.goal);
     let values = steps.iter().flat_map(|(_, e)| [e.low, e.high]).chain([0.9, 1.1]);
     // Clamped, because one very wide interval would squeeze all others to a dot.
     let scale = Scale::log(values.map(|v| v.clamp(1.0 / 64.0, 64.0)), 0.0, 1.0);
@@ -26,7 +27,7 @@ pub(crate) fn ladder(summary: &TuneSummary) -> Option<Markup> {
         shape: ChartShape::Rows(steps.len()),
         points: steps.len(),
     };
-    let axis = format!("{}, candidate over incumbent (ratio, log scale)", primary.names().axis);
+    let axis = format!("{}, candidate over incumbent (ratio, log scale)", primary.row().axis);
     let inside = html! {
         text class="side head" x="0" y="28" { "step" }
         text class="side head" text-anchor="end" x="100%" y="28" { "ratio [interval]" }
@@ -37,12 +38,10 @@ pub(crate) fn ladder(summary: &TuneSummary) -> Option<Markup> {
 }
 
 /// Draws the band of the least effect, and the line of no change.
-fn behind(scale: &Scale, primary: FigureKind) -> Markup {
+fn behind(scale: &Scale, primary: Metric) -> Markup {
     let (low, high) = (scale.at(1.0 / (1.0 + LEAST_EFFECT)), scale.at(1.0 + LEAST_EFFECT));
-    let (left, right) = match primary {
-        FigureKind::Latency => ("← faster", "slower →"),
-        _ => ("← worse", "better →"),
-    };
+    let (left, right) =
+        if primary.row().less_is_better { ("← faster", "slower →") } else { ("← worse", "better →") };
     let one = at(scale.at(1.0));
     html! {
         rect class="band upright" style=(span(low, high)) { title { "Least effect of interest: within 2 % of no change" } }
@@ -107,7 +106,7 @@ fn caption(steps: &[(&StepSummary, Estimate)], scale: &Scale) -> Markup {
     }
 }
 
-fn description(steps: &[(&StepSummary, Estimate)], primary: FigureKind) -> String {
+fn description(steps: &[(&StepSummary, Estimate)], primary: Metric) -> String {
     let kept: Vec<String> = steps
         .iter()
         .filter(|(step, _)| StepOutcome::of(step).is_kept())
@@ -120,7 +119,7 @@ fn description(steps: &[(&StepSummary, Estimate)], primary: FigureKind) -> Strin
     format!(
         "{} measured steps by their ratio of {}. Kept: {}.",
         steps.len(),
-        primary.names().phrase,
+        primary.row().name,
         kept.join(", ")
     )
 }

@@ -1,6 +1,7 @@
 //! The chart of a measured figure by step: the incumbent's level, and each candidate's value.
 
-use landspeed_record::{Record, TrialFigures, TuneSummary};
+use landspeed_analysis::Metric;
+use landspeed_record::{Record, TuneSummary};
 use landspeed_stats::median;
 use maud::{Markup, html};
 
@@ -8,14 +9,14 @@ use super::frame::short;
 use super::lines::{ChartAxis, ChartPoint, ChartSeries, ChartSize, LineChart, MarkerShape};
 use super::scale::{label, unit_in};
 use super::trials::by_step;
-use crate::words::{self, FigureKind, StepOutcome};
+use crate::words::{self, StepOutcome};
 
 const SIZE: ChartSize = ChartSize { width: 912.0, names: 100.0, bottom: 220.0 };
 /// Number of steps above which only the kept ones are named.
 const NAMED: usize = 45;
 
 /// Draws the chart, or nothing if the record has no trials of a measured step.
-pub(crate) fn level(figure: FigureKind, summary: &TuneSummary, record: &Record) -> Option<Markup> {
+pub(crate) fn level(figure: Metric, summary: &TuneSummary, record: &Record) -> Option<Markup> {
     let steps = words::measured(summary);
     let trials = by_step(record, figure);
     let medians = |id: &str| {
@@ -23,8 +24,7 @@ pub(crate) fn level(figure: FigureKind, summary: &TuneSummary, record: &Record) 
         Some((median(incumbent)?, median(candidate)?))
     };
     let medians: Vec<Option<(f64, f64)>> = steps.iter().map(|(step, _)| medians(&step.id)).collect();
-    let end = |of: &TrialFigures| Some(figure.of_figures(of)).filter(|v| v.is_finite() && *v > 0.0);
-    let (start, last) = (end(&summary.start), end(&summary.final_));
+    let (start, last) = (figure.of_figures(&summary.start), figure.of_figures(&summary.final_));
     let levels = medians.iter().flatten().flat_map(|(a, b)| [*a, *b]);
     let (per, unit) = unit_in(figure, levels.chain(start).chain(last).fold(0.0, f64::max), summary);
     let marks: Vec<ChartPoint> = steps
@@ -65,10 +65,10 @@ pub(crate) fn level(figure: FigureKind, summary: &TuneSummary, record: &Record) 
         is_named.then(|| (index as f64 + 1.5, format!("{} {}", index + 1, short(&words::setting(step), 18))))
     });
     let ends = [(0.5, "start".to_owned()), (slots as f64 - 0.5, "final".to_owned())];
-    let axis = format!("{}, {unit}", figure.names().axis);
+    let axis = format!("{}, {unit}", figure.row().axis);
     LineChart {
-        name: format!("level-{}", figure.names().short),
-        title: if figure == FigureKind::Cost { "Processor cost against step" } else { "Rate against step" },
+        name: format!("level-{}", figure.row().short),
+        title: if figure == Metric::Cost { "Processor cost against step" } else { "Rate against step" },
         description: format!("Median of {axis}, of incumbent and candidate over {} steps.", steps.len()),
         caption: html! {},
         size: SIZE,

@@ -1,8 +1,7 @@
 //! Maps values to positions on an axis.
 
-use landspeed_record::{ProgramMetric, TuneSummary};
-
-use crate::words::FigureKind;
+use landspeed_analysis::Metric;
+use landspeed_record::{FigureUnit, ProgramMetric, TuneSummary};
 
 /// Greatest ratio on a logarithmic axis: six decades. Values beyond it are drawn at the edge.
 const SPAN: f64 = 1e6;
@@ -95,30 +94,32 @@ fn extent(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
     sane.fold(None, |seen, v| Some(seen.map_or((v, v), |(low, high): (f64, f64)| (low.min(v), high.max(v)))))
 }
 
-/// Returns the unit that suits values of `figure` up to `largest`, as (divisor, name).
-pub(crate) fn unit_of(figure: FigureKind, largest: f64) -> (f64, &'static str) {
-    const RATE: &[(f64, &str)] = &[(1e12, "Tb/s"), (1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "b/s")];
-    const COST: &[(f64, &str)] = &[
-        (1e9, "GB per CPU-second"),
-        (1e6, "MB per CPU-second"),
-        (1e3, "kB per CPU-second"),
-        (1.0, "B per CPU-second"),
-    ];
-    const LATENCY: &[(f64, &str)] = &[(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")];
-    let steps = match figure {
-        FigureKind::Rate => RATE,
-        FigureKind::Cost => COST,
-        FigureKind::Latency => LATENCY,
+/// Returns the unit that suits values of a figure up to `largest`, as (divisor, name).
+pub(crate) fn unit_of(unit: FigureUnit, largest: f64) -> (f64, &'static str) {
+    let steps: &[(f64, &'static str)] = match unit {
+        FigureUnit::BitRate => &[(1e12, "Tb/s"), (1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "b/s")],
+        FigureUnit::BytesPerCpuSecond => &[
+            (1e9, "GB per CPU-second"),
+            (1e6, "MB per CPU-second"),
+            (1e3, "kB per CPU-second"),
+            (1.0, "B per CPU-second"),
+        ],
+        FigureUnit::Time => &[(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")],
+        FigureUnit::DatagramRate => &[(1e6, "millions"), (1e3, "thousands"), (1.0, "")],
+        FigureUnit::Share
+        | FigureUnit::CoresPerGbps
+        | FigureUnit::Program
+        | FigureUnit::ProgramPerCpuSecond => &[(1.0, "")],
     };
     *steps.iter().find(|(scale, _)| largest >= *scale).unwrap_or(&steps[steps.len() - 1])
 }
 
 /// Returns the unit like [`unit_of`], but the program's own unit if the run measured a program.
-pub(crate) fn unit_in(figure: FigureKind, largest: f64, summary: &TuneSummary) -> (f64, String) {
-    let plain = unit_of(figure, largest);
+pub(crate) fn unit_in(figure: Metric, largest: f64, summary: &TuneSummary) -> (f64, String) {
+    let plain = unit_of(figure.row().unit, largest);
     match (figure, &summary.program) {
-        (FigureKind::Rate, Some(program)) => (1.0, crate::safe(&program.unit)),
-        (FigureKind::Cost, Some(program)) => (1.0, per_cpu(program)),
+        (Metric::Rate, Some(program)) => (1.0, crate::safe(&program.unit)),
+        (Metric::Cost, Some(program)) => (1.0, per_cpu(program)),
         _ => (plain.0, plain.1.to_owned()),
     }
 }

@@ -1,5 +1,6 @@
 //! The chart of the raw trials, one dot each.
 
+use landspeed_analysis::Metric;
 use landspeed_record::{Record, StepSummary, TuneSummary};
 use landspeed_stats::median;
 use maud::{Markup, html};
@@ -8,7 +9,7 @@ use super::frame::{ChartFrame, ChartShape, n};
 use super::rows::{at, ground, name, place};
 use super::scale::{Scale, label, unit_in};
 use super::trials::by_step;
-use crate::words::{self, FigureKind, StepOutcome};
+use crate::words::{self, StepOutcome};
 
 /// Trials that are drawn at most, per step and arm.
 const DRAWN: usize = 200;
@@ -22,7 +23,7 @@ struct StripRow<'a> {
 
 /// Draws the chart, or nothing if the record has no trials of a measured step.
 pub(crate) fn strip(summary: &TuneSummary, record: &Record) -> Option<Markup> {
-    let primary = FigureKind::of(&summary.goal);
+    let primary = Metric::of_goal(&summary.goal);
     let mut trials = by_step(record, primary);
     let rows: Vec<StripRow<'_>> = words::measured(summary)
         .into_iter()
@@ -52,7 +53,7 @@ pub(crate) fn strip(summary: &TuneSummary, record: &Record) -> Option<Markup> {
         shape: ChartShape::Rows(rows.len()),
         points: rows.iter().flat_map(|row| &row.arms).map(|arm| arm.len().min(DRAWN)).sum(),
     };
-    let axis = format!("{} of one trial, {unit} (log scale)", primary.names().axis);
+    let axis = format!("{} of one trial, {unit} (log scale)", primary.row().axis);
     Some(frame.figure(&html! {
         (ground(&scale, &axis, &html! {}))
         @for (index, row) in rows.iter().enumerate() { (row.draw(index, &scale, per)) }

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use landspeed_analysis::Metric;
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{Arm, LatencyHistogram, Line, Record, SweepPoint, Trial};
-
-use crate::words::FigureKind;
 
 fn trials(record: &Record) -> impl Iterator<Item = &Trial> {
     record.lines.iter().filter_map(|line| match line {
@@ -15,11 +14,10 @@ fn trials(record: &Record) -> impl Iterator<Item = &Trial> {
 }
 
 /// Returns a figure of all trials by step, the incumbent's first, without trials that did not measure it.
-pub(crate) fn by_step(record: &Record, figure: FigureKind) -> BTreeMap<&str, [Vec<f64>; 2]> {
+pub(crate) fn by_step(record: &Record, figure: Metric) -> BTreeMap<&str, [Vec<f64>; 2]> {
     let mut steps = BTreeMap::<&str, [Vec<f64>; 2]>::new();
     for trial in trials(record) {
-        let value = figure.of_figures(&trial.figures);
-        if value.is_finite() && value > 0.0 {
+        if let Some(value) = figure.of_figures(&trial.figures) {
             let arms = steps.entry(&trial.step).or_default();
             arms[usize::from(trial.arm == Arm::Candidate)].push(value);
         }

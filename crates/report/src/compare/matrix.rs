@@ -74,10 +74,11 @@ pub(super) fn matrix(report: &CompareReport) -> ReportTable {
     let row = |row: &&str| {
         let cells =
             sides.iter().map(|column| found(row, column).map_or_else(|| "".into(), MeetingRatio::cell));
-        std::iter::once(TableCell::from(words::name(row))).chain(cells).collect::<Vec<_>>()
+        std::iter::once(TableCell::from(words::name(&report.study, row))).chain(cells).collect::<Vec<_>>()
     };
-    let names: Vec<String> =
-        std::iter::once(String::new()).chain(sides.iter().map(|side| words::name(side))).collect();
+    let names: Vec<String> = std::iter::once(String::new())
+        .chain(sides.iter().map(|side| words::name(&report.study, side)))
+        .collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     ReportTable { class: "matrix", ..ReportTable::figures("Meetings", &names) }
         .captioned("Row over column")

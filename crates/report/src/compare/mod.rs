@@ -97,7 +97,7 @@ fn card(
 ) -> Card {
     let figures = protocols.iter().filter_map(|p| Some((p, words::sane(of(p))?)));
     let best = figures.min_by(|a, b| a.1.total_cmp(&b.1));
-    let who = best.map_or_else(|| ABSENT.to_owned(), |(p, _)| words::name(&p.protocol));
+    let who = best.map_or_else(|| ABSENT.to_owned(), |(p, _)| safe(&p.title));
     let figure = best.map(|(_, value)| say(value)).unwrap_or_default();
     Card {
         name,
@@ -113,7 +113,7 @@ fn rankings(report: &CompareReport) -> ReportSection {
         return section;
     }
     let order = |ranking: &landspeed_record::Ranking| {
-        let groups = words::groups(ranking);
+        let groups = words::groups(&report.study, ranking);
         let told =
             groups.iter().fold(StyledText::default(), |text, group| text.with(TextStyle::Group, group));
         (safe(&ranking.by).into(), told)

@@ -7,6 +7,7 @@ use maud::{Markup, html};
 use super::words;
 use crate::chart::frame::{ChartFrame, ChartShape, line, n, text};
 use crate::chart::lines::apart;
+use crate::safe;
 use crate::words::number;
 
 const WIDTH: f64 = 912.0;
@@ -139,12 +140,12 @@ pub(super) fn chart(report: &CompareReport) -> Option<Markup> {
         @for (of, protocol) in protocols.iter().enumerate() {
             @let places: Vec<Option<(f64, f64)>> = axes.iter().enumerate().map(|(i, layout)| Some((x(i), down(layout.shares[of]?)))).collect();
             g class={ "protocol tint-" (of % TINTS) @if of >= TINTS { " dashed" } } {
-                title { (words::name(&protocol.protocol)) }
+                title { (safe(&protocol.title)) }
                 path class="line" d=(path(&places)) {}
                 @for (x, y) in places.iter().flatten() { circle class="dot" cx=(n(*x)) cy=(n(*y)) r="3.2" {} }
                 @if let Some((x, y)) = places.iter().flatten().last() {
                     (line("leader", x + 5.0, *y, ACROSS.1 + 20.0, named[of]))
-                    (text("series-name", "start", ACROSS.1 + 24.0, named[of] + 4.0, &words::name(&protocol.protocol)))
+                    (text("series-name", "start", ACROSS.1 + 24.0, named[of] + 4.0, &safe(&protocol.title)))
                 }
             }
         }

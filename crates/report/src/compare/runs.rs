@@ -53,18 +53,18 @@ pub(super) fn courses(report: &CompareReport, record: &Record) -> Vec<ProtocolCo
             let others = runs.iter().enumerate().filter(|(place, _)| *place != middle);
             let others = others.map(|(_, (_, _, timeline))| together(timeline)).collect();
             let (_, run, timeline) = &runs[middle];
-            let protocol = contest.contestants.first().map_or("", String::as_str);
-            Some(ProtocolCourse { others, repeats: runs.len(), ..course(protocol, run, timeline) })
+            let name = words::name(study, contest.contestants.first().map_or("", String::as_str));
+            Some(ProtocolCourse { others, repeats: runs.len(), ..course(name, run, timeline) })
         })
         .collect()
 }
 
-fn course(protocol: &str, run: &StudyRun, timeline: &Timeline) -> ProtocolCourse {
+fn course(name: String, run: &StudyRun, timeline: &Timeline) -> ProtocolCourse {
     let rates = |lane: &landspeed_analysis::compare::FlowRates| {
         lane.rates.iter().map(|rate| rate.0).collect::<Vec<_>>()
     };
     ProtocolCourse {
-        name: words::name(protocol),
+        name,
         repeat: u64::from(run.repeat) + 1,
         repeats: 1,
         flows: timeline.lanes.iter().map(|lane| smoothed(timeline, &rates(lane))).collect(),

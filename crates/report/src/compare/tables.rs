@@ -4,6 +4,7 @@ use landspeed_record::{CompareReport, ContestFigures, ContestQuestion, RegionFig
 
 use super::words::{self, around, hundredths, mbps, ms, over, percent, signed};
 use crate::block::{ABSENT, ReportTable, TableCell, TableRow};
+use crate::safe;
 use crate::words::number;
 
 const PAPERS: &str = "  paper";
@@ -63,7 +64,7 @@ fn overall_of(p: &ContestFigures) -> [TableCell; 11] {
     let runs =
         if p.invalid == 0 { p.runs.to_string() } else { format!("{} of {}", p.runs, p.runs + p.invalid) };
     [
-        words::name(&p.protocol).into(),
+        safe(&p.title).into(),
         figure(counted(p.mean_bps.0), mbps),
         figure(counted(p.sd_bps.0), mbps),
         figure(p.stability, hundredths),
@@ -107,7 +108,7 @@ pub(super) fn by_region(report: &CompareReport) -> ReportTable {
         let of = |letter: &'static str, name: &'static str, value: fn(&RegionFigures) -> Option<f64>| {
             let region = |number: u16| p.fairness.iter().find(|region| region.region == number);
             let ours = (1..=regions).map(|number| figure(region(number).and_then(value), hundredths));
-            let title = if letter == "S" { words::name(&p.protocol) } else { String::new() };
+            let title = if letter == "S" { safe(&p.title) } else { String::new() };
             let ours = [TableCell::from(title), letter.into()].into_iter().chain(ours).into();
             let theirs = has_papers(report, &p.protocol).then(|| {
                 let value = |number| papers(report, &p.protocol, &format!("{name}_{number}"));
@@ -129,7 +130,7 @@ pub(super) fn intervals(report: &CompareReport) -> ReportTable {
                    (Student's t).";
     let row = |p: &ContestFigures| {
         [
-            words::name(&p.protocol),
+            safe(&p.title),
             around(p.mean_over_repeats_bps.as_ref(), 1e6, signed),
             around(p.middle_bps.as_ref(), 1e6, signed),
             around(p.stability_over_repeats.as_ref(), 1.0, hundredths),
@@ -154,7 +155,7 @@ pub(super) fn short_flows(report: &CompareReport) -> ReportTable {
     let seconds = |value: Option<f64>| figure(value, |s| format!("{} s", number(s)));
     let row = |f: &landspeed_record::ShortFlowFigures| {
         [
-            words::name(&f.protocol).into(),
+            words::name(&report.study, &f.protocol).into(),
             seconds(f.median_s),
             seconds(f.p90_s),
             u64::from(f.completed).into(),
@@ -171,7 +172,7 @@ pub(super) fn round_trips(report: &CompareReport) -> ReportTable {
                    goes as RTT to the power of -a: 0 is fair, 1 to 2 is what Lakshman and Madhow (1997) find for Reno.";
     let row = |f: &landspeed_record::RoundTripFigures| {
         [
-            words::name(&f.protocol).into(),
+            words::name(&report.study, &f.protocol).into(),
             format!("{} and {}", f.short_rtt_ns, f.long_rtt_ns).into(),
             over(f.ratio.as_ref(), |ratio| format!("{}×", number(ratio))).into(),
             figure(f.bias, |bias| format!("{bias:.2}")),

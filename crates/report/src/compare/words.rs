@@ -1,7 +1,7 @@
 //! The words and number formats of a study, shared by all its sections.
 
 use landspeed_analysis::compare::title;
-use landspeed_record::{CompareReport, ContestFigures, MeanInterval, Ranking, StudyEngine};
+use landspeed_record::{CompareReport, ContestFigures, MeanInterval, Ranking, Study, StudyEngine};
 
 use crate::block::ABSENT;
 use crate::safe;
@@ -10,8 +10,8 @@ use crate::words::number;
 /// Protocols that a headline names at most.
 const NAMED: usize = 3;
 
-pub(super) fn name(protocol: &str) -> String {
-    safe(title(protocol))
+pub(super) fn name(study: &Study, protocol: &str) -> String {
+    safe(title(study, protocol))
 }
 
 /// Returns the value unless no measurement could give it.
@@ -88,8 +88,8 @@ pub(super) fn headline(report: &CompareReport) -> String {
         }
         ([], _) if report.runs > report.invalid_runs => other_headline(report),
         ([], _) => "No run of this study counts".to_owned(),
-        ([one], _) => format!("{} carries {}", name(&one.protocol), one.mean_bps),
-        (all, Some(ranking)) if report.study.independent_repeats() > 1 => carries_most(ranking, all.len()),
+        ([one], _) => format!("{} carries {}", safe(&one.title), one.mean_bps),
+        (_, Some(ranking)) if report.study.independent_repeats() > 1 => carries_most(report, ranking),
         (all, _) => format!("{} protocols on one path, run once each", all.len()),
     }
 }
@@ -103,11 +103,12 @@ fn other_headline(report: &CompareReport) -> String {
     }
 }
 
-fn carries_most(ranking: &Ranking, all: usize) -> String {
+fn carries_most(report: &CompareReport, ranking: &Ranking) -> String {
+    let all = report.protocols.iter().filter(|p| p.runs > 0).count();
     match ranking.groups.first() {
         Some(first) if first.len() == all => "Who carries most cannot be told".to_owned(),
         Some(first) if first.len() <= NAMED => {
-            let names: Vec<String> = first.iter().map(|protocol| name(protocol)).collect();
+            let names: Vec<String> = first.iter().map(|protocol| name(&report.study, protocol)).collect();
             format!("{} carr{} most", listed(&names), if names.len() == 1 { "ies" } else { "y" })
         }
         Some(first) => format!("{} of {all} protocols carry more than the others", first.len()),
@@ -130,7 +131,7 @@ pub(super) fn conclusions(report: &CompareReport) -> Vec<String> {
 fn best(report: &CompareReport, by: &str, what: &str) -> Option<String> {
     let ranking = ranking(report, by)?;
     let first = ranking.groups.first().filter(|_| ranking.groups.len() > 1)?;
-    let names: Vec<String> = first.iter().map(|protocol| name(protocol)).collect();
+    let names: Vec<String> = first.iter().map(|protocol| name(&report.study, protocol)).collect();
     match names.len() {
         n if n > NAMED + 1 => None,
         _ => Some(format!("{what}: {}.", listed(&names))),
@@ -141,9 +142,9 @@ pub(super) fn ranking<'a>(report: &'a CompareReport, by: &str) -> Option<&'a Ran
     report.rankings.iter().find(|ranking| ranking.by == by)
 }
 
-pub(super) fn groups(ranking: &Ranking) -> Vec<String> {
-    let names =
-        |group: &Vec<String>| group.iter().map(|protocol| name(protocol)).collect::<Vec<_>>().join(", ");
+pub(super) fn groups(study: &Study, ranking: &Ranking) -> Vec<String> {
+    let named = |group: &Vec<String>| group.iter().map(|of| name(study, of)).collect::<Vec<_>>();
+    let names = |group: &Vec<String>| named(group).join(", ");
     ranking.groups.iter().map(names).collect()
 }
 

@@ -60,7 +60,7 @@ fn rate(report: &ExplainReport) -> Card {
     let first = report.verdict.first().and_then(|finding| {
         finding.remedies.iter().find_map(|r: &Remedy| r.expected_ratio.filter(|x| x.is_finite() && *x > 0.0))
     });
-    let limit = report.verdict.first().is_some_and(|f| f.cause.is_limit());
+    let limit = report.verdict.first().is_some_and(|f| words::is_limit(f.cause));
     let under = first.map_or_else(
         || if limit { "nothing to mend was found" } else { "no gain can be promised" }.to_owned(),
         |ratio| format!("{}× expected: about {}", number(ratio), BitRate(rate * ratio)),

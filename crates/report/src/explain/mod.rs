@@ -17,12 +17,12 @@ mod verdict;
 mod window;
 mod words;
 
-use landspeed_record::ExplainReport;
+use landspeed_record::{Estimate, ExplainReport};
 
 use crate::block::{
     Chart, CollapsibleGroup, Document, List, ReportBlock, ReportSection, StyledText, Visibility, code,
 };
-use crate::words::{estimate, plausible};
+use crate::words::estimate;
 use crate::{glossary, wan};
 pub(crate) use words::cause as cause_words;
 
@@ -167,7 +167,7 @@ fn gaps(report: &ExplainReport) -> Vec<ReportBlock> {
 
 /// Returns the section with the command, the versions, the cost of the tracer, and notes.
 fn reproduce(report: &ExplainReport) -> ReportSection {
-    let effect = report.tracer_effect.filter(plausible).map(|e| {
+    let effect = report.tracer_effect.filter(Estimate::is_plausible).map(|e| {
         let told =
             format!("{} bytes per CPU-second with it over without, by interleaved trials", estimate(&e));
         (StyledText::from("Effect of the tracer"), StyledText::from(told))

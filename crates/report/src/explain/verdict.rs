@@ -1,6 +1,6 @@
 //! The section of causes, in order, each with its evidence and remedies.
 
-use landspeed_analysis::verdict::cannot_tell;
+use landspeed_analysis::verdict::{cannot_tell, is_limit};
 use landspeed_record::{ExplainReport, Finding, Remedy};
 
 use super::words::{self, sureness, whole};
@@ -50,7 +50,7 @@ fn article(rank: usize, finding: &Finding) -> Article {
     };
     let lists = [("What was seen", evidence), ("What to try", remedies)];
     Article {
-        class: if finding.cause.is_limit() {
+        class: if is_limit(finding.cause) {
             rest("finding limit", "finding limit first")
         } else {
             rest("finding fault", "finding fault first")
@@ -70,7 +70,7 @@ fn article(rank: usize, finding: &Finding) -> Article {
 
 /// Returns the kind, the confidence and the cost of a finding.
 fn facts(finding: &Finding) -> Vec<(Option<f64>, StyledText)> {
-    let of = if finding.cause.is_limit() { "a limit, not a fault" } else { "a fault that can be mended" };
+    let of = if is_limit(finding.cause) { "a limit, not a fault" } else { "a fault that can be mended" };
     let sure = format!("{}, {} sure", sureness(finding.confidence), whole(finding.confidence));
     let toll = words::toll(finding)
         .map(|toll| (Some(toll), format!("costs about {} of its time or rate", whole(toll)).into()));

@@ -1,7 +1,7 @@
 //! The words and number formats of an explanation, shared by all its sections.
 
-pub(crate) use landspeed_analysis::verdict::cause;
 use landspeed_analysis::verdict::{called, cannot_tell};
+pub(crate) use landspeed_analysis::verdict::{cause, is_limit};
 pub(super) use landspeed_record::factor::reference::capital;
 use landspeed_record::{Cause, ExplainReport, Finding, Remedy, StackHop};
 
@@ -17,14 +17,14 @@ pub(super) fn headline(report: &ExplainReport) -> String {
             None => "What holds it back could not be told".to_owned(),
         },
         Some(first) if says_so(first) => capital(&safe(&first.summary)),
-        Some(first) if first.cause.is_limit() => format!("Nothing holds it back but {}", titled(first)),
+        Some(first) if is_limit(first.cause) => format!("Nothing holds it back but {}", titled(first)),
         Some(first) => format!("Held back by {}", titled(first)),
     }
 }
 
 /// Returns true if a limit's own sentence already serves as the headline.
 fn says_so(finding: &Finding) -> bool {
-    finding.cause.is_limit() && finding.summary.to_lowercase().starts_with("nothing holds it back but")
+    is_limit(finding.cause) && finding.summary.to_lowercase().starts_with("nothing holds it back but")
 }
 
 /// Returns the sentence under the headline, if it adds anything.
@@ -43,7 +43,7 @@ pub(super) fn titled(finding: &Finding) -> String {
 
 /// Returns the cost of a cause. A limit costs nothing: it remains after all causes are fixed.
 pub(super) fn toll(finding: &Finding) -> Option<f64> {
-    Some(unit(finding.weight)).filter(|weight| *weight > 0.0 && !finding.cause.is_limit())
+    Some(unit(finding.weight)).filter(|weight| *weight > 0.0 && !is_limit(finding.cause))
 }
 
 /// Returns the rate that a cause without a present cost would allow: "costs nothing now, would allow about 20 Mb/s".

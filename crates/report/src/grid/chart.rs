@@ -1,11 +1,12 @@
 //! Charts over the factor with the most values: one curve for each value of another factor, one chart for each
 //! combination of the remaining factors, and a dot for each trial.
 
-use landspeed_record::{GridCell, GridCurves, GridFactor, GridFigure, GridReport, GridTrial, Line, Record};
+use landspeed_record::{GridCell, GridCurves, GridFactor, GridReport, GridTrial, Line, Record};
 use maud::{Markup, html};
 
 use super::words;
 use crate::chart::lines::{ChartAxis, ChartPoint, ChartSeries, ChartSize, LineChart, MarkerShape, ScaleKind};
+use crate::chart::scale::unit_of;
 use crate::safe;
 
 const ALONE: ChartSize = ChartSize { width: 760.0, names: 150.0, bottom: 330.0 };
@@ -107,7 +108,7 @@ impl GridDrawing<'_> {
             format!("{} {}", safe(&self.factor(*n).name), words::level(self.factor(*n), value))
         };
         let caption: Vec<String> = self.others.iter().zip(key).map(named).collect();
-        let (about, figure) = (caption.join(", "), words::title(self.curves.figure));
+        let (about, figure) = (caption.join(", "), self.curves.figure.title);
         let caption = if about.is_empty() {
             html! { p { "Curves join the means of cells; bands are their 95 % intervals, one by one; each dot is a trial." } }
         } else {
@@ -214,29 +215,14 @@ impl GridDrawing<'_> {
     /// Returns the divisor of values, and the resulting unit.
     fn unit(&self) -> (f64, String) {
         let largest = self.curves.cells.iter().filter_map(|cell| cell.mean).fold(0.0, f64::max);
-        let steps = |steps: &[(f64, &'static str)]| {
-            let step = steps.iter().find(|(scale, _)| largest >= *scale).or(steps.last());
-            step.map_or((1.0, String::new()), |(scale, name)| (*scale, format!(", {name}")))
+        let (per, unit) = match words::own(self.curves) {
+            Some(program) => (1.0, safe(&program.unit)),
+            None => {
+                let (per, unit) = unit_of(self.curves.figure.unit, largest);
+                (per, unit.to_owned())
+            }
         };
-        let is_told = self.curves.figure == GridFigure::Program;
-        if let Some(program) = self.curves.program.as_ref().filter(|_| is_told) {
-            return (1.0, format!(", {}", safe(&program.unit)));
-        }
-        match self.curves.figure {
-            GridFigure::GoodputBps => steps(&[(1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "b/s")]),
-            GridFigure::BytesPerCpuS => {
-                steps(&[(1e9, "GB per CPU-second"), (1e6, "MB per CPU-second"), (1.0, "B per CPU-second")])
-            }
-            GridFigure::P50Ns | GridFigure::P99Ns => {
-                steps(&[(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")])
-            }
-            GridFigure::DatagramsPerS => steps(&[(1e6, "millions"), (1e3, "thousands"), (1.0, "")]),
-            GridFigure::DeliveredShare
-            | GridFigure::CoresPerGbps
-            | GridFigure::WindowShare
-            | GridFigure::Program
-            | GridFigure::ProgramPerCpuS => (1.0, String::new()),
-        }
+        (per, if unit.is_empty() { unit } else { format!(", {unit}") })
     }
 }
 

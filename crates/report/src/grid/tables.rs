@@ -39,7 +39,7 @@ pub(super) fn cells(report: &GridReport, curves: &GridCurves) -> ReportTable {
     };
     let rows: Vec<TableRow> =
         order(report, curves).into_iter().filter_map(|at| curves.cells.get(at)).map(row).collect();
-    ReportTable::new(words::title(curves.figure), "cells", columns).rows(rows)
+    ReportTable::new(curves.figure.title, "cells", columns).rows(rows)
 }
 
 /// Returns all figures of a few cells that differ in one factor: the first cell's, and the ratios of the other cells

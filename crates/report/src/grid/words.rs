@@ -2,8 +2,8 @@
 
 use landspeed_record::units::{BitRate, Bytes, BytesPerCpuSecond, Nanos, parse_duration};
 use landspeed_record::{
-    ExpectationAgreement, FactorEffect, GridCell, GridCurves, GridFactor, GridFigure, GridReport, LevelKind,
-    SocketUsage,
+    ExpectationAgreement, FactorEffect, FigureUnit, GridCell, GridCurves, GridFactor, GridReport, LevelKind,
+    ProgramMetric, SocketUsage,
 };
 
 use crate::block::{Quantity, TableCell};
@@ -13,24 +13,9 @@ use crate::words::{estimate, has_ends, number};
 
 /// Returns the anchor of a figure's section.
 pub(super) fn id(curves: &GridCurves) -> String {
-    let name = curves.figure.name();
+    let name = curves.figure.name;
     let beside = curves.program.as_ref().filter(|_| curves.is_beside);
     beside.map_or_else(|| name.to_owned(), |program| format!("{name}-{}", safe(&program.figure)))
-}
-
-pub(super) fn title(figure: GridFigure) -> &'static str {
-    match figure {
-        GridFigure::GoodputBps => "Goodput",
-        GridFigure::BytesPerCpuS => "Payload for processor time",
-        GridFigure::P50Ns => "Latency, median",
-        GridFigure::P99Ns => "Latency, 99th percentile",
-        GridFigure::DatagramsPerS => "Datagrams in a second",
-        GridFigure::DeliveredShare => "Share of the datagrams that arrived",
-        GridFigure::CoresPerGbps => "Processors for each Gb/s",
-        GridFigure::WindowShare => "Share of the window that whole segments fill",
-        GridFigure::Program => "What the program told",
-        GridFigure::ProgramPerCpuS => "What the program did for processor time",
-    }
 }
 
 /// Returns a program's use of its path: "17 connections, 40,152 messages and 330 MB in 0.23 s, at what each path
@@ -47,57 +32,61 @@ pub(super) fn used(used: &SocketUsage) -> String {
 
 /// Returns the heading over a figure.
 pub(super) fn heading(curves: &GridCurves) -> String {
-    let title = title(curves.figure);
+    let title = curves.figure.title;
     let beside = curves.program.as_ref().filter(|_| curves.is_beside);
     beside.map_or_else(|| title.to_owned(), |program| format!("{title}: {}", safe(&program.figure)))
 }
 
 /// Returns the name of a figure; for a program's figure, the name from the program's file.
 pub(super) fn called(curves: &GridCurves) -> String {
-    match (&curves.program, curves.figure) {
-        (Some(program), GridFigure::ProgramPerCpuS) if program.less_is_better => {
+    match (&curves.program, curves.figure.unit) {
+        (Some(program), FigureUnit::ProgramPerCpuSecond) if program.less_is_better => {
             "runs per CPU-second".to_owned()
         }
-        (Some(program), GridFigure::ProgramPerCpuS) => format!("{} per CPU-second", safe(&program.figure)),
+        (Some(program), FigureUnit::ProgramPerCpuSecond) => {
+            format!("{} per CPU-second", safe(&program.figure))
+        }
         (Some(program), _) => safe(&program.figure),
-        (None, figure) => title(figure).to_lowercase(),
+        (None, _) => curves.figure.title.to_lowercase(),
     }
+}
+
+/// Returns the program whose own figure the curves are, in the program's unit.
+pub(super) fn own(curves: &GridCurves) -> Option<&ProgramMetric> {
+    curves.program.as_ref().filter(|_| curves.figure.unit == FigureUnit::Program)
 }
 
 /// Returns the table cell of a value, with the program's unit if the figure is a program's.
 pub(super) fn shown_of(curves: &GridCurves, value: f64) -> TableCell {
-    match &curves.program {
-        Some(program) if curves.figure == GridFigure::Program => {
+    match own(curves) {
+        Some(program) => {
             let shown = format!("{} {}", crate::words::amount(value), safe(&program.unit));
             TableCell::number(value, shown.trim_end().to_owned())
         }
-        _ => shown(curves.figure, value),
+        None => shown(curves.figure.unit, value),
     }
 }
 
 /// Returns true if more of the figure is better.
 fn more_is_better(curves: &GridCurves) -> bool {
-    let program = curves.program.as_ref().filter(|_| curves.figure == GridFigure::Program);
-    program.map_or_else(|| curves.figure.more_is_better(), |program| !program.less_is_better)
+    !own(curves).map_or(curves.figure.less_is_better, |program| program.less_is_better)
 }
 
 /// Returns the table cell of a value.
-pub(super) fn shown(figure: GridFigure, value: f64) -> TableCell {
-    match figure {
-        GridFigure::GoodputBps => BitRate(value).into(),
-        GridFigure::BytesPerCpuS => BytesPerCpuSecond(value).into(),
-        GridFigure::P50Ns | GridFigure::P99Ns => Nanos(value as u64).into(),
-        GridFigure::DatagramsPerS => {
+fn shown(unit: FigureUnit, value: f64) -> TableCell {
+    match unit {
+        FigureUnit::BitRate => BitRate(value).into(),
+        FigureUnit::BytesPerCpuSecond => BytesPerCpuSecond(value).into(),
+        FigureUnit::Time => Nanos(value as u64).into(),
+        FigureUnit::DatagramRate => {
             let shown = crate::words::grouped(value as u64);
             Quantity { value, unit: "datagrams/s", shown }.into()
         }
-        GridFigure::DeliveredShare | GridFigure::WindowShare => {
-            Quantity { value, unit: "", shown: format!("{:.3} %", value * 100.0) }.into()
-        }
-        GridFigure::Program | GridFigure::ProgramPerCpuS => {
+        FigureUnit::Share => Quantity { value, unit: "", shown: format!("{:.3} %", value * 100.0) }.into(),
+        FigureUnit::Program | FigureUnit::ProgramPerCpuSecond => {
             Quantity { value, unit: "", shown: crate::words::amount(value) }.into()
         }
-        GridFigure::CoresPerGbps => Quantity { value, unit: "cores/(Gb/s)", shown: number(value) }.into(),
+        FigureUnit::CoresPerGbps => Quantity { value, unit: "cores/(Gb/s)", shown: number(value) }.into(),
     }
 }
 

@@ -1,8 +1,7 @@
 //! The ratio of a step's two arms while its blocks are measured.
 
+use landspeed_analysis::Metric;
 use landspeed_record::{Arm, Trial};
-
-use crate::words::FigureKind;
 
 /// The ratio of a step's two arms so far, by the means of the logarithms. It is only a guide for the reader: the
 /// decision is made elsewhere, by a method that is valid under peeking.
@@ -15,11 +14,8 @@ pub(super) struct RunningRatio {
 
 impl RunningRatio {
     /// Adds a trial's `figure`, unless it was not measured.
-    pub(super) fn add(&mut self, trial: &Trial, figure: FigureKind) {
-        let value = figure.of_figures(&trial.figures);
-        if !(value.is_finite() && value > 0.0) {
-            return;
-        }
+    pub(super) fn add(&mut self, trial: &Trial, figure: Metric) {
+        let Some(value) = figure.of_figures(&trial.figures) else { return };
         let arm = match trial.arm {
             Arm::Incumbent => &mut self.incumbent,
             Arm::Candidate => &mut self.candidate,

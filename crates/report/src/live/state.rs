@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use landspeed_analysis::{OUT_OF_TIME, STOPPED};
+use landspeed_analysis::verdict::is_limit;
+use landspeed_analysis::{Metric, OUT_OF_TIME, STOPPED};
 use landspeed_record::units::Nanos;
 use landspeed_record::{Line, RestoreOutcome, StepSummary, Trial, Verdict};
 
 use super::running_ratio::RunningRatio;
 use crate::explain::cause_words;
 use crate::output::{Painter, Tone};
-use crate::words::{self, FigureKind, StepOutcome};
+use crate::words::{self, StepOutcome};
 use crate::{DetailLevel, safe};
 
 /// Greatest width of permanent lines.
@@ -35,7 +36,7 @@ struct StepProgress {
 pub(super) struct TuneProgressState {
     painter: Painter,
     detail: DetailLevel,
-    primary: FigureKind,
+    primary: Metric,
     /// Time for the run, including the confirmation of its result.
     budget: Nanos,
     /// Time at which the run's clock started.
@@ -52,7 +53,7 @@ impl TuneProgressState {
         TuneProgressState {
             painter,
             detail,
-            primary: FigureKind::Rate,
+            primary: Metric::Rate,
             budget: Nanos(0),
             began: None,
             step: String::new(),
@@ -66,7 +67,7 @@ impl TuneProgressState {
         match line {
             Line::Header(header) => {
                 self.budget = header.budget_ns + header.confirm_for_ns;
-                self.primary = FigureKind::of(&header.goal);
+                self.primary = Metric::of_goal(&header.goal);
                 self.began = Some(Instant::now());
                 Vec::new()
             }
@@ -211,7 +212,7 @@ fn word(step: &StepSummary, outcome: StepOutcome) -> &'static str {
 fn bottleneck(verdict: &Verdict) -> String {
     let causes = verdict.findings.iter().map(|finding| {
         let share = finding.weight * 100.0;
-        let shown = !finding.cause.is_limit() && (0.5..=100.0).contains(&share);
+        let shown = !is_limit(finding.cause) && (0.5..=100.0).contains(&share);
         let share = if shown { format!(" ({share:.0} % of the time)") } else { String::new() };
         format!("{}{share}", cause_words(finding.cause))
     });

@@ -1,11 +1,11 @@
 //! The answer of a run in one line, which claims no more than the final trials show, and advice on how to show more.
 
-use landspeed_analysis::LadderRules;
+use landspeed_analysis::{LadderRules, Metric};
 use landspeed_record::units::Nanos;
 use landspeed_record::{Estimate, StepSummary, TuneSummary};
 
 use super::figures::{WORTH_TELLING, percent_lost, span};
-use crate::words::{self, FigureKind, StepOutcome, counted};
+use crate::words::{self, StepOutcome, counted};
 
 /// Share of lost processor time above which the loss is mentioned.
 const MUCH: f64 = 0.05;
@@ -15,14 +15,14 @@ const TOO_MANY: f64 = 30.0;
 /// Returns the answer: "2 settings proven to help; total gain 2.90× [2.10, 4.00]", or that no gain is proven.
 pub(super) fn headline(summary: &TuneSummary) -> String {
     if let Some(gain) = proven(summary) {
-        let what = match FigureKind::of(&summary.goal) {
-            FigureKind::Latency => "idle RTT",
+        let what = match Metric::of_goal(&summary.goal) {
+            Metric::Latency => "idle RTT",
             _ => "total gain",
         };
         return format!("{}; {what} {}", settings(summary), words::estimate(&gain));
     }
     if let Some([before, after]) = paced(summary) {
-        let span = span(FigureKind::of(&summary.goal), summary).map(|span| format!(" ({span})"));
+        let span = span(Metric::of_goal(&summary.goal), summary).map(|span| format!(" ({span})"));
         let span = span.unwrap_or_default();
         return format!("paced to the path: {before} -> {after} of the datagrams lost{span}");
     }
@@ -31,7 +31,7 @@ pub(super) fn headline(summary: &TuneSummary) -> String {
         (None, false) => ", nothing kept",
         (None, true) => "",
     };
-    let Some(span) = span(FigureKind::of(&summary.goal), summary) else {
+    let Some(span) = span(Metric::of_goal(&summary.goal), summary) else {
         return format!("no gain proven{why} (no final figures)");
     };
     format!("no gain proven{why} ({span}; {})", noise(summary))
@@ -40,9 +40,9 @@ pub(super) fn headline(summary: &TuneSummary) -> String {
 /// Returns the gain in the primary figure if it is proven: its interval is beyond 1, and beyond the effect that
 /// placebos are shown to have.
 pub(crate) fn proven(summary: &TuneSummary) -> Option<Estimate> {
-    let primary = FigureKind::of(&summary.goal);
+    let primary = Metric::of_goal(&summary.goal);
     let gain = primary.of_gain(&summary.gain)?;
-    let is_shown = primary.better(gain).low > placebos(summary).map(shown_by_nothing).fold(1.0, f64::max);
+    let is_shown = primary.oriented(gain).low > placebos(summary).map(shown_by_nothing).fold(1.0, f64::max);
     (is_shown && summary.void.is_none() && is_any_kept(summary)).then_some(gain)
 }
 
@@ -84,7 +84,7 @@ fn settings(summary: &TuneSummary) -> String {
 /// Describes how far apart two measurements of one setting are: the half width of the final comparison's interval, or
 /// the greatest distance of a placebo from 1 if that is larger.
 fn noise(summary: &TuneSummary) -> String {
-    let half = FigureKind::of(&summary.goal)
+    let half = Metric::of_goal(&summary.goal)
         .of_gain(&summary.gain)
         .map_or(f64::INFINITY, |e| (e.high / e.low).sqrt());
     let noise = placebos(summary).map(|e| e.ratio.max(1.0 / e.ratio)).fold(half, f64::max);
@@ -144,8 +144,8 @@ fn untried(summary: &TuneSummary, budget: Nanos) -> String {
 
 /// Returns what a run lacked whose final comparison shows nothing although steps were kept.
 fn wider(summary: &TuneSummary, budget: Nanos) -> String {
-    let primary = FigureKind::of(&summary.goal);
-    let Some(gain) = primary.of_gain(&summary.gain).map(|gain| primary.better(gain)) else {
+    let primary = Metric::of_goal(&summary.goal);
+    let Some(gain) = primary.of_gain(&summary.gain).map(|gain| primary.oriented(gain)) else {
         return format!(
             "a longer --budget than {}; the final check measured nothing",
             words::duration(budget)

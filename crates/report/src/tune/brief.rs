@@ -1,6 +1,7 @@
 //! The terminal's summary of a run: the answer, the evidence, and the next commands. The page has all details.
 
-use landspeed_record::{Record, StepSummary, TuneSummary};
+use landspeed_analysis::Metric;
+use landspeed_record::{Estimate, Record, StepSummary, TuneSummary};
 
 use super::answer::{headline, help, longer, placebos, proven, without_time};
 use super::figures;
@@ -10,7 +11,7 @@ use crate::block::{
 };
 use crate::output::Tone;
 use crate::safe;
-use crate::words::{self, FigureKind, StepOutcome};
+use crate::words::{self, StepOutcome};
 
 /// Doubts and kept steps that a terminal in brief detail shows.
 const DOUBTS: usize = 2;
@@ -70,7 +71,7 @@ fn noise(summary: &TuneSummary) -> Option<ReportBlock> {
 }
 
 fn kept(summary: &TuneSummary) -> Option<ReportBlock> {
-    let primary = FigureKind::of(&summary.goal);
+    let primary = Metric::of_goal(&summary.goal);
     let columns = vec![
         TableColumn::words(""),
         TableColumn::of(ColumnKind::Ratio, ""),
@@ -79,7 +80,7 @@ fn kept(summary: &TuneSummary) -> Option<ReportBlock> {
     ];
     let row = |(index, step): (usize, &StepSummary)| {
         // `left_out` is the final setting without the step over the final setting.
-        let without = step.left_out.filter(words::plausible);
+        let without = step.left_out.filter(Estimate::is_plausible);
         let without =
             without.map(|e| format!("without it: {}", words::times(1.0 / e.ratio))).unwrap_or_default();
         let is_open = StepOutcome::of(step) == StepOutcome::Unconfirmed;

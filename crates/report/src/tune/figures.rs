@@ -1,5 +1,6 @@
 //! The figures before and after, and their change, from the trials of the final check.
 
+use landspeed_analysis::Metric;
 use landspeed_record::units::Nanos;
 use landspeed_record::{Estimate, ProgramMetric, TrialFigures, TuneSummary};
 
@@ -11,10 +12,10 @@ use crate::block::{
 use crate::chart;
 use crate::output::Tone;
 use crate::safe;
-use crate::words::{self, FigureKind};
+use crate::words;
 
 pub(super) fn cards(summary: &TuneSummary) -> ReportBlock {
-    let order = FigureKind::of(&summary.goal).order();
+    let order = Metric::of_goal(&summary.goal).order();
     ReportBlock::Cards("Figures before and after", order.map(|figure| card(figure, summary)).into())
 }
 
@@ -26,13 +27,13 @@ pub(super) fn table(summary: &TuneSummary) -> ReportTable {
         TableColumn::of(ColumnKind::Estimate, "change"),
         TableColumn::words(""),
     ];
-    let [first, second, third] = FigureKind::of(&summary.goal).order();
+    let [first, second, third] = Metric::of_goal(&summary.goal).order();
     let program = summary.program.as_ref();
     let rows = [(first, false), (second, true), (third, true)].map(|(figure, is_guard)| {
         let change = figure.of_gain(&summary.gain);
-        let told = word(change.map(|e| figure.better(e)), is_guard);
-        let ends = [&summary.start, &summary.final_].map(|of| shown(figure, of, program));
-        row(&figure.row(summary), ends, change, told)
+        let told = word(change.map(|e| figure.oriented(e)), is_guard);
+        let ends = [&summary.start, &summary.final_].map(|of| shown(figure, of, program).into());
+        row(&words::row(figure, summary), ends, change, told)
     });
     ReportTable::new("Before and after", "stacked", columns)
         .rows(rows)
@@ -55,8 +56,8 @@ fn row(name: &str, [before, after]: [TableCell; 2], change: Option<Estimate>, to
 fn loaded(summary: &TuneSummary) -> Option<TableRow> {
     let known = |figures: &TrialFigures| figures.loaded_latency_ns.filter(|ns| ns.0 > 0);
     let (before, after): (Nanos, Nanos) = (known(&summary.start)?, known(&summary.final_)?);
-    let change = summary.gain.loaded_latency.filter(words::plausible);
-    let told = match word(change.map(|e| FigureKind::Latency.better(e)), true) {
+    let change = summary.gain.loaded_latency.filter(Estimate::is_plausible);
+    let told = match word(change.map(|e| Metric::Latency.oriented(e)), true) {
         "worse" if !landspeed_analysis::too_long_under_load(before, after) => "within its limit",
         told => told,
     };
@@ -84,35 +85,28 @@ pub(super) fn percent_lost(share: f64) -> String {
     }
 }
 
-/// Returns a figure with its unit.
-fn shown(figure: FigureKind, of: &TrialFigures, program: Option<&ProgramMetric>) -> TableCell {
-    let own = |value: f64, unit: &str| {
+/// Returns a figure with its unit, if it was measured.
+fn shown(figure: Metric, of: &TrialFigures, program: Option<&ProgramMetric>) -> Option<TableCell> {
+    let value = figure.of_figures(of)?;
+    let own = |unit: &str| {
         TableCell::number(value, format!("{} {}", words::amount(value), safe(unit)).trim_end().to_owned())
     };
-    let cell = match figure {
-        FigureKind::Rate if program.is_some() => {
-            own(figure.of_figures(of), program.map_or("", |program| &program.unit))
+    Some(match (figure, program) {
+        (Metric::Rate, Some(program)) => own(&program.unit),
+        (Metric::Cost, Some(_)) => own(""),
+        (Metric::Rate, None) => of.rate_bps.into(),
+        (Metric::Cost, None) => {
+            // The row's name has the rest of the unit.
+            let shown = of.bytes_per_cpu_s.to_string().trim_end_matches("/cpu-s").to_owned();
+            Quantity { value, unit: "B/cpu-s", shown }.into()
         }
-        FigureKind::Cost if program.is_some() => own(figure.of_figures(of), ""),
-        FigureKind::Rate => of.rate_bps.into(),
-        // The row's name has the rest of the unit.
-        FigureKind::Cost => TableCell::from(Quantity {
-            value: of.bytes_per_cpu_s.0,
-            unit: "B/cpu-s",
-            shown: of.bytes_per_cpu_s.to_string().trim_end_matches("/cpu-s").to_owned(),
-        }),
-        FigureKind::Latency => of.latency_ns.into(),
-    };
-    TableCell::from(known(figure, of).map(|_| cell))
-}
-
-fn known(figure: FigureKind, of: &TrialFigures) -> Option<f64> {
-    Some(figure.of_figures(of)).filter(|v| v.is_finite() && *v > 0.0)
+        (Metric::Latency, _) => of.latency_ns.into(),
+    })
 }
 
 /// Returns the figures before and after in one unit, so that they are comparable, and the unit.
-fn both(figure: FigureKind, summary: &TuneSummary) -> ([String; 2], String) {
-    let values = [&summary.start, &summary.final_].map(|of| known(figure, of));
+fn both(figure: Metric, summary: &TuneSummary) -> ([String; 2], String) {
+    let values = [&summary.start, &summary.final_].map(|of| figure.of_figures(of));
     let (per, unit) = chart::unit_in(figure, values.into_iter().flatten().fold(0.0, f64::max), summary);
     let number = if summary.program.is_some() { words::amount } else { words::number };
     let said = |v: Option<f64>| v.map_or_else(|| "–".to_owned(), |v| number(v / per));
@@ -120,19 +114,19 @@ fn both(figure: FigureKind, summary: &TuneSummary) -> ([String; 2], String) {
 }
 
 /// Returns a figure before and after, "13.5 -> 13.1 Gb/s", or `None` unless both were measured.
-pub(super) fn span(figure: FigureKind, summary: &TuneSummary) -> Option<String> {
-    let _measured = (known(figure, &summary.start)?, known(figure, &summary.final_)?);
+pub(super) fn span(figure: Metric, summary: &TuneSummary) -> Option<String> {
+    let _measured = (figure.of_figures(&summary.start)?, figure.of_figures(&summary.final_)?);
     let ([before, after], unit) = both(figure, summary);
     Some(format!("{before} -> {after} {unit}"))
 }
 
-fn card(figure: FigureKind, summary: &TuneSummary) -> Card {
+fn card(figure: Metric, summary: &TuneSummary) -> Card {
     let ([before, after], unit) = both(figure, summary);
     let under = StyledText::default()
         .with(TextStyle::Quiet, before)
         .and(" → ")
         .with(TextStyle::Strong, format!("{after} {unit}"));
-    Card { name: figure.names().card, figure: ratio(figure.of_gain(&summary.gain)), under }
+    Card { name: figure.row().card, figure: ratio(figure.of_gain(&summary.gain)), under }
 }
 
 fn ratio(e: Option<Estimate>) -> StyledText {

@@ -8,7 +8,7 @@ mod overheads;
 mod steps;
 mod verdicts;
 
-use landspeed_analysis::strays;
+use landspeed_analysis::{Metric, strays};
 use landspeed_record::{Gain, Record, TuneSummary};
 
 use crate::block::{
@@ -16,7 +16,7 @@ use crate::block::{
     StyledText, TextStyle, Visibility,
 };
 use crate::output::Tone;
-use crate::words::{self, FigureKind};
+use crate::words;
 use crate::{chart, glossary, safe};
 pub(crate) use hosts::general;
 
@@ -48,7 +48,7 @@ pub fn tune(summary: &TuneSummary, record: &Record, named: &str) -> Document {
 }
 
 fn head(summary: &TuneSummary, record: &Record) -> DocumentHead {
-    let primary = FigureKind::of(&summary.goal);
+    let primary = Metric::of_goal(&summary.goal);
     let strong =
         |what: &str, said: &String| StyledText::default().with(TextStyle::Strong, what).and(safe(said));
     let void = summary.void.iter().map(|void| strong("✗ Void: ", void));
@@ -90,10 +90,10 @@ fn remarks(record: &Record) -> Vec<StyledText> {
 }
 
 /// Formats gains: "12.3× the rate [11.7, 12.9], 11.9× the bytes per CPU-second [11.5, 12.3]".
-fn gains(gain: &Gain, of: &[FigureKind]) -> String {
+fn gains(gain: &Gain, of: &[Metric]) -> String {
     let said = of.iter().filter_map(|p| Some((p, p.of_gain(gain)?)));
-    let said = said
-        .map(|(p, e)| format!("{} the {} {}", words::times(e.ratio), p.names().phrase, words::interval(&e)));
+    let said =
+        said.map(|(p, e)| format!("{} the {} {}", words::times(e.ratio), p.row().name, words::interval(&e)));
     said.collect::<Vec<_>>().join(", ")
 }
 
@@ -129,7 +129,7 @@ fn figures(summary: &TuneSummary) -> Vec<ReportBlock> {
 }
 
 fn against(summary: &TuneSummary) -> Option<ReportBlock> {
-    let gains = gains(summary.against.as_ref()?, &FigureKind::of(&summary.goal).order());
+    let gains = gains(summary.against.as_ref()?, &Metric::of_goal(&summary.goal).order());
     let told = StyledText::from("Final over the setting given with ").with(TextStyle::Code, "--against");
     Some(ReportBlock::text(told.and(format!(", in the same run: {gains}."))))
 }
@@ -138,7 +138,7 @@ fn confirmation(summary: &TuneSummary) -> Option<ReportBlock> {
     let found = summary.confirmation.as_ref()?;
     let (manner, mark) =
         if found.holds { (ParagraphStyle::Good, "✓") } else { (ParagraphStyle::Bad, "✗") };
-    let said = words::confirmation(found, FigureKind::of(&summary.goal));
+    let said = words::confirmation(found, Metric::of_goal(&summary.goal));
     Some(ReportBlock::Paragraph(manner, format!("{mark} {said}.").into()))
 }
 
@@ -166,7 +166,7 @@ fn ladder(summary: &TuneSummary, record: &Record) -> ReportSection {
 /// Returns charts of the levels at each step, which lack the pairing of the ladder's ratios.
 fn levels(summary: &TuneSummary, record: &Record) -> ReportSection {
     let section = ReportSection::new("levels", "What it carried, and at what cost");
-    let charts: Vec<ReportBlock> = [FigureKind::Rate, FigureKind::Cost]
+    let charts: Vec<ReportBlock> = [Metric::Rate, Metric::Cost]
         .into_iter()
         .filter_map(|figure| Some(Chart(chart::level(figure, summary, record)?).into()))
         .collect();

@@ -1,14 +1,14 @@
 //! The overheads of datagrams: where their time goes after each kept step, and the gain from removing each, beside
 //! the paper that removed them one by one (jin-yoo-2007).
 
-use landspeed_analysis::{PathStage, SizeBudget, TimeBudget, budgets};
+use landspeed_analysis::{Metric, PathStage, SizeBudget, TimeBudget, budgets};
 use landspeed_record::{Estimate, Record, StepSummary, TuneSummary};
 
 use super::steps::moment;
 use crate::block::{
     ColumnKind, ReportBlock, ReportSection, ReportTable, StyledText, TableCell, TableColumn, TableRow, code,
 };
-use crate::words::{self, FigureKind, StepOutcome};
+use crate::words::{self, StepOutcome};
 
 /// An overhead, the settings that remove it here, and the paper's gain.
 struct Overhead {
@@ -111,7 +111,7 @@ fn removed(summary: &TuneSummary) -> ReportTable {
 
 fn of_step(overhead: &Overhead, index: usize, step: &StepSummary) -> TableRow {
     let (name, paper) = if index == 0 { (overhead.name, overhead.paper) } else { ("", "") };
-    let (rate, answer) = (FigureKind::Rate.of_step(step), StepOutcome::of(step).labels().brief);
+    let (rate, answer) = (Metric::Rate.of_step(step), StepOutcome::of(step).labels().brief);
     row(name, code(words::setting(step)), rate, answer, paper)
 }
 

@@ -1,5 +1,6 @@
 //! The sections on all steps, measured or not, and on the changed settings.
 
+use landspeed_analysis::Metric;
 use landspeed_record::{Settings, StepSummary, TuneSummary};
 
 use crate::block::{
@@ -7,19 +8,19 @@ use crate::block::{
     TextStyle, code,
 };
 use crate::safe;
-use crate::words::{self, FigureKind, StepOutcome};
+use crate::words::{self, StepOutcome};
 
 /// Least terminal widths with a column for the blocks, and with one for the reasons.
 const BLOCKS: usize = 96;
 const REASONS: usize = 132;
 
 pub(super) fn section(summary: &TuneSummary) -> ReportSection {
-    let order = FigureKind::of(&summary.goal).order();
+    let order = Metric::of_goal(&summary.goal).order();
     let tried = summary
         .steps
         .iter()
         .filter(|s| !matches!(StepOutcome::of(s), StepOutcome::Skipped | StepOutcome::NotTried));
-    let [first, second, third] = order.map(|figure| figure.names().heading);
+    let [first, second, third] = order.map(|figure| figure.row().heading);
     let columns = vec![
         TableColumn::words("Step"),
         TableColumn::words("Answer"),
@@ -39,7 +40,7 @@ pub(super) fn section(summary: &TuneSummary) -> ReportSection {
     ReportSection::new("steps", "All steps").all(table.non_empty()).all(unmeasured(summary))
 }
 
-fn row(step: &StepSummary, order: [FigureKind; 3]) -> TableRow {
+fn row(step: &StepSummary, order: [Metric; 3]) -> TableRow {
     let mut cells = vec![name(step).into(), answer(step).into()];
     cells.extend(order.map(|figure| TableCell::from(figure.of_step(step))));
     cells.push(step.left_out.into());

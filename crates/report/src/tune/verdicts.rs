@@ -1,5 +1,6 @@
 //! The section on what held the path back during the run, and on the steps that verdicts advised.
 
+use landspeed_analysis::Metric;
 use landspeed_analysis::verdict::cannot_tell;
 use landspeed_record::{Line, Record, StepPrediction, StepSummary, TuneSummary, VerdictLine};
 
@@ -8,7 +9,7 @@ use crate::block::{
     ColumnKind, ReportBlock, ReportSection, ReportTable, TableCell, TableColumn, TableRow, code,
 };
 use crate::expected::{advised, because, expected, sums, weighed};
-use crate::words::{self, FigureKind};
+use crate::words;
 
 const SHOWN: usize = 4;
 
@@ -70,7 +71,7 @@ fn outcomes(summary: &TuneSummary) -> ReportTable {
 
 fn outcome(step: &StepSummary, said: &StepPrediction) -> TableRow {
     let promised = TableCell::from(expected(said).map(|ratio| TableCell::number(ratio, words::times(ratio))));
-    let measured = FigureKind::Rate.of_step(step).into();
+    let measured = Metric::Rate.of_step(step).into();
     toned(
         step,
         vec![

@@ -2,7 +2,7 @@
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    CompareReport, ConfirmationReport, CostFigure, Estimate, ExplainReport, Header, Line, Record, TuneSummary,
+    CompareReport, ConfirmationReport, CostFigure, Estimate, ExplainReport, Line, Record, TuneSummary,
 };
 use landspeed_report::{DetailLevel, Document, OutputCapabilities, compare, explain, quoted, tune};
 
@@ -78,7 +78,7 @@ fn said(document: &Document, words: &str) {
 
 #[test]
 fn an_empty_report_is_still_a_report() {
-    let empty = Record { header: Header::default(), lines: vec![], cut_off: true };
+    let empty = Record { cut_off: true, ..Record::default() };
     said(&explain(&ExplainReport::default()), "could not be told");
     said(&compare(&CompareReport::default(), &empty), "No run of this study counts");
     let (mut summary, _) = recorded::tuned();

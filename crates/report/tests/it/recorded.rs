@@ -63,7 +63,7 @@ fn record(json: &Value) -> Option<Record> {
     let mut lines: Vec<Line> = of(json)?;
     let first = (!lines.is_empty()).then(|| lines.remove(0));
     let header = if let Some(Line::Header(header)) = first { header } else { Header::default() };
-    Some(Record { header, lines, cut_off: false })
+    Some(Record { header, lines, ..Record::default() })
 }
 
 fn summary(record: &Record) -> Option<TuneSummary> {

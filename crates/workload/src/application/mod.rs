@@ -158,7 +158,7 @@ impl WorkloadRunner for ProgramWorkload {
     }
 
     fn figure(&self) -> GridFigure {
-        GridFigure::Program
+        GridFigure::PROGRAM
     }
 
     fn warm_up(&self) -> Nanos {

@@ -78,7 +78,7 @@ impl WorkloadRunner for ConnectWorkload {
     }
 
     fn figure(&self) -> GridFigure {
-        GridFigure::P50Ns
+        GridFigure::LATENCY
     }
 
     fn lasts(&self, parameters: &Settings, _warm_up: Nanos) -> Nanos {

@@ -73,7 +73,7 @@ impl WorkloadRunner for PingPongWorkload {
     }
 
     fn figure(&self) -> GridFigure {
-        GridFigure::P50Ns
+        GridFigure::LATENCY
     }
 
     fn lasts(&self, parameters: &Settings, warm_up: Nanos) -> Nanos {

@@ -7,7 +7,7 @@ use landspeed_stats::{mean_and_deviation, mean_interval};
 
 use super::super::contests::ContestRuns;
 use super::super::metrics::{COST, ProtocolMetric};
-use super::super::names::title;
+use super::super::names::usual;
 use super::super::repeats::{CONFIDENCE, log_ratio, mean, over, ratio as geometric};
 use super::super::run::RunFigures;
 use super::tables::{TABLE_1, UDT};
@@ -114,7 +114,7 @@ fn cannot(why: impl Into<String>) -> ClaimJudgement {
 }
 
 fn without(protocols: &[&str]) -> ClaimJudgement {
-    let names: Vec<&str> = protocols.iter().map(|protocol| title(protocol)).collect();
+    let names: Vec<&str> = protocols.iter().map(|protocol| usual(protocol)).collect();
     cannot(format!("not in this study, or no run counts: {}", names.join(", ")))
 }
 
@@ -177,7 +177,7 @@ fn within(scene: &PaperStudy<'_>, figure: ProtocolFigure, low: f64, high: f64) -
     match (over(values), over(beside)) {
         (Some(value), Some(beside)) => by_margin(&margins, (figure.say)([value, beside])),
         _ if scene.has(figure.protocol) => {
-            let name = title(figure.protocol);
+            let name = usual(figure.protocol);
             cannot(format!("no run of {name} tells: it lost nothing, or was not sampled for this"))
         }
         _ => without(&[figure.protocol]),
@@ -285,7 +285,7 @@ fn means<'a>(group: &ProtocolGroup<'a>) -> Vec<(&'a str, f64)> {
 }
 
 fn said(means: &[(&str, f64)], metric: &ProtocolMetric) -> String {
-    let each = means.iter().map(|(name, value)| format!("{} {}", title(name), (metric.say)(*value)));
+    let each = means.iter().map(|(name, value)| format!("{} {}", usual(name), (metric.say)(*value)));
     each.collect::<Vec<_>>().join(", ")
 }
 

@@ -46,7 +46,7 @@ pub(crate) fn gain(series: &BlockSeries) -> Gain {
 pub(super) fn keep_left_out(check: &FinalCheck, at: usize, estimate: Estimate, run: &mut RunState) {
     let id = &check.standing.kept[at].id;
     if let Some(line) = run.lines.iter_mut().find(|l| l.summary.id == *id) {
-        line.summary.left_out = Some(run.rules.goal.primary().as_measured(estimate));
+        line.summary.left_out = Some(run.rules.goal.oriented(estimate));
     }
 }
 
@@ -55,9 +55,9 @@ fn revise_steps(check: &FinalCheck, run: &mut RunState) {
     let standing = check.standing.steps();
     for (i, kept) in check.standing.kept.iter().enumerate() {
         let Some(mut line) = run.lines.iter().find(|l| l.summary.id == kept.id).cloned() else { continue };
-        let primary = run.rules.goal.primary();
+        let primary = run.rules.goal;
         if let Some(estimate) = check.left_out.worth(i, &check.standing, run) {
-            line.summary.left_out = Some(primary.as_measured(estimate));
+            line.summary.left_out = Some(primary.oriented(estimate));
         }
         let fate = match &kept.dropped {
             Some(why) => Some(why.as_str()),

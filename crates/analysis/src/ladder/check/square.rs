@@ -38,7 +38,7 @@ pub(super) fn propose(check: &mut FinalCheck, run: &RunState) {
 pub(super) fn report(check: &FinalCheck, run: &mut RunState) {
     for slot in &check.slots {
         let CheckRole::Square(step, partner) = slot.role else { continue };
-        let primary = run.rules.goal.primary();
+        let primary = run.rules.goal;
         let blocks = slot.comparison.series.contrasts(primary, &run.toll);
         let alone = CountedAndAllMeans::of(&blocks).map(|both| both.estimate(CONFIDENCE));
         let with = check.left_out.worth(step, &check.standing, run);

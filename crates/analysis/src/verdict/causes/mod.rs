@@ -13,91 +13,135 @@ use landspeed_record::{Cause, Finding};
 pub(super) use programs::backlog_overflows;
 pub use stall::stalls;
 
-use super::judge::CauseJudge;
-use super::judge::EvidenceKind::{
-    self, AnyTcp, Cores, Counters, Limits, Processes, Qdiscs, ReceiverTcp, SenderTcp, Settings,
+use super::evidence::{
+    ANY_TCP, CORES, COUNTERS, Evidence, LIMITS, PROCESSES, QDISCS, RECEIVER_TCP, SENDER_TCP, SETTINGS,
 };
+use super::judge::CauseJudge;
 use super::view::VerdictView;
 
 type JudgeFunction = fn(&VerdictView<'_>) -> Option<Finding>;
 
-/// The table of all causes, with the evidence of each judge. Its order does not matter, because findings are ordered
-/// by weight.
+/// The table of all causes: the words that follow "held back by", the evidence that the judge needs, the judge, and
+/// the judge of a cause that costs nothing now. Its order does not matter, because findings are ordered by weight.
 #[rustfmt::skip]
-pub const CAUSES: [CauseJudge; 32] = [
+pub static CAUSES: &[CauseJudge] = &[
     // The time that the sender waited for the peer's window, the window's size, and how full the receive queue was.
-    row(Cause::ReceiveBuffer, &[AnyTcp], windows::receive_buffer, windows::receive_buffer_next),
+    fault(Cause::ReceiveBuffer, "a small receive buffer", &[ANY_TCP],
+        windows::receive_buffer, windows::receive_buffer_next),
     // Windows at the end of their scale, or large ones on a path that holds more.
-    row(Cause::WindowBelowBdp, &[AnyTcp], windows::window_below_bdp, windows::unscaled_next),
+    fault(Cause::WindowBelowBdp, "a window smaller than the path holds", &[ANY_TCP],
+        windows::window_below_bdp, windows::unscaled_next),
     // A window of few segments, and the part of it that whole segments leave unused.
-    row(Cause::WindowAlignment, &[AnyTcp], windows::window_alignment, windows::alignment_next),
+    fault(Cause::WindowAlignment, "windows rounded to whole segments", &[ANY_TCP],
+        windows::window_alignment, windows::alignment_next),
     // The time in which everything written was sent and the send buffer was full.
-    row(Cause::SendBuffer, &[SenderTcp], windows::send_buffer, windows::send_buffer_next),
+    fault(Cause::SendBuffer, "a small send buffer", &[SENDER_TCP],
+        windows::send_buffer, windows::send_buffer_next),
     // A closed window with a full receive queue behind it, and what the reading thread does instead.
-    row(Cause::SlowReader, &[ReceiverTcp], programs::slow_reader, unseen),
+    fault(Cause::SlowReader, "an application that reads slowly", &[RECEIVER_TCP],
+        programs::slow_reader, unseen),
     // The time with nothing in flight and nothing written, and what the writing thread does instead.
-    row(Cause::SlowWriter, &[SenderTcp], programs::slow_writer, unseen),
+    fault(Cause::SlowWriter, "an application that writes slowly", &[SENDER_TCP],
+        programs::slow_writer, unseen),
     // How full segments are, and the sender's processor time for a byte.
-    row(Cause::TinyWrites, &[SenderTcp], programs::tiny_writes, unseen),
+    fault(Cause::TinyWrites, "tiny writes", &[SENDER_TCP], programs::tiny_writes, unseen),
     // Less than a segment that waits behind another small one, and acknowledgements that a timer sent.
-    row(Cause::NagleDelayedAck, &[AnyTcp], programs::nagle, unseen),
+    fault(Cause::NagleDelayedAck, "Nagle waiting for delayed acknowledgements", &[ANY_TCP],
+        programs::nagle, unseen),
     // The rate at which packets left a queueing discipline against its configured rate.
-    row(Cause::RateLimit, &[Qdiscs], path::rate_limit, path::rate_limit_next),
+    fault(Cause::RateLimit, "a rate limit", &[QDISCS], path::rate_limit, path::rate_limit_next),
     // Packets that a queueing discipline dropped, and how long its queue became.
-    row(Cause::QdiscDrops, &[Qdiscs], path::qdisc_drops, unseen),
+    fault(Cause::QdiscDrops, "drops in a queueing discipline", &[QDISCS], path::qdisc_drops, unseen),
     // Retransmissions that no queue of the sender explains, on a path without a standing queue.
-    row(Cause::RandomLoss, &[SenderTcp], |view| path::lossy(view, false), |view| path::lossy_next(view, false)),
+    fault(Cause::RandomLoss, "random loss", &[SENDER_TCP],
+        |view| path::lossy(view, false), |view| path::lossy_next(view, false)),
     // The number of losses that each recovery repairs.
-    row(Cause::BurstLoss, &[SenderTcp], |view| path::lossy(view, true), |view| path::lossy_next(view, true)),
+    fault(Cause::BurstLoss, "loss in bursts", &[SENDER_TCP],
+        |view| path::lossy(view, true), |view| path::lossy_next(view, true)),
     // Reordering that the sender saw, and retransmissions of segments that the peer already had.
-    row(Cause::Reordering, &[SenderTcp], path::reordering, unseen),
+    fault(Cause::Reordering, "reordering", &[SENDER_TCP], path::reordering, unseen),
     // A full congestion window, or a pacing rate below it, without loss, queue or load.
-    row(Cause::CongestionControl, &[SenderTcp], path::congestion_control, path::congestion_control_next),
+    fault(Cause::CongestionControl, "the congestion control", &[SENDER_TCP],
+        path::congestion_control, path::congestion_control_next),
     // A flow that stalls on full-sized segments, the kernel's own probing, and the MTUs of both ends.
-    row(Cause::MtuBlackHole, &[], path::mtu_black_hole, unseen),
+    fault(Cause::MtuBlackHole, "an MTU that the path does not carry", &[], path::mtu_black_hole, unseen),
     // A packet that vanishes whole and arrives in pieces.
-    row(Cause::IcmpBlocked, &[], |view| stall::icmp_blocked(view.probe?), unseen),
+    fault(Cause::IcmpBlocked, "ICMP messages that do not arrive", &[],
+        |view| stall::icmp_blocked(view.probe?), unseen),
     // Packets that the sender cuts and that vanish, while whole ones arrive.
-    row(Cause::FragmentsDropped, &[], |view| stall::fragments_dropped(view.probe?), unseen),
+    fault(Cause::FragmentsDropped, "fragments that are dropped on the way", &[],
+        |view| stall::fragments_dropped(view.probe?), unseen),
     // Packets of every size that vanish, or did for long.
-    row(Cause::PathDown, &[], |view| stall::path_down(view.probe?), unseen),
+    fault(Cause::PathDown, "a path that was down", &[], |view| stall::path_down(view.probe?), unseen),
     // Segmentation and receive offloads that are off, where a processor is full.
-    row(Cause::OffloadsOff, &[Settings, Cores], processors::offloads_off, processors::offloads_off_next),
+    fault(Cause::OffloadsOff, "segmentation offloads that are off", &[SETTINGS, CORES],
+        processors::offloads_off, processors::offloads_off_next),
     // Checksum offload that is off, where a processor is full, and the cost of the checksums.
-    row(Cause::SoftwareChecksum, &[Settings, Cores], processors::software_checksum, processors::software_checksum_next),
+    fault(Cause::SoftwareChecksum, "checksums computed in software", &[SETTINGS, CORES],
+        processors::software_checksum, processors::software_checksum_next),
     // A full core with much of its time in interrupts, and idle cores beside it.
-    row(Cause::SoftirqCore, &[Cores], processors::softirq_core, unseen),
+    fault(Cause::SoftirqCore, "a core full of softirq work", &[CORES], processors::softirq_core, unseen),
     // The time in which the flow's threads were ready and had no core, and what other programs ran in that time.
-    row(Cause::CompetingLoad, &[Processes, Cores], processors::competing, unseen),
+    fault(Cause::CompetingLoad, "other work on the same core", &[PROCESSES, CORES],
+        processors::competing, unseen),
     // The cores that threads may run on, the idle cores, and the NUMA node of the link.
-    row(Cause::Placement, &[Processes, Cores], processors::placement, unseen),
+    fault(Cause::Placement, "work on the wrong cores", &[PROCESSES, CORES], processors::placement, unseen),
     // The time that the hypervisor gave to other guests.
-    row(Cause::Steal, &[Cores], processors::steal, unseen),
+    fault(Cause::Steal, "the hypervisor taking processor time", &[CORES], processors::steal, unseen),
     // The clock of a full processor against its highest clock, and the governor.
-    row(Cause::CpuFrequency, &[Limits, Cores], processors::low_clock, unseen),
+    fault(Cause::CpuFrequency, "a processor below its clock", &[LIMITS, CORES],
+        processors::low_clock, unseen),
     // Fragments that were made and reassembled, and those that could not be.
-    row(Cause::Fragmentation, &[Counters], datagrams::fragmentation, unseen),
+    fault(Cause::Fragmentation, "datagrams cut into fragments", &[COUNTERS],
+        datagrams::fragmentation, unseen),
     // Datagrams that found their socket's buffer full.
-    row(Cause::UdpReceiveBuffer, &[Counters], datagrams::udp_receive_buffer, unseen),
+    fault(Cause::UdpReceiveBuffer, "a UDP receive buffer that overflows", &[COUNTERS],
+        datagrams::udp_receive_buffer, unseen),
     // Connections that were dropped because the backlog was full.
-    row(Cause::ListenBacklog, &[Counters], programs::listen_backlog, unseen),
+    fault(Cause::ListenBacklog, "a listen backlog that overflows", &[COUNTERS],
+        programs::listen_backlog, unseen),
     // The busiest thread or core that carries the flow.
-    row(Cause::CpuLimit, &[Cores], limits::cpu, unseen),
+    limit(Cause::CpuLimit, "the processor", &[CORES], limits::cpu),
     // Goodput against the link's speed, and a standing queue on the path.
-    row(Cause::LinkLimit, &[], limits::link, unseen),
+    limit(Cause::LinkLimit, "the link", &[], limits::link),
     // The bytes that cross memory against what all cores copy.
-    row(Cause::MemoryLimit, &[Limits], limits::memory, unseen),
+    limit(Cause::MemoryLimit, "the memory's bandwidth", &[LIMITS], limits::memory),
     // Goodput against the rate of the device's PCI Express link.
-    row(Cause::BusLimit, &[Limits], limits::bus, unseen),
+    limit(Cause::BusLimit, "the bus", &[LIMITS], limits::bus),
 ];
 
-const fn row(
+const fn fault(
     cause: Cause,
-    needs: &'static [EvidenceKind],
+    words: &'static str,
+    needs: &'static [Evidence],
     judge: JudgeFunction,
     next: JudgeFunction,
 ) -> CauseJudge {
-    CauseJudge { cause, needs, judge, next }
+    CauseJudge { cause, words, is_limit: false, needs, judge, next }
+}
+
+/// Returns the row of what remains when nothing is wrong.
+const fn limit(
+    cause: Cause,
+    words: &'static str,
+    needs: &'static [Evidence],
+    judge: JudgeFunction,
+) -> CauseJudge {
+    CauseJudge { is_limit: true, ..fault(cause, words, needs, judge, unseen) }
+}
+
+fn row(cause: Cause) -> Option<&'static CauseJudge> {
+    CAUSES.iter().find(|row| row.cause == cause)
+}
+
+/// Returns a cause in words that follow "held back by".
+pub fn cause(cause: Cause) -> &'static str {
+    row(cause).map_or("another cause", |row| row.words)
+}
+
+/// Returns true for a limit: what remains when nothing is wrong.
+pub fn is_limit(cause: Cause) -> bool {
+    row(cause).is_some_and(|row| row.is_limit)
 }
 
 /// Returns nothing, for a cause that leaves no evidence while it costs nothing.
@@ -111,8 +155,11 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn every_cause_has_one_judge() {
-        let causes: HashSet<_> = CAUSES.iter().map(|judge| judge.cause).collect();
-        assert_eq!(causes.len(), CAUSES.len(), "a cause with two judges");
+    fn every_cause_has_one_row() {
+        let causes: HashSet<_> = CAUSES.iter().map(|row| row.cause).collect();
+        assert_eq!(causes.len(), CAUSES.len(), "a cause with two rows");
+        // Serde lists the names of all causes, and the unknown one.
+        let names = serde_json::from_str::<Cause>(r#""hologram""#).unwrap_err().to_string();
+        assert_eq!(names.matches('`').count() / 2 - 1, CAUSES.len(), "a cause without a row: {names}");
     }
 }

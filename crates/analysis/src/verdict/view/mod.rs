@@ -7,10 +7,7 @@ mod loss;
 mod window;
 
 use landspeed_record::units::{BitRate, Bytes, Nanos};
-use landspeed_record::{
-    CpuUsage, FlowWatch, HostFacts, IpProtocol, LinkSettings, Observations, PathProbe, ProcessWatch,
-    QdiscWatch, SnmpCounts,
-};
+use landspeed_record::{FlowWatch, HostFacts, IpProtocol, LinkSettings, PathProbe, SnmpCounts};
 
 pub(super) use cpu::{CoreLoad, CpuLoad};
 pub(super) use end::{EndRole, EndView};
@@ -19,7 +16,6 @@ use loss::SenderLosses;
 pub(super) use loss::{QueueView, ShaperView, queues};
 pub(super) use window::{SCALED, WindowCause, WindowLimit};
 
-use super::judge::EvidenceKind;
 use super::observations::{HostView, PathObservations};
 use super::staircase::ceiling;
 use super::thresholds::{PACKET_NS, STANDING_NS, STANDING_RATIO};
@@ -144,24 +140,6 @@ impl<'a> VerdictView<'a> {
     pub(super) fn won_back(&self, weight: f64) -> Option<f64> {
         let ratio = 1.0 / (1.0 - share(weight).min(0.99));
         Some(ratio.min(self.headroom().unwrap_or(f64::INFINITY)))
-    }
-
-    pub(super) fn has(&self, need: EvidenceKind) -> bool {
-        let tcp = |end: &Option<EndView<'_>>| {
-            end.as_ref().and_then(EndView::main).is_some_and(|f| f.last().is_some())
-        };
-        let any = |of: fn(&Observations) -> bool| self.ends().any(|end| of(end.host.seen));
-        match need {
-            EvidenceKind::SenderTcp => tcp(&self.sender),
-            EvidenceKind::ReceiverTcp => tcp(&self.receiver),
-            EvidenceKind::AnyTcp => tcp(&self.sender) || tcp(&self.receiver),
-            EvidenceKind::Cores => any(|seen| !seen.get::<CpuUsage>().cores.is_empty()),
-            EvidenceKind::Processes => any(|seen| !seen.get::<Vec<ProcessWatch>>().is_empty()),
-            EvidenceKind::Qdiscs => any(|seen| !seen.get::<Vec<QdiscWatch>>().is_empty()),
-            EvidenceKind::Settings => any(|seen| !seen.get::<Vec<LinkSettings>>().is_empty()),
-            EvidenceKind::Counters => any(|seen| !seen.get::<SnmpCounts>().0.is_empty()),
-            EvidenceKind::Limits => self.ends().any(|end| end.host.limits.is_some()),
-        }
     }
 }
 

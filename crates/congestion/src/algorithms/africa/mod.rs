@@ -6,6 +6,7 @@ pub(super) static CONTROL: Control = Control {
     name: "africa",
     kernel_name: "ls_africa",
     title: "TCP-Africa",
+    short: "TCP-Africa",
     about: "HighSpeed TCP while no queue is seen, Reno once there is one.",
     source: "R. King, R. Baraniuk, R. Riedi, TCP-Africa: An Adaptive and Fair Rapid Increase Rule for Scalable TCP, IEEE INFOCOM 2005",
     parameters: &[

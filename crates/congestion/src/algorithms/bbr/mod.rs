@@ -6,6 +6,7 @@ pub(super) static CONTROL: Control = Control {
     name: "bbr",
     kernel_name: "bbr",
     title: "BBR version 1",
+    short: "BBR",
     about: "Paces at the measured bandwidth and keeps in flight what the path holds.",
     source: "N. Cardwell and others, BBR: Congestion-Based Congestion Control, ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00; Linux net/ipv4/tcp_bbr.c",
     parameters: &[

@@ -6,6 +6,7 @@ pub(super) static CONTROL: Control = Control {
     name: "bic",
     kernel_name: "ls_bic",
     title: "BIC",
+    short: "BIC",
     about: "Finds the window of the last loss again by binary search, then looks beyond it.",
     source: "L. Xu, K. Harfoush, I. Rhee, Binary Increase Congestion Control for Fast Long-Distance Networks, IEEE INFOCOM 2004",
     parameters: &[

@@ -6,6 +6,7 @@ pub(super) static CONTROL: Control = Control {
     name: "cubic",
     kernel_name: "cubic",
     title: "CUBIC",
+    short: "CUBIC",
     about: "Grows along a cubic curve of the time since the last loss.",
     source: "RFC 9438; Linux net/ipv4/tcp_cubic.c; S. Ha, I. Rhee, Taming the elephants, Computer Networks 55(9), 2011",
     parameters: &[

@@ -6,6 +6,7 @@ pub(super) static CONTROL: Control = Control {
     name: "fast",
     kernel_name: "ls_fast",
     title: "FAST",
+    short: "FAST",
     about: "Keeps a set number of packets in the queue, judged by delay.",
     source: "C. Jin, D. X. Wei, S. H. Low, FAST TCP: Motivation, Architecture, Algorithms, Performance, IEEE INFOCOM 2004",
     parameters: &[

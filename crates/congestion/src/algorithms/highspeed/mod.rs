@@ -6,6 +6,7 @@ pub(super) static CONTROL: Control = Control {
     name: "highspeed",
     kernel_name: "ls_highspeed",
     title: "HighSpeed TCP",
+    short: "HSTCP",
     about: "Grows by more and falls by less the larger its window is, after a table.",
     source: "S. Floyd, HighSpeed TCP for Large Congestion Windows, RFC 3649, 2003",
     parameters: &[

@@ -6,6 +6,7 @@ pub(super) static CONTROL: Control = Control {
     name: "hstcp_lp",
     kernel_name: "ls_hstcp_lp",
     title: "HSTCP-LP",
+    short: "HSTCP-LP",
     about: "HighSpeed TCP that makes way: it backs off when one-way delays say that a queue grows.",
     source: "A. Kuzmanovic, E. Knightly, R. L. Cottrell, HSTCP-LP, PFLDnet 2004; A. Kuzmanovic, E. Knightly, TCP-LP, IEEE INFOCOM 2003",
     parameters: &[

@@ -6,6 +6,7 @@ pub(super) static CONTROL: Control = Control {
     name: "htcp",
     kernel_name: "ls_htcp",
     title: "H-TCP",
+    short: "H-TCP",
     about: "Grows faster the longer no loss came, and falls by what the queue held.",
     source: "D. Leith, R. Shorten, H-TCP: TCP for high-speed and long-distance networks, PFLDnet 2004; draft-leith-tcp-htcp-06",
     parameters: &[

@@ -6,6 +6,7 @@ pub(super) static CONTROL: Control = Control {
     name: "ltcp",
     kernel_name: "ls_ltcp",
     title: "LTCP",
+    short: "LTCP",
     about: "Behaves as several flows, one more for each layer of its window.",
     source: "S. Bhandarkar, S. Jain, A. L. N. Reddy, LTCP: Improving the Performance of TCP in Highspeed Networks, ACM CCR 36(1), 2006",
     parameters: &[

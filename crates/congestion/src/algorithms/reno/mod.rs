@@ -6,6 +6,7 @@ pub(super) static CONTROL: Control = Control {
     name: "reno",
     kernel_name: "reno",
     title: "Reno",
+    short: "Reno",
     about: "One packet more a round trip, half the window at a loss.",
     source: "RFC 5681; Linux net/ipv4/tcp_cong.c",
     parameters: &[

@@ -6,6 +6,7 @@ pub(super) static CONTROL: Control = Control {
     name: "scalable",
     kernel_name: "ls_scalable",
     title: "Scalable TCP",
+    short: "Scalable",
     about: "A hundredth of a packet for each acknowledged, an eighth less at a loss: recovery takes as long at any rate.",
     source: "T. Kelly, Scalable TCP: Improving Performance in Highspeed Wide Area Networks, ACM CCR 33(2), 2003",
     parameters: &[

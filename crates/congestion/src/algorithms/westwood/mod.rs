@@ -6,6 +6,7 @@ pub(super) static CONTROL: Control = Control {
     name: "westwood",
     kernel_name: "ls_westwood",
     title: "Westwood+",
+    short: "Westwood+",
     about: "Halves nothing: after a loss the window is what the measured rate fills without a queue.",
     source: "L. A. Grieco, S. Mascolo, Performance Evaluation and Comparison of Westwood+, New Reno, and Vegas TCP Congestion Control, ACM CCR 34(2), 2004",
     parameters: &[

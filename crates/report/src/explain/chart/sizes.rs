@@ -2,14 +2,13 @@
 
 use landspeed_analysis::fit::{BOTH, HOST_A, HOST_B, LINK};
 use landspeed_record::units::Bytes;
-use landspeed_record::{LayerCost, SizePoint};
+use landspeed_record::{FigureUnit, LayerCost, SizePoint};
 use maud::{Markup, html};
 
 use super::super::sizes::SizeSweep;
 use super::super::words::nanos;
 use crate::chart::lines::{ChartAxis, ChartPoint, ChartSeries, ChartSize, LineChart, MarkerShape};
 use crate::chart::scale::unit_of;
-use crate::words::FigureKind;
 
 const SIZE: ChartSize = ChartSize { width: 912.0, names: 122.0, bottom: 330.0 };
 /// Sizes at which a line is computed, in addition to two at each step.
@@ -66,7 +65,7 @@ pub(crate) fn sizes(index: usize, sweep: &SizeSweep<'_>) -> Option<Markup> {
     let costs =
         sweep.points.iter().flat_map(|point| DRAWN.iter().filter_map(|(name, _)| point.layers.get(*name)));
     let most = costs.map(|cost| cost.median_ns).filter(|ns| SANE.contains(ns)).fold(0.0, f64::max);
-    let (per, unit) = unit_of(FigureKind::Latency, most);
+    let (per, unit) = unit_of(FigureUnit::Time, most);
     let drawn = DRAWN.into_iter().filter_map(|(name, class)| series(sweep, name, class, per));
     let series: Vec<ChartSeries> = drawn.collect();
     LineChart {

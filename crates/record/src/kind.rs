@@ -1,0 +1,56 @@
+//! The kinds of records, and the header that a record of each begins with.
+
+use crate::{Header, RECORD_FORMAT, Record};
+
+/// A kind of record, by the command that writes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordKind {
+    /// Name in headers, and the beginning of file names.
+    pub name: &'static str,
+    /// The command that writes it.
+    pub command: &'static str,
+}
+
+impl RecordKind {
+    pub const TUNE: RecordKind = RecordKind { name: "tune", command: "landspeed tune" };
+    pub const STUDY: RecordKind = RecordKind { name: "compare", command: "landspeed compare" };
+    pub const GRID: RecordKind = RecordKind { name: "grid", command: "landspeed measure --vary" };
+
+    /// Returns the header of a record of this kind that this landspeed writes, without what only one kind has.
+    pub fn header(&self, command: &str, started: &str) -> Header {
+        Header {
+            format: RECORD_FORMAT,
+            landspeed: env!("CARGO_PKG_VERSION").to_owned(),
+            kind: self.name.to_owned(),
+            started: started.to_owned(),
+            command: command.to_owned(),
+            ..Header::default()
+        }
+    }
+
+    /// Checks that a record, which was read from `path`, is of this kind.
+    ///
+    /// # Errors
+    /// Returns an error if its header names another kind.
+    pub fn check(&self, record: &Record, path: &str) -> Result<(), WrongKind> {
+        if record.header.kind == self.name { Ok(()) } else { Err(self.missing(record, path)) }
+    }
+
+    /// Returns the error that a record, which was read from `path`, does not hold what this kind does.
+    pub fn missing(&self, record: &Record, path: &str) -> WrongKind {
+        let why = match record.unread.first() {
+            Some(why) if record.header.kind == self.name => why.clone(),
+            _ => format!("it is of kind {:?}", record.header.kind),
+        };
+        WrongKind { path: path.to_owned(), why, command: self.command }
+    }
+}
+
+/// The error that a record is of another kind, or has no plan that this landspeed can read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the record {path} holds nothing of `{command}` ({why}): choose one that it wrote")]
+pub struct WrongKind {
+    path: String,
+    why: String,
+    command: &'static str,
+}
