@@ -54,7 +54,7 @@ pub fn measure(
         return Err(Error::Other("nothing to measure: no pair of hosts".into()));
     };
     let distinct = |of: fn(&Pair) -> &String| pairs.iter().map(of).collect::<BTreeSet<_>>().len();
-    check_hosts(&what.workload.name, [distinct(|pair| &pair.a.name), distinct(|pair| &pair.b.name)])
+    check_hosts(&what.workload, [distinct(|pair| &pair.a.name), distinct(|pair| &pair.b.name)])
         .map_err(Error::Other)?;
     for host in pairs.iter().flat_map(|pair| [&pair.a, &pair.b]) {
         host.can_watch(&what.watch)?;
@@ -130,7 +130,7 @@ fn of_program(workload: &str, host: &str, end: &EndpointOutcome) -> Option<PartF
 /// Returns the headlines of an end that the workload and the transport print, with their names.
 fn printing(what: &MeasureOptions) -> [(String, &'static [Headline<EndpointOutcome>]); 2] {
     let (workload, transport) = (&what.workload.name, TRANSPORT.of(&what.flow));
-    let of_workload = find(workload).map_or(&[][..], |runner| runner.headlines());
+    let of_workload = find(&what.workload).map_or(&[][..], |runner| runner.headlines());
     let of_transport = landspeed_transport::find(transport).map_or(&[][..], |row| row.about().headlines);
     [(workload.clone(), of_workload), (transport.to_owned(), of_transport)]
 }
@@ -192,7 +192,7 @@ fn empty(pair: &Pair, what: &MeasureOptions) -> MeasureReport {
         host_a: pair.a.facts.clone(),
         host_b: pair.b.facts.clone(),
         path: pair.path.clone(),
-        latency_of: find(&what.workload.name).map_or("", |runner| runner.latency()).to_owned(),
+        latency_of: find(&what.workload).map_or("", |runner| runner.latency()).to_owned(),
         ..MeasureReport::default()
     }
 }

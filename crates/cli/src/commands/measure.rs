@@ -26,7 +26,7 @@ pub(crate) fn run(args: MeasureArgs) -> Result<ExitCode> {
     let what = measurement(&args)?;
     let args = args.common;
     let named = NamedHosts::parse(&args.hosts, false)?;
-    let of_program = landspeed_workload::find(&what.workload.name).and_then(|runner| runner.hosts());
+    let of_program = landspeed_workload::find(&what.workload).and_then(|runner| runner.hosts());
     let joined = match args.fan {
         _ if of_program.is_some() => named.join_star(of_program.unwrap_or_default())?,
         Some(FanArg::In) => named.join_fan(true)?,
@@ -60,7 +60,7 @@ fn lock(intervals: &Mutex<IntervalLines>) -> MutexGuard<'_, IntervalLines> {
 fn measurement(args: &MeasureArgs) -> Result<MeasureOptions> {
     let common = &args.common;
     let runner =
-        landspeed_workload::find(&args.workload.name).context("clap takes the names of the table")?;
+        landspeed_workload::find(&args.workload).context("clap takes the names of the table")?;
     let (transport, mut flow) = flow_of(&common.flow, runner.flow())?;
     if let Some(flows) = &common.flows {
         flow.insert(FLOWS.name.to_owned(), FLOWS.parse(flows)?);

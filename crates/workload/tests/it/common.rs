@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{EndpointOutcome, Settings, TrialSpec, Workload};
 use landspeed_transport::settings::TRANSPORT;
+use landspeed_workload::staggered::StaggeredFlow;
 use landspeed_workload::{CancelFlag, ClientPlan, DataPort, Error, NullWatch, run_client, run_server};
 
 /// The key of every test's session.
@@ -23,6 +24,12 @@ pub(crate) fn pingpong(sizes: &[Bytes], time: Nanos, receiver: &str) -> Workload
 /// Returns a trial of connections for `time`.
 pub(crate) fn connect(time: Nanos) -> Workload {
     Workload::new("connect").with("time", time.exact())
+}
+
+/// Returns a flow with its own congestion control, by the kernel's name.
+pub(crate) fn controlled(congestion: &str) -> StaggeredFlow {
+    let settings = [("socket-congestion".to_owned(), congestion.to_owned())].into();
+    StaggeredFlow { settings, ..StaggeredFlow::default() }
 }
 
 /// Sets the trial's flow to these values.

@@ -17,7 +17,7 @@ use landspeed_workload::{
     stream, sweep,
 };
 
-use crate::common::{EndResult, KEY, pingpong, set, spec, udp};
+use crate::common::{EndResult, KEY, controlled, pingpong, set, spec, udp};
 
 /// Returns a lab of this kind; prints why if there can be none.
 fn lab(test: &str, word: &str) -> Option<Lab> {
@@ -269,7 +269,7 @@ fn flows_outlive_the_losses_of_a_long_path() {
         enters_ns: Nanos::secs(enters),
         leaves_ns: Nanos::secs(leaves),
         data_bytes,
-        ..StaggeredFlow::controlled("reno")
+        ..controlled("reno")
     };
     let flows = [flow(0, 8, None), flow(3, 6, None), flow(2, 8, Some(Bytes::kib(64)))];
     let workload = staggered::spec(&flows, Nanos::secs(8), Nanos::millis(100));

@@ -9,13 +9,13 @@ use landspeed_workload::{
 };
 use rustix::net::sockopt::tcp_congestion;
 
-use crate::common::{KEY, V4, V6, both, both_on, outcomes, spec};
+use crate::common::{KEY, V4, V6, both, both_on, controlled, outcomes, spec};
 
 fn flow(congestion: &str, enters: u64, leaves: u64) -> StaggeredFlow {
     StaggeredFlow {
         enters_ns: Nanos::millis(enters),
         leaves_ns: Nanos::millis(leaves),
-        ..StaggeredFlow::controlled(congestion)
+        ..controlled(congestion)
     }
 }
 

@@ -68,7 +68,7 @@ pub(super) fn run(application: &Application, end: TrialEnd<'_>) -> Result<Endpoi
         let (hosts, [least, most]) = (program.hosts.len(), most);
         return Err(Error::spec(
             "hosts",
-            format!("{} runs on {least} to {most} hosts, not on {hosts}", application.name),
+            format!("{} runs on {least} to {most} hosts, not on {hosts}", application.file_name()),
         ));
     }
     let (mut signals, more) = (session.signals, session.more);
