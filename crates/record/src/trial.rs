@@ -25,7 +25,7 @@ pub struct Workload {
     /// Parameters by name, in canonical spelling. A missing one has its default.
     #[serde(default)]
     pub parameters: Settings,
-    /// Text of the application's file, if the user named a file. It is never written to a record.
+    /// Text of the application's file. One that ships is also found by its name. It is never written to a record.
     #[serde(skip)]
     pub file: Option<Arc<str>>,
 }

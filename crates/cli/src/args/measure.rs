@@ -91,7 +91,8 @@ pub(crate) struct MeasureArgs {
 
 impl Args for MeasureArgs {
     fn augment_args(command: Command) -> Command {
-        let commands = app::workloads().map(|runner| {
+        let commands = app::workloads().iter().map(|runner| {
+            let runner = runner.as_ref();
             let arguments = runner.parameters().into_iter().map(argument);
             let command = CommonArgs::augment_args(Command::new(runner.name()).args(arguments));
             // This replaces the description that comes with the arguments.
@@ -117,8 +118,13 @@ impl Args for MeasureArgs {
 impl FromArgMatches for MeasureArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let (name, matches) = matches.subcommand().expect("clap requires a workload");
-        let runner = app::workloads().find(|one| one.name() == name).expect("clap takes these names");
-        let workload = Workload { parameters: given(runner, matches), ..app::workload(name) };
+        let runner =
+            app::workloads().iter().find(|runner| runner.name() == name).expect("clap takes these names");
+        let workload = Workload {
+            name: name.to_owned(),
+            parameters: given(runner.as_ref(), matches),
+            file: runner.application().map(|one| one.text.clone()),
+        };
         Ok(MeasureArgs { workload, common: CommonArgs::from_arg_matches(matches)? })
     }
 

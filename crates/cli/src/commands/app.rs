@@ -1,9 +1,10 @@
 //! `landspeed app`: lists, shows and checks applications, with helpers that they start.
 
+use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, Result, bail};
 use landspeed_record::Workload;
@@ -63,23 +64,12 @@ fn row(one: &ApplicationEntry) -> Vec<String> {
     vec![one.name.to_owned(), one.title.to_owned(), hosts]
 }
 
-/// The applications of the files that the command line names as `app:FILE`.
-static FILES: OnceLock<Vec<Application>> = OnceLock::new();
+/// The workloads of the table, and the applications of the files that the command line names as `app:FILE`.
+static ALL: OnceLock<Vec<Arc<dyn WorkloadRunner>>> = OnceLock::new();
 
-fn files() -> &'static [Application] {
-    FILES.get().map(Vec::as_slice).unwrap_or_default()
-}
-
-/// Returns all workloads: those of the table, and the applications of the files that the command line names.
-pub(crate) fn workloads() -> impl Iterator<Item = &'static dyn WorkloadRunner> {
-    let is_of_file = |name: &str| files().iter().any(|file| file.name == name);
-    let table = WORKLOADS.iter().map(|one| &**one).filter(move |one| !is_of_file(one.name()));
-    table.chain(files().iter().map(|file| file as &dyn WorkloadRunner))
-}
-
-/// Returns the workload with this name and default parameters.
-pub(crate) fn workload(name: &str) -> Workload {
-    files().iter().find(|file| file.name == name).map_or_else(|| Workload::new(name), of_file)
+/// Returns all workloads that `landspeed measure` takes.
+pub(crate) fn workloads() -> &'static [Arc<dyn WorkloadRunner>] {
+    ALL.get_or_init(|| WORKLOADS.to_vec())
 }
 
 /// Returns the applications that ship with landspeed.
@@ -175,20 +165,19 @@ pub(crate) fn gather(args: &GatherArgs) -> Result<ExitCode> {
 
 /// Loads the files that words of the command line name as `app:FILE`, and replaces those words by the workloads'
 /// names.
-pub(crate) fn load_named(words: impl Iterator<Item = std::ffi::OsString>) -> Result<Vec<std::ffi::OsString>> {
-    let mut files: Vec<Application> = Vec::new();
-    let mut replaced = Vec::new();
-    for word in words {
-        let file = word.to_str().and_then(|word| word.strip_prefix("app:")).filter(|file| is_file(file));
-        let Some(file) = file else {
-            replaced.push(word);
-            continue;
-        };
-        let application = load(Path::new(file))?;
-        replaced.push(application.name.clone().into());
-        files.retain(|known| known.name != application.name);
-        files.push(application);
-    }
-    FILES.get_or_init(|| files);
-    Ok(replaced)
+pub(crate) fn load_named(words: impl Iterator<Item = OsString>) -> Result<Vec<OsString>> {
+    let mut all = WORKLOADS.to_vec();
+    let replaced = |word: OsString| match word.to_str().and_then(|word| word.strip_prefix("app:")) {
+        Some(file) if is_file(file) => {
+            let application = load(Path::new(file))?;
+            let name = application.name.clone();
+            all.retain(|one| one.name() != name);
+            all.push(Arc::new(application));
+            Ok(name.into())
+        }
+        _ => Ok(word),
+    };
+    let words = words.map(replaced).collect();
+    ALL.get_or_init(|| all);
+    words
 }

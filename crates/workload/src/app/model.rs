@@ -39,27 +39,17 @@ pub struct ApplicationParameter {
     pub name: String,
     /// One line that says what it sets.
     pub about: String,
-    /// Its values.
-    pub domain: ParameterDomain,
     /// Its default, in canonical spelling.
     pub default: String,
-}
-
-/// The values of an application's parameter.
-#[derive(Debug)]
-pub enum ParameterDomain {
-    /// One of these words.
-    Words(Vec<String>),
-    /// Those of another domain.
-    Other(Domain<'static>),
+    /// The values of a choice; empty for a parameter of another domain.
+    pub words: Vec<String>,
+    /// Its domain, unless it is a choice.
+    pub domain: Domain<'static>,
 }
 
 impl ApplicationParameter {
     pub(crate) fn declaration(&self) -> FactorDeclaration<'_> {
-        let domain = match &self.domain {
-            ParameterDomain::Words(words) => Domain::Words(words),
-            ParameterDomain::Other(domain) => *domain,
-        };
+        let domain = if self.words.is_empty() { self.domain } else { Domain::Words(&self.words) };
         let (name, about, default) = (self.name.as_str(), self.about.as_str(), self.default.as_str());
         FactorDeclaration { name, about, domain, default, ..Factor::FLOW }
     }
@@ -68,7 +58,7 @@ impl ApplicationParameter {
 impl From<Factor> for ApplicationParameter {
     fn from(factor: Factor) -> Self {
         let [name, about, default] = [factor.name, factor.about, factor.default].map(str::to_owned);
-        ApplicationParameter { name, about, domain: ParameterDomain::Other(factor.domain), default }
+        ApplicationParameter { name, about, default, words: Vec::new(), domain: factor.domain }
     }
 }
 

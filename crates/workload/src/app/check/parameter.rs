@@ -7,7 +7,7 @@ use toml::Spanned;
 use super::{FileMistake, here};
 use crate::app::file::{ApplicationFile, FigureFile, ParameterFile, ParameterKind};
 use crate::app::fill::PLACEHOLDERS;
-use crate::app::model::{ApplicationParameter, ParameterDomain};
+use crate::app::model::ApplicationParameter;
 
 /// Name of the parameter that chooses the figure that decides.
 pub const METRIC: &str = "metric";
@@ -46,12 +46,9 @@ fn chosen(figures: &[FigureFile]) -> Result<ApplicationParameter, FileMistake> {
             "there is no figure: add [[figure]] with a name, a unit, the role that prints it and where it is";
         return Err((None, why.to_owned()));
     };
-    Ok(ApplicationParameter {
-        name: METRIC.to_owned(),
-        about: "the figure that decides, and that grids compare".to_owned(),
-        domain: ParameterDomain::Words(names),
-        default: first,
-    })
+    let about = "the figure that decides, and that grids compare";
+    let metric = Factor { name: METRIC, about, ..Factor::FLOW };
+    Ok(ApplicationParameter { default: first, words: names, ..metric.into() })
 }
 
 fn own(name: &Spanned<String>, file: &ParameterFile) -> Result<ApplicationParameter, FileMistake> {
@@ -63,26 +60,24 @@ fn own(name: &Spanned<String>, file: &ParameterFile) -> Result<ApplicationParame
         let why = format!("parameter.{word}: choose another name, of a-z and '-', none of {taken}");
         return Err(here(name)(why));
     }
-    let (name, about, domain) = (word.clone(), file.about.clone(), domain(word, file)?);
-    let mut parameter = ApplicationParameter { name, about, domain, default: String::new() };
+    let (name, about, default) = (word.clone(), file.about.clone(), String::new());
+    let domain = domain(word, file)?;
+    let mut parameter = ApplicationParameter { name, about, default, words: file.of.clone(), domain };
     let default = parameter.declaration().parse(file.default.get_ref());
     parameter.default = default.map_err(|error| here(&file.default)(error.to_string()))?;
     Ok(parameter)
 }
 
-fn domain(word: &str, file: &ParameterFile) -> Result<ParameterDomain, FileMistake> {
+/// Returns the domain of a parameter. The words of a choice are its values, whatever the domain is.
+fn domain(word: &str, file: &ParameterFile) -> Result<Domain<'static>, FileMistake> {
     let wrong = |why: &str| Err(here(&file.is)(format!("parameter.{word}: {why}")));
     match (file.is.get_ref(), &file.between, file.of.as_slice()) {
-        (ParameterKind::Choice, None, [_, ..]) => Ok(ParameterDomain::Words(file.of.clone())),
+        (ParameterKind::Choice, None, [_, ..]) | (ParameterKind::Text, None, []) => Ok(Domain::Text(200)),
         (ParameterKind::Choice, ..) => wrong("a choice has of = [\"...\", ...]"),
-        (ParameterKind::Text, None, []) => Ok(ParameterDomain::Other(Domain::Text(200))),
         (is, Some(between), []) => {
             let [least, most] = between.get_ref();
-            range(*is, least, most).map(ParameterDomain::Other).ok_or_else(|| {
-                here(between)(format!(
-                    "parameter.{word}: between takes two values of its kind, the least first"
-                ))
-            })
+            let why = format!("parameter.{word}: between takes two values of its kind, the least first");
+            range(*is, least, most).ok_or_else(|| here(between)(why))
         }
         _ => wrong("number, bytes and time take between = [\"least\", \"most\"], a choice takes of = [...]"),
     }
