@@ -27,7 +27,7 @@ pub(crate) fn values(runner: &dyn WorkloadRunner, spec: &TrialSpec) -> Result<()
 }
 
 /// Checks that the flow's transport exists and accepts these settings.
-fn flow(flow: &Settings) -> Result<(), Error> {
+pub(crate) fn flow(flow: &Settings) -> Result<(), Error> {
     let transport = transport(TRANSPORT.of(flow))?;
     Ok(table(transport).check_all(flow)?)
 }

@@ -59,17 +59,19 @@ pub struct WorkloadRole {
     pub most: usize,
 }
 
+impl WorkloadRole {
+    /// Returns the roles of the end that opens the flows and of the one that accepts them.
+    pub(crate) const fn both(about: [&'static str; 2], most: [usize; 2]) -> [WorkloadRole; 2] {
+        [
+            WorkloadRole { name: "client", about: about[0], most: most[0] },
+            WorkloadRole { name: "server", about: about[1], most: most[1] },
+        ]
+    }
+}
+
 const MOST_HOSTS: usize = 64;
-/// The roles of many clients and one server, or one client and many servers.
-static MANY: [WorkloadRole; 2] = [
-    WorkloadRole { name: "client", about: "opens the flows", most: MOST_HOSTS },
-    WorkloadRole { name: "server", about: "accepts them", most: MOST_HOSTS },
-];
 /// The roles of one client and one server.
-pub(crate) static TWO: [WorkloadRole; 2] = [
-    WorkloadRole { name: "client", about: "sends", most: 1 },
-    WorkloadRole { name: "server", about: "receives", most: 1 },
-];
+pub(crate) const TWO: [WorkloadRole; 2] = WorkloadRole::both(["sends", "receives"], [1, 1]);
 
 /// A workload: traffic that is sent and measured.
 pub trait WorkloadRunner: Send + Sync {
@@ -82,10 +84,10 @@ pub trait WorkloadRunner: Send + Sync {
     /// Returns its parameters, from which the command line, help, reference page and validation are made.
     fn parameters(&self) -> Vec<FactorDeclaration<'_>>;
 
-    /// Returns the roles of its two ends, the client's first. A program with more roles is an application, whose file
-    /// lists them.
+    /// Returns the roles of its two ends, the client's first; by default many clients and one server, or one client and
+    /// many servers. An application may have more roles, which its file lists.
     fn roles(&self) -> [WorkloadRole; 2] {
-        MANY
+        WorkloadRole::both(["opens the flows", "accepts them"], [MOST_HOSTS; 2])
     }
 
     /// Returns the application that it runs; `None` if the traffic is landspeed's own.

@@ -59,19 +59,9 @@ impl WorkloadRunner for Application {
     }
 
     fn roles(&self) -> [WorkloadRole; 2] {
-        let [_, most] = self.hosts;
-        [
-            WorkloadRole {
-                name: "client",
-                about: "runs the clients, and what its file says beside",
-                most: 1,
-            },
-            WorkloadRole {
-                name: "server",
-                about: "runs the services, and what its file says beside",
-                most: most - 1,
-            },
-        ]
+        let clients = "runs the clients, and what its file says beside";
+        let services = "runs the services, and what its file says beside";
+        WorkloadRole::both([clients, services], [1, self.hosts[1] - 1])
     }
 
     fn application(&self) -> Option<&Application> {
