@@ -122,10 +122,10 @@ pub fn named(name: &str) -> Result<&'static Arc<dyn WorkloadRunner>, String> {
 
 /// Returns the runner of a workload: one of the table, or the application of the user's file.
 pub fn find(workload: &Workload) -> Option<Arc<dyn WorkloadRunner>> {
-    runner(workload).ok()
+    runner_of(workload).ok()
 }
 
-fn runner(workload: &Workload) -> Result<Arc<dyn WorkloadRunner>, String> {
+fn runner_of(workload: &Workload) -> Result<Arc<dyn WorkloadRunner>, String> {
     match &workload.file {
         Some(text) => application(&workload.name, text),
         None => named(&workload.name).cloned(),
@@ -202,7 +202,7 @@ fn known(spec: &TrialSpec) -> Result<Arc<dyn WorkloadRunner>, Error> {
             let name: String = program.name.chars().take(64).collect();
             application(&name, &program.text).map_err(|why| Error::spec("program", why))
         }
-        None => runner(&spec.workload).map_err(|why| Error::spec("workload", why)),
+        None => runner_of(&spec.workload).map_err(|why| Error::spec("workload", why)),
     }
 }
 

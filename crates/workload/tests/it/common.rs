@@ -26,7 +26,7 @@ pub(crate) fn connect(time: Nanos) -> Workload {
     Workload::new("connect").with("time", time.exact())
 }
 
-/// Returns a flow with its own congestion control, by the kernel's name.
+/// Returns a flow that enters and leaves, with its own congestion control by the kernel's name.
 pub(crate) fn controlled(congestion: &str) -> StaggeredFlow {
     let settings = [("socket-congestion".to_owned(), congestion.to_owned())].into();
     StaggeredFlow { settings, ..StaggeredFlow::default() }
