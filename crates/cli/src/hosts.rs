@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail};
 use landspeed_agent::session::{LineSink, Options};
 use landspeed_engine::{Host, JoinedHosts, Pairing, PathOptions, ReachOptions, all_factors};
 use landspeed_lab::topology::{self, HostSet, TopologyHost};
-use landspeed_record::Settings;
+use landspeed_record::{Settings, Workload};
 use landspeed_record::factor::FactorTable;
 use landspeed_record::units::Nanos;
 use landspeed_transport::Transport;
@@ -81,11 +81,11 @@ impl NamedHosts {
     /// If no hosts are named and a program needs more than two, a lab is created.
     pub(crate) fn join_for(
         &self,
-        workload: &str,
+        workload: Option<&Workload>,
         fan: Option<FanArg>,
         usual: Pairing,
     ) -> Result<JoinedHosts> {
-        let of_program = landspeed_workload::find(workload).and_then(|runner| runner.hosts());
+        let of_program = workload.and_then(landspeed_workload::find).and_then(|runner| runner.hosts());
         match (of_program, fan) {
             (Some([least, _]), _) if self.words.is_empty() && least > 2 => {
                 self.join_others(&[format!("lab:switch:{least}")], Pairing::Star)

@@ -10,7 +10,7 @@ use landspeed_transport::{TRANSPORTS, Transport, find};
 use crate::Error;
 
 /// Returns the factors of flows over `transport`.
-pub fn factors(transport: &dyn Transport) -> FactorTable {
+pub fn factors(transport: &dyn Transport) -> FactorTable<'static> {
     let applies = |factor: &&'static Factor| {
         factor.protocol.is_empty() || factor.protocol == transport.about().protocol
     };
@@ -18,8 +18,8 @@ pub fn factors(transport: &dyn Transport) -> FactorTable {
 }
 
 /// Returns the factors of all transports.
-pub fn all_factors() -> &'static FactorTable {
-    static ALL: LazyLock<FactorTable> = LazyLock::new(|| {
+pub fn all_factors() -> &'static FactorTable<'static> {
+    static ALL: LazyLock<FactorTable<'static>> = LazyLock::new(|| {
         let flows = TRANSPORTS.iter().flat_map(|transport| transport.factors());
         FactorTable::of(EVERY_FLOW.iter().copied().chain(flows).chain(landspeed_knob::table::factors()))
     });

@@ -179,16 +179,13 @@ pub fn read_experiment(path: &Path, text: &str, short: bool) -> Result<Experimen
 
 fn experiment(file: &ExperimentFile, short: bool) -> Result<Experiment, FileMistake> {
     let named = file.workload.get_ref();
-    let runner = landspeed_workload::find(named).ok_or_else(|| {
-        let known = WORKLOADS.iter().map(|runner| runner.name());
-        here(&file.workload)(format!("no workload is called '{named}'{}", did_you_mean(named, known)))
-    })?;
+    let runner = landspeed_workload::named(named).map_err(here(&file.workload))?;
     let words: Vec<String> =
         file.topology.iter().flat_map(|words| words.get_ref().split(' ').map(str::to_owned)).collect();
     if let Some(at) = &file.topology {
         landspeed_lab::topology::find(&words).map_err(|error| here(at)(error.to_string()))?;
     }
-    let names = FactorNames { runner, words: &words };
+    let names = FactorNames { runner: runner.as_ref(), words: &words };
     let usual = runner.flow().iter().filter(|(name, _)| !file.set.contains_key(*name));
     let usual = usual.filter_map(|(name, value)| set(name, value, names).ok());
     let mut base: Vec<GridSetting> = usual.chain(settings(&file.set, names)?).collect();
@@ -210,7 +207,7 @@ fn experiment(file: &ExperimentFile, short: bool) -> Result<Experiment, FileMist
     let of_workload = |one: &GridSetting| one.place == GridSettingTarget::Workload;
     let parameters =
         base.iter().filter(|one| of_workload(one)).map(|one| (one.name.clone(), one.value.clone()));
-    let workload = Workload { name: named.clone(), parameters: parameters.collect() };
+    let workload = Workload { parameters: parameters.collect(), ..Workload::new(named) };
     base.retain(|one| !of_workload(one));
     let grid = Grid {
         workload,
@@ -327,7 +324,7 @@ fn spelled(factor: &GridFactor, value: &str) -> Option<String> {
     }
     let workloads = || WORKLOADS.iter().flat_map(|runner| runner.parameters());
     let of_workload = workloads().find(|one| place == GridSettingTarget::Workload && one.name == factor.name);
-    let found = of_workload.or_else(|| crate::all_factors().find(&factor.name).ok())?;
+    let found = of_workload.or_else(|| crate::all_factors().find(&factor.name).ok().copied())?;
     found.parse(value).ok()
 }
 

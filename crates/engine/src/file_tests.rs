@@ -89,6 +89,7 @@ fn each_kind_of_mistake_is_told_with_its_line() {
     for (wrong, right, line, words) in [
         ("title =", "tilte =", 1, "unknown field `tilte`"),
         ("workload = \"stream\"", "workload = \"streem\"", 4, "did you mean stream?"),
+        ("workload = \"stream\"", "workload = \"app:redsi\"", 4, "did you mean app:redis?"),
         ("lab:wan:rate=100M", "lab:wan:rat=100M", 5, "rat"),
         ("baseline = \"sc03\"", "baseline = \"sc04\"", 6, "name sc03"),
         ("by = \"step\"", "by = \"mtu\"", 7, "mtu is not varied"),

@@ -12,7 +12,7 @@ use landspeed_analysis::fit::BothEnds;
 use landspeed_record::units::Nanos;
 use landspeed_record::{
     Cell, EndpointOutcome, GroupMember, LatencyHistogram, Line, RestoreOutcome, Settings, Side, TrialFigures,
-    TrialProgress,
+    TrialProgress, Workload,
 };
 use landspeed_workload::check_hosts;
 
@@ -115,7 +115,7 @@ impl HostGroup {
     }
 
     /// Returns an error if a workload does not run on as many hosts.
-    pub(crate) fn suits(&self, workload: &str) -> Result<(), Error> {
+    pub(crate) fn suits(&self, workload: &Workload) -> Result<(), Error> {
         let hosts = Side::BOTH.map(|side| self.places_on(side).len());
         check_hosts(workload, hosts).map_err(Error::Other)
     }

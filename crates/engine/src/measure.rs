@@ -9,7 +9,7 @@ use landspeed_record::{
     PartFigures, ProgramFigure, ProgramFigures, Settings, Workload,
 };
 use landspeed_transport::settings::TRANSPORT;
-use landspeed_workload::{find, lasts, text_of};
+use landspeed_workload::{find, lasts};
 
 use crate::group::PairProgressSink;
 use crate::{Error, HostGroup, Pair, RunSpec, WatchOptions, stall};
@@ -49,7 +49,7 @@ pub fn measure(
     what: &MeasureOptions,
     on_progress: PairProgressSink<'_>,
 ) -> Result<MeasureReport, Error> {
-    group.suits(&what.workload.name)?;
+    group.suits(&what.workload)?;
     group.hosts().iter().try_for_each(|host| host.can_watch(&what.watch))?;
     let run = RunSpec {
         workload: what.workload.clone(),
@@ -57,9 +57,10 @@ pub fn measure(
         warm_up: what.warm_up,
         watching: watching(what),
     };
-    let outcomes: Vec<_> = match text_of(&what.workload.name) {
-        Some(_) => group.run_together(&run, on_progress)?.into_iter().map(Ok).collect(),
-        None => group.run_each(&run, on_progress),
+    let needs_all = find(&what.workload).is_some_and(|runner| runner.application().is_some());
+    let outcomes: Vec<_> = match needs_all {
+        true => group.run_together(&run, on_progress)?.into_iter().map(Ok).collect(),
+        false => group.run_each(&run, on_progress),
     };
     let (mut done, mut lost) = (Vec::new(), Vec::new());
     for (pair, outcome) in group.pairs().zip(outcomes) {
@@ -131,7 +132,7 @@ fn of_program(workload: &str, host: &str, end: &EndpointOutcome) -> Option<PartF
 /// Returns the headlines of an end that the workload and the transport print, with their names.
 fn printing(what: &MeasureOptions) -> [(String, &'static [Headline<EndpointOutcome>]); 2] {
     let (workload, transport) = (&what.workload.name, TRANSPORT.of(&what.flow));
-    let of_workload = find(workload).map_or(&[][..], |runner| runner.headlines());
+    let of_workload = find(&what.workload).map_or(&[][..], |runner| runner.headlines());
     let of_transport = landspeed_transport::find(transport).map_or(&[][..], |row| row.about().headlines);
     [(workload.clone(), of_workload), (transport.to_owned(), of_transport)]
 }
@@ -161,7 +162,7 @@ fn empty(pair: &Pair<'_>, what: &MeasureOptions) -> MeasureReport {
         host_a: pair.a.facts.clone(),
         host_b: pair.b.facts.clone(),
         path: pair.path.clone(),
-        latency_of: find(&what.workload.name).map_or("", |runner| runner.latency()).to_owned(),
+        latency_of: find(&what.workload).map_or("", |runner| runner.latency()).to_owned(),
         ..MeasureReport::default()
     }
 }

@@ -15,7 +15,7 @@ use landspeed_record::{
     Settings, Side, TrialFigures, TrialProgress, TrialSpec, Workload,
 };
 use landspeed_transport::settings::{PLACEMENT, TRANSPORT, with};
-use landspeed_workload::{lasts, pingpong, text_of, transports};
+use landspeed_workload::{find, lasts, pingpong, transports};
 
 use crate::addresses::{AddressCandidate, address_candidates, check};
 use crate::answers::{RunCallbacks, both};
@@ -301,7 +301,7 @@ impl<'g> Pair<'g> {
         let [client, server] =
             cores(PLACEMENT.of(flow), (&self.a.facts, &links[0]), (&self.b.facts, &links[1]));
         let spec = |cores, role| TrialSpec {
-            program: self.program(&workload.name, role),
+            program: self.program(workload, role),
             workload: workload.clone(),
             flow: flow.clone(),
             cores,
@@ -311,7 +311,7 @@ impl<'g> Pair<'g> {
             progress_ns: watching.progress,
             patience_ns: patience,
         };
-        self.carries_program(&workload.name)?;
+        self.carries_program(workload)?;
         let port = self.data.port(self.b, transports(&spec(Vec::new(), Role::Client)))?;
         let server = self.b.start(&self.request(Role::Server, port, spec(server, Role::Server)))?;
         let client = self.a.start(&self.request(Role::Client, port, spec(client, Role::Client)))?;
@@ -326,8 +326,9 @@ impl<'g> Pair<'g> {
     }
 
     /// Refuses a program over link-local addresses, because each host would need a different text for them.
-    fn carries_program(&self, workload: &str) -> Result<(), Error> {
-        if !is_link_local(&self.data.address.ip) || text_of(workload).is_none() {
+    fn carries_program(&self, workload: &Workload) -> Result<(), Error> {
+        let is_program = || find(workload).is_some_and(|runner| runner.application().is_some());
+        if !is_link_local(&self.data.address.ip) || !is_program() {
             return Ok(());
         }
         let (host, what) =
@@ -338,8 +339,10 @@ impl<'g> Pair<'g> {
     /// Returns the program of a trial, for the host with this role; `None` if the workload is landspeed's own. A
     /// service does not outlive a change of the network namespace's settings, because sockets inherit them when they
     /// are created.
-    fn program(&self, workload: &str, role: Role) -> Option<Program> {
-        let (name, text) = text_of(workload)?;
+    fn program(&self, workload: &Workload, role: Role) -> Option<Program> {
+        let runner = find(workload)?;
+        let application = runner.application()?;
+        let (name, text) = (application.file_name().to_owned(), application.text.to_string());
         let ProgramHosts { hosts, other, token, epoch } = &self.data.program_hosts;
         let (host, number) = match role {
             Role::Client => (self.a, 1),

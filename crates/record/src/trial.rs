@@ -1,6 +1,7 @@
 //! Trials: one short measurement of a cell.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
@@ -24,12 +25,15 @@ pub struct Workload {
     /// Parameters by name, in canonical spelling. A missing one has its default.
     #[serde(default)]
     pub parameters: Settings,
+    /// Text of the application's file. One that ships is also found by its name. It is never written to a record.
+    #[serde(skip)]
+    pub file: Option<Arc<str>>,
 }
 
 impl Workload {
     /// Creates a workload with every parameter at its default.
     pub fn new(name: &str) -> Workload {
-        Workload { name: name.to_owned(), parameters: Settings::new() }
+        Workload { name: name.to_owned(), ..Workload::default() }
     }
 
     #[must_use]

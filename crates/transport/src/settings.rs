@@ -124,7 +124,7 @@ fn larger(view: &FactorView, values: &[(u64, u32)]) -> Vec<Proposal> {
 }
 
 /// Returns the factors of a flow over `transport`.
-pub fn table(transport: &dyn Transport) -> FactorTable {
+pub fn table(transport: &dyn Transport) -> FactorTable<'static> {
     FactorTable::of(EVERY_FLOW.iter().copied().chain(transport.factors()))
 }
 

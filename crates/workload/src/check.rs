@@ -1,5 +1,6 @@
 //! Checks a specification from the other host: it must not exhaust this one.
 
+use landspeed_record::factor::FactorTable;
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{Settings, TrialSpec};
 use landspeed_transport::Delivery;
@@ -8,13 +9,22 @@ use landspeed_transport::settings::{READ_SIZE, TRANSPORT, WRITE_SIZE, table};
 use crate::Error;
 use crate::parameter::LONGEST;
 use crate::port::transport;
-use crate::runner::FlowNeeds;
+use crate::runner::{FlowNeeds, WorkloadRunner};
 
 /// Memory for all buffers of one trial: enough to send and to receive on 64 flows with 4 MiB each.
 const BUDGET: Bytes = Bytes::mib(512);
 /// Most TCP_INFO samples of all flows of one trial: its outcome is one message of at most 16 MiB, and a sample takes
 /// some 400 bytes of it.
 pub(crate) const MOST_SAMPLES: u64 = 30_000;
+
+/// Checks that the values of `spec` make sense together, on any host.
+pub(crate) fn values(runner: &dyn WorkloadRunner, spec: &TrialSpec) -> Result<(), Error> {
+    FactorTable::of(&runner.parameters()).check_all(&spec.workload.parameters)?;
+    flow(&spec.flow)?;
+    timing(spec)?;
+    runner.check(spec)?;
+    budget(spec, &runner.needs(spec), runner.lasts(&spec.workload.parameters, spec.warm_up_ns))
+}
 
 /// Checks that the flow's transport exists and accepts these settings.
 pub(crate) fn flow(flow: &Settings) -> Result<(), Error> {
@@ -36,7 +46,7 @@ pub(crate) fn delivery(settings: &Settings) -> Delivery {
 const LEAST_PROGRESS: Nanos = Nanos::millis(100);
 
 /// Checks the times that every workload has.
-pub(crate) fn timing(spec: &TrialSpec) -> Result<(), Error> {
+fn timing(spec: &TrialSpec) -> Result<(), Error> {
     time("warm_up_ns", spec.warm_up_ns)?;
     if spec.progress_ns > Nanos(0) && spec.progress_ns < LEAST_PROGRESS {
         let why = format!("{} is too often; {LEAST_PROGRESS} is the least", spec.progress_ns);
@@ -46,7 +56,7 @@ pub(crate) fn timing(spec: &TrialSpec) -> Result<(), Error> {
 }
 
 /// Checks that the trial fits into its share of this host's memory, with its buffers and its samples.
-pub(crate) fn budget(asked: &TrialSpec, needs: &FlowNeeds, lasts: Nanos) -> Result<(), Error> {
+fn budget(asked: &TrialSpec, needs: &FlowNeeds, lasts: Nanos) -> Result<(), Error> {
     let flows = u64::from(needs.flows.max(1));
     let (write, read) = (WRITE_SIZE.bytes(&needs.settings), READ_SIZE.bytes(&needs.settings));
     let buffers = Bytes(write.0.saturating_add(read.0).saturating_mul(flows));

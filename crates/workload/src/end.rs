@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use landspeed_record::units::Bytes;
-use landspeed_record::{EndpointOutcome, SettingMismatch, TrialSpec, ZeroCopyCounts};
+use landspeed_record::{EndpointOutcome, Role, SettingMismatch, TrialSpec, ZeroCopyCounts};
 use landspeed_transport::{CancelFlag, Flow, ZeroCopyCompletions};
 
-use crate::WindowWatch;
 use crate::session::TrialSession;
-use crate::trial::WindowMeasurement;
+use crate::trial::{TrialParts, WindowMeasurement};
+use crate::{Error, WindowWatch};
 
 /// One end of a trial, ready to run: its specification, its proven flows, its watch, and the flag that cancels it.
 pub struct TrialEnd<'a> {
@@ -26,6 +26,17 @@ impl<'a> TrialEnd<'a> {
         cancel: &'a CancelFlag,
     ) -> Self {
         TrialEnd { spec, session, watch, cancel }
+    }
+
+    /// Runs this end over the flows that are open already. `run` gets its parts and its role.
+    pub(crate) fn with_parts(
+        self,
+        run: impl FnOnce(TrialParts<'_>, Role) -> Result<EndpointOutcome, Error>,
+    ) -> Result<EndpointOutcome, Error> {
+        let TrialEnd { spec, session, watch, cancel } = self;
+        let role = session.role();
+        let (flows, mut signals, strangers) = (session.flows, session.signals, session.strangers);
+        run(TrialParts { spec, flows: &flows, strangers, signals: &mut signals, watch, cancel }, role)
     }
 }
 

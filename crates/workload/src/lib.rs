@@ -11,7 +11,6 @@
 #![warn(missing_docs)]
 
 pub mod app;
-mod application;
 mod buffer;
 pub mod capacity;
 mod check;
@@ -37,32 +36,37 @@ mod trial;
 mod watch;
 mod workers;
 
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use landspeed_record::factor::Factor;
-use landspeed_record::units::Nanos;
-use landspeed_record::{EndpointOutcome, TrialSpec};
+use landspeed_record::units::{Nanos, did_you_mean};
+use landspeed_record::{EndpointOutcome, ProgramMetric, TrialSpec, Workload};
 pub use landspeed_transport::CancelFlag;
-use landspeed_transport::Patience;
+use landspeed_transport::{Delivery, Patience, Transport};
 
 pub use crate::app::METRIC;
-pub use application::{applications, load, program_of, text_of};
+use app::PREFIX;
 pub use end::TrialEnd;
 pub use error::Error;
 pub use port::{ClientPlan, DataPort};
 pub use runner::{FlowNeeds, WorkloadRole, WorkloadRunner};
 pub use watch::{NullWatch, WatchTargets, WindowWatch};
 
-/// All workloads.
-pub static WORKLOADS: &[&dyn WorkloadRunner] = &[
-    &stream::StreamWorkload,
-    &sweep::SweepWorkload,
-    &pingpong::PingPongWorkload,
-    &connect::ConnectWorkload,
-    &idle::IdleWorkload,
-    &staggered::StaggeredWorkload,
-    &capacity::CapacityWorkload,
-];
+/// All workloads: those of landspeed's own traffic, and after them the applications that ship.
+pub static WORKLOADS: LazyLock<Vec<Arc<dyn WorkloadRunner>>> = LazyLock::new(|| {
+    let mut all: Vec<Arc<dyn WorkloadRunner>> = vec![
+        Arc::new(stream::StreamWorkload),
+        Arc::new(sweep::SweepWorkload),
+        Arc::new(pingpong::PingPongWorkload),
+        Arc::new(connect::ConnectWorkload),
+        Arc::new(idle::IdleWorkload),
+        Arc::new(staggered::StaggeredWorkload),
+        Arc::new(capacity::CapacityWorkload),
+    ];
+    all.extend(app::shipped().map(|application| Arc::new(application) as Arc<dyn WorkloadRunner>));
+    all
+});
 
 /// Runs the client's end of a trial: opens the flows, proves them, runs, closes them abruptly.
 ///
@@ -100,49 +104,79 @@ fn patience<'a>(spec: &TrialSpec, cancel: &'a CancelFlag) -> Patience<'a> {
     Patience { until: Instant::now() + Duration::from(spec.patience()), cancel }
 }
 
-/// Returns the workload with this name: one of the table, or an application.
-pub fn find(name: &str) -> Option<&'static dyn WorkloadRunner> {
-    WORKLOADS.iter().copied().find(|runner| runner.name() == name).or_else(|| application::find(name))
+/// Returns the workload of the table with this name.
+///
+/// # Errors
+/// Returns an error for an unknown name, with a name that is spelled similarly.
+pub fn named(name: &str) -> Result<&'static Arc<dyn WorkloadRunner>, String> {
+    let names = || WORKLOADS.iter().map(|runner| runner.name());
+    WORKLOADS.iter().find(|runner| runner.name() == name).ok_or_else(|| {
+        let mut near = did_you_mean(name, names());
+        if near.is_empty() {
+            near = did_you_mean(&format!("{PREFIX}{name}"), names());
+        }
+        let name: String = name.chars().take(64).collect();
+        format!("no workload is called '{}'{near}", name.escape_default())
+    })
+}
+
+/// Returns the runner of a workload: one of the table, or the application of the user's file.
+pub fn find(workload: &Workload) -> Option<Arc<dyn WorkloadRunner>> {
+    runner_of(workload).ok()
+}
+
+fn runner_of(workload: &Workload) -> Result<Arc<dyn WorkloadRunner>, String> {
+    match &workload.file {
+        Some(text) => application(&workload.name, text),
+        None => named(&workload.name).cloned(),
+    }
+}
+
+/// Returns the runner of an application, given its name and the text of its file.
+fn application(name: &str, text: &str) -> Result<Arc<dyn WorkloadRunner>, String> {
+    let file = format!("{}.toml", name.trim_start_matches(PREFIX));
+    let application = app::read(Path::new(&file), text).map_err(|error| error.to_string())?;
+    Ok(Arc::new(application))
+}
+
+/// Returns the figure that decides about a run of an application: the one that its parameters choose.
+pub fn program_of(workload: &Workload) -> Option<ProgramMetric> {
+    find(workload)?.application()?.metric(workload)
 }
 
 /// Returns the workload with its unset parameters at their defaults over `transport`.
-pub fn with_defaults(
-    workload: &landspeed_record::Workload,
-    transport: &dyn landspeed_transport::Transport,
-) -> landspeed_record::Workload {
-    let datagrams = transport.about().delivery == landspeed_transport::Delivery::Datagrams;
-    let parameters = find(&workload.name).map_or_else(Vec::new, WorkloadRunner::parameters).into_iter();
-    let default =
-        |parameter: &Factor| (parameter.name.to_owned(), parameter.default_over(datagrams).to_owned());
-    let mut whole = landspeed_record::Workload {
-        name: workload.name.clone(),
-        parameters: parameters.map(default).collect(),
-    };
-    whole.parameters.extend(workload.parameters.clone());
+pub fn with_defaults(workload: &Workload, transport: &dyn Transport) -> Workload {
+    let mut whole = workload.clone();
+    let datagrams = transport.about().delivery == Delivery::Datagrams;
+    for parameter in find(workload).iter().flat_map(|runner| runner.parameters()) {
+        let default = || parameter.default_over(datagrams).to_owned();
+        whole.parameters.entry(parameter.name.to_owned()).or_insert_with(default);
+    }
     whole
 }
 
 /// Returns the transports of a trial's flows.
 pub fn transports(spec: &TrialSpec) -> Vec<String> {
-    let needs = find(&spec.workload.name).map(|runner| runner.needs(spec));
+    let needs = find(&spec.workload).map(|runner| runner.needs(spec));
     needs.map_or_else(Vec::new, |needs| needs.transports().into_iter().map(str::to_owned).collect())
 }
 
-/// Checks that these numbers of hosts, in the order of its roles, can take part in the workload with this name.
+/// Checks that these numbers of hosts, in the order of its roles, can take part in the workload.
 ///
 /// # Errors
 /// Returns the role that has too many hosts, and how many it takes.
-pub fn check_hosts(name: &str, hosts: [usize; 2]) -> Result<(), String> {
-    let roles = find(name).map_or(&[][..], WorkloadRunner::roles);
-    let surplus = roles.iter().zip(hosts).find(|(role, hosts)| *hosts > role.most);
+pub fn check_hosts(workload: &Workload, hosts: [usize; 2]) -> Result<(), String> {
+    let roles = find(workload).map(|runner| runner.roles());
+    let surplus = roles.iter().flatten().zip(hosts).find(|(role, hosts)| *hosts > role.most);
     surplus.map_or(Ok(()), |(role, hosts)| {
-        Err(format!("{hosts} hosts of role {}, and {name} takes {}: leave --fan out", role.name, role.most))
+        let (name, most, workload) = (role.name, role.most, &workload.name);
+        Err(format!("{hosts} hosts of role {name}, and {workload} takes {most}: leave --fan out"))
     })
 }
 
 /// Returns the longest that a trial of `workload` can take after a warm-up; zero for an unknown workload.
-pub fn lasts(workload: &landspeed_record::Workload, warm_up: Nanos) -> Nanos {
-    find(&workload.name).map_or(Nanos(0), |runner| runner.lasts(&workload.parameters, warm_up))
+pub fn lasts(workload: &Workload, warm_up: Nanos) -> Nanos {
+    find(workload).map_or(Nanos(0), |runner| runner.lasts(&workload.parameters, warm_up))
 }
 
 /// Checks that the values of `spec` make sense together, on any host.
@@ -150,33 +184,53 @@ pub fn lasts(workload: &landspeed_record::Workload, warm_up: Nanos) -> Nanos {
 /// # Errors
 /// Returns an error that names a wrong value, and what it may be.
 pub fn sane(spec: &TrialSpec) -> Result<(), Error> {
-    let runner = known(spec)?;
-    runner::table(runner).check_all(&spec.workload.parameters)?;
-    check::flow(&spec.flow)?;
-    check::timing(spec)?;
-    runner.check(spec)?;
-    check::budget(spec, &runner.needs(spec), runner.lasts(&spec.workload.parameters, spec.warm_up_ns))
+    check::values(known(spec)?.as_ref(), spec)
 }
 
 /// Returns the runner of `spec` after checking its values, which come from the other host, and that this host can make
 /// its flows.
-fn checked(spec: &TrialSpec) -> Result<&'static dyn WorkloadRunner, Error> {
+fn checked(spec: &TrialSpec) -> Result<Arc<dyn WorkloadRunner>, Error> {
     let runner = known(spec)?;
-    sane(spec)?;
+    check::values(runner.as_ref(), spec)?;
     check::can_run(&runner.needs(spec).settings)?;
     Ok(runner)
 }
 
-fn known(spec: &TrialSpec) -> Result<&'static dyn WorkloadRunner, Error> {
-    if let Some(program) = &spec.program {
-        return application::sent(program);
+fn known(spec: &TrialSpec) -> Result<Arc<dyn WorkloadRunner>, Error> {
+    match &spec.program {
+        Some(program) => {
+            let name: String = program.name.chars().take(64).collect();
+            application(&name, &program.text).map_err(|why| Error::spec("program", why))
+        }
+        None => runner_of(&spec.workload).map_err(|why| Error::spec("workload", why)),
     }
-    find(&spec.workload.name).ok_or_else(|| {
-        let names: Vec<_> = WORKLOADS.iter().map(|runner| runner.name()).collect();
-        let name: String = spec.workload.name.chars().take(64).collect();
-        Error::spec(
-            "workload",
-            format!("none is called '{}'; there are {}", name.escape_default(), names.join(", ")),
-        )
-    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelled_name_suggests_workloads_and_applications() {
+        for (name, near) in
+            [("strem", "stream"), ("app:redsi", "app:redis"), ("redis", "app:redis"), ("ngnix", "app:nginx")]
+        {
+            let why = named(name).err().expect("no such name");
+            assert_eq!(why, format!("no workload is called '{name}'; did you mean {near}?"));
+        }
+        assert_eq!(named("\u{1b}").err().as_deref(), Some("no workload is called '\\u{1b}'"));
+    }
+
+    #[test]
+    fn a_file_of_the_user_goes_before_an_application_of_the_same_name() {
+        let shipped = Workload::new("app:redis");
+        let text =
+            find(&shipped).and_then(|runner| Some(runner.application()?.text.clone())).expect("it ships");
+        let title = |workload: &Workload| find(workload).map(|runner| runner.describe().to_owned());
+        let own = text.replacen("title = \"", "title = \"Mine: ", 1);
+        let own = Workload { file: Some(own.into()), ..shipped.clone() };
+        assert!(title(&own).is_some_and(|title| title.starts_with("Mine: ")));
+        assert_ne!(title(&own), title(&shipped));
+        assert_eq!(title(&Workload { file: Some("no file".into()), ..shipped }), None);
+    }
 }

@@ -9,7 +9,7 @@ use landspeed_transport::settings::{TRANSPORT, with};
 use landspeed_transport::{Listener, ProofKey, ReservedPort, TRANSPORTS, Transport};
 
 use crate::Error;
-use crate::application::BlockServices;
+use crate::app::BlockServices;
 
 /// The transport that carries the signals of every trial.
 pub(crate) const SIGNALS: &str = "tcp";

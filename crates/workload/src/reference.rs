@@ -13,7 +13,7 @@ const HEAD: &str = "<!-- Written from the table of workloads by `make docs`. Edi
 /// Returns the page as (path within the project, Markdown).
 pub fn page() -> (String, String) {
     let mut page = HEAD.to_owned();
-    for workload in WORKLOADS {
+    for workload in WORKLOADS.iter().filter(|workload| workload.application().is_none()) {
         let _ = write!(page, "\n# {}\n\n{}.\n\n", workload.name(), capital(workload.describe()));
         for role in workload.roles() {
             let _ = writeln!(
@@ -28,7 +28,7 @@ pub fn page() -> (String, String) {
         for headline in workload.headlines() {
             let _ = writeln!(page, "- Prints {}: {}.", headline.name, headline.about);
         }
-        workload.parameters().into_iter().for_each(|parameter| page.push_str(&entry(parameter)));
+        workload.parameters().iter().for_each(|parameter| page.push_str(&entry(parameter)));
     }
     ("docs/reference/workloads.md".to_owned(), page)
 }

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use landspeed_record::factor::{Factor, FactorTable};
+use landspeed_record::factor::FactorDeclaration;
 use landspeed_record::units::Nanos;
 use landspeed_record::{EndpointOutcome, GridFigure, Headline, Settings, TrialSpec};
 use landspeed_transport::settings::TRANSPORT;
 
+use crate::app::Application;
 use crate::{Error, TrialEnd};
 
 /// The flows that a workload needs before it runs.
@@ -23,6 +24,11 @@ pub struct FlowNeeds {
 }
 
 impl FlowNeeds {
+    /// Returns the needs of a run over this many flows with the same settings.
+    pub(crate) fn alike(flows: u32, settings: Settings) -> FlowNeeds {
+        FlowNeeds { flows, settings, own: Vec::new(), keeps_listening: false }
+    }
+
     /// Returns the settings with which the calling end opens flow `number`.
     pub(crate) fn calling(&self, number: u32) -> &Settings {
         self.own.get(number as usize).unwrap_or(&self.settings)
@@ -43,7 +49,7 @@ impl FlowNeeds {
 }
 
 /// A role in a workload: what a host that takes part in it does.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct WorkloadRole {
     /// Its name, such as "client".
     pub name: &'static str,
@@ -53,38 +59,46 @@ pub struct WorkloadRole {
     pub most: usize,
 }
 
+impl WorkloadRole {
+    /// Returns the roles of the end that opens the flows and of the one that accepts them.
+    pub(crate) const fn both(about: [&'static str; 2], most: [usize; 2]) -> [WorkloadRole; 2] {
+        [
+            WorkloadRole { name: "client", about: about[0], most: most[0] },
+            WorkloadRole { name: "server", about: about[1], most: most[1] },
+        ]
+    }
+}
+
 const MOST_HOSTS: usize = 64;
-/// The roles of many clients and one server, or one client and many servers.
-static MANY: &[WorkloadRole] = &[
-    WorkloadRole { name: "client", about: "opens the flows", most: MOST_HOSTS },
-    WorkloadRole { name: "server", about: "accepts them", most: MOST_HOSTS },
-];
 /// The roles of one client and one server.
-pub(crate) static TWO: &[WorkloadRole] = &[
-    WorkloadRole { name: "client", about: "sends", most: 1 },
-    WorkloadRole { name: "server", about: "receives", most: 1 },
-];
+pub(crate) const TWO: [WorkloadRole; 2] = WorkloadRole::both(["sends", "receives"], [1, 1]);
 
 /// A workload: traffic that is sent and measured.
-pub trait WorkloadRunner: Sync {
+pub trait WorkloadRunner: Send + Sync {
     /// Returns its name on the command line and in records.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
 
     /// Returns one line that says what it does and which figure comes out.
-    fn describe(&self) -> &'static str;
+    fn describe(&self) -> &str;
 
     /// Returns its parameters, from which the command line, help, reference page and validation are made.
-    fn parameters(&self) -> Vec<&'static Factor>;
+    fn parameters(&self) -> Vec<FactorDeclaration<'_>>;
 
-    /// Returns its roles, with the most hosts of each.
-    fn roles(&self) -> &'static [WorkloadRole] {
-        MANY
+    /// Returns the roles of its two ends, the client's first; by default many clients and one server, or one client and
+    /// many servers. An application may have more roles, which its file lists.
+    fn roles(&self) -> [WorkloadRole; 2] {
+        WorkloadRole::both(["opens the flows", "accepts them"], [MOST_HOSTS; 2])
+    }
+
+    /// Returns the application that it runs; `None` if the traffic is landspeed's own.
+    fn application(&self) -> Option<&Application> {
+        None
     }
 
     /// Returns the fewest and the most hosts that take part, if every host talks to the first; `None` if the workload
     /// runs between pairs.
     fn hosts(&self) -> Option<[usize; 2]> {
-        None
+        self.application().map(|application| application.hosts)
     }
 
     /// Returns the settings of the flow, as (name, value), that are its defaults because it measures them.
@@ -125,8 +139,4 @@ pub trait WorkloadRunner: Sync {
 
     /// Runs one end of a trial until it is over.
     fn run(&self, end: TrialEnd<'_>) -> Result<EndpointOutcome, Error>;
-}
-
-pub(crate) fn table(runner: &dyn WorkloadRunner) -> FactorTable {
-    FactorTable::of(runner.parameters())
 }

@@ -7,7 +7,7 @@ use landspeed_record::{Role, Settings};
 use landspeed_transport::settings::{FLOWS, TRANSPORT};
 use landspeed_transport::{ConnectRequest, Flow, Listener, Patience};
 
-use crate::application::BlockServices;
+use crate::app::BlockServices;
 use crate::port::{SIGNALS, plain, transport};
 use crate::runner::FlowNeeds;
 use crate::signal::SignalFlow;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use landspeed_record::Settings;
 use landspeed_record::units::Nanos;
+use landspeed_workload::WorkloadRunner;
 use landspeed_workload::app::{RoleOutput, figures, read};
 
 const FILE: &str = r#"title = "Echo; answers in a second"
@@ -62,9 +63,10 @@ fn mistake(text: &str) -> String {
 #[test]
 fn a_file_without_a_mistake_is_read() {
     let application = read(Path::new("some/echo.toml"), FILE).expect("no mistake");
-    assert_eq!((application.name.as_str(), application.roles.len()), ("echo", 2));
+    assert_eq!((application.name.as_str(), application.roles.len()), ("app:echo", 2));
+    assert_eq!((application.file_name(), &*application.text), ("echo", FILE));
     assert!(application.roles[0].is_service() && !application.roles[1].is_service());
-    let names: Vec<_> = application.parameters.iter().map(|one| (one.name, one.default)).collect();
+    let names: Vec<_> = application.parameters().iter().map(|one| (one.name, one.default)).collect();
     assert_eq!(names, [("size", "4096"), ("port", "17000"), ("path", "kernel"), ("metric", "answers")]);
 }
 

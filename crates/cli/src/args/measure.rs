@@ -4,14 +4,15 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use landspeed_observer::OBSERVERS;
 use landspeed_record::factor::reference::capital;
-use landspeed_record::factor::{Domain, Factor};
+use landspeed_record::factor::{Domain, Factor, FactorDeclaration};
 use landspeed_record::units::{Nanos, parse_duration};
 use landspeed_record::{Settings, TrialSpec, Workload};
 use landspeed_transport::TRANSPORTS;
 use landspeed_transport::settings::{FLOWS, TRANSPORT};
-use landspeed_workload::{WORKLOADS, WorkloadRunner, applications};
+use landspeed_workload::WorkloadRunner;
 
 use super::{GridArgs, HostArgs, OutputArgs};
+use crate::commands::app;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FanArg {
@@ -90,8 +91,8 @@ pub(crate) struct MeasureArgs {
 
 impl Args for MeasureArgs {
     fn augment_args(command: Command) -> Command {
-        let all = WORKLOADS.iter().copied().chain(applications());
-        let commands = all.map(|runner| {
+        let commands = app::workloads().iter().map(|runner| {
+            let runner = runner.as_ref();
             let arguments = runner.parameters().into_iter().map(argument);
             let command = CommonArgs::augment_args(Command::new(runner.name()).args(arguments));
             // This replaces the description that comes with the arguments.
@@ -117,8 +118,13 @@ impl Args for MeasureArgs {
 impl FromArgMatches for MeasureArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let (name, matches) = matches.subcommand().expect("clap requires a workload");
-        let runner = landspeed_workload::find(name).expect("clap takes the names of the table");
-        let workload = Workload { name: name.to_owned(), parameters: given(runner, matches) };
+        let runner =
+            app::workloads().iter().find(|runner| runner.name() == name).expect("clap takes these names");
+        let workload = Workload {
+            name: name.to_owned(),
+            parameters: given(runner.as_ref(), matches),
+            file: runner.application().map(|one| one.text.clone()),
+        };
         Ok(MeasureArgs { workload, common: CommonArgs::from_arg_matches(matches)? })
     }
 
@@ -173,7 +179,7 @@ fn only_own(command: Command, runner: &'static dyn WorkloadRunner) -> Command {
 }
 
 /// Returns the argument of a parameter: a flag for a switch, otherwise an option with a value of its domain.
-fn argument(parameter: &'static Factor) -> Arg {
+fn argument(parameter: Factor) -> Arg {
     let arg = Arg::new(parameter.name).long(parameter.name).short(parameter.short);
     if matches!(parameter.domain, Domain::Switch) {
         return arg.help(capital(parameter.about)).action(ArgAction::SetTrue);
@@ -182,14 +188,14 @@ fn argument(parameter: &'static Factor) -> Arg {
     let default = format!("[default: {}{}]", parameter.default, of_datagrams.unwrap_or_default());
     arg.help(format!("{} {default}", capital(parameter.about)))
         .value_name("VALUE")
-        .value_parser(|text: &str| parameter.parse(text).map_err(|error| error.to_string()))
+        .value_parser(move |text: &str| parameter.parse(text).map_err(|error| error.to_string()))
 }
 
 fn given(runner: &dyn WorkloadRunner, matches: &ArgMatches) -> Settings {
-    let value = |parameter: &Factor| match parameter.domain {
+    let value = |parameter: &FactorDeclaration<'_>| match parameter.domain {
         Domain::Switch => matches.get_flag(parameter.name).then(|| "on".to_owned()),
         _ => matches.get_one::<String>(parameter.name).cloned(),
     };
     let parameters = runner.parameters().into_iter();
-    parameters.filter_map(|parameter| Some((parameter.name.to_owned(), value(parameter)?))).collect()
+    parameters.filter_map(|parameter| Some((parameter.name.to_owned(), value(&parameter)?))).collect()
 }

@@ -1,14 +1,17 @@
 //! `landspeed app`: lists, shows and checks applications, with helpers that they start.
 
+use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, Result, bail};
 use landspeed_record::Workload;
 use landspeed_record::factor::FactorTable;
 use landspeed_record::units::did_you_mean;
-use landspeed_workload::{WorkloadRunner, applications};
+use landspeed_workload::app::{Application, read};
+use landspeed_workload::{WORKLOADS, WorkloadRunner};
 use serde::Serialize;
 
 use crate::args::{AppAction, GatherArgs, SpawnArgs};
@@ -30,14 +33,13 @@ struct ApplicationEntry {
 pub(crate) fn run(action: &AppAction) -> Result<ExitCode> {
     match action {
         AppAction::List(form) => {
-            let listed: Vec<ApplicationEntry> = applications().into_iter().map(listed).collect();
+            let listed: Vec<ApplicationEntry> = shipped().map(listed).collect();
             let rows: Vec<_> = listed.iter().map(row).collect();
             list(&["name", "what it does", "hosts"], &rows, &listed, form)?;
         }
-        AppAction::Show { name } => out(text(name)?)?,
+        AppAction::Show { name } => out(&by_name(name)?.text)?,
         AppAction::Check { file } => {
-            let runner = load(file)?;
-            let parameters = runner.parameters().len();
+            let parameters = load(file)?.parameters.len();
             out(&format!(
                 "{}: no mistakes; {parameters} parameters; run it with: landspeed measure app:{}\n",
                 file.display(),
@@ -48,14 +50,10 @@ pub(crate) fn run(action: &AppAction) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn listed(runner: &'static dyn WorkloadRunner) -> ApplicationEntry {
-    let parameters = runner.parameters().into_iter().map(|one| (one.name, one.default)).collect();
-    ApplicationEntry {
-        name: runner.name(),
-        title: runner.describe(),
-        hosts: runner.hosts().unwrap_or([2, 2]),
-        parameters,
-    }
+fn listed(application: &'static Application) -> ApplicationEntry {
+    let Application { name, title, hosts, .. } = application;
+    let parameters = application.parameters().into_iter().map(|one| (one.name, one.default)).collect();
+    ApplicationEntry { name, title, hosts: *hosts, parameters }
 }
 
 fn row(one: &ApplicationEntry) -> Vec<String> {
@@ -66,24 +64,40 @@ fn row(one: &ApplicationEntry) -> Vec<String> {
     vec![one.name.to_owned(), one.title.to_owned(), hosts]
 }
 
-/// Returns the text of an application that ships with landspeed.
-fn text(name: &str) -> Result<&'static str> {
+/// The workloads of the table, and the applications of the files that the command line names as `app:FILE`.
+static ALL: OnceLock<Vec<Arc<dyn WorkloadRunner>>> = OnceLock::new();
+
+/// Returns all workloads that `landspeed measure` takes.
+pub(crate) fn workloads() -> &'static [Arc<dyn WorkloadRunner>] {
+    ALL.get_or_init(|| WORKLOADS.to_vec())
+}
+
+/// Returns the applications that ship with landspeed.
+fn shipped() -> impl Iterator<Item = &'static Application> {
+    WORKLOADS.iter().filter_map(|one| one.application())
+}
+
+/// Returns the application that ships under this name.
+fn by_name(name: &str) -> Result<&'static Application> {
     let name = name.trim_start_matches("app:");
-    landspeed_workload::app::shipped_text(name).ok_or_else(|| {
-        let known: Vec<&str> =
-            applications().into_iter().map(|one| one.name().trim_start_matches("app:")).collect();
-        usage(format!("no application is called '{name}'{}", did_you_mean(name, known)))
+    shipped().find(|one| one.file_name() == name).ok_or_else(|| {
+        let near = did_you_mean(name, shipped().map(Application::file_name));
+        usage(format!("no application is called '{name}'{near}"))
     })
 }
 
-/// Returns an application that ships, by its name, or the one in a file.
-pub(crate) fn named(word: &str) -> Result<&'static dyn WorkloadRunner> {
+/// Returns the workload of an application that ships, by its name, or of the one in a file.
+pub(crate) fn named(word: &str) -> Result<Workload> {
     let name = word.trim_start_matches("app:");
-    if name.contains('/') || Path::new(name).extension().is_some() {
-        return load(Path::new(name));
+    match is_file(name) {
+        true => Ok(of_file(&load(Path::new(name))?)),
+        false => Ok(Workload::new(by_name(name)?.name())),
     }
-    text(name)?;
-    landspeed_workload::find(&format!("app:{name}")).context("an application that ships can be read")
+}
+
+/// Returns the workload of a file's application.
+pub(crate) fn of_file(application: &Application) -> Workload {
+    Workload { file: Some(application.text.clone()), ..Workload::new(&application.name) }
 }
 
 /// Returns an application with parameters, such as "size=4K,metric=p99".
@@ -91,10 +105,11 @@ pub(crate) fn asked(word: &str, with: Option<&str>) -> Result<Workload> {
     set_on(named(word)?, with)
 }
 
-/// Returns the workload of `runner` with parameters, such as "size=4K,metric=p99".
-pub(crate) fn set_on(runner: &dyn WorkloadRunner, with: Option<&str>) -> Result<Workload> {
-    let table = FactorTable::of(runner.parameters());
-    let mut workload = Workload::new(runner.name());
+/// Returns the workload with parameters, such as "size=4K,metric=p99".
+pub(crate) fn set_on(mut workload: Workload, with: Option<&str>) -> Result<Workload> {
+    let runner = landspeed_workload::find(&workload).context("it was read before")?;
+    let parameters = runner.parameters();
+    let table = FactorTable::of(&parameters);
     for one in with.iter().flat_map(|text| text.split(',')) {
         let (name, value) =
             one.split_once('=').ok_or_else(|| usage(format!("--with '{one}': expected NAME=VALUE")))?;
@@ -104,19 +119,24 @@ pub(crate) fn set_on(runner: &dyn WorkloadRunner, with: Option<&str>) -> Result<
     Ok(workload)
 }
 
-/// Reads the application in a file and registers it as a workload.
-pub(crate) fn load(file: &Path) -> Result<&'static dyn WorkloadRunner> {
+/// Returns true if the word after `app:` names a file and not an application that ships.
+fn is_file(name: &str) -> bool {
+    name.contains('/') || Path::new(name).extension().is_some()
+}
+
+/// Reads the application in a file.
+fn load(file: &Path) -> Result<Application> {
     let text = std::fs::read_to_string(file)
         .with_context(|| format!("cannot read {}", file.display()))
         .map_err(|error| usage(format!("{error:#}")))?;
-    let runner = landspeed_workload::load(file, &text).map_err(usage)?;
-    match runner.parameters().iter().find(|one| crate::args::is_taken(one.name)) {
+    let application = read(file, &text).map_err(usage)?;
+    match application.parameters.iter().find(|one| crate::args::is_taken(&one.name)) {
         Some(taken) => Err(usage(format!(
             "{}: parameter.{}: `landspeed measure` has an option of that name: choose another",
             file.display(),
             taken.name
         ))),
-        None => Ok(runner),
+        None => Ok(application),
     }
 }
 
@@ -145,12 +165,19 @@ pub(crate) fn gather(args: &GatherArgs) -> Result<ExitCode> {
 
 /// Loads the files that words of the command line name as `app:FILE`, and replaces those words by the workloads'
 /// names.
-pub(crate) fn load_named(words: impl Iterator<Item = std::ffi::OsString>) -> Result<Vec<std::ffi::OsString>> {
-    let replaced = |word: std::ffi::OsString| match word.to_str().and_then(|word| word.strip_prefix("app:")) {
-        Some(file) if file.contains('/') || Path::new(file).extension().is_some() => {
-            Ok(load(Path::new(file))?.name().into())
+pub(crate) fn load_named(words: impl Iterator<Item = OsString>) -> Result<Vec<OsString>> {
+    let mut all = WORKLOADS.to_vec();
+    let replaced = |word: OsString| match word.to_str().and_then(|word| word.strip_prefix("app:")) {
+        Some(file) if is_file(file) => {
+            let application = load(Path::new(file))?;
+            let name = application.name.clone();
+            all.retain(|one| one.name() != name);
+            all.push(Arc::new(application));
+            Ok(name.into())
         }
         _ => Ok(word),
     };
-    words.map(replaced).collect()
+    let words = words.map(replaced).collect();
+    ALL.get_or_init(|| all);
+    words
 }

@@ -51,9 +51,8 @@ fn own(
     doing: &ActivityLine,
 ) -> Result<(ExplainReport, Result<()>)> {
     let may_turn = args.sizes && back_to_back(args);
-    let workload = options.program.as_ref().map_or("stream", |program| &program.name);
     let named = NamedHosts::parse(&args.hosts, may_turn)?;
-    let mut joined = named.join_for(workload, args.fan, Pairing::FirstTwo)?;
+    let mut joined = named.join_for(options.program.as_ref(), args.fan, Pairing::FirstTwo)?;
     doing.say(&about(args, options, joined.group.rtt()));
     let report = explain(&joined.group, options, &mut |what| doing.begin(what))?;
     let mut report = ExplainReport { wan: joined.wan(), ..report };

@@ -113,6 +113,7 @@ impl GridJob {
             let (of, asked) = (&grid.workload.name, &args.workload.name);
             return Err(usage(format!("the record is of {of}, not of {asked}: measure {of} --resume ...")));
         }
+        grid.workload.file.clone_from(&args.workload.file);
         let more = &args.common.grid;
         if more.blocks.is_some() || more.precision.is_some() || more.budget.is_some() {
             (grid.blocks, grid.precision) = (more.blocks, more.precision);
@@ -127,7 +128,7 @@ impl GridJob {
         let hosts = HostArgs { hosts: self.words.clone(), ..options.hosts.clone() };
         let turns = turns_knobs(&self.grid);
         let named = NamedHosts::parse(&hosts, turns)?.until(stop);
-        let of_program = landspeed_workload::find(&self.grid.workload.name).and_then(|runner| runner.hosts());
+        let of_program = landspeed_workload::find(&self.grid.workload).and_then(|runner| runner.hosts());
         let mut words = self.words.clone();
         if let Some([least, _]) = of_program
             && words.is_empty()
@@ -195,9 +196,9 @@ fn question(grid: &Grid) -> String {
 fn asked(args: &MeasureArgs) -> Result<Grid> {
     let (common, asked) = (&args.common, &args.common.grid);
     let runner =
-        landspeed_workload::find(&args.workload.name).context("clap takes the names of the table")?;
+        landspeed_workload::find(&args.workload).context("clap takes the names of the table")?;
     let words = &common.hosts.hosts;
-    let names = FactorNames { runner, words };
+    let names = FactorNames { runner: runner.as_ref(), words };
     let factors = asked.vary.iter().map(|text| vary(text, names)).collect::<Result<Vec<_>, _>>()?;
     let by = match &asked.by {
         Some(name) => {

@@ -26,7 +26,7 @@ pub(crate) fn run(args: MeasureArgs) -> Result<ExitCode> {
     let what = measurement(&args)?;
     let args = args.common;
     let named = NamedHosts::parse(&args.hosts, false)?;
-    let mut joined = named.join_for(&what.workload.name, args.fan, Pairing::Topology)?;
+    let mut joined = named.join_for(Some(&what.workload), args.fan, Pairing::Topology)?;
     let names = joined.group.pairs().map(|pair| [pair.a.name.clone(), pair.b.name.clone()]).collect();
     let intervals = Arc::new(Mutex::new(IntervalLines::of(names)));
     let seen = Arc::clone(&intervals);
@@ -56,7 +56,7 @@ fn lock(intervals: &Mutex<IntervalLines>) -> MutexGuard<'_, IntervalLines> {
 fn measurement(args: &MeasureArgs) -> Result<MeasureOptions> {
     let common = &args.common;
     let runner =
-        landspeed_workload::find(&args.workload.name).context("clap takes the names of the table")?;
+        landspeed_workload::find(&args.workload).context("clap takes the names of the table")?;
     let (transport, mut flow) = flow_of(&common.flow, runner.flow())?;
     if let Some(flows) = &common.flows {
         flow.insert(FLOWS.name.to_owned(), FLOWS.parse(flows)?);

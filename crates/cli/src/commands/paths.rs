@@ -85,8 +85,8 @@ fn grid_options(args: &CompareArgs) -> GridOptions<'_> {
 
 /// Returns a grid of an application over its parameter `path`.
 fn job(args: &CompareArgs, workload: Workload, options: &GridOptions<'_>) -> Result<GridJob> {
-    let runner = landspeed_workload::find(&workload.name).context("it was read before")?;
-    let names = FactorNames { runner, words: &args.hosts.hosts };
+    let runner = landspeed_workload::find(&workload).context("it was read before")?;
+    let names = FactorNames { runner: runner.as_ref(), words: &args.hosts.hosts };
     let grid = Grid {
         factors: vec![vary(&format!("path={}", args.paths.join(",")), names)?],
         figure: runner.figure(),

@@ -49,7 +49,7 @@ fn with_pair(
     options: &TuneOptions,
     stop: &StopRequest,
 ) -> Result<Option<TuneSummary>> {
-    let workload = options.program.as_ref().map_or("stream", |program| &program.workload.name);
+    let workload = options.program.as_ref().map(|program| &program.workload);
     let mut joined = named.join_for(workload, args.fan, Pairing::FirstTwo)?;
     if let Some(lost) = joined.lost.first() {
         bail!("{}: {}; a proof needs all hosts: leave it out, or mend it", lost.name, lost.why);
@@ -197,16 +197,17 @@ fn options(args: &TuneArgs, named: &NamedHosts) -> Result<TuneOptions> {
 
 /// Returns the program to tune for, if one is named.
 fn program(args: &TuneArgs) -> Result<Option<TunedProgram>> {
-    let runner = match (&args.app, &args.server, &args.client, &args.metric) {
+    let workload = match (&args.app, &args.server, &args.client, &args.metric) {
         (Some(app), ..) => app::named(app)?,
         (None, Some(server), Some(client), Some(metric)) => {
             let text =
                 landspeed_workload::app::quick(server, client, metric, args.less_is_better).map_err(usage)?;
-            landspeed_workload::load(Path::new("command-line.toml"), &text).map_err(usage)?
+            let file = Path::new("command-line.toml");
+            app::of_file(&landspeed_workload::app::read(file, &text).map_err(usage)?)
         }
         _ => return Ok(None),
     };
-    let workload = app::set_on(runner, args.with.as_deref())?;
+    let workload = app::set_on(workload, args.with.as_deref())?;
     let of = landspeed_workload::program_of(&workload).context("an application has a figure")?;
     Ok(Some(TunedProgram { workload, of }))
 }

@@ -19,7 +19,7 @@ pub fn explain(
     progress: ProgressSink<'_>,
 ) -> Result<ExplainReport, Error> {
     if let Some(program) = &options.program {
-        group.suits(&program.name)?;
+        group.suits(program)?;
     }
     let limits = match options.limits {
         true => {

@@ -176,7 +176,7 @@ fn check_fan(grid: &Grid) -> Result<(), Error> {
         grid.all_settings().filter(|one| one.place == GridSettingTarget::Topology && one.name == FAN.name);
     fans.try_for_each(|one| {
         let hosts = if one.value == "in" { [2, 1] } else { [1, 2] };
-        let checked = workload::check_hosts(&grid.workload.name, hosts);
+        let checked = workload::check_hosts(&grid.workload, hosts);
         checked.map_err(|why| Error::Other(format!("fan={}: {why}", one.value)))
     })
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use landspeed_lab::topology;
-use landspeed_record::factor::{Domain, Factor, FactorPlacement, FactorScope};
+use landspeed_record::factor::{Domain, Factor, FactorDeclaration, FactorPlacement, FactorScope};
 use landspeed_record::units::{BitRate, Nanos, parse_duration};
 use landspeed_record::{GridFactor, GridSetting, GridSettingTarget, LevelKind};
 use landspeed_workload::WorkloadRunner;
@@ -25,8 +25,8 @@ pub struct FactorNames<'a> {
 }
 
 /// The declaration of a name, and its place.
-struct NamedFactor {
-    factor: Factor,
+struct NamedFactor<'a> {
+    factor: FactorDeclaration<'a>,
     place: GridSettingTarget,
 }
 
@@ -41,18 +41,18 @@ pub fn vary(text: &str, names: FactorNames<'_>) -> Result<GridFactor, Error> {
     factor(name.trim(), values, names)
 }
 
-impl FactorNames<'_> {
+impl<'a> FactorNames<'a> {
     /// Finds a name among the workload's parameters, the settings of flows, the knobs of hosts and the parameters of
     /// the lab. "mtu@b" is the knob of host B alone; "topology" is the lab itself.
-    fn find(&self, text: &str) -> Result<NamedFactor, Error> {
+    fn find(&self, text: &str) -> Result<NamedFactor<'a>, Error> {
         let (name, side) = side(text);
-        let alone = |named: NamedFactor| match side {
+        let alone = |named: NamedFactor<'a>| match side {
             None => Ok(named),
             Some(_) => Err(Error::Other(format!("{text}: only a host's knob takes @a or @b"))),
         };
         let parameters = self.runner.parameters();
         if let Some(parameter) = parameters.iter().find(|parameter| parameter.name == name) {
-            return alone(NamedFactor { factor: **parameter, place: GridSettingTarget::Workload });
+            return alone(NamedFactor { factor: *parameter, place: GridSettingTarget::Workload });
         }
         if let Some(factor) = self.of_topology(name) {
             return alone(NamedFactor { factor, place: GridSettingTarget::Topology });
@@ -78,7 +78,7 @@ impl FactorNames<'_> {
         Some(Factor { name: parameter.name, domain: domain(parameter.default), ..Factor::FLOW })
     }
 
-    fn unknown(&self, name: &str, parameters: &[&Factor]) -> Error {
+    fn unknown(&self, name: &str, parameters: &[FactorDeclaration<'_>]) -> Error {
         let of_lab = topology::find(self.words).map(|topology| topology.parameters()).unwrap_or_default();
         let of_lab = of_lab.iter().flat_map(|(_, all)| all).map(|parameter| parameter.name);
         let known = parameters.iter().map(|parameter| parameter.name).chain(of_lab);
@@ -141,7 +141,7 @@ pub fn bundle(name: &str, levels: Vec<(String, Vec<GridSetting>)>) -> GridFactor
 }
 
 /// Returns about how long a change takes; for another lab the time above, until it was measured.
-fn toggle(place: GridSettingTarget, factor: &Factor) -> Nanos {
+fn toggle(place: GridSettingTarget, factor: &FactorDeclaration<'_>) -> Nanos {
     if place == GridSettingTarget::Topology { ANOTHER_LAB } else { factor.toggle }
 }
 
@@ -176,7 +176,7 @@ fn kind(domain: &Domain) -> LevelKind {
 }
 
 /// Returns the domain of a lab's parameter, by its default. The lab itself checks the values.
-fn domain(default: &str) -> Domain {
+fn domain(default: &str) -> Domain<'static> {
     const LONGEST: usize = 64;
     match default {
         time if time.ends_with('s') && parse_duration(time).is_ok() => {

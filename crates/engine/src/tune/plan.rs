@@ -68,7 +68,7 @@ impl TunePlan {
 
 pub fn plan(group: &HostGroup, options: &TuneOptions) -> Result<TunePlan, Error> {
     if let Some(program) = &options.program {
-        group.suits(&program.workload.name)?;
+        group.suits(&program.workload)?;
     }
     let is_fan = group.pairs().len() > 1 && options.program.is_none();
     if is_fan && options.transport.about().delivery == Delivery::Datagrams {

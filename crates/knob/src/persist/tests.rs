@@ -15,7 +15,7 @@ fn eth0() -> LinkFacts {
     }
 }
 
-fn table() -> FactorTable {
+fn table() -> FactorTable<'static> {
     let flows = landspeed_transport::TRANSPORTS.iter().flat_map(|transport| transport.factors());
     let every = landspeed_transport::settings::EVERY_FLOW.iter().copied();
     FactorTable::of(crate::table::factors().chain(every).chain(flows))

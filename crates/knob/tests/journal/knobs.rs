@@ -24,7 +24,7 @@ const ALL_OF_DEVICE: &[SideEffect] = &[
 const fn knob(
     name: &'static str,
     scope: FactorScope,
-    domain: Domain,
+    domain: Domain<'static>,
     disturbs: &'static [SideEffect],
     setting: &'static TestSetting,
 ) -> Knob {

@@ -142,7 +142,7 @@ fn without_twins(candidates: Vec<Candidate>) -> Vec<Candidate> {
 
 /// Proposes changes on a path, starting from a cell, with the factors of a table. It has no side effects.
 pub struct CandidatePlanner<'a> {
-    table: &'a FactorTable,
+    table: &'a FactorTable<'static>,
     path: &'a PathView<'a>,
     /// Values of the sender and of the flow.
     settings: Settings,
@@ -150,7 +150,7 @@ pub struct CandidatePlanner<'a> {
 }
 
 impl<'a> CandidatePlanner<'a> {
-    pub fn new(table: &'a FactorTable, path: &'a PathView<'a>, start: &Cell) -> Self {
+    pub fn new(table: &'a FactorTable<'static>, path: &'a PathView<'a>, start: &Cell) -> Self {
         let mut settings = path.settings(Side::A, start);
         settings.extend(start.flow.clone());
         CandidatePlanner { table, path, settings, receiver: path.settings(Side::B, start) }

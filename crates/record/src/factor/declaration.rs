@@ -40,9 +40,11 @@ pub enum FactorPlacement {
 
 /// The values that a factor accepts. Other values never reach a host.
 #[derive(Debug, Clone, Copy)]
-pub enum Domain {
+pub enum Domain<'a> {
     Switch,
-    OneOf(&'static [&'static str]),
+    OneOf(&'a [&'a str]),
+    /// One of these words, which a file lists.
+    Words(&'a [String]),
     /// One of the names that the function returns.
     Names(fn() -> Vec<&'static str>),
     /// A number of bytes from the first to the second bound, both included.
@@ -70,7 +72,7 @@ pub enum Domain {
     CpuList,
     /// One value of the inner domain for all members (queues, features, processors). If they differ, it is one value
     /// per member in the device's order, joined by ';': "3;0;3". The inner domain is never `Each`.
-    Each(&'static Domain),
+    Each(&'a Domain<'a>),
 }
 
 /// Other settings that the kernel may change when a knob is set. They are saved in the journal before, and restored
@@ -94,23 +96,24 @@ pub enum SideEffect {
     Sysctl(&'static str),
 }
 
-/// The declaration of anything that can be varied.
+/// The declaration of anything that can be varied. It borrows its text: from constants in a [`Factor`], from the
+/// application for a parameter of one.
 #[derive(Clone, Copy)]
-pub struct Factor {
+pub struct FactorDeclaration<'a> {
     /// The name on the command line and in records: the usual term, lower case, with dashes.
-    pub name: &'static str,
+    pub name: &'a str,
     pub short: Option<char>,
     /// Where the system keeps the setting. The system's own names for it are accepted too.
     pub system: SystemSetting,
-    pub about: &'static str,
+    pub about: &'a str,
     /// The protocol that it applies to, such as "tcp". Flows over other protocols are not affected. Empty for all
     /// protocols.
     pub protocol: &'static str,
     pub scope: FactorScope,
     pub on: FactorPlacement,
-    pub domain: Domain,
+    pub domain: Domain<'a>,
     /// The default value, in canonical spelling. Empty for a knob, because its host has a value already.
-    pub default: &'static str,
+    pub default: &'a str,
     /// The default for transports that carry datagrams, if it differs.
     pub default_of_datagrams: Option<&'static str>,
     /// About how long one toggle takes, settling included.
@@ -133,6 +136,9 @@ pub struct Factor {
     pub persist: &'static [PersistMethod],
     pub propose: fn(&FactorView) -> Vec<Proposal>,
 }
+
+/// The declaration of a factor that is part of landspeed.
+pub type Factor = FactorDeclaration<'static>;
 
 /// A toggle may take this many times the time in the table, because a busy driver is several times slower.
 const SLOWER: u64 = 4;
@@ -169,13 +175,18 @@ impl Factor {
         toggle: Nanos::millis(1),
         ..Factor::FLOW
     };
+}
 
+impl<'a> FactorDeclaration<'a> {
     /// Returns the default value over a transport that carries datagrams, or over one that carries a stream.
-    pub fn default_over(&self, datagrams: bool) -> &'static str {
+    pub fn default_over(&self, datagrams: bool) -> &'a str {
         self.default_of_datagrams.filter(|_| datagrams).unwrap_or(self.default)
     }
 
-    pub fn of<'a>(&self, settings: &'a Settings) -> &'a str {
+    pub fn of<'s>(&self, settings: &'s Settings) -> &'s str
+    where
+        'a: 's,
+    {
         settings.get(self.name).map_or(self.default, String::as_str)
     }
 

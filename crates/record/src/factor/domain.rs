@@ -12,7 +12,7 @@ const MAX_MEMBERS: usize = 1024;
 /// Highest processor number: CONFIG_NR_CPUS of the largest distribution kernels, less one.
 pub const MAX_CPU: u32 = 8191;
 
-impl Domain {
+impl Domain<'_> {
     /// Checks that `value` is in the domain and has the one canonical spelling: no sign, no leading zero, no space
     /// around it.
     ///
@@ -60,6 +60,7 @@ impl Domain {
         match *self {
             Domain::Switch => matches!(value, "on" | "off"),
             Domain::OneOf(words) => words.contains(&value),
+            Domain::Words(words) => words.iter().any(|word| word == value),
             Domain::Names(names) => names().contains(&value),
             Domain::Sizes(low, high, most) => {
                 value.split(',').count() <= most
@@ -95,11 +96,12 @@ impl Domain {
     }
 }
 
-impl std::fmt::Display for Domain {
+impl std::fmt::Display for Domain<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match *self {
             Domain::Switch => f.write_str("on or off"),
             Domain::OneOf(words) => f.write_str(&words.join(", ")),
+            Domain::Words(words) => f.write_str(&words.join(", ")),
             Domain::Names(names) => f.write_str(&names().join(", ")),
             Domain::Bytes(low, high) => write!(f, "a size from {} to {}", Bytes(low), Bytes(high)),
             Domain::Sizes(low, high, most) => {

@@ -2,12 +2,12 @@
 
 use crate::units::{Nanos, parse_duration};
 
-use crate::factor::{Domain, Error, Factor};
+use crate::factor::{Domain, Error, FactorDeclaration};
 
 /// Largest number of values of one factor in a grid.
 pub(crate) const MOST_LEVELS: usize = 1000;
 
-impl Factor {
+impl FactorDeclaration<'_> {
     /// Parses a list of values, such as "1500,9000", into canonical spelling. An item can be a range, whose end is
     /// included: "1..64*2" is 1, 2, 4, ... 64, "10ms..180ms+10ms" goes up by 10 ms, and "1..8" by one. If the factor
     /// takes a list of sizes, each size becomes a value.
@@ -104,6 +104,7 @@ impl Factor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::factor::Factor;
 
     const MTU: Factor = Factor { name: "mtu", domain: Domain::Int(68, 65_535), ..Factor::KNOB };
     const SIZE: Factor = Factor { name: "write-size", domain: Domain::Bytes(1, 1 << 26), ..Factor::FLOW };

@@ -17,7 +17,9 @@ mod system;
 mod table;
 
 pub use candidates::{CandidatePlanner, KnobSelection, PathView, Placebo};
-pub use declaration::{Domain, Factor, FactorPlacement, FactorScope, FactorView, Proposal, SideEffect};
+pub use declaration::{
+    Domain, Factor, FactorDeclaration, FactorPlacement, FactorScope, FactorView, Proposal, SideEffect,
+};
 pub use domain::{MAX_CPU, MAX_VALUE_BYTES, join, parse_cpus, print_cpus, split};
 pub use error::Error;
 pub use persist::{PersistMethod, SystemdSpelling};

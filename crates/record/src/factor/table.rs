@@ -4,15 +4,15 @@ use crate::Settings;
 
 use crate::factor::error::SHOWN;
 use crate::factor::system::spelling;
-use crate::factor::{Error, Factor};
+use crate::factor::{Error, FactorDeclaration};
 
 /// Factors of any number of owners, each with a unique name.
 #[derive(Clone, Default)]
-pub struct FactorTable(Vec<&'static Factor>);
+pub struct FactorTable<'a>(Vec<&'a FactorDeclaration<'a>>);
 
-impl FactorTable {
+impl<'a> FactorTable<'a> {
     /// Creates a table of these factors. A factor that several owners declare is listed once.
-    pub fn of(factors: impl IntoIterator<Item = &'static Factor>) -> FactorTable {
+    pub fn of(factors: impl IntoIterator<Item = &'a FactorDeclaration<'a>>) -> FactorTable<'a> {
         let mut table = FactorTable::default();
         for factor in factors {
             if table.find(factor.name).is_err() {
@@ -22,11 +22,11 @@ impl FactorTable {
         table
     }
 
-    pub fn all(&self) -> impl Iterator<Item = &'static Factor> + '_ {
+    pub fn all(&self) -> impl Iterator<Item = &'a FactorDeclaration<'a>> + '_ {
         self.0.iter().copied()
     }
 
-    pub fn find(&self, name: &str) -> Result<&'static Factor, Error> {
+    pub fn find(&self, name: &str) -> Result<&'a FactorDeclaration<'a>, Error> {
         let found = self.all().find(|factor| factor.name == name);
         found.ok_or_else(|| Error::unknown(name, self.all().map(|factor| factor.name)))
     }
@@ -35,12 +35,11 @@ impl FactorTable {
     ///
     /// # Errors
     /// Returns an error for an unknown name.
-    pub fn named(&self, name: &str) -> Result<&'static Factor, Error> {
+    pub fn named(&self, name: &str) -> Result<&'a FactorDeclaration<'a>, Error> {
         let wanted = spelling(name);
         let found = self.all().find(|factor| factor.names().any(|name| spelling(&name) == wanted));
-        let of_system = |factor: &'static Factor| factor.system.names();
         found.ok_or_else(|| {
-            let names: Vec<String> = self.all().flat_map(of_system).collect();
+            let names: Vec<String> = self.all().flat_map(|factor| factor.system.names()).collect();
             let known = self.all().map(|factor| factor.name).chain(names.iter().map(String::as_str));
             Error::unknown(name.trim(), known)
         })
@@ -74,7 +73,7 @@ impl FactorTable {
     }
 }
 
-impl Factor {
+impl FactorDeclaration<'_> {
     /// Returns landspeed's name, then the system's names.
     pub fn names(&self) -> impl Iterator<Item = String> + use<> {
         std::iter::once(self.name.to_owned()).chain(self.system.names())

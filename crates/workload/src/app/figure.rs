@@ -4,8 +4,7 @@ use landspeed_record::units::{EscapedText, Nanos};
 use landspeed_record::{Png, ProgramFigure, ProgramFigures, Settings};
 use serde_json::Value;
 
-use crate::app::check::METRIC;
-use crate::app::{Application, ApplicationFigure, Error, FigureSource};
+use crate::app::{Application, ApplicationFigure, Error, FigureSource, METRIC};
 
 /// A role that ran to its end successfully.
 #[derive(Debug, Clone)]
@@ -29,15 +28,14 @@ pub fn figures(
 ) -> Result<ProgramFigures, Error> {
     let all = application.figures.iter().filter(|figure| ran.iter().any(|one| one.role == figure.role));
     let all = all.map(|figure| found(figure, ran)).collect::<Result<Vec<_>, _>>()?;
-    let chosen = application.parameters.iter().find(|one| one.name == METRIC);
-    Ok(ProgramFigures { asked: chosen.map_or("", |one| one.of(parameters)).to_owned(), all })
+    Ok(ProgramFigures { asked: application.value(METRIC, parameters).to_owned(), all })
 }
 
 /// Returns the picture of the first host whose role prints it; `None` if the role did not run here.
 ///
 /// # Errors
 /// Returns an error if the picture is not where the file says, or is not a PNG file in Base64.
-pub fn picture(application: &Application, ran: &[RoleOutput]) -> Result<Option<Png>, Error> {
+pub(crate) fn picture(application: &Application, ran: &[RoleOutput]) -> Result<Option<Png>, Error> {
     let Some(asked) = &application.picture else { return Ok(None) };
     let Some(ran) = ran.iter().find(|one| one.role == asked.role) else { return Ok(None) };
     let png = at(&asked.json, ran).and_then(|found| match found.as_str() {

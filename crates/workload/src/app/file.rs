@@ -17,7 +17,6 @@ pub(crate) struct ApplicationFile {
     #[serde(default)]
     #[expect(dead_code, reason = "it is there to be read in the file")]
     pub(crate) about: String,
-    #[serde(default)]
     pub(crate) hosts: Option<Spanned<[usize; 2]>>,
     #[serde(default)]
     pub(crate) needs: Vec<RequiredProgram>,
@@ -27,7 +26,6 @@ pub(crate) struct ApplicationFile {
     pub(crate) role: Vec<RoleFile>,
     #[serde(default)]
     pub(crate) figure: Vec<FigureFile>,
-    #[serde(default)]
     pub(crate) picture: Option<PictureFile>,
 }
 
@@ -41,7 +39,6 @@ pub(crate) struct ParameterFile {
     #[serde(default)]
     pub(crate) of: Vec<String>,
     /// The least and the most of a number, of bytes or of a time.
-    #[serde(default)]
     pub(crate) between: Option<Spanned<[String; 2]>>,
 }
 
@@ -68,21 +65,14 @@ pub(crate) struct RoleFile {
     pub(crate) file: Vec<FixtureFile>,
     #[serde(default)]
     pub(crate) env: BTreeMap<String, Spanned<String>>,
-    #[serde(default)]
     pub(crate) ready: Option<Spanned<ReadyFile>>,
-    #[serde(default)]
     pub(crate) lives: Option<Spanned<ServiceLifetime>>,
-    #[serde(default)]
     pub(crate) carries: Option<Spanned<String>>,
-    #[serde(default)]
     pub(crate) within: Option<Spanned<String>>,
-    #[serde(default)]
     pub(crate) user: Option<Spanned<String>>,
-    #[serde(default)]
     pub(crate) disk: Option<Spanned<String>>,
     #[serde(default)]
     pub(crate) hides: Vec<Spanned<String>>,
-    #[serde(default)]
     pub(crate) end: Option<EndFile>,
 }
 
@@ -98,11 +88,8 @@ pub(crate) enum HostSelectorFile {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct ReadyFile {
-    #[serde(default)]
     pub(crate) port: Option<Spanned<String>>,
-    #[serde(default)]
     pub(crate) line: Option<Spanned<String>>,
-    #[serde(default)]
     pub(crate) command: Option<Spanned<Vec<Spanned<String>>>>,
 }
 
@@ -111,9 +98,7 @@ pub(crate) struct ReadyFile {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct FixtureFile {
     pub(crate) path: Spanned<String>,
-    #[serde(default)]
     pub(crate) text: Option<Spanned<String>>,
-    #[serde(default)]
     pub(crate) bytes: Option<Spanned<String>>,
     #[serde(default)]
     pub(crate) seed: u64,
@@ -123,7 +108,6 @@ pub(crate) struct FixtureFile {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct EndFile {
     pub(crate) signal: Spanned<String>,
-    #[serde(default)]
     pub(crate) within: Option<Spanned<String>>,
 }
 
@@ -144,19 +128,14 @@ pub(crate) struct FigureFile {
     /// "better" if more of the figure is better, otherwise "worse".
     pub(crate) more: FigureDirection,
     pub(crate) role: Spanned<String>,
-    #[serde(default)]
     pub(crate) line: Option<Spanned<String>>,
-    #[serde(default)]
     pub(crate) json: Option<Spanned<String>>,
     #[serde(default)]
     pub(crate) wall_time: bool,
     /// Separator of groups of three digits.
-    #[serde(default)]
     pub(crate) thousands: Option<Spanned<char>>,
     /// Decimal separator, if it is not a point.
-    #[serde(default)]
     pub(crate) decimal: Option<Spanned<char>>,
-    #[serde(default)]
     pub(crate) scale: Option<f64>,
 }
 

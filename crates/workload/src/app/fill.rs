@@ -3,33 +3,55 @@
 use std::net::IpAddr;
 
 use landspeed_record::Settings;
-use landspeed_record::factor::Factor;
 use landspeed_record::units::did_you_mean;
+
+use crate::app::ApplicationParameter;
 
 /// The values of placeholders on one host of one trial.
 #[derive(Debug, Clone)]
-pub struct PlaceholderValues<'a> {
+pub(crate) struct PlaceholderValues<'a> {
     /// Addresses of all hosts, in the order of their numbers.
-    pub hosts: &'a [IpAddr],
+    pub(crate) hosts: &'a [IpAddr],
     /// Number of this host, from 1.
-    pub number: usize,
+    pub(crate) number: usize,
     /// A secret that all roles of a trial know.
-    pub token: &'a str,
+    pub(crate) token: &'a str,
     /// The parameters that are set; others have their defaults.
-    pub parameters: &'a Settings,
+    pub(crate) parameters: &'a Settings,
 }
 
-/// Placeholders besides the parameters: name and meaning.
-pub(crate) const KNOWN: &[(&str, &str)] = &[
-    ("dir", "the role's own directory"),
-    ("address", "address of the host that the role runs on"),
-    ("server", "address of host 2"),
-    ("n", "number of the host that the role runs on, from 1"),
-    ("hosts", "how many hosts there are"),
-    ("addresses", "addresses of all hosts, separated by commas"),
-    ("host1, host2, ...", "address of the host with that number"),
-    ("token", "a secret that all roles of a trial know"),
-    ("landspeed", "path of this program in the role's directory"),
+impl PlaceholderValues<'_> {
+    fn address(&self, number: usize) -> Option<String> {
+        self.hosts.get(number.checked_sub(1)?).map(ToString::to_string)
+    }
+}
+
+/// A placeholder that is no parameter.
+pub(crate) struct Placeholder {
+    pub(crate) name: &'static str,
+    value: fn(&PlaceholderValues<'_>) -> Option<String>,
+}
+
+pub(crate) static PLACEHOLDERS: &[Placeholder] = &[
+    // The role's own directory.
+    Placeholder { name: "dir", value: |_| Some(DIR.to_owned()) },
+    // Address of the host that the role runs on.
+    Placeholder { name: "address", value: |values| values.address(values.number) },
+    // Address of host 2.
+    Placeholder { name: "server", value: |values| values.address(2) },
+    // Number of the host that the role runs on, from 1.
+    Placeholder { name: "n", value: |values| Some(values.number.to_string()) },
+    Placeholder { name: "hosts", value: |values| Some(values.hosts.len().to_string()) },
+    Placeholder {
+        name: "addresses",
+        value: |values| Some(values.hosts.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")),
+    },
+    // Each host's address has a placeholder; `host` reads the number in its name.
+    Placeholder { name: "host1, host2, ...", value: |_| None },
+    // A secret that all roles of a trial know.
+    Placeholder { name: "token", value: |values| Some(values.token.to_owned()) },
+    // Path of this program in the role's directory.
+    Placeholder { name: "landspeed", value: |_| Some(OWN.to_owned()) },
 ];
 
 /// The path of a role's own directory, inside the role's namespace.
@@ -83,8 +105,9 @@ pub(crate) fn mentions(text: &str, place: &str) -> bool {
 }
 
 /// Returns an error for the first unknown placeholder of a text, with a suggestion.
-pub(crate) fn unknown(text: &str, parameters: &[Factor], hosts: usize) -> Option<String> {
-    let known = || KNOWN.iter().map(|(name, _)| *name).chain(parameters.iter().map(|one| one.name));
+pub(crate) fn unknown(text: &str, parameters: &[ApplicationParameter], hosts: usize) -> Option<String> {
+    let of_parameters = parameters.iter().map(|one| one.name.as_str());
+    let known = || PLACEHOLDERS.iter().map(|one| one.name).chain(of_parameters.clone());
     pieces(text).into_iter().find_map(|piece| match piece {
         TextPiece::Plain(_) => None,
         TextPiece::Place(name) if known().any(|known| known == name) => None,
@@ -105,24 +128,18 @@ fn host(name: &str) -> Option<usize> {
 }
 
 /// Returns `text` with every placeholder filled in. Unknown ones are kept, because the file was checked before.
-pub fn fill(text: &str, placeholders: &PlaceholderValues<'_>, parameters: &[Factor]) -> String {
+pub(crate) fn fill(
+    text: &str,
+    placeholders: &PlaceholderValues<'_>,
+    parameters: &[ApplicationParameter],
+) -> String {
     let value = |name: &str| -> Option<String> {
-        let at = |number: usize| placeholders.hosts.get(number.checked_sub(1)?).map(ToString::to_string);
-        match name {
-            "dir" => Some(DIR.to_owned()),
-            "landspeed" => Some(OWN.to_owned()),
-            "address" => at(placeholders.number),
-            "server" => at(2),
-            "n" => Some(placeholders.number.to_string()),
-            "hosts" => Some(placeholders.hosts.len().to_string()),
-            "addresses" => {
-                Some(placeholders.hosts.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
-            }
-            "token" => Some(placeholders.token.to_owned()),
-            name => match parameters.iter().find(|one| one.name == name) {
-                Some(one) => Some(one.of(placeholders.parameters).to_owned()),
-                None => at(host(name)?),
-            },
+        if let Some(known) = PLACEHOLDERS.iter().find(|known| known.name == name) {
+            return (known.value)(placeholders);
+        }
+        match parameters.iter().find(|one| one.name == name) {
+            Some(one) => Some(one.declaration().of(placeholders.parameters).to_owned()),
+            None => placeholders.address(host(name)?),
         }
     };
     let filled = pieces(text).into_iter().map(|piece| match piece {
@@ -134,12 +151,15 @@ pub fn fill(text: &str, placeholders: &PlaceholderValues<'_>, parameters: &[Fact
 
 #[cfg(test)]
 mod tests {
+    use landspeed_record::factor::Factor;
+
     use super::*;
 
     #[test]
     fn placeholders_are_filled_and_other_braces_are_kept() {
         let hosts = ["10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap()];
-        let parameters = [Factor { name: "size", default: "7", ..Factor::FLOW }];
+        let parameters: [ApplicationParameter; 1] =
+            [Factor { name: "size", default: "7", ..Factor::FLOW }.into()];
         let set = Settings::new();
         let placeholders = PlaceholderValues { hosts: &hosts, number: 1, token: "t", parameters: &set };
         let filled = |text| fill(text, &placeholders, &parameters);

@@ -1,18 +1,22 @@
 //! Applications: any program as a workload.
 //!
 //! A file lists the roles of an application, what each runs, when it is ready, and which figures its output holds.
-//! [`read`] checks the file; [`RoleProcess`] starts one of its roles on this host, in its own namespaces, and ends it.
+//! [`read`] checks the file; `RoleProcess` starts one of its roles on this host, in its own namespaces, and ends it.
 //!
 //! | module | is |
 //! |---|---|
 //! | `file` | the TOML, as it is written |
 //! | `check` | turns the TOML into an [`Application`], or returns the first mistake with its line |
+//! | `shipped` | the applications that ship: `apps/*.toml` |
+//! | `workload` | `app:NAME`: an application as a workload |
+//! | `run`, `barrier` | one end of a trial of an application, and what the pairs of a trial share on host 1 |
 //! | `fill` | placeholders such as `{port}` and their values |
 //! | `figure` | reads the figures from a program's output |
 //! | `role` | a role from the agent's side: start, readiness and end |
 //! | `spawn`, `gather` | programs that applications use: ranks of MPI on other hosts, Ganglia's collector |
 //! | `play` | the process that runs a role: `landspeed play-role` |
 
+mod barrier;
 mod check;
 mod error;
 mod figure;
@@ -25,18 +29,25 @@ mod number;
 pub mod play;
 mod quick;
 mod role;
+mod run;
 mod shipped;
 pub mod spawn;
+mod workload;
 
 pub use check::{METRIC, read};
-pub use error::Error;
-pub use figure::{RoleOutput, figures, picture};
-pub use fill::{PlaceholderValues, fill};
-pub use model::{
-    Application, ApplicationFigure, ApplicationRole, FigureSource, Fixture, FixtureContent, HostSelector,
-    PictureSource, ReadyCondition, RequiredProgram, RoleOrder, ServiceEnd, ServiceLifetime,
+pub(crate) use error::Error;
+pub(crate) use figure::picture;
+pub use figure::{RoleOutput, figures};
+pub(crate) use fill::{PlaceholderValues, fill};
+pub use model::Application;
+pub(crate) use model::{
+    ApplicationFigure, ApplicationParameter, ApplicationRole, FigureSource, Fixture, FixtureContent,
+    ReadyCondition, RoleOrder, ServiceLifetime,
 };
-pub use number::NumberSpelling;
 pub use quick::quick;
-pub use role::{CommandResult, RoleProcess};
-pub use shipped::{shipped, shipped_text};
+pub(crate) use role::RoleProcess;
+pub(crate) use run::BlockServices;
+pub(crate) use shipped::shipped;
+
+/// The beginning of an application's name as a workload.
+pub(crate) const PREFIX: &str = "app:";

@@ -1,16 +1,19 @@
 //! An application that has been checked.
 
-use landspeed_record::factor::Factor;
+use std::sync::Arc;
+
+use landspeed_record::factor::{Domain, Factor, FactorDeclaration};
 use landspeed_record::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::app::number::NumberSpelling;
 
 /// An application: its roles and its figures.
-#[derive(Clone)]
 pub struct Application {
-    /// The name of its file, such as "redis".
+    /// Its name as a workload: "app:" and the name of its file, such as "app:redis".
     pub name: String,
+    /// The text of its file.
+    pub text: Arc<str>,
     /// One line that says what it does and which figure comes out.
     pub title: String,
     /// Its origin: a paper and section, or a program.
@@ -20,13 +23,43 @@ pub struct Application {
     /// Programs that every host must have.
     pub needs: Vec<RequiredProgram>,
     /// Its parameters. The last three are common to all applications: `port`, `path` and `metric`.
-    pub parameters: Vec<Factor>,
+    pub parameters: Vec<ApplicationParameter>,
     /// Its roles, in the order in which they start.
     pub roles: Vec<ApplicationRole>,
     /// Its figures. The first one decides by default.
     pub figures: Vec<ApplicationFigure>,
     /// The place of its picture, if it has one.
     pub picture: Option<PictureSource>,
+}
+
+/// A parameter of an application.
+#[derive(Debug)]
+pub struct ApplicationParameter {
+    /// Its name, such as "size".
+    pub name: String,
+    /// One line that says what it sets.
+    pub about: String,
+    /// Its default, in canonical spelling.
+    pub default: String,
+    /// The values of a choice; empty for a parameter of another domain.
+    pub words: Vec<String>,
+    /// Its domain, unless it is a choice.
+    pub domain: Domain<'static>,
+}
+
+impl ApplicationParameter {
+    pub(crate) fn declaration(&self) -> FactorDeclaration<'_> {
+        let domain = if self.words.is_empty() { self.domain } else { Domain::Words(&self.words) };
+        let (name, about, default) = (self.name.as_str(), self.about.as_str(), self.default.as_str());
+        FactorDeclaration { name, about, domain, default, ..Factor::FLOW }
+    }
+}
+
+impl From<Factor> for ApplicationParameter {
+    fn from(factor: Factor) -> Self {
+        let [name, about, default] = [factor.name, factor.about, factor.default].map(str::to_owned);
+        ApplicationParameter { name, about, default, words: Vec::new(), domain: factor.domain }
+    }
 }
 
 /// A program, and its package.
@@ -55,6 +88,14 @@ pub enum HostSelector {
 }
 
 impl HostSelector {
+    /// The words of a file, and what they mean.
+    pub(crate) const WORDS: [(&'static str, HostSelector); 4] = [
+        ("client", HostSelector::Client),
+        ("server", HostSelector::Server),
+        ("servers", HostSelector::Servers),
+        ("hosts", HostSelector::Hosts),
+    ];
+
     /// Returns true if a role with these hosts runs on host `number`, from 1.
     pub fn holds(&self, number: usize) -> bool {
         match self {
@@ -205,27 +246,27 @@ pub struct PictureSource {
 
 /// An order to the process of a role, with all placeholders filled in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RoleOrder {
+pub(crate) struct RoleOrder {
     /// The command, by argument.
-    pub command: Vec<String>,
+    pub(crate) command: Vec<String>,
     /// Commands that are run before it.
-    pub before: Vec<Vec<String>>,
+    pub(crate) before: Vec<Vec<String>>,
     /// Files that are written into the directory before.
-    pub files: Vec<Fixture>,
+    pub(crate) files: Vec<Fixture>,
     /// Its environment.
-    pub env: Vec<(String, String)>,
+    pub(crate) env: Vec<(String, String)>,
     /// The user that it runs as; empty for the agent's own.
-    pub user: String,
+    pub(crate) user: String,
     /// Capacity of the directory.
-    pub disk: Bytes,
+    pub(crate) disk: Bytes,
     /// Directories and files that the role sees as empty.
-    pub hides: Vec<String>,
+    pub(crate) hides: Vec<String>,
     /// Name of the host inside the role's namespace.
-    pub host_name: String,
+    pub(crate) host_name: String,
     /// When a service is ready; `None` for a role that runs to its end.
-    pub ready: Option<ReadyCondition>,
+    pub(crate) ready: Option<ReadyCondition>,
     /// Processors that it runs on; empty for all.
-    pub cores: Vec<u32>,
+    pub(crate) cores: Vec<u32>,
     /// How it is ended.
-    pub end: ServiceEnd,
+    pub(crate) end: ServiceEnd,
 }

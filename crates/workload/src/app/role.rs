@@ -24,16 +24,16 @@ const MOST_LINE: u64 = 64 << 20;
 
 /// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CommandResult {
+pub(crate) struct CommandResult {
     /// Its standard output.
-    pub output: String,
+    pub(crate) output: String,
     /// Running time of the command.
-    pub took: Nanos,
+    pub(crate) took: Nanos,
 }
 
 /// A role that runs on this host. Dropping it ends the role with all that it started, and removes its files.
 #[derive(Debug)]
-pub struct RoleProcess {
+pub(crate) struct RoleProcess {
     name: String,
     within: Nanos,
     process: Child,
@@ -48,7 +48,7 @@ impl RoleProcess {
     ///
     /// # Errors
     /// Returns an error if a program is not on this host, or if the process cannot be started.
-    pub fn start(
+    pub(crate) fn start(
         application: &Application,
         role: &ApplicationRole,
         placeholders: &PlaceholderValues<'_>,
@@ -56,7 +56,8 @@ impl RoleProcess {
     ) -> Result<RoleProcess, Error> {
         let order = order(application, role, placeholders, cores);
         lacks(application, &order)?;
-        let order = over(order, path(application, placeholders), role.is_service(), placeholders.token);
+        let path = application.value(check::PATH, placeholders.parameters);
+        let order = over(order, path, role.is_service(), placeholders.token);
         let failed = |source| Error::Start { role: role.name.clone(), source };
         let mut process = Command::new("/proc/self/exe")
             .arg0("landspeed")
@@ -86,7 +87,7 @@ impl RoleProcess {
     ///
     /// # Errors
     /// Returns an error if a step before it failed, with what was printed.
-    pub fn prepared(&mut self, cancelled: &dyn Fn() -> bool) -> Result<(), Error> {
+    pub(crate) fn prepared(&mut self, cancelled: &dyn Fn() -> bool) -> Result<(), Error> {
         match self.hear("to prepare", cancelled)? {
             InitMessage::Prepared {} => Ok(()),
             other => Err(self.wrong(other)),
@@ -94,7 +95,7 @@ impl RoleProcess {
     }
 
     /// Lets the command begin.
-    pub fn go(&mut self) {
+    pub(crate) fn go(&mut self) {
         self.order(b'g');
     }
 
@@ -102,7 +103,7 @@ impl RoleProcess {
     ///
     /// # Errors
     /// Returns an error if the service has ended or takes too long, with what it printed last.
-    pub fn ready(&mut self, cancelled: &dyn Fn() -> bool) -> Result<(), Error> {
+    pub(crate) fn ready(&mut self, cancelled: &dyn Fn() -> bool) -> Result<(), Error> {
         match self.hear("to be ready", cancelled)? {
             InitMessage::Ready {} => Ok(()),
             other => Err(self.wrong(other)),
@@ -114,7 +115,7 @@ impl RoleProcess {
     ///
     /// # Errors
     /// Returns an error if the command did not exit with 0 or takes too long, with what it printed last.
-    pub fn ended(&mut self, wait: Duration, so_far: Duration) -> Result<Option<CommandResult>, Error> {
+    pub(crate) fn ended(&mut self, wait: Duration, so_far: Duration) -> Result<Option<CommandResult>, Error> {
         match self.messages.recv_timeout(wait) {
             Ok(InitMessage::Ended { wrong, took_ns, output, .. }) if wrong.is_empty() => {
                 Ok(Some(CommandResult { output, took: took_ns }))
@@ -132,7 +133,7 @@ impl RoleProcess {
     ///
     /// # Errors
     /// Returns the reason why it ended, with what it printed last.
-    pub fn check_serving(&self) -> Result<(), Error> {
+    pub(crate) fn check_serving(&self) -> Result<(), Error> {
         match self.messages.try_recv() {
             Err(std::sync::mpsc::TryRecvError::Empty) => Ok(()),
             Err(std::sync::mpsc::TryRecvError::Disconnected) => Err(self.gone()),
@@ -141,7 +142,7 @@ impl RoleProcess {
     }
 
     /// Ends the role in order, within the time that its file gives.
-    pub fn end(mut self) {
+    pub(crate) fn end(mut self) {
         self.order(b's');
         self.leave(self.ends_within);
     }
@@ -255,12 +256,6 @@ fn order(
         cores: cores.to_vec(),
         end: role.end,
     }
-}
-
-/// Returns the path that the user chose for the role's sockets.
-fn path<'a>(application: &'a Application, placeholders: &'a PlaceholderValues<'_>) -> &'a str {
-    let parameter = application.parameters.iter().find(|one| one.name == check::PATH);
-    parameter.map_or("", |one| one.of(placeholders.parameters))
 }
 
 /// Changes the order to run the command over a path. A role that runs to its end fails if one of its connections

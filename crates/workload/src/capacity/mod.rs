@@ -12,7 +12,7 @@ mod sender;
 
 use std::time::Duration;
 
-use landspeed_record::factor::{Domain, Factor};
+use landspeed_record::factor::{Domain, Factor, FactorDeclaration};
 use landspeed_record::units::{BitRate, Nanos};
 use landspeed_record::{DetailError, EndpointOutcome, Headline, Role, Settings, TrialSpec, Workload};
 use landspeed_transport::Delivery;
@@ -21,7 +21,6 @@ use landspeed_transport::settings::TRANSPORT;
 use crate::parameter;
 use crate::runner::{FlowNeeds, TWO, WorkloadRole, WorkloadRunner};
 use crate::session::flows;
-use crate::trial::TrialParts;
 use crate::{Error, TrialEnd, check};
 use search::SearchGoal;
 
@@ -112,19 +111,19 @@ pub fn carried(client: &EndpointOutcome) -> Result<Option<CarriedLoad>, DetailEr
 pub(crate) struct CapacityWorkload;
 
 impl WorkloadRunner for CapacityWorkload {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "capacity"
     }
 
-    fn describe(&self) -> &'static str {
+    fn describe(&self) -> &str {
         "the highest load of datagrams that is carried with at most a given loss (RFC 9971)"
     }
 
-    fn parameters(&self) -> Vec<&'static Factor> {
-        vec![&LOSS, &WIDTH, &TRIAL, &SUM, &LIMIT, &DURATION]
+    fn parameters(&self) -> Vec<FactorDeclaration<'_>> {
+        vec![LOSS, WIDTH, TRIAL, SUM, LIMIT, DURATION]
     }
 
-    fn roles(&self) -> &'static [WorkloadRole] {
+    fn roles(&self) -> [WorkloadRole; 2] {
         TWO
     }
 
@@ -152,23 +151,14 @@ impl WorkloadRunner for CapacityWorkload {
     }
 
     fn needs(&self, spec: &TrialSpec) -> FlowNeeds {
-        FlowNeeds {
-            flows: flows(&spec.flow),
-            settings: spec.flow.clone(),
-            own: Vec::new(),
-            keeps_listening: false,
-        }
+        FlowNeeds::alike(flows(&spec.flow), spec.flow.clone())
     }
 
     fn run(&self, end: TrialEnd<'_>) -> Result<EndpointOutcome, Error> {
-        let role = end.session.role();
-        let TrialEnd { spec, session, watch, cancel } = end;
-        let (flows, mut signals, strangers) = (session.flows, session.signals, session.strangers);
-        let parts = TrialParts { spec, flows: &flows, strangers, signals: &mut signals, watch, cancel };
-        match role {
+        end.with_parts(|parts, role| match role {
             Role::Client => sender::run(parts),
             Role::Server => receiver::run(parts),
-        }
+        })
     }
 }
 

@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use landspeed_record::factor::{Domain, Factor};
+use landspeed_record::factor::{Domain, Factor, FactorDeclaration};
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{
     ConnectionCount, DetailError, EndpointOutcome, FailedConnections, FigureValue, GridFigure, Headline,
@@ -49,16 +49,16 @@ const AGAIN: Duration = Duration::from_micros(20);
 pub(crate) struct ConnectWorkload;
 
 impl WorkloadRunner for ConnectWorkload {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "connect"
     }
 
-    fn describe(&self) -> &'static str {
+    fn describe(&self) -> &str {
         "connections set up and closed, one after the other; their rate, and the distribution of set-up times"
     }
 
-    fn parameters(&self) -> Vec<&'static Factor> {
-        vec![&DURATION, &CLOSE]
+    fn parameters(&self) -> Vec<FactorDeclaration<'_>> {
+        vec![DURATION, CLOSE]
     }
 
     fn headlines(&self) -> &'static [Headline<EndpointOutcome>] {
@@ -86,8 +86,7 @@ impl WorkloadRunner for ConnectWorkload {
     }
 
     fn needs(&self, spec: &TrialSpec) -> FlowNeeds {
-        let settings = single_messages(&spec.flow);
-        FlowNeeds { flows: 0, settings, own: Vec::new(), keeps_listening: true }
+        FlowNeeds { keeps_listening: true, ..FlowNeeds::alike(0, single_messages(&spec.flow)) }
     }
 
     fn run(&self, end: TrialEnd<'_>) -> Result<EndpointOutcome, Error> {

@@ -8,7 +8,7 @@ mod memory;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use landspeed_record::factor::{Domain, Factor};
+use landspeed_record::factor::{Domain, Factor, FactorDeclaration};
 use landspeed_record::units::{Bytes, CpuNanos, Nanos};
 use landspeed_record::{CpuUsage, EndpointOutcome, FigureValue, Headline, Settings, TrialSpec, detail};
 use landspeed_transport::settings::TRANSPORT;
@@ -87,16 +87,16 @@ fn each(all: u64, held: &HeldConnections) -> Option<u64> {
 }
 
 impl WorkloadRunner for IdleWorkload {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "idle"
     }
 
-    fn describe(&self) -> &'static str {
+    fn describe(&self) -> &str {
         "connections opened and held; the memory and the processor time of each"
     }
 
-    fn parameters(&self) -> Vec<&'static Factor> {
-        vec![&CONNECTIONS, &DURATION]
+    fn parameters(&self) -> Vec<FactorDeclaration<'_>> {
+        vec![CONNECTIONS, DURATION]
     }
 
     fn headlines(&self) -> &'static [Headline<EndpointOutcome>] {
@@ -116,8 +116,7 @@ impl WorkloadRunner for IdleWorkload {
     }
 
     fn needs(&self, spec: &TrialSpec) -> FlowNeeds {
-        let settings = single_messages(&spec.flow);
-        FlowNeeds { flows: 0, settings, own: Vec::new(), keeps_listening: true }
+        FlowNeeds { keeps_listening: true, ..FlowNeeds::alike(0, single_messages(&spec.flow)) }
     }
 
     fn run(&self, end: TrialEnd<'_>) -> Result<EndpointOutcome, Error> {

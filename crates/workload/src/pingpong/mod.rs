@@ -6,7 +6,7 @@ mod server;
 
 use std::time::Duration;
 
-use landspeed_record::factor::{Domain, Factor};
+use landspeed_record::factor::{Domain, Factor, FactorDeclaration};
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{EndpointOutcome, GridFigure, Role, Settings, TrialSpec, Workload};
 use landspeed_transport::settings::WRITE_SIZE;
@@ -15,7 +15,6 @@ use landspeed_transport::{Delivery, Transport};
 use crate::parameter;
 use crate::port::single_messages;
 use crate::runner::{FlowNeeds, WorkloadRunner};
-use crate::trial::TrialParts;
 use crate::{Error, TrialEnd, check};
 
 /// The value of SO_BUSY_POLL if the settings have none, in microseconds: net.core.busy_read's recommended value
@@ -60,16 +59,16 @@ pub fn one_byte(time: Nanos) -> Workload {
 pub(crate) struct PingPongWorkload;
 
 impl WorkloadRunner for PingPongWorkload {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "pingpong"
     }
 
-    fn describe(&self) -> &'static str {
+    fn describe(&self) -> &str {
         "a message to and fro, one at a time; the distribution of round-trip times"
     }
 
-    fn parameters(&self) -> Vec<&'static Factor> {
-        vec![&SIZES, &DURATION, &RECEIVER]
+    fn parameters(&self) -> Vec<FactorDeclaration<'_>> {
+        vec![SIZES, DURATION, RECEIVER]
     }
 
     fn figure(&self) -> GridFigure {
@@ -97,19 +96,15 @@ impl WorkloadRunner for PingPongWorkload {
                 })
                 .or_insert(BUSY_POLL_US.into());
         }
-        FlowNeeds { flows: 1, settings, own: Vec::new(), keeps_listening: false }
+        FlowNeeds::alike(1, settings)
     }
 
     fn run(&self, end: TrialEnd<'_>) -> Result<EndpointOutcome, Error> {
-        let role = end.session.role();
-        let TrialEnd { spec, session, watch, cancel } = end;
-        let (flows, mut signals, strangers) = (session.flows, session.signals, session.strangers);
-        let parts = TrialParts { spec, flows: &flows, strangers, signals: &mut signals, watch, cancel };
-        let plan = plan(spec);
-        match role {
+        let plan = plan(end.spec);
+        end.with_parts(|parts, role| match role {
             Role::Client => client::run(parts, &plan),
             Role::Server => server::run(parts, &plan),
-        }
+        })
     }
 }
 

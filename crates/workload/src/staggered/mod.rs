@@ -18,7 +18,7 @@ mod sender;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use landspeed_record::factor::{Domain, Factor};
+use landspeed_record::factor::{Domain, Factor, FactorDeclaration};
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{
     EndpointOutcome, ProbeSample, Role, Settings, TcpSample, TrialSpec, Workload, detail,
@@ -107,20 +107,20 @@ pub fn spec(flows: &[StaggeredFlow], time: Nanos, probe_every: Nanos) -> Workloa
 pub(crate) struct StaggeredWorkload;
 
 impl WorkloadRunner for StaggeredWorkload {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "staggered"
     }
 
-    fn describe(&self) -> &'static str {
+    fn describe(&self) -> &str {
         "flows that enter and leave at set times, each with its own congestion control, beside a round-trip probe"
     }
 
-    fn roles(&self) -> &'static [WorkloadRole] {
+    fn roles(&self) -> [WorkloadRole; 2] {
         TWO
     }
 
-    fn parameters(&self) -> Vec<&'static Factor> {
-        vec![&PLAN, &DURATION, &PROBE_EVERY]
+    fn parameters(&self) -> Vec<FactorDeclaration<'_>> {
+        vec![PLAN, DURATION, PROBE_EVERY]
     }
 
     fn check(&self, spec: &TrialSpec) -> Result<(), Error> {

@@ -4,7 +4,7 @@ mod worker;
 
 use std::time::{Duration, Instant};
 
-use landspeed_record::factor::Factor;
+use landspeed_record::factor::{Factor, FactorDeclaration};
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{EndpointOutcome, PathStall, Role, Settings, TrialSpec, Workload};
 use landspeed_transport::Flow;
@@ -14,7 +14,7 @@ use crate::end::{outcome, sum, zero_copied};
 use crate::parameter;
 use crate::runner::{FlowNeeds, WorkloadRunner};
 use crate::session::flows;
-use crate::trial::{TrialCoordinator, TrialParts, WindowMeasurement, WindowStart};
+use crate::trial::{TrialCoordinator, WindowMeasurement, WindowStart};
 use crate::workers::{self, WorkerTask};
 use crate::{Error, TrialEnd};
 
@@ -35,16 +35,16 @@ pub fn spec(time: Nanos) -> Workload {
 pub(crate) struct StreamWorkload;
 
 impl WorkloadRunner for StreamWorkload {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "stream"
     }
 
-    fn describe(&self) -> &'static str {
+    fn describe(&self) -> &str {
         "bytes for a set time over one or more flows; goodput at the receiver"
     }
 
-    fn parameters(&self) -> Vec<&'static Factor> {
-        vec![&DURATION, &REVERSE, &BIDIR]
+    fn parameters(&self) -> Vec<FactorDeclaration<'_>> {
+        vec![DURATION, REVERSE, BIDIR]
     }
 
     fn check(&self, spec: &TrialSpec) -> Result<(), Error> {
@@ -60,27 +60,21 @@ impl WorkloadRunner for StreamWorkload {
     }
 
     fn needs(&self, spec: &TrialSpec) -> FlowNeeds {
-        FlowNeeds {
-            flows: flows(&spec.flow),
-            settings: spec.flow.clone(),
-            own: Vec::new(),
-            keeps_listening: false,
-        }
+        FlowNeeds::alike(flows(&spec.flow), spec.flow.clone())
     }
 
     fn run(&self, end: TrialEnd<'_>) -> Result<EndpointOutcome, Error> {
         let asked = &end.spec.workload.parameters;
         let duration = DURATION.time(asked);
-        let directions = FlowDirections::of(asked, end.session.role());
-        let TrialEnd { spec, session, watch, cancel } = end;
-        let (flows, mut signals, strangers) = (session.flows, session.signals, session.strangers);
-        let parts = TrialParts { spec, flows: &flows, strangers, signals: &mut signals, watch, cancel };
-        let tasks = directions.tasks(&flows, &spec.flow);
-        let receiving = directions.receiving(&flows);
-        let (mut measured, zero_copy) = workers::run(&spec.cores, &flows, tasks, |workers| {
-            timed(parts.trial(workers).telling(receiving), duration.into())
-        })?;
-        Ok(directions.report(&mut measured, &zero_copy, &flows))
+        end.with_parts(|parts, role| {
+            let (spec, flows, directions) = (parts.spec, parts.flows, FlowDirections::of(asked, role));
+            let tasks = directions.tasks(flows, &spec.flow);
+            let receiving = directions.receiving(flows);
+            let (mut measured, zero_copy) = workers::run(&spec.cores, flows, tasks, |workers| {
+                timed(parts.trial(workers).telling(receiving), duration.into())
+            })?;
+            Ok(directions.report(&mut measured, &zero_copy, flows))
+        })
     }
 }
 

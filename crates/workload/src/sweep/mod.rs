@@ -9,14 +9,13 @@
 mod receiver;
 mod sender;
 
-use landspeed_record::factor::{Domain, Factor};
+use landspeed_record::factor::{Domain, Factor, FactorDeclaration};
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{EndpointOutcome, Role, Settings, TrialSpec, Workload};
 use landspeed_transport::settings::WRITE_SIZE;
 
 use crate::parameter::{self, LONGEST, SHORTEST};
 use crate::runner::{FlowNeeds, WorkloadRunner};
-use crate::trial::TrialParts;
 use crate::{Error, TrialEnd};
 
 /// Powers of two over the papers' ranges (feng-2003, jin-yoo-2007), plus the payload of one Ethernet packet.
@@ -58,16 +57,16 @@ pub fn within(limit: Nanos, count: u64, sizes: &[Bytes]) -> Workload {
 pub(crate) struct SweepWorkload;
 
 impl WorkloadRunner for SweepWorkload {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "sweep"
     }
 
-    fn describe(&self) -> &'static str {
+    fn describe(&self) -> &str {
         "a fixed count of writes of each size over one connection, timed at the receiver (NTTCP)"
     }
 
-    fn parameters(&self) -> Vec<&'static Factor> {
-        vec![&SIZES, &COUNT, &LIMIT]
+    fn parameters(&self) -> Vec<FactorDeclaration<'_>> {
+        vec![SIZES, COUNT, LIMIT]
     }
 
     /// Returns an estimate of 60 s for each size; a sweep takes as long as it needs.
@@ -80,18 +79,14 @@ impl WorkloadRunner for SweepWorkload {
         let largest = SIZES.sizes(&spec.workload.parameters).into_iter().max().unwrap_or_default();
         let mut settings = spec.flow.clone();
         settings.insert(WRITE_SIZE.name.into(), largest.0.to_string());
-        FlowNeeds { flows: 1, settings, own: Vec::new(), keeps_listening: false }
+        FlowNeeds::alike(1, settings)
     }
 
     fn run(&self, end: TrialEnd<'_>) -> Result<EndpointOutcome, Error> {
-        let role = end.session.role();
-        let TrialEnd { spec, session, watch, cancel } = end;
-        let (flows, mut signals, strangers) = (session.flows, session.signals, session.strangers);
-        let parts = TrialParts { spec, flows: &flows, strangers, signals: &mut signals, watch, cancel };
-        match role {
+        end.with_parts(|parts, role| match role {
             Role::Client => sender::run(parts),
             Role::Server => receiver::run(parts),
-        }
+        })
     }
 }
 

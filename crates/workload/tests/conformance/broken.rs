@@ -2,12 +2,12 @@
 
 use std::thread;
 
-use landspeed_record::factor::Factor;
+use landspeed_record::factor::{Factor, FactorDeclaration};
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{EndpointOutcome, Headline, Observations, Settings, TrialSpec, detail};
 use landspeed_workload::{
     CancelFlag, ClientPlan, DataPort, Error, FlowNeeds, TrialEnd, WatchTargets, WindowWatch, WorkloadRunner,
-    find,
+    named,
 };
 use serde::{Deserialize, Serialize};
 
@@ -65,21 +65,21 @@ static NO_DEFAULT: Factor = Factor { name: "odd", about: "a switch", default: ""
 pub(crate) struct BrokenWorkload(pub(crate) WorkloadFault);
 
 fn stream() -> &'static dyn WorkloadRunner {
-    find("stream").expect("in the table")
+    named("stream").expect("in the table").as_ref()
 }
 
 impl WorkloadRunner for BrokenWorkload {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         stream().name()
     }
 
-    fn describe(&self) -> &'static str {
+    fn describe(&self) -> &str {
         stream().describe()
     }
 
-    fn parameters(&self) -> Vec<&'static Factor> {
+    fn parameters(&self) -> Vec<FactorDeclaration<'_>> {
         let mut parameters = stream().parameters();
-        parameters.extend((self.0 == WorkloadFault::HasNoDefault).then_some(&NO_DEFAULT));
+        parameters.extend((self.0 == WorkloadFault::HasNoDefault).then_some(NO_DEFAULT));
         parameters
     }
 

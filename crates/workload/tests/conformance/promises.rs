@@ -40,7 +40,7 @@ const LATE: Nanos = Nanos::millis(100);
 fn in_order(row: &dyn WorkloadSubject, transport: &dyn Transport) -> Result<(), String> {
     let runner = row.runner();
     let is_line = |text: &str| !text.is_empty() && !text.chars().any(char::is_control);
-    hold(landspeed_workload::find(runner.name()).is_some(), "it is not found by its name")?;
+    hold(landspeed_workload::named(runner.name()).is_ok(), "it is not found by its name")?;
     hold(is_line(runner.describe()), "it is not described in one line")?;
     let mut names = BTreeSet::new();
     for parameter in runner.parameters() {

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use landspeed_record::factor::{Domain, Factor};
+use landspeed_record::factor::{Domain, FactorDeclaration};
 use landspeed_record::units::Nanos;
 use landspeed_record::{EndpointOutcome, Observations, TrialSpec, Workload};
 use landspeed_transport::{Delivery, Transport, settings};
@@ -67,7 +67,7 @@ pub(crate) enum TrialLength {
 impl TrialLength {
     /// Returns the value of a parameter: its default, unless it is a time or a count. The counts of a row without a
     /// time determine its length.
-    fn of(self, parameter: &Factor, (datagrams, timed): (bool, bool)) -> String {
+    fn of(self, parameter: &FactorDeclaration<'_>, (datagrams, timed): (bool, bool)) -> String {
         match (parameter.domain, self) {
             // `limit` only cuts trials that take too long.
             _ if parameter.name == "limit" => parameter.default_over(datagrams).to_owned(),
@@ -91,12 +91,14 @@ pub(crate) fn trial(
     let datagrams = transport.about().delivery == Delivery::Datagrams;
     let timed =
         row.runner().parameters().iter().any(|parameter| matches!(parameter.domain, Domain::Time(..)));
-    let value =
-        |parameter: &'static Factor| (parameter.name.to_owned(), length.of(parameter, (datagrams, timed)));
+    let value = |parameter: &FactorDeclaration<'_>| {
+        (parameter.name.to_owned(), length.of(parameter, (datagrams, timed)))
+    };
     let spec = TrialSpec {
         workload: Workload {
             name: row.runner().name().to_owned(),
-            parameters: row.runner().parameters().into_iter().map(value).collect(),
+            parameters: row.runner().parameters().iter().map(value).collect(),
+            file: None,
         },
         flow,
         cores: vec![],

@@ -3,22 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How far the pairs of a trial have come.
+/// The shared state of one trial's pairs: how often each point was reached.
 #[derive(Debug, Default)]
-struct PairProgress {
-    /// The number of other hosts that have reached each point.
-    at: BTreeMap<u64, usize>,
-    /// True once the clients may begin.
-    has_begun: bool,
-    /// True once host 1's clients have ended.
-    has_ended: bool,
-    /// True once a pair has failed.
-    has_failed: bool,
-}
-
-/// The shared state of one trial's pairs.
-#[derive(Debug, Default)]
-pub(super) struct PairBarrier(Mutex<PairProgress>);
+pub(super) struct PairBarrier(Mutex<BTreeMap<u64, usize>>);
 
 /// Barriers by their trials' tokens. A barrier is removed after its last pair has dropped it.
 static BARRIERS: Mutex<BTreeMap<String, std::sync::Weak<PairBarrier>>> = Mutex::new(BTreeMap::new());
@@ -36,45 +23,23 @@ impl PairBarrier {
         barrier
     }
 
-    fn progress(&self) -> MutexGuard<'_, PairProgress> {
+    fn reached(&self) -> MutexGuard<'_, BTreeMap<u64, usize>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that another host has reached this point.
+    /// Notes that a host has reached this point.
     pub(super) fn arrive(&self, point: u64) {
-        *self.progress().at.entry(point).or_default() += 1;
+        *self.reached().entry(point).or_default() += 1;
     }
 
     /// Returns true if `hosts` hosts have reached this point.
     pub(super) fn have_arrived(&self, point: u64, hosts: usize) -> bool {
-        self.progress().at.get(&point).is_some_and(|arrived| *arrived >= hosts)
+        self.reached().get(&point).is_some_and(|arrived| *arrived >= hosts)
     }
 
-    /// Lets the clients begin.
-    pub(super) fn begin(&self) {
-        self.progress().has_begun = true;
-    }
-
-    pub(super) fn has_begun(&self) -> bool {
-        self.progress().has_begun
-    }
-
-    /// Notes that host 1's clients have ended.
-    pub(super) fn end(&self) {
-        self.progress().has_ended = true;
-    }
-
-    pub(super) fn has_ended(&self) -> bool {
-        self.progress().has_ended
-    }
-
-    /// Notes that a pair has failed, so that the others do not wait.
-    pub(super) fn fail(&self) {
-        self.progress().has_failed = true;
-    }
-
-    pub(super) fn has_failed(&self) -> bool {
-        self.progress().has_failed
+    /// Returns true if one host has reached this point.
+    pub(super) fn has_arrived(&self, point: u64) -> bool {
+        self.have_arrived(point, 1)
     }
 }
 

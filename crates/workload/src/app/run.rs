@@ -27,6 +27,10 @@ const BESIDE: Duration = Duration::from_secs(10);
 const CLEARED: u64 = 0;
 const READY: u64 = 1;
 const ENDED: u64 = 2;
+/// Points of host 1 alone: its clients may begin, they have ended, a pair has failed.
+const BEGUN: u64 = 3;
+const LED: u64 = 4;
+const FAILED: u64 = 5;
 
 /// Services that live through a block, at the accepting end.
 #[derive(Default)]
@@ -68,7 +72,7 @@ pub(super) fn run(application: &Application, end: TrialEnd<'_>) -> Result<Endpoi
         let (hosts, [least, most]) = (program.hosts.len(), most);
         return Err(Error::spec(
             "hosts",
-            format!("{} runs on {least} to {most} hosts, not on {hosts}", application.name),
+            format!("{} runs on {least} to {most} hosts, not on {hosts}", application.file_name()),
         ));
     }
     let (mut signals, more) = (session.signals, session.more);
@@ -231,15 +235,16 @@ impl HostRoles<'_> {
         let (window_start, ran) = if self.program.other == 2 {
             self.lead(trial, &barrier, &mut is_waited_for, cancelled)?
         } else {
-            self.together(trial, &barrier, "while the clients got ready", PairBarrier::has_begun)?;
+            let have_begun = |barrier: &PairBarrier| barrier.has_arrived(BEGUN);
+            self.together(trial, &barrier, "while the clients got ready", have_begun)?;
             (self.begin(trial)?, Vec::new())
         };
         self.until(trial, "while the clients ran", |_, said| {
             is_waited_for &= said != Some(TrialSignal::Ready(ENDED));
-            if barrier.has_failed() {
+            if barrier.has_arrived(FAILED) {
                 return Err(Error::PeerGone { phase: "while the clients ran" });
             }
-            Ok(barrier.has_ended() && !is_waited_for)
+            Ok(barrier.has_arrived(LED) && !is_waited_for)
         })?;
         let measured = trial.close(&window_start)?;
         guard.is_done = true;
@@ -263,7 +268,7 @@ impl HostRoles<'_> {
         let roles: Vec<_> = self.own(true).collect();
         let services = self.serve(&roles, cancelled)?;
         let mut clients = self.clients(cancelled)?;
-        barrier.begin();
+        barrier.arrive(BEGUN);
         let window_start = self.begin(trial)?;
         go(&mut clients);
         self.until(trial, "while the clients ran", |_, said| {
@@ -271,7 +276,7 @@ impl HostRoles<'_> {
             services.iter().try_for_each(RoleProcess::check_serving)?;
             have_ended(&mut clients)
         })?;
-        barrier.end();
+        barrier.arrive(LED);
         services.into_iter().rev().for_each(RoleProcess::end);
         Ok((window_start, ran(clients)))
     }
@@ -305,7 +310,7 @@ impl HostRoles<'_> {
         phase: &'static str,
         is_over: impl Fn(&PairBarrier) -> bool,
     ) -> Result<(), Error> {
-        self.until(trial, phase, |_, _| match barrier.has_failed() {
+        self.until(trial, phase, |_, _| match barrier.has_arrived(FAILED) {
             true => Err(Error::PeerGone { phase }),
             false => Ok(is_over(barrier)),
         })
@@ -340,7 +345,7 @@ struct FailureGuard {
 impl Drop for FailureGuard {
     fn drop(&mut self) {
         if !self.is_done {
-            self.barrier.fail();
+            self.barrier.arrive(FAILED);
         }
     }
 }

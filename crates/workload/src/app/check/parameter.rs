@@ -1,0 +1,106 @@
+//! Checks the parameters of an application, and adds those that every application has.
+
+use landspeed_record::factor::{Domain, Factor};
+use landspeed_record::units::{Bytes, parse_duration};
+use toml::Spanned;
+
+use super::{FileMistake, here};
+use crate::app::file::{ApplicationFile, FigureFile, ParameterFile, ParameterKind};
+use crate::app::fill::PLACEHOLDERS;
+use crate::app::model::ApplicationParameter;
+
+/// Name of the parameter that chooses the figure that decides.
+pub const METRIC: &str = "metric";
+/// Name of the parameter that chooses the path of the programs' connections.
+pub(crate) const PATH: &str = "path";
+/// A parameter that every application has.
+const PORT: Factor = Factor {
+    name: "port",
+    about: "TCP port of the application's server",
+    domain: Domain::Int(1, 65_535),
+    default: "17000",
+    ..Factor::FLOW
+};
+
+/// Returns the parameter that chooses the path of the programs' connections.
+fn path() -> Factor {
+    let about = "what carries its connections below the sockets; a trial fails where one stayed on TCP";
+    Factor { name: PATH, about, domain: Domain::Names(paths), default: paths()[0], ..Factor::FLOW }
+}
+
+fn paths() -> Vec<&'static str> {
+    landspeed_path::PATHS.iter().map(|path| path.name()).collect()
+}
+
+/// Returns the parameters of the file, and after them those that every application has.
+pub(super) fn parameters(file: &ApplicationFile) -> Result<Vec<ApplicationParameter>, FileMistake> {
+    let listed = file.parameter.iter().map(|(name, parameter)| own(name, parameter));
+    listed.chain([Ok(PORT.into()), Ok(path().into()), chosen(&file.figure)]).collect()
+}
+
+/// Returns the parameter that chooses the figure that decides.
+fn chosen(figures: &[FigureFile]) -> Result<ApplicationParameter, FileMistake> {
+    let names: Vec<String> = figures.iter().map(|figure| figure.name.get_ref().clone()).collect();
+    let Some(first) = names.first().cloned() else {
+        let why =
+            "there is no figure: add [[figure]] with a name, a unit, the role that prints it and where it is";
+        return Err(FileMistake { at: None, why: why.to_owned() });
+    };
+    let about = "the figure that decides, and that grids compare";
+    let metric = Factor { name: METRIC, about, ..Factor::FLOW };
+    Ok(ApplicationParameter { default: first, words: names, ..metric.into() })
+}
+
+fn own(name: &Spanned<String>, file: &ParameterFile) -> Result<ApplicationParameter, FileMistake> {
+    let word = name.get_ref();
+    let is_word = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+    let taken = || PLACEHOLDERS.iter().map(|one| one.name).chain([PORT.name, PATH, METRIC]);
+    if !is_word || taken().any(|taken| taken == word) || word.starts_with("host") {
+        let taken = taken().collect::<Vec<_>>().join(", ");
+        let why = format!("parameter.{word}: choose another name, of a-z and '-', none of {taken}");
+        return Err(here(name)(why));
+    }
+    let (name, about, default) = (word.clone(), file.about.clone(), String::new());
+    let domain = domain(word, file)?;
+    let mut parameter = ApplicationParameter { name, about, default, words: file.of.clone(), domain };
+    let default = parameter.declaration().parse(file.default.get_ref());
+    parameter.default = default.map_err(|error| here(&file.default)(error.to_string()))?;
+    Ok(parameter)
+}
+
+/// Returns the domain of a parameter. The words of a choice are its values, whatever the domain is.
+fn domain(word: &str, file: &ParameterFile) -> Result<Domain<'static>, FileMistake> {
+    let wrong = |why: &str| Err(here(&file.is)(format!("parameter.{word}: {why}")));
+    match (file.is.get_ref(), &file.between, file.of.as_slice()) {
+        (ParameterKind::Choice, None, [_, ..]) | (ParameterKind::Text, None, []) => Ok(Domain::Text(200)),
+        (ParameterKind::Choice, ..) => wrong("a choice has of = [\"...\", ...]"),
+        (is, Some(between), []) => {
+            let [least, most] = between.get_ref();
+            let why = format!("parameter.{word}: between takes two values of its kind, the least first");
+            range(*is, least, most).ok_or_else(|| here(between)(why))
+        }
+        _ => wrong("number, bytes and time take between = [\"least\", \"most\"], a choice takes of = [...]"),
+    }
+}
+
+/// Returns the domain of a parameter with bounds.
+fn range(is: ParameterKind, least: &str, most: &str) -> Option<Domain<'static>> {
+    let bytes = |text: &str| text.parse().ok().map(|Bytes(bytes)| bytes);
+    let time = |text: &str| parse_duration(text).ok();
+    match is {
+        ParameterKind::Number => {
+            ascending(least.parse().ok()?, most.parse().ok()?).map(|[least, most]| Domain::Int(least, most))
+        }
+        ParameterKind::Bytes => {
+            ascending(bytes(least)?, bytes(most)?).map(|[least, most]| Domain::Bytes(least, most))
+        }
+        ParameterKind::Time => {
+            ascending(time(least)?, time(most)?).map(|[least, most]| Domain::Time(least, most))
+        }
+        ParameterKind::Choice | ParameterKind::Text => None,
+    }
+}
+
+fn ascending<T: PartialOrd>(least: T, most: T) -> Option<[T; 2]> {
+    (least <= most).then_some([least, most])
+}
