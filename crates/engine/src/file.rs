@@ -10,11 +10,11 @@ use landspeed_record::{
     CurveShape, Expectation, ExpectationTest, Grid, GridFactor, GridFigure, GridSetting, GridSettingTarget,
     Settings, Workload,
 };
-use landspeed_workload::WORKLOADS;
+use landspeed_workload::{WORKLOADS, WorkloadRunner};
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::grid::{FactorNames, bundle, check_grid, factor, set};
+use crate::grid::{FactorNames, WORKLOAD, bundle, check_grid, factor, set};
 
 /// An experiment, ready to be measured.
 #[derive(Debug, Clone)]
@@ -114,6 +114,10 @@ struct VarySection {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct LevelSection {
     name: String,
+    /// The workload of its cells; if missing, the file's.
+    #[serde(default)]
+    workload: Option<Spanned<String>>,
+    #[serde(default)]
     set: BTreeMap<String, Spanned<FileValue>>,
 }
 
@@ -201,11 +205,7 @@ fn here<T>(at: &Spanned<T>) -> impl Fn(String) -> ExperimentMistake + use<T> {
 }
 
 fn experiment(file: &ExperimentFile, short: bool) -> Result<Experiment, ExperimentMistake> {
-    let named = file.workload.get_ref();
-    let runner = landspeed_workload::find(named).ok_or_else(|| {
-        let known = WORKLOADS.iter().map(|runner| runner.name());
-        here(&file.workload)(format!("no workload is called '{named}'{}", did_you_mean(named, known)))
-    })?;
+    let runner = workload(&file.workload)?;
     let words: Vec<String> =
         file.topology.iter().flat_map(|words| words.get_ref().split(' ').map(str::to_owned)).collect();
     if let Some(at) = &file.topology {
@@ -233,7 +233,7 @@ fn experiment(file: &ExperimentFile, short: bool) -> Result<Experiment, Experime
     let of_workload = |one: &GridSetting| one.place == GridSettingTarget::Workload;
     let parameters =
         base.iter().filter(|one| of_workload(one)).map(|one| (one.name.clone(), one.value.clone()));
-    let workload = Workload { name: named.clone(), parameters: parameters.collect() };
+    let workload = Workload { name: file.workload.get_ref().clone(), parameters: parameters.collect() };
     base.retain(|one| !of_workload(one));
     let grid = Grid {
         workload,
@@ -266,6 +266,13 @@ fn experiment(file: &ExperimentFile, short: bool) -> Result<Experiment, Experime
     Ok(Experiment { title: file.title.clone(), source: file.source.clone(), words, grid })
 }
 
+fn workload(named: &Spanned<String>) -> Result<&'static dyn WorkloadRunner, ExperimentMistake> {
+    landspeed_workload::find(named.get_ref()).ok_or_else(|| {
+        let near = did_you_mean(named.get_ref(), WORKLOADS.iter().map(|runner| runner.name()));
+        here(named)(format!("no workload is called '{}'{near}", named.get_ref()))
+    })
+}
+
 fn settings(set_to: &FileSettings, names: FactorNames<'_>) -> Result<Vec<GridSetting>, ExperimentMistake> {
     let one = |(name, value): (&String, &Spanned<FileValue>)| {
         set(name, &value.get_ref().text(), names).map_err(|error| here(value)(error.to_string()))
@@ -292,7 +299,7 @@ fn bundled(vary: &VarySection, names: FactorNames<'_>) -> Result<GridFactor, Exp
         if levels.iter().any(|(name, _)| *name == level.name) {
             return Err(here(&vary.factor)(format!("two levels are called '{}'", level.name)));
         }
-        let own = settings(&level.set, names)?;
+        let own = level_settings(level, names)?;
         let before =
             levels.last().filter(|_| vary.cumulative).map(|(_, set)| set.clone()).unwrap_or_default();
         let kept = before
@@ -301,6 +308,18 @@ fn bundled(vary: &VarySection, names: FactorNames<'_>) -> Result<GridFactor, Exp
         levels.push((level.name.clone(), kept.chain(own.clone()).collect()));
     }
     Ok(bundle(vary.factor.get_ref(), levels))
+}
+
+/// Returns the settings of a level, with its workload among them if that is not the file's.
+fn level_settings(
+    level: &LevelSection,
+    names: FactorNames<'_>,
+) -> Result<Vec<GridSetting>, ExperimentMistake> {
+    let Some(named) = &level.workload else { return settings(&level.set, names) };
+    let mut own = settings(&level.set, FactorNames { runner: workload(named)?, ..names })?;
+    let (name, value) = (WORKLOAD.to_owned(), named.get_ref().clone());
+    own.push(GridSetting { name, place: GridSettingTarget::Workload, value });
+    Ok(own)
 }
 
 /// Removes the values that the short version leaves out.
