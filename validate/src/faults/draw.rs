@@ -1,18 +1,27 @@
-//! Random pairs of faults.
+//! Random faults.
 
 use landspeed_lab::faults::{FAULTS, Fault};
-use rand::Rng;
-use rand_chacha::ChaCha8Rng;
+use landspeed_stats::Random;
 
-pub(super) type DrawnFault = (&'static Fault, f64);
+use crate::simulate::uniform;
+
+/// A fault at a strength from 0 to 1.
+#[derive(Clone, Copy)]
+pub(super) struct DrawnFault {
+    pub(super) fault: &'static Fault,
+    pub(super) strength: f64,
+}
 
 /// Draws two faults that can be combined on one flow, each such pair equally likely.
-pub(super) fn pair(dice: &mut ChaCha8Rng) -> [DrawnFault; 2] {
+pub(super) fn pair(random: &mut Random) -> [DrawnFault; 2] {
     loop {
-        let mut one = || (&FAULTS[dice.random_range(0..FAULTS.len())], dice.random_range(0.0..1.0));
-        let pair = [one(), one()];
-        if goes_together(pair[0].0, pair[1].0) {
-            return pair;
+        let mut one = || {
+            let fault = &FAULTS[(uniform(random) * FAULTS.len() as f64) as usize];
+            DrawnFault { fault, strength: uniform(random) }
+        };
+        let [one, other] = [one(), one()];
+        if goes_together(one.fault, other.fault) {
+            return [one, other];
         }
     }
 }
@@ -26,20 +35,19 @@ mod tests {
     use std::collections::BTreeSet;
 
     use landspeed_lab::faults::FaultScenario;
-    use rand::SeedableRng;
 
     use super::*;
 
     fn names(pair: [DrawnFault; 2]) -> [&'static str; 2] {
-        let mut names = pair.map(|(fault, _)| fault.name);
+        let mut names = pair.map(|one| one.fault.name);
         names.sort_unstable();
         names
     }
 
     #[test]
     fn every_pair_that_can_be_had_is_drawn_and_no_other() {
-        let mut dice = ChaCha8Rng::seed_from_u64(1);
-        let drawn: BTreeSet<_> = (0..20_000).map(|_| names(pair(&mut dice))).collect();
+        let mut random = Random::new(1);
+        let drawn: BTreeSet<_> = (0..20_000).map(|_| names(pair(&mut random))).collect();
         let all = FAULTS
             .iter()
             .enumerate()
@@ -53,8 +61,8 @@ mod tests {
     #[test]
     fn a_seed_draws_the_same_pairs_again() {
         let draw = |seed| {
-            let mut dice = ChaCha8Rng::seed_from_u64(seed);
-            (0..20).map(|_| names(pair(&mut dice))).collect::<Vec<_>>()
+            let mut random = Random::new(seed);
+            (0..20).map(|_| names(pair(&mut random))).collect::<Vec<_>>()
         };
         assert_eq!(draw(7), draw(7));
         assert_ne!(draw(7), draw(8));

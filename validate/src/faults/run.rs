@@ -1,15 +1,16 @@
 //! Runs one case: a fault lab is set up, `explain` examines it, and its findings are compared with the faults.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 use landspeed_lab::faults::{FaultLab, FaultScenario};
 use landspeed_record::{Cause, ExplainReport, Finding};
 
 use super::clean::HealthyPath;
 use super::draw::DrawnFault;
+use crate::landspeed::document;
 
 /// Time for the traffic to reach its rate before `explain` starts.
 const START_UP: Duration = Duration::from_millis(1500);
@@ -38,9 +39,9 @@ pub(super) struct FaultCaseResult {
 impl FaultCase {
     pub(super) fn of(faults: &[DrawnFault]) -> FaultCase {
         let names: Vec<String> =
-            faults.iter().map(|(fault, strength)| format!("{}={strength:.2}", fault.name)).collect();
-        let done: Vec<(&str, f64)> = faults.iter().map(|(fault, strength)| (fault.name, *strength)).collect();
-        let causes = faults.iter().map(|(fault, _)| fault.cause).collect();
+            faults.iter().map(|one| format!("{}={:.2}", one.fault.name, one.strength)).collect();
+        let done: Vec<(&str, f64)> = faults.iter().map(|one| (one.fault.name, one.strength)).collect();
+        let causes = faults.iter().map(|one| one.fault.cause).collect();
         FaultCase { name: names.join(" + "), causes, scenario: FaultScenario::with(&done) }
     }
 
@@ -97,12 +98,10 @@ fn explained(landspeed: &Path, name: &str, scenario: &FaultScenario) -> Result<E
     let watch = if name.contains(" + ") { WATCH_TWO } else { WATCH };
     let mut command = Command::new(landspeed);
     command.args(["explain", &a, &b, "--flow", &at, "--time", watch, "--no-limits", "--no-trace", "--json"]);
-    let output = command.stdin(Stdio::null()).output().context("run landspeed explain")?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "landspeed explain failed: {}", said.trim());
+    let report: ExplainReport = document(&mut command)?;
     // For readers who want to know the reasons.
     let folder = landspeed.with_file_name("faults");
     std::fs::create_dir_all(&folder)?;
-    std::fs::write(folder.join(format!("{name}.json")), &output.stdout)?;
-    serde_json::from_slice(&output.stdout).context("read its report")
+    std::fs::write(folder.join(format!("{name}.json")), serde_json::to_vec_pretty(&report)?)?;
+    Ok(report)
 }

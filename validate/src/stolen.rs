@@ -6,9 +6,10 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use landspeed_record::{Estimate, TuneSummary};
+use landspeed_record::TuneSummary;
 
-use crate::built;
+use crate::landspeed::{document, landspeed};
+use crate::table;
 
 /// Least share of the gain alone that must remain beside the neighbour: for the geometric mean of the pairs, and for
 /// each pair.
@@ -55,11 +56,10 @@ impl Drop for NoisyNeighbour {
 
 /// Prints a row for each pair. Fails if a run fails, or if too little of the gain remains.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let landspeed = built::landspeed()?;
-    println!(
-        "| pair | alone: rate | bytes per CPU-second | beside: rate | bytes per CPU-second | left of the rate |"
+    let landspeed = landspeed()?;
+    table::head(
+        "pair | alone: rate | bytes per CPU-second | beside: rate | bytes per CPU-second | left of the rate",
     );
-    println!("|---|---|---|---|---|---|");
     let mut left = Vec::new();
     for pair in 0..options.pairs {
         // The order alternates, so that drift favours neither.
@@ -69,8 +69,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         let (alone, beside) = if beside_first { (other, one) } else { (one, other) };
         let rate = |summary: &TuneSummary| summary.gain.rate.map_or(0.0, |gain| gain.ratio);
         let part = rate(&beside) / rate(&alone);
-        let cells = [alone.gain.rate, alone.gain.cost, beside.gain.rate, beside.gain.cost].map(gain);
-        println!("| {} | {} | {part:.2} |", pair + 1, cells.join(" | "));
+        let gains = [alone.gain.rate, alone.gain.cost, beside.gain.rate, beside.gain.cost].map(table::ratio);
+        table::row(&[&(pair + 1), &gains.join(" | "), &format!("{part:.2}")]);
         left.push(part);
     }
     let mean = (left.iter().map(|part| part.ln()).sum::<f64>() / left.len() as f64).exp();
@@ -81,16 +81,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 fn tune(landspeed: &Path, options: &Options, beside: bool) -> Result<TuneSummary> {
-    let neighbour = beside.then(|| NoisyNeighbour::begin(options.percent)).transpose()?;
-    let output = Command::new(landspeed)
-        .args(["tune", "--json", "--budget", &options.budget])
-        .stderr(Stdio::inherit())
-        .output()?;
-    drop(neighbour);
-    ensure!(output.status.success(), "landspeed tune ended with {}", output.status);
-    serde_json::from_slice(&output.stdout).context("landspeed tune --json")
-}
-
-fn gain(estimate: Option<Estimate>) -> String {
-    estimate.map_or("-".to_owned(), |e| format!("{:.2} [{:.2}, {:.2}]", e.ratio, e.low, e.high))
+    let _neighbour = beside.then(|| NoisyNeighbour::begin(options.percent)).transpose()?;
+    let mut tune = Command::new(landspeed);
+    document(tune.args(["tune", "--json", "--budget", &options.budget]).stderr(Stdio::inherit()))
 }

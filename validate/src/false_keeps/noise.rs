@@ -4,6 +4,8 @@ use landspeed_record::units::{BitRate, BytesPerCpuSecond, Nanos};
 use landspeed_record::{Arm, TrialFigures};
 use landspeed_stats::Random;
 
+use crate::simulate::uniform;
+
 /// A kind of noise: the distribution of trials with equal settings.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NoiseKind {
@@ -18,7 +20,7 @@ pub(super) struct NoiseKind {
 }
 
 /// Draws a block's trials.
-type TrialSource = fn(&mut NoiseState, &[Arm], &mut RandomDraws) -> Vec<TrialDeviations>;
+type TrialSource = fn(&mut NoiseState, &[Arm]) -> Vec<TrialDeviations>;
 
 /// A trial's deviations from its cell's figures.
 #[derive(Debug, Clone, Copy, Default)]
@@ -32,8 +34,9 @@ struct TrialDeviations {
 }
 
 /// The state of a source from block to block.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct NoiseState {
+    random: Random,
     level: [f64; 3],
     last: Option<Arm>,
     burst: u32,
@@ -73,21 +76,20 @@ pub(super) const KINDS: &[NoiseKind] = &[
     row("linear trend, 0.5 % a trial", 8, trend).powered(),
     row("stolen time blind to the arm", 8, stolen),
     row("bursts blind to the arm", 8, bursts),
-    row("candidate's arm disturbed, memory 2 blocks", 8, |s, a, d| favoured(s, a, d, (2.0, 1.0))),
-    row("candidate's arm disturbed, memory 4 blocks", 8, |s, a, d| favoured(s, a, d, (4.0, 1.0))),
-    row("the same, three times as much", 8, |s, a, d| favoured(s, a, d, (4.0, 3.0))),
-    row("candidate's arm disturbed, memory 16 blocks", 8, |s, a, d| favoured(s, a, d, (16.0, 1.0)))
-        .unbounded(),
-    row("candidate's arm disturbed for the whole run", 8, |s, a, d| favoured(s, a, d, (f64::INFINITY, 1.0)))
+    row("candidate's arm disturbed, memory 2 blocks", 8, |s, a| favoured(s, a, 2.0, 1.0)),
+    row("candidate's arm disturbed, memory 4 blocks", 8, |s, a| favoured(s, a, 4.0, 1.0)),
+    row("the same, three times as much", 8, |s, a| favoured(s, a, 4.0, 3.0)),
+    row("candidate's arm disturbed, memory 16 blocks", 8, |s, a| favoured(s, a, 16.0, 1.0)).unbounded(),
+    row("candidate's arm disturbed for the whole run", 8, |s, a| favoured(s, a, f64::INFINITY, 1.0))
         .unbounded(),
     row("candidate halves 4 % of its trials", 8, mishaps).unbounded(),
     row("stolen time drawn by the candidate", 8, drawn_steal).unbounded(),
-    row("5 % stolen in bursts, blind to the arm", 8, |s, a, d| stolen_in_bursts(s, a, d, (0.05, 1.0))),
-    row("10 % stolen in bursts, blind to the arm", 8, |s, a, d| stolen_in_bursts(s, a, d, (0.10, 1.0))),
-    row("20 % stolen in bursts, blind to the arm", 8, |s, a, d| stolen_in_bursts(s, a, d, (0.20, 1.0))),
-    row("5 % stolen in bursts, drawn by the candidate", 8, |s, a, d| stolen_in_bursts(s, a, d, (0.05, 1.5))),
-    row("10 % stolen in bursts, drawn by the candidate", 8, |s, a, d| stolen_in_bursts(s, a, d, (0.10, 1.5))),
-    row("20 % stolen in bursts, drawn by the candidate", 8, |s, a, d| stolen_in_bursts(s, a, d, (0.20, 1.5))),
+    row("5 % stolen in bursts, blind to the arm", 8, |s, a| stolen_in_bursts(s, a, 0.05, 1.0)),
+    row("10 % stolen in bursts, blind to the arm", 8, |s, a| stolen_in_bursts(s, a, 0.10, 1.0)),
+    row("20 % stolen in bursts, blind to the arm", 8, |s, a| stolen_in_bursts(s, a, 0.20, 1.0)),
+    row("5 % stolen in bursts, drawn by the candidate", 8, |s, a| stolen_in_bursts(s, a, 0.05, 1.5)),
+    row("10 % stolen in bursts, drawn by the candidate", 8, |s, a| stolen_in_bursts(s, a, 0.10, 1.5)),
+    row("20 % stolen in bursts, drawn by the candidate", 8, |s, a| stolen_in_bursts(s, a, 0.20, 1.5)),
     row("10 % stolen in bursts, of the incumbent twice as much", 8, spared),
 ];
 
@@ -97,7 +99,6 @@ pub(super) struct SimulatedNoise {
     kind: NoiseKind,
     deviation: f64,
     state: NoiseState,
-    dice: RandomDraws,
 }
 
 impl SimulatedNoise {
@@ -106,12 +107,12 @@ impl SimulatedNoise {
         let trials = (kind.trials / 2) as f64;
         // With independent trials of deviation 1, the block's log ratio has deviation sqrt(2 / trials of an arm).
         let deviation = deviation / (2.0 / trials).sqrt();
-        SimulatedNoise { kind, deviation, state: NoiseState::default(), dice: RandomDraws::new(seed) }
+        SimulatedNoise { kind, deviation, state: NoiseState::new(seed) }
     }
 
     /// Returns the next block's trials of cells whose true figures `truth` returns.
     pub(super) fn block(&mut self, arms: &[Arm], truth: impl Fn(Arm) -> TrialFigures) -> Vec<TrialFigures> {
-        let trials = (self.kind.source)(&mut self.state, arms, &mut self.dice);
+        let trials = (self.kind.source)(&mut self.state, arms);
         self.state.last = arms.last().copied();
         let deviation = self.deviation;
         let figures = |(arm, trial): (&Arm, TrialDeviations)| {
@@ -130,8 +131,43 @@ impl SimulatedNoise {
 
     /// Draws an event with this probability, for what the trials do besides their noise.
     pub(super) fn happens(&mut self, share: f64) -> bool {
-        self.dice.happens(share)
+        self.state.random.happens(share)
     }
+}
+
+impl NoiseState {
+    fn new(seed: u64) -> NoiseState {
+        let random = Random::new(seed);
+        NoiseState { random, level: [0.0; 3], last: None, burst: 0, depth: 0.0, time: 0.0 }
+    }
+
+    /// Draws from Student's distribution with three degrees of freedom, scaled to deviation 1.
+    fn heavy(&mut self) -> f64 {
+        let square: f64 = (0..3).map(|_| self.random.normal().powi(2)).sum();
+        self.random.normal() / square.sqrt()
+    }
+
+    /// Draws one of two values, with deviation 1.
+    fn coin(&mut self) -> f64 {
+        if self.random.happens(0.5) { 1.0 } else { -1.0 }
+    }
+
+    /// Returns the depth of the burst that a trial is in, if any; `depth` draws that of a new one.
+    fn burst(&mut self, law: &BurstLaw, depth: impl Fn(&mut Random) -> f64) -> Option<f64> {
+        if self.burst == 0 && self.random.happens(law.share) {
+            self.burst = law.least + (uniform(&mut self.random) * law.more) as u32;
+            self.depth = depth(&mut self.random);
+        }
+        self.burst = self.burst.checked_sub(1)?;
+        Some(self.depth)
+    }
+}
+
+/// A burst begins in `share` of the trials outside one, and lasts for at least `least` trials, plus up to `more`.
+struct BurstLaw {
+    share: f64,
+    least: u32,
+    more: f64,
 }
 
 /// Relative deviations: the round trip varies by a third as much as the rate.
@@ -150,50 +186,50 @@ fn of_candidate<'a>(
     arms.iter().zip(trials).filter(|(arm, _)| **arm == Arm::Candidate).map(|(_, trial)| trial)
 }
 
-fn normal(_: &mut NoiseState, arms: &[Arm], dice: &mut RandomDraws) -> Vec<TrialDeviations> {
-    each(arms, |_, _| dice.normal())
+fn normal(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
+    each(arms, |_, _| state.random.normal())
 }
 
-fn heavy(_: &mut NoiseState, arms: &[Arm], dice: &mut RandomDraws) -> Vec<TrialDeviations> {
-    each(arms, |_, _| dice.heavy())
+fn heavy(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
+    each(arms, |_, _| state.heavy())
 }
 
 /// Autoregressive noise from trial to trial, plus independent noise.
-fn drift(state: &mut NoiseState, arms: &[Arm], dice: &mut RandomDraws) -> Vec<TrialDeviations> {
+fn drift(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
     const STAYS: f64 = 0.9;
     each(arms, |_, i| {
         let level = &mut state.level[i];
-        *level = STAYS * *level + (1.0 - STAYS * STAYS).sqrt() * dice.normal();
-        2.0 * *level + 0.8 * dice.normal()
+        *level = STAYS * *level + (1.0 - STAYS * STAYS).sqrt() * state.random.normal();
+        2.0 * *level + 0.8 * state.random.normal()
     })
 }
 
 /// Each connection is fast or slow, independent of its arm (as by the processor of its queue).
-fn two_rates(_: &mut NoiseState, arms: &[Arm], dice: &mut RandomDraws) -> Vec<TrialDeviations> {
-    each(arms, |_, _| 0.995 * dice.coin() + 0.1 * dice.normal())
+fn two_rates(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
+    each(arms, |_, _| 0.995 * state.coin() + 0.1 * state.random.normal())
 }
 
 /// All connections of an arm in a block are fast or slow.
-fn two_rates_an_arm(_: &mut NoiseState, arms: &[Arm], dice: &mut RandomDraws) -> Vec<TrialDeviations> {
-    let [own, other] = [(); 2].map(|()| [(); 3].map(|()| dice.coin()));
+fn two_rates_an_arm(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
+    let [own, other] = [(); 2].map(|()| [(); 3].map(|()| state.coin()));
     // Trials of an arm are alike, so each draw counts for all of them.
     let scale = (2.0 / arms.len() as f64).sqrt();
     each(arms, |arm, i| {
         let draws = if arm == Arm::Candidate { own } else { other };
-        0.995 * scale * draws[i] + 0.1 * dice.normal()
+        0.995 * scale * draws[i] + 0.1 * state.random.normal()
     })
 }
 
-fn unequal(_: &mut NoiseState, arms: &[Arm], dice: &mut RandomDraws) -> Vec<TrialDeviations> {
+fn unequal(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
     // Variances 4 and 1, 2.5 on average.
     let of = |arm| if arm == Arm::Candidate { 2.0 } else { 1.0 } / 2.5_f64.sqrt();
-    each(arms, |arm, _| of(arm) * dice.normal())
+    each(arms, |arm, _| of(arm) * state.random.normal())
 }
 
 /// The first trial after a change of the arm is slow. Blocks of eight measure their idle round trips first, so that
 /// their first stream also follows a change, and in addition finds the path idle.
-fn cold_start(state: &mut NoiseState, arms: &[Arm], dice: &mut RandomDraws) -> Vec<TrialDeviations> {
-    let mut trials = normal(state, arms, dice);
+fn cold_start(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
+    let mut trials = normal(state, arms);
     let mut last = if arms.len() == 8 { None } else { state.last };
     for (arm, trial) in arms.iter().zip(&mut trials) {
         if last != Some(*arm) {
@@ -207,8 +243,8 @@ fn cold_start(state: &mut NoiseState, arms: &[Arm], dice: &mut RandomDraws) -> V
     trials
 }
 
-fn trend(state: &mut NoiseState, arms: &[Arm], dice: &mut RandomDraws) -> Vec<TrialDeviations> {
-    let mut trials = normal(state, arms, dice);
+fn trend(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
+    let mut trials = normal(state, arms);
     for trial in &mut trials {
         state.time += 0.005;
         // Starts again before the figures exceed what a host can do.
@@ -218,27 +254,12 @@ fn trend(state: &mut NoiseState, arms: &[Arm], dice: &mut RandomDraws) -> Vec<Tr
     trials
 }
 
-/// Returns the depth of the burst that a trial is in, if any. A burst begins in `share` of the trials outside one, and
-/// lasts for at least `least` trials, plus up to `more`.
-fn burst(
-    state: &mut NoiseState,
-    dice: &mut RandomDraws,
-    (share, least, more): (f64, u32, f64),
-    depth: impl Fn(&mut RandomDraws) -> f64,
-) -> Option<f64> {
-    if state.burst == 0 && dice.happens(share) {
-        state.burst = least + (dice.uniform() * more) as u32;
-        state.depth = depth(dice);
-    }
-    state.burst = state.burst.checked_sub(1)?;
-    Some(state.depth)
-}
-
 /// Neighbours take a tenth to a half of the processors, for a quarter of a block to several blocks.
-fn stolen(state: &mut NoiseState, arms: &[Arm], dice: &mut RandomDraws) -> Vec<TrialDeviations> {
-    let mut trials = normal(state, arms, dice);
+fn stolen(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
+    const LAW: BurstLaw = BurstLaw { share: 0.01, least: 2, more: 20.0 };
+    let mut trials = normal(state, arms);
     for trial in &mut trials {
-        if let Some(depth) = burst(state, dice, (0.01, 2, 20.0), |dice| 0.1 + 0.4 * dice.uniform()) {
+        if let Some(depth) = state.burst(&LAW, |random| 0.1 + 0.4 * uniform(random)) {
             trial.steal = depth;
             let lost = (1.0 - depth).ln();
             trial.fixed = [lost, 0.3 * lost, -lost];
@@ -262,12 +283,7 @@ fn steal(trial: &mut TrialDeviations, depth: f64) {
 
 /// Bursts of a sixth of a second to a second, in which a trial loses a tenth to a half; they take `share` of all time
 /// on average. The candidate's trials lose `times` as much, and gain as much in the mean, so that its effect is zero.
-fn stolen_in_bursts(
-    state: &mut NoiseState,
-    arms: &[Arm],
-    dice: &mut RandomDraws,
-    (share, times): (f64, f64),
-) -> Vec<TrialDeviations> {
+fn stolen_in_bursts(state: &mut NoiseState, arms: &[Arm], share: f64, times: f64) -> Vec<TrialDeviations> {
     const MOST_MORE: f64 = 6.0;
     const LEAST: u32 = 1;
     let depth = (DEPTHS[0] + DEPTHS[1]) / 2.0 * (1.0 + times) / 2.0;
@@ -276,10 +292,10 @@ fn stolen_in_bursts(
     // Probability of a burst's beginning with which bursts of this length cover this part of the time.
     let begins = within / (within + length * (1.0 - within));
     let gain = SENSITIVITY * within * (mean_loss(times) - mean_loss(1.0));
-    let mut trials = normal(state, arms, dice);
+    let mut trials = normal(state, arms);
     for (arm, trial) in arms.iter().zip(&mut trials) {
-        let draw = |dice: &mut RandomDraws| DEPTHS[0] + (DEPTHS[1] - DEPTHS[0]) * dice.uniform();
-        let depth = burst(state, dice, (begins, LEAST, MOST_MORE), draw);
+        let draw = |random: &mut Random| DEPTHS[0] + (DEPTHS[1] - DEPTHS[0]) * uniform(random);
+        let depth = state.burst(&BurstLaw { share: begins, least: LEAST, more: MOST_MORE }, draw);
         let own = if *arm == Arm::Candidate { times } else { 1.0 };
         depth.into_iter().for_each(|depth| steal(trial, own * depth));
         trial.fixed[0] += if *arm == Arm::Candidate { gain } else { 0.0 };
@@ -295,8 +311,8 @@ fn mean_loss(times: f64) -> f64 {
 }
 
 /// The candidate's trials lose half as much as the others, which is its only effect.
-fn spared(state: &mut NoiseState, arms: &[Arm], dice: &mut RandomDraws) -> Vec<TrialDeviations> {
-    let mut trials = stolen_in_bursts(state, arms, dice, (0.133, 1.0));
+fn spared(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
+    let mut trials = stolen_in_bursts(state, arms, 0.133, 1.0);
     for trial in of_candidate(arms, &mut trials) {
         let depth = trial.steal / 2.0;
         steal(trial, depth);
@@ -305,10 +321,11 @@ fn spared(state: &mut NoiseState, arms: &[Arm], dice: &mut RandomDraws) -> Vec<T
 }
 
 /// The rate halves for some trials; nothing is counted as stolen.
-fn bursts(state: &mut NoiseState, arms: &[Arm], dice: &mut RandomDraws) -> Vec<TrialDeviations> {
-    let mut trials = normal(state, arms, dice);
+fn bursts(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
+    const LAW: BurstLaw = BurstLaw { share: 0.02, least: 1, more: 6.0 };
+    let mut trials = normal(state, arms);
     for trial in &mut trials {
-        if let Some(depth) = burst(state, dice, (0.02, 1, 6.0), |_| 0.7) {
+        if let Some(depth) = state.burst(&LAW, |_| 0.7) {
             trial.fixed = [-depth, -depth, depth];
         }
     }
@@ -317,22 +334,17 @@ fn bursts(state: &mut NoiseState, arms: &[Arm], dice: &mut RandomDraws) -> Vec<T
 
 /// The candidate's trials share a deviation that changes from block to block and lasts for `memory` blocks. It is
 /// `size` times as large as the noise of a whole block.
-fn favoured(
-    state: &mut NoiseState,
-    arms: &[Arm],
-    dice: &mut RandomDraws,
-    (memory, size): (f64, f64),
-) -> Vec<TrialDeviations> {
+fn favoured(state: &mut NoiseState, arms: &[Arm], memory: f64, size: f64) -> Vec<TrialDeviations> {
     let stays = (-1.0 / memory).exp();
     if state.time == 0.0 {
         state.time = 1.0;
-        state.level[0] = dice.normal();
+        state.level[0] = state.random.normal();
     }
     if stays < 1.0 {
-        state.level[0] = stays * state.level[0] + (1.0 - stays * stays).sqrt() * dice.normal();
+        state.level[0] = stays * state.level[0] + (1.0 - stays * stays).sqrt() * state.random.normal();
     }
     let level = size * state.level[0] * (4.0 / arms.len() as f64).sqrt();
-    let mut trials = normal(state, arms, dice);
+    let mut trials = normal(state, arms);
     for trial in of_candidate(arms, &mut trials) {
         trial.units[0] += level;
         trial.units[1] += level;
@@ -342,71 +354,25 @@ fn favoured(
 
 /// The candidate halves some of its trials. The effect on the mean is removed, so that only the rarity of mishaps
 /// remains.
-fn mishaps(state: &mut NoiseState, arms: &[Arm], dice: &mut RandomDraws) -> Vec<TrialDeviations> {
+fn mishaps(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
     const SHARE: f64 = 0.04;
-    let mut trials = normal(state, arms, dice);
+    let mut trials = normal(state, arms);
     for trial in of_candidate(arms, &mut trials) {
-        let half = if dice.happens(SHARE) { 0.5_f64.ln() } else { 0.0 };
+        let half = if state.random.happens(SHARE) { 0.5_f64.ln() } else { 0.0 };
         trial.fixed[0] = half - SHARE * 0.5_f64.ln();
     }
     trials
 }
 
 /// A fifth of the candidate's trials lose three tenths to the hypervisor; the others gain as much in the mean.
-fn drawn_steal(state: &mut NoiseState, arms: &[Arm], dice: &mut RandomDraws) -> Vec<TrialDeviations> {
+fn drawn_steal(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
     const SHARE: f64 = 0.2;
-    let mut trials = normal(state, arms, dice);
+    let mut trials = normal(state, arms);
     for trial in of_candidate(arms, &mut trials) {
-        let hit = dice.happens(SHARE);
+        let hit = state.random.happens(SHARE);
         trial.steal = if hit { 0.3 } else { 0.0 };
         let lost = if hit { 0.7_f64.ln() } else { 0.0 };
         trial.fixed[0] = lost - SHARE * 0.7_f64.ln();
     }
     trials
-}
-
-/// Random draws for simulated trials: the same from the same seed, on every machine.
-#[derive(Debug)]
-struct RandomDraws {
-    random: Random,
-    /// The second of the two values of a draw by Box and Muller's method.
-    spare: Option<f64>,
-}
-
-impl RandomDraws {
-    fn new(seed: u64) -> Self {
-        RandomDraws { random: Random::new(seed), spare: None }
-    }
-
-    /// Draws a uniform value from 0 to 1, never 0.
-    fn uniform(&mut self) -> f64 {
-        const STEPS: f64 = 9_007_199_254_740_992.0;
-        ((self.random.draw() >> 11) as f64 + 1.0) / STEPS
-    }
-
-    fn happens(&mut self, share: f64) -> bool {
-        self.random.happens(share)
-    }
-
-    /// Draws a normal value with deviation 1 (Box & Muller 1958).
-    fn normal(&mut self) -> f64 {
-        if let Some(spare) = self.spare.take() {
-            return spare;
-        }
-        let radius = (-2.0 * self.uniform().ln()).sqrt();
-        let (sine, cosine) = (std::f64::consts::TAU * self.uniform()).sin_cos();
-        self.spare = Some(radius * sine);
-        radius * cosine
-    }
-
-    /// Draws from Student's distribution with three degrees of freedom, scaled to deviation 1.
-    fn heavy(&mut self) -> f64 {
-        let square: f64 = (0..3).map(|_| self.normal().powi(2)).sum();
-        self.normal() / square.sqrt()
-    }
-
-    /// Draws one of two values, with deviation 1.
-    fn coin(&mut self) -> f64 {
-        if self.happens(0.5) { 1.0 } else { -1.0 }
-    }
 }

@@ -4,6 +4,7 @@
 //! fault named (66 of 66), 4 of 16 random pairs named completely, and one in five named causes that was not made.
 
 use super::run::FaultCaseResult;
+use crate::table;
 
 impl FaultCaseResult {
     /// Returns true if the only fault is named first, both of a pair are named, or a healthy path has a limit and no
@@ -23,11 +24,11 @@ impl FaultCaseResult {
 }
 
 /// A share, and the least that it must reach.
-pub(super) struct ScoreTarget {
-    pub(super) what: &'static str,
-    pub(super) reached: usize,
-    pub(super) of: usize,
-    pub(super) least: f64,
+struct ScoreTarget {
+    what: &'static str,
+    reached: usize,
+    of: usize,
+    least: f64,
 }
 
 impl ScoreTarget {
@@ -47,7 +48,7 @@ impl ScoreTarget {
     }
 }
 
-pub(super) fn targets(judged: &[FaultCaseResult]) -> [ScoreTarget; 6] {
+fn targets(judged: &[FaultCaseResult]) -> [ScoreTarget; 6] {
     let with = |faults: usize| judged.iter().filter(move |case| case.causes.len() == faults);
     let causes = |of: fn(&FaultCaseResult) -> (usize, usize)| {
         judged.iter().map(of).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
@@ -78,6 +79,22 @@ fn recalled(case: &FaultCaseResult) -> (usize, usize) {
 /// segmentation offload after checksums in software) does not count as one.
 fn precise(case: &FaultCaseResult) -> (usize, usize) {
     (case.named().filter(|cause| case.causes.contains(cause)).count(), case.named().count())
+}
+
+/// Prints the tables of docs/results/faults.md.
+pub(super) fn print(judged: &[FaultCaseResult]) {
+    table::head("what | reached | of | | target");
+    for target in targets(judged) {
+        let share = table::share(target.reached as u32, target.of as u32);
+        let least = format!("at least {:.0} %", target.least * 100.0);
+        table::row(&[&target.what, &target.reached, &target.of, &table::percent(share), &least]);
+    }
+    println!();
+    table::head("done | named, with weight | ");
+    for case in judged {
+        let mark = if case.is_right() { "right" } else { "**wrong**" };
+        table::row(&[&case.name, &case.said(), &mark]);
+    }
 }
 
 /// Returns the targets that are not met, one line each.

@@ -5,12 +5,13 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use landspeed_record::units::BitRate;
 use landspeed_record::{FigureValue, MeasureReport};
 
-use crate::built;
+use crate::landspeed::{document, landspeed};
+use crate::table::{self, BrokenPromises};
 
 /// Rates of the links, in bits of IP packets per second.
 const RATES: [(&str, f64); 5] =
@@ -28,20 +29,26 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let landspeed = built::landspeed()?;
-    println!("| rate of the link | found | of it | limited by | trials | took | the link itself | promise |");
-    println!("|---|---|---|---|---|---|---|---|");
-    let mut broken = 0;
+    let landspeed = landspeed()?;
+    table::head("rate of the link | found | of it | limited by | trials | took | the link itself | promise");
+    let mut broken = BrokenPromises::default();
     for _ in 0..options.runs {
         for (name, rate) in RATES {
             let answer = ask(&landspeed, name)?;
-            broken += u32::from(!answer.is_kept(rate));
-            println!("{}", answer.row(name, rate));
+            let promise = broken.check(answer.is_kept(rate));
+            table::row(&[
+                &name,
+                &answer.rate,
+                &table::percent(answer.rate.0 / rate),
+                &answer.limited,
+                &answer.trials,
+                &format!("{:.1} s", answer.seconds),
+                &if answer.is_fit { "as told" } else { "not as told" },
+                &promise,
+            ]);
         }
     }
-    println!("\n{broken} answers of {} are neither near nor a host's.", options.runs * RATES.len() as u32);
-    ensure!(broken == 0, "a promise is broken");
-    Ok(())
+    broken.sum_up()
 }
 
 struct CapacityAnswer {
@@ -56,10 +63,8 @@ struct CapacityAnswer {
 fn ask(landspeed: &Path, rate: &str) -> Result<CapacityAnswer> {
     let begun = Instant::now();
     let lab = format!("lab:wan:rate={rate},rtt=10ms,queue=10ms");
-    let output = Command::new(landspeed).args(["measure", "capacity", "--json", &lab]).output()?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{lab}: {said}");
-    let report: MeasureReport = serde_json::from_slice(&output.stdout).context(lab)?;
+    let report: MeasureReport =
+        document(Command::new(landspeed).args(["measure", "capacity", "--json", &lab]))?;
     let figures = report.figures.iter().flat_map(|part| &part.figures);
     let figure = |name: &str| {
         let found = figures.clone().find(|figure| figure.name == name).map(|figure| figure.amount.clone());
@@ -79,18 +84,5 @@ impl CapacityAnswer {
         let is_near = (self.rate.0 / truth - 1.0).abs() <= NEAR;
         let is_named = self.limited.starts_with("host-limited") || !self.is_fit;
         (is_near || is_named) && self.seconds < SECONDS
-    }
-
-    fn row(&self, name: &str, truth: f64) -> String {
-        format!(
-            "| {name} | {} | {:.1} % | {} | {} | {:.1} s | {} | {} |",
-            self.rate,
-            100.0 * self.rate.0 / truth,
-            self.limited,
-            self.trials,
-            self.seconds,
-            if self.is_fit { "as told" } else { "not as told" },
-            if self.is_kept(truth) { "kept" } else { "NOT KEPT" },
-        )
     }
 }

@@ -20,8 +20,8 @@ use landspeed_record::units::Nanos;
 use landspeed_record::{Candidate, Cell, Line, RecordWriteError, Settings, StepAnswer, StepSummary};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::false_keeps::interval;
-use crate::{built::landspeed, stop};
+use crate::landspeed::landspeed;
+use crate::{stop, table};
 
 /// Number of decisions that the promise is about.
 const DECISIONS: u32 = 200;
@@ -213,10 +213,9 @@ fn options(tuned: Settings, seed: u64) -> TuneOptions {
 /// Prints the decisions; returns true if the promise is kept so far.
 fn report(decisions: &[StepSummary]) -> bool {
     println!("### Decisions about nothing, on real trials\n");
-    println!(
-        "| setting | decisions | kept | 95 % interval | helps | harms | no effect | undecided | blocks each |"
+    table::head(
+        "setting | decisions | kept | 95 % interval | helps | harms | no effect | undecided | blocks each",
     );
-    println!("|---|---|---|---|---|---|---|---|---|");
     for (i, name) in SETTINGS.into_iter().enumerate() {
         row(name, &decisions.iter().skip(i).step_by(2).collect::<Vec<_>>());
     }
@@ -238,15 +237,10 @@ fn row(name: &str, of: &[&StepSummary]) -> u32 {
     let count = |answer| of.iter().filter(|summary| summary.answer == answer).count();
     let kept = of.iter().filter(|summary| summary.kept).count() as u32;
     let blocks: u32 = of.iter().map(|summary| summary.blocks).sum();
-    println!(
-        "| {name} | {} | {kept} | {} | {} | {} | {} | {} | {:.1} |",
-        of.len(),
-        interval(kept, of.len() as u32),
-        count(StepAnswer::Helps),
-        count(StepAnswer::Harms),
-        count(StepAnswer::NoEffect),
-        count(StepAnswer::Undecided),
-        f64::from(blocks) / of.len().max(1) as f64,
-    );
+    let [helps, harms, none, undecided] =
+        [StepAnswer::Helps, StepAnswer::Harms, StepAnswer::NoEffect, StepAnswer::Undecided].map(count);
+    let interval = table::interval(kept, of.len() as u32);
+    let each = format!("{:.1}", f64::from(blocks) / of.len().max(1) as f64);
+    table::row(&[&name, &of.len(), &kept, &interval, &helps, &harms, &none, &undecided, &each]);
     kept
 }

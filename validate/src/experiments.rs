@@ -6,12 +6,13 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use clap::Args;
 use landspeed_record::{ExpectationAgreement, ExpectationReport, GridReport};
-use serde_json::Value;
 
-use crate::built;
+use crate::applications::ListedPart;
+use crate::landspeed::{document, landspeed};
+use crate::table;
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -23,22 +24,21 @@ pub(crate) struct Options {
     full: bool,
 }
 
-pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
-    let landspeed = built::landspeed()?;
-    let pages = root.join("target/experiments");
+/// Folder of the experiments that compare landspeed with other tools, which `make bench` runs.
+const BENCH: &str = "bench/";
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let landspeed = landspeed()?;
+    let pages = landspeed.with_file_name("../experiments");
     fs::create_dir_all(&pages)?;
-    let listed = Command::new(&landspeed).args(["experiments", "--json"]).output()?;
-    let listed: Vec<Value> =
-        serde_json::from_slice(&listed.stdout).context("landspeed experiments --json")?;
-    let names = listed.iter().filter_map(|one| one["name"].as_str());
+    let listed: Vec<ListedPart> = document(Command::new(&landspeed).args(["experiments", "--json"]))?;
+    let names = listed.iter().map(|one| one.name.as_str()).filter(|name| !name.starts_with(BENCH));
     let began = Instant::now();
     let mut failed = Vec::new();
-    println!(
-        "| experiment | expected | came out | published | here | of what, and why |\n|---|---|---|---|---|---|"
-    );
+    table::head("experiment | expected | came out | published | here | of what, and why");
     for name in names.filter(|name| name.contains(&options.only)) {
         match measured(&landspeed, name, &pages, options.full) {
-            Ok(report) => report.expected.iter().for_each(|one| println!("| {name} {}", row(one))),
+            Ok(report) => report.expected.iter().for_each(|one| row(name, one)),
             Err(why) => failed.push(format!("{name}: {why:#}")),
         }
     }
@@ -54,14 +54,10 @@ fn measured(landspeed: &Path, name: &str, pages: &Path, full: bool) -> Result<Gr
     if !full {
         command.arg("--short");
     }
-    let output = command.output()?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    let last = said.lines().last().unwrap_or_default();
-    ensure!(output.status.success(), "{last}");
-    Ok(serde_json::from_slice(&output.stdout)?)
+    document(&mut command)
 }
 
-fn row(one: &ExpectationReport) -> String {
+fn row(name: &str, one: &ExpectationReport) {
     let came_out = match one.agreement {
         ExpectationAgreement::Reproduces => "reproduces",
         ExpectationAgreement::Differs => "**differs**",
@@ -69,6 +65,6 @@ fn row(one: &ExpectationReport) -> String {
         ExpectationAgreement::NotHere => "not on this hardware",
     };
     let published = one.published.map(|ratio| format!("{ratio:.2}")).unwrap_or_default();
-    let here = one.ours.map(|e| format!("{:.2} [{:.2}, {:.2}]", e.ratio, e.low, e.high)).unwrap_or_default();
-    format!("| {} ({}) | {came_out} | {published} | {here} | {} |", one.claim, one.source, one.why)
+    let claim = format!("{} ({})", one.claim, one.source);
+    table::row(&[&name, &claim, &came_out, &published, &table::ratio(one.ours), &one.why]);
 }

@@ -8,20 +8,20 @@ mod clean;
 mod draw;
 mod run;
 mod score;
-mod table;
 
 use std::sync::atomic::Ordering;
 
 use anyhow::{Result, ensure};
 use clap::Args;
 use landspeed_lab::faults::{FAULTS, Fault};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use landspeed_stats::Random;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use crate::built::landspeed;
+use crate::landspeed::landspeed;
+use crate::simulate::uniform;
 use crate::stop;
 use clean::CLEAN;
+use draw::DrawnFault;
 use run::{FaultCase, judge};
 
 /// What to run.
@@ -57,25 +57,25 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         eprintln!("{} {}", number + 1, found.line());
         judged.push(found);
     }
-    println!("{}", table::page(&judged, options.seed));
+    println!("Seed {}.\n", options.seed);
+    score::print(&judged);
     let failed = score::broken(&judged);
     ensure!(failed.is_empty(), "below the target: {}", failed.join("; "));
     Ok(())
 }
 
 fn cases(options: &Options) -> Vec<FaultCase> {
-    let mut dice = ChaCha8Rng::seed_from_u64(options.seed);
+    let mut random = Random::new(options.seed);
     let wanted = |fault: &&Fault| options.only.as_ref().is_none_or(|only| fault.name.contains(only.as_str()));
     let faults: Vec<&'static Fault> = FAULTS.iter().filter(wanted).collect();
     let strengths: &[f64] = if options.short { &[] } else { &[0.0, 1.0] };
-    let mut cases: Vec<FaultCase> = faults
-        .iter()
-        .flat_map(|&fault| strengths.iter().map(move |s| FaultCase::of(&[(fault, *s)])))
-        .collect();
-    cases.extend(faults.iter().map(|&fault| FaultCase::of(&[(fault, dice.random_range(0.0..1.0))])));
+    let one = |fault, strength| FaultCase::of(&[DrawnFault { fault, strength }]);
+    let at_strengths = |fault: &&'static Fault| strengths.iter().map(|s| one(*fault, *s)).collect::<Vec<_>>();
+    let mut cases: Vec<FaultCase> = faults.iter().flat_map(at_strengths).collect();
+    cases.extend(faults.iter().map(|fault| one(*fault, uniform(&mut random))));
     let also = |what| options.only.as_deref().is_none_or(|only| only == what);
     if also("pairs") {
-        cases.extend((0..options.pairs).map(|_| FaultCase::of(&draw::pair(&mut dice))));
+        cases.extend((0..options.pairs).map(|_| FaultCase::of(&draw::pair(&mut random))));
     }
     if also("clean") {
         cases.extend((0..options.clean).flat_map(|_| CLEAN.iter().map(FaultCase::clean)));

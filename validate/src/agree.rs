@@ -13,9 +13,11 @@ use landspeed_analysis::compare::RunFigures;
 use landspeed_record::{Contest, Line, RunFlow, Study, StudyRun};
 use landspeed_stats::{apart, mean_and_deviation, unpaired};
 
+use crate::table;
+
 const CONFIDENCE: f64 = 0.95;
 /// Bounds of the interval of the ratio of rates.
-const RATES: (f64, f64) = (0.85, 1.18);
+const RATES: std::ops::RangeInclusive<f64> = 0.85..=1.18;
 /// Least share of the protocols that must agree.
 const ENOUGH: f64 = 0.8;
 
@@ -39,8 +41,8 @@ struct ProtocolFigures {
 /// Prints one row for each protocol. Fails if a rate differs, or too few protocols agree.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let (kernel, simulator) = (columns(&options.kernel)?, columns(&options.simulator)?);
-    println!("Kernel over simulator\n\n| protocol | {} | | also taken for |", FIGURES.join(" | "));
-    println!("|---|{}---|---|", "---|".repeat(FIGURES.len()));
+    println!("Kernel over simulator\n");
+    table::head(&format!("protocol | {} | | also taken for", FIGURES.join(" | ")));
     let (mut alike, mut rates_differ) = (0, Vec::new());
     for real in &kernel {
         let model = simulator.iter().find(|model| model.protocol == real.protocol);
@@ -49,13 +51,13 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         let others = simulator.iter().filter(|other| other.protocol != real.protocol);
         let taken_for = others.filter(|other| real.differs(other).is_some_and(|names| names.is_empty()));
         let taken_for: Vec<&str> = taken_for.map(|other| other.protocol.as_str()).collect();
-        let cells: Vec<String> = (0..FIGURES.len()).map(|i| real.ratio(model, i)).collect();
+        let ratios: Vec<String> = (0..FIGURES.len()).map(|i| real.ratio(model, i)).collect();
         let verdict = match &differs {
             None => "too few runs".to_owned(),
             Some(names) if names.is_empty() => "agrees".to_owned(),
             Some(names) => format!("**{}**", names.join(", ")),
         };
-        println!("| {} | {} | {verdict} | {} |", real.protocol, cells.join(" | "), taken_for.join(", "));
+        table::row(&[&real.protocol, &ratios.join(" | "), &verdict, &taken_for.join(", ")]);
         alike += usize::from(verdict == "agrees");
         if differs.is_some_and(|names| names.contains(&FIGURES[0])) {
             rates_differ.push(real.protocol.as_str());
@@ -115,7 +117,7 @@ impl ProtocolFigures {
     fn differs(&self, other: &ProtocolFigures) -> Option<Vec<&'static str>> {
         let rates = unpaired(&self.figure(0), &other.figure(0), CONFIDENCE)?;
         let mut differing = Vec::new();
-        if rates.low < RATES.0 || rates.high > RATES.1 {
+        if !(RATES.contains(&rates.low) && RATES.contains(&rates.high)) {
             differing.push(FIGURES[0]);
         }
         for (i, name) in FIGURES.iter().enumerate().skip(1) {
@@ -130,10 +132,7 @@ impl ProtocolFigures {
 
     /// Returns the ratio to another column's figure, with its interval.
     fn ratio(&self, other: &ProtocolFigures, i: usize) -> String {
-        match unpaired(&self.figure(i), &other.figure(i), CONFIDENCE) {
-            Some(found) => format!("{:.3} [{:.3}, {:.3}]", found.ratio, found.low, found.high),
-            None => "-".to_owned(),
-        }
+        table::ratio(unpaired(&self.figure(i), &other.figure(i), CONFIDENCE))
     }
 }
 
