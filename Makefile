@@ -9,7 +9,7 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 TOOLS := $(CURDIR)/target/tools
 
-.PHONY: applications budgets tune test build setup setup-test disturbed check experiments capacity lint dist deb static test-dist docs bench bench-udp kills undo placebos false-keeps grid-coverage faults agree fuzz-cc interop-udt lossy-udt fuzz-udt cc-linux bench-wan bench-watching clean
+.PHONY: applications budgets tune test build setup setup-test disturbed check experiments capacity lint dist deb static test-dist docs bench bench-udp kills undo placebos false-keeps grid-coverage faults agree interop-udt lossy-udt cc-linux bench-wan bench-watching clean
 
 tune: build
 	$(SUDO) target/release/landspeed tune --html landspeed.html
@@ -84,21 +84,38 @@ $(TOOLS)/bin/cargo-deny:
 docs:
 	$(CARGO) run --quiet --locked -p xtask -- docs
 
-# landspeed against iperf3, sockperf, qperf and libudt in one lab, interleaved: figures, no verdict by time.
-bench: build
-	@.ci/install ip:iproute2 iperf3 sockperf qperf taskset:util-linux sysctl:procps g++ /usr/include/udt/udt.h:libudt-dev nft:nftables
-	$(SUDO) env "PATH=$$PATH" $(CARGO) run --release --quiet --locked -p xtask -- bench
+# landspeed beside other tools, interleaved in one lab: figures, no verdict by time. The experiments are experiments/bench/*.toml, and
+# SHORT=--short takes their short versions.
+SHORT ?=
+BENCH = $(SUDO) target/release/landspeed run $(1) $(SHORT) --html target/$(subst /,-,$(1)).html
 
-# landspeed's datagrams beside iperf3, nuttcp, sockperf and plain loops in C in one lab, in rounds of random order: figures, no
-# verdict by time (four minutes, on a machine left alone).
-ROUNDS ?= 12
-bench-udp: build
-	@.ci/install ip:iproute2 iperf3 nuttcp sockperf taskset:util-linux timeout:coreutils sysctl:procps
-	$(SUDO) env "PATH=$$PATH" $(CARGO) run --release --quiet --locked -p xtask -- bench-udp --rounds $(ROUNDS)
+# Streams beside iperf3, ping-pongs beside sockperf and qperf, UDT beside libudt (half an hour, on a machine left alone).
+bench: build install-bench
+	$(call BENCH,bench/stream-one-core)
+	$(call BENCH,bench/stream-two-cores)
+	$(call BENCH,bench/pingpong-sockperf)
+	$(call BENCH,bench/pingpong-qperf)
+	$(call BENCH,bench/sweep)
+	$(call BENCH,bench/udt)
+
+# Datagrams beside iperf3, nuttcp and plain loops in C (six minutes, on a machine left alone).
+bench-udp: build install-bench
+	$(call BENCH,bench/datagrams)
+
+# TCP, UDT, libudt and QUIC over a lab and a path that loses (an hour, on a machine left alone).
+.PHONY: transports
+transports: build install-bench
+	$(call BENCH,bench/transports)
+
+# The studies that check what landspeed promises: $(call VALIDATE,STUDY OPTIONS).
+VALIDATE = $(SUDO) target/release/validate $(1)
+.PHONY: build-validate
+build-validate: build
+	$(CARGO) build --release --quiet --locked -p validate
 
 # Every application that ships, in labs, on its real programs, five times each: figures, no verdict.
-applications: build install-applications
-	$(SUDO) env "PATH=$$PATH" $(CARGO) run --release --quiet --locked -p xtask -- applications
+applications: build-validate install-applications
+	$(call VALIDATE,applications)
 
 # Real programs over each path below their sockets, with what their use of the sockets predicts (docs/results/paths.md): figures, no
 # verdict (fifteen minutes, on a machine left alone).
@@ -110,14 +127,20 @@ paths: build install-applications
 	done
 
 # The programs of all applications. None of them starts as a service.
-MPI := /usr/local/lib/landspeed/mpi
-.PHONY: install-applications
-install-applications:
-	@.ci/install --no-services redis-server redis-benchmark:redis-tools nginx:nginx-light wrk iperf3 sockperf qperf rsync \
+PROGRAMS := /usr/local/lib/landspeed
+.PHONY: install-applications install-bench
+install-applications: install-bench
+	@.ci/install --no-services redis-server redis-benchmark:redis-tools nginx:nginx-light wrk rsync \
 		pgbench:postgresql /usr/lib/postgresql:postgresql mfsmaster:moosefs-master mfschunkserver:moosefs-chunkserver \
 		mfsmount:moosefs-client mpirun:openmpi-bin mpicc:libopenmpi-dev gmond:ganglia-monitor ip:iproute2
-	$(SUDO) mkdir -p $(MPI)
-	for one in file tile mpi; do $(SUDO) mpicc -O2 -o $(MPI)/$$one apps/mpi/$$one.c || exit; done
+	$(SUDO) mkdir -p $(PROGRAMS)/mpi
+	for one in file tile mpi; do $(SUDO) mpicc -O2 -o $(PROGRAMS)/mpi/$$one apps/mpi/$$one.c || exit; done
+
+install-bench:
+	@.ci/install --no-services iperf3 nuttcp sockperf qperf gcc g++ /usr/include/udt/udt.h:libudt-dev nft:nftables ip:iproute2
+	$(SUDO) mkdir -p $(PROGRAMS)
+	$(SUDO) g++ -O2 -Wall -o $(PROGRAMS)/libudt apps/libudt/stream.cpp -ludt -lpthread
+	$(SUDO) gcc -O2 -Wall -o $(PROGRAMS)/udp-loop apps/udp-loop/loop.c
 
 # Is the least budget that tune names enough for an answer, and does a run say the same on terminals of two widths, in a
 # pipe, without colours and in ASCII? Three minutes, on a machine left alone: beside other work a step may stay undecided.
@@ -126,14 +149,13 @@ budgets: setup-test
 	LANDSPEED_SLOW=1 $(CARGO) test --locked -p landspeed --test transcripts -- a_run_on_terminals_and_elsewhere
 
 # Does explain name what was done to a path? (Twenty minutes, on a machine left alone.)
-faults: build
-	$(CARGO) build --release --quiet --locked -p xtask
-	$(SUDO) target/release/xtask faults
+faults: build-validate
+	$(call VALIDATE,faults)
 
 # Streams over paths that are lossy, slow, or down for a while, and paths that carry nothing: a figure each time, or the cause named
 # (under two hours; RUNS=3 takes a quarter of one).
-RUNS ?= 30
 .PHONY: stalls
+stalls: RUNS ?= 30
 stalls: build
 	@.ci/install nft:nftables ethtool ip:iproute2
 	$(SUDO) .ci/stalls target/release/landspeed $(RUNS)
@@ -187,69 +209,86 @@ tunes: build
 
 # What does it decide about nothing? 200 decisions on real trials (up to an hour).
 DECISIONS ?= 200
-placebos: build
-	$(CARGO) build --release --locked -p xtask
-	$(SUDO) target/release/xtask placebos --decisions $(DECISIONS)
+placebos: build-validate
+	$(call VALIDATE,placebos --decisions $(DECISIONS))
 
 # Does it keep what it must not keep, and find what it must find? Whole runs on simulated trials, a row for each kind of
 # noise (twenty minutes on two cores).
-RUNS ?= 2000
+false-keeps: RUNS ?= 2000
 false-keeps: setup
-	$(CARGO) run --release --quiet --locked -p xtask -- false-keeps --runs $(RUNS)
+	$(CARGO) run --release --quiet --locked -p validate -- false-keeps --runs $(RUNS)
 
 # Does tune come as far beside a program that takes 15 % of each core in bursts as it comes alone? Five pairs of runs by turns, and
 # what is left of the gain (an hour and a quarter, on a machine left alone).
 PAIRS ?= 5
 .PHONY: stolen
-stolen: build
+stolen: build-validate
 	@.ci/install stress-ng
-	$(CARGO) build --release --locked -p xtask
-	$(SUDO) target/release/xtask stolen --pairs $(PAIRS)
+	$(call VALIDATE,stolen --pairs $(PAIRS))
 
 # Do a grid's intervals hold the truth, and how wide are they? Simulated grids, a row for each kind.
 GRIDS ?= 4000
 grid-coverage: setup
-	$(CARGO) run --release --quiet --locked -p xtask -- grid-coverage --grids $(GRIDS)
+	$(CARGO) run --release --quiet --locked -p validate -- grid-coverage --grids $(GRIDS)
 
 # One study on the kernel's sockets and in the simulator, and whether they agree by protocol (half an hour, on a machine
 # left alone). Seven repeats: a run whose link was late does not count.
 WAN ?= lab:wan:rate=100M,rtt=80ms,queue=0.5bdp
 SCALE ?= 0.025
-agree: build
-	$(CARGO) build --release --locked -p xtask
+agree: build-validate
 	$(SUDO) rm -rf target/agree && mkdir -p target/agree
 	$(SUDO) target/release/landspeed compare $(WAN) --scale $(SCALE) --repeats 7 --data-dir target/agree/kernel
 	target/release/landspeed compare $(WAN) --scale $(SCALE) --repeats 12 --simulate --data-dir target/agree/simulator
-	$(SUDO) target/release/xtask agree target/agree/kernel/* target/agree/simulator/*
+	$(call VALIDATE,agree target/agree/kernel/* target/agree/simulator/*)
 
 # Every experiment of the papers in its short version, beside what they published (an hour, on a machine left alone; a page each
 # in target/experiments). ONLY=cottrell takes those with that in their names, FULL=--full all at full size.
-experiments: build install-applications
-	$(CARGO) build --release --locked -p xtask
-	$(SUDO) target/release/xtask experiments --only "$(ONLY)" $(FULL)
+experiments: build-validate install-applications
+	$(call VALIDATE,experiments --only "$(ONLY)" $(FULL))
 
 # Does measure capacity find the rate of a link that is known (two minutes, on a machine left alone)?
-capacity: build
-	$(CARGO) build --release --locked -p xtask
-	$(SUDO) target/release/xtask capacity
+capacity: build-validate
+	$(call VALIDATE,capacity)
 
 # What landspeed's own observers cost a stream (forty minutes, on a machine left alone).
 bench-watching: setup-test
 	$(SUDO) env "PATH=$$PATH" $(CARGO) test --release --locked -p landspeed-observer --test path -- --ignored --nocapture --test-threads 1
 
-# Any sequence of calls to each congestion control (half an hour); make test does a few seconds of it.
+# Inputs of strangers and sequences that no test names, a suite each, many more than make test tries: `make fuzz` runs them all
+# (two hours).
+FUZZ_SUITES := fuzz-cc fuzz-emulator fuzz-frames fuzz-journal fuzz-records fuzz-udt
+.PHONY: fuzz $(FUZZ_SUITES)
+fuzz: $(FUZZ_SUITES)
+
+# Any sequence of calls to each congestion control (half an hour).
 CASES ?= 100000
 fuzz-cc: setup
 	PROPTEST_CASES=$(CASES) PROPTEST_FORK=true PROPTEST_TIMEOUT=30000 $(CARGO) test --release --locked -p landspeed-congestion \
 		--test algorithms -- fuzz:: --nocapture
 
-# TCP, UDT, libudt and QUIC over loopback, a lab and a path that loses: the tables of docs/results/transports.md (an hour, on a
-# machine left alone). TRANSPORT_ROUNDS=1 takes twelve minutes.
-TRANSPORT_ROUNDS ?= 5
-transports: build
-	@.ci/install iperf3 g++ /usr/include/udt/udt.h:libudt-dev nft:nftables
-	$(CARGO) build --release --locked -p xtask
-	$(SUDO) target/release/xtask transports --rounds $(TRANSPORT_ROUNDS)
+# Frames between controller and agent, netlink messages, and headers of datagrams and packets.
+INPUTS ?= 20000
+fuzz-frames: setup
+	PROPTEST_CASES=$(INPUTS) $(CARGO) test --release --locked --lib -p landspeed-agent -p landspeed-kernel -p landspeed-transport -- \
+		frame:: netlink:: udp:: reorder_buffer::
+
+# What is queued, lost, delayed and split by the emulator of links.
+fuzz-emulator: setup
+	PROPTEST_CASES=$(INPUTS) $(CARGO) test --release --locked --lib -p landspeed-lab -- emulator::
+
+# Journals that were changed.
+fuzz-journal: setup
+	LANDSPEED_UNDO_SEED=$(SEED) LANDSPEED_UNDO_MUTATIONS=$(INPUTS) $(CARGO) test --release --locked --lib -p landspeed-knob -- a_changed_journal
+
+# Records, read back and shown.
+RECORDS ?= 1000
+fuzz-records: setup
+	PROPTEST_CASES=$(RECORDS) $(CARGO) test --release --locked -p landspeed-report --test it -- hostile
+
+# Datagrams of strangers to our UDT, a thousand times as many as make test tries (ten minutes).
+FUZZ ?= 1000
+fuzz-udt: setup
+	LANDSPEED_UDT_FUZZ=$(FUZZ) $(CARGO) test --release --locked -p landspeed-udt --test hostile
 
 # Our UDT and Debian's libudt: 1 GiB, and 32 MiB over each bad network, both ways, as a stream and as messages, in packets of 1500
 # and 9000 bytes (docs/results/udt-interop.md; ten minutes, on a machine left alone). LANDSPEED_UDT_ONLY=lost takes those networks.
@@ -262,11 +301,6 @@ interop-udt: setup
 NETWORKS ?= 10000
 lossy-udt: setup
 	LANDSPEED_UDT_SEEDS=$(NETWORKS) $(CARGO) test --release --locked -p landspeed-udt --test lossy -- --nocapture
-
-# Datagrams of strangers to our UDT, a thousand times as many as make test tries (ten minutes).
-FUZZ ?= 1000
-fuzz-udt: setup
-	LANDSPEED_UDT_FUZZ=$(FUZZ) $(CARGO) test --release --locked -p landspeed-udt --test hostile
 
 # Each congestion control beside Linux 6.12's own source of it, acknowledgement by acknowledgement, and with errors planted
 # in ours, which must be found (a minute, 150 MB from Debian the first time; nothing is installed or kept but under target).
@@ -281,6 +315,23 @@ bench-wan: setup
 	$(CARGO) test --release --locked -p landspeed-lab --test witness --no-run
 	$(SUDO) env "PATH=$$PATH" $(CARGO) test --release --quiet --locked -p landspeed-lab --test witness -- \
 		--ignored --nocapture
+
+# AddressSanitizer over the unit tests of every crate with unsafe code (ten minutes). It needs a nightly Rust.
+UNSAFE := agent congestion kernel knob lab observer path transport workload
+NIGHTLY ?= nightly
+NIGHTLY_TEST = rustup run $(NIGHTLY) $(CARGO)
+.PHONY: asan miri
+asan: setup
+	@rustup run $(NIGHTLY) rustc --version >/dev/null || { echo "landspeed: rustup toolchain install $(NIGHTLY)" >&2; exit 1; }
+	ASAN_OPTIONS=detect_leaks=0 RUSTFLAGS=-Zsanitizer=address $(NIGHTLY_TEST) test --locked --lib --target $$(rustc --print host-tuple) --target-dir target/asan \
+		$(addprefix -p landspeed-,$(UNSAFE))
+
+# Miri over the unit tests that its interpreter can run: those of unsafe code that parses or lays out bytes. What calls the kernel
+# is asan's. It needs the component miri of a nightly Rust, which not every nightly has.
+miri: setup
+	@rustup component add --toolchain $(NIGHTLY) miri rust-src || { echo "landspeed: $(NIGHTLY) has no Miri: make asan" >&2; exit 1; }
+	MIRIFLAGS=-Zmiri-disable-isolation $(NIGHTLY_TEST) miri test --locked --lib --target-dir target/miri \
+		-p landspeed-observer -p landspeed-transport -- tcp_info:: message:: wire::
 
 clean:
 	$(CARGO) clean

@@ -36,7 +36,9 @@ pub(crate) fn wrong(root: &Path) -> Result<Vec<String>> {
     let mut pages = vec![root.join("crates/cli/src/args.rs")];
     READ.iter().try_for_each(|path| gather(&root.join(path), root, &mut pages))?;
     let mut sources = Vec::new();
-    ["crates", "xtask"].iter().try_for_each(|path| gather(&root.join(path), root, &mut sources))?;
+    ["crates", "validate", "xtask"]
+        .iter()
+        .try_for_each(|path| gather(&root.join(path), root, &mut sources))?;
     sources.retain(|file| file.extension().is_some_and(|extension| extension == "rs"));
     let mut wrong = Vec::new();
     for file in &pages {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use landspeed_record::{ExpectationAgreement, GridEndReason, GridReport, Line};
+use landspeed_record::{ExpectationAgreement, GridCurves, GridEndReason, GridReport, Line};
 use rustix::process::Signal;
 use support::hosts::TestHosts;
 use support::ours::{TestHome, processes, signal, within};
@@ -260,6 +260,46 @@ fn a_file_is_measured_and_set_beside_what_was_published() {
     assert_eq!((found.missing.len(), trials(&found)), (1, vec![6, 6]));
     let shown = text_of(&place.landspeed(&["show", "last"]).output().expect("landspeed runs"));
     assert!(shown.contains("1 of 3 reproduce, 1 differ, 1 not on this hardware"), "{shown}");
+}
+
+/// Returns the report of an experiment with landspeed's `workload` beside the application `app`.
+fn beside(workload: &str, app: &str) -> GridReport {
+    let place = TestHome::new();
+    let file = place.path().join("beside.toml");
+    let text = format!(
+        r#"
+        title = "A workload beside a program"
+        workload = "{workload}"
+        topology = "lab:back-to-back"
+        set = {{ time = "100ms" }}
+        [[vary]]
+        factor = "tool"
+        level = [
+          {{ name = "program", workload = "app:{app}", set = {{ load-time = "200ms" }} }},
+          {{ name = "landspeed" }},
+        ]
+        [stop]
+        blocks = 4
+    "#
+    );
+    std::fs::write(&file, text).expect("written");
+    let file = file.display().to_string();
+    report(&place.landspeed(&["run", &file, "--json"]).output().expect("landspeed runs"))
+}
+
+#[test]
+fn a_program_is_measured_beside_a_workload_by_the_workloads_own_figures() {
+    needs_root!();
+    let streams = beside("stream", "sockets-stream");
+    let pings = beside("pingpong", "sockets-pingpong");
+    for (found, name) in [(&streams, "goodput_bps"), (&streams, "bytes_per_cpu_s"), (&pings, "p50_ns")] {
+        assert_eq!((found.blocks, found.failed), (4, 0), "{found:?}");
+        let figure = |one: &&GridCurves| serde_json::to_value(one.figure).expect("a word") == name;
+        let curves = found.figures.iter().find(figure).unwrap_or_else(|| panic!("no {name}: {found:?}"));
+        // A wrong unit would be a factor of a thousand.
+        let ratio = curves.cells[1].ratio.expect("an interval").ratio;
+        assert!((0.02..50.0).contains(&ratio), "{name}: {ratio}");
+    }
 }
 
 #[test]

@@ -3,18 +3,19 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use landspeed_record::strict::{FileError, FileMistake, here, read};
-use landspeed_record::units::{Nanos, did_you_mean, parse_duration};
+use landspeed_record::units::{Nanos, parse_duration};
 use landspeed_record::{
     CurveShape, Expectation, ExpectationTest, Grid, GridFactor, GridFigure, GridSetting, GridSettingTarget,
     Settings, Workload,
 };
-use landspeed_workload::WORKLOADS;
+use landspeed_workload::WorkloadRunner;
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::grid::{FactorNames, bundle, check_grid, factor, set};
+use crate::grid::{FactorNames, WORKLOAD, bundle, check_grid, factor, set};
 
 /// An experiment, ready to be measured.
 #[derive(Debug, Clone)]
@@ -104,6 +105,10 @@ struct VarySection {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct LevelSection {
     name: String,
+    /// The workload of its cells; if missing, the file's.
+    #[serde(default)]
+    workload: Option<Spanned<String>>,
+    #[serde(default)]
     set: BTreeMap<String, Spanned<FileValue>>,
 }
 
@@ -178,8 +183,7 @@ pub fn read_experiment(path: &Path, text: &str, short: bool) -> Result<Experimen
 }
 
 fn experiment(file: &ExperimentFile, short: bool) -> Result<Experiment, FileMistake> {
-    let named = file.workload.get_ref();
-    let runner = landspeed_workload::named(named).map_err(here(&file.workload))?;
+    let runner = workload(&file.workload)?;
     let words: Vec<String> =
         file.topology.iter().flat_map(|words| words.get_ref().split(' ').map(str::to_owned)).collect();
     if let Some(at) = &file.topology {
@@ -207,7 +211,7 @@ fn experiment(file: &ExperimentFile, short: bool) -> Result<Experiment, FileMist
     let of_workload = |one: &GridSetting| one.place == GridSettingTarget::Workload;
     let parameters =
         base.iter().filter(|one| of_workload(one)).map(|one| (one.name.clone(), one.value.clone()));
-    let workload = Workload { parameters: parameters.collect(), ..Workload::new(named) };
+    let workload = Workload { parameters: parameters.collect(), ..Workload::new(file.workload.get_ref()) };
     base.retain(|one| !of_workload(one));
     let grid = Grid {
         workload,
@@ -240,6 +244,10 @@ fn experiment(file: &ExperimentFile, short: bool) -> Result<Experiment, FileMist
     Ok(Experiment { title: file.title.clone(), source: file.source.clone(), words, grid })
 }
 
+fn workload(name: &Spanned<String>) -> Result<&'static Arc<dyn WorkloadRunner>, FileMistake> {
+    landspeed_workload::named(name.get_ref()).map_err(here(name))
+}
+
 fn settings(set_to: &FileSettings, names: FactorNames<'_>) -> Result<Vec<GridSetting>, FileMistake> {
     let one = |(name, value): (&String, &Spanned<FileValue>)| {
         set(name, &value.get_ref().text(), names).map_err(|error| here(value)(error.to_string()))
@@ -266,7 +274,7 @@ fn bundled(vary: &VarySection, names: FactorNames<'_>) -> Result<GridFactor, Fil
         if levels.iter().any(|(name, _)| *name == level.name) {
             return Err(here(&vary.factor)(format!("two levels are called '{}'", level.name)));
         }
-        let own = settings(&level.set, names)?;
+        let own = level_settings(level, names)?;
         let before =
             levels.last().filter(|_| vary.cumulative).map(|(_, set)| set.clone()).unwrap_or_default();
         let kept = before
@@ -275,6 +283,18 @@ fn bundled(vary: &VarySection, names: FactorNames<'_>) -> Result<GridFactor, Fil
         levels.push((level.name.clone(), kept.chain(own.clone()).collect()));
     }
     Ok(bundle(vary.factor.get_ref(), levels))
+}
+
+/// Returns the settings of a level, with its workload among them if that is not the file's.
+fn level_settings(
+    level: &LevelSection,
+    names: FactorNames<'_>,
+) -> Result<Vec<GridSetting>, FileMistake> {
+    let Some(named) = &level.workload else { return settings(&level.set, names) };
+    let mut own = settings(&level.set, FactorNames { runner: workload(named)?.as_ref(), ..names })?;
+    let (name, value) = (WORKLOAD.to_owned(), named.get_ref().clone());
+    own.push(GridSetting { name, place: GridSettingTarget::Workload, value });
+    Ok(own)
 }
 
 /// Removes the values that the short version leaves out.
@@ -343,7 +363,7 @@ pub fn usual_by(factors: &[GridFactor]) -> Option<u32> {
     (factors.len() > 1).then_some(fewest.0 as u32)
 }
 
-fn figure(name: &Spanned<String>) -> Result<GridFigure, ExperimentMistake> {
+fn figure(name: &Spanned<String>) -> Result<GridFigure, FileMistake> {
     GridFigure::named(name.get_ref()).ok_or_else(|| {
         let known: Vec<&str> = GridFigure::all().map(|figure| figure.name).collect();
         let (asked, known) = (name.get_ref(), known.join(", "));

@@ -162,3 +162,43 @@ fn what_cannot_be_a_fan_is_refused_with_the_remedy() {
         assert!(error.contains(words) && error.lines().count() == 1, "{right}: {error}");
     }
 }
+
+const BESIDE: &str = r#"title = "A stream beside a tool"
+workload = "stream"
+set = { time = "1s" }
+
+[[vary]]
+factor = "tool"
+level = [
+  { name = "landspeed", set = { write-size = "128K" } },
+  { name = "iperf3", workload = "app:iperf3", set = { streams = 2 } },
+]
+"#;
+
+#[test]
+fn a_level_may_have_a_program_in_the_place_of_the_workload() {
+    let grid = read(BESIDE, false).unwrap().grid;
+    let set =
+        |cell| grid.settings_of(cell).map(|one| format!("{}={}", one.name, one.value)).collect::<Vec<_>>();
+    assert_eq!(set(0), ["write-size=131072"]);
+    assert_eq!(set(1), ["streams=2", "workload=app:iperf3"]);
+}
+
+#[test]
+fn a_program_that_cannot_stand_beside_the_workload_is_refused() {
+    for (wrong, right, words) in [
+        ("app:iperf3", "app:iperf33", "no workload is called 'app:iperf33'"),
+        ("streams = 2", "strms = 2", "no setting is called 'strms'"),
+        ("app:iperf3\", set = { streams = 2 }", "app:redis\"", "compared by a rate in b/s or by a time"),
+        (
+            "workload = \"stream\"\nset = { time = \"1s\" }",
+            "workload = \"app:qperf\"",
+            "name a workload of landspeed",
+        ),
+    ] {
+        let text = BESIDE.replacen(wrong, right, 1);
+        assert_ne!(text, BESIDE, "{wrong}");
+        let error = read(&text, false).map(|_| ()).expect_err(right);
+        assert!(error.contains(words), "{right}: {error}");
+    }
+}

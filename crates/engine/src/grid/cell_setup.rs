@@ -6,6 +6,7 @@ use landspeed_record::{
 };
 use landspeed_workload as workload;
 
+use super::contestant::{self, WORKLOAD};
 use super::vary::FAN;
 use crate::factors::{all_factors, flow, transport_of};
 use crate::{Error, HostGroup, Pair, RunSpec};
@@ -58,8 +59,10 @@ pub(super) fn cell_setup(grid: &Grid, cell: u32) -> Result<CellSetup, Error> {
     let set = at(grid, cell, GridSettingTarget::Flow);
     let transport = transport_of(&set)?;
     let flow = flow(transport, &set)?;
-    let mut what = workload::with_defaults(&grid.workload, transport);
-    what.parameters.extend(at(grid, cell, GridSettingTarget::Workload));
+    let mut parameters = at(grid, cell, GridSettingTarget::Workload);
+    let other = parameters.remove(WORKLOAD).map(|name| Workload::new(&name));
+    let mut what = workload::with_defaults(other.as_ref().unwrap_or(&grid.workload), transport);
+    what.parameters.extend(parameters);
     Ok(CellSetup { workload: what, cell: Cell { flow, ..Cell::default() }, path: path_of(grid, cell) })
 }
 
@@ -159,6 +162,7 @@ pub fn check_grid(grid: &Grid) -> Result<(), Error> {
     check_fan(grid)?;
     (0..cells).try_for_each(|cell| {
         let one = cell_setup(grid, cell).and_then(|cell_setup| {
+            contestant::check(grid, &cell_setup.workload)?;
             let spec = TrialSpec {
                 workload: cell_setup.workload,
                 flow: cell_setup.cell.flow,

@@ -4,6 +4,7 @@
 //! trial is in the record before the next begins, so that an interrupted grid continues where it stopped.
 
 mod cell_setup;
+mod contestant;
 mod here;
 mod vary;
 
@@ -27,6 +28,7 @@ use cell_setup::{CellSetup, cell_setup, check_base, knobs, missing, refused as r
 use vary::GridFactorExt;
 
 pub use cell_setup::{check_grid, path_of, turns_knobs};
+pub(crate) use contestant::WORKLOAD;
 pub use here::{LocalRunTimes, here, run_here};
 pub use vary::{FAN, FactorNames, bundle, factor, set, vary};
 
@@ -93,8 +95,9 @@ pub fn prepare(asked: Grid, grid_hosts: &mut dyn GridHosts, another: Nanos) -> R
         grid.trial_ns = time_of_program(&grid, grid_hosts)?;
         return Ok(grid);
     }
-    let times: Vec<Nanos> =
-        (0..grid.cells()).map(|cell| trial_time(&grid, cell, rtt)).collect::<Result<_, _>>()?;
+    let times: Vec<Nanos> = (0..grid.cells())
+        .filter_map(|cell| trial_time(&grid, cell, rtt).transpose())
+        .collect::<Result<_, _>>()?;
     let all: Nanos = times.iter().copied().sum();
     grid.trial_ns = all.0.checked_div(times.len() as u64).map_or(BESIDE, Nanos);
     Ok(grid)
@@ -193,10 +196,14 @@ fn time_of_program(grid: &Grid, grid_hosts: &mut dyn GridHosts) -> Result<Nanos,
 /// Name of the parameter of workloads that run for a set time.
 const TIME: &str = "time";
 
-fn trial_time(grid: &Grid, cell: u32, rtt: Nanos) -> Result<Nanos, Error> {
+/// Returns how long a trial of a cell takes; `None` for a program, whose file has only a limit.
+fn trial_time(grid: &Grid, cell: u32, rtt: Nanos) -> Result<Option<Nanos>, Error> {
     let CellSetup { workload, .. } = cell_setup(grid, cell)?;
+    if program_of(&workload).is_some() {
+        return Ok(None);
+    }
     let round_trips = rtt.times(6);
-    Ok(Nanos(lasts(&workload, grid.warm_up_ns).0 + (grid.warm_up_ns + BESIDE + round_trips).0))
+    Ok(Some(Nanos(lasts(&workload, grid.warm_up_ns).0 + (grid.warm_up_ns + BESIDE + round_trips).0)))
 }
 
 /// Returns the largest number of blocks of the grid.
@@ -397,7 +404,10 @@ impl GridRun<'_> {
             let found = group.found(Settings::new());
             group.set(&knobs(self.grid, cell, &found)?)?;
         }
-        let seen = group.run(&cell_setup.run(self.grid.warm_up_ns))?;
+        let mut seen = group.run(&cell_setup.run(self.grid.warm_up_ns))?;
+        if self.grid.program.is_none() {
+            seen.iter_mut().flatten().for_each(contestant::in_own_terms);
+        }
         let figures = group.figures(&seen, None);
         Ok((seen, figures))
     }

@@ -172,7 +172,8 @@ fn no_figure_of_a_record_breaks_a_report() {
 }
 
 fn run<S: Strategy>(values: &S, test: impl Fn(S::Value)) {
-    let config = ProptestConfig { cases: 8, failure_persistence: None, ..ProptestConfig::default() };
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(8);
+    let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
     let result = TestRunner::new(config).run(values, |value| {
         test(value);
         Ok(())

@@ -1,0 +1,70 @@
+//! Random faults.
+
+use landspeed_lab::faults::{FAULTS, Fault};
+use landspeed_stats::Random;
+
+use crate::simulate::uniform;
+
+/// A fault at a strength from 0 to 1.
+#[derive(Clone, Copy)]
+pub(super) struct DrawnFault {
+    pub(super) fault: &'static Fault,
+    pub(super) strength: f64,
+}
+
+/// Draws two faults that can be combined on one flow, each such pair equally likely.
+pub(super) fn pair(random: &mut Random) -> [DrawnFault; 2] {
+    loop {
+        let mut one = || {
+            let fault = &FAULTS[(uniform(random) * FAULTS.len() as f64) as usize];
+            DrawnFault { fault, strength: uniform(random) }
+        };
+        let [one, other] = [one(), one()];
+        if goes_together(one.fault, other.fault) {
+            return [one, other];
+        }
+    }
+}
+
+fn goes_together(one: &Fault, other: &Fault) -> bool {
+    one.cause != other.cause && one.needs.goes_with(other.needs)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use landspeed_lab::faults::FaultScenario;
+
+    use super::*;
+
+    fn names(pair: [DrawnFault; 2]) -> [&'static str; 2] {
+        let mut names = pair.map(|one| one.fault.name);
+        names.sort_unstable();
+        names
+    }
+
+    #[test]
+    fn every_pair_that_can_be_had_is_drawn_and_no_other() {
+        let mut random = Random::new(1);
+        let drawn: BTreeSet<_> = (0..20_000).map(|_| names(pair(&mut random))).collect();
+        let all = FAULTS
+            .iter()
+            .enumerate()
+            .flat_map(|(n, one)| FAULTS[n + 1..].iter().map(move |other| (one, other)));
+        let can: Vec<_> =
+            all.filter(|(a, b)| FaultScenario::with(&[(a.name, 0.5), (b.name, 0.5)]).is_ok()).collect();
+        assert_eq!(drawn.len(), can.len());
+        assert!(drawn.len() > 150, "{}", drawn.len());
+    }
+
+    #[test]
+    fn a_seed_draws_the_same_pairs_again() {
+        let draw = |seed| {
+            let mut random = Random::new(seed);
+            (0..20).map(|_| names(pair(&mut random))).collect::<Vec<_>>()
+        };
+        assert_eq!(draw(7), draw(7));
+        assert_ne!(draw(7), draw(8));
+    }
+}

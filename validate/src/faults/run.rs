@@ -1,0 +1,108 @@
+//! Runs one case: a fault lab is set up, `explain` examines it, and its findings are compared with the faults.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use landspeed_analysis::verdict::is_limit;
+use landspeed_lab::faults::{FaultLab, FaultScenario};
+use landspeed_record::{Cause, ExplainReport, Finding};
+
+use super::clean::HealthyPath;
+use super::draw::DrawnFault;
+use crate::landspeed::document;
+
+/// Time for the traffic to reach its rate before `explain` starts.
+const START_UP: Duration = Duration::from_millis(1500);
+/// How long `explain` watches one fault. (Its default is ten seconds.)
+const WATCH: &str = "4s";
+/// How long `explain` watches two faults, of which the lesser shows less often.
+const WATCH_TWO: &str = "8s";
+
+pub(super) struct FaultCase {
+    name: String,
+    causes: Vec<Cause>,
+    /// The faults by name, each at its strength; or the path without faults.
+    scenario: Result<FaultScenario, landspeed_lab::faults::Error>,
+}
+
+pub(super) struct FaultCaseResult {
+    pub(super) name: String,
+    pub(super) causes: Vec<Cause>,
+    /// Findings, in order; empty if the case could not be decided.
+    pub(super) found: Vec<Finding>,
+    /// The reason why the case could not be decided.
+    pub(super) undecided: Option<String>,
+    pub(super) took: Duration,
+}
+
+impl FaultCase {
+    pub(super) fn of(faults: &[DrawnFault]) -> FaultCase {
+        let names: Vec<String> =
+            faults.iter().map(|one| format!("{}={:.2}", one.fault.name, one.strength)).collect();
+        let done: Vec<(&str, f64)> = faults.iter().map(|one| (one.fault.name, one.strength)).collect();
+        let causes = faults.iter().map(|one| one.fault.cause).collect();
+        FaultCase { name: names.join(" + "), causes, scenario: FaultScenario::with(&done) }
+    }
+
+    pub(super) fn clean(clean: &HealthyPath) -> FaultCase {
+        FaultCase {
+            name: format!("clean: {}", clean.name),
+            causes: Vec::new(),
+            scenario: Ok(clean.scenario()),
+        }
+    }
+}
+
+impl FaultCaseResult {
+    /// Returns the faults that were named: those that cost something now, and those that would limit next.
+    pub(super) fn named(&self) -> impl Iterator<Item = Cause> + '_ {
+        self.found.iter().map(|finding| finding.cause).filter(|cause| !is_limit(*cause))
+    }
+
+    /// Returns all findings, in order.
+    pub(super) fn said(&self) -> String {
+        if let Some(why) = &self.undecided {
+            return format!("undecided: {why}");
+        }
+        let words = self.found.iter().map(|f| match f.allows_bps {
+            Some(rate) => format!("{:?} next at {rate}", f.cause),
+            None => format!("{:?} {:.2}", f.cause, f.weight),
+        });
+        words.collect::<Vec<_>>().join(", ")
+    }
+
+    pub(super) fn line(&self) -> String {
+        let mark = if self.is_right() { "right" } else { "WRONG" };
+        format!("{mark}  {}: {} ({:.1} s)", self.name, self.said(), self.took.as_secs_f64())
+    }
+}
+
+/// Sets the case up and has it explained. A case that cannot be set up or explained is undecided.
+pub(super) fn judge(landspeed: &Path, case: FaultCase) -> FaultCaseResult {
+    let began = Instant::now();
+    let FaultCase { name, causes, scenario } = case;
+    let report = scenario.map_err(Into::into).and_then(|scenario| explained(landspeed, &name, &scenario));
+    let (found, undecided) = match report {
+        Ok(report) => (report.verdict, None),
+        Err(error) => (Vec::new(), Some(format!("{error:#}"))),
+    };
+    FaultCaseResult { name, causes, found, undecided, took: began.elapsed() }
+}
+
+fn explained(landspeed: &Path, name: &str, scenario: &FaultScenario) -> Result<ExplainReport> {
+    let stage = FaultLab::set(scenario, &[landspeed.display().to_string(), "play".to_owned()])?;
+    std::thread::sleep(START_UP);
+    let [a, b] = stage.names();
+    let at = stage.at().to_string();
+    let watch = if name.contains(" + ") { WATCH_TWO } else { WATCH };
+    let mut command = Command::new(landspeed);
+    command.args(["explain", &a, &b, "--flow", &at, "--time", watch, "--no-limits", "--no-trace", "--json"]);
+    let report: ExplainReport = document(&mut command)?;
+    // For readers who want to know the reasons.
+    let folder = landspeed.with_file_name("faults");
+    std::fs::create_dir_all(&folder)?;
+    std::fs::write(folder.join(format!("{name}.json")), serde_json::to_vec_pretty(&report)?)?;
+    Ok(report)
+}

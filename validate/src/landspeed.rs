@@ -1,0 +1,27 @@
+//! The program that is measured, and what it prints.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use serde::de::DeserializeOwned;
+
+/// Returns the landspeed program beside this one, so that both are of one build. Fails in a debug build, whose figures
+/// would be meaningless.
+pub(crate) fn landspeed() -> Result<PathBuf> {
+    let own = std::env::current_exe().context("cannot find this program itself")?;
+    let landspeed = own.with_file_name("landspeed");
+    ensure!(
+        !cfg!(debug_assertions) && landspeed.exists(),
+        "build first: cargo build --release -p landspeed -p validate"
+    );
+    Ok(landspeed)
+}
+
+/// Runs a command of landspeed, and returns the JSON document that it prints.
+pub(crate) fn document<T: DeserializeOwned>(command: &mut Command) -> Result<T> {
+    let output = command.stdin(Stdio::null()).output().with_context(|| format!("run {command:?}"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{}: {}", output.status, said.lines().last().unwrap_or_default());
+    serde_json::from_slice(&output.stdout).with_context(|| format!("read what {command:?} prints"))
+}

@@ -1,0 +1,113 @@
+//! Studies that check what landspeed promises: `cargo run --release -p validate -- --help`.
+//!
+//! Each study prints the tables of a page in docs/results, and fails if a promise is broken. Some simulate, and run the
+//! product's own decisions on simulated trials; the others measure in labs, as root. None is a test: they take from minutes
+//! to hours.
+
+mod agree;
+mod applications;
+mod capacity;
+mod experiments;
+mod false_keeps;
+mod faults;
+mod grid_coverage;
+mod landspeed;
+mod placebos;
+mod simulate;
+mod stolen;
+mod stop;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use landspeed_lab::topology::lab;
+
+/// Studies that check what landspeed promises.
+#[derive(Debug, Parser)]
+#[command(name = "validate")]
+struct Arguments {
+    #[command(subcommand)]
+    study: ValidationStudy,
+}
+
+#[derive(Debug, Subcommand)]
+enum ValidationStudy {
+    /// A study on the kernel's sockets against the same one simulated.
+    Agree(agree::Options),
+    /// Every application that ships, on its real programs.
+    Applications(applications::Options),
+    /// Does the workload capacity find the rate of a link that is known?
+    Capacity(capacity::Options),
+    /// Every experiment that ships, in its short version.
+    Experiments(experiments::Options),
+    /// Simulated runs: false keeps, power and guards under each kind of noise.
+    FalseKeeps(false_keeps::Options),
+    /// Does `explain` name what was done to a path?
+    Faults(faults::Options),
+    /// Simulated grids: how often intervals hold the truth, and how wide they are.
+    GridCoverage(grid_coverage::Options),
+    /// Real decisions between equal settings, in the lab.
+    Placebos(placebos::Options),
+    /// How far `tune` comes beside a neighbour that takes a part of each core, against how far it comes alone.
+    Stolen(stolen::Options),
+}
+
+fn main() -> ExitCode {
+    let study = Arguments::parse().study;
+    // A keeper removes the labs of a study that is killed. A study that needs landspeed reports itself if it is missing.
+    if let Ok(landspeed) = landspeed::landspeed() {
+        lab::keep_with(vec![landspeed.into(), "keeper".into()]);
+    }
+    let result = match study {
+        ValidationStudy::Agree(options) => agree::run(&options),
+        ValidationStudy::Applications(options) => applications::run(&options),
+        ValidationStudy::Capacity(options) => capacity::run(&options),
+        ValidationStudy::Experiments(options) => experiments::run(&options),
+        ValidationStudy::FalseKeeps(options) => false_keeps::run(&options),
+        ValidationStudy::Faults(options) => faults::run(&options),
+        ValidationStudy::GridCoverage(options) => grid_coverage::run(&options),
+        ValidationStudy::Placebos(options) => placebos::run(&options),
+        ValidationStudy::Stolen(options) => stolen::run(&options),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("validate: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn what_the_makefile_says_is_understood_and_the_rest_refused() {
+        let parse = |line: &str| Arguments::try_parse_from(line.split(' '));
+        for line in [
+            "validate placebos --decisions 10",
+            "validate false-keeps --runs 200 --only drift",
+            "validate capacity --runs 5",
+            "validate experiments --only cottrell --full",
+            "validate grid-coverage --grids 400 --only loud",
+            "validate faults --only loss --seed 3",
+            "validate faults --short --pairs 8 --clean 1",
+            "validate agree kernel.jsonl simulator.jsonl",
+            "validate stolen --pairs 2",
+        ] {
+            assert!(parse(line).is_ok(), "{line}: {:?}", parse(line));
+        }
+        for line in ["validate", "validate placebos --decisions", "validate agree kernel.jsonl"] {
+            assert!(parse(line).is_err(), "{line}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! `make stolen`: checks that `tune` achieves about as much beside a program that takes a part of each core in bursts
+//! as it does alone. It runs pairs of runs in the lab, alternately.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use landspeed_record::TuneSummary;
+
+use crate::landspeed::{document, landspeed};
+use crate::table;
+
+/// Least share of the gain alone that must remain beside the neighbour: for the geometric mean of the pairs, and for
+/// each pair.
+const LEAST: [f64; 2] = [0.7, 0.5];
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Pairs of runs
+    #[arg(long, default_value_t = 5)]
+    pairs: u32,
+    /// Part of each core that the neighbour takes, in percent
+    #[arg(long, default_value_t = 15)]
+    percent: u32,
+    /// Time of each run
+    #[arg(long, default_value = "7m")]
+    budget: String,
+}
+
+/// A program that takes a part of each core, in bursts; dropping it ends it.
+struct NoisyNeighbour(Child);
+
+impl NoisyNeighbour {
+    fn begin(percent: u32) -> Result<NoisyNeighbour> {
+        let percent = percent.to_string();
+        // Real-time priority, so that it runs before the streams, as a neighbour on another virtual machine does.
+        let child = Command::new("stress-ng")
+            .args(["--quiet", "--cpu", "0", "--cpu-load", &percent, "--cpu-load-slice", "4"])
+            .args(["--sched", "fifo", "--sched-prio", "50", "--timeout", "1h"])
+            .stdin(Stdio::null())
+            .spawn()
+            .context("cannot start stress-ng")?;
+        Ok(NoisyNeighbour(child))
+    }
+}
+
+impl Drop for NoisyNeighbour {
+    fn drop(&mut self) {
+        // SIGTERM, on which it ends its children; after SIGKILL they would stay.
+        let pid = rustix::process::Pid::from_child(&self.0);
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        let _ = self.0.wait();
+    }
+}
+
+/// Prints a row for each pair. Fails if a run fails, or if too little of the gain remains.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let landspeed = landspeed()?;
+    table::head(
+        "pair | alone: rate | bytes per CPU-second | beside: rate | bytes per CPU-second | left of the rate",
+    );
+    let mut left = Vec::new();
+    for pair in 0..options.pairs {
+        // The order alternates, so that drift favours neither.
+        let beside_first = pair % 2 == 1;
+        let one = tune(&landspeed, options, beside_first)?;
+        let other = tune(&landspeed, options, !beside_first)?;
+        let (alone, beside) = if beside_first { (other, one) } else { (one, other) };
+        let rate = |summary: &TuneSummary| summary.gain.rate.map_or(0.0, |gain| gain.ratio);
+        let part = rate(&beside) / rate(&alone);
+        let gains = [alone.gain.rate, alone.gain.cost, beside.gain.rate, beside.gain.cost].map(table::ratio);
+        table::row(&[&(pair + 1), &gains.join(" | "), &format!("{part:.2}")]);
+        left.push(part);
+    }
+    let mean = (left.iter().map(|part| part.ln()).sum::<f64>() / left.len() as f64).exp();
+    let worst = left.iter().copied().fold(f64::INFINITY, f64::min);
+    println!("\nGeometric mean of what is left: {mean:.2}; the least: {worst:.2}.");
+    ensure!(mean >= LEAST[0] && worst >= LEAST[1], "too little is left beside a neighbour");
+    Ok(())
+}
+
+fn tune(landspeed: &Path, options: &Options, beside: bool) -> Result<TuneSummary> {
+    let _neighbour = beside.then(|| NoisyNeighbour::begin(options.percent)).transpose()?;
+    let mut tune = Command::new(landspeed);
+    document(tune.args(["tune", "--json", "--budget", &options.budget]).stderr(Stdio::inherit()))
+}

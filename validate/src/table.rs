@@ -1,0 +1,77 @@
+//! Tables in Markdown, as docs/results has them, and promises whose results they show.
+
+use std::fmt::Display;
+
+use anyhow::{Result, ensure};
+use landspeed_record::Estimate;
+use landspeed_stats::proportion_interval;
+
+/// Prints the first two lines of a table, for names such as "noise | kept | promise".
+pub(crate) fn head(columns: &str) {
+    println!("| {columns} |\n|{}", "---|".repeat(columns.split('|').count()));
+}
+
+/// Prints one row of a table.
+pub(crate) fn row(cells: &[&dyn Display]) {
+    let cells: Vec<String> = cells.iter().map(ToString::to_string).collect();
+    println!("| {} |", cells.join(" | "));
+}
+
+pub(crate) fn share(hits: u32, of: u32) -> f64 {
+    f64::from(hits) / f64::from(of.max(1))
+}
+
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+/// Returns the 95 % interval of a share.
+pub(crate) fn interval(hits: u32, of: u32) -> String {
+    let (low, high) = proportion_interval(hits.into(), of.into());
+    format!("{:.1} to {:.1} %", 100.0 * low, 100.0 * high)
+}
+
+/// Returns a ratio with its interval.
+pub(crate) fn ratio(found: Option<Estimate>) -> String {
+    found.map_or("-".to_owned(), |found| format!("{:.3} [{:.3}, {:.3}]", found.ratio, found.low, found.high))
+}
+
+/// The number of promises that did not hold.
+#[derive(Debug, Default)]
+pub(crate) struct BrokenPromises(u32);
+
+impl BrokenPromises {
+    /// Counts a promise, and returns the cell of its row.
+    pub(crate) fn check(&mut self, holds: bool) -> &'static str {
+        self.0 += u32::from(!holds);
+        if holds { "kept" } else { "NOT KEPT" }
+    }
+
+    /// Prints the number of broken promises; fails if there are any.
+    pub(crate) fn sum_up(&self) -> Result<()> {
+        println!("\n{} promises broken.", self.0);
+        ensure!(self.0 == 0, "a promise is broken");
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broken_promise_fails_the_study() {
+        let mut broken = BrokenPromises::default();
+        assert_eq!(broken.check(true), "kept");
+        assert!(broken.sum_up().is_ok());
+        assert_eq!(broken.check(false), "NOT KEPT");
+        assert!(broken.sum_up().is_err());
+    }
+
+    #[test]
+    fn figures_have_their_units() {
+        assert_eq!(percent(share(1, 8)), "12.5 %");
+        assert_eq!(percent(share(0, 0)), "0.0 %");
+        assert_eq!(ratio(None), "-");
+    }
+}
