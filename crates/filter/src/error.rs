@@ -35,9 +35,6 @@ pub enum Error {
     /// A parameter is out of its range.
     #[error("{0}")]
     Parameter(String),
-    /// The token is missing or empty.
-    #[error("set {} to the same secret text on every host", crate::TOKEN)]
-    Token,
     /// The operating system of this host refused something.
     #[error("cannot {what}: {source}")]
     Io {
@@ -57,7 +54,7 @@ pub enum Error {
         why: String,
     },
     /// The two ends have different tokens.
-    #[error("{0} has another token; set {token} to the same text on every host", token = crate::TOKEN)]
+    #[error("{0} has another token; set {token} to the same text on every host", token = landspeed_proof::TOKEN)]
     Refused(PeerHost),
     /// The two ends were started with different arguments.
     #[error("{0} was started with other parameters, addresses or another placement; give all hosts the same")]

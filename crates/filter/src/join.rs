@@ -1,22 +1,25 @@
 //! Connects the hosts of a group: every socket is open and proven before the query starts.
 
 use std::collections::HashMap;
-use std::io;
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use landspeed_proof::{DeadlineStream, receive_request, verify_server};
+
 use crate::Error;
-use crate::error::PeerHost;
-use crate::plan::{ConnectionPurpose, FilterJob, JoinHello};
-use crate::token::{self, JoinAnswer};
+use crate::plan::{ConnectionPurpose, FilterJob, HELLO};
 
 /// Pause between two checks of the listener, and between two attempts to connect.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Time limit of one attempt to connect.
 const TRY: Duration = Duration::from_secs(2);
+
+/// Time limit for a peer's proof.
+const PROOF_TIME: Duration = Duration::from_secs(5);
 
 /// Most connections that prove themselves at a time. More wait in the kernel's queue.
 const UNPROVEN: usize = 64;
@@ -101,7 +104,7 @@ impl ConnectionAcceptor<'_> {
 }
 
 fn is_passing(error: &io::Error) -> bool {
-    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, WouldBlock};
+    use ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, WouldBlock};
     matches!(error.kind(), WouldBlock | Interrupted | ConnectionAborted | ConnectionReset)
 }
 
@@ -109,12 +112,12 @@ fn is_passing(error: &io::Error) -> bool {
 /// it.
 fn greet(job: &FilterJob, stream: TcpStream, found: &Sender<JoinResult>) {
     let expected = job.incoming();
-    let of = |hello: &JoinHello| expected.iter().find(|(purpose, _)| job.hello(*purpose) == *hello);
-    let judge =
-        |hello: &JoinHello| if of(hello).is_some() { JoinAnswer::Welcome } else { JoinAnswer::Differs };
     let Ok(()) = stream.set_nonblocking(false) else { return };
-    let Ok((hello, JoinAnswer::Welcome)) = token::accept(&stream, &job.token, judge) else { return };
-    if let Some((purpose, host)) = of(&hello) {
+    let mut timed = DeadlineStream::new(&stream, PROOF_TIME);
+    let Ok(hello) = receive_request(&mut timed, job.token, HELLO as u32) else { return };
+    let known = expected.iter().find(|(purpose, _)| job.hello(*purpose)[..] == hello);
+    let answered = timed.write_all(&[u8::from(known.is_some())]);
+    if let (Some((purpose, host)), Ok(())) = (known, answered) {
         // Joining may have ended before.
         drop(found.send(Ok((*purpose, stream, *host))));
     }
@@ -137,18 +140,30 @@ fn connect(
     host: usize,
     until: Instant,
 ) -> Result<TcpStream, Error> {
-    let peer: PeerHost = job.peer(host);
     loop {
-        let tried = TcpStream::connect_timeout(&job.address(host), TRY).and_then(|stream| {
-            let answer = token::connect(&stream, &job.token, &job.hello(purpose))?;
-            Ok((stream, answer))
-        });
-        match tried {
-            Ok((stream, JoinAnswer::Welcome)) => return Ok(stream),
-            Ok((_, JoinAnswer::Refused)) => return Err(Error::Refused(peer)),
-            Ok((_, JoinAnswer::Differs)) => return Err(Error::Differs(peer)),
-            Err(error) if Instant::now() > until => return Err(absent(job, host, error)),
-            Err(_) => thread::sleep(PAUSE),
+        let error = match TcpStream::connect_timeout(&job.address(host), TRY) {
+            Ok(stream) => match is_expected(&stream, job, purpose) {
+                Ok(true) => return Ok(stream),
+                Ok(false) => return Err(Error::Differs(job.peer(host))),
+                Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                    return Err(Error::Refused(job.peer(host)));
+                }
+                Err(error) => error,
+            },
+            Err(error) => error,
+        };
+        if Instant::now() > until {
+            return Err(absent(job, host, error));
         }
+        thread::sleep(PAUSE);
     }
+}
+
+/// Proves one connection to its acceptor. Returns false if that host was started with other arguments.
+fn is_expected(stream: &TcpStream, job: &FilterJob, purpose: ConnectionPurpose) -> io::Result<bool> {
+    let mut timed = DeadlineStream::new(stream, PROOF_TIME);
+    verify_server(&mut timed, job.token, &job.hello(purpose))?.confirm(&mut timed)?;
+    let mut answer = [0];
+    timed.read_exact(&mut answer)?;
+    Ok(answer == [1])
 }

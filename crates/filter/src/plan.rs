@@ -3,10 +3,11 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use landspeed_proof::Secret;
+
 use crate::application::FilterStage;
 use crate::error::PeerHost;
-use crate::token::HELLO;
-use crate::{Distribution, Error, GroupToken, Placement};
+use crate::{Distribution, Error, Placement};
 
 /// One run of a filter group, for one of its hosts.
 #[derive(Debug, Clone)]
@@ -18,7 +19,7 @@ pub struct FilterJob {
     /// Host n listens at this port + n.
     pub port: u16,
     /// The secret that all hosts share.
-    pub token: GroupToken,
+    pub token: Secret,
     /// The hosts of all filters.
     pub placement: Placement,
     /// Number of units of work in the query.
@@ -53,10 +54,10 @@ pub(crate) enum ConnectionPurpose {
     Stream(StreamLink),
 }
 
-/// The first message on a connection: a version, the purpose and a digest of the job.
-pub(crate) type JoinHello = [u8; HELLO];
+/// Length of a hello in bytes.
+pub(crate) const HELLO: usize = 45;
 
-const VERSION: &[u8; 8] = b"LSFILT01";
+const VERSION: &[u8; 8] = b"LSFILT02";
 
 impl FilterJob {
     /// Checks the numbers of the job.
@@ -159,7 +160,8 @@ impl FilterJob {
         *blake3::hash(format!("{same:?}").as_bytes()).as_bytes()
     }
 
-    pub(crate) fn hello(&self, purpose: ConnectionPurpose) -> JoinHello {
+    /// Returns the request of a connection: a version, the purpose and a digest of the job.
+    pub(crate) fn hello(&self, purpose: ConnectionPurpose) -> [u8; HELLO] {
         let mut hello = [0; HELLO];
         hello[..8].copy_from_slice(VERSION);
         hello[8..13].copy_from_slice(&match purpose {

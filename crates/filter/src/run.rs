@@ -3,9 +3,11 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use landspeed_proof::Secret;
+
 use crate::host::{QueryOutcome, run_job};
 use crate::plan::FilterJob;
-use crate::{Error, FilterApplication, GroupToken, IsoSurface, Placement, VirtualMicroscope};
+use crate::{Error, FilterApplication, IsoSurface, Placement, VirtualMicroscope};
 
 /// The default placement of Iso-Surface's filters, for three hosts.
 pub const ISO_PLACEMENT: &str = include_str!("../placements/iso.toml");
@@ -59,7 +61,7 @@ pub struct QueryOptions {
     /// Most units in the pipeline at a time; with 1, each answer is awaited before the next question.
     pub ahead: u32,
     /// The secret that all hosts share.
-    pub token: GroupToken,
+    pub token: Secret,
     /// True if the first host computes each picture again without filters, and compares.
     pub verify: bool,
     /// Time limit for the hosts to join.
@@ -96,7 +98,7 @@ fn run_application(
         host: args.host,
         hosts: args.hosts.clone(),
         port: args.port,
-        token: args.token.clone(),
+        token: args.token,
         placement: Placement::read(text, application.stages(), args.hosts.len(), args.copies)?,
         units: args.units,
         ahead: args.ahead,

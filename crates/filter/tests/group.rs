@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use landspeed_filter::{
-    Error, GroupToken, ISO_PLACEMENT, QueryKind, QueryOptions, QueryOutcome, SlideUpdate, VM_PLACEMENT, run,
+    Error, ISO_PLACEMENT, QueryKind, QueryOptions, QueryOutcome, Secret, SlideUpdate, VM_PLACEMENT, run,
 };
 
 /// Returns 127.0.0.1 to 127.0.0.3.
@@ -41,7 +41,7 @@ fn args(query: QueryKind, size: u32, chunk: u32) -> QueryOptions {
         seed: 42,
         units: 3,
         ahead: 2,
-        token: GroupToken::new("a shared secret").unwrap(),
+        token: Secret::of("a shared secret", "filters").unwrap(),
         verify: true,
         join: Duration::from_secs(60),
         limit: Duration::from_secs(120),
@@ -151,10 +151,10 @@ fn assert_joining_failed(ended: Vec<Result<QueryOutcome, Error>>, why: &str) {
 #[test]
 fn another_token_is_refused() {
     let one = QueryOptions { join: Duration::from_secs(5), ..args(QueryKind::Iso, 16, 4) };
-    let other = GroupToken::new("another secret").unwrap();
+    let other = Secret::of("another secret", "filters").unwrap();
     let ended = run_all(&one, |own| {
         if own.host == 2 {
-            own.token = other.clone();
+            own.token = other;
         }
     });
     assert_joining_failed(ended, "has another token; set LANDSPEED_TOKEN");

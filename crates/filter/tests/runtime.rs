@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use landspeed_filter::{
     Error, Filter, FilterApplication, FilterCopy, FilterInput, FilterJob, FilterOutput, FilterStage,
-    GroupToken, Placement, run_job,
+    Placement, Secret, run_job,
 };
 
 /// Size of a buffer in bytes.
@@ -119,7 +119,7 @@ fn job(host: usize, port: u16, units: u32) -> FilterJob {
         host,
         hosts: hosts(),
         port,
-        token: GroupToken::new("salt").unwrap(),
+        token: Secret::of("salt", "filters").unwrap(),
         placement: Placement::read(PLACEMENT, &STAGES, 3, None).unwrap(),
         units,
         ahead: 2,

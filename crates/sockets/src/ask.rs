@@ -12,7 +12,7 @@ use socket2::SockRef;
 
 use landspeed_proof::{Secret, verify_server};
 
-use crate::hello::{ConnectionTask, TrafficKind, send_task};
+use crate::hello::{ConnectionTask, TrafficKind};
 use crate::stream::PollableStream;
 
 /// Most connections that one thread makes: each takes a port for a while.
@@ -104,8 +104,7 @@ pub fn ask(options: &BenchmarkOptions, token: Secret) -> io::Result<BenchmarkRep
 
 fn open(server: SocketAddr, task: ConnectionTask, token: Secret) -> io::Result<PollableStream> {
     let mut stream = PollableStream::new(TcpStream::connect(server)?)?;
-    let proven = verify_server(&mut stream, token)?;
-    send_task(&mut stream, proven, task)?;
+    verify_server(&mut stream, token, &task.request())?.confirm(&mut stream)?;
     stream.polls(task.is_polling)
 }
 
@@ -193,9 +192,9 @@ fn connect(
         let socket = TcpStream::connect(server)?;
         results.times.saturating_record(began.elapsed().as_nanos() as u64);
         let mut stream = PollableStream::new(socket)?;
-        let proven = verify_server(&mut stream, token)?;
+        let proven = verify_server(&mut stream, token, &options.task.request())?;
         results.answers.saturating_record(began.elapsed().as_nanos() as u64);
-        send_task(&mut stream, proven, options.task)?;
+        proven.confirm(&mut stream)?;
         stream.read_exact(&mut [0])?;
         SockRef::from(stream.socket()).set_linger(Some(Duration::ZERO))?;
         (results.operations, results.bytes) = (results.operations + 1, results.bytes + 1);
@@ -239,7 +238,7 @@ mod tests {
     fn report_of(kind: TrafficKind, is_polling: bool) -> io::Result<BenchmarkReport> {
         // A port that is free at this time.
         let at = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let token = Secret::of("a secret").unwrap();
+        let token = Secret::of("a secret", "sockets").unwrap();
         thread::spawn(move || serve(at, token));
         let (mut tries, task) = (0, ConnectionTask { kind, size: 4096, is_polling });
         let options = BenchmarkOptions {
@@ -253,7 +252,7 @@ mod tests {
             tries += 1;
             thread::sleep(Duration::from_millis(10));
         }
-        assert!(ask(&options, Secret::of("another").unwrap()).is_err(), "{kind:?}");
+        assert!(ask(&options, Secret::of("another", "sockets").unwrap()).is_err(), "{kind:?}");
         ask(&options, token)
     }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 
-use landspeed_proof::{ProvenServer, Secret};
+use landspeed_proof::{Secret, receive_request};
 
 /// What is done over a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,17 +37,17 @@ const LARGEST: usize = 16 << 20;
 /// Length of an encoded task in bytes: kind, polling, size.
 const LENGTH: usize = 1 + 1 + 4;
 
-/// Sends the task of a connection, to a server that has proven the token.
-pub(crate) fn send_task(to: &mut impl Write, proven: ProvenServer, task: ConnectionTask) -> io::Result<()> {
-    let mut bytes = vec![task.kind as u8, u8::from(task.is_polling)];
-    bytes.extend((task.size as u32).to_be_bytes());
-    proven.ask(to, &bytes)
+impl ConnectionTask {
+    /// Returns the request for this task.
+    pub(crate) fn request(self) -> Vec<u8> {
+        [&[self.kind as u8, u8::from(self.is_polling)][..], &(self.size as u32).to_be_bytes()].concat()
+    }
 }
 
 /// Receives the task of a connection. Returns an error if the other end does not know the token, or sends an unknown
 /// task.
 pub(crate) fn receive_task(from: &mut (impl Read + Write), token: Secret) -> io::Result<ConnectionTask> {
-    let request = landspeed_proof::receive_request(from, token, LENGTH as u32)?;
+    let request = receive_request(from, token, LENGTH as u32)?;
     task(&request).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no task of this program"))
 }
 
@@ -69,12 +69,11 @@ mod tests {
 
     #[test]
     fn a_task_is_heard_as_it_was_said_and_others_are_refused() {
-        let token = Secret::of("one").unwrap();
+        let token = Secret::of("one", "sockets").unwrap();
         let whole = ConnectionTask { kind: TrafficKind::Receive, size: 65_536, is_polling: true };
         let (mut here, mut there) = UnixStream::pair().unwrap();
         let serving = thread::spawn(move || receive_task(&mut there, token));
-        let proven = verify_server(&mut here, token).unwrap();
-        send_task(&mut here, proven, whole).unwrap();
+        verify_server(&mut here, token, &whole.request()).unwrap().confirm(&mut here).unwrap();
         assert_eq!(serving.join().unwrap().unwrap(), whole);
         let wrong: [&[u8]; 5] =
             [&[], &[2, 1, 0, 0, 1], &[9, 0, 0, 0, 1, 0], &[2, 0, 0, 0, 0, 0], &[2, 0, 255, 255, 255, 255]];

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use landspeed_record::Workload;
 use landspeed_record::factor::FactorTable;
 use landspeed_record::units::did_you_mean;
+use landspeed_workload::app::spawn::Secret;
 use landspeed_workload::{WorkloadRunner, applications};
 use serde::Serialize;
 
@@ -122,14 +123,14 @@ pub(crate) fn load(file: &Path) -> Result<&'static dyn WorkloadRunner> {
 
 /// Runs `landspeed spawn`, with which MPI applications start ranks.
 pub(crate) fn spawn(args: &SpawnArgs) -> Result<ExitCode> {
-    let token = std::env::var("LANDSPEED_TOKEN").unwrap_or_default();
+    let secret = Secret::from_env("spawn").map_err(anyhow::Error::msg)?;
     if let Some(at) = args.listen {
-        landspeed_workload::app::spawn::serve(at, &token).map_err(anyhow::Error::msg)?;
+        landspeed_workload::app::spawn::serve(at, secret).map_err(anyhow::Error::msg)?;
         return Ok(ExitCode::SUCCESS);
     }
     let [host, words @ ..] = args.words.as_slice() else { bail!("name a host and what to run there") };
     let host: IpAddr = host.parse().with_context(|| format!("{host} is no address"))?;
-    let code = landspeed_workload::app::spawn::run(SocketAddr::new(host, args.port), &token, words);
+    let code = landspeed_workload::app::spawn::run(SocketAddr::new(host, args.port), secret, words);
     Ok(ExitCode::from(code.map_err(anyhow::Error::msg)?))
 }
 

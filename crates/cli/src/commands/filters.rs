@@ -3,11 +3,9 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use data_encoding::BASE64;
-use landspeed_filter::{
-    GroupToken, QueryKind, QueryOptions, QueryOutcome, SlideUpdate, png, run as run_filters,
-};
+use landspeed_filter::{QueryKind, QueryOptions, QueryOutcome, Secret, SlideUpdate, png, run as run_filters};
 use serde::Serialize;
 
 use crate::args::{FiltersArgs, FiltersQuery};
@@ -61,7 +59,7 @@ pub(crate) fn run(args: FiltersArgs) -> Result<ExitCode> {
         seed: SEED,
         units: args.units,
         ahead: args.ahead,
-        token: GroupToken::from_env()?,
+        token: Secret::from_env("filters").map_err(|why| anyhow!(why))?,
         verify: args.verify,
         join: JOIN,
         limit: LIMIT,

@@ -10,8 +10,7 @@ use crate::args::SocketsArgs;
 use crate::output::out;
 
 pub(crate) fn run(args: &SocketsArgs) -> Result<ExitCode> {
-    let token =
-        Secret::of(&std::env::var("LANDSPEED_TOKEN").unwrap_or_default()).map_err(|why| anyhow!(why))?;
+    let token = Secret::from_env("sockets").map_err(|why| anyhow!(why))?;
     if let Some(at) = args.listen {
         serve(at, token).with_context(|| format!("cannot serve at {at}"))?;
         return Ok(ExitCode::SUCCESS);

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use landspeed_proof::{Secret, receive_request, verify_server};
+pub use landspeed_proof::Secret;
+use landspeed_proof::{DeadlineStream, receive_request, verify_server};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 /// The only program that is started.
@@ -34,8 +35,7 @@ const AT_ONCE: usize = 64;
 ///
 /// # Errors
 /// Returns an error if it cannot listen on the address.
-pub fn serve(at: SocketAddr, token: &str) -> Result<(), String> {
-    let secret = Secret::of(token)?;
+pub fn serve(at: SocketAddr, secret: Secret) -> Result<(), String> {
     let listener = TcpListener::bind(at).map_err(|error| format!("cannot listen on {at}: {error}"))?;
     serve_on(&listener, secret, DAEMON);
     Ok(())
@@ -62,8 +62,7 @@ fn serve_on(listener: &TcpListener, secret: Secret, daemon: &str) {
 /// Starts what one client requests, and sends it the exit status.
 fn answer(mut stream: TcpStream, secret: Secret, daemon: &str) -> Result<(), String> {
     let failed = |error: std::io::Error| error.to_string();
-    stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
-    let request = match receive_request(&mut stream, secret, MOST) {
+    let request = match receive_request(&mut DeadlineStream::new(&stream, PATIENCE), secret, MOST) {
         Ok(request) => request,
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(()),
         Err(error) => return Err(format!("a request was refused: {error}")),
@@ -117,9 +116,8 @@ fn end(child: &mut Child) {
 ///
 /// # Errors
 /// Returns an error if the host cannot be reached or has gone, or if the words start another program.
-pub fn run(host: SocketAddr, token: &str, words: &[String]) -> Result<u8, String> {
+pub fn run(host: SocketAddr, secret: Secret, words: &[String]) -> Result<u8, String> {
     let words = plain(words)?;
-    let secret = Secret::of(token)?;
     let mut stream = TcpStream::connect_timeout(&host, PATIENCE).map_err(|error| {
         format!("cannot connect to {host}, where `landspeed spawn --listen` must run: {error}")
     })?;
@@ -137,7 +135,7 @@ pub fn run(host: SocketAddr, token: &str, words: &[String]) -> Result<u8, String
 fn ask(stream: &mut TcpStream, secret: Secret, words: &[String]) -> std::io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     let request = serde_json::to_vec(words).map_err(std::io::Error::other)?;
-    verify_server(stream, secret)?.ask(stream, &request)
+    verify_server(stream, secret, &request)?.confirm(stream)
 }
 
 /// Returns the daemon's arguments: mpirun quotes them for a shell, and may pass them as one line.
@@ -158,11 +156,15 @@ fn plain(words: &[String]) -> Result<Vec<String>, String> {
 mod tests {
     use super::*;
 
+    fn secret(token: &str) -> Secret {
+        Secret::of(token, "spawn").unwrap()
+    }
+
     /// Starts a server that runs `sh` in place of the daemon.
     fn server() -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap();
-        std::thread::spawn(move || serve_on(&listener, Secret::of("secret").unwrap(), "sh"));
+        std::thread::spawn(move || serve_on(&listener, secret("secret"), "sh"));
         at
     }
 
@@ -174,14 +176,14 @@ mod tests {
     fn who_knows_the_token_gets_the_exit_status() {
         let at = server();
         drop(TcpStream::connect(at).unwrap());
-        assert_eq!(run(at, "secret", &words(&[" orted", "-c", "\"exit 7\""])), Ok(7));
+        assert_eq!(run(at, secret("secret"), &words(&[" orted", "-c", "\"exit 7\""])), Ok(7));
         assert!(
-            run(at, "another", &words(&["orted", "-c", "'exit 7'"]))
+            run(at, secret("another"), &words(&["orted", "-c", "'exit 7'"]))
                 .unwrap_err()
                 .contains("does not know this run's token")
         );
-        assert_eq!(run(at, "secret", &words(&["orted -c 'exit 0'"])), Ok(0));
-        assert!(run(at, "secret", &words(&["sh", "-c", "true"])).unwrap_err().contains("only orted"));
+        assert_eq!(run(at, secret("secret"), &words(&["orted -c 'exit 0'"])), Ok(0));
+        assert!(run(at, secret("secret"), &words(&["sh", "-c", "true"])).unwrap_err().contains("only orted"));
     }
 
     #[test]
@@ -203,7 +205,7 @@ mod tests {
             }
             said
         });
-        assert_eq!(run(ear_at, "secret", &words(&["orted", "-c", &asked])), Ok(0));
+        assert_eq!(run(ear_at, secret("secret"), &words(&["orted", "-c", &asked])), Ok(0));
         let said = relay.join().unwrap();
         assert!(!said.windows(6).any(|part| part == b"secret"));
         let mut again = TcpStream::connect(at).unwrap();
@@ -220,7 +222,7 @@ mod tests {
         let file = folder.path().join("pid");
         let line = format!("echo $$ > {}; exec sleep 60", file.display());
         let mut stream = TcpStream::connect(at).unwrap();
-        ask(&mut stream, Secret::of("secret").unwrap(), &words(&["-c", &line])).unwrap();
+        ask(&mut stream, secret("secret"), &words(&["-c", &line])).unwrap();
         let pid = || std::fs::read_to_string(&file).ok().and_then(|text| text.trim().parse::<u32>().ok());
         let until = |holds: &dyn Fn() -> bool| {
             (0..1000).any(|_| {
