@@ -17,7 +17,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("udt", &["record"]),
     ("transport", &["record", "proof", "udt"]),
     ("path", &["kernel", "bpf-build"]),
-    ("workload", &["record", "transport", "path", "proof"]),
+    ("workload", &["record", "transport", "path"]),
     ("congestion", &["record", "kernel", "bpf-build"]),
     ("knob", &["record", "kernel"]),
     ("observer", &["record", "stats", "kernel", "bpf-build"]),
@@ -27,8 +27,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("simulator", &["record", "stats", "congestion", "udt"]),
     ("report", &["record", "stats", "analysis"]),
     ("engine", &["record", "stats", "agent", "lab", "knob", "transport", "workload", "observer", "analysis"]),
-    ("filter", &["record", "proof"]),
-    ("sockets", &["proof"]),
+    ("helpers", &["record", "proof"]),
 ];
 
 /// The crates at the top, which may use any crate. Dependencies of tests are not checked; they must not lead to these.

@@ -1,18 +1,16 @@
-//! `landspeed app`: lists, shows and checks applications, with helpers that they start.
+//! `landspeed app`: lists, shows and checks applications.
 
-use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use landspeed_record::Workload;
 use landspeed_record::factor::FactorTable;
 use landspeed_record::units::did_you_mean;
-use landspeed_workload::app::spawn::Secret;
 use landspeed_workload::{WorkloadRunner, applications};
 use serde::Serialize;
 
-use crate::args::{AppAction, GatherArgs, SpawnArgs};
+use crate::args::AppAction;
 use crate::output::{list, out, usage};
 
 /// An application in the output of `landspeed app list --json`.
@@ -119,29 +117,6 @@ pub(crate) fn load(file: &Path) -> Result<&'static dyn WorkloadRunner> {
         ))),
         None => Ok(runner),
     }
-}
-
-/// Runs `landspeed spawn`, with which MPI applications start ranks.
-pub(crate) fn spawn(args: &SpawnArgs) -> Result<ExitCode> {
-    let secret = Secret::from_env("spawn").map_err(anyhow::Error::msg)?;
-    if let Some(at) = args.listen {
-        landspeed_workload::app::spawn::serve(at, secret).map_err(anyhow::Error::msg)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let [host, words @ ..] = args.words.as_slice() else { bail!("name a host and what to run there") };
-    let host: IpAddr = host.parse().with_context(|| format!("{host} is no address"))?;
-    let code = landspeed_workload::app::spawn::run(SocketAddr::new(host, args.port), secret, words);
-    Ok(ExitCode::from(code.map_err(anyhow::Error::msg)?))
-}
-
-/// Runs `landspeed gather`, with which the application ganglia queries its daemons.
-pub(crate) fn gather(args: &GatherArgs) -> Result<ExitCode> {
-    let nodes: Vec<SocketAddr> =
-        args.nodes.iter().skip(args.skip).map(|node| SocketAddr::new(*node, args.port)).collect();
-    let gathered =
-        landspeed_workload::app::gather::gather(&nodes, args.rounds).map_err(anyhow::Error::msg)?;
-    out(&format!("{}\n", serde_json::to_string(&gathered)?))?;
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Loads the files that words of the command line name as `app:FILE`, and replaces those words by the workloads'

@@ -29,13 +29,16 @@ pub(crate) const KNOWN: &[(&str, &str)] = &[
     ("addresses", "addresses of all hosts, separated by commas"),
     ("host1, host2, ...", "address of the host with that number"),
     ("token", "a secret that all roles of a trial know"),
-    ("landspeed", "path of this program in the role's directory"),
+    ("landspeed", "path of landspeed itself, for the role"),
+    ("helpers", "path of landspeed-helpers, for the role: it has `filters`, `sockets`, `spawn` and `gather`"),
 ];
 
 /// The path of a role's own directory, inside the role's namespace.
 pub(crate) const DIR: &str = "/dev/shm/role";
 /// The path of this program inside the role's namespace, if the role mentions it.
 pub(crate) const OWN: &str = "/dev/shm/landspeed";
+/// The path of `landspeed-helpers` inside the role's namespace, if the role mentions it.
+pub(crate) const HELPERS: &str = "/dev/shm/helpers";
 
 /// A piece of a text.
 enum TextPiece<'a> {
@@ -77,11 +80,6 @@ fn is_word(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
 }
 
-/// Returns true if a text mentions a placeholder.
-pub(crate) fn mentions(text: &str, place: &str) -> bool {
-    pieces(text).iter().any(|piece| matches!(piece, TextPiece::Place(name) if *name == place))
-}
-
 /// Returns an error for the first unknown placeholder of a text, with a suggestion.
 pub(crate) fn unknown(text: &str, parameters: &[Factor], hosts: usize) -> Option<String> {
     let known = || KNOWN.iter().map(|(name, _)| *name).chain(parameters.iter().map(|one| one.name));
@@ -111,6 +109,7 @@ pub fn fill(text: &str, placeholders: &PlaceholderValues<'_>, parameters: &[Fact
         match name {
             "dir" => Some(DIR.to_owned()),
             "landspeed" => Some(OWN.to_owned()),
+            "helpers" => Some(HELPERS.to_owned()),
             "address" => at(placeholders.number),
             "server" => at(2),
             "n" => Some(placeholders.number.to_string()),
@@ -149,6 +148,5 @@ mod tests {
         assert_eq!(unknown("{\"a\": 1} {{x} {}", &parameters, 2), None);
         assert!(unknown("{sise}", &parameters, 2).is_some_and(|why| why.contains("did you mean size")));
         assert!(unknown("{host3}", &parameters, 2).is_some());
-        assert!(mentions("-x{landspeed}", "landspeed") && !mentions("{{landspeed}", "landspeed"));
     }
 }

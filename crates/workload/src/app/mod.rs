@@ -10,7 +10,7 @@
 //! | `fill` | placeholders such as `{port}` and their values |
 //! | `figure` | reads the figures from a program's output |
 //! | `role` | a role from the agent's side: start, readiness and end |
-//! | `spawn`, `gather` | programs that applications use: ranks of MPI on other hosts, Ganglia's collector |
+//! | `helpers` | finds `landspeed-helpers`, a program that applications call |
 //! | `play` | the process that runs a role: `landspeed play-role` |
 
 mod check;
@@ -19,14 +19,13 @@ mod figure;
 mod file;
 mod fill;
 mod framed;
-pub mod gather;
+pub mod helpers;
 mod model;
 mod number;
 pub mod play;
 mod quick;
 mod role;
 mod shipped;
-pub mod spawn;
 
 pub use check::{METRIC, read};
 pub use error::{ApplicationFileError, Error};

@@ -229,3 +229,11 @@ pub struct RoleOrder {
     /// How it is ended.
     pub end: ServiceEnd,
 }
+
+impl RoleOrder {
+    /// Returns true if the role calls the program at `path`.
+    pub(crate) fn calls(&self, path: &str) -> bool {
+        let words = self.before.iter().flatten().chain(&self.command);
+        words.chain(self.env.iter().map(|(_, value)| value)).any(|text| text.contains(path))
+    }
+}
