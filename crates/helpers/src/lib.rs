@@ -9,6 +9,7 @@
 
 #![warn(missing_docs)]
 
+mod accept;
 pub mod filter;
 pub mod gather;
 #[cfg(test)]

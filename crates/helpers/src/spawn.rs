@@ -8,12 +8,12 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use landspeed_proof::{DeadlineStream, Secret, receive_request, verify_server};
 use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::accept::serve_each;
 
 /// The only program that is started.
 const DAEMON: &str = "orted";
@@ -41,21 +41,13 @@ pub fn serve(at: SocketAddr, secret: Secret) -> Result<(), String> {
 }
 
 fn serve_on(listener: &TcpListener, secret: Secret, daemon: &str) {
-    let busy = Arc::new(AtomicUsize::new(0));
-    for stream in listener.incoming().flatten() {
-        if busy.fetch_add(1, Ordering::Relaxed) >= AT_ONCE {
-            busy.fetch_sub(1, Ordering::Relaxed);
-            continue;
+    let daemon = daemon.to_owned();
+    serve_each(listener, AT_ONCE, move |stream| {
+        // A client that only probes the port sends no request, which is no error.
+        if let Err(why) = answer(stream, secret, &daemon) {
+            eprintln!("spawn: {why}");
         }
-        let (busy, daemon) = (Arc::clone(&busy), daemon.to_owned());
-        std::thread::spawn(move || {
-            // A client that only probes the port sends no request, which is no error.
-            if let Err(why) = answer(stream, secret, &daemon) {
-                eprintln!("spawn: {why}");
-            }
-            busy.fetch_sub(1, Ordering::Relaxed);
-        });
-    }
+    });
 }
 
 /// Starts what one client requests, and sends it the exit status.

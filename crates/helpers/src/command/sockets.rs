@@ -4,32 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use landspeed_helpers::sockets::{BenchmarkOptions, ConnectionTask, TrafficKind, ask, serve};
 use landspeed_record::units::{Nanos, parse_duration};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum SocketsActionArg {
-    /// A message there and back, one at a time
-    Pingpong,
-    /// Send as fast as it goes
-    Send,
-    /// Receive as fast as it goes
-    Receive,
-    /// Make one connection after the other
-    Connect,
-}
-
-impl SocketsActionArg {
-    fn does(self) -> TrafficKind {
-        match self {
-            SocketsActionArg::Pingpong => TrafficKind::Pingpong,
-            SocketsActionArg::Send => TrafficKind::Send,
-            SocketsActionArg::Receive => TrafficKind::Receive,
-            SocketsActionArg::Connect => TrafficKind::Connect,
-        }
-    }
-}
 
 #[derive(Debug, Args)]
 pub(crate) struct SocketsArgs {
@@ -38,7 +15,7 @@ pub(crate) struct SocketsArgs {
     listen: Option<SocketAddr>,
     /// Do this with every server
     #[arg(long = "do", value_enum, default_value = "pingpong")]
-    does: SocketsActionArg,
+    does: TrafficKind,
     /// Addresses of the servers
     #[arg(long, value_name = "ADDRESS,...", value_delimiter = ',', required_unless_present = "listen")]
     servers: Vec<IpAddr>,
@@ -75,7 +52,7 @@ pub(crate) fn run(args: &SocketsArgs) -> Result<ExitCode> {
     let options = BenchmarkOptions {
         servers: servers.collect(),
         task: ConnectionTask {
-            kind: args.does.does(),
+            kind: args.does,
             size: args.size as usize,
             is_polling: args.waits == "polling",
         },

@@ -2,23 +2,21 @@
 
 use std::io::{self, Read, Write};
 
+use clap::ValueEnum;
 use landspeed_proof::{Secret, receive_request};
 
-/// What is done over a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What the asking end does over a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum TrafficKind {
-    /// A message goes back and forth, one at a time.
+    /// A message there and back, one at a time
     Pingpong,
-    /// The asking end sends as fast as it can.
+    /// Send as fast as it goes
     Send,
-    /// The serving end sends as fast as it can.
+    /// Receive as fast as it goes
     Receive,
-    /// One byte comes back, and the connection ends: the time to set a connection up is measured.
+    /// Make one connection after the other, for a byte each
     Connect,
 }
-
-const ALL: [TrafficKind; 4] =
-    [TrafficKind::Pingpong, TrafficKind::Send, TrafficKind::Receive, TrafficKind::Connect];
 
 /// What is done over a connection, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +51,7 @@ pub(crate) fn receive_task(from: &mut (impl Read + Write), token: Secret) -> io:
 
 fn task(request: &[u8]) -> Option<ConnectionTask> {
     let [kind, is_polling, size @ ..] = request else { return None };
-    let kind = ALL.into_iter().find(|one| *one as u8 == *kind)?;
+    let kind = *TrafficKind::value_variants().iter().find(|one| **one as u8 == *kind)?;
     let size = u32::from_be_bytes(size.try_into().ok()?) as usize;
     (1..=LARGEST).contains(&size).then_some(ConnectionTask { kind, size, is_polling: *is_polling != 0 })
 }

@@ -2,46 +2,25 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
 
 use landspeed_proof::Secret;
 
+use crate::accept::serve_each;
 use crate::sockets::hello::{ConnectionTask, TrafficKind, receive_task};
 use crate::sockets::stream::PollableStream;
 
-/// Most connections at a time; further ones are closed immediately.
+/// Most connections at a time.
 const MOST: usize = 512;
-/// Wait after a failed accept: without it, a process without free descriptors would spin.
-const PAUSE: Duration = Duration::from_millis(10);
 
 /// Serves until the process is killed.
 ///
 /// # Errors
-/// Returns an error if it cannot listen on the address, or cannot start a thread.
+/// Returns an error if it cannot listen on the address.
 pub fn serve(at: SocketAddr, token: Secret) -> io::Result<()> {
     let listener = TcpListener::bind(at)?;
-    let places = Arc::new(());
-    loop {
-        let socket = match listener.accept() {
-            Ok((socket, _)) => socket,
-            // The connection was closed before it was accepted, or no descriptors are left: later ones may succeed.
-            Err(_) => {
-                thread::sleep(PAUSE);
-                continue;
-            }
-        };
-        if Arc::strong_count(&places) > MOST {
-            continue;
-        }
-        let place = Arc::clone(&places);
-        thread::Builder::new().stack_size(256 << 10).spawn(move || {
-            // A failed peer ends its own connection only.
-            let _ = answer(socket, token);
-            drop(place);
-        })?;
-    }
+    // A failed peer ends its own connection only.
+    serve_each(&listener, MOST, move |socket| drop(answer(socket, token)));
+    Ok(())
 }
 
 fn answer(socket: TcpStream, token: Secret) -> io::Result<()> {
