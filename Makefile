@@ -15,9 +15,9 @@ tune: build
 	$(SUDO) target/release/landspeed tune --html landspeed.html
 
 build: setup
-	$(CARGO) build --release --locked --bin landspeed
+	$(CARGO) build --release --locked --bin landspeed --bin landspeed-helpers
 
-# What is handed out, in target/dist: one static program, man pages, completions, a .deb, checksums.
+# What is handed out, in target/dist: the static program and its helpers, man pages, completions, a .deb, checksums.
 DIST := target/dist
 dist: deb
 	cd $(DIST) && find * -type f ! -name SHA256SUMS | LC_ALL=C sort | xargs sha256sum > SHA256SUMS
@@ -31,10 +31,12 @@ deb: static
 # names what it needs itself: zlib, on newer systems also libzstd; -Bstatic, because one shared library breaks a static-pie.
 static: MACHINE = $(shell rustc --print host-tuple)
 static: setup
-	RUSTFLAGS="-C target-feature=+crt-static" $(CARGO) rustc --profile dist --locked -p landspeed --bin landspeed \
-		--target $(MACHINE) -- -C strip=symbols -C link-args="-Wl,-Bstatic $$(pkg-config --static --libs-only-l libelf)"
+	for one in landspeed landspeed-helpers; do \
+		RUSTFLAGS="-C target-feature=+crt-static" $(CARGO) rustc --profile dist --locked -p $$one --bin $$one --target $(MACHINE) \
+			-- -C strip=symbols -C link-args="-Wl,-Bstatic $$(pkg-config --static --libs-only-l libelf)" || exit; \
+	done
 	rm -rf $(DIST) && mkdir -p $(DIST)
-	cp target/$(MACHINE)/dist/landspeed $(DIST)
+	cp target/$(MACHINE)/dist/landspeed target/$(MACHINE)/dist/landspeed-helpers $(DIST)
 	$(DIST)/landspeed generate $(DIST)/share
 	$(CARGO) run --quiet --locked -p xtask -- notices > $(DIST)/NOTICES
 

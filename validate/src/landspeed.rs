@@ -13,7 +13,7 @@ pub(crate) fn landspeed() -> Result<PathBuf> {
     let landspeed = own.with_file_name("landspeed");
     ensure!(
         !cfg!(debug_assertions) && landspeed.exists(),
-        "build first: cargo build --release -p landspeed -p validate"
+        "build first: cargo build --release -p landspeed -p landspeed-helpers -p validate"
     );
     Ok(landspeed)
 }

@@ -12,7 +12,7 @@ use crate::arrows;
 use crate::incoming::entries;
 
 /// Folders that are counted, where they exist.
-const COUNTED: [&str; 4] = ["crates", "apps/helpers", "validate", "xtask"];
+const COUNTED: [&str; 3] = ["crates", "validate", "xtask"];
 /// Files that are longer than this are counted apart, in lines.
 const LONG: usize = 400;
 

@@ -1,4 +1,4 @@
-//! `xtask notices`: prints the licences of the crates that are linked into landspeed, from the crates' own files. Most
+//! `xtask notices`: prints the licences of the crates that are linked into landspeed's programs, from the crates' own files. Most
 //! licences require that their text is distributed with the program.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,6 +8,8 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
+/// The programs that are handed out.
+const PROGRAMS: &[&str] = &["landspeed", "landspeed-helpers"];
 /// Beginnings of the names of a crate's licence files.
 const FILES: &[&str] = &["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "UNLICENSE"];
 
@@ -46,13 +48,13 @@ pub(crate) fn metadata(root: &Path) -> Result<Value> {
     serde_json::from_slice(&output.stdout).context("cargo metadata")
 }
 
-/// Returns the IDs of the crates that the program depends on, without those that only build or test it.
+/// Returns the IDs of the crates that the programs depend on, without those that only build or test it.
 fn linked(metadata: &Value) -> BTreeSet<&str> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
     let nodes = metadata["resolve"]["nodes"].as_array().into_iter().flatten();
     let nodes: BTreeMap<_, _> = nodes.map(|node| (text(&node["id"]), &node["deps"])).collect();
     let mut open: Vec<_> =
-        packages.filter(|one| one["name"] == "landspeed").map(|one| text(&one["id"])).collect();
+        packages.filter(|one| PROGRAMS.contains(&text(&one["name"]))).map(|one| text(&one["id"])).collect();
     let mut seen = BTreeSet::new();
     while let Some(id) = open.pop().filter(|id| nodes.contains_key(id)) {
         if seen.insert(id) {

@@ -177,6 +177,16 @@ fn a_kept_one_is_checked_before_it_runs_again() {
 }
 
 #[test]
+fn helpers_that_lie_beside_landspeed_are_sent_at_its_end() {
+    let far = FarHost { keep: true, ..FarHost::new() };
+    far.program("landspeed-helpers", "echo helps");
+    works(far.session().unwrap());
+    let kept = fs::read(far.path("home/.cache/landspeed/landspeed-sent")).unwrap();
+    let parts = ["own", "landspeed-helpers"].map(|name| fs::read(far.path(name)).unwrap()).concat();
+    assert!(kept.starts_with(&parts) && kept.ends_with(b"LSHELP01"), "{}", String::from_utf8_lossy(&kept));
+}
+
+#[test]
 fn what_lies_where_one_is_to_be_kept_stays() {
     let far = FarHost { keep: true, ..FarHost::new() };
     let documents = far.path("documents");
@@ -217,7 +227,7 @@ fn another_machine_and_a_file_that_arrives_changed_are_refused() {
         refused.starts_with("far: this host is riscv64 and the controller's landspeed is for "),
         "{refused}"
     );
-    assert!(refused.contains("sudo install target/release/landspeed"), "{refused}");
+    assert!(refused.contains("sudo install landspeed landspeed-helpers"), "{refused}");
     let far = FarHost::new();
     far.program("bin/head", "/usr/bin/head \"$@\" | tr a b");
     let refused = far.refused();

@@ -6,10 +6,8 @@ mod exec;
 mod grid;
 mod measure;
 mod run;
-mod sockets;
 mod tune;
 
-use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -26,7 +24,6 @@ pub(crate) use exec::{ExecArgs, paths};
 pub(crate) use grid::GridArgs;
 pub(crate) use measure::{FanArg, FlowArgs, MeasureArgs, is_taken};
 pub(crate) use run::{ExperimentsArgs, RunArgs};
-pub(crate) use sockets::SocketsArgs;
 pub(crate) use tune::{BaselineArg, TuneArgs};
 
 const EXAMPLES: &str = "Examples:\n  \
@@ -94,9 +91,6 @@ pub(crate) enum CliCommand {
     /// Plays a program of a fault's scenario; started by `landspeed lab faults`
     #[command(hide = true)]
     Play,
-    /// Starts ranks of MPI on other hosts, for applications: `spawn --listen ADDR:PORT`, or `spawn HOST orted ...`
-    #[command(hide = true)]
-    Spawn(SpawnArgs),
     /// Run a program over another path below its sockets: landspeed exec --path local -- redis-server
     Exec(ExecArgs),
     /// Answers for a program once `exec` has gone
@@ -105,15 +99,6 @@ pub(crate) enum CliCommand {
         /// Which path
         path: String,
     },
-    /// Runs one host's filters of Iso-Surface or Virtual Microscope, for applications
-    #[command(hide = true)]
-    Filters(FiltersArgs),
-    /// Serves and asks through the sockets interface, for applications
-    #[command(hide = true)]
-    Sockets(SocketsArgs),
-    /// Asks Ganglia's daemons for their state, for applications
-    #[command(hide = true)]
-    Gather(GatherArgs),
     /// Runs a role of an application in namespaces of its own; started by the agent
     #[command(hide = true)]
     PlayRole,
@@ -495,83 +480,6 @@ pub(crate) struct AgentArgs {
     /// Started from a file without a name, on a descriptor that is in the way
     #[arg(long, hide = true)]
     pub(crate) sent: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SpawnArgs {
-    /// Port of the servers
-    #[arg(long, default_value_t = 17_000)]
-    pub(crate) port: u16,
-    /// Serve there, until the end
-    #[arg(long, value_name = "ADDR:PORT")]
-    pub(crate) listen: Option<std::net::SocketAddr>,
-    /// A host, and what to run there
-    #[arg(required_unless_present = "listen", trailing_var_arg = true, allow_hyphen_values = true)]
-    pub(crate) words: Vec<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct FiltersArgs {
-    /// What runs
-    #[arg(value_enum)]
-    pub(crate) query: FiltersQuery,
-    /// Number of this host, from 1; the first starts the units of work
-    #[arg(long)]
-    pub(crate) host: usize,
-    /// Addresses of all hosts
-    #[arg(long, value_delimiter = ',', required = true)]
-    pub(crate) addresses: Vec<IpAddr>,
-    /// Host n listens at this port + n
-    #[arg(long, default_value_t = 17_000)]
-    pub(crate) port: u16,
-    /// File that says where filters run [default: one for three hosts]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) placement: Option<PathBuf>,
-    /// Copies of the filter that works most
-    #[arg(long, default_value_t = 1)]
-    pub(crate) copies: usize,
-    /// Samples or pixels along an axis
-    #[arg(long)]
-    pub(crate) size: u32,
-    /// The same of a buffer
-    #[arg(long)]
-    pub(crate) chunk: u32,
-    /// Units of work
-    #[arg(long, default_value_t = 10)]
-    pub(crate) units: u32,
-    /// Units in the pipeline at a time
-    #[arg(long, default_value_t = 1)]
-    pub(crate) ahead: u32,
-    /// Compare every picture with the plain computation
-    #[arg(long)]
-    pub(crate) verify: bool,
-    /// Print the last picture too, as PNG in Base64
-    #[arg(long)]
-    pub(crate) picture: bool,
-}
-
-/// An application of filters, and what a unit of work shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FiltersQuery {
-    Iso,
-    Complete,
-    Partial,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct GatherArgs {
-    /// Port of the daemons
-    #[arg(long, default_value_t = 17_000)]
-    pub(crate) port: u16,
-    /// Ask all of them so often
-    #[arg(long, default_value_t = 100)]
-    pub(crate) rounds: u32,
-    /// Leave out the first so many addresses
-    #[arg(long, default_value_t = 0)]
-    pub(crate) skip: usize,
-    /// Their addresses
-    #[arg(value_name = "ADDRESS", value_delimiter = ',', required = true)]
-    pub(crate) nodes: Vec<IpAddr>,
 }
 
 #[derive(Debug, Args)]

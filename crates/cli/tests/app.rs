@@ -10,7 +10,7 @@ use std::time::Duration;
 use landspeed_record::{FigureValue, MeasureReport};
 use rustix::process::Signal;
 use support::ours::{TestHome, processes, signal, within};
-use support::{LANDSPEED, needs_root, output, sh, text};
+use support::{LANDSPEED, assert_helpers, needs_root, output, sh, text};
 
 /// Writes an application of two shell commands: a server, and a client whose output has the figure.
 fn application(place: &TestHome, server: &str, client: &str, more: &str) -> PathBuf {
@@ -89,6 +89,30 @@ fn a_program_is_a_workload_and_its_figure_is_told() {
     let FigureValue::Measured(measured) = &figure.amount else { panic!("{figure:?}") };
     assert_eq!((measured.value, measured.unit.as_str()), (42.5, "answers/s"));
     nothing_is_left(&place, "sleep 1010$");
+}
+
+#[test]
+fn an_application_calls_the_helpers_beside_landspeed() {
+    needs_root!();
+    assert_helpers();
+    let place = TestHome::new();
+    let found =
+        place.landspeed(&["measure", "app:sockets-pingpong", "--json"]).output().expect("landspeed runs");
+    let (out, err) = text(&found);
+    assert!(found.status.success() && out.contains("\"p50\""), "{out}{err}");
+
+    // A landspeed alone in a folder says what it lacks.
+    let alone = place.path().join("landspeed");
+    std::fs::copy(LANDSPEED, &alone).expect("a copy");
+    let mut command = Command::new(&alone);
+    command.args(["measure", "app:sockets-pingpong"]);
+    for (name, folder) in
+        [("LANDSPEED_RUN_DIR", "run"), ("LANDSPEED_STATE_DIR", "state"), ("XDG_DATA_HOME", "data")]
+    {
+        command.env(name, place.path().join(folder));
+    }
+    let (out, err) = text(&command.output().expect("it runs"));
+    assert!(err.contains("landspeed-helpers is not on this host: install it beside landspeed"), "{out}{err}");
 }
 
 /// A grey pixel as a PNG file, in Base64.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use support::hosts::{PASSWORD, TestHosts};
 use support::ours::within;
 use support::terminal::{CTRL_C, Terminal};
-use support::{needs_root, text};
+use support::{assert_helpers, needs_root, text};
 
 /// An agent started by hand on a host, with the line that it printed.
 struct ManualAgent {
@@ -365,6 +365,19 @@ fn an_agent_runs_only_the_programs_that_its_owner_allows() {
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).expect("a mode");
     let (code, (out, err)) = run(&allow, 4804);
     assert!(code == Some(0) && out.contains("7.00 answers"), "{out}{err}");
+}
+
+#[test]
+fn the_helpers_come_with_a_landspeed_that_is_sent() {
+    needs_root!();
+    assert_helpers();
+    let hosts = TestHosts::new();
+    let reach = hosts.reach_bare(["root", "root"]);
+    let mut args = vec!["measure", "app:sockets-pingpong", "--json"];
+    args.extend(reach.iter().map(String::as_str));
+    let (ok, out, err) = text_of(&mut hosts.sending(&args));
+    assert!(ok && err.contains("sending landspeed (") && out.contains("\"p50\""), "{out}{err}");
+    assert_eq!(hosts.left_there(), Vec::<PathBuf>::new());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Transports: how bytes get from one process to another.
 //!
-//! A transport opens [`Flow`]s. Both ends of a flow prove that they hold the session's key (`proof.rs`) before the
+//! A transport opens [`Flow`]s. Both ends of a flow prove that they hold the session's key (crate `proof`) before the
 //! flow is handed out, so that traffic only ever reaches a peer that holds the key. Each transport is one folder and
 //! one line of [`TRANSPORTS`]; names, help and reference pages come from that table.
 
@@ -14,7 +14,6 @@ mod message;
 mod mptcp;
 mod options;
 pub mod ports;
-mod proof;
 mod quic;
 mod raw;
 pub mod reference;

@@ -5,14 +5,12 @@ use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
+pub use landspeed_proof::ProofKey;
 use landspeed_record::factor::Factor;
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{Details, EndpointOutcome, Headline, SettingMismatch, Settings};
 
 use crate::{DatagramTotals, Error, Patience};
-
-/// The session's key. Both ends of every flow prove that they hold it.
-pub type ProofKey = [u8; 32];
 
 /// The properties of a transport that do not depend on the settings of its flows.
 #[derive(Debug)]

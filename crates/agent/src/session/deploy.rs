@@ -10,6 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use landspeed_record::units::{Bytes, Nanos, quoted};
+use landspeed_workload::app::helpers;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -173,11 +174,10 @@ impl Deployment {
         }
     }
 
-    /// Returns `take.sh` for the file. The file is read only now, because most hosts keep it after the first time. It
-    /// is sent without its debug sections, three quarters of a program that was built with them.
+    /// Returns `take.sh` for the file. The file is read only now, because most hosts keep it after the first time.
     fn take_script(&mut self) -> Result<String, Error> {
         let (mut head, own) = self.take.take().ok_or_else(|| self.unasked("script"))?;
-        let file = lean(std::fs::read(own).map_err(Error::system("read landspeed's own file"))?);
+        let file = sent(&own).map_err(Error::system("read landspeed's own file"))?;
         let sum = ring::digest::digest(&ring::digest::SHA256, &file);
         let sum = sum.as_ref().iter().fold(String::new(), |mut sum, byte| {
             let _ = write!(sum, "{byte:02x}");
@@ -223,6 +223,18 @@ impl Deployment {
     fn unasked(&self, wish: &str) -> Error {
         self.failed(FrameError::Unknown(format!("it asks for \"{wish}\" where it may not")))
     }
+}
+
+/// Returns the file that is sent: the program at `own`, and at its end the helpers that lie beside it. Both are without
+/// their debug sections, three quarters of a program that was built with them.
+fn sent(own: &Path) -> std::io::Result<Vec<u8>> {
+    let mut file = lean(std::fs::read(own)?);
+    if let Some(mut beside) = helpers::beside(own) {
+        let mut program = Vec::new();
+        std::io::copy(&mut beside, &mut program)?;
+        helpers::append(&mut file, &lean(program));
+    }
+    Ok(file)
 }
 
 fn begins_frame(last: &[u8]) -> bool {

@@ -1,6 +1,7 @@
 //! The session's key.
 
 use blake3::Hash;
+use landspeed_proof::random;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A session's 256-bit key, which data connections prove. It never goes on a command line or into a record.
@@ -43,17 +44,6 @@ impl<'de> Deserialize<'de> for SessionKey {
         let key = Hash::from_hex(text);
         key.map(SessionKey).map_err(|_| serde::de::Error::custom("a session key is 64 hexadecimal digits"))
     }
-}
-
-/// Returns `N` bytes from the kernel's random source.
-///
-/// # Panics
-///
-/// Panics if the kernel has no random source: nothing that needs a secret can go on then.
-pub(crate) fn random<const N: usize>() -> [u8; N] {
-    let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).expect("the kernel's random source answers");
-    bytes
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! Connections to an agent's port that have not proven the token yet.
 
 use std::collections::VecDeque;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
+use landspeed_proof::one_source;
 use tokio::task::AbortHandle;
 
 use crate::session::LineSink;
@@ -28,7 +29,7 @@ impl PendingHandshakes {
     pub(crate) fn make_room(&mut self, from: SocketAddr) -> Vec<SocketAddr> {
         self.0.retain(|stranger| !stranger.task.is_finished());
         let mut gone = Vec::new();
-        while let Some(oldest) = self.surplus(source(from.ip())).and_then(|at| self.0.remove(at)) {
+        while let Some(oldest) = self.surplus(one_source(from.ip())).and_then(|at| self.0.remove(at)) {
             oldest.task.abort();
             gone.push(oldest.from);
         }
@@ -36,7 +37,7 @@ impl PendingHandshakes {
     }
 
     pub(crate) fn add(&mut self, from: SocketAddr, task: AbortHandle) {
-        self.0.push_back(PendingHandshake { source: source(from.ip()), from, task });
+        self.0.push_back(PendingHandshake { source: one_source(from.ip()), from, task });
     }
 
     /// Returns the index of the connection that must end before another from `source` is added, if one must.
@@ -46,14 +47,6 @@ impl PendingHandshakes {
             MOST_OF_ONE.. => same.next().map(|(at, _)| at),
             _ => (self.0.len() >= MOST).then_some(0),
         }
-    }
-}
-
-/// Returns what counts as one address: for IPv6 the /64, because a host with one address has all of them.
-fn source(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
-        v4 @ IpAddr::V4(_) => v4,
     }
 }
 
@@ -102,15 +95,6 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
-
-    #[test]
-    fn a_network_of_ipv6_is_one_address() {
-        let same = |a: &str, b: &str| source(a.parse().unwrap()) == source(b.parse().unwrap());
-        assert!(same("2001:db8::1", "2001:db8::ffff:2"));
-        assert!(!same("2001:db8::1", "2001:db8:0:1::1"));
-        assert!(same("::ffff:192.0.2.1", "192.0.2.1"));
-        assert!(!same("192.0.2.1", "192.0.2.2"));
-    }
 
     #[test]
     fn what_is_not_said_is_counted() {

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::str::FromStr;
 
 use blake3::Hash;
+use landspeed_proof::random;
 
-use crate::session::key::random;
 use crate::session::{Error, Invite, Ticket, secret};
 
 /// The end that proves the token. The two ends' proofs differ, so that a proof cannot be sent back to its sender.

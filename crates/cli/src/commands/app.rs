@@ -1,12 +1,11 @@
-//! `landspeed app`: lists, shows and checks applications, with helpers that they start.
+//! `landspeed app`: lists, shows and checks applications.
 
 use std::ffi::OsString;
-use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use landspeed_record::Workload;
 use landspeed_record::factor::FactorTable;
 use landspeed_record::units::did_you_mean;
@@ -14,7 +13,7 @@ use landspeed_workload::app::{Application, read};
 use landspeed_workload::{WORKLOADS, WorkloadRunner};
 use serde::Serialize;
 
-use crate::args::{AppAction, GatherArgs, SpawnArgs};
+use crate::args::AppAction;
 use crate::output::{list, out, usage};
 
 /// An application in the output of `landspeed app list --json`.
@@ -138,29 +137,6 @@ fn load(file: &Path) -> Result<Application> {
         ))),
         None => Ok(application),
     }
-}
-
-/// Runs `landspeed spawn`, with which MPI applications start ranks.
-pub(crate) fn spawn(args: &SpawnArgs) -> Result<ExitCode> {
-    let token = std::env::var("LANDSPEED_TOKEN").unwrap_or_default();
-    if let Some(at) = args.listen {
-        landspeed_workload::app::spawn::serve(at, &token).map_err(anyhow::Error::msg)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let [host, words @ ..] = args.words.as_slice() else { bail!("name a host and what to run there") };
-    let host: IpAddr = host.parse().with_context(|| format!("{host} is no address"))?;
-    let code = landspeed_workload::app::spawn::run(SocketAddr::new(host, args.port), &token, words);
-    Ok(ExitCode::from(code.map_err(anyhow::Error::msg)?))
-}
-
-/// Runs `landspeed gather`, with which the application ganglia queries its daemons.
-pub(crate) fn gather(args: &GatherArgs) -> Result<ExitCode> {
-    let nodes: Vec<SocketAddr> =
-        args.nodes.iter().skip(args.skip).map(|node| SocketAddr::new(*node, args.port)).collect();
-    let gathered =
-        landspeed_workload::app::gather::gather(&nodes, args.rounds).map_err(anyhow::Error::msg)?;
-    out(&format!("{}\n", serde_json::to_string(&gathered)?))?;
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Loads the files that words of the command line name as `app:FILE`, and replaces those words by the workloads'

@@ -15,6 +15,12 @@ use std::process::{Child, Command, Output, Stdio};
 /// The binary under test.
 pub(crate) const LANDSPEED: &str = env!("CARGO_BIN_EXE_landspeed");
 
+/// Panics unless the program that applications call is beside the binary under test. Tests of the whole workspace build it.
+pub(crate) fn assert_helpers() {
+    let helpers = std::path::Path::new(LANDSPEED).with_file_name("landspeed-helpers");
+    assert!(helpers.exists(), "build it first: cargo build -p landspeed-helpers");
+}
+
 /// Ends a test that is not run as root.
 macro_rules! needs_root {
     () => {

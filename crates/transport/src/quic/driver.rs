@@ -22,7 +22,6 @@ use super::options::QuicSettings;
 use super::reorder_buffer::ReorderBuffer;
 use super::sent_buffer::SentBuffer;
 use super::wire::QuicSocket;
-use crate::proof;
 
 /// The most receive calls at a time: a peer that sends without end must not keep this end from answering.
 const TURN: usize = 4;
@@ -58,7 +57,7 @@ pub(super) struct QuicDriver {
 /// IDs, and the key by which the listener resets connections that are gone.
 pub(super) fn endpoint() -> Arc<EndpointConfig> {
     let mut config = EndpointConfig::default();
-    let ids = u64::from_ne_bytes(*proof::challenge().first_chunk().expect("a challenge has 16 bytes"));
+    let ids = u64::from_ne_bytes(landspeed_proof::random());
     config.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(ids)));
     // Payloads of jumbo frames are accepted too; the limit is the standard's own.
     let _ = config.max_udp_payload_size(65_527);

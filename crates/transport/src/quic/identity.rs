@@ -83,7 +83,7 @@ pub(super) fn client_with(own: &ProofKey, key: &ProofKey) -> Result<QuicClientCo
 /// Returns the connection ID of a client's first packet, which differs each time.
 pub(super) fn knock(key: &ProofKey) -> ConnectionId {
     let mut id = [0; ID];
-    id[..NONCE].copy_from_slice(&crate::proof::challenge()[..NONCE]);
+    id[..NONCE].copy_from_slice(&landspeed_proof::random::<NONCE>());
     let mac = mac(key, &id[..NONCE]);
     id[NONCE..].copy_from_slice(&mac[..ID - NONCE]);
     ConnectionId::new(&id)

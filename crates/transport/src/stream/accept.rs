@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use landspeed_proof::{ServerProof, ServerProofStep};
 use landspeed_record::Settings;
 use landspeed_record::units::Nanos;
 use rustix::event::{PollFd, PollFlags};
@@ -12,7 +13,6 @@ use socket2::Socket;
 use super::StreamTransport;
 use super::flow::StreamFlow;
 use crate::admission::{Applicant, Applicants, ProofState, is_shortage};
-use crate::proof::{ServerProof, ServerProofStep};
 use crate::transport::{Flow, Listener, ProofKey};
 use crate::{Error, Patience, socket};
 
@@ -80,7 +80,7 @@ impl StreamListener {
                     socket
                         .set_nonblocking(true)
                         .map_err(|source| Error::refused("accept on", self.at, source))?;
-                    let applicant = StreamApplicant { socket, server_proof: ServerProof::new() };
+                    let applicant = StreamApplicant { socket, server_proof: ServerProof::begin() };
                     self.applicants.admit(from.as_socket().map(|from| from.ip()), applicant, &self.key);
                 }
                 Err(error) if is_shortage(&error) => {

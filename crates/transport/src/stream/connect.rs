@@ -3,13 +3,13 @@
 use std::io::{self, ErrorKind, Write};
 use std::time::{Duration, Instant};
 
+use landspeed_proof::{ANSWER, KeyProof, random};
 use landspeed_record::units::Nanos;
 use rustix::event::{PollFd, PollFlags};
 use socket2::{SockAddr, Socket};
 
 use super::StreamTransport;
 use super::flow::StreamFlow;
-use crate::proof::{self, ANSWER, FlowProof};
 use crate::transport::{ConnectRequest, Flow};
 use crate::{Error, Patience, ports, socket};
 
@@ -112,7 +112,7 @@ fn attempt(socket: &Socket, server: &SockAddr, patience: &Patience<'_>) -> Resul
 
 /// Performs the client's part of the proof. Returns false if the server reset the connection before it answered.
 fn prove(socket: &Socket, call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Result<bool, Error> {
-    let proof = FlowProof::start(call.number, proof::challenge());
+    let proof = KeyProof::start(call.number, random());
     if !send(socket, &proof.hello(call.key), call)? {
         return Ok(false);
     }

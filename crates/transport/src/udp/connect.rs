@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
+use landspeed_proof::{KeyProof, random};
 use rustix::event::{PollFd, PollFlags};
 use socket2::{SockAddr, Socket};
 
@@ -12,7 +13,6 @@ use super::identity::FlowIdentity;
 use super::options::OPTIONS;
 use super::wire::{CONTROL, ProofPass};
 use crate::message;
-use crate::proof::{self, FlowProof};
 use crate::shared_port::dial;
 use crate::transport::{ConnectRequest, Flow};
 use crate::{Error, Patience, socket};
@@ -52,9 +52,9 @@ struct UdpDialer<'a> {
 }
 
 impl UdpDialer<'_> {
-    fn prove(&mut self) -> Result<FlowProof, Error> {
+    fn prove(&mut self) -> Result<KeyProof, Error> {
         let key = self.call.key;
-        let proof = FlowProof::start(self.call.number, proof::challenge());
+        let proof = KeyProof::start(self.call.number, random());
         let proof = self.ask(&ProofPass::Hello(proof.hello(key)), |pass| match pass {
             ProofPass::Answer(answer) => Some(proof.answered(key, &answer)),
             _ => None,

@@ -1,8 +1,9 @@
 //! The tags and keys by which both ends recognise a flow's datagrams.
 
+use landspeed_proof::KeyProof;
+
 use super::wire::{DatagramFeedback, ProofPass};
 use crate::ProofKey;
-use crate::proof::FlowProof;
 
 /// The tags and the feedback key of one end of a flow, derived from the flow's proof.
 #[derive(Debug)]
@@ -18,13 +19,13 @@ pub(super) struct FlowIdentity {
 
 impl FlowIdentity {
     /// Returns the client's identity.
-    pub(super) fn client(proof: &FlowProof, key: &ProofKey) -> Self {
+    pub(super) fn client(proof: &KeyProof, key: &ProofKey) -> Self {
         let [own_tag, peer_tag] = tags(proof, key);
         FlowIdentity { own_tag, peer_tag, feedback: proof.derive(key, "feedback"), confirm: None }
     }
 
     /// Returns the server's identity.
-    pub(super) fn server(proof: &FlowProof, key: &ProofKey) -> Self {
+    pub(super) fn server(proof: &KeyProof, key: &ProofKey) -> Self {
         let [peer_tag, own_tag] = tags(proof, key);
         let confirm = ProofPass::Confirm(*proof, proof.confirm(key)).bytes();
         let welcome = ProofPass::Welcome(proof.welcome(key)).bytes();
@@ -53,7 +54,7 @@ impl FlowIdentity {
 }
 
 /// Derives the tags of the datagrams to the server and to the client.
-fn tags(proof: &FlowProof, key: &ProofKey) -> [u32; 2] {
+fn tags(proof: &KeyProof, key: &ProofKey) -> [u32; 2] {
     ["to server", "to client"].map(|direction| {
         let [a, b, c, d, ..] = proof.derive(key, direction);
         u32::from_be_bytes([a, b, c, d])

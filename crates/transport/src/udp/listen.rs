@@ -9,6 +9,7 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
+use landspeed_proof::{CHALLENGE, CONFIRM, Challenge, HELLO, KeyProof, random};
 use landspeed_record::Settings;
 use rustix::event::{PollFd, PollFlags};
 use socket2::SockAddr;
@@ -18,7 +19,6 @@ use super::identity::FlowIdentity;
 use super::options::OPTIONS;
 use super::wire::{CONTROL, ProofPass};
 use crate::admission::is_shortage;
-use crate::proof::{self, CHALLENGE, Challenge, FlowProof};
 use crate::shared_port::{DatagramIntake, ReceivedDatagram, another, bind};
 use crate::transport::{Flow, Listener, ProofKey};
 use crate::{Error, Patience, socket};
@@ -47,7 +47,7 @@ impl UdpListener {
             at,
             settings: settings.clone(),
             key: *key,
-            secret: [proof::challenge(), proof::challenge()].concat().try_into().expect("16 and 16 are 32"),
+            secret: random(),
             accepted: HashSet::new(),
             proven: VecDeque::new(),
             strangers: 0,
@@ -92,10 +92,9 @@ impl UdpListener {
     }
 
     /// Answers a hello that proves the key.
-    fn greet(&mut self, from: SocketAddr, hello: &[u8; proof::HELLO]) {
-        let greeted =
-            FlowProof::greeted(&self.key, hello, [0; CHALLENGE]).map(|p| self.with_cookie(from, &p));
-        match greeted {
+    fn greet(&mut self, from: SocketAddr, hello: &[u8; HELLO]) {
+        let greeted = KeyProof::greeted(&self.key, hello, [0; CHALLENGE]);
+        match greeted.map(|proof| self.with_cookie(from, &proof)) {
             // If the answer gets lost, the client asks again.
             Some(proof) => {
                 drop(self.socket.send_to(&ProofPass::Answer(proof.answer(&self.key)).bytes(), from))
@@ -104,21 +103,19 @@ impl UdpListener {
         }
     }
 
-    fn with_cookie(&self, from: SocketAddr, proof: &FlowProof) -> FlowProof {
-        let (flow, client, _) = proof.parts();
-        FlowProof::claimed(flow, *client, self.cookie(from, proof))
+    fn with_cookie(&self, from: SocketAddr, proof: &KeyProof) -> KeyProof {
+        KeyProof { server: self.cookie(from, proof), ..*proof }
     }
 
-    fn cookie(&self, from: SocketAddr, proof: &FlowProof) -> Challenge {
-        let (flow, client, _) = proof.parts();
+    fn cookie(&self, from: SocketAddr, proof: &KeyProof) -> Challenge {
         let mut hasher = blake3::Hasher::new_keyed(&self.secret);
         hasher.update(from.to_string().as_bytes());
-        hasher.update(&flow.to_be_bytes());
-        hasher.update(client);
+        hasher.update(&proof.number.to_be_bytes());
+        hasher.update(&proof.client);
         *hasher.finalize().as_bytes().first_chunk().expect("a hash is longer than a challenge")
     }
 
-    fn holds(&self, from: SocketAddr, proof: &FlowProof, mac: &[u8; proof::CONFIRM]) -> bool {
+    fn holds(&self, from: SocketAddr, proof: &KeyProof, mac: &[u8; CONFIRM]) -> bool {
         proof.confirmed(&self.key, mac).is_some() && *proof == self.with_cookie(from, proof)
     }
 
@@ -126,7 +123,7 @@ impl UdpListener {
     fn admit(
         &mut self,
         from: SocketAddr,
-        proof: &FlowProof,
+        proof: &KeyProof,
         intake: &mut DatagramIntake<ROOM>,
     ) -> io::Result<()> {
         // A duplicate of a confirm, sent before the first was processed.
@@ -137,8 +134,8 @@ impl UdpListener {
         OPTIONS.set(&socket, &self.settings);
         socket.connect(&SockAddr::from(from))?;
         intake.take_astray(&socket, from)?;
-        let flow =
-            UdpFlow::new(socket, proof.parts().0, &self.settings, FlowIdentity::server(proof, &self.key))?;
+        let identity = FlowIdentity::server(proof, &self.key);
+        let flow = UdpFlow::new(socket, proof.number, &self.settings, identity)?;
         flow.welcome();
         self.accepted.insert(from);
         self.proven.push_back(flow);

@@ -22,8 +22,9 @@
 //! In feedback, the highest data number received (8), the bytes of all data received (8) and a MAC over everything
 //! before it (32) follow: only the peer can keep a sender sending.
 
+use landspeed_proof::{ANSWER, CHALLENGE, CONFIRM, HELLO, KeyProof, MAC};
+
 use crate::ProofKey;
-use crate::proof::{ANSWER, CHALLENGE, CONFIRM, FlowProof, HELLO, MAC};
 
 /// The bytes of a header, and so the smallest datagram that can carry data.
 pub(super) const HEADER: usize = 16;
@@ -40,7 +41,7 @@ const NUMBERS: u64 = (1 << 56) - 1;
 pub(super) enum ProofPass {
     Hello([u8; HELLO]),
     Answer([u8; ANSWER]),
-    Confirm(FlowProof, [u8; CONFIRM]),
+    Confirm(KeyProof, [u8; CONFIRM]),
     Welcome([u8; MAC]),
 }
 
@@ -62,8 +63,7 @@ impl ProofPass {
             ProofPass::Hello(hello) => [b"LSh1", &hello[..]].concat(),
             ProofPass::Answer(answer) => [b"LSa1", &answer[..]].concat(),
             ProofPass::Confirm(proof, mac) => {
-                let (flow, client, server) = proof.parts();
-                [b"LSc1", &flow.to_be_bytes()[..], client, server, mac].concat()
+                [b"LSc1", &proof.number.to_be_bytes()[..], &proof.client, &proof.server, mac].concat()
             }
             ProofPass::Welcome(mac) => [b"LSw1", &mac[..]].concat(),
         }
@@ -71,10 +71,10 @@ impl ProofPass {
 }
 
 fn parse_confirm(body: &[u8; CONFIRM_BODY]) -> Option<ProofPass> {
-    let (flow, rest) = body.split_first_chunk::<4>()?;
+    let (number, rest) = body.split_first_chunk::<4>()?;
     let (client, rest) = rest.split_first_chunk::<CHALLENGE>()?;
     let (server, mac) = rest.split_first_chunk::<CHALLENGE>()?;
-    let proof = FlowProof::claimed(u32::from_be_bytes(*flow), *client, *server);
+    let proof = KeyProof { number: u32::from_be_bytes(*number), client: *client, server: *server };
     Some(ProofPass::Confirm(proof, mac.try_into().ok()?))
 }
 
@@ -177,7 +177,7 @@ mod tests {
     const KEY: ProofKey = [5; 32];
 
     fn passes() -> [ProofPass; 4] {
-        let proof = FlowProof::claimed(7, [1; CHALLENGE], [2; CHALLENGE]);
+        let proof = KeyProof { number: 7, client: [1; CHALLENGE], server: [2; CHALLENGE] };
         [
             ProofPass::Hello(proof.hello(&KEY)),
             ProofPass::Answer(proof.answer(&KEY)),

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use landspeed_proof::{ANSWER, KeyProof, random};
 use landspeed_record::Settings;
 use landspeed_record::units::Nanos;
 use landspeed_udt::packet::UDP_HEADERS;
@@ -13,7 +14,6 @@ use super::channel::UdtChannel;
 use super::flow::UdtFlow;
 use super::identity;
 use super::options::{self, OPTIONS, UdtSettings};
-use crate::proof::{self, ANSWER, FlowProof};
 use crate::shared_port::{self, dial};
 use crate::transport::{ConnectRequest, Flow};
 use crate::{Error, Patience};
@@ -124,7 +124,7 @@ impl UdtDialer<'_> {
     /// user makes a call.
     fn prove(&self, channel: &UdtChannel) -> Result<bool, Error> {
         let call = self.call;
-        let proof = FlowProof::start(call.number, proof::challenge());
+        let proof = KeyProof::start(call.number, random());
         self.write(channel, &proof.hello(call.key))?;
         let (mut answer, mut got) = ([0; ANSWER], 0);
         let has_answered = self.work(channel, |connection| {

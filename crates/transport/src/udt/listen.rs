@@ -9,6 +9,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use landspeed_proof::{ServerProof, ServerProofStep, random};
 use landspeed_record::Settings;
 use landspeed_record::units::Nanos;
 use landspeed_udt::{Connection, HANDSHAKE, HandshakeRequest, ListenerResponse, Seq, UdtSocketId};
@@ -22,7 +23,6 @@ use super::flow::UdtFlow;
 use super::identity;
 use super::options::{self, OPTIONS, UdtSettings};
 use crate::admission::{Applicant, Applicants, ProofState, is_shortage};
-use crate::proof::{self, ServerProof, ServerProofStep};
 use crate::shared_port::{DatagramIntake, ReceivedDatagram, another, bind};
 use crate::transport::{Flow, Listener, ProofKey};
 use crate::{Error, Patience, socket};
@@ -55,15 +55,13 @@ struct UdtApplicant {
 
 impl UdtListener {
     pub(super) fn start(at: SocketAddr, settings: &Settings, key: &ProofKey) -> Result<Self, Error> {
-        let secret = [proof::challenge(), proof::challenge()].concat();
-        let secret = secret.try_into().expect("16 and 16 are 32");
         Ok(UdtListener {
             socket: bind(at)?,
             at,
             settings: settings.clone(),
             key: *key,
             began: Instant::now(),
-            listener: landspeed_udt::HandshakeListener::new(secret),
+            listener: landspeed_udt::HandshakeListener::new(random()),
             applicants: Applicants::new(),
             accepted: HashSet::new(),
         })
@@ -128,7 +126,7 @@ impl UdtListener {
             Connection::accept(now, config, identity(), request)
         })?;
         channel.act(&mut channel.lock());
-        let applicant = UdtApplicant { channel, request: request.id(), server_proof: ServerProof::new() };
+        let applicant = UdtApplicant { channel, request: request.id(), server_proof: ServerProof::begin() };
         self.applicants.admit(Some(peer.ip()), applicant, &self.key);
         Ok(())
     }

@@ -15,6 +15,7 @@ mod options;
 
 use std::net::SocketAddr;
 
+use landspeed_proof::random;
 use landspeed_record::Settings;
 use landspeed_record::factor::Factor;
 use landspeed_udt::{ConnectionIdentity, Seq, UdtSocketId};
@@ -61,13 +62,11 @@ impl Transport for UdtTransport {
 
 /// Returns the random values that a connection begins with.
 fn identity() -> ConnectionIdentity {
-    let [a, b, c, d] =
-        crate::proof::challenge().as_chunks::<4>().0.first_chunk().copied().unwrap_or_default();
-    let word = |bytes: [u8; 4]| u32::from_be_bytes(bytes) >> 1;
+    let word = || u32::from_be_bytes(random()) >> 1;
     ConnectionIdentity {
         // Zero is the socket ID of a listener.
-        socket: UdtSocketId(word(a).max(1)),
-        first_seq: Seq::new(word(b)),
-        seed: u64::from_be_bytes([c, d].concat().try_into().unwrap_or_default()),
+        socket: UdtSocketId(word().max(1)),
+        first_seq: Seq::new(word()),
+        seed: u64::from_be_bytes(random()),
     }
 }

@@ -137,6 +137,40 @@ fn replies_are_no_larger_than_requests_and_replays_open_nothing() {
 }
 
 #[test]
+fn what_a_relay_heard_of_a_stream_opens_no_flow_again() {
+    let tcp: Settings = [("transport".to_owned(), "tcp".to_owned())].into_iter().collect();
+    let (port, mut listener) = listen(V4, &tcp);
+    let (ear, at) = (TcpListener::bind((V4, 0)).expect("a port"), port.address());
+    let through = ear.local_addr().expect("an address");
+    let relay = std::thread::spawn(move || {
+        let mut client = ear.accept().expect("a client").0;
+        let mut server = TcpStream::connect(at).expect("a server");
+        let (mut said, mut answer) = ([0; 52 + 32], [0; 48]);
+        let (hello, confirm) = said.split_at_mut(52);
+        client.read_exact(hello).expect("a hello");
+        server.write_all(hello).expect("passed on");
+        server.read_exact(&mut answer).expect("an answer");
+        client.write_all(&answer).expect("passed on");
+        client.read_exact(confirm).expect("a confirm");
+        server.write_all(confirm).expect("passed on");
+        (said, client, server)
+    });
+    let _flows = std::thread::scope(|scope| {
+        let calling = scope.spawn(|| call(through, &tcp, &KEY, LONG));
+        let here = listener.accept(&patience(&CancelFlag::new(), LONG)).expect("a flow comes");
+        (calling.join().expect("no panic").expect("it is proven"), here)
+    });
+    let (said, _client, _server) = relay.join().expect("no panic");
+    let mut again = TcpStream::connect(at).expect("a connection");
+    again.write_all(&said).expect("sent");
+    assert!(look(listener.as_mut()).is_err());
+    assert_eq!(listener.strangers(), 1);
+    let mut heard = Vec::new();
+    again.read_to_end(&mut heard).expect("the server ends it in order");
+    assert_eq!(heard.len(), 48, "the answer to a hello of the key's holder, and no more");
+}
+
+#[test]
 fn what_is_made_up_on_the_way_is_dropped_and_counted() {
     let (port, mut listener) = listen(V4, &udp(&[]));
     let relay = Relay::to(port.address());

@@ -52,12 +52,16 @@ pub(crate) static PLACEHOLDERS: &[Placeholder] = &[
     Placeholder { name: "token", value: |values| Some(values.token.to_owned()) },
     // Path of this program in the role's directory.
     Placeholder { name: "landspeed", value: |_| Some(OWN.to_owned()) },
+    // Path of landspeed-helpers in the role's directory.
+    Placeholder { name: "helpers", value: |_| Some(HELPERS.to_owned()) },
 ];
 
 /// The path of a role's own directory, inside the role's namespace.
 pub(crate) const DIR: &str = "/dev/shm/role";
 /// The path of this program inside the role's namespace, if the role mentions it.
 pub(crate) const OWN: &str = "/dev/shm/landspeed";
+/// The path of `landspeed-helpers` inside the role's namespace, if the role mentions it.
+pub(crate) const HELPERS: &str = "/dev/shm/helpers";
 
 /// A piece of a text.
 enum TextPiece<'a> {
@@ -97,11 +101,6 @@ fn pieces(text: &str) -> Vec<TextPiece<'_>> {
 fn is_word(name: &str) -> bool {
     !name.is_empty()
         && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
-}
-
-/// Returns true if a text mentions a placeholder.
-pub(crate) fn mentions(text: &str, place: &str) -> bool {
-    pieces(text).iter().any(|piece| matches!(piece, TextPiece::Place(name) if *name == place))
 }
 
 /// Returns an error for the first unknown placeholder of a text, with a suggestion.
@@ -169,6 +168,5 @@ mod tests {
         assert_eq!(unknown("{\"a\": 1} {{x} {}", &parameters, 2), None);
         assert!(unknown("{sise}", &parameters, 2).is_some_and(|why| why.contains("did you mean size")));
         assert!(unknown("{host3}", &parameters, 2).is_some());
-        assert!(mentions("-x{landspeed}", "landspeed") && !mentions("{{landspeed}", "landspeed"));
     }
 }

@@ -13,7 +13,7 @@
 //! | `fill` | placeholders such as `{port}` and their values |
 //! | `figure` | reads the figures from a program's output |
 //! | `role` | a role from the agent's side: start, readiness and end |
-//! | `spawn`, `gather` | programs that applications use: ranks of MPI on other hosts, Ganglia's collector |
+//! | `helpers` | finds `landspeed-helpers`, a program that applications call |
 //! | `play` | the process that runs a role: `landspeed play-role` |
 
 mod barrier;
@@ -23,7 +23,7 @@ mod figure;
 mod file;
 mod fill;
 mod framed;
-pub mod gather;
+pub mod helpers;
 mod model;
 mod number;
 pub mod play;
@@ -31,7 +31,6 @@ mod quick;
 mod role;
 mod run;
 mod shipped;
-pub mod spawn;
 mod workload;
 
 pub use check::{METRIC, read};

@@ -270,3 +270,11 @@ pub(crate) struct RoleOrder {
     /// How it is ended.
     pub(crate) end: ServiceEnd,
 }
+
+impl RoleOrder {
+    /// Returns true if the role calls the program at `path`.
+    pub(crate) fn calls(&self, path: &str) -> bool {
+        let words = self.before.iter().flatten().chain(&self.command);
+        words.chain(self.env.iter().map(|(_, value)| value)).any(|text| text.contains(path))
+    }
+}

@@ -9,9 +9,11 @@ use std::time::{Duration, Instant};
 use landspeed_record::units::{EscapedText, Nanos};
 
 use crate::app::figure::tail;
-use crate::app::fill::{DIR, OWN};
+use crate::app::fill::{DIR, HELPERS, OWN};
 use crate::app::play::{InitMessage, PATH};
-use crate::app::{Application, ApplicationRole, Error, PlaceholderValues, RoleOrder, check, fill, framed};
+use crate::app::{
+    Application, ApplicationRole, Error, PlaceholderValues, RoleOrder, check, fill, framed, helpers,
+};
 
 /// Interval at which a waiting call checks whether it was cancelled.
 const LOOK: Duration = Duration::from_millis(20);
@@ -274,8 +276,12 @@ fn over(mut order: RoleOrder, path: &str, is_service: bool, token: &str) -> Role
 
 /// Refuses a role whose program this host lacks, and names its package.
 fn lacks(application: &Application, order: &RoleOrder) -> Result<(), Error> {
+    if order.calls(HELPERS) && helpers::open().is_none() {
+        let package = "it beside landspeed itself (in a clone: cargo build -p landspeed-helpers)".to_owned();
+        return Err(Error::Missing { program: helpers::NAME.to_owned(), package });
+    }
     let mut programs = order.before.iter().chain([&order.command]).map(|words| words[0].as_str());
-    let is_own = |program: &&str| program.starts_with(OWN);
+    let is_own = |program: &&str| program.starts_with(OWN) || program.starts_with(HELPERS);
     let Some(program) = programs.find(|program| !is_own(program) && !is_there(program)) else {
         return Ok(());
     };

@@ -22,6 +22,7 @@ found=$(command -v landspeed) && [ "$("$found" --version </dev/null 2>/dev/null)
     start "$found" "$@"
 [ "$(uname -m)" = "$machine" ] ||
     refuse "this host is $(uname -m) and the controller's landspeed is for $machine: install it here too" \
-        "(in a clone of its repository: make build && sudo install target/release/landspeed /usr/local/bin)"
+        "(in a clone of its repository: make build && cd target/release &&" \
+        "sudo install landspeed landspeed-helpers /usr/local/bin)"
 # What a login shell printed before may lack its line's end.
 start /bin/sh -c 'printf "\n@landspeed script\n"; exec /bin/sh'

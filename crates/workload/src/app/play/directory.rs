@@ -1,7 +1,7 @@
 //! Makes the directory of a role, and the rest of its view of the host's files.
 
 use std::fs::{self, DirBuilder, File};
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Take, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
 use std::path::Path;
 
@@ -12,13 +12,13 @@ use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, unmount,
 };
 
-use crate::app::fill::{DIR, OWN, mentions};
+use crate::app::fill::{DIR, HELPERS, OWN};
 use crate::app::play::user::RoleUser;
-use crate::app::{Fixture, FixtureContent, RoleOrder};
+use crate::app::{Fixture, FixtureContent, RoleOrder, helpers};
 
 /// Mount point of the file system that holds the role's directory: every Linux has it, and no programs are kept there.
 const ROOM: &str = "/dev/shm";
-/// Capacity beyond what the file requests, and beyond a copy of this program if the role needs one.
+/// Capacity beyond what the file requests, and beyond copies of landspeed's programs if the role needs them.
 const BESIDE: Bytes = Bytes::mib(16);
 
 /// Mounts the role's file systems, and fills its directory.
@@ -29,8 +29,9 @@ pub(super) fn furnish(order: &RoleOrder, user: &RoleUser) -> Result<(), String> 
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     mount("proc", "/proc", "proc", flags | MountFlags::NOEXEC, None)
         .map_err(|error| format!("cannot mount /proc for the program: {error}"))?;
-    let own = if needs_own(order) { fs::metadata("/proc/self/exe").map_or(0, |own| own.len()) } else { 0 };
-    let room = format!("size={},mode=1777", order.disk.0 + BESIDE.0 + own);
+    let mut programs = programs(order);
+    let copies: u64 = programs.iter().map(|program| program.file.limit()).sum();
+    let room = format!("size={},mode=1777", order.disk.0 + BESIDE.0 + copies);
     tmpfs(ROOM, flags, &room)?;
     for hidden in &order.hides {
         let path = Path::new(hidden);
@@ -43,8 +44,8 @@ pub(super) fn furnish(order: &RoleOrder, user: &RoleUser) -> Result<(), String> 
     let failed = |what: &str, error: std::io::Error| format!("cannot make {what}: {error}");
     DirBuilder::new().mode(0o700).create(DIR).map_err(|error| failed(DIR, error))?;
     user.own(Path::new(DIR)).map_err(|error| failed(DIR, error))?;
-    if needs_own(order) {
-        bring_own().map_err(|error| failed(OWN, error))?;
+    for program in &mut programs {
+        program.bring().map_err(|error| failed(program.path, error))?;
     }
     order.files.iter().try_for_each(|file| write(file, user))
 }
@@ -70,17 +71,25 @@ fn tmpfs(at: &str, flags: MountFlags, options: &str) -> Result<(), String> {
         .map_err(|error| format!("cannot mount a directory of the role's own at {at}: {error}"))
 }
 
-/// Returns true if the role runs this program.
-fn needs_own(order: &RoleOrder) -> bool {
-    let words = order.before.iter().flatten().chain(&order.command);
-    let texts = words.chain(order.env.iter().map(|(_, value)| value));
-    texts.into_iter().any(|text| text.contains(OWN) || mentions(text, "landspeed"))
+/// One of landspeed's programs that a role calls, and its path in the role's namespace.
+struct LandspeedProgram {
+    path: &'static str,
+    file: Take<File>,
 }
 
-/// Copies this program: it may have no name on this host, and the role's user may not be allowed to read it.
-fn bring_own() -> std::io::Result<()> {
-    fs::copy("/proc/self/exe", OWN)?;
-    fs::set_permissions(OWN, fs::Permissions::from_mode(0o755))
+/// Opens landspeed's programs that the role calls, before mounts and hidden folders cover them.
+fn programs(order: &RoleOrder) -> Vec<LandspeedProgram> {
+    let at = |path| move |file| LandspeedProgram { path, file };
+    let own = order.calls(OWN).then(helpers::own).flatten().map(at(OWN));
+    own.into_iter().chain(order.calls(HELPERS).then(helpers::open).flatten().map(at(HELPERS))).collect()
+}
+
+impl LandspeedProgram {
+    /// Copies the program: it may have no name on this host, and the role's user may not be allowed to read it.
+    fn bring(&mut self) -> std::io::Result<()> {
+        std::io::copy(&mut self.file, &mut File::create(self.path)?)?;
+        fs::set_permissions(self.path, fs::Permissions::from_mode(0o755))
+    }
 }
 
 fn write(file: &Fixture, user: &RoleUser) -> Result<(), String> {

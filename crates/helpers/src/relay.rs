@@ -1,0 +1,35 @@
+//! What a relay between a client and a server can do with what it hears, for tests.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::thread::{self, JoinHandle};
+
+/// Passes everything on between one client of a new port and the server at `to`. Returns the port's address; the
+/// thread returns what the client said.
+pub(crate) fn relay(to: SocketAddr) -> (SocketAddr, JoinHandle<Vec<u8>>) {
+    let ear = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = ear.local_addr().unwrap();
+    let relay = thread::spawn(move || {
+        let (mut client, _) = ear.accept().unwrap();
+        let mut server = TcpStream::connect(to).unwrap();
+        let (mut from, mut back) = (server.try_clone().unwrap(), client.try_clone().unwrap());
+        thread::spawn(move || std::io::copy(&mut from, &mut back));
+        let (mut said, mut piece) = (Vec::new(), [0; 4096]);
+        while let Ok(count @ 1..) = client.read(&mut piece) {
+            said.extend(&piece[..count]);
+            server.write_all(&piece[..count]).unwrap();
+        }
+        let _ = server.shutdown(Shutdown::Both);
+        said
+    });
+    (at, relay)
+}
+
+/// Says the same to the server at `to` once more, and returns its first answers, until it ends the connection.
+pub(crate) fn replay(said: &[u8], to: SocketAddr) -> Vec<u8> {
+    let mut again = TcpStream::connect(to).unwrap();
+    again.write_all(said).unwrap();
+    let mut heard = Vec::new();
+    let _ = again.take(1 << 16).read_to_end(&mut heard);
+    heard
+}
