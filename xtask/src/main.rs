@@ -19,12 +19,12 @@ mod incoming;
 mod notices;
 mod phrases;
 mod placebos;
+mod schemas;
 mod size;
 mod stolen;
 mod stop;
 mod test;
 mod transports;
-mod types;
 
 use std::path::Path;
 use std::process::ExitCode;

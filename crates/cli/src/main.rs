@@ -11,6 +11,7 @@ mod labs;
 mod listing;
 mod output;
 mod place;
+mod schema;
 mod stop;
 mod study;
 

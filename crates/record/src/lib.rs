@@ -52,7 +52,7 @@ pub use compare::{
     StudyEngine, StudyPath, StudyRun,
 };
 pub use datagram::{DatagramCounts, SegmentationFallbacks};
-pub use details::{Detail, DetailError, Details};
+pub use details::{Detail, DetailError, DetailRow, Details};
 pub use explain::{
     Cause, ClassSamples, CorePacketRate, CostClass, CostFigure, CostProfile, EXPLAIN_FORMAT, ExplainReport,
     ExplainedHost, Finding, FlowKey, FlowWatch, FlowWindow, FragmentStepCost, FragmentationPoint,

@@ -1,6 +1,7 @@
 //! One trial of a grid.
 
 use crate::units::{BytesPerCpuSecond, Nanos};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -9,7 +10,9 @@ use crate::{
 };
 
 /// A figure of a trial that grids compare.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum GridFigure {
     /// Payload that arrived, in bit/s.
@@ -90,7 +93,7 @@ impl GridFigure {
 }
 
 /// What ended a grid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "why", rename_all = "kebab-case")]
 pub enum GridEndReason {
     /// Every requested block was measured.
@@ -105,7 +108,7 @@ pub enum GridEndReason {
 }
 
 /// One trial of a cell. A record has all trials of a grid, in the order in which they were made.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct GridTrial {
     /// Number of the block, from 0.

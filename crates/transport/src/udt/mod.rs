@@ -15,8 +15,8 @@ mod options;
 
 use std::net::SocketAddr;
 
-use landspeed_record::Settings;
 use landspeed_record::factor::Factor;
+use landspeed_record::{DetailRow, Settings};
 use landspeed_udt::{ConnectionIdentity, Seq, UdtSocketId};
 
 use crate::transport::{ConnectRequest, Delivery, Flow, ReservedPort, Transport, TransportProperties};
@@ -33,6 +33,7 @@ static ABOUT: TransportProperties = TransportProperties {
     protocol: "udp",
     single_messages: &[],
     headlines: figures::HEADLINES,
+    details: &[DetailRow::of::<figures::UdtFlowFiguresList>()],
 };
 
 impl Transport for UdtTransport {
