@@ -6,7 +6,7 @@ use std::path::Path;
 use landspeed_observer::DETAILS;
 use landspeed_record::{
     CompareReport, DetailRow, EndpointOutcome, ExplainReport, GridReport, Line, MeasureReport,
-    RecordRunReport, TuneSummary,
+    OBSERVATION_DETAILS, OUTCOME_DETAILS, RecordRunReport, TuneSummary,
 };
 use landspeed_report::{DiffReport, RecordsReport};
 use landspeed_transport::TRANSPORTS;
@@ -94,22 +94,19 @@ pub(crate) fn write(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the schema of a record's line, with the details that transports, workloads and observers declare themselves.
+/// Returns the schema of a record's line, with the details of outcomes and observations.
 fn record(mut generator: SchemaGenerator) -> Schema {
     generator.subschema_for::<EndpointOutcome>();
+    let mut add = |owner: &str, row: &DetailRow| {
+        let schema = (row.schema)(&mut generator).to_value();
+        generator.definitions_mut()[owner]["properties"][row.name] = schema;
+    };
     let transports = TRANSPORTS.iter().flat_map(|transport| transport.about().details);
     let workloads = WORKLOADS.iter().flat_map(|workload| workload.details());
-    transports.chain(workloads).for_each(|row| add(row, "EndpointOutcome", &mut generator));
-    DETAILS.iter().for_each(|row| add(row, "Observations", &mut generator));
+    let outcome = OUTCOME_DETAILS.iter().chain(transports).chain(workloads);
+    outcome.for_each(|row| add("EndpointOutcome", row));
+    OBSERVATION_DETAILS.iter().chain(DETAILS).for_each(|row| add("Observations", row));
     generator.into_root_schema_for::<Line>()
-}
-
-/// Adds a detail to the definition of the type that holds it.
-fn add(row: &DetailRow, owner: &str, generator: &mut SchemaGenerator) {
-    let schema = (row.schema)(generator).to_value();
-    if let Some(owner) = generator.definitions_mut().get_mut(owner) {
-        owner["properties"][row.name] = schema;
-    }
 }
 
 /// Rewrites doc comments for readers who do not see the code, and describes members that have none.

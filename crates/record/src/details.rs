@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::OnceLock;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
@@ -59,14 +59,11 @@ macro_rules! detail {
     };
 }
 
-/// Makes types of this crate details, and lists their rows. `details_schema` is the schema of a map that may have them.
+/// Makes types of this crate details, and lists their rows.
 macro_rules! details {
     ($list:ident { $($name:literal => $type:ty $(, formerly $($member:literal = $old:literal),+)?;)+ }) => {
         $($crate::detail!($name => $type $(, formerly $($member = $old),+)?);)+
-        const $list: &[$crate::DetailRow] = &[$($crate::DetailRow::of::<$type>()),+];
-        fn details_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-            $crate::details::schema_of($list, generator)
-        }
+        pub const $list: &[$crate::DetailRow] = &[$($crate::DetailRow::of::<$type>()),+];
     };
 }
 pub(crate) use details;
@@ -109,13 +106,6 @@ impl DetailRow {
             admit: Details::admit_one::<T>,
         }
     }
-}
-
-/// Returns the schema of an open map that may have the details in `rows`.
-pub(crate) fn schema_of(rows: &[DetailRow], generator: &mut SchemaGenerator) -> Schema {
-    let properties: serde_json::Map<String, Value> =
-        rows.iter().map(|row| (row.name.to_owned(), (row.schema)(generator).to_value())).collect();
-    json_schema!({ "type": "object", "properties": properties })
 }
 
 /// An open map from names to values. Details that this landspeed does not know are kept unchanged.

@@ -77,12 +77,12 @@ pub use measure::{
     HostCpu, LatencyFigure, MEASURE_FORMAT, MeasureReport, SilenceFigure, StreamFigure, TcpFigure,
 };
 pub use observe::{
-    CongestionControls, CoreCpuTime, CpuUsage, LinkCounters, LinkTraffic, Observations, SnmpCounts,
-    SoftnetCounts, TcpSample, Throttling,
+    CongestionControls, CoreCpuTime, CpuUsage, LinkCounters, LinkTraffic, OBSERVATION_DETAILS, Observations,
+    SnmpCounts, SoftnetCounts, TcpSample, Throttling,
 };
 pub use outcome::{
-    ConnectionCount, EndpointOutcome, FailedConnections, LostRounds, ProgramFigure, ProgramFigures,
-    SettingMismatch, SweepDatagrams, SweepPoint, ZeroCopyCounts,
+    ConnectionCount, EndpointOutcome, FailedConnections, LostRounds, OUTCOME_DETAILS, ProgramFigure,
+    ProgramFigures, SettingMismatch, SweepDatagrams, SweepPoint, ZeroCopyCounts,
 };
 pub use outline::{RecordOutline, count_runs, outline, read_header};
 pub use picture::{Png, PngError};

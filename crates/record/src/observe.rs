@@ -189,7 +189,7 @@ pub struct SoftnetCounts(pub BTreeMap<String, u64>);
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SnmpCounts(pub BTreeMap<String, u64>);
 
-details!(SEEN {
+details!(OBSERVATION_DETAILS {
     "cpu" => CpuUsage;
     "throttling" => Throttling;
     "tcp" => Vec<TcpSample>;
@@ -215,7 +215,7 @@ pub struct Observations {
     /// What could not be observed and why, one line each.
     pub unseen: Vec<String>,
     #[serde(flatten)]
-    #[schemars(schema_with = "details_schema")]
+    #[schemars(skip)]
     pub details: Details,
 }
 
@@ -249,7 +249,7 @@ impl Serialize for Observations {
 impl<'de> Deserialize<'de> for Observations {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let mut seen = Observations::deserialize(from)?;
-        seen.unseen.extend(seen.details.admit(SEEN));
+        seen.unseen.extend(seen.details.admit(OBSERVATION_DETAILS));
         Ok(seen)
     }
 }

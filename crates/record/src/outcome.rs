@@ -111,7 +111,7 @@ impl SettingMismatch {
     }
 }
 
-details!(KNOWN {
+details!(OUTCOME_DETAILS {
     "fell_back" => Vec<SettingMismatch>;
     "program" => ProgramFigures;
     "picture" => Png;
@@ -151,7 +151,7 @@ pub struct EndpointOutcome {
     pub observed: Observations,
     /// Details of the workload or the transport, by name, at the level of the other members.
     #[serde(flatten)]
-    #[schemars(schema_with = "details_schema")]
+    #[schemars(skip)]
     pub details: Details,
 }
 
@@ -177,7 +177,7 @@ impl Serialize for EndpointOutcome {
 impl<'de> Deserialize<'de> for EndpointOutcome {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let mut outcome = EndpointOutcome::deserialize(from)?;
-        outcome.observed.unseen.extend(outcome.details.admit(KNOWN));
+        outcome.observed.unseen.extend(outcome.details.admit(OUTCOME_DETAILS));
         Ok(outcome)
     }
 }
