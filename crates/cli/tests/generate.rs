@@ -60,7 +60,7 @@ fn documents_are_as_their_schemas_say() {
         ("experiments", &["experiments"]),
         ("knobs", &["knobs", "lo"]),
         ("lab-faults", &["lab", "faults"]),
-        ("persist", &["persist", &tune, "--host", "a"]),
+        ("persist", &["persist", &tune, "--host", "a", "--lab"]),
         ("records", &["records", "--data-dir", &all]),
         ("tune", &["show", &tune]),
         ("verify", &["verify", &tune, "--interface", "lo"]),
