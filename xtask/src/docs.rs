@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use crate::types;
+use crate::schemas;
 
 /// The program's own table; a program has no library to import it from.
 #[path = "../../crates/cli/src/exit.rs"]
@@ -21,7 +21,7 @@ fn pages(root: &Path) -> Result<Vec<(String, String)>> {
         landspeed_observer::reference::page(),
     ];
     let pages = knobs.into_iter().chain(landspeed_congestion::reference::pages()).chain(tables);
-    Ok(pages.chain([exit_codes()]).chain(types::pages(root)?).collect())
+    Ok(pages.chain([exit_codes()]).chain(schemas::pages(root)?).collect())
 }
 
 fn exit_codes() -> (String, String) {

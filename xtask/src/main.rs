@@ -10,9 +10,9 @@ mod incoming;
 mod licences;
 mod notices;
 mod phrases;
+mod schemas;
 mod size;
 mod test;
-mod types;
 
 use std::path::Path;
 use std::process::ExitCode;

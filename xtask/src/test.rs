@@ -143,7 +143,7 @@ fn suit(one: &str, other: &str) -> bool {
 
 /// Returns a call of cargo, without what the `cargo run` that started this program says of it. The build script of ring reads these
 /// variables: with them, everything that depends on ring would be built a second time.
-fn cargo(root: &Path) -> Command {
+pub(crate) fn cargo(root: &Path) -> Command {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(root);
     let is_of_this_program =

@@ -79,7 +79,7 @@ pub(crate) enum CliCommand {
     Lab(LabArgs),
     /// Serve one controller on this host
     Agent(AgentArgs),
-    /// Write man pages and completions for bash, zsh and fish
+    /// Write man pages, completions for bash, zsh and fish, and JSON Schemas
     #[command(hide = true)]
     Generate(GenerateArgs),
     /// Holds the journal of an agent that turns knobs; started by the agent

@@ -9,7 +9,7 @@ use serde::Serialize;
 pub(crate) const FORMAT: u32 = 1;
 
 /// The output of `landspeed knobs --json`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct KnobList {
     /// Version of this document: 1.
     pub(crate) format: u32,
@@ -18,7 +18,7 @@ pub(crate) struct KnobList {
 }
 
 /// A setting.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct KnobEntry {
     /// The setting's name in landspeed.
     pub(crate) name: String,
@@ -43,7 +43,7 @@ pub(crate) struct KnobEntry {
 }
 
 /// A setting on this host.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct LocalKnobValue {
     /// The interface; null for a setting that belongs to none.
     pub(crate) interface: Option<String>,
@@ -54,7 +54,7 @@ pub(crate) struct LocalKnobValue {
 }
 
 /// The output of `landspeed doctor --json`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct DoctorDocument {
     /// Version of this document: 1.
     pub(crate) format: u32,
@@ -63,7 +63,7 @@ pub(crate) struct DoctorDocument {
 }
 
 /// A finding on this host.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct DoctorFinding {
     /// The interface of the finding; null for the host as a whole.
     pub(crate) interface: Option<String>,
@@ -72,7 +72,7 @@ pub(crate) struct DoctorFinding {
 }
 
 /// The output of `landspeed cc list --json`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct ControlList {
     /// Version of this document: 1.
     pub(crate) format: u32,
@@ -83,7 +83,7 @@ pub(crate) struct ControlList {
 }
 
 /// A congestion control.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct ControlEntry {
     /// Its name in landspeed; null for one that landspeed does not know.
     pub(crate) name: Option<String>,
@@ -98,7 +98,7 @@ pub(crate) struct ControlEntry {
 }
 
 /// The state of a congestion control.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ControlState {
     /// Not in this kernel.
@@ -114,7 +114,7 @@ pub(crate) enum ControlState {
 }
 
 /// The output of `landspeed cc recovery --json`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct RecoveryList {
     /// Version of this document: 1.
     pub(crate) format: u32,
@@ -133,7 +133,7 @@ pub(crate) struct RecoveryList {
 }
 
 /// The cost of one loss for a congestion control.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct RecoveryEntry {
     /// Its name in `landspeed cc list`.
     pub(crate) name: String,
@@ -144,7 +144,7 @@ pub(crate) struct RecoveryEntry {
 }
 
 /// The output of `landspeed lab list --json`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct LabList {
     /// Version of this document: 1.
     pub(crate) format: u32,
@@ -153,7 +153,7 @@ pub(crate) struct LabList {
 }
 
 /// A lab.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct LabEntry {
     /// The id that `lab down` takes.
     pub(crate) id: String,
@@ -170,7 +170,7 @@ pub(crate) struct LabEntry {
 }
 
 /// The output of `landspeed lab faults --json`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct FaultList {
     /// Version of this document: 1.
     pub(crate) format: u32,
@@ -179,7 +179,7 @@ pub(crate) struct FaultList {
 }
 
 /// A fault.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct FaultEntry {
     /// The name that `lab faults` takes.
     pub(crate) name: String,
@@ -190,7 +190,7 @@ pub(crate) struct FaultEntry {
 }
 
 /// The output of `landspeed undo --json`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct UndoDocument {
     /// Version of this document: 1.
     pub(crate) format: u32,

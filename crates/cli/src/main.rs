@@ -13,6 +13,7 @@ mod listing;
 mod output;
 mod place;
 mod recorder;
+mod schema;
 mod stop;
 mod study;
 

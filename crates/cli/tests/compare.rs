@@ -8,6 +8,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use support::ours::within;
+use support::schema::checked;
 use support::{ControlHolder, LANDSPEED, controls_in_kernel, needs_controls, needs_root, text};
 
 /// A path of seventeen packets, for which regions of a second are long enough.
@@ -22,7 +23,7 @@ fn compare(folder: &std::path::Path, args: &[&str]) -> Output {
 fn report(output: &Output) -> Value {
     let (out, err) = text(output);
     assert!(output.status.success(), "{out}{err}");
-    serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}"))
+    checked("compare", &out)
 }
 
 fn records(folder: &std::path::Path) -> Vec<std::path::PathBuf> {

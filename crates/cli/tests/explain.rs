@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 use landspeed_analysis::verdict::is_limit;
 use landspeed_lab::faults::{FaultLab, FaultScenario, fault};
 use landspeed_record::{CpuUsage, ExplainReport};
-use support::{LANDSPEED, needs_root};
+use support::schema::checked;
+use support::{LANDSPEED, needs_root, text};
 
 /// Allows one lab at a time, because the load of one test would disturb another.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -58,7 +59,7 @@ fn explain(args: &[&str]) -> ExplainReport {
 fn explain_by(mut command: Command, args: &[&str]) -> ExplainReport {
     let output = command.arg("explain").args(args).arg("--json").stdin(Stdio::null()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
+    serde_json::from_value(checked("explain", &text(&output).0)).unwrap()
 }
 
 /// Tests faults that show in different places, so that a correct verdict is not chance. `make faults` tests all of

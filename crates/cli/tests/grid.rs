@@ -11,12 +11,13 @@ use landspeed_record::{ExpectationAgreement, GridCurves, GridEndReason, GridRepo
 use rustix::process::Signal;
 use support::hosts::TestHosts;
 use support::ours::{TestHome, processes, signal, within};
+use support::schema::checked;
 use support::{LANDSPEED, needs_root, text};
 
 fn report(output: &Output) -> GridReport {
     let (out, err) = text(output);
     assert!(output.status.success(), "{err}");
-    serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}\n{err}"))
+    serde_json::from_value(checked("run", &out)).expect("a grid")
 }
 
 /// Returns the number of trials of each cell, in the cells' order.

@@ -6,6 +6,7 @@ mod support;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
+use support::schema::checked;
 use support::{LANDSPEED, needs_root, text};
 
 fn landspeed(args: &[&str]) -> Output {
@@ -13,10 +14,10 @@ fn landspeed(args: &[&str]) -> Output {
     command.args(args).stdin(Stdio::null()).output().expect("landspeed runs")
 }
 
-fn json(args: &[&str]) -> Value {
+fn json(schema: &str, args: &[&str]) -> Value {
     let output = landspeed(&[args, &["--json"]].concat());
     assert!(output.status.success(), "{args:?}: {output:?}");
-    serde_json::from_slice(&output.stdout).expect("one document")
+    checked(schema, &text(&output).0)
 }
 
 #[test]
@@ -60,7 +61,7 @@ fn a_setting_is_shown_under_the_systems_name() {
     }
     let (out, _) = text(&landspeed(&["knobs", "ethtool:gro"]));
     assert!(out.contains("generic-receive-offload") && out.contains("gro VALUE"), "{out}");
-    let document = json(&["knobs", "tcp-rmem,nodelay"]);
+    let document = json("knobs", &["knobs", "tcp-rmem,nodelay"]);
     let [rmem, nodelay] = document["knobs"].as_array().expect("a list").as_slice() else {
         panic!("{document}")
     };
@@ -68,8 +69,8 @@ fn a_setting_is_shown_under_the_systems_name() {
     let now: Vec<&str> = now.split_whitespace().collect();
     assert_eq!(rmem["here"][0]["value"], now.join(" "));
     assert_eq!((&nodelay["read_command"], &nodelay["default"]), (&Value::Null, &"off".into()));
-    let filtered = json(&["knobs", "tcp"])["knobs"].as_array().expect("a list").len();
-    assert!(filtered > 5 && filtered < json(&["knobs"])["knobs"].as_array().expect("a list").len());
+    let filtered = json("knobs", &["knobs", "tcp"])["knobs"].as_array().expect("a list").len();
+    assert!(filtered > 5 && filtered < json("knobs", &["knobs"])["knobs"].as_array().expect("a list").len());
 }
 
 #[test]
@@ -82,7 +83,8 @@ fn every_list_is_one_document() {
         (&["lab", "list"], "labs"),
         (&["lab", "faults"], "faults"),
     ] {
-        let document = json(args);
+        let schema = args.join("-");
+        let document = json(schema.trim_end_matches("-lo"), args);
         assert!(document["format"] == 1 && document[list].is_array(), "{args:?}: {document}");
     }
     let folder = tempfile::tempdir().expect("a folder");

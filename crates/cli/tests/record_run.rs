@@ -5,6 +5,7 @@ mod support;
 use std::process::Command;
 
 use serde_json::Value;
+use support::schema::checked;
 use support::{LANDSPEED, needs_root, text};
 
 #[test]
@@ -13,7 +14,7 @@ fn a_capped_stream_loses_nothing_and_one_loss_takes_as_long_as_the_formula_says(
     let args = ["tune", "--record-run", "--recovery", "--time", "2s", "--distance", "1000", "--json"];
     let path = "lab:wan:rate=200M,rtt=40ms,queue=1bdp";
     let (out, err) = text(&Command::new(LANDSPEED).args(args).arg(path).output().expect("landspeed runs"));
-    let run: Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}{err}"));
+    let run = checked("tune-record-run", &out);
     assert_eq!(run["restored"], true, "{err}");
     let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{run:#}"));
     assert!(number(&run["capped"]["bit_metres_per_s"]) > 0.0 && number(&run["uncapped"]["rate_bps"]) > 0.0);

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use support::schema::{CompiledSchema, checked};
 use support::terminal::{Terminal, lasting};
 use support::{LANDSPEED, needs_root, sh, text};
 
@@ -36,7 +37,7 @@ fn tune_climbs_in_the_lab_and_leaves_nothing() {
         .expect("landspeed runs");
     let (out, err) = text(&result);
     assert!(result.status.success(), "{err}");
-    let summary: serde_json::Value = serde_json::from_str(&out).expect("one JSON document");
+    let summary = checked("tune", &out);
     for field in ["start", "final", "gain", "steps", "restored", "record", "against"] {
         assert!(!summary[field].is_null(), "no {field} in {out}");
     }
@@ -94,6 +95,8 @@ fn what_holds_the_path_back_decides_the_order_and_is_held_against_what_comes() {
     let out = sh(&format!("{LANDSPEED} show last --json --data-dir {data}"));
     let summary: Value = serde_json::from_str(&out).expect("one JSON document");
     let lines = lines(summary["record"].as_str().expect("a path"));
+    let line = CompiledSchema::of("record");
+    lines.iter().for_each(|value| assert_eq!(line.wrong(value), None, "{value}"));
     let verdicts: Vec<&Value> = lines.iter().filter(|line| line["line"] == "verdict").collect();
     assert_eq!(summary["expectations"]["verdicts"], verdicts.len(), "{out}");
     let first = verdicts.first().expect("it looked before the first step");

@@ -4,6 +4,7 @@ mod support;
 
 use landspeed_observer::OBSERVERS;
 use landspeed_record::MeasureReport;
+use support::schema::checked;
 use support::{LANDSPEED, needs_root, output, sh, text};
 
 #[test]
@@ -23,7 +24,7 @@ fn every_observer_that_can_run_here_prints_figures_of_both_hosts() {
         assert!(csv.lines().any(|line| line.starts_with(&format!("{name},"))), "no {name} in {csv}");
     }
     let json = sh(&format!("{LANDSPEED} measure pingpong -t 200ms --watch snmp,qdisc --json"));
-    let report: MeasureReport = serde_json::from_str(&json).expect("a measurement");
+    let report: MeasureReport = serde_json::from_value(checked("measure", &json)).expect("a measurement");
     let printed: Vec<_> = report.observed.iter().map(|of| (of.host.as_str(), of.part.as_str())).collect();
     assert_eq!(printed, [("A", "snmp"), ("A", "qdisc"), ("B", "snmp"), ("B", "qdisc")]);
 }

@@ -52,6 +52,8 @@ mod table;
 mod watcher;
 mod window;
 
+use landspeed_record::DetailRow;
+
 /// All observers. They open in this order and close in the reverse order.
 ///
 /// - Processor time is last, so that it is read closest around the window and excludes the other observers' own cost.
@@ -75,6 +77,9 @@ pub static OBSERVERS: &[&Observer] = &[
     &tcp_info::TCP_INFO,
     &cpu::CPU,
 ];
+
+/// The details that observers declare in their own folders.
+pub static DETAILS: &[DetailRow] = &[DetailRow::of::<sockstat::SockStat>()];
 
 pub use cost::COST;
 pub use cpu::leave_out_this_thread;

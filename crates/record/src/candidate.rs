@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::Cell;
 
 /// One change with its prerequisites. They are tried, kept and left out together.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct Candidate {
     /// Name of the knob.

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Values of factors by name, in canonical spelling (`docs/reference/knobs`).
 pub type Settings = BTreeMap<String, String>;
 
 /// One of the two hosts of a path. The data of an undirected workload flows from A to B.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
     /// The first host named; sends unless the direction is reversed.
@@ -41,7 +42,7 @@ impl std::fmt::Display for Side {
 ///
 /// All cells of a run have the same keys, so that only the values that differ must be set to change from one cell to
 /// another. A cell with fewer keys is a *change*: see [`Cell::with`].
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Cell {
     /// Knobs of host A, by name.

@@ -7,7 +7,7 @@ use crate::{EndpointOutcome, LostRounds, SweepDatagrams, SweepPoint, unknown};
 
 /// Datagrams of one flow, at one end, in one window. The receiving end counts by the numbers that the datagrams
 /// carry.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct DatagramCounts {
     /// Datagrams handed to the kernel.
@@ -28,7 +28,7 @@ pub struct DatagramCounts {
     pub overflowed: u64,
     /// Time in which the `received_bytes` arrived: from the last arrival before the window (or from the first
     /// arrival, if there was none), which is not counted, to the last in the window; `None` if none arrived.
-    #[serde(with = "unknown::measured")]
+    #[serde(with = "unknown::Measured::<Nanos>")]
     pub arrivals_ns: Nanos,
 }
 
@@ -51,7 +51,7 @@ impl DatagramCounts {
 }
 
 /// Flows whose segments (UDP_SEGMENT) became too large for the path, so that their datagrams were sent one by one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SegmentationFallbacks(pub u64);
 
 /// Returns remarks on an outcome's datagrams, one line each. Without them a rate looks like everything that was sent.

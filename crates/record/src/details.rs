@@ -4,7 +4,7 @@
 //! use landspeed_record::{Details, detail};
 //! # use serde::{Deserialize, Serialize};
 //! /// Memory that sockets held.
-//! #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+//! #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 //! #[serde(default)]
 //! struct HeldMemory {
 //!     most_bytes: u64,
@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::OnceLock;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
@@ -32,7 +33,7 @@ const REASON: usize = 200;
 const NOT_READ: &str = "what came has another shape than this landspeed reads";
 
 /// A type that is stored in a record under its own name. [`detail!`](crate::detail) implements it.
-pub trait Detail: Serialize + DeserializeOwned + Clone + Send + Sync + 'static {
+pub trait Detail: Serialize + DeserializeOwned + JsonSchema + Clone + Send + Sync + 'static {
     const NAME: &'static str;
     /// Where older records hold the members of this type: (member, name among the other details).
     const FORMERLY: &'static [(&'static str, &'static str)] = &[];
@@ -58,11 +59,11 @@ macro_rules! detail {
     };
 }
 
-/// Makes types of this crate details, and lists them for [`Details::admit`].
+/// Makes types of this crate details, and lists their rows.
 macro_rules! details {
     ($list:ident { $($name:literal => $type:ty $(, formerly $($member:literal = $old:literal),+)?;)+ }) => {
         $($crate::detail!($name => $type $(, formerly $($member = $old),+)?);)+
-        const $list: &[$crate::details::AdmitFn] = &[$($crate::details::admit::<$type>),+];
+        pub const $list: &[$crate::DetailRow] = &[$($crate::DetailRow::of::<$type>()),+];
     };
 }
 pub(crate) use details;
@@ -83,6 +84,27 @@ impl DetailError {
     /// Returns true if a line of text was made from such an error.
     pub fn is_told_by(line: &str) -> bool {
         line.contains(NOT_READ)
+    }
+}
+
+/// A detail that a part adds to records.
+#[derive(Debug, Clone, Copy)]
+pub struct DetailRow {
+    /// Name in the record.
+    pub name: &'static str,
+    /// Returns the schema of the detail's type.
+    pub schema: fn(&mut SchemaGenerator) -> Schema,
+    /// Converts the detail to its type and drops the JSON value that was read.
+    admit: fn(&mut Details) -> Result<(), DetailError>,
+}
+
+impl DetailRow {
+    pub const fn of<T: Detail>() -> Self {
+        DetailRow {
+            name: T::NAME,
+            schema: SchemaGenerator::subschema_for::<T>,
+            admit: Details::admit_one::<T>,
+        }
     }
 }
 
@@ -143,8 +165,16 @@ impl Details {
 
     /// Converts the values that were read to the types in `known`. Removes values that do not fit, and returns one
     /// line about each.
-    pub(crate) fn admit(&mut self, known: &[AdmitFn]) -> Vec<String> {
-        known.iter().filter_map(|admit| admit(self).err()).map(|error| error.to_string()).collect()
+    pub(crate) fn admit(&mut self, known: &[DetailRow]) -> Vec<String> {
+        known.iter().filter_map(|row| (row.admit)(self).err()).map(|error| error.to_string()).collect()
+    }
+
+    fn admit_one<T: Detail>(&mut self) -> Result<(), DetailError> {
+        self.gather::<T>();
+        let Some(entry) = self.0.remove(T::NAME) else { return Ok(()) };
+        let value = entry.json().map_err(|error| DetailError::new(T::NAME, &error))?;
+        self.put::<T>(T::deserialize(value).map_err(|error| DetailError::new(T::NAME, &error))?);
+        Ok(())
     }
 
     /// Joins the members of a detail that an older record holds one by one.
@@ -156,18 +186,6 @@ impl Details {
             self.0.insert(T::NAME.to_owned(), Entry::came(Value::Object(members)));
         }
     }
-}
-
-/// The type of [`admit`] for one detail.
-pub(crate) type AdmitFn = fn(&mut Details) -> Result<(), DetailError>;
-
-/// Converts one detail to its type and drops the JSON value that was read.
-pub(crate) fn admit<T: Detail>(details: &mut Details) -> Result<(), DetailError> {
-    details.gather::<T>();
-    let Some(entry) = details.0.remove(T::NAME) else { return Ok(()) };
-    let value = entry.json().map_err(|error| DetailError::new(T::NAME, &error))?;
-    details.put::<T>(T::deserialize(value).map_err(|error| DetailError::new(T::NAME, &error))?);
-    Ok(())
 }
 
 /// A value as the JSON that was read, as its type, or both.
@@ -272,7 +290,7 @@ impl<'de> Deserialize<'de> for Entry {
 mod tests {
     use super::*;
 
-    #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+    #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
     #[serde(default)]
     struct Copies {
         all: u64,
@@ -280,7 +298,7 @@ mod tests {
     }
     detail!("copies" => Copies, formerly "all" = "all_copies", "mapped" = "mapped_bytes");
 
-    #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+    #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
     struct OtherCopies(Vec<u64>);
     detail!("copies" => OtherCopies);
 
@@ -310,7 +328,7 @@ mod tests {
             let mut seen = details(&format!(r#"{{"copies":{value},"x":1}}"#));
             assert!(seen.read::<Copies>().is_err(), "{value}");
             assert_eq!(seen.get::<Copies>(), &Copies::default());
-            let told = seen.admit(&[admit::<Copies>]);
+            let told = seen.admit(&[DetailRow::of::<Copies>()]);
             assert!(told.len() == 1 && told[0].starts_with("copies: ") && DetailError::is_told_by(&told[0]));
             assert_eq!(
                 seen,
@@ -338,14 +356,14 @@ mod tests {
     #[test]
     fn members_that_an_older_record_holds_one_by_one_are_gathered() {
         let mut old = details(r#"{"all_copies":7,"mapped_bytes":9,"x":1}"#);
-        assert_eq!(old.admit(&[admit::<Copies>]), [""; 0]);
+        assert_eq!(old.admit(&[DetailRow::of::<Copies>()]), [""; 0]);
         assert_eq!(old.get::<Copies>(), &Copies { all: 7, mapped: 9 });
         assert_eq!(old, details(r#"{"copies":{"all":7,"mapped":9},"x":1}"#));
         let mut part = details(r#"{"mapped_bytes":9}"#);
-        part.admit(&[admit::<Copies>]);
+        part.admit(&[DetailRow::of::<Copies>()]);
         assert_eq!(part.get::<Copies>(), &Copies { all: 0, mapped: 9 });
         let mut both = details(r#"{"copies":{"all":1},"all_copies":7}"#);
-        both.admit(&[admit::<Copies>]);
+        both.admit(&[DetailRow::of::<Copies>()]);
         assert_eq!(both.get::<Copies>().all, 1, "what is written now counts");
     }
 }

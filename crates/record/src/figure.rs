@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::DetailError;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Figure {
     /// Name, such as "retransmitted segments".
     pub name: String,
@@ -16,7 +16,7 @@ pub struct Figure {
     pub amount: FigureValue,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FigureValue {
     /// A count.
@@ -40,7 +40,7 @@ pub enum FigureValue {
 }
 
 /// A number in a unit that is not one of landspeed's.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct CustomQuantity {
     /// The number, in `unit`.
@@ -49,7 +49,7 @@ pub struct CustomQuantity {
     pub unit: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PartFigures {
     /// "A" or "B", or the host's name if there are more than two.
     pub host: String,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::unknown;
 
 /// How processor time is measured on a host. The crate `observer` documents what each method can and cannot measure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CpuAccounting {
     /// Exact run time of the workload's tasks and of ksoftirqd. It is correct if softirqs run in task context and the
@@ -23,7 +23,7 @@ pub enum CpuAccounting {
     Stat,
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct HostFacts {
     /// Host name (`uname -n`).
@@ -38,7 +38,7 @@ pub struct HostFacts {
     pub boot_id: String,
     /// SO_NETNS_COOKIE of the agent's network namespace, unique within a boot; `None` if the kernel has none (before
     /// Linux 5.14).
-    #[serde(with = "unknown::measured")]
+    #[serde(with = "unknown::Measured::<u64>")]
     pub netns_cookie: u64,
     /// True if the agent's network namespace is the machine's initial one.
     pub initial_netns: bool,
@@ -51,13 +51,13 @@ pub struct HostFacts {
     /// Clock of the first processor in Hz, when it was probed; `None` if the kernel does not report it.
     pub cpu_clock_hz: Option<f64>,
     /// Number of processors online.
-    #[serde(with = "unknown::measured")]
+    #[serde(with = "unknown::Measured::<u32>")]
     pub cpus: u32,
     /// Number of NUMA nodes online.
-    #[serde(with = "unknown::measured")]
+    #[serde(with = "unknown::Measured::<u32>")]
     pub numa_nodes: u32,
     /// Memory size (MemTotal); `None` if the kernel does not report it.
-    #[serde(with = "unknown::measured")]
+    #[serde(with = "unknown::Measured::<Bytes>")]
     pub memory_bytes: Bytes,
     /// cpufreq governor of cpu0; empty without one.
     pub governor: String,
@@ -80,7 +80,7 @@ pub struct HostFacts {
     pub notes: Vec<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct LinkFacts {
     /// Name of the interface.
@@ -116,7 +116,7 @@ pub struct LinkFacts {
 }
 
 /// A program that changes knobs by itself.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ConflictingProgram {
     /// Name: "irqbalance", "tuned", "bpftune".
     pub program: String,

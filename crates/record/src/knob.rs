@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::unknown;
 
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct KnobState {
     /// Name in the table of knobs.
@@ -20,7 +20,7 @@ pub struct KnobState {
     pub choices: Vec<String>,
     /// Number of members (queues, features, processors) that the value covers; 1 for a plain value, `None` if it
     /// cannot be read.
-    #[serde(with = "unknown::measured")]
+    #[serde(with = "unknown::Measured::<u32>")]
     pub members: u32,
 }
 

@@ -54,7 +54,7 @@ pub use compare::{
     StudyEngine, StudyPath, StudyRegion, StudyRun,
 };
 pub use datagram::{DatagramCounts, SegmentationFallbacks};
-pub use details::{Detail, DetailError, Details};
+pub use details::{Detail, DetailError, DetailRow, Details};
 pub use explain::{
     Cause, ClassSamples, CorePacketRate, CostClass, CostFigure, CostProfile, EXPLAIN_FORMAT, ExplainReport,
     ExplainedHost, Finding, FlowKey, FlowWatch, FlowWindow, FragmentStepCost, FragmentationPoint,
@@ -80,12 +80,12 @@ pub use measure::{
     HostCpu, LatencyFigure, LostHost, MEASURE_FORMAT, MeasureReport, SilenceFigure, StreamFigure, TcpFigure,
 };
 pub use observe::{
-    CongestionControls, CoreCpuTime, CpuUsage, LinkCounters, LinkTraffic, Observations, SnmpCounts,
-    SoftnetCounts, TcpSample, Throttling,
+    CongestionControls, CoreCpuTime, CpuUsage, LinkCounters, LinkTraffic, OBSERVATION_DETAILS, Observations,
+    SnmpCounts, SoftnetCounts, TcpSample, Throttling,
 };
 pub use outcome::{
-    ConnectionCount, EndpointOutcome, FailedConnections, LostRounds, ProgramFigure, ProgramFigures,
-    SettingMismatch, SweepDatagrams, SweepPoint, ZeroCopyCounts,
+    ConnectionCount, EndpointOutcome, FailedConnections, LostRounds, OUTCOME_DETAILS, ProgramFigure,
+    ProgramFigures, SettingMismatch, SweepDatagrams, SweepPoint, ZeroCopyCounts,
 };
 pub use outline::{RecordOutline, count_runs, outline, read_header};
 pub use picture::{Png, PngError};

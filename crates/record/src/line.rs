@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The first line of every record.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct Header {
     /// Record format; see [`crate::RECORD_FORMAT`].
@@ -36,7 +36,7 @@ pub struct Header {
     /// Seed of the order of trials.
     pub seed: u64,
     /// Time limit of the run; `None` without one.
-    #[serde(with = "unknown::measured")]
+    #[serde(with = "unknown::Measured::<Nanos>")]
     pub budget_ns: Nanos,
     /// How long the result is confirmed after the run; zero if it is not.
     pub confirm_for_ns: Nanos,
@@ -46,7 +46,7 @@ fn is_uncounted(place: &RecordSequence) -> bool {
     place.number == 0
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct PathFacts {
     /// Interface of host A that faces host B.
@@ -67,12 +67,12 @@ pub struct PathFacts {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub silent: Vec<String>,
     /// Idle median round trip at the start; `None` if it was not measured.
-    #[serde(with = "unknown::measured")]
+    #[serde(with = "unknown::Measured::<Nanos>")]
     pub rtt_ns: Nanos,
 }
 
 /// The interfaces of a host that carried the data of a path, from the counters of all its interfaces.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct Carrier {
     /// The interface of the route to the other host.
@@ -118,7 +118,7 @@ impl PathFacts {
 }
 
 /// The decision about a step, with both cells in full.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StepLine {
     /// The result of the step.
     pub summary: StepSummary,
@@ -129,7 +129,7 @@ pub struct StepLine {
 }
 
 /// A verdict during a run. It decides what the run tries first from then on.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct VerdictLine {
     /// Number within the run, from 0, to which [`crate::StepPrediction::verdict`] refers. The trial behind the verdict,
@@ -145,7 +145,7 @@ pub struct VerdictLine {
 }
 
 /// The result of restoring the hosts at the end of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct RestoreOutcome {
     /// True if every host reads back as before.
@@ -206,7 +206,7 @@ impl RestoreOutcome {
 }
 
 /// A host that took part in a run besides those of the first pair.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct GroupMember {
     /// The name that the user gave it.
@@ -220,7 +220,7 @@ pub struct GroupMember {
 }
 
 /// One line of a record.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "line", rename_all = "kebab-case")]
 pub enum Line {
     Header(Header),
@@ -289,6 +289,7 @@ pub enum Line {
     Summary(Box<TuneSummary>),
     /// A line that a newer landspeed wrote.
     #[serde(other)]
+    #[schemars(skip)]
     Unknown,
 }
 

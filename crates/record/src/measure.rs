@@ -12,7 +12,7 @@ use crate::{
 pub const MEASURE_FORMAT: u32 = 3;
 
 /// The result of a measurement. Figures that the workload does not have are empty.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MeasureReport {
     pub format: u32,
     pub landspeed: String,
@@ -73,7 +73,7 @@ pub struct MeasureReport {
 }
 
 /// A host, or a pair of hosts, from which there are no figures.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct LostHost {
     /// The user's name of the host, or of both hosts of a pair: "h3", "h3 to h0".
@@ -91,7 +91,7 @@ impl LostHost {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StreamFigure {
     /// The sending host.
     pub sender: Side,
@@ -108,7 +108,7 @@ pub struct StreamFigure {
 }
 
 /// The times in which nothing of a stream arrived.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SilenceFigure {
     /// The sending host.
     pub sender: Side,
@@ -122,7 +122,7 @@ pub struct SilenceFigure {
 }
 
 /// Round trips of one message size. A percentile is given only with ten or more samples beyond it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct LatencyFigure {
     /// Names of the two hosts, the measuring one first ("h0 to h3"), if several pairs were measured at once.
@@ -165,7 +165,7 @@ impl LatencyFigure {
 }
 
 /// Processor time of one host over the window, summed over all cores.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct HostCpu {
     pub side: Side,
     /// The host's name, if several pairs were measured at once.
@@ -207,7 +207,7 @@ impl HostCpu {
 }
 
 /// TCP_INFO at the end of the window, over all flows of one sending host.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TcpFigure {
     /// The sending host.
     pub sender: Side,
@@ -219,7 +219,7 @@ pub struct TcpFigure {
     /// Segments retransmitted from the start of the flows.
     pub retransmits: u64,
     /// Mean smoothed round-trip time under load; `None` if none was measured.
-    #[serde(with = "unknown::measured")]
+    #[serde(with = "unknown::Measured::<Nanos>")]
     pub rtt_ns: Nanos,
     /// Lowest round trip of all flows; `None` if none was measured.
     #[serde(default, deserialize_with = "unknown::or_default")]

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Processor time of one core over the window by class, from /proc/stat (in steps of USER_HZ).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct CoreCpuTime {
     /// Number of the core.
@@ -39,7 +39,7 @@ impl CoreCpuTime {
 }
 
 /// Processor time over the measured window.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct CpuUsage {
     pub window_ns: Nanos,
@@ -75,7 +75,7 @@ impl CpuUsage {
 }
 
 /// Time over the window in which this host's processors were throttled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct Throttling {
     pub window_ns: Nanos,
@@ -97,11 +97,11 @@ impl Throttling {
 }
 
 /// Congestion controls of the flows, as their sockets reported them (TCP_CONGESTION) at the end of the window.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CongestionControls(pub BTreeSet<String>);
 
 /// TCP_INFO of one flow at one moment. Times and counts are from the start of the connection.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct TcpSample {
     /// Flow number, from 0.
@@ -109,7 +109,7 @@ pub struct TcpSample {
     /// Time from the flow's first data.
     pub at_ns: Nanos,
     /// Smoothed round-trip time; `None` before the first measurement.
-    #[serde(with = "unknown::measured")]
+    #[serde(with = "unknown::Measured::<Nanos>")]
     pub rtt_ns: Nanos,
     /// Lowest round-trip time; `None` before the first measurement.
     #[serde(deserialize_with = "unknown::or_default")]
@@ -117,7 +117,7 @@ pub struct TcpSample {
     /// Congestion window.
     pub cwnd_segments: u32,
     /// Slow-start threshold; `None` before the first loss, while nothing bounds slow start.
-    #[serde(with = "unknown::threshold")]
+    #[serde(with = "unknown::Threshold")]
     pub ssthresh_segments: u32,
     /// Largest payload of a segment that this end sends.
     pub mss_bytes: Bytes,
@@ -128,7 +128,7 @@ pub struct TcpSample {
     /// Payload received in order.
     pub received_bytes: Bytes,
     /// Latest rate of delivery, as the kernel estimates it; `None` before the first estimate.
-    #[serde(with = "unknown::measured")]
+    #[serde(with = "unknown::Measured::<BitRate>")]
     pub delivery_rate_bps: BitRate,
     /// Time with data in flight.
     pub busy_ns: Nanos,
@@ -144,7 +144,7 @@ pub struct TcpSample {
 }
 
 /// Changes of one interface's counters over the window.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct LinkCounters {
     /// Name of the interface.
@@ -170,7 +170,7 @@ pub struct LinkCounters {
 }
 
 /// Traffic of one interface of a host within the window.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct LinkTraffic {
     /// Name of the interface.
@@ -182,14 +182,14 @@ pub struct LinkTraffic {
 }
 
 /// softnet_stat over all cores: "processed", "dropped", "time_squeeze", "received_rps".
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SoftnetCounts(pub BTreeMap<String, u64>);
 
 /// Counters of /proc/net/snmp and /proc/net/netstat that changed, such as "Tcp.RetransSegs".
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SnmpCounts(pub BTreeMap<String, u64>);
 
-details!(SEEN {
+details!(OBSERVATION_DETAILS {
     "cpu" => CpuUsage;
     "throttling" => Throttling;
     "tcp" => Vec<TcpSample>;
@@ -208,12 +208,14 @@ details!(SEEN {
 });
 
 /// All observations besides the workload's own figures: a detail for each observer that has data.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(remote = "Self", default)]
+#[schemars(!remote)]
 pub struct Observations {
     /// What could not be observed and why, one line each.
     pub unseen: Vec<String>,
     #[serde(flatten)]
+    #[schemars(skip)]
     pub details: Details,
 }
 
@@ -247,7 +249,7 @@ impl Serialize for Observations {
 impl<'de> Deserialize<'de> for Observations {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let mut seen = Observations::deserialize(from)?;
-        seen.unseen.extend(seen.details.admit(SEEN));
+        seen.unseen.extend(seen.details.admit(OBSERVATION_DETAILS));
         Ok(seen)
     }
 }

@@ -1,6 +1,7 @@
 //! The outcome of one trial at one end.
 
 use crate::units::{Bytes, Nanos};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::details::details;
@@ -9,7 +10,7 @@ use crate::{
     Silences,
 };
 
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SweepPoint {
     /// Size of a write, or of a datagram.
@@ -21,25 +22,25 @@ pub struct SweepPoint {
 }
 
 /// Counts of datagrams by size, in the order of the sweep's points.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SweepDatagrams(pub Vec<DatagramCounts>);
 
 /// Rounds of a ping-pong that were given up because the message or the answer was lost (client only). They are not in
 /// the latency.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LostRounds(pub u64);
 
 /// Connections set up, one after the other (client only).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ConnectionCount(pub u64);
 
 /// Connections that were begun within the window and not set up, because they were given up or a second had passed
 /// since the window's end (client only). The set-up times include them, with the time waited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct FailedConnections(pub u64);
 
 /// The results of requests for zero-copy transfers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ZeroCopyCounts {
     /// MSG_ZEROCOPY completions.
@@ -51,7 +52,7 @@ pub struct ZeroCopyCounts {
 }
 
 /// A figure that a program reported.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ProgramFigure {
     /// Name, such as "requests".
@@ -65,7 +66,7 @@ pub struct ProgramFigure {
 }
 
 /// The figures of a program's file, as the program reported them (only at the end whose role printed them).
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ProgramFigures {
     /// Name of the figure that decides.
@@ -88,7 +89,7 @@ impl ProgramFigures {
 }
 
 /// A setting of a flow that read back with another value than the requested one.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SettingMismatch {
     /// Name of the setting: "transport".
@@ -110,7 +111,7 @@ impl SettingMismatch {
     }
 }
 
-details!(KNOWN {
+details!(OUTCOME_DETAILS {
     "fell_back" => Vec<SettingMismatch>;
     "program" => ProgramFigures;
     "picture" => Png;
@@ -128,8 +129,9 @@ details!(KNOWN {
 });
 
 /// The outcome of one trial at one end: the data that every workload has, and details for the rest.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", default)]
+#[schemars(!remote)]
 pub struct EndpointOutcome {
     /// Payload that this end received within its window.
     pub received_bytes: Bytes,
@@ -149,6 +151,7 @@ pub struct EndpointOutcome {
     pub observed: Observations,
     /// Details of the workload or the transport, by name, at the level of the other members.
     #[serde(flatten)]
+    #[schemars(skip)]
     pub details: Details,
 }
 
@@ -174,7 +177,7 @@ impl Serialize for EndpointOutcome {
 impl<'de> Deserialize<'de> for EndpointOutcome {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let mut outcome = EndpointOutcome::deserialize(from)?;
-        outcome.observed.unseen.extend(outcome.details.admit(KNOWN));
+        outcome.observed.unseen.extend(outcome.details.admit(OUTCOME_DETAILS));
         Ok(outcome)
     }
 }

@@ -5,8 +5,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::pieces;
 
-/// A picture as a PNG file. It is safe to show unchanged, because a browser only draws it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// A picture as a PNG file, in JSON as pieces of Base64. It is safe to show unchanged, because a browser only draws it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, schemars::JsonSchema)]
+#[schemars(with = "Vec<String>")]
 pub struct Png(Vec<u8>);
 
 /// An error that says why bytes are not accepted as a picture.

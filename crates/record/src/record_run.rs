@@ -8,7 +8,7 @@ use crate::{Cell, HostFacts, PathFacts, WanStats};
 pub const RECORD_RUN_FORMAT: u32 = 1;
 
 /// Figures of a single stream over the path, with or without a limit on its window.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct RecordRunFigures {
     /// Limit on the data in flight, set by the sender's buffer; `None` if only congestion control bounds it.
@@ -36,7 +36,7 @@ pub struct RecordRunFigures {
 }
 
 /// The recovery from a segment that a lab lost on purpose, on real sockets.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct LabRecovery {
     /// Time from the retransmission until the window is as large as before the loss; `None` if the run ended before.
@@ -55,7 +55,7 @@ pub struct LabRecovery {
 }
 
 /// The cost of one loss for a Reno flow that fills the path, as a recovery time (feng-2003 Table 1).
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct LossRecovery {
     /// Recovery time by the paper's formula: half the window, at one segment per round trip.
@@ -68,7 +68,7 @@ pub struct LossRecovery {
     pub segment_bytes: Bytes,
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct RecordRunReport {
     pub format: u32,

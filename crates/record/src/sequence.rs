@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 const FILE: &str = ".sequence";
 
 /// The place of a record among those of its folder.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct RecordSequence {
     /// Random ID of the folder that counted, because records may be copied to other folders.

@@ -11,7 +11,7 @@ const PACKETS: u64 = 4;
 const PACKET: Bytes = Bytes(1500);
 
 /// Times in which no payload arrived at a receiving end.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct Silences {
     /// Duration of each, in order of time.
@@ -45,7 +45,7 @@ impl Silences {
 }
 
 /// The early end of a run that waited for its path until its patience was over.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct PathStall {
     /// Time without anything from the peer; zero if the run ended normally.

@@ -7,15 +7,15 @@ use crate::{Cause, Cell, HostFacts, Side, unknown};
 
 pub const SUMMARY_FORMAT: u32 = 1;
 
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Estimate {
     /// Point estimate. 1 means no change.
     pub ratio: f64,
     /// Low end of its interval; `None` if the data are too few for an end.
-    #[serde(with = "unknown::low")]
+    #[serde(with = "unknown::LowEnd")]
     pub low: f64,
     /// High end of its interval; `None` if the data are too few for an end.
-    #[serde(with = "unknown::high")]
+    #[serde(with = "unknown::HighEnd")]
     pub high: f64,
 }
 
@@ -34,7 +34,7 @@ impl Estimate {
 }
 
 /// The deciding figure of a program, and its cost.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct ProgramMetricValue {
     /// Value, in the figure's own unit.
@@ -43,7 +43,7 @@ pub struct ProgramMetricValue {
     pub less_is_better: bool,
     /// Work per second of processor time over both hosts: the figure itself, or, if less of it is better, the
     /// program's first figure of which more is better, else its number of runs. `None` if it was not measured.
-    #[serde(with = "unknown::measured")]
+    #[serde(with = "unknown::Measured::<f64>")]
     pub per_cpu_s: f64,
 }
 
@@ -61,7 +61,7 @@ impl ProgramMetricValue {
 }
 
 /// The program of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct ProgramMetric {
     /// Name of the workload: "app:redis".
@@ -74,17 +74,17 @@ pub struct ProgramMetric {
     pub less_is_better: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct TrialFigures {
     /// Goodput at the receiver.
     pub rate_bps: BitRate,
     /// Payload per second of processor time over both hosts (each machine counted once); `None` if it was not
     /// measured.
-    #[serde(with = "unknown::measured")]
+    #[serde(with = "unknown::Measured::<BytesPerCpuSecond>")]
     pub bytes_per_cpu_s: BytesPerCpuSecond,
     /// Median round trip of a 1-byte message on the otherwise idle path; `None` if it was not measured.
-    #[serde(with = "unknown::measured")]
+    #[serde(with = "unknown::Measured::<Nanos>")]
     pub latency_ns: Nanos,
     /// Median round trip of the stream's own flows under load, from the sender's TCP; `None` if none was sampled
     /// (another transport, an older record).
@@ -103,7 +103,7 @@ pub struct TrialFigures {
     pub throttled: f64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepAnswer {
     /// The interval lies above the least effect of interest.
@@ -122,7 +122,7 @@ pub enum StepAnswer {
 }
 
 /// The prediction that a verdict made for a step before it was measured.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StepPrediction {
     /// Number of the verdict ([`crate::VerdictLine::number`]).
     pub verdict: u32,
@@ -135,7 +135,7 @@ pub struct StepPrediction {
     pub expected_ratio: Option<f64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StepSummary {
     /// ID in the record, which the step's trials carry.
     pub id: String,
@@ -188,7 +188,7 @@ pub struct StepSummary {
 }
 
 /// The final setting over the start, from new trials only; `None` for a figure that was not measured.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct Gain {
     /// Goodput.
@@ -203,7 +203,7 @@ pub struct Gain {
 
 /// A repeated comparison of the final setting with the start, in blocks at growing distances over a long time after
 /// the run (`--confirm-for`).
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct ConfirmationReport {
     /// Time from the first block to the last.
@@ -221,7 +221,7 @@ pub struct ConfirmationReport {
 }
 
 /// The predictions of verdicts compared with the measurements, over all steps of a run except placebos.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct PredictionAccuracy {
     /// Number of verdicts.
@@ -242,7 +242,7 @@ pub struct PredictionAccuracy {
     pub measured_over_expected: Option<f64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TuneSummary {
     pub format: u32,
     pub landspeed: String,
@@ -267,10 +267,10 @@ pub struct TuneSummary {
     pub others_b: Vec<String>,
     /// Geometric means of the start cell's trials in the blocks behind `gain`, so that `final` over `start` is the
     /// ratio in `gain`.
-    #[serde(with = "unknown::measured")]
+    #[serde(with = "unknown::Measured::<TrialFigures>")]
     pub start: TrialFigures,
     /// Geometric means of the final cell's trials in the same blocks.
-    #[serde(rename = "final", with = "unknown::measured")]
+    #[serde(rename = "final", with = "unknown::Measured::<TrialFigures>")]
     pub final_: TrialFigures,
     /// The final setting over the start, from new interleaved trials at the end.
     pub gain: Gain,

@@ -18,7 +18,7 @@ pub enum Role {
 }
 
 /// A workload by its name, and its parameters.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Workload {
     /// Name, as on the command line of `measure`.
     pub name: String,
@@ -135,7 +135,7 @@ pub struct TcpProgress {
 
 /// A histogram of latency samples: values in nanoseconds (upper edge, three significant figures), and the number of
 /// round trips at each.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct LatencyHistogram {
     /// Size of the message.
@@ -187,7 +187,7 @@ impl LatencyHistogram {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Arm {
     /// The setting in force.
@@ -197,7 +197,7 @@ pub enum Arm {
     Candidate,
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Trial {
     /// ID of the step (`StepSummary::id`), or "start", "final", ...
     pub step: String,

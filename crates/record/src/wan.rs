@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::unknown;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WanCarrier {
     /// Threads of landspeed, which measure their own lateness.
@@ -16,7 +16,7 @@ pub enum WanCarrier {
 }
 
 /// The statistics of a wide-area link since it was made, or within one run.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct WanStats {
     /// The configured path: "rate=1G,rtt=20ms,queue=1bdp".
@@ -47,7 +47,7 @@ pub struct WanStats {
 /// The statistics of one direction. Segments are IP packets as on a wire, so that a superpacket counts as several.
 ///
 /// `arrived + duplicated = forwarded + queue + loss + size + overrun drops + refused + those still on their way`.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct DirectionStats {
     /// Segments that arrived, without those in `missed_frames`.
@@ -126,7 +126,7 @@ impl DirectionStats {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct WanReport {
     /// Statistics of the link.

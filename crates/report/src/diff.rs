@@ -11,7 +11,7 @@ use crate::safe;
 use crate::words;
 
 /// Two records compared, as `landspeed diff` shows it.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, schemars::JsonSchema)]
 pub struct DiffReport {
     /// Format version of this document.
     pub format: u32,
@@ -30,7 +30,7 @@ pub struct DiffReport {
 }
 
 /// One item of the comparison of two runs.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, schemars::JsonSchema)]
 pub struct DiffRow {
     /// Name of the item ("final rate", "A tso", "kernel").
     pub what: String,

@@ -11,18 +11,21 @@ use crate::tune::answer;
 use crate::words::{self, StepOutcome, counted};
 
 /// All records of a folder, newest first, as `landspeed records` lists them.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, schemars::JsonSchema)]
 pub struct RecordsReport {
     /// Format version of this document.
     pub format: u32,
+    /// Folder of the records.
     pub folder: String,
+    /// The records.
     pub records: Vec<RecordRow>,
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, schemars::JsonSchema)]
 pub struct RecordRow {
     /// The id that commands take: `landspeed show ID`.
     pub id: String,
+    /// Path of the file.
     pub file: String,
     /// Start time, RFC 3339 UTC; `None` if the record's header cannot be read.
     pub started: Option<String>,
@@ -33,13 +36,15 @@ pub struct RecordRow {
     pub kind: String,
     /// Topology or hosts.
     pub path: String,
+    /// State of the run.
     pub state: RecordState,
     /// The result in a few words.
     pub result: String,
+    /// Size of the file.
     pub size_bytes: Bytes,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecordState {
     /// The run ended and recorded its result.

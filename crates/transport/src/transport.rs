@@ -8,7 +8,7 @@ use std::time::Duration;
 pub use landspeed_proof::ProofKey;
 use landspeed_record::factor::Factor;
 use landspeed_record::units::{BitRate, Bytes, Nanos};
-use landspeed_record::{Details, EndpointOutcome, Headline, SettingMismatch, Settings};
+use landspeed_record::{DetailRow, Details, EndpointOutcome, Headline, SettingMismatch, Settings};
 
 use crate::{DatagramTotals, Error, Patience};
 
@@ -29,6 +29,8 @@ pub struct TransportProperties {
     pub single_messages: &'static [(&'static str, &'static str)],
     /// The figures to print for each end, from the details that the flows add ([`Flow::add_details`]).
     pub headlines: &'static [Headline<EndpointOutcome>],
+    /// The details that its flows add.
+    pub details: &'static [DetailRow],
 }
 
 /// A way to get bytes from one process to another.

@@ -211,6 +211,7 @@ mod tests {
         protocol: "ours",
         single_messages: &[],
         headlines: &[],
+        details: &[],
     };
     const OF_TCP: TransportProperties = TransportProperties { protocol: "tcp", ..OURS };
 

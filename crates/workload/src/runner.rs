@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use landspeed_record::factor::FactorDeclaration;
 use landspeed_record::units::Nanos;
-use landspeed_record::{EndpointOutcome, GridFigure, Headline, Settings, TrialSpec};
+use landspeed_record::{DetailRow, EndpointOutcome, GridFigure, Headline, Settings, TrialSpec};
 use landspeed_transport::settings::TRANSPORT;
 
 use crate::app::Application;
@@ -108,6 +108,11 @@ pub trait WorkloadRunner: Send + Sync {
 
     /// Returns what it prints for each end, besides goodput and latency.
     fn headlines(&self) -> &'static [Headline<EndpointOutcome>] {
+        &[]
+    }
+
+    /// Returns the details that it adds to an outcome.
+    fn details(&self) -> &'static [DetailRow] {
         &[]
     }
 

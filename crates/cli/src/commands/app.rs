@@ -17,8 +17,8 @@ use crate::args::AppAction;
 use crate::output::{list, out, usage};
 
 /// An application in the output of `landspeed app list --json`.
-#[derive(Debug, Serialize)]
-struct ApplicationEntry {
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(crate) struct ApplicationEntry {
     /// The name that `landspeed measure` takes.
     name: &'static str,
     /// What the application does, and its figure.

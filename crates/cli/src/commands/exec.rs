@@ -12,12 +12,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::args::ExecArgs;
 
-/// The output of --json.
-#[derive(Serialize, Deserialize)]
+/// The output of `landspeed exec --json`, printed on standard error.
+#[derive(Serialize, Deserialize, schemars::JsonSchema)]
 pub(crate) struct ExecReport {
+    /// Name of the path.
     path: String,
     #[serde(flatten)]
     counts: ConnectionCounts,
+    /// Time from the start of the program to its end.
     pub(crate) took_ns: Nanos,
     /// Processor time of the program and of the processes that carried its connections.
     pub(crate) cpu_ns: Nanos,

@@ -1,4 +1,5 @@
-//! `landspeed generate`: writes man pages and completions from the tables behind the command line.
+//! `landspeed generate`: writes man pages and completions from the tables behind the command line, and the schemas of
+//! JSON documents.
 
 use std::fs::create_dir_all;
 use std::io;
@@ -11,6 +12,7 @@ use clap_complete::{Shell, generate_to};
 use clap_mangen::Man;
 
 use crate::args::{Arguments, GenerateArgs};
+use crate::schema;
 
 /// Folders for the completions of each shell, below a prefix's `share`.
 const SHELLS: [(Shell, &str); 3] = [
@@ -29,6 +31,7 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<ExitCode> {
     let mut command = Arguments::command().disable_help_subcommand(true);
     command.build();
     into("man/man1", &|folder| pages(&command, folder))?;
+    into("landspeed/schemas", &schema::write)?;
     for (shell, folder) in SHELLS {
         into(folder, &|folder| generate_to(shell, &mut shown(), "landspeed", folder).map(drop))?;
     }

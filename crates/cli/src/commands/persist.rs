@@ -17,14 +17,16 @@ use crate::output::out;
 use crate::place::put_in_place;
 
 /// The output of `landspeed persist --json`.
-#[derive(Debug, Serialize)]
-struct PersistReport {
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(crate) struct PersistReport {
     /// Format version of this document.
     format: u32,
     record: String,
     /// The host's side in the run.
     host: Side,
+    /// Name of the host in the run.
     hostname: String,
+    /// Files that apply the settings at boot.
     files: Vec<ConfigFile>,
     /// The folder below which the files were written; `None` if they were only shown.
     written_below: Option<PathBuf>,
@@ -33,13 +35,16 @@ struct PersistReport {
     /// Settings that are in no file, and why.
     left_out: Vec<UnpersistedSetting>,
     notes: Vec<String>,
+    /// Commands to copy, by purpose.
     commands: Vec<SuggestedCommands>,
 }
 
 /// Commands to copy.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 struct SuggestedCommands {
+    /// What they do.
     what: &'static str,
+    /// Shell commands.
     commands: Vec<String>,
 }
 

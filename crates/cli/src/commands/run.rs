@@ -76,8 +76,8 @@ fn told(experiment: &Experiment) -> String {
 }
 
 /// An experiment in the output of `landspeed experiments --json`.
-#[derive(Debug, Serialize)]
-struct ExperimentEntry {
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(crate) struct ExperimentEntry {
     /// The name that `landspeed run` takes.
     name: String,
     /// Title of the experiment.

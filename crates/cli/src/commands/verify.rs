@@ -17,17 +17,19 @@ use crate::kept::KeptSettings;
 use crate::output::out;
 
 /// The output of `landspeed verify --json`.
-#[derive(Debug, Serialize)]
-struct VerifyReport {
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(crate) struct VerifyReport {
     /// Format version of this document.
     format: u32,
     record: String,
     /// The host's side in the run.
     host: Side,
+    /// Interface whose settings were read.
     interface: String,
     /// True if no setting differs from the kept value, and no file from what `landspeed persist` writes. If all files
     /// are missing, they are not considered.
     verified: bool,
+    /// Settings of the host that the run kept.
     settings: Vec<SettingCheck>,
     /// Files of `landspeed persist`.
     files: Vec<FileCheck>,
@@ -35,28 +37,38 @@ struct VerifyReport {
     in_your_program: Vec<String>,
 }
 
-#[derive(Debug, Serialize)]
+/// A setting compared with the kept value.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 struct SettingCheck {
+    /// Name of the knob.
     knob: String,
+    /// The value that the run kept.
     kept: String,
     /// The present value; `None` if it cannot be read.
     now: Option<String>,
+    /// True if the present value is another one, or cannot be read.
     differs: bool,
     /// Why the value cannot be read.
     why: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+/// A file compared with what `landspeed persist` writes.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 struct FileCheck {
+    /// Path of the file.
     path: String,
+    /// What became of it.
     state: FileState,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum FileState {
+    /// It is as `landspeed persist` writes it.
     AsWritten,
+    /// It has other contents.
     Changed,
+    /// It is not there.
     Missing,
 }
 

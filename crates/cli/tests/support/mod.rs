@@ -6,6 +6,7 @@
 pub(crate) mod bpf;
 pub(crate) mod hosts;
 pub(crate) mod ours;
+pub(crate) mod schema;
 pub(crate) mod snapshot;
 pub(crate) mod terminal;
 

@@ -19,7 +19,7 @@ use serde::Serialize;
 use rule::{DoctorInput, DoctorRule};
 
 /// How serious a finding is. The worst is the greatest in this order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Worth a try on some paths.
@@ -41,7 +41,7 @@ impl std::fmt::Display for Severity {
 }
 
 /// A finding about one setting of a host. All text is safe to print.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct SettingFinding {
     /// How serious the finding is.
     pub severity: Severity,

@@ -43,7 +43,7 @@ pub struct PersistInput<'a> {
 }
 
 /// A file to write.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct ConfigFile {
     /// Absolute path.
     pub path: String,
@@ -82,7 +82,7 @@ pub fn is_ours(text: &str) -> bool {
 }
 
 /// A kept setting that no file holds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct UnpersistedSetting {
     /// The knob.
     pub knob: String,

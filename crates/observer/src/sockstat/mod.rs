@@ -19,9 +19,9 @@ const PATHS: [&str; 2] = ["/proc/net/sockstat", "/proc/net/sockstat6"];
 type SocketCounts = BTreeMap<String, u64>;
 
 /// The counts when the window opened, and the maximum of each until it closed.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
-struct SockStat {
+pub(crate) struct SockStat {
     /// The counts when the window opened.
     opened: SocketCounts,
     /// The maximum of each count until it closed.

@@ -19,7 +19,7 @@ struct FakeWatch {
     before: Option<(u64, Instant)>,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, schemars::JsonSchema)]
 struct CarriedBytes {
     bytes: Bytes,
     window_ns: Nanos,

@@ -9,7 +9,7 @@ use crate::unknown;
 pub const COMPARE_FORMAT: u32 = 1;
 
 /// A figure over repeats: the mean, and its 95 % interval (Student's t). One repeat gives no interval.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct MeanInterval {
     /// Mean over the repeats.
@@ -21,7 +21,7 @@ pub struct MeanInterval {
 }
 
 /// One region of the schedule (cottrell-2005 section III.A).
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct RegionFigures {
     /// Number of the region, from 1.
@@ -29,11 +29,11 @@ pub struct RegionFigures {
     /// Number of flows in the region.
     pub flows: u16,
     /// Goodput of all flows together, mean over repeats; `None` if nothing arrived.
-    #[serde(with = "unknown::measured")]
+    #[serde(with = "unknown::Measured::<BitRate>")]
     pub mean_bps: BitRate,
     /// Standard deviation of the aggregate goodput over the seconds of the region, mean over repeats; `None` if there
     /// is no spread.
-    #[serde(with = "unknown::measured")]
+    #[serde(with = "unknown::Measured::<BitRate>")]
     pub sd_bps: BitRate,
     /// `sd / mean` of the aggregate goodput; `None` if nothing arrived.
     pub stability: Option<f64>,
@@ -42,7 +42,7 @@ pub struct RegionFigures {
 }
 
 /// One protocol under the schedule: a row of the paper's Tables 1 and 2.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct ContestFigures {
     /// Name of the congestion control in `landspeed cc list`.
@@ -50,11 +50,11 @@ pub struct ContestFigures {
     /// Its name in the literature: "H-TCP".
     pub title: String,
     /// Goodput of all flows together over all regions, mean over repeats; `None` if no run counts.
-    #[serde(with = "unknown::measured")]
+    #[serde(with = "unknown::Measured::<BitRate>")]
     pub mean_bps: BitRate,
     /// Standard deviation of the aggregate goodput over all seconds of a run, mean over repeats; `None` if no run
     /// counts.
-    #[serde(with = "unknown::measured")]
+    #[serde(with = "unknown::Measured::<BitRate>")]
     pub sd_bps: BitRate,
     /// `sd_bps / mean_bps`; smaller is steadier. `None` if nothing arrived, or if no run counts.
     pub stability: Option<f64>,
@@ -96,7 +96,7 @@ pub struct ContestFigures {
 }
 
 /// Two protocols on one path.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct MeetingFigures {
     /// The first: flows 1 and 3.
@@ -109,14 +109,14 @@ pub struct MeetingFigures {
     /// Jain's index of all flows in the middle region; `None` if nothing arrived.
     pub fairness: Option<f64>,
     /// Goodput of all flows together in the middle region, mean over repeats; `None` if no run counts.
-    #[serde(with = "unknown::measured")]
+    #[serde(with = "unknown::Measured::<BitRate>")]
     pub mean_bps: BitRate,
     pub runs: u32,
     pub invalid: u32,
 }
 
 /// Two flows of one protocol with different round trips.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct RoundTripFigures {
     pub protocol: String,
@@ -132,14 +132,14 @@ pub struct RoundTripFigures {
     /// arrived.
     pub bias: Option<f64>,
     /// Goodput of both flows together, mean over repeats; `None` if no run counts.
-    #[serde(with = "unknown::measured")]
+    #[serde(with = "unknown::Measured::<BitRate>")]
     pub mean_bps: BitRate,
     pub runs: u32,
     pub invalid: u32,
 }
 
 /// Short flows beside a long one.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct ShortFlowFigures {
     pub protocol: String,
@@ -152,14 +152,14 @@ pub struct ShortFlowFigures {
     /// 90th percentile of the completion time; `None` with fewer than 10 flows beyond it.
     pub p90_s: Option<f64>,
     /// Goodput of the long flow, mean over repeats; `None` if no run counts.
-    #[serde(with = "unknown::measured")]
+    #[serde(with = "unknown::Measured::<BitRate>")]
     pub long_bps: BitRate,
     pub runs: u32,
     pub invalid: u32,
 }
 
 /// Processor cost over the number of parallel streams (cottrell-2005 Figures 6 and 7).
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct ParallelStreamFigures {
     /// Number of parallel streams.
@@ -167,7 +167,7 @@ pub struct ParallelStreamFigures {
     /// Window of each stream: the one with the highest goodput of those tried.
     pub window_bytes: Bytes,
     /// Goodput of all streams together, mean over repeats; `None` if no run counts.
-    #[serde(with = "unknown::measured")]
+    #[serde(with = "unknown::Measured::<BitRate>")]
     pub rate_bps: BitRate,
     /// Processor time of the sender per elapsed time, in cores; `None` in the simulator.
     pub cpu: Option<f64>,
@@ -180,7 +180,7 @@ pub struct ParallelStreamFigures {
 }
 
 /// The protocols in order of one figure, best first.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct Ranking {
     /// Name of the figure: "throughput", "stability", "fairness", "effect on RTT", "convergence", "processor cost".
@@ -193,7 +193,7 @@ pub struct Ranking {
 }
 
 /// A value from the paper beside the value of this study. Only at scale 1.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct PaperValue {
     pub protocol: String,
@@ -206,7 +206,7 @@ pub struct PaperValue {
     pub ours: f64,
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct PaperFinding {
     /// The place in the paper: "section IV.A, Table 1".
@@ -221,7 +221,7 @@ pub struct PaperFinding {
     pub reason: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct CompareReport {
     pub format: u32,

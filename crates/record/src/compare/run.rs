@@ -10,7 +10,7 @@ use crate::{WanStats, unknown};
 use super::study::FlowPlan;
 
 /// One interval of a flow. Samples are in order of time, and the first interval starts with the run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct RunSample {
     /// End of the interval, from the start of the run.
@@ -21,13 +21,13 @@ pub struct RunSample {
     /// `None` if the flow's transport does not report one.
     pub cwnd_segments: Option<u32>,
     /// The sender's smoothed round trip at the end of the interval; `None` before the first measurement.
-    #[serde(with = "unknown::measured")]
+    #[serde(with = "unknown::Measured::<Nanos>")]
     pub rtt_ns: Nanos,
     /// Segments retransmitted from the flow's start.
     pub retransmits: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct ProbeSample {
     /// Time when the probe was sent, from the start of the run.
@@ -36,7 +36,7 @@ pub struct ProbeSample {
     pub rtt_ns: Nanos,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct QueueSample {
     /// Time of the sample, from the start of the run.
@@ -47,7 +47,7 @@ pub struct QueueSample {
     pub drops: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct RunFlow {
     /// Start and end of the flow, and the data that it sends.
@@ -66,7 +66,7 @@ impl RunFlow {
 }
 
 /// The path of one repeat, if it differs from the study's.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct RunPath {
     /// Rate of the bottleneck, in bits of IP packets.
@@ -77,7 +77,7 @@ pub struct RunPath {
     pub queue_bytes: Bytes,
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct StudyRun {
     /// Name of the contest (`Contest::name`).

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::unknown;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StudyEngine {
     /// Sockets of real hosts, or of a lab's hosts.
@@ -17,11 +17,11 @@ pub enum StudyEngine {
     Simulator,
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct StudyPath {
     /// Rate of the bottleneck, in bits of IP packets; `None` if neither host's link reports its speed.
-    #[serde(with = "unknown::measured")]
+    #[serde(with = "unknown::Measured::<BitRate>")]
     pub rate_bps: BitRate,
     /// Idle round trip.
     pub rtt_ns: Nanos,
@@ -62,7 +62,7 @@ impl StudyPath {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "question", rename_all = "kebab-case")]
 pub enum ContestQuestion {
     /// How flows of one protocol share a path as flows enter and leave (cottrell-2005 section III.A).
@@ -95,7 +95,7 @@ pub enum ContestQuestion {
     },
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct Contest {
     /// Name in records: "htcp", "htcp beside reno", "htcp with short flows". Unique within a study.
@@ -113,7 +113,7 @@ const MOST_SHORT: u64 = 60;
 /// Largest number of parallel streams in one run.
 const MOST_STREAMS: u16 = 64;
 
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct FlowPlan {
     /// The flow's contestant in text form (`Contestant`).
@@ -130,7 +130,7 @@ pub struct FlowPlan {
 }
 
 /// A study: a number of runs of each contest.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct Study {
     /// What carries the flows: sockets or the simulator.

@@ -1,6 +1,7 @@
 //! Processor time by layer, from sampled stacks.
 
 use crate::units::Nanos;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Declares the classes, each with the name that is printed and serialised. The order is that of a packet's way down
@@ -9,7 +10,7 @@ macro_rules! classes {
     ($($(#[$about:meta])* $class:ident = $name:literal,)+) => {
         /// The kind of work that a processor did when it was sampled: the taxonomy of Cai et al., "Understanding Host
         /// Network Stack Overheads" (SIGCOMM 2021), extended.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema)]
         pub enum CostClass {
             $($(#[$about])* #[serde(rename = $name)] $class,)+
         }
@@ -35,7 +36,9 @@ classes! {
     Copy = "copy",
     /// Checksumming payload in software.
     Checksum = "checksum",
+    /// TCP.
     Tcp = "tcp",
+    /// UDP.
     Udp = "udp",
     /// IP, routing, fragmentation and reassembly, netfilter.
     Ip = "ip",
@@ -45,6 +48,7 @@ classes! {
     Softirq = "softirq",
     /// Allocation and release of buffers and of the memory behind them.
     Memory = "memory",
+    /// Locks, and waiting for them.
     Lock = "lock",
     /// Scheduling, wake-ups, timers, polling calls.
     Scheduling = "scheduling",
@@ -53,13 +57,14 @@ classes! {
     /// Work of the virtual machine itself: hypercalls, paravirtual clocks. Stolen time is not sampled and has a
     /// figure of its own.
     Hypervisor = "hypervisor",
+    /// The observers themselves.
     Observer = "observer",
     /// Known symbols that belong to no other class.
     #[default]
     Other = "other",
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ClassSamples {
     /// Class of work.
@@ -69,7 +74,7 @@ pub struct ClassSamples {
 }
 
 /// Samples of one symbol that no rule classifies.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SymbolSamples {
     /// The innermost symbol that is not a helper. A helper such as memset or an unlock counts for its caller.
@@ -78,7 +83,7 @@ pub struct SymbolSamples {
     pub samples: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct StackSamples {
     /// Frames from the outermost to the innermost, joined by ";": the folded format of flame graphs. Kernel frames
@@ -91,7 +96,7 @@ pub struct StackSamples {
 }
 
 /// Sampled processor time of one host over one window.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CostProfile {
     /// The sampling event: "cpu-clock" (a timer) or "cycles" (a hardware counter).

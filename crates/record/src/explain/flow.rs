@@ -8,6 +8,7 @@ use std::num::ParseIntError;
 use std::str::FromStr;
 
 use crate::units::{BitRate, Bytes, CpuNanos, Nanos};
+use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -15,7 +16,8 @@ use crate::unknown;
 
 /// The transport protocol of a socket, by its number (IANA, "Protocol Numbers"). Its text is the name if it has one
 /// here, and else the number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema)]
+#[schemars(with = "String")]
 pub struct IpProtocol(pub u16);
 
 impl IpProtocol {
@@ -60,7 +62,7 @@ impl<'de> Deserialize<'de> for IpProtocol {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct FlowKey {
     /// Transport protocol: "tcp", "udp", or its number.
     pub protocol: IpProtocol,
@@ -71,7 +73,7 @@ pub struct FlowKey {
 }
 
 /// TCP_INFO at one moment (include/uapi/linux/tcp.h). Counts and times are from the start of the connection.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TcpState {
     /// Congestion control state: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.
@@ -89,7 +91,7 @@ pub struct TcpState {
     /// Retransmission timeout (RFC 6298).
     pub rto_ns: Nanos,
     /// Longest delay of an acknowledgement; `None` before data arrived.
-    #[serde(with = "unknown::measured")]
+    #[serde(with = "unknown::Measured::<Nanos>")]
     pub ato_ns: Nanos,
     /// Largest payload of a segment that this end sends.
     pub send_mss_bytes: Bytes,
@@ -110,10 +112,10 @@ pub struct TcpState {
     /// Time since data was last received.
     pub last_received_ago_ns: Nanos,
     /// Smoothed round-trip time; `None` before the first measurement.
-    #[serde(with = "unknown::measured")]
+    #[serde(with = "unknown::Measured::<Nanos>")]
     pub rtt_ns: Nanos,
     /// Mean deviation of the round-trip time; `None` before the first measurement.
-    #[serde(with = "unknown::measured")]
+    #[serde(with = "unknown::Measured::<Nanos>")]
     pub rtt_variation_ns: Nanos,
     /// Lowest round-trip time; `None` before the first measurement.
     #[serde(deserialize_with = "unknown::or_default")]
@@ -123,7 +125,7 @@ pub struct TcpState {
     #[serde(deserialize_with = "unknown::or_default")]
     pub receive_rtt_ns: Option<Nanos>,
     /// Slow-start threshold; `None` before the first loss, while nothing bounds slow start.
-    #[serde(with = "unknown::threshold")]
+    #[serde(with = "unknown::Threshold")]
     pub ssthresh_segments: u32,
     /// Congestion window.
     pub cwnd_segments: u32,
@@ -145,7 +147,7 @@ pub struct TcpState {
     /// Pacing rate; `None` without pacing.
     pub pacing_rate_bps: Option<BitRate>,
     /// Latest rate of delivery, as the kernel estimates it; `None` before the first estimate.
-    #[serde(with = "unknown::measured")]
+    #[serde(with = "unknown::Measured::<BitRate>")]
     pub delivery_rate_bps: BitRate,
     /// Payload sent, retransmissions included.
     pub sent_bytes: Bytes,
@@ -177,7 +179,7 @@ pub struct TcpState {
     pub delivered_ce_segments: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SocketState {
     /// Time since the window opened.
@@ -200,7 +202,7 @@ pub struct SocketState {
     pub tcp: Option<Box<TcpState>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowWatch {
     /// The flow, from the view of this end.
     pub key: FlowKey,
@@ -224,7 +226,7 @@ impl FlowWatch {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ListenerWatch {
     /// Address and port that the socket listens on.
     pub local: SocketAddr,
@@ -242,7 +244,7 @@ pub struct ListenerWatch {
     pub drops: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ProcessWatch {
     /// Process ID.
@@ -266,7 +268,7 @@ pub struct ProcessWatch {
     pub waiting_in: BTreeMap<String, u32>,
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct QdiscWatch {
     /// Interface of the queueing discipline.
@@ -289,7 +291,7 @@ pub struct QdiscWatch {
     pub rate_bps: Option<BitRate>,
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LinkSettings {
     /// Name of the interface.

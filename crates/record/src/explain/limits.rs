@@ -4,7 +4,7 @@ use crate::units::{BitRate, Bytes};
 use serde::{Deserialize, Serialize};
 
 /// The four kernels of STREAM (McCalpin 1995), by its published rules.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum MemoryKernel {
     /// c = a, 16 bytes per iteration.
@@ -19,7 +19,7 @@ pub enum MemoryKernel {
 
 /// Memory bandwidth of one kernel. The rate is in bit/s and counts bytes as STREAM does: read and written once each,
 /// without write-allocate.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MemoryBandwidth {
     /// The kernel of STREAM.
     pub kernel: MemoryKernel,
@@ -32,7 +32,7 @@ pub struct MemoryBandwidth {
 }
 
 /// A pass over memory by one core, which copies or sums a buffer that may or may not fit a cache.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MemoryPass {
     /// The operation: "copy" (memcpy), "checksum" (RFC 1071), "copy after checksum", ...
     pub what: String,
@@ -45,7 +45,7 @@ pub struct MemoryPass {
 }
 
 /// The highest packet rate at which one core hands packets to the device layer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CorePacketRate {
     /// Sending method: "pktgen", "AF_XDP", "sendmmsg with GSO", "sendmmsg".
     pub method: String,
@@ -58,7 +58,7 @@ pub struct CorePacketRate {
     pub loaded_pps: Option<f64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct PcieLink {
     /// Current transfers per second and lane: 8.0e9 for 8 GT/s.
@@ -82,7 +82,7 @@ pub struct PcieLink {
     pub rate_bps: BitRate,
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct HostLimits {
     /// Memory bandwidth by STREAM, on one core and on all.

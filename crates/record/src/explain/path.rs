@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::units::Nanos;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StackHop {
     /// From the send call to the queueing discipline.
@@ -22,7 +23,7 @@ pub enum StackHop {
     SocketToApplication,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StackHopLatency {
     /// Part of the packet's way.
     pub hop: StackHop,
@@ -30,7 +31,7 @@ pub struct StackHopLatency {
     pub bins: Vec<(u64, u64)>,
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PathTrace {
     /// Packets of a flow per packet that is traced.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::PathStall;
 
 /// Where a packet may be fragmented.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FragmentationPoint {
     /// Nowhere (the DF bit is set).
@@ -19,7 +19,7 @@ pub enum FragmentationPoint {
 }
 
 /// The probes of one size.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct ProbedSize {
     /// Size of the IP packet before fragmentation.
@@ -33,7 +33,7 @@ pub struct ProbedSize {
 }
 
 /// The result of probing a path.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct PathProbe {
     /// Protocol of the probes: "UDP", "TCP".

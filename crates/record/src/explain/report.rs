@@ -10,7 +10,7 @@ use crate::{HostFacts, Observations, WanReport};
 
 pub const EXPLAIN_FORMAT: u32 = 1;
 
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct CostFigure {
     /// Share of the host's sampled processor time, 0 to 1.
@@ -22,7 +22,7 @@ pub struct CostFigure {
 }
 
 /// A step of the staircase of limits.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct LimitStep {
     /// Name of the limit: "memory copy, host B", "raw packets, host A", "link", "TCP now".
@@ -33,7 +33,7 @@ pub struct LimitStep {
     pub how: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct ExplainedHost {
     /// Name that the user gave: "A", "local", "netns:dtn1".
@@ -48,7 +48,7 @@ pub struct ExplainedHost {
     pub observed: Observations,
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct ExplainReport {
     pub format: u32,

@@ -9,7 +9,7 @@ use crate::unknown;
 
 /// The fitted line of a layer's cost over sizes: `fixed_ns + per_byte_ns * size`, plus `first_cut_ns +
 /// per_fragment_ns * (fragments - 1)` for a message that is fragmented.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct LayerCostFit {
     /// Nanoseconds per message, independent of its size.
@@ -37,7 +37,7 @@ impl LayerCostFit {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct LayerCost {
     /// Median over the trials, in nanoseconds.
@@ -48,7 +48,7 @@ pub struct LayerCost {
     pub most_ns: f64,
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct SizePoint {
     /// Payload of a message: of a datagram before fragmentation, or of a write over TCP.
@@ -67,7 +67,7 @@ pub struct SizePoint {
 }
 
 /// The cost of the byte that makes a datagram one packet longer, from interleaved pairs of trials.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct FragmentStepCost {
     /// Size of the largest datagram before the step.
@@ -80,7 +80,7 @@ pub struct FragmentStepCost {
 
 /// The cost of each full packet after the first for both hosts together, from lines fitted to the trials of each
 /// round. Over sizes, a packet and its bytes always come together, so their sum is more certain than the two parts.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct FurtherPacketCost {
     /// Payload of the packet.
@@ -97,7 +97,7 @@ pub struct FurtherPacketCost {
 /// Layers: "host A" and "host B" are processor time; "shared by A and B" is the time of two hosts of one machine that
 /// cannot be attributed to either; "both hosts" is their sum; "link" is the time between arrivals at the receiver;
 /// "copy, host A" and similar names are classes of a host's time.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct PerPacketCost {
     /// Transport: "tcp", "udp", "udp without checksum".
@@ -118,7 +118,7 @@ pub struct PerPacketCost {
     pub notes: Vec<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct SizeAnswer {
     /// The question: "What does one more fragment cost?"

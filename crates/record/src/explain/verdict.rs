@@ -1,10 +1,11 @@
 //! The verdict: what holds a path back.
 
 use crate::units::BitRate;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A cause that can hold a flow back. Faults can be repaired; limits remain when nothing is wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
     /// The receive buffer is small, so the window is smaller than the path needs.
@@ -74,7 +75,7 @@ pub enum Cause {
     BusLimit,
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Remedy {
     /// Name of the knob; empty if a person must act.
@@ -87,7 +88,7 @@ pub struct Remedy {
     pub expected_ratio: Option<f64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// The cause that was found.
     pub cause: Cause,
@@ -112,7 +113,7 @@ pub struct Finding {
 }
 
 /// Why a path cannot be judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 pub enum NoVerdictReason {
     /// There was no flow during the observation.
@@ -129,7 +130,7 @@ pub enum NoVerdictReason {
 }
 
 /// What holds a path back, the most important cause first.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Verdict {
     /// Goodput of all flows over the window.

@@ -1,12 +1,13 @@
 //! The window model compared with the behaviour of a flow (feng-2003 section 3.5.1).
 
 use crate::units::Bytes;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::FlowKey;
 
 /// A rule of the window model, in the order in which a window is formed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowRule {
     /// The data in flight is the rate times the round trip (Little's law).
@@ -23,7 +24,7 @@ pub enum WindowRule {
     SillyWindow,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowRelation {
     /// The observed value equals the predicted one.
@@ -36,7 +37,7 @@ pub enum WindowRelation {
     AtMost,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WindowFigure {
     /// The rule of the model.
     pub rule: WindowRule,
@@ -53,7 +54,7 @@ pub struct WindowFigure {
     pub told: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowWindow {
     /// The flow, from the sender's view.
     pub key: FlowKey,

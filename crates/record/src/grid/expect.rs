@@ -6,7 +6,7 @@ use super::GridFigure;
 use crate::{Estimate, Settings};
 
 /// A claim about some cells. Cells are named by the values of some factors, which means all values of the others.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Expectation {
     /// The claim, in one sentence.
@@ -22,7 +22,7 @@ pub struct Expectation {
 }
 
 /// A test of a claim.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "is", rename_all = "kebab-case")]
 pub enum ExpectationTest {
     /// The ratio of the figure between two groups of cells.
@@ -76,7 +76,7 @@ impl Default for ExpectationTest {
 }
 
 /// The shape of a curve.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CurveShape {
     /// It ends higher than it starts, and falls nowhere.
@@ -90,7 +90,7 @@ pub enum CurveShape {
 }
 
 /// The result of testing an expectation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExpectationAgreement {
     /// The measured result is the published one.
@@ -105,7 +105,7 @@ pub enum ExpectationAgreement {
 }
 
 /// An expectation and the measured result.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct ExpectationReport {
     /// The claim, in one sentence.

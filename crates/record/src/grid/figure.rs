@@ -171,8 +171,9 @@ const FIGURES: &[FigureRow] = &[
 ];
 
 /// The name of a figure: one of the table of figures. A newer landspeed may have more.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
 pub struct GridFigure(&'static FigureRow);
 
 impl GridFigure {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::Estimate;
 
 /// The costs of a path for a program's sockets.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct PathCost {
     /// Name of the path or of an interconnect.
@@ -30,7 +30,7 @@ impl PathCost {
 }
 
 /// A program's use of its sockets in a run, from the kernel's counters.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct SocketUsage {
     /// Connections that the program opened (Tcp.ActiveOpens).
@@ -44,7 +44,7 @@ pub struct SocketUsage {
 }
 
 /// A model of a program's speed over a path, from its use of the sockets and the costs of the path.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct PathPrediction {
     /// The path and its costs.

@@ -12,7 +12,7 @@ use crate::{ProgramMetric, Workload, unknown};
 pub const HERE: &str = "program";
 
 /// Where the values of a factor are set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GridSettingTarget {
     /// A setting of the flow.
@@ -31,7 +31,7 @@ pub enum GridSettingTarget {
 }
 
 /// The kind of a factor's values. It decides whether they have a position on an axis.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LevelKind {
     /// Words.
@@ -48,7 +48,7 @@ pub enum LevelKind {
 }
 
 /// One value, and where it is set.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct GridSetting {
     /// Name of a setting, a parameter or a knob.
@@ -60,7 +60,7 @@ pub struct GridSetting {
 }
 
 /// A value of a factor that the hosts cannot have.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct MissingLevel {
     /// Name of the factor.
@@ -72,7 +72,7 @@ pub struct MissingLevel {
 }
 
 /// A factor that is varied.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct GridFactor {
     /// Name, such as "mtu".
@@ -103,7 +103,7 @@ impl GridFactor {
 }
 
 /// The plan that `landspeed measure --vary` carries out.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct Grid {
     /// The workload, with every parameter that is not varied.
@@ -128,7 +128,7 @@ pub struct Grid {
     /// Largest half-width of any interval, as a share of the figure; `None` if it was not requested.
     pub precision: Option<f64>,
     /// Time limit of the grid; `None` without one.
-    #[serde(with = "unknown::measured")]
+    #[serde(with = "unknown::Measured::<Nanos>")]
     pub budget_ns: Nanos,
     /// About how long a trial takes, including the time to connect.
     pub trial_ns: Nanos,

@@ -12,7 +12,7 @@ use crate::{Estimate, HostFacts, PathFacts, ProgramMetric, Workload};
 pub const GRID_FORMAT: u32 = 1;
 
 /// The result of a grid.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct GridReport {
     pub format: u32,
@@ -60,7 +60,7 @@ pub struct GridReport {
 }
 
 /// One figure over all cells.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct GridCurves {
     /// Name and unit of the figure, for a figure of a program.
@@ -99,7 +99,7 @@ impl GridCurves {
 }
 
 /// One combination of values.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct GridCell {
     /// The values, factor by factor.
@@ -118,7 +118,7 @@ pub struct GridCell {
 }
 
 /// A ratio between two cells.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct GridContrast {
     /// Name of the factor that differs.
@@ -132,7 +132,7 @@ pub struct GridContrast {
 }
 
 /// The effect of a factor over all its values and all else that was varied.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct FactorEffect {
     /// Name of the factor.
@@ -145,7 +145,7 @@ pub struct FactorEffect {
 }
 
 /// An effect of a factorial experiment.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct FactorialEffect {
     /// The factors: one for a main effect, two for an interaction.

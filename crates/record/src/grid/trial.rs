@@ -1,13 +1,14 @@
 //! One trial of a grid.
 
 use crate::units::Nanos;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::GridFigure;
 use crate::{DatagramCounts, EndpointOutcome, LatencyHistogram, Png, ProgramFigures, TrialFigures};
 
 /// What ended a grid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "why", rename_all = "kebab-case")]
 pub enum GridEndReason {
     /// Every requested block was measured.
@@ -22,7 +23,7 @@ pub enum GridEndReason {
 }
 
 /// One trial of a cell. A record has all trials of a grid, in the order in which they were made.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct GridTrial {
     /// Number of the block, from 0.

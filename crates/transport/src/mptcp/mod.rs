@@ -9,7 +9,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use landspeed_record::factor::Factor;
-use landspeed_record::{Details, SettingMismatch, Settings};
+use landspeed_record::{DetailRow, Details, SettingMismatch, Settings};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::options::{self, SocketOptions};
@@ -32,6 +32,7 @@ static ABOUT: TransportProperties = TransportProperties {
     protocol: "tcp",
     single_messages: &[("nodelay", "on")],
     headlines: subflows::HEADLINES,
+    details: &[DetailRow::of::<subflows::Subflows>()],
 };
 
 impl Transport for MptcpTransport {

@@ -16,7 +16,7 @@ const SOL_MPTCP: i32 = 284;
 const MPTCP_TCPINFO: i32 = 2;
 
 /// The bytes that a subflow carried since it began.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub(super) struct Subflow {
     /// Payload that the peer acknowledged.
@@ -26,7 +26,7 @@ pub(super) struct Subflow {
 }
 
 /// The subflows of each flow, in the order of the flows.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub(super) struct Subflows(Vec<Vec<Subflow>>);
 
 detail!("mptcp" => Subflows);

@@ -19,8 +19,8 @@ mod wire;
 
 use std::net::SocketAddr;
 
-use landspeed_record::Settings;
 use landspeed_record::factor::Factor;
+use landspeed_record::{DetailRow, Settings};
 
 use crate::transport::{ConnectRequest, Delivery, Flow, ReservedPort, Transport, TransportProperties};
 use crate::{Error, Patience, shared_port};
@@ -36,6 +36,7 @@ static ABOUT: TransportProperties = TransportProperties {
     protocol: "udp",
     single_messages: &[],
     headlines: stats::HEADLINES,
+    details: &[DetailRow::of::<stats::QuicConnectionStatsList>()],
 };
 
 impl Transport for QuicTransport {

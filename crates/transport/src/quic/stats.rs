@@ -6,7 +6,7 @@ use quinn_proto::ConnectionStats;
 use serde::{Deserialize, Serialize};
 
 /// A QUIC connection when the window closed. Counts are since the connection began.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub(super) struct QuicConnectionStats {
     /// Congestion window.
@@ -34,7 +34,7 @@ pub(super) struct QuicConnectionStats {
 }
 
 /// The connections of a trial, in the order of the flows.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub(super) struct QuicConnectionStatsList(Vec<QuicConnectionStats>);
 
 detail!("quic" => QuicConnectionStatsList);

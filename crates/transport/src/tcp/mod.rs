@@ -34,6 +34,7 @@ static ABOUT: TransportProperties = TransportProperties {
     protocol: "tcp",
     single_messages: &[("nodelay", "on"), ("zerocopy-send", "off"), ("zerocopy-receive", "off")],
     headlines: &[],
+    details: &[],
 };
 
 impl Transport for TcpTransport {

@@ -39,6 +39,7 @@ static ABOUT: TransportProperties = TransportProperties {
     protocol: "udp",
     single_messages: &[("datagram-send", "plain"), ("datagram-receive", "plain"), ("zerocopy-send", "off")],
     headlines: &[],
+    details: &[],
 };
 
 impl Transport for UdpTransport {

@@ -6,7 +6,7 @@ use landspeed_udt::Connection;
 use serde::{Deserialize, Serialize};
 
 /// A UDT flow when its window closed.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub(super) struct UdtFlowFigures {
     /// Data packets sent, each counted once.
@@ -30,7 +30,7 @@ pub(super) struct UdtFlowFigures {
 }
 
 /// The figures of each flow, in the order of the flows.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub(super) struct UdtFlowFiguresList(Vec<UdtFlowFigures>);
 
 detail!("udt" => UdtFlowFiguresList);

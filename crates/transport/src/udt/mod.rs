@@ -18,6 +18,7 @@ use std::net::SocketAddr;
 use landspeed_proof::random;
 use landspeed_record::Settings;
 use landspeed_record::factor::Factor;
+use landspeed_record::{DetailRow, Settings};
 use landspeed_udt::{ConnectionIdentity, Seq, UdtSocketId};
 
 use crate::transport::{ConnectRequest, Delivery, Flow, ReservedPort, Transport, TransportProperties};
@@ -34,6 +35,7 @@ static ABOUT: TransportProperties = TransportProperties {
     protocol: "udp",
     single_messages: &[],
     headlines: figures::HEADLINES,
+    details: &[DetailRow::of::<figures::UdtFlowFiguresList>()],
 };
 
 impl Transport for UdtTransport {

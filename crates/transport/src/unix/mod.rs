@@ -32,6 +32,7 @@ static ABOUT: TransportProperties = TransportProperties {
     protocol: "",
     single_messages: &[],
     headlines: &[],
+    details: &[],
 };
 
 impl Transport for UnixTransport {

@@ -14,7 +14,9 @@ use std::time::Duration;
 
 use landspeed_record::factor::{Domain, Factor, FactorDeclaration};
 use landspeed_record::units::{BitRate, Nanos};
-use landspeed_record::{DetailError, EndpointOutcome, Headline, Role, Settings, TrialSpec, Workload};
+use landspeed_record::{
+    DetailError, DetailRow, EndpointOutcome, Headline, Role, Settings, TrialSpec, Workload,
+};
 use landspeed_transport::Delivery;
 use landspeed_transport::settings::TRANSPORT;
 
@@ -133,6 +135,10 @@ impl WorkloadRunner for CapacityWorkload {
 
     fn headlines(&self) -> &'static [Headline<EndpointOutcome>] {
         result::HEADLINES
+    }
+
+    fn details(&self) -> &'static [DetailRow] {
+        const { &[DetailRow::of::<result::CapacityResult>(), DetailRow::of::<result::ReceiveBufferReport>()] }
     }
 
     fn check(&self, spec: &TrialSpec) -> Result<(), Error> {

@@ -10,7 +10,7 @@ use super::search::{self, LoadLimit, LoadTrialResult};
 pub(super) const PATH: &str = "path";
 
 /// The result of a search, at the sender's end.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub(super) struct CapacityResult {
     /// The highest load that is carried, in bits of payload; `None` if not even the least load is carried.
@@ -30,7 +30,7 @@ pub(super) struct CapacityResult {
 }
 
 /// One trial of a search.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub(super) struct CapacityTrial {
     /// The requested load, in bits of payload.
@@ -91,7 +91,7 @@ impl CapacityResult {
 }
 
 /// What the server reports about its sockets.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub(super) struct ReceiveBufferReport {
     /// Receive buffer of each socket, as SO_RCVBUF returns it without the kernel's doubling.

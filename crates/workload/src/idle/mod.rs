@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use landspeed_record::factor::{Domain, Factor, FactorDeclaration};
 use landspeed_record::units::{Bytes, CpuNanos, Nanos};
-use landspeed_record::{CpuUsage, EndpointOutcome, FigureValue, Headline, Settings, TrialSpec, detail};
+use landspeed_record::{
+    CpuUsage, DetailRow, EndpointOutcome, FigureValue, Headline, Settings, TrialSpec, detail,
+};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{ConnectRequest, Delivery, Flow, Patience};
 use serde::{Deserialize, Serialize};
@@ -41,7 +43,7 @@ static DURATION: Factor = parameter::DURATION;
 pub(crate) struct IdleWorkload;
 
 /// The connections that a host held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 struct HeldConnections {
     /// Number of connections that were open.
@@ -101,6 +103,10 @@ impl WorkloadRunner for IdleWorkload {
 
     fn headlines(&self) -> &'static [Headline<EndpointOutcome>] {
         HEADLINES
+    }
+
+    fn details(&self) -> &'static [DetailRow] {
+        const { &[DetailRow::of::<HeldConnections>()] }
     }
 
     fn check(&self, spec: &TrialSpec) -> Result<(), Error> {

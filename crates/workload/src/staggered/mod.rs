@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use landspeed_record::factor::{Domain, Factor, FactorDeclaration};
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{
-    EndpointOutcome, ProbeSample, Role, Settings, TcpSample, TrialSpec, Workload, detail,
+    DetailRow, EndpointOutcome, ProbeSample, Role, Settings, TcpSample, TrialSpec, Workload, detail,
 };
 use landspeed_transport::settings::{READ_SIZE, TRANSPORT, WRITE_SIZE, table};
 use landspeed_transport::{Flow, ZeroCopyCompletions};
@@ -65,7 +65,7 @@ static PROBE_EVERY: Factor = Factor {
 };
 
 /// One flow of a run; times count from the first flow's start.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StaggeredFlow {
     /// Settings of this flow, possibly with its own transport; the trial's settings apply to the rest.
@@ -121,6 +121,10 @@ impl WorkloadRunner for StaggeredWorkload {
 
     fn parameters(&self) -> Vec<FactorDeclaration<'_>> {
         vec![PLAN, DURATION, PROBE_EVERY]
+    }
+
+    fn details(&self) -> &'static [DetailRow] {
+        const { &[DetailRow::of::<StaggeredDetails>()] }
     }
 
     fn check(&self, spec: &TrialSpec) -> Result<(), Error> {
@@ -224,7 +228,7 @@ impl RunClock {
 }
 
 /// What an end recorded besides the counts of every workload. Only the client fills it, except for the samples.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct StaggeredDetails {
     /// Round trips of the probes that were answered.

@@ -10,7 +10,7 @@ use crate::workers::WorkerTally;
 use crate::{WatchTargets, WindowWatch};
 
 /// A sample of such a flow, at one end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct FlowProgressSample {
     /// Flow number, from 0.

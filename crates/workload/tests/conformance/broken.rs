@@ -44,7 +44,7 @@ pub(crate) static FAULTS: &[(WorkloadFault, &str)] = &[
 ];
 
 /// A detail that is not written.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 struct ForgottenDetail {
     #[serde(skip)]

@@ -1,0 +1,131 @@
+//! JSON Schemas (2020-12) of all that landspeed prints or records as JSON.
+
+use std::io;
+use std::path::Path;
+
+use landspeed_observer::DETAILS;
+use landspeed_record::{
+    CompareReport, DetailRow, EndpointOutcome, ExplainReport, GridReport, Line, MeasureReport,
+    OBSERVATION_DETAILS, OUTCOME_DETAILS, RecordRunReport, TuneSummary,
+};
+use landspeed_report::{DiffReport, RecordsReport};
+use landspeed_transport::TRANSPORTS;
+use landspeed_workload::WORKLOADS;
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde_json::Value;
+
+use crate::commands::app::ApplicationEntry;
+use crate::commands::exec::ExecReport;
+use crate::commands::persist::PersistReport;
+use crate::commands::run::ExperimentEntry;
+use crate::commands::verify::VerifyReport;
+use crate::listing::{ControlList, DoctorDocument, FaultList, KnobList, LabList, RecoveryList, UndoDocument};
+
+/// A document, by what prints it.
+struct DocumentSchema {
+    title: &'static str,
+    schema: fn(SchemaGenerator) -> Schema,
+}
+
+const fn document<T: JsonSchema>(title: &'static str) -> DocumentSchema {
+    DocumentSchema { title, schema: SchemaGenerator::into_root_schema_for::<T> }
+}
+
+/// The documents of `--json`, by command, and the lines of a record.
+const DOCUMENTS: &[DocumentSchema] = &[
+    document::<Vec<ApplicationEntry>>("landspeed app list"),
+    document::<ControlList>("landspeed cc list"),
+    document::<RecoveryList>("landspeed cc recovery"),
+    document::<CompareReport>("landspeed compare"),
+    document::<GridReport>("landspeed compare --paths"),
+    document::<DiffReport>("landspeed diff"),
+    document::<DoctorDocument>("landspeed doctor"),
+    document::<ExecReport>("landspeed exec"),
+    document::<Vec<ExperimentEntry>>("landspeed experiments"),
+    document::<ExplainReport>("landspeed explain"),
+    document::<KnobList>("landspeed knobs"),
+    document::<FaultList>("landspeed lab faults"),
+    document::<LabList>("landspeed lab list"),
+    document::<MeasureReport>("landspeed measure"),
+    document::<GridReport>("landspeed measure --vary"),
+    document::<PersistReport>("landspeed persist"),
+    document::<RecordsReport>("landspeed records"),
+    document::<GridReport>("landspeed run"),
+    document::<TuneSummary>("landspeed tune"),
+    document::<RecordRunReport>("landspeed tune --record-run"),
+    document::<UndoDocument>("landspeed undo"),
+    document::<VerifyReport>("landspeed verify"),
+    DocumentSchema { title: "record", schema: record },
+];
+
+/// Meanings of members without a doc comment, which are the same in all types.
+const USUAL: &[(&str, &str)] = &[
+    ("at_ns", "Time since the run's start."),
+    ("command", "How to run it again."),
+    ("format", "Version of this document."),
+    ("host_a", "Host A, which sends unless the direction is reversed."),
+    ("host_b", "Host B."),
+    ("invalid", "Runs that do not count: nothing of them is in any figure."),
+    ("landspeed", "Version of landspeed that ran."),
+    ("notes", "What a reader should know, one line each."),
+    ("protocol", "Congestion control: its name in `landspeed cc list`."),
+    ("record", "Path of the record; null where none was kept."),
+    ("runs", "Runs that count."),
+    ("side", "Which of the two hosts."),
+    ("started", "Start of the run, RFC 3339 UTC."),
+    ("took_ns", "How long it took."),
+    ("topology", "The lab, or the hosts."),
+    ("wan", "What a link of `lab:wan` did; null elsewhere."),
+    ("window_ns", "Length of the measured window."),
+];
+
+/// Writes each schema to a file of `folder`: "tune.json", "lab-list.json", "record.json".
+pub(crate) fn write(folder: &Path) -> io::Result<()> {
+    for DocumentSchema { title, schema } in DOCUMENTS {
+        let settings = SchemaSettings::draft2020_12().for_serialize();
+        let mut schema = schema(settings.with_transform(RecursiveTransform(describe)).into_generator());
+        schema.insert("title".to_owned(), (*title).into());
+        let name = title.trim_start_matches("landspeed ").replace(" --", "-").replace(' ', "-");
+        let text = serde_json::to_string_pretty(&schema)? + "\n";
+        std::fs::write(folder.join(format!("{name}.json")), text)?;
+    }
+    Ok(())
+}
+
+/// Returns the schema of a record's line, with the details of outcomes and observations.
+fn record(mut generator: SchemaGenerator) -> Schema {
+    generator.subschema_for::<EndpointOutcome>();
+    let mut add = |owner: &str, row: &DetailRow| {
+        let schema = (row.schema)(&mut generator).to_value();
+        generator.definitions_mut()[owner]["properties"][row.name] = schema;
+    };
+    let transports = TRANSPORTS.iter().flat_map(|transport| transport.about().details);
+    let workloads = WORKLOADS.iter().flat_map(|workload| workload.details());
+    let outcome = OUTCOME_DETAILS.iter().chain(transports).chain(workloads);
+    outcome.for_each(|row| add("EndpointOutcome", row));
+    OBSERVATION_DETAILS.iter().chain(DETAILS).for_each(|row| add("Observations", row));
+    generator.into_root_schema_for::<Line>()
+}
+
+/// Rewrites doc comments for readers who do not see the code, and describes members that have none.
+fn describe(schema: &mut Schema) {
+    schema.remove("default");
+    if let Some(Value::String(text)) = schema.get_mut("description") {
+        *text = plain(text);
+    }
+    let Some(Value::Object(members)) = schema.get_mut("properties") else { return };
+    for (name, meaning) in USUAL {
+        if let Some(Value::Object(member)) = members.get_mut(*name) {
+            member.entry("description").or_insert_with(|| (*meaning).into());
+        }
+    }
+}
+
+/// Returns a doc comment on one line, without links to code.
+fn plain(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let text = words.join(" ").replace("[`", "`").replace("`]", "`").replace("crate::", "");
+    text.replace("`None`", "null")
+}
