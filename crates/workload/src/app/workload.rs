@@ -69,7 +69,7 @@ impl WorkloadRunner for Application {
     }
 
     fn figure(&self) -> GridFigure {
-        GridFigure::Program
+        GridFigure::PROGRAM
     }
 
     fn warm_up(&self) -> Nanos {
