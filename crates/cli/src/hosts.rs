@@ -15,7 +15,7 @@ use landspeed_record::{Settings, WanReport};
 use landspeed_transport::Transport;
 use landspeed_transport::settings::{TRANSPORT, table};
 
-use crate::args::{FlowArgs, HostArgs};
+use crate::groups::{FlowArgs, HostArgs};
 use crate::labs;
 use crate::output::usage;
 use crate::stop::StopRequest;

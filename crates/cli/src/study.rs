@@ -19,7 +19,8 @@ use landspeed_simulator::{VARIED_SHARE, simulates};
 use landspeed_transport::settings::table;
 use landspeed_transport::{TRANSPORTS, find, is_tcp};
 
-use crate::args::{CompareArgs, HostArgs, QuestionArg};
+use crate::commands::compare::{CompareArgs, QuestionArg};
+use crate::groups::HostArgs;
 use crate::stop::StopRequest;
 
 /// The study's nine protocols (cottrell-2005 section II.A), and the present defaults cubic and bbr.

@@ -1,18 +1,45 @@
-//! `landspeed app`: lists, shows and checks applications, with helpers that they start.
+//! `landspeed app`: lists, shows and checks applications.
 
-use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand};
 use landspeed_record::Workload;
 use landspeed_record::factor::FactorTable;
 use landspeed_record::units::did_you_mean;
 use landspeed_workload::{WorkloadRunner, applications};
 use serde::Serialize;
 
-use crate::args::{AppAction, GatherArgs, SpawnArgs};
+use crate::groups::ListArgs;
 use crate::output::{list, out, usage};
+
+/// List and check applications: programs as workloads
+#[derive(Debug, Args)]
+#[command(
+    after_help = "An application is a file that says which programs run on which hosts, and where their figures are.\n\n\
+             Example: landspeed app show redis > mine.toml; landspeed app check mine.toml"
+)]
+pub(crate) struct AppArgs {
+    #[command(subcommand)]
+    pub(crate) action: AppAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AppAction {
+    /// List the applications that ship
+    List(ListArgs),
+    /// Print the file of one that ships
+    Show {
+        /// Its name
+        name: String,
+    },
+    /// Check a file: print the first mistake with its line
+    Check {
+        /// The file
+        file: PathBuf,
+    },
+}
 
 /// An application in the output of `landspeed app list --json`.
 #[derive(Debug, Serialize)]
@@ -27,8 +54,8 @@ struct ApplicationEntry {
     parameters: Vec<(&'static str, &'static str)>,
 }
 
-pub(crate) fn run(action: &AppAction) -> Result<ExitCode> {
-    match action {
+pub(crate) fn run(args: &AppArgs) -> Result<ExitCode> {
+    match &args.action {
         AppAction::List(form) => {
             let listed: Vec<ApplicationEntry> = applications().into_iter().map(listed).collect();
             let rows: Vec<_> = listed.iter().map(row).collect();
@@ -110,7 +137,7 @@ pub(crate) fn load(file: &Path) -> Result<&'static dyn WorkloadRunner> {
         .with_context(|| format!("cannot read {}", file.display()))
         .map_err(|error| usage(format!("{error:#}")))?;
     let runner = landspeed_workload::load(file, &text).map_err(usage)?;
-    match runner.parameters().iter().find(|one| crate::args::is_taken(one.name)) {
+    match runner.parameters().iter().find(|one| super::measure::is_taken(one.name)) {
         Some(taken) => Err(usage(format!(
             "{}: parameter.{}: `landspeed measure` has an option of that name: choose another",
             file.display(),
@@ -118,29 +145,6 @@ pub(crate) fn load(file: &Path) -> Result<&'static dyn WorkloadRunner> {
         ))),
         None => Ok(runner),
     }
-}
-
-/// Runs `landspeed spawn`, with which MPI applications start ranks.
-pub(crate) fn spawn(args: &SpawnArgs) -> Result<ExitCode> {
-    let token = std::env::var("LANDSPEED_TOKEN").unwrap_or_default();
-    if let Some(at) = args.listen {
-        landspeed_workload::app::spawn::serve(at, &token).map_err(anyhow::Error::msg)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let [host, words @ ..] = args.words.as_slice() else { bail!("name a host and what to run there") };
-    let host: IpAddr = host.parse().with_context(|| format!("{host} is no address"))?;
-    let code = landspeed_workload::app::spawn::run(SocketAddr::new(host, args.port), &token, words);
-    Ok(ExitCode::from(code.map_err(anyhow::Error::msg)?))
-}
-
-/// Runs `landspeed gather`, with which the application ganglia queries its daemons.
-pub(crate) fn gather(args: &GatherArgs) -> Result<ExitCode> {
-    let nodes: Vec<SocketAddr> =
-        args.nodes.iter().skip(args.skip).map(|node| SocketAddr::new(*node, args.port)).collect();
-    let gathered =
-        landspeed_workload::app::gather::gather(&nodes, args.rounds).map_err(anyhow::Error::msg)?;
-    out(&format!("{}\n", serde_json::to_string(&gathered)?))?;
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Loads the files that words of the command line name as `app:FILE`, and replaces those words by the workloads'

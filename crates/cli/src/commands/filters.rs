@@ -1,17 +1,69 @@
 //! `landspeed filters`: runs one host's part of Iso-Surface or of Virtual Microscope.
 
+use std::net::IpAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use clap::{Args, ValueEnum};
 use data_encoding::BASE64;
 use landspeed_filter::{
     GroupToken, QueryKind, QueryOptions, QueryOutcome, SlideUpdate, png, run as run_filters,
 };
 use serde::Serialize;
 
-use crate::args::{FiltersArgs, FiltersQuery};
 use crate::output::out;
+
+/// Runs one host's filters of Iso-Surface or Virtual Microscope, for applications
+#[derive(Debug, Args)]
+#[command(hide = true)]
+pub(crate) struct FiltersArgs {
+    /// What runs
+    #[arg(value_enum)]
+    pub(crate) query: FiltersQuery,
+    /// Number of this host, from 1; the first starts the units of work
+    #[arg(long)]
+    pub(crate) host: usize,
+    /// Addresses of all hosts
+    #[arg(long, value_delimiter = ',', required = true)]
+    pub(crate) addresses: Vec<IpAddr>,
+    /// Host n listens at this port + n
+    #[arg(long, default_value_t = 17_000)]
+    pub(crate) port: u16,
+    /// File that says where filters run [default: one for three hosts]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) placement: Option<PathBuf>,
+    /// Copies of the filter that works most
+    #[arg(long, default_value_t = 1)]
+    pub(crate) copies: usize,
+    /// Samples or pixels along an axis
+    #[arg(long)]
+    pub(crate) size: u32,
+    /// The same of a buffer
+    #[arg(long)]
+    pub(crate) chunk: u32,
+    /// Units of work
+    #[arg(long, default_value_t = 10)]
+    pub(crate) units: u32,
+    /// Units in the pipeline at a time
+    #[arg(long, default_value_t = 1)]
+    pub(crate) ahead: u32,
+    /// Compare every picture with the plain computation
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// Print the last picture too, as PNG in Base64
+    #[arg(long)]
+    pub(crate) picture: bool,
+}
+
+/// An application of filters, and what a unit of work shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FiltersQuery {
+    Iso,
+    Complete,
+    Partial,
+}
 
 /// Time limits: for hosts to connect to each other, and for all units of work.
 const JOIN: Duration = Duration::from_secs(20);
@@ -40,7 +92,7 @@ struct FiltersReport {
     picture: Option<String>,
 }
 
-pub(crate) fn run(args: FiltersArgs) -> Result<ExitCode> {
+pub(crate) fn run(args: &FiltersArgs) -> Result<ExitCode> {
     let placement = args
         .placement
         .as_ref()
@@ -52,7 +104,7 @@ pub(crate) fn run(args: FiltersArgs) -> Result<ExitCode> {
             FiltersQuery::Partial => QueryKind::Vm(SlideUpdate::Partial),
         },
         host: args.host.checked_sub(1).context("hosts have numbers from 1")?,
-        hosts: args.addresses,
+        hosts: args.addresses.clone(),
         port: args.port,
         placement: placement.transpose()?,
         copies: Some(args.copies),

@@ -1,5 +1,8 @@
 //! `landspeed tune`: tunes a path, keeps what is proven to help, and restores everything.
 
+mod args;
+mod land_speed_record;
+
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
@@ -15,18 +18,19 @@ use landspeed_record::{Line, RecordWriteError, RecordWriter, TuneSummary};
 use landspeed_report::{DetailLevel, OutputCapabilities, duration, gain_is_proven, live::TuneProgress, safe};
 use landspeed_transport::{Transport, find};
 
-use crate::args::{BaselineArg, GoalArg, TuneArgs};
-use crate::commands::app;
-use crate::data::RecordArg;
+use super::{app, show};
+use crate::data::{self, RecordArg};
 use crate::exit::Exit;
 use crate::hosts::{NamedHosts, parse_settings};
 use crate::output::{agree, usage};
 use crate::stop::StopRequest;
-use crate::{commands, data};
 
-pub(crate) fn run(args: TuneArgs) -> Result<ExitCode> {
+pub(crate) use args::TuneArgs;
+use args::{BaselineArg, GoalArg};
+
+pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
     if args.record_run {
-        return commands::record_run::run(&args);
+        return land_speed_record::run(args);
     }
     let args = with_own_names(args)?;
     let program = program(&args)?;
@@ -163,12 +167,12 @@ impl RecordSink for TuneRecorder {
 }
 
 /// Replaces the system's names of settings by landspeed's. Wrong names are refused before any host is contacted.
-fn with_own_names(args: TuneArgs) -> Result<TuneArgs> {
-    let factors = factors(transport(&args)?);
+fn with_own_names(args: &TuneArgs) -> Result<TuneArgs> {
+    let factors = factors(transport(args)?);
     let own = |names: &[String]| -> Result<Vec<String>> {
         names.iter().map(|name| Ok(factors.named(name).map_err(usage)?.name.to_owned())).collect()
     };
-    Ok(TuneArgs { only: own(&args.only)?, skip: own(&args.skip)?, ..args })
+    Ok(TuneArgs { only: own(&args.only)?, skip: own(&args.skip)?, ..args.clone() })
 }
 
 fn options(args: &TuneArgs, named: &NamedHosts) -> Result<TuneOptions> {
@@ -259,7 +263,7 @@ fn plan_text(plan: &TunePlan, options: &TuneOptions, output: OutputCapabilities)
 fn present(summary: &TuneSummary, path: &Path, args: &TuneArgs) -> Result<()> {
     let record = landspeed_record::read(path)?;
     let named = RecordArg::Last.again(args.output.data_dir.as_deref(), path);
-    commands::show::present_tune(summary, &record, &named, &args.output.form, detail(args))
+    show::present_tune(summary, &record, &named, &args.output.form, detail(args))
 }
 
 fn exit(summary: &TuneSummary, ask_for_proof: bool) -> Exit {
