@@ -69,8 +69,9 @@ check: lint
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-	@$(MAKE) --no-print-directory deny
 
+# Licences, sources, advisories and yanked crates, by cargo-deny, which takes some minutes to build. `make check` holds licences and
+# banned crates against the same file.
 .PHONY: deny
 deny: $(TOOLS)/bin/cargo-deny
 	$< check --hide-inclusion-graph licenses bans sources

@@ -16,6 +16,7 @@ mod false_keeps;
 mod faults;
 mod grid_coverage;
 mod incoming;
+mod licences;
 mod notices;
 mod phrases;
 mod placebos;
@@ -43,7 +44,7 @@ struct XtaskArguments {
 
 #[derive(Debug, Subcommand)]
 enum XtaskCommand {
-    /// Hold the arrows between crates, the one way in for JSON, and generated pages against their sources.
+    /// Hold the arrows between crates, the one way in for JSON, licences and generated pages against their rules.
     Check,
     /// All tests, two programs at a time.
     Test,
@@ -118,6 +119,7 @@ fn check(root: &Path) -> Result<()> {
     let mut wrong = arrows::wrong(root)?;
     wrong.extend(docs::stale(root)?);
     wrong.extend(incoming::wrong(root)?);
+    wrong.extend(licences::wrong(root)?);
     wrong.extend(phrases::wrong(root)?);
     wrong.extend(size::wrong(root));
     for line in &wrong {
@@ -126,7 +128,7 @@ fn check(root: &Path) -> Result<()> {
     if !wrong.is_empty() {
         bail!("{} found", wrong.len());
     }
-    println!("arrows point one way, JSON has one way in, pages are fresh and in plain words");
+    println!("arrows point one way, JSON has one way in, licences are allowed, pages are fresh and in plain words");
     Ok(())
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn print(root: &Path) -> Result<()> {
     Ok(())
 }
 
-fn metadata(root: &Path) -> Result<Value> {
+pub(crate) fn metadata(root: &Path) -> Result<Value> {
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--locked", "--filter-platform", &target])
@@ -83,6 +83,6 @@ fn terms(package: &Value) -> Result<Vec<String>> {
     Ok(found)
 }
 
-fn text(value: &Value) -> &str {
+pub(crate) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }

@@ -12,10 +12,10 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use landspeed_analysis::{Ladder, LadderAction, LadderRules, TuningGoal};
 use landspeed_engine::{
-    Baseline, BlockOutcome, BlockRunner, Host, Pair, PathOptions, ReachOptions, RecordSink, TrialTiming,
-    TuneOptions, placebos, plan,
+    Baseline, BlockOutcome, BlockRunner, HostGroup, JoinedHosts, Pairing, PathOptions, ReachOptions,
+    RecordSink, TrialTiming, TuneOptions, placebos, plan,
 };
-use landspeed_lab::topology::{self as topology, HostSet};
+use landspeed_lab::topology;
 use landspeed_record::units::Nanos;
 use landspeed_record::{Candidate, Cell, Line, RecordWriteError, Settings, StepAnswer, StepSummary};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -42,7 +42,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let stop = stop::on(&[SIGINT, SIGTERM, SIGHUP])?;
     let mut bench = PlaceboLab::new()?;
     let decisions = decisions(&mut bench, options.decisions, &mut DiscardingSink(&stop));
-    let restored = bench.pair.restore();
+    let restored = bench.joined.group.restore();
     let decisions = decisions?;
     ensure!(restored.restored, "not everything was put back: {}", restored.notes.join("; "));
     ensure!(report(&decisions), "the promise is not kept");
@@ -103,7 +103,7 @@ fn decide(
                 let mut blocks = BlockRunner {
                     program: None,
                     timing: bench.timing,
-                    pair: &mut bench.pair,
+                    group: &mut bench.joined.group,
                     began,
                     sink: watch,
                 };
@@ -128,15 +128,14 @@ fn decide(
     }
 }
 
-/// Two joined lab hosts. The fields are dropped in this order: the lab is removed after its agents.
+/// Two joined lab hosts.
 struct PlaceboLab {
-    pair: Pair,
+    joined: JoinedHosts,
     timing: TrialTiming,
     /// The start of `tune` in the lab: two cores, no offloads, small windows. It is noisy.
     start: Cell,
     /// About where `tune` ends: one core, segmentation offload, large writes. It is quiet.
     tuned: Cell,
-    _hosts: Box<dyn HostSet>,
 }
 
 /// Names of the settings, in the order of decisions.
@@ -145,21 +144,17 @@ const SETTINGS: [&str; 2] = ["start", "tuned"];
 impl PlaceboLab {
     fn new() -> Result<PlaceboLab> {
         let hosts = topology::open(&["lab:back-to-back".to_owned()])?;
-        let [a, b, ..] = hosts.hosts() else { bail!("the lab has fewer than two hosts") };
         let reaching = ReachOptions { tune: true, agent: Some(landspeed()?), ..ReachOptions::default() };
-        let hints = b.v4.map(Into::into).into_iter().collect();
-        let [first, second] =
-            [a, b].map(|place| Ok::<Host, anyhow::Error>(Host::probe(reaching.session(place)?)?));
-        let pair = Pair::join(first?, second?, &PathOptions { hints, ..PathOptions::default() })?;
-        let plan = plan(&pair, &options(tuned(&pair)?, 0))?;
+        let joined = JoinedHosts::open(hosts, Pairing::FirstTwo, &reaching, &PathOptions::default())?;
+        let plan = plan(&joined.group, &options(tuned(&joined.group)?, 0))?;
         let tuned = plan.against.context("a plan names what it was asked to compare with")?;
-        Ok(PlaceboLab { pair, timing: plan.timing, start: plan.start, tuned, _hosts: hosts })
+        Ok(PlaceboLab { joined, timing: plan.timing, start: plan.start, tuned })
     }
 
     /// Returns the placebo of a decision: one scope after the other, for two decisions each.
     fn placebo(&self, number: u32) -> Result<Candidate> {
         let options = options(Settings::new(), u64::from(number / 2));
-        let placebos = placebos(&self.pair, self.cell(number), &options);
+        let placebos = placebos(&self.joined.group, self.cell(number), &options);
         placebos.changes.into_iter().next().context("no knob here has two equivalent values")
     }
 
@@ -170,7 +165,7 @@ impl PlaceboLab {
 
 /// Returns the settings that matter most by the lab's hand measurements, to add to the start. The windows are those of
 /// the unchanged hosts, which are autotuned.
-fn tuned(pair: &Pair) -> Result<Settings> {
+fn tuned(group: &HostGroup) -> Result<Settings> {
     const HAND: &[(&str, &str)] = &[
         ("placement", "same-core"),
         ("write-size", "65536"),
@@ -179,7 +174,8 @@ fn tuned(pair: &Pair) -> Result<Settings> {
         ("tso", "on"),
     ];
     let mut settings: Settings = HAND.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    for (name, host) in [("tcp-wmem", &pair.a), ("tcp-rmem", &pair.b)] {
+    let pair = group.first();
+    for (name, host) in [("tcp-wmem", pair.a), ("tcp-rmem", pair.b)] {
         let found = host.found();
         let value = found.get(name).with_context(|| format!("{name} cannot be turned on {}", host.name))?;
         settings.insert(name.to_owned(), value.clone());

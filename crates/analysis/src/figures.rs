@@ -1,64 +1,63 @@
 //! Computes the figures of a trial from the outcomes of both ends.
 
-use landspeed_record::units::{BitRate, Bytes, BytesPerCpuSecond, Nanos};
+use std::collections::BTreeSet;
+
+use landspeed_record::units::{BitRate, Bytes, BytesPerCpuSecond, CpuNanos, Nanos};
 use landspeed_record::{
     CpuAccounting, CpuUsage, DatagramCounts, EndpointOutcome, HostFacts, LatencyHistogram, ProgramFigures,
     ProgramMetricValue, TcpSample, Throttling, TrialFigures,
 };
 use landspeed_stats::median;
 
-/// Returns the goodput, cost, round trips, steal and throttling of one trial.
+use crate::fit::BothEnds;
+
+/// Returns the goodput, cost, round trips, steal and throttling of one trial, over all pairs of hosts that took part.
 ///
-/// - Rate: payload at the receiver(s), each over its own window.
-/// - Cost: payload per second over processor seconds per second, because the windows of the two ends
+/// - Rate: payload at the receivers, each over its own window.
+/// - Cost: payload per second over processor seconds per second, because the windows of the ends
 ///   and of their observers differ a little. Each machine (`boot_id`) counts once however many of its
 ///   namespaces take part. Zero where no processor time was counted.
 /// - Latency: the median of `idle`, the 1-byte ping-pong on the otherwise idle path; zero without.
-/// - Round trip under load: the median over flows and samples at the end that sends; `None` where its transport
+/// - Round trip under load: the median over flows and samples at the ends that send; `None` where their transport
 ///   reports none.
-/// - Steal and throttling: the worse machine's, the worse host's.
-pub fn figures(
-    a: &EndpointOutcome,
-    b: &EndpointOutcome,
-    hosts: (&HostFacts, &HostFacts),
-    idle: Option<&LatencyHistogram>,
-) -> TrialFigures {
-    let rate = a.received_bytes.per(a.window_ns) + b.received_bytes.per(b.window_ns);
-    let [cpu_a, cpu_b] = [a, b].map(|end| end.observed.get::<CpuUsage>());
-    let throttled = |end: &EndpointOutcome| end.observed.get::<Throttling>().share();
-    let cores = busy_cores((cpu_a, hosts.0), (cpu_b, hosts.1));
-    let cost = if cores > 0.0 { rate.0 / 8.0 / cores } else { 0.0 };
+/// - Steal and throttling: the worst machine's, the worst host's.
+pub fn figures(pairs: &[BothEnds<'_>], idle: Option<&LatencyHistogram>) -> TrialFigures {
+    let ends: Vec<TrialEnd<'_>> = pairs.iter().flat_map(TrialEnd::of).collect();
+    let outcomes = || ends.iter().map(|end| end.outcome);
+    let most = |share: &dyn Fn(&EndpointOutcome) -> f64| outcomes().map(share).fold(0.0, f64::max);
+    let rate: f64 = outcomes().map(|end| end.received_bytes.per(end.window_ns).0).sum();
+    let cores = busy_cores(&ends);
     TrialFigures {
-        rate_bps: BitRate(rate.0),
-        bytes_per_cpu_s: BytesPerCpuSecond(cost),
+        rate_bps: BitRate(rate),
+        bytes_per_cpu_s: BytesPerCpuSecond(if cores > 0.0 { rate / 8.0 / cores } else { 0.0 }),
         latency_ns: idle.and_then(|h| h.percentile(0.5)).unwrap_or(Nanos(0)),
-        loaded_latency_ns: loaded([a, b]),
-        lost: lost([a, b]),
-        program: program([a, b], cores),
-        steal: cpu_a.steal_share().max(cpu_b.steal_share()),
-        throttled: throttled(a).max(throttled(b)),
+        loaded_latency_ns: loaded(outcomes()),
+        lost: lost(outcomes()),
+        program: program(outcomes(), cores),
+        steal: most(&|end| end.observed.get::<CpuUsage>().steal_share()),
+        throttled: most(&|end| end.observed.get::<Throttling>().share()),
     }
 }
 
-/// Returns the figures of several pairs that ran simultaneously, in which the rate is the sum. Their costs overlap,
-/// because a host is in several pairs, and their round trips differ: both are left out unless there is only one pair.
-pub fn together(several: &[TrialFigures]) -> TrialFigures {
-    if let [one] = several {
-        return *one;
-    }
-    let most = |of: fn(&TrialFigures) -> f64| several.iter().map(of).fold(0.0, f64::max);
-    TrialFigures {
-        rate_bps: BitRate(several.iter().map(|one| one.rate_bps.0).sum()),
-        steal: most(|one| one.steal),
-        throttled: most(|one| one.throttled),
-        ..TrialFigures::default()
+/// One end of a pair in a trial.
+struct TrialEnd<'a> {
+    outcome: &'a EndpointOutcome,
+    host: &'a HostFacts,
+}
+
+impl<'a> TrialEnd<'a> {
+    fn of(pair: &BothEnds<'a>) -> impl Iterator<Item = TrialEnd<'a>> + use<'a> {
+        pair.seen.into_iter().zip(pair.hosts).map(|(outcome, host)| TrialEnd { outcome, host })
     }
 }
 
 /// Returns the deciding figure that a program reported, and its work per second of processor time. The work is a
 /// figure of which more is better, or else the number of runs.
-fn program(ends: [&EndpointOutcome; 2], cores: f64) -> Option<ProgramMetricValue> {
-    let end = ends.into_iter().find(|end| end.get::<ProgramFigures>().deciding().is_some())?;
+fn program<'a>(
+    mut ends: impl Iterator<Item = &'a EndpointOutcome>,
+    cores: f64,
+) -> Option<ProgramMetricValue> {
+    let end = ends.find(|end| end.get::<ProgramFigures>().deciding().is_some())?;
     let told = end.get::<ProgramFigures>();
     let figure = told.deciding()?;
     let done = told.costed().map_or_else(|| 1.0 / end.window_ns.as_secs_f64(), |figure| figure.value);
@@ -66,10 +65,10 @@ fn program(ends: [&EndpointOutcome; 2], cores: f64) -> Option<ProgramMetricValue
     Some(ProgramMetricValue { value: figure.value, less_is_better: !figure.more_is_better, per_cpu_s })
 }
 
-/// Returns the share of the datagrams that an end expected and that did not arrive; `None` where there were none.
-fn lost(ends: [&EndpointOutcome; 2]) -> Option<f64> {
-    let flows = || ends.into_iter().flat_map(|end| end.get::<Vec<DatagramCounts>>());
-    let (lost, received) = flows().fold((0, 0), |(lost, received): (u64, u64), flow| {
+/// Returns the share of the datagrams that the ends expected and that did not arrive; `None` where there were none.
+fn lost<'a>(ends: impl Iterator<Item = &'a EndpointOutcome>) -> Option<f64> {
+    let flows = ends.flat_map(|end| end.get::<Vec<DatagramCounts>>());
+    let (lost, received) = flows.fold((0, 0), |(lost, received): (u64, u64), flow| {
         (lost.saturating_add(flow.lost), received.saturating_add(flow.received))
     });
     let expected = lost.saturating_add(received);
@@ -77,25 +76,43 @@ fn lost(ends: [&EndpointOutcome; 2]) -> Option<f64> {
 }
 
 /// Returns the median round trip by the sending ends' own TCP. A receiving end's round trip is that of its handshake.
-fn loaded(ends: [&EndpointOutcome; 2]) -> Option<Nanos> {
-    let senders = ends.into_iter().filter(|end| end.sent_bytes > Bytes(0));
+fn loaded<'a>(ends: impl Iterator<Item = &'a EndpointOutcome>) -> Option<Nanos> {
+    let senders = ends.filter(|end| end.sent_bytes > Bytes(0));
     let samples = senders.flat_map(|end| end.observed.get::<Vec<TcpSample>>());
     let samples = samples.map(|sample| sample.rtt_ns.0 as f64);
     median(samples.filter(|rtt| *rtt > 0.0)).map(|ns| Nanos(ns as u64))
 }
 
-/// Returns the processor seconds per second of both ends, with each machine counted once.
-fn busy_cores(a: (&CpuUsage, &HostFacts), b: (&CpuUsage, &HostFacts)) -> f64 {
-    let one_machine = !a.1.boot_id.is_empty() && a.1.boot_id == b.1.boot_id;
-    let machines = if one_machine { &[a][..] } else { &[a, b][..] };
-    let own: f64 = [a, b].iter().map(|(cpu, host)| end_share(cpu, host.cpu_accounting)).sum();
-    own + machines.iter().map(|(cpu, host)| machine_share(cpu, host.cpu_accounting)).sum::<f64>()
+/// Returns the processor seconds per second of all ends. The time of a whole machine counts once, and so does that of
+/// an agent's helper threads, which each of its ends reports.
+fn busy_cores(ends: &[TrialEnd<'_>]) -> f64 {
+    let (mut machines, mut agents) = (BTreeSet::new(), BTreeSet::new());
+    let busy = |end: &TrialEnd<'_>| {
+        let (cpu, accounting) = (end.outcome.observed.get::<CpuUsage>(), end.host.cpu_accounting);
+        let HostFacts { boot_id, netns_cookie, .. } = end.host;
+        let is_new_agent = boot_id.is_empty() || *netns_cookie == 0 || agents.insert((boot_id, netns_cookie));
+        let is_new_machine = boot_id.is_empty() || machines.insert(boot_id);
+        let counted_before = if is_new_agent { 0.0 } else { helper_share(cpu, accounting) };
+        let machine = if is_new_machine { machine_share(cpu, accounting) } else { 0.0 };
+        end_share(cpu, accounting) - counted_before + machine
+    };
+    ends.iter().map(busy).sum()
 }
 
 /// Returns the processor time that belongs to one end alone, in cores.
 pub(crate) fn end_share(cpu: &CpuUsage, accounting: CpuAccounting) -> f64 {
+    tasks_share(cpu.own(), cpu, accounting)
+}
+
+/// Returns the part of [`end_share`] that the agent's helper threads used.
+fn helper_share(cpu: &CpuUsage, accounting: CpuAccounting) -> f64 {
+    tasks_share(cpu.helpers_ns, cpu, accounting)
+}
+
+/// Returns the time of tasks in cores; none where the whole machine's time is all that is known.
+fn tasks_share(time: CpuNanos, cpu: &CpuUsage, accounting: CpuAccounting) -> f64 {
     match accounting {
-        CpuAccounting::Tasks | CpuAccounting::TasksAndIrq => share(cpu.own().0, cpu),
+        CpuAccounting::Tasks | CpuAccounting::TasksAndIrq => share(time.0, cpu),
         CpuAccounting::Stat => 0.0,
     }
 }
@@ -124,7 +141,6 @@ fn share(nanos: u64, cpu: &CpuUsage) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::units::CpuNanos;
     use landspeed_record::{CoreCpuTime, Observations};
 
     use super::*;
@@ -155,22 +171,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn pairs_that_ran_at_once_have_one_goodput_and_no_cost() {
-        let one = |rate, steal| TrialFigures {
-            rate_bps: BitRate(rate),
-            bytes_per_cpu_s: BytesPerCpuSecond(9.0),
-            steal,
-            ..TrialFigures::default()
-        };
-        assert_eq!(together(&[one(1.0, 0.1)]), one(1.0, 0.1));
-        let all = together(&[one(1.0, 0.1), one(2.0, 0.3), one(4.0, 0.2)]);
-        assert_eq!(
-            (all.rate_bps, all.bytes_per_cpu_s, all.steal),
-            (BitRate(7.0), BytesPerCpuSecond(0.0), 0.3)
-        );
-    }
-
     fn host(boot: &str, cpu_accounting: CpuAccounting) -> HostFacts {
         HostFacts { boot_id: boot.into(), cpu_accounting, ..HostFacts::default() }
     }
@@ -178,7 +178,8 @@ mod tests {
     fn cost(boots: (&str, &str), accounting: CpuAccounting) -> f64 {
         let (a, b) = (end(0, Nanos::millis(300)), end(300_000_000, Nanos::millis(303)));
         let hosts = (host(boots.0, accounting), host(boots.1, accounting));
-        let figures = figures(&a, &b, (&hosts.0, &hosts.1), None);
+        let both = BothEnds { seen: [&a, &b], hosts: [&hosts.0, &hosts.1] };
+        let figures = figures(&[both], None);
         assert!((figures.rate_bps.0 / 8e9 - 300.0 / 303.0).abs() < 1e-9);
         assert!((figures.steal - 0.02).abs() < 1e-6);
         figures.rate_bps.0 / 8.0 / figures.bytes_per_cpu_s.0
@@ -197,6 +198,21 @@ mod tests {
     }
 
     #[test]
+    fn pairs_that_ran_at_once_have_one_goodput_and_the_cost_of_all_hosts() {
+        let (client, hub) = (end(0, Nanos::millis(300)), end(300_000_000, Nanos::millis(300)));
+        let of = |boot| HostFacts { netns_cookie: 1, ..host(boot, CpuAccounting::Tasks) };
+        let [a, b, h] = ["x", "y", "z"].map(of);
+        let pair = |client_host| BothEnds { seen: [&client, &hub], hosts: [client_host, &h] };
+        let [one, two] = [figures(&[pair(&a)], None), figures(&[pair(&a), pair(&b)], None)];
+        assert!((two.rate_bps.0 / one.rate_bps.0 - 2.0).abs() < 1e-9);
+        // The hub's second end adds its own threads (0.25 + 0.05), but neither helpers nor the machine.
+        let cores = |figures: TrialFigures| figures.rate_bps.0 / 8.0 / figures.bytes_per_cpu_s.0;
+        let added = cores(two) - cores(one);
+        assert!((added - (0.75 + 0.3)).abs() < 1e-6, "{added}");
+        assert_eq!(two.steal, one.steal);
+    }
+
+    #[test]
     fn the_round_trip_under_load_is_the_median_of_the_senders_samples() {
         let sampled = |sent: u64, micros: &[u64]| {
             let sample = |(flow, us): (u32, &u64)| TcpSample {
@@ -208,8 +224,9 @@ mod tests {
             let observed = Observations::default().with(tcp);
             EndpointOutcome { sent_bytes: Bytes(sent), observed, ..EndpointOutcome::default() }
         };
-        let hosts = (HostFacts::default(), HostFacts::default());
-        let loaded = |a, b| figures(&a, &b, (&hosts.0, &hosts.1), None).loaded_latency_ns;
+        let host = HostFacts::default();
+        let loaded =
+            |a, b| figures(&[BothEnds { seen: [&a, &b], hosts: [&host; 2] }], None).loaded_latency_ns;
         // The receiver's own round trip is that of its handshake; a flow that was not measured yet has 0.
         let (sender, receiver) = (sampled(1, &[900, 300, 0, 200]), sampled(0, &[5; 9]));
         assert_eq!(loaded(sender.clone(), receiver.clone()), Some(Nanos::micros(300)));
@@ -220,8 +237,8 @@ mod tests {
     #[test]
     fn what_was_not_seen_is_zero() {
         let none = EndpointOutcome::default();
-        let hosts = (HostFacts::default(), HostFacts::default());
-        let figures = figures(&none, &none, (&hosts.0, &hosts.1), None);
+        let host = HostFacts::default();
+        let figures = figures(&[BothEnds { seen: [&none; 2], hosts: [&host; 2] }], None);
         assert_eq!(figures, TrialFigures::default());
     }
 }

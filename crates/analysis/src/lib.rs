@@ -39,7 +39,7 @@ pub use carrier::{PassedTraffic, PathEnd, carrier, remarks, strays};
 pub use compare::compare;
 pub use confirm::GainConfirmation;
 pub use diff::{FiguresDiff, RunDiff, StepDiff, diff};
-pub use figures::{figures, together};
+pub use figures::figures;
 pub use ladder::{
     BlockResult, Forecast, Ladder, LadderAction, LadderBlock, LadderFindings, LadderRules, NO_ROOM,
     OUT_OF_TIME, RateBound, STOPPED, too_long_under_load,

@@ -21,6 +21,8 @@ pub struct RunFacts<'a> {
     pub header: &'a Header,
     pub host_a: &'a HostFacts,
     pub host_b: &'a HostFacts,
+    /// Names of the further hosts of sides A and B.
+    pub others: [Vec<String>; 2],
     pub restored: &'a RestoreOutcome,
     pub took: Nanos,
     /// The number of verdicts during the run.
@@ -32,6 +34,7 @@ pub struct RunFacts<'a> {
 
 pub fn assemble(findings: LadderFindings, run: RunFacts<'_>) -> TuneSummary {
     let header = run.header.clone();
+    let [others_a, others_b] = run.others;
     TuneSummary {
         format: SUMMARY_FORMAT,
         landspeed: header.landspeed,
@@ -44,6 +47,8 @@ pub fn assemble(findings: LadderFindings, run: RunFacts<'_>) -> TuneSummary {
         topology: header.topology,
         host_a: run.host_a.clone(),
         host_b: run.host_b.clone(),
+        others_a,
+        others_b,
         start: findings.start,
         final_: findings.final_,
         gain: findings.gain,
@@ -91,10 +96,15 @@ pub fn summary(record: &Record, path: &str) -> Result<TuneSummary, NotATuningRun
     let took = trials(record).map(|t| t.at_ns).max().unwrap_or_default();
     let written = lines_of!(record, Line::Summary(summary) => (**summary).clone()).next_back();
     let verdicts = lines_of!(record, Line::Verdict(_) => ()).count();
+    let others = |wanted: Side| {
+        let names = lines_of!(record, Line::Member(one) if one.side == Some(wanted) => one.name.clone());
+        names.collect()
+    };
     let run = RunFacts {
         header: &record.header,
         host_a: &host(Side::A),
         host_b: &host(Side::B),
+        others: Side::BOTH.map(others),
         restored: &restored,
         took: written.as_ref().map_or(took, |w| w.took_ns),
         verdicts: verdicts as u32,

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Args, ValueEnum};
 use landspeed_agent::session::ZonedAddress;
 use landspeed_lab::topology::HostSpec;
 use landspeed_record::units::{Nanos, parse_duration};
@@ -74,6 +74,14 @@ impl HostArgs {
             |word: &String| word.parse::<HostSpec>().map_or_else(|_| word.clone(), |host| host.to_string());
         self.hosts.iter().map(shown).collect::<Vec<_>>().join(" ")
     }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FanArg {
+    /// Every other host connects to the last one
+    In,
+    /// The last host connects to every other one
+    Out,
 }
 
 /// The flow that is sent.

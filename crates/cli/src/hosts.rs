@@ -1,21 +1,16 @@
 //! Connects to the hosts that a command line names, and joins them.
 
-use std::net::IpAddr;
-use std::process::Command;
-
 use anyhow::{Context, Result, bail};
 use landspeed_agent::session::{LineSink, Options};
-use landspeed_analysis::wan::judged;
-use landspeed_engine::all_factors;
-use landspeed_engine::{Host, Pair, PathOptions, ReachOptions, set_program_hosts};
-use landspeed_lab::topology::{self as topology, HostSet, PathLink};
+use landspeed_engine::{Host, JoinedHosts, Pairing, PathOptions, ReachOptions, all_factors};
+use landspeed_lab::topology::{self, HostSet, TopologyHost};
+use landspeed_record::Settings;
 use landspeed_record::factor::FactorTable;
 use landspeed_record::units::Nanos;
-use landspeed_record::{Settings, WanReport};
 use landspeed_transport::Transport;
 use landspeed_transport::settings::{TRANSPORT, table};
 
-use crate::groups::{FlowArgs, HostArgs};
+use crate::groups::{FanArg, FlowArgs, HostArgs};
 use crate::labs;
 use crate::output::usage;
 use crate::stop::StopRequest;
@@ -24,26 +19,6 @@ pub(crate) struct NamedHosts {
     words: Vec<String>,
     reaching: ReachOptions,
     wishes: PathOptions,
-}
-
-/// Joined pairs. The hosts that were created for them are removed on drop, after the sessions.
-pub(crate) struct JoinedHosts {
-    /// The pairs: one, except for fans, programs and labs with several pairs.
-    pub(crate) pairs: Vec<Pair>,
-    hosts: Box<dyn HostSet>,
-}
-
-impl JoinedHosts {
-    pub(crate) fn first(&mut self) -> Result<(&mut Pair, &dyn HostSet)> {
-        let pair = self.pairs.first_mut().context("no pair of hosts")?;
-        Ok((pair, &*self.hosts))
-    }
-
-    /// Returns the statistics of an emulated wide-area link between the hosts, and whether they are valid; `None`
-    /// without such a link.
-    pub(crate) fn wan(&self) -> Option<WanReport> {
-        self.hosts.link().map(PathLink::stats).map(judged)
-    }
 }
 
 impl NamedHosts {
@@ -93,115 +68,60 @@ impl NamedHosts {
         labs::is_lab(&self.words)
     }
 
-    pub(crate) fn join(&self) -> Result<JoinedHosts> {
-        self.join_others(&self.words)
-    }
-
-    /// Joins the hosts that `words` name.
-    pub(crate) fn join_others(&self, words: &[String]) -> Result<JoinedHosts> {
-        let hosts = labs::open(words)?;
-        self.only_two(&*hosts)?;
-        let [a, b, ..] = hosts.hosts() else { bail!("{} has fewer than two hosts", hosts.label()) };
-        let pairs = vec![self.pair(a, b)?];
-        Ok(JoinedHosts { pairs, hosts })
-    }
-
-    /// Joins the first host with each other one, as programs need it. If none are named
-    /// and it needs more than two, a lab of `least` hosts is created.
-    pub(crate) fn join_star(&self, [least, _]: [usize; 2]) -> Result<JoinedHosts> {
-        let words = if self.words.is_empty() && least > 2 {
-            vec![format!("lab:switch:{least}")]
-        } else {
-            self.words.clone()
-        };
-        self.join_star_of(&words)
-    }
-
-    /// Joins the first host that `words` name with each other one, for grids.
-    pub(crate) fn join_star_of(&self, words: &[String]) -> Result<JoinedHosts> {
-        let hosts = labs::open(words)?;
-        let (first, others) = hosts.hosts().split_first().context("no hosts")?;
-        let center = self.host(first)?;
-        let pairs = others.iter().map(|other| self.pair_of(center.shared(), self.host(other)?, other));
-        let mut pairs: Vec<Pair> = pairs.collect::<Result<_>>()?;
-        set_program_hosts(&mut pairs);
-        Ok(JoinedHosts { pairs, hosts })
-    }
-
-    /// Joins the pairs that the topology defines: one, except for `lab:wan:pairs=N`.
-    pub(crate) fn join_pairs(&self) -> Result<JoinedHosts> {
+    /// Reaches the hosts and joins them.
+    pub(crate) fn join(&self, pairing: Pairing) -> Result<JoinedHosts> {
         let hosts = labs::open(&self.words)?;
-        self.only_two(&*hosts)?;
-        let pairs = hosts.pairs().into_iter().map(|[a, b]| self.pair(a, b)).collect::<Result<Vec<_>>>()?;
-        Ok(JoinedHosts { pairs, hosts })
+        if matches!(pairing, Pairing::FanIn | Pairing::FanOut) && hosts.hosts().len() < 3 {
+            bail!("a fan takes three hosts or more: name them, or try lab:switch:4");
+        }
+        self.open(hosts, pairing)
     }
 
-    /// Returns an error for more than two hosts: none of them may be left out silently.
-    fn only_two(&self, hosts: &dyn HostSet) -> Result<()> {
-        if !hosts.is_lab() && hosts.hosts().len() > 2 {
+    /// Reaches the hosts and joins them as a workload needs them: in a fan if one is requested, otherwise as `usual`.
+    /// If no hosts are named and a program needs more than two, a lab is created.
+    pub(crate) fn join_for(
+        &self,
+        workload: &str,
+        fan: Option<FanArg>,
+        usual: Pairing,
+    ) -> Result<JoinedHosts> {
+        let of_program = landspeed_workload::find(workload).and_then(|runner| runner.hosts());
+        match (of_program, fan) {
+            (Some([least, _]), _) if self.words.is_empty() && least > 2 => {
+                self.join_others(&[format!("lab:switch:{least}")], Pairing::Star)
+            }
+            (Some(_), _) => self.join(Pairing::Star),
+            (None, Some(FanArg::In)) => self.join(Pairing::FanIn),
+            (None, Some(FanArg::Out)) => self.join(Pairing::FanOut),
+            (None, None) => self.join(usual),
+        }
+    }
+
+    /// Joins the hosts that `words` name; a fan of them may have a single client.
+    pub(crate) fn join_others(&self, words: &[String], pairing: Pairing) -> Result<JoinedHosts> {
+        self.open(labs::open(words)?, pairing)
+    }
+
+    fn open(&self, hosts: Box<dyn HostSet>, pairing: Pairing) -> Result<JoinedHosts> {
+        let count = hosts.hosts().len();
+        if matches!(pairing, Pairing::FirstTwo | Pairing::Topology) && !hosts.is_lab() && count > 2 {
+            // None of them may be left out silently.
+            bail!("{count} hosts are named, and this is for two; --fan in takes more");
+        }
+        if pairing == Pairing::FanIn && self.wishes.data_port > 0 {
             bail!(
-                "{} hosts are named, and this is for two; `landspeed measure WORKLOAD --fan in` takes more",
-                hosts.hosts().len()
+                "--data-port is one port for one pair of hosts, and --fan in has several at one host: leave it out"
             );
         }
-        Ok(())
+        Ok(JoinedHosts::open(hosts, pairing, &self.reaching, &self.wishes)?)
     }
 
     /// Connects to each named host without joining them; this machine if none is named.
     pub(crate) fn each(&self) -> Result<Vec<Host>> {
         let words = if self.words.is_empty() { vec!["local".to_owned()] } else { self.words.clone() };
-        let places =
-            words.iter().map(|word| Ok(topology::TopologyHost::from(word.parse::<topology::HostSpec>()?)));
+        let places = words.iter().map(|word| Ok(TopologyHost::from(word.parse::<topology::HostSpec>()?)));
         let places = places.collect::<Result<Vec<_>, topology::Error>>()?;
-        places.iter().map(|place| Ok(Host::probe(self.reaching.session(place)?)?)).collect()
-    }
-
-    /// Joins the last host with each other one: all others send to it if `inwards`, otherwise it sends to all others.
-    /// Each host has one session, however many pairs it is in.
-    pub(crate) fn join_fan(&self, inwards: bool) -> Result<JoinedHosts> {
-        let hosts = labs::open(&self.words)?;
-        if hosts.hosts().len() < 3 {
-            bail!("a fan takes three hosts or more: name them, or try lab:switch:4");
-        }
-        self.fan(hosts, inwards)
-    }
-
-    /// Joins a fan of the hosts that `words` name, for grids, in which a fan may have a single client.
-    pub(crate) fn join_fan_of(&self, words: &[String], inwards: bool) -> Result<JoinedHosts> {
-        self.fan(labs::open(words)?, inwards)
-    }
-
-    fn fan(&self, hosts: Box<dyn HostSet>, inwards: bool) -> Result<JoinedHosts> {
-        if inwards && self.wishes.data_port > 0 {
-            bail!(
-                "--data-port is one port for one pair of hosts, and --fan in has several at one host: leave it out"
-            );
-        }
-        let (hub, others) = hosts.hosts().split_last().context("no hosts")?;
-        let center = self.host(hub)?;
-        let pair = |other| match inwards {
-            true => self.pair_of(self.host(other)?, center.shared(), hub),
-            false => self.pair_of(center.shared(), self.host(other)?, other),
-        };
-        let pairs = others.iter().map(pair).collect::<Result<_>>()?;
-        Ok(JoinedHosts { pairs, hosts })
-    }
-
-    fn pair(&self, a: &topology::TopologyHost, b: &topology::TopologyHost) -> Result<Pair> {
-        self.pair_of(self.host(a)?, self.host(b)?, b)
-    }
-
-    fn host(&self, place: &topology::TopologyHost) -> Result<Host> {
-        Ok(Host::probe(self.reaching.session(place)?)?)
-    }
-
-    fn pair_of(&self, a: Host, b: Host, at: &topology::TopologyHost) -> Result<Pair> {
-        let one_machine = !a.facts.boot_id.is_empty() && a.facts.boot_id == b.facts.boot_id;
-        if one_machine && a.facts.netns_cookie == b.facts.netns_cookie {
-            return Err(topology::Error::OneHost { a: a.name, b: b.name }.into());
-        }
-        let wishes = PathOptions { hints: hints(at, &b), ..self.wishes.clone() };
-        Ok(Pair::join(a, b, &wishes)?)
+        Ok(self.reaching.hosts(&places).into_iter().collect::<Result<_, _>>()?)
     }
 }
 
@@ -215,32 +135,6 @@ fn options(patience: Nanos, tune: bool) -> Options {
 
 /// The longest lease that agents accept.
 const LONGEST_LEASE: Nanos = Nanos::secs(120);
-
-/// Returns addresses of a host to try first: those that the topology knows; then the one in its agent's line, or the
-/// one that ssh reached and those that its name resolves to here.
-fn hints(host: &topology::TopologyHost, b: &Host) -> Vec<IpAddr> {
-    let known = host.v4.map(IpAddr::from).into_iter().chain(host.v6.map(IpAddr::from));
-    let named = match &host.reach {
-        topology::ReachMethod::Ssh(destination) => {
-            let name = destination.rsplit('@').next().unwrap_or_default();
-            b.facts.reached_at.into_iter().chain(addresses(name)).collect()
-        }
-        topology::ReachMethod::Invite(line) => line.address().into_iter().collect(),
-        _ => Vec::new(),
-    };
-    known.chain(named).collect()
-}
-
-/// Resolves a name with `getent`. A static binary cannot do it, because its getaddrinfo(3) loads the host's NSS
-/// modules, which need another libc, and crashes (docs/decisions/0030).
-fn addresses(name: &str) -> Vec<IpAddr> {
-    let said = Command::new("getent").args(["ahosts", name]).output().map(|output| output.stdout);
-    let said = said.unwrap_or_default();
-    let words = String::from_utf8_lossy(&said);
-    let streams = words.lines().filter(|line| line.contains("STREAM"));
-    // The zone of a link-local address is valid only on this machine.
-    streams.filter_map(|line| line.split([' ', '%']).next()?.parse().ok()).collect()
-}
 
 pub(crate) fn flow_of(args: &FlowArgs, usual: FlowDefaults) -> Result<(&'static dyn Transport, Settings)> {
     let (transport, set) = set_of(args, usual)?;

@@ -10,7 +10,7 @@ use landspeed_engine::{Pair, RecordSink, order};
 use landspeed_lab::topology;
 use landspeed_record::units::{Bytes, Nanos, did_you_mean};
 use landspeed_record::{
-    Contest, ContestQuestion, Contestant, Line, RecordWriteError, RecordWriter, Study, StudyEngine,
+    Contest, ContestQuestion, Contestant, Line, RecordWriteError, RecordWriter, Side, Study, StudyEngine,
     StudyPath, StudyRun,
 };
 use landspeed_report::live::{ProgressLine, clock};
@@ -73,12 +73,12 @@ pub(crate) fn check_simulated(words: &[String]) -> Result<()> {
 }
 
 /// Returns the path between joined hosts. Its queue is unknown, and so is its rate if no link reports one.
-pub(crate) fn real_path(pair: &Pair, words: &[String]) -> StudyPath {
+pub(crate) fn real_path(pair: &Pair<'_>, words: &[String]) -> StudyPath {
     StudyPath {
         rate_bps: pair.link_rate().unwrap_or_default(),
         rtt_ns: pair.path.rtt_ns,
         queue_bytes: None,
-        mtu_bytes: u16::try_from(pair.a.link().mtu_bytes).unwrap_or(u16::MAX),
+        mtu_bytes: u16::try_from(pair.link(Side::A).mtu_bytes).unwrap_or(u16::MAX),
         window_bytes: None,
         topology: words.join(" "),
     }
@@ -244,7 +244,7 @@ fn streams(most: u16, names: &[&str], path: &StudyPath) -> Vec<Contest> {
     all.flat_map(|pair| names.iter().map(move |name| of(pair, name))).collect()
 }
 
-pub(crate) fn warning(study: &Study, pair: &Pair) -> String {
+pub(crate) fn warning(study: &Study, pair: &Pair<'_>) -> String {
     let runs = study.contests.len() as u64 * u64::from(study.repeats);
     let whole = study.duration().times(runs);
     format!(

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use landspeed_engine::{Host, Pair, PathOptions, ReachOptions};
+use landspeed_engine::{Host, HostGroup, PathOptions, ReachOptions, RunSpec};
 use landspeed_lab::topology::HostSpec;
 use landspeed_record::units::Nanos;
 use landspeed_record::{Carrier, Cell, LinkCounters, Settings};
@@ -58,14 +58,14 @@ impl RoutedNamespaces {
         ["a", "b"].map(|end| format!("netns:{}", self.netns(end)))
     }
 
-    fn joined(&self, address: Option<&str>) -> Pair {
+    fn joined(&self, address: Option<&str>) -> HostGroup {
         let reaching = ReachOptions { tune: true, agent: Some(LANDSPEED.into()), ..ReachOptions::default() };
         let [a, b] = self.words().map(|word| {
             let place = word.parse::<HostSpec>().expect("a host").into();
-            Host::probe(reaching.session(&place).expect("an agent")).expect("a host")
+            reaching.host(&place).expect("a host")
         });
         let address = address.map(|address| address.parse().expect("an address"));
-        Pair::join(a, b, &PathOptions { address, ..PathOptions::default() }).expect("a path")
+        HostGroup::of_two(a, b, &PathOptions { address, ..PathOptions::default() }).expect("a path")
     }
 
     /// Runs landspeed with both hosts.
@@ -91,9 +91,10 @@ impl RoutedNamespaces {
 
     /// Returns the interfaces that carry a stream, by their counters: where data leave A, where they arrive at B, and
     /// where acknowledgements leave B.
-    fn carries(&self, pair: &Pair) -> [String; 3] {
+    fn carries(&self, group: &HostGroup) -> [String; 3] {
         let before = ["a", "b"].map(|end| self.counters(end));
-        pair.run(stream::spec(Nanos::millis(200)), &with(&[]), Nanos::millis(10)).expect("a stream");
+        let stream = RunSpec::new(stream::spec(Nanos::millis(200)), &with(&[])).after(Nanos::millis(10));
+        group.run(&stream).expect("a stream");
         let after = ["a", "b"].map(|end| self.counters(end));
         let most = |host: usize, way: usize| {
             let moved =
@@ -127,8 +128,9 @@ impl Drop for RoutedNamespaces {
 }
 
 /// Compares the reported interfaces of a path with the counters.
-fn is_right(two: &RoutedNamespaces, pair: &Pair) -> [String; 3] {
-    let carries = two.carries(pair);
+fn is_right(two: &RoutedNamespaces, group: &HostGroup) -> [String; 3] {
+    let carries = two.carries(group);
+    let pair = group.first();
     let said = [&pair.path.carrier_a.data, &pair.path.carrier_b.data, &pair.path.carrier_b.acks];
     assert_eq!(said.map(String::clone), carries, "{:?}", pair.path);
     assert_eq!([&pair.path.link_a, &pair.path.link_b], [&pair.a.device, &pair.b.device]);
@@ -155,10 +157,10 @@ fn two_interfaces_in_one_subnet() {
         two.ip(end, &format!("addr add 10.77.0.{host}/24 dev {link}"));
     }
     for address in ["10.77.0.2", "10.77.0.12"] {
-        let pair = two.joined(Some(address));
-        assert!(pair.path.carrier_b.is_observed, "{:?}", pair.path);
-        let [_, data, acks] = is_right(&two, &pair);
-        drop(pair);
+        let group = two.joined(Some(address));
+        assert!(group.first().path.carrier_b.is_observed, "{:?}", group.first().path);
+        let [_, data, acks] = is_right(&two, &group);
+        drop(group);
         let (out, err) = text(&two.landspeed(&["tune", "--dry-run", "--address", address]));
         let said = out + &err;
         assert!(
@@ -179,17 +181,17 @@ fn each_direction_has_its_own_cable() {
     two.cable(["va2", "vb2"], ["10.2.0.1/24", "10.2.0.2/24"]);
     two.ip("b", "route add 10.1.0.1/32 via 10.2.0.1 dev vb2 src 10.1.0.2");
     let before = two.settings();
-    let mut pair = two.joined(Some("10.1.0.2"));
-    assert_eq!(is_right(&two, &pair), ["va1", "vb1", "vb2"]);
-    assert_eq!(pair.path.carrier_a.acks, "va2");
-    assert_eq!(pair.path.carrier_b.routed, "vb2");
+    let mut group = two.joined(Some("10.1.0.2"));
+    assert_eq!(is_right(&two, &group), ["va1", "vb1", "vb2"]);
+    assert_eq!(group.first().path.carrier_a.acks, "va2");
+    assert_eq!(group.first().path.carrier_b.routed, "vb2");
 
     // The value that differs from the present one.
     let gro_was_on = offload(&two, "a", "va1", "generic-receive-offload");
     let other = [("tso", "off"), ("gro", if gro_was_on { "off" } else { "on" })];
-    let [a, b] = [&pair.a, &pair.b].map(|host| changed(host, &other));
-    pair.reserve().expect("the right to tune");
-    pair.set(&Cell { a, b, flow: with(&[]) }).expect("turned");
+    let [a, b] = [group.first().a, group.first().b].map(|host| changed(host, &other));
+    group.reserve().expect("the right to tune");
+    group.set(&Cell { a, b, flow: with(&[]) }).expect("turned");
     let is_on = |end: &str, link: &str| {
         ["generic-receive-offload", "tx-tcp-segmentation"].map(|name| offload(&two, end, link, name))
     };
@@ -198,7 +200,7 @@ fn each_direction_has_its_own_cable() {
     assert_eq!((a1[1], a2[1], b1[1], b2[1]), (false, true, true, false), "tso: where each host sends");
     assert_eq!([a1[0], b2[0]], [gro_was_on; 2], "gro: not where a host sends");
     assert_eq!([a2[0], b1[0]], [!gro_was_on; 2], "gro: where each host receives");
-    let restored = pair.restore();
+    let restored = group.restore();
     assert!(restored.restored, "{:?}", restored.notes);
     assert_eq!(two.settings(), before);
 }
@@ -219,10 +221,10 @@ fn a_policy_route_by_protocol() {
     two.cable(["va2", "vb2"], ["10.2.0.1/24", "10.2.0.2/24"]);
     two.ip("a", "rule add ipproto tcp lookup 100");
     two.ip("a", "route add 10.1.0.2/32 via 10.2.0.2 dev va2 src 10.1.0.1 table 100");
-    let pair = two.joined(Some("10.1.0.2"));
-    assert_eq!(is_right(&two, &pair), ["va2", "vb2", "vb1"]);
-    assert_eq!(pair.path.carrier_a.routed, "va1");
-    let said = landspeed_analysis::remarks(&pair.path).join("\n");
+    let group = two.joined(Some("10.1.0.2"));
+    assert_eq!(is_right(&two, &group), ["va2", "vb2", "vb1"]);
+    assert_eq!(group.first().path.carrier_a.routed, "va1");
+    let said = landspeed_analysis::remarks(group.first().path).join("\n");
     assert!(said.contains("Host A: data leave over va2, acknowledgements come in over va1"), "{said}");
 }
 
@@ -239,11 +241,11 @@ fn a_macvlan_child_and_a_bridge() {
     two.ip("b", "link set vb1 master br0");
     two.ip("b", "addr add 10.3.0.2/24 dev br0");
     two.ip("b", "link set br0 up");
-    let pair = two.joined(None);
+    let group = two.joined(None);
     let below = |carrier: &Carrier| (carrier.data.clone(), carrier.below.join(" "), carrier.is_plain());
-    assert_eq!(below(&pair.path.carrier_a), ("mac0".to_owned(), "va1".to_owned(), true));
-    assert_eq!(below(&pair.path.carrier_b), ("br0".to_owned(), "vb1".to_owned(), true));
-    assert_eq!(landspeed_analysis::remarks(&pair.path), Vec::<String>::new());
+    assert_eq!(below(&group.first().path.carrier_a), ("mac0".to_owned(), "va1".to_owned(), true));
+    assert_eq!(below(&group.first().path.carrier_b), ("br0".to_owned(), "vb1".to_owned(), true));
+    assert_eq!(landspeed_analysis::remarks(group.first().path), Vec::<String>::new());
 }
 
 /// Tests two hosts on a cable with only the kernel's own link-local addresses.
@@ -265,9 +267,9 @@ fn hosts_with_link_local_addresses_only() {
     assert!(agent_line(&two, &format!("[{at}%vb1]:0")).starts_with("landspeed://"));
     std::thread::sleep(Duration::from_millis(1_000));
     for asked in [None, Some(format!("{at}%va1"))] {
-        let pair = two.joined(asked.as_deref());
-        assert_eq!(pair.path.address_b, format!("{at}%va1"));
-        assert_eq!(is_right(&two, &pair), ["va1", "vb1", "vb1"]);
+        let group = two.joined(asked.as_deref());
+        assert_eq!(group.first().path.address_b, format!("{at}%va1"));
+        assert_eq!(is_right(&two, &group), ["va1", "vb1", "vb1"]);
     }
     for transport in ["udp", "udt", "quic", "unix"] {
         let output = two.landspeed(&["measure", "stream", "--time", "100ms", "--transport", transport]);
@@ -308,12 +310,12 @@ fn dead_addresses_cost_little_and_are_told() {
     two.ip("a", "neigh add 10.77.0.254 lladdr 02:00:00:00:00:99 dev va1");
     two.ip("a", "route add default via 10.77.0.254");
     let begun = Instant::now();
-    let pair = two.joined(None);
+    let group = two.joined(None);
     // The previous ten seconds for a single dead address would be too long.
     assert!(begun.elapsed() < Duration::from_secs(9), "{:?}", begun.elapsed());
-    assert_eq!(pair.path.address_b, "10.77.0.2");
-    assert_eq!(pair.path.silent.len(), 4, "{:?}", pair.path.silent);
-    let said = landspeed_analysis::remarks(&pair.path).join("\n");
+    assert_eq!(group.first().path.address_b, "10.77.0.2");
+    assert_eq!(group.first().path.silent.len(), 4, "{:?}", group.first().path.silent);
+    let said = landspeed_analysis::remarks(group.first().path).join("\n");
     assert!(said.contains("10.99.1.2") && said.contains("reached at 10.77.0.2"), "{said}");
 }
 
@@ -324,22 +326,23 @@ fn an_interface_that_is_renamed_is_followed() {
     let two = RoutedNamespaces::new("name");
     two.cable(["va1", "vb1"], ["10.4.0.1/24", "10.4.0.2/24"]);
     let before = two.settings();
-    let mut pair = two.joined(None);
-    pair.reserve().expect("the right to tune");
-    let a = pair.a.found();
+    let mut group = two.joined(None);
+    group.reserve().expect("the right to tune");
+    let a = group.first().a.found();
     let cells = [&[("txqueuelen", "500")][..], &[("txqueuelen", "500"), ("tso", "off")]].map(|others| Cell {
         a: a.clone(),
-        b: changed(&pair.b, others),
+        b: changed(group.first().b, others),
         flow: with(&[]),
     });
-    pair.set(&cells[0]).expect("turned");
+    group.set(&cells[0]).expect("turned");
     two.ip("b", "link set vb1 name lan0");
-    pair.set(&cells[1]).expect("turned under its new name");
+    group.set(&cells[1]).expect("turned under its new name");
     assert!(!offload(&two, "b", "lan0", "tx-tcp-segmentation"));
     assert!(sh(&format!("ip -n {} link show lan0", two.netns("b"))).contains("qlen 500"));
-    let [_, b] = pair.run(stream::spec(Nanos::millis(50)), &with(&[]), Nanos(0)).expect("a stream");
+    let stream = RunSpec::new(stream::spec(Nanos::millis(50)), &with(&[]));
+    let [_, b] = group.first().run(&stream).expect("a stream");
     assert_eq!(b.observed.get::<Vec<LinkCounters>>()[0].link, "lan0");
-    let restored = pair.restore();
+    let restored = group.restore();
     assert!(restored.restored, "{:?}", restored.notes);
     assert!(
         restored.notes.iter().any(|note| note.contains("vb1 was renamed and is called lan0 now")),

@@ -5,9 +5,10 @@ mod support;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use landspeed_engine::{
-    Host, Pair, PathOptions, ReachOptions, SizesEffort, SizesOptions, UserListener, explain_sizes,
+    Host, JoinedHosts, Pairing, PathOptions, ReachOptions, SizesEffort, SizesOptions, UserListener,
+    explain_sizes,
 };
-use landspeed_lab::topology::{self as topology, HostSet};
+use landspeed_lab::topology;
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{ExplainReport, PerPacketCost, Settings};
 use support::{LANDSPEED, needs_root};
@@ -19,30 +20,19 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Two joined hosts of a lab. The pair's agents are dropped before the lab.
-struct LabPair {
-    pair: Pair,
-    _hosts: Box<dyn HostSet>,
+fn lab() -> JoinedHosts {
+    let hosts = topology::open(&["lab:back-to-back".to_owned()]).unwrap();
+    let reaching = ReachOptions { tune: true, agent: Some(LANDSPEED.into()), ..ReachOptions::default() };
+    JoinedHosts::open(hosts, Pairing::FirstTwo, &reaching, &PathOptions::default()).unwrap()
 }
 
-impl LabPair {
-    fn new() -> LabPair {
-        let hosts = topology::open(&["lab:back-to-back".to_owned()]).unwrap();
-        let reaching = ReachOptions { tune: true, agent: Some(LANDSPEED.into()), ..ReachOptions::default() };
-        let [a, b, ..] = hosts.hosts() else { panic!("the lab has two hosts") };
-        let hints = b.v4.map(Into::into).into_iter().collect();
-        let [a, b] = [a, b].map(|place| Host::probe(reaching.session(place).unwrap()).unwrap());
-        let pair = Pair::join(a, b, &PathOptions { hints, ..PathOptions::default() }).unwrap();
-        LabPair { pair, _hosts: hosts }
-    }
-
-    fn mtus(&self) -> [String; 2] {
-        [&self.pair.a, &self.pair.b].map(|host| {
-            let states = host.knobs().unwrap();
-            let mtu = states.iter().find(|state| state.knob == "mtu").unwrap();
-            mtu.value.clone().unwrap()
-        })
-    }
+fn mtus(lab: &JoinedHosts) -> Vec<String> {
+    let mtu = |host: &Host| {
+        let states = host.knobs().unwrap();
+        let mtu = states.iter().find(|state| state.knob == "mtu").unwrap();
+        mtu.value.clone().unwrap()
+    };
+    lab.group.hosts().iter().map(mtu).collect()
 }
 
 fn brief(may_turn: bool) -> SizesOptions {
@@ -58,10 +48,10 @@ fn brief(may_turn: bool) -> SizesOptions {
     SizesOptions { flow: Settings::new(), may_turn, seed: 1, effort }
 }
 
-fn sweep(options: &SizesOptions, lab: &mut LabPair, stop: &dyn Fn() -> bool) -> ExplainReport {
+fn sweep(options: &SizesOptions, lab: &mut JoinedHosts, stop: &dyn Fn() -> bool) -> ExplainReport {
     let mut report = ExplainReport::default();
     let mut listener = UserListener { progress: &mut |_| {}, stop };
-    explain_sizes(&mut lab.pair, options, &mut listener, &mut report).unwrap();
+    explain_sizes(&mut lab.group, options, &mut listener, &mut report).unwrap();
     report
 }
 
@@ -74,10 +64,10 @@ fn of<'r>(report: &'r ExplainReport, transport: &str, mtu: u64) -> &'r PerPacket
 fn datagrams_are_cut_as_the_rule_says_and_everything_is_put_back() {
     needs_root!();
     let _alone = alone();
-    let mut lab = LabPair::new();
-    let before = lab.mtus();
+    let mut lab = lab();
+    let before = mtus(&lab);
     let report = sweep(&brief(true), &mut lab, &|| false);
-    assert_eq!(lab.mtus(), before);
+    assert_eq!(mtus(&lab), before);
     for mtu in [1500, 9000] {
         let udp = of(&report, "udp", mtu);
         assert!(udp.points.len() > 4, "{udp:#?}");
@@ -107,7 +97,7 @@ fn datagrams_are_cut_as_the_rule_says_and_everything_is_put_back() {
 fn where_nothing_may_be_turned_only_what_is_there_is_measured_and_it_says_so() {
     needs_root!();
     let _alone = alone();
-    let mut lab = LabPair::new();
+    let mut lab = lab();
     let report = sweep(&brief(false), &mut lab, &|| false);
     assert!(report.per_packet.iter().all(|part| part.mtu_bytes == Bytes(1500)));
     assert!(report.notes.iter().any(|note| note.contains("only MTU 1500")), "{:?}", report.notes);
@@ -124,8 +114,8 @@ fn silent(report: &ExplainReport) -> u32 {
 fn a_wish_to_stop_ends_it_with_what_there_is() {
     needs_root!();
     let _alone = alone();
-    let mut lab = LabPair::new();
-    let before = lab.mtus();
+    let mut lab = lab();
+    let before = mtus(&lab);
     let asked = std::cell::Cell::new(0);
     let stop = || {
         asked.set(asked.get() + 1);
@@ -135,5 +125,5 @@ fn a_wish_to_stop_ends_it_with_what_there_is() {
     let heard: u32 = report.per_packet.iter().flat_map(|part| &part.points).map(|point| point.trials).sum();
     assert_eq!((heard + silent(&report), asked.get()), (3, 4), "{report:#?}");
     assert!(report.notes.iter().any(|note| note.contains("ended by the user")), "{:?}", report.notes);
-    assert_eq!(lab.mtus(), before);
+    assert_eq!(mtus(&lab), before);
 }

@@ -9,61 +9,41 @@ use std::time::{Duration, Instant};
 
 use landspeed_analysis::{BlockResult, LadderBlock};
 use landspeed_engine::{
-    BlockOutcome, BlockRunner, Host, Pair, PathOptions, ReachOptions, RecordSink, TrialTiming,
+    BlockOutcome, BlockRunner, JoinedHosts, Pairing, PathOptions, ReachOptions, RecordSink, TrialTiming,
 };
-use landspeed_lab::topology::HostSet;
 use landspeed_record::units::Nanos;
-use landspeed_record::{Cell, Line, RecordWriteError, TcpSample, Trial, TrialFigures};
+use landspeed_record::{Line, RecordWriteError, TcpSample, Trial, TrialFigures};
 
 use support::{LANDSPEED, needs_root};
 
-/// Two joined hosts of a lab. Fields are dropped in this order: the agents, then the lab.
-struct LabPair {
-    pair: Pair,
-    _hosts: Box<dyn HostSet>,
-}
-
-impl LabPair {
-    fn new(lab: &str, agent: &Path) -> LabPair {
-        let hosts = landspeed_lab::topology::open(&[lab.to_owned()]).expect("a lab");
-        let [a, b, ..] = hosts.hosts() else { panic!("the lab has fewer than two hosts") };
-        let reaching = ReachOptions { tune: true, agent: Some(agent.to_owned()), ..ReachOptions::default() };
-        let hints = b.v4.map(Into::into).into_iter().collect();
-        let [a, b] =
-            [a, b].map(|place| Host::probe(reaching.session(place).expect("an agent")).expect("a host"));
-        let pair = Pair::join(a, b, &PathOptions { hints, ..PathOptions::default() }).expect("a path");
-        LabPair { pair, _hosts: hosts }
-    }
-
-    fn block(&mut self) -> TrialSink {
-        let flow = landspeed_transport::settings::defaults(landspeed_transport::TRANSPORTS[0]);
-        let cell = Cell { a: self.pair.a.found(), b: self.pair.b.found(), flow };
-        let block = LadderBlock {
-            step: "as-found".into(),
-            what: "the hosts as they are".into(),
-            incumbent: cell.clone(),
-            candidate: cell,
-            toggle: Nanos(0),
-            fine: true,
-            candidate_first: false,
-            most: 0,
-            block: 0,
-        };
-        let (mut trials, timing) = (TrialSink::default(), TrialTiming::for_rtt(self.pair.path.rtt_ns));
-        let mut blocks = BlockRunner {
-            pair: &mut self.pair,
-            program: None,
-            timing,
-            began: Instant::now(),
-            sink: &mut trials,
-        };
-        let BlockOutcome::Measured(BlockResult { figures, .. }) = blocks.measure(&block).expect("a block")
-        else {
-            panic!("a host refused the block")
-        };
-        assert_eq!(figures.len(), trials.0.len());
-        trials
-    }
+/// Runs one block in a lab whose agents are `agent`.
+fn block(lab: &str, agent: &Path) -> TrialSink {
+    let hosts = landspeed_lab::topology::open(&[lab.to_owned()]).expect("a lab");
+    let reaching = ReachOptions { tune: true, agent: Some(agent.to_owned()), ..ReachOptions::default() };
+    let joined = JoinedHosts::open(hosts, Pairing::FirstTwo, &reaching, &PathOptions::default());
+    let JoinedHosts { mut group, hosts: _hosts, .. } = joined.expect("a path");
+    let cell = group.found(landspeed_transport::settings::defaults(landspeed_transport::TRANSPORTS[0]));
+    let block = LadderBlock {
+        step: "as-found".into(),
+        what: "the hosts as they are".into(),
+        incumbent: cell.clone(),
+        candidate: cell,
+        toggle: Nanos(0),
+        fine: true,
+        candidate_first: false,
+        most: 0,
+        block: 0,
+    };
+    let (mut trials, timing) = (TrialSink::default(), TrialTiming::for_rtt(group.rtt()));
+    let mut blocks =
+        BlockRunner { group: &mut group, program: None, timing, began: Instant::now(), sink: &mut trials };
+    let BlockOutcome::Measured(BlockResult { figures, .. }) = blocks.measure(&block).expect("a block") else {
+        panic!("a host refused the block")
+    };
+    assert_eq!(figures.len(), trials.0.len());
+    // The agents end before the lab is removed.
+    drop(group);
+    trials
 }
 
 #[derive(Default)]
@@ -93,7 +73,7 @@ impl RecordSink for TrialSink {
 #[test]
 fn a_deep_queue_shows_in_the_round_trip_under_load() {
     needs_root!();
-    let trials = LabPair::new("lab:wan:rate=100M,rtt=1ms,queue=250K", LANDSPEED.as_ref()).block();
+    let trials = block("lab:wan:rate=100M,rtt=1ms,queue=250K", LANDSPEED.as_ref());
     for figures in trials.figures() {
         let loaded = figures.loaded_latency_ns.expect("a TCP stream tells its round trip");
         assert!(loaded > Nanos::millis(4), "under load {loaded}, idle {}", figures.latency_ns);
@@ -169,7 +149,7 @@ fn a_quota_shows_as_the_time_in_which_it_held_the_hosts_back() {
         Err(why) => return support::skip(&format!("no control group with a quota: {why}")),
     };
     let folder = tempfile::tempdir().expect("a folder");
-    let trials = LabPair::new("lab:back-to-back", &quota.agent(folder.path())).block();
+    let trials = block("lab:back-to-back", &quota.agent(folder.path()));
     let mut shares: Vec<f64> = trials.figures().map(|figures| figures.throttled).collect();
     shares.sort_by(f64::total_cmp);
     // The median, because other load on the processor may keep a trial from using up its quota.

@@ -22,12 +22,6 @@ pub(crate) struct RunCallbacks<'a> {
     pub(crate) on_progress: &'a dyn Fn(Side, TrialProgress),
 }
 
-impl<'a> RunCallbacks<'a> {
-    pub(crate) fn unless(stop: &'a dyn Fn() -> bool) -> Self {
-        RunCallbacks { stop, on_progress: &|_, _| {} }
-    }
-}
-
 type TimedAnswer = (Instant, Result<Reply, Error>);
 
 /// Waits for both answers, each within `limit`. Returns `None` if `stop` gave them up. If one end fails, the other is

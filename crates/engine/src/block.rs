@@ -10,12 +10,12 @@ use landspeed_record::{
     Arm, Cell, EndpointOutcome, LatencyHistogram, Line, Trial, TrialFigures, Workload, ZeroCopyCounts,
 };
 
-use crate::trial::{TrialTiming, measure_idle, measure_program, measure_stream};
-use crate::{Error, Pair, RecordSink};
+use crate::trial::{TrialTiming, measure_idle, trial_run, with_outcomes};
+use crate::{Error, HostGroup, RecordSink};
 
 /// The hosts and settings with which blocks are measured.
 pub struct BlockRunner<'a> {
-    pub pair: &'a mut Pair,
+    pub group: &'a mut HostGroup,
     pub timing: TrialTiming,
     /// The program that runs instead of a stream.
     pub program: Option<&'a Workload>,
@@ -52,12 +52,12 @@ impl BlockRunner<'_> {
                 blocks: Some(block.most).filter(|most| *most > 0),
             })?;
         }
-        self.pair.begin_epoch(&format!("{} {}", block.step, block.block));
+        self.group.begin_epoch(&format!("{} {}", block.step, block.block));
         match self.trials(block) {
             Ok(Some(result)) => Ok(BlockOutcome::Measured(result)),
             Ok(None) => Ok(BlockOutcome::Stopped),
             Err(error) if refused(&error) => {
-                self.pair.set(&block.incumbent)?;
+                self.group.set(&block.incumbent)?;
                 Ok(BlockOutcome::Refused(error.to_string()))
             }
             Err(error) => Err(error),
@@ -90,14 +90,14 @@ impl BlockRunner<'_> {
         let time = self.timing.of(block.fine).ping;
         let ask = |arm: &Arm| {
             let cell = self.set(block, *arm)?;
-            measure_idle(self.pair, cell, time)
+            measure_idle(self.group, cell, time)
         };
         arms.iter().map(ask).collect()
     }
 
     fn set<'b>(&mut self, block: &'b LadderBlock, arm: Arm) -> Result<&'b Cell, Error> {
         let cell = block.cell(arm);
-        self.pair.set(cell)?;
+        self.group.set(cell)?;
         Ok(cell)
     }
 
@@ -117,13 +117,10 @@ impl BlockRunner<'_> {
         let at_ns = self.used();
         let idle = match idle {
             Some(idle) => idle,
-            None => measure_idle(self.pair, cell, timing.ping)?,
+            None => measure_idle(self.group, cell, timing.ping)?,
         };
-        let ([a, b], figures) = match self.program {
-            Some(program) => measure_program(self.pair, cell, program, idle)?,
-            None => measure_stream(self.pair, cell, timing, idle)?,
-        };
-        let remarks = [&a, &b].into_iter().flat_map(remarks_of).collect();
+        let seen = self.group.run(&trial_run(cell, timing, self.program))?;
+        let remarks = seen.iter().flatten().flat_map(remarks_of).collect();
         let trial = Trial {
             step: block.step.clone(),
             block: block.block,
@@ -131,10 +128,10 @@ impl BlockRunner<'_> {
             arm,
             at_ns,
             cell: cell.clone(),
-            a,
-            b,
-            figures,
+            ..Trial::default()
         };
+        let trial = with_outcomes(trial, self.group, seen, Some(idle));
+        let figures = trial.figures;
         self.sink.line(&Line::Trial(Box::new(trial)))?;
         Ok((figures, remarks))
     }

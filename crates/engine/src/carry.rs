@@ -8,6 +8,7 @@ use landspeed_record::{Carrier, EndpointOutcome, LinkTraffic, Side};
 use landspeed_transport::settings::with;
 use landspeed_workload::pingpong;
 
+use crate::pair::RunSpec;
 use crate::{Error, Pair};
 
 /// Fewest bytes that a round of one byte moves each way: headers of IPv4 and TCP, on an interface without its own
@@ -33,10 +34,10 @@ type PingPongOutcomes = [EndpointOutcome; 2];
 ///
 /// # Errors
 /// Returns an error if the path answers no ping-pong.
-pub(crate) fn observe(pair: &Pair, addresses: [IpAddr; 2]) -> Result<PathObservation, Error> {
+pub(crate) fn observe(pair: Pair<'_>, addresses: [IpAddr; 2]) -> Result<PathObservation, Error> {
     let (rtt, first) = pair.idle()?;
     let judged = |ends: &PingPongOutcomes, message, usual: Option<&PingPongOutcomes>| {
-        let judged = |side| judge(pair, (side, addresses), &passed(side, ends, message, usual));
+        let judged = |side| judge(&pair, (side, addresses), &passed(side, ends, message, usual));
         Side::BOTH.map(judged)
     };
     let carriers = judged(&first, ROUND, None);
@@ -45,7 +46,8 @@ pub(crate) fn observe(pair: &Pair, addresses: [IpAddr; 2]) -> Result<PathObserva
         return Ok(PathObservation { rtt, carriers });
     }
     // If the second ping-pong fails, the result of the first stays.
-    let second = pair.run(pingpong::spec(&LARGER.to_string(), LONGER), &with(&[]), Nanos::millis(5));
+    let larger = RunSpec::new(pingpong::spec(&LARGER.to_string(), LONGER), &with(&[]));
+    let second = pair.run(&larger.after(Nanos::millis(5)));
     let carriers = second.map_or(carriers, |second| judged(&second, LARGER, Some(&first)));
     Ok(PathObservation { rtt, carriers })
 }
@@ -64,20 +66,18 @@ fn passed(
     passed.beyond(traffic(usual), end.window_ns.as_secs_f64() / usual.window_ns.as_secs_f64())
 }
 
-fn judge(pair: &Pair, (side, addresses): (Side, [IpAddr; 2]), passed: &PassedTraffic) -> Carrier {
-    let (host, address) = match side {
-        Side::A => (&pair.a, addresses[0]),
-        Side::B => (&pair.b, addresses[1]),
+fn judge(pair: &Pair<'_>, (side, addresses): (Side, [IpAddr; 2]), passed: &PassedTraffic) -> Carrier {
+    let end = PathEnd {
+        links: &pair.host(side).facts.links,
+        routed: pair.path.link(side),
+        address: addresses[side as usize],
+        sends: side == Side::A,
     };
-    let end = PathEnd { links: &host.facts.links, routed: &host.device, address, sends: side == Side::A };
     carrier(&end, passed)
 }
 
 fn at(side: Side, ends: &PingPongOutcomes) -> &EndpointOutcome {
-    match side {
-        Side::A => &ends[0],
-        Side::B => &ends[1],
-    }
+    &ends[side as usize]
 }
 
 fn traffic(end: &EndpointOutcome) -> &[LinkTraffic] {

@@ -8,7 +8,7 @@ use landspeed_workload::{pingpong, sweep};
 
 use crate::factors::transport_of;
 use crate::trial::TrialTiming;
-use crate::{Error, Pair, RecordSink};
+use crate::{Error, Pair, RecordSink, RunSpec};
 
 const WRITES: u64 = 4096;
 const SIZES: [u64; 6] = [128, 512, 1448, 8192, 16_384, 65_536];
@@ -31,7 +31,7 @@ pub(crate) fn time(timing: TrialTiming, link: Option<BitRate>) -> Nanos {
 
 /// Measures both curves of `cell`, which is already set, and records them as one trial of `step`.
 pub(crate) fn curve(
-    pair: &Pair,
+    pair: &Pair<'_>,
     cell: &Cell,
     step: &str,
     timing: TrialTiming,
@@ -43,9 +43,9 @@ pub(crate) fn curve(
     let datagrams = transport_of(&cell.flow)?.about().delivery == Delivery::Datagrams;
     let (sizes, messages) = if datagrams { (DATAGRAMS, DATAGRAM_MESSAGES) } else { (SIZES, MESSAGES) };
     let sweep = sweep::within(timing.stream, WRITES, &sizes.map(Bytes));
-    let [mut a, mut b] = pair.run(sweep, &cell.flow, Nanos(0))?;
+    let [mut a, mut b] = pair.run(&RunSpec::new(sweep, &cell.flow))?;
     let messages = pingpong::spec(messages, timing.ping.times(PINGS));
-    let [client, _] = pair.run(messages, &cell.flow, Nanos::millis(2))?;
+    let [client, _] = pair.run(&RunSpec::new(messages, &cell.flow).after(Nanos::millis(2)))?;
     a.latency = client.latency;
     // The end that received has the sweep. The record keeps it with B, the receiver.
     let seen = [&a, &b].map(|end| end.get::<Vec<SweepPoint>>());

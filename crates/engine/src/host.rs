@@ -1,6 +1,5 @@
-//! One host of a pair: its session, its facts, and its current settings.
+//! One host: its session, its facts, and its current settings.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use landspeed_agent::session::{KnobChange, PendingReply, Reply, Request, Session};
@@ -14,16 +13,15 @@ use landspeed_record::{
 use crate::Error;
 
 /// A host with an agent, as the controller knows it.
-#[derive(Clone)]
 pub struct Host {
     pub name: String,
     pub facts: HostFacts,
-    /// The link by which data leaves to the peer or arrives from it; empty until the path is known.
+    /// The link whose settings are turned: the data leave or arrive by it; empty until a path is known.
     pub device: String,
     /// The link of the acknowledgements, if it is another one.
     acks: Option<AckLink>,
     pub states: Vec<KnobState>,
-    session: Arc<Session>,
+    session: Session,
     /// Current values of the knobs, as far as this run knows or turned them.
     applied: Settings,
 }
@@ -44,7 +42,7 @@ impl Host {
             device: String::new(),
             acks: None,
             states: Vec::new(),
-            session: Arc::new(session),
+            session,
             applied: Settings::new(),
         };
         match host.call(&Request::Probe {})? {
@@ -54,10 +52,10 @@ impl Host {
         Ok(host)
     }
 
-    /// Returns this host for another pair, with the same session and agent. Only one of its pairs may set its knobs.
-    #[must_use]
-    pub fn shared(&self) -> Host {
-        self.clone()
+    /// Returns true if both are one network namespace of one machine.
+    pub(crate) fn is_same_as(&self, other: &Host) -> bool {
+        let (own, other) = (&self.facts, &other.facts);
+        !own.boot_id.is_empty() && own.boot_id == other.boot_id && own.netns_cookie == other.netns_cookie
     }
 
     pub fn call(&self, request: &Request) -> Result<Reply, Error> {
@@ -115,17 +113,24 @@ impl Host {
         self.acks = (carrier.acks != carrier.data).then(|| AckLink { device: carrier.acks.clone(), of });
     }
 
-    /// Returns an error if it is unknown which link carries the data: the host must not be tuned then.
-    pub(crate) fn knows(&self, carrier: &Carrier) -> Result<(), Error> {
-        if !carrier.is_unclear() {
+    /// Returns an error if it is unknown which link carries the data, or if another one than that of the host's other
+    /// paths does: the host must not be tuned then.
+    pub(crate) fn carries(&self, carrier: &Carrier) -> Result<(), Error> {
+        let why = if carrier.is_unclear() {
+            format!(
+                "the data take {} or {}, not {}, which the route names, and other traffic hides which; try again when there is less, or name another address with --address",
+                carrier.data,
+                carrier.beside.join(", "),
+                carrier.routed
+            )
+        } else if carrier.data != self.device {
+            format!(
+                "its data take {} to one host and {} to another; tune one pair at a time",
+                self.device, carrier.data
+            )
+        } else {
             return Ok(());
-        }
-        let why = format!(
-            "the data take {} or {}, not {}, which the route names, and other traffic hides which; try again when there is less, or name another address with --address",
-            carrier.data,
-            carrier.beside.join(", "),
-            carrier.routed
-        );
+        };
         Err(Error::MayNotTune { host: self.name.clone(), why })
     }
 
@@ -150,8 +155,9 @@ impl Host {
         }
     }
 
-    pub fn link(&self) -> LinkFacts {
-        self.facts.links.iter().find(|link| link.name == self.device).cloned().unwrap_or_default()
+    /// Returns what is known of a link by its name.
+    pub(crate) fn link_named(&self, name: &str) -> LinkFacts {
+        self.facts.links.iter().find(|link| link.name == name).cloned().unwrap_or_default()
     }
 
     /// Returns the values of the knobs that can be turned here.

@@ -15,7 +15,9 @@ mod explain;
 mod factors;
 mod file;
 mod grid;
+mod group;
 mod host;
+mod join;
 mod measure;
 mod meet;
 mod pair;
@@ -40,9 +42,11 @@ pub use grid::{
     FAN, FactorNames, GridHead, GridHosts, LocalRunTimes, begin_grid, bundle, check_grid, factor, here,
     path_of, planned_blocks, prepare, resume_grid, run_grid, run_here, set, turns_knobs, vary,
 };
+pub use group::{HostGroup, MissingPath, WantedPath};
 pub use host::Host;
+pub use join::{JoinedHosts, Pairing};
 pub use measure::{MeasureOptions, measure};
-pub use pair::{Pair, PathOptions, WatchOptions, set_program_hosts};
+pub use pair::{Pair, PathOptions, RunSpec, WatchOptions};
 pub use reach::ReachOptions;
 pub use record_run::{RecordRunOptions, record_run};
 pub use recovery::{RecoveryLosses, recover};

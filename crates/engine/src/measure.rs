@@ -1,23 +1,18 @@
 //! One workload over one pair, or over several at the same time.
 
-use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
-
 use landspeed_analysis::figures;
 use landspeed_analysis::verdict::stalls;
 use landspeed_observer::observer;
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    CustomQuantity, EndpointOutcome, Figure, FigureValue, Headline, MEASURE_FORMAT, MeasureReport,
-    PartFigures, ProgramFigure, ProgramFigures, Settings, Side, TrialProgress, Workload,
+    CustomQuantity, EndpointOutcome, Figure, FigureValue, Headline, LostHost, MEASURE_FORMAT, MeasureReport,
+    PartFigures, ProgramFigure, ProgramFigures, Settings, Workload,
 };
 use landspeed_transport::settings::TRANSPORT;
-use landspeed_workload::{check_hosts, find, lasts};
+use landspeed_workload::{find, lasts, text_of};
 
-use crate::answers::RunCallbacks;
-use crate::pair::WatchOptions;
-use crate::{Error, Pair, stall};
+use crate::group::PairProgressSink;
+use crate::{Error, HostGroup, Pair, RunSpec, WatchOptions, stall};
 
 /// The workload of a measurement, its settings, and what to report.
 #[derive(Debug, Clone)]
@@ -43,62 +38,68 @@ const INTERVAL: Nanos = Nanos::millis(50);
 /// Most samples of a flow, so that those of all flows fit one message however long they last.
 const MOST_SAMPLES: u64 = 100;
 
-/// Runs the workload on all `pairs` at the same time (one, except for fan-in and fan-out) and reports it: goodput by
-/// pair and direction, and the first pair's hosts. `on_progress` receives the progress of each end of each pair.
+/// Runs the workload on all pairs at the same time (one, except for fan-in and fan-out) and reports it: goodput by pair
+/// and direction, and the first pair's hosts. A pair that fails is listed in [`MeasureReport::lost`]; only of a program,
+/// whose hosts need each other, it ends the others.
+///
+/// # Errors
+/// Returns an error if no pair has an outcome.
 pub fn measure(
-    pairs: &[Pair],
+    group: &HostGroup,
     what: &MeasureOptions,
-    on_progress: &(dyn Fn(usize, Side, TrialProgress) + Sync),
+    on_progress: PairProgressSink<'_>,
 ) -> Result<MeasureReport, Error> {
-    let [first, others @ ..] = pairs else {
-        return Err(Error::Other("nothing to measure: no pair of hosts".into()));
+    group.suits(&what.workload.name)?;
+    group.hosts().iter().try_for_each(|host| host.can_watch(&what.watch))?;
+    let run = RunSpec {
+        workload: what.workload.clone(),
+        flow: what.flow.clone(),
+        warm_up: what.warm_up,
+        watching: watching(what),
     };
-    let distinct = |of: fn(&Pair) -> &String| pairs.iter().map(of).collect::<BTreeSet<_>>().len();
-    check_hosts(&what.workload.name, [distinct(|pair| &pair.a.name), distinct(|pair| &pair.b.name)])
-        .map_err(Error::Other)?;
-    for host in pairs.iter().flat_map(|pair| [&pair.a, &pair.b]) {
-        host.can_watch(&what.watch)?;
+    let outcomes: Vec<_> = match text_of(&what.workload.name) {
+        Some(_) => group.run_together(&run, on_progress)?.into_iter().map(Ok).collect(),
+        None => group.run_each(&run, on_progress),
+    };
+    let (mut done, mut lost) = (Vec::new(), Vec::new());
+    for (pair, outcome) in group.pairs().zip(outcomes) {
+        match outcome {
+            Ok(seen) => done.push((pair, seen)),
+            Err(error) => lost.push((pair, error)),
+        }
     }
-    let outcomes = run_all(pairs, what, on_progress)?;
-    let stalled = pairs.iter().zip(&outcomes).find_map(|(pair, seen)| Some((pair, stall::broken(seen)?)));
+    if done.is_empty() {
+        let first = lost.into_iter().next().map(|(_, error)| error);
+        return Err(first.unwrap_or_else(|| Error::Other("nothing to measure: no pair of hosts".into())));
+    }
+    let stalled = done.iter().find_map(|(pair, seen)| Some((pair, stall::broken(seen)?)));
     let probe = stalled.map(|(pair, broken)| stall::probe(pair, broken));
-    let mut report = one(first, what, &outcomes[0], !others.is_empty());
-    for (pair, outcome) in others.iter().zip(&outcomes[1..]) {
-        let other = one(pair, what, outcome, true);
-        report.streams.extend(other.streams);
-        report.silences.extend(other.silences);
-        report.partial = report.partial.or(other.partial);
-        report.latency.extend(other.latency);
-        report.tcp.extend(other.tcp);
-        report.figures.extend(other.figures);
-        report.observed.extend(other.observed);
-        report.notes.extend(other.notes);
-    }
+    let each = done.iter().map(|(pair, seen)| one(group, pair, what, seen));
+    let mut report = each.reduce(MeasureReport::with_pair).unwrap_or_default();
     report.causes = probe.as_ref().map(stalls).unwrap_or_default();
     report.probe = probe;
-    if !report.streams.is_empty() && others.is_empty() {
-        let [a, b] = &outcomes[0];
-        let cost = figures(a, b, (&first.a.facts, &first.b.facts), None).bytes_per_cpu_s;
+    let name = |pair: &Pair<'_>| format!("{} to {}", pair.a.name, pair.b.name);
+    report.lost = lost.iter().map(|(pair, error)| LostHost::new(&name(pair), error)).collect();
+    if !report.streams.is_empty() {
+        let ends: Vec<_> = done.iter().map(|(pair, seen)| pair.ends(seen)).collect();
+        let cost = figures(&ends, None).bytes_per_cpu_s;
         report.bytes_per_cpu_s = (cost.0 > 0.0).then_some(cost);
     }
     Ok(report)
 }
 
 /// Returns the report of one pair. Among several pairs, it names its hosts.
-fn one(pair: &Pair, what: &MeasureOptions, [a, b]: &[EndpointOutcome; 2], several: bool) -> MeasureReport {
+fn one(
+    group: &HostGroup,
+    pair: &Pair<'_>,
+    what: &MeasureOptions,
+    [a, b]: &[EndpointOutcome; 2],
+) -> MeasureReport {
     let mut report = empty(pair, what).with_outcomes(a, b);
-    for stream in report.streams.iter_mut().filter(|_| several) {
-        let (from, to) = match stream.sender {
-            Side::A => (&pair.a.name, &pair.b.name),
-            Side::B => (&pair.b.name, &pair.a.name),
-        };
-        stream.between = Some(format!("{from} to {to}"));
+    if group.pairs().len() > 1 {
+        report = report.named([&pair.a.name, &pair.b.name]);
     }
-    for latency in report.latency.iter_mut().filter(|_| several) {
-        latency.between = Some(format!("{} to {}", pair.a.name, pair.b.name));
-    }
-    let names = if several { [pair.a.name.as_str(), pair.b.name.as_str()] } else { ["A", "B"] };
-    for (name, end) in names.into_iter().zip([a, b]) {
+    for (name, end) in group.names(pair).into_iter().zip([a, b]) {
         let rows: Vec<_> = what.watch.iter().filter_map(|asked| observer(asked)).collect();
         let (observed, unread) = landspeed_observer::figures(&rows, name, &end.observed);
         report.observed.extend(observed);
@@ -149,39 +150,7 @@ fn watching(what: &MeasureOptions) -> WatchOptions {
     }
 }
 
-/// Returns the outcomes of all pairs. The first pair that fails ends the others; its error is returned.
-pub(crate) fn run_all(
-    pairs: &[Pair],
-    what: &MeasureOptions,
-    on_progress: &(dyn Fn(usize, Side, TrialProgress) + Sync),
-) -> Result<Vec<[EndpointOutcome; 2]>, Error> {
-    let watching = watching(what);
-    let failed = AtomicBool::new(false);
-    let first = Mutex::new(None);
-    let run = |(number, pair): (usize, &Pair)| {
-        let workload = (what.workload.clone(), what.warm_up);
-        let callbacks = RunCallbacks {
-            stop: &|| failed.load(Ordering::Relaxed),
-            on_progress: &|side, so_far| on_progress(number, side, so_far),
-        };
-        let seen = pair.run_followed(workload, &what.flow, &watching, &callbacks);
-        seen.unwrap_or_else(|error| {
-            failed.store(true, Ordering::Relaxed);
-            first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-            None
-        })
-    };
-    let outcomes: Vec<_> = std::thread::scope(|scope| {
-        let threads: Vec<_> = pairs.iter().enumerate().map(|one| scope.spawn(move || run(one))).collect();
-        threads.into_iter().map(|thread| thread.join().expect("a measuring thread does not panic")).collect()
-    });
-    match first.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        Some(error) => Err(error),
-        None => Ok(outcomes.into_iter().flatten().collect()),
-    }
-}
-
-fn empty(pair: &Pair, what: &MeasureOptions) -> MeasureReport {
+fn empty(pair: &Pair<'_>, what: &MeasureOptions) -> MeasureReport {
     MeasureReport {
         format: MEASURE_FORMAT,
         landspeed: env!("CARGO_PKG_VERSION").to_owned(),

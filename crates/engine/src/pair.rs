@@ -1,4 +1,4 @@
-//! Two hosts and the data path between them.
+//! The data path between two hosts of a group, and runs over it.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -6,18 +6,19 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use landspeed_agent::session::{LineSink, Reply, Request, SessionKey, ZonedAddress, is_link_local};
-use landspeed_analysis::fallback;
+use landspeed_analysis::fit::BothEnds;
+use landspeed_analysis::{fallback, figures};
 use landspeed_record::factor::PathView;
 use landspeed_record::units::{BitRate, Nanos};
 use landspeed_record::{
-    Cell, DetailError, EndpointOutcome, PATIENCE, PathFacts, PathStall, Program, RestoreOutcome, Role,
-    Settings, Side, TrialSpec, Workload,
+    Carrier, DetailError, EndpointOutcome, LinkFacts, PATIENCE, PathFacts, PathStall, Program, Role,
+    Settings, Side, TrialFigures, TrialProgress, TrialSpec, Workload,
 };
 use landspeed_transport::settings::{PLACEMENT, TRANSPORT, with};
 use landspeed_workload::{lasts, pingpong, text_of, transports};
 
 use crate::addresses::{AddressCandidate, address_candidates, check};
-use crate::answers::{RunCallbacks, both, graver};
+use crate::answers::{RunCallbacks, both};
 use crate::carry::observe;
 use crate::cores::cores;
 use crate::meet::{ProvenFlow, listen, meet, probe};
@@ -41,6 +42,36 @@ pub struct PathOptions {
     pub patience: Nanos,
 }
 
+/// One run of a workload.
+#[derive(Debug, Clone)]
+pub struct RunSpec {
+    pub workload: Workload,
+    /// Settings of the flows.
+    pub flow: Settings,
+    /// Start-up that is not counted.
+    pub warm_up: Nanos,
+    pub watching: WatchOptions,
+}
+
+impl RunSpec {
+    /// Makes a run without a start-up, with the usual observers.
+    pub fn new(workload: Workload, flow: &Settings) -> Self {
+        RunSpec { workload, flow: flow.clone(), warm_up: Nanos(0), watching: WatchOptions::default() }
+    }
+
+    /// Returns this run with a start-up that is not counted.
+    #[must_use]
+    pub fn after(self, warm_up: Nanos) -> Self {
+        RunSpec { warm_up, ..self }
+    }
+
+    /// Returns this run with observers beyond the usual ones, samples within the window, or other limits.
+    #[must_use]
+    pub fn watched(self, watching: WatchOptions) -> Self {
+        RunSpec { watching, ..self }
+    }
+}
+
 /// The observers, intervals and limits of a run, beyond the usual.
 #[derive(Debug, Clone, Default)]
 pub struct WatchOptions {
@@ -56,22 +87,29 @@ pub struct WatchOptions {
     pub patience: Nanos,
 }
 
-/// Two hosts and the data path between them.
-pub struct Pair {
+/// A view of two hosts of a group, and of the data path between them.
+#[derive(Clone, Copy)]
+pub struct Pair<'g> {
     /// The host that opens flows. It sends unless the direction is reversed.
-    pub a: Host,
-    pub b: Host,
-    pub path: PathFacts,
+    pub a: &'g Host,
+    pub b: &'g Host,
+    pub path: &'g PathFacts,
+    data: &'g DataPath,
+}
+
+/// A proven data path between two hosts of a group, with data ports at its host B.
+pub(crate) struct DataPath {
+    /// Places of A and B among the hosts of the group.
+    pub(crate) ends: [usize; 2],
+    pub(crate) facts: PathFacts,
     /// Data ports of B by the transports that they serve. Each is opened when a run first requests these.
     ports: Mutex<BTreeMap<Vec<String>, u16>>,
     address: AddressCandidate,
     key: SessionKey,
-    source_port: u16,
     /// Port of B that the user chose; zero if B chooses.
     data_port: u16,
     /// Longest wait for a silent path.
     patience: Nanos,
-    /// The pair's place among the hosts that run a program.
     program_hosts: ProgramHosts,
 }
 
@@ -88,88 +126,133 @@ struct ProgramHosts {
     epoch: Mutex<String>,
 }
 
-/// Makes the pairs from one host to several others the hosts of a program. Host 1 is the first host of all pairs.
-pub fn set_program_hosts(pairs: &mut [Pair]) {
-    let Some(first) = pairs.first() else { return };
-    let token = SessionKey::random().hex();
-    let own = first.path.address_a.parse().ok();
-    let others = pairs.iter().map(|pair| pair.address.ip);
-    let hosts: Vec<IpAddr> = own.into_iter().chain(others).collect();
-    for (pair, other) in pairs.iter_mut().zip(2..) {
-        pair.program_hosts =
-            ProgramHosts { hosts: hosts.clone(), other, token: token.clone(), epoch: Mutex::default() };
-    }
-}
-
 /// Number of phases of a run that may each wait for a silent path: for its flows, for their first data, and for the
 /// message that the peer's window is closed.
 const PATIENT_PHASES: u32 = 3;
 
 /// First source port of the pair's flows. Both arms of a block use the same ones, so that RSS and the like treat them
 /// alike. It is outside the default ephemeral range (32768 up), so that no other program gets one of them in between.
-const SOURCE_PORTS: u16 = 20_000;
+const SOURCE_PORT: u16 = 20_000;
 
-impl Pair {
-    /// Finds the data path from `a` to `b` by proving a flow over it, and probes the knobs along it.
-    pub fn join(mut a: Host, mut b: Host, options: &PathOptions) -> Result<Pair, Error> {
-        check(&a, &b, options)?;
+impl DataPath {
+    /// Finds the data path from A to B by proving a flow over it, and measures its idle RTT.
+    pub(crate) fn prove([a, b]: [&Host; 2], ends: [usize; 2], options: &PathOptions) -> Result<Self, Error> {
+        check(a, b, options)?;
         let key = SessionKey::random();
-        let met = meet(
-            (&a, &b),
-            &address_candidates(&a.facts, &b.facts, options),
-            options.data_port,
-            &key,
-            &options.notices,
-        )?;
-        let ProvenFlow { candidate: address, port, source, routed, silent } = met;
-        [a.device, b.device] = routed;
-        let path = PathFacts {
+        let candidates = address_candidates(&a.facts, &b.facts, options);
+        let met = meet((a, b), &candidates, options.data_port, &key, &options.notices)?;
+        let ProvenFlow { candidate: address, port, source, routed: [link_a, link_b], silent } = met;
+        let facts = PathFacts {
             address_a: source.to_string(),
             address_b: address.shown(&a.facts),
+            link_a,
+            link_b,
             silent: silent.iter().map(|candidate| candidate.shown(&a.facts)).collect(),
             ..PathFacts::default()
         };
-        let ports = Mutex::new(BTreeMap::from([(transports(&probe()), port)]));
-        let (source_port, data_port, program_hosts) =
-            (SOURCE_PORTS, options.data_port, ProgramHosts::default());
-        let patience = if options.patience == Nanos(0) { PATIENCE } else { options.patience };
-        let mut pair =
-            Pair { a, b, path, ports, address, key, source_port, data_port, patience, program_hosts };
-        pair.observe([source, address.ip])?;
-        pair.a.begin()?;
-        pair.b.begin()?;
-        set_program_hosts(std::slice::from_mut(&mut pair));
-        Ok(pair)
+        let mut path = DataPath {
+            ends,
+            facts,
+            ports: Mutex::new(BTreeMap::from([(transports(&probe()), port)])),
+            address,
+            key,
+            data_port: options.data_port,
+            patience: if options.patience == Nanos(0) { PATIENCE } else { options.patience },
+            program_hosts: ProgramHosts::default(),
+        };
+        path.observe([a, b], [source, address.ip])?;
+        DataPath::share_program(std::slice::from_mut(&mut path), &SessionKey::random().hex());
+        Ok(path)
     }
 
     /// Measures the idle RTT, and takes the interfaces that carried it as those of the path.
-    fn observe(&mut self, addresses: [IpAddr; 2]) -> Result<(), Error> {
-        let seen = observe(self, addresses)?;
-        self.path.rtt_ns = seen.rtt;
+    fn observe(&mut self, hosts: [&Host; 2], addresses: [IpAddr; 2]) -> Result<(), Error> {
+        let seen = observe(self.between(hosts), addresses)?;
         let [a, b] = seen.carriers;
-        self.a.faces(&a, Side::A);
-        self.b.faces(&b, Side::B);
-        (self.path.link_a, self.path.link_b) = (a.data.clone(), b.data.clone());
-        (self.path.carrier_a, self.path.carrier_b) = (a, b);
+        let facts = &mut self.facts;
+        facts.rtt_ns = seen.rtt;
+        (facts.link_a, facts.link_b) = (a.data.clone(), b.data.clone());
+        (facts.carrier_a, facts.carrier_b) = (a, b);
         Ok(())
     }
 
-    pub fn host_mut(&mut self, side: Side) -> &mut Host {
+    /// Returns the view of this path between its hosts.
+    pub(crate) fn between<'g>(&'g self, [a, b]: [&'g Host; 2]) -> Pair<'g> {
+        Pair { a, b, path: &self.facts, data: self }
+    }
+
+    /// Returns the side of a host of the group, if it is an end of this path.
+    pub(crate) fn side_of(&self, host: usize) -> Option<Side> {
+        Side::BOTH.into_iter().find(|side| self.ends[*side as usize] == host)
+    }
+
+    /// Returns the interfaces that carried the path at one end.
+    pub(crate) fn carrier(&self, side: Side) -> &Carrier {
         match side {
-            Side::A => &mut self.a,
-            Side::B => &mut self.b,
+            Side::A => &self.facts.carrier_a,
+            Side::B => &self.facts.carrier_b,
         }
+    }
+
+    /// Makes the hosts of `paths`, which have one host A, those of one program.
+    pub(crate) fn share_program(paths: &mut [DataPath], token: &str) {
+        let own = paths.first().and_then(|first| first.facts.address_a.parse().ok());
+        let hosts: Vec<IpAddr> = own.into_iter().chain(paths.iter().map(|path| path.address.ip)).collect();
+        for (path, other) in paths.iter_mut().zip(2..) {
+            let (hosts, token) = (hosts.clone(), token.to_owned());
+            path.program_hosts = ProgramHosts { hosts, other, token, epoch: Mutex::default() };
+        }
+    }
+
+    /// Sets the name of the block for which services, which outlive a trial, keep running.
+    pub(crate) fn begin_epoch(&self, name: &str) {
+        name.clone_into(&mut self.program_hosts.epoch.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Returns the data port of `b` for flows of `transports`, which it opens when it is first needed.
+    fn port(&self, b: &Host, transports: Vec<String>) -> Result<u16, Error> {
+        let mut ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(port) = ports.get(&transports) {
+            return Ok(*port);
+        }
+        let port = listen(b, self.address, self.data_port, transports.clone(), &self.key)?;
+        ports.insert(transports, port);
+        Ok(port)
+    }
+}
+
+impl<'g> Pair<'g> {
+    pub fn host(&self, side: Side) -> &'g Host {
+        match side {
+            Side::A => self.a,
+            Side::B => self.b,
+        }
+    }
+
+    /// Returns the link of one end that carries the data.
+    pub fn link(&self, side: Side) -> LinkFacts {
+        self.host(side).link_named(self.path.link(side))
+    }
+
+    /// Returns the outcomes of both ends with the facts of their hosts.
+    pub(crate) fn ends(&self, [a, b]: &'g [EndpointOutcome; 2]) -> BothEnds<'g> {
+        BothEnds { seen: [a, b], hosts: [&self.a.facts, &self.b.facts] }
+    }
+
+    /// Returns the figures of a run over this pair, without an idle RTT.
+    pub(crate) fn figures(&self, seen: &'g [EndpointOutcome; 2]) -> TrialFigures {
+        figures(&[self.ends(seen)], None)
     }
 
     /// Returns true if the pair's addresses are of IPv6.
     pub(crate) fn is_ipv6(&self) -> bool {
-        self.address.ip.is_ipv6()
+        self.data.address.ip.is_ipv6()
     }
 
     /// Returns the slower of both links' speeds, as far as the links report any: virtual ones do not.
     pub fn link_rate(&self) -> Option<BitRate> {
-        let told = [self.a.link(), self.b.link()].into_iter().filter_map(|link| link.speed_mbps);
-        told.filter(|mbps| *mbps > 0).min().map(|mbps| BitRate(mbps as f64 * 1e6))
+        let speeds = Side::BOTH.into_iter().filter_map(|side| self.link(side).speed_mbps);
+        speeds.filter(|mbps| *mbps > 0).min().map(|mbps| BitRate(mbps as f64 * 1e6))
     }
 
     /// Calls `ask` with the path as the factors' tables need it.
@@ -177,127 +260,44 @@ impl Pair {
         ask(&PathView {
             sender: &self.a.facts,
             receiver: &self.b.facts,
-            sender_link: &self.a.link(),
-            receiver_link: &self.b.link(),
+            sender_link: &self.link(Side::A),
+            receiver_link: &self.link(Side::B),
             sender_states: &self.a.states,
             receiver_states: &self.b.states,
             rtt: self.path.rtt_ns,
-            ipv6: self.address.ip.is_ipv6(),
+            ipv6: self.data.address.ip.is_ipv6(),
             in_lab,
         })
     }
 
-    /// Takes the right to turn knobs on both hosts unless it has been taken. [`Pair::restore`] and the end of the
-    /// session release it. So a run that cannot turn anything is refused before it measures or requests anything.
-    ///
-    /// # Errors
-    /// Returns an error if a host may not be tuned, if another run is tuning it, or if an earlier run left changes
-    /// there.
-    pub fn reserve(&self) -> Result<(), Error> {
-        for (host, carrier) in [(&self.a, &self.path.carrier_a), (&self.b, &self.path.carrier_b)] {
-            host.knows(carrier)?;
-        }
-        [&self.a, &self.b].into_iter().try_for_each(Host::reserve)
+    /// Runs a workload over the path as it is set now. Returns the outcomes of A and of B.
+    pub fn run(&self, run: &RunSpec) -> Result<[EndpointOutcome; 2], Error> {
+        self.run_followed(run, &|_, _| {})
     }
 
-    /// Sets both hosts to `cell`, at the same time.
-    pub fn set(&mut self, cell: &Cell) -> Result<(), Error> {
-        let changes = [self.a.changes_to(&cell.a), self.b.changes_to(&cell.b)];
-        self.turn(&changes)
-    }
-
-    /// Writes `changes` on A and on B, even if they change nothing.
-    pub(crate) fn turn(
-        &mut self,
-        changes: &[Vec<landspeed_agent::session::KnobChange>; 2],
-    ) -> Result<(), Error> {
-        let a = self.a.turn(&changes[0]);
-        let b = self.b.turn(&changes[1]);
-        // Waits for both, even if one fails, so that no turn stays in flight.
-        let a = a.and_then(|pending| self.a.turned(pending, &changes[0]));
-        let b = b.and_then(|pending| self.b.turned(pending, &changes[1]));
-        match (a, b) {
-            (Err(a), Err(b)) => Err(graver(a, b)),
-            (a, b) => a.and(b),
-        }
-    }
-
-    /// Restores everything on both hosts, at the same time, so that a silent host does not delay the other. The notes
-    /// name every difference from the start.
-    pub fn restore(&mut self) -> RestoreOutcome {
-        let Pair { a, b, .. } = self;
-        std::thread::scope(|scope| {
-            let a = scope.spawn(|| a.restore());
-            let b = b.restore();
-            a.join().expect("restoring does not panic").and(b)
-        })
-    }
-
-    /// Runs `work`, which may set the hosts, and then restores both hosts, even if it failed.
-    ///
-    /// # Errors
-    /// Returns an error, before `work`, if a host may not be tuned; otherwise the error of `work`, with what was not
-    /// restored.
-    pub(crate) fn tuned<T>(
-        &mut self,
-        work: impl FnOnce(&mut Pair) -> Result<T, Error>,
-    ) -> Result<(T, RestoreOutcome), Error> {
-        self.reserve()?;
-        let result = work(self);
-        let restored = self.restore();
-        match result {
-            Ok(done) => Ok((done, restored)),
-            Err(error) => Err(error.and(&restored)),
-        }
-    }
-
-    /// Runs `workload` over the path as it is set now. Returns the outcomes of A and of B.
-    pub fn run(
+    /// Runs a workload as [`Pair::run`] does, with progress messages as often as the run requests them.
+    pub(crate) fn run_followed(
         &self,
-        workload: Workload,
-        flow: &Settings,
-        warm_up: Nanos,
+        run: &RunSpec,
+        on_progress: &dyn Fn(Side, TrialProgress),
     ) -> Result<[EndpointOutcome; 2], Error> {
-        self.run_watched(workload, flow, warm_up, &WatchOptions::default())
-    }
-
-    /// Runs a workload as [`Pair::run`] does, with observers beyond the usual ones or samples within the window.
-    pub fn run_watched(
-        &self,
-        workload: Workload,
-        flow: &Settings,
-        warm_up: Nanos,
-        watching: &WatchOptions,
-    ) -> Result<[EndpointOutcome; 2], Error> {
-        let outcomes = self.run_unless((workload, warm_up), flow, watching, &|| false)?;
+        let outcomes = self.run_until(run, &RunCallbacks { stop: &|| false, on_progress })?;
         outcomes.ok_or_else(|| Error::Other("a run ended early without a request to stop".into()))
     }
 
-    /// Runs a workload as [`Pair::run_watched`] does, but gives it up when `stop` returns true. The result is `None`
+    /// Runs a workload as [`Pair::run`] does, but gives it up when the callback requests it. The result is `None`
     /// then, and the hosts go on until their sessions end.
-    pub(crate) fn run_unless(
+    pub(crate) fn run_until(
         &self,
-        (workload, warm_up): (Workload, Nanos),
-        flow: &Settings,
-        watching: &WatchOptions,
-        stop: &dyn Fn() -> bool,
-    ) -> Result<Option<[EndpointOutcome; 2]>, Error> {
-        self.run_followed((workload, warm_up), flow, watching, &RunCallbacks::unless(stop))
-    }
-
-    /// Runs a workload as [`Pair::run_unless`] does, with progress messages as often as `watching` requests them.
-    pub(crate) fn run_followed(
-        &self,
-        (workload, warm_up): (Workload, Nanos),
-        flow: &Settings,
-        watching: &WatchOptions,
+        run: &RunSpec,
         callbacks: &RunCallbacks<'_>,
     ) -> Result<Option<[EndpointOutcome; 2]>, Error> {
-        let patience = if watching.patience == Nanos(0) { self.patience } else { watching.patience };
-        let limit = Duration::from(lasts(&workload, warm_up) + warm_up)
+        let RunSpec { workload, flow, warm_up, watching } = run;
+        let patience = if watching.patience == Nanos(0) { self.data.patience } else { watching.patience };
+        let limit = Duration::from(lasts(workload, *warm_up) + *warm_up)
             + self.a.patience().min(self.b.patience())
             + PATIENT_PHASES * Duration::from(patience);
-        let links = [self.a.link(), self.b.link()];
+        let links = Side::BOTH.map(|side| self.link(side));
         let [client, server] =
             cores(PLACEMENT.of(flow), (&self.a.facts, &links[0]), (&self.b.facts, &links[1]));
         let spec = |cores, role| TrialSpec {
@@ -305,20 +305,20 @@ impl Pair {
             workload: workload.clone(),
             flow: flow.clone(),
             cores,
-            warm_up_ns: warm_up,
+            warm_up_ns: *warm_up,
             interval_ns: watching.interval,
             observers: watching.observers.clone(),
             progress_ns: watching.progress,
             patience_ns: patience,
         };
         self.carries_program(&workload.name)?;
-        let port = self.port(transports(&spec(Vec::new(), Role::Client)))?;
+        let port = self.data.port(self.b, transports(&spec(Vec::new(), Role::Client)))?;
         let server = self.b.start(&self.request(Role::Server, port, spec(server, Role::Server)))?;
         let client = self.a.start(&self.request(Role::Client, port, spec(client, Role::Client)))?;
-        let answers = both([&self.a, &self.b], [client, server], limit, callbacks)?;
+        let answers = both([self.a, self.b], [client, server], limit, callbacks)?;
         let Some([a, b]) = answers else { return Ok(None) };
-        let ends = [outcome(&self.a, a)?, outcome(&self.b, b)?];
-        [&self.a, &self.b].into_iter().zip(&ends).try_for_each(|(host, end)| is_as_asked(host, end))?;
+        let ends = [outcome(self.a, a)?, outcome(self.b, b)?];
+        [self.a, self.b].into_iter().zip(&ends).try_for_each(|(host, end)| is_as_asked(host, end))?;
         if !watching.keeps_broken {
             unbroken(&ends)?;
         }
@@ -327,7 +327,7 @@ impl Pair {
 
     /// Refuses a program over link-local addresses, because each host would need a different text for them.
     fn carries_program(&self, workload: &str) -> Result<(), Error> {
-        if !is_link_local(&self.address.ip) || text_of(workload).is_none() {
+        if !is_link_local(&self.data.address.ip) || text_of(workload).is_none() {
             return Ok(());
         }
         let (host, what) =
@@ -335,20 +335,15 @@ impl Pair {
         Err(Error::NoAddress { host, what, remedy: "add one beyond fe80:: to each end".into() })
     }
 
-    /// Sets the name of the block for which services, which outlive a trial, keep running.
-    pub(crate) fn begin_epoch(&self, name: &str) {
-        name.clone_into(&mut self.program_hosts.epoch.lock().unwrap_or_else(PoisonError::into_inner));
-    }
-
     /// Returns the program of a trial, for the host with this role; `None` if the workload is landspeed's own. A
     /// service does not outlive a change of the network namespace's settings, because sockets inherit them when they
     /// are created.
     fn program(&self, workload: &str, role: Role) -> Option<Program> {
         let (name, text) = text_of(workload)?;
-        let ProgramHosts { hosts, other, token, epoch } = &self.program_hosts;
+        let ProgramHosts { hosts, other, token, epoch } = &self.data.program_hosts;
         let (host, number) = match role {
-            Role::Client => (&self.a, 1),
-            Role::Server => (&self.b, *other),
+            Role::Client => (self.a, 1),
+            Role::Server => (self.b, *other),
         };
         let epoch = epoch.lock().unwrap_or_else(PoisonError::into_inner);
         let epoch = match epoch.as_str() {
@@ -360,23 +355,12 @@ impl Pair {
     }
 
     fn request(&self, role: Role, port: u16, spec: TrialSpec) -> Request {
-        let (source_port, key) = (self.source_port, self.key.clone());
-        let (at, host) = match role {
-            Role::Client => (self.address.as_a_calls_it(port), &self.a),
-            Role::Server => (self.address.as_b_calls_it(port), &self.b),
+        let (at, side) = match role {
+            Role::Client => (self.data.address.as_a_calls_it(port), Side::A),
+            Role::Server => (self.data.address.as_b_calls_it(port), Side::B),
         };
-        Request::Run { role, at, source_port, key, link: host.device.clone(), spec: Box::new(spec) }
-    }
-
-    /// Returns the data port for flows of `transports`, which B opens when it is first needed.
-    fn port(&self, transports: Vec<String>) -> Result<u16, Error> {
-        let mut ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(port) = ports.get(&transports) {
-            return Ok(*port);
-        }
-        let port = listen(&self.b, self.address, self.data_port, transports.clone(), &self.key)?;
-        ports.insert(transports, port);
-        Ok(port)
+        let (key, link) = (self.data.key.clone(), self.path.link(side).to_owned());
+        Request::Run { role, at, source_port: SOURCE_PORT, key, link, spec: Box::new(spec) }
     }
 
     /// Measures the median RTT of one byte on the idle path.
@@ -388,13 +372,14 @@ impl Pair {
     pub(crate) fn idle(&self) -> Result<(Nanos, [EndpointOutcome; 2]), Error> {
         // An RTT by satellite is longer than the usual probe. On a lossy path a byte and its repeats can be lost for
         // longer than seconds: TCP doubles its time-out with each.
-        for duration in [Nanos::millis(100), Nanos::secs(3), self.patience] {
-            let ends = self.run(pingpong::one_byte(duration), &with(&[]), Nanos::millis(5))?;
+        for duration in [Nanos::millis(100), Nanos::secs(3), self.data.patience] {
+            let ping = RunSpec::new(pingpong::one_byte(duration), &with(&[])).after(Nanos::millis(5));
+            let ends = self.run(&ping)?;
             if let Some(median) = ends[0].latency.first().and_then(|h| h.percentile(0.5)) {
                 return Ok((median, ends));
             }
         }
-        Err(Error::Other(format!("the path answered no ping-pong within {}", self.patience)))
+        Err(Error::Other(format!("the path answered no ping-pong within {}", self.data.patience)))
     }
 }
 

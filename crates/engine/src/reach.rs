@@ -1,5 +1,6 @@
-//! Opening a session with an agent on a host of a topology.
+//! Opening sessions with agents on the hosts of a topology.
 
+use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +8,7 @@ use std::process::Command;
 use landspeed_agent::session::{AgentLaunch, Invite, Options, Session, SshHost, Ticket, Token};
 use landspeed_lab::topology::{ReachMethod, TopologyHost};
 
-use crate::Error;
+use crate::{Error, Host};
 
 /// How to reach hosts: the same for all hosts of a command line.
 #[derive(Debug, Clone, Default)]
@@ -29,8 +30,39 @@ pub struct ReachOptions {
     pub options: Options,
 }
 
+/// Parts of the errors of hosts that want to ask their user: for a password, a host key, or an agent's token.
+const QUESTIONS: [&str; 4] =
+    ["Permission denied", "Host key verification failed", "password is required", UNASKED];
+const UNASKED: &str = "its token was not asked for";
+
 impl ReachOptions {
-    pub fn session(&self, host: &TopologyHost) -> Result<Session, Error> {
+    /// Reaches all hosts side by side. A host that wants to ask its user something is reached again afterwards, alone,
+    /// so that the user answers one question at a time.
+    pub fn hosts(&self, places: &[TopologyHost]) -> Vec<Result<Host, Error>> {
+        let asks = places.len() > 1 && std::io::stdin().is_terminal();
+        let reached: Vec<_> = std::thread::scope(|scope| {
+            let reaching: Vec<_> =
+                places.iter().map(|place| scope.spawn(move || self.reach(place, !asks))).collect();
+            reaching.into_iter().map(|one| one.join().expect("reaching does not panic")).collect()
+        });
+        let again = |(place, reached): (&TopologyHost, Result<Host, Error>)| match reached {
+            Err(error) if asks && wants_to_ask(&error) => self.host(place),
+            other => other,
+        };
+        places.iter().zip(reached).map(again).collect()
+    }
+
+    /// Reaches one host.
+    pub fn host(&self, place: &TopologyHost) -> Result<Host, Error> {
+        self.reach(place, true)
+    }
+
+    fn reach(&self, place: &TopologyHost, may_ask: bool) -> Result<Host, Error> {
+        Host::probe(self.session(place, may_ask)?)
+    }
+
+    /// Opens a session with the agent of a host. Without `may_ask`, an error takes the place of a question to the user.
+    fn session(&self, host: &TopologyHost, may_ask: bool) -> Result<Session, Error> {
         let failed = |source| Error::Reach { source };
         match &host.reach {
             ReachMethod::Namespace(name) => {
@@ -41,8 +73,8 @@ impl ReachOptions {
                 let agent = self.child(&[])?;
                 Session::over_child(&host.name, agent, &self.options).map_err(failed)
             }
-            ReachMethod::Ssh(destination) => self.ssh(destination).map_err(failed),
-            ReachMethod::Invite(line) => self.invited(line.line()).map_err(failed),
+            ReachMethod::Ssh(destination) => self.ssh(destination, may_ask).map_err(failed),
+            ReachMethod::Invite(line) => self.invited(line.line(), may_ask).map_err(failed),
         }
     }
 
@@ -77,9 +109,10 @@ impl ReachOptions {
         if self.tune { &["agent", "--stdio", "--allow-tune"] } else { &["agent", "--stdio"] }
     }
 
-    fn ssh(&self, destination: &str) -> Result<Session, landspeed_agent::session::Error> {
+    fn ssh(&self, destination: &str, may_ask: bool) -> Result<Session, landspeed_agent::session::Error> {
         let options: Vec<&str> = self.ssh_options.iter().flat_map(|option| ["-o", option]).collect();
         let host = SshHost::new(destination)?.with_options(&options);
+        let host = if may_ask { host } else { host.with_questions(false) };
         let host = match &self.remote_path {
             Some(path) => host.with_remote_path(path)?,
             None => host,
@@ -91,7 +124,7 @@ impl ReachOptions {
 
     /// Opens a session by an agent's line. A line without its token is for users who keep the token from others on
     /// this host.
-    fn invited(&self, line: &str) -> Result<Session, landspeed_agent::session::Error> {
+    fn invited(&self, line: &str, may_ask: bool) -> Result<Session, landspeed_agent::session::Error> {
         if line.contains('@') {
             let Ticket { invite, token } = line.parse()?;
             return Session::over_tls(&invite, &token, &self.options);
@@ -99,8 +132,17 @@ impl ReachOptions {
         let invite: Invite = line.parse()?;
         let token = match &self.tokens {
             Some(path) => Token::from_file(path, &invite)?,
+            None if !may_ask => {
+                let (name, why) = (invite.address.to_string(), UNASKED.to_owned());
+                return Err(landspeed_agent::session::Error::Unready { name, why });
+            }
             None => Token::prompt(&invite)?,
         };
         Session::over_tls(&invite, &token, &self.options)
     }
+}
+
+fn wants_to_ask(error: &Error) -> bool {
+    let text = error.to_string();
+    QUESTIONS.iter().any(|question| text.contains(question))
 }

@@ -10,7 +10,7 @@ use landspeed_record::{
 };
 use landspeed_workload::stream;
 
-use crate::{Error, Pair, WatchOptions, buffers};
+use crate::{Error, HostGroup, Pair, RunSpec, WatchOptions, buffers};
 
 /// MTU of jumbo frames, as in the paper.
 const MTU: u32 = 9000;
@@ -47,7 +47,7 @@ pub(crate) struct PathProperties {
 }
 
 impl PathProperties {
-    pub(crate) fn of(pair: &Pair, hosts: &dyn HostSet, rate: Option<BitRate>) -> Result<Self, Error> {
+    pub(crate) fn of(pair: &Pair<'_>, hosts: &dyn HostSet, rate: Option<BitRate>) -> Result<Self, Error> {
         let rtt = pair.path.rtt_ns;
         if let Some(link) = hosts.link().map(PathLink::stats) {
             return Ok(PathProperties { rate: link.rate_bps, queue: link.queue_bytes, rtt });
@@ -77,20 +77,20 @@ impl PathProperties {
 /// # Errors
 /// Returns an error for a host that may not be tuned, a path of unknown rate, and a failed session or knob.
 pub fn record_run(
-    pair: &mut Pair,
+    group: &mut HostGroup,
     hosts: &dyn HostSet,
     options: &RecordRunOptions,
     say: &mut dyn FnMut(&str),
 ) -> Result<RecordRunReport, Error> {
-    let (run, restored) = pair.tuned(|pair| {
-        let properties = PathProperties::of(pair, hosts, options.rate_bps)?;
-        both(pair, hosts, (&properties, options), say)
+    let (run, restored) = group.tuned(|group| {
+        let properties = PathProperties::of(&group.first(), hosts, options.rate_bps)?;
+        both(group, hosts, (&properties, options), say)
     })?;
     Ok(RecordRunReport { restored: restored.restored, left: restored.left, notes: restored.notes, ..run })
 }
 
 fn both(
-    pair: &mut Pair,
+    group: &mut HostGroup,
     hosts: &dyn HostSet,
     (properties, options): (&PathProperties, &RecordRunOptions),
     say: &mut dyn FnMut(&str),
@@ -98,13 +98,14 @@ fn both(
     let window = properties.window();
     let cell = cell(properties, Some(window));
     let mut go = |cell: &Cell, window| -> Result<RecordRunFigures, Error> {
-        pair.set(cell)?;
-        one(pair, hosts, (properties, options), window)
+        group.set(cell)?;
+        one(&group.first(), hosts, (properties, options), window)
     };
     say(&format!("one stream for {}, window capped at {window}", options.time));
     let capped = go(&cell, Some(window))?;
     say(&format!("one stream for {}, window not capped", options.time));
     let uncapped = go(&self::cell(properties, None), None)?;
+    let pair = group.first();
     Ok(RecordRunReport {
         format: RECORD_RUN_FORMAT,
         landspeed: env!("CARGO_PKG_VERSION").to_owned(),
@@ -140,29 +141,29 @@ pub(crate) fn cell(properties: &PathProperties, window: Option<Bytes>) -> Cell {
 /// Runs one stream for some time after a start-up, with the paper's congestion control. Returns the outcomes, and what
 /// a link of landspeed's own did during the run.
 pub(crate) fn stream(
-    pair: &Pair,
+    pair: &Pair<'_>,
     hosts: &dyn HostSet,
     (time, start): (Nanos, Nanos),
-    watching: &WatchOptions,
+    watching: WatchOptions,
 ) -> Result<([EndpointOutcome; 2], Option<WanStats>), Error> {
     let flow = Settings::from([("socket-congestion".to_owned(), "reno".to_owned())]);
     let link = hosts.link();
     if let Some(link) = link {
         link.mark();
     }
-    let ends = pair.run_watched(stream::spec(time), &flow, start, watching)?;
+    let ends = pair.run(&RunSpec::new(stream::spec(time), &flow).after(start).watched(watching))?;
     Ok((ends, link.map(|link| link.since_mark().0)))
 }
 
 /// Runs one stream, which only the window keeps from overrunning the queue.
 fn one(
-    pair: &Pair,
+    pair: &Pair<'_>,
     hosts: &dyn HostSet,
     (properties, options): (&PathProperties, &RecordRunOptions),
     window_bytes: Option<Bytes>,
 ) -> Result<RecordRunFigures, Error> {
     let start = Nanos(properties.rtt.0 * START_RTTS).max(LEAST_START);
-    let ([a, b], link) = stream(pair, hosts, (options.time, start), &WatchOptions::default())?;
+    let ([a, b], link) = stream(pair, hosts, (options.time, start), WatchOptions::default())?;
     let rate = b.received_bytes.per(b.window_ns);
     let efficiency = rate.0 / properties.rate.0;
     let [first, last] = ends(&a);
@@ -170,7 +171,7 @@ fn one(
         window_bytes,
         rate_bps: rate,
         efficiency,
-        ceiling: ceiling(&pair.path),
+        ceiling: ceiling(pair.path),
         bit_metres_per_s: options.distance_m.map(|metres| rate.0 * metres),
         window_ns: b.window_ns,
         retransmits: last.retransmits.saturating_sub(first.retransmits),

@@ -6,7 +6,7 @@ use landspeed_record::units::Nanos;
 use landspeed_record::{LabRecovery, TcpSample};
 
 use crate::record_run::{PathProperties, cell, stream};
-use crate::{Error, Pair, WatchOptions};
+use crate::{Error, HostGroup, WatchOptions};
 
 /// Most samples of a window: an agent's answer holds them with room to spare.
 const MOST_LOOKS: u64 = 10_000;
@@ -41,20 +41,28 @@ impl RecoveryLosses {
 ///
 /// # Errors
 /// Returns an error for a host that may not be tuned, and for a failed session or knob.
-pub fn recover(pair: &mut Pair, hosts: &dyn HostSet, losses: &RecoveryLosses) -> Result<LabRecovery, Error> {
-    let ((samples, mut unfit), restored) = pair.tuned(|pair| lose(pair, hosts, losses.time))?;
+pub fn recover(
+    group: &mut HostGroup,
+    hosts: &dyn HostSet,
+    losses: &RecoveryLosses,
+) -> Result<LabRecovery, Error> {
+    let ((samples, mut unfit), restored) = group.tuned(|group| lose(group, hosts, losses.time))?;
     if !restored.restored {
         unfit.extend(restored.notes);
     }
-    Ok(LabRecovery { unfit, ..seen(&samples, pair.path.rtt_ns) })
+    Ok(LabRecovery { unfit, ..seen(&samples, group.rtt()) })
 }
 
-fn lose(pair: &mut Pair, hosts: &dyn HostSet, time: Nanos) -> Result<(Vec<TcpSample>, Vec<String>), Error> {
-    let properties = PathProperties::of(pair, hosts, None)?;
-    pair.set(&cell(&properties, None))?;
+fn lose(
+    group: &mut HostGroup,
+    hosts: &dyn HostSet,
+    time: Nanos,
+) -> Result<(Vec<TcpSample>, Vec<String>), Error> {
+    let properties = PathProperties::of(&group.first(), hosts, None)?;
+    group.set(&cell(&properties, None))?;
     let watching =
         WatchOptions { interval: properties.rtt.max(Nanos(time.0 / MOST_LOOKS)), ..WatchOptions::default() };
-    let ([sender, _], link) = stream(pair, hosts, (time, Nanos(0)), &watching)?;
+    let ([sender, _], link) = stream(&group.first(), hosts, (time, Nanos(0)), watching)?;
     Ok((sender.observed.get::<Vec<TcpSample>>().clone(), link.as_ref().map(unfit).unwrap_or_default()))
 }
 

@@ -3,13 +3,12 @@
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{
     DatagramCounts, EndpointOutcome, FragmentationPoint, LatencyHistogram, PathProbe, PathStall, ProbedSize,
-    Settings, SweepDatagrams, SweepPoint, Workload,
+    Settings, Side, SweepDatagrams, SweepPoint, Workload,
 };
 use landspeed_transport::settings::{TRANSPORT, with};
 use landspeed_workload::{pingpong, sweep};
 
-use crate::Error;
-use crate::pair::{Pair, WatchOptions};
+use crate::{Error, Pair, RunSpec, WatchOptions};
 
 /// Sizes of IP packets that are typical limits of paths: tunnels, PPPoE, Ethernet, jumbo frames.
 const SIZES: [u64; 22] = [
@@ -34,8 +33,8 @@ pub(crate) fn broken(seen: &[EndpointOutcome; 2]) -> Option<PathStall> {
 }
 
 /// Sends packets of several sizes over `pair`.
-pub(crate) fn probe(pair: &Pair, stalled: PathStall) -> PathProbe {
-    let mtu = Bytes(pair.a.link().mtu_bytes.into());
+pub(crate) fn probe(pair: &Pair<'_>, stalled: PathStall) -> PathProbe {
+    let mtu = Bytes(pair.link(Side::A).mtu_bytes.into());
     let mut probe = PathProbe { over: "UDP".to_owned(), mtu_bytes: mtu, stalled, ..PathProbe::default() };
     let headers = Bytes(if pair.is_ipv6() { 48 } else { 28 });
     let whole: Vec<Bytes> = SIZES.into_iter().map(Bytes).filter(|size| *size < mtu).chain([mtu]).collect();
@@ -56,7 +55,7 @@ pub(crate) fn probe(pair: &Pair, stalled: PathStall) -> PathProbe {
 }
 
 /// Sends datagrams in packets of these sizes and counts those that arrive.
-fn datagrams(pair: &Pair, dont: &str, sizes: &[Bytes], headers: Bytes) -> Result<Vec<ProbedSize>, Error> {
+fn datagrams(pair: &Pair<'_>, dont: &str, sizes: &[Bytes], headers: Bytes) -> Result<Vec<ProbedSize>, Error> {
     let payloads: Vec<Bytes> = sizes.iter().map(|size| *size - headers).collect();
     let mut flow = with(&[(&TRANSPORT, "udp")]);
     flow.insert("dont-fragment".to_owned(), dont.to_owned());
@@ -82,7 +81,7 @@ fn cut(size: ProbedSize, dont: &str, mtu: Bytes) -> ProbedSize {
 }
 
 /// Sends messages over TCP, each in one packet.
-fn messages(pair: &Pair, probe: &mut PathProbe) {
+fn messages(pair: &Pair<'_>, probe: &mut PathProbe) {
     // IP, TCP and timestamps.
     let headers = Bytes(if pair.is_ipv6() { 72 } else { 52 });
     probe.over = "TCP".to_owned();
@@ -106,7 +105,7 @@ fn messages(pair: &Pair, probe: &mut PathProbe) {
     }
 }
 
-fn run(pair: &Pair, workload: Workload, flow: &Settings) -> Result<[EndpointOutcome; 2], Error> {
+fn run(pair: &Pair<'_>, workload: Workload, flow: &Settings) -> Result<[EndpointOutcome; 2], Error> {
     let watching = WatchOptions { patience: PATIENCE, keeps_broken: true, ..WatchOptions::default() };
-    pair.run_watched(workload, flow, Nanos(0), &watching)
+    pair.run(&RunSpec::new(workload, flow).watched(watching))
 }

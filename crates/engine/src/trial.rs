@@ -1,13 +1,13 @@
 //! One trial of a cell: measure the idle RTT, then stream.
 
-use landspeed_analysis::{block_trials, figures};
+use landspeed_analysis::block_trials;
 use landspeed_record::units::Nanos;
-use landspeed_record::{Cell, EndpointOutcome, LatencyHistogram, TrialFigures, Workload};
+use landspeed_record::{Cell, EndpointOutcome, LatencyHistogram, Trial, Workload};
 use landspeed_workload::{pingpong, stream};
 
 use crate::factors::transport_of;
-use crate::pair::ping_flow;
-use crate::{Error, Pair, WatchOptions};
+use crate::pair::{RunSpec, ping_flow};
+use crate::{Error, HostGroup, WatchOptions};
 
 /// Parts of a window, with a sample of TCP_INFO at each end. The median of four samples distinguishes a queue that
 /// fills from an idle path. More samples would cost: each takes a lock that the stream needs too. The coordinator of a
@@ -65,38 +65,37 @@ impl TrialTiming {
     }
 }
 
-/// Measures the idle RTT under `cell`, which is already set, for `time`.
-pub(crate) fn measure_idle(pair: &Pair, cell: &Cell, time: Nanos) -> Result<LatencyHistogram, Error> {
+/// Measures the idle RTT of all pairs under `cell`, which is already set, for `time`.
+pub(crate) fn measure_idle(group: &HostGroup, cell: &Cell, time: Nanos) -> Result<LatencyHistogram, Error> {
     let message = pingpong::smallest(transport_of(&cell.flow)?, time);
-    let [a, _] = pair.run(message, &ping_flow(&cell.flow), Nanos::millis(2))?;
-    Ok(a.latency.into_iter().next().unwrap_or_default())
+    let seen = group.run(&RunSpec::new(message, &ping_flow(&cell.flow)).after(Nanos::millis(2)))?;
+    let each = seen.into_iter().filter_map(|[a, _]| a.latency.into_iter().next());
+    Ok(LatencyHistogram::together(each).unwrap_or_default())
 }
 
-/// Streams under `cell`, which is already set, and adds `idle` to the outcome and figures.
-pub(crate) fn measure_stream(
-    pair: &Pair,
-    cell: &Cell,
-    timing: TrialTiming,
-    idle: LatencyHistogram,
-) -> Result<([EndpointOutcome; 2], TrialFigures), Error> {
+/// Returns the run of a trial under `cell`: a stream, or `program` in its place.
+pub(crate) fn trial_run(cell: &Cell, timing: TrialTiming, program: Option<&Workload>) -> RunSpec {
     let watching = WatchOptions { interval: Nanos(timing.stream.0 / SAMPLES), ..WatchOptions::default() };
-    let [mut a, b] = pair.run_watched(stream::spec(timing.stream), &cell.flow, timing.warm_up, &watching)?;
-    let figures = figures(&a, &b, (&pair.a.facts, &pair.b.facts), Some(&idle));
-    a.latency = vec![idle];
-    Ok(([a, b], figures))
+    match program {
+        Some(program) => RunSpec::new(program.clone(), &cell.flow),
+        None => RunSpec::new(stream::spec(timing.stream), &cell.flow).after(timing.warm_up).watched(watching),
+    }
 }
 
-/// Runs a program under `cell`, which is already set, and adds `idle` to the outcome and figures.
-pub(crate) fn measure_program(
-    pair: &Pair,
-    cell: &Cell,
-    program: &Workload,
-    idle: LatencyHistogram,
-) -> Result<([EndpointOutcome; 2], TrialFigures), Error> {
-    let [mut a, b] = pair.run(program.clone(), &cell.flow, Nanos(0))?;
-    let figures = figures(&a, &b, (&pair.a.facts, &pair.b.facts), Some(&idle));
-    a.latency = vec![idle];
-    Ok(([a, b], figures))
+/// Puts the outcomes of all pairs into a trial, with their figures and the idle RTTs that were measured before.
+pub(crate) fn with_outcomes(
+    trial: Trial,
+    group: &HostGroup,
+    seen: Vec<[EndpointOutcome; 2]>,
+    idle: Option<LatencyHistogram>,
+) -> Trial {
+    let figures = group.figures(&seen, idle.as_ref());
+    let mut seen = seen.into_iter();
+    let [mut a, b] = seen.next().unwrap_or_default();
+    if let Some(idle) = idle {
+        a.latency = vec![idle];
+    }
+    Trial { a, b, others: seen.collect(), figures, ..trial }
 }
 
 #[cfg(test)]

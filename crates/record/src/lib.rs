@@ -72,9 +72,9 @@ pub use grid::{
 pub use host::{ConflictingProgram, CpuAccounting, HostFacts, LinkFacts};
 pub use incoming::{DecodeError, decode};
 pub use knob::{KnobChangeReport, KnobState};
-pub use line::{Carrier, Header, Line, PathFacts, RestoreOutcome, StepLine, VerdictLine};
+pub use line::{Carrier, GroupMember, Header, Line, PathFacts, RestoreOutcome, StepLine, VerdictLine};
 pub use measure::{
-    HostCpu, LatencyFigure, MEASURE_FORMAT, MeasureReport, SilenceFigure, StreamFigure, TcpFigure,
+    HostCpu, LatencyFigure, LostHost, MEASURE_FORMAT, MeasureReport, SilenceFigure, StreamFigure, TcpFigure,
 };
 pub use observe::{
     CongestionControls, CoreCpuTime, CpuUsage, LinkCounters, LinkTraffic, Observations, SnmpCounts,

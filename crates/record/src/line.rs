@@ -205,6 +205,20 @@ impl RestoreOutcome {
     }
 }
 
+/// A host that took part in a run besides those of the first pair.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GroupMember {
+    /// The name that the user gave it.
+    pub name: String,
+    /// The side whose settings of a cell hold for it.
+    pub side: Option<Side>,
+    /// Facts about the host, as its agent probed them.
+    pub facts: HostFacts,
+    /// Settings of its knobs before the run, and which can be changed.
+    pub states: Vec<KnobState>,
+}
+
 /// One line of a record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "line", rename_all = "kebab-case")]
@@ -224,6 +238,8 @@ pub enum Line {
         /// States of the knobs, in the table's order.
         states: Vec<KnobState>,
     },
+    /// A host of a group beyond the first pair, whose two hosts have lines of their own.
+    Member(Box<GroupMember>),
     /// Changes that may be tried, in order, and those that are not, with the reason.
     Plan {
         /// The setting at the start.

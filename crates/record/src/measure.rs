@@ -59,6 +59,9 @@ pub struct MeasureReport {
     /// Why the figures do not cover the whole run; `None` if they do.
     #[serde(default)]
     pub partial: Option<String>,
+    /// Hosts and pairs of hosts without figures, each with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<LostHost>,
     /// Result of the probes that were sent because nothing arrived.
     #[serde(default)]
     pub probe: Option<PathProbe>,
@@ -67,6 +70,25 @@ pub struct MeasureReport {
     pub causes: Vec<Finding>,
     pub notes: Vec<String>,
     pub record: Option<String>,
+}
+
+/// A host, or a pair of hosts, from which there are no figures.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LostHost {
+    /// The user's name of the host, or of both hosts of a pair: "h3", "h3 to h0".
+    pub name: String,
+    /// The error, in one line.
+    pub why: String,
+}
+
+impl LostHost {
+    /// Makes the entry of a host from its error, whose text may begin with the name.
+    pub fn new(name: &str, error: &impl std::fmt::Display) -> Self {
+        let text = error.to_string();
+        let why = text.strip_prefix(name).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(&text);
+        LostHost { name: name.to_owned(), why: why.to_owned() }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -90,6 +112,9 @@ pub struct StreamFigure {
 pub struct SilenceFigure {
     /// The sending host.
     pub sender: Side,
+    /// Names of the two hosts, sender first, if several pairs were measured at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between: Option<String>,
     /// Sum of these times.
     pub total_ns: Nanos,
     /// The longest of these times.
@@ -143,6 +168,9 @@ impl LatencyFigure {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HostCpu {
     pub side: Side,
+    /// The host's name, if several pairs were measured at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     pub window_ns: Nanos,
     /// Number of cores of the machine.
     pub cores: u32,
@@ -165,6 +193,7 @@ impl HostCpu {
         let sum = |class: fn(&crate::CoreCpuTime) -> CpuNanos| usage.cores.iter().map(class).sum();
         HostCpu {
             side,
+            host: None,
             window_ns: usage.window_ns,
             cores: u32::try_from(usage.cores.len()).unwrap_or(u32::MAX),
             user_ns: sum(|c| c.user_ns),
@@ -182,6 +211,9 @@ impl HostCpu {
 pub struct TcpFigure {
     /// The sending host.
     pub sender: Side,
+    /// Names of the two hosts, sender first, if several pairs were measured at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between: Option<String>,
     /// Flows on which the host sent data.
     pub flows: u32,
     /// Segments retransmitted from the start of the flows.
@@ -218,6 +250,7 @@ impl TcpFigure {
             |time: fn(&TcpSample) -> Nanos| last.values().map(|s| time(s).as_secs_f64()).sum::<f64>() / busy;
         Some(TcpFigure {
             sender,
+            between: None,
             flows,
             retransmits: last.values().fold(0, |n, s| n.saturating_add(s.retransmits)),
             rtt_ns: Nanos(last.values().map(|s| s.rtt_ns.0 / u64::from(flows)).sum()),
@@ -230,6 +263,38 @@ impl TcpFigure {
 }
 
 impl MeasureReport {
+    /// Returns this report with the names of its two hosts at each figure, for a table of several pairs.
+    #[must_use]
+    pub fn named(mut self, [a, b]: [&str; 2]) -> Self {
+        let between = |sender: Side| match sender {
+            Side::A => Some(format!("{a} to {b}")),
+            Side::B => Some(format!("{b} to {a}")),
+        };
+        self.streams.iter_mut().for_each(|one| one.between = between(one.sender));
+        self.silences.iter_mut().for_each(|one| one.between = between(one.sender));
+        self.tcp.iter_mut().for_each(|one| one.between = between(one.sender));
+        self.latency.iter_mut().for_each(|one| one.between = between(Side::A));
+        self.cpu.iter_mut().for_each(|one| one.host = Some([a, b][one.side as usize].to_owned()));
+        self
+    }
+
+    /// Adds the figures of another pair. A host that is in both keeps its first processor time.
+    #[must_use]
+    pub fn with_pair(mut self, other: MeasureReport) -> Self {
+        let new = |cpu: &HostCpu| self.cpu.iter().all(|known| known.host != cpu.host);
+        let cpu: Vec<_> = other.cpu.into_iter().filter(new).collect();
+        self.cpu.extend(cpu);
+        self.streams.extend(other.streams);
+        self.silences.extend(other.silences);
+        self.partial = self.partial.or(other.partial);
+        self.latency.extend(other.latency);
+        self.tcp.extend(other.tcp);
+        self.figures.extend(other.figures);
+        self.observed.extend(other.observed);
+        self.notes.extend(other.notes);
+        self
+    }
+
     /// Returns this report with the figures that follow from the outcomes of both ends. Cost is not among them,
     /// because it depends on how each host counts processor time.
     #[must_use]
@@ -287,7 +352,7 @@ fn stream(sender: Side, receiver: &EndpointOutcome) -> Option<StreamFigure> {
 fn silence((sender, receiver): (Side, &EndpointOutcome)) -> Option<SilenceFigure> {
     let silences = receiver.get::<Silences>();
     let (total_ns, longest_ns) = (silences.total(), silences.longest());
-    (total_ns > Nanos(0)).then_some(SilenceFigure { sender, total_ns, longest_ns })
+    (total_ns > Nanos(0)).then_some(SilenceFigure { sender, between: None, total_ns, longest_ns })
 }
 
 /// Returns the reason why an end's figures do not cover a whole run.

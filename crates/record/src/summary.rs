@@ -245,6 +245,12 @@ pub struct TuneSummary {
     pub topology: String,
     pub host_a: HostFacts,
     pub host_b: HostFacts,
+    /// Names of the further hosts of side A, for a run over more than two.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others_a: Vec<String>,
+    /// Names of the further hosts of side B.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others_b: Vec<String>,
     /// Geometric means of the start cell's trials in the blocks behind `gain`, so that `final` over `start` is the
     /// ratio in `gain`.
     #[serde(with = "unknown::measured")]

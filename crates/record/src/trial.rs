@@ -211,6 +211,9 @@ pub struct Trial {
     pub a: EndpointOutcome,
     /// Outcome at host B.
     pub b: EndpointOutcome,
+    /// Outcomes of the other pairs that ran at the same time, each A and B.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<[EndpointOutcome; 2]>,
     /// Goodput, cost and idle round trip, computed from the outcomes.
     pub figures: crate::TrialFigures,
 }

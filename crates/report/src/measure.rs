@@ -3,7 +3,8 @@
 use landspeed_analysis::verdict;
 use landspeed_record::units::{BitRate, CpuNanos, Nanos};
 use landspeed_record::{
-    Finding, HostCpu, LatencyFigure, MeasureReport, Side, SilenceFigure, StreamFigure, SweepPoint, TcpFigure,
+    Finding, HostCpu, LatencyFigure, LostHost, MeasureReport, Side, SilenceFigure, StreamFigure, SweepPoint,
+    TcpFigure,
 };
 
 use crate::block::{
@@ -58,9 +59,11 @@ fn head(report: &MeasureReport) -> DocumentHead {
 fn stalled(report: &MeasureReport) -> ReportSection {
     let partial =
         report.partial.as_ref().map(|why| format!("PARTIAL: the run did not come to its end: {}", safe(why)));
+    let lost = |lost: &LostHost| format!("LOST {}: {}", safe(&lost.name), safe(&lost.why));
+    let lines = report.lost.iter().map(lost).chain(partial);
     let causes = report.causes.iter().flat_map(cause);
     ReportSection::new("stalled", "Why it is partial")
-        .all(partial.map(|line| ReportBlock::Paragraph(ParagraphStyle::Bad, line.into())))
+        .all(lines.map(|line| ReportBlock::Paragraph(ParagraphStyle::Bad, line.into())))
         .all(causes)
 }
 
@@ -73,8 +76,9 @@ fn cause(finding: &Finding) -> Vec<ReportBlock> {
 
 /// Returns a line such as "A to B  silent for 1.6 s in all, longest 1.2 s".
 fn silence(figure: &SilenceFigure) -> ReportBlock {
-    let SilenceFigure { sender, total_ns, longest_ns } = figure;
-    ReportBlock::text(format!("{}  silent for {total_ns} in all, longest {longest_ns}", direction(*sender)))
+    let SilenceFigure { sender, between, total_ns, longest_ns } = figure;
+    let between = direction(*sender, between.as_ref());
+    ReportBlock::text(format!("{between}  silent for {total_ns} in all, longest {longest_ns}"))
 }
 
 fn streams(report: &MeasureReport) -> ReportSection {
@@ -90,7 +94,7 @@ fn streams(report: &MeasureReport) -> ReportSection {
     let table = ReportTable::new("Goodput", "", columns).rows(report.streams.iter().map(stream)).rows(sum);
     let cost = report
         .bytes_per_cpu_s
-        .map(|cost| ReportBlock::text(format!("cost  {cost}, processor time of both hosts")));
+        .map(|cost| ReportBlock::text(format!("cost  {cost}, processor time of all hosts")));
     let before =
         report.connections_per_s.map(|n| ReportBlock::text(format!("connections  {n:.0} per second")));
     ReportSection::new("streams", "Goodput")
@@ -103,15 +107,17 @@ fn streams(report: &MeasureReport) -> ReportSection {
 
 fn stream(figure: &StreamFigure) -> [TableCell; 4] {
     let flows = figure.flow_rate_bps.iter().map(BitRate::to_string).collect::<Vec<_>>().join(", ");
-    let data = figure.between.as_deref().unwrap_or_else(|| direction(figure.sender));
+    let data = direction(figure.sender, figure.between.as_ref());
     [data.into(), figure.rate_bps.into(), figure.window_ns.into(), flows.into()]
 }
 
-fn direction(sender: Side) -> &'static str {
-    match sender {
+/// Returns the two hosts of a flow: `between`, or A and B where there is one pair.
+fn direction(sender: Side, between: Option<&String>) -> String {
+    let usual = match sender {
         Side::A => "A to B",
         Side::B => "B to A",
-    }
+    };
+    between.map_or_else(|| usual.to_owned(), |between| safe(between))
 }
 
 /// Returns the table with NTTCP's two figures: the peak over the sizes and their mean (feng-2003, section 3.2).
@@ -181,7 +187,8 @@ fn cpu_row(cpu: &HostCpu) -> Vec<TableCell> {
         let cores = time.as_secs_f64() / window;
         TableCell::from((window > 0.0).then(|| TableCell::number(cores, number(cores))))
     };
-    let mut cells = vec![format!("{} of {}", cpu.side, cpu.cores).into()];
+    let host = cpu.host.as_ref().map_or_else(|| cpu.side.to_string(), |host| safe(host));
+    let mut cells = vec![format!("{host} of {}", cpu.cores).into()];
     let classes = [cpu.user_ns, cpu.system_ns, cpu.irq_ns, cpu.softirq_ns, cpu.steal_ns, cpu.workload_ns];
     cells.extend(classes.map(cores));
     cells
@@ -193,7 +200,7 @@ fn tcp(report: &MeasureReport) -> Option<ReportTable> {
     if report.streams.is_empty() && report.sweep.is_empty() {
         let row = |t: &TcpFigure| {
             [
-                direction(t.sender).into(),
+                direction(t.sender, t.between.as_ref()).into(),
                 t.retransmits.into(),
                 TableCell::from(safe(&t.congestion.join(", "))),
             ]
@@ -216,7 +223,7 @@ fn tcp(report: &MeasureReport) -> Option<ReportTable> {
         let limits = [percent(t.rwnd_limited), percent(t.sndbuf_limited)];
         let [rwnd, sndbuf] = limits;
         let control = TableCell::from(safe(&t.congestion.join(", ")));
-        let sender = direction(t.sender).into();
+        let sender = direction(t.sender, t.between.as_ref()).into();
         [sender, t.retransmits.into(), t.rtt_ns.into(), TableCell::from(t.min_rtt_ns), rwnd, sndbuf, control]
     });
     ReportTable::figures("What TCP said", &headers).rows(rows).non_empty()

@@ -17,6 +17,7 @@ mod observations;
 mod order;
 mod staircase;
 mod thresholds;
+mod together;
 mod view;
 mod words;
 
@@ -30,6 +31,7 @@ pub use glance::{FlowSummary, glance};
 pub use judge::{CauseJudge, EvidenceKind};
 pub use observations::{HostView, PathObservations};
 pub use staircase::{NamedHostLimits, staircase};
+pub use together::together;
 pub use view::VerdictView;
 pub use words::{called, cannot_tell, cause};
 

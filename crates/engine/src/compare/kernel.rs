@@ -15,7 +15,8 @@ use landspeed_transport::settings::{TRANSPORT, table};
 use landspeed_workload::staggered::{self, FlowProgressSample, StaggeredFlow};
 
 use super::StudyRunner;
-use crate::{Error, Pair, WatchOptions, buffers};
+use crate::answers::RunCallbacks;
+use crate::{Error, HostGroup, Pair, RunSpec, WatchOptions, buffers};
 
 /// Most samples of all flows of a run: an answer of an agent holds them (16 MiB) at some 500 bytes per sample.
 const MOST_SAMPLES: u64 = 20_000;
@@ -26,7 +27,7 @@ const LEAST_ROOM: Bytes = Bytes::mib(6);
 /// A carrier of runs over a pair of hosts, which keep the congestion controls and the windows of the study until they
 /// are restored.
 pub(super) struct KernelStudyRunner<'a> {
-    pair: &'a mut Pair,
+    group: &'a mut HostGroup,
     hosts: &'a dyn HostSet,
     study: &'a Study,
     /// Names in the kernel by names in landspeed.
@@ -36,12 +37,13 @@ pub(super) struct KernelStudyRunner<'a> {
 impl<'a> KernelStudyRunner<'a> {
     /// Makes the sender's agent load the controls of the study's contests.
     pub(super) fn prepare(
-        pair: &'a mut Pair,
+        group: &'a mut HostGroup,
         hosts: &'a dyn HostSet,
         study: &'a Study,
     ) -> Result<Self, Error> {
-        let kernel_names = load(pair, study.contests.iter().flat_map(|contest| &contest.contestants))?;
-        Ok(KernelStudyRunner { pair, hosts, study, kernel_names })
+        let kernel_names =
+            load(&group.first(), study.contests.iter().flat_map(|contest| &contest.contestants))?;
+        Ok(KernelStudyRunner { group, hosts, study, kernel_names })
     }
 
     fn workload(&self, plans: &[FlowPlan]) -> Workload {
@@ -92,14 +94,15 @@ impl StudyRunner for KernelStudyRunner<'_> {
             )));
         }
         // A control that another program had loaded may have been unloaded since.
-        self.kernel_names.extend(load(self.pair, contest.contestants.iter())?);
+        self.kernel_names.extend(load(&self.group.first(), contest.contestants.iter())?);
         let watching = WatchOptions { interval: self.interval(&plans), ..WatchOptions::default() };
-        self.pair.set(&windows(self.study, contest))?;
+        self.group.set(&windows(self.study, contest))?;
         if let Some(link) = self.hosts.link() {
             link.mark();
         }
-        let staggered = (self.workload(&plans), Nanos(0));
-        let outcomes = self.pair.run_unless(staggered, &Settings::new(), &watching, stop)?;
+        let staggered = RunSpec::new(self.workload(&plans), &Settings::new()).watched(watching);
+        let callbacks = RunCallbacks { stop, on_progress: &|_, _| {} };
+        let outcomes = self.group.first().run_until(&staggered, &callbacks)?;
         let Some([a, b]) = outcomes else { return Ok(None) };
         let mut run = StudyRun { contest: contest.name.clone(), repeat, ..self.seen(&plans, &[a, b])? };
         // If the link was not the path that was requested, the run does not count.
@@ -112,7 +115,8 @@ impl StudyRunner for KernelStudyRunner<'_> {
 
 impl KernelStudyRunner<'_> {
     fn seen(&self, plans: &[FlowPlan], ends: &[EndpointOutcome; 2]) -> Result<StudyRun, Error> {
-        let misshapen = |why: DetailError| self.pair.a.misshapen(&why);
+        let sender = self.group.first().a;
+        let misshapen = |why: DetailError| sender.misshapen(&why);
         let a = &ends[0];
         let [staggered, there] = [0, 1].map(|end| ends[end].details.read::<staggered::StaggeredDetails>());
         let (staggered, there) = (staggered.map_err(misshapen)?, there.map_err(misshapen)?);
@@ -125,7 +129,7 @@ impl KernelStudyRunner<'_> {
             probes: staggered.probes.clone(),
             probes_lost: staggered.probes_lost,
             sender_cpu_ns: Some(a.observed.get::<CpuUsage>().own()),
-            sender_clock_hz: self.pair.a.facts.cpu_clock_hz,
+            sender_clock_hz: sender.facts.cpu_clock_hz,
             controls: a.observed.get::<CongestionControls>().0.clone(),
             ..StudyRun::default()
         })
@@ -134,7 +138,7 @@ impl KernelStudyRunner<'_> {
 
 /// Makes the sender's host load the controls of these contestants. Returns their names in its kernel.
 fn load<'a>(
-    pair: &Pair,
+    pair: &Pair<'_>,
     contestants: impl Iterator<Item = &'a String>,
 ) -> Result<BTreeMap<String, String>, Error> {
     let names: BTreeSet<String> = contestants.filter_map(|text| parsed(text).control).collect();

@@ -13,7 +13,7 @@ use landspeed_record::units::Nanos;
 use landspeed_record::{Contest, Header, Line, RECORD_FORMAT, Record, Side, Study, StudyEngine, StudyRun};
 use landspeed_stats::Random;
 
-use crate::{Error, Pair, RecordSink};
+use crate::{Error, HostGroup, RecordSink};
 use kernel::KernelStudyRunner;
 
 /// The executor of a study's runs: real hosts, or the simulator.
@@ -130,18 +130,18 @@ pub fn compare(
 /// Makes the runs as [`compare`] does, on the sockets of two hosts. Sets and loads what the study needs first, and
 /// restores everything at the end, even after an error. `study` comes with the runs that are done.
 pub fn compare_on(
-    pair: &mut Pair,
+    group: &mut HostGroup,
     hosts: &dyn HostSet,
     (study, done): (&Study, &HashSet<(String, u32)>),
     sink: &mut dyn RecordSink,
 ) -> Result<(), Error> {
-    let ((), restored) = pair.tuned(|pair| {
+    let ((), restored) = group.tuned(|group| {
         for side in Side::BOTH {
-            let facts = Box::new(pair.host_mut(side).facts.clone());
+            let facts = Box::new(group.first().host(side).facts.clone());
             sink.line(&Line::Host { side, facts })?;
         }
-        sink.line(&Line::Path(pair.path.clone()))?;
-        let mut runs = KernelStudyRunner::prepare(pair, hosts, study)?;
+        sink.line(&Line::Path(group.first().path.clone()))?;
+        let mut runs = KernelStudyRunner::prepare(group, hosts, study)?;
         compare(study, done, &mut runs, sink)
     })?;
     sink.line(&Line::Restored(restored.clone()))?;

@@ -1,14 +1,12 @@
 //! The cost of following packets: bytes per processor second with the tracer over those without, interleaved.
 
-use landspeed_analysis::figures;
 use landspeed_observer::PATH;
 use landspeed_record::units::Nanos;
 use landspeed_record::{Estimate, PathTrace, Settings};
 use landspeed_stats::estimate;
 use landspeed_workload::stream;
 
-use crate::pair::WatchOptions;
-use crate::{Error, Pair};
+use crate::{Error, Pair, RunSpec, WatchOptions};
 
 /// Number of blocks of four trials, alternately ABBA and BAAB.
 const BLOCKS: u32 = 5;
@@ -29,7 +27,7 @@ pub(super) struct TraceMeasurement {
     pub(super) unseen: Vec<String>,
 }
 
-pub(super) fn trace(pair: &Pair, flow: &Settings) -> Result<TraceMeasurement, Error> {
+pub(super) fn trace(pair: &Pair<'_>, flow: &Settings) -> Result<TraceMeasurement, Error> {
     let mut traced = TraceMeasurement { paths: [Vec::new(), Vec::new()], effect: None, unseen: Vec::new() };
     let mut ratios = Vec::new();
     for block in 0..BLOCKS {
@@ -46,12 +44,12 @@ pub(super) fn trace(pair: &Pair, flow: &Settings) -> Result<TraceMeasurement, Er
     Ok(traced)
 }
 
-fn trial(pair: &Pair, flow: &Settings, with: bool, traced: &mut TraceMeasurement) -> Result<f64, Error> {
+fn trial(pair: &Pair<'_>, flow: &Settings, with: bool, traced: &mut TraceMeasurement) -> Result<f64, Error> {
     let observers = if with { vec![PATH.name.to_owned()] } else { Vec::new() };
     let watching = WatchOptions { observers, ..WatchOptions::default() };
-    let [a, b] = pair.run_watched(stream::spec(TRIAL), flow, WARM_UP, &watching)?;
-    let cost = figures(&a, &b, (&pair.a.facts, &pair.b.facts), None).bytes_per_cpu_s.0;
-    for (paths, outcome) in traced.paths.iter_mut().zip([a, b]) {
+    let seen = pair.run(&RunSpec::new(stream::spec(TRIAL), flow).after(WARM_UP).watched(watching))?;
+    let cost = pair.figures(&seen).bytes_per_cpu_s.0;
+    for (paths, outcome) in traced.paths.iter_mut().zip(seen) {
         paths.extend(outcome.observed.get::<Option<PathTrace>>().clone());
         let told = outcome.observed.unseen.into_iter().filter(|line| line.starts_with(PATH.name));
         for line in told {

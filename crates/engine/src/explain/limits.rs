@@ -1,23 +1,31 @@
 //! The limits of the hosts' parts.
 
+use std::collections::BTreeMap;
+
 use landspeed_agent::session::{Reply, Request};
 use landspeed_record::HostLimits;
 
 use crate::{Error, Host};
 
-/// Measures the limits of one host or two towards their links, one after the other, so that they do not disturb each
-/// other. Two hosts of one machine are measured once, and a note at the second calls the first one `called`.
-pub(super) fn of(hosts: &[&Host], called: &str) -> Result<Vec<HostLimits>, Error> {
-    let mut found: Vec<HostLimits> = Vec::new();
-    for host in hosts {
-        let known = found.first().filter(|_| host.facts.boot_id == hosts[0].facts.boot_id).cloned();
-        found.push(match known {
-            Some(mut limits) => {
-                limits.notes.push(format!("the same machine as {called}: measured once"));
+/// Measures the limits of hosts towards their links, one after the other, so that they do not disturb each other.
+/// Hosts of one machine are measured once, and a note at the others names the first one as `called` does.
+pub(super) fn of(
+    hosts: &[Host],
+    called: &dyn Fn(&Host) -> String,
+) -> Result<BTreeMap<String, HostLimits>, Error> {
+    let mut found: BTreeMap<String, HostLimits> = BTreeMap::new();
+    for (number, host) in hosts.iter().enumerate() {
+        let same = hosts[..number].iter().find(|other| other.facts.boot_id == host.facts.boot_id);
+        let known = same.and_then(|other| Some((other, found.get(&other.name)?)));
+        let limits = match known {
+            Some((other, limits)) => {
+                let mut limits = limits.clone();
+                limits.notes.push(format!("the same machine as {}: measured once", called(other)));
                 limits
             }
             None => measured(host)?,
-        });
+        };
+        found.insert(host.name.clone(), limits);
     }
     Ok(found)
 }

@@ -79,11 +79,9 @@ pub fn explain_live(
     }
     if options.limits {
         progress("measuring what memory, copies and raw packets can do at most");
-        let called = hosts.first().map_or("", |host| &host.name);
-        for (seen, limits) in
-            inputs.seen.iter_mut().zip(limits::of(&hosts.iter().collect::<Vec<_>>(), called)?)
-        {
-            seen.limits = Some(limits);
+        let mut limits = limits::of(hosts, &|host| host.name.clone())?;
+        for seen in &mut inputs.seen {
+            seen.limits = limits.remove(&seen.name);
         }
     }
     Ok(inputs.report(options))

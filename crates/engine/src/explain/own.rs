@@ -1,63 +1,106 @@
 //! Explaining with a stream of landspeed's own.
 
-use landspeed_analysis::{figures, remarks};
+use std::collections::BTreeMap;
+
+use landspeed_analysis::remarks;
+use landspeed_analysis::verdict::together;
 use landspeed_record::units::Nanos;
-use landspeed_record::{EndpointOutcome, ExplainReport, HostLimits, PathTrace, Settings, Workload};
+use landspeed_record::{EndpointOutcome, ExplainReport, PathTrace, Settings, Verdict, Workload};
 use landspeed_workload::{lasts, stream};
 
 use super::effect::{self, TraceMeasurement, trace};
 use super::{ExplainOptions, HostObservations, INTERVAL, ProgressSink, ReportInputs, limits, observers};
-use crate::pair::WatchOptions;
-use crate::{Error, Host, Pair, stall};
+use crate::{Error, Host, HostGroup, RunSpec, WatchOptions, stall};
 
-/// Sends a stream over `pair`, watches it from both ends, and explains what holds it back.
+/// Sends a stream over all pairs of a group, watches it from both ends, and explains what holds it back.
 pub fn explain(
-    pair: &Pair,
+    group: &HostGroup,
     options: &ExplainOptions,
     progress: ProgressSink<'_>,
 ) -> Result<ExplainReport, Error> {
+    if let Some(program) = &options.program {
+        group.suits(&program.name)?;
+    }
     let limits = match options.limits {
         true => {
             progress("measuring what memory, copies and raw packets can do at most");
-            limits::of(&[&pair.a, &pair.b], &called(&pair.a, options))?
+            limits::of(group.hosts(), &|host| called(host, options))?
         }
-        false => Vec::new(),
+        false => BTreeMap::new(),
     };
-    let seen_both = match &options.program {
+    let mut seen = match &options.program {
         None => {
             progress(&format!("watching a stream for {}", options.time));
-            watched_stream(pair, &options.flow, options.time)?
+            group.run(&watched_stream(&options.flow, options.time, group.rtt()))?
         }
         Some(program) => {
             progress(&format!("watching {} while it runs", program.name));
-            watched_program(pair, &options.flow, program)?
+            group.run(&watched_program(&options.flow, program))?
         }
     };
-    let probe = stall::broken(&seen_both).map(|broken| {
+    let mut pairs = group.pairs().zip(&seen).enumerate();
+    let stalled = pairs.find_map(|(number, (pair, seen))| Some((number, pair, stall::broken(seen)?)));
+    let probe = stalled.map(|(number, pair, broken)| {
         progress("sending packets of several sizes, because the stream stalled");
-        stall::probe(pair, broken)
+        (number, stall::probe(&pair, broken))
     });
-    let [mut a, b] = seen_both;
-    let traced = match options.trace && options.program.is_none() && probe.is_none() {
+    // The tracer's effect is measured with more streams, which a group's other pairs would disturb.
+    let traces = options.trace && options.program.is_none() && probe.is_none() && seen.len() == 1;
+    let traced = match traces {
         true => {
             progress("following packets through the kernel");
-            Some(trace(pair, &options.flow)?)
+            Some(trace(&group.first(), &options.flow)?)
         }
         false => None,
     };
-    let goodput = figures(&a, &b, (&pair.a.facts, &pair.b.facts), None).rate_bps;
-    let goodput = options.program.is_none().then_some(goodput);
     let effect = traced.as_ref().and_then(|traced| traced.effect);
-    let [path_a, path_b] = paths(traced, &mut a);
-    let mut limits = limits.into_iter();
-    let name = |host| called(host, options);
-    let seen = vec![
-        seen(&pair.a, name(&pair.a), a, (path_a, limits.next())),
-        seen(&pair.b, name(&pair.b), b, (path_b, limits.next())),
-    ];
-    let rtt = Some(pair.path.rtt_ns);
-    let report = ReportInputs { seen, rtt, goodput, tracer_effect: effect, probe }.report(options);
-    Ok(ExplainReport { notes: remarks(&pair.path), ..report })
+    let mut traces = paths(traced, &mut seen[0][0]).into_iter();
+    let mut inputs: Vec<ReportInputs> = Vec::new();
+    for (pair, seen) in group.pairs().zip(seen) {
+        let goodput = options.program.is_none().then(|| pair.figures(&seen).rate_bps);
+        let hosts = [pair.a, pair.b].into_iter().zip(seen).map(|(host, outcome)| {
+            let mut observed = outcome.observed;
+            observed.put(traces.next().flatten());
+            HostObservations {
+                name: called(host, options),
+                facts: host.facts.clone(),
+                observed,
+                limits: limits.get(&host.name).cloned(),
+                set: host.values(),
+            }
+        });
+        let (seen, rtt) = (hosts.collect(), Some(pair.path.rtt_ns));
+        inputs.push(ReportInputs { seen, rtt, goodput, tracer_effect: effect, probe: None });
+    }
+    if let Some((number, probe)) = probe {
+        inputs[number].probe = Some(probe);
+    }
+    let reports = group
+        .pairs()
+        .zip(inputs)
+        .map(|(pair, inputs)| ExplainReport { notes: remarks(pair.path), ..inputs.report(options) });
+    Ok(reports.reduce(joined).unwrap_or_default())
+}
+
+/// Joins the reports of two pairs into one. A host that is in both is listed once.
+fn joined(all: ExplainReport, one: ExplainReport) -> ExplainReport {
+    let ([mut all, mut one], mut verdicts) = ([all, one], Vec::new());
+    for report in [&mut all, &mut one] {
+        verdicts.push(Verdict {
+            goodput_bps: report.goodput_bps,
+            findings: std::mem::take(&mut report.verdict),
+            cannot_tell: report.cannot_tell,
+            unjudged: std::mem::take(&mut report.unjudged),
+        });
+    }
+    let Verdict { goodput_bps, findings, cannot_tell, unjudged } = together(verdicts);
+    let new = one.hosts.into_iter().filter(|host| all.hosts.iter().all(|known| known.name != host.name));
+    let new: Vec<_> = new.collect();
+    all.hosts.extend(new);
+    all.windows.extend(one.windows);
+    all.notes.extend(one.notes);
+    let probe = all.probe.take().or(one.probe);
+    ExplainReport { goodput_bps, verdict: findings, cannot_tell, unjudged, probe, ..all }
 }
 
 /// Returns how long [`explain`] takes, without the limits.
@@ -66,34 +109,25 @@ pub fn explain_time(options: &ExplainOptions, rtt: Nanos) -> Nanos {
     warm_up(rtt) + options.time + trace
 }
 
-/// Sends a stream over `pair` for `time`, watched from both ends by all observers except the tracer, as the basis of a
-/// verdict.
-pub(crate) fn watched_stream(
-    pair: &Pair,
-    flow: &Settings,
-    time: Nanos,
-) -> Result<[EndpointOutcome; 2], Error> {
+/// Returns a stream that is watched from both ends by all observers except the tracer, as the basis of a verdict.
+pub(crate) fn watched_stream(flow: &Settings, time: Nanos, rtt: Nanos) -> RunSpec {
     let watching = WatchOptions {
         observers: observers(false),
         interval: INTERVAL,
         keeps_broken: true,
         ..WatchOptions::default()
     };
-    pair.run_watched(stream::spec(time), flow, warm_up(pair.path.rtt_ns), &watching)
+    RunSpec::new(stream::spec(time), flow).after(warm_up(rtt)).watched(watching)
 }
 
-/// Runs a program over `pair`, watched in the same way; the verdict is about its own flows.
-pub(crate) fn watched_program(
-    pair: &Pair,
-    flow: &Settings,
-    program: &Workload,
-) -> Result<[EndpointOutcome; 2], Error> {
+/// Returns a run of a program that is watched in the same way; the verdict is about its own flows.
+pub(crate) fn watched_program(flow: &Settings, program: &Workload) -> RunSpec {
     // A program may be done in a fraction of a second. A long one gets at most the samples that a trial may have.
     const OFTEN: Nanos = Nanos::millis(10);
     const SAMPLES: u64 = 20_000;
     let interval = OFTEN.max(Nanos(lasts(program, Nanos(0)).0 / SAMPLES));
     let watching = WatchOptions { observers: observers(false), interval, ..WatchOptions::default() };
-    pair.run_watched(program.clone(), flow, Nanos(0), &watching)
+    RunSpec::new(program.clone(), flow).watched(watching)
 }
 
 /// Returns the start-up of a watched stream: slow start needs several RTTs before a long path is at its rate.
@@ -113,15 +147,4 @@ fn paths(traced: Option<TraceMeasurement>, a: &mut EndpointOutcome) -> [Option<P
 fn called(host: &Host, options: &ExplainOptions) -> String {
     let lab = options.topology.starts_with("lab");
     if lab && host.name.len() == 1 { host.name.to_uppercase() } else { host.name.clone() }
-}
-
-fn seen(
-    host: &Host,
-    name: String,
-    outcome: EndpointOutcome,
-    (path, limits): (Option<PathTrace>, Option<HostLimits>),
-) -> HostObservations {
-    let mut observed = outcome.observed;
-    observed.put(path);
-    HostObservations { name, facts: host.facts.clone(), observed, limits, set: host.values() }
 }

@@ -1,5 +1,6 @@
 //! From a cell of a grid to its settings and workload.
 
+use landspeed_record::units::Nanos;
 use landspeed_record::{
     Cell, Grid, GridSetting, GridSettingTarget, MissingLevel, Settings, Side, TrialSpec, Workload,
 };
@@ -7,7 +8,7 @@ use landspeed_workload as workload;
 
 use super::vary::FAN;
 use crate::factors::{all_factors, flow, transport_of};
-use crate::{Error, Pair};
+use crate::{Error, HostGroup, Pair, RunSpec};
 
 /// One cell, ready to be measured.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +18,13 @@ pub(super) struct CellSetup {
     pub(super) cell: Cell,
     /// The lab, if it is varied: its parameters, or the whole lab under the name "topology".
     pub(super) path: Settings,
+}
+
+impl CellSetup {
+    /// Returns the run of the cell after a start-up.
+    pub(super) fn run(self, warm_up: Nanos) -> RunSpec {
+        RunSpec::new(self.workload, &self.cell.flow).after(warm_up)
+    }
 }
 
 /// Returns the hosts of a place.
@@ -96,22 +104,23 @@ fn needs(one: &GridSetting) -> Result<Vec<(&'static str, &'static str)>, Error> 
 }
 
 /// Returns why these hosts cannot have a setting; `None` if they can, or if it is not a knob.
-pub(super) fn refused(one: &GridSetting, pair: &Pair, in_lab: bool) -> Result<Option<String>, Error> {
+pub(super) fn refused(one: &GridSetting, group: &HostGroup, in_lab: bool) -> Result<Option<String>, Error> {
     let on = sides(one.place);
     if on.is_empty() {
         return Ok(None);
     }
     let found = all_factors().find(&one.name)?;
-    let why = pair.view(in_lab, |path| path.refuses(found, on, &one.value));
+    let refuses = |pair: Pair<'_>| pair.view(in_lab, |path| path.refuses(found, on, &one.value));
+    let why = group.pairs().find_map(refuses);
     Ok(why.map(|why| format!("{}={}: {why}", one.name, one.value)))
 }
 
 /// Returns every value that these hosts cannot have, with the reason.
-pub(super) fn missing(grid: &Grid, pair: &Pair, in_lab: bool) -> Result<Vec<MissingLevel>, Error> {
+pub(super) fn missing(grid: &Grid, group: &HostGroup, in_lab: bool) -> Result<Vec<MissingLevel>, Error> {
     let mut missing = Vec::new();
     for factor in &grid.factors {
         for (level, set) in factor.levels.iter().zip(&factor.sets) {
-            let whys = set.iter().map(|one| refused(one, pair, in_lab)).collect::<Result<Vec<_>, _>>()?;
+            let whys = set.iter().map(|one| refused(one, group, in_lab)).collect::<Result<Vec<_>, _>>()?;
             if let Some(why) = whys.into_iter().flatten().next() {
                 missing.push(MissingLevel { factor: factor.name.clone(), level: level.clone(), why });
             }
@@ -121,9 +130,9 @@ pub(super) fn missing(grid: &Grid, pair: &Pair, in_lab: bool) -> Result<Vec<Miss
 }
 
 /// Returns an error if these hosts cannot have a setting of all cells.
-pub(super) fn check_base(grid: &Grid, pair: &Pair, in_lab: bool) -> Result<(), Error> {
+pub(super) fn check_base(grid: &Grid, group: &HostGroup, in_lab: bool) -> Result<(), Error> {
     for one in &grid.base {
-        if let Some(why) = refused(one, pair, in_lab)? {
+        if let Some(why) = refused(one, group, in_lab)? {
             return Err(Error::Other(format!("it cannot be measured here: {why}")));
         }
     }
@@ -161,16 +170,11 @@ pub fn check_grid(grid: &Grid) -> Result<(), Error> {
     })
 }
 
-/// Refuses a fan of a workload that cannot fan out, or one with settings of hosts.
+/// Refuses a fan of a workload that cannot fan out.
 fn check_fan(grid: &Grid) -> Result<(), Error> {
-    let fans =
-        || grid.all_settings().filter(|one| one.place == GridSettingTarget::Topology && one.name == FAN.name);
-    if fans().next().is_some() && (turns_knobs(grid) || !grid.baseline.is_empty()) {
-        let why = "fan: settings of hosts are of two hosts alone: vary settings of the flow, parameters of the workload \
-                   and the lab, and leave knobs and baseline out";
-        return Err(Error::Other(why.to_owned()));
-    }
-    fans().try_for_each(|one| {
+    let mut fans =
+        grid.all_settings().filter(|one| one.place == GridSettingTarget::Topology && one.name == FAN.name);
+    fans.try_for_each(|one| {
         let hosts = if one.value == "in" { [2, 1] } else { [1, 2] };
         let checked = workload::check_hosts(&grid.workload.name, hosts);
         checked.map_err(|why| Error::Other(format!("fan={}: {why}", one.value)))

@@ -5,18 +5,16 @@
 
 mod cell_setup;
 mod here;
-mod run;
 mod vary;
 
 use std::collections::BTreeSet;
 use std::time::Instant;
 
 use landspeed_analysis::grid::{self as order, Precision};
-use landspeed_analysis::{figures, together};
 use landspeed_record::factor::FactorPlacement;
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    Cell, EndpointOutcome, Grid, GridEndReason, GridSetting, GridSettingTarget, GridTrial, Header, Line, Png,
+    EndpointOutcome, Grid, GridEndReason, GridSetting, GridSettingTarget, GridTrial, Header, Line, Png,
     ProgramMetric, RECORD_FORMAT, Record, RestoreOutcome, Settings, Side, TrialFigures,
 };
 use landspeed_workload::{METRIC, lasts, program_of};
@@ -24,9 +22,8 @@ use landspeed_workload::{METRIC, lasts, program_of};
 use crate::block::refused;
 use crate::trial::TrialTiming;
 use crate::tune::{Baseline, sc03};
-use crate::{Error, Pair, RecordSink};
+use crate::{Error, HostGroup, RecordSink};
 use cell_setup::{CellSetup, cell_setup, check_base, knobs, missing, refused as refuses};
-use run::run_at_once;
 use vary::GridFactorExt;
 
 pub use cell_setup::{check_grid, path_of, turns_knobs};
@@ -41,11 +38,8 @@ pub trait GridHosts {
     /// Returns an error if the hosts cannot be reached or made.
     fn go(&mut self, path: &Settings) -> Result<bool, Error>;
 
-    /// Returns the current hosts; of a fan, its first pair.
-    fn pair(&mut self) -> &mut Pair;
-
-    /// Returns all pairs that run at the same time: one, except for a fan.
-    fn pairs(&mut self) -> &[Pair];
+    /// Returns the current hosts.
+    fn group(&mut self) -> &mut HostGroup;
 
     /// Returns true if landspeed made the hosts on this machine.
     fn in_lab(&self) -> bool;
@@ -80,16 +74,16 @@ const BESIDE: Nanos = Nanos::millis(15);
 pub fn prepare(asked: Grid, grid_hosts: &mut dyn GridHosts, another: Nanos) -> Result<Grid, Error> {
     let in_lab = grid_hosts.in_lab();
     let rtt = longest_rtt(&asked, grid_hosts)?;
-    let pair = grid_hosts.pair();
+    let group = &*grid_hosts.group();
     let mut grid = asked;
-    check_base(&grid, pair, in_lab)?;
+    check_base(&grid, group, in_lab)?;
     if grid.baseline == Baseline::Sc03.name() {
-        grid.base = [baseline(&grid, pair, in_lab)?, std::mem::take(&mut grid.base)].concat();
+        grid.base = [baseline(&grid, group, in_lab)?, std::mem::take(&mut grid.base)].concat();
     }
-    grid.missing = missing(&grid, pair, in_lab)?;
+    grid.missing = missing(&grid, group, in_lab)?;
     leave_out(&mut grid)?;
     for factor in &mut grid.factors {
-        let toggle = |one: &GridSetting| toggle(one, pair, in_lab, another);
+        let toggle = |one: &GridSetting| toggle(one, group, in_lab, another);
         let sums = factor.sets.iter().map(|set| set.iter().map(toggle).sum::<Nanos>());
         factor.toggle_ns = sums.max().unwrap_or_default();
         *factor = std::mem::take(factor).with_slowness();
@@ -105,10 +99,6 @@ pub fn prepare(asked: Grid, grid_hosts: &mut dyn GridHosts, another: Nanos) -> R
         grid.warm_up_ns = timing.warm_up;
     }
     grid.program = program(&grid)?;
-    if grid.program.is_some() && turns_knobs(&grid) && grid_hosts.pairs().len() > 1 {
-        let why = "settings of hosts are of two hosts alone: vary the program's parameters and the lab, or name two hosts";
-        return Err(Error::Other(why.to_owned()));
-    }
     if grid.program.is_some() {
         grid.trial_ns = time_of_program(&grid, grid_hosts)?;
         return Ok(grid);
@@ -145,7 +135,7 @@ fn program(grid: &Grid) -> Result<Option<ProgramMetric>, Error> {
 }
 
 /// Returns the baseline's settings, without those that these hosts lack or the grid sets itself.
-fn baseline(grid: &Grid, pair: &Pair, in_lab: bool) -> Result<Vec<GridSetting>, Error> {
+fn baseline(grid: &Grid, group: &HostGroup, in_lab: bool) -> Result<Vec<GridSetting>, Error> {
     let mut found = Vec::new();
     for (name, value) in sc03() {
         let factor = crate::all_factors().find(name)?;
@@ -156,7 +146,7 @@ fn baseline(grid: &Grid, pair: &Pair, in_lab: bool) -> Result<Vec<GridSetting>, 
             FactorPlacement::Both => GridSettingTarget::Both,
         };
         let one = GridSetting { name: name.to_owned(), place, value };
-        if refuses(&one, pair, in_lab)?.is_none() {
+        if refuses(&one, group, in_lab)?.is_none() {
             found.push(one);
         }
     }
@@ -168,17 +158,17 @@ fn baseline(grid: &Grid, pair: &Pair, in_lab: bool) -> Result<Vec<GridSetting>, 
 fn longest_rtt(grid: &Grid, grid_hosts: &mut dyn GridHosts) -> Result<Nanos, Error> {
     let paths: BTreeSet<Settings> = (0..grid.cells()).map(|cell| path_of(grid, cell)).collect();
     let planned = paths.iter().filter_map(|path| grid_hosts.rtt(path)).max().unwrap_or_default();
-    Ok(planned.max(grid_hosts.pair().path.rtt_ns))
+    Ok(planned.max(grid_hosts.group().rtt()))
 }
 
 /// Returns about how long a setting takes to change here.
-fn toggle(one: &GridSetting, pair: &Pair, in_lab: bool, another: Nanos) -> Nanos {
+fn toggle(one: &GridSetting, group: &HostGroup, in_lab: bool, another: Nanos) -> Nanos {
     match one.place {
         GridSettingTarget::Topology => another,
         GridSettingTarget::Flow | GridSettingTarget::Workload => Nanos(0),
         GridSettingTarget::A | GridSettingTarget::B | GridSettingTarget::Both => {
             let found = crate::all_factors().find(&one.name);
-            found.map_or(Nanos(0), |found| pair.view(in_lab, |path| path.toggle(found)))
+            found.map_or(Nanos(0), |found| group.first().view(in_lab, |path| path.toggle(found)))
         }
     }
 }
@@ -206,7 +196,7 @@ fn leave_out(grid: &mut Grid) -> Result<(), Error> {
 /// Returns how long the first cell's program takes, without settings of hosts. Runs it once to measure it.
 fn time_of_program(grid: &Grid, grid_hosts: &mut dyn GridHosts) -> Result<Nanos, Error> {
     let began = Instant::now();
-    run_at_once(grid_hosts.pairs(), cell_setup(grid, 0)?, grid.warm_up_ns)?;
+    grid_hosts.group().run(&cell_setup(grid, 0)?.run(grid.warm_up_ns))?;
     Ok(began.elapsed().into())
 }
 
@@ -246,12 +236,19 @@ pub fn resume_grid(record: &Record) -> Result<(Grid, Vec<GridTrial>), Error> {
 }
 
 /// Writes the first lines of the record.
-pub fn begin_grid(grid: &Grid, head: &GridHead, pair: &Pair, sink: &mut dyn RecordSink) -> Result<(), Error> {
+pub fn begin_grid(
+    grid: &Grid,
+    head: &GridHead,
+    group: &HostGroup,
+    sink: &mut dyn RecordSink,
+) -> Result<(), Error> {
     begin(grid, head, sink)?;
-    for (side, host) in [(Side::A, &pair.a), (Side::B, &pair.b)] {
-        sink.line(&Line::Host { side, facts: Box::new(host.facts.clone()) })?;
+    let pair = group.first();
+    for side in Side::BOTH {
+        sink.line(&Line::Host { side, facts: Box::new(pair.host(side).facts.clone()) })?;
     }
-    Ok(sink.line(&Line::Path(pair.path.clone()))?)
+    sink.line(&Line::Path(pair.path.clone()))?;
+    group.record_others(sink)
 }
 
 fn begin(grid: &Grid, head: &GridHead, sink: &mut dyn RecordSink) -> Result<(), Error> {
@@ -347,7 +344,7 @@ impl GridRun<'_> {
 
     /// Measures a block. Returns true if it came to its end.
     fn block(&mut self, number: u32) -> Result<bool, Error> {
-        self.grid_hosts.pairs().iter().for_each(|pair| pair.begin_epoch(&format!("block {number}")));
+        self.grid_hosts.group().begin_epoch(&format!("block {number}"));
         for plot in order::block(self.grid, number) {
             self.go(&path_of(self.grid, plot.cells[0]))?;
             for cell in plot.cells {
@@ -368,7 +365,7 @@ impl GridRun<'_> {
         }
         let others = self.grid_hosts.go(path)?;
         if turns_knobs(self.grid) && (others || !self.turned) {
-            self.grid_hosts.pair().reserve()?;
+            self.grid_hosts.group().reserve()?;
             self.turned = true;
         }
         Ok(())
@@ -376,7 +373,7 @@ impl GridRun<'_> {
 
     fn restore(&mut self) -> Option<RestoreOutcome> {
         let turned = std::mem::take(&mut self.turned);
-        turned.then(|| self.grid_hosts.pair().restore())
+        turned.then(|| self.grid_hosts.group().restore())
     }
 
     fn restored(&mut self) -> Result<(), Error> {
@@ -416,16 +413,13 @@ impl GridRun<'_> {
 
     fn measured(&mut self, cell: u32) -> Result<(Vec<[EndpointOutcome; 2]>, TrialFigures), Error> {
         let cell_setup = cell_setup(self.grid, cell)?;
-        let pair = self.grid_hosts.pair();
+        let group = self.grid_hosts.group();
         if self.turned {
-            let found = Cell { a: pair.a.found(), b: pair.b.found(), ..Cell::default() };
-            pair.set(&knobs(self.grid, cell, &found)?)?;
+            let found = group.found(Settings::new());
+            group.set(&knobs(self.grid, cell, &found)?)?;
         }
-        let pairs = self.grid_hosts.pairs();
-        let seen = run_at_once(pairs, cell_setup, self.grid.warm_up_ns)?;
-        let all = pairs.iter().zip(&seen);
-        let each = all.map(|(pair, [a, b])| figures(a, b, (&pair.a.facts, &pair.b.facts), None));
-        let figures = together(&each.collect::<Vec<_>>());
+        let seen = group.run(&cell_setup.run(self.grid.warm_up_ns))?;
+        let figures = group.figures(&seen, None);
         Ok((seen, figures))
     }
 }

@@ -10,7 +10,7 @@ use landspeed_workload::capacity::{self, CarriedLoad};
 
 use super::run::TuningRun;
 use crate::block::refused;
-use crate::{Error, Pair, TuneOptions};
+use crate::{Error, Pair, RunSpec, TuneOptions};
 
 /// Longest time of a search.
 const LIMIT: Nanos = Nanos::secs(8);
@@ -49,7 +49,7 @@ impl TuningRun<'_> {
         if !searches(self.options) || self.sink.stop() {
             return unbound;
         }
-        self.pair.set(cell)?;
+        self.group.set(cell)?;
         let flow = self.searched(&cell.flow);
         let carried = match self.search(cell, &flow) {
             Ok(carried) => carried,
@@ -78,7 +78,7 @@ impl TuningRun<'_> {
         let mut flow = flow.clone();
         flow.insert(PACE.to_owned(), "0".to_owned());
         if flow.get(RECEIVE_BUFFER).is_none_or(|room| room == "0") {
-            flow.insert(RECEIVE_BUFFER.to_owned(), room(self.pair).0.to_string());
+            flow.insert(RECEIVE_BUFFER.to_owned(), room(&self.group.first()).0.to_string());
         }
         flow
     }
@@ -88,9 +88,10 @@ impl TuningRun<'_> {
         let step = format!("capacity {}", self.searches);
         self.searches += 1;
         self.trying(&step, "searching: how much the path carries")?;
-        let seen = self.pair.run(capacity::brief(LIMIT), flow, Nanos(0))?;
-        let carried = capacity::carried(&seen[0]).map_err(|why| self.pair.a.misshapen(&why))?;
-        self.keep((&step, at_ns), Cell { flow: flow.clone(), ..cell.clone() }, seen)?;
+        let pair = self.group.first();
+        let seen = pair.run(&RunSpec::new(capacity::brief(LIMIT), flow))?;
+        let carried = capacity::carried(&seen[0]).map_err(|why| pair.a.misshapen(&why))?;
+        self.keep((&step, at_ns), Cell { flow: flow.clone(), ..cell.clone() }, vec![seen])?;
         Ok(carried)
     }
 }
@@ -120,7 +121,7 @@ fn bound(pace: f64, searched: &Settings, carried: CarriedLoad) -> RateBound {
 }
 
 /// Returns the room that the receiving socket may request.
-fn room(pair: &Pair) -> Bytes {
+fn room(pair: &Pair<'_>) -> Bytes {
     let most = pair.b.values().get("rmem-max").and_then(|most| most.parse().ok());
     most.map_or(USUAL_ROOM, Bytes).min(ROOM)
 }

@@ -10,7 +10,7 @@ use landspeed_workload::stream;
 
 use super::run::TuningRun;
 use crate::block::refused;
-use crate::{Error, TuneOptions, WatchOptions};
+use crate::{Error, RunSpec, TuneOptions, WatchOptions};
 
 /// Payload sizes; one that the cell's settings cannot send is left out.
 const SIZES: [u64; 5] = [128, 512, 1472, 8192, 32_768];
@@ -36,7 +36,7 @@ impl TuningRun<'_> {
         }
         let step = format!("{BUDGET} {after}").trim_end().to_owned();
         self.trying(&step, "measuring over sizes: what a datagram costs host, driver and link")?;
-        self.pair.set(cell)?;
+        self.group.set(cell)?;
         for size in SIZES {
             match self.budget_of(cell, (&step, size)) {
                 // Fragments cannot be segments, and in the worst case none of them arrives.
@@ -52,8 +52,8 @@ impl TuningRun<'_> {
         let mut cell = cell.clone();
         cell.flow.insert(WRITE_SIZE.name.to_owned(), size.to_string());
         let watching = WatchOptions { observers: vec![COST.name.to_owned()], ..WatchOptions::default() };
-        let warm_up = self.plan.timing.warm_up;
-        let seen = self.pair.run_watched(stream::spec(STREAM), &cell.flow, warm_up, &watching)?;
+        let run = RunSpec::new(stream::spec(STREAM), &cell.flow).after(self.plan.timing.warm_up);
+        let seen = self.group.run(&run.watched(watching))?;
         self.keep((step, at_ns), cell, seen)
     }
 }

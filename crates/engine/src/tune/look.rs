@@ -1,13 +1,13 @@
 //! A look at what holds the path back under the incumbent: one short stream, watched from both ends.
 
-use landspeed_analysis::figures;
-use landspeed_analysis::verdict::{HostView, PathObservations, judge};
+use landspeed_analysis::verdict::{HostView, PathObservations, judge, together};
 use landspeed_record::units::{BitRate, Nanos};
-use landspeed_record::{Cell, EndpointOutcome, Settings, Trial, TrialFigures, Verdict};
+use landspeed_record::{Cell, EndpointOutcome, Settings, Trial, Verdict};
 
 use super::TunedProgram;
 use crate::explain::{warm_up, watched_program, watched_stream};
-use crate::{Error, Pair};
+use crate::trial::with_outcomes;
+use crate::{Error, HostGroup, Pair};
 
 /// Length of the watched stream: two thousand samples of a processor's time at about 1 kHz, forty of a flow.
 const STREAM: Nanos = Nanos::millis(2_000);
@@ -26,42 +26,32 @@ pub(super) fn time(rtt: Nanos) -> Nanos {
     length(rtt) + warm_up(rtt) + AROUND
 }
 
-/// Watches a stream over `pair` under `cell`, which is already set. Returns the raw trial and the verdict.
+/// Watches a stream over all pairs under `cell`, which is already set. Returns the raw trial and the verdict.
 pub(super) fn look(
-    pair: &Pair,
+    group: &HostGroup,
     cell: &Cell,
     (step, at_ns): (&str, Nanos),
     program: Option<&TunedProgram>,
 ) -> Result<(Trial, Verdict), Error> {
-    let [a, b] = match program {
-        None => watched_stream(pair, &cell.flow, length(pair.path.rtt_ns))?,
-        Some(program) => watched_program(pair, &cell.flow, &program.workload)?,
+    let seen = match program {
+        None => group.run(&watched_stream(&cell.flow, length(group.rtt()), group.rtt()))?,
+        Some(program) => group.run(&watched_program(&cell.flow, &program.workload))?,
     };
-    let figures = figures(&a, &b, (&pair.a.facts, &pair.b.facts), None);
     // A program chooses the settings of its flows itself.
     let own = program.is_none().then_some(&cell.flow);
-    let verdict = judged(pair, own, [&a, &b], figures);
-    let (step, cell) = (step.to_owned(), cell.clone());
-    let trial = Trial { step, at_ns, cell, a, b, figures, ..Trial::default() };
-    Ok((trial, verdict))
+    let verdicts = group.pairs().zip(&seen).map(|(pair, seen)| judged(&pair, group.names(&pair), own, seen));
+    let verdict = together(verdicts);
+    let trial = Trial { step: step.to_owned(), at_ns, cell: cell.clone(), ..Trial::default() };
+    Ok((with_outcomes(trial, group, seen, None), verdict))
 }
 
-/// Judges the trial without the hosts' settings: the ladder, which has set them, tries no value that is already set.
-fn judged(
-    pair: &Pair,
-    own: Option<&Settings>,
-    [a, b]: [&EndpointOutcome; 2],
-    figures: TrialFigures,
-) -> Verdict {
-    let goodput = Some(figures.rate_bps).filter(|rate| *rate > BitRate(0.0));
+/// Judges a pair without the hosts' settings: the ladder, which has set them, tries no value that is already set.
+fn judged(pair: &Pair<'_>, names: [&str; 2], own: Option<&Settings>, seen: &[EndpointOutcome; 2]) -> Verdict {
+    let goodput = Some(pair.figures(seen).rate_bps).filter(|rate| *rate > BitRate(0.0));
     let rtt = Some(pair.path.rtt_ns);
     let unread = Settings::new();
-    let [a, b] = [("A", &pair.a, a), ("B", &pair.b, b)].map(|(name, host, outcome)| HostView {
-        name,
-        facts: &host.facts,
-        seen: &outcome.observed,
-        limits: None,
-        set: &unread,
+    let [a, b] = [(names[0], pair.a, &seen[0]), (names[1], pair.b, &seen[1])].map(|(name, host, outcome)| {
+        HostView { name, facts: &host.facts, seen: &outcome.observed, limits: None, set: &unread }
     });
     judge(&PathObservations { a, b: Some(b), rtt, goodput, own, probe: None })
 }

@@ -15,7 +15,7 @@ use landspeed_record::units::Nanos;
 use landspeed_record::{Header, Line, ProgramMetric, RECORD_FORMAT, Settings, TuneSummary, Workload};
 use landspeed_transport::Transport;
 
-use crate::{Error, Pair, RecordSink};
+use crate::{Error, HostGroup, RecordSink};
 pub(crate) use plan::sc03;
 pub use plan::{Placebos, TunePlan, placebos, plan};
 use run::TuningRun;
@@ -90,17 +90,17 @@ impl TuneOptions {
     }
 }
 
-/// Runs `plan` on `pair`. Everything is restored before this returns, even after an error.
+/// Runs `plan` on `group`. Everything is restored before this returns, even after an error.
 pub fn tune(
-    pair: &mut Pair,
+    group: &mut HostGroup,
     plan: TunePlan,
     options: &TuneOptions,
     sink: &mut dyn RecordSink,
 ) -> Result<TuneSummary, Error> {
     let began = Instant::now();
-    let ((findings, confirmation, verdicts), restored) = pair.tuned(|pair| {
+    let ((findings, confirmation, verdicts), restored) = group.tuned(|group| {
         let mut run = TuningRun {
-            pair,
+            group,
             plan: &plan,
             options,
             sink: &mut *sink,
@@ -119,8 +119,9 @@ pub fn tune(
         findings,
         RunFacts {
             header: &header(options, plan.budget),
-            host_a: &pair.a.facts,
-            host_b: &pair.b.facts,
+            host_a: &group.first().a.facts,
+            host_b: &group.first().b.facts,
+            others: group.others(),
             restored: &restored,
             took: began.elapsed().into(),
             verdicts,

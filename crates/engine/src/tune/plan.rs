@@ -5,13 +5,14 @@ use std::time::Instant;
 
 use landspeed_record::factor::{CandidatePlanner, FactorPlacement, FactorScope, KnobSelection};
 use landspeed_record::units::Nanos;
-use landspeed_record::{Candidate, Cell, Finding, Settings};
+use landspeed_record::{Candidate, Cell, Finding, Settings, Side};
+use landspeed_transport::Delivery;
 use landspeed_transport::settings::PLACEMENT;
 
 use super::{Baseline, TuneOptions, bound, budget, look};
 use crate::factors::{all_factors, factors, flow};
 use crate::trial::TrialTiming;
-use crate::{Error, Pair, curve};
+use crate::{Error, HostGroup, Pair, RunSpec, curve};
 
 /// Time that a look takes in addition to the program's run: attaching the observers, resolving the sampled symbols.
 const LOOKING: Nanos = Nanos::millis(400);
@@ -65,64 +66,102 @@ impl TunePlan {
     }
 }
 
-pub fn plan(pair: &Pair, options: &TuneOptions) -> Result<TunePlan, Error> {
-    let flow = flow(options.transport, &Settings::new())?;
-    let found = Cell { a: pair.a.found(), b: pair.b.found(), flow };
+pub fn plan(group: &HostGroup, options: &TuneOptions) -> Result<TunePlan, Error> {
+    if let Some(program) = &options.program {
+        group.suits(&program.workload.name)?;
+    }
+    let is_fan = group.pairs().len() > 1 && options.program.is_none();
+    if is_fan && options.transport.about().delivery == Delivery::Datagrams {
+        let name = options.transport.name();
+        return Err(Error::Other(format!("{name} is tuned between two hosts: name two, or take tcp")));
+    }
+    let found = group.found(flow(options.transport, &Settings::new())?);
     let (start, baseline) = match options.baseline {
         Baseline::Found => (found, Vec::new()),
         Baseline::Sc03 => overlay(&found, sc03())?,
     };
     let start = overlay_all(&start, &options.held)?;
-    let candidates = candidates(pair, &start, options, &[])?;
+    let candidates = candidates(group, &start, options, &[])?;
     let against = match &options.against {
         Some(settings) => Some(overlay_all(&start, settings)?),
         None => None,
     };
-    let placebos = placebos(pair, &start, options);
-    let timing = timing(pair, &start, options)?;
+    let placebos = placebos(group, &start, options);
+    let timing = timing(group, &start, options)?;
     let usual = TrialTiming { fine: false, ..TrialTiming::for_rtt(Nanos(0)) }.block().0;
     // A user who tunes a program chooses the budget, so it is not scaled.
     let scale =
         if timing.fine || options.program.is_some() { 1.0 } else { timing.block().0 as f64 / usual as f64 };
     let budget = Nanos((options.budget.0 as f64 * scale) as u64);
     let look = options.looks().then(|| match &options.program {
-        None => look::time(pair.path.rtt_ns),
+        None => look::time(group.rtt()),
         Some(_) => timing.stream + LOOKING,
     });
     let curve = match &options.program {
-        None => curve::time(timing, pair.link_rate()) + bound::time(options) + budget::time(options),
+        None => curve::time(timing, group.first().link_rate()) + bound::time(options) + budget::time(options),
         Some(_) => Nanos(0),
     };
     Ok(TunePlan { start, baseline, candidates, placebos, against, timing, budget, look, curve })
 }
 
 /// Returns the timing of trials. A trial of a program lasts as long as the program, which runs once to measure it.
-fn timing(pair: &Pair, start: &Cell, options: &TuneOptions) -> Result<TrialTiming, Error> {
-    let rtt = pair.path.rtt_ns;
+fn timing(group: &HostGroup, start: &Cell, options: &TuneOptions) -> Result<TrialTiming, Error> {
+    let rtt = group.rtt();
     let Some(program) = &options.program else { return Ok(TrialTiming::for_rtt(rtt)) };
     let began = Instant::now();
-    pair.run(program.workload.clone(), &start.flow, Nanos(0))?;
+    group.run(&RunSpec::new(program.workload.clone(), &start.flow))?;
     Ok(TrialTiming::of_program(rtt, began.elapsed().into()))
 }
 
 /// Returns everything that may be tried from `cell`, or why it may not: the table's proposals, then other values that
 /// the remedies of `findings` name.
 pub(super) fn candidates(
-    pair: &Pair,
+    group: &HostGroup,
     cell: &Cell,
     options: &TuneOptions,
     findings: &[Finding],
 ) -> Result<Vec<Candidate>, Error> {
     let skip = options.untouched();
     let filter = KnobSelection { only: &options.only, skip: &skip };
-    planned(pair, cell, options, |planner| {
+    planned(group, cell, options, |planner| {
         let mut candidates = planner.candidates(&filter)?;
         let remedies = findings.iter().flat_map(|finding| &finding.remedies);
         candidates
             .extend(remedies.filter_map(|remedy| planner.named(&filter, (&remedy.knob, &remedy.value))));
         candidates.retain(|candidate| applies(&candidate.knob, options));
+        for candidate in candidates.iter_mut().filter(|candidate| candidate.skip.is_none()) {
+            candidate.skip = refused_elsewhere(group, cell, candidate, options);
+        }
         Ok(candidates)
     })
+}
+
+/// Returns why a candidate that the first pair can have cannot be had on all hosts of the group.
+fn refused_elsewhere(
+    group: &HostGroup,
+    cell: &Cell,
+    candidate: &Candidate,
+    options: &TuneOptions,
+) -> Option<String> {
+    if group.pairs().len() == 1 {
+        return None;
+    }
+    for side in Side::BOTH {
+        for (name, value) in candidate.change.host(side) {
+            if !cell.host(side).contains_key(name) {
+                return Some(format!("{name} has no common value on the hosts of side {side}"));
+            }
+            let factor = all_factors().find(name).ok()?;
+            let refuses = |pair: Pair<'_>| {
+                let why = pair.view(options.in_lab, |path| path.refuses(factor, &[side], value))?;
+                Some(format!("{}: {why}", pair.host(side).name))
+            };
+            if let Some(why) = group.pairs().skip(1).find_map(refuses) {
+                return Some(why);
+            }
+        }
+    }
+    None
 }
 
 /// Returns true if a setting can change what runs. A program makes its flows itself, but does not choose its
@@ -155,13 +194,16 @@ impl Placebos {
 
 /// Returns the placebos of a run against `cell`: of two scopes among device, network namespace and flow, drawn with
 /// the run's seed from those that the hosts have.
-pub fn placebos(pair: &Pair, cell: &Cell, options: &TuneOptions) -> Placebos {
-    let mut known = planned(pair, cell, options, |planner| planner.placebos(&options.untouched()));
+pub fn placebos(group: &HostGroup, cell: &Cell, options: &TuneOptions) -> Placebos {
+    let mut known = planned(group, cell, options, |planner| planner.placebos(&options.untouched()));
     let turned = (options.seed % known.len().max(1) as u64) as usize;
     known.rotate_left(turned);
     let mut chosen = Placebos::default();
     for placebo in known.into_iter().filter(|placebo| applies(placebo.factor, options)) {
-        match placebo.change {
+        let everywhere = placebo
+            .change
+            .and_then(|change| refused_elsewhere(group, cell, &change, options).map_or(Ok(change), Err));
+        match everywhere {
             Ok(change) if chosen.changes.len() < 2 => chosen.changes.push(change),
             Ok(_) => {}
             Err(why) => chosen.missing.push(format!("{} ({}): {why}", placebo.factor, placebo.scope)),
@@ -170,14 +212,16 @@ pub fn placebos(pair: &Pair, cell: &Cell, options: &TuneOptions) -> Placebos {
     chosen
 }
 
-/// Calls `ask` with a planner for the run's transport and the path of `pair`.
+/// Calls `ask` with a planner for the run's transport and the path of the first pair.
 fn planned<T>(
-    pair: &Pair,
+    group: &HostGroup,
     cell: &Cell,
     options: &TuneOptions,
     ask: impl FnOnce(&CandidatePlanner<'_>) -> T,
 ) -> T {
-    pair.view(options.in_lab, |path| ask(&CandidatePlanner::new(&factors(options.transport), path, cell)))
+    group
+        .first()
+        .view(options.in_lab, |path| ask(&CandidatePlanner::new(&factors(options.transport), path, cell)))
 }
 
 /// Lays settings over a cell, each at its place. A knob that no host has is left out. Returns the cell and its

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use landspeed_analysis::{Ladder, LadderAction, LadderBlock, LadderFindings, LadderRules, figures};
+use landspeed_analysis::{Ladder, LadderAction, LadderBlock, LadderFindings, LadderRules};
 use landspeed_record::units::Nanos;
 use landspeed_record::{Cell, EndpointOutcome, Finding, Line, Side, StepLine, Trial, VerdictLine};
 
@@ -11,10 +11,11 @@ use super::plan::{TunePlan, candidates, placebos};
 use super::{TuneOptions, header};
 use crate::block::refused;
 use crate::curve::curve;
-use crate::{BlockOutcome, BlockRunner, Error, Pair, RecordSink};
+use crate::trial::with_outcomes;
+use crate::{BlockOutcome, BlockRunner, Error, HostGroup, RecordSink};
 
 pub(super) struct TuningRun<'a> {
-    pub(super) pair: &'a mut Pair,
+    pub(super) group: &'a mut HostGroup,
     pub(super) plan: &'a TunePlan,
     pub(super) options: &'a TuneOptions,
     pub(super) sink: &'a mut dyn RecordSink,
@@ -73,8 +74,8 @@ impl TuningRun<'_> {
         if self.options.program.is_some() {
             return Ok(());
         }
-        self.pair.set(cell)?;
-        match curve(self.pair, cell, step, self.plan.timing, self.used(), self.sink) {
+        self.group.set(cell)?;
+        match curve(&self.group.first(), cell, step, self.plan.timing, self.used(), self.sink) {
             Err(error) if refused(&error) => self.note(format!("could not measure over sizes: {error}")),
             other => other,
         }
@@ -87,13 +88,15 @@ impl TuningRun<'_> {
     /// Records the lines before the first trial, which describe the run.
     fn preface(&mut self) -> Result<(), Error> {
         self.sink.line(&Line::Header(header(self.options, self.plan.budget)))?;
+        let first = self.group.first();
         for side in Side::BOTH {
-            let host = self.pair.host_mut(side);
+            let host = first.host(side);
             let (facts, states) = (Box::new(host.facts.clone()), host.states.clone());
             self.sink.line(&Line::Host { side, facts })?;
             self.sink.line(&Line::Knobs { side, states })?;
         }
-        self.sink.line(&Line::Path(self.pair.path.clone()))?;
+        self.sink.line(&Line::Path(first.path.clone()))?;
+        self.group.record_others(self.sink)?;
         let (start, candidates) = (self.plan.start.clone(), self.plan.candidates.clone());
         self.sink.line(&Line::Plan { start, candidates })?;
         if let Some(text) = self.plan.placebos.lacking() {
@@ -105,7 +108,7 @@ impl TuningRun<'_> {
     pub(super) fn blocks(&mut self) -> BlockRunner<'_> {
         let (timing, began) = (self.plan.timing, self.began);
         let program = self.options.program.as_ref().map(|program| &program.workload);
-        BlockRunner { pair: self.pair, timing, program, began, sink: self.sink }
+        BlockRunner { group: self.group, timing, program, began, sink: self.sink }
     }
 
     /// Measures a block. A turn that fails ends the step and leaves the incumbent set.
@@ -120,20 +123,20 @@ impl TuningRun<'_> {
 
     /// Gives the ladder new candidates and placebos for the incumbent `cell`.
     pub(super) fn replan(&self, ladder: &mut Ladder, cell: &Cell, findings: &[Finding]) -> Result<(), Error> {
-        let renewed = placebos(self.pair, cell, self.options).changes;
-        ladder.replan(candidates(self.pair, cell, self.options, findings)?, &renewed);
+        let renewed = placebos(self.group, cell, self.options).changes;
+        ladder.replan(candidates(self.group, cell, self.options, findings)?, &renewed);
         Ok(())
     }
 
-    /// Records the outcomes of both ends under `cell`, outside the ladder's blocks.
+    /// Records the outcomes of all pairs under `cell`, outside the ladder's blocks.
     pub(super) fn keep(
         &mut self,
         (step, at_ns): (&str, Nanos),
         cell: Cell,
-        [a, b]: [EndpointOutcome; 2],
+        seen: Vec<[EndpointOutcome; 2]>,
     ) -> Result<(), Error> {
-        let figures = figures(&a, &b, (&self.pair.a.facts, &self.pair.b.facts), None);
-        let trial = Trial { step: step.to_owned(), at_ns, cell, a, b, figures, ..Trial::default() };
+        let trial = Trial { step: step.to_owned(), at_ns, cell, ..Trial::default() };
+        let trial = with_outcomes(trial, self.group, seen, None);
         self.sink.line(&Line::Trial(Box::new(trial)))?;
         Ok(())
     }
@@ -162,8 +165,8 @@ impl TuningRun<'_> {
             Some(program) => format!("watching {}: what holds its flows back", program.of.workload),
         };
         self.trying(&step, &what)?;
-        self.pair.set(cell)?;
-        let (trial, verdict) = match look(self.pair, cell, (&step, at_ns), self.options.program.as_ref()) {
+        self.group.set(cell)?;
+        let (trial, verdict) = match look(self.group, cell, (&step, at_ns), self.options.program.as_ref()) {
             Ok(seen) => seen,
             Err(error) if refused(&error) => {
                 let text = format!("could not watch the path, so the order is the literature's: {error}");

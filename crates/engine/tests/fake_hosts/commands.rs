@@ -3,8 +3,8 @@
 use landspeed_agent::session::Session;
 use landspeed_analysis::TuningGoal;
 use landspeed_engine::{
-    Baseline, Error, ExplainOptions, Host, MeasureOptions, Pair, PathOptions, RecordSink, SizesEffort,
-    SizesOptions, StudyHead, TrialTiming, TuneOptions, UserListener, begin, compare_on, explain,
+    Baseline, Error, ExplainOptions, Host, HostGroup, MeasureOptions, PathOptions, RecordSink, SizesEffort,
+    SizesOptions, StudyHead, TrialTiming, TuneOptions, UserListener, WantedPath, begin, compare_on, explain,
     explain_sizes, flow, measure, plan, tune,
 };
 use landspeed_lab::topology::HostSet;
@@ -61,15 +61,15 @@ pub(crate) fn run(
     [a, b]: [Session; 2],
     lines: &mut LimitedRecord,
 ) -> Result<Vec<String>, Error> {
-    let mut pair = Pair::join(Host::probe(a)?, Host::probe(b)?, &wishes())?;
+    let mut group = HostGroup::of_two(Host::probe(a)?, Host::probe(b)?, &wishes())?;
     match command {
-        TestedCommand::Tune => tuned(&mut pair, lines, Nanos::secs(3)),
-        TestedCommand::TuneInFull => tuned(&mut pair, lines, Nanos::secs(20)),
-        TestedCommand::Explain => explained(&pair).map(|_| Vec::new()),
-        TestedCommand::Sizes => sized(&mut pair, lines),
-        TestedCommand::Compare => compared(&mut pair, lines),
+        TestedCommand::Tune => tuned(&mut group, lines, Nanos::secs(3)),
+        TestedCommand::TuneInFull => tuned(&mut group, lines, Nanos::secs(20)),
+        TestedCommand::Explain => explained(&group).map(|_| Vec::new()),
+        TestedCommand::Sizes => sized(&mut group, lines),
+        TestedCommand::Compare => compared(&mut group, lines),
         TestedCommand::Measure => {
-            measure(&[pair], &measurement(stream::spec(TIME)), &|_, _, _| {}).map(|_| Vec::new())
+            measure(&group, &measurement(stream::spec(TIME)), &|_, _, _| {}).map(|_| Vec::new())
         }
     }
 }
@@ -80,7 +80,7 @@ fn text() -> String {
     "fake hosts".to_owned()
 }
 
-fn tuned(pair: &mut Pair, lines: &mut LimitedRecord, budget: Nanos) -> Result<Vec<String>, Error> {
+fn tuned(group: &mut HostGroup, lines: &mut LimitedRecord, budget: Nanos) -> Result<Vec<String>, Error> {
     let options = TuneOptions {
         program: None,
         held: landspeed_record::Settings::new(),
@@ -100,14 +100,14 @@ fn tuned(pair: &mut Pair, lines: &mut LimitedRecord, budget: Nanos) -> Result<Ve
         started: text(),
         record: text(),
     };
-    let mut plan = plan(pair, &options)?;
+    let mut plan = plan(group, &options)?;
     // The hosts answer without delay, whatever is requested.
     plan.timing = TrialTiming { warm_up: TIME, stream: TIME, ping: TIME, fine: false };
-    let summary = tune(pair, plan, &options, lines)?;
+    let summary = tune(group, plan, &options, lines)?;
     Ok(if summary.restored { Vec::new() } else { summary.restored_notes })
 }
 
-fn explained(pair: &Pair) -> Result<ExplainReport, Error> {
+fn explained(group: &HostGroup) -> Result<ExplainReport, Error> {
     let options = ExplainOptions {
         program: None,
         target: WatchTarget::Workload,
@@ -119,10 +119,10 @@ fn explained(pair: &Pair) -> Result<ExplainReport, Error> {
         command: text(),
         started: text(),
     };
-    explain(pair, &options, &mut |_| {})
+    explain(group, &options, &mut |_| {})
 }
 
-fn sized(pair: &mut Pair, lines: &LimitedRecord) -> Result<Vec<String>, Error> {
+fn sized(group: &mut HostGroup, lines: &LimitedRecord) -> Result<Vec<String>, Error> {
     let effort = SizesEffort {
         sizes: vec![Bytes(64), Bytes(1024)],
         steps: vec![1],
@@ -133,7 +133,7 @@ fn sized(pair: &mut Pair, lines: &LimitedRecord) -> Result<Vec<String>, Error> {
     };
     let options = SizesOptions { flow: [].into(), may_turn: true, seed: 7, effort };
     let mut listener = UserListener { progress: &mut |_| {}, stop: &|| lines.stop() };
-    explain_sizes(pair, &options, &mut listener, &mut ExplainReport::default()).map(|()| Vec::new())
+    explain_sizes(group, &options, &mut listener, &mut ExplainReport::default()).map(|()| Vec::new())
 }
 
 #[derive(Debug)]
@@ -153,13 +153,13 @@ impl HostSet for EmptyHosts {
     }
 }
 
-fn compared(pair: &mut Pair, lines: &mut LimitedRecord) -> Result<Vec<String>, Error> {
+fn compared(group: &mut HostGroup, lines: &mut LimitedRecord) -> Result<Vec<String>, Error> {
     let contest =
         |name: &str| Contest { name: name.into(), contestants: vec![name.into()], ..Contest::default() };
     let contests = ["reno", "cubic"].map(contest).to_vec();
     let study = Study { contests, repeats: 2, ..Study::paper().scaled(0.0001) };
     begin(&study, &StudyHead { command: text(), started: text() }, lines)?;
-    compare_on(pair, &EmptyHosts, (&study, &[].into()), lines).map(|()| Vec::new())
+    compare_on(group, &EmptyHosts, (&study, &[].into()), lines).map(|()| Vec::new())
 }
 
 pub(crate) fn measurement(workload: landspeed_record::Workload) -> MeasureOptions {
@@ -177,8 +177,10 @@ pub(crate) fn measurement(workload: landspeed_record::Workload) -> MeasureOption
 
 /// Runs `measure pingpong --fan in`: every client with the hub.
 pub(crate) fn fan(clients: Vec<Session>, hub: Session) -> Result<landspeed_record::MeasureReport, Error> {
-    let hub = Host::probe(hub)?;
-    let join = |client| Pair::join(Host::probe(client)?, hub.shared(), &wishes());
-    let pairs = clients.into_iter().map(join).collect::<Result<Vec<_>, Error>>()?;
-    measure(&pairs, &measurement(pingpong::one_byte(TIME)), &|_, _, _| {})
+    let hub_place = clients.len();
+    let hosts = clients.into_iter().chain([hub]).map(Host::probe).collect::<Result<Vec<_>, Error>>()?;
+    let wanted = |client| WantedPath { ends: [client, hub_place], options: wishes() };
+    let (group, missing) = HostGroup::join(hosts, &(0..hub_place).map(wanted).collect::<Vec<_>>())?;
+    missing.into_iter().next().map_or(Ok(()), |missing| Err(missing.error))?;
+    measure(&group, &measurement(pingpong::one_byte(TIME)), &|_, _, _| {})
 }

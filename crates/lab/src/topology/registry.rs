@@ -109,9 +109,10 @@ pub trait HostSet: fmt::Debug + Send {
         None
     }
 
-    /// Returns the pairs of hosts that are meant to talk, sender first. Pairs that share a link are all listed.
-    fn pairs(&self) -> Vec<[&TopologyHost; 2]> {
-        if let [a, b, ..] = self.hosts() { vec![[a, b]] } else { Vec::new() }
+    /// Returns the pairs of hosts that are meant to talk, as places among the hosts, sender first. Pairs that share a
+    /// link are all listed.
+    fn pairs(&self) -> Vec<[usize; 2]> {
+        if self.hosts().len() < 2 { Vec::new() } else { vec![[0, 1]] }
     }
 }
 

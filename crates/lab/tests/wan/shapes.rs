@@ -101,7 +101,8 @@ fn udp_of(lab: &Lab, n: usize) -> (std::net::UdpSocket, std::net::UdpSocket) {
 #[test]
 fn pairs_share_one_link() {
     let Some(lab) = lab("rate=1G,rtt=10ms,pairs=3") else { return };
-    let names: Vec<_> = lab.pairs().iter().map(|pair| pair.map(|host| host.name.clone())).collect();
+    let names: Vec<_> =
+        lab.pairs().iter().map(|pair| pair.map(|host| lab.hosts()[host].name.clone())).collect();
     assert_eq!(names, [["a", "b"], ["a2", "b2"], ["a3", "b3"]].map(|pair| pair.map(String::from)));
     for pair in 0..3 {
         let (near, far) = udp_of(&lab, pair);

@@ -113,10 +113,15 @@ fn place(step: &StepSummary, summary: &TuneSummary) -> String {
     let changes = |from: &Option<String>| from.as_ref().is_some_and(|from| *from != step.value);
     let (a, b) = (safe(&summary.host_a.hostname), safe(&summary.host_b.hostname));
     let [a, b] = if a == b { ["host A".to_owned(), "host B".to_owned()] } else { [a, b] };
+    let with = |host: String, others: &[String]| match others.len() {
+        0 => host,
+        more => format!("{host} and {more} more"),
+    };
     match (changes(&step.from_a), changes(&step.from_b)) {
-        (true, true) => "both".to_owned(),
-        (true, false) => a,
-        (false, true) => b,
+        (true, true) if summary.others_a.is_empty() && summary.others_b.is_empty() => "both".to_owned(),
+        (true, true) => "all hosts".to_owned(),
+        (true, false) => with(a, &summary.others_a),
+        (false, true) => with(b, &summary.others_b),
         (false, false) => "flow".to_owned(),
     }
 }

@@ -21,7 +21,11 @@ pub(super) fn section(summary: &TuneSummary, record: &Record) -> ReportSection {
         .rows(rows.map(|((name, in_a), (_, in_b))| [name.to_owned(), safe(&in_a), safe(&in_b)]));
     let used = controls(record)
         .map(|used| ReportBlock::text(format!("The flows used {used}, as their sockets told.")));
-    let blocks = shared.into_iter().chain([table.into()]).chain(path.map(between)).chain(used);
+    let others = [("A", &summary.others_a), ("B", &summary.others_b)].into_iter();
+    let others = others.filter(|(_, names)| !names.is_empty()).map(|(side, names)| {
+        ReportBlock::text(format!("Settings of {side} were also those of {}.", safe(&names.join(", "))))
+    });
+    let blocks = shared.into_iter().chain([table.into()]).chain(others).chain(path.map(between)).chain(used);
     let blocks = blocks.chain(notes("A", a)).chain(notes("B", b));
     ReportSection::new("hosts", "The hosts").all(blocks)
 }

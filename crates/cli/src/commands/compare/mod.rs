@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
-use landspeed_engine::{Error, RecordSink, StudyHead, StudyRunner, begin, compare, compare_on, resume};
+use landspeed_engine::{
+    Error, Pairing, RecordSink, StudyHead, StudyRunner, begin, compare, compare_on, resume,
+};
 use landspeed_record::{CompareReport, Contest, Line, Record, RecordWriter, Study, StudyEngine, StudyRun};
 use landspeed_report::{DetailLevel, json};
 use landspeed_simulator::study_run;
@@ -120,20 +122,20 @@ impl StudyJob {
     fn on_hosts(&mut self, args: &CompareArgs, stop: &StopRequest) -> Result<()> {
         let named = NamedHosts::parse(&HostArgs { hosts: self.words.clone(), ..args.hosts.clone() }, true)?
             .until(stop);
-        let mut joined = named.join().map_err(|error| match named.in_lab() {
+        let mut joined = named.join(Pairing::FirstTwo).map_err(|error| match named.in_lab() {
             true => anyhow!("{error}; `landspeed compare --simulate` needs neither root nor a lab"),
             false => error,
         })?;
-        let (pair, hosts) = joined.first()?;
+        let (group, hosts) = (&mut joined.group, &*joined.hosts);
         let study = match &self.study {
             Some(study) => study.clone(),
-            None => study::planned(args, study::real_path(pair, &self.words), StudyEngine::Kernel)?,
+            None => study::planned(args, study::real_path(&group.first(), &self.words), StudyEngine::Kernel)?,
         };
         if !named.in_lab() && !args.yes {
-            agree(&study::warning(&study, pair))?;
+            agree(&study::warning(&study, &group.first()))?;
         }
         let mut recorder = self.recorder(&study, stop)?;
-        Ok(compare_on(pair, hosts, (&study, &self.done), &mut recorder)?)
+        Ok(compare_on(group, hosts, (&study, &self.done), &mut recorder)?)
     }
 }
 

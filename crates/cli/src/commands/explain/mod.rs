@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use landspeed_engine::{
-    ExplainOptions, SizesEffort, SizesOptions, UserListener, explain, explain_live, explain_sizes,
+    ExplainOptions, Pairing, SizesEffort, SizesOptions, UserListener, explain, explain_live, explain_sizes,
     explain_time,
 };
 use landspeed_record::units::{Nanos, parse_duration};
@@ -17,7 +17,7 @@ use landspeed_record::{ExplainReport, WatchTarget};
 use landspeed_report::{DetailLevel, OutputCapabilities, json};
 
 use crate::data;
-use crate::groups::{FlowArgs, FormArgs, HostArgs};
+use crate::groups::{FanArg, FlowArgs, FormArgs, HostArgs};
 use crate::hosts::{NamedHosts, flow_of};
 use crate::output::{ActivityLine, present as present_report};
 use crate::stop::StopRequest;
@@ -44,9 +44,12 @@ pub(crate) struct ExplainArgs {
     /// Explain the flows that carry most
     #[arg(long, group = "target")]
     pub(crate) top: bool,
-    /// Run this application between two hosts and explain its flows
+    /// Run this application and explain its flows
     #[arg(long, value_name = "NAME|FILE", group = "target", conflicts_with = "sizes")]
     pub(crate) app: Option<String>,
+    /// Explain streams between many hosts: of all others with the last one
+    #[arg(long, value_enum, hide_short_help = true, conflicts_with_all = ["target", "sizes"])]
+    pub(crate) fan: Option<FanArg>,
     /// Set the application's parameters, such as size=4K
     #[arg(long, value_name = "NAME=VALUE,...", requires = "app", hide_short_help = true)]
     pub(crate) with: Option<String>,
@@ -106,10 +109,13 @@ fn own(
     doing: &ActivityLine,
 ) -> Result<(ExplainReport, Result<()>)> {
     let may_turn = args.sizes && back_to_back(args);
-    let mut joined = NamedHosts::parse(&args.hosts, may_turn)?.join()?;
-    doing.say(&about(args, options, joined.pairs[0].path.rtt_ns));
-    let report = explain(&joined.pairs[0], options, &mut |what| doing.begin(what))?;
+    let workload = options.program.as_ref().map_or("stream", |program| &program.name);
+    let named = NamedHosts::parse(&args.hosts, may_turn)?;
+    let mut joined = named.join_for(workload, args.fan, Pairing::FirstTwo)?;
+    doing.say(&about(args, options, joined.group.rtt()));
+    let report = explain(&joined.group, options, &mut |what| doing.begin(what))?;
     let mut report = ExplainReport { wan: joined.wan(), ..report };
+    report.notes.extend(joined.lost.iter().map(|lost| format!("lost {}: {}", lost.name, lost.why)));
     if !args.sizes {
         return Ok((report, Ok(())));
     }
@@ -122,7 +128,7 @@ fn own(
         effort: SizesEffort::default(),
     };
     let mut listener = UserListener { progress: &mut |what| doing.begin(what), stop: &|| stop.asked() };
-    let result = explain_sizes(&mut joined.pairs[0], &sizes, &mut listener, &mut report);
+    let result = explain_sizes(&mut joined.group, &sizes, &mut listener, &mut report);
     Ok((report, result.map_err(Into::into)))
 }
 

@@ -1,7 +1,7 @@
 //! Arguments of `landspeed measure`: each workload is a subcommand with the parameters that it declares.
 
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use landspeed_observer::OBSERVERS;
 use landspeed_record::factor::reference::capital;
 use landspeed_record::factor::{Domain, Factor};
@@ -11,15 +11,7 @@ use landspeed_transport::settings::{FLOWS, TRANSPORT};
 use landspeed_workload::{WORKLOADS, WorkloadRunner, applications};
 
 use super::grid_args::GridArgs;
-use crate::groups::{FlowArgs, HostArgs, OutputArgs, choices};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FanArg {
-    /// Every other host connects to the last one
-    In,
-    /// The last host connects to every other one
-    Out,
-}
+use crate::groups::{FanArg, FlowArgs, HostArgs, OutputArgs, choices};
 
 /// Returns the names in the table of observers.
 fn observers() -> PossibleValuesParser {

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use landspeed_engine::{
-    Error, FAN, FactorNames, GridHead, GridHosts, Pair, RecordSink, begin_grid, check_grid, path_of,
-    planned_blocks, prepare, resume_grid, run_grid, turns_knobs, usual_by, vary,
+    Error, FAN, FactorNames, GridHead, GridHosts, HostGroup, JoinedHosts, Pairing, RecordSink, begin_grid,
+    check_grid, path_of, planned_blocks, prepare, resume_grid, run_grid, turns_knobs, usual_by, vary,
 };
 use landspeed_record::units::Nanos;
 use landspeed_record::{
@@ -22,7 +22,7 @@ use landspeed_transport::settings::FLOWS;
 use super::MeasureArgs;
 use crate::data::{self, RecordArg};
 use crate::groups::{FormArgs, HostArgs, OutputArgs};
-use crate::hosts::{JoinedHosts, NamedHosts, set_of};
+use crate::hosts::{NamedHosts, set_of};
 use crate::output::{agree, usage};
 use crate::stop::StopRequest;
 
@@ -159,7 +159,7 @@ impl GridJob {
         if is_new {
             let (topology, command) = (hosts.describe(), data::command_line());
             let head = GridHead { topology, command, started: data::now() };
-            begin_grid(&grid, &head, ground.pair(), &mut recorder)?;
+            begin_grid(&grid, &head, ground.group(), &mut recorder)?;
             if !self.costs.is_empty() {
                 recorder.line(&Line::PathCosts { costs: self.costs })?;
             }
@@ -264,12 +264,6 @@ struct GridTestbed<'a> {
     at: Option<(Settings, JoinedHosts)>,
 }
 
-impl GridTestbed<'_> {
-    fn joined(&mut self) -> &mut JoinedHosts {
-        &mut self.at.as_mut().expect("a grid goes somewhere before it measures").1
-    }
-}
-
 /// Returns the words of the lab with these parameters. "topology" replaces the lab itself, and "fan" is not a lab's
 /// parameter.
 fn words_of(words: &[String], path: &Settings) -> Vec<String> {
@@ -287,22 +281,20 @@ impl GridHosts for GridTestbed<'_> {
         // The previous lab is removed first, because the next one uses the same addresses.
         self.at = None;
         let words = words_of(&self.words, path);
-        let joined = match path.get(FAN.name) {
-            Some(way) => self.named.join_fan_of(&words, way == "in"),
-            None if self.is_star => self.named.join_star_of(&words),
-            None => self.named.join_others(&words),
+        let pairing = match path.get(FAN.name) {
+            Some(way) if way == "in" => Pairing::FanIn,
+            Some(_) => Pairing::FanOut,
+            None if self.is_star => Pairing::Star,
+            None => Pairing::FirstTwo,
         };
+        let joined = self.named.join_others(&words, pairing);
         let joined = joined.map_err(|error| Error::Other(format!("{error:#}")))?;
         self.at = Some((path.clone(), joined));
         Ok(true)
     }
 
-    fn pair(&mut self) -> &mut Pair {
-        self.joined().pairs.first_mut().expect("two hosts make a pair")
-    }
-
-    fn pairs(&mut self) -> &[Pair] {
-        &self.joined().pairs
+    fn group(&mut self) -> &mut HostGroup {
+        &mut self.at.as_mut().expect("a grid goes somewhere before it measures").1.group
     }
 
     fn in_lab(&self) -> bool {

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result};
-use landspeed_engine::{MeasureOptions, measure};
+use landspeed_engine::{MeasureOptions, Pairing, measure};
 use landspeed_record::MeasureReport;
 use landspeed_record::units::Nanos;
 use landspeed_report::live::IntervalLines;
@@ -21,7 +21,6 @@ use crate::hosts::{NamedHosts, flow_of};
 use crate::output::{ActivityLine, present};
 use crate::stop::StopRequest;
 
-use args::FanArg;
 pub(crate) use args::{MeasureArgs, is_taken};
 
 pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
@@ -32,28 +31,24 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     let what = measurement(args)?;
     let args = &args.common;
     let named = NamedHosts::parse(&args.hosts, false)?;
-    let of_program = landspeed_workload::find(&what.workload.name).and_then(|runner| runner.hosts());
-    let joined = match args.fan {
-        _ if of_program.is_some() => named.join_star(of_program.unwrap_or_default())?,
-        Some(FanArg::In) => named.join_fan(true)?,
-        Some(FanArg::Out) => named.join_fan(false)?,
-        None => named.join_pairs()?,
-    };
-    let names = joined.pairs.iter().map(|pair| [pair.a.name.clone(), pair.b.name.clone()]).collect();
+    let mut joined = named.join_for(&what.workload.name, args.fan, Pairing::Topology)?;
+    let names = joined.group.pairs().map(|pair| [pair.a.name.clone(), pair.b.name.clone()]).collect();
     let intervals = Arc::new(Mutex::new(IntervalLines::of(names)));
     let seen = Arc::clone(&intervals);
     stop.at_once_saying(move || lock(&seen).unfinished());
     let doing = ActivityLine::new();
     doing.begin(&format!("measuring {}", what.workload.name));
-    let report = measure(&joined.pairs, &what, &|pair, side, so_far| {
+    let report = measure(&joined.group, &what, &|pair, side, so_far| {
         lock(&intervals).take(pair, side, so_far).iter().for_each(|line| doing.say(line));
     })?;
     drop(doing);
-    let report = MeasureReport { wan: joined.wan(), ..report };
+    let lost = [std::mem::take(&mut joined.lost), report.lost].concat();
+    let report = MeasureReport { wan: joined.wan(), lost, ..report };
     drop(joined);
     let document = landspeed_report::measure(&report);
     present(&document, || landspeed_report::json(&report), &args.output.form, DetailLevel::Brief)?;
-    Ok(report.partial.map_or(Exit::Done, |_| Exit::Failed).into())
+    let is_whole = report.partial.is_none() && report.lost.is_empty();
+    Ok(if is_whole { Exit::Done } else { Exit::Failed }.into())
 }
 
 /// Time between two lines on a terminal by default.

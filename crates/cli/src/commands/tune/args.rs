@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use landspeed_record::units::{BitRate, Nanos, parse_duration};
 
-use crate::groups::{HostArgs, OutputArgs, transports};
+use crate::groups::{FanArg, HostArgs, OutputArgs, transports};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GoalArg {
@@ -36,6 +36,9 @@ pub(crate) struct TuneArgs {
     /// Improve this figure; the others get worse by 10 % at most
     #[arg(long = "for", value_enum, default_value = "rate", value_name = "GOAL")]
     pub(crate) goal: GoalArg,
+    /// Tune many hosts at once: streams of all others with the last one
+    #[arg(long, value_enum, help_heading = "Path", hide_short_help = true, conflicts_with_all = ["app", "record_run"])]
+    pub(crate) fan: Option<FanArg>,
     /// Tune for this program: an application of `landspeed app list`, or a file
     ///
     /// It runs in place of landspeed's own stream, and its figure decides. The settings that are tried are the hosts'.

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use landspeed_engine::{RecordRunOptions, RecoveryLosses, record_run, recover};
+use landspeed_engine::{Pairing, RecordRunOptions, RecoveryLosses, record_run, recover};
 use landspeed_lab::topology::{self as topology, PlannedPath};
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{LabRecovery, LossRecovery, RecordRunReport};
@@ -21,9 +21,10 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
     StopRequest::on_signals().context("cannot take signals over")?;
     let named = NamedHosts::parse(&args.hosts, true)?;
     let losing = args.recovery.then(|| path(&args.hosts.hosts)).transpose()?;
-    let mut joined = named.join()?;
-    let (pair, hosts) = joined.first()?;
+    let mut joined = named.join(Pairing::FirstTwo)?;
+    let (group, hosts) = (&mut joined.group, &*joined.hosts);
     if !named.in_lab() && !args.yes {
+        let pair = group.first();
         agree(&format!(
             "{} sends to {} as fast as the path carries, two streams of {} each.\n\
              MTU, tcp_wmem and tcp_rmem are set for it and restored at the end. Other traffic\n\
@@ -40,7 +41,7 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
         started: data::now(),
     };
     let doing = ActivityLine::new();
-    let mut run = record_run(pair, hosts, &options, &mut |what| doing.begin(what))?;
+    let mut run = record_run(group, hosts, &options, &mut |what| doing.begin(what))?;
     drop(doing);
     drop(joined);
     run.recovery = recovery(&run);
@@ -72,11 +73,11 @@ fn in_lab(named: &NamedHosts, planned: &dyn PlannedPath, run: &RecordRunReport) 
     let path = full_window(run.path_rate_bps, rtt, run.recovery.segment_bytes) as u64;
     let queue = planned.queue().map_or(0, |queue| queue.0 / u64::from(run.mtu_bytes.max(1)));
     let losses = RecoveryLosses::on(path, queue, rtt);
-    let mut joined = named.join_others(&planned.losing_only(&losses.packets))?;
-    let (pair, hosts) = joined.first()?;
+    let mut joined = named.join_others(&planned.losing_only(&losses.packets), Pairing::FirstTwo)?;
+    let (group, hosts) = (&mut joined.group, &*joined.hosts);
     let doing = ActivityLine::new();
     doing.begin(&format!("one stream for {}, which loses a segment on purpose", losses.time));
-    Ok(recover(pair, hosts, &losses)?)
+    Ok(recover(group, hosts, &losses)?)
 }
 
 /// Bytes of the IPv4 and TCP headers, which the paper's formula subtracts.

@@ -11,10 +11,10 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use landspeed_analysis::TuningGoal;
 use landspeed_engine::{
-    Baseline, Pair, RecordSink, TuneOptions, TunePlan, TunedProgram, factors, plan, tune,
+    Baseline, HostGroup, Pairing, RecordSink, TuneOptions, TunePlan, TunedProgram, factors, plan, tune,
 };
 use landspeed_record::units::Nanos;
-use landspeed_record::{Line, RecordWriteError, RecordWriter, TuneSummary};
+use landspeed_record::{Line, RecordWriteError, RecordWriter, Side, TuneSummary};
 use landspeed_report::{DetailLevel, OutputCapabilities, duration, gain_is_proven, live::TuneProgress, safe};
 use landspeed_transport::{Transport, find};
 
@@ -53,17 +53,25 @@ fn with_pair(
     options: &TuneOptions,
     stop: &StopRequest,
 ) -> Result<Option<TuneSummary>> {
-    let mut joined = named.join()?;
-    let pair = joined.pairs.first_mut().context("no pair of hosts")?;
-    let plan = plan(pair, options)?;
+    let workload = options.program.as_ref().map_or("stream", |program| &program.workload.name);
+    let mut joined = named.join_for(workload, args.fan, Pairing::FirstTwo)?;
+    if let Some(lost) = joined.lost.first() {
+        bail!("{}: {}; a proof needs all hosts: leave it out, or mend it", lost.name, lost.why);
+    }
+    let group = &mut joined.group;
+    let plan = plan(group, options)?;
     if args.dry_run {
-        print!("{}\n{}", head(pair, &plan, options), plan_text(&plan, options, OutputCapabilities::stdout()));
+        print!(
+            "{}\n{}",
+            head(group, &plan, options),
+            plan_text(&plan, options, OutputCapabilities::stdout())
+        );
         return Ok(None);
     }
     check_answerable(&plan, options)?;
     // The reservation comes before the question: hosts that another run tunes are not available, whatever the answer.
-    pair.reserve()?;
-    introduce(pair, &plan, options, args)?;
+    group.reserve()?;
+    introduce(group, &plan, options, args)?;
     // An error in creating the record must occur before any host is changed.
     let record = Path::new(&options.record);
     let writer = RecordWriter::create(record)?;
@@ -75,7 +83,7 @@ fn with_pair(
         live: TuneProgress::new(OutputCapabilities::stderr(), detail(args)),
         stop: stop.clone(),
     };
-    let result = tune(pair, plan, options, &mut sink);
+    let result = tune(group, plan, options, &mut sink);
     if result.is_err() {
         remove_if_empty(record);
     }
@@ -83,8 +91,8 @@ fn with_pair(
 }
 
 /// Prints the introduction, and asks for consent if the hosts are real.
-fn introduce(pair: &Pair, plan: &TunePlan, options: &TuneOptions, args: &TuneArgs) -> Result<()> {
-    let mut text = format!("{}\n", head(pair, plan, options));
+fn introduce(group: &HostGroup, plan: &TunePlan, options: &TuneOptions, args: &TuneArgs) -> Result<()> {
+    let mut text = format!("{}\n", head(group, plan, options));
     if args.full {
         text += &plan_text(plan, options, OutputCapabilities::stderr());
     }
@@ -98,8 +106,12 @@ fn introduce(pair: &Pair, plan: &TunePlan, options: &TuneOptions, args: &TuneArg
 }
 
 /// Returns the hosts, the path between them, and the number of settings and tries in the budget.
-fn head(pair: &Pair, plan: &TunePlan, options: &TuneOptions) -> String {
-    let [a, b] = [&pair.a, &pair.b].map(|host| format!("{} ({})", host.name, host.device));
+fn head(group: &HostGroup, plan: &TunePlan, options: &TuneOptions) -> String {
+    let pair = group.first();
+    let [a, b] = Side::BOTH.map(|side| {
+        let hosts = group.on(side).map(|host| format!("{} ({})", host.name, host.device));
+        hosts.collect::<Vec<_>>().join(", ")
+    });
     let link = pair.link_rate().map(|rate| format!("{rate} link  ")).unwrap_or_default();
     // The version alone, without a distribution's suffix.
     let version = |kernel: &str| kernel.split('-').next().unwrap_or_default().to_owned();
@@ -113,9 +125,9 @@ fn head(pair: &Pair, plan: &TunePlan, options: &TuneOptions) -> String {
     };
     let (tries, time) = (plan.forecast(options).tries, duration(plan.budget));
     let (open, all, time) = (names(true), names(false), time.trim_end_matches(" 0 s"));
-    let head = format!("{a} -> {b}  {link}RTT {}  Linux {kernels}", pair.path.rtt_ns);
+    let head = format!("{a} -> {b}  {link}RTT {}  Linux {kernels}", group.rtt());
     let room = format!("time for about {tries} in {time}");
-    let remarks = landspeed_analysis::remarks(&pair.path);
+    let remarks = landspeed_analysis::remarks(pair.path);
     let head = remarks.iter().fold(safe(&head), |head, remark| head + "\n" + &safe(remark));
     head + &format!("\n{open} of {all} settings can matter here; {room} (--full lists all)")
 }

@@ -11,7 +11,7 @@ use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{ExplainReport, HostLimits, RestoreOutcome, Settings};
 
 use super::ProgressSink;
-use crate::{Error, Pair};
+use crate::{Error, HostGroup};
 use study::SizesStudy;
 
 /// How the cost over sizes is measured.
@@ -66,22 +66,22 @@ pub struct UserListener<'a> {
 
 type StopCheck<'a> = &'a dyn Fn() -> bool;
 
-/// Sweeps over sizes on `pair` and adds the results to `report`, whose limits answer some of the questions. Restores
+/// Sweeps over sizes on the first pair and adds the results to `report`, whose limits answer some of the questions. Restores
 /// everything before it returns, even after an error.
 ///
 /// # Errors
 /// Returns an error if a host is lost or refuses too many trials before anything is measured, or cannot restore
 /// everything. Later, what is missing is a line of `unjudged`.
 pub fn explain_sizes(
-    pair: &mut Pair,
+    group: &mut HostGroup,
     options: &SizesOptions,
     listener: &mut UserListener<'_>,
     report: &mut ExplainReport,
 ) -> Result<(), Error> {
-    let mut study = SizesStudy::new(pair, options);
+    let mut study = SizesStudy::new(group, options);
     let result = study.run(listener);
     let (turned, found) = study.finish();
-    let restored = if turned { pair.restore() } else { RestoreOutcome::untouched() };
+    let restored = if turned { group.restore() } else { RestoreOutcome::untouched() };
     if !restored.restored {
         return Err(Error::unrestored("the cost over sizes was measured", &restored));
     }
@@ -93,6 +93,7 @@ pub fn explain_sizes(
     }
     report.per_packet = found.parts;
     report.notes.extend(found.notes);
+    let pair = group.first();
     let limits = limits(report, pair.a.facts.boot_id == pair.b.facts.boot_id);
     report.answers = answers(&AnswerInputs { sweeps: &report.per_packet, limits, offload: &found.offload });
     Ok(())

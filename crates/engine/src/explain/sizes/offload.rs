@@ -21,7 +21,8 @@ pub(super) fn measure(study: &mut SizesStudy<'_>, stop: StopCheck<'_>) -> Result
     let sent =
         format!("TCP in writes of {WRITE} at MTU {} without segmentation offload and scatter-gather", mtu.0);
     let mut found = OffloadStudy { sent, size: WRITE, ..OffloadStudy::default() };
-    if let Err(why) = may_turn(study.pair, study.options, &["tx-checksum", WITHOUT[0], WITHOUT[1]]) {
+    if let Err(why) = may_turn(&study.group.first(), study.options, &["tx-checksum", WITHOUT[0], WITHOUT[1]])
+    {
         found.why_not = Some(why);
         return Ok(found);
     }

@@ -2,7 +2,7 @@
 
 use landspeed_analysis::fit::{IpVersion, SizeSweep, largest};
 use landspeed_record::units::{Bytes, Nanos};
-use landspeed_record::{CpuAccounting, Settings};
+use landspeed_record::{CpuAccounting, Settings, Side};
 use landspeed_transport::settings::{FLOWS, PLACEMENT, WRITE_SIZE, with};
 
 use super::{SizesEffort, SizesOptions};
@@ -114,7 +114,7 @@ pub(super) struct SizesPlan {
 }
 
 impl SizesPlan {
-    pub(super) fn of(pair: &Pair, options: &SizesOptions) -> SizesPlan {
+    pub(super) fn of(pair: &Pair<'_>, options: &SizesOptions) -> SizesPlan {
         let (effort, rtt) = (&options.effort, pair.path.rtt_ns);
         let (mtus, mut notes) = mtus(pair, options);
         let ip = if pair.path.address_b.contains(':') { IpVersion::V6 } else { IpVersion::V4 };
@@ -125,7 +125,7 @@ impl SizesPlan {
             })
             .collect();
         sweeps.insert(1, PlannedSweep::new(MessageKind::UdpUnsummed, mtus[0], ip, effort));
-        let exact = [&pair.a, &pair.b].iter().all(|host| host.facts.cpu_accounting == CpuAccounting::Tasks);
+        let exact = [pair.a, pair.b].iter().all(|host| host.facts.cpu_accounting == CpuAccounting::Tasks);
         let window = if exact { effort.window } else { effort.window.max(COARSE_WINDOW) };
         let window = window.max(Nanos(3 * rtt.0));
         let warm_up = Nanos::millis(20).max(Nanos(4 * rtt.0));
@@ -143,8 +143,9 @@ impl SizesPlan {
 }
 
 /// Returns the current MTU and the jumbo one, or the reason why not.
-fn mtus(pair: &Pair, options: &SizesOptions) -> (Vec<Bytes>, Vec<String>) {
-    let present = u64::from(pair.a.link().mtu_bytes.min(pair.b.link().mtu_bytes));
+fn mtus(pair: &Pair<'_>, options: &SizesOptions) -> (Vec<Bytes>, Vec<String>) {
+    let [a, b] = Side::BOTH.map(|side| pair.link(side).mtu_bytes);
+    let present = u64::from(a.min(b));
     if present >= JUMBO {
         return (vec![Bytes(present)], Vec::new());
     }
@@ -158,13 +159,13 @@ fn mtus(pair: &Pair, options: &SizesOptions) -> (Vec<Bytes>, Vec<String>) {
 }
 
 /// Returns an error, with the reason, if these knobs cannot be turned on both hosts.
-pub(super) fn may_turn(pair: &Pair, options: &SizesOptions, knobs: &[&str]) -> Result<(), String> {
+pub(super) fn may_turn(pair: &Pair<'_>, options: &SizesOptions, knobs: &[&str]) -> Result<(), String> {
     if !options.may_turn {
         return Err(
             "explain turns nothing but in lab:back-to-back; `landspeed tune` tries it elsewhere".into()
         );
     }
-    for host in [&pair.a, &pair.b] {
+    for host in [pair.a, pair.b] {
         if !host.facts.may_tune {
             return Err(format!("{}: {}", host.name, host.facts.may_not_tune_because));
         }

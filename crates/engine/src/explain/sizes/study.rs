@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use landspeed_analysis::fit::{BothEnds, MessageCost, OffloadStudy};
 use landspeed_observer::COST;
 use landspeed_record::units::{Bytes, Nanos};
-use landspeed_record::{Cell, CpuAccounting, EndpointOutcome, PerPacketCost, Side};
+use landspeed_record::{Cell, CpuAccounting, EndpointOutcome, PerPacketCost, Settings, Side};
 use landspeed_workload::stream;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -15,15 +15,14 @@ use super::offload;
 use super::plan::{MessageKind, PlannedSweep, SizesPlan};
 use super::{SizesOptions, StopCheck, UserListener};
 use crate::block::refused;
-use crate::pair::WatchOptions;
-use crate::{Error, Pair};
+use crate::{Error, HostGroup, RunSpec, WatchOptions};
 
 /// Most refused trials before the rest is given up: on a crowded machine a trial sometimes ends for lack of
 /// acknowledgements.
 const MOST_REFUSED: usize = 20;
 
 pub(super) struct SizesStudy<'a> {
-    pub(super) pair: &'a mut Pair,
+    pub(super) group: &'a mut HostGroup,
     pub(super) options: &'a SizesOptions,
     pub(super) plan: SizesPlan,
     found: Cell,
@@ -47,10 +46,10 @@ pub(super) struct SizesFindings {
 }
 
 impl<'a> SizesStudy<'a> {
-    pub(super) fn new(pair: &'a mut Pair, options: &'a SizesOptions) -> Self {
-        let plan = SizesPlan::of(pair, options);
+    pub(super) fn new(group: &'a mut HostGroup, options: &'a SizesOptions) -> Self {
+        let plan = SizesPlan::of(&group.first(), options);
         SizesStudy {
-            found: Cell { a: pair.a.found(), b: pair.b.found(), ..Cell::default() },
+            found: group.found(Settings::new()),
             turned: false,
             costs: vec![Vec::new(); plan.sweeps.len()],
             refused: Vec::new(),
@@ -59,7 +58,7 @@ impl<'a> SizesStudy<'a> {
             stopped: false,
             offload: OffloadStudy::default(),
             dice: ChaCha8Rng::seed_from_u64(options.seed),
-            pair,
+            group,
             options,
             plan,
         }
@@ -169,7 +168,8 @@ impl<'a> SizesStudy<'a> {
         let observers = if profiled { vec![COST.name.to_owned()] } else { Vec::new() };
         let watching = WatchOptions { observers, ..WatchOptions::default() };
         let flow = sweep.flow(size, self.options);
-        match self.pair.run_watched(stream::spec(duration_ns), &flow, self.plan.warm_up, &watching) {
+        let run = RunSpec::new(stream::spec(duration_ns), &flow).after(self.plan.warm_up);
+        match self.group.first().run(&run.watched(watching)) {
             Ok(seen) => {
                 self.look(&seen);
                 Ok(Some(seen))
@@ -182,8 +182,8 @@ impl<'a> SizesStudy<'a> {
         }
     }
 
-    pub(super) fn ends<'s>(&'s self, [a, b]: &'s [EndpointOutcome; 2]) -> BothEnds<'s> {
-        BothEnds { seen: [a, b], hosts: [&self.pair.a.facts, &self.pair.b.facts] }
+    pub(super) fn ends<'s>(&'s self, seen: &'s [EndpointOutcome; 2]) -> BothEnds<'s> {
+        self.group.first().ends(seen)
     }
 
     /// Keeps the profiler's messages about what it could not sample.
@@ -209,7 +209,7 @@ impl<'a> SizesStudy<'a> {
             }
         }
         self.turned |= cell != self.found;
-        if self.turned { self.pair.set(&cell) } else { Ok(()) }
+        if self.turned { self.group.set(&cell) } else { Ok(()) }
     }
 
     pub(super) fn finish(self) -> (bool, SizesFindings) {
@@ -246,7 +246,8 @@ impl<'a> SizesStudy<'a> {
 
     /// Returns a note on how well the two hosts' processor time can be separated.
     fn attribution(&self) -> Option<String> {
-        let (a, b) = (&self.pair.a.facts, &self.pair.b.facts);
+        let pair = self.group.first();
+        let (a, b) = (&pair.a.facts, &pair.b.facts);
         let why = match a.cpu_accounting {
             CpuAccounting::Tasks => {
                 "what B's stack does with a packet up to its socket runs on A's thread and is of A's time"

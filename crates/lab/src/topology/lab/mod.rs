@@ -148,8 +148,8 @@ impl HostSet for Lab {
         self.link.as_ref().map(|link| link as &dyn PathLink)
     }
 
-    fn pairs(&self) -> Vec<[&TopologyHost; 2]> {
-        self.plan.pairs.iter().map(|pair| pair.map(|n| &self.hosts[n])).collect()
+    fn pairs(&self) -> Vec<[usize; 2]> {
+        self.plan.pairs.clone()
     }
 }
 

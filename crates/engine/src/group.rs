@@ -1,0 +1,307 @@
+//! The hosts of a run, and the pairs of them that exchange data.
+//!
+//! Side A of a group are the hosts that open flows, side B are those to which they open them: a cell's settings of A
+//! hold for all hosts of side A. Two hosts make the smallest group.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use landspeed_agent::session::{KnobChange, SessionKey};
+use landspeed_analysis::figures;
+use landspeed_analysis::fit::BothEnds;
+use landspeed_record::units::Nanos;
+use landspeed_record::{
+    Cell, EndpointOutcome, GroupMember, LatencyHistogram, Line, RestoreOutcome, Settings, Side, TrialFigures,
+    TrialProgress,
+};
+use landspeed_workload::check_hosts;
+
+use crate::answers::{RunCallbacks, graver};
+use crate::pair::{DataPath, PathOptions, RunSpec};
+use crate::{Error, Host, Pair, RecordSink};
+
+/// Hosts with their sessions and knobs, and the data paths between them.
+pub struct HostGroup {
+    hosts: Vec<Host>,
+    /// The data paths; at least one.
+    paths: Vec<DataPath>,
+}
+
+/// A data path that is wanted between two hosts of a group.
+#[derive(Debug, Clone)]
+pub struct WantedPath {
+    /// Places of A and B among the hosts.
+    pub ends: [usize; 2],
+    pub options: PathOptions,
+}
+
+/// A path of a group that could not be joined, by the places of its hosts.
+#[derive(Debug)]
+pub struct MissingPath {
+    pub ends: [usize; 2],
+    pub error: Error,
+}
+
+/// Receives the progress of one side of a pair; the number is the pair's place in the group.
+pub type PairProgressSink<'a> = &'a (dyn Fn(usize, Side, TrialProgress) + Sync);
+
+impl HostGroup {
+    /// Joins two hosts.
+    ///
+    /// # Errors
+    /// Returns an error if no data path between them could be proven.
+    pub fn of_two(a: Host, b: Host, options: &PathOptions) -> Result<HostGroup, Error> {
+        let wanted = WantedPath { ends: [0, 1], options: options.clone() };
+        HostGroup::join(vec![a, b], &[wanted]).map(|(group, _)| group)
+    }
+
+    /// Proves the wanted data paths, one after the other, and probes the knobs of their hosts. Paths that fail are
+    /// returned beside the group, which is without the hosts that no path leads to.
+    ///
+    /// # Errors
+    /// Returns the first path's error if all paths fail.
+    pub fn join(hosts: Vec<Host>, wanted: &[WantedPath]) -> Result<(HostGroup, Vec<MissingPath>), Error> {
+        let (mut paths, mut missing) = (Vec::new(), Vec::new());
+        for WantedPath { ends, options } in wanted {
+            match DataPath::prove(ends.map(|end| &hosts[end]), *ends, options) {
+                Ok(path) => paths.push(path),
+                Err(error) => missing.push(MissingPath { ends: *ends, error }),
+            }
+        }
+        if paths.is_empty() {
+            let first = missing.into_iter().next().map(|missing| missing.error);
+            return Err(first.unwrap_or_else(|| Error::Other("no two hosts are to be joined".into())));
+        }
+        let used: BTreeSet<usize> = paths.iter().flat_map(|path| path.ends).collect();
+        for path in &mut paths {
+            path.ends = path.ends.map(|end| used.range(..end).count());
+        }
+        let hosts = hosts.into_iter().enumerate().filter(|(place, _)| used.contains(place));
+        let mut group = HostGroup { hosts: hosts.map(|(_, host)| host).collect(), paths };
+        group.begin()?;
+        Ok((group, missing))
+    }
+
+    /// Sets the links of the hosts by the paths that they are on, and probes their knobs.
+    fn begin(&mut self) -> Result<(), Error> {
+        for (number, host) in self.hosts.iter_mut().enumerate() {
+            let on = self.paths.iter().find_map(|path| Some((path, path.side_of(number)?)));
+            let Some((path, side)) = on else { continue };
+            host.faces(path.carrier(side), side);
+            host.begin()?;
+        }
+        Ok(())
+    }
+
+    /// Makes all hosts those of one program, with A of the first pair as its first host. Otherwise each pair runs a
+    /// program of its own.
+    pub fn share_program(&mut self) {
+        DataPath::share_program(&mut self.paths, &SessionKey::random().hex());
+    }
+
+    pub fn hosts(&self) -> &[Host] {
+        &self.hosts
+    }
+
+    /// Returns the pairs, in the order in which they were wanted.
+    pub fn pairs(&self) -> impl ExactSizeIterator<Item = Pair<'_>> {
+        self.paths.iter().map(|path| path.between(path.ends.map(|end| &self.hosts[end])))
+    }
+
+    /// Returns the first pair.
+    pub fn first(&self) -> Pair<'_> {
+        let path = &self.paths[0];
+        path.between(path.ends.map(|end| &self.hosts[end]))
+    }
+
+    /// Returns an error if a workload does not run on as many hosts.
+    pub(crate) fn suits(&self, workload: &str) -> Result<(), Error> {
+        let hosts = Side::BOTH.map(|side| self.places_on(side).len());
+        check_hosts(workload, hosts).map_err(Error::Other)
+    }
+
+    /// Returns the names of a pair's hosts: A and B, or in a larger group what the user called them.
+    pub(crate) fn names<'g>(&self, pair: &Pair<'g>) -> [&'g str; 2] {
+        if self.paths.len() == 1 { ["A", "B"] } else { [&pair.a.name, &pair.b.name] }
+    }
+
+    /// Returns the hosts beyond those of the first pair.
+    fn members(&self) -> impl Iterator<Item = GroupMember> {
+        let first = self.paths[0].ends;
+        let beyond = self.hosts.iter().enumerate().filter(move |(place, _)| !first.contains(place));
+        beyond.map(move |(place, host)| GroupMember {
+            name: host.name.clone(),
+            side: self.paths.iter().find_map(|path| path.side_of(place)),
+            facts: host.facts.clone(),
+            states: host.states.clone(),
+        })
+    }
+
+    /// Returns the names of those hosts, by side.
+    pub(crate) fn others(&self) -> [Vec<String>; 2] {
+        let names = |side| self.members().filter(|one| one.side == Some(side)).map(|one| one.name).collect();
+        Side::BOTH.map(names)
+    }
+
+    /// Records those hosts.
+    pub(crate) fn record_others(&self, sink: &mut dyn RecordSink) -> Result<(), Error> {
+        let mut members = self.members();
+        members.try_for_each(|member| Ok(sink.line(&Line::Member(Box::new(member)))?))
+    }
+
+    /// Returns the longest idle RTT of any pair.
+    pub fn rtt(&self) -> Nanos {
+        self.paths.iter().map(|path| path.facts.rtt_ns).max().unwrap_or_default()
+    }
+
+    /// Returns the hosts of a side.
+    pub fn on(&self, side: Side) -> impl Iterator<Item = &Host> {
+        self.places_on(side).into_iter().map(move |place| &self.hosts[place])
+    }
+
+    fn places_on(&self, side: Side) -> BTreeSet<usize> {
+        self.paths.iter().map(|path| path.ends[side as usize]).collect()
+    }
+
+    /// Returns the cell of the hosts as they were found, with `flow`: the knobs that can be turned on all hosts of a
+    /// side and have one value there.
+    pub fn found(&self, flow: Settings) -> Cell {
+        let [a, b] = Side::BOTH.map(|side| common(self.on(side).map(Host::found)));
+        Cell { a, b, flow }
+    }
+
+    /// Takes the right to turn knobs on all hosts unless it has been taken. [`HostGroup::restore`] and the end of the
+    /// sessions release it. So a run that cannot turn anything is refused before it measures or requests anything.
+    ///
+    /// # Errors
+    /// Returns an error if a host may not be tuned, if another run is tuning it, if an earlier run left changes there,
+    /// or if its data take several links.
+    pub fn reserve(&self) -> Result<(), Error> {
+        for (path, pair) in self.paths.iter().zip(self.pairs()) {
+            for side in Side::BOTH {
+                pair.host(side).carries(path.carrier(side))?;
+            }
+        }
+        self.hosts.iter().try_for_each(Host::reserve)
+    }
+
+    /// Sets all hosts to `cell`, at the same time.
+    pub fn set(&mut self, cell: &Cell) -> Result<(), Error> {
+        let changes = (0..self.hosts.len()).map(|host| self.changes(host, cell)).collect::<Vec<_>>();
+        // Waits for all, even if one fails, so that no turn stays in flight.
+        let begun: Vec<_> =
+            self.hosts.iter().zip(&changes).map(|(host, changes)| host.turn(changes)).collect();
+        let turned = self.hosts.iter_mut().zip(begun).zip(&changes);
+        let failed = turned.filter_map(|((host, begun), changes)| {
+            begun.and_then(|pending| host.turned(pending, changes)).err()
+        });
+        failed.reduce(graver).map_or(Ok(()), Err)
+    }
+
+    /// Returns the changes that take a host to `cell`.
+    fn changes(&self, host: usize, cell: &Cell) -> Vec<KnobChange> {
+        let sides = Side::BOTH.into_iter().filter(|side| self.places_on(*side).contains(&host));
+        let wanted: Settings = sides.flat_map(|side| cell.host(side).clone()).collect();
+        self.hosts[host].changes_to(&wanted)
+    }
+
+    /// Restores everything on all hosts, at the same time, so that a silent host does not delay the others. The notes
+    /// name every difference from the start.
+    pub fn restore(&mut self) -> RestoreOutcome {
+        std::thread::scope(|scope| {
+            let restoring: Vec<_> =
+                self.hosts.iter_mut().map(|host| scope.spawn(move || host.restore())).collect();
+            let restored = restoring.into_iter().map(|one| one.join().expect("restoring does not panic"));
+            restored.reduce(RestoreOutcome::and).unwrap_or_default()
+        })
+    }
+
+    /// Runs `work`, which may set the hosts, and then restores them, even if it failed.
+    ///
+    /// # Errors
+    /// Returns an error, before `work`, if a host may not be tuned; otherwise the error of `work`, with what was not
+    /// restored.
+    pub(crate) fn tuned<T>(
+        &mut self,
+        work: impl FnOnce(&mut HostGroup) -> Result<T, Error>,
+    ) -> Result<(T, RestoreOutcome), Error> {
+        self.reserve()?;
+        let result = work(self);
+        let restored = self.restore();
+        match result {
+            Ok(done) => Ok((done, restored)),
+            Err(error) => Err(error.and(&restored)),
+        }
+    }
+
+    /// Runs a workload over all pairs at the same time. Returns their outcomes, in the order of the pairs.
+    ///
+    /// # Errors
+    /// Returns the error of the first pair that fails, which ends the others.
+    pub fn run(&self, run: &RunSpec) -> Result<Vec<[EndpointOutcome; 2]>, Error> {
+        self.run_together(run, &|_, _, _| {})
+    }
+
+    /// Runs a workload as [`HostGroup::run`] does, with progress messages.
+    pub(crate) fn run_together(
+        &self,
+        run: &RunSpec,
+        on_progress: PairProgressSink<'_>,
+    ) -> Result<Vec<[EndpointOutcome; 2]>, Error> {
+        let failed = AtomicBool::new(false);
+        let outcomes = self.run_pairs(&|number, pair| {
+            let callbacks = RunCallbacks {
+                stop: &|| failed.load(Ordering::Relaxed),
+                on_progress: &|side, so_far| on_progress(number, side, so_far),
+            };
+            let seen = pair.run_until(run, &callbacks);
+            failed.fetch_or(seen.is_err(), Ordering::Relaxed);
+            seen
+        });
+        // A run that was given up because of another one is `None`.
+        let outcomes = outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
+        Ok(outcomes.into_iter().flatten().collect())
+    }
+
+    /// Runs a workload over all pairs at the same time. A pair that fails costs only its own outcome.
+    pub(crate) fn run_each(
+        &self,
+        run: &RunSpec,
+        on_progress: PairProgressSink<'_>,
+    ) -> Vec<Result<[EndpointOutcome; 2], Error>> {
+        self.run_pairs(&|number, pair| {
+            pair.run_followed(run, &|side, so_far| on_progress(number, side, so_far))
+        })
+    }
+
+    /// Calls `run` for all pairs at the same time. Returns its results in the order of the pairs.
+    fn run_pairs<T: Send>(&self, run: &(dyn Fn(usize, Pair<'_>) -> T + Sync)) -> Vec<T> {
+        std::thread::scope(|scope| {
+            let pairs = self.pairs().enumerate();
+            let threads: Vec<_> = pairs.map(|(n, pair)| scope.spawn(move || run(n, pair))).collect();
+            threads.into_iter().map(|thread| thread.join().expect("a run does not panic")).collect()
+        })
+    }
+
+    /// Returns the figures of a run over all pairs.
+    pub(crate) fn figures(
+        &self,
+        seen: &[[EndpointOutcome; 2]],
+        idle: Option<&LatencyHistogram>,
+    ) -> TrialFigures {
+        let ends: Vec<BothEnds<'_>> = self.pairs().zip(seen).map(|(pair, seen)| pair.ends(seen)).collect();
+        figures(&ends, idle)
+    }
+
+    /// Sets the name of the block for which services, which outlive a trial, keep running.
+    pub(crate) fn begin_epoch(&self, name: &str) {
+        self.paths.iter().for_each(|path| path.begin_epoch(name));
+    }
+}
+
+/// Returns the settings that all hosts have with the same value.
+fn common(mut hosts: impl Iterator<Item = Settings>) -> Settings {
+    let mut common = hosts.next().unwrap_or_default();
+    hosts.for_each(|host| common.retain(|name, value| host.get(name) == Some(value)));
+    common
+}

@@ -1,0 +1,147 @@
+//! Reaching the hosts of a topology, and joining them to a group.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::process::Command;
+
+use landspeed_analysis::wan::judged;
+use landspeed_lab::topology::{self, HostSet, PathLink, ReachMethod, TopologyHost};
+use landspeed_record::{LostHost, WanReport};
+
+use crate::{Error, Host, HostGroup, MissingPath, PathOptions, ReachOptions, WantedPath};
+
+/// How the hosts of a topology are joined in pairs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pairing {
+    /// The first two hosts.
+    FirstTwo,
+    /// The pairs for which the topology is made: one, except for `lab:wan:pairs=N`.
+    Topology,
+    /// The first host with each other one, as the hosts of one program.
+    Star,
+    /// Each other host with the last one, to which all send.
+    FanIn,
+    /// The last host with each other one, to which it sends.
+    FanOut,
+}
+
+impl Pairing {
+    /// Returns the places of A and B of each pair among the hosts.
+    fn ends(self, hosts: &dyn HostSet) -> Vec<[usize; 2]> {
+        let (count, last) = (hosts.hosts().len(), hosts.hosts().len().saturating_sub(1));
+        match self {
+            Pairing::FirstTwo => (1..count.min(2)).map(|_| [0, 1]).collect(),
+            Pairing::Topology => hosts.pairs(),
+            Pairing::Star => (1..count).map(|other| [0, other]).collect(),
+            Pairing::FanIn => (0..last).map(|other| [other, last]).collect(),
+            Pairing::FanOut => (0..last).map(|other| [last, other]).collect(),
+        }
+    }
+
+    /// Returns true if the other pairs are worth measuring without one of them.
+    pub fn spares_one(self) -> bool {
+        matches!(self, Pairing::FanIn | Pairing::FanOut)
+    }
+}
+
+/// Hosts that were reached and joined. Their sessions end before the hosts that were made for them are removed.
+pub struct JoinedHosts {
+    pub group: HostGroup,
+    /// Hosts of a fan that could not be reached or joined; the others do without them.
+    pub lost: Vec<LostHost>,
+    pub hosts: Box<dyn HostSet>,
+}
+
+impl JoinedHosts {
+    /// Reaches the hosts side by side, and joins their pairs one after the other.
+    ///
+    /// # Errors
+    /// Returns an error if a host that is not one of several in a fan could not be reached or joined.
+    pub fn open(
+        hosts: Box<dyn HostSet>,
+        pairing: Pairing,
+        reaching: &ReachOptions,
+        wishes: &PathOptions,
+    ) -> Result<JoinedHosts, Error> {
+        let ends = pairing.ends(&*hosts);
+        let is_used = |place: &usize| ends.iter().flatten().any(|end| end == place);
+        let used: Vec<usize> = (0..hosts.hosts().len()).filter(is_used).collect();
+        let places: Vec<TopologyHost> = used.iter().map(|place| hosts.hosts()[*place].clone()).collect();
+        let (mut reached, mut lost) = (BTreeMap::new(), Vec::new());
+        for (place, host) in used.into_iter().zip(reaching.hosts(&places)) {
+            match host {
+                Ok(host) => _ = reached.insert(place, host),
+                Err(error) => lost.push((hosts.hosts()[place].name.clone(), error)),
+            }
+        }
+        let wanted = wanted(&ends, hosts.hosts(), &reached, wishes)?;
+        if wanted.is_empty() || !(lost.is_empty() || pairing.spares_one()) {
+            let few = || Error::Other(format!("{} has fewer than two hosts", hosts.label()));
+            return Err(lost.into_iter().next().map_or_else(few, |(_, error)| error));
+        }
+        let members: Vec<Host> = reached.into_values().collect();
+        let names: Vec<String> = members.iter().map(|host| host.name.clone()).collect();
+        let (mut group, missing) = HostGroup::join(members, &wanted)?;
+        if pairing == Pairing::Star {
+            group.share_program();
+        }
+        for MissingPath { ends: [a, b], error } in missing {
+            if !pairing.spares_one() {
+                return Err(error);
+            }
+            lost.push((format!("{} to {}", names[a], names[b]), error));
+        }
+        let lost = lost.iter().map(|(name, error)| LostHost::new(name, error)).collect();
+        Ok(JoinedHosts { group, lost, hosts })
+    }
+
+    /// Returns the statistics of an emulated wide-area link between the hosts, and whether they are valid; `None`
+    /// without such a link.
+    pub fn wan(&self) -> Option<WanReport> {
+        self.hosts.link().map(PathLink::stats).map(judged)
+    }
+}
+
+/// Returns the paths between hosts that were reached, by the places of these among themselves.
+fn wanted(
+    ends: &[[usize; 2]],
+    places: &[TopologyHost],
+    reached: &BTreeMap<usize, Host>,
+    wishes: &PathOptions,
+) -> Result<Vec<WantedPath>, Error> {
+    let both = |[a, b]: &[usize; 2]| Some([(*a, reached.get(a)?), (*b, reached.get(b)?)]);
+    let path = |[(place_a, a), (place_b, b)]: [(usize, &Host); 2]| {
+        if a.is_same_as(b) {
+            return Err(topology::Error::OneHost { a: a.name.clone(), b: b.name.clone() }.into());
+        }
+        let options = PathOptions { hints: hints(&places[place_b], b), ..wishes.clone() };
+        Ok(WantedPath { ends: [place_a, place_b].map(|place| reached.range(..place).count()), options })
+    };
+    ends.iter().filter_map(both).map(path).collect()
+}
+
+/// Returns addresses of a host to try first: those that the topology knows; then the one in its agent's line, or the
+/// one that ssh reached and those that its name resolves to here.
+fn hints(place: &TopologyHost, host: &Host) -> Vec<IpAddr> {
+    let known = place.v4.map(IpAddr::from).into_iter().chain(place.v6.map(IpAddr::from));
+    let named = match &place.reach {
+        ReachMethod::Ssh(destination) => {
+            let name = destination.rsplit('@').next().unwrap_or_default();
+            host.facts.reached_at.into_iter().chain(addresses(name)).collect()
+        }
+        ReachMethod::Invite(line) => line.address().into_iter().collect(),
+        _ => Vec::new(),
+    };
+    known.chain(named).collect()
+}
+
+/// Resolves a name with `getent`. A static binary cannot do it, because its getaddrinfo(3) loads the host's NSS
+/// modules, which need another libc, and crashes (docs/decisions/0030).
+fn addresses(name: &str) -> Vec<IpAddr> {
+    let said = Command::new("getent").args(["ahosts", name]).output().map(|output| output.stdout);
+    let said = said.unwrap_or_default();
+    let words = String::from_utf8_lossy(&said);
+    let streams = words.lines().filter(|line| line.contains("STREAM"));
+    // The zone of a link-local address is valid only on this machine.
+    streams.filter_map(|line| line.split([' ', '%']).next()?.parse().ok()).collect()
+}
