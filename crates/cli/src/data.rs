@@ -1,8 +1,6 @@
 //! The folder of records, and their names.
 
-use std::convert::Infallible;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use anyhow::{Context, Result};
 use landspeed_record::{Header, RecordKind, newest_first};
@@ -28,11 +26,9 @@ impl RecordArg {
     }
 }
 
-impl FromStr for RecordArg {
-    type Err = Infallible;
-
-    fn from_str(word: &str) -> Result<Self, Infallible> {
-        Ok(if word == "last" { RecordArg::Last } else { RecordArg::Named(word.to_owned()) })
+impl From<&str> for RecordArg {
+    fn from(word: &str) -> Self {
+        if word == "last" { RecordArg::Last } else { RecordArg::Named(word.to_owned()) }
     }
 }
 

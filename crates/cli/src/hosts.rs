@@ -10,7 +10,7 @@ use landspeed_record::units::Nanos;
 use landspeed_transport::Transport;
 use landspeed_transport::settings::{TRANSPORT, table};
 
-use crate::args::{FanArg, FlowArgs, HostArgs};
+use crate::groups::{FanArg, FlowArgs, HostArgs};
 use crate::labs;
 use crate::output::usage;
 use crate::stop::StopRequest;

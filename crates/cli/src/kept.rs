@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use landspeed_engine::all_factors;
 use landspeed_knob as knob;
 use landspeed_knob::persist::{
@@ -11,8 +13,30 @@ use landspeed_knob::persist::{
 use landspeed_observer::host;
 use landspeed_record::{Cell, HostFacts, Line, LinkFacts, Record, Side, StepLine, StepSummary, TuneSummary};
 
-use crate::args::{KeptSettingsArgs, SideArg};
-use crate::data;
+use crate::data::{self, RecordArg};
+use crate::groups::DataArgs;
+
+/// A record of `landspeed tune`, and which of its hosts.
+#[derive(Debug, Args)]
+pub(crate) struct KeptSettingsArgs {
+    /// Record of the run
+    pub(crate) record: RecordArg,
+    /// Host of the run [default: the one that this host is]
+    #[arg(long, value_parser = sides())]
+    pub(crate) host: Option<Side>,
+    /// Include kept steps that the run did not confirm
+    #[arg(long)]
+    pub(crate) unconfirmed: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+}
+
+fn sides() -> impl TypedValueParser<Value = Side> {
+    PossibleValuesParser::new(["a", "b"]).map(|name| if name == "a" { Side::A } else { Side::B })
+}
 
 /// The settings of a run that are to be permanent, of both hosts.
 pub(crate) struct KeptSettings {
@@ -63,9 +87,9 @@ impl KeptSettings {
     }
 
     /// Returns the side of the run that this host is, or checks that it is the side `asked`.
-    pub(crate) fn side_here(&self, asked: Option<SideArg>) -> Result<Side> {
+    pub(crate) fn side_here(&self, asked: Option<Side>) -> Result<Side> {
         let here = host::probe();
-        let sides = asked.map_or(Side::BOTH.to_vec(), |side| vec![side.into()]);
+        let sides = asked.map_or(Side::BOTH.to_vec(), |side| vec![side]);
         let (mut matching, mut why) = (Vec::new(), Vec::new());
         for side in sides {
             match self.differs(side, &here) {
@@ -93,15 +117,6 @@ impl KeptSettings {
                 link.name, link.driver, found.driver
             )),
             Some(_) => None,
-        }
-    }
-}
-
-impl From<SideArg> for Side {
-    fn from(side: SideArg) -> Side {
-        match side {
-            SideArg::A => Side::A,
-            SideArg::B => Side::B,
         }
     }
 }

@@ -7,8 +7,9 @@ use anyhow::{Context, Result};
 use landspeed_record::{Record, RecordKind, RecordOutline, count_runs};
 use landspeed_report::{DetailLevel, ListedResult, grid_result, study_result, tune_result};
 
-use crate::args::FormArgs;
-use crate::commands::{compare, grid, show};
+use crate::commands::measure::grid;
+use crate::commands::{compare, show};
+use crate::groups::FormArgs;
 
 /// A record that is shown again.
 pub(crate) struct ShownRecord<'a> {

@@ -1,9 +1,9 @@
 //! The `landspeed` binary: arguments and wiring only.
 
-mod args;
 mod commands;
 mod data;
 mod exit;
+mod groups;
 mod hide;
 mod hosts;
 mod kept;
@@ -23,7 +23,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use landspeed_report::{OutputCapabilities, safe};
 
-use crate::args::{Arguments, CliCommand};
+use crate::commands::CliCommand;
 use crate::exit::Exit;
 
 fn main() -> ExitCode {
@@ -31,8 +31,8 @@ fn main() -> ExitCode {
         Ok(words) => words,
         Err(error) => return fail(&error),
     };
-    let arguments = match Arguments::try_parse_from(words) {
-        Ok(arguments) => arguments,
+    let command = match CliCommand::try_parse_from(words) {
+        Ok(command) => command,
         // A reader that has closed the pipe (`landspeed --help | head -1`) is not an error.
         Err(text) => {
             let _ = text.print();
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     // The parsed arguments still contain the tokens.
     let _ = hide::tokens();
     landspeed_lab::topology::lab::keep_with(landspeed_kernel::daemon::own_command("keeper"));
-    let ended = run(arguments.command);
+    let ended = command.run();
     stop::unless_leaving();
     match ended {
         Ok(code) => code,
@@ -79,36 +79,6 @@ fn line(error: &anyhow::Error) -> String {
         all if all.contains(&cause) => said,
         all => format!("{all}: {cause}"),
     })
-}
-
-fn run(command: CliCommand) -> anyhow::Result<ExitCode> {
-    match command {
-        CliCommand::Tune(args) => commands::tune::run(args),
-        CliCommand::Explain(args) => commands::explain::run(&args),
-        CliCommand::Compare(args) => commands::compare::run(&args),
-        CliCommand::Measure(args) => commands::measure::run(args),
-        CliCommand::Run(args) => commands::run::run(&args),
-        CliCommand::App(args) => commands::app::run(&args.action),
-        CliCommand::Experiments(args) => commands::run::experiments(&args),
-        CliCommand::Agent(args) => commands::agent::run(&args),
-        CliCommand::Generate(args) => commands::generate::run(&args),
-        CliCommand::Guardian => Ok(landspeed_knob::journal::guardian_main()),
-        CliCommand::Keeper => labs::keep(),
-        CliCommand::Play => commands::faults::play(),
-        CliCommand::Exec(args) => commands::exec::run(&args),
-        CliCommand::KeepPath { path } => commands::exec::keep(&path),
-        CliCommand::PlayRole => Ok(landspeed_workload::app::play::main()),
-        CliCommand::Lab(args) => commands::lab::run(&args),
-        CliCommand::Undo(args) => commands::undo::run(&args),
-        CliCommand::Records(args) => commands::records::run(&args),
-        CliCommand::Show(args) => commands::show::run(&args),
-        CliCommand::Diff(args) => commands::show::diff(&args),
-        CliCommand::Persist(args) => commands::persist::run(&args),
-        CliCommand::Verify(args) => commands::verify::run(&args),
-        CliCommand::Doctor(args) => commands::doctor::run(&args),
-        CliCommand::Cc(args) => commands::cc::run(&args),
-        CliCommand::Knobs(args) => commands::knobs::run(&args),
-    }
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

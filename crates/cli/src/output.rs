@@ -10,7 +10,7 @@ use landspeed_report::live::{ProgressLine, clock};
 use landspeed_report::{DetailLevel, Document, OutputCapabilities, safe};
 use serde::Serialize;
 
-use crate::args::{FormArgs, ListArgs};
+use crate::groups::{FormArgs, ListArgs};
 
 /// Prints a list as a table or as a JSON document, and writes it as CSV if requested.
 pub(crate) fn list(

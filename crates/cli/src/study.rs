@@ -18,7 +18,8 @@ use landspeed_simulator::{VARIED_SHARE, simulates};
 use landspeed_transport::settings::table;
 use landspeed_transport::{TRANSPORTS, find, is_tcp};
 
-use crate::args::{CompareArgs, HostArgs, QuestionArg};
+use crate::commands::compare::{CompareArgs, QuestionArg};
+use crate::groups::HostArgs;
 use crate::recorder::Recorder;
 use crate::stop::StopRequest;
 

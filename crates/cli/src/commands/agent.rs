@@ -1,14 +1,50 @@
 //! `landspeed agent`, which serves one controller.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Error, Result};
-use landspeed_agent::session::{ServeOptions, listen, serve_stdio};
+use clap::Args;
+use landspeed_agent::session::{ServeOptions, ZonedSocketAddress, listen, serve_stdio};
 use landspeed_agent::{Agent, RunPermission};
+use landspeed_record::units::{Nanos, parse_duration};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::args::AgentArgs;
+/// Serve one controller on this host
+#[derive(Debug, Args)]
+#[command(after_help = "ssh starts an agent by itself. Start one by hand where there is no ssh.\n\n\
+             Example: sudo landspeed agent --listen 192.0.2.1:4711 --allow-tune")]
+pub(crate) struct AgentArgs {
+    /// Speak frames on standard input and output (what ssh starts)
+    #[arg(long, conflicts_with = "listen", required_unless_present = "listen")]
+    pub(crate) stdio: bool,
+    /// Listen for one controller by TLS, and print the line to paste there
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) listen: Option<ZonedSocketAddress>,
+    /// Allow the controller to change this host's settings (needs root)
+    #[arg(long)]
+    pub(crate) allow_tune: bool,
+    /// With --listen: allow the controller to run the applications whose files this folder has
+    ///
+    /// A program runs as the user that its file names, `nobody` by default, where the agent is root. `landspeed app list` shows
+    /// those that ship. The folder, all above it and its files must belong to root, or to the user that the agent runs as, and
+    /// no other user may write them.
+    #[arg(long, value_name = "DIR", conflicts_with = "stdio")]
+    pub(crate) allow_run: Option<PathBuf>,
+    /// With --allow-run: run programs as root, too, whose files say so
+    #[arg(long, requires = "allow_run")]
+    pub(crate) allow_root: bool,
+    /// With --listen: let the token expire after this time
+    #[arg(long, default_value = "10m", value_parser = parse_duration)]
+    pub(crate) expires: Nanos,
+    /// Run in this named network namespace
+    #[arg(long, value_name = "NAME")]
+    pub(crate) netns: Option<String>,
+    /// Started from a file without a name, on a descriptor that is in the way
+    #[arg(long, hide = true)]
+    pub(crate) sent: bool,
+}
 
 pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
     if args.sent {

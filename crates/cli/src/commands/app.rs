@@ -1,11 +1,12 @@
 //! `landspeed app`: lists, shows and checks applications.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, Result};
+use clap::{Args, Subcommand};
 use landspeed_record::Workload;
 use landspeed_record::factor::FactorTable;
 use landspeed_record::units::did_you_mean;
@@ -13,8 +14,35 @@ use landspeed_workload::app::{Application, read};
 use landspeed_workload::{WORKLOADS, WorkloadRunner};
 use serde::Serialize;
 
-use crate::args::AppAction;
+use crate::groups::ListArgs;
 use crate::output::{list, out, usage};
+
+/// List and check applications: programs as workloads
+#[derive(Debug, Args)]
+#[command(
+    after_help = "An application is a file that says which programs run on which hosts, and where their figures are.\n\n\
+             Example: landspeed app show redis > mine.toml; landspeed app check mine.toml"
+)]
+pub(crate) struct AppArgs {
+    #[command(subcommand)]
+    pub(crate) action: AppAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AppAction {
+    /// List the applications that ship
+    List(ListArgs),
+    /// Print the file of one that ships
+    Show {
+        /// Its name
+        name: String,
+    },
+    /// Check a file: print the first mistake with its line
+    Check {
+        /// The file
+        file: PathBuf,
+    },
+}
 
 /// An application in the output of `landspeed app list --json`.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -29,8 +57,8 @@ pub(crate) struct ApplicationEntry {
     parameters: Vec<(&'static str, &'static str)>,
 }
 
-pub(crate) fn run(action: &AppAction) -> Result<ExitCode> {
-    match action {
+pub(crate) fn run(args: &AppArgs) -> Result<ExitCode> {
+    match &args.action {
         AppAction::List(form) => {
             let listed: Vec<ApplicationEntry> = shipped().map(listed).collect();
             let rows: Vec<_> = listed.iter().map(row).collect();
@@ -129,7 +157,7 @@ fn load(file: &Path) -> Result<Application> {
         .with_context(|| format!("cannot read {}", file.display()))
         .map_err(|error| usage(format!("{error:#}")))?;
     let application = read(file, &text).map_err(usage)?;
-    match application.parameters.iter().find(|one| crate::args::is_taken(&one.name)) {
+    match application.parameters.iter().find(|one| super::measure::is_taken(&one.name)) {
         Some(taken) => Err(usage(format!(
             "{}: parameter.{}: `landspeed measure` has an option of that name: choose another",
             file.display(),

@@ -4,16 +4,27 @@ use std::collections::HashSet;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use landspeed_knob::doctor;
-use landspeed_knob::{self as knob, KnobTarget};
+use clap::Args;
+use landspeed_knob::{self as knob, KnobTarget, doctor};
 use landspeed_observer::host;
 use landspeed_record::units::did_you_mean;
 use landspeed_record::{HostFacts, LinkFacts};
 use landspeed_report::OutputCapabilities;
 
-use crate::args::DoctorArgs;
+use crate::groups::ListArgs;
 use crate::listing::{DoctorDocument, DoctorFinding, FORMAT};
 use crate::output::{list_as, out, usage};
+
+/// Check this host's settings; changes nothing
+#[derive(Debug, Args)]
+#[command(after_help = "Example: landspeed doctor eth0")]
+pub(crate) struct DoctorArgs {
+    /// Check this interface only
+    #[arg(value_name = "INTERFACE")]
+    pub(crate) interface: Option<String>,
+    #[command(flatten)]
+    pub(crate) form: ListArgs,
+}
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode> {
     let facts = host::probe();

@@ -3,16 +3,25 @@
 
 use std::fs::create_dir_all;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::{Command, CommandFactory};
+use clap::{Args, Command, CommandFactory};
 use clap_complete::{Shell, generate_to};
 use clap_mangen::Man;
 
-use crate::args::{Arguments, GenerateArgs};
+use super::CliCommand;
 use crate::schema;
+
+/// Write man pages, completions for bash, zsh and fish, and JSON Schemas
+#[derive(Debug, Args)]
+#[command(hide = true)]
+pub(crate) struct GenerateArgs {
+    /// Write below this folder, laid out as /usr/share is
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+}
 
 /// Folders for the completions of each shell, below a prefix's `share`.
 const SHELLS: [(Shell, &str); 3] = [
@@ -28,7 +37,7 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<ExitCode> {
             .and_then(|()| write(&folder))
             .with_context(|| format!("cannot write into {}", folder.display()))
     };
-    let mut command = Arguments::command().disable_help_subcommand(true);
+    let mut command = CliCommand::command().disable_help_subcommand(true);
     command.build();
     into("man/man1", &|folder| pages(&command, folder))?;
     into("landspeed/schemas", &schema::write)?;
@@ -40,7 +49,7 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<ExitCode> {
 
 /// Returns the command line without its hidden commands, because bash completion would include them.
 fn shown() -> Command {
-    let all = Arguments::command();
+    let all = CliCommand::command();
     let shown = all.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
     Command::new("landspeed").version(env!("CARGO_PKG_VERSION")).subcommands(shown)
 }

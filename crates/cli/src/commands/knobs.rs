@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
+use clap::Args;
 use landspeed_engine::all_factors;
 use landspeed_knob::{self as knob, KnobTarget};
 use landspeed_observer::host;
@@ -11,9 +12,21 @@ use landspeed_record::factor::{Factor, FactorScope};
 use landspeed_record::units::did_you_mean;
 use landspeed_report::{OutputCapabilities, table};
 
-use crate::args::KnobsArgs;
+use crate::groups::ListArgs;
 use crate::listing::{FORMAT, KnobEntry, KnobList, LocalKnobValue};
 use crate::output::{list, out, usage};
+
+/// List all settings with their values here
+#[derive(Debug, Args)]
+#[command(after_help = "Example: landspeed knobs eth0")]
+pub(crate) struct KnobsArgs {
+    /// Show the values on this interface; explain these settings, by landspeed's or the system's names (mtu, net.ipv4.tcp_rmem,
+    /// ethtool:gro); or list those whose name contains a word
+    #[arg(value_name = "INTERFACE|KNOB|WORD", value_delimiter = ',')]
+    pub(crate) words: Vec<String>,
+    #[command(flatten)]
+    pub(crate) form: ListArgs,
+}
 
 pub(crate) fn run(args: &KnobsArgs) -> Result<ExitCode> {
     let query = KnobQuery::of(&args.words)?;

@@ -1,26 +1,114 @@
-//! The commands, one per file.
+//! The command line: a command is a file or a folder here, and a row of the table.
+//!
+//! A command's module has its arguments, whose doc comment is the command's line in the help, and `run`. Its `mod` line is
+//! outside the table, because rustfmt formats no module that a macro declares.
 
 pub(crate) mod agent;
 pub(crate) mod app;
 pub(crate) mod cc;
 pub(crate) mod compare;
+pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod exec;
+pub(crate) mod experiments;
 pub(crate) mod explain;
-pub(crate) mod faults;
 pub(crate) mod generate;
-pub(crate) mod grid;
+pub(crate) mod internal;
 pub(crate) mod knobs;
 pub(crate) mod lab;
 pub(crate) mod measure;
-pub(crate) mod paths;
 pub(crate) mod persist;
-pub(crate) mod record_run;
 pub(crate) mod records;
-pub(crate) mod recovery;
 pub(crate) mod run;
 pub(crate) mod show;
-pub(crate) mod top;
 pub(crate) mod tune;
 pub(crate) mod undo;
 pub(crate) mod verify;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+
+use crate::exit;
+
+const EXAMPLES: &str = "Examples:\n  \
+    sudo landspeed tune             tune a lab on this machine\n  \
+    landspeed doctor                check this host's settings\n  \
+    landspeed tune HOST_A HOST_B    tune a real path by ssh";
+
+/// Makes the command line of clap, and the calls of `run`, from the rows of the table.
+macro_rules! commands {
+    ($($(#[$($attribute:tt)+])? $name:ident($module:ident::$args:ident),)*) => {
+        /// Measure a network path between two hosts, find what holds it back, change one setting at a time, keep only what is proven
+        /// to help, and restore everything.
+        #[derive(Debug, Parser)]
+        #[command(name = "landspeed", version = landspeed_agent::session::BUILD, arg_required_else_help = true, max_term_width = 100)]
+        #[command(after_help = format!("{EXAMPLES}\n\n{}", exit::line()))]
+        pub(crate) enum CliCommand {
+            $($(#[$($attribute)+])? $name($module::$args),)*
+        }
+
+        impl CliCommand {
+            pub(crate) fn run(&self) -> Result<ExitCode> {
+                match self {
+                    $(CliCommand::$name(args) => $module::run(args),)*
+                }
+            }
+        }
+    };
+}
+
+// The table, in the order of the help.
+commands! {
+    Tune(tune::TuneArgs),
+    Explain(explain::ExplainArgs),
+    Measure(measure::MeasureArgs),
+    Run(run::RunArgs),
+    App(app::AppArgs),
+    Experiments(experiments::ExperimentsArgs),
+    Compare(compare::CompareArgs),
+    Doctor(doctor::DoctorArgs),
+    Knobs(knobs::KnobsArgs),
+    Cc(cc::CcArgs),
+    Records(records::RecordsArgs),
+    Show(show::ShowArgs),
+    Diff(diff::DiffArgs),
+    Persist(persist::PersistArgs),
+    Verify(verify::VerifyArgs),
+    Undo(undo::UndoArgs),
+    Lab(lab::LabArgs),
+    Agent(agent::AgentArgs),
+    Exec(exec::ExecArgs),
+    Generate(generate::GenerateArgs),
+    #[command(flatten)]
+    Internal(internal::InternalCommand),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args, Command, CommandFactory};
+
+    use super::*;
+    use crate::groups::{FlowArgs, FormArgs, HostArgs, ListArgs, OutputArgs};
+
+    /// Without a line of its own, a command has that of a group of its arguments.
+    #[test]
+    fn every_command_has_a_line_of_help_of_its_own() {
+        let groups: [fn(Command) -> Command; 5] = [
+            FlowArgs::augment_args,
+            FormArgs::augment_args,
+            HostArgs::augment_args,
+            ListArgs::augment_args,
+            OutputArgs::augment_args,
+        ];
+        let about = |command: &Command| command.get_about().map(ToString::to_string);
+        let of_groups = groups.map(|group| about(&group(Command::new("group"))));
+        let all = CliCommand::command();
+        for command in all.get_subcommands() {
+            let about = about(command);
+            assert!(about.is_some() && !of_groups.contains(&about), "{}: {about:?}", command.get_name());
+        }
+        all.debug_assert();
+    }
+}

@@ -5,16 +5,34 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
+use clap::Args;
 use landspeed_knob::persist::{ConfigFile, PersistPlan, UnpersistedSetting, is_ours};
 use landspeed_record::Side;
 use landspeed_report::{json, quoted, safe};
 use serde::Serialize;
 
-use crate::args::{PersistArgs, SideArg};
 use crate::exit::Exit;
-use crate::kept::KeptSettings;
+use crate::groups::RECORD;
+use crate::kept::{KeptSettings, KeptSettingsArgs};
 use crate::output::out;
 use crate::place::put_in_place;
+
+/// Write the settings that a run kept as files that apply at boot
+#[derive(Debug, Args)]
+#[command(after_help = format!("{RECORD}\n\nExample: sudo landspeed persist last --write /"))]
+pub(crate) struct PersistArgs {
+    #[command(flatten)]
+    pub(crate) kept: KeptSettingsArgs,
+    /// Take a lab's record, although its settings prove nothing about this host
+    #[arg(long)]
+    pub(crate) lab: bool,
+    /// Make the files although the host of the run is not this one
+    #[arg(long)]
+    pub(crate) other_host: bool,
+    /// Write the files below this folder (/ for this host) instead of showing them
+    #[arg(long, value_name = "DIR")]
+    pub(crate) write: Option<PathBuf>,
+}
 
 /// The output of `landspeed persist --json`.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -88,7 +106,7 @@ fn side(kept: &KeptSettings, args: &PersistArgs) -> Result<Side> {
         );
     }
     if args.lab || args.other_host {
-        return Ok(asked.map_or(Side::A, Side::from));
+        return Ok(asked.unwrap_or(Side::A));
     }
     kept.side_here(asked).map_err(|why| anyhow!("{why}; run it there, or add --other-host"))
 }
@@ -124,11 +142,7 @@ fn commands(kept: &KeptSettings, args: &PersistArgs, files: &[ConfigFile]) -> Ve
     let sudo = if is_root { "" } else { "sudo " };
     let as_root =
         |commands: &[String]| commands.iter().map(|command| format!("{sudo}{command}")).collect::<Vec<_>>();
-    let host = match args.kept.host {
-        Some(SideArg::A) => " --host a",
-        Some(SideArg::B) => " --host b",
-        None => "",
-    };
+    let host = args.kept.host.map(|side| format!(" --host {side}").to_lowercase()).unwrap_or_default();
     let of_run = format!("{record}{host}{}", if args.kept.unconfirmed { " --unconfirmed" } else { "" });
     let flags = [(args.lab, " --lab"), (args.other_host, " --other-host")];
     let flags: String = flags.iter().filter(|(given, _)| *given).map(|(_, flag)| *flag).collect();

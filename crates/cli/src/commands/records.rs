@@ -4,19 +4,31 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
+use clap::Args;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use landspeed_record::units::Bytes;
 use landspeed_record::{RecordOutline, RecordReadError, RecordSequence, newest_first, outline};
 use landspeed_report::{DetailLevel, RecordRow, RecordsReport, json, records};
 
-use crate::args::RecordsArgs;
 use crate::data;
 use crate::exit::Exit;
+use crate::groups::OutputArgs;
 use crate::kinds;
 use crate::output::present;
 
 const NEWER: &str = "of a newer landspeed";
+
+/// List the records of runs, newest first
+#[derive(Debug, Args)]
+#[command(after_help = "An id is when the run began: month and day, then hour, minute and second,\n\
+             in UTC. Commands take it as RECORD; its beginning or its end is enough.\n\
+             `last` is the newest.\n\n\
+             Example: landspeed show 1123-165136")]
+pub(crate) struct RecordsArgs {
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
 
 pub(crate) fn run(args: &RecordsArgs) -> Result<ExitCode> {
     let folder = data::folder(args.output.data_dir.as_deref())?;

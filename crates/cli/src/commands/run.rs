@@ -1,18 +1,51 @@
-//! `landspeed run FILE`, which measures an experiment, and `landspeed experiments`, which lists those that ship.
+//! `landspeed run FILE`: measures an experiment of a file, or one that ships.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use clap::Args;
 use include_dir::{Dir, DirEntry, include_dir};
 use landspeed_engine::{Experiment, read_experiment};
 use landspeed_record::units::did_you_mean;
 use serde::Serialize;
 
-use crate::args::{ExperimentsArgs, RunArgs};
-use crate::commands::grid::{GridJob, GridOptions};
+use crate::commands::measure::grid::{GridJob, GridOptions};
+use crate::groups::{HostArgs, ListArgs, OutputArgs};
 use crate::output::{list, out, usage};
 use crate::stop::StopRequest;
+
+/// Measure an experiment that a file describes, and set it beside what was published
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A file is strict TOML: what is sent, over what, what is varied, when it ends, and what is expected. \
+             docs/reference/experiments.md describes it.\n\n\
+             Examples:\n  \
+             landspeed experiments                       list the experiments that ship\n  \
+             sudo landspeed run cottrell/streams --short measure one of them in a few minutes\n  \
+             landspeed run --check mine.toml             look for mistakes, measure nothing"
+)]
+pub(crate) struct RunArgs {
+    /// A file, or the name of an experiment that ships, such as cottrell/streams
+    #[arg(value_name = "FILE")]
+    pub(crate) file: String,
+    #[command(flatten)]
+    pub(crate) hosts: HostArgs,
+    /// Measure the version of a few minutes
+    #[arg(long)]
+    pub(crate) short: bool,
+    /// Look for mistakes in the file and measure nothing
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Change settings of real hosts without asking
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// Print everything that the page says
+    #[arg(long, help_heading = "Output")]
+    pub(crate) full: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
 
 /// The experiments that ship, embedded in the program.
 static SHIPPED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../experiments");
@@ -28,17 +61,16 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     let Experiment { words, grid, .. } = experiment;
     let words = if args.hosts.hosts.is_empty() { words } else { args.hosts.hosts.clone() };
     let options = GridOptions {
-        hosts: &args.hosts,
         yes: args.yes,
         report_missing: true,
-        output: &args.output,
         full: args.full,
+        ..GridOptions::of(&args.hosts, &args.output)
     };
     GridJob::of(grid, words, &options)?.finish(&options, &stop)
 }
 
 /// Returns a file, or an experiment that ships.
-fn found(name: &str) -> Result<(PathBuf, String)> {
+pub(crate) fn found(name: &str) -> Result<(PathBuf, String)> {
     let path = Path::new(name);
     if path.exists() {
         let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
@@ -92,11 +124,8 @@ pub(crate) struct ExperimentEntry {
     expectations: usize,
 }
 
-pub(crate) fn experiments(args: &ExperimentsArgs) -> Result<ExitCode> {
-    if let Some(name) = &args.name {
-        out(&found(name)?.1)?;
-        return Ok(ExitCode::SUCCESS);
-    }
+/// Prints the list of the experiments that ship.
+pub(crate) fn list_shipped(form: &ListArgs) -> Result<()> {
     let listed = shipped().into_iter().map(|(name, text)| {
         let read = |short| read_experiment(Path::new(&format!("{name}.toml")), text, short);
         let (full, short) = (read(false)?, read(true)?);
@@ -115,8 +144,7 @@ pub(crate) fn experiments(args: &ExperimentsArgs) -> Result<ExitCode> {
         vec![one.name.clone(), one.title.clone(), one.source.clone(), cells]
     };
     let rows: Vec<Vec<String>> = listed.iter().map(row).collect();
-    list(&["name", "title", "source", "cells / short"], &rows, &listed, &args.form)?;
-    Ok(ExitCode::SUCCESS)
+    list(&["name", "title", "source", "cells / short"], &rows, &listed, form)
 }
 
 #[cfg(test)]

@@ -1,17 +1,32 @@
-//! `landspeed show` and `landspeed diff`: analyse records again.
+//! `landspeed show`: analyses a record again.
 
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use clap::Args;
 use landspeed_knob::journal::has_journal;
 use landspeed_observer::OBSERVERS;
-use landspeed_record::{Line, Record, RecordKind, Side, Trial, TuneSummary, outline};
-use landspeed_report::{DetailLevel, DiffReport, OutputCapabilities, json, safe, tune};
+use landspeed_record::{Line, Record, Side, Trial, TuneSummary, outline};
+use landspeed_report::{DetailLevel, json, safe, tune};
 
-use crate::args::{DiffArgs, FormArgs, ShowArgs};
-use crate::data;
+use crate::data::{self, RecordArg};
+use crate::groups::{FormArgs, OutputArgs, RECORD};
 use crate::kinds::{self, ShownRecord};
-use crate::output::{out, present};
+use crate::output::present;
+
+/// Show a record as a report
+#[derive(Debug, Args)]
+#[command(after_help = format!("{RECORD}\n\nExample: landspeed show last --html report.html"))]
+pub(crate) struct ShowArgs {
+    /// Show this record
+    #[arg(default_value = "last")]
+    pub(crate) record: RecordArg,
+    /// Print everything that the page says
+    #[arg(long, help_heading = "Output")]
+    pub(crate) full: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
 
 pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
     let path = data::find(&args.record, args.output.data_dir.as_deref())?;
@@ -77,21 +92,4 @@ fn watched(record: &Record) -> Option<&Trial> {
         _ => None,
     });
     trials.clone().find(|trial| trial.step.starts_with("watch ")).or_else(|| trials.clone().next())
-}
-
-pub(crate) fn diff(args: &DiffArgs) -> Result<ExitCode> {
-    let path = |record| data::find(record, args.data.data_dir.as_deref());
-    let paths = [path(&args.a)?, path(&args.b)?];
-    let [a, b] = [landspeed_record::read(&paths[0])?, landspeed_record::read(&paths[1])?];
-    let names = paths.map(|path| path.display().to_string());
-    for (record, name) in [&a, &b].into_iter().zip(&names) {
-        RecordKind::TUNE.check(record, name)?;
-    }
-    let report = DiffReport::of(&landspeed_analysis::diff(&a, &b), &names[0], &names[1]);
-    if args.json {
-        out(&json(&report))?;
-    } else {
-        out(&landspeed_report::diff(&report).text(OutputCapabilities::stdout(), DetailLevel::Brief))?;
-    }
-    Ok(ExitCode::SUCCESS)
 }

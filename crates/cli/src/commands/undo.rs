@@ -4,15 +4,39 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow, ensure};
+use clap::Args;
 use landspeed_knob::journal::{Undo, UndoReport};
 use landspeed_lab::topology::lab::LabSelection;
 
-use crate::args::UndoArgs;
 use crate::exit::Exit;
 use crate::labs;
 use crate::listing::{FORMAT, UndoDocument};
-use crate::output::agree;
-use crate::output::out;
+use crate::output::{agree, out};
+
+/// Restore what an interrupted run left changed
+#[derive(Debug, Args)]
+#[command(after_help = "Example: sudo landspeed undo")]
+pub(crate) struct UndoArgs {
+    /// Restore this network namespace only, and remove no labs
+    #[arg(long)]
+    pub(crate) here: bool,
+    /// Also restore what a write that was cut short may have changed
+    ///
+    /// Such a write was cut short over two minutes ago; another program may have changed the setting since.
+    #[arg(long, conflicts_with = "forget")]
+    pub(crate) unsure: bool,
+    /// Restore nothing: show what is given up, then remove the journal
+    ///
+    /// Use it only when undo fails.
+    #[arg(long)]
+    pub(crate) forget: bool,
+    /// With --forget, do not ask
+    #[arg(long, requires = "forget")]
+    pub(crate) yes: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 pub(crate) fn run(args: &UndoArgs) -> Result<ExitCode> {
     let labs = if args.here { Ok(Vec::new()) } else { labs::down(&LabSelection::Stale) };

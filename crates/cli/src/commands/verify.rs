@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow, ensure};
+use clap::Args;
 use landspeed_knob::persist::{ConfigFile, KeptChange};
 use landspeed_knob::{self as knob, KnobTarget};
 use landspeed_observer::host;
@@ -11,10 +12,25 @@ use landspeed_record::Side;
 use landspeed_report::{OutputCapabilities, json, safe, table};
 use serde::Serialize;
 
-use crate::args::VerifyArgs;
 use crate::exit::Exit;
-use crate::kept::KeptSettings;
+use crate::groups::RECORD;
+use crate::kept::{KeptSettings, KeptSettingsArgs};
 use crate::output::out;
+
+/// Check this host against the settings that a run kept; changes nothing
+#[derive(Debug, Args)]
+#[command(
+    after_help = format!("{RECORD}\n\
+             Exits with 1 where a setting, or a file of `landspeed persist`, differs.\n\n\
+             Example: landspeed verify last")
+)]
+pub(crate) struct VerifyArgs {
+    #[command(flatten)]
+    pub(crate) kept: KeptSettingsArgs,
+    /// Read the settings of this interface [default: the run's]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) interface: Option<String>,
+}
 
 /// The output of `landspeed verify --json`.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -76,7 +92,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode> {
     let kept = KeptSettings::read(&args.kept)?;
     let side = match (&args.interface, args.kept.host) {
         // With --interface, the user determines what to read.
-        (Some(_), host) => host.map_or(Side::A, Side::from),
+        (Some(_), host) => host.unwrap_or(Side::A),
         (None, host) => kept.side_here(host).map_err(|why| anyhow!("{why}; name the --interface to read"))?,
     };
     let interface = args.interface.as_deref().or(kept.interface(side)).unwrap_or("lo").to_owned();

@@ -12,7 +12,7 @@ use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize, tcsetattr,
 };
 
-use crate::args::ExplainArgs;
+use super::ExplainArgs;
 use crate::hosts::NamedHosts;
 use crate::stop::StopRequest;
 

@@ -1,14 +1,48 @@
 //! `landspeed cc`: lists, loads and unloads congestion controls.
 
+mod recovery;
+
 use std::process::ExitCode;
 
 use anyhow::Result;
+use clap::{Args, Subcommand};
 use landspeed_congestion::{self as congestion, CONTROLS, Control, LoadState, LoadedControl};
 
-use crate::args::{CcAction, CcArgs, ListArgs};
+use crate::groups::ListArgs;
 use crate::listing::{ControlEntry, ControlList, ControlState, FORMAT};
 use crate::output::{self, out, usage};
 use crate::stop::StopRequest;
+
+/// Load congestion controls into the kernel, unload them, and simulate what a loss costs them
+#[derive(Debug, Args)]
+#[command(after_help = "Example: sudo landspeed cc load scalable")]
+pub(crate) struct CcArgs {
+    #[command(subcommand)]
+    pub(crate) action: CcAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CcAction {
+    /// List congestion controls with their TCP_CONGESTION names, and which this host has
+    List(ListArgs),
+    /// Load congestion controls into the running kernel, for any program, until Ctrl-C; needs root
+    Load {
+        /// Names from `landspeed cc list`
+        #[arg(value_name = "NAME", required = true)]
+        names: Vec<String>,
+        /// Pin them in /sys/fs/bpf and return; they stay until `landspeed cc unload` or the next boot
+        #[arg(long)]
+        keep: bool,
+    },
+    /// Unload what `load --keep` loaded; connections that use it keep it until they close
+    Unload {
+        /// Names from `landspeed cc list`
+        #[arg(value_name = "NAME", required = true)]
+        names: Vec<String>,
+    },
+    /// Simulate how long each congestion control takes to recover from one loss on a long path
+    Recovery(recovery::RecoveryArgs),
+}
 
 pub(crate) fn run(args: &CcArgs) -> Result<ExitCode> {
     match &args.action {
@@ -16,7 +50,7 @@ pub(crate) fn run(args: &CcArgs) -> Result<ExitCode> {
         CcAction::Load { names, keep: false } => hold(names)?,
         CcAction::Load { names, keep: true } => keep(load(names)?)?,
         CcAction::Unload { names } => unload(names)?,
-        CcAction::Recovery(args) => super::recovery::run(args)?,
+        CcAction::Recovery(args) => recovery::run(args)?,
     }
     Ok(ExitCode::SUCCESS)
 }

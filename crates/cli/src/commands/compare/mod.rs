@@ -1,5 +1,8 @@
 //! `landspeed compare`: studies congestion controls over one path, in the simulator or on hosts.
 
+mod args;
+mod paths;
+
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,17 +15,19 @@ use landspeed_record::{
 use landspeed_report::{DetailLevel, json};
 use landspeed_simulator::study_run;
 
-use crate::args::{CompareArgs, FormArgs, HostArgs};
 use crate::data;
+use crate::groups::{FormArgs, HostArgs};
 use crate::hosts::NamedHosts;
 use crate::output::{agree, usage};
 use crate::recorder::Recorder;
 use crate::stop::StopRequest;
 use crate::study;
 
+pub(crate) use args::{CompareArgs, QuestionArg};
+
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     if !args.paths.is_empty() {
-        return super::paths::run(args);
+        return paths::run(args);
     }
     let stop = StopRequest::on_signals().context("cannot take signals over")?;
     let mut job = match &args.resume {

@@ -1,52 +1,22 @@
 //! Arguments of `landspeed measure`: each workload is a subcommand with the parameters that it declares.
 
-use clap::builder::{PossibleValue, PossibleValuesParser};
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use landspeed_observer::OBSERVERS;
 use landspeed_record::factor::reference::capital;
 use landspeed_record::factor::{Domain, Factor, FactorDeclaration};
 use landspeed_record::units::{Nanos, parse_duration};
 use landspeed_record::{Settings, TrialSpec, Workload};
-use landspeed_transport::TRANSPORTS;
 use landspeed_transport::settings::{FLOWS, TRANSPORT};
 use landspeed_workload::WorkloadRunner;
 
-use super::{GridArgs, HostArgs, OutputArgs};
+use super::grid_args::GridArgs;
 use crate::commands::app;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FanArg {
-    /// Every other host connects to the last one
-    In,
-    /// The last host connects to every other one
-    Out,
-}
-
-/// The flow that is sent.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct FlowArgs {
-    /// Carry the data by this transport
-    #[arg(long, value_parser = transports(), default_value = "tcp", help_heading = "Flow")]
-    pub(crate) transport: String,
-    /// Set the flow, such as write-size=64K
-    ///
-    /// `landspeed knobs` lists the settings. What a flow used is read back from its socket.
-    #[arg(long, value_name = "NAME=VALUE,...", help_heading = "Flow")]
-    pub(crate) set: Vec<String>,
-}
-
-/// Returns the names in the table of transports.
-pub(super) fn transports() -> PossibleValuesParser {
-    names(TRANSPORTS.iter().map(|transport| (transport.name(), transport.about().line)))
-}
+use crate::groups::{FanArg, FlowArgs, HostArgs, OutputArgs, choices};
 
 /// Returns the names in the table of observers.
 fn observers() -> PossibleValuesParser {
-    names(OBSERVERS.iter().map(|row| (row.name, row.about)))
-}
-
-fn names(of: impl Iterator<Item = (&'static str, &'static str)>) -> PossibleValuesParser {
-    of.map(|(name, help)| PossibleValue::new(name).help(help)).collect::<Vec<_>>().into()
+    choices(OBSERVERS.iter().map(|row| (row.name, row.about)))
 }
 
 /// What every workload takes.
@@ -102,6 +72,7 @@ impl Args for MeasureArgs {
             only_own(command, runner)
         });
         command
+            .about("Measure a path with one workload")
             .subcommand_required(true)
             .arg_required_else_help(true)
             .subcommand_value_name("WORKLOAD")

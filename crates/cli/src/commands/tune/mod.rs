@@ -1,5 +1,8 @@
 //! `landspeed tune`: tunes a path, keeps what is proven to help, and restores everything.
 
+mod args;
+mod land_speed_record;
+
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
@@ -14,19 +17,20 @@ use landspeed_record::{RecordKind, RecordWriter, Side, TuneSummary};
 use landspeed_report::{DetailLevel, OutputCapabilities, duration, gain_is_proven, live::TuneProgress, safe};
 use landspeed_transport::{Transport, find};
 
-use crate::args::{BaselineArg, TuneArgs};
-use crate::commands::app;
-use crate::data::RecordArg;
+use super::{app, show};
+use crate::data::{self, RecordArg};
 use crate::exit::Exit;
 use crate::hosts::{NamedHosts, parse_settings};
 use crate::output::{agree, usage};
 use crate::recorder::Recorder;
 use crate::stop::StopRequest;
-use crate::{commands, data};
 
-pub(crate) fn run(args: TuneArgs) -> Result<ExitCode> {
+pub(crate) use args::TuneArgs;
+use args::BaselineArg;
+
+pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
     if args.record_run {
-        return commands::record_run::run(&args);
+        return land_speed_record::run(args);
     }
     let args = with_own_names(args)?;
     let program = program(&args)?;
@@ -153,12 +157,12 @@ fn detail(args: &TuneArgs) -> DetailLevel {
 }
 
 /// Replaces the system's names of settings by landspeed's. Wrong names are refused before any host is contacted.
-fn with_own_names(args: TuneArgs) -> Result<TuneArgs> {
-    let factors = factors(transport(&args)?);
+fn with_own_names(args: &TuneArgs) -> Result<TuneArgs> {
+    let factors = factors(transport(args)?);
     let own = |names: &[String]| -> Result<Vec<String>> {
         names.iter().map(|name| Ok(factors.named(name).map_err(usage)?.name.to_owned())).collect()
     };
-    Ok(TuneArgs { only: own(&args.only)?, skip: own(&args.skip)?, ..args })
+    Ok(TuneArgs { only: own(&args.only)?, skip: own(&args.skip)?, ..args.clone() })
 }
 
 fn options(args: &TuneArgs, named: &NamedHosts) -> Result<TuneOptions> {
@@ -246,7 +250,7 @@ fn plan_text(plan: &TunePlan, options: &TuneOptions, output: OutputCapabilities)
 fn present(summary: &TuneSummary, path: &Path, args: &TuneArgs) -> Result<()> {
     let record = landspeed_record::read(path)?;
     let named = RecordArg::Last.again(args.output.data_dir.as_deref(), path);
-    commands::show::present_tune(summary, &record, &named, &args.output.form, detail(args))
+    show::present_tune(summary, &record, &named, &args.output.form, detail(args))
 }
 
 fn exit(summary: &TuneSummary, ask_for_proof: bool) -> Exit {

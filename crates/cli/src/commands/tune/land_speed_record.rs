@@ -10,7 +10,7 @@ use landspeed_record::{LabRecovery, LossRecovery, RecordRunReport};
 use landspeed_report::{DetailLevel, json};
 use landspeed_simulator::{FullPath, full_window, recovery_time, simulated_recovery};
 
-use crate::args::TuneArgs;
+use super::TuneArgs;
 use crate::data;
 use crate::exit::Exit;
 use crate::hosts::NamedHosts;

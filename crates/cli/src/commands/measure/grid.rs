@@ -19,9 +19,9 @@ use landspeed_report::live::GridProgress;
 use landspeed_report::{DetailLevel, OutputCapabilities, json};
 use landspeed_transport::settings::FLOWS;
 
-use crate::args::{FormArgs, HostArgs, MeasureArgs, OutputArgs};
-use crate::data;
-use crate::data::RecordArg;
+use super::MeasureArgs;
+use crate::data::{self, RecordArg};
+use crate::groups::{FormArgs, HostArgs, OutputArgs};
 use crate::hosts::{NamedHosts, set_of};
 use crate::output::{agree, usage};
 use crate::recorder::Recorder;
@@ -30,13 +30,7 @@ use crate::stop::StopRequest;
 pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     let stop = StopRequest::on_signals().context("cannot take signals over")?;
     let common = &args.common;
-    let options = GridOptions {
-        hosts: &common.hosts,
-        yes: common.grid.yes,
-        report_missing: false,
-        output: &common.output,
-        full: false,
-    };
+    let options = GridOptions { yes: common.grid.yes, ..GridOptions::of(&common.hosts, &common.output) };
     let job = match &common.grid.resume {
         Some(named) => GridJob::resumed(&data::find(named, common.output.data_dir.as_deref())?, args)?,
         None => GridJob::of(asked(args).map_err(usage)?, common.hosts.hosts.clone(), &options)?,
@@ -54,6 +48,13 @@ pub(crate) struct GridOptions<'a> {
     pub(crate) report_missing: bool,
     pub(crate) output: &'a OutputArgs,
     pub(crate) full: bool,
+}
+
+impl<'a> GridOptions<'a> {
+    /// Returns options with everything else off.
+    pub(crate) fn of(hosts: &'a HostArgs, output: &'a OutputArgs) -> GridOptions<'a> {
+        GridOptions { hosts, yes: false, report_missing: false, output, full: false }
+    }
 }
 
 /// Shows the grid of a record. The exit code reports whether its figures are valid.

@@ -4,8 +4,9 @@ use std::ffi::OsString;
 
 use clap::{Args, ValueEnum};
 
-use super::{HostArgs, OutputArgs, paths};
+use crate::commands::exec::paths;
 use crate::data::RecordArg;
+use crate::groups::{HostArgs, OutputArgs};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum QuestionArg {
@@ -43,6 +44,7 @@ impl ExchangeArg {
     }
 }
 
+/// Compare congestion controls over one path, or what carries a program below its sockets
 #[derive(Debug, Args)]
 #[command(
     after_help = "Four flows enter one region apart, and the last to enter is the first to leave. There are seven regions; the \

@@ -5,8 +5,7 @@ use clap::{Args, ValueEnum};
 use landspeed_analysis::Metric;
 use landspeed_record::units::{BitRate, Nanos, parse_duration};
 
-use super::measure::transports;
-use super::{FanArg, HostArgs, OutputArgs};
+use crate::groups::{FanArg, HostArgs, OutputArgs, transports};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum BaselineArg {
@@ -16,7 +15,8 @@ pub(crate) enum BaselineArg {
     Sc03,
 }
 
-#[derive(Debug, Args)]
+/// Tune a path, keep what is proven to help, restore everything
+#[derive(Debug, Clone, Args)]
 #[command(
     after_help = "`landspeed knobs` lists all settings. Every trial goes into a record in the data directory: \
              `landspeed show` prints it again, and `landspeed persist` writes its result as files.\n\n\

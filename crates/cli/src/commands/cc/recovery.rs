@@ -1,13 +1,37 @@
 //! `landspeed cc recovery`: the cost of one loss on a long path, by congestion control.
 
 use anyhow::{Context, Result};
+use clap::Args;
 use landspeed_congestion::{CONTROLS, Control, Error};
-use landspeed_record::units::Nanos;
+use landspeed_record::units::{BitRate, Nanos, parse_duration};
 use landspeed_simulator::{FullPath, simulated_recovery};
 
-use crate::args::RecoveryArgs;
+use crate::groups::ListArgs;
 use crate::listing::{FORMAT, RecoveryEntry, RecoveryList};
 use crate::output::{self, ActivityLine, usage};
+
+/// A path that one flow fills, and loses one segment on (Feng et al. 2003, Table 1).
+#[derive(Debug, Args)]
+#[command(after_help = "Example: landspeed cc recovery --rate 10G --rtt 180ms")]
+pub(crate) struct RecoveryArgs {
+    /// Names from `landspeed cc list` [default: all that can be simulated]
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+    /// Rate of the path
+    #[arg(long, value_name = "RATE")]
+    pub(crate) rate: BitRate,
+    /// Round-trip time of the path
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) rtt: Nanos,
+    /// Largest packet of the path, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(68..))]
+    pub(crate) mtu: u16,
+    /// Give up on a control that needs longer than this
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_duration)]
+    pub(crate) within: Nanos,
+    #[command(flatten)]
+    pub(crate) form: ListArgs,
+}
 
 pub(crate) fn run(args: &RecoveryArgs) -> Result<()> {
     let path = FullPath { rate_bps: args.rate, rtt_ns: args.rtt, mtu_bytes: args.mtu };

@@ -11,10 +11,10 @@ use landspeed_record::units::{BitRate, EscapedText, Nanos};
 use landspeed_record::{Grid, GridCell, Header, PathCost, RecordKind, RecordWriter, Workload};
 use landspeed_report::quoted;
 
-use super::app;
-use super::exec::ExecReport;
-use super::grid::{GridJob, GridOptions, present, recorder};
-use crate::args::{CompareArgs, ExchangeArg};
+use super::args::{CompareArgs, ExchangeArg};
+use crate::commands::app;
+use crate::commands::exec::ExecReport;
+use crate::commands::measure::grid::{GridJob, GridOptions, present, recorder};
 use crate::data::{self, RecordArg};
 use crate::output::usage;
 use crate::stop::StopRequest;
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
 /// Compares the paths of an application between hosts.
 fn of_application(args: &CompareArgs, workload: Workload, stop: &StopRequest) -> Result<ExitCode> {
     stop.at_once("nothing was changed");
-    let options = grid_options(args);
+    let options = GridOptions { yes: args.yes, ..GridOptions::of(&args.hosts, &args.output) };
     let costs = if args.predict { costs(args, &options, stop)? } else { Vec::new() };
     job(args, workload, &options)?.with_costs(costs).finish(&options, stop)
 }
@@ -71,16 +71,6 @@ fn costs(args: &CompareArgs, options: &GridOptions<'_>, stop: &StopRequest) -> R
         rate_bps: BitRate(gbps * 1e9),
     };
     Ok(each.map(cost).collect())
-}
-
-fn grid_options(args: &CompareArgs) -> GridOptions<'_> {
-    GridOptions {
-        hosts: &args.hosts,
-        yes: args.yes,
-        report_missing: false,
-        output: &args.output,
-        full: false,
-    }
 }
 
 /// Returns a grid of an application over its parameter `path`.

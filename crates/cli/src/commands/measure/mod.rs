@@ -1,5 +1,9 @@
 //! `landspeed measure`: measures a path with one workload.
 
+mod args;
+pub(crate) mod grid;
+mod grid_args;
+
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,20 +15,21 @@ use landspeed_report::live::IntervalLines;
 use landspeed_report::{DetailLevel, OutputCapabilities};
 use landspeed_transport::settings::FLOWS;
 
-use crate::args::MeasureArgs;
+use crate::data;
 use crate::exit::Exit;
 use crate::hosts::{NamedHosts, flow_of};
 use crate::output::{ActivityLine, present};
 use crate::stop::StopRequest;
-use crate::{commands, data};
 
-pub(crate) fn run(args: MeasureArgs) -> Result<ExitCode> {
+pub(crate) use args::{MeasureArgs, is_taken};
+
+pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     if !args.common.grid.vary.is_empty() || args.common.grid.resume.is_some() {
-        return commands::grid::run(&args);
+        return grid::run(args);
     }
     let stop = StopRequest::on_signals().context("cannot take signals over")?;
-    let what = measurement(&args)?;
-    let args = args.common;
+    let what = measurement(args)?;
+    let args = &args.common;
     let named = NamedHosts::parse(&args.hosts, false)?;
     let mut joined = named.join_for(Some(&what.workload), args.fan, Pairing::Topology)?;
     let names = joined.group.pairs().map(|pair| [pair.a.name.clone(), pair.b.name.clone()]).collect();

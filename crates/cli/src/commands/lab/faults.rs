@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use landspeed_lab::faults::{FAULTS, Fault, FaultLab, FaultScenario};
 
-use crate::args::ListArgs;
+use crate::groups::ListArgs;
 use crate::labs;
 use crate::listing::{FORMAT, FaultEntry, FaultList};
 use crate::output::{self, out, usage};

@@ -1,15 +1,59 @@
 //! `landspeed lab`: lists and removes labs, or makes a path slow on purpose.
 
+pub(crate) mod faults;
+
 use std::process::ExitCode;
 
 use anyhow::Result;
+use clap::{Args, Subcommand};
+use landspeed_lab::topology::TOPOLOGIES;
 use landspeed_lab::topology::lab::{self, LabInfo};
 
-use crate::args::{LabAction, LabArgs, ListArgs};
-use crate::commands::faults;
+use crate::groups::ListArgs;
 use crate::labs;
 use crate::listing::{FORMAT, LabEntry, LabList};
 use crate::output::{self, out};
+
+/// List and remove labs, or make a path slow on purpose
+#[derive(Debug, Args)]
+#[command(after_help = topologies())]
+pub(crate) struct LabArgs {
+    #[command(subcommand)]
+    pub(crate) action: LabAction,
+}
+
+/// Returns the list of all topologies for help.
+fn topologies() -> String {
+    let lines = TOPOLOGIES.iter().map(|topology| topology.about());
+    let lines: String = lines.map(|about| format!("  {}\n      {}\n", about.syntax, about.line)).collect();
+    format!(
+        "Topologies, as commands take them:\n{lines}docs/reference/topologies.md draws them.\n\nExample: landspeed lab list"
+    )
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabAction {
+    /// List labs, and whether their owner still runs
+    List(ListArgs),
+    /// Remove a lab by its id, or every lab whose owner has died
+    Down {
+        /// Id of the lab [default: all labs that a crash left]
+        id: Option<String>,
+    },
+    /// Make a path slow on purpose, to see what `explain` says
+    ///
+    /// Without a name, it lists the faults.
+    Faults {
+        /// Faults to combine on one flow, each with its own strength if one is given
+        #[arg(value_name = "FAULT[=STRENGTH]")]
+        names: Vec<String>,
+        /// Strength of the other faults: 0 is a nuisance, 1 a disaster
+        #[arg(long, default_value_t = 0.5, value_name = "0..1")]
+        strength: f64,
+        #[command(flatten)]
+        form: ListArgs,
+    },
+}
 
 pub(crate) fn run(args: &LabArgs) -> Result<ExitCode> {
     match &args.action {

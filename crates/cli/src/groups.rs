@@ -1,0 +1,156 @@
+//! Groups of arguments that several commands share.
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Args, ValueEnum};
+use landspeed_agent::session::ZonedAddress;
+use landspeed_lab::topology::HostSpec;
+use landspeed_record::units::{Nanos, parse_duration};
+use landspeed_transport::TRANSPORTS;
+
+/// Which hosts, and how to reach them.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct HostArgs {
+    /// Two hosts, or a lab on this machine (the default)
+    ///
+    /// A host is [user@]host, 'local', 'netns:NAME' or the line that `landspeed agent --listen` printed. `measure --fan` takes
+    /// more than two. A lab is lab:back-to-back (the default), lab:switch:N or lab:wan:rate=1G,rtt=20ms,... `compare` uses the paper's
+    /// lab:wan:rate=1G,rtt=164ms,queue=0.5bdp by default.
+    #[arg(value_name = "HOST", num_args = 0..=64)]
+    pub(crate) hosts: Vec<String>,
+    /// Read the agent's line or its token from this file
+    ///
+    /// The file holds the line that `landspeed agent --listen` printed, token included. Without a file, landspeed asks for the token
+    /// of a line that is given without it (landspeed://ADDRESS:PORT/#PIN).
+    #[arg(long, value_name = "FILE", hide_short_help = true, help_heading = "Path")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Run this landspeed on hosts reached by ssh
+    ///
+    /// By default, an installed one of this version runs; where there is none, landspeed sends itself.
+    #[arg(long, value_name = "PATH", hide_short_help = true, help_heading = "Path")]
+    pub(crate) remote_path: Option<String>,
+    /// Keep what is sent to a host in its ~/.cache/landspeed, for the next run
+    #[arg(long, conflicts_with = "remote_path", hide_short_help = true, help_heading = "Path")]
+    pub(crate) keep_agent: bool,
+    /// Pass this option to ssh as -o (may be repeated)
+    #[arg(long, value_name = "KEY=VALUE", hide_short_help = true, help_heading = "Path")]
+    pub(crate) ssh_option: Vec<String>,
+    /// Send to this address of the second host
+    ///
+    /// A link-local address (fe80::1%eth0) has the interface of the first host as its zone; without one, all are tried.
+    #[arg(long, value_name = "IP", help_heading = "Path")]
+    pub(crate) address: Option<ZonedAddress>,
+    /// Send to this port of the second host, which its firewall lets in
+    ///
+    /// By default the second host takes a free port. TCP takes port N; where the trials go over them, UDP takes UDP port N, UDT N+1 and
+    /// QUIC N+2, and Multipath TCP takes TCP port N+1. The first host opens all connections.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=65_533), help_heading = "Path")]
+    pub(crate) data_port: Option<u16>,
+    /// Wait this long at most for a silent path
+    ///
+    /// A path counts as broken once its transport has sent again seven times in a row, or after this time. A run whose path breaks
+    /// ends early, prints what it measured until then, and fails.
+    #[arg(
+        long, value_name = "TIME", value_parser = parse_duration, default_value = "30s", hide_short_help = true,
+        help_heading = "Path"
+    )]
+    pub(crate) patience: Nanos,
+    /// Use IPv4 only
+    #[arg(short = '4', long, conflicts_with = "ipv6", help_heading = "Path")]
+    pub ipv4: bool,
+    /// Use IPv6 only
+    #[arg(short = '6', long, help_heading = "Path")]
+    pub ipv6: bool,
+}
+
+impl HostArgs {
+    /// Returns the hosts as given, without tokens, for records.
+    pub(crate) fn describe(&self) -> String {
+        if self.hosts.is_empty() {
+            return "lab:back-to-back".to_owned();
+        }
+        let shown =
+            |word: &String| word.parse::<HostSpec>().map_or_else(|_| word.clone(), |host| host.to_string());
+        self.hosts.iter().map(shown).collect::<Vec<_>>().join(" ")
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FanArg {
+    /// Every other host connects to the last one
+    In,
+    /// The last host connects to every other one
+    Out,
+}
+
+/// The flow that is sent.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct FlowArgs {
+    /// Carry the data by this transport
+    #[arg(long, value_parser = transports(), default_value = "tcp", help_heading = "Flow")]
+    pub(crate) transport: String,
+    /// Set the flow, such as write-size=64K
+    ///
+    /// `landspeed knobs` lists the settings. What a flow used is read back from its socket.
+    #[arg(long, value_name = "NAME=VALUE,...", help_heading = "Flow")]
+    pub(crate) set: Vec<String>,
+}
+
+/// Returns the names in the table of transports.
+pub(crate) fn transports() -> PossibleValuesParser {
+    choices(TRANSPORTS.iter().map(|transport| (transport.name(), transport.about().line)))
+}
+
+/// Returns the parser of names with their help.
+pub(crate) fn choices(of: impl Iterator<Item = (&'static str, &'static str)>) -> PossibleValuesParser {
+    of.map(|(name, help)| PossibleValue::new(name).help(help)).collect::<Vec<_>>().into()
+}
+
+/// Where a report goes.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct FormArgs {
+    /// Print one JSON document instead of the report
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// Write a self-contained page
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) html: Option<PathBuf>,
+    /// Write the report's tables as CSV
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) csv: Option<PathBuf>,
+}
+
+/// How a list is printed.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ListArgs {
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the table as CSV
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+}
+
+/// Where results go.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct OutputArgs {
+    #[command(flatten)]
+    pub(crate) form: FormArgs,
+    /// Keep records in this folder
+    ///
+    /// By default it is $XDG_DATA_HOME/landspeed or ~/.local/share/landspeed.
+    #[arg(long, value_name = "DIR", hide_short_help = true, help_heading = "Output")]
+    pub(crate) data_dir: Option<PathBuf>,
+}
+
+/// Which folder of records.
+#[derive(Debug, Args)]
+pub(crate) struct DataArgs {
+    /// Where records are kept (default: $XDG_DATA_HOME/landspeed or ~/.local/share/landspeed)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+}
+
+/// How commands name a record, for their help.
+pub(crate) const RECORD: &str = "RECORD is `last`, an id of `landspeed records` or a part of one, or a path.";
