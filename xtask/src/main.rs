@@ -74,7 +74,9 @@ fn check(root: &Path) -> Result<()> {
     if !wrong.is_empty() {
         bail!("{} found", wrong.len());
     }
-    println!("arrows point one way, JSON has one way in, licences are allowed, pages are fresh and in plain words");
+    println!(
+        "arrows point one way, JSON has one way in, licences are allowed, pages are fresh and in plain words"
+    );
     Ok(())
 }
 

@@ -4,9 +4,9 @@ use anyhow::{Context, Result, bail};
 use landspeed_agent::session::{LineSink, Options};
 use landspeed_engine::{Host, JoinedHosts, Pairing, PathOptions, ReachOptions, all_factors};
 use landspeed_lab::topology::{self, HostSet, TopologyHost};
-use landspeed_record::{Settings, Workload};
 use landspeed_record::factor::FactorTable;
 use landspeed_record::units::Nanos;
+use landspeed_record::{Settings, Workload};
 use landspeed_transport::Transport;
 use landspeed_transport::settings::{TRANSPORT, table};
 

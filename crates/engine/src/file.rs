@@ -177,9 +177,7 @@ struct ExpectSection {
 /// Returns the first mistake, with its line.
 pub fn read_experiment(path: &Path, text: &str, short: bool) -> Result<Experiment, FileError> {
     // Reads both versions, because a mistake in either is an error.
-    read(path, text, |file: ExperimentFile| {
-        experiment(&file, !short).and_then(|_| experiment(&file, short))
-    })
+    read(path, text, |file: ExperimentFile| experiment(&file, !short).and_then(|_| experiment(&file, short)))
 }
 
 fn experiment(file: &ExperimentFile, short: bool) -> Result<Experiment, FileMistake> {
@@ -286,10 +284,7 @@ fn bundled(vary: &VarySection, names: FactorNames<'_>) -> Result<GridFactor, Fil
 }
 
 /// Returns the settings of a level, with its workload among them if that is not the file's.
-fn level_settings(
-    level: &LevelSection,
-    names: FactorNames<'_>,
-) -> Result<Vec<GridSetting>, FileMistake> {
+fn level_settings(level: &LevelSection, names: FactorNames<'_>) -> Result<Vec<GridSetting>, FileMistake> {
     let Some(named) = &level.workload else { return settings(&level.set, names) };
     let mut own = settings(&level.set, FactorNames { runner: workload(named)?.as_ref(), ..names })?;
     let (name, value) = (WORKLOAD.to_owned(), named.get_ref().clone());

@@ -2,9 +2,9 @@
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    FactorEffect, FactorialEffect, FigureUnit, GRID_FORMAT, Grid, GridCell, GridContrast, GridCurves, GridEndReason,
-    GridFigure, GridReport, GridTrial, Line, PathPrediction, ProgramFigure, ProgramFigures, ProgramMetric, Record,
-    RecordKind, Side, WrongKind,
+    FactorEffect, FactorialEffect, FigureUnit, GRID_FORMAT, Grid, GridCell, GridContrast, GridCurves,
+    GridEndReason, GridFigure, GridReport, GridTrial, Line, PathPrediction, ProgramFigure, ProgramFigures,
+    ProgramMetric, Record, RecordKind, Side, WrongKind,
 };
 use landspeed_stats::grid::{Contrast, ContrastEstimate, GridLayout};
 

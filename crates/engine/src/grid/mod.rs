@@ -82,7 +82,8 @@ pub fn prepare(asked: Grid, grid_hosts: &mut dyn GridHosts, another: Nanos) -> R
     }
     let timing = TrialTiming::for_rtt(rtt);
     let named = landspeed_workload::find(&grid.workload);
-    let has_time = named.as_ref().is_some_and(|runner| runner.parameters().iter().any(|one| one.name == TIME));
+    let has_time =
+        named.as_ref().is_some_and(|runner| runner.parameters().iter().any(|one| one.name == TIME));
     let is_set = grid.all_settings().any(|one| one.name == TIME && one.place == GridSettingTarget::Workload);
     if has_time && !is_set {
         grid.workload.parameters.entry(TIME.to_owned()).or_insert_with(|| timing.stream.exact());

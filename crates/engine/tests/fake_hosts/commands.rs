@@ -4,8 +4,8 @@ use landspeed_agent::session::Session;
 use landspeed_analysis::Metric;
 use landspeed_engine::{
     Baseline, Error, ExplainOptions, Host, HostGroup, MeasureOptions, PathOptions, RecordSink, SizesEffort,
-    SizesOptions, TrialTiming, TuneOptions, UserListener, WantedPath, begin, compare_on, explain, explain_sizes,
-    flow, measure, plan, tune,
+    SizesOptions, TrialTiming, TuneOptions, UserListener, WantedPath, begin, compare_on, explain,
+    explain_sizes, flow, measure, plan, tune,
 };
 use landspeed_lab::topology::HostSet;
 use landspeed_record::units::{Bytes, Nanos};

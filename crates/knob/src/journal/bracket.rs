@@ -4,13 +4,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::JournalError;
 use super::entry::{JournalEntry, ProgressMark, TurnedKnob};
 use super::host::{DeviceLocation, DeviceWhereabouts, JournalHost};
 use super::ledger::JournalLedger;
 use super::own_changes::OwnChange;
 use super::restore::location_of;
 use super::snapshot::{RouteSlot, SettingKey, SettingValue, SettingsSnapshot};
-use super::JournalError;
 use crate::{Error, Knob, SideEffect};
 
 /// Age in seconds beyond which a write whose end was not seen no longer counts as the cause of what differs, because

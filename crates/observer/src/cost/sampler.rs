@@ -42,8 +42,8 @@ impl CostSampler {
             events.push(event.map_err(|e| Error::io("duplicate the sampling event", object(), e))?);
             rings.push(ring);
         }
-        let stop = eventfd(0, EventfdFlags::CLOEXEC)
-            .map_err(|e| Error::io("make", "an event descriptor", e))?;
+        let stop =
+            eventfd(0, EventfdFlags::CLOEXEC).map_err(|e| Error::io("make", "an event descriptor", e))?;
         let (events, stop) = (Arc::new(events), Arc::new(stop));
         let reader = read_in_background(&events, &stop, rings, scope)?;
         let sampler = CostSampler { events, stop, reader: Some(reader) };

@@ -89,9 +89,7 @@ fn own_sockets(subject: &WatchSubject<'_>) -> Result<Vec<ChosenSocket>, Error> {
 
 fn own(flow: u32, socket: &BorrowedFd<'_>) -> Result<Option<ChosenSocket>, Error> {
     let failed = |operation| {
-        move |errno: rustix::io::Errno| {
-            Error::io(operation, format!("the socket of flow {flow}"), errno)
-        }
+        move |errno: rustix::io::Errno| Error::io(operation, format!("the socket of flow {flow}"), errno)
     };
     let cookie = socket_cookie(socket).map_err(failed("ask the cookie of"))?;
     let local = getsockname(socket).map_err(failed("ask the address of"))?;

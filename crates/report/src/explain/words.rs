@@ -6,8 +6,8 @@ pub(super) use landspeed_record::factor::reference::capital;
 use landspeed_record::{Cause, ExplainReport, Finding, Remedy, StackHop};
 
 use crate::safe;
-use crate::words::{number, times};
 pub(super) use crate::words::{grouped, unit};
+use crate::words::{number, times};
 
 /// Returns the verdict in a line: the first cause, or that only a limit holds the flow back.
 pub(super) fn headline(report: &ExplainReport) -> String {

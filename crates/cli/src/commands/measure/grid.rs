@@ -12,8 +12,8 @@ use landspeed_engine::{
 };
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    Grid, GridSetting, GridSettingTarget, GridTrial, Header, Line, PathCost, Record, RecordKind, RecordWriter,
-    Settings,
+    Grid, GridSetting, GridSettingTarget, GridTrial, Header, Line, PathCost, Record, RecordKind,
+    RecordWriter, Settings,
 };
 use landspeed_report::live::GridProgress;
 use landspeed_report::{DetailLevel, OutputCapabilities, json};
@@ -196,8 +196,7 @@ fn question(grid: &Grid) -> String {
 /// Returns the grid that the command line describes. Wrong values are refused before any host is contacted.
 fn asked(args: &MeasureArgs) -> Result<Grid> {
     let (common, asked) = (&args.common, &args.common.grid);
-    let runner =
-        landspeed_workload::find(&args.workload).context("clap takes the names of the table")?;
+    let runner = landspeed_workload::find(&args.workload).context("clap takes the names of the table")?;
     let words = &common.hosts.hosts;
     let names = FactorNames { runner: runner.as_ref(), words };
     let factors = asked.vary.iter().map(|text| vary(text, names)).collect::<Result<Vec<_>, _>>()?;

@@ -60,8 +60,7 @@ fn lock(intervals: &Mutex<IntervalLines>) -> MutexGuard<'_, IntervalLines> {
 
 fn measurement(args: &MeasureArgs) -> Result<MeasureOptions> {
     let common = &args.common;
-    let runner =
-        landspeed_workload::find(&args.workload).context("clap takes the names of the table")?;
+    let runner = landspeed_workload::find(&args.workload).context("clap takes the names of the table")?;
     let (transport, mut flow) = flow_of(&common.flow, runner.flow())?;
     if let Some(flows) = &common.flows {
         flow.insert(FLOWS.name.to_owned(), FLOWS.parse(flows)?);

@@ -25,8 +25,8 @@ use crate::output::{agree, usage};
 use crate::recorder::Recorder;
 use crate::stop::StopRequest;
 
-pub(crate) use args::TuneArgs;
 use args::BaselineArg;
+pub(crate) use args::TuneArgs;
 
 pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
     if args.record_run {

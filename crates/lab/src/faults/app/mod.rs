@@ -94,8 +94,8 @@ impl ProgramTask {
 pub fn play() -> Result<(), Error> {
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line).during(|| "read the part from standard input".into())?;
-    let spec: ProgramSpec = serde_json::from_str(&line)
-        .during(|| "understand the part on standard input".into())?;
+    let spec: ProgramSpec =
+        serde_json::from_str(&line).during(|| "understand the part on standard input".into())?;
     crate::topology::enter(&spec.netns)?;
     if let Some(core) = spec.core {
         bind(core)?;

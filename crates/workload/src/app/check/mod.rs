@@ -12,13 +12,13 @@ use landspeed_record::units::{Bytes, Nanos, did_you_mean, parse_duration};
 use regex_lite::Regex;
 use toml::Spanned;
 
+use crate::app::PREFIX;
 use crate::app::file::{ApplicationFile, EndFile, FixtureFile, HostSelectorFile, ReadyFile, RoleFile};
 use crate::app::fill::unknown;
 use crate::app::model::{
     Application, ApplicationParameter, ApplicationRole, Fixture, FixtureContent, HostSelector,
     ReadyCondition, ServiceEnd, ServiceLifetime,
 };
-use crate::app::PREFIX;
 use figure::{OutputRoles, figures};
 pub use parameter::METRIC;
 pub(crate) use parameter::PATH;
