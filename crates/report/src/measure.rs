@@ -92,9 +92,10 @@ fn streams(report: &MeasureReport) -> ReportSection {
         TableColumn::words("by flow"),
     ];
     let table = ReportTable::new("Goodput", "", columns).rows(report.streams.iter().map(stream)).rows(sum);
+    let hosts = if report.streams.iter().any(|stream| stream.between.is_some()) { "all" } else { "both" };
     let cost = report
         .bytes_per_cpu_s
-        .map(|cost| ReportBlock::text(format!("cost  {cost}, processor time of all hosts")));
+        .map(|cost| ReportBlock::text(format!("cost  {cost}, processor time of {hosts} hosts")));
     let before =
         report.connections_per_s.map(|n| ReportBlock::text(format!("connections  {n:.0} per second")));
     ReportSection::new("streams", "Goodput")
