@@ -18,6 +18,7 @@ mod budget;
 mod carrier;
 pub mod compare;
 mod confirm;
+mod design;
 mod diff;
 mod expectations;
 pub mod fallback;
@@ -40,6 +41,7 @@ pub use budget::{BUDGET, PathStage, SizeBudget, TimeBudget, budgets};
 pub use carrier::{PassedTraffic, PathEnd, carrier, remarks, strays};
 pub use compare::compare;
 pub use confirm::GainConfirmation;
+pub use design::Designer;
 pub use diff::{FiguresDiff, RunDiff, StepDiff, diff};
 pub use figures::figures;
 pub use ladder::{

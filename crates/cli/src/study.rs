@@ -5,12 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
+use landspeed_analysis::compare::study_order;
 use landspeed_congestion::{CONTROLS, can_load};
-use landspeed_engine::{Pair, order};
+use landspeed_engine::Pair;
 use landspeed_lab::topology;
 use landspeed_record::units::{Bytes, Nanos, did_you_mean};
 use landspeed_record::{
     Contest, ContestQuestion, Contestant, Line, RecordWriter, Side, Study, StudyEngine, StudyPath, StudyRun,
+    StudyRunKey,
 };
 use landspeed_report::live::{ProgressLine, clock};
 use landspeed_report::{OutputCapabilities, about, compare_progress, duration, safe};
@@ -271,8 +273,8 @@ pub(crate) fn warning(study: &Study, pair: &Pair<'_>) -> String {
 /// The progress of a study.
 struct StudyProgress {
     study: Study,
-    /// Contests and repeats of the remaining runs, the next one last.
-    ahead: Vec<(String, u32)>,
+    /// The remaining runs, the next one last.
+    ahead: Vec<StudyRunKey>,
     made: usize,
     planned: usize,
     /// Times when the study started or was resumed, and when the present run began.
@@ -287,10 +289,9 @@ pub(crate) fn recorder(
     writer: RecordWriter,
     stop: &StopRequest,
     study: &Study,
-    done: &HashSet<(String, u32)>,
+    done: &HashSet<StudyRunKey>,
 ) -> Recorder {
-    let name = |(contest, repeat): (usize, u32)| (study.contests[contest].name.clone(), repeat);
-    let planned = order(study).into_iter().map(name).collect::<Vec<_>>();
+    let planned = study_order(study);
     let mut ahead: Vec<_> = planned.iter().filter(|run| !done.contains(run)).cloned().collect();
     ahead.reverse();
     let (planned, now) = (planned.len(), Instant::now());
@@ -345,7 +346,7 @@ impl StudyProgress {
     }
 
     fn line(&self) -> String {
-        let Some((contest, repeat)) = self.ahead.last() else { return String::new() };
+        let Some(StudyRunKey { contest, repeat }) = self.ahead.last() else { return String::new() };
         let ran = Nanos::from(self.run_began.elapsed());
         let of = self.length().map(|length| format!(" of {}", clock(length))).unwrap_or_default();
         let left = match self.left().saturating_sub(ran) {
@@ -357,7 +358,8 @@ impl StudyProgress {
     }
 
     fn took(&mut self, run: &StudyRun) {
-        self.ahead.retain(|(contest, repeat)| *contest != run.contest || *repeat != run.repeat);
+        let made = run.key();
+        self.ahead.retain(|ahead| *ahead != made);
         (self.made, self.since) = (self.made + 1, self.since + 1);
         self.run_began = Instant::now();
     }

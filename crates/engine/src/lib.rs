@@ -10,6 +10,7 @@ mod carry;
 mod compare;
 mod cores;
 mod curve;
+mod drive;
 mod error;
 mod explain;
 mod factors;
@@ -30,7 +31,7 @@ mod trial;
 mod tune;
 
 pub use block::{BlockOutcome, BlockRunner};
-pub use compare::{StudyRunId, StudyRunner, begin, compare, compare_on, order, resume};
+pub use compare::{StudyRunner, begin, compare, compare_on, resume};
 pub use error::Error;
 pub use explain::{
     ExplainOptions, ProgressSink, SizesEffort, SizesOptions, UserListener, explain, explain_live,
@@ -40,7 +41,7 @@ pub use factors::{all_factors, factors, flow, transport_of};
 pub use file::{Experiment, read_experiment, usual_by};
 pub use grid::{
     FAN, FactorNames, GridHosts, LocalRunTimes, begin_grid, bundle, check_grid, factor, here, path_of,
-    planned_blocks, prepare, resume_grid, run_grid, run_here, set, turns_knobs, vary,
+    prepare, resume_grid, run_grid, run_here, set, turns_knobs, vary,
 };
 pub use group::{HostGroup, MissingPath, WantedPath};
 pub use host::Host;

@@ -51,7 +51,7 @@ pub use compare::{
     COMPARE_FORMAT, CompareReport, Contest, ContestFigures, ContestQuestion, Contestant, FlowPlan,
     MeanInterval, MeetingFigures, PaperFinding, PaperValue, ParallelStreamFigures, ProbeSample, QueueSample,
     Ranking, RegionFigures, RoundTripFigures, RunFlow, RunPath, RunSample, ShortFlowFigures, Study,
-    StudyEngine, StudyPath, StudyRegion, StudyRun,
+    StudyEngine, StudyPath, StudyRegion, StudyRun, StudyRunKey,
 };
 pub use datagram::{DatagramCounts, SegmentationFallbacks};
 pub use details::{Detail, DetailError, DetailRow, Details};

@@ -12,6 +12,7 @@
 
 mod contests;
 mod convergence;
+mod design;
 mod meetings;
 mod metrics;
 mod names;
@@ -32,6 +33,7 @@ use landspeed_record::{
 };
 
 use contests::StudyContests;
+pub use design::{StudyDesigner, study_order};
 pub use names::title;
 pub use run::RunFigures;
 pub use shares::{SideShares, shares};

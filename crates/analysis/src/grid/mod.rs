@@ -1,12 +1,14 @@
 //! A grid of cells: the order in which they are measured, and the analysis of their trials.
 
 mod called;
+mod design;
 mod expect;
 mod fitted;
 mod judge;
 mod order;
 mod precision;
 
+pub use design::{GridDesigner, GridVisit, planned_blocks};
 pub use judge::report;
 pub use order::{GridPlot, block, block_time, blocks_a_pass, least_time};
 pub use precision::Precision;

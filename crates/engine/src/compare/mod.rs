@@ -1,18 +1,19 @@
 //! A study of transports: every contest repeated, over one path, by one method (cottrell-2005 section III.A).
 //!
-//! The order of runs is drawn for each repeat, so that drifts of a shared machine affect all contests alike. Each run
-//! is in the record before the next begins, so that an interrupted study continues where it stopped.
+//! `analysis::compare` decides the order of the runs; this module makes them on hosts.
 
 mod kernel;
 
 use std::collections::HashSet;
-use std::time::Instant;
 
+use landspeed_analysis::compare::StudyDesigner;
 use landspeed_lab::topology::HostSet;
 use landspeed_record::units::Nanos;
-use landspeed_record::{Contest, Header, Line, Record, RecordKind, Side, Study, StudyEngine, StudyRun};
-use landspeed_stats::Random;
+use landspeed_record::{
+    Contest, Header, Line, Record, RecordKind, Side, Study, StudyEngine, StudyRun, StudyRunKey,
+};
 
+use crate::drive::{RunClock, drive};
 use crate::{Error, HostGroup, RecordSink};
 use kernel::KernelStudyRunner;
 
@@ -32,28 +33,14 @@ pub trait StudyRunner {
     ) -> Result<Option<StudyRun>, Error>;
 }
 
-/// A run of a study: the index of its contest, and its repeat.
-pub type StudyRunId = (usize, u32);
-
-/// Returns every run of a study in the order in which they are made: repeat by repeat, contests shuffled within each.
-pub fn order(study: &Study) -> Vec<StudyRunId> {
-    (0..study.repeats).flat_map(|repeat| shuffled(study, repeat)).collect()
-}
-
-fn shuffled(study: &Study, repeat: u32) -> Vec<StudyRunId> {
-    let mut ids: Vec<StudyRunId> = (0..study.contests.len()).map(|contest| (contest, repeat)).collect();
-    Random::stream(study.seed, u64::from(repeat)).shuffle(&mut ids);
-    ids
-}
-
 /// Returns the study of an interrupted record, and the runs that it has already.
-pub fn resume(record: &Record) -> Result<(Study, HashSet<(String, u32)>), Error> {
+pub fn resume(record: &Record) -> Result<(Study, HashSet<StudyRunKey>), Error> {
     let mut study = None;
     let mut done = HashSet::new();
     for line in &record.lines {
         match line {
             Line::Study(found) => study = Some((**found).clone()),
-            Line::Run(run) => _ = done.insert((run.contest.clone(), run.repeat)),
+            Line::Run(run) => _ = done.insert(run.key()),
             _ => {}
         }
     }
@@ -69,31 +56,22 @@ pub fn begin(study: &Study, header: &Header, sink: &mut dyn RecordSink) -> Resul
     Ok(())
 }
 
-/// Makes every run of the study that is not `done` (by contest and repeat). Ends early, without error, if the user
-/// wants to stop.
+/// Makes every run of the study that is not `done`. Ends early, without error, if the user wants to stop.
 pub fn compare(
     study: &Study,
-    done: &HashSet<(String, u32)>,
+    done: &HashSet<StudyRunKey>,
     runner: &mut dyn StudyRunner,
     sink: &mut dyn RecordSink,
 ) -> Result<(), Error> {
-    let began = Instant::now();
-    for (contest, repeat) in order(study) {
-        let contest = &study.contests[contest];
-        if done.contains(&(contest.name.clone(), repeat)) {
-            continue;
-        }
-        if sink.stop() {
-            break;
-        }
-        let at_ns = match study.engine {
-            StudyEngine::Kernel => Some(Nanos::from(began.elapsed())),
-            StudyEngine::Simulator => None,
+    let clock = RunClock::after(Nanos(0));
+    drive(&mut StudyDesigner::new(study, done), clock, sink, &mut |key, stop| {
+        let at_ns = (study.engine == StudyEngine::Kernel).then(|| clock.used());
+        let Some(contest) = study.contests.iter().find(|contest| contest.name == key.contest) else {
+            return Ok(None);
         };
-        let Some(run) = runner.run(contest, repeat, &|| sink.stop())? else { break };
-        let run = StudyRun { at_ns, ..run };
-        sink.line(&Line::Run(Box::new(run)))?;
-    }
+        let run = runner.run(contest, key.repeat, stop)?;
+        Ok(run.map(|run| Line::Run(Box::new(StudyRun { at_ns, ..run }))))
+    })?;
     Ok(())
 }
 
@@ -102,7 +80,7 @@ pub fn compare(
 pub fn compare_on(
     group: &mut HostGroup,
     hosts: &dyn HostSet,
-    (study, done): (&Study, &HashSet<(String, u32)>),
+    (study, done): (&Study, &HashSet<StudyRunKey>),
     sink: &mut dyn RecordSink,
 ) -> Result<(), Error> {
     let ((), restored) = group.tuned(|group| {
@@ -133,7 +111,7 @@ mod tests {
         Study { contests: contests.to_vec(), repeats: 4, seed: 3, ..Study::paper() }
     }
 
-    struct CountingRunner(Vec<(String, u32)>);
+    struct CountingRunner(Vec<StudyRunKey>);
 
     impl StudyRunner for CountingRunner {
         fn run(
@@ -142,8 +120,9 @@ mod tests {
             repeat: u32,
             _: &dyn Fn() -> bool,
         ) -> Result<Option<StudyRun>, Error> {
-            self.0.push((contest.name.clone(), repeat));
-            Ok(Some(StudyRun { contest: contest.name.clone(), repeat, ..StudyRun::default() }))
+            let run = StudyRun { contest: contest.name.clone(), repeat, ..StudyRun::default() };
+            self.0.push(run.key());
+            Ok(Some(run))
         }
     }
 
@@ -159,21 +138,6 @@ mod tests {
         fn stop(&self) -> bool {
             self.0.len() >= self.1
         }
-    }
-
-    #[test]
-    fn each_repeat_holds_every_contest_in_an_order_of_its_own() {
-        let order = order(&study());
-        assert_eq!(order.len(), 20);
-        for (repeat, runs) in (0..).zip(order.chunks(5)) {
-            let mut contests: Vec<_> = runs.iter().map(|run| run.0).collect();
-            assert!(runs.iter().all(|run| run.1 == repeat));
-            contests.sort_unstable();
-            assert_eq!(contests, [0, 1, 2, 3, 4]);
-        }
-        let of = |n: usize| order[n * 5..][..5].iter().map(|run| run.0).collect::<Vec<_>>();
-        assert!(of(0) != of(1) || of(1) != of(2));
-        assert_eq!(order, super::order(&study()), "drawn from the seed");
     }
 
     #[test]

@@ -1,15 +1,14 @@
 //! A grid of one program on this host over each path below its sockets. No other host takes part.
 
-use std::time::Instant;
-
-use landspeed_analysis::grid as order;
+use landspeed_analysis::grid::{GridDesigner, GridVisit};
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    EndpointOutcome, Grid, GridEndReason, GridFactor, GridFigure, GridSetting, GridSettingTarget, GridTrial,
-    HERE, Header, HostFacts, Line, ProgramFigure, ProgramFigures, ProgramMetric, Side, Workload,
+    EndpointOutcome, Grid, GridFactor, GridFigure, GridSetting, GridSettingTarget, GridTrial, HERE, Header,
+    HostFacts, Line, ProgramFigure, ProgramFigures, ProgramMetric, Side, Workload,
 };
 
-use super::{begin, planned_blocks};
+use super::begin;
+use crate::drive::{RunClock, drive};
 use crate::{Error, RecordSink};
 
 /// The times of a run of the program.
@@ -60,23 +59,21 @@ pub fn run_here(
 ) -> Result<(), Error> {
     begin(grid, head, sink)?;
     sink.line(&Line::Host { side: Side::A, facts: Box::new(facts) })?;
-    let began = Instant::now();
-    for number in 0..planned_blocks(grid) {
-        for plot in order::block(grid, number) {
-            for cell in plot.cells {
-                let at_ns = Nanos::from(began.elapsed());
-                let ran = if sink.stop() { None } else { Some(run(grid.values_of(cell)[0])) };
-                // A run that the user has ended is no trial.
-                let Some(ran) = ran.filter(|_| !sink.stop()) else {
-                    return Ok(sink.line(&Line::GridEnd(GridEndReason::Stopped))?);
-                };
-                let took_ns = Nanos::from(began.elapsed()).saturating_sub(at_ns);
-                let trial = GridTrial { block: number, plot: plot.number, cell, at_ns, took_ns, ..told(ran) };
-                sink.line(&Line::GridTrial(Box::new(trial)))?;
-            }
-        }
-    }
-    Ok(sink.line(&Line::GridEnd(GridEndReason::Blocks))?)
+    let clock = RunClock::after(Nanos(0));
+    let end = drive(
+        &mut GridDesigner::new(grid, &[]),
+        clock,
+        sink,
+        &mut |GridVisit { block, plot, cell }, stop| {
+            let at_ns = clock.used();
+            let ran = run(grid.values_of(cell)[0]);
+            let took_ns = clock.used().saturating_sub(at_ns);
+            let trial = GridTrial { block, plot, cell, at_ns, took_ns, ..told(ran) };
+            // A run that the user has ended is no trial.
+            Ok((!stop()).then(|| Line::GridTrial(Box::new(trial))))
+        },
+    )?;
+    Ok(sink.line(&Line::GridEnd(end))?)
 }
 
 fn told(ran: Result<LocalRunTimes, String>) -> GridTrial {
@@ -98,7 +95,7 @@ fn told(ran: Result<LocalRunTimes, String>) -> GridTrial {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::RecordWriteError;
+    use landspeed_record::{GridEndReason, RecordWriteError};
 
     use super::*;
 

@@ -11,16 +11,17 @@ mod vary;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use landspeed_analysis::grid::{self as order, Precision};
+use landspeed_analysis::grid::{GridDesigner, GridVisit};
 use landspeed_record::factor::FactorPlacement;
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    EndpointOutcome, Grid, GridEndReason, GridSetting, GridSettingTarget, GridTrial, Header, Line, Png,
-    ProgramMetric, Record, RecordKind, RestoreOutcome, Settings, Side, TrialFigures,
+    EndpointOutcome, Grid, GridSetting, GridSettingTarget, GridTrial, Header, Line, Png, ProgramMetric,
+    Record, RecordKind, RestoreOutcome, Settings, Side, TrialFigures,
 };
 use landspeed_workload::{METRIC, lasts, program_of};
 
 use crate::block::refused;
+use crate::drive::{RunClock, drive};
 use crate::trial::TrialTiming;
 use crate::tune::{Baseline, sc03};
 use crate::{Error, HostGroup, RecordSink};
@@ -50,10 +51,6 @@ pub trait GridHosts {
     fn rtt(&self, path: &Settings) -> Option<Nanos>;
 }
 
-/// Passes over all cells if neither blocks, nor precision, nor a budget ends the grid.
-const PASSES: u32 = 8;
-/// Most passes if a precision is not reached.
-const MOST_PASSES: u32 = 100;
 /// Time for each trial beside its workload: connecting, proving the flows, and the answers of both ends.
 const BESIDE: Nanos = Nanos::millis(15);
 
@@ -207,13 +204,6 @@ fn trial_time(grid: &Grid, cell: u32, rtt: Nanos) -> Result<Option<Nanos>, Error
     Ok(Some(Nanos(lasts(&workload, grid.warm_up_ns).0 + (grid.warm_up_ns + BESIDE + round_trips).0)))
 }
 
-/// Returns the largest number of blocks of the grid.
-pub fn planned_blocks(grid: &Grid) -> u32 {
-    let ends_itself = grid.precision.is_some() || grid.budget_ns > Nanos(0);
-    let passes = grid.blocks.unwrap_or(if ends_itself { MOST_PASSES } else { PASSES });
-    passes.saturating_mul(order::blocks_a_pass(grid))
-}
-
 /// Returns the grid of an interrupted record, and the trials that it has already.
 ///
 /// # Errors
@@ -264,26 +254,19 @@ pub fn run_grid(
     done: &[GridTrial],
     sink: &mut dyn RecordSink,
 ) -> Result<(), Error> {
-    let first = done.iter().map(|trial| trial.block + 1).max().unwrap_or(0);
     let earlier = done.iter().map(|trial| Nanos(trial.at_ns.0 + trial.took_ns.0)).max().unwrap_or_default();
-    let precision = Precision::of(grid, done);
-    let mut run = GridRun {
-        grid,
-        grid_hosts,
-        sink,
-        began: Instant::now(),
-        earlier,
-        precision,
-        turned: false,
-        pictured: BTreeSet::new(),
-    };
-    let result = run.blocks(first);
+    let clock = RunClock::after(earlier);
+    let mut run = GridRun { grid, grid_hosts, clock, plot: None, turned: false, pictured: BTreeSet::new() };
+    let result = drive(&mut GridDesigner::new(grid, done), clock, sink, &mut |visit, _| {
+        run.visit(visit)?;
+        Ok(Some(Line::GridTrial(Box::new(run.trial(visit)?))))
+    });
     let restored = run.restore();
     if let Some(restored) = &restored {
-        run.sink.line(&Line::Restored(restored.clone()))?;
+        sink.line(&Line::Restored(restored.clone()))?;
     }
     match restored.filter(|restored| !restored.restored) {
-        None => Ok(run.sink.line(&Line::GridEnd(result?))?),
+        None => Ok(sink.line(&Line::GridEnd(result?))?),
         Some(restored) => Err(match result {
             Ok(_) => Error::unrestored("the grid is in its record", &restored),
             Err(error) => error.and(&restored),
@@ -294,11 +277,9 @@ pub fn run_grid(
 struct GridRun<'a> {
     grid: &'a Grid,
     grid_hosts: &'a mut dyn GridHosts,
-    sink: &'a mut dyn RecordSink,
-    began: Instant,
-    /// Time that an interrupted grid had used.
-    earlier: Nanos,
-    precision: Precision,
+    clock: RunClock,
+    /// Block and plot of the last visit.
+    plot: Option<[u32; 2]>,
     /// True if the current hosts are reserved and must be restored.
     turned: bool,
     /// Cells with a picture in the record, because one each is enough.
@@ -306,43 +287,15 @@ struct GridRun<'a> {
 }
 
 impl GridRun<'_> {
-    fn used(&self) -> Nanos {
-        self.earlier + Nanos::from(self.began.elapsed())
-    }
-
-    fn blocks(&mut self, first: u32) -> Result<GridEndReason, Error> {
-        let mut longest = order::block_time(self.grid);
-        for number in first..planned_blocks(self.grid) {
-            let budget = self.grid.budget_ns;
-            if self.precision.is_reached() {
-                return Ok(GridEndReason::Precision);
-            }
-            if budget > Nanos(0) && self.used() + longest > budget {
-                return Ok(GridEndReason::Budget);
-            }
-            let began = Instant::now();
-            if self.sink.stop() || !self.block(number)? {
-                return Ok(GridEndReason::Stopped);
-            }
-            longest = longest.max(began.elapsed().into());
+    /// Goes to the hosts of a visit. Services outlive the visits of a block.
+    fn visit(&mut self, GridVisit { block, plot, cell }: GridVisit) -> Result<(), Error> {
+        let last = self.plot.replace([block, plot]);
+        if last == self.plot {
+            return Ok(());
         }
-        Ok(GridEndReason::Blocks)
-    }
-
-    /// Measures a block. Returns true if it came to its end.
-    fn block(&mut self, number: u32) -> Result<bool, Error> {
-        self.grid_hosts.group().begin_epoch(&format!("block {number}"));
-        for plot in order::block(self.grid, number) {
-            self.go(&path_of(self.grid, plot.cells[0]))?;
-            for cell in plot.cells {
-                if self.sink.stop() {
-                    return Ok(false);
-                }
-                self.trial(number, plot.number, cell)?;
-            }
-        }
-        self.precision.end_block();
-        Ok(true)
+        self.go(&path_of(self.grid, cell))?;
+        self.grid_hosts.group().begin_epoch(&format!("block {block}"));
+        Ok(())
     }
 
     /// Goes to hosts over this path. Restores the earlier hosts first if they were turned.
@@ -370,15 +323,15 @@ impl GridRun<'_> {
         }
     }
 
-    /// Runs and records one trial. If a host refuses it, only this trial is lost.
-    fn trial(&mut self, block: u32, plot: u32, cell: u32) -> Result<(), Error> {
-        let at_ns = self.used();
+    /// Makes one trial. If a host refuses it, only this trial is lost.
+    fn trial(&mut self, GridVisit { block, plot, cell }: GridVisit) -> Result<GridTrial, Error> {
+        let at_ns = self.clock.used();
         let seen = match self.measured(cell) {
             Err(error) if refused(&error) => Err(error.to_string()),
             other => Ok(other?),
         };
         let mut trial = GridTrial { block, plot, cell, at_ns, ..GridTrial::default() };
-        trial.took_ns = self.used().saturating_sub(at_ns);
+        trial.took_ns = self.clock.used().saturating_sub(at_ns);
         match seen {
             Ok((pairs, figures)) => {
                 let mut pairs = pairs.into_iter();
@@ -388,8 +341,7 @@ impl GridRun<'_> {
             }
             Err(why) => trial.failed = Some(why),
         }
-        self.precision.take(&trial);
-        Ok(self.sink.line(&Line::GridTrial(Box::new(trial)))?)
+        Ok(trial)
     }
 
     fn keep_first_picture(&mut self, trial: &mut GridTrial) {

@@ -16,5 +16,5 @@ pub use report::{
     COMPARE_FORMAT, CompareReport, ContestFigures, MeanInterval, MeetingFigures, PaperFinding, PaperValue,
     ParallelStreamFigures, Ranking, RegionFigures, RoundTripFigures, ShortFlowFigures,
 };
-pub use run::{ProbeSample, QueueSample, RunFlow, RunPath, RunSample, StudyRun};
+pub use run::{ProbeSample, QueueSample, RunFlow, RunPath, RunSample, StudyRun, StudyRunKey};
 pub use study::{Contest, ContestQuestion, FlowPlan, Study, StudyEngine, StudyPath, StudyRegion};

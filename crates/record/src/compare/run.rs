@@ -77,6 +77,21 @@ pub struct RunPath {
     pub queue_bytes: Bytes,
 }
 
+/// What tells a run of a study from the others.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StudyRunKey {
+    /// Name of the contest.
+    pub contest: String,
+    /// Number of the repeat, from 0.
+    pub repeat: u32,
+}
+
+impl StudyRun {
+    pub fn key(&self) -> StudyRunKey {
+        StudyRunKey { contest: self.contest.clone(), repeat: self.repeat }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct StudyRun {

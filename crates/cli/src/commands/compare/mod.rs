@@ -11,6 +11,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use landspeed_engine::{Error, Pairing, RecordSink, StudyRunner, begin, compare, compare_on, resume};
 use landspeed_record::{
     CompareReport, Contest, Header, Line, Record, RecordKind, RecordWriter, Study, StudyEngine, StudyRun,
+    StudyRunKey,
 };
 use landspeed_report::{DetailLevel, json};
 use landspeed_simulator::study_run;
@@ -51,7 +52,7 @@ struct StudyJob {
     words: Vec<String>,
     /// The study to run; `None` until real hosts have reported their path.
     study: Option<Study>,
-    done: HashSet<(String, u32)>,
+    done: HashSet<StudyRunKey>,
     /// The record's first line; `None` if the record already has one.
     head: Option<Header>,
     /// The writer of a resumed record, opened before reading so that no other run can append in between.

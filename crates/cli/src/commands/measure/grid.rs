@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
+use landspeed_analysis::grid::planned_blocks;
 use landspeed_engine::{
     Error, FAN, FactorNames, GridHosts, HostGroup, JoinedHosts, Pairing, RecordSink, begin_grid, check_grid,
-    path_of, planned_blocks, prepare, resume_grid, run_grid, turns_knobs, usual_by, vary,
+    path_of, prepare, resume_grid, run_grid, turns_knobs, usual_by, vary,
 };
 use landspeed_record::units::Nanos;
 use landspeed_record::{

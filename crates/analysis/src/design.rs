@@ -1,0 +1,19 @@
+//! What a run measures next. A designer is pure: the engine makes the trials, records them, and returns their lines.
+
+use landspeed_record::units::Nanos;
+use landspeed_record::{GridEndReason, Line};
+
+/// Decides which trials a run makes, in which order, and when it ends.
+pub trait Designer {
+    /// What the engine needs to make one trial.
+    type Trial;
+
+    /// Returns the next trial of a run that has taken `used` so far.
+    ///
+    /// # Errors
+    /// Returns the reason why the run ends.
+    fn next(&mut self, used: Nanos) -> Result<Self::Trial, GridEndReason>;
+
+    /// Takes the line of a trial that was made.
+    fn take(&mut self, line: &Line);
+}

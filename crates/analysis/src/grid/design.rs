@@ -1,0 +1,152 @@
+//! The designer of a grid: block after block, until its rule ends it.
+
+use std::collections::VecDeque;
+
+use landspeed_record::units::Nanos;
+use landspeed_record::{Grid, GridEndReason, GridTrial, Line};
+
+use super::order::{block, block_time, blocks_a_pass};
+use super::precision::Precision;
+use crate::Designer;
+
+/// Passes over all cells if neither blocks, nor precision, nor a budget ends the grid.
+const PASSES: u32 = 8;
+/// Most passes if a precision is not reached.
+const MOST_PASSES: u32 = 100;
+
+/// Returns the largest number of blocks of the grid.
+pub fn planned_blocks(grid: &Grid) -> u32 {
+    let ends_itself = grid.precision.is_some() || grid.budget_ns > Nanos(0);
+    let passes = grid.blocks.unwrap_or(if ends_itself { MOST_PASSES } else { PASSES });
+    passes.saturating_mul(blocks_a_pass(grid))
+}
+
+/// One visit of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GridVisit {
+    pub block: u32,
+    /// Number of the plot: cells that are visited together, because a slow factor has one value in all of them.
+    pub plot: u32,
+    pub cell: u32,
+}
+
+/// The visits of a grid that are still to come.
+#[derive(Debug)]
+pub struct GridDesigner<'g> {
+    grid: &'g Grid,
+    /// Number of the next block.
+    block: u32,
+    /// Visits of the present block.
+    ahead: VecDeque<GridVisit>,
+    precision: Precision,
+    /// When the present block began.
+    began: Option<Nanos>,
+    /// The longest time that a block has taken, or is expected to take.
+    longest: Nanos,
+}
+
+impl<'g> GridDesigner<'g> {
+    /// Makes the designer of a grid that has the trials `done` already; it goes on with the block after theirs.
+    pub fn new(grid: &'g Grid, done: &[GridTrial]) -> Self {
+        GridDesigner {
+            grid,
+            block: done.iter().map(|trial| trial.block + 1).max().unwrap_or(0),
+            ahead: VecDeque::new(),
+            precision: Precision::of(grid, done),
+            began: None,
+            longest: block_time(grid),
+        }
+    }
+
+    fn begin_block(&mut self, used: Nanos) -> Result<(), GridEndReason> {
+        if let Some(began) = self.began.replace(used) {
+            self.longest = self.longest.max(used.saturating_sub(began));
+            self.precision.end_block();
+        }
+        let (budget, number) = (self.grid.budget_ns, self.block);
+        if number >= planned_blocks(self.grid) {
+            return Err(GridEndReason::Blocks);
+        }
+        if self.precision.is_reached() {
+            return Err(GridEndReason::Precision);
+        }
+        if budget > Nanos(0) && used + self.longest > budget {
+            return Err(GridEndReason::Budget);
+        }
+        self.block += 1;
+        for plot in block(self.grid, number) {
+            let visit = |cell| GridVisit { block: number, plot: plot.number, cell };
+            self.ahead.extend(plot.cells.into_iter().map(visit));
+        }
+        Ok(())
+    }
+}
+
+impl Designer for GridDesigner<'_> {
+    type Trial = GridVisit;
+
+    fn next(&mut self, used: Nanos) -> Result<GridVisit, GridEndReason> {
+        if self.ahead.is_empty() {
+            self.begin_block(used)?;
+        }
+        self.ahead.pop_front().ok_or(GridEndReason::Blocks)
+    }
+
+    fn take(&mut self, line: &Line) {
+        if let Line::GridTrial(trial) = line {
+            self.precision.take(trial);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_record::GridFactor;
+
+    use super::*;
+
+    fn grid() -> Grid {
+        let levels: Vec<String> = ["a", "b", "c"].map(str::to_owned).to_vec();
+        let sets = vec![Vec::new(); levels.len()];
+        let factor = GridFactor { name: "x".into(), levels, sets, ..GridFactor::default() };
+        Grid {
+            factors: vec![factor],
+            blocks: Some(3),
+            seed: 1,
+            trial_ns: Nanos::millis(10),
+            ..Grid::default()
+        }
+    }
+
+    fn visits(grid: &Grid, done: &[GridTrial], trial: Nanos) -> (Vec<GridVisit>, GridEndReason) {
+        let (mut designer, mut used, mut visits) = (GridDesigner::new(grid, done), Nanos(0), Vec::new());
+        loop {
+            match designer.next(used) {
+                Ok(visit) => visits.push(visit),
+                Err(why) => return (visits, why),
+            }
+            used = used + trial;
+        }
+    }
+
+    #[test]
+    fn each_block_visits_every_cell_and_a_grid_that_goes_on_begins_with_a_new_block() {
+        let (all, why) = visits(&grid(), &[], Nanos::millis(10));
+        assert_eq!((all.len(), why), (9, GridEndReason::Blocks));
+        for number in 0..3 {
+            let mut cells: Vec<_> = all.iter().filter(|v| v.block == number).map(|v| v.cell).collect();
+            cells.sort_unstable();
+            assert_eq!(cells, [0, 1, 2]);
+        }
+        let done = [GridTrial { block: 1, ..GridTrial::default() }];
+        assert_eq!(visits(&grid(), &done, Nanos::millis(10)).0, all[6..]);
+    }
+
+    #[test]
+    fn no_block_begins_that_would_not_end_within_the_budget() {
+        let grid = Grid { budget_ns: Nanos::millis(200), blocks: None, ..grid() };
+        // A block turns out to take 60 ms, so that three fit.
+        let (visited, why) = visits(&grid, &[], Nanos::millis(20));
+        assert_eq!((visited.len(), why), (9, GridEndReason::Budget));
+    }
+}
