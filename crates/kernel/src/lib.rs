@@ -6,3 +6,4 @@ pub mod daemon;
 pub mod folder;
 pub mod netlink;
 pub mod pattern;
+pub mod sockopt;

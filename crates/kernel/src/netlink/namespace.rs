@@ -9,6 +9,7 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 use crate::netlink::attr::{Attrs, MessageBody};
 use crate::netlink::error::{Error, FailureContext, RequestFailure};
 use crate::netlink::rtnl::Rtnl;
+use crate::sockopt::get_option;
 
 /// From linux/socket.h; not every libc has it.
 const SO_NETNS_COOKIE: libc::c_int = 71;
@@ -27,19 +28,9 @@ pub fn netns_cookie() -> Result<u64, Error> {
 
 fn cookie() -> io::Result<u64> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
-    let mut value: u64 = 0;
-    let mut len = size_of::<u64>() as libc::socklen_t;
-    // SAFETY: `value` and `len` outlive the call, and `len` says how large `value` is.
-    let rc = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            SO_NETNS_COOKIE,
-            (&raw mut value).cast(),
-            &raw mut len,
-        )
-    };
-    if rc == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
+    let mut cookie = [0; 8];
+    get_option(socket, libc::SOL_SOCKET, SO_NETNS_COOKIE, &mut cookie)?;
+    Ok(u64::from_ne_bytes(cookie))
 }
 
 /// Runs `work` on a new thread in a new, unnamed network namespace, which the kernel removes with the thread. A panic
