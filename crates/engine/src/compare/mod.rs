@@ -149,9 +149,8 @@ pub fn compare_on(
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::RecordWriteError;
-
     use super::*;
+    use crate::sink::tests::LimitedRecord;
 
     fn study() -> Study {
         let contests = ["reno", "cubic", "bbr", "htcp", "bic"];
@@ -170,20 +169,6 @@ mod tests {
         ) -> Result<Option<StudyRun>, Error> {
             self.0.push((contest.name.clone(), repeat));
             Ok(Some(StudyRun { contest: contest.name.clone(), repeat, ..StudyRun::default() }))
-        }
-    }
-
-    /// A record that stops after this number of lines.
-    struct LimitedRecord(Vec<Line>, usize);
-
-    impl RecordSink for LimitedRecord {
-        fn line(&mut self, line: &Line) -> Result<(), RecordWriteError> {
-            self.0.push(line.clone());
-            Ok(())
-        }
-
-        fn stop(&self) -> bool {
-            self.0.len() >= self.1
         }
     }
 
