@@ -18,6 +18,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 pub use error::Error;
+pub use walk::open_trusted;
 
 const NOT_OURS: &str = "belongs to another user, or is open to others: inspect and remove it";
 
@@ -35,7 +36,7 @@ impl PrivateFolder {
     /// Returns an error if the folder cannot be opened, or if other users can enter or replace it.
     pub fn make(path: &Path) -> Result<PrivateFolder, Error> {
         let (above, name) = parted(path)?;
-        made(walk::down_to(above)?.as_fd(), name, path)
+        made(open_trusted(above)?.as_fd(), name, path)
     }
 
     /// Opens a folder, or returns `None` if it does not exist.
@@ -44,7 +45,7 @@ impl PrivateFolder {
     /// Returns an error if the folder cannot be opened, or if other users can enter or replace it.
     pub fn open(path: &Path) -> Result<Option<PrivateFolder>, Error> {
         let (above, name) = parted(path)?;
-        opened(walk::down_to(above)?.as_fd(), name, path)
+        opened(open_trusted(above)?.as_fd(), name, path)
     }
 
     /// Opens a folder inside this one, and creates it if it is missing.
