@@ -10,6 +10,7 @@ mod walk;
 use std::ffi::OsString;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
@@ -21,6 +22,16 @@ pub use error::Error;
 pub use walk::open_trusted;
 
 const NOT_OURS: &str = "belongs to another user, or is open to others: inspect and remove it";
+
+/// Environment variable that names another folder than /run/landspeed, for tests and for hosts without a writable
+/// /run.
+pub const RUN_DIR_VARIABLE: &str = "LANDSPEED_RUN_DIR";
+
+/// Returns the folder of files that do not outlive the boot.
+pub fn run_dir() -> PathBuf {
+    let given = std::env::var_os(RUN_DIR_VARIABLE).filter(|value| !value.is_empty());
+    given.map_or_else(|| "/run/landspeed".into(), PathBuf::from)
+}
 
 /// An open folder that only its owner can enter.
 #[derive(Debug)]
@@ -37,6 +48,18 @@ impl PrivateFolder {
     pub fn make(path: &Path) -> Result<PrivateFolder, Error> {
         let (above, name) = parted(path)?;
         made(open_trusted(above)?.as_fd(), name, path)
+    }
+
+    /// Opens a folder, and creates it and the folder above it if they are missing. Other users may enter the one above.
+    ///
+    /// # Errors
+    /// Returns an error if the folder cannot be opened, or if other users can enter or replace it.
+    pub fn make_both(path: &Path) -> Result<PrivateFolder, Error> {
+        if let Some(above) = path.parent() {
+            // If this fails, so does the next call, and its error says why.
+            let _ = std::fs::DirBuilder::new().mode(0o755).create(above);
+        }
+        PrivateFolder::make(path)
     }
 
     /// Opens a folder, or returns `None` if it does not exist.

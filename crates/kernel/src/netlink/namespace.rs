@@ -4,8 +4,8 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
-use rustix::thread::{UnshareFlags, unshare_unsafe};
 
+use crate::namespace::{on_fresh_thread, unshare_network};
 use crate::netlink::attr::{Attrs, MessageBody};
 use crate::netlink::error::{Error, FailureContext, RequestFailure};
 use crate::netlink::rtnl::Rtnl;
@@ -36,13 +36,10 @@ fn cookie() -> io::Result<u64> {
 /// Runs `work` on a new thread in a new, unnamed network namespace, which the kernel removes with the thread. A panic
 /// in `work` continues in the caller. It serves to try what this kernel and user allow.
 pub fn in_throwaway<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
-    let apart = || {
-        // SAFETY: `unshare` is unsound only with CLONE_FILES, which would separate the threads' descriptor tables.
-        unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?;
+    on_fresh_thread(|| {
+        unshare_network()?;
         Ok(work())
-    };
-    let outcome = std::thread::scope(|scope| scope.spawn(apart).join());
-    outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 impl Rtnl {

@@ -4,11 +4,10 @@
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use landspeed_kernel::folder::PrivateFolder;
+use landspeed_kernel::folder::{PrivateFolder, RUN_DIR_VARIABLE, run_dir};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat};
 use serde::{Deserialize, Serialize};
 
@@ -17,10 +16,6 @@ use super::plan::{LabId, LabLayout, is_own};
 use crate::failure::FailureContext;
 use crate::topology::error::Error;
 
-/// The folder above the folder of labs, unless the environment variable [`RUN_DIR_VARIABLE`] names another.
-const RUN_DIR: &str = "/run/landspeed";
-/// Environment variable that names this folder: for tests, and for hosts without a writable /run.
-pub const RUN_DIR_VARIABLE: &str = "LANDSPEED_RUN_DIR";
 /// Most bytes that are read of a state file; real ones are far smaller.
 const LARGEST: u64 = 16 * 1024;
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
@@ -63,11 +58,7 @@ impl LabStore {
             // A keeper has another working directory.
             return Err(Error::NotAbsolute(RUN_DIR_VARIABLE));
         }
-        if let Some(above) = path.parent() {
-            // If this fails, so does the next call, and its error says why.
-            let _ = std::fs::DirBuilder::new().mode(0o755).create(above);
-        }
-        Ok(LabStore { folder: PrivateFolder::make(path)? })
+        Ok(LabStore { folder: PrivateFolder::make_both(path)? })
     }
 
     /// Records a new lab, with this process as its owner.
@@ -137,8 +128,7 @@ impl LabStore {
 
 /// Returns the folder of state files, according to this process's environment.
 fn folder() -> PathBuf {
-    let given = std::env::var_os(RUN_DIR_VARIABLE).filter(|value| !value.is_empty());
-    given.map_or_else(|| RUN_DIR.into(), PathBuf::from).join("labs")
+    run_dir().join("labs")
 }
 
 fn file_name(id: &LabId) -> String {
