@@ -8,6 +8,7 @@ mod error;
 mod walk;
 
 use std::ffi::OsString;
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::DirBuilderExt;
@@ -87,6 +88,14 @@ impl PrivateFolder {
         opened(self.as_fd(), Path::new(name), &self.path.join(name))
     }
 
+    /// Returns another handle of the folder.
+    ///
+    /// # Errors
+    /// Returns an error if this process can open no more files.
+    pub fn try_clone(&self) -> io::Result<PrivateFolder> {
+        Ok(PrivateFolder { fd: self.fd.try_clone()?, path: self.path.clone() })
+    }
+
     /// Returns the path that the folder was opened by, for messages.
     pub fn path(&self) -> &Path {
         &self.path
@@ -128,12 +137,6 @@ impl PrivateFolder {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(errno) => Err(Error::io("remove", &self.path.join(name), errno)),
         }
-    }
-}
-
-impl From<PrivateFolder> for OwnedFd {
-    fn from(folder: PrivateFolder) -> OwnedFd {
-        folder.fd
     }
 }
 
