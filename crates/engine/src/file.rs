@@ -307,11 +307,7 @@ fn shorten(factors: &mut [GridFactor], short: &ShortSection) -> Result<(), FileM
             .split(',')
             .map(|value| place(factor, value.trim()).map_err(&wrong))
             .collect::<Result<Vec<_>, _>>()?;
-        factor.sets = kept.iter().map(|n| factor.sets[*n].clone()).collect();
-        if !factor.amounts.is_empty() {
-            factor.amounts = kept.iter().map(|n| factor.amounts[*n]).collect();
-        }
-        factor.levels = kept.iter().map(|n| factor.levels[*n].clone()).collect();
+        factor.keep(&kept);
     }
     Ok(())
 }

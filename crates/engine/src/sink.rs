@@ -10,3 +10,22 @@ pub trait RecordSink {
     /// Returns true if the user wants to stop; checked between trials.
     fn stop(&self) -> bool;
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A record that stops after this number of lines.
+    pub(crate) struct LimitedRecord(pub(crate) Vec<Line>, pub(crate) usize);
+
+    impl RecordSink for LimitedRecord {
+        fn line(&mut self, line: &Line) -> Result<(), RecordWriteError> {
+            self.0.push(line.clone());
+            Ok(())
+        }
+
+        fn stop(&self) -> bool {
+            self.0.len() >= self.1
+        }
+    }
+}

@@ -4,5 +4,7 @@
 pub mod bpf;
 pub mod daemon;
 pub mod folder;
+pub mod namespace;
 pub mod netlink;
 pub mod pattern;
+pub mod sockopt;

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use landspeed_record::units::Bytes;
+
 use crate::procfile::word;
 
 /// A tree of files that contains /proc and /sys.
@@ -35,6 +37,14 @@ impl SystemFiles {
 
     pub(crate) fn number<T: std::str::FromStr>(&self, path: impl AsRef<Path>) -> Option<T> {
         self.word(path)?.parse().ok()
+    }
+
+    /// Returns the value of a line of /proc/meminfo, such as "MemTotal".
+    pub(crate) fn memory(&self, name: &str) -> Option<Bytes> {
+        let text = self.word("proc/meminfo")?;
+        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        let kib: u64 = value.trim().strip_suffix(" kB")?.parse().ok()?;
+        Some(Bytes(kib.saturating_mul(1024)))
     }
 
     /// Returns the names in a folder, sorted; none if the folder does not exist.

@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
+use data_encoding::HEXLOWER;
 use landspeed_record::units::{Bytes, Nanos, quoted};
 use landspeed_workload::app::helpers;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -179,11 +180,7 @@ impl Deployment {
         let (mut head, own) = self.take.take().ok_or_else(|| self.unasked("script"))?;
         let file = sent(&own).map_err(Error::system("read landspeed's own file"))?;
         let sum = ring::digest::digest(&ring::digest::SHA256, &file);
-        let sum = sum.as_ref().iter().fold(String::new(), |mut sum, byte| {
-            let _ = write!(sum, "{byte:02x}");
-            sum
-        });
-        let _ = write!(head, "\nsha={sum} length={}", file.len());
+        let _ = write!(head, "\nsha={} length={}", HEXLOWER.encode(sum.as_ref()), file.len());
         self.file = Some(file);
         Ok(script(&head, include_str!("deploy/take.sh")))
     }

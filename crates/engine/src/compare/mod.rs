@@ -101,9 +101,8 @@ pub fn compare_on(
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::RecordWriteError;
-
     use super::*;
+    use crate::sink::tests::LimitedRecord;
 
     fn study() -> Study {
         let contests = ["reno", "cubic", "bbr", "htcp", "bic"];
@@ -123,20 +122,6 @@ mod tests {
             let run = StudyRun { contest: contest.name.clone(), repeat, ..StudyRun::default() };
             self.0.push(run.key());
             Ok(Some(run))
-        }
-    }
-
-    /// A record that stops after this number of lines.
-    struct LimitedRecord(Vec<Line>, usize);
-
-    impl RecordSink for LimitedRecord {
-        fn line(&mut self, line: &Line) -> Result<(), RecordWriteError> {
-            self.0.push(line.clone());
-            Ok(())
-        }
-
-        fn stop(&self) -> bool {
-            self.0.len() >= self.1
         }
     }
 

@@ -95,22 +95,10 @@ fn told(ran: Result<LocalRunTimes, String>) -> GridTrial {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::{GridEndReason, RecordWriteError};
+    use landspeed_record::GridEndReason;
 
     use super::*;
-
-    struct LimitedRecord(Vec<Line>, usize);
-
-    impl RecordSink for LimitedRecord {
-        fn line(&mut self, line: &Line) -> Result<(), RecordWriteError> {
-            self.0.push(line.clone());
-            Ok(())
-        }
-
-        fn stop(&self) -> bool {
-            self.0.len() >= self.1
-        }
-    }
+    use crate::sink::tests::LimitedRecord;
 
     fn run(most: usize) -> (Vec<String>, LimitedRecord) {
         let grid = here("a program", &["kernel".to_owned(), "local".to_owned()], (3, 1));

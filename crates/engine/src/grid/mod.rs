@@ -175,11 +175,7 @@ fn leave_out(grid: &mut Grid) -> Result<(), Error> {
             let why = gone(&factor.levels[0]).map_or("", |missing| missing.why.as_str());
             return Err(Error::Other(format!("{} cannot be varied here: {why}", factor.name)));
         }
-        factor.sets = kept.iter().map(|n| factor.sets[*n].clone()).collect();
-        if !factor.amounts.is_empty() {
-            factor.amounts = kept.iter().map(|n| factor.amounts[*n]).collect();
-        }
-        factor.levels = kept.iter().map(|n| factor.levels[*n].clone()).collect();
+        factor.keep(&kept);
     }
     Ok(())
 }

@@ -8,8 +8,10 @@ mod error;
 mod walk;
 
 use std::ffi::OsString;
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
@@ -18,8 +20,19 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 pub use error::Error;
+pub use walk::open_trusted;
 
 const NOT_OURS: &str = "belongs to another user, or is open to others: inspect and remove it";
+
+/// Environment variable that names another folder than /run/landspeed, for tests and for hosts without a writable
+/// /run.
+pub const RUN_DIR_VARIABLE: &str = "LANDSPEED_RUN_DIR";
+
+/// Returns the folder of files that do not outlive the boot.
+pub fn run_dir() -> PathBuf {
+    let given = std::env::var_os(RUN_DIR_VARIABLE).filter(|value| !value.is_empty());
+    given.map_or_else(|| "/run/landspeed".into(), PathBuf::from)
+}
 
 /// An open folder that only its owner can enter.
 #[derive(Debug)]
@@ -35,7 +48,19 @@ impl PrivateFolder {
     /// Returns an error if the folder cannot be opened, or if other users can enter or replace it.
     pub fn make(path: &Path) -> Result<PrivateFolder, Error> {
         let (above, name) = parted(path)?;
-        made(walk::down_to(above)?.as_fd(), name, path)
+        made(open_trusted(above)?.as_fd(), name, path)
+    }
+
+    /// Opens a folder, and creates it and the folder above it if they are missing. Other users may enter the one above.
+    ///
+    /// # Errors
+    /// Returns an error if the folder cannot be opened, or if other users can enter or replace it.
+    pub fn make_both(path: &Path) -> Result<PrivateFolder, Error> {
+        if let Some(above) = path.parent() {
+            // If this fails, so does the next call, and its error says why.
+            let _ = std::fs::DirBuilder::new().mode(0o755).create(above);
+        }
+        PrivateFolder::make(path)
     }
 
     /// Opens a folder, or returns `None` if it does not exist.
@@ -44,7 +69,7 @@ impl PrivateFolder {
     /// Returns an error if the folder cannot be opened, or if other users can enter or replace it.
     pub fn open(path: &Path) -> Result<Option<PrivateFolder>, Error> {
         let (above, name) = parted(path)?;
-        opened(walk::down_to(above)?.as_fd(), name, path)
+        opened(open_trusted(above)?.as_fd(), name, path)
     }
 
     /// Opens a folder inside this one, and creates it if it is missing.
@@ -61,6 +86,14 @@ impl PrivateFolder {
     /// Returns an error if the inner folder cannot be opened, or if other users can enter it.
     pub fn open_inside(&self, name: &str) -> Result<Option<PrivateFolder>, Error> {
         opened(self.as_fd(), Path::new(name), &self.path.join(name))
+    }
+
+    /// Returns another handle of the folder.
+    ///
+    /// # Errors
+    /// Returns an error if this process can open no more files.
+    pub fn try_clone(&self) -> io::Result<PrivateFolder> {
+        Ok(PrivateFolder { fd: self.fd.try_clone()?, path: self.path.clone() })
     }
 
     /// Returns the path that the folder was opened by, for messages.
@@ -104,12 +137,6 @@ impl PrivateFolder {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(errno) => Err(Error::io("remove", &self.path.join(name), errno)),
         }
-    }
-}
-
-impl From<PrivateFolder> for OwnedFd {
-    fn from(folder: PrivateFolder) -> OwnedFd {
-        folder.fd
     }
 }
 

@@ -16,7 +16,10 @@ const LINKS: usize = 40;
 
 /// Opens a folder if only root and this user can change what the names on its path lead to. A folder on the path may
 /// be writable by others only with the sticky bit, as /tmp is.
-pub(crate) fn down_to(path: &Path) -> Result<OwnedFd, Error> {
+///
+/// # Errors
+/// Returns an error if another user can change one of the names, or if the folder cannot be opened.
+pub fn open_trusted(path: &Path) -> Result<OwnedFd, Error> {
     let path = std::path::absolute(path).map_err(|source| Error::Io {
         what: "find",
         path: path.to_owned(),

@@ -4,11 +4,12 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
-use rustix::thread::{UnshareFlags, unshare_unsafe};
 
+use crate::namespace::{on_fresh_thread, unshare_network};
 use crate::netlink::attr::{Attrs, MessageBody};
 use crate::netlink::error::{Error, FailureContext, RequestFailure};
 use crate::netlink::rtnl::Rtnl;
+use crate::sockopt::get_option;
 
 /// From linux/socket.h; not every libc has it.
 const SO_NETNS_COOKIE: libc::c_int = 71;
@@ -27,31 +28,18 @@ pub fn netns_cookie() -> Result<u64, Error> {
 
 fn cookie() -> io::Result<u64> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
-    let mut value: u64 = 0;
-    let mut len = size_of::<u64>() as libc::socklen_t;
-    // SAFETY: `value` and `len` outlive the call, and `len` says how large `value` is.
-    let rc = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            SO_NETNS_COOKIE,
-            (&raw mut value).cast(),
-            &raw mut len,
-        )
-    };
-    if rc == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
+    let mut cookie = [0; 8];
+    get_option(socket, libc::SOL_SOCKET, SO_NETNS_COOKIE, &mut cookie)?;
+    Ok(u64::from_ne_bytes(cookie))
 }
 
 /// Runs `work` on a new thread in a new, unnamed network namespace, which the kernel removes with the thread. A panic
 /// in `work` continues in the caller. It serves to try what this kernel and user allow.
 pub fn in_throwaway<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
-    let apart = || {
-        // SAFETY: `unshare` is unsound only with CLONE_FILES, which would separate the threads' descriptor tables.
-        unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?;
+    on_fresh_thread(|| {
+        unshare_network()?;
         Ok(work())
-    };
-    let outcome = std::thread::scope(|scope| scope.spawn(apart).join());
-    outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 impl Rtnl {

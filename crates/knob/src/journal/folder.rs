@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use landspeed_kernel::folder::{PrivateFolder, is_private};
-use rustix::fs::{AtFlags, Dir, Mode, OFlags, fstat, fsync, openat, renameat, statat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, fstat, fsync, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
 use super::JournalError;
@@ -23,10 +23,7 @@ const JOURNALS: &str = "journal";
 /// An open journal folder. Everything in it is opened relative to this descriptor, so that no other process can
 /// replace the path in between.
 #[derive(Debug)]
-pub(super) struct JournalFolder {
-    fd: OwnedFd,
-    path: PathBuf,
-}
+pub(super) struct JournalFolder(PrivateFolder);
 
 pub(super) fn state_dir() -> PathBuf {
     std::env::var_os(STATE_DIR_VARIABLE).filter(|v| !v.is_empty()).unwrap_or_else(|| STATE_DIR.into()).into()
@@ -51,18 +48,17 @@ impl JournalFolder {
                 None => None,
             },
         };
-        Ok(found.map(|folder| JournalFolder { fd: folder.into(), path: state.join(JOURNALS) }))
+        Ok(found.map(JournalFolder))
     }
 
     /// Takes over a folder of second copies.
     pub(super) fn of(folder: PrivateFolder) -> JournalFolder {
-        let path = folder.path().to_owned();
-        JournalFolder { fd: folder.into(), path }
+        JournalFolder(folder)
     }
 
     pub(super) fn again(&self) -> Result<JournalFolder, JournalError> {
-        let fd = self.fd.try_clone().map_err(|e| JournalError::io("duplicate", &self.path, e))?;
-        Ok(JournalFolder { fd, path: self.path.clone() })
+        let again = self.0.try_clone().map_err(|e| JournalError::io("duplicate", self.0.path(), e))?;
+        Ok(JournalFolder(again))
     }
 
     /// Opens a file of the folder for reading and writing. If there is none, creates it if `make` is true, and
@@ -70,8 +66,8 @@ impl JournalFolder {
     pub(super) fn file(&self, name: &str, make: bool) -> Result<Option<OwnedFd>, JournalError> {
         let mut flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         flags.set(OFlags::CREATE, make);
-        let path = self.path.join(name);
-        match openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR) {
+        let path = self.0.path().join(name);
+        match openat(&self.0, name, flags, Mode::RUSR | Mode::WUSR) {
             Ok(fd) => {
                 let stat = fstat(&fd).map_err(|e| JournalError::io("stat", &path, e))?;
                 let regular = stat.st_mode & libc::S_IFMT == libc::S_IFREG;
@@ -88,23 +84,23 @@ impl JournalFolder {
 
     /// Returns true if `fd` is still the file with this name. Another process may have removed it.
     pub(super) fn is_current(&self, name: &str, fd: impl AsFd) -> bool {
-        let named = statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).ok();
+        let named = statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW).ok();
         named.is_some_and(|named| identity(fd) == Some((named.st_dev, named.st_ino)))
     }
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+        self.0.as_fd()
     }
 
     /// Returns the folder of landspeed's state, which contains this one.
     pub(super) fn state(&self) -> PathBuf {
-        self.path.parent().unwrap_or(&self.path).to_owned()
+        self.0.path().parent().unwrap_or(self.0.path()).to_owned()
     }
 
     /// Returns true if the path still leads to this folder.
     pub(super) fn is_reachable(&self) -> bool {
         let named = JournalFolder::open(&self.state()).ok().flatten();
-        let same = |named: JournalFolder| Some(identity(&named.fd)? == identity(&self.fd)?);
+        let same = |named: JournalFolder| Some(identity(&named.0)? == identity(&self.0)?);
         named.and_then(same).unwrap_or(false)
     }
 
@@ -120,14 +116,14 @@ impl JournalFolder {
     }
 
     fn replace(&self, from: &str, to: &str) -> Result<(), JournalError> {
-        let renamed = renameat(&self.fd, from, &self.fd, to);
-        renamed.map_err(|e| JournalError::io("rename", &self.path.join(from), e))
+        let renamed = renameat(&self.0, from, &self.0, to);
+        renamed.map_err(|e| JournalError::io("rename", &self.path_of(from), e))
     }
 
     /// Atomically replaces the file with this name by one with these bytes. This is not durable yet.
     pub(super) fn put(&self, name: &str, bytes: &[u8]) -> Result<File, JournalError> {
         let draft = draft_of(name);
-        let _ = unlinkat(&self.fd, &draft, AtFlags::empty());
+        let _ = unlinkat(&self.0, &draft, AtFlags::empty());
         let gone = || JournalError::folder(&self.path_of(&draft), "is gone");
         let file = File::from(self.file(&draft, true)?.ok_or_else(gone)?);
         file.write_all_at(bytes, 0).map_err(|e| JournalError::io("write", &self.path_of(&draft), e))?;
@@ -137,32 +133,22 @@ impl JournalFolder {
 
     /// Removes a file and makes the removal durable. A missing file is not an error.
     pub(super) fn remove(&self, name: &str) -> Result<(), JournalError> {
-        match unlinkat(&self.fd, name, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => self.sync(),
-            Err(e) => Err(JournalError::io("remove", &self.path.join(name), e)),
-        }
+        self.0.remove(name)?;
+        self.sync()
     }
 
     /// Makes the folder's entries durable.
     pub(super) fn sync(&self) -> Result<(), JournalError> {
-        fsync(&self.fd).map_err(|e| JournalError::io("fsync", &self.path, e))
+        fsync(&self.0).map_err(|e| JournalError::io("fsync", self.0.path(), e))
     }
 
     /// Returns the names in the folder, sorted.
     pub(super) fn names(&self) -> Result<Vec<String>, JournalError> {
-        let failed = |e| JournalError::io("list", &self.path, e);
-        let mut names = Vec::new();
-        for entry in Dir::read_from(&self.fd).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            names.extend(Some(name).filter(|name| name != "." && name != ".."));
-        }
-        names.sort();
-        Ok(names)
+        Ok(self.0.names()?.iter().map(|name| name.to_string_lossy().into_owned()).collect())
     }
 
     pub(super) fn path_of(&self, name: &str) -> PathBuf {
-        self.path.join(name)
+        self.0.path().join(name)
     }
 }
 

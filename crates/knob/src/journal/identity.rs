@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 
+use landspeed_kernel::namespace::boot_id;
 use landspeed_kernel::netlink::{Link, netns_cookie};
 use serde::{Deserialize, Serialize};
 
@@ -17,13 +18,12 @@ pub(super) struct NamespaceIdentity {
 
 impl NamespaceIdentity {
     pub(super) fn find_out() -> Result<NamespaceIdentity, JournalError> {
-        let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id")
-            .map_err(|source| JournalError::Unknown { what: "the boot id", source })?;
+        let boot_id = boot_id().map_err(|source| JournalError::Unknown { what: "the boot id", source })?;
         let netns_cookie = netns_cookie().map_err(|e| JournalError::Unknown {
             what: "the network namespace",
             source: io::Error::other(e),
         })?;
-        Ok(NamespaceIdentity { boot_id: boot_id.trim().to_owned(), netns_cookie })
+        Ok(NamespaceIdentity { boot_id, netns_cookie })
     }
 }
 

@@ -2,13 +2,12 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use landspeed_kernel::namespace;
 use landspeed_kernel::netlink::netns_cookie;
 use rustix::fs::{CWD, Mode, OFlags, openat};
-use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount};
-use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
 /// Returns the namespace with this cookie, through any handle to it, or `None` if no name or process holds it any
 /// more.
@@ -47,12 +46,7 @@ fn open(path: &Path) -> io::Result<OwnedFd> {
 
 /// Runs `work` in the namespace on a temporary thread. This thread stays in its own.
 pub(super) fn inside<T: Send>(namespace: &OwnedFd, work: impl FnOnce() -> T + Send) -> io::Result<T> {
-    let enter = || -> io::Result<T> {
-        use std::os::fd::AsFd;
-        move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
-        Ok(work())
-    };
-    std::thread::scope(|scope| scope.spawn(enter).join()).unwrap_or_else(|_| Err(io::Error::other("a bug")))
+    namespace::inside(namespace.as_fd(), work)
 }
 
 /// Runs `work` in the namespace with a /sys that shows the namespace's devices.
@@ -60,17 +54,5 @@ pub(super) fn inside_with_sysfs<T: Send>(
     namespace: &OwnedFd,
     work: impl FnOnce() -> T + Send,
 ) -> io::Result<T> {
-    inside(namespace, || own_sysfs().map(|()| work()))?
-}
-
-/// Mounts a new sysfs that only this thread sees. It shows the devices of the mounting thread's network namespace.
-fn own_sysfs() -> io::Result<()> {
-    // SAFETY: the thread leaves the file system context that it shared with the process (unshare(2): a new mount
-    // namespace implies CLONE_FS). It is a temporary thread that does nothing else afterwards.
-    unsafe { unshare_unsafe(UnshareFlags::NEWNS)? };
-    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
-    // Removes the old /sys with everything below it. This may fail, which does no harm.
-    let _ = unmount("/sys", UnmountFlags::DETACH);
-    mount("sysfs", "/sys", "sysfs", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, None)?;
-    Ok(())
+    inside(namespace, || namespace::own_sysfs().map(|()| work()))?
 }

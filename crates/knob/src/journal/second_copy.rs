@@ -6,24 +6,19 @@
 //! by the second if the first is missing or lacks lines that the second has, so all other code handles one file.
 //! After a reboot /run is empty, and the first file counts.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use landspeed_kernel::folder::PrivateFolder;
+use landspeed_kernel::folder::{PrivateFolder, run_dir};
 use rustix::fs::{FlockOperation, flock};
 
 use super::file::cookie_of;
 use super::folder::JournalFolder;
 use super::read::{self, JournalContents};
 use super::{JournalError, KnobLookup};
-
-/// Folder of files that do not outlive the boot, unless the environment variable names another.
-const RUN_DIR: &str = "/run/landspeed";
-const RUN_DIR_VARIABLE: &str = "LANDSPEED_RUN_DIR";
 
 /// The second copies of the journals of one state folder.
 #[derive(Debug)]
@@ -61,12 +56,8 @@ impl SecondCopy {
 
 impl SecondCopies {
     pub(super) fn open_or_make(state: &Path) -> Result<SecondCopies, JournalError> {
-        let folder = place(state);
-        if let Some(above) = folder.parent() {
-            // If this fails, so does the next call, and its error says why.
-            let _ = std::fs::DirBuilder::new().mode(0o755).create(above);
-        }
-        Ok(SecondCopies { of: prefix(state), folder: JournalFolder::of(PrivateFolder::make(&folder)?) })
+        let folder = JournalFolder::of(PrivateFolder::make_both(&place(state))?);
+        Ok(SecondCopies { of: prefix(state), folder })
     }
 
     /// Opens the copies. Returns `None` if there are none.
@@ -164,8 +155,7 @@ fn place(state: &Path) -> PathBuf {
     if cfg!(test) {
         return state.with_extension("run");
     }
-    let given: Option<OsString> = std::env::var_os(RUN_DIR_VARIABLE).filter(|value| !value.is_empty());
-    PathBuf::from(given.unwrap_or_else(|| RUN_DIR.into())).join("journal")
+    run_dir().join("journal")
 }
 
 /// Returns the prefix that distinguishes the copies of one state folder from those of others.

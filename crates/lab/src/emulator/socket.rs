@@ -1,7 +1,10 @@
 //! Packet sockets (packet(7)) that receive and send the frames of one link, superpackets uncut.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use landspeed_kernel::sockopt::{bind_to_link, get_option, set_option};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use super::error::Error;
 use crate::failure::FailureContext;
@@ -27,11 +30,11 @@ impl PacketSocket {
     pub(super) fn receiving(link: &str, index: u32) -> Result<Self, Error> {
         let open = || -> io::Result<Self> {
             let socket = PacketSocket::new()?;
-            socket.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER)?;
-            socket.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
+            set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &RECEIVE_BUFFER)?;
+            set_option(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1)?;
             // Without this the socket would also receive, and carry back, what the other direction sends.
-            socket.set(libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)?;
-            socket.bind(index, libc::ETH_P_ALL as u16)?;
+            set_option(&socket, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, &1)?;
+            bind_to_link(&socket, index, libc::ETH_P_ALL as u16)?;
             Ok(socket)
         };
         Ok(open().during(|| format!("take frames from {link}"))?)
@@ -41,8 +44,8 @@ impl PacketSocket {
     pub(super) fn sending(link: &str, index: u32) -> Result<Self, Error> {
         let open = || -> io::Result<Self> {
             let socket = PacketSocket::new()?;
-            socket.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, SEND_BUFFER)?;
-            socket.bind(index, 0)?;
+            set_option(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER)?;
+            bind_to_link(&socket, index, 0)?;
             Ok(socket)
         };
         Ok(open().during(|| format!("give frames to {link}"))?)
@@ -50,63 +53,18 @@ impl PacketSocket {
 
     fn new() -> io::Result<Self> {
         // Protocol 0: nothing is received before bind() names the link.
-        // SAFETY: socket() touches no memory of this process.
-        let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: `fd` was just opened, and nothing else owns it.
-        let socket = PacketSocket { fd: unsafe { OwnedFd::from_raw_fd(fd) } };
-        socket.set(libc::SOL_PACKET, PACKET_VNET_HDR, 1)?;
-        Ok(socket)
-    }
-
-    fn set(&self, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
-        let len = size_of::<libc::c_int>() as libc::socklen_t;
-        // SAFETY: `value` outlives the call, and `len` is its size.
-        let rc =
-            unsafe { libc::setsockopt(self.fd.as_raw_fd(), level, option, (&raw const value).cast(), len) };
-        if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-    }
-
-    fn bind(&self, index: u32, protocol: u16) -> io::Result<()> {
-        let address = libc::sockaddr_ll {
-            sll_family: libc::AF_PACKET as u16,
-            sll_protocol: protocol.to_be(),
-            sll_ifindex: index.cast_signed(),
-            sll_hatype: 0,
-            sll_pkttype: 0,
-            sll_halen: 0,
-            sll_addr: [0; 8],
-        };
-        let len = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-        // SAFETY: `address` outlives the call, and `len` is its size.
-        let rc = unsafe { libc::bind(self.fd.as_raw_fd(), (&raw const address).cast(), len) };
-        if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+        let fd = socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+        set_option(&fd, libc::SOL_PACKET, PACKET_VNET_HDR, &1)?;
+        Ok(PacketSocket { fd })
     }
 
     /// Returns how many frames the kernel dropped because the receive buffer was full, since the last call.
     pub(super) fn missed(&self) -> u64 {
-        /// The kernel's struct tpacket_stats.
-        #[derive(Default)]
-        #[repr(C)]
-        struct TpacketStats {
-            packets: u32,
-            drops: u32,
-        }
-        let mut counts = TpacketStats::default();
-        let mut len = size_of::<TpacketStats>() as libc::socklen_t;
-        // SAFETY: `counts` and `len` outlive the call, and `len` says how large `counts` is.
-        let rc = unsafe {
-            libc::getsockopt(
-                self.fd.as_raw_fd(),
-                libc::SOL_PACKET,
-                PACKET_STATISTICS,
-                (&raw mut counts).cast(),
-                &raw mut len,
-            )
-        };
-        if rc == 0 { counts.drops.into() } else { 0 }
+        // The kernel's struct tpacket_stats: the packets, then the drops.
+        let mut counts = [0; 8];
+        let _ = get_option(self, libc::SOL_PACKET, PACKET_STATISTICS, &mut counts);
+        let [.., a, b, c, d] = counts;
+        u32::from_ne_bytes([a, b, c, d]).into()
     }
 }
 

@@ -1,7 +1,5 @@
 //! The errors of a topology.
 
-use std::path::PathBuf;
-
 use crate::IoFailure;
 
 /// An error that names the operation, its object and, where possible, the remedy.
@@ -39,9 +37,12 @@ pub enum Error {
          or use lab:back-to-back"
     )]
     OneHost { a: String, b: String },
-    /// A file or folder that another user may have made.
-    #[error("{} is not used: {why}", path.display())]
-    Untrusted { path: PathBuf, why: String },
+    /// The folder of state files cannot be used.
+    #[error(transparent)]
+    Folder(#[from] landspeed_kernel::folder::Error),
+    /// An environment variable that does not name a folder by its whole path.
+    #[error("{0} names no absolute path")]
+    NotAbsolute(&'static str),
     #[error("there is no lab {0}; `landspeed lab list` shows those that are")]
     NoLab(String),
 }

@@ -1,5 +1,6 @@
 //! The processors that this process may run on, their caches, and threads that are pinned to one of them.
 
+use landspeed_kernel::namespace::on_fresh_thread;
 use landspeed_record::units::cpu_list;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -124,8 +125,7 @@ pub(crate) fn on_core<T: Send>(
     core: u32,
     work: impl FnOnce() -> Result<T, Error> + Send,
 ) -> Result<T, Error> {
-    let joined = std::thread::scope(|scope| scope.spawn(|| pin(core).and_then(|()| work())).join());
-    joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    on_fresh_thread(|| pin(core).and_then(|()| work()))
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! The system: names, versions, memory, and the congestion controls of the kernel's TCP.
 
 use landspeed_record::HostFacts;
-use landspeed_record::units::Bytes;
 
 use crate::files::SystemFiles;
 
@@ -13,7 +12,7 @@ pub(super) fn fill(root: &SystemFiles, facts: &mut HostFacts) {
     facts.kernel = system.release().to_string_lossy().into_owned();
     facts.distribution = distribution(root).unwrap_or_default();
     facts.boot_id = root.word("proc/sys/kernel/random/boot_id").unwrap_or_default();
-    facts.memory_bytes = memory(root).unwrap_or_default();
+    facts.memory_bytes = root.memory("MemTotal").unwrap_or_default();
     facts.congestion_available = congestion(root, "available");
     facts.congestion_defaults =
         if facts.initial_netns { facts.congestion_available.clone() } else { congestion(root, "allowed") };
@@ -35,18 +34,6 @@ fn distribution(root: &SystemFiles) -> Option<String> {
     Some(bare.replace("\\\"", "\""))
 }
 
-fn memory(root: &SystemFiles) -> Option<Bytes> {
-    let text = root.word("proc/meminfo")?;
-    let kib: u64 = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))?
-        .trim()
-        .strip_suffix(" kB")?
-        .parse()
-        .ok()?;
-    Some(Bytes(kib.saturating_mul(1024)))
-}
-
 /// Returns a list of congestion controls: "available" are those that are loaded, "allowed" those that need no
 /// privilege. With CAP_NET_ADMIN a socket may use any that is loaded or can be loaded.
 fn congestion(root: &SystemFiles, which: &str) -> Vec<String> {
@@ -56,6 +43,8 @@ fn congestion(root: &SystemFiles, which: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use landspeed_record::units::Bytes;
+
     use super::*;
     use crate::host::tests::files_below;
 
@@ -100,7 +89,7 @@ mod tests {
             ("", None),
         ] {
             let folder = files_below(&[("proc/meminfo", text)]);
-            assert_eq!(memory(&SystemFiles::below(folder.path())), bytes, "{text:?}");
+            assert_eq!(SystemFiles::below(folder.path()).memory("MemTotal"), bytes, "{text:?}");
         }
     }
 }

@@ -1,7 +1,9 @@
 //! `struct tcp_info` of include/uapi/linux/tcp.h, up to the last field that is used.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
+
+use landspeed_kernel::sockopt::get_option;
 
 /// The kernel's answer. A kernel that knows fewer fields fills fewer and reports their length; one that knows more
 /// stops at the requested length. Fields were only ever added at the end, so the layout of Linux 6.18 also fits every
@@ -77,7 +79,7 @@ pub(crate) struct TcpInfo {
 }
 
 impl TcpInfo {
-    /// Converts the bytes that came over netlink. Fields beyond their end, which the kernel does not have, are zero.
+    /// Converts the kernel's bytes. Fields beyond their end, which the kernel does not have, are zero.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
         let mut info = TcpInfo::default();
         let length = bytes.len().min(size_of::<TcpInfo>());
@@ -98,23 +100,9 @@ pub(super) fn is_tcp(socket: BorrowedFd<'_>) -> bool {
 
 /// Reads TCP_INFO of a socket; also returns how many bytes of it the kernel filled.
 pub(crate) fn get(socket: BorrowedFd<'_>) -> io::Result<(TcpInfo, usize)> {
-    let mut info = TcpInfo::default();
-    let mut length = size_of::<TcpInfo>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes to `info`, a plain struct of integers in which any bytes are
-    // valid; both outlive the call.
-    let answer = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_INFO,
-            (&raw mut info).cast(),
-            &raw mut length,
-        )
-    };
-    if answer != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok((info, length as usize))
+    let mut bytes = [0; size_of::<TcpInfo>()];
+    let filled = get_option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;
+    Ok((TcpInfo::from_bytes(&bytes), filled))
 }
 
 #[cfg(test)]

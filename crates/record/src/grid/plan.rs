@@ -100,6 +100,15 @@ impl GridFactor {
     pub fn settings(&self) -> impl Iterator<Item = &GridSetting> {
         self.sets.iter().flatten()
     }
+
+    /// Keeps only the values with these indices, in this order.
+    pub fn keep(&mut self, indices: &[usize]) {
+        self.sets = indices.iter().map(|n| self.sets[*n].clone()).collect();
+        if !self.amounts.is_empty() {
+            self.amounts = indices.iter().map(|n| self.amounts[*n]).collect();
+        }
+        self.levels = indices.iter().map(|n| self.levels[*n].clone()).collect();
+    }
 }
 
 /// The plan that `landspeed measure --vary` carries out.

@@ -1,12 +1,13 @@
 //! The bytes that each subflow of a connection carried (MPTCP_TCPINFO, include/uapi/linux/mptcp.h).
 
 use std::mem::size_of;
-use std::os::fd::AsRawFd;
 
 use landspeed_record::units::Bytes;
 use landspeed_record::{Details, EndpointOutcome, FigureValue, Headline, detail};
 use serde::{Deserialize, Serialize};
 use socket2::Socket;
+
+use crate::raw;
 
 /// Room for more subflows than the kernel allows (8).
 const MOST: usize = 16;
@@ -67,6 +68,9 @@ struct SubflowInfos {
     infos: [[u8; INFO]; MOST],
 }
 
+// SAFETY: integers and bytes have no invalid bit pattern, and none of them needs padding.
+unsafe impl raw::PlainOldData for SubflowInfos {}
+
 fn of(socket: &Socket) -> Option<Vec<Subflow>> {
     let mut request = SubflowInfos {
         size_subflow_data: 16,
@@ -75,23 +79,13 @@ fn of(socket: &Socket) -> Option<Vec<Subflow>> {
         size_user: INFO as u32,
         infos: [[0; INFO]; MOST],
     };
-    let mut length = size_of::<SubflowInfos>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes to `request`, for which any bytes are valid.
-    let rc = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            SOL_MPTCP,
-            MPTCP_TCPINFO,
-            (&raw mut request).cast(),
-            &raw mut length,
-        )
-    };
+    raw::exchange(socket, SOL_MPTCP, MPTCP_TCPINFO, &mut request).ok()?;
     let subflow = |info: &[u8; INFO]| {
         let count = |at: usize| info[at..].first_chunk().map_or(0, |chunk| u64::from_ne_bytes(*chunk));
         // tcpi_bytes_acked and tcpi_bytes_received.
         Subflow { acked_bytes: Bytes(count(120)), received_bytes: Bytes(count(128)) }
     };
-    (rc == 0).then(|| request.infos.iter().take(request.num_subflows as usize).map(subflow).collect())
+    Some(request.infos.iter().take(request.num_subflows as usize).map(subflow).collect())
 }
 
 const _: () = assert!(size_of::<SubflowInfos>() == 16 + INFO * MOST);

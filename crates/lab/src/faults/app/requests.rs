@@ -2,21 +2,18 @@
 //! acknowledgement of the first, which the peer delays (RFC 896, RFC 1122 4.2.3.2 and 4.2.3.4; Mogul & Minshall 2001).
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use landspeed_record::units::Nanos;
 
-use super::stream::socket;
 use super::{ready, rest};
 use crate::failure::FailureContext;
 use crate::faults::Error;
 
 pub(crate) fn ask(to: SocketAddr, part: u64, rest_every: u32, until: Instant) -> Result<(), Error> {
     let named = || format!("ask {to}");
-    let socket = socket(to)?;
-    socket.connect_timeout(&to.into(), Duration::from_secs(10)).during(named)?;
-    let mut stream = TcpStream::from(socket);
+    let mut stream = TcpStream::connect_timeout(&to, Duration::from_secs(10)).during(named)?;
     ready();
     let half = vec![1; part as usize];
     let mut asked = 0u32;
@@ -38,15 +35,11 @@ pub(crate) fn ask(to: SocketAddr, part: u64, rest_every: u32, until: Instant) ->
 
 pub(crate) fn answer(at: SocketAddr, request: u64, until: Instant) -> Result<(), Error> {
     let named = || format!("answer at {at}");
-    let socket = socket(at)?;
-    socket.set_reuse_address(true).during(named)?;
-    socket.bind(&at.into()).during(named)?;
-    socket.listen(8).during(named)?;
+    let listener = TcpListener::bind(at).during(named)?;
     ready();
     let mut buffer = vec![0; request as usize];
     while Instant::now() < until {
-        let (stream, _) = socket.accept().during(named)?;
-        let mut stream = TcpStream::from(stream);
+        let (mut stream, _) = listener.accept().during(named)?;
         while Instant::now() < until && stream.read_exact(&mut buffer).is_ok() {
             if stream.write_all(&[1]).is_err() {
                 break;

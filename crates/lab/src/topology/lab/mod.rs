@@ -32,7 +32,7 @@ pub(crate) use plan::PortRates;
 pub use plan::{LabId, LabPlan};
 use plan::{LabInterconnect, LabLayout};
 use store::LabStore;
-pub use store::RUN_DIR_VARIABLE;
+pub use landspeed_kernel::folder::RUN_DIR_VARIABLE;
 pub use sweep::{LabInfo, LabSelection, RemovedLab, down, leave, list};
 
 /// One host of a lab.

@@ -3,6 +3,7 @@
 use std::io;
 
 use landspeed_kernel::daemon::ProcessIdentity;
+use landspeed_kernel::namespace::boot_id;
 use serde::{Deserialize, Serialize};
 
 use crate::topology::namespace::identity;
@@ -38,10 +39,6 @@ impl LabOwner {
         boot_id().is_ok_and(|id| id == self.boot_id)
             && (is_foreign || ProcessIdentity { pid, start_ticks }.is_alive())
     }
-}
-
-fn boot_id() -> io::Result<String> {
-    Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }
 
 fn pid_namespace() -> io::Result<u64> {

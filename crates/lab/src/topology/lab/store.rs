@@ -1,11 +1,13 @@
 //! One file for each lab in /run/landspeed/labs, so that what a crash left can be found. The files' contents are not
 //! trusted: one that names a namespace other than the lab's own is ignored.
 
+use std::ffi::OsString;
 use std::io::{Read, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use landspeed_kernel::folder::{PrivateFolder, RUN_DIR_VARIABLE, run_dir};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat};
 use serde::{Deserialize, Serialize};
 
@@ -14,10 +16,6 @@ use super::plan::{LabId, LabLayout, is_own};
 use crate::failure::FailureContext;
 use crate::topology::error::Error;
 
-/// The folder above the folder of labs, unless the environment variable [`RUN_DIR_VARIABLE`] names another.
-const RUN_DIR: &str = "/run/landspeed";
-/// Environment variable that names this folder: for tests, and for hosts without a writable /run.
-pub const RUN_DIR_VARIABLE: &str = "LANDSPEED_RUN_DIR";
 /// Most bytes that are read of a state file; real ones are far smaller.
 const LARGEST: u64 = 16 * 1024;
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
@@ -41,12 +39,11 @@ pub(super) struct LabState {
 /// The folder of state files.
 #[derive(Debug)]
 pub(super) struct LabStore {
-    folder: OwnedFd,
-    path: PathBuf,
+    folder: PrivateFolder,
 }
 
 impl LabStore {
-    /// Opens the folder, and makes it if needed. Only this user may write to it.
+    /// Opens the folder, and makes it if needed. Only this user may enter it.
     pub(super) fn open() -> Result<Self, Error> {
         Self::at(&folder())
     }
@@ -59,18 +56,9 @@ impl LabStore {
     fn at(path: &Path) -> Result<Self, Error> {
         if !path.is_absolute() {
             // A keeper has another working directory.
-            let why = format!("{RUN_DIR_VARIABLE} names no absolute path");
-            return Err(Error::Untrusted { path: path.to_owned(), why });
+            return Err(Error::NotAbsolute(RUN_DIR_VARIABLE));
         }
-        let parent = path.parent().unwrap_or(Path::new("/"));
-        for (folder, mode) in [(parent, 0o755), (path, 0o700)] {
-            match rustix::fs::mkdir(folder, Mode::from_raw_mode(mode)) {
-                Ok(()) | Err(rustix::io::Errno::EXIST) => {}
-                Err(e) => Err(e).during(|| format!("create {}", folder.display()))?,
-            }
-            trusted_folder(folder)?;
-        }
-        Ok(LabStore { folder: trusted_folder(path)?, path: path.to_owned() })
+        Ok(LabStore { folder: PrivateFolder::make_both(path)? })
     }
 
     /// Records a new lab, with this process as its owner.
@@ -93,7 +81,7 @@ impl LabStore {
             Some(libc::EOPNOTSUPP | libc::EISDIR) => self.write_named(id, &text),
             _ => Err(e),
         });
-        Ok(written.during(|| format!("write {}", self.path.join(file_name(id)).display()))?)
+        Ok(written.during(|| format!("write {}", self.folder.path().join(file_name(id)).display()))?)
     }
 
     /// Writes a file that gets its name only when it is complete, so that a killed process leaves no file. Some file
@@ -114,30 +102,17 @@ impl LabStore {
 
     /// Removes the record of a lab.
     pub(super) fn remove(&self, id: &LabId) -> Result<(), Error> {
-        match rustix::fs::unlinkat(&self.folder, file_name(id), AtFlags::empty()) {
-            Err(rustix::io::Errno::NOENT) => Ok(()),
-            done => Ok(done.during(|| format!("remove {}", self.path.join(file_name(id)).display()))?),
-        }
+        Ok(self.folder.remove(file_name(id))?)
     }
 
-    /// Returns all recorded labs. Files that are not a lab's state are left alone and left out.
+    /// Returns all recorded labs, sorted by their IDs. Files that are not a lab's state are left alone and left out.
     pub(super) fn all(&self) -> Result<Vec<(LabId, LabState)>, Error> {
-        let reading = || format!("list {}", self.path.display());
-        let mut all = Vec::new();
-        for entry in rustix::fs::Dir::read_from(&self.folder).during(reading)? {
-            let entry = entry.during(reading)?;
-            let id = entry
-                .file_name()
-                .to_str()
-                .ok()
-                .and_then(|name| name.strip_suffix(".json")?.parse::<LabId>().ok());
-            let Some(id) = id else { continue };
-            if let Some(state) = self.read(&id).filter(|state| state.id == id.to_string()) {
-                all.push((id, state));
-            }
-        }
-        all.sort_by(|a, b| a.0.cmp(&b.0));
-        Ok(all)
+        let known = |name: OsString| {
+            let id = name.to_str()?.strip_suffix(".json")?.parse::<LabId>().ok()?;
+            let state = self.read(&id).filter(|state| state.id == id.to_string())?;
+            Some((id, state))
+        };
+        Ok(self.folder.names()?.into_iter().filter_map(known).collect())
     }
 
     /// Returns the state of a lab; `None` if there is no such file, or it is not valid.
@@ -153,32 +128,11 @@ impl LabStore {
 
 /// Returns the folder of state files, according to this process's environment.
 fn folder() -> PathBuf {
-    let given = std::env::var_os(RUN_DIR_VARIABLE).filter(|value| !value.is_empty());
-    given.map_or_else(|| RUN_DIR.into(), PathBuf::from).join("labs")
+    run_dir().join("labs")
 }
 
 fn file_name(id: &LabId) -> String {
     format!("{id}.json")
-}
-
-/// Opens a folder that is not a symbolic link, belongs to this user, and is writable only by this user.
-fn trusted_folder(path: &Path) -> Result<OwnedFd, Error> {
-    let untrusted = |why: &str| Error::Untrusted { path: path.to_owned(), why: why.to_owned() };
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let folder = match rustix::fs::open(path, flags, Mode::empty()) {
-        Err(rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR) => {
-            return Err(untrusted("it is no folder; remove it"));
-        }
-        folder => folder.during(|| format!("open {}", path.display()))?,
-    };
-    let stat = rustix::fs::fstat(&folder).during(|| format!("look at {}", path.display()))?;
-    if stat.st_uid != rustix::process::geteuid().as_raw() {
-        return Err(untrusted("it belongs to another user; run landspeed as that user, or remove it"));
-    }
-    if stat.st_mode & 0o022 != 0 {
-        return Err(untrusted("others can write to it; chmod go-w it, or remove it"));
-    }
-    Ok(folder)
 }
 
 #[cfg(test)]
@@ -264,9 +218,9 @@ mod tests {
         std::fs::create_dir(scratch.0.join("real")).unwrap();
         symlink(scratch.0.join("real"), scratch.0.join("link")).unwrap();
         let error = LabStore::at(&scratch.0.join("link")).unwrap_err().to_string();
-        assert!(error.contains("link is not used"), "{error}");
+        assert!(error.contains("link is a symbolic link"), "{error}");
         std::fs::set_permissions(scratch.0.join("real"), PermissionsExt::from_mode(0o777)).unwrap();
-        assert!(LabStore::at(&scratch.0.join("real")).unwrap_err().to_string().contains("others can write"));
+        assert!(LabStore::at(&scratch.0.join("real")).unwrap_err().to_string().contains("open to others"));
         assert!(LabStore::at(Path::new("labs")).unwrap_err().to_string().contains("absolute"));
     }
 }

@@ -3,8 +3,7 @@
 use std::io;
 use std::os::fd::AsFd;
 
-use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount};
-use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+use landspeed_kernel::namespace::{enter_network, inside, own_sysfs};
 
 use crate::failure::FailureContext;
 use crate::topology::error::Error;
@@ -19,52 +18,17 @@ pub fn enter(name: &str) -> Result<(), Error> {
     if threads != 1 {
         return Err(Error::Threads { name: name.to_owned(), threads });
     }
-    move_network(name)?;
-    Ok(own_sys().during(|| format!("mount /sys of network namespace {name}"))?)
+    enter_network(super::open(name)?).during(|| format!("enter network namespace {name}"))?;
+    Ok(own_sysfs().during(|| format!("mount /sys of network namespace {name}"))?)
 }
 
 /// Runs `work` on a new thread inside a named network namespace, and returns its result; a panic in it continues here.
 /// Sockets opened there stay in the namespace. /sys still shows the caller's devices.
 pub fn with_namespace<T: Send>(name: &str, work: impl FnOnce() -> T + Send) -> Result<T, Error> {
-    on_fresh_thread(|| {
-        move_network(name)?;
-        Ok(work())
-    })
-}
-
-/// Runs `work` on a new thread, so that it may leave its namespace.
-pub(super) fn on_fresh_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    let outcome = std::thread::scope(|scope| scope.spawn(work).join());
-    outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-}
-
-/// Moves this thread into a new network namespace.
-pub(super) fn unshare_network() -> io::Result<()> {
-    unshare(UnshareFlags::NEWNET)
-}
-
-fn move_network(name: &str) -> Result<(), Error> {
-    let file = super::open(name)?;
-    Ok(move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))
-        .during(|| format!("enter network namespace {name}"))?)
+    let namespace = super::open(name)?;
+    Ok(inside(namespace.as_fd(), work).during(|| format!("enter network namespace {name}"))?)
 }
 
 fn thread_count() -> io::Result<usize> {
     Ok(std::fs::read_dir("/proc/self/task")?.count())
-}
-
-fn own_sys() -> io::Result<()> {
-    unshare(UnshareFlags::NEWNS)?;
-    // Mounts made here must not show outside; later mounts outside may show here. In a chroot, / is not a mount, but
-    // /sys is.
-    let inward = |at| mount_change(at, MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC);
-    inward("/").or_else(|_| inward("/sys"))?;
-    unmount("/sys", UnmountFlags::DETACH)?;
-    Ok(mount("sysfs", "/sys", "sysfs", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, None)?)
-}
-
-fn unshare(flags: UnshareFlags) -> io::Result<()> {
-    debug_assert!(!flags.contains(UnshareFlags::FILES), "bug: descriptors must stay shared");
-    // SAFETY: this is unsound only with CLONE_FILES, which would split the threads' descriptor tables; see above.
-    Ok(unsafe { unshare_unsafe(flags) }?)
 }

@@ -8,6 +8,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use landspeed_kernel::namespace::{on_fresh_thread, unshare_network};
 use rustix::fs::{FlockOperation, flock};
 use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_bind, mount_change, unmount};
 
@@ -40,8 +41,8 @@ impl Namespace {
         })?;
         // From here on, dropping the value cleans up.
         let namespace = Namespace { name: name.to_owned() };
-        enter::on_fresh_thread(|| {
-            enter::unshare_network()?;
+        on_fresh_thread(|| {
+            unshare_network()?;
             mount_bind(THIS_THREADS, &path).map_err(io::Error::from)
         })
         .during(|| format!("create network namespace {name}"))?;

@@ -96,13 +96,7 @@ fn touch(bytes: usize, time: Duration) -> usize {
 
 /// Returns the memory that can be used without harm: MemAvailable, or less if a control group allows less.
 fn available(files: &SystemFiles) -> Option<Bytes> {
-    [mem_available(files), group_v2(files), group_v1(files)].into_iter().flatten().min()
-}
-
-fn mem_available(files: &SystemFiles) -> Option<Bytes> {
-    let text = files.word("proc/meminfo")?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    Some(Bytes::kib(line.trim().strip_suffix("kB")?.trim().parse().ok()?))
+    [files.memory("MemAvailable"), group_v2(files), group_v1(files)].into_iter().flatten().min()
 }
 
 /// Returns the least that this process's groups leave, from its own group up to the root (cgroup v2).

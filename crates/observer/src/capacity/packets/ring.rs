@@ -2,10 +2,11 @@
 //! Documentation/networking/packet_mmap.rst), without a copy and without a qdisc.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use landspeed_kernel::sockopt::{bind_to_link, set_option};
 use landspeed_record::units::Bytes;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socket_with};
@@ -48,10 +49,11 @@ impl RingSource {
         let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
         let frame = frame_for(packet);
         let ring = request(frame)?;
-        set_packet_option(&socket, libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as libc::c_int)?;
-        set_packet_option(&socket, libc::PACKET_QDISC_BYPASS, 1)?;
-        set_packet_option(&socket, libc::PACKET_TX_RING, ring)?;
-        bind(&socket, pair.index)?;
+        let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
+        set_option(&socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
+        set_option(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1)?;
+        set_option(&socket, libc::SOL_PACKET, libc::PACKET_TX_RING, &ring)?;
+        bind_to_link(&socket, pair.index, 0)?;
         // SAFETY: a fresh mapping of the ring; the kernel chooses where, so nothing else is touched.
         let memory = unsafe {
             mmap(
@@ -147,26 +149,6 @@ fn request(frame: usize) -> io::Result<libc::tpacket_req> {
         tp_frame_size: number(frame)?,
         tp_frame_nr: number(FRAMES)?,
     })
-}
-
-fn set_packet_option<T>(socket: &OwnedFd, option: libc::c_int, value: T) -> io::Result<()> {
-    super::udp::set_option(socket.as_fd(), libc::SOL_PACKET, option, &value)
-}
-
-fn bind(socket: &OwnedFd, index: u32) -> io::Result<()> {
-    // SAFETY: all zeros are a valid sockaddr_ll.
-    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-    address.sll_family = libc::AF_PACKET as u16;
-    address.sll_ifindex = index.cast_signed();
-    // SAFETY: `address` outlives the call and the length is its own.
-    let rc = unsafe {
-        libc::bind(
-            socket.as_raw_fd(),
-            (&raw const address).cast(),
-            size_of::<libc::sockaddr_ll>() as libc::socklen_t,
-        )
-    };
-    if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 #[cfg(test)]

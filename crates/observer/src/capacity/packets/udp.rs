@@ -2,8 +2,8 @@
 
 use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
+use landspeed_kernel::sockopt::set_option;
 use landspeed_record::units::Bytes;
 use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, sendmmsg};
 use socket2::{Domain, Socket, Type};
@@ -57,7 +57,7 @@ impl UdpSource {
     pub(super) fn over_loopback(size: Bytes) -> Result<Self, Error> {
         let open = || {
             let sink = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
-            set_option(sink.as_fd(), libc::SOL_UDP, UDP_GRO, &1)?;
+            set_option(&sink, libc::SOL_UDP, UDP_GRO, &1)?;
             let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
             socket.connect(&sink.local_addr()?.into())?;
             UdpSource::cutting(socket, size, Some(sink))
@@ -68,7 +68,7 @@ impl UdpSource {
     fn cutting(socket: Socket, size: Bytes, sink: Option<UdpSocket>) -> io::Result<Self> {
         let payload = (size.0 as usize).saturating_sub(HEADERS).max(1);
         let segments = (MOST_PAYLOAD / payload).clamp(1, MOST_SEGMENTS);
-        set_option(socket.as_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, &(payload as libc::c_int))?;
+        set_option(&socket, libc::SOL_UDP, libc::UDP_SEGMENT, &(payload as libc::c_int))?;
         // The socket's buffer must hold all messages, so that they do not wait for room in it.
         socket.set_send_buffer_size(2 * MESSAGES * MOST_PAYLOAD)?;
         Ok(UdpSource { socket, data: vec![0; payload * segments], segments: segments as u64, _sink: sink })
@@ -87,24 +87,4 @@ impl PacketSource for UdpSource {
         };
         Ok(BurstCounts { packets: sent * self.segments, buffers: sent })
     }
-}
-
-/// Calls setsockopt(2).
-pub(super) fn set_option<T>(
-    socket: BorrowedFd<'_>,
-    level: libc::c_int,
-    option: libc::c_int,
-    value: &T,
-) -> io::Result<()> {
-    // SAFETY: `value` outlives the call and the length is its own; the kernel only reads it.
-    let rc = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            level,
-            option,
-            (&raw const *value).cast(),
-            size_of::<T>() as libc::socklen_t,
-        )
-    };
-    if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -1,0 +1,40 @@
+//! Socket options and addresses that no crate wraps.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+use libc::{c_int, socklen_t};
+
+/// Reads an option into `value`, and returns how many bytes of it the kernel filled.
+pub fn get_option(socket: impl AsFd, level: c_int, name: c_int, value: &mut [u8]) -> io::Result<usize> {
+    let (fd, mut length) = (socket.as_fd().as_raw_fd(), value.len() as socklen_t);
+    // SAFETY: the kernel writes at most `length` bytes to `value`, which is that long.
+    checked(unsafe { libc::getsockopt(fd, level, name, value.as_mut_ptr().cast(), &raw mut length) })?;
+    Ok(length as usize)
+}
+
+pub fn set_option<T>(socket: impl AsFd, level: c_int, name: c_int, value: &T) -> io::Result<()> {
+    let (fd, length) = (socket.as_fd().as_raw_fd(), size_of::<T>() as socklen_t);
+    // SAFETY: `value` outlives the call and the length is its own; the kernel only reads it.
+    checked(unsafe { libc::setsockopt(fd, level, name, (&raw const *value).cast(), length) })
+}
+
+/// Binds a packet socket to a link. It receives frames of `protocol` (an EtherType), or none if that is 0.
+pub fn bind_to_link(socket: impl AsFd, index: u32, protocol: u16) -> io::Result<()> {
+    let address = libc::sockaddr_ll {
+        sll_family: libc::AF_PACKET as u16,
+        sll_protocol: protocol.to_be(),
+        sll_ifindex: index.cast_signed(),
+        sll_hatype: 0,
+        sll_pkttype: 0,
+        sll_halen: 0,
+        sll_addr: [0; 8],
+    };
+    let (fd, length) = (socket.as_fd().as_raw_fd(), size_of::<libc::sockaddr_ll>() as socklen_t);
+    // SAFETY: `address` outlives the call and the length is its own.
+    checked(unsafe { libc::bind(fd, (&raw const address).cast(), length) })
+}
+
+fn checked(code: c_int) -> io::Result<()> {
+    if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
