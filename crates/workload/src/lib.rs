@@ -20,6 +20,7 @@ mod error;
 mod feedback;
 mod histogram;
 mod idle;
+mod moment;
 mod parameter;
 pub mod pingpong;
 mod port;

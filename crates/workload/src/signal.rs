@@ -12,13 +12,13 @@ use crate::Error;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TrialSignal {
-    /// The sender's window is closed: it needs no more data, and waits for none.
+    /// The end that says this has closed its window: it needs no more data, and waits for none.
     Closed,
-    /// The sender is ready for this part of the trial (number of the size, or size in bytes).
+    /// The end that says this is ready for a part of the trial (number of the size, or size in bytes).
     Ready(u64),
-    /// The receiver must stop this part, because it took too long.
+    /// The end that hears this must stop sending the part, because it took too long.
     Cut,
-    /// The sender has sent this many bytes in total, and sends no more in this part.
+    /// The end that says this has sent this many bytes in total, and sends no more in this part.
     Sent(u64),
     /// The next messages have this size in bytes.
     Size(u64),

@@ -1,6 +1,5 @@
 //! The receiving end, which counts.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use landspeed_record::EndpointOutcome;
@@ -13,6 +12,7 @@ use super::result::ReceiveBufferReport;
 use super::{DURATION, LEAD, drops};
 use crate::Error;
 use crate::end::{outcome, sum};
+use crate::moment::AtomicMoment;
 use crate::signal::TrialSignal;
 use crate::stream::{ReceiveLoop, ZeroCopyResult};
 use crate::trial::{TrialCoordinator, TrialParts, WindowMeasurement};
@@ -29,7 +29,7 @@ const ROOM: usize = 4 << 20;
 pub(super) fn run(parts: TrialParts<'_>) -> Result<EndpointOutcome, Error> {
     let (flows, spec) = (parts.flows, parts.spec);
     let report = ReceiveBufferReport { receive_buffer_bytes: make_room(flows, spec.flow.get("rcvbuf")) };
-    let first = FirstArrival::new();
+    let first = AtomicMoment::none();
     let size = READ_SIZE.number(&spec.flow) as usize;
     let tasks = flows.iter().map(|flow| task(flow.as_ref(), size, &first)).collect();
     let (mut measured, _) = workers::run(&spec.cores, flows, tasks, |workers| {
@@ -60,51 +60,16 @@ fn make_room(flows: &[Box<dyn Flow>], asked: Option<&String>) -> Bytes {
     Bytes(least.unwrap_or(0) as u64 / 2)
 }
 
-/// Time of the first datagram of a trial: nanoseconds since `origin`, zero before it.
-struct FirstArrival {
-    origin: Instant,
-    at: AtomicU64,
-}
-
-impl FirstArrival {
-    fn new() -> Self {
-        FirstArrival { origin: Instant::now(), at: AtomicU64::new(0) }
-    }
-
-    fn since_origin(&self, time: Instant) -> u64 {
-        Nanos::from(time.saturating_duration_since(self.origin)).0.max(1)
-    }
-
-    /// Records the first arrival. Workers call it when data arrives.
-    fn came(&self) {
-        if self.at.load(Ordering::Relaxed) == 0 {
-            let now = self.since_origin(Instant::now());
-            // Another flow may have been first.
-            let _ = self.at.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
-        }
-    }
-
-    /// Returns the time from the first arrival to the last one, `last`.
-    fn until(&self, last: Option<Instant>) -> Nanos {
-        let first = self.at.load(Ordering::Relaxed);
-        let last = last.filter(|_| first > 0).map_or(0, |last| self.since_origin(last));
-        Nanos(last.saturating_sub(first))
-    }
-
-    fn forget(&self) {
-        self.at.store(0, Ordering::Relaxed);
-    }
-}
-
-fn task<'a>(flow: &'a dyn Flow, size: usize, first: &'a FirstArrival) -> WorkerTask<'a, ZeroCopyResult> {
+fn task<'a>(flow: &'a dyn Flow, size: usize, first: &'a AtomicMoment) -> WorkerTask<'a, ZeroCopyResult> {
     Box::new(move |context, zero_copy| {
-        let passed = |_, _| first.came();
+        let passed = |_, _| first.note();
         zero_copy.mapped = ReceiveLoop { flow, size, passed, is_end: |_| false }.run(context)?;
         Ok(())
     })
 }
 
-fn lead(mut trial: TrialCoordinator<'_, '_>, first: &FirstArrival) -> Result<WindowMeasurement, Error> {
+/// Answers each trial of the search; `first` is the arrival of the trial's first datagram.
+fn lead(mut trial: TrialCoordinator<'_, '_>, first: &AtomicMoment) -> Result<WindowMeasurement, Error> {
     trial.workers.start();
     let mut before = counts(&trial);
     loop {
@@ -116,8 +81,10 @@ fn lead(mut trial: TrialCoordinator<'_, '_>, first: &FirstArrival) -> Result<Win
         };
         drain(&mut trial, before.received + sent)?;
         let now = counts(&trial);
-        let arriving = first.until(now.last);
-        first.forget();
+        let arrivals = first.get().zip(now.last);
+        let arriving =
+            arrivals.map_or(Nanos(0), |(first, last)| last.saturating_duration_since(first).into());
+        first.set(None);
         // The counts are taken before the peer continues.
         for count in [now.received - before.received, now.dropped - before.dropped, arriving.0] {
             trial.say(TrialSignal::Count(count))?;

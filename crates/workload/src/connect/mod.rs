@@ -4,7 +4,7 @@
 //! of the key in both directions (one request and one response), and the close.
 
 use std::io::ErrorKind;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use landspeed_record::factor::{Domain, Factor, FactorDeclaration};
@@ -18,6 +18,7 @@ use landspeed_transport::{CancelFlag, ConnectRequest, Delivery, Flow, Listener, 
 
 use crate::end::{UnmetSettings, outcome_of};
 use crate::histogram::LatencyRecorder;
+use crate::moment::AtomicMoment;
 use crate::parameter;
 use crate::port::{single_messages, transport};
 use crate::runner::{FlowNeeds, WorkloadRunner};
@@ -141,29 +142,6 @@ fn counted(end: &EndpointOutcome, names: &[&str]) -> Result<Option<FigureValue>,
     Ok(counts.map(of).map(FigureValue::from))
 }
 
-/// The start of the current connection, if it counts; the coordinator reads it.
-struct SetUpInProgress {
-    origin: Instant,
-    /// When the connection began, in nanoseconds from the origin; zero for none.
-    began: AtomicU64,
-}
-
-impl SetUpInProgress {
-    fn new() -> Self {
-        SetUpInProgress { origin: Instant::now(), began: AtomicU64::new(0) }
-    }
-
-    fn set(&self, began: Option<Instant>) {
-        let since = |began: Instant| began.saturating_duration_since(self.origin).as_nanos().max(1) as u64;
-        self.began.store(began.map_or(0, since), Ordering::SeqCst);
-    }
-
-    fn since(&self) -> Option<Instant> {
-        let began = self.began.load(Ordering::SeqCst);
-        (began > 0).then(|| self.origin + Duration::from_nanos(began))
-    }
-}
-
 /// The result of the calling worker.
 #[derive(Default)]
 struct CallerResult {
@@ -186,7 +164,7 @@ impl CallerResult {
 }
 
 fn call(parts: TrialParts<'_>, plan: &ClientPlan, settings: &Settings) -> Result<EndpointOutcome, Error> {
-    let window = CountingWindow { counting: AtomicBool::new(false), in_progress: SetUpInProgress::new() };
+    let window = CountingWindow { counting: AtomicBool::new(false), in_progress: AtomicMoment::none() };
     let orderly = is_orderly(parts.spec);
     let task: WorkerTask<'_, CallerResult> =
         Box::new(|context, result| calls(context, plan, settings, &window, orderly, result));
@@ -297,7 +275,7 @@ fn answer(parts: TrialParts<'_>, mut listener: Box<dyn Listener>) -> Result<Endp
         }
         Ok(())
     });
-    let window = CountingWindow { counting: AtomicBool::new(false), in_progress: SetUpInProgress::new() };
+    let window = CountingWindow { counting: AtomicBool::new(false), in_progress: AtomicMoment::none() };
     let (mut measured, _) =
         workers::run(&parts.spec.cores, &[], vec![task], |workers| timed(parts.trial(workers), &window))?;
     Ok(outcome_of(&mut measured, UnmetSettings::new()))
@@ -307,7 +285,8 @@ fn answer(parts: TrialParts<'_>, mut listener: Box<dyn Listener>) -> Result<Endp
 struct CountingWindow {
     /// True while the window is open.
     counting: AtomicBool,
-    in_progress: SetUpInProgress,
+    /// The start of the current connection, if it counts.
+    in_progress: AtomicMoment,
 }
 
 /// Starts the workers, and runs the warm-up and the window.
@@ -325,8 +304,8 @@ fn timed(mut trial: TrialCoordinator<'_, '_>, window: &CountingWindow) -> Result
 
 /// Waits for a connection that began within the window, until it is set up or counts as long: without it the path
 /// would look better than it is.
-fn settle(trial: &mut TrialCoordinator<'_, '_>, in_progress: &SetUpInProgress) -> Result<(), Error> {
-    while let Some(began) = in_progress.since().filter(|began| began.elapsed() <= LONG) {
+fn settle(trial: &mut TrialCoordinator<'_, '_>, in_progress: &AtomicMoment) -> Result<(), Error> {
+    while let Some(began) = in_progress.get().filter(|began| began.elapsed() <= LONG) {
         trial.until((began + LONG + LOOK).min(Instant::now() + LOOK))?;
     }
     Ok(())

@@ -6,7 +6,7 @@
 //! of them. So no program that forks away or ignores signals survives, and none of its files. The init ends when its
 //! standard input does, so that it does not outlive the agent, however the agent ends.
 //!
-//! The agent sends the [`RoleOrder`](crate::app::RoleOrder) after its length (four bytes, big endian), then single bytes:
+//! The agent sends the `RoleOrder` after its length (four bytes, big endian), then single bytes:
 //! 'g' to run the command after the init has sent `prepared`, 'w' to request the output so far, 's' to end a service.
 
 mod capture;
