@@ -86,28 +86,18 @@ $(TOOLS)/bin/cargo-deny:
 docs:
 	$(CARGO) run --quiet --locked -p xtask -- docs
 
-# landspeed beside other tools, interleaved in one lab: figures, no verdict by time. The experiments are experiments/bench/*.toml, and
-# SHORT=--short takes their short versions.
-SHORT ?=
-BENCH = $(SUDO) target/release/landspeed run $(1) $(SHORT) --html target/$(subst /,-,$(1)).html
-
-# Streams beside iperf3, ping-pongs beside sockperf and qperf, UDT beside libudt (half an hour, on a machine left alone).
-bench: build install-bench
-	$(call BENCH,bench/stream-one-core)
-	$(call BENCH,bench/stream-two-cores)
-	$(call BENCH,bench/pingpong-sockperf)
-	$(call BENCH,bench/pingpong-qperf)
-	$(call BENCH,bench/sweep)
-	$(call BENCH,bench/udt)
-
-# Datagrams beside iperf3, nuttcp and plain loops in C (six minutes, on a machine left alone).
-bench-udp: build install-bench
-	$(call BENCH,bench/datagrams)
-
-# TCP, UDT, libudt and QUIC over a lab and a path that loses (an hour, on a machine left alone).
+# landspeed beside other tools, interleaved in one lab: figures, no verdict by time. BENCH_OF names experiments of experiments/bench,
+# and SHORT=--short takes their short versions. `bench` has streams beside iperf3, ping-pongs beside sockperf and qperf, and UDT beside
+# libudt (half an hour), bench-udp datagrams beside iperf3, nuttcp and loops in C (six minutes), transports TCP, UDT, libudt and QUIC over a
+# lab and a path that loses (an hour): all on a machine left alone.
+BENCH_OF := stream-one-core stream-two-cores pingpong-sockperf pingpong-qperf sweep udt
+bench-udp: BENCH_OF := datagrams
+transports: BENCH_OF := transports
 .PHONY: transports
-transports: build install-bench
-	$(call BENCH,bench/transports)
+bench bench-udp transports: build install-bench
+	for one in $(BENCH_OF); do \
+		$(SUDO) target/release/landspeed run bench/$$one $(SHORT) --html target/bench-$$one.html || exit; \
+	done
 
 # The studies that check what landspeed promises: $(call VALIDATE,STUDY OPTIONS).
 VALIDATE = $(SUDO) target/release/validate $(1)
