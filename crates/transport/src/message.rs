@@ -9,6 +9,46 @@ pub(crate) const BATCH: usize = 32;
 /// The most datagrams that one call with UDP_SEGMENT sends: UDP_MAX_SEGMENTS of the first kernels.
 pub(crate) const SEGMENTS: usize = 64;
 
+/// How datagrams are handed to the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SendMode {
+    Plain,
+    Batch,
+    Uring,
+    Gso,
+}
+
+impl SendMode {
+    /// Returns the mode of this name; a datagram a call for any other word.
+    pub(crate) fn named(word: &str) -> Self {
+        match word {
+            "batch" => SendMode::Batch,
+            "uring" => SendMode::Uring,
+            "gso" => SendMode::Gso,
+            _ => SendMode::Plain,
+        }
+    }
+}
+
+/// How datagrams are taken from the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReceiveMode {
+    Plain,
+    Batch,
+    Gro,
+}
+
+impl ReceiveMode {
+    /// Returns the mode of this name; a datagram a call for any other word.
+    pub(crate) fn named(word: &str) -> Self {
+        match word {
+            "batch" => ReceiveMode::Batch,
+            "gro" => ReceiveMode::Gro,
+            _ => ReceiveMode::Plain,
+        }
+    }
+}
+
 /// An aligned buffer for one control message of one int.
 type ControlBuffer = [u64; 4];
 

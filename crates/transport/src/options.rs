@@ -91,6 +91,17 @@ pub(crate) fn others<const N: usize>(view: &FactorView, proposals: [Proposal; N]
     proposals.into_iter().filter(|proposal| proposal.value != view.current).collect()
 }
 
+/// The ranks of proposals that hand over many datagrams as one, and of those that only save calls.
+pub(crate) const AS_ONE: u32 = 26;
+pub(crate) const BATCHED: u32 = 60;
+
+/// Proposes other ways to take datagrams from the kernel than the factor `name` has now.
+pub(crate) fn receives(view: &FactorView, name: &str) -> Vec<Proposal> {
+    let batch = Proposal::new("batch", BATCHED + 1)
+        .pointless_if(view.is_set_to(name, "gro"), "UDP_GRO takes as many at once");
+    others(view, [Proposal::new("gro", AS_ONE + 2), batch])
+}
+
 /// The largest buffer size, in bytes: the kernel takes an int and doubles it.
 const LARGEST: u64 = (i32::MAX / 2) as u64;
 const FIXED: &str = "feng-2003 4.1 (buffers of the order of the bandwidth-delay product); socket(7); \

@@ -14,11 +14,11 @@ use socket2::Socket;
 
 use super::counters::UdpCounters;
 use super::identity::FlowIdentity;
-use super::options::{OPTIONS, RECEIVE, UdpReceiveMode, UdpSettings};
+use super::options::{OPTIONS, RECEIVE, UdpSettings};
 use super::receive::UdpReceiver;
 use super::send::UdpSender;
 use super::wire::{CONTROL, DatagramFeedback, DatagramKind, ProofPass};
-use crate::message;
+use crate::message::{self, ReceiveMode};
 use crate::transport::{AckProgress, Flow, Receiver, Sender};
 use crate::{DatagramTotals, Error, Patience, raw, shared_port};
 
@@ -95,7 +95,7 @@ impl UdpFlow {
 
     /// Returns true if UDP_GRO is on and many datagrams arrived, but none were joined.
     fn came_apart(&self) -> bool {
-        self.parsed.receive == UdpReceiveMode::Gro
+        self.parsed.receive == ReceiveMode::Gro
             && !self.counters.has_joined()
             && self.counters.datagrams().received >= MANY
     }

@@ -9,7 +9,10 @@ use landspeed_record::factor::{
 use landspeed_record::units::{BitRate, Bytes};
 use socket2::Socket;
 
-use crate::options::{self, OptionValue, SocketOption, SocketOptions, once_on, others};
+use crate::message::{ReceiveMode, SendMode};
+use crate::options::{
+    self, AS_ONE, BATCHED, OptionValue, SocketOption, SocketOptions, once_on, others, receives,
+};
 use crate::settings::WRITE_SIZE;
 use crate::tcp::PACING_RATE;
 use crate::{raw, zerocopy};
@@ -46,7 +49,7 @@ pub(super) static RECEIVE: Factor = Factor {
     persist: &[PersistMethod::Application("take many datagrams a call: recvmmsg(2), or UDP_GRO (udp(7))")],
     interacts: &["read-size", "datagram-send", "tx-checksum", "tx-udp-segmentation", "gro"],
     source: "udp(7); jin-yoo-2007 section 4",
-    propose: receives,
+    propose: |view| receives(view, RECEIVE.name),
     ..Factor::FLOW
 };
 
@@ -57,10 +60,6 @@ pub(super) static PACE: Factor = Factor {
     propose: landspeed_record::factor::nothing,
     ..PACING_RATE
 };
-
-/// The ranks of proposals that hand over many datagrams as one, and of those that only save calls.
-const AS_ONE: u32 = 26;
-const BATCHED: u32 = 60;
 
 fn sends(view: &FactorView) -> Vec<Proposal> {
     let summed = view.is_set_to("no-checksum", "off");
@@ -79,54 +78,24 @@ fn sends(view: &FactorView) -> Vec<Proposal> {
     others(view, [gso, batch, ring])
 }
 
-fn receives(view: &FactorView) -> Vec<Proposal> {
-    let batch = Proposal::new("batch", BATCHED + 1)
-        .pointless_if(view.is_set_to(RECEIVE.name, "gro"), "UDP_GRO takes as many at once");
-    others(view, [Proposal::new("gro", AS_ONE + 2), batch])
-}
-
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UdpSettings {
-    pub(super) send: UdpSendMode,
+    pub(super) send: SendMode,
     /// True if datagrams are sent with MSG_ZEROCOPY.
     pub(super) lend: bool,
-    pub(super) receive: UdpReceiveMode,
+    pub(super) receive: ReceiveMode,
     pub(super) size: Bytes,
     /// The highest rate of the sender.
     pub(super) pace: Option<BitRate>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum UdpSendMode {
-    Plain,
-    Batch,
-    Uring,
-    Gso,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum UdpReceiveMode {
-    Plain,
-    Batch,
-    Gro,
 }
 
 impl UdpSettings {
     pub(super) fn of(settings: &Settings) -> UdpSettings {
         let bits = PACE.number(settings);
         UdpSettings {
-            send: match SEND.of(settings) {
-                "batch" => UdpSendMode::Batch,
-                "uring" => UdpSendMode::Uring,
-                "gso" => UdpSendMode::Gso,
-                _ => UdpSendMode::Plain,
-            },
+            send: SendMode::named(SEND.of(settings)),
             lend: zerocopy::SEND.is_on(settings),
-            receive: match RECEIVE.of(settings) {
-                "batch" => UdpReceiveMode::Batch,
-                "gro" => UdpReceiveMode::Gro,
-                _ => UdpReceiveMode::Plain,
-            },
+            receive: ReceiveMode::named(RECEIVE.of(settings)),
             size: WRITE_SIZE.bytes(settings),
             pace: (bits > 0).then_some(BitRate(bits as f64)),
         }

@@ -4,9 +4,8 @@ use std::io::{self, ErrorKind, IoSlice};
 use std::os::fd::AsFd;
 
 use super::flow::UdpFlow;
-use super::options::UdpSendMode;
 use super::wire::{DatagramHeader, DatagramKind, HEADER};
-use crate::message::{self, SEGMENTS};
+use crate::message::{self, SEGMENTS, SendMode};
 use crate::zerocopy;
 
 /// The fragments of user memory that one packet has room for in a zero-copy send: MAX_SKB_FRAGS of kernels with the
@@ -47,13 +46,13 @@ impl<'a> OutgoingDatagrams<'a> {
     }
 
     /// Returns how datagrams are sent: as the settings require, except for segments that do not fit.
-    pub(super) fn send_mode(&self) -> UdpSendMode {
-        if self.segments_off { UdpSendMode::Batch } else { self.flow.parsed.send }
+    pub(super) fn send_mode(&self) -> SendMode {
+        if self.segments_off { SendMode::Batch } else { self.flow.parsed.send }
     }
 
     /// Sends datagrams one by one from now on, instead of as segments.
     pub(super) fn turn_segments_off(&mut self) {
-        if self.flow.parsed.send == UdpSendMode::Gso && !self.segments_off {
+        if self.flow.parsed.send == SendMode::Gso && !self.segments_off {
             self.segments_off = true;
             self.flow.note_segments_off();
         }
@@ -72,9 +71,7 @@ impl<'a> OutgoingDatagrams<'a> {
         let (fd, parts) = (flow.socket.as_fd(), &parts[..2 * count]);
         match (count, send_mode) {
             (1, _) => message::send(fd, parts, flags, None).map(|()| 1),
-            (_, UdpSendMode::Gso) => {
-                message::send(fd, parts, flags, Some(message.len() as u16)).map(|()| count)
-            }
+            (_, SendMode::Gso) => message::send(fd, parts, flags, Some(message.len() as u16)).map(|()| count),
             _ => message::send_many(fd, parts, 2, flags),
         }
     }

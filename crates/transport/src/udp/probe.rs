@@ -6,9 +6,10 @@ use landspeed_record::Settings;
 use landspeed_record::units::Bytes;
 use socket2::Socket;
 
-use super::options::{UdpReceiveMode, UdpSendMode, UdpSettings};
+use super::options::UdpSettings;
 use super::ring::UringSender;
 use super::wire::{HEADER, LARGEST};
+use crate::message::{ReceiveMode, SendMode};
 use crate::settings::READ_SIZE;
 use crate::{raw, shared_port};
 
@@ -30,7 +31,7 @@ fn sizes(parsed: &UdpSettings, read: Bytes) -> Result<(), String> {
             parsed.size.0
         ));
     }
-    let least = if parsed.receive == UdpReceiveMode::Gro { Bytes(JOINED) } else { parsed.size };
+    let least = if parsed.receive == ReceiveMode::Gro { Bytes(JOINED) } else { parsed.size };
     if read < least {
         return Err(format!("read-size is {}: a call may bring {least}, ask for as much", read));
     }
@@ -47,13 +48,13 @@ fn kernel(parsed: &UdpSettings) -> Result<(), String> {
             )
         })?;
     }
-    if parsed.send == UdpSendMode::Uring {
+    if parsed.send == SendMode::Uring {
         UringSender::new(parsed.lend).map_err(|e| format!("{e}: send by batch"))?;
     }
-    if parsed.send == UdpSendMode::Gso {
+    if parsed.send == SendMode::Gso {
         shared_port::segments(&socket, "send by batch")?;
     }
-    if parsed.receive == UdpReceiveMode::Gro {
+    if parsed.receive == ReceiveMode::Gro {
         shared_port::joins(&socket, "receive by batch")?;
     }
     Ok(())

@@ -8,10 +8,9 @@ use std::time::{Duration, Instant};
 use landspeed_record::units::Bytes;
 
 use super::flow::UdpFlow;
-use super::options::UdpReceiveMode;
 use super::sequence::{SequencePosition, SequenceWindow};
 use super::wire::{CONTROL, DatagramHeader, DatagramKind};
-use crate::message::{self, BATCH};
+use crate::message::{self, BATCH, ReceiveMode};
 use crate::transport::Receiver;
 use crate::{DatagramTotals, raw};
 
@@ -42,7 +41,7 @@ pub(super) struct UdpReceiver<'a> {
 impl<'a> UdpReceiver<'a> {
     /// Creates the receiver that the flow's settings require.
     pub(super) fn new(flow: &'a UdpFlow) -> io::Result<Self> {
-        if flow.parsed.receive == UdpReceiveMode::Gro {
+        if flow.parsed.receive == ReceiveMode::Gro {
             raw::set::<u32>(&flow.socket, libc::IPPROTO_UDP, libc::UDP_GRO, 1)?;
         }
         let arrivals = flow.counters.datagrams();
@@ -72,9 +71,9 @@ impl<'a> UdpReceiver<'a> {
         }
         let before = self.arrivals.received_bytes;
         match self.flow.parsed.receive {
-            UdpReceiveMode::Batch if into.len() >= 2 * self.room => self.take_many(into, flags)?,
-            UdpReceiveMode::Gro => self.take_joined(into, flags)?,
-            UdpReceiveMode::Batch | UdpReceiveMode::Plain => self.take_one(into, flags)?,
+            ReceiveMode::Batch if into.len() >= 2 * self.room => self.take_many(into, flags)?,
+            ReceiveMode::Gro => self.take_joined(into, flags)?,
+            ReceiveMode::Batch | ReceiveMode::Plain => self.take_one(into, flags)?,
         }
         let bytes = self.arrivals.received_bytes - before;
         if bytes > Bytes(0) {

@@ -7,13 +7,12 @@ use landspeed_record::units::BitRate;
 
 use super::circuit_breaker::CircuitBreaker;
 use super::flow::UdpFlow;
-use super::options::UdpSendMode;
 use super::outgoing::{OutgoingDatagrams, TOGETHER, lendable};
 use super::pacer::DatagramPacer;
 use super::probe;
 use super::ring::UringSender;
 use super::wire::{HEADER, LARGEST};
-use crate::message::{BATCH, SEGMENTS};
+use crate::message::{BATCH, SEGMENTS, SendMode};
 use crate::transport::{Sender, ZeroCopyCompletions};
 use crate::zerocopy::{self, ZeroCopySends};
 
@@ -34,10 +33,10 @@ pub(super) struct UdpSender<'a> {
 impl<'a> UdpSender<'a> {
     /// Creates the sender that the flow's settings require.
     pub(super) fn new(flow: &'a UdpFlow) -> io::Result<Self> {
-        if flow.parsed.send == UdpSendMode::Gso {
+        if flow.parsed.send == SendMode::Gso {
             probe::segments_fit(&flow.socket, flow.parsed.size)?;
         }
-        let by_ring = flow.parsed.send == UdpSendMode::Uring;
+        let by_ring = flow.parsed.send == SendMode::Uring;
         let ring = by_ring.then(|| UringSender::new(flow.parsed.lend)).transpose()?;
         let zerocopy_sends = (flow.parsed.lend && !by_ring)
             .then(|| ZeroCopySends::new(&flow.socket, &flow.numbers, zerocopy::SLOTS));
@@ -56,13 +55,13 @@ impl<'a> UdpSender<'a> {
         let size = message.len();
         let parsed = &self.outgoing.flow.parsed;
         let mut most = match self.outgoing.send_mode() {
-            UdpSendMode::Plain => 1,
-            UdpSendMode::Batch | UdpSendMode::Uring => BATCH,
-            UdpSendMode::Gso => (LARGEST / size).clamp(1, SEGMENTS),
+            SendMode::Plain => 1,
+            SendMode::Batch | SendMode::Uring => BATCH,
+            SendMode::Gso => (LARGEST / size).clamp(1, SEGMENTS),
         };
         if parsed.lend {
             let fit = lendable(message)?;
-            most = if self.outgoing.send_mode() == UdpSendMode::Gso { most.min(fit) } else { most };
+            most = if self.outgoing.send_mode() == SendMode::Gso { most.min(fit) } else { most };
         }
         let paced = self.pacer.as_ref().map_or(u64::MAX, |pacer| pacer.burst(size));
         Ok((most as u64).min(times).min(paced).max(1) as usize)
@@ -78,7 +77,7 @@ impl<'a> UdpSender<'a> {
             return outgoing.hand_over(message, count, |at| at, 0);
         };
         // Datagrams that are sent as one packet have one notification, and so one slot.
-        if outgoing.send_mode() == UdpSendMode::Gso {
+        if outgoing.send_mode() == SendMode::Gso {
             return zerocopy_sends.send(1, |slots| {
                 let first = slots[0] * TOGETHER;
                 Ok((1, outgoing.hand_over(message, count, |at| first + at, libc::MSG_ZEROCOPY)?))

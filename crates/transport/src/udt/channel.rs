@@ -12,8 +12,8 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 use socket2::Socket;
 
 use super::inbox::UdtInbox;
-use super::options::{UdtReceiveMode, UdtSendMode, UdtSettings};
-use crate::message::{self, BATCH, SEGMENTS};
+use super::options::UdtSettings;
+use crate::message::{self, BATCH, ReceiveMode, SEGMENTS, SendMode};
 use crate::{raw, shared_port, socket};
 
 /// The longest sleep, after which a thread checks whether it is to leave.
@@ -164,7 +164,7 @@ impl UdtChannel {
         let whole = [IoSlice::new(transmit.bytes)];
         let sent = if transmit.bytes.len() <= transmit.segment {
             message::send(fd, &whole, 0, None)
-        } else if self.parsed.send == UdtSendMode::Gso && !self.gso_refused.load(Ordering::Relaxed) {
+        } else if self.parsed.send == SendMode::Gso && !self.gso_refused.load(Ordering::Relaxed) {
             message::send(fd, &whole, 0, Some(transmit.segment as u16)).or_else(|error| {
                 // The path's MTU has become smaller than a segment, or its device does not cut.
                 let refuses = matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EMSGSIZE | libc::EIO));
@@ -185,7 +185,7 @@ impl UdtChannel {
             .zip(transmit.datagrams())
             .map(|(part, bytes)| *part = IoSlice::new(bytes))
             .count();
-        let each = if self.parsed.send == UdtSendMode::Plain { 1 } else { BATCH };
+        let each = if self.parsed.send == SendMode::Plain { 1 } else { BATCH };
         for parts in parts[..count].chunks(each) {
             let sent = match parts {
                 [_] => message::send(fd, parts, 0, None).map(|()| 1),
@@ -206,7 +206,7 @@ impl UdtChannel {
 
 /// Lets the kernel join datagrams if the settings receive them joined.
 fn join_arrivals(socket: &Socket, parsed: UdtSettings) -> io::Result<()> {
-    raw::set(socket, libc::IPPROTO_UDP, libc::UDP_GRO, u32::from(parsed.receive == UdtReceiveMode::Gro))
+    raw::set(socket, libc::IPPROTO_UDP, libc::UDP_GRO, u32::from(parsed.receive == ReceiveMode::Gro))
 }
 
 impl Drop for UdtChannel {

@@ -7,8 +7,7 @@ use std::os::fd::BorrowedFd;
 use landspeed_record::units::Nanos;
 use landspeed_udt::{Connection, HEADER};
 
-use super::options::UdtReceiveMode;
-use crate::message::{self, BATCH};
+use crate::message::{self, BATCH, ReceiveMode};
 
 /// The most datagrams that UDP_GRO joins (UDP_MAX_SEGMENTS of include/linux/udp.h), and the most bytes.
 const JOINED: usize = 128;
@@ -57,7 +56,7 @@ impl UdtInbox {
     pub(super) fn take(
         &mut self,
         fd: BorrowedFd<'_>,
-        mode: UdtReceiveMode,
+        mode: ReceiveMode,
         connection: &mut Connection,
         now: Nanos,
         into: &mut [u8],
@@ -77,22 +76,22 @@ impl UdtInbox {
     fn receive(
         &mut self,
         fd: BorrowedFd<'_>,
-        mode: UdtReceiveMode,
+        mode: ReceiveMode,
         payload: usize,
         into: &mut [u8],
     ) -> io::Result<ReceivedBatch> {
         let stride = HEADER + payload;
         let count = match mode {
-            UdtReceiveMode::Plain => 1,
-            UdtReceiveMode::Batch => BATCH,
-            UdtReceiveMode::Gro => (LARGEST / stride + 1).min(JOINED),
+            ReceiveMode::Plain => 1,
+            ReceiveMode::Batch => BATCH,
+            ReceiveMode::Gro => (LARGEST / stride + 1).min(JOINED),
         };
         self.spill.resize(self.spill.len().max(count * payload), 0);
         let places = into.chunks_exact_mut(payload).chain(self.spill.chunks_exact_mut(payload));
         let pairs = self.headers.iter_mut().zip(places).take(count);
         let mut parts: Vec<IoSliceMut<'_>> =
             pairs.flat_map(|(header, place)| [IoSliceMut::new(header), IoSliceMut::new(place)]).collect();
-        if mode != UdtReceiveMode::Gro {
+        if mode != ReceiveMode::Gro {
             let count = message::receive_many(fd, &mut parts, 2, libc::MSG_DONTWAIT, &mut self.lengths);
             return count.map(ReceivedBatch::Apart);
         }

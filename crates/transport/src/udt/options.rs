@@ -6,17 +6,14 @@ use landspeed_record::units::Nanos;
 use landspeed_udt::{UdtConfig, rate};
 use socket2::Socket;
 
-use crate::options::{self, SocketOptions, others};
+use crate::message::{ReceiveMode, SendMode};
+use crate::options::{self, AS_ONE, BATCHED, SocketOptions, others, receives};
 use crate::{raw, shared_port};
 
 pub(super) static OPTIONS: SocketOptions = SocketOptions(&[options::SOCKET]);
 
 /// The factors of UDT itself, in the order of their listing.
 pub(super) static FACTORS: [&Factor; 6] = [&SEND, &RECEIVE, &BURST, &BUFFER, &CONGESTION, &PACKET];
-
-/// The ranks of proposals that hand over many datagrams as one, and of those that only save calls.
-const AS_ONE: u32 = 26;
-const BATCHED: u32 = 60;
 
 /// The smallest useful packet, in bytes: half of what every path of IPv4 lets through (576).
 const LEAST: u32 = 288;
@@ -48,12 +45,7 @@ pub(super) static RECEIVE: Factor = Factor {
     persist: &[PersistMethod::Application("take many datagrams a call: recvmmsg(2), or UDP_GRO (udp(7))")],
     interacts: &["udt-send", "read-size", "gro"],
     source: "udp(7); jin-yoo-2007 section 4",
-    propose: |view| {
-        let done = "UDP_GRO takes as many at once";
-        let batch =
-            Proposal::new("batch", BATCHED + 1).pointless_if(view.is_set_to(RECEIVE.name, "gro"), done);
-        others(view, [Proposal::new("gro", AS_ONE + 2), batch])
-    },
+    propose: |view| receives(view, RECEIVE.name),
     ..Factor::FLOW
 };
 
@@ -116,40 +108,18 @@ static PACKET: Factor = Factor {
     ..Factor::FLOW
 };
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum UdtSendMode {
-    Plain,
-    Batch,
-    Gso,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum UdtReceiveMode {
-    Plain,
-    Batch,
-    Gro,
-}
-
 /// How datagrams pass between a flow and the kernel.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UdtSettings {
-    pub(super) send: UdtSendMode,
-    pub(super) receive: UdtReceiveMode,
+    pub(super) send: SendMode,
+    pub(super) receive: ReceiveMode,
 }
 
 impl UdtSettings {
     pub(super) fn of(settings: &Settings) -> Self {
         UdtSettings {
-            send: match SEND.of(settings) {
-                "plain" => UdtSendMode::Plain,
-                "batch" => UdtSendMode::Batch,
-                _ => UdtSendMode::Gso,
-            },
-            receive: match RECEIVE.of(settings) {
-                "plain" => UdtReceiveMode::Plain,
-                "batch" => UdtReceiveMode::Batch,
-                _ => UdtReceiveMode::Gro,
-            },
+            send: SendMode::named(SEND.of(settings)),
+            receive: ReceiveMode::named(RECEIVE.of(settings)),
         }
     }
 }
@@ -196,10 +166,10 @@ pub(super) fn can_run(settings: &Settings) -> Result<(), String> {
     }
     let socket = shared_port::probe()?;
     let parsed = UdtSettings::of(settings);
-    if parsed.send == UdtSendMode::Gso {
+    if parsed.send == SendMode::Gso {
         shared_port::segments(&socket, "ask for udt-send batch")?;
     }
-    if parsed.receive == UdtReceiveMode::Gro {
+    if parsed.receive == ReceiveMode::Gro {
         shared_port::joins(&socket, "ask for udt-receive batch")?;
     }
     Ok(())
