@@ -101,7 +101,10 @@ impl Metric {
 
     /// Returns an estimate in which "above one" is better as the plain ratio of the figure.
     pub(crate) fn as_measured(self, better: Estimate) -> Estimate {
-        if self.sign() > 0.0 { better } else { better.inverse() }
+        if self.sign() > 0.0 {
+            return better;
+        }
+        Estimate { ratio: 1.0 / better.ratio, low: 1.0 / better.high, high: 1.0 / better.low }
     }
 
     /// Returns the figure's value; `None` where it was not measured.

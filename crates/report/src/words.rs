@@ -102,7 +102,7 @@ impl FigureKind {
     /// Inverts a ratio of latencies, so that above 1 is better for any figure.
     pub(crate) fn better(self, e: Estimate) -> Estimate {
         match self {
-            FigureKind::Latency => e.inverse(),
+            FigureKind::Latency => Estimate { ratio: 1.0 / e.ratio, low: 1.0 / e.high, high: 1.0 / e.low },
             _ => e,
         }
     }
