@@ -4,11 +4,7 @@ use std::io;
 use std::path::Path;
 
 use landspeed_observer::DETAILS;
-use landspeed_record::{
-    CompareReport, DetailRow, EndpointOutcome, ExplainReport, GridReport, Line, MeasureReport,
-    OBSERVATION_DETAILS, OUTCOME_DETAILS, RecordRunReport, TuneSummary,
-};
-use landspeed_report::{DiffReport, RecordsReport};
+use landspeed_record::{DetailRow, EndpointOutcome, Line, OBSERVATION_DETAILS, OUTCOME_DETAILS};
 use landspeed_transport::TRANSPORTS;
 use landspeed_workload::WORKLOADS;
 use schemars::generate::SchemaSettings;
@@ -16,49 +12,20 @@ use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::Value;
 
-use crate::commands::app::ApplicationEntry;
-use crate::commands::exec::ExecReport;
-use crate::commands::persist::PersistReport;
-use crate::commands::run::ExperimentEntry;
-use crate::commands::verify::VerifyReport;
-use crate::listing::{ControlList, DoctorDocument, FaultList, KnobList, LabList, RecoveryList, UndoDocument};
+use crate::commands::DOCUMENTS;
 
 /// A document, by what prints it.
-struct DocumentSchema {
+pub(crate) struct DocumentSchema {
     title: &'static str,
     schema: fn(SchemaGenerator) -> Schema,
 }
 
-const fn document<T: JsonSchema>(title: &'static str) -> DocumentSchema {
+pub(crate) const fn document<T: JsonSchema>(title: &'static str) -> DocumentSchema {
     DocumentSchema { title, schema: SchemaGenerator::into_root_schema_for::<T> }
 }
 
-/// The documents of `--json`, by command, and the lines of a record.
-const DOCUMENTS: &[DocumentSchema] = &[
-    document::<Vec<ApplicationEntry>>("landspeed app list"),
-    document::<ControlList>("landspeed cc list"),
-    document::<RecoveryList>("landspeed cc recovery"),
-    document::<CompareReport>("landspeed compare"),
-    document::<GridReport>("landspeed compare --paths"),
-    document::<DiffReport>("landspeed diff"),
-    document::<DoctorDocument>("landspeed doctor"),
-    document::<ExecReport>("landspeed exec"),
-    document::<Vec<ExperimentEntry>>("landspeed experiments"),
-    document::<ExplainReport>("landspeed explain"),
-    document::<KnobList>("landspeed knobs"),
-    document::<FaultList>("landspeed lab faults"),
-    document::<LabList>("landspeed lab list"),
-    document::<MeasureReport>("landspeed measure"),
-    document::<GridReport>("landspeed measure --vary"),
-    document::<PersistReport>("landspeed persist"),
-    document::<RecordsReport>("landspeed records"),
-    document::<GridReport>("landspeed run"),
-    document::<TuneSummary>("landspeed tune"),
-    document::<RecordRunReport>("landspeed tune --record-run"),
-    document::<UndoDocument>("landspeed undo"),
-    document::<VerifyReport>("landspeed verify"),
-    DocumentSchema { title: "record", schema: record },
-];
+/// The lines of a record.
+const RECORD: DocumentSchema = DocumentSchema { title: "record", schema: record };
 
 /// Meanings of members without a doc comment, which are the same in all types.
 const USUAL: &[(&str, &str)] = &[
@@ -83,7 +50,7 @@ const USUAL: &[(&str, &str)] = &[
 
 /// Writes each schema to a file of `folder`: "tune.json", "lab-list.json", "record.json".
 pub(crate) fn write(folder: &Path) -> io::Result<()> {
-    for DocumentSchema { title, schema } in DOCUMENTS {
+    for DocumentSchema { title, schema } in DOCUMENTS.iter().chain([&RECORD]) {
         let settings = SchemaSettings::draft2020_12().for_serialize();
         let mut schema = schema(settings.with_transform(RecursiveTransform(describe)).into_generator());
         schema.insert("title".to_owned(), (*title).into());

@@ -1,7 +1,7 @@
 //! The command line: a command is a file or a folder here, and a row of the table.
 //!
-//! A command's module has its arguments, whose doc comment is the command's line in the help, and `run`. Its `mod` line is
-//! outside the table, because rustfmt formats no module that a macro declares.
+//! A command's module has its arguments, whose doc comment is the command's line in the help, and `run`. Its row also names the
+//! documents that it prints as JSON, each with its type. Its `mod` line is outside the table, because rustfmt formats no module that a macro declares.
 
 pub(crate) mod agent;
 pub(crate) mod app;
@@ -29,17 +29,23 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
+use landspeed_record::{
+    CompareReport, ExplainReport, GridReport, MeasureReport, RecordRunReport, TuneSummary,
+};
+use landspeed_report::{DiffReport, RecordsReport};
 
 use crate::exit;
+use crate::listing::{ControlList, DoctorDocument, FaultList, KnobList, LabList, RecoveryList, UndoDocument};
+use crate::schema::{DocumentSchema, document};
 
 const EXAMPLES: &str = "Examples:\n  \
     sudo landspeed tune             tune a lab on this machine\n  \
     landspeed doctor                check this host's settings\n  \
     landspeed tune HOST_A HOST_B    tune a real path by ssh";
 
-/// Makes the command line of clap, and the calls of `run`, from the rows of the table.
+/// Makes the command line of clap, the calls of `run`, and the list of JSON documents, from the rows of the table.
 macro_rules! commands {
-    ($($(#[$($attribute:tt)+])? $name:ident($module:ident::$args:ident),)*) => {
+    ($($(#[$($attribute:tt)+])? $name:ident($module:ident::$args:ident) $({ $($title:literal: $document:ty,)* })?,)*) => {
         /// Measure a network path between two hosts, find what holds it back, change one setting at a time, keep only what is proven
         /// to help, and restore everything.
         #[derive(Debug, Parser)]
@@ -48,6 +54,9 @@ macro_rules! commands {
         pub(crate) enum CliCommand {
             $($(#[$($attribute)+])? $name($module::$args),)*
         }
+
+        /// The documents of `--json`, by what prints them.
+        pub(crate) const DOCUMENTS: &[DocumentSchema] = &[$($($(document::<$document>($title),)*)?)*];
 
         impl CliCommand {
             pub(crate) fn run(&self) -> Result<ExitCode> {
@@ -61,25 +70,40 @@ macro_rules! commands {
 
 // The table, in the order of the help.
 commands! {
-    Tune(tune::TuneArgs),
-    Explain(explain::ExplainArgs),
-    Measure(measure::MeasureArgs),
-    Run(run::RunArgs),
-    App(app::AppArgs),
-    Experiments(experiments::ExperimentsArgs),
-    Compare(compare::CompareArgs),
-    Doctor(doctor::DoctorArgs),
-    Knobs(knobs::KnobsArgs),
-    Cc(cc::CcArgs),
-    Records(records::RecordsArgs),
+    Tune(tune::TuneArgs) {
+        "landspeed tune": TuneSummary,
+        "landspeed tune --record-run": RecordRunReport,
+    },
+    Explain(explain::ExplainArgs) { "landspeed explain": ExplainReport, },
+    Measure(measure::MeasureArgs) {
+        "landspeed measure": MeasureReport,
+        "landspeed measure --vary": GridReport,
+    },
+    Run(run::RunArgs) { "landspeed run": GridReport, },
+    App(app::AppArgs) { "landspeed app list": Vec<app::ApplicationEntry>, },
+    Experiments(experiments::ExperimentsArgs) { "landspeed experiments": Vec<run::ExperimentEntry>, },
+    Compare(compare::CompareArgs) {
+        "landspeed compare": CompareReport,
+        "landspeed compare --paths": GridReport,
+    },
+    Doctor(doctor::DoctorArgs) { "landspeed doctor": DoctorDocument, },
+    Knobs(knobs::KnobsArgs) { "landspeed knobs": KnobList, },
+    Cc(cc::CcArgs) {
+        "landspeed cc list": ControlList,
+        "landspeed cc recovery": RecoveryList,
+    },
+    Records(records::RecordsArgs) { "landspeed records": RecordsReport, },
     Show(show::ShowArgs),
-    Diff(diff::DiffArgs),
-    Persist(persist::PersistArgs),
-    Verify(verify::VerifyArgs),
-    Undo(undo::UndoArgs),
-    Lab(lab::LabArgs),
+    Diff(diff::DiffArgs) { "landspeed diff": DiffReport, },
+    Persist(persist::PersistArgs) { "landspeed persist": persist::PersistReport, },
+    Verify(verify::VerifyArgs) { "landspeed verify": verify::VerifyReport, },
+    Undo(undo::UndoArgs) { "landspeed undo": UndoDocument, },
+    Lab(lab::LabArgs) {
+        "landspeed lab faults": FaultList,
+        "landspeed lab list": LabList,
+    },
     Agent(agent::AgentArgs),
-    Exec(exec::ExecArgs),
+    Exec(exec::ExecArgs) { "landspeed exec": exec::ExecReport, },
     Generate(generate::GenerateArgs),
     #[command(flatten)]
     Internal(internal::InternalCommand),

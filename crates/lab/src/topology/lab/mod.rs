@@ -28,11 +28,11 @@ use crate::topology::namespace::{Namespace, with_namespace};
 use crate::topology::path::PathLink;
 use crate::topology::registry::{HostSet, ReachMethod, TopologyHost, TopologyPlan, find};
 pub use keeper::{keep_with, outlive_owner};
+pub use landspeed_kernel::folder::RUN_DIR_VARIABLE;
 pub(crate) use plan::PortRates;
 pub use plan::{LabId, LabPlan};
 use plan::{LabInterconnect, LabLayout};
 use store::LabStore;
-pub use landspeed_kernel::folder::RUN_DIR_VARIABLE;
 pub use sweep::{LabInfo, LabSelection, RemovedLab, down, leave, list};
 
 /// One host of a lab.
