@@ -206,3 +206,16 @@ fn four_hosts_are_restored_when_everything_was_killed() {
         assert_eq!(hosts.mtus()[host - 1], before[host - 1], "{out}{err}");
     }
 }
+
+#[test]
+fn a_fan_is_explained_by_what_all_its_hosts_saw() {
+    needs_root!();
+    let mut explain = Command::new(LANDSPEED);
+    explain.args(["explain", "--fan", "in", "--time", "1s", "--no-limits", "--json", "lab:switch:3"]);
+    let (out, err) = text(&explain.output().expect("landspeed runs"));
+    let report: serde_json::Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
+    let hosts = report["hosts"].as_array().expect("hosts").iter();
+    let names: Vec<_> = hosts.map(|host| host["name"].as_str().expect("a name").to_owned()).collect();
+    assert_eq!(names, ["h0", "h2", "h1"], "{out}");
+    assert!(report["verdict"].as_array().is_some_and(|verdict| !verdict.is_empty()), "{out}{err}");
+}
