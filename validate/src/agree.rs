@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use landspeed_analysis::compare::RunFigures;
-use landspeed_record::{Contest, Line, RunFlow, Study, StudyRun};
+use landspeed_record::{Contest, Line, RunFlow, Study, StudyRegion, StudyRun};
 use landspeed_stats::{apart, mean_and_deviation, unpaired};
 
 use crate::table;
@@ -97,7 +97,7 @@ fn figures(study: &Study, run: &StudyRun) -> Option<[f64; FIGURES.len()]> {
 
 /// Returns the sum of all flows' windows while all run: its mean and deviation over the samples.
 fn windows(study: &Study, run: &StudyRun) -> Option<(f64, f64)> {
-    let (start, end, _) = study.regions().into_iter().max_by_key(|region| region.2)?;
+    let StudyRegion { start, end, .. } = study.regions().into_iter().max_by_key(|region| region.flows)?;
     let of_flow = |flow: &RunFlow| -> Option<Vec<u32>> {
         let within = flow.samples.iter().filter(|sample| sample.at_ns > start && sample.at_ns <= end);
         within.map(|sample| sample.cwnd_segments).collect()

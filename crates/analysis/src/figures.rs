@@ -87,16 +87,18 @@ fn loaded<'a>(ends: impl Iterator<Item = &'a EndpointOutcome>) -> Option<Nanos> 
 /// an agent's helper threads, which each of its ends reports.
 fn busy_cores(ends: &[TrialEnd<'_>]) -> f64 {
     let (mut machines, mut agents) = (BTreeSet::new(), BTreeSet::new());
-    let busy = |end: &TrialEnd<'_>| {
-        let (cpu, accounting) = (end.outcome.observed.get::<CpuUsage>(), end.host.cpu_accounting);
-        let HostFacts { boot_id, netns_cookie, .. } = end.host;
-        let is_new_agent = boot_id.is_empty() || *netns_cookie == 0 || agents.insert((boot_id, netns_cookie));
-        let is_new_machine = boot_id.is_empty() || machines.insert(boot_id);
-        let counted_before = if is_new_agent { 0.0 } else { helper_share(cpu, accounting) };
-        let machine = if is_new_machine { machine_share(cpu, accounting) } else { 0.0 };
-        end_share(cpu, accounting) - counted_before + machine
-    };
-    ends.iter().map(busy).sum()
+    let mut busy = 0.0;
+    for TrialEnd { outcome, host } in ends {
+        let (cpu, accounting) = (outcome.observed.get::<CpuUsage>(), host.cpu_accounting);
+        let HostFacts { boot_id, netns_cookie, .. } = host;
+        let is_known = !boot_id.is_empty();
+        let is_new_agent = !is_known || *netns_cookie == 0 || agents.insert((boot_id, netns_cookie));
+        let is_new_machine = !is_known || machines.insert(boot_id);
+        busy += end_share(cpu, accounting);
+        busy -= if is_new_agent { 0.0 } else { helper_share(cpu, accounting) };
+        busy += if is_new_machine { machine_share(cpu, accounting) } else { 0.0 };
+    }
+    busy
 }
 
 /// Returns the processor time that belongs to one end alone, in cores.

@@ -16,7 +16,7 @@ use crate::steal::StealHistory;
 use crate::{Metric, confirm};
 
 /// The contents of a summary beside the findings.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct RunFacts<'a> {
     /// The record's first line.
     pub header: &'a Header,

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use landspeed_record::strict::{FileError, FileMistake, here, read};
-use landspeed_record::units::{Nanos, parse_duration};
+use landspeed_record::units::{Nanos, did_you_mean, parse_duration};
 use landspeed_record::{
     CurveShape, Expectation, ExpectationTest, Grid, GridFactor, GridFigure, GridSetting, GridSettingTarget,
     Settings, Workload,
 };
-use landspeed_workload::WorkloadRunner;
+use landspeed_workload::{WORKLOADS, WorkloadRunner};
 use serde::Deserialize;
 use toml::Spanned;
 

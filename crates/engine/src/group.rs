@@ -43,7 +43,7 @@ pub struct MissingPath {
 }
 
 /// Receives the progress of one side of a pair; the number is the pair's place in the group.
-pub type PairProgressSink<'a> = &'a (dyn Fn(usize, Side, TrialProgress) + Sync);
+pub(crate) type PairProgressSink<'a> = &'a (dyn Fn(usize, Side, TrialProgress) + Sync);
 
 impl HostGroup {
     /// Joins two hosts.

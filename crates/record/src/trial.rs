@@ -146,7 +146,7 @@ pub struct LatencyHistogram {
 
 impl LatencyHistogram {
     /// Joins histograms of one size into one, or returns `None` without any.
-    pub(crate) fn together(several: impl IntoIterator<Item = LatencyHistogram>) -> Option<LatencyHistogram> {
+    pub fn together(several: impl IntoIterator<Item = LatencyHistogram>) -> Option<LatencyHistogram> {
         several.into_iter().reduce(|mut all, more| {
             all.bins.extend(more.bins);
             all.bins.sort_unstable();

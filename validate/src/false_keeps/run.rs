@@ -32,7 +32,7 @@ pub(super) const USEFUL: [UsefulKnob; 6] = [
 /// The factors of a candidate on rate, bytes per CPU-second and idle round trip of its trials.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CandidateEffect {
-    factors: [f64; 3],
+    pub(super) factors: [f64; 3],
     /// Further factors on the figures of [`RARE`] trials.
     pub(super) mishap: Option<[f64; 3]>,
 }

@@ -75,7 +75,7 @@ impl CellComparison {
         let why = if stolen {
             format!("steal {:.1} %", steal * 100.0)
         } else {
-            format!("the {} was not measured", primary.name())
+            format!("the {} was not measured", primary.row().name)
         };
         run.note(format!("block {number} of {} discarded: {why}", self.label));
     }

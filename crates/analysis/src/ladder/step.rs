@@ -174,7 +174,7 @@ impl LadderStep {
         let primary = run.rules.goal;
         let Some(estimate) = self.reported(primary, run) else { return decision.reason.clone() };
         let measured =
-            format!("{} {} in {} blocks", primary.name(), words::interval(estimate), series.counted());
+            format!("{} {} in {} blocks", primary.row().name, words::interval(estimate), series.counted());
         let mut reason = format!("{}: {measured}", decision.reason);
         if series.discarded() > 0 {
             let all = words::interval(series.estimate_of_all(primary));

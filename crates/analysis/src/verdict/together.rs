@@ -2,6 +2,8 @@
 
 use landspeed_record::Verdict;
 
+use super::is_limit;
+
 /// Joins the verdicts of several pairs: their goodput in all, and what holds any of them back. A finding about a host
 /// that is in several pairs is listed once, at its highest weight.
 pub fn together(verdicts: impl IntoIterator<Item = Verdict>) -> Verdict {
@@ -16,7 +18,7 @@ pub fn together(verdicts: impl IntoIterator<Item = Verdict>) -> Verdict {
         all.unjudged.extend(new);
     }
     all.findings.sort_by(|a, b| {
-        a.cause.is_limit().cmp(&b.cause.is_limit()).then_with(|| b.weight.total_cmp(&a.weight))
+        is_limit(a.cause).cmp(&is_limit(b.cause)).then_with(|| b.weight.total_cmp(&a.weight))
     });
     let mut listed = Vec::new();
     all.findings.retain(|finding| {

@@ -235,9 +235,7 @@ fn fitting(text: &str, room: usize) -> String {
 #[cfg(test)]
 mod tests {
     use landspeed_record::units::{BitRate, BytesPerCpuSecond};
-    use landspeed_record::{
-        Arm, Cell, EndpointOutcome, Estimate, Finding, Header, StepAnswer, StepLine, TrialFigures,
-    };
+    use landspeed_record::{Arm, Cell, Estimate, Finding, Header, StepAnswer, StepLine, TrialFigures};
 
     use super::*;
 
@@ -249,14 +247,12 @@ mod tests {
             position,
             arm,
             at_ns: Nanos::secs(60 + u64::from(block)),
-            cell: Cell::default(),
-            a: EndpointOutcome::default(),
-            b: EndpointOutcome::default(),
             figures: TrialFigures {
                 rate_bps: BitRate(gbps * 1e9),
                 bytes_per_cpu_s: BytesPerCpuSecond(gbps * 1e8),
                 ..TrialFigures::default()
             },
+            ..Trial::default()
         }))
     }
 

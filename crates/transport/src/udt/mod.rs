@@ -16,7 +16,6 @@ mod options;
 use std::net::SocketAddr;
 
 use landspeed_proof::random;
-use landspeed_record::Settings;
 use landspeed_record::factor::Factor;
 use landspeed_record::{DetailRow, Settings};
 use landspeed_udt::{ConnectionIdentity, Seq, UdtSocketId};
