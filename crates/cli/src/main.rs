@@ -9,7 +9,6 @@ mod hosts;
 mod kept;
 mod kinds;
 mod labs;
-mod listing;
 mod output;
 mod place;
 mod recorder;

@@ -12,6 +12,9 @@ use serde::Serialize;
 
 use crate::groups::{FormArgs, ListArgs};
 
+/// Format version of the JSON documents of lists.
+pub(crate) const FORMAT: u32 = 1;
+
 /// Prints a list as a table or as a JSON document, and writes it as CSV if requested.
 pub(crate) fn list(
     heads: &[&str],

@@ -16,7 +16,7 @@ use crate::commands::DOCUMENTS;
 
 /// A document, by what prints it.
 pub(crate) struct DocumentSchema {
-    title: &'static str,
+    pub(crate) title: &'static str,
     schema: fn(SchemaGenerator) -> Schema,
 }
 

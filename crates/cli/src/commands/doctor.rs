@@ -10,10 +10,10 @@ use landspeed_observer::host;
 use landspeed_record::units::did_you_mean;
 use landspeed_record::{HostFacts, LinkFacts};
 use landspeed_report::OutputCapabilities;
+use serde::Serialize;
 
 use crate::groups::ListArgs;
-use crate::listing::{DoctorDocument, DoctorFinding, FORMAT};
-use crate::output::{list_as, out, usage};
+use crate::output::{FORMAT, list_as, out, usage};
 
 /// Check this host's settings; changes nothing
 #[derive(Debug, Args)]
@@ -24,6 +24,24 @@ pub(crate) struct DoctorArgs {
     pub(crate) interface: Option<String>,
     #[command(flatten)]
     pub(crate) form: ListArgs,
+}
+
+/// The output of `landspeed doctor --json`.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(crate) struct DoctorDocument {
+    /// Version of this document: 1.
+    format: u32,
+    /// Unusual settings and conditions, the worst of each interface first.
+    findings: Vec<DoctorFinding>,
+}
+
+/// A finding on this host.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+struct DoctorFinding {
+    /// The interface of the finding; null for the host as a whole.
+    interface: Option<String>,
+    #[serde(flatten)]
+    finding: doctor::SettingFinding,
 }
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode> {

@@ -1,13 +1,17 @@
 //! `landspeed experiments`: lists the experiments that ship, or prints the file of one.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
+use include_dir::{Dir, DirEntry, include_dir};
+use landspeed_engine::read_experiment;
+use landspeed_record::units::did_you_mean;
+use serde::Serialize;
 
-use super::run::{found, list_shipped};
 use crate::groups::ListArgs;
-use crate::output::out;
+use crate::output::{list, out, usage};
 
 /// List the experiments that ship
 #[derive(Debug, Args)]
@@ -20,10 +24,105 @@ pub(crate) struct ExperimentsArgs {
     pub(crate) name: Option<String>,
 }
 
+/// The experiments that ship, embedded in the program.
+static SHIPPED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../experiments");
+
+/// An experiment in the output of `landspeed experiments --json`.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(crate) struct ExperimentEntry {
+    /// The name that `landspeed run` takes.
+    name: String,
+    /// Title of the experiment.
+    title: String,
+    /// Paper and section.
+    source: String,
+    /// Combinations of values at full size.
+    cells: u32,
+    /// Combinations of values in the short version.
+    short_cells: u32,
+    /// Number of published claims that it compares with its measurements.
+    expectations: usize,
+}
+
 pub(crate) fn run(args: &ExperimentsArgs) -> Result<ExitCode> {
     match &args.name {
         Some(name) => out(&found(name)?.1)?,
         None => list_shipped(&args.form)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the list of the experiments that ship.
+fn list_shipped(form: &ListArgs) -> Result<()> {
+    let listed = shipped().into_iter().map(|(name, text)| {
+        let read = |short| read_experiment(Path::new(&format!("{name}.toml")), text, short);
+        let (full, short) = (read(false)?, read(true)?);
+        Ok(ExperimentEntry {
+            title: full.title,
+            source: full.source,
+            cells: full.grid.cells(),
+            short_cells: short.grid.cells(),
+            expectations: full.grid.expectations.len(),
+            name,
+        })
+    });
+    let listed: Vec<ExperimentEntry> = listed.collect::<Result<_>>()?;
+    let row = |one: &ExperimentEntry| {
+        let cells = format!("{} / {}", one.cells, one.short_cells);
+        vec![one.name.clone(), one.title.clone(), one.source.clone(), cells]
+    };
+    let rows: Vec<Vec<String>> = listed.iter().map(row).collect();
+    list(&["name", "title", "source", "cells / short"], &rows, &listed, form)
+}
+
+/// Returns a file, or an experiment that ships.
+pub(crate) fn found(name: &str) -> Result<(PathBuf, String)> {
+    let path = Path::new(name);
+    if path.exists() {
+        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
+        return Ok((path.to_owned(), text));
+    }
+    let shipped = shipped();
+    match shipped.iter().find(|(known, _)| known == name.trim_end_matches(".toml")) {
+        Some((known, text)) => Ok((PathBuf::from(format!("{known}.toml")), (*text).to_owned())),
+        None => {
+            let near = did_you_mean(name, shipped.iter().map(|(known, _)| known.as_str()));
+            Err(usage(format!(
+                "there is no file {name}, and no experiment of that name ships{near}; `landspeed experiments` lists them"
+            )))
+        }
+    }
+}
+
+/// Returns the name and text of each experiment that ships, sorted by name.
+fn shipped() -> Vec<(String, &'static str)> {
+    let folders = SHIPPED.entries().iter().filter_map(DirEntry::as_dir);
+    let files = folders.flat_map(|folder| folder.files());
+    let file = |file: &'static include_dir::File<'static>| {
+        let name = file.path().to_str()?.strip_suffix(".toml")?.to_owned();
+        Some((name, file.contents_utf8()?))
+    };
+    let mut all: Vec<_> = files.filter_map(file).collect();
+    all.sort();
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_experiment_that_ships_is_without_mistakes_in_both_versions() {
+        let all = shipped();
+        assert!(!all.is_empty());
+        for (name, text) in all {
+            for short in [false, true] {
+                let read = read_experiment(Path::new(&name), text, short);
+                let grid = read.unwrap_or_else(|error| panic!("{error}")).grid;
+                // What is beside other tools is measured, not expected.
+                let expects = name.starts_with("bench/") || !grid.expectations.is_empty();
+                assert!(!grid.title.is_empty() && expects, "{name} expects nothing");
+            }
+        }
+    }
 }

@@ -11,10 +11,10 @@ use landspeed_record::KnobState;
 use landspeed_record::factor::{Factor, FactorScope};
 use landspeed_record::units::did_you_mean;
 use landspeed_report::{OutputCapabilities, table};
+use serde::Serialize;
 
 use crate::groups::ListArgs;
-use crate::listing::{FORMAT, KnobEntry, KnobList, LocalKnobValue};
-use crate::output::{list, out, usage};
+use crate::output::{FORMAT, list, out, usage};
 
 /// List all settings with their values here
 #[derive(Debug, Args)]
@@ -26,6 +26,51 @@ pub(crate) struct KnobsArgs {
     pub(crate) words: Vec<String>,
     #[command(flatten)]
     pub(crate) form: ListArgs,
+}
+
+/// The output of `landspeed knobs --json`.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(crate) struct KnobList {
+    /// Version of this document: 1.
+    format: u32,
+    /// The settings, those of the flow first.
+    knobs: Vec<KnobEntry>,
+}
+
+/// A setting.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+struct KnobEntry {
+    /// The setting's name in landspeed.
+    name: String,
+    /// What the setting does.
+    about: String,
+    /// The system's names, which are accepted as well; the usual one first.
+    system_names: Vec<String>,
+    /// The values that it takes, in words.
+    takes: String,
+    /// Its scope: "flow", "network namespace", "device" or "whole machine (not in a lab)".
+    scope: String,
+    /// Default value of a flow's setting; null for a host's.
+    default: Option<String>,
+    /// The shell command that reads it; null if there is none.
+    read_command: Option<String>,
+    /// The shell command that sets it to VALUE, in the system's spelling; null if there is none.
+    set_command: Option<String>,
+    /// Source of the expected effect.
+    source: String,
+    /// Its values on this host; empty unless an interface or the setting was named.
+    here: Vec<LocalKnobValue>,
+}
+
+/// A setting on this host.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+struct LocalKnobValue {
+    /// The interface; null for a setting that belongs to none.
+    interface: Option<String>,
+    /// The present value; null if it cannot be read.
+    value: Option<String>,
+    /// Why it cannot be changed here; null if it can.
+    fixed_because: Option<String>,
 }
 
 pub(crate) fn run(args: &KnobsArgs) -> Result<ExitCode> {

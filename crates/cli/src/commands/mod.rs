@@ -1,7 +1,8 @@
 //! The command line: a command is a file or a folder here, and a row of the table.
 //!
-//! A command's module has its arguments, whose doc comment is the command's line in the help, and `run`. Its row also names the
-//! documents that it prints as JSON, each with its type. Its `mod` line is outside the table, because rustfmt formats no module that a macro declares.
+//! A command's module has its arguments, whose doc comment is the command's line in the help, `run`, and the types of what it
+//! prints as JSON, which the row names. Its `mod` line is outside the table, because rustfmt formats no module that a macro
+//! declares.
 
 pub(crate) mod agent;
 pub(crate) mod app;
@@ -35,7 +36,6 @@ use landspeed_record::{
 use landspeed_report::{DiffReport, RecordsReport};
 
 use crate::exit;
-use crate::listing::{ControlList, DoctorDocument, FaultList, KnobList, LabList, RecoveryList, UndoDocument};
 use crate::schema::{DocumentSchema, document};
 
 const EXAMPLES: &str = "Examples:\n  \
@@ -81,26 +81,26 @@ commands! {
     },
     Run(run::RunArgs) { "landspeed run": GridReport, },
     App(app::AppArgs) { "landspeed app list": Vec<app::ApplicationEntry>, },
-    Experiments(experiments::ExperimentsArgs) { "landspeed experiments": Vec<run::ExperimentEntry>, },
+    Experiments(experiments::ExperimentsArgs) { "landspeed experiments": Vec<experiments::ExperimentEntry>, },
     Compare(compare::CompareArgs) {
         "landspeed compare": CompareReport,
         "landspeed compare --paths": GridReport,
     },
-    Doctor(doctor::DoctorArgs) { "landspeed doctor": DoctorDocument, },
-    Knobs(knobs::KnobsArgs) { "landspeed knobs": KnobList, },
+    Doctor(doctor::DoctorArgs) { "landspeed doctor": doctor::DoctorDocument, },
+    Knobs(knobs::KnobsArgs) { "landspeed knobs": knobs::KnobList, },
     Cc(cc::CcArgs) {
-        "landspeed cc list": ControlList,
-        "landspeed cc recovery": RecoveryList,
+        "landspeed cc list": cc::ControlList,
+        "landspeed cc recovery": cc::recovery::RecoveryList,
     },
     Records(records::RecordsArgs) { "landspeed records": RecordsReport, },
     Show(show::ShowArgs),
     Diff(diff::DiffArgs) { "landspeed diff": DiffReport, },
     Persist(persist::PersistArgs) { "landspeed persist": persist::PersistReport, },
     Verify(verify::VerifyArgs) { "landspeed verify": verify::VerifyReport, },
-    Undo(undo::UndoArgs) { "landspeed undo": UndoDocument, },
+    Undo(undo::UndoArgs) { "landspeed undo": undo::UndoDocument, },
     Lab(lab::LabArgs) {
-        "landspeed lab faults": FaultList,
-        "landspeed lab list": LabList,
+        "landspeed lab faults": lab::faults::FaultList,
+        "landspeed lab list": lab::LabList,
     },
     Agent(agent::AgentArgs),
     Exec(exec::ExecArgs) { "landspeed exec": exec::ExecReport, },
@@ -134,5 +134,20 @@ mod tests {
             assert!(about.is_some() && !of_groups.contains(&about), "{}: {about:?}", command.get_name());
         }
         all.debug_assert();
+    }
+
+    #[test]
+    fn every_command_that_prints_json_names_its_documents() {
+        fn prints_json(command: &Command) -> bool {
+            let is_json = command.get_arguments().any(|argument| argument.get_long() == Some("json"));
+            is_json || command.get_subcommands().any(prints_json)
+        }
+        // What `show` prints is the document of the command that wrote the record.
+        let named: Vec<&str> =
+            DOCUMENTS.iter().filter_map(|one| one.title.split(' ').nth(1)).chain(["show"]).collect();
+        let all = CliCommand::command();
+        for command in all.get_subcommands().filter(|command| prints_json(command)) {
+            assert!(named.contains(&command.get_name()), "{}", command.get_name());
+        }
     }
 }

@@ -7,11 +7,11 @@ use anyhow::{Result, anyhow, ensure};
 use clap::Args;
 use landspeed_knob::journal::{Undo, UndoReport};
 use landspeed_lab::topology::lab::LabSelection;
+use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::labs;
-use crate::listing::{FORMAT, UndoDocument};
-use crate::output::{agree, out};
+use crate::output::{FORMAT, agree, out};
 
 /// Restore what an interrupted run left changed
 #[derive(Debug, Args)]
@@ -36,6 +36,19 @@ pub(crate) struct UndoArgs {
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The output of `landspeed undo --json`.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(crate) struct UndoDocument {
+    /// Version of this document: 1.
+    format: u32,
+    /// True if nothing is left to undo.
+    is_clean: bool,
+    /// Restored and remaining settings, one line each.
+    notes: Vec<String>,
+    /// Ids of the labs that were removed.
+    removed_labs: Vec<String>,
 }
 
 pub(crate) fn run(args: &UndoArgs) -> Result<ExitCode> {

@@ -1,16 +1,16 @@
 //! `landspeed cc`: lists, loads and unloads congestion controls.
 
-mod recovery;
+pub(crate) mod recovery;
 
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use landspeed_congestion::{self as congestion, CONTROLS, Control, LoadState, LoadedControl};
+use serde::Serialize;
 
 use crate::groups::ListArgs;
-use crate::listing::{ControlEntry, ControlList, ControlState, FORMAT};
-use crate::output::{self, out, usage};
+use crate::output::{self, FORMAT, out, usage};
 use crate::stop::StopRequest;
 
 /// Load congestion controls into the kernel, unload them, and simulate what a loss costs them
@@ -42,6 +42,48 @@ pub(crate) enum CcAction {
     },
     /// Simulate how long each congestion control takes to recover from one loss on a long path
     Recovery(recovery::RecoveryArgs),
+}
+
+/// The output of `landspeed cc list --json`.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(crate) struct ControlList {
+    /// Version of this document: 1.
+    format: u32,
+    /// The congestion controls: landspeed's table, then others that this kernel has.
+    controls: Vec<ControlEntry>,
+    /// Why no control can be loaded here; null if they can.
+    cannot_load_because: Option<String>,
+}
+
+/// A congestion control.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+struct ControlEntry {
+    /// Its name in landspeed; null for one that landspeed does not know.
+    name: Option<String>,
+    /// Its name in the literature; null for one that landspeed does not know.
+    title: Option<String>,
+    /// Its name for TCP_CONGESTION.
+    kernel_name: String,
+    /// Its present state.
+    state: ControlState,
+    /// What it does; null for one that landspeed does not know.
+    about: Option<String>,
+}
+
+/// The state of a congestion control.
+#[derive(Debug, Clone, Copy, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum ControlState {
+    /// Not in this kernel.
+    Absent,
+    /// The kernel's own.
+    Kernel,
+    /// Loaded by landspeed, until the loading process ends.
+    Loaded,
+    /// Loaded by `cc load --keep`.
+    Kept,
+    /// Loaded by another program.
+    Foreign,
 }
 
 pub(crate) fn run(args: &CcArgs) -> Result<ExitCode> {

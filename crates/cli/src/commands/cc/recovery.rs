@@ -5,10 +5,10 @@ use clap::Args;
 use landspeed_congestion::{CONTROLS, Control, Error};
 use landspeed_record::units::{BitRate, Nanos, parse_duration};
 use landspeed_simulator::{FullPath, simulated_recovery};
+use serde::Serialize;
 
 use crate::groups::ListArgs;
-use crate::listing::{FORMAT, RecoveryEntry, RecoveryList};
-use crate::output::{self, ActivityLine, usage};
+use crate::output::{self, ActivityLine, FORMAT, usage};
 
 /// A path that one flow fills, and loses one segment on (Feng et al. 2003, Table 1).
 #[derive(Debug, Args)]
@@ -31,6 +31,36 @@ pub(crate) struct RecoveryArgs {
     pub(crate) within: Nanos,
     #[command(flatten)]
     pub(crate) form: ListArgs,
+}
+
+/// The output of `landspeed cc recovery --json`.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(crate) struct RecoveryList {
+    /// Version of this document: 1.
+    format: u32,
+    /// The path's rate.
+    rate_bps: BitRate,
+    /// The path's round-trip time.
+    rtt_ns: Nanos,
+    /// Its largest packet.
+    mtu_bytes: u16,
+    /// Reno's recovery time by the formula of Feng et al. (2003): half the window, one segment per round trip.
+    formula_ns: Nanos,
+    /// Longest time that was simulated.
+    within_ns: Nanos,
+    /// The congestion controls, the fastest first.
+    controls: Vec<RecoveryEntry>,
+}
+
+/// The cost of one loss for a congestion control.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+struct RecoveryEntry {
+    /// Its name in `landspeed cc list`.
+    name: String,
+    /// Its name in the literature.
+    title: String,
+    /// Time from the loss to a full window; null if it is longer than was simulated.
+    recovery_ns: Option<Nanos>,
 }
 
 pub(crate) fn run(args: &RecoveryArgs) -> Result<()> {

@@ -4,12 +4,32 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use landspeed_lab::faults::{FAULTS, Fault, FaultLab, FaultScenario};
+use serde::Serialize;
 
 use crate::groups::ListArgs;
 use crate::labs;
-use crate::listing::{FORMAT, FaultEntry, FaultList};
-use crate::output::{self, out, usage};
+use crate::output::{self, FORMAT, out, usage};
 use crate::stop::StopRequest;
+
+/// The output of `landspeed lab faults --json`.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(crate) struct FaultList {
+    /// Version of this document: 1.
+    format: u32,
+    /// The faults.
+    faults: Vec<FaultEntry>,
+}
+
+/// A fault.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+struct FaultEntry {
+    /// The name that `lab faults` takes.
+    name: String,
+    /// What the fault does.
+    about: String,
+    /// The cause that `explain` should report.
+    cause: landspeed_record::Cause,
+}
 
 pub(crate) fn list(form: &ListArgs) -> Result<ExitCode> {
     let entry = |fault: &Fault| FaultEntry {

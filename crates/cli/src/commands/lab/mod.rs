@@ -8,11 +8,11 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use landspeed_lab::topology::TOPOLOGIES;
 use landspeed_lab::topology::lab::{self, LabInfo};
+use serde::Serialize;
 
 use crate::groups::ListArgs;
 use crate::labs;
-use crate::listing::{FORMAT, LabEntry, LabList};
-use crate::output::{self, out};
+use crate::output::{self, FORMAT, out};
 
 /// List and remove labs, or make a path slow on purpose
 #[derive(Debug, Args)]
@@ -53,6 +53,32 @@ pub(crate) enum LabAction {
         #[command(flatten)]
         form: ListArgs,
     },
+}
+
+/// The output of `landspeed lab list --json`.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(crate) struct LabList {
+    /// Version of this document: 1.
+    format: u32,
+    /// The labs of this machine.
+    labs: Vec<LabEntry>,
+}
+
+/// A lab.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+struct LabEntry {
+    /// The id that `lab down` takes.
+    id: String,
+    /// The topology from which the lab was created.
+    topology: String,
+    /// Id of the process that created it.
+    owner_pid: u32,
+    /// True if that process is still running; otherwise a crash left the lab behind.
+    is_running: bool,
+    /// Its network namespaces.
+    namespaces: Vec<String>,
+    /// Time of creation, in seconds since 1970.
+    created_unix_s: u64,
 }
 
 pub(crate) fn run(args: &LabArgs) -> Result<ExitCode> {
