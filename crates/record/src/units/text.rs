@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 
-use serde::de::{Deserialize, Deserializer, Visitor};
+use serde::Deserialize;
 
 /// Longest text that is kept, in bytes. A call stack of 127 named frames fits.
 const LONGEST: usize = 8192;
@@ -15,7 +15,8 @@ const LONGEST: usize = 8192;
 /// unprintable characters become `\u{..}`; line ends and tabs become `\n`, `\r` and `\t`. Text of more than 8 KiB is
 /// cut and ends in `…`. Backslashes and quotes stay as they are, so that escaping twice changes nothing and equal
 /// texts stay equal.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize)]
+#[serde(from = "String")]
 pub struct EscapedText(Box<str>);
 
 impl EscapedText {
@@ -100,30 +101,6 @@ impl PartialEq<&str> for EscapedText {
 impl fmt::Display for EscapedText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for EscapedText {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct TextVisitor;
-
-        impl Visitor<'_> for TextVisitor {
-            type Value = EscapedText;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<EscapedText, E> {
-                Ok(text.into())
-            }
-
-            fn visit_string<E>(self, text: String) -> Result<EscapedText, E> {
-                Ok(text.into())
-            }
-        }
-
-        from.deserialize_string(TextVisitor)
     }
 }
 
