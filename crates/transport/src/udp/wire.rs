@@ -1,6 +1,6 @@
 //! The format of datagrams on the wire. Numbers are big endian.
 //!
-//! The four passes of the proof (`crate::proof`) are below. None is larger than the pass that it answers, so that a
+//! The four passes of the proof (crate `proof`) are below. None is larger than the pass that it answers, so that a
 //! forged source address gains nothing:
 //!
 //! | pass | bytes |
