@@ -38,7 +38,7 @@ pub(crate) fn drive<D: Designer>(
     designer: &mut D,
     clock: RunClock,
     sink: &mut dyn RecordSink,
-    make: &mut dyn FnMut(D::Trial, StopCheck<'_>) -> Result<Option<Line>, Error>,
+    mut make: impl FnMut(D::Trial, StopCheck<'_>) -> Result<Option<Line>, Error>,
 ) -> Result<GridEndReason, Error> {
     while !sink.stop() {
         let trial = match designer.next(clock.used()) {

@@ -125,7 +125,7 @@ mod tests {
                 Ok(visit) => visits.push(visit),
                 Err(why) => return (visits, why),
             }
-            used = used + trial;
+            used += trial;
         }
     }
 

@@ -64,7 +64,7 @@ pub fn compare(
     sink: &mut dyn RecordSink,
 ) -> Result<(), Error> {
     let clock = RunClock::after(Nanos(0));
-    drive(&mut StudyDesigner::new(study, done), clock, sink, &mut |key, stop| {
+    drive(&mut StudyDesigner::new(study, done), clock, sink, |key, stop| {
         let at_ns = (study.engine == StudyEngine::Kernel).then(|| clock.used());
         let Some(contest) = study.contests.iter().find(|contest| contest.name == key.contest) else {
             return Ok(None);

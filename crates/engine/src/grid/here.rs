@@ -60,19 +60,15 @@ pub fn run_here(
     begin(grid, head, sink)?;
     sink.line(&Line::Host { side: Side::A, facts: Box::new(facts) })?;
     let clock = RunClock::after(Nanos(0));
-    let end = drive(
-        &mut GridDesigner::new(grid, &[]),
-        clock,
-        sink,
-        &mut |GridVisit { block, plot, cell }, stop| {
+    let end =
+        drive(&mut GridDesigner::new(grid, &[]), clock, sink, |GridVisit { block, plot, cell }, stop| {
             let at_ns = clock.used();
             let ran = run(grid.values_of(cell)[0]);
             let took_ns = clock.used().saturating_sub(at_ns);
             let trial = GridTrial { block, plot, cell, at_ns, took_ns, ..told(ran) };
             // A run that the user has ended is no trial.
             Ok((!stop()).then(|| Line::GridTrial(Box::new(trial))))
-        },
-    )?;
+        })?;
     Ok(sink.line(&Line::GridEnd(end))?)
 }
 

@@ -253,7 +253,7 @@ pub fn run_grid(
     let earlier = done.iter().map(|trial| Nanos(trial.at_ns.0 + trial.took_ns.0)).max().unwrap_or_default();
     let clock = RunClock::after(earlier);
     let mut run = GridRun { grid, grid_hosts, clock, plot: None, turned: false, pictured: BTreeSet::new() };
-    let result = drive(&mut GridDesigner::new(grid, done), clock, sink, &mut |visit, _| {
+    let result = drive(&mut GridDesigner::new(grid, done), clock, sink, |visit, _| {
         run.visit(visit)?;
         Ok(Some(Line::GridTrial(Box::new(run.trial(visit)?))))
     });
