@@ -321,7 +321,9 @@ mod tests {
             # Types\n\n## Cell\n\n| value | meaning |\n|---|---|\n| `\"a\"` | First. |\n| `\"b\"` | Other. |\n";
         assert_eq!(page, table);
         let line = json!({ "$ref": "#/$defs/Tuned", "properties": { "line": { "const": "summary" } } });
-        let record = json!({ "oneOf": [line], "$defs": { "Tuned": document } });
+        let mut types = document["$defs"].clone();
+        types["Tuned"] = document.clone();
+        let record = json!({ "oneOf": [line], "$defs": types });
         let page = SchemaPage::of(vec![record], vec![document]).lines();
         assert_eq!(page.lines().nth(3), Some("As [landspeed tune](json.md#landspeed-tune)."), "{page}");
     }

@@ -58,14 +58,16 @@ fn fail(error: &anyhow::Error) -> ExitCode {
 }
 
 fn status(error: &anyhow::Error) -> Exit {
-    match error.downcast_ref::<landspeed_engine::Error>() {
-        Some(landspeed_engine::Error::NotRestored(_)) => Exit::NotRestored,
-        Some(landspeed_engine::Error::Left(_)) => Exit::Left,
-        _ if error.is::<output::UsageError>() => Exit::Usage,
+    use landspeed_engine::Error;
+    use landspeed_lab::topology::Error::OneHost;
+
+    match error.downcast_ref::<Error>() {
+        Some(Error::NotRestored(_)) => Exit::NotRestored,
+        Some(Error::Left(_)) => Exit::Left,
         // clap refuses impossible arguments with the same status.
-        _ if matches!(error.downcast_ref(), Some(landspeed_lab::topology::Error::OneHost { .. })) => {
-            Exit::Usage
-        }
+        Some(Error::Topology(OneHost { .. })) => Exit::Usage,
+        _ if error.is::<output::UsageError>() => Exit::Usage,
+        _ if matches!(error.downcast_ref(), Some(OneHost { .. })) => Exit::Usage,
         _ => Exit::Failed,
     }
 }

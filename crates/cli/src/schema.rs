@@ -4,7 +4,9 @@ use std::io;
 use std::path::Path;
 
 use landspeed_observer::DETAILS;
-use landspeed_record::{DetailRow, EndpointOutcome, Line, OBSERVATION_DETAILS, OUTCOME_DETAILS};
+use landspeed_record::{
+    DetailRow, EndpointOutcome, Line, OBSERVATION_DETAILS, OUTCOME_DETAILS, Observations,
+};
 use landspeed_transport::TRANSPORTS;
 use landspeed_workload::WORKLOADS;
 use schemars::generate::SchemaSettings;
@@ -25,7 +27,7 @@ pub(crate) const fn document<T: JsonSchema>(title: &'static str) -> DocumentSche
 }
 
 /// The lines of a record.
-const RECORD: DocumentSchema = DocumentSchema { title: "record", schema: record };
+const RECORD: DocumentSchema = document::<Line>("record");
 
 /// Meanings of members without a doc comment, which are the same in all types.
 const USUAL: &[(&str, &str)] = &[
@@ -50,30 +52,44 @@ const USUAL: &[(&str, &str)] = &[
 
 /// Writes each schema to a file of `folder`: "tune.json", "lab-list.json", "record.json".
 pub(crate) fn write(folder: &Path) -> io::Result<()> {
-    for DocumentSchema { title, schema } in DOCUMENTS.iter().chain([&RECORD]) {
-        let settings = SchemaSettings::draft2020_12().for_serialize();
-        let mut schema = schema(settings.with_transform(RecursiveTransform(describe)).into_generator());
-        schema.insert("title".to_owned(), (*title).into());
-        let name = title.trim_start_matches("landspeed ").replace(" --", "-").replace(' ', "-");
+    for document in DOCUMENTS.iter().chain([&RECORD]) {
+        let mut schema = with_details(document);
+        schema.insert("title".to_owned(), document.title.into());
+        let name = document.title.trim_start_matches("landspeed ").replace(" --", "-").replace(' ', "-");
         let text = serde_json::to_string_pretty(&schema)? + "\n";
         std::fs::write(folder.join(format!("{name}.json")), text)?;
     }
     Ok(())
 }
 
-/// Returns the schema of a record's line, with the details of outcomes and observations.
-fn record(mut generator: SchemaGenerator) -> Schema {
-    generator.subschema_for::<EndpointOutcome>();
-    let mut add = |owner: &str, row: &DetailRow| {
-        let schema = (row.schema)(&mut generator).to_value();
-        generator.definitions_mut()[owner]["properties"][row.name] = schema;
-    };
-    let transports = TRANSPORTS.iter().flat_map(|transport| transport.about().details);
-    let workloads = WORKLOADS.iter().flat_map(|workload| workload.details());
-    let outcome = OUTCOME_DETAILS.iter().chain(transports).chain(workloads);
-    outcome.for_each(|row| add("EndpointOutcome", row));
-    OBSERVATION_DETAILS.iter().chain(DETAILS).for_each(|row| add("Observations", row));
-    generator.into_root_schema_for::<Line>()
+/// Returns the schema of a document, in which outcomes and observations have the details that the tables declare.
+fn with_details(document: &DocumentSchema) -> Schema {
+    let plain = (document.schema)(generator());
+    let mut generator = generator();
+    let holds = |owner: &str| plain.pointer(&format!("/$defs/{owner}")).is_some();
+    if holds("EndpointOutcome") {
+        generator.subschema_for::<EndpointOutcome>();
+        let transports = TRANSPORTS.iter().flat_map(|transport| transport.about().details);
+        let workloads = WORKLOADS.iter().flat_map(|workload| workload.details());
+        let rows = OUTCOME_DETAILS.iter().chain(transports).chain(workloads);
+        rows.for_each(|row| add(&mut generator, "EndpointOutcome", row));
+    }
+    if holds("Observations") {
+        generator.subschema_for::<Observations>();
+        OBSERVATION_DETAILS.iter().chain(DETAILS).for_each(|row| add(&mut generator, "Observations", row));
+    }
+    (document.schema)(generator)
+}
+
+/// Adds a detail to the members of the type `owner`.
+fn add(generator: &mut SchemaGenerator, owner: &str, row: &DetailRow) {
+    let schema = (row.schema)(generator).to_value();
+    generator.definitions_mut()[owner]["properties"][row.name] = schema;
+}
+
+fn generator() -> SchemaGenerator {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    settings.with_transform(RecursiveTransform(describe)).into_generator()
 }
 
 /// Rewrites doc comments for readers who do not see the code, and describes members that have none.

@@ -170,7 +170,7 @@ fn two_names_of_one_namespace_are_refused_and_nothing_is_reserved() {
     sh(&format!("umount /run/netns/{other}; rm /run/netns/{other}"));
     for output in refused {
         let (_, said) = text(&output);
-        assert!(output.status.code() == Some(2) && said.contains(" are one host, "), "{said}");
+        assert!(output.status.code() == Some(2) && said.contains(" are one host"), "{said}");
     }
     let journals = std::fs::read_dir(pair.folder.path().join("state/journal")).map_or(0, Iterator::count);
     assert_eq!((journals, pair.records()), (0, 0));

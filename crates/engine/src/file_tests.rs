@@ -149,12 +149,6 @@ fn what_cannot_be_a_fan_is_refused_with_the_remedy() {
     for (wrong, right, words) in [
         ("\"in,out\"", "\"in,up\"", "expected in, out"),
         ("\"stream\"", "\"staggered\"", "staggered takes 1: leave --fan out"),
-        ("\n[[vary]]", "baseline = \"sc03\"\n[[vary]]", "leave knobs and baseline out"),
-        (
-            "factor = \"port\"\nvalues = \"100M,1G\"",
-            "factor = \"mtu\"\nvalues = 1500",
-            "leave knobs and baseline out",
-        ),
     ] {
         let text = FAN.replacen(wrong, right, 1);
         assert_ne!(text, FAN, "{wrong}");

@@ -16,6 +16,8 @@ impl RecordKind {
     pub const STUDY: RecordKind = RecordKind { name: "compare", command: "landspeed compare" };
     pub const GRID: RecordKind = RecordKind { name: "grid", command: "landspeed measure --vary" };
 
+    const ALL: [RecordKind; 3] = [RecordKind::TUNE, RecordKind::STUDY, RecordKind::GRID];
+
     /// Returns the header of a record of this kind that this landspeed writes, without what only one kind has.
     pub fn header(&self, command: &str, started: &str) -> Header {
         Header {
@@ -38,9 +40,12 @@ impl RecordKind {
 
     /// Returns the error that a record, which was read from `path`, does not hold what this kind does.
     pub fn missing(&self, record: &Record, path: &str) -> WrongKind {
-        let why = match record.unread.first() {
-            Some(why) if record.header.kind == self.name => why.clone(),
-            _ => format!("it is of kind {:?}", record.header.kind),
+        let kind = &record.header.kind;
+        let writer = RecordKind::ALL.into_iter().find(|known| known.name == kind);
+        let why = match (record.unread.first(), writer) {
+            (Some(why), _) if kind == self.name => why.clone(),
+            (_, Some(writer)) => format!("`{}` wrote it", writer.command),
+            _ => format!("it is of kind {kind:?}"),
         };
         WrongKind { path: path.to_owned(), why, command: self.command }
     }

@@ -6,5 +6,4 @@ mod hostile;
 mod markup;
 mod pages;
 mod recorded;
-mod reference;
 mod result;
