@@ -66,7 +66,7 @@ fn silent(page: &str) -> impl Iterator<Item = String> {
     let mut heading = "";
     page.lines().filter_map(move |line| {
         heading = line.strip_prefix("## ").unwrap_or(heading);
-        line.ends_with("|  |").then(|| format!("{heading}: {line}"))
+        (line.ends_with("|  |") || line.contains("|  Missing")).then(|| format!("{heading}: {line}"))
     })
 }
 
@@ -292,8 +292,9 @@ mod tests {
 
     #[test]
     fn a_row_without_a_meaning_is_named() {
-        let page = "## Figures\n\n| `rate_bps` | number | Goodput. |\n| `steal` | number |  |\n";
-        assert_eq!(silent(page).collect::<Vec<_>>(), ["Figures: | `steal` | number |  |"]);
+        let page = "## Figures\n\n| `rate_bps` | number | Goodput. |\n| `steal` | number |  |\n| `c` | number |  Missing where";
+        let silent: Vec<_> = silent(page).collect();
+        assert_eq!(silent, ["Figures: | `steal` | number |  |", "Figures: | `c` | number |  Missing where"]);
     }
 
     #[test]

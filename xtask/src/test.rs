@@ -6,10 +6,10 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use parking_lot::{Condvar, Mutex};
 use serde_json::Value;
 
 /// Number of test programs that run at the same time.
@@ -104,7 +104,7 @@ impl TestQueue {
         let mut outcomes = Vec::new();
         while let Some(program) = self.take() {
             let outcome = run_one(&program, output);
-            self.lock().running.retain(|name| *name != program.name());
+            self.state.lock().running.retain(|name| *name != program.name());
             self.ended.notify_all();
             outcomes.push(outcome?);
         }
@@ -113,7 +113,7 @@ impl TestQueue {
 
     /// Waits for a program that may run beside those that do; `None` if no program waits.
     fn take(&self) -> Option<TestProgram> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             let QueueState { waiting, running } = &mut *state;
             let suits = |program: &TestProgram| running.iter().all(|other| suit(&program.name(), other));
@@ -125,12 +125,8 @@ impl TestQueue {
             if waiting.is_empty() {
                 return None;
             }
-            state = self.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.ended.wait(&mut state);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, QueueState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

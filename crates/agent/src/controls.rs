@@ -5,9 +5,8 @@
 //! it keep it until they close, but new flows cannot choose it any more. Therefore a controller requests it before
 //! each run.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use landspeed_congestion::{self as congestion, Control, LoadState, LoadedControl};
+use parking_lot::Mutex;
 
 /// The controls that this session has loaded. They leave the kernel when the process ends, at the latest.
 #[derive(Default)]
@@ -21,7 +20,7 @@ impl LoadedControls {
         names: &[String],
         may_load: &Result<(), String>,
     ) -> Result<Vec<String>, String> {
-        let mut held = self.lock();
+        let mut held = self.0.lock();
         let rows = names.iter().map(|name| one(name, may_load)).collect::<Result<Vec<_>, _>>()?;
         let (ready, loaded): (Vec<String>, Vec<_>) =
             rows.into_iter().map(|(row, loaded)| (row.kernel_name.to_owned(), loaded)).unzip();
@@ -31,11 +30,7 @@ impl LoadedControls {
 
     /// Unloads all controls that the session has loaded.
     pub(crate) fn unload_all(&self) {
-        self.lock().clear();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<LoadedControl>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().clear();
     }
 }
 

@@ -1,12 +1,13 @@
 //! Knobs that an agent turns for a controller.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use crate::session::KnobChange;
 use landspeed_knob::KnobTarget;
 use landspeed_knob::journal::{KnobTurner, TurnerOptions};
 use landspeed_record::units::Nanos;
 use landspeed_record::{KnobChangeReport, RestoreOutcome};
+use parking_lot::Mutex;
 
 /// The knobs of this host. Their journal and guardian exist from the first turn on.
 pub(crate) struct Knobs {
@@ -43,7 +44,7 @@ impl Knobs {
         for change in changes {
             self.options.check(&change.knob, &change.value).map_err(|e| e.to_string())?;
         }
-        let _alone = lock(&self.turning);
+        let _alone = self.turning.lock();
         let turner = self.started()?;
         let mut done: Vec<(KnobChangeReport, KnobTarget)> = Vec::new();
         for change in changes {
@@ -65,12 +66,12 @@ impl Knobs {
             return Ok(turner);
         }
         let turner = Arc::new(KnobTurner::start(self.options.clone()).map_err(|e| e.to_string())?);
-        *lock(&self.turner) = Some(Arc::clone(&turner));
+        *self.turner.lock() = Some(Arc::clone(&turner));
         Ok(turner)
     }
 
     fn turner(&self) -> Option<Arc<KnobTurner>> {
-        lock(&self.turner).clone()
+        self.turner.lock().clone()
     }
 
     /// Returns true if this agent had the right to turn knobs and has lost it.
@@ -80,8 +81,8 @@ impl Knobs {
 
     /// Restores everything that was turned.
     pub(crate) fn restore(&self) -> RestoreOutcome {
-        let _alone = lock(&self.turning);
-        let turner = lock(&self.turner).take();
+        let _alone = self.turning.lock();
+        let turner = self.turner.lock().take();
         match turner {
             Some(turner) => turner.restore_all(),
             None => RestoreOutcome::untouched(),
@@ -94,11 +95,6 @@ impl Knobs {
             turner.heartbeat();
         }
     }
-}
-
-/// Locks `mutex` even if it is poisoned: a panic elsewhere must not keep settings from being restored.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn roll_back(turner: &KnobTurner, done: &[(KnobChangeReport, KnobTarget)], why: &str) -> String {

@@ -16,7 +16,7 @@ mod watch;
 
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::session::{KnobChange, OnProgress, Reply, Request, RequestHandler, SessionKey};
 use landspeed_kernel::netlink;
@@ -25,6 +25,7 @@ use landspeed_observer::leave_out_this_thread;
 use landspeed_record::units::Nanos;
 use landspeed_record::{HostFacts, RestoreOutcome, Role, TrialSpec};
 use landspeed_workload::{CancelFlag, ClientPlan, run_client, run_server};
+use parking_lot::Mutex;
 
 use crate::controls::LoadedControls;
 use crate::knobs::Knobs;
@@ -100,7 +101,7 @@ impl Agent {
                 Ok(Reply::Listening { port: self.ports.open(at, &transports, *key.as_bytes())? })
             }
             Request::Cancel {} => {
-                let mut cancel = self.cancel.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut cancel = self.cancel.lock();
                 if !cancel.is_cancelled() {
                     std::mem::take(&mut *cancel).cancel();
                 }
@@ -157,7 +158,7 @@ impl Agent {
 
     /// Returns the handle that cancels a request that begins now.
     fn cancel(&self) -> CancelFlag {
-        self.cancel.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.cancel.lock().clone()
     }
 
     fn facts(&self) -> HostFacts {

@@ -1,9 +1,9 @@
 //! Interfaces by the names that a controller uses for them.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 use landspeed_kernel::netlink::{HardwareAddress, Link, Rtnl};
+use parking_lot::Mutex;
 
 /// Most interfaces that are followed: more than a controller needs.
 const LIMIT: usize = 64;
@@ -28,13 +28,13 @@ impl InterfaceNames {
 
     /// Returns the interfaces that were renamed: the session's name and the current one.
     pub(crate) fn renamed(&self) -> Vec<(String, String)> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = self.0.lock().clone();
         let now = known.iter().filter_map(|(name, known)| Some((name.clone(), known.link()?.name)));
         now.filter(|(then, now)| then != now).collect()
     }
 
     fn find(&self, name: &str) -> Option<Link> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         if let Some(known) = known.get(name) {
             return known.link();
         }

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::session::wait_until_usable;
 use landspeed_workload::DataPort;
+use parking_lot::Mutex;
 
 /// Most data ports: more than any topology needs.
 const LIMIT: usize = 64;
@@ -18,7 +19,7 @@ impl DataPorts {
     /// it.
     pub(crate) fn open(&self, at: SocketAddr, transports: &[String], key: [u8; 32]) -> Result<u16, String> {
         wait_until_usable(&at.ip());
-        let mut ports = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ports = self.0.lock();
         if ports.len() >= LIMIT {
             return Err(format!("{LIMIT} data ports are open already: close some"));
         }
@@ -34,12 +35,12 @@ impl DataPorts {
 
     /// Closes a port. A trial that runs on it continues to its end.
     pub(crate) fn close(&self, number: u16) -> Result<(), String> {
-        let mut ports = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ports = self.0.lock();
         ports.remove(&number).map(drop).ok_or_else(|| no_such(number))
     }
 
     pub(crate) fn get(&self, number: u16) -> Result<Arc<DataPort>, String> {
-        let ports = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let ports = self.0.lock();
         ports.get(&number).cloned().ok_or_else(|| no_such(number))
     }
 }

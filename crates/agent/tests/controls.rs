@@ -3,12 +3,13 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use landspeed_agent::Agent;
 use landspeed_agent::session::{Reply, Request, RequestHandler};
 use landspeed_congestion::{CONTROLS, Control, can_load};
+use parking_lot::Mutex;
 
 static KERNEL: Mutex<()> = Mutex::new(());
 

@@ -4,12 +4,13 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use landspeed_agent::session::{
     AgentLaunch, BUILD, Error, LineSink, Options, Reply, Request, Session, SshHost,
 };
 use landspeed_record::units::Nanos;
+use parking_lot::Mutex;
 
 /// A host with its own folders, and its own programs that come before the usual ones.
 struct FarHost {
@@ -80,7 +81,7 @@ impl FarHost {
             .env_remove("XDG_CACHE_HOME");
         let into = |lines: &Arc<Mutex<Vec<String>>>| {
             let lines = Arc::clone(lines);
-            LineSink::new(move |line| lines.lock().unwrap().push(line.to_owned()))
+            LineSink::new(move |line| lines.lock().push(line.to_owned()))
         };
         let options = Options {
             lease: Nanos::secs(20),
@@ -101,7 +102,7 @@ impl FarHost {
     }
 
     fn times_sent(&self) -> usize {
-        self.notices.lock().unwrap().len()
+        self.notices.lock().len()
     }
 
     fn files(&self, folder: &str) -> Vec<PathBuf> {
@@ -130,7 +131,7 @@ fn a_host_without_landspeed_is_sent_one_of_which_nothing_is_left() {
     assert_eq!(far.files("runtime"), Vec::<PathBuf>::new(), "while it runs");
     assert!(far.ran().starts_with("/proc/") && far.ran().ends_with("agent --stdio --sent"), "{}", far.ran());
     works(session);
-    let notices = far.notices.lock().unwrap();
+    let notices = far.notices.lock();
     assert!(
         notices[0].starts_with("sending landspeed (") && notices[0].ends_with("/runtime of far ..."),
         "{notices:?}"
@@ -196,7 +197,7 @@ fn what_lies_where_one_is_to_be_kept_stays() {
     let cache = far.path("home/.cache/landspeed");
     let says = |why: &str| {
         works(far.session().unwrap());
-        let said = far.lines.lock().unwrap().pop().unwrap_or_default();
+        let said = far.lines.lock().pop().unwrap_or_default();
         assert!(said.starts_with("far: landspeed is not kept in ") && said.ends_with(why), "{said}");
         assert_eq!(far.files("documents"), [documents.join("thesis.txt")]);
     };
@@ -260,7 +261,7 @@ fn the_next_folder_with_room_and_leave_to_execute_is_taken() {
     let noexec = "mount -t tmpfs -o noexec none";
     let others = "mount -t tmpfs -o mode=777 none";
     let by = |mounts: &str| far.session_by(&format!("exec unshare -m sh -ec '{mounts}; exec /bin/sh'"));
-    let to = || far.notices.lock().unwrap().pop().unwrap_or_default();
+    let to = || far.notices.lock().pop().unwrap_or_default();
     works(by(&format!("{noexec} $XDG_RUNTIME_DIR; {full} /tmp")).unwrap());
     assert!(to().ends_with(" to /var/tmp of far ..."), "{:?}", far.notices);
     works(by(&format!("{noexec} $XDG_RUNTIME_DIR; {full} /tmp; {others} /var/tmp")).unwrap());

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use landspeed_agent::session::{
@@ -10,6 +10,7 @@ use landspeed_agent::session::{
     Ticket, Token, listen,
 };
 use landspeed_record::units::Nanos;
+use parking_lot::Mutex;
 
 /// An agent that answers with the request that it got, and remembers why its session ended.
 #[derive(Default)]
@@ -26,7 +27,7 @@ impl RequestHandler for RecordingHandler {
     }
 
     fn gone(&self, why: &str) {
-        self.gone.lock().unwrap().push(why.to_owned());
+        self.gone.lock().push(why.to_owned());
     }
 }
 
@@ -49,7 +50,7 @@ impl AgentThread {
         let mut options = ServeOptions {
             lease: Nanos::secs(20),
             handshake: Nanos::secs(20),
-            lines: LineSink::new(move |line| sink.lock().unwrap().push(line.to_owned())),
+            lines: LineSink::new(move |line| sink.lock().push(line.to_owned())),
             ..ServeOptions::default()
         };
         change(&mut options);
@@ -74,7 +75,7 @@ impl AgentThread {
     }
 
     fn said(&self, what: &str) -> bool {
-        self.lines.lock().unwrap().iter().any(|line| line.contains(what))
+        self.lines.lock().iter().any(|line| line.contains(what))
     }
 
     /// Waits until the agent has printed it; a line may come shortly after the peer's.
@@ -85,13 +86,13 @@ impl AgentThread {
             }
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
-        panic!("{what:?} is not in {:?}", self.lines.lock().unwrap());
+        panic!("{what:?} is not in {:?}", self.lines.lock());
     }
 
     /// Returns how the agent ended, and why its session did.
     fn end(self) -> (Result<(), Error>, Vec<String>) {
         let ended = self.thread.join().unwrap();
-        let gone = self.handler.gone.lock().unwrap().clone();
+        let gone = self.handler.gone.lock().clone();
         (ended, gone)
     }
 }
@@ -168,7 +169,7 @@ fn idle_connections_do_not_lock_the_controller_out() {
         let held = idle(agent.address(), sources, count);
         let session = agent.connect().unwrap_or_else(|error| panic!("{count} idle: {error}"));
         assert!(works(&session));
-        let said = agent.lines.lock().unwrap().len();
+        let said = agent.lines.lock().len();
         assert!(said <= 12, "{said} lines");
         session.close();
         drop(held);

@@ -2,12 +2,13 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use landspeed_report::live::{ProgressLine, clock};
 use landspeed_report::{DetailLevel, Document, OutputCapabilities, safe};
+use parking_lot::Mutex;
 use serde::Serialize;
 
 use crate::groups::{FormArgs, ListArgs};
@@ -81,7 +82,7 @@ impl ActivityLine {
         let now = Arc::new(Mutex::new((String::new(), Instant::now())));
         let seen = Arc::clone(&now);
         let line = move |width: Option<usize>| {
-            let now = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let now = seen.lock();
             let (what, time) = (&now.0, clock(now.1.elapsed().into()));
             let margin = if width.is_some() { "  " } else { "" };
             if what.is_empty() { String::new() } else { format!("{margin}{what}  {time}") }
@@ -91,7 +92,7 @@ impl ActivityLine {
 
     /// Sets the present activity.
     pub(crate) fn begin(&self, what: &str) {
-        *self.now.lock().unwrap_or_else(PoisonError::into_inner) = (safe(what), Instant::now());
+        *self.now.lock() = (safe(what), Instant::now());
         self.progress_line.draw();
     }
 

@@ -8,10 +8,11 @@
 use std::io::{self, Write};
 use std::process::exit;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use landspeed_report::live;
+use parking_lot::Mutex;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -64,20 +65,16 @@ impl StopRequest {
 
     /// Makes a signal end this process immediately, after `what` has cleaned up and returned the message.
     pub(crate) fn at_once_saying(&self, what: impl Fn() -> String + Send + Sync + 'static) {
-        *self.action() = SignalAction::AtOnce(Arc::new(what));
+        *self.action.lock() = SignalAction::AtOnce(Arc::new(what));
     }
 
     /// Makes the first signal from here on request an orderly end and print `what`.
     pub(crate) fn in_order(&self, what: &'static str) {
-        *self.action() = SignalAction::InOrder(what);
-    }
-
-    fn action(&self) -> std::sync::MutexGuard<'_, SignalAction> {
-        self.action.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.action.lock() = SignalAction::InOrder(what);
     }
 
     fn hear(&self, signal: i32) {
-        let action = self.action().clone();
+        let action = self.action.lock().clone();
         let is_second = self.since.get_or_init(Instant::now).elapsed() >= AGAIN;
         match action {
             SignalAction::AtOnce(what) => end(signal, &what()),
@@ -108,7 +105,7 @@ impl StopRequest {
 /// Blocks forever if a signal is already ending this process. The caller must not end it then: its error may only be
 /// due to the removal of its lab.
 pub(crate) fn unless_leaving() {
-    drop(ENDING.lock().unwrap_or_else(PoisonError::into_inner));
+    drop(ENDING.lock());
 }
 
 fn tell(what: &str) {
@@ -118,7 +115,7 @@ fn tell(what: &str) {
 }
 
 fn end(signal: i32, what: &str) {
-    let _ending = ENDING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _ending = ENDING.lock();
     tell(what);
     if let Err(error) = labs::leave() {
         eprintln!("landspeed: {}", landspeed_report::safe(&format!("{error:#}")));

@@ -1,7 +1,7 @@
 //! The studies that `landspeed compare` can run, and the recording of their runs.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -19,6 +19,7 @@ use landspeed_report::{OutputCapabilities, about, compare_progress, duration, sa
 use landspeed_simulator::{VARIED_SHARE, simulates};
 use landspeed_transport::settings::table;
 use landspeed_transport::{TRANSPORTS, find, is_tcp};
+use parking_lot::Mutex;
 
 use crate::commands::compare::{CompareArgs, QuestionArg};
 use crate::groups::HostArgs;
@@ -302,14 +303,14 @@ pub(crate) fn recorder(
     let progress = Arc::new(Mutex::new(progress));
     let seen = Arc::clone(&progress);
     let line = move |width: Option<usize>| {
-        let line = lock(&seen).line();
+        let line = seen.lock().line();
         if width.is_some() { format!("  {line}") } else { line }
     };
     let progress_line = ProgressLine::new(OutputCapabilities::stderr(), line);
     progress_line.say(&total);
     Recorder::new(writer, stop, move |line| {
         let Line::Run(run) = line else { return };
-        let mut progress = lock(&progress);
+        let mut progress = progress.lock();
         progress.took(run);
         let text = compare_progress(run, &progress.study, progress.made, progress.left());
         drop(progress);
@@ -363,8 +364,4 @@ impl StudyProgress {
         (self.made, self.since) = (self.made + 1, self.since + 1);
         self.run_began = Instant::now();
     }
-}
-
-fn lock(progress: &Mutex<StudyProgress>) -> MutexGuard<'_, StudyProgress> {
-    progress.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -29,9 +29,9 @@ mod sys;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rustix::process::Signal;
 use serde_json::Value;
 use support::LANDSPEED;
@@ -362,14 +362,14 @@ fn sockets_over_a_path_do_what_sockets_over_tcp_do() {
         let (next, all) = (Mutex::new(CHECKS.iter()), Mutex::new(Vec::new()));
         let work = || {
             loop {
-                let Some(check) = next.lock().expect("a lock").next() else { return };
+                let Some(check) = next.lock().next() else { return };
                 let found = wrong(path, check);
-                all.lock().expect("a lock").extend(found);
+                all.lock().extend(found);
             }
         };
         // The checks mostly wait, so they run in parallel.
         std::thread::scope(|threads| (0..4).for_each(|_| drop(threads.spawn(work))));
-        let all = all.into_inner().expect("a lock");
+        let all = all.into_inner();
         assert!(all.is_empty(), "{path}:\n{}", all.join("\n"));
         eprintln!(
             "{path}: {} checks as over TCP, {} named differences",

@@ -6,22 +6,19 @@ mod support;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use landspeed_analysis::verdict::is_limit;
 use landspeed_lab::faults::{FaultLab, FaultScenario, fault};
 use landspeed_record::{CpuUsage, ExplainReport};
+use parking_lot::Mutex;
 use support::schema::checked;
 use support::{LANDSPEED, needs_root, text};
 
 /// Allows one lab at a time, because the load of one test would disturb another.
 static ALONE: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Runs a program with priority over all others on the machine, `make disturbed`'s included. Other programs really
 /// take processor time from a flow, and a test of the verdict on a quiet path needs a quiet path. Niceness is not
@@ -70,7 +67,7 @@ fn faults_are_named_first() {
     if !gets_ahead() {
         return;
     }
-    let _alone = alone();
+    let _alone = ALONE.lock();
     for name in ["slow-reader", "rate-limit", "random-loss"] {
         let report = explained(&[name], 1.0);
         let first = report.verdict.first().expect("a verdict is never empty");
@@ -85,7 +82,7 @@ fn a_path_with_nothing_wrong_has_a_limit_and_no_fault() {
     if !gets_ahead() {
         return;
     }
-    let _alone = alone();
+    let _alone = ALONE.lock();
     let report = explained(&[], 0.0);
     assert!(!report.verdict.is_empty());
     assert!(report.verdict.iter().all(|finding| is_limit(finding.cause)), "{:#?}", report.verdict);
@@ -94,7 +91,7 @@ fn a_path_with_nothing_wrong_has_a_limit_and_no_fault() {
 #[test]
 fn its_own_stream_is_explained_within_a_minute() {
     needs_root!();
-    let _alone = alone();
+    let _alone = ALONE.lock();
     let began = Instant::now();
     let report = explain(&[]);
     assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
@@ -114,7 +111,7 @@ fn its_own_stream_is_explained_within_a_minute() {
 #[test]
 fn a_link_in_user_space_says_what_it_did_and_was_worth() {
     needs_root!();
-    let _alone = alone();
+    let _alone = ALONE.lock();
     let report = explain(&["lab:wan:rate=50M,rtt=10ms", "--time", "1s", "--no-limits", "--no-trace"]);
     let wan = report.wan.expect("the hosts are joined by a link in user space");
     assert_eq!(wan.link.spec, "rate=50M,rtt=10ms,queue=1bdp");
@@ -127,7 +124,7 @@ fn a_link_in_user_space_says_what_it_did_and_was_worth() {
 #[test]
 fn without_rights_it_says_what_it_lacks_and_goes_on() {
     needs_root!();
-    let _alone = alone();
+    let _alone = ALONE.lock();
     let own = ["--reuid=65534", "--regid=65534", "--clear-groups", "--"];
     let program = BackgroundFlow::new(Duration::ZERO);
     let at = program.at.to_string();
@@ -178,7 +175,7 @@ impl Drop for BackgroundFlow {
 /// landspeed's flows.
 #[test]
 fn another_programs_flow_is_judged_by_what_it_does() {
-    let _alone = alone();
+    let _alone = ALONE.lock();
     let quick = ["--time", "500ms", "--no-limits", "--no-trace"];
     let failed = |target: &[&str]| {
         let output = Command::new(LANDSPEED).arg("explain").args(target).args(quick).output().unwrap();

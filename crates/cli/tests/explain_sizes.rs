@@ -2,8 +2,6 @@
 
 mod support;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use landspeed_engine::{
     Host, JoinedHosts, Pairing, PathOptions, ReachOptions, SizesEffort, SizesOptions, UserListener,
     explain_sizes,
@@ -11,14 +9,11 @@ use landspeed_engine::{
 use landspeed_lab::topology;
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{ExplainReport, PerPacketCost, Settings};
+use parking_lot::Mutex;
 use support::{LANDSPEED, needs_root};
 
 /// Allows one lab at a time.
 static ALONE: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 fn lab() -> JoinedHosts {
     let hosts = topology::open(&["lab:back-to-back".to_owned()]).unwrap();
@@ -63,7 +58,7 @@ fn of<'r>(report: &'r ExplainReport, transport: &str, mtu: u64) -> &'r PerPacket
 #[test]
 fn datagrams_are_cut_as_the_rule_says_and_everything_is_put_back() {
     needs_root!();
-    let _alone = alone();
+    let _alone = ALONE.lock();
     let mut lab = lab();
     let before = mtus(&lab);
     let report = sweep(&brief(true), &mut lab, &|| false);
@@ -96,7 +91,7 @@ fn datagrams_are_cut_as_the_rule_says_and_everything_is_put_back() {
 #[test]
 fn where_nothing_may_be_turned_only_what_is_there_is_measured_and_it_says_so() {
     needs_root!();
-    let _alone = alone();
+    let _alone = ALONE.lock();
     let mut lab = lab();
     let report = sweep(&brief(false), &mut lab, &|| false);
     assert!(report.per_packet.iter().all(|part| part.mtu_bytes == Bytes(1500)));
@@ -113,7 +108,7 @@ fn silent(report: &ExplainReport) -> u32 {
 #[test]
 fn a_wish_to_stop_ends_it_with_what_there_is() {
     needs_root!();
-    let _alone = alone();
+    let _alone = ALONE.lock();
     let mut lab = lab();
     let before = mtus(&lab);
     let asked = std::cell::Cell::new(0);

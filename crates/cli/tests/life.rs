@@ -3,9 +3,9 @@
 mod support;
 
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rustix::process::Signal;
 
 use support::ours::{freeze, signal, within};
@@ -110,7 +110,7 @@ static TUNES: Mutex<()> = Mutex::new(());
 #[test]
 fn ctrl_c_says_at_once_that_the_run_ends_and_shows_it_as_unfinished() {
     needs_root!();
-    let _alone = TUNES.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = TUNES.lock();
     let pair = NamespacePair::new("c");
     let mut run = Terminal::start(&pair.tune(&["--yes", "--seed", "7", "--exit-code"]));
     run.await_text("block 1/");
@@ -135,7 +135,7 @@ fn ctrl_c_says_at_once_that_the_run_ends_and_shows_it_as_unfinished() {
 #[test]
 fn undo_that_cannot_restore_ends_with_3_and_the_next_one_restores() {
     needs_root!();
-    let _alone = TUNES.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = TUNES.lock();
     let pair = NamespacePair::new("u");
     let windows = || sh(&format!("ip netns exec {} sysctl -n net.ipv4.tcp_rmem", pair.ns('b')));
     let before = windows();

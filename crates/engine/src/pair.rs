@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use landspeed_agent::session::{LineSink, Reply, Request, SessionKey, ZonedAddress, is_link_local};
@@ -16,6 +15,7 @@ use landspeed_record::{
 };
 use landspeed_transport::settings::{PLACEMENT, TRANSPORT, with};
 use landspeed_workload::{find, lasts, pingpong, transports};
+use parking_lot::Mutex;
 
 use crate::addresses::{AddressCandidate, address_candidates, check};
 use crate::answers::{RunCallbacks, both};
@@ -206,12 +206,12 @@ impl DataPath {
 
     /// Sets the name of the block for which services, which outlive a trial, keep running.
     pub(crate) fn begin_epoch(&self, name: &str) {
-        name.clone_into(&mut self.program_hosts.epoch.lock().unwrap_or_else(PoisonError::into_inner));
+        name.clone_into(&mut self.program_hosts.epoch.lock());
     }
 
     /// Returns the data port of `b` for flows of `transports`, which it opens when it is first needed.
     fn port(&self, b: &Host, transports: Vec<String>) -> Result<u16, Error> {
-        let mut ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ports = self.ports.lock();
         if let Some(port) = ports.get(&transports) {
             return Ok(*port);
         }
@@ -348,7 +348,7 @@ impl<'g> Pair<'g> {
             Role::Client => (self.a, 1),
             Role::Server => (self.b, *other),
         };
-        let epoch = epoch.lock().unwrap_or_else(PoisonError::into_inner);
+        let epoch = epoch.lock();
         let epoch = match epoch.as_str() {
             "" => String::new(),
             block => format!("{block} {:?}", host.of_namespace()),

@@ -3,7 +3,6 @@
 use std::env;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -14,6 +13,7 @@ use landspeed_helpers::filter::{
     Placement, run_job,
 };
 use landspeed_proof::Secret;
+use parking_lot::Mutex;
 
 /// Size of a buffer in bytes.
 const BUFFER: usize = 10_000;
@@ -91,7 +91,7 @@ impl ChainFilter<'_> {
         while let Some(buffer) = input.take()? {
             self.chain.now.fetch_sub(buffer.len() as i64, Ordering::SeqCst);
             count += 1;
-            if let Some((said, word)) = self.chain.pause.lock().unwrap().take() {
+            if let Some((said, word)) = self.chain.pause.lock().take() {
                 said.send(()).unwrap();
                 word.recv().unwrap();
             }

@@ -6,7 +6,6 @@ mod common;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use landspeed_kernel::netlink::netns_cookie;
@@ -15,6 +14,7 @@ use landspeed_lab::topology::{
     Error, HostSet, Namespace, ReachMethod, TOPOLOGIES, Topology, TopologyDescription, TopologyHost,
     TopologyPlan, exists, find, with_namespace,
 };
+use parking_lot::Mutex;
 
 type PromiseResult = Result<(), String>;
 
@@ -175,7 +175,7 @@ fn every_topology_keeps_every_promise() {
     if !common::can_run("lab:wan") {
         return;
     }
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = ALONE.lock();
     for topology in TOPOLOGIES {
         for (promise, keeps) in PROMISES {
             keeps(*topology).unwrap_or_else(|why| panic!("{}: {promise}: {why}", topology.about().name));
@@ -276,7 +276,7 @@ fn each_broken_promise_is_noticed() {
     if !common::can_run("lab") {
         return;
     }
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = ALONE.lock();
     for (broken, _) in PROMISES {
         let noticed = PROMISES.iter().filter(|(_, keeps)| keeps(&BrokenTopology(broken)).is_err());
         let noticed: Vec<_> = noticed.map(|(promise, _)| *promise).collect();

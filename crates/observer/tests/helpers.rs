@@ -3,11 +3,12 @@
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use landspeed_observer::{WatchSubject, Watcher, leave_out_this_thread, observer};
 use landspeed_record::CpuUsage;
+use parking_lot::Mutex;
 
 /// The least run time of each spinning thread.
 const SPIN: Duration = Duration::from_millis(60);
@@ -56,7 +57,7 @@ fn window(work: impl FnOnce()) -> CpuUsage {
 
 /// Runs one test at a time; the test's own thread counts as a coordinator.
 fn alone(test: impl FnOnce()) {
-    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = ONE_AT_A_TIME.lock();
     leave_out_this_thread();
     test();
 }

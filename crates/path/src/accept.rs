@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use libc::{SO_RCVTIMEO, SOCK_CLOEXEC, SOCK_NONBLOCK, SOL_SOCKET, SYS_accept4, c_int};
+use parking_lot::{Mutex, MutexGuard};
 use rustix::event::PollFlags;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
@@ -75,8 +75,7 @@ impl Acceptor {
             if waits {
                 self.until_one_comes(listener, call, notice)?;
             }
-            let turn =
-                self.turns[call.thread as usize % TURNS].lock().unwrap_or_else(PoisonError::into_inner);
+            let turn = self.turns[call.thread as usize % TURNS].lock();
             // A call that a signal has ended takes nothing, because a call after it may take the next connection
             // first.
             if !call.waits() {
@@ -84,7 +83,7 @@ impl Acceptor {
             }
             // Checking for a connection and taking it happen under one lock, so that no other thread takes it in
             // between.
-            let mut left = self.all();
+            let mut left = self.left.lock();
             match left.get_mut(&of).and_then(VecDeque::pop_front) {
                 Some(UndeliveredConnection::Ours(fd)) => return Ok(found(fd, false, turn)),
                 Some(UndeliveredConnection::There(number)) => {
@@ -112,7 +111,7 @@ impl Acceptor {
 
     /// Wraps a connection that a killed supervisor had accepted for this call.
     pub(crate) fn left(&self, call: &NotifiedCall<'_>, fd: OwnedFd) -> AcceptedConnection<'_> {
-        let turn = self.turns[call.thread as usize % TURNS].lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = self.turns[call.thread as usize % TURNS].lock();
         let listener = call.descriptor(call.int(0)).ok().and_then(cookie).unwrap_or_default();
         AcceptedConnection { fd, is_new: false, listener, _turn: turn }
     }
@@ -191,15 +190,11 @@ impl Acceptor {
 
     fn has_left(&self, listener: &OwnedFd) -> bool {
         cookie(listener)
-            .is_some_and(|listener| self.all().get(&listener).is_some_and(|left| !left.is_empty()))
+            .is_some_and(|listener| self.left.lock().get(&listener).is_some_and(|left| !left.is_empty()))
     }
 
     fn push(&self, listener: u64, left: UndeliveredConnection) {
-        self.all().entry(listener).or_default().push_back(left);
-    }
-
-    fn all(&self) -> MutexGuard<'_, BTreeMap<u64, VecDeque<UndeliveredConnection>>> {
-        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+        self.left.lock().entry(listener).or_default().push_back(left);
     }
 }
 

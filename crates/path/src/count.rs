@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -131,7 +131,7 @@ impl ConnectionCounter {
     /// Counts the connection of this socket as carried.
     pub(crate) fn carried(&self, fd: impl AsFd) {
         self.expect(fd);
-        self.counts().carried += 1;
+        self.counts.lock().carried += 1;
     }
 
     /// Counts the bytes of a socket whose connection may soon be carried.
@@ -145,15 +145,14 @@ impl ConnectionCounter {
     }
 
     pub(crate) fn left(&self, why: FallbackReason) {
-        *self.counts().left.entry(why).or_default() += 1;
+        *self.counts.lock().left.entry(why).or_default() += 1;
     }
 
     /// Returns the counts so far.
     pub(crate) fn so_far(&self) -> ConnectionCounts {
-        ConnectionCounts { bytes: self.counter.as_ref().map(ByteCounter::so_far), ..self.counts().clone() }
-    }
-
-    fn counts(&self) -> MutexGuard<'_, ConnectionCounts> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+        ConnectionCounts {
+            bytes: self.counter.as_ref().map(ByteCounter::so_far),
+            ..self.counts.lock().clone()
+        }
     }
 }

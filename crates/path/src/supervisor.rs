@@ -2,10 +2,11 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use parking_lot::Mutex;
 use rustix::process::{Resource, getrlimit};
 
 use crate::gate::{CallGate, GateDecision};
@@ -53,7 +54,7 @@ impl Supervisor {
 
     /// Starts one more thread. If that fails, the caller answers only calls that do not wait.
     pub(crate) fn start(self: &Arc<Self>) -> io::Result<()> {
-        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut threads = self.threads.lock();
         if *threads >= self.most {
             return Err(io::ErrorKind::QuotaExceeded.into());
         }

@@ -1,11 +1,12 @@
 //! Makes the flows of a trial.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use landspeed_record::{Role, Settings};
 use landspeed_transport::settings::{FLOWS, TRANSPORT};
 use landspeed_transport::{ConnectRequest, Flow, Listener, Patience};
+use parking_lot::Mutex;
 
 use crate::app::BlockServices;
 use crate::port::{SIGNALS, plain, transport};
@@ -177,9 +178,9 @@ fn accept_all(
 ) -> Result<(), Error> {
     let arrived = &Mutex::new(arrived);
     let accept = |listener: &mut Box<dyn Listener>, name: &str| {
-        while !lock(arrived).have_all(needs, name) {
+        while !arrived.lock().have_all(needs, name) {
             let flow = listener.accept(patience)?;
-            lock(arrived).take(flow, needs);
+            arrived.lock().take(flow, needs);
         }
         Ok(())
     };
@@ -191,10 +192,6 @@ fn accept_all(
         let ended = threads.into_iter().map(|thread| thread.join().expect("accepting does not panic"));
         all_or_gravest(ended).map(drop)
     })
-}
-
-fn lock<'a, 'p>(arrived: &'a Mutex<&'p mut ArrivedFlows>) -> MutexGuard<'a, &'p mut ArrivedFlows> {
-    arrived.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct ArrivedFlows {

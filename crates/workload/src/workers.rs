@@ -2,10 +2,11 @@
 
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use landspeed_transport::{CancelFlag, Flow};
+use parking_lot::{Condvar, Mutex};
 use rustix::thread::{CpuSet, gettid, sched_setaffinity};
 
 use crate::Error;
@@ -49,24 +50,23 @@ impl WorkerContext<'_> {
     pub(crate) fn begin(&self) -> bool {
         // The coordinator outlives its workers, so the report cannot fail.
         let _ = self.report.send(Some(gettid().as_raw_nonzero().get()));
-        let gate = lock(&self.shared.gate);
-        let wait = self.shared.opened.wait_while(gate, |gate| *gate == WorkerGate::Shut);
-        *wait.unwrap_or_else(PoisonError::into_inner) == WorkerGate::Open
+        let mut gate = self.shared.gate.lock();
+        self.shared.opened.wait_while(&mut gate, |gate| *gate == WorkerGate::Shut);
+        *gate == WorkerGate::Open
     }
 
     /// Sleeps until `deadline`. Returns false if the worker must leave now.
     pub(crate) fn sleep_until(&self, deadline: Instant) -> bool {
-        let gate = lock(&self.shared.gate);
+        let mut gate = self.shared.gate.lock();
         let left = deadline.saturating_duration_since(Instant::now());
-        let wait = self.shared.opened.wait_timeout_while(gate, left, |gate| *gate == WorkerGate::Open);
-        *wait.unwrap_or_else(PoisonError::into_inner).0 == WorkerGate::Open
+        self.shared.opened.wait_while_for(&mut gate, |gate| *gate == WorkerGate::Open, left);
+        *gate == WorkerGate::Open
     }
 
     /// Sleeps until the worker must leave: one that is done early stays, because threads are watched until the window
     /// is closed.
     pub(crate) fn rest(&self) {
-        let wait = self.shared.opened.wait_while(lock(&self.shared.gate), |gate| *gate == WorkerGate::Open);
-        drop(wait.unwrap_or_else(PoisonError::into_inner));
+        self.shared.opened.wait_while(&mut self.shared.gate.lock(), |gate| *gate == WorkerGate::Open);
     }
 
     /// Returns true if the worker must leave. It is one load of a flag that is not written during the run.
@@ -251,10 +251,6 @@ fn conclude<T, R>(led: Result<R, Error>, ended: Vec<(T, Result<(), Error>)>) -> 
 }
 
 fn set_gate(shared: &SharedWorkerState, gate: WorkerGate) {
-    *lock(&shared.gate) = gate;
+    *shared.gate.lock() = gate;
     shared.opened.notify_all();
-}
-
-fn lock(gate: &Mutex<WorkerGate>) -> MutexGuard<'_, WorkerGate> {
-    gate.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,11 +1,12 @@
 //! Requests that wait for their answers.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use landspeed_record::TrialProgress;
+use parking_lot::Mutex;
 
 use crate::session::{Error, Reply, Request, one_line};
 
@@ -30,7 +31,7 @@ struct CallState {
 impl CallTable {
     /// Registers a request. Returns its id and the place for its answer, or the reason why there will be no answer.
     pub(crate) fn add(self: &Arc<Self>, request: &Request) -> Result<(u64, PendingReply), Error> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if let Some(why) = &state.over {
             return Err(Error::Ended { why: why.clone() });
         }
@@ -44,7 +45,7 @@ impl CallTable {
 
     /// Hands an answer over, or drops it if it came too late. Returns false if no request had this `id`.
     pub(crate) fn answer(&self, id: u64, reply: Reply) -> bool {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if let Some((caller, _)) = state.waiting.remove(&id) {
             // The caller may be gone by now. The channel holds one answer, so this never blocks.
             let _ = caller.try_send((Instant::now(), reply));
@@ -55,7 +56,7 @@ impl CallTable {
     /// Hands over the progress of a request, or drops it if the earlier ones were not read in time. Returns false if
     /// no request had this `id`.
     pub(crate) fn progress(&self, id: u64, progress: TrialProgress) -> bool {
-        let state = self.lock();
+        let state = self.0.lock();
         if let Some((_, teller)) = state.waiting.get(&id) {
             let _ = teller.try_send(progress);
         }
@@ -64,15 +65,9 @@ impl CallTable {
 
     /// Ends the session: all present and future waiters get the first reason.
     pub(crate) fn end(&self, why: &str) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.over.get_or_insert_with(|| why.to_owned());
         state.waiting.clear();
-    }
-
-    /// Locks the state, poisoned or not. Each change of it is one call, so that a panic elsewhere leaves nothing half
-    /// done.
-    fn lock(&self) -> MutexGuard<'_, CallState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -106,7 +101,7 @@ impl PendingReply {
             Ok((at, reply)) => Some((at, accepted(reply))),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => {
-                let why = self.calls.lock().over.clone();
+                let why = self.calls.0.lock().over.clone();
                 let why = why.unwrap_or_else(|| "its thread panicked".to_owned());
                 Some((Instant::now(), Err(Error::Ended { why })))
             }
@@ -125,6 +120,6 @@ fn accepted(reply: Reply) -> Result<Reply, Error> {
 
 impl Drop for PendingReply {
     fn drop(&mut self) {
-        self.calls.lock().waiting.remove(&self.id);
+        self.calls.0.lock().waiting.remove(&self.id);
     }
 }

@@ -3,9 +3,11 @@
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::session::frame::FrameError;
 use crate::session::{Error, LineSink, one_line};
@@ -37,7 +39,7 @@ pub(crate) struct OutputTail(Arc<Mutex<VecDeque<String>>>);
 
 impl OutputTail {
     pub(crate) fn push(&self, line: String) {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.0.lock();
         lines.push_back(line);
         if lines.len() > KEPT {
             lines.pop_front();
@@ -46,7 +48,7 @@ impl OutputTail {
 
     /// Returns the last line with a known reason and its remedy; else the last line, without a remedy.
     fn verdict(&self) -> Option<(String, &'static str)> {
-        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = self.0.lock();
         let known = |line: &String| {
             let (_, remedy) = KNOWN.iter().find(|(part, _)| line.contains(part))?;
             Some((line.clone(), *remedy))

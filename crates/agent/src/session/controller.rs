@@ -3,13 +3,14 @@
 use std::os::unix::net::UnixStream;
 use std::pin::pin;
 use std::process::{ChildStdin, ChildStdout, Command};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use landspeed_record::units::Nanos;
+use parking_lot::Mutex;
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -228,7 +229,7 @@ impl Drop for Session {
             let _ = thread.join();
         }
         if let Some(child) = self.child.take() {
-            child.into_inner().unwrap_or_else(PoisonError::into_inner).reap(deadline);
+            child.into_inner().reap(deadline);
         }
     }
 }

@@ -1,9 +1,10 @@
 //! An agent that a person starts by hand and that listens for its controller.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rustls::ServerConfig;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
@@ -178,15 +179,11 @@ impl Admission {
     }
 
     fn say(&self, line: &str) {
-        self.limiter().say(line, Instant::now());
-    }
-
-    fn limiter(&self) -> MutexGuard<'_, NoticeLimiter> {
-        self.limiter.lock().unwrap_or_else(PoisonError::into_inner)
+        self.limiter.lock().say(line, Instant::now());
     }
 
     async fn attend(&self, connection: PeerConnection, peer: Hello) -> Result<(), Error> {
-        self.limiter().sum_up();
+        self.limiter.lock().sum_up();
         let lines = &self.options.lines;
         lines.say(&format!("session with {} (landspeed {})", connection.name, peer.landspeed));
         attend(connection, peer, Arc::clone(&self.handler), &self.options).await

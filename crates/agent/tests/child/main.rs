@@ -9,11 +9,12 @@ mod broken;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
 
 use landspeed_agent::session::{AgentLaunch, Error, LineSink, Options, Reply, Request, Session, SshHost};
 use landspeed_record::units::Nanos;
+use parking_lot::Mutex;
 
 /// Path of the test agent. Cargo builds a package's examples with its tests, beside the tests' own folder, but not if
 /// only this test target is requested.
@@ -290,13 +291,13 @@ fn stderr_is_passed_on_line_by_line_and_escaped() {
     let lines: Arc<Mutex<Vec<String>>> = Arc::default();
     let sink = Arc::clone(&lines);
     let options =
-        Options { lines: LineSink::new(move |line| sink.lock().unwrap().push(line.to_owned())), ..options() };
+        Options { lines: LineSink::new(move |line| sink.lock().push(line.to_owned())), ..options() };
     let mut command = shell(r#"printf 'motd \033[31m\n' >&2; exec "$@""#);
     command.arg("sh").arg(agent_program()).arg(agent.gone_file());
     let session = Session::over_child("host-a", command, &options).unwrap();
     let _ = session.call(&Request::Close { port: 1 });
     session.close();
-    let lines = lines.lock().unwrap();
+    let lines = lines.lock();
     assert_eq!(lines[0], r"host-a: motd \u{1b}[31m");
     assert!(lines.iter().any(|line| line.contains("is lava")), "{lines:?}");
 }

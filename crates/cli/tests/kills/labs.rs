@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use rand::rngs::StdRng;
@@ -83,7 +82,7 @@ fn every_lab_is_taken_down_whatever_dies() {
         let case = format!("{run:?}: {death:?}, then {cleaner:?}, {after:?} after (lab: {while_lab})");
         println!("{case}");
         let loads = run[0] == "compare";
-        let _alone = loads.then(|| CONTROLS.write().unwrap_or_else(PoisonError::into_inner));
+        let _alone = loads.then(|| CONTROLS.write());
         let owner = start(&place, run, while_lab);
         std::thread::sleep(after);
         let ids = kill_now(&place, owner, death, &bystander.processes);

@@ -4,12 +4,12 @@
 //! number of kills of everything, and as many of parts of a lab (default 8). The target `make kills` makes 200 of
 //! each. `LANDSPEED_SEED` repeats a sequence.
 
+use parking_lot::RwLock;
+
 mod hosts;
 mod labs;
 #[path = "../support/mod.rs"]
 mod support;
-
-use std::sync::RwLock;
 
 /// Congestion controls are global: while a lab's owner loads some, no test may inspect hosts' settings.
 static CONTROLS: RwLock<()> = RwLock::new(());

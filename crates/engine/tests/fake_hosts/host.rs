@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use landspeed_agent::session::{
@@ -17,6 +17,7 @@ use landspeed_record::{
     Observations, RestoreOutcome, Role, Side, TrialSpec,
 };
 use landspeed_stats::Random;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::wire::FakeWire;
 
@@ -247,5 +248,5 @@ fn values(states: &[KnobState]) -> BTreeMap<String, String> {
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }

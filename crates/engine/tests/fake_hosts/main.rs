@@ -5,12 +5,13 @@ mod host;
 mod wire;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use landspeed_record::{Line, Record, RecordWriter, Side};
+use parking_lot::Mutex;
 
 use commands::{COMMANDS, LimitedRecord, TestedCommand};
 use host::{FAULTS, FakeHost, HostFault, lock};

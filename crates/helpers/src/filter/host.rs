@@ -1,9 +1,10 @@
 //! One host of a group: its filters as threads, its ends of the streams, and its control connections.
 
 use std::net::{Shutdown, TcpStream};
-use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::filter::application::{Filter, FilterApplication, FilterCopy};
 use crate::filter::error::PeerHost;
@@ -95,7 +96,7 @@ struct ControlConnection {
 
 impl ControlConnection {
     fn write_frame(&self, kind: FrameKind, body: &[u8]) -> Result<(), std::io::Error> {
-        frame::write(&mut *self.writes.lock().unwrap_or_else(PoisonError::into_inner), kind, body)
+        frame::write(&mut *self.writes.lock(), kind, body)
     }
 }
 

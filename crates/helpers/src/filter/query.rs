@@ -2,8 +2,9 @@
 
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
 
 use crate::filter::Error;
 
@@ -84,13 +85,9 @@ impl Query {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, QueryState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Changes the state, and wakes the threads that wait for it.
     pub(crate) fn note(&self, change: impl FnOnce(&mut QueryState)) {
-        change(&mut self.lock());
+        change(&mut self.state.lock());
         self.changed.notify_all();
     }
 
@@ -129,13 +126,13 @@ impl Query {
     /// # Errors
     /// Returns [`Error::Stopped`] if the query has ended; the state has the reason.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         // When no filter runs any more, streams break because their other ends have received the goodbye earlier.
         let is_at_work = state.running > 0;
         let due = state.suspect.take_if(|(since, _)| is_at_work && since.elapsed() >= GRACE);
         drop(state);
         due.into_iter().for_each(|(_, why)| self.fail(why));
-        let state = self.lock();
+        let state = self.state.lock();
         if state.is_over || state.failure.is_some() { Err(Error::Stopped) } else { Ok(()) }
     }
 
@@ -151,14 +148,14 @@ impl Query {
     /// Waits until `done`, a failure or the end, for at most `time`. Returns true if it is done without a failure.
     pub(crate) fn wait(&self, time: Duration, done: impl Fn(&QueryState) -> bool) -> bool {
         let goes_on = |state: &mut QueryState| state.failure.is_none() && !state.is_over && !done(state);
-        let state = self.changed.wait_timeout_while(self.lock(), time, goes_on);
-        let state = state.unwrap_or_else(PoisonError::into_inner).0;
+        let mut state = self.state.lock();
+        self.changed.wait_while_for(&mut state, goes_on, time);
         state.failure.is_none() && done(&state)
     }
 
     /// Waits until `done`, even after the end of the query, for at most `time`.
     pub(crate) fn settle(&self, time: Duration, done: impl Fn(&QueryState) -> bool) {
-        drop(self.changed.wait_timeout_while(self.lock(), time, |state| !done(state)));
+        self.changed.wait_while_for(&mut self.state.lock(), |state| !done(state), time);
     }
 
     /// Waits until `done`, without its own limit: `HostRuntime::watch` ends every query in time.

@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use landspeed_kernel::netlink::{InterfaceAddress, Qdisc, Route};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::host::{DeviceLocation, DeviceWhereabouts, JournalHost};
 use super::identity::DeviceIdentity;
@@ -291,7 +292,7 @@ impl FakeWorld {
 
 impl FakeJournalHost {
     pub(super) fn lock(&self) -> MutexGuard<'_, FakeWorld> {
-        self.0.lock().unwrap()
+        self.0.lock()
     }
 
     /// Counts one more write. At the last one before death, it keeps the state as it is now.

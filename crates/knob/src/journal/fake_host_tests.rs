@@ -2,10 +2,11 @@
 //! ends as if only the other programs had run.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 use landspeed_kernel::daemon::ProcessIdentity;
+use parking_lot::Mutex;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 

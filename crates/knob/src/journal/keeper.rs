@@ -4,8 +4,9 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 
 use super::file::JournalFile;
@@ -31,7 +32,7 @@ impl JournalKeeper {
 
 impl Drop for JournalKeeper {
     fn drop(&mut self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.0.lock() = true;
     }
 }
 
@@ -50,7 +51,7 @@ fn watched(journal: &JournalFile) -> io::Result<OwnedFd> {
 fn keep(events: &OwnedFd, journal: &JournalFile, is_over: &Mutex<bool>) -> bool {
     let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
     let heard = inotify::Reader::new(events, &mut buffer).next().is_ok();
-    let is_over = is_over.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_over = is_over.lock();
     if *is_over || !heard {
         return false;
     }

@@ -3,13 +3,14 @@
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{KnobChangeReport, RestoreOutcome};
+use parking_lot::Mutex;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 
 use super::file::{JournalFile, draft_of, name_of};
@@ -160,7 +161,7 @@ impl KnobTurner {
     /// Restores everything, newest first, and returns what was done and what differs. After a loss it waits for the
     /// process that already restores. Only the first call has something to restore and to return.
     pub fn restore_all(&self) -> RestoreOutcome {
-        let watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let watch = self.watch.lock().take();
         let Some(watch) = watch else { return RestoreOutcome::default() };
         {
             let _no_turn_meanwhile = self.client.lock_turn();

@@ -1,12 +1,13 @@
 //! The agent's watch: a thread that receives the guardian's messages, and takes over when the guardian dies.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use landspeed_record::RestoreOutcome;
+use parking_lot::{Mutex, MutexGuard};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, pidfd_send_signal};
 
@@ -41,12 +42,12 @@ pub(super) struct GuardianClient {
 impl GuardianClient {
     /// Returns the reason why no knob may be changed any more.
     pub(super) fn lost(&self) -> Option<String> {
-        lock(&self.lost).clone()
+        self.lost.lock().clone()
     }
 
     /// Takes the right to change a knob, which one thread at a time has.
     pub(super) fn lock_turn(&self) -> MutexGuard<'_, Receiver<GuardianReply>> {
-        lock(&self.turning)
+        self.turning.lock()
     }
 
     /// Waits for the guardian to end, up to `time` or without limit, and returns true if it has ended.
@@ -84,13 +85,8 @@ impl GuardianClient {
     }
 
     fn lose(&self, why: &str) {
-        lock(&self.lost).get_or_insert_with(|| why.to_owned());
+        self.lost.lock().get_or_insert_with(|| why.to_owned());
     }
-}
-
-/// Locks a mutex even after a panic elsewhere, which must not keep settings from being restored.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Starts the listening thread, which returns what became of the settings.

@@ -1,9 +1,8 @@
 //! A running link, and the counts of what it did.
 
-use std::sync::{Mutex, PoisonError};
-
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{QueueSample, WanStats};
+use parking_lot::Mutex;
 
 use super::clock;
 use super::error::Error;
@@ -64,7 +63,7 @@ impl EmulatedLink {
 
     /// Begins a run: [`EmulatedLink::since_mark`] counts from here, and losses by number start again from 1.
     pub fn mark(&self) {
-        let mut mark = self.mark.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut mark = self.mark.lock();
         let snapshots = self.threads.counters.each_ref().map(|counters| counters.begin_run());
         *mark = RunStart { at: clock::now(), snapshots };
     }
@@ -72,7 +71,7 @@ impl EmulatedLink {
     /// Returns the counts since the last mark (or since the link was made if there is none), and the queue from A to
     /// B over that time.
     pub fn since_mark(&self) -> (WanStats, Vec<QueueSample>) {
-        let mark = self.mark.lock().unwrap_or_else(PoisonError::into_inner);
+        let mark = self.mark.lock();
         let [a_to_b, b_to_a] = [0, 1].map(|direction| {
             let (counters, before) = (&self.threads.counters[direction], &mark.snapshots[direction]);
             counters.read().since(before, counters.most_queued_since(before))

@@ -1,12 +1,13 @@
 //! The two threads of this process that carry a link, one per direction.
 
 use std::num::NonZeroU64;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use landspeed_kernel::netlink::Rtnl;
 use landspeed_record::units::Bytes;
+use parking_lot::Mutex;
 
 use super::clock;
 use super::direction::LinkDirection;
@@ -67,7 +68,7 @@ impl LinkThreads {
 
     /// Returns notes that a reader of the figures must know.
     pub(super) fn notes(&self) -> Vec<String> {
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.notes.lock().clone()
     }
 }
 
@@ -83,7 +84,7 @@ impl Drop for LinkThreads {
 
 /// Runs one thread of the link.
 fn carry(pump: Pump, direction: &str, notes: &SharedNotes) {
-    let note = |text: String| notes.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+    let note = |text: String| notes.lock().push(text);
     pump.counters.thread.store(rustix::thread::gettid().as_raw_nonzero().get(), Relaxed);
     if let Err(e) = clock::become_real_time() {
         // An ordinary thread's sleep is extended by up to 50 us, unless its timer slack is lowered.

@@ -5,9 +5,9 @@
 //! belong to no trial (docs/decisions/0025).
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use landspeed_record::units::CpuNanos;
+use parking_lot::Mutex;
 
 use super::clock::TaskClock;
 use crate::{Error, procfile};
@@ -48,7 +48,7 @@ pub(super) struct ThreadClaim(Vec<i32>);
 impl ThreadClaim {
     /// Makes `threads` known; ids that are not threads of this process are ignored.
     pub(super) fn of(threads: &[i32]) -> Self {
-        let mut known = known();
+        let mut known = KNOWN.lock();
         let mut held = Vec::new();
         for &tid in threads {
             let clock = TaskClock::thread(tid);
@@ -67,7 +67,7 @@ impl ThreadClaim {
 
 impl Drop for ThreadClaim {
     fn drop(&mut self) {
-        let mut known = known();
+        let mut known = KNOWN.lock();
         for tid in &self.0 {
             let Some(entry) = known.threads.get_mut(tid) else { continue };
             entry.holders -= 1;
@@ -92,7 +92,7 @@ pub fn leave_out_this_thread() {
 
 /// Returns the run time of all unknown threads until now.
 pub(super) fn ran() -> Result<CpuNanos, Error> {
-    let known = known();
+    let known = KNOWN.lock();
     for tid in threads()?.filter(|tid| !known.threads.contains_key(tid)) {
         // Reading a thread's clock updates its share of the process's clock, which would otherwise be a tick late.
         // The share of a thread that has just ended is up to date.
@@ -106,8 +106,4 @@ fn threads() -> Result<impl Iterator<Item = i32>, Error> {
     const PATH: &str = "/proc/self/task";
     let tids = procfile::numbered(PATH).map_err(|source| Error::io("list", PATH, source))?;
     Ok(tids.into_iter().map(u32::cast_signed))
-}
-
-fn known() -> MutexGuard<'static, KnownThreads> {
-    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }

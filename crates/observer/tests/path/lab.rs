@@ -5,12 +5,13 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use landspeed_lab::topology::{LabHost, with_namespace};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::cost::pin;
 
@@ -65,7 +66,7 @@ pub(crate) struct TestLab {
 impl TestLab {
     /// Makes the lab; if it cannot be made, prints why on standard output and returns `None`.
     pub(crate) fn new() -> Option<Self> {
-        let alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let alone = ONE.lock();
         if let Some(why) = unable() {
             println!("SKIP: {why}");
             return None;

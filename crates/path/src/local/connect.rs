@@ -1,9 +1,7 @@
 //! Answers connect(2).
 
-use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
@@ -111,7 +109,7 @@ impl LocalCarrier {
         let is_here = rendezvous.is_here(tcp);
         let peers: Vec<_> =
             peers.iter().filter(|peer| is_here && rendezvous.may_prove(peer)).cloned().collect();
-        let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let spare = || self.spare.lock().take();
         let client = PendingConnection { cookie, to };
         let noted = |sent: &SentOffer| call.holds(of_sent(tcp, sent));
         rendezvous.offer(&peers, client, || spare().or_else(new_pair), noted).ok_or(if peers.is_empty() {
@@ -149,7 +147,7 @@ impl LocalCarrier {
         // The program runs again from here on.
         self.note_made(&pair);
         self.returns(call, &pair, blocks(tcp));
-        *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = new_pair();
+        *self.spare.lock() = new_pair();
         Ok(SyscallAnswer::Gone)
     }
 
@@ -185,12 +183,8 @@ impl LocalCarrier {
 /// Sockets that are connected, and whose program may call connect(2) again, because it returned EINPROGRESS or a
 /// signal ended it.
 impl LocalCarrier {
-    fn made(&self) -> MutexGuard<'_, BTreeSet<u64>> {
-        self.made.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn note_made(&self, fd: &OwnedFd) {
-        let mut made = self.made();
+        let mut made = self.made.lock();
         made.extend(cookie(fd));
         if made.len() > MOST_MADE {
             made.pop_first();
@@ -198,7 +192,7 @@ impl LocalCarrier {
     }
 
     fn forget_made(&self, fd: &OwnedFd) -> bool {
-        cookie(fd).is_some_and(|cookie| self.made().remove(&cookie))
+        cookie(fd).is_some_and(|cookie| self.made.lock().remove(&cookie))
     }
 
     /// Returns from the call as TCP would. Its socket is now `fd`.

@@ -2,7 +2,8 @@
 //! still works on the first one. The second call then waits for the result of the first.
 
 use std::collections::BTreeSet;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Condvar, Mutex};
 
 /// The cookies of sockets that are being connected.
 #[derive(Default)]
@@ -20,18 +21,14 @@ pub(super) struct ConnectGuard<'a> {
 impl ConnectLocks {
     pub(super) fn turn(&self, cookie: u64) -> ConnectGuard<'_> {
         let waits = |all: &mut BTreeSet<u64>| !all.insert(cookie);
-        drop(self.ended.wait_while(self.locked(), waits).unwrap_or_else(PoisonError::into_inner));
+        self.ended.wait_while(&mut self.all.lock(), waits);
         ConnectGuard { of: self, cookie }
-    }
-
-    fn locked(&self) -> MutexGuard<'_, BTreeSet<u64>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for ConnectGuard<'_> {
     fn drop(&mut self) {
-        self.of.locked().remove(&self.cookie);
+        self.of.all.lock().remove(&self.cookie);
         self.of.ended.notify_all();
     }
 }

@@ -6,11 +6,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use landspeed_kernel::netlink::{InetSocketId, SockDiag, netns_cookie};
 use libbpf_rs::{Object, ObjectBuilder, ProgramInput};
+use parking_lot::Mutex;
 use rustix::thread::{CapabilitySet, LinkNameSpaceType, move_into_link_name_space};
 
 use crate::socket::{int, option, plain};
@@ -90,7 +91,7 @@ impl PeerNamespace {
     /// Returns the cookie of the socket there that has these addresses.
     fn socket(&self, (own, peer): AddressPair) -> Option<u64> {
         let id = InetSocketId { local: plain(own), remote: plain(peer), interface: 0, cookie: ANY };
-        let diag = self.diag.lock().unwrap_or_else(PoisonError::into_inner);
+        let diag = self.diag.lock();
         let found = diag.tcp_flow(&id).ok()??.id;
         (found.interface == 0).then_some(found.cookie)
     }
@@ -176,7 +177,7 @@ impl EndFinder {
     /// Returns the socket with these addresses in this thread's network namespace.
     fn end(&self, names: AddressPair) -> Option<SequenceNumbers> {
         let object = self.programs()?;
-        let object = object.lock().unwrap_or_else(PoisonError::into_inner);
+        let object = object.lock();
         let program = object.progs_mut().find(|program| program.name() == "ends")?;
         let asked = question(names);
         let mut answer = [0; FRAME + QUESTION];

@@ -9,8 +9,9 @@ use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::net::{
@@ -112,17 +113,13 @@ impl OfferInbox {
 
     /// Removes and returns the offer of a connection, by its client's cookie.
     pub(super) fn of(&self, cookie: u64) -> Option<ReceivedOffer> {
-        self.locked().offers.remove(&cookie)
-    }
-
-    fn locked(&self) -> MutexGuard<'_, InboxContents> {
-        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inside.lock().offers.remove(&cookie)
     }
 
     /// Returns the open offers, after reading all that have arrived.
     fn offers(&self) -> MutexGuard<'_, InboxContents> {
         late();
-        let mut inside = self.locked();
+        let mut inside = self.inside.lock();
         let mut events = [MaybeUninit::uninit(); 64];
         // Bounds the loop: an overflow is read later.
         for _ in 0..MOST {
@@ -250,13 +247,13 @@ impl OutgoingLinks {
         let numbers = [word.place as u64, word.number, which as u64, client.cookie];
         let sent = send(&link, &message(numbers, client.to), &[pair]);
         if matches!(sent, Err(error) if error != Errno::AGAIN) {
-            self.all().remove(path);
+            self.all.lock().remove(path);
         }
         sent
     }
 
     fn link(&self, path: &Path, word: &OfferWord) -> Result<Arc<OwnedFd>, Errno> {
-        let mut all = self.all();
+        let mut all = self.all.lock();
         if let Some(link) = all.get(path) {
             return Ok(Arc::clone(link));
         }
@@ -273,10 +270,6 @@ impl OutgoingLinks {
         let link = Arc::new(link);
         all.insert(path.to_owned(), Arc::clone(&link));
         Ok(link)
-    }
-
-    fn all(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Arc<OwnedFd>>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -389,7 +382,7 @@ mod tests {
             let _ = send(&link, words, &[]);
         }
         link_ends.inbox.read();
-        assert_eq!(link_ends.inbox.locked().links.len(), 0);
+        assert_eq!(link_ends.inbox.inside.lock().links.len(), 0);
         let offered = link_ends.words.offer().unwrap();
         link_ends.offer(&offered.0, 1).unwrap();
         assert_eq!(link_ends.inbox.peer_namespaces(80).len(), 1);

@@ -33,7 +33,7 @@ mod word;
 
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use crate::accept::Acceptor;
 use crate::count::ConnectionCounter;
@@ -44,6 +44,7 @@ use crate::{
 };
 use connecting::ConnectLocks;
 use parked::ParkedSockets;
+use parking_lot::Mutex;
 use rendezvous::Rendezvous;
 
 /// The path over AF_UNIX sockets.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::sync::{Mutex, PoisonError};
 
 use libc::{IPPROTO_TCP, SOL_SOCKET, c_int};
+use parking_lot::Mutex;
 use rustix::net::{AddressFamily, SocketType, socket};
 
 use super::LocalCarrier;
@@ -47,7 +47,7 @@ pub(super) struct RememberedOptions(Mutex<BTreeMap<(u64, c_int, c_int), Vec<u8>>
 
 impl RememberedOptions {
     fn keep(&self, cookie: u64, level: c_int, name: c_int, value: Vec<u8>) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         all.insert((cookie, level, name), value);
         if all.len() > MOST {
             // Removes one of the oldest socket.
@@ -56,7 +56,7 @@ impl RememberedOptions {
     }
 
     fn get(&self, cookie: u64, level: c_int, name: c_int) -> Option<Vec<u8>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&(cookie, level, name)).cloned()
+        self.0.lock().get(&(cookie, level, name)).cloned()
     }
 }
 

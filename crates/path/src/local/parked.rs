@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::event::epoll;
 
 /// Pause before sockets are closed, so that the thread does not wake up for each of them.
@@ -32,7 +33,7 @@ impl ParkedSockets {
     pub(super) fn park(&self, tcp: OwnedFd) {
         let key = tcp.as_raw_fd();
         let data = epoll::EventData::new_u64(key as u64);
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.all.lock();
         if epoll::add(&self.epoll, &tcp, data, epoll::EventFlags::RDHUP).is_ok() {
             all.insert(key, tcp);
         }
@@ -44,7 +45,7 @@ impl ParkedSockets {
             if let Ok((gone, _)) = epoll::wait(&self.epoll, &mut events[..], None) {
                 // A FIN comes just before the reset: closing earlier would leave TIME-WAIT there.
                 thread::sleep(PAUSE);
-                let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut all = self.all.lock();
                 gone.iter().for_each(|event| drop(all.remove(&(event.data.u64() as RawFd))));
             }
         }

@@ -7,11 +7,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use landspeed_kernel::folder::PrivateFolder;
+use parking_lot::Mutex;
 use rustix::io::Errno;
 
 use super::ends::{AddressPair, EndFinder, NetworkScope};
@@ -118,7 +119,7 @@ impl Rendezvous {
         let NetworkScope { namespace, net } = self.ends.here;
         let port = self.folder.through(at.port().to_string());
         let entry = port.join(format!("{}@{namespace}@{net}@{process}@{}", self.id, plain(at).ip()));
-        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = self.entries.lock();
         if !entries.contains(&entry) {
             let _ = DirBuilder::new().mode(0o700).recursive(true).create(&port);
             // An existing link is that of a killed supervisor that had this ID.
@@ -135,7 +136,7 @@ impl Rendezvous {
         let directory = self.folder.through(to.port().to_string());
         let Ok(now) = fs::metadata(&directory) else { return Vec::new() };
         let changed = (now.ino(), now.mtime(), now.mtime_nsec());
-        let mut ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ports = self.ports.lock();
         if ports.get(&to.port()).is_none_or(|port| port.changed != changed) {
             let all = self.entered(&directory);
             // A change before the clock's next tick leaves the same time, so this reading is not remembered.
@@ -204,7 +205,7 @@ impl Rendezvous {
     /// Returns the right to be woken by an offer, before its connection arrives. It is given to one call at a time,
     /// and only if the program has one listener, so that all offers are for that one.
     pub(super) fn wake_guard(&self) -> Option<OfferWakeGuard<'_>> {
-        let is_one = self.entries.lock().unwrap_or_else(PoisonError::into_inner).len() == 1;
+        let is_one = self.entries.lock().len() == 1;
         (is_one && !self.is_heard.swap(true, Ordering::Acquire)).then_some(OfferWakeGuard(self))
     }
 
@@ -237,7 +238,7 @@ impl Drop for OfferWakeGuard<'_> {
 
 impl Drop for Rendezvous {
     fn drop(&mut self) {
-        for entry in self.entries.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        for entry in self.entries.lock().iter() {
             let _ = fs::remove_file(entry);
             // Fails until the port's last entry is removed.
             let _ = entry.parent().map(fs::remove_dir);

@@ -6,10 +6,11 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
@@ -95,7 +96,7 @@ impl OfferWords {
     /// Returns a word that is offered; `None` if too many are in use.
     pub(super) fn offer(self: &Arc<Self>) -> Option<OpenOffer> {
         let place = {
-            let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut free = self.free.lock();
             let at = free.iter().rposition(|place| !self.is_unsettled(*place))?;
             free.remove(at)
         };
@@ -193,7 +194,7 @@ impl OfferWord {
 impl Drop for OpenOffer {
     fn drop(&mut self) {
         self.0.withdraw();
-        self.0.words.free.lock().unwrap_or_else(PoisonError::into_inner).push(self.0.place);
+        self.0.words.free.lock().push(self.0.place);
     }
 }
 

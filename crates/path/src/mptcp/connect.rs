@@ -1,10 +1,8 @@
 //! Answers connect(2).
 
-use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::Ordering;
-use std::sync::{MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -77,7 +75,7 @@ impl MptcpCarrier {
     /// Returns true if another call connects this socket, or has connected it and was not answered. A keeper cannot
     /// know, and returns true.
     fn begins_again(&self, cookie: u64) -> bool {
-        let mut unanswered = self.unanswered();
+        let mut unanswered = self.unanswered.lock();
         if unanswered.len() >= MOST_UNANSWERED {
             unanswered.clear();
         }
@@ -89,7 +87,7 @@ impl MptcpCarrier {
     /// Counts a connection once, before any call that made it is answered, because the program may close it
     /// afterwards.
     fn seen_once(&self, cookie: u64, fd: &OwnedFd) {
-        if let Some(is_counted) = self.unanswered().get_mut(&cookie)
+        if let Some(is_counted) = self.unanswered.lock().get_mut(&cookie)
             && !std::mem::replace(is_counted, true)
         {
             self.seen(fd);
@@ -98,19 +96,15 @@ impl MptcpCarrier {
 
     /// Marks the connection of this socket as one that is counted elsewhere.
     fn is_counted(&self, cookie: u64) {
-        if let Some(is_counted) = self.unanswered().get_mut(&cookie) {
+        if let Some(is_counted) = self.unanswered.lock().get_mut(&cookie) {
             *is_counted = true;
         }
-    }
-
-    fn unanswered(&self) -> MutexGuard<'_, BTreeMap<u64, bool>> {
-        self.unanswered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Answers the call, and forgets its connection if the answer was accepted. Unless it watches, the caller has
     /// closed its own descriptor: otherwise the connection would not end when the program closes its descriptor.
     fn answered(&self, call: &NotifiedCall<'_>, cookie: u64, answer: SyscallAnswer) {
-        let mut unanswered = self.unanswered();
+        let mut unanswered = self.unanswered.lock();
         if call.answer(answer) {
             unanswered.remove(&cookie);
         }

@@ -10,8 +10,8 @@ mod options;
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex};
 
 use crate::accept::Acceptor;
 use crate::count::ConnectionCounter;
@@ -19,6 +19,7 @@ use crate::notify::{ArgumentCondition, NotifiedCall, SyscallAnswer, SyscallRule}
 use crate::socket::{DescriptorKind, kind, peer};
 use crate::{ConnectionCounts, Error, FallbackReason, Options, Path, PathCarrier, SupervisorNotes};
 use open::UndeliveredSocket;
+use parking_lot::Mutex;
 
 /// The path over Multipath TCP.
 pub(crate) struct MptcpPath;

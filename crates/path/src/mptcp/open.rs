@@ -2,7 +2,6 @@
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
-use std::sync::PoisonError;
 
 use libc::{IPPROTO_MPTCP, IPPROTO_TCP, SOCK_CLOEXEC, c_int};
 
@@ -31,7 +30,7 @@ impl MptcpCarrier {
         // If no such socket can be opened, the program gets TCP, or the kernel's own error.
         let Ok(fd) = socket(domain, kind) else { return SyscallAnswer::Continue };
         // The lock makes a repeated call wait until the first one's result is known.
-        let mut unknown = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unknown = self.unknown.lock();
         let cookie = cookie(&fd);
         let Ok(number) = call.give(&fd, kind & SOCK_CLOEXEC != 0) else { return SyscallAnswer::Continue };
         // The program may soon close its own, and need the port free.
@@ -44,7 +43,7 @@ impl MptcpCarrier {
 
     /// Returns the socket that an earlier, identical call of this thread was given without knowing its number.
     fn left_there(&self, call: &NotifiedCall<'_>) -> Option<RawFd> {
-        let left = self.unknown.lock().unwrap_or_else(PoisonError::into_inner).remove(&call.thread)?;
+        let left = self.unknown.lock().remove(&call.thread)?;
         let is_it = (left.domain, left.kind) == (call.int(0), call.int(1))
             && call.descriptor(left.number).ok().and_then(cookie) == left.cookie;
         is_it.then_some(left.number)

@@ -202,6 +202,7 @@ pub struct SocketState {
     pub tcp: Option<Box<TcpState>>,
 }
 
+/// One flow over a window: its addresses, its settings and its samples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowWatch {
     /// The flow, from the view of this end.
@@ -226,6 +227,7 @@ impl FlowWatch {
     }
 }
 
+/// A listening socket over a window, and its connections that waited to be accepted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ListenerWatch {
     /// Address and port that the socket listens on.
@@ -244,6 +246,7 @@ pub struct ListenerWatch {
     pub drops: u64,
 }
 
+/// A process that holds a flow's socket: where its busiest thread ran, and what that waited for, over a window.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ProcessWatch {
@@ -268,6 +271,7 @@ pub struct ProcessWatch {
     pub waiting_in: BTreeMap<String, u32>,
 }
 
+/// A queueing discipline over a window: what it sent and dropped, and its queue.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct QdiscWatch {
@@ -291,6 +295,7 @@ pub struct QdiscWatch {
     pub rate_bps: Option<BitRate>,
 }
 
+/// Settings of a link that decide how it carries a flow.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LinkSettings {

@@ -31,6 +31,7 @@ pub struct StackHopLatency {
     pub bins: Vec<(u64, u64)>,
 }
 
+/// Packets that were traced through the kernel over a window: their number, and their time from hop to hop.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PathTrace {

@@ -1,10 +1,11 @@
 //! The progress of a grid.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{Grid, GridTrial};
+use parking_lot::Mutex;
 
 use super::{ProgressLine, clock};
 use crate::words::counted;
@@ -41,7 +42,7 @@ impl GridProgress {
         let now = Arc::new(Mutex::new(now));
         let seen = Arc::clone(&now);
         let line = move |width: Option<usize>| {
-            let line = lock(&seen).line();
+            let line = seen.lock().line();
             if width.is_some() && !line.is_empty() { format!("  {line}") } else { line }
         };
         let progress_line = ProgressLine::new(output, line);
@@ -51,7 +52,7 @@ impl GridProgress {
 
     /// Takes a finished trial, and reports one without figures.
     pub fn take(&mut self, trial: &GridTrial) {
-        let mut now = lock(&self.now);
+        let mut now = self.now.lock();
         now.made += 1;
         now.last = Some((trial.block, trial.cell));
         let name = now.grid.name_of(trial.cell);
@@ -60,10 +61,6 @@ impl GridProgress {
             self.progress_line.say(&safe(&format!("{name}: no figure: {why}")));
         }
     }
-}
-
-fn lock(now: &Mutex<GridProgressState>) -> MutexGuard<'_, GridProgressState> {
-    now.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl GridProgressState {

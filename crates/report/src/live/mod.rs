@@ -7,9 +7,10 @@ mod running_ratio;
 mod state;
 mod top;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use landspeed_record::Line;
+use parking_lot::Mutex;
 
 pub use grid::GridProgress;
 pub use intervals::IntervalLines;
@@ -35,12 +36,12 @@ impl TuneProgress {
     pub fn new(output: OutputCapabilities, detail: DetailLevel) -> Self {
         let state = Arc::new(Mutex::new(TuneProgressState::new(Painter { color: output.color }, detail)));
         let seen = Arc::clone(&state);
-        let line = move |width| lock(&seen).status(width);
+        let line = move |width| seen.lock().status(width);
         TuneProgress { state, progress_line: ProgressLine::new(output, line), said: false }
     }
 
     pub fn line(&mut self, line: &Line) {
-        let news = lock(&self.state).take(line);
+        let news = self.state.lock().take(line);
         for text in news {
             if !std::mem::replace(&mut self.said, true) {
                 self.progress_line.say("");
@@ -58,8 +59,4 @@ impl Drop for TuneProgress {
             self.progress_line.say("");
         }
     }
-}
-
-fn lock(state: &Mutex<TuneProgressState>) -> MutexGuard<'_, TuneProgressState> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }

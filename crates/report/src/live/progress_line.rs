@@ -1,9 +1,11 @@
 //! A progress line that is redrawn in place.
 
 use std::io::Write;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
 
 use crate::OutputCapabilities;
 use crate::block::plain;
@@ -64,27 +66,23 @@ impl ProgressLine {
 
     /// Prints a permanent line.
     pub fn say(&self, text: &str) {
-        self.shared.write(&mut self.shared.lock(), &format!("{text}\n"));
+        self.shared.write(&mut self.shared.now.lock(), &format!("{text}\n"));
     }
 
     /// Redraws the line if standard error is a terminal.
     pub fn draw(&self) {
         if self.shared.output.terminal {
-            self.shared.write(&mut self.shared.lock(), "");
+            self.shared.write(&mut self.shared.now.lock(), "");
         }
     }
 }
 
 impl ProgressLineShared {
-    fn lock(&self) -> MutexGuard<'_, ProgressLineState> {
-        self.now.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn tick(&self) {
         let time = if self.output.terminal { TICK } else { HEARTBEAT };
-        let mut now = self.lock();
+        let mut now = self.now.lock();
         while !now.over {
-            now = self.ended.wait_timeout(now, time).unwrap_or_else(PoisonError::into_inner).0;
+            self.ended.wait_for(&mut now, time);
             match self.output.terminal {
                 true => self.write(&mut now, ""),
                 false => self.log(&mut now),
@@ -123,7 +121,7 @@ impl ProgressLineShared {
 
 impl Drop for ProgressLine {
     fn drop(&mut self) {
-        self.shared.lock().over = true;
+        self.shared.now.lock().over = true;
         self.shared.ended.notify_all();
         if let Some(ticker) = self.ticker.take() {
             let _ = ticker.join();

@@ -1,7 +1,8 @@
 //! The counters of both halves of a flow, readable while the halves work.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::DatagramTotals;
 
@@ -36,7 +37,7 @@ impl UdpCounters {
     /// Publishes the receiver's counts. Only the receiver calls this.
     pub(super) fn publish(&self, arrivals: &DatagramTotals) {
         self.highest.0.store(arrivals.highest, Ordering::Relaxed);
-        *self.arrivals.lock().unwrap_or_else(PoisonError::into_inner) = *arrivals;
+        *self.arrivals.lock() = *arrivals;
     }
 
     pub(super) fn highest(&self) -> u64 {
@@ -56,7 +57,7 @@ impl UdpCounters {
     }
 
     pub(super) fn datagrams(&self) -> DatagramTotals {
-        let arrivals = *self.arrivals.lock().unwrap_or_else(PoisonError::into_inner);
+        let arrivals = *self.arrivals.lock();
         DatagramTotals { sent: self.sent(), malformed: self.malformed.load(Ordering::Relaxed), ..arrivals }
     }
 }

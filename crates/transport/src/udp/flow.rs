@@ -4,11 +4,11 @@ use std::io::{self, ErrorKind};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{Details, SegmentationFallbacks, SettingMismatch, Settings};
+use parking_lot::Mutex;
 use rustix::net::SendFlags;
 use socket2::Socket;
 
@@ -129,7 +129,7 @@ impl UdpFlow {
     /// Processes a datagram that carries no data.
     pub(super) fn note(&self, datagram: &[u8]) {
         if let Some(feedback) = self.identity.parse_feedback(datagram) {
-            let mut feedback_state = self.feedback_state.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut feedback_state = self.feedback_state.lock();
             if feedback_state.feedback.is_none_or(|last| feedback.number > last.number) {
                 feedback_state.feedback = Some(feedback);
                 feedback_state.feedback_at = Instant::now();
@@ -156,7 +156,7 @@ impl UdpFlow {
 
     /// Returns the kind of the peer's latest feedback.
     fn last_heard(&self) -> Option<DatagramKind> {
-        let feedback_state = self.feedback_state.lock().unwrap_or_else(PoisonError::into_inner);
+        let feedback_state = self.feedback_state.lock();
         feedback_state.feedback.map(|feedback| feedback.kind)
     }
 
@@ -166,7 +166,7 @@ impl UdpFlow {
 
     /// Returns how many bytes of data the peer has reported as received.
     pub(super) fn arrived(&self) -> u64 {
-        let feedback_state = self.feedback_state.lock().unwrap_or_else(PoisonError::into_inner);
+        let feedback_state = self.feedback_state.lock();
         feedback_state.feedback.map_or(0, |feedback| feedback.received_bytes)
     }
 
@@ -253,7 +253,7 @@ impl Flow for UdpFlow {
             let _ = self.drain();
         }
         let sent = self.counters.sent();
-        let mut feedback_state = self.feedback_state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut feedback_state = self.feedback_state.lock();
         if feedback_state.sent != sent {
             feedback_state.sent = sent;
             feedback_state.sent_at = Instant::now();

@@ -3,11 +3,11 @@
 use std::io::{self, ErrorKind, IoSlice};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use landspeed_record::units::Nanos;
 use landspeed_udt::{Connection, TransmitBatch, UdtEvent};
+use parking_lot::{Mutex, MutexGuard};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 use socket2::Socket;
 
@@ -82,8 +82,8 @@ impl UdtChannel {
     /// Locks the state in turn: otherwise a thread that sends would take the lock again as soon as it has released
     /// it, and keep all others out.
     pub(super) fn lock(&self) -> MutexGuard<'_, UdtState> {
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        let _turn = self.turn.lock();
+        self.state.lock()
     }
 
     pub(super) fn is_refused(&self) -> bool {

@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use landspeed_transport::{CancelFlag, ConnectRequest, Flow};
+use parking_lot::{Mutex, MutexGuard};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::loopback::{KEY, LONG, Loopback, SHORT, patience, text};
@@ -38,7 +39,7 @@ impl Flood {
     /// Starts strangers to the port of `loopback`, to which `flow` leads, from this many addresses. Returns once they
     /// have begun.
     pub(crate) fn of(loopback: &Loopback<'_>, flow: &dyn Flow, addresses: usize) -> Result<Flood, String> {
-        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let alone = ALONE.lock();
         let before = descriptors();
         let mut peers = peers(loopback, flow, addresses)?;
         let (ends, came) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));

@@ -1,9 +1,10 @@
 //! A relay between client and server that loses, duplicates, reorders, keeps and forges datagrams.
 
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::common::{LONG, V4};
 
@@ -50,7 +51,7 @@ impl Relay {
         let mut bytes = [0; 65_536];
         while !self.stop.load(Ordering::Acquire) {
             if let Ok((length, from)) = self.front.recv_from(&mut bytes) {
-                *self.client.lock().expect("no panic") = Some(from);
+                *self.client.lock() = Some(from);
                 self.pass(RelayDirection::ToServer, &bytes[..length], meddle);
             }
             if let Ok(length) = self.back.recv(&mut bytes) {
@@ -60,13 +61,13 @@ impl Relay {
     }
 
     fn pass(&self, direction: RelayDirection, datagram: &[u8], meddle: &mut PacketMeddler<'_>) {
-        self.all.lock().expect("no panic").push((direction, datagram.to_vec()));
+        self.all.lock().push((direction, datagram.to_vec()));
         meddle(direction, datagram).iter().for_each(|datagram| self.inject(direction, datagram));
     }
 
     /// Sends a datagram as if it came from the other end.
     pub(crate) fn inject(&self, direction: RelayDirection, datagram: &[u8]) {
-        let client = *self.client.lock().expect("no panic");
+        let client = *self.client.lock();
         // An end that has left refuses, which does not concern the relay.
         let _ = match (direction, client) {
             (RelayDirection::ToServer, _) => self.back.send(datagram),
@@ -83,7 +84,7 @@ impl Relay {
     pub(crate) fn seen(&self, direction: RelayDirection, length: usize) -> Vec<u8> {
         let until = Instant::now() + LONG;
         while Instant::now() < until {
-            let all = self.all.lock().expect("no panic");
+            let all = self.all.lock();
             if let Some((_, datagram)) = all.iter().find(|(w, d)| *w == direction && d.len() == length) {
                 return datagram.clone();
             }
@@ -95,7 +96,7 @@ impl Relay {
 
     /// Returns the datagrams of one direction that begin with `magic`.
     pub(crate) fn passes(&self, direction: RelayDirection, magic: &[u8]) -> Vec<Vec<u8>> {
-        let seen = self.all.lock().expect("no panic");
+        let seen = self.all.lock();
         seen.iter().filter(|(w, d)| *w == direction && d.starts_with(magic)).map(|(_, d)| d.clone()).collect()
     }
 }

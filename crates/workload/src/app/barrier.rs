@@ -1,7 +1,9 @@
 //! The state that the pairs of one trial share on host 1.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 /// The shared state of one trial's pairs: how often each point was reached.
 #[derive(Debug, Default)]
@@ -13,7 +15,7 @@ static BARRIERS: Mutex<BTreeMap<String, std::sync::Weak<PairBarrier>>> = Mutex::
 impl PairBarrier {
     /// Returns the barrier of a trial.
     pub(super) fn of(token: &str) -> Arc<PairBarrier> {
-        let mut barriers = BARRIERS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut barriers = BARRIERS.lock();
         barriers.retain(|_, barrier| barrier.strong_count() > 0);
         if let Some(barrier) = barriers.get(token).and_then(std::sync::Weak::upgrade) {
             return barrier;
@@ -23,18 +25,14 @@ impl PairBarrier {
         barrier
     }
 
-    fn reached(&self) -> MutexGuard<'_, BTreeMap<u64, usize>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Notes that a host has reached this point.
     pub(super) fn arrive(&self, point: u64) {
-        *self.reached().entry(point).or_default() += 1;
+        *self.0.lock().entry(point).or_default() += 1;
     }
 
     /// Returns true if `hosts` hosts have reached this point.
     pub(super) fn have_arrived(&self, point: u64, hosts: usize) -> bool {
-        self.reached().get(&point).is_some_and(|arrived| *arrived >= hosts)
+        self.0.lock().get(&point).is_some_and(|arrived| *arrived >= hosts)
     }
 
     /// Returns true if one host has reached this point.

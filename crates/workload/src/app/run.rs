@@ -1,6 +1,6 @@
 //! Runs one end of a trial of a program.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::app::{
@@ -9,6 +9,7 @@ use crate::app::{
 };
 use landspeed_record::units::Nanos;
 use landspeed_record::{EndpointOutcome, Program, TrialSpec};
+use parking_lot::Mutex;
 
 use super::barrier::PairBarrier;
 use crate::end::outcome;
@@ -39,7 +40,7 @@ pub(crate) struct BlockServices(Mutex<Option<(String, Vec<RoleProcess>)>>);
 impl BlockServices {
     /// Takes the services of an epoch. Those of another epoch end.
     fn take(&self, epoch: &str) -> Option<Vec<RoleProcess>> {
-        let (of, roles) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let (of, roles) = self.0.lock().take()?;
         let serve = of == epoch && roles.iter().all(|role| role.check_serving().is_ok());
         if serve {
             return Some(roles);
@@ -49,7 +50,7 @@ impl BlockServices {
     }
 
     fn put(&self, epoch: String, roles: Vec<RoleProcess>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((epoch, roles));
+        *self.0.lock() = Some((epoch, roles));
     }
 }
 

@@ -5,7 +5,6 @@
 
 mod memory;
 
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use landspeed_record::factor::{Domain, Factor, FactorDeclaration};
@@ -15,6 +14,7 @@ use landspeed_record::{
 };
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{ConnectRequest, Delivery, Flow, Patience};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::end::{UnmetSettings, outcome_of};
@@ -130,11 +130,11 @@ impl WorkloadRunner for IdleWorkload {
         let (settings, strangers) = (self.needs(spec).settings, session.strangers);
         let (mut signals, more) = (session.signals, Mutex::new(Some(session.more)));
         let wanted = CONNECTIONS.number(&spec.workload.parameters);
-        has_room(wanted, more.lock().expect("not shared yet").as_ref())?;
+        has_room(wanted, more.lock().as_ref())?;
         let before = memory::kernel()?;
         let parts = TrialParts { spec, flows: &[], strangers, signals: &mut signals, watch, cancel };
         let task: WorkerTask<'_, UnmetSettings> = Box::new(|context, unmet| {
-            let more = more.lock().expect("one worker only").take().expect("taken once");
+            let more = more.lock().take().expect("taken once");
             if context.begin() {
                 let held = hold(context, more, wanted, &settings)?;
                 context.rest();

@@ -1,9 +1,10 @@
 //! Controllers that break the rules, against a listening agent.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use landspeed_record::units::Nanos;
+use parking_lot::Mutex;
 use tokio::io::AsyncWriteExt;
 
 use super::*;
@@ -19,7 +20,7 @@ impl RequestHandler for RecordingHandler {
     }
 
     fn gone(&self, why: &str) {
-        self.0.lock().unwrap().push(why.to_owned());
+        self.0.lock().push(why.to_owned());
     }
 }
 
@@ -33,7 +34,7 @@ struct AgentThread {
 fn agent() -> AgentThread {
     let (handler, lines) = (Arc::<RecordingHandler>::default(), Arc::<Mutex<Vec<String>>>::default());
     let sink = Arc::clone(&lines);
-    let lines_to = LineSink::new(move |line| sink.lock().unwrap().push(line.to_owned()));
+    let lines_to = LineSink::new(move |line| sink.lock().push(line.to_owned()));
     let (lease, handshake) = (Nanos::secs(20), Nanos::secs(20));
     let options = ServeOptions { lease, handshake, lines: lines_to, ..ServeOptions::default() };
     let listening =
@@ -52,7 +53,7 @@ impl AgentThread {
 
     fn end(self) -> (String, Vec<String>) {
         let ended = self.thread.join().unwrap().map_or_else(|e| e.to_string(), |()| "well".to_owned());
-        (ended, self.handler.0.lock().unwrap().clone())
+        (ended, self.handler.0.lock().clone())
     }
 }
 
@@ -68,7 +69,7 @@ fn another_version_gets_a_line_on_both_ends_and_the_agent_waits_on() {
     let newer = Hello { protocol: 3, landspeed: "2.0.0".to_owned(), ..hello() };
     assert!(agent.meet(newer, async |opened| opened.is_err()));
     assert!(agent.meet(hello(), async |opened| opened.is_ok()));
-    let lines = agent.lines.lock().unwrap().clone();
+    let lines = agent.lines.lock().clone();
     let line =
         "speaks protocol 3 (landspeed 2.0.0), this end protocol 2 (landspeed 0.1.0): update landspeed here";
     assert!(lines.iter().any(|l| l.ends_with(line)), "{lines:?}");

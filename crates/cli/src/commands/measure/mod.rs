@@ -5,7 +5,7 @@ pub(crate) mod grid;
 mod grid_args;
 
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use landspeed_engine::{MeasureOptions, Pairing, measure};
@@ -14,6 +14,7 @@ use landspeed_record::units::Nanos;
 use landspeed_report::live::IntervalLines;
 use landspeed_report::{DetailLevel, OutputCapabilities};
 use landspeed_transport::settings::FLOWS;
+use parking_lot::Mutex;
 
 use crate::data;
 use crate::exit::Exit;
@@ -35,11 +36,11 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     let names = joined.group.pairs().map(|pair| [pair.a.name.clone(), pair.b.name.clone()]).collect();
     let intervals = Arc::new(Mutex::new(IntervalLines::of(names)));
     let seen = Arc::clone(&intervals);
-    stop.at_once_saying(move || lock(&seen).unfinished());
+    stop.at_once_saying(move || seen.lock().unfinished());
     let doing = ActivityLine::new();
     doing.begin(&format!("measuring {}", what.workload.name));
     let report = measure(&joined.group, &what, &|pair, side, so_far| {
-        lock(&intervals).take(pair, side, so_far).iter().for_each(|line| doing.say(line));
+        intervals.lock().take(pair, side, so_far).iter().for_each(|line| doing.say(line));
     })?;
     drop(doing);
     let lost = [std::mem::take(&mut joined.lost), report.lost].concat();
@@ -53,10 +54,6 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
 
 /// Time between two lines on a terminal by default.
 const USUAL: Nanos = Nanos::secs(1);
-
-fn lock(intervals: &Mutex<IntervalLines>) -> MutexGuard<'_, IntervalLines> {
-    intervals.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 fn measurement(args: &MeasureArgs) -> Result<MeasureOptions> {
     let common = &args.common;

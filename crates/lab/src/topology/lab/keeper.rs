@@ -7,9 +7,10 @@
 
 use std::ffi::OsString;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use landspeed_kernel::daemon;
+use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
 
@@ -40,7 +41,7 @@ pub fn outlive_owner() -> bool {
 /// Starts the keeper, unless it is running or none is wanted.
 pub(super) fn start() -> Result<(), Error> {
     let Some(command) = COMMAND.get() else { return Ok(()) };
-    let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut started = STARTED.lock();
     if !*started {
         let spawn = |me: OwnedFd| daemon::spawn(command, me);
         let me = pidfd_open(getpid(), PidfdFlags::empty()).map_err(std::io::Error::from);

@@ -1,9 +1,9 @@
 //! Finds labs, and takes down those that a crash left behind.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use landspeed_kernel::netlink::netns_cookie;
+use parking_lot::{RwLock, RwLockReadGuard};
 
 use super::agents;
 use super::owner::LabOwner;
@@ -106,13 +106,13 @@ pub fn down(which: &LabSelection) -> Result<Vec<RemovedLab>, Error> {
 /// Takes down all labs of this process for good: any thread that wants to make one from here on waits forever. For a
 /// process that is ended by a signal.
 pub fn leave() -> Result<Vec<RemovedLab>, Error> {
-    std::mem::forget(MAKING.write().unwrap_or_else(PoisonError::into_inner));
+    std::mem::forget(MAKING.write());
     if MADE.load(Ordering::Relaxed) { down(&LabSelection::Own) } else { Ok(Vec::new()) }
 }
 
 /// Returns the right to make a lab; [`leave`] waits until it is dropped.
 pub(super) fn making() -> RwLockReadGuard<'static, ()> {
-    let making = MAKING.read().unwrap_or_else(PoisonError::into_inner);
+    let making = MAKING.read();
     MADE.store(true, Ordering::Relaxed);
     making
 }
