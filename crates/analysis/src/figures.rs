@@ -84,7 +84,7 @@ fn loaded<'a>(ends: impl Iterator<Item = &'a EndpointOutcome>) -> Option<Nanos> 
 }
 
 /// Returns the processor seconds per second of all ends. The time of a whole machine counts once, and so does that of
-/// an agent's helper threads, which each of its ends reports.
+/// an agent's helper threads and children, which each of its ends reports.
 fn busy_cores(ends: &[TrialEnd<'_>]) -> f64 {
     let (mut machines, mut agents) = (BTreeSet::new(), BTreeSet::new());
     let mut busy = 0.0;
@@ -95,7 +95,7 @@ fn busy_cores(ends: &[TrialEnd<'_>]) -> f64 {
         let is_new_agent = !is_known || *netns_cookie == 0 || agents.insert((boot_id, netns_cookie));
         let is_new_machine = !is_known || machines.insert(boot_id);
         busy += end_share(cpu, accounting);
-        busy -= if is_new_agent { 0.0 } else { helper_share(cpu, accounting) };
+        busy -= if is_new_agent { 0.0 } else { agent_share(cpu, accounting) };
         busy += if is_new_machine { machine_share(cpu, accounting) } else { 0.0 };
     }
     busy
@@ -106,9 +106,9 @@ pub(crate) fn end_share(cpu: &CpuUsage, accounting: CpuAccounting) -> f64 {
     tasks_share(cpu.own(), cpu, accounting)
 }
 
-/// Returns the part of [`end_share`] that the agent's helper threads used.
-fn helper_share(cpu: &CpuUsage, accounting: CpuAccounting) -> f64 {
-    tasks_share(cpu.helpers_ns, cpu, accounting)
+/// Returns the part of [`end_share`] that the agent's helper threads and children used.
+fn agent_share(cpu: &CpuUsage, accounting: CpuAccounting) -> f64 {
+    tasks_share(cpu.helpers_ns + cpu.children_ns, cpu, accounting)
 }
 
 /// Returns the time of tasks in cores; none where the whole machine's time is all that is known.
@@ -207,10 +207,10 @@ mod tests {
         let pair = |client_host| BothEnds { seen: [&client, &hub], hosts: [client_host, &h] };
         let [one, two] = [figures(&[pair(&a)], None), figures(&[pair(&a), pair(&b)], None)];
         assert!((two.rate_bps.0 / one.rate_bps.0 - 2.0).abs() < 1e-9);
-        // The hub's second end adds its own threads (0.25 + 0.05), but neither helpers nor the machine.
+        // The hub's second end adds its own threads (0.25), but neither helpers, children nor the machine.
         let cores = |figures: TrialFigures| figures.rate_bps.0 / 8.0 / figures.bytes_per_cpu_s.0;
         let added = cores(two) - cores(one);
-        assert!((added - (0.75 + 0.3)).abs() < 1e-6, "{added}");
+        assert!((added - (0.75 + 0.25)).abs() < 1e-6, "{added}");
         assert_eq!(two.steal, one.steal);
     }
 

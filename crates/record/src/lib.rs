@@ -8,8 +8,8 @@
 //! Data of a peer or of a record is read by [`decode`] only. It bounds the size and escapes every text, so that no
 //! field of these types can hold terminal control characters.
 //!
-//! The data of a single observer, workload or transport is in an open map ([`Details`]). The observer, workload or
-//! transport itself defines the name and the type.
+//! The data of a single observer, workload or transport is in an open map ([`Details`]). A type that `analysis` or `report`
+//! reads is defined here; any other by the observer, workload or transport itself.
 //!
 //! All types here are plain data: nothing in this crate accesses a host.
 

@@ -49,7 +49,7 @@ pub struct CpuUsage {
     pub workload_ns: CpuNanos,
     /// Exact run time of the process's other threads, such as a transport's own, without the agent's.
     pub helpers_ns: CpuNanos,
-    /// Run time of the processes that this end started.
+    /// Run time of the processes that this end's agent started, for any of its ends.
     pub children_ns: CpuNanos,
     /// Exact run time of all ksoftirqd threads of the machine.
     pub ksoftirqd_ns: CpuNanos,
@@ -181,7 +181,8 @@ pub struct LinkTraffic {
     pub tx_bytes: Bytes,
 }
 
-/// softnet_stat over all cores: "processed", "dropped", "time_squeeze", "received_rps".
+/// softnet_stat over all cores: "processed", "dropped", "time_squeeze", "received_rps", "flow_limit"; and "backlog", the
+/// packets that waited at the window's end.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SoftnetCounts(pub BTreeMap<String, u64>);
 

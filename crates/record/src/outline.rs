@@ -11,7 +11,7 @@ use crate::{Header, Line, RecordReadError, decode};
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordOutline {
     pub header: Header,
-    /// The line after the header. In a study's record it is the plan.
+    /// The line after the header. In the record of a study or a grid it is the plan.
     pub second: Option<Line>,
     /// The last complete line; `None` if it cannot be read.
     pub last: Option<Line>,
