@@ -1,4 +1,5 @@
-//! Computes the figures of a trial from the outcomes of both ends.
+//! Computes the figures of a trial from the outcomes of both ends. A host may be an end of several pairs: `busy_cores`
+//! decides what of its processor time counts once.
 
 use std::collections::BTreeSet;
 
@@ -84,7 +85,7 @@ fn loaded<'a>(ends: impl Iterator<Item = &'a EndpointOutcome>) -> Option<Nanos> 
 }
 
 /// Returns the processor seconds per second of all ends. The time of a whole machine counts once, and so does that of
-/// an agent's helper threads, which each of its ends reports.
+/// an agent's helper threads, which each of its ends reports. Workers and children count at each end.
 fn busy_cores(ends: &[TrialEnd<'_>]) -> f64 {
     let (mut machines, mut agents) = (BTreeSet::new(), BTreeSet::new());
     let mut busy = 0.0;
@@ -207,7 +208,7 @@ mod tests {
         let pair = |client_host| BothEnds { seen: [&client, &hub], hosts: [client_host, &h] };
         let [one, two] = [figures(&[pair(&a)], None), figures(&[pair(&a), pair(&b)], None)];
         assert!((two.rate_bps.0 / one.rate_bps.0 - 2.0).abs() < 1e-9);
-        // The hub's second end adds its own threads (0.25 + 0.05), but neither helpers nor the machine.
+        // The hub's second end adds its workers (0.25) and its children (0.05), but neither helpers nor the machine.
         let cores = |figures: TrialFigures| figures.rate_bps.0 / 8.0 / figures.bytes_per_cpu_s.0;
         let added = cores(two) - cores(one);
         assert!((added - (0.75 + 0.3)).abs() < 1e-6, "{added}");
