@@ -1,4 +1,5 @@
 //! What a run measures next. A designer is pure: the engine makes the trials, records them, and returns their lines.
+//! A resumed run makes its designer from the trials of its record, so the designer decides where the run goes on.
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{GridEndReason, Line};

@@ -1,4 +1,7 @@
 //! The table of the kinds of records: how each is shown and listed.
+//!
+//! A new kind is a constant of [`RecordKind`], also in its `ALL`; its lines in `landspeed_record::Line`; a judge in
+//! `analysis`; a page and a [`ListedResult`] in `report`; and a row here.
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -1,5 +1,5 @@
 //! The loop of runs whose trials a designer chooses: makes each, and records it before the next begins, so that an
-//! interrupted run goes on where it stopped.
+//! interrupted run loses one trial at most.
 
 use std::time::Instant;
 

@@ -2,6 +2,9 @@
 //!
 //! Side A of a group are the hosts that open flows, side B are those to which they open them: a cell's settings of A
 //! hold for all hosts of side A. Two hosts make the smallest group.
+//!
+//! A host of a fan that fails before a run is left out by `join.rs`. During a run, `run_each` loses only the pairs of
+//! that host, and `run` ends all pairs. Only `measure.rs` calls `run_each`.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -20,7 +20,8 @@ pub struct WatchSubject<'a> {
     pub target: WatchTarget,
 }
 
-/// When an observer runs without being requested by name.
+/// When an observer runs without being requested by name. A cause of the verdict needs an observer that runs `Always` or
+/// `Explaining`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunPolicy {
     /// In every trial and in every explanation.
@@ -79,6 +80,7 @@ pub trait Watch: Send {
         Ok(())
     }
 
-    /// Ends the window and adds what was seen to `seen`.
+    /// Ends the window and adds what was seen to `seen`, with counts of zero: a detail that is absent means that nothing
+    /// was observed.
     fn close(&mut self, seen: &mut Observations) -> Result<(), Error>;
 }

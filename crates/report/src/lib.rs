@@ -3,7 +3,8 @@
 //! A report is a [`Document`], which is put together once ([`tune`], [`explain`], [`compare`], [`measure`], [`diff`],
 //! [`record_run`]) and printed as text, as one HTML page or as CSV; [`json`] writes the data behind it. Input is
 //! plain data of `landspeed-record`. This crate imports no plug-in, so a saved record can be shown anywhere. A record
-//! may come from a stranger: text in a document is escaped for terminals, and maud escapes it for HTML.
+//! may come from a stranger: text in a document is escaped for terminals, and maud escapes it for HTML. The words that
+//! a page explains are in `glossary.txt`, a section for each kind of page.
 
 mod block;
 mod chart;

@@ -36,7 +36,7 @@ pub use transport::{
     Transport, TransportProperties, ZeroCopyCompletions,
 };
 
-/// All transports.
+/// All transports. A new one comes last, because the order decides the port numbers of those of one protocol.
 pub static TRANSPORTS: &[&dyn Transport] = &[
     &tcp::TcpTransport,
     &udp::UdpTransport,

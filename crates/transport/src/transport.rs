@@ -21,8 +21,9 @@ pub struct TransportProperties {
     pub line: &'static str,
     /// How flows deliver messages.
     pub delivery: Delivery,
-    /// The protocol whose settings change these flows, and whose port numbers they use: "tcp", "udp", or empty for
-    /// none. Two transports of one protocol cannot listen on the same port.
+    /// The protocol whose settings change these flows, and whose port numbers they use: "tcp", "udp", another one of
+    /// the kernel, or empty for none. Transports of one protocol cannot listen on the same port: they have successive
+    /// ones, in the order of the table. Another protocol needs strangers of its own in `tests/conformance/flood.rs`.
     pub protocol: &'static str,
     /// Settings (name, value) of a flow that carries one message at a time. They override requested settings, so that
     /// no message waits to be joined with a later one.

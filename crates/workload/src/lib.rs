@@ -5,6 +5,8 @@
 //! the data flows, each trial has one *signal flow*, on which the ends report their progress to each other. It is
 //! silent while the measured window is open.
 //!
+//! A workload has the two roles of its ends. What needs more roles is an application ([`app`]): a file, without code.
+//!
 //! Pinned threads generate the traffic with blocking system calls. Their loops hold one call, one atomic load and one
 //! atomic store: no clock, no allocation, no lock.
 

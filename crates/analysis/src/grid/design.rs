@@ -47,6 +47,7 @@ pub struct GridDesigner<'g> {
 
 impl<'g> GridDesigner<'g> {
     /// Makes the designer of a grid that has the trials `done` already; it goes on with the block after theirs.
+    /// A block that was cut short is not completed.
     pub fn new(grid: &'g Grid, done: &[GridTrial]) -> Self {
         GridDesigner {
             grid,

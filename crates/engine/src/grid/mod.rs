@@ -1,7 +1,7 @@
 //! A grid: one workload over every combination of some factors' values, block by block.
 //!
 //! `analysis::grid` decides which cells a block visits, and in which order; this module takes the hosts there. Every
-//! trial is in the record before the next begins, so that an interrupted grid continues where it stopped.
+//! trial is in the record before the next begins. A resumed grid goes on with the block after the last one there.
 
 mod cell_setup;
 mod contestant;

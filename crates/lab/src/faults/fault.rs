@@ -21,7 +21,9 @@ pub struct Fault {
 pub enum TrafficNeed {
     /// Any traffic: it is a fault of the path or of a host.
     Anything,
+    /// The stream of a scenario, whose programs it changes.
     Stream,
+    /// Other traffic, which it puts in place of the stream.
     Own,
 }
 

@@ -4,6 +4,8 @@
 //! several faults can be combined. A [`FaultLab`] sets a scenario up for real: a lab, settings of its hosts, and
 //! programs that send and receive badly. Each is a separate process, as on a real host. The program that judges the
 //! flow gets nothing but its address.
+//!
+//! What no field of a scenario describes yet takes a new field, and in `lab.rs` a setting of a host or a program.
 
 mod app;
 mod error;

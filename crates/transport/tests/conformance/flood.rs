@@ -75,6 +75,8 @@ fn descriptors() -> usize {
     fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
 }
 
+/// Returns peers that send datagrams where the protocol is UDP. Elsewhere they open the usual stream sockets of the
+/// listener's address family, which are TCP or AF_UNIX.
 fn peers(loopback: &Loopback<'_>, flow: &dyn Flow, addresses: usize) -> Result<Vec<FloodPeer>, String> {
     let at = loopback.port.address();
     let from = move |peer: usize| Ipv4Addr::from(0x7f00_0100 + (peer % addresses) as u32);

@@ -1,5 +1,5 @@
 //! The promises that every transport keeps, checked for each row of the table; and that each check fails for a
-//! transport that breaks its promise.
+//! transport that breaks its promise. A transport that cannot run on this host is skipped, with its reason.
 
 mod broken;
 mod flood;

@@ -1,4 +1,8 @@
 //! The causes that can hold a flow back; those that share their evidence share a file.
+//!
+//! A new cause is a variant of [`Cause`], a judge and a row of [`CAUSES`]. `super::evidence` names what must have been
+//! observed, `super::thresholds` holds the limits, and `super::advice` rewrites remedies for the flow of another
+//! program. `tests/verdict/faults.rs` has a path for each cause.
 
 mod datagrams;
 pub(super) mod limits;
