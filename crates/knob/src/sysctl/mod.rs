@@ -4,9 +4,9 @@
 //! no private mount.
 //!
 //! A new sysctl is a row in the file whose first line names its subject. Its base is `NAMESPACED` if a new network
-//! namespace has it (`unshare -n sysctl NAME`), else `MACHINE`. `interacts` names at least one other factor, which a
-//! test of the engine requires. `disturbs` names what a write changes besides; the conformance suite fails if one is
-//! missing.
+//! namespace can write it (`unshare -n sysctl -w NAME=VALUE`), else `MACHINE`. `interacts` names at least one other
+//! factor; a test of the engine requires it. `disturbs` names what a write changes besides; the conformance suite
+//! fails if one is missing.
 
 use crate::{Factor, FactorScope, Knob};
 
