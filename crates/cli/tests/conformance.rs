@@ -37,7 +37,7 @@ use serde_json::Value;
 use support::LANDSPEED;
 use support::ours::signal;
 
-/// Paths that are compared with TCP.
+/// Paths that are compared with TCP: all of the table but `kernel`.
 const PATHS: &[&str] = &["local", "mptcp"];
 /// The user documentation of the differences.
 const PAGE: &str = include_str!("../../../docs/reference/paths.md");

@@ -133,7 +133,8 @@ impl FileValue {
 
 type FileSettings = BTreeMap<String, Spanned<FileValue>>;
 
-/// An expectation: exactly one of `ratio`, `order`, `crossing` and `shape`.
+/// An expectation: exactly one of the keys `ratio`, `order`, `crossing` and `shape`, which says what is tested.
+/// Another test adds its key here, and to the `match` and the message in [`expectation`].
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct ExpectSection {

@@ -21,7 +21,7 @@ impl KnobFamily {
     }
 }
 
-/// All families. Each knob comes after those that it needs.
+/// All families. Each knob comes after those that it needs. The order of trials is another one: `Proposal::rank`.
 pub(crate) const FAMILIES: &[KnobFamily] = &[
     KnobFamily { name: "sysctl", about: "settings under /proc/sys/net", knobs: sysctl::KNOBS },
     KnobFamily { name: "link", about: "settings of the link", knobs: link::KNOBS },

@@ -16,7 +16,10 @@
 //! | `follow`, `heir` | the keeper: waits for the supervisor's end, and answers from then on |
 //! | `exec`, `begin`, `front` | runs a program over a path: the whole, its start, and the process that a shell waits for |
 //!
-//! A new path is a folder and a row of [`PATHS`].
+//! A new path is a folder, a row of [`PATHS`] and a line above. Begin with a copy of `mptcp`, the smaller one. The
+//! supervisor calls [`Path::carrier`] once for a program, then [`PathCarrier::answer`] for each call that
+//! [`Path::rules`] selects. After the supervisor's death a keeper calls [`Path::alone`], and [`PathCarrier::resume`]
+//! for the calls that were waiting. A path answers calls that it does not know with [`SyscallAnswer::Continue`].
 
 #![warn(missing_docs)]
 
@@ -119,7 +122,7 @@ pub struct Options {
 /// are in one network. Only the maker of the network can know this.
 pub const NET: &str = "LANDSPEED_PATH_NET";
 
-/// All paths, the unchanged one first.
+/// All paths, the unchanged one first. Tests list the other names again: see CONTRIBUTING.md.
 pub const PATHS: &[&dyn Path] = &[&kernel::KernelPath, &local::LocalPath, &mptcp::MptcpPath];
 
 /// Returns the path with this name.

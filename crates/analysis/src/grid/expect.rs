@@ -2,6 +2,12 @@
 //!
 //! Every answer needs proof: an interval on the published side reproduces the result, one on the other side differs,
 //! and one that includes both is undecided. The intervals of one expectation hold together.
+//!
+//! Another kind of test is a variant of [`ExpectationTest`] and a method of `ExpectationJudge` here. It makes
+//! contrasts (`difference`) between cells (`some`, `line`), and must compare all of them in one call of `compared`:
+//! only then do their intervals hold together. Contrasts are of logarithms, so bounds are logarithms too.
+//! `expectation` in the engine's `file.rs` reads the keys of a file. The tests are in a record's grid line: an older
+//! landspeed that does not know one leaves out that line, and so shows nothing of the record.
 
 use landspeed_record::{
     CurveShape, Estimate, Expectation, ExpectationAgreement, ExpectationReport, ExpectationTest, Grid,

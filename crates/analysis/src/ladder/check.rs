@@ -201,7 +201,8 @@ impl FinalCheck {
         }
     }
 
-    /// Tests the guards against the start, on fresh trials. A broken one drops the step that costs most.
+    /// Tests the guards against the start, on fresh trials. A broken one drops the step that costs most. If no step
+    /// costs anything by itself, none is dropped, and no note says so.
     fn drop_what_breaks_a_guard(&mut self, run: &mut RunState) -> bool {
         let Some(slot) = self.slots.iter().find(|s| s.role == CheckRole::Final) else { return false };
         let series = &slot.comparison.series;

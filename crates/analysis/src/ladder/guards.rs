@@ -2,7 +2,12 @@
 //!
 //! The guards hold if three things are shown: neither the mean of the blocks nor the ratio of totals is worse by the
 //! margin, and no more of the candidate's trials are bad than of the incumbent's. The last needs the most trials: a
-//! mishap in 6 % of the candidate's trials is absent from 44 of them in 6.6 % of cases.
+//! mishap in 6 % of the candidate's trials is absent from 44 of them in 6.6 % of cases. Two more things break them: a
+//! round trip under load that is too long, and a sum with the kept steps that exceeds the margin.
+//!
+//! `step.rs` asks [`all`] before it keeps a step. `check.rs` asks [`judge`] alone, of the final setting against the
+//! start. [`Metric::guards`] says which figures are guarded, and `noninferiority.rs` of the crate `stats` has the test.
+//! A figure that no trial has is not guarded.
 
 use landspeed_record::Arm;
 use landspeed_record::units::Nanos;

@@ -5,6 +5,10 @@
 //! one cause brings about what another looks for (a slow reader closes the window, a shaper makes a queue), the shared
 //! quantity in `view/` says which cause is responsible.
 //!
+//! Where a verdict is wrong, follow it back: a wrong cause or sentence to its judge in `causes/`; a wrong order to
+//! `order.rs`; a bound to `thresholds.rs`; a wrong core, thread or figure to `view/`; and what `explain --json` shows
+//! wrong under `observed` to the observer that saw it.
+//!
 //! A finding's weight is the share of the flow's time or rate that the cause costs. After the faults that cost
 //! something come those that would bind next ([`order`]), and, where nothing is wrong, a limit: a busy core, a link.
 //! So a verdict is empty only where the observations are not enough, which it says ([`NoVerdictReason`]).

@@ -148,10 +148,10 @@ pub(super) const COPYING: f64 = 0.4;
 /// cost about 1, of 128 bytes about 6.
 pub(super) const DEAR_BYTE_NS: f64 = 2.0;
 
-/// The share of a core in softirq from which packets alone fill it.
+/// The share of a core in hard and soft interrupts from which packets alone fill it.
 pub(super) const PACKETS_ALONE: f64 = 0.7;
 
-/// The share of a full core in softirq from which moving that work away is worth it.
+/// The share of a full core in hard and soft interrupts from which moving that work away is worth it.
 pub(super) const PACKETS_WITH_THREADS: f64 = 0.25;
 
 /// The idle share from which a processor can take over work.

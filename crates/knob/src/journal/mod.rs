@@ -9,6 +9,19 @@
 //! entries; a second copy is in /run (`second_copy.rs`). The process that restores holds the locks of the file and of
 //! the namespace (`lock.rs`) and removes both files at the end, so a journal that exists and is not locked means that
 //! there is something to undo.
+//!
+//! | file | does |
+//! |---|---|
+//! | `bracket.rs` | looks before and after each write |
+//! | `snapshot/` | what a look sees: a file for each kind of [`SideEffect`](crate::SideEffect) reads and restores it |
+//! | `own_changes.rs` | the sum of all differences: what is ours |
+//! | `restore.rs` | restores knobs, for agent, guardian and undo alike |
+//! | `side_effects.rs` | restores the other settings in stages, and leaves those of other programs |
+//! | `undo.rs` | finds journals and locks them; it restores by `restore.rs` |
+//! | `fake_host.rs` | a host for tests of orders that a kernel does not offer |
+//!
+//! Where a setting is not restored, look first whether its file of `snapshot/` saw it: only what a look saw can go
+//! back.
 
 mod bracket;
 mod entry;

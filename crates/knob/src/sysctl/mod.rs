@@ -2,10 +2,16 @@
 //!
 //! /proc/sys/net shows the network namespace of the thread that opens it, whatever the mount, so these settings need
 //! no private mount.
+//!
+//! A new sysctl is a row in the file whose first line names its subject. Its base is `NAMESPACED` if a new network
+//! namespace can write it (`unshare -n sysctl -w NAME=VALUE`), else `MACHINE`. `interacts` names at least one other
+//! factor; a test of the engine requires it. `disturbs` names what a write changes besides; the conformance suite
+//! fails if one is missing.
 
 use crate::{Factor, FactorScope, Knob};
 
 /// Makes a knob of this family: `sysctl!(BASE_ROW, "name", "path below net", FileEncoding, { row fields }, propose)`.
+/// The domain of `Bit` is that of the base row, a switch. `Plain` needs a `domain`.
 macro_rules! sysctl {
     (
         $base:ident, $name:literal, $path:literal, $encoding:ident,

@@ -1,7 +1,8 @@
 //! Topologies: which hosts there are, how they are joined, and how to reach them.
 //!
 //! A topology is one of landspeed's five kinds of plug-in: a module here and a line in [`TOPOLOGIES`]. A topology of
-//! namespaces is a [`TopologyPlan`], and `lab` makes it. [`open`] picks one from the words of a command line. The lab
+//! namespaces is a [`LabPlan`], and `lab` makes it. A plan has one of three shapes (`lab/plan.rs`); a topology of
+//! another shape needs a new one there. [`open`] picks one from the words of a command line. The lab
 //! (namespaces on this machine) can also be used separately: [`Lab`], [`lab::list`], [`lab::down`].
 
 mod back_to_back;

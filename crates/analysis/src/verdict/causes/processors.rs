@@ -196,7 +196,8 @@ pub(super) fn software_checksum_next(view: &VerdictView<'_>) -> Option<Finding> 
     )
 }
 
-/// Returns a core that packets fill, or that packets and threads fill together while another one idles.
+/// Returns a core that packets fill, or that packets and threads fill together while another one idles. Of several it
+/// is the one with the most interrupts, which need not be the flow's own: `CoreLoad::carries` is not asked.
 pub(super) fn full_core<'v>(view: &'v VerdictView<'_>) -> Option<&'v CoreLoad> {
     let full = view.cpu.cores.iter().filter(|core| core.busy >= FULL_CORE);
     let packets = full.filter(|core| {
@@ -216,6 +217,7 @@ pub(super) fn packets_bound(view: &VerdictView<'_>) -> bool {
     core.interrupts >= PACKETS_ALONE || threads.peek().is_none() || threads.any(held)
 }
 
+/// Judges the core that [`full_core`] returns, unless the path's packets explain less than half of its interrupts.
 pub(super) fn softirq_core(view: &VerdictView<'_>) -> Option<Finding> {
     let core = full_core(view)?;
     if core.interrupts > 2.0 * view.packet_time() {

@@ -1,4 +1,6 @@
-//! The processors that carry the flow.
+//! The processors that carry the flow. A finding that names a core takes it from here or from the flow's process
+//! (`EndView::process`). The times are those of the observer `cpu` (/proc/stat), so they include what other programs
+//! cause.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +17,7 @@ pub(crate) struct CoreLoad {
     pub(crate) number: u32,
     /// The busy share of the time that was not stolen: everything but idle and stolen time.
     pub(crate) busy: f64,
-    /// The share of hard and soft interrupts.
+    /// The share of hard and soft interrupts, of the time that was not stolen, whatever caused them.
     pub(crate) interrupts: f64,
     /// True if the core handles the flow's packets.
     pub(crate) carries: bool,

@@ -171,7 +171,8 @@ impl SettingKey {
         }
     }
 
-    /// Returns true if the setting has gone with its device.
+    /// Returns true if the last look did not see this setting of a related device: the device is gone, or it is no
+    /// longer related. It then counts as settled.
     pub(in crate::journal) fn is_gone(&self, now: Option<&SettingValue>) -> bool {
         matches!(self, SettingKey::Related(_)) && now.is_none()
     }

@@ -1,8 +1,8 @@
 //! Related devices, which the kernel changes along with another: those that are stacked on it (VLAN, macvlan,
-//! ipvlan), the bridge or bond that it belongs to and the devices on that, and the ports of a bridge or bond. The
-//! kernel passes a lower MTU on to them, and not a greater one (macvlan_device_event, vlan_device_event and
-//! ipvlan_device_event of drivers/net and net/8021q, Linux 6.12); a bond passes its own on to its ports
-//! (bond_change_mtu).
+//! ipvlan), the bridge or bond that it belongs to and the devices on that, and, of a bridge or bond, its own ports.
+//! The other ports of its bridge are not among them: the kernel leaves their MTU alone. The kernel passes a lower MTU
+//! on to related devices, and not a greater one (macvlan_device_event, vlan_device_event and ipvlan_device_event of
+//! drivers/net and net/8021q, Linux 6.12); a bond passes its own on to its ports (bond_change_mtu).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -173,7 +173,8 @@ fn ipv6_mtu(device: &str) -> PathBuf {
     PathBuf::from(format!("/proc/sys/net/ipv6/conf/{device}/mtu"))
 }
 
-/// Restores the settings of devices that are still related. Returns what the kernel refused, with the reason.
+/// Restores the settings of devices that are still related. Returns what the kernel refused, with the reason. Skips
+/// a device that has left its bridge or bond since, without a word.
 pub(super) fn put(device: &str, was: &[(&RelatedKey, &str)]) -> Result<Vec<(SettingKey, String)>, Error> {
     let now: BTreeMap<SettingKey, SettingValue> = take(device)?.into_iter().collect();
     let mut refused = Vec::new();

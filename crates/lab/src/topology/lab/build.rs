@@ -1,4 +1,4 @@
-//! Makes the links of a lab, inside its namespaces.
+//! Makes the links of a lab, inside its namespaces: one function for each shape of `plan.rs`, then addresses for all.
 
 use std::fs::File;
 use std::net::IpAddr;
