@@ -26,7 +26,7 @@ pub struct Host {
     applied: Settings,
 }
 
-/// A link that carries only acknowledgements. Device knobs of the other end, `of`, are turned there.
+/// A link that carries only acknowledgements. Device knobs whose place is `of`, the other end, are turned on it.
 #[derive(Debug, Clone)]
 struct AckLink {
     device: String,
@@ -103,7 +103,7 @@ impl Host {
         }
     }
 
-    /// Sets the links that carry the data and the acknowledgements. The host at A sends the data.
+    /// Takes over which links carry the data and the acknowledgements. The host at A sends the data.
     pub(crate) fn faces(&mut self, carrier: &Carrier, side: Side) {
         let of = match side {
             Side::A => FactorPlacement::Receiver,
@@ -155,7 +155,7 @@ impl Host {
         }
     }
 
-    /// Returns what is known of a link by its name.
+    /// Returns the facts of the link `name`; empty facts if the host has none.
     pub(crate) fn link_named(&self, name: &str) -> LinkFacts {
         self.facts.links.iter().find(|link| link.name == name).cloned().unwrap_or_default()
     }
@@ -169,7 +169,7 @@ impl Host {
             .collect()
     }
 
-    /// Returns the values of all knobs as probed.
+    /// Returns the probed values of all knobs.
     pub(crate) fn values(&self) -> Settings {
         let read = |state: &KnobState| Some((state.knob.clone(), state.value.clone()?));
         self.states.iter().filter_map(read).collect()

@@ -40,9 +40,9 @@ pub(crate) struct ProvenFlow {
     pub(crate) candidate: AddressCandidate,
     /// B's data port.
     pub(crate) port: u16,
-    /// A's address towards B.
+    /// A's source address for flows to B.
     pub(crate) source: IpAddr,
-    /// Each host's interface by its route to the other.
+    /// Each host's interface on its route to the other host.
     pub(crate) routed: [String; 2],
     /// Addresses that were tried too and did not prove themselves in time.
     pub(crate) silent: Vec<AddressCandidate>,
@@ -166,7 +166,7 @@ impl AddressRace<'_> {
         self.failed.len() == self.candidates.len()
     }
 
-    /// Returns the candidates that have begun, except one.
+    /// Returns the candidates whose attempts have begun, without candidate `number`.
     fn silent_but(&self, number: usize) -> Vec<AddressCandidate> {
         (0..self.begun).filter(|other| *other != number).map(|other| self.candidates[other]).collect()
     }

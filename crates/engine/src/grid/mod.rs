@@ -274,11 +274,11 @@ struct GridRun<'a> {
     grid: &'a Grid,
     grid_hosts: &'a mut dyn GridHosts,
     clock: RunClock,
-    /// Block and plot of the last visit.
+    /// Block and plot of the previous visit.
     plot: Option<[u32; 2]>,
     /// True if the current hosts are reserved and must be restored.
     turned: bool,
-    /// Cells with a picture in the record, because one each is enough.
+    /// Cells whose picture is already in the record; one for each cell is enough.
     pictured: BTreeSet<u32>,
 }
 

@@ -84,7 +84,8 @@ impl TuneOptions {
         self.skip.iter().chain(self.held.keys()).cloned().collect()
     }
 
-    /// Returns true if the run looks at what holds the path back. That says nothing about the idle RTT.
+    /// Returns true if the run looks at what holds the path back. A run for latency does not, because that says
+    /// nothing about the idle RTT.
     pub fn looks(&self) -> bool {
         self.explain && self.goal != Metric::Latency
     }

@@ -135,7 +135,7 @@ pub(super) fn candidates(
     })
 }
 
-/// Returns why a candidate that the first pair can have cannot be had on all hosts of the group.
+/// Returns why the other hosts of the group cannot have a candidate that the first pair can have.
 fn refused_elsewhere(
     group: &HostGroup,
     cell: &Cell,

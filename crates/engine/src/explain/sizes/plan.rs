@@ -109,7 +109,7 @@ pub(super) struct SizesPlan {
     pub(super) rounds: u32,
     pub(super) window: Nanos,
     pub(super) warm_up: Nanos,
-    /// Why less is measured than possible.
+    /// Reasons why some sizes, MTUs or message kinds are not measured.
     pub(super) notes: Vec<String>,
 }
 
