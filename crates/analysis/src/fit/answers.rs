@@ -16,9 +16,9 @@ const PIECE: u64 = 32 << 10;
 
 #[derive(Debug)]
 pub struct AnswerInputs<'a> {
-    /// The sweeps; those at the MTU that the path had come first.
+    /// The sweeps, starting with those at the path's original MTU.
     pub sweeps: &'a [PerPacketCost],
-    /// The measured limits of "host A" and "host B", as far as known; once for a machine that is both.
+    /// The measured limits of "host A" and "host B", as far as known. If both are one machine, its limits occur once.
     pub limits: Vec<(&'a str, &'a HostLimits)>,
     pub offload: &'a OffloadStudy,
 }
@@ -219,8 +219,8 @@ fn pass(limits: &HostLimits, what: &str, hot: bool) -> Option<f64> {
     limits.passes.iter().find(of).map(|pass| PIECE as f64 * 8e9 / pass.rate_bps.0)
 }
 
-/// Adds what a host needs for a piece that is in memory and for one that is in its cache. `passes` has each figure's
-/// name and the time of its pass.
+/// Adds the times that a host takes for a piece in memory and for one in its cache. `passes` has each figure's name
+/// and the time of its pass.
 fn tell(draft: &mut AnswerDraft, host: &str, [does, then]: [&str; 2], passes: [(&str, f64); 2]) {
     let [cold, warm] = passes.map(|(name, ns)| {
         let per_byte = ns / PIECE as f64;

@@ -46,7 +46,7 @@ pub struct GridDesigner<'g> {
 }
 
 impl<'g> GridDesigner<'g> {
-    /// Makes the designer of a grid that has the trials `done` already; it goes on with the block after theirs.
+    /// Makes the designer of a grid. If trials are `done` already, it continues with the block after theirs.
     pub fn new(grid: &'g Grid, done: &[GridTrial]) -> Self {
         GridDesigner {
             grid,

@@ -56,8 +56,8 @@ impl KeptSetting {
         kept.chain(bound).fold(self.start.clone(), |cell, change| cell.with(change))
     }
 
-    /// Returns the kept steps that are still part of the setting: not dropped, and not overwritten whole by a later
-    /// one.
+    /// Returns the indices of the kept steps that are still part of the setting: not dropped, and not completely
+    /// overwritten by a later one.
     pub(crate) fn steps(&self) -> Vec<usize> {
         let all = self.cell(&[]);
         let counts = |&i: &usize| self.kept[i].dropped.is_none() && self.cell(&[i]) != all;

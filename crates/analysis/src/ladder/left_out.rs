@@ -50,7 +50,7 @@ pub(crate) struct ConfirmationState {
 }
 
 impl ConfirmationState {
-    /// Describes what the blocks spread over the rest of the run say about the step.
+    /// Describes what the blocks that were spread over the rest of the run show about the step.
     pub(crate) fn in_words(&self) -> String {
         let word = if self.confirmed { "confirmed" } else { "not confirmed" };
         let worth = self.worth.map(|worth| format!(": {}", words::interval(worth))).unwrap_or_default();
@@ -88,8 +88,8 @@ impl LeftOutTests {
         Some(proof.last + Nanos(until.saturating_sub(proof.last).0 / u64::from(missing + 1)))
     }
 
-    /// Returns the next block that is due in the current setting, with the blocks of each step spread over the given
-    /// time.
+    /// Returns the next block that is due in the current setting. The blocks of each step are spread over the time
+    /// from `since` to `until`.
     pub(crate) fn due_in_the_end(
         &mut self,
         standing: &KeptSetting,

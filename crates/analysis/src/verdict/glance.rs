@@ -35,7 +35,7 @@ pub fn glance(watch: &FlowWatch) -> Option<FlowSummary> {
     })
 }
 
-/// Data in the receive queue waits for the program.
+/// Returns what holds a receiving end back: the program, if data waits in the receive queue; otherwise the sender.
 fn receiving(flow: &FlowView<'_>) -> &'static str {
     let part = flow.mean(|s| s.receive_queue_bytes.0 as f64 / s.receive_buffer_bytes.0.max(1) as f64);
     if part > MOSTLY / 2.0 { "slow reader" } else { "the sender" }

@@ -54,8 +54,8 @@ pub(super) const FULL_QUEUE: f64 = 0.5;
 /// and waking.
 pub(super) const SMALL_WINDOW: f64 = 65_536.0;
 
-/// The factor by which a window must exceed what the path holds at the measured rate, so as not to be the limit: what
-/// is in flight then waits in a queue or for a processor. A factor of two for what a loss takes, and of two for
+/// The factor by which a window must exceed what the path holds at the measured rate to be ruled out as the limit:
+/// the data in flight then waits in a queue or for a processor. It is two for what a loss takes, times two for
 /// acknowledgements that arrive in bursts.
 pub(super) const AMPLE: f64 = 4.0;
 
@@ -92,7 +92,7 @@ pub(super) const AT_RATE: f64 = 0.85;
 /// The part of its nominal rate from which a link is at its limit: headers, gaps and acknowledgements take 5 to 10 %.
 pub(super) const AT_LINK: f64 = 0.85;
 
-/// The size of a queue that is too short for bursts of one packet of 64 KB, if it drops packets and never held more.
+/// The most bytes that a queue may have held to count as too short for one packet of 64 KB, if it dropped packets.
 pub(super) const SHORT_QUEUE_BYTES: u64 = 65_536;
 
 /// Losses this rare, as a share of segments, are no cause on any path.
@@ -148,10 +148,10 @@ pub(super) const COPYING: f64 = 0.4;
 /// cost about 1, of 128 bytes about 6.
 pub(super) const DEAR_BYTE_NS: f64 = 2.0;
 
-/// The share of a core in softirq from which packets alone fill it.
+/// The share of a full core's time in interrupts from which packets alone fill it.
 pub(super) const PACKETS_ALONE: f64 = 0.7;
 
-/// The share of a full core in softirq from which moving that work away is worth it.
+/// The share of a full core's time in interrupts from which it is worth moving that work to another core.
 pub(super) const PACKETS_WITH_THREADS: f64 = 0.25;
 
 /// The idle share from which a processor can take over work.
