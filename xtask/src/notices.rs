@@ -1,5 +1,5 @@
-//! `xtask notices`: prints the licences of the crates that are linked into landspeed's programs, from the crates' own files. Most
-//! licences require that their text is distributed with the program.
+//! `xtask notices`: prints the licences of the crates that are linked into landspeed's programs, from the crates' own
+//! files. Most licences require that their text is distributed with the program.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
