@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::commands::DOCUMENTS;
 
-/// A document, by what prints it.
+/// A JSON document, titled by the command that prints it.
 pub(crate) struct DocumentSchema {
     pub(crate) title: &'static str,
     schema: fn(SchemaGenerator) -> Schema,
