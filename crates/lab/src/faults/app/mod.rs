@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::failure::FailureContext;
 use crate::faults::{Error, Shaper};
 
-/// The order for one program of a scenario.
+/// The task of one program of a scenario, and where it runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProgramSpec {
