@@ -24,7 +24,7 @@ const ELSEWHERE: [&str; 9] = [
 ];
 const MAKERS: [&str; 2] = ["serde_json::from_", "serde_json::Deserializer"];
 
-/// Returns one line for each place that decodes JSON in another way.
+/// Returns one line for each place that decodes JSON without `landspeed_record::decode`.
 pub(crate) fn wrong(root: &Path) -> Result<Vec<String>> {
     let mut wrong = Vec::new();
     for krate in entries(&root.join("crates"))? {

@@ -103,7 +103,7 @@ impl Host {
         }
     }
 
-    /// Takes over which links carry the data and the acknowledgements. The host at A sends the data.
+    /// Sets which links carry the data and the acknowledgements. The host at A sends the data.
     pub(crate) fn faces(&mut self, carrier: &Carrier, side: Side) {
         let of = match side {
             Side::A => FactorPlacement::Receiver,

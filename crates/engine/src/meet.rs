@@ -19,7 +19,7 @@ use crate::{Error, Host};
 /// Longest time for a flow's proof: longer than its ends wait for each other, so that they can report why they gave
 /// up.
 const MEET: Duration = Duration::from_secs(12);
-/// How long the ends of that flow wait for each other.
+/// How long the two ends of a flow that is being proven wait for each other.
 const PATIENCE: Nanos = Nanos::secs(10);
 /// Time from one attempt to the next ("Connection Attempt Delay", RFC 8305 section 5), unless the first one fails
 /// earlier.

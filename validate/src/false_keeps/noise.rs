@@ -110,7 +110,7 @@ impl SimulatedNoise {
         SimulatedNoise { kind, deviation, state: NoiseState::new(seed) }
     }
 
-    /// Returns the next block's trials of cells whose true figures `truth` returns.
+    /// Returns the next block's trials; `truth` returns the true figures of each arm.
     pub(super) fn block(&mut self, arms: &[Arm], truth: impl Fn(Arm) -> TrialFigures) -> Vec<TrialFigures> {
         let trials = (self.kind.source)(&mut self.state, arms);
         self.state.last = arms.last().copied();

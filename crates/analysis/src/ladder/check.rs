@@ -50,8 +50,8 @@ struct CheckSlot {
 }
 
 impl CheckSlot {
-    /// Returns true if the comparison takes more blocks, up to `cap` that count. Discards may cost it half as many
-    /// more.
+    /// Returns true if the comparison takes another block: until `cap` blocks count, or half as many more than `cap`
+    /// were measured.
     fn open(&self, cap: u32) -> bool {
         self.comparison.series.counted() < cap && self.comparison.series.attempts() < cap + cap / 2 + 1
     }

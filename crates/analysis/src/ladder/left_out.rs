@@ -203,7 +203,7 @@ impl LeftOutTest {
         self.comparisons.iter().map(|comparison| comparison.series.counted()).sum()
     }
 
-    /// Returns true if the step may take more blocks. Discards may cost it half as many more than `wanted`.
+    /// Returns true if the step may take another block. Discarded blocks let it take half as many more than `wanted`.
     fn open(&self, wanted: u32) -> bool {
         let attempts: u32 = self.comparisons.iter().map(|comparison| comparison.series.attempts()).sum();
         !self.failed && attempts < wanted + wanted / 2 + 1

@@ -1,4 +1,4 @@
-//! From observations to the report.
+//! Makes the report of `explain` from the observations.
 
 use landspeed_analysis::fit::cost_figures;
 use landspeed_analysis::verdict::{HostView, NamedHostLimits, PathObservations, judge, staircase};

@@ -1,4 +1,4 @@
-//! From a cell of a grid to its settings and workload.
+//! Derives the settings and the workload of a grid's cell.
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{

@@ -35,10 +35,7 @@ pub use vary::{FAN, FactorNames, bundle, factor, set, vary};
 
 /// The hosts on which a grid is measured. Varying a parameter of a lab's link means another lab.
 pub trait GridHosts {
-    /// Goes to hosts whose link has these parameters. Returns true if these are other hosts than before.
-    ///
-    /// # Errors
-    /// Returns an error if the hosts cannot be reached or made.
+    /// Switches to hosts whose link has these parameters. Returns true if the hosts are not the previous ones.
     fn go(&mut self, path: &Settings) -> Result<bool, Error>;
 
     /// Returns the current hosts.
@@ -47,7 +44,7 @@ pub trait GridHosts {
     /// Returns true if landspeed made the hosts on this machine.
     fn in_lab(&self) -> bool;
 
-    /// Returns the idle RTT over a link with these parameters, if it is known before going there.
+    /// Returns the idle RTT over a link with these parameters, if it is known without switching to it.
     fn rtt(&self, path: &Settings) -> Option<Nanos>;
 }
 
@@ -283,7 +280,7 @@ struct GridRun<'a> {
 }
 
 impl GridRun<'_> {
-    /// Goes to the hosts of a visit. Services outlive the visits of a block.
+    /// Switches to the hosts of a visit. Services keep running for all visits of a block.
     fn visit(&mut self, GridVisit { block, plot, cell }: GridVisit) -> Result<(), Error> {
         let last = self.plot.replace([block, plot]);
         if last == self.plot {
@@ -294,7 +291,7 @@ impl GridRun<'_> {
         Ok(())
     }
 
-    /// Goes to hosts over this path. Restores the earlier hosts first if they were turned.
+    /// Switches to hosts over this path. Restores the earlier hosts first if they were turned.
     fn go(&mut self, path: &Settings) -> Result<(), Error> {
         if self.grid.all_settings().any(|one| one.place == GridSettingTarget::Topology) && self.turned {
             self.restored()?;

@@ -54,7 +54,7 @@ pub struct TuneOptions {
     pub program: Option<TunedProgram>,
     pub transport: &'static dyn Transport,
     pub baseline: Baseline,
-    /// Settings laid over the baseline that the run keeps.
+    /// Settings that are laid over the baseline and that the run does not change.
     pub held: Settings,
     pub budget: Nanos,
     /// If not empty, only these knobs are tried.

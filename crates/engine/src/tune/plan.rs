@@ -173,7 +173,7 @@ fn applies(name: &str, options: &TuneOptions) -> bool {
 /// The placebos of a run: changes between two equivalent values.
 #[derive(Debug, Clone, Default)]
 pub struct Placebos {
-    /// Two changes, if the hosts have them: the early one, and the late one, of another scope.
+    /// The early placebo, then the late one, which is of another scope; fewer if the hosts do not have them.
     pub changes: Vec<Candidate>,
     /// Knobs that would have been toggled and cannot be, each with the reason.
     pub missing: Vec<String>,

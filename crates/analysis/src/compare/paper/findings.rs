@@ -139,7 +139,7 @@ const fn claim_of(
     PaperClaim { place, claim, test, reason }
 }
 
-/// Returns a single figure in place of a pair.
+/// Returns a single figure as a pair of equal values.
 fn alike(figure: f64) -> Option<[f64; 2]> {
     Some([figure; 2])
 }

@@ -87,8 +87,8 @@ impl ProgramTask {
     }
 }
 
-/// Plays the part on standard input, until its time is over, standard input ends (as it does when the starting process
-/// ends), or nothing is left to do. Prints "ready" once the part is set up.
+/// Plays the part that standard input describes, until its time is over, standard input ends (as it does when the
+/// starting process ends), or nothing is left to do. Prints "ready" once the part is set up.
 ///
 /// Call it before the process has a second thread, because it moves into a network namespace.
 pub fn play() -> Result<(), Error> {
