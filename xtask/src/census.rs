@@ -13,7 +13,7 @@ use crate::incoming::entries;
 
 /// Folders that are counted, where they exist.
 const COUNTED: [&str; 3] = ["crates", "validate", "xtask"];
-/// Files that are longer than this are counted apart, in lines.
+/// Length in lines above which a file is also counted as long.
 const LONG: usize = 400;
 
 #[derive(Debug, Args)]

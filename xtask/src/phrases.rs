@@ -26,8 +26,8 @@ const IN_TEXT: [Phrase; 1] = [("stands", "\"is\", or the value")];
 const IN_COMMENTS: [Phrase; 2] =
     [("told", "\"reported\", \"returned\" or \"printed\""), ("as it were", "nothing")];
 
-/// Files that are checked completely: pages, and the help of the command line. Decisions and the changelog keep their
-/// words.
+/// Files whose whole text is checked: pages, and the help of the command line. Decisions and the changelog are left
+/// out.
 const READ: [&str; 6] = [
     "README.md",
     "ARCHITECTURE.md",

@@ -188,7 +188,7 @@ impl Metric {
         Some(sums)
     }
 
-    /// Returns ln of a trial's figure, with above zero better; `None` where it was not measured.
+    /// Returns ln of a trial's figure, with the sign at which more is better; `None` where it was not measured.
     pub(crate) fn better_ln(self, trial: &TrialFigures) -> Option<f64> {
         Some(self.of(trial)?.ln() * self.sign())
     }

@@ -31,7 +31,7 @@ const HIGH_ERROR: f64 = 0.05;
 const END_PART: f64 = 0.3;
 /// The probability of still being shown to help, below which a step is given up.
 const PROSPECT: f64 = 0.02;
-/// The number of blocks from which a step may be given up for want of prospects: before, its deviation is hardly
+/// The number of blocks at which a step may first be given up for want of prospects: before, its deviation is hardly
 /// known.
 const GIVE_UP_FROM: u32 = 6;
 

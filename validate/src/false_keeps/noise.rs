@@ -311,7 +311,7 @@ fn mean_loss(times: f64) -> f64 {
     (integral(most) - integral(least)) / (most - least)
 }
 
-/// The candidate's trials lose half as much as the others, which is its only effect.
+/// The candidate's trials lose half as much processor time as the incumbent's, which is its only effect.
 fn spared(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
     let mut trials = stolen_in_bursts(state, arms, 0.133, 1.0);
     for trial in of_candidate(arms, &mut trials) {

@@ -8,7 +8,7 @@ use landspeed_stats::estimate;
 
 use super::message::{BOTH, HOST_A, HOST_B, LINK, class_layer};
 
-/// The share of the time between arrivals from which a host that works has no time left.
+/// The busy share of the time between arrivals at which a host has no time left.
 const BUSY: f64 = 0.85;
 const CONFIDENCE: f64 = 0.95;
 /// The size in bytes to which the figures of a whole pass refer.

@@ -43,7 +43,8 @@ struct LeftOutTest {
 /// The state of a step's confirmation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ConfirmationState {
-    /// The worth of the step over all settings, above one better; its interval holds for all kept steps together.
+    /// The worth of the step over all settings, where above one is better. Its interval holds for all kept steps
+    /// together.
     pub(crate) worth: Option<Estimate>,
     pub(crate) blocks: u32,
     pub(crate) confirmed: bool,
@@ -174,7 +175,7 @@ impl LeftOutTests {
         true
     }
 
-    /// Returns the worth of step `i` in the current setting, above one better.
+    /// Returns the worth of step `i` in the current setting, where above one is better.
     pub(crate) fn worth(&self, i: usize, standing: &KeptSetting, run: &RunState) -> Option<Estimate> {
         let blocks = self.here(i, standing)?.series.contrasts(run.rules.goal, &run.toll);
         Some(CountedAndAllMeans::of(&blocks)?.estimate(CONFIDENCE))

@@ -69,7 +69,7 @@ impl LadderStep {
         self.comparison.series.contrasts(run.rules.goal, &run.toll)
     }
 
-    /// Returns the current verdict on the primary figure, above one better.
+    /// Returns the current judgement of the primary figure, where above one is better.
     pub(crate) fn verdict(&self, run: &RunState) -> StepJudgement {
         let blocks = self.contrasts(run);
         if self.out_of_time { judge_last(&self.design, &blocks) } else { judge(&self.design, &blocks) }

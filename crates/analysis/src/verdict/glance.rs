@@ -5,7 +5,7 @@ use landspeed_record::units::BitRate;
 
 use super::view::{EndRole, FlowView};
 
-/// The share of the time, or of the samples, from which a limit is named.
+/// The share of the time, or of the samples, above which a limit is named.
 const MOSTLY: f64 = 0.5;
 
 /// The summary of a flow, for the direction in which more moved.

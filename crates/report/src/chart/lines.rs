@@ -203,7 +203,7 @@ impl ChartSeries {
         self.points.last().map(|p| p.at).or_else(|| self.line.last().copied())
     }
 
-    /// Draws the series, with its name at `right` and `named`.
+    /// Draws the series, with its name at the position (`right`, `named`).
     fn draw(&self, x: &Scale, y: &Scale, right: f64, named: f64) -> Markup {
         html! {
             g class=(self.class) {

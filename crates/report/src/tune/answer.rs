@@ -9,7 +9,7 @@ use crate::words::{self, StepOutcome, counted};
 
 /// Share of lost processor time above which the loss is mentioned.
 const MUCH: f64 = 0.05;
-/// Factor of additional trials from which on a longer run is no longer advised.
+/// Ratio of needed to measured trials at which a longer run is no longer advised.
 const TOO_MANY: f64 = 30.0;
 
 /// Returns the answer: "2 settings proven to help; total gain 2.90× [2.10, 4.00]", or that no gain is proven.

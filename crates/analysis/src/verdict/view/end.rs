@@ -19,7 +19,7 @@ const RUNNING: &str = "running";
 /// The name of the place in which a thread is whose kernel function is hidden.
 const HIDDEN: &str = "asleep";
 
-/// The share of the window from which the core's time is attributed to the thread that ran on it.
+/// The share of the window that the thread must have run for the core's time to be attributed to it.
 const ALONE: f64 = 0.7;
 
 /// The direction of the data at an end.
