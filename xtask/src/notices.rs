@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-/// The programs that are handed out.
+/// The programs that are distributed.
 const PROGRAMS: &[&str] = &["landspeed", "landspeed-helpers"];
 /// Beginnings of the names of a crate's licence files.
 const FILES: &[&str] = &["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "UNLICENSE"];

@@ -17,11 +17,11 @@ pub enum Pairing {
     FirstTwo,
     /// The pairs for which the topology is made: one, except for `lab:wan:pairs=N`.
     Topology,
-    /// The first host with each other one, as the hosts of one program.
+    /// The first host is paired with every other one, and all run one program.
     Star,
-    /// Each other host with the last one, to which all send.
+    /// Every other host is paired with the last one, and sends to it.
     FanIn,
-    /// The last host with each other one, to which the last one sends.
+    /// The last host is paired with every other one, and sends to all of them.
     FanOut,
 }
 

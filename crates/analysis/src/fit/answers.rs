@@ -44,7 +44,7 @@ pub struct OffloadBlock {
 }
 
 impl OffloadStudy {
-    /// Returns the mean nanoseconds per byte of a layer, summed and offloaded.
+    /// Returns a layer's mean nanoseconds per byte: with checksums computed by the hosts, and by the device.
     fn per_byte(&self, layer: &str) -> Option<[f64; 2]> {
         let mean = |kind: fn(&OffloadBlock) -> &BTreeMap<String, f64>| {
             let values: Vec<f64> = self.blocks.iter().filter_map(|b| kind(b).get(layer).copied()).collect();
@@ -54,7 +54,8 @@ impl OffloadStudy {
         Some([mean(|block| &block.summed)?, mean(|block| &block.offloaded)?])
     }
 
-    /// Returns offloaded over summed with its interval, such as ", 0.83 times [0.71, 0.97]".
+    /// Returns the ratio of the cost with checksums by the device to that by the hosts, with its interval, such as ",
+    /// 0.83 times [0.71, 0.97]".
     fn ratio(&self, layer: &str, draft: &mut AnswerDraft, name: &str) -> String {
         let logs: Vec<f64> = self
             .blocks
