@@ -56,7 +56,7 @@ fn look(path: &Path, crates: &Path, wrong: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// Returns what is in a folder, by name.
+/// Returns the paths in a folder, sorted by name.
 pub(crate) fn entries(folder: &Path) -> Result<Vec<std::path::PathBuf>> {
     let read = fs::read_dir(folder).with_context(|| format!("look into {}", folder.display()))?;
     let mut entries = read.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;

@@ -327,7 +327,8 @@ impl Host {
     }
 }
 
-/// Returns true if a knob reads as before. Its value may have another spelling: one CPU list for all queues, or one for each.
+/// Returns true if a knob reads as before. Its value may have another spelling: one CPU list for all queues, or one
+/// for each.
 fn reads_same(before: &KnobState, after: &KnobState) -> bool {
     match (&before.value, &after.value, knob::find(&before.knob)) {
         (Some(one), Some(other), Ok(knob)) => knob.factor.domain.same(one, other),

@@ -29,7 +29,7 @@ const EVERY_BLOCK_TO: u32 = 16;
 const HIGH_ERROR: f64 = 0.05;
 /// The part of `HIGH_ERROR` that the first look and the last one get each; the others share the rest.
 const END_PART: f64 = 0.3;
-/// The probability of still being shown to help, below which a step is given up.
+/// A step is given up if the probability that its remaining blocks will show that it helps is below this.
 const PROSPECT: f64 = 0.02;
 /// The number of blocks at which a step may first be given up for want of prospects: before, its deviation is hardly
 /// known.

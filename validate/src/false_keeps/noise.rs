@@ -129,7 +129,7 @@ impl SimulatedNoise {
         arms.iter().zip(trials).map(figures).collect()
     }
 
-    /// Draws an event with this probability, for what the trials do besides their noise.
+    /// Returns true with this probability, for events that are not part of the noise.
     pub(super) fn happens(&mut self, share: f64) -> bool {
         self.state.random.happens(share)
     }

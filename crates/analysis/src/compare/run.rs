@@ -89,8 +89,8 @@ impl RunFigures {
         convergence::median(&self.convergence_s)
     }
 
-    /// Returns the aggregate of the regions in which flows leave over that of those with as many flows in which they
-    /// enter: 1 where the others took up what the leaving flows freed.
+    /// Returns the ratio of the aggregate in regions in which flows leave to that in regions with as many flows in
+    /// which they enter: 1 if the remaining flows took up what the leaving flows freed.
     pub fn recovery(&self) -> Option<f64> {
         let middle = self.regions.iter().max_by_key(|region| region.flows)?.region;
         let sum = |of: &dyn Fn(&&RegionFigures) -> bool| -> f64 {

@@ -26,7 +26,7 @@ mod square;
 const LEAST_BLOCKS: u32 = 4;
 /// The most blocks of final against start, unless left-out blocks are still due between them.
 const MOST_BLOCKS: u32 = 24;
-/// The blocks of one side of a 2x2.
+/// The blocks of the comparison that completes a 2x2.
 const SQUARE_BLOCKS: u32 = 8;
 /// The part of the check's time over which the left-out blocks that may still drop a step are spread.
 const DROP_PART: f64 = 0.6;

@@ -177,7 +177,7 @@ fn leave_out(grid: &mut Grid) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns how long the first cell's program takes, without settings of hosts. Runs it once to measure it.
+/// Returns how long the first cell's program takes, with the hosts as they are. Runs it once to measure it.
 fn time_of_program(grid: &Grid, grid_hosts: &mut dyn GridHosts) -> Result<Nanos, Error> {
     let began = Instant::now();
     grid_hosts.group().run(&cell_setup(grid, 0)?.run(grid.warm_up_ns))?;
@@ -187,7 +187,7 @@ fn time_of_program(grid: &Grid, grid_hosts: &mut dyn GridHosts) -> Result<Nanos,
 /// Name of the parameter of workloads that run for a set time.
 const TIME: &str = "time";
 
-/// Returns how long a trial of a cell takes; `None` for a program, whose file has only a limit.
+/// Returns how long a trial of a cell takes; `None` for a program, whose file gives only a time limit.
 fn trial_time(grid: &Grid, cell: u32, rtt: Nanos) -> Result<Option<Nanos>, Error> {
     let CellSetup { workload, .. } = cell_setup(grid, cell)?;
     if program_of(&workload).is_some() {

@@ -113,8 +113,8 @@ fn timing(group: &HostGroup, start: &Cell, options: &TuneOptions) -> Result<Tria
     Ok(TrialTiming::of_program(rtt, began.elapsed().into()))
 }
 
-/// Returns everything that may be tried from `cell`, or why it may not: the table's proposals, then other values that
-/// the remedies of `findings` name.
+/// Returns the candidates from `cell`, each with the reason if it may not be tried: the table's proposals, then other
+/// values that the remedies of `findings` name.
 pub(super) fn candidates(
     group: &HostGroup,
     cell: &Cell,

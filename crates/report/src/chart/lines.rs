@@ -18,7 +18,7 @@ const APART: f64 = 20.0;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChartSize {
     pub(crate) width: f64,
-    /// The part of the width for names at the ends of lines.
+    /// The part of the width that is reserved for names at the ends of lines.
     pub(crate) names: f64,
     pub(crate) bottom: f64,
 }
