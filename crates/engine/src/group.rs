@@ -79,7 +79,7 @@ impl HostGroup {
         Ok((group, missing))
     }
 
-    /// Sets the links of the hosts by the paths that they are on, and probes their knobs.
+    /// Sets each host's links from its first path, and probes its knobs.
     fn begin(&mut self) -> Result<(), Error> {
         for (number, host) in self.hosts.iter_mut().enumerate() {
             let on = self.paths.iter().find_map(|path| Some((path, path.side_of(number)?)));

@@ -19,7 +19,7 @@ const SIZES: [u64; 22] = [
 const EACH: u64 = 5;
 /// Longest time for a size.
 const LONGEST: Nanos = Nanos::secs(2);
-/// How long the flows of these packets wait for a silent path.
+/// How long the flows of the probe wait for a silent path.
 const PATIENCE: Nanos = Nanos::secs(4);
 /// Bytes beyond the link's MTU, so that the sender fragments the packet.
 const BEYOND: Bytes = Bytes(1200);

@@ -1,4 +1,4 @@
-//! Programs beside landspeed's own workload: cells of a grid that have another workload than the others.
+//! Programs as cells of a grid: cells whose workload is not the grid's own.
 
 use landspeed_record::units::Bytes;
 use landspeed_record::{EndpointOutcome, Grid, LatencyHistogram, ProgramFigures, Workload};

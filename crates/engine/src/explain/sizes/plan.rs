@@ -15,7 +15,7 @@ const TCP_HEADERS: u64 = 52;
 /// A receive buffer large enough for any size here, if the host allows it: overflowing datagrams cost the receiver
 /// nothing.
 const RECEIVE_BUFFER: Bytes = Bytes::mib(4);
-/// A window for clocks with steps of USER_HZ, 10 ms, which must hold more of them.
+/// Window for hosts whose clocks advance in steps of USER_HZ, 10 ms: it must hold many of them.
 const COARSE_WINDOW: Nanos = Nanos::millis(400);
 /// Longest time of all rounds together.
 const LONGEST: Nanos = Nanos::secs(150);
