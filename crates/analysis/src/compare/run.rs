@@ -15,7 +15,8 @@ const HEADERS: u16 = 20 + 20 + 12;
 
 /// The least time over which rates are taken for their deviation: the reporting interval of iperf in the paper.
 const REPORTED: Nanos = Nanos::secs(1);
-/// The least number of rates in a region; one too short for this many of [`REPORTED`] has shorter ones.
+/// The least number of rates in a region. A region that is shorter than this many of [`REPORTED`] has rates over less
+/// time.
 const LEAST_RATES: u64 = 8;
 
 #[derive(Debug, Clone, PartialEq)]

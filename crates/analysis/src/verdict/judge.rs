@@ -55,7 +55,7 @@ pub(super) trait FindingBuilder: Sized {
     fn try_knob(self, knob: &str, value: impl Into<String>, what: &str) -> Self;
     /// Adds a remedy that a person must carry out.
     fn ask(self, what: impl Into<String>) -> Self;
-    /// Sets the ratio of the goodput that the first remedy is expected to give to the present goodput.
+    /// Sets the goodput that is expected after the first remedy, as a ratio to the present one.
     fn expect(self, ratio: Option<f64>) -> Self;
 }
 
