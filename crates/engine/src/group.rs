@@ -296,7 +296,7 @@ impl HostGroup {
     }
 }
 
-/// Returns the settings that all hosts have with the same value.
+/// Returns the settings that have the same value on all hosts.
 fn common(mut hosts: impl Iterator<Item = Settings>) -> Settings {
     let mut common = hosts.next().unwrap_or_default();
     hosts.for_each(|host| common.retain(|name, value| host.get(name) == Some(value)));

@@ -113,8 +113,8 @@ impl Host {
         self.acks = (carrier.acks != carrier.data).then(|| AckLink { device: carrier.acks.clone(), of });
     }
 
-    /// Returns an error if it is unknown which link carries the data, or if another one than that of the host's other
-    /// paths does: the host must not be tuned then.
+    /// Returns an error if the host must not be tuned: it is unknown which link carries the data, or the data to
+    /// different hosts take different links.
     pub(crate) fn carries(&self, carrier: &Carrier) -> Result<(), Error> {
         let why = if carrier.is_unclear() {
             format!(

@@ -353,8 +353,8 @@ fn favoured(state: &mut NoiseState, arms: &[Arm], memory: f64, size: f64) -> Vec
     trials
 }
 
-/// The candidate halves the rate of some of its trials. All its trials are raised so that the mean does not change: only
-/// the rare mishaps remain.
+/// The candidate halves the rate of some of its trials. All its trials are raised so that the mean does not change:
+/// only the rare mishaps remain.
 fn mishaps(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
     const SHARE: f64 = 0.04;
     let mut trials = normal(state, arms);
