@@ -413,7 +413,8 @@ fn is_as_asked(host: &Host, end: &EndpointOutcome) -> Result<(), Error> {
     found.map_or(Ok(()), |found| Err(Error::FellBack { host, line: found.line.clone() }))
 }
 
-/// Returns why not all known figures could be read, if so. No decision is made on the rest of such an outcome.
+/// Returns the reason if a figure of a known kind could not be read. No decision is made on the rest of such an
+/// outcome.
 fn misread(outcome: &EndpointOutcome) -> Option<&String> {
     outcome.observed.unseen.iter().find(|line| DetailError::is_told_by(line))
 }
