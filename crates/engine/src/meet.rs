@@ -24,8 +24,8 @@ const PATIENCE: Nanos = Nanos::secs(10);
 /// Time from one attempt to the next ("Connection Attempt Delay", RFC 8305 section 5), unless the first one fails
 /// earlier.
 const STAGGER: Duration = Duration::from_millis(250);
-/// Time from an attempt to a given address to the next one. It is longer, because the user means this address even if
-/// it answers more slowly.
+/// Time from an attempt at a given address to the next attempt. It is longer than [`STAGGER`], because the user means
+/// this address even if it answers more slowly.
 const STAGGER_AFTER_GIVEN: Duration = Duration::from_secs(2);
 /// How long a client may take to notice that its server has failed.
 const NOTICE: Duration = Duration::from_secs(1);

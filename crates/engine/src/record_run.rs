@@ -138,8 +138,8 @@ pub(crate) fn cell(properties: &PathProperties, window: Option<Bytes>) -> Cell {
     cell
 }
 
-/// Runs one stream for some time after a start-up, with the paper's congestion control. Returns the outcomes, and what
-/// a link of landspeed's own did during the run.
+/// Runs one stream for some time after a start-up, with the paper's congestion control. Returns the outcomes, and the
+/// statistics of landspeed's own link over the run, if there is one.
 pub(crate) fn stream(
     pair: &Pair<'_>,
     hosts: &dyn HostSet,
