@@ -113,7 +113,7 @@ impl ProtocolFigures {
         self.runs.iter().map(|run| run[i]).collect()
     }
 
-    /// Returns the figures in which it differs from another column; `None` if either has too few runs.
+    /// Returns the figures in which the two engines differ; `None` if either has too few runs.
     fn differs(&self, other: &ProtocolFigures) -> Option<Vec<&'static str>> {
         let rates = unpaired(&self.figure(0), &other.figure(0), CONFIDENCE)?;
         let mut differing = Vec::new();
@@ -130,7 +130,7 @@ impl ProtocolFigures {
         Some(differing)
     }
 
-    /// Returns the ratio to another column's figure, with its interval.
+    /// Formats the ratio of this figure to that of the other engine, with its interval.
     fn ratio(&self, other: &ProtocolFigures, i: usize) -> String {
         table::ratio(unpaired(&self.figure(i), &other.figure(i), CONFIDENCE))
     }

@@ -39,7 +39,7 @@ const MORE: &[&str] = &[
     "app:mpi-local --test bandwidth --size 1M --repeats 20",
 ];
 
-/// What a list of landspeed says of one of its parts.
+/// An entry of a list that landspeed prints as JSON.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ListedPart {
     pub(crate) name: String,

@@ -151,7 +151,7 @@ impl PlaceboLab {
         Ok(PlaceboLab { joined, timing: plan.timing, start: plan.start, tuned })
     }
 
-    /// Returns the placebo of a decision: one scope after the other, for two decisions each.
+    /// Returns the placebo of a decision. Its scope is drawn anew every two decisions.
     fn placebo(&self, number: u32) -> Result<Candidate> {
         let options = options(Settings::new(), u64::from(number / 2));
         let placebos = placebos(&self.joined.group, self.cell(number), &options);
@@ -206,7 +206,7 @@ fn options(tuned: Settings, seed: u64) -> TuneOptions {
     }
 }
 
-/// Prints the decisions; returns true if the promise is kept so far.
+/// Prints the decisions. Returns false if more were kept than promised.
 fn report(decisions: &[StepSummary]) -> bool {
     println!("### Decisions about nothing, on real trials\n");
     table::head(

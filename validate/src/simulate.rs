@@ -1,4 +1,4 @@
-//! Simulation on all processors, and what random draws need beside [`Random`].
+//! Simulation on all processors, and random draws that [`Random`] does not offer.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

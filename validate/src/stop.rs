@@ -1,4 +1,4 @@
-//! Lets signals request an end.
+//! Turns signals into requests to end.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

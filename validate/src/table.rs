@@ -41,7 +41,7 @@ pub(crate) fn ratio(found: Option<Estimate>) -> String {
 pub(crate) struct BrokenPromises(u32);
 
 impl BrokenPromises {
-    /// Counts a promise, and returns the cell of its row.
+    /// Counts the promise as broken unless it `holds`, and returns the cell for its row.
     pub(crate) fn check(&mut self, holds: bool) -> &'static str {
         self.0 += u32::from(!holds);
         if holds { "kept" } else { "NOT KEPT" }

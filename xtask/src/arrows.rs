@@ -1,4 +1,5 @@
-//! Checks which crate uses which (ARCHITECTURE.md has the picture).
+//! Checks that each crate uses only the crates that the architecture allows (the arrows of the picture in
+//! ARCHITECTURE.md).
 
 use std::path::Path;
 use std::process::Command;
@@ -30,7 +31,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("helpers", &["record", "proof"]),
 ];
 
-/// The crates at the top, which may use any crate. Dependencies of tests are not checked; they must not lead to these.
+/// The crates at the top, which may use any crate; no other crate may use them. Dependencies of tests are not
+/// checked.
 const TOP: &[&str] = &["landspeed", "validate", "xtask"];
 
 /// Programs for developers, which are no part of the product.
@@ -40,7 +42,7 @@ fn name_of(package: &Value) -> &str {
     package["name"].as_str().unwrap_or_default()
 }
 
-/// Returns the number of crates, and of the arrows between them, the command line's left out.
+/// Returns the number of crates, and the number of uses between them, without those of the crates at the top.
 pub(crate) fn counted(root: &Path) -> Result<(usize, usize)> {
     let crates: Vec<Value> =
         packages(root)?.into_iter().filter(|package| !TOOLS.contains(&name_of(package))).collect();
@@ -48,7 +50,7 @@ pub(crate) fn counted(root: &Path) -> Result<(usize, usize)> {
     Ok((crates.len(), below.map(|package| uses(package).count()).sum()))
 }
 
-/// Returns one line for each arrow that points the wrong way.
+/// Returns one line for each crate that uses a crate that it must not use.
 pub(crate) fn wrong(root: &Path) -> Result<Vec<String>> {
     Ok(packages(root)?.iter().flat_map(wrong_in).collect())
 }

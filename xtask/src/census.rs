@@ -13,7 +13,7 @@ use crate::incoming::entries;
 
 /// Folders that are counted, where they exist.
 const COUNTED: [&str; 3] = ["crates", "validate", "xtask"];
-/// Files that are longer than this are counted apart, in lines.
+/// Length in lines above which a file is also counted as long.
 const LONG: usize = 400;
 
 #[derive(Debug, Args)]
@@ -71,7 +71,7 @@ pub(crate) fn print(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Finds sources, and whether they are tests.
+/// Finds the sources in a folder. Each has a flag that is true for tests.
 fn gather(folder: &Path, in_tests: bool, files: &mut Vec<(PathBuf, bool)>) -> Result<()> {
     let entries = entries(folder)?;
     let of_tests = test_modules(&entries)?;
@@ -174,7 +174,7 @@ impl Census {
         self.tuple_parameters += usize::from(signature.inputs.iter().any(is_tuple));
     }
 
-    /// Returns the names of public types that more than one crate has, but for those that every crate may have.
+    /// Returns the names of public types that more than one crate has, without those that every crate may have.
     fn shared_types(&self) -> impl Iterator<Item = &str> {
         let is_shared = |(name, crates): &(&String, &BTreeSet<String>)| {
             crates.len() > 1 && !["Error", "Options"].contains(&name.as_str())
@@ -183,7 +183,7 @@ impl Census {
     }
 }
 
-/// Returns true for `#[cfg(test)]`.
+/// Returns true if the attributes contain `#[cfg(test)]`.
 fn is_of_tests(attributes: &[Attribute]) -> bool {
     let is_test = |one: &Attribute| {
         one.path().is_ident("cfg") && one.parse_args::<Ident>().is_ok_and(|of| of == "test")

@@ -24,7 +24,7 @@ const ELSEWHERE: [&str; 9] = [
 ];
 const MAKERS: [&str; 2] = ["serde_json::from_", "serde_json::Deserializer"];
 
-/// Returns one line for each place that decodes JSON in another way.
+/// Returns one line for each place that decodes JSON without `landspeed_record::decode`.
 pub(crate) fn wrong(root: &Path) -> Result<Vec<String>> {
     let mut wrong = Vec::new();
     for krate in entries(&root.join("crates"))? {
@@ -56,7 +56,7 @@ fn look(path: &Path, crates: &Path, wrong: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// Returns what is in a folder, by name.
+/// Returns the paths in a folder, sorted by name.
 pub(crate) fn entries(folder: &Path) -> Result<Vec<std::path::PathBuf>> {
     let read = fs::read_dir(folder).with_context(|| format!("look into {}", folder.display()))?;
     let mut entries = read.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;

@@ -1,7 +1,7 @@
 //! Developer tasks: `cargo run -p xtask -- --help`.
 //!
-//! `check` checks what no compiler does: the arrows between crates, and that generated pages match their sources.
-//! `docs` writes those pages, and `test` runs all tests.
+//! `check` checks rules that no compiler checks, such as which crate may use which, and whether generated pages match
+//! their sources. `docs` writes those pages, and `test` runs all tests.
 
 mod arrows;
 mod census;

@@ -1,5 +1,5 @@
-//! `xtask notices`: prints the licences of the crates that are linked into landspeed's programs, from the crates' own files. Most
-//! licences require that their text is distributed with the program.
+//! `xtask notices`: prints the licences of the crates that are linked into landspeed's programs, from the crates' own
+//! files. Most licences require that their text is distributed with the program.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-/// The programs that are handed out.
+/// The programs that are distributed.
 const PROGRAMS: &[&str] = &["landspeed", "landspeed-helpers"];
 /// Beginnings of the names of a crate's licence files.
 const FILES: &[&str] = &["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "UNLICENSE"];

@@ -26,8 +26,8 @@ const IN_TEXT: [Phrase; 1] = [("stands", "\"is\", or the value")];
 const IN_COMMENTS: [Phrase; 2] =
     [("told", "\"reported\", \"returned\" or \"printed\""), ("as it were", "nothing")];
 
-/// Files that are checked completely: pages, and the help of the command line. Decisions and the changelog keep their
-/// words.
+/// Files whose whole text is checked: pages, and the help of the command line. Decisions and the changelog are left
+/// out.
 const READ: [&str; 6] = [
     "README.md",
     "ARCHITECTURE.md",
@@ -74,7 +74,7 @@ fn lines(root: &Path, file: &Path, text: &str, phrases: &'static [Phrase]) -> Ve
     found(text, phrases).map(line).collect()
 }
 
-/// Returns true if the strings of a source are messages for users: those of tests and of xtask are not.
+/// Returns true if the strings of a source are messages for users. Those of tests and of xtask are not.
 fn speaks(file: &Path) -> bool {
     let has = |name: &str| file.components().any(|part| part.as_os_str() == name);
     has("crates") && has("src") && !file.to_string_lossy().ends_with("tests.rs")
@@ -89,8 +89,8 @@ fn comments(source: &str) -> String {
     source.lines().map(comment).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the messages of a source for users: its strings, each on its line, up to its tests, without those of a
-/// panic.
+/// Returns the messages of a source for users: the strings before its tests, without those of panics. Each string
+/// stays on its line.
 fn messages(source: &str) -> String {
     let said = |line: &str| {
         let is_bug =

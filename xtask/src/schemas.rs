@@ -61,7 +61,7 @@ fn schemas(root: &Path) -> Result<BTreeMap<String, Value>> {
     entries.map(schema).collect()
 }
 
-/// Returns the rows of a page's tables without a meaning, each with its heading.
+/// Returns the table rows of a page that have no meaning, each with its heading.
 fn silent(page: &str) -> impl Iterator<Item = String> {
     let mut heading = "";
     page.lines().filter_map(move |line| {
@@ -75,7 +75,7 @@ struct SchemaPage {
     documents: Vec<Value>,
     /// The definitions of all documents, by name.
     types: Map<String, Value>,
-    /// The documents of json.md, if this is another page.
+    /// The documents that json.md describes; empty for the page json.md itself.
     elsewhere: Vec<Value>,
 }
 
@@ -105,7 +105,7 @@ impl SchemaPage {
         self.documents.iter().flat_map(alternatives).map(section).collect::<String>() + &self.sections()
     }
 
-    /// Returns the description of a line that has the members of the type `held`.
+    /// Returns the description of a kind of line, whose members are those of the type `held`.
     fn line(&self, line: &Value, held: &str) -> String {
         let schema = &self.types[held];
         let body = match self.known(schema, &self.elsewhere) {
@@ -116,7 +116,7 @@ impl SchemaPage {
         head(line) + &body
     }
 
-    /// Returns a link to the first of `documents` that has the members of the schema.
+    /// Returns a link to the first of `documents` whose members are those of the schema.
     fn known(&self, schema: &Value, documents: &[Value]) -> Option<String> {
         let is_same =
             |known: &&Value| !known["properties"].is_null() && known["properties"] == schema["properties"];
@@ -216,7 +216,7 @@ impl SchemaPage {
         }
     }
 
-    /// Returns the description of a member, or that of its type.
+    /// Returns the description of a member or, if it has none, that of its type.
     fn about<'a>(&'a self, schema: &'a Value) -> &'a str {
         let inner = schema.get("items").or(schema["anyOf"].get(0));
         let of_type = || reference(schema).map(|name| &self.types[name]).or(inner);
@@ -265,7 +265,7 @@ fn alternatives(schema: &Value) -> impl Iterator<Item = &Value> {
     ["oneOf", "anyOf"].into_iter().filter_map(|word| schema[word].as_array()).flatten()
 }
 
-/// Returns the member whose value tells an alternative from the others, and this value.
+/// Returns the member that identifies an alternative, and its value.
 fn tag(schema: &Value) -> Option<(&str, &str)> {
     let mut members = schema["properties"].as_object()?.iter();
     members.find_map(|(name, member)| Some((name.as_str(), member["const"].as_str()?)))

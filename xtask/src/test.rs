@@ -15,13 +15,13 @@ use serde_json::Value;
 /// Number of test programs that run at the same time.
 const LANES: usize = 2;
 
-/// Programs that load congestion controls, as "CRATE TARGET". A kernel has one table of these, which the tests of [`READERS`] compare with what it
-/// was before: none of both runs beside a program of this list.
+/// Programs that load congestion controls, as "CRATE TARGET". None of them runs beside another, because a kernel has
+/// one table of controls; nor beside the tests of [`READERS`], which compare that table with its former contents.
 const LOADERS: [&str; 6] =
     ["agent controls", "cli cc", "cli compare", "cli interrupted", "cli kills", "congestion kernel"];
 const READERS: &str = "cli ";
 
-/// Programs that judge the other activity of a machine, or measure its maximum.
+/// Programs that judge what else runs on the machine, or measure its maximum.
 const ALONE: [&str; 1] = ["cli explain"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,7 +99,7 @@ struct QueueState {
 }
 
 impl TestQueue {
-    /// Runs programs until none waits.
+    /// Runs programs until none is left.
     fn lane(&self, output: &Path) -> Result<Vec<TestOutcome>> {
         let mut outcomes = Vec::new();
         while let Some(program) = self.take() {
@@ -111,7 +111,7 @@ impl TestQueue {
         Ok(outcomes)
     }
 
-    /// Waits for a program that may run beside those that do; `None` if no program waits.
+    /// Waits for a program that may run beside the running ones, and takes it; `None` if no program is left.
     fn take(&self) -> Option<TestProgram> {
         let mut state = self.state.lock();
         loop {
@@ -137,8 +137,8 @@ fn suit(one: &str, other: &str) -> bool {
     !collide(one, other) && !collide(other, one)
 }
 
-/// Returns a call of cargo, without what the `cargo run` that started this program says of it. The build script of ring reads these
-/// variables: with them, everything that depends on ring would be built a second time.
+/// Returns a call of cargo without the variables that the `cargo run` of this program has set. The build script of
+/// ring reads them: with them, everything that depends on ring would be built a second time.
 pub(crate) fn cargo(root: &Path) -> Command {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(root);

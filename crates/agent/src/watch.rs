@@ -11,21 +11,21 @@ use landspeed_record::units::Nanos;
 use landspeed_record::{Observations, Role, TrialProgress, TrialSpec, WatchTarget};
 use landspeed_workload::{WatchTargets, WindowWatch};
 
-/// The observers of one trial: the usual and the requested ones, on the link that the flows take.
+/// The observers of one trial, the usual and the requested ones, on the link that the flows take.
 pub(crate) struct TrialWatch<'a> {
     on_progress: &'a OnProgress<'a>,
     /// The flows' sockets, if the controller wants to know their progress.
     sockets: Option<Vec<OwnedFd>>,
     watcher: Watcher,
     unseen: Option<String>,
-    /// Duration of the start-up before the window: the time of samples counts from the flows' first data.
+    /// Duration of the start-up before the window. Samples count their time from the flows' first data.
     warm_up: Nanos,
     opened: Option<Instant>,
 }
 
 impl<'a> TrialWatch<'a> {
-    /// Watches on `link`. If it is empty, on the link that leads to the server at `at` (client) or that has the
-    /// address of `at` (server).
+    /// Prepares the observers of a trial on `link`. If `link` is empty, a client takes the link that leads to the
+    /// server at `at`, and a server takes the link that has the address of `at`.
     pub(crate) fn of(
         role: Role,
         at: SocketAddr,

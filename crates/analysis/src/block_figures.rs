@@ -53,8 +53,8 @@ impl BlockFigures {
         metric.ln_ratio(&self.candidate, &self.incumbent)
     }
 
-    /// Returns the block's contrast: the log ratio with above zero better, with and without the effect of lost time
-    /// (`toll`), and the trials' deviations.
+    /// Returns the block's contrast, oriented so that above zero is better: the log ratio with and without the effect
+    /// of lost time (`toll`), and the trials' deviations.
     pub(crate) fn contrast(
         &self,
         metric: Metric,
@@ -94,7 +94,7 @@ impl BlockFigures {
         Some(self.in_time_order(|trial, arm| value(trial) - mean(self.arm(arm), value)).collect())
     }
 
-    /// Returns how much more processor time the candidate's trials lost than the incumbent's, as a share.
+    /// Returns the block's contrast of lost processor time, as a share: the candidate's trials less the incumbent's.
     pub(crate) fn loss(&self, way: &LostTimeKind) -> BlockContrast {
         let within = self.within(|trial| Some((way.share)(trial))).unwrap_or_default();
         BlockContrast::new(self.difference(way.share), self.candidate_first, within)

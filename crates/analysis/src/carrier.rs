@@ -21,7 +21,7 @@ pub struct PathEnd<'a> {
     pub sends: bool,
 }
 
-/// The traffic through a host's interfaces while at least `least` was sent each direction.
+/// The traffic through a host's interfaces while at least `least` was sent in each direction.
 #[derive(Debug, Clone)]
 pub struct PassedTraffic {
     pub traffic: Vec<LinkTraffic>,

@@ -93,7 +93,7 @@ impl GainConfirmation {
 /// The judgement of a confirmation's blocks.
 #[derive(Debug, Default)]
 pub(crate) struct ConfirmationBlocks {
-    /// Each block with the time at which it began, counted from the first, and whether it counts.
+    /// Each block, the time at which it began, counted from the first, and whether it counts.
     blocks: Vec<(Nanos, BlockFigures, bool)>,
     steals: StealHistory,
     began: Option<Nanos>,

@@ -34,7 +34,7 @@ fn sent(end: &EndpointOutcome) -> Option<&'static str> {
     }
 }
 
-/// Returns the name for payload that was to be mapped, if an end that received mapped none.
+/// Returns the name for received payload that was copied instead of mapped, if a receiving end mapped none.
 fn received(ends: [&EndpointOutcome; 2]) -> Option<&'static str> {
     let mut receiving = ends.into_iter().filter(|end| end.received_bytes > Bytes(0));
     let none = |end: &EndpointOutcome| end.get::<ZeroCopyCounts>().mapped_bytes == Bytes(0);

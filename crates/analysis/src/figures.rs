@@ -111,7 +111,7 @@ fn agent_share(cpu: &CpuUsage, accounting: CpuAccounting) -> f64 {
     tasks_share(cpu.helpers_ns + cpu.children_ns, cpu, accounting)
 }
 
-/// Returns the time of tasks in cores; none where the whole machine's time is all that is known.
+/// Returns the time of tasks in cores; zero if only the time of the whole machine is known.
 fn tasks_share(time: CpuNanos, cpu: &CpuUsage, accounting: CpuAccounting) -> f64 {
     match accounting {
         CpuAccounting::Tasks | CpuAccounting::TasksAndIrq => share(time.0, cpu),

@@ -138,7 +138,7 @@ impl Metric {
         [gain.rate, gain.cost, gain.latency][self as usize].filter(Estimate::is_plausible)
     }
 
-    /// Returns the figure's value, a program's in its own unit; `None` where it was not measured.
+    /// Returns the figure's value; a program's figure is in the program's own unit. `None` where it was not measured.
     pub fn of_figures(self, figures: &TrialFigures) -> Option<f64> {
         let value = match self {
             Metric::Rate => figures.program.map_or(figures.rate_bps.0, |work| work.value),
@@ -148,7 +148,8 @@ impl Metric {
         measured(value)
     }
 
-    /// Returns the figure's value, a program's as one of which more is better; `None` where it was not measured.
+    /// Returns the figure's value. A program's figure of which less is better is converted to one of which more is
+    /// better. `None` where it was not measured.
     pub(crate) fn of(self, figures: &TrialFigures) -> Option<f64> {
         match (self, &figures.program) {
             // No goodput is a measurement too: the path was cut.
@@ -187,7 +188,7 @@ impl Metric {
         Some(sums)
     }
 
-    /// Returns ln of a trial's figure, with above zero better; `None` where it was not measured.
+    /// Returns ln of a trial's figure, with the sign at which more is better; `None` where it was not measured.
     pub(crate) fn better_ln(self, trial: &TrialFigures) -> Option<f64> {
         Some(self.of(trial)?.ln() * self.sign())
     }

@@ -11,7 +11,7 @@ use crate::lost::{LostTimeEffects, LostTimeKind};
 /// The confidence of every interval that no stopping rule shaped.
 pub(crate) const CONFIDENCE: f64 = 0.95;
 
-/// The blocks of one comparison in the order of time, each with whether it counts.
+/// The blocks of one comparison in time order, with flags for those that count.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BlockSeries {
     blocks: Vec<(BlockFigures, bool)>,

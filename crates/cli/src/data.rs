@@ -16,7 +16,8 @@ pub(crate) enum RecordArg {
 }
 
 impl RecordArg {
-    /// Returns the word for naming the record at `path` again, which this word found in the data folder `given`.
+    /// Returns the word that names the record at `path` in another command: this word, or the path if the data folder
+    /// `given` was named.
     pub(crate) fn again(&self, given: Option<&Path>, path: &Path) -> String {
         match self {
             _ if given.is_some() => quoted(&path.display().to_string()),

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::commands::DOCUMENTS;
 
-/// A document, by what prints it.
+/// A JSON document, titled by the command that prints it.
 pub(crate) struct DocumentSchema {
     pub(crate) title: &'static str,
     schema: fn(SchemaGenerator) -> Schema,
@@ -81,7 +81,7 @@ fn with_details(document: &DocumentSchema) -> Schema {
     (document.schema)(generator)
 }
 
-/// Adds a detail to the members of the type `owner`.
+/// Adds the schema of a detail as a member of the type `owner`.
 fn add(generator: &mut SchemaGenerator, owner: &str, row: &DetailRow) {
     let schema = (row.schema)(generator).to_value();
     generator.definitions_mut()[owner]["properties"][row.name] = schema;

@@ -10,7 +10,7 @@ use crate::{Error, Host, PathOptions};
 /// Most candidates that are tried: each takes a request of an agent, which serves 32 at a time.
 const MOST: usize = 24;
 
-/// One address of B, with the zone on each host.
+/// A candidate address of B, with the interface through which each host uses it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AddressCandidate {
     pub(crate) ip: IpAddr,
@@ -31,12 +31,12 @@ impl AddressCandidate {
         at_zone(self.ip, port, self.at)
     }
 
-    /// Returns A's own address as B calls it: a link-local one is behind the interface with B's address.
+    /// Returns A's address `source` as B must write it: a link-local one gets B's interface as its zone.
     pub(crate) fn back(&self, source: IpAddr) -> SocketAddr {
         at_zone(source, 0, self.at)
     }
 
-    /// Returns the address for people: a link-local one with A's interface.
+    /// Formats the address for the user: a link-local one gets the name of A's interface as its zone.
     pub(crate) fn shown(&self, a: &HostFacts) -> String {
         let zone = a.links.iter().find(|link| link.index == self.from).map(|link| link.name.as_str());
         zone.map_or_else(|| self.ip.to_string(), |zone| format!("{}%{zone}", self.ip))

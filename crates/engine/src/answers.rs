@@ -107,8 +107,8 @@ fn cancel_missing(hosts: [&Host; 2], answers: &[Option<TimedAnswer>; 2]) {
     }
 }
 
-/// Returns the cause among two errors. A lost host explains the refusal of the other; of two refusals it is the one
-/// that names more of the cause, or else the first. An independent message of the other end is added.
+/// Returns the error of two that names more of the cause, or the first if they are equal. A lost host explains the
+/// refusal of the other host. The message of the other error is added if it is independent of the cause.
 pub(crate) fn graver(first: Error, second: Error) -> Error {
     let (first, second) =
         if cause_rank(&second) > cause_rank(&first) { (second, first) } else { (first, second) };

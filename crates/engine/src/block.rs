@@ -28,9 +28,9 @@ pub struct BlockRunner<'a> {
 /// How a block ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BlockOutcome {
-    /// All trials were measured. For [`landspeed_analysis::Ladder::observe`].
+    /// All trials were measured. The result goes to [`landspeed_analysis::Ladder::observe`].
     Measured(BlockResult),
-    /// A host refused a turn or a trial, for this reason; the incumbent is set again. For
+    /// A host refused a turn or a trial, for this reason; the incumbent is set again. The reason goes to
     /// [`landspeed_analysis::Ladder::failed`].
     Refused(String),
     /// The user wants to stop: the block ended between two trials.

@@ -52,7 +52,8 @@ pub(crate) fn observe(pair: Pair<'_>, addresses: [IpAddr; 2]) -> Result<PathObse
     Ok(PathObservation { rtt, carriers })
 }
 
-/// Returns the traffic at one end, less the traffic that passes anyway by `usual`.
+/// Returns the traffic of a ping-pong at one end. If `usual` is given, the rates of that earlier ping-pong are
+/// subtracted as background traffic.
 fn passed(
     side: Side,
     ends: &PingPongOutcomes,

@@ -4,10 +4,10 @@ use landspeed_record::{HostFacts, LinkFacts};
 
 /// Returns the cores for the threads of the client and of the server under `placement`.
 ///
-/// On two hosts, the core that serves the link's interrupt is the reference: `same-core` runs the application there,
-/// `neighbours` on the others of the machine. In a lab both hosts are one machine, and a veth's packets are processed
-/// where they are sent, so the reference is the other end's core: `same-core` puts both ends on one (the paper's
-/// uniprocessor kernel, feng-2003 section 3.3.1), `neighbours` on two.
+/// On two hosts, `same-core` is the core that serves the link's interrupt, and `neighbours` are the other cores of
+/// the same machine. In a lab both hosts are one machine, and a veth's packets are processed where they are sent. So
+/// `same-core` puts both ends on one core (the paper's uniprocessor kernel, feng-2003 section 3.3.1), and
+/// `neighbours` gives each half of the cores.
 pub(crate) fn cores(
     placement: &str,
     client: (&HostFacts, &LinkFacts),

@@ -21,7 +21,7 @@ const DATAGRAM_MESSAGES: &str = "16,64,512,1024";
 const PINGS: u64 = 5;
 
 /// Returns about how long both curves take: the writes at the link's rate, if it reports one, and a ping-pong of each
-/// size. A size of the sweep ends when a trial's stream would.
+/// size. The writes of a size end no later than the stream of a trial.
 pub(crate) fn time(timing: TrialTiming, link: Option<BitRate>) -> Nanos {
     let bits = (8 * WRITES * SIZES.iter().sum::<u64>()) as f64;
     let writes = Nanos(link.map_or(0.0, |rate| bits / rate.0 * 1e9) as u64);
@@ -47,7 +47,7 @@ pub(crate) fn curve(
     let messages = pingpong::spec(messages, timing.ping.times(PINGS));
     let [client, _] = pair.run(&RunSpec::new(messages, &cell.flow).after(Nanos::millis(2)))?;
     a.latency = client.latency;
-    // The end that received has the sweep. The record keeps it with B, the receiver.
+    // The receiving end has the sweep. The record keeps it with B, the receiver.
     let seen = [&a, &b].map(|end| end.get::<Vec<SweepPoint>>());
     if let [of_a, []] = seen.map(Vec::as_slice) {
         b.details.put(of_a.to_vec());

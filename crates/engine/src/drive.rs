@@ -1,5 +1,5 @@
-//! The loop of runs whose trials a designer chooses: makes each, and records it before the next begins, so that an
-//! interrupted run loses one trial at most.
+//! The loop of runs whose trials a designer chooses. It records each trial before it makes the next, so that an
+//! interrupted run can be resumed.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use crate::{Error, RecordSink};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RunClock {
     began: Instant,
-    /// Time that an interrupted run had taken before it went on.
+    /// Time that the run had taken before it was resumed.
     earlier: Nanos,
 }
 
@@ -30,10 +30,8 @@ impl RunClock {
 /// Returns true if the user wants to stop.
 pub(crate) type StopCheck<'a> = &'a dyn Fn() -> bool;
 
-/// Makes the trials of `designer` by `make`, which returns the line of each; `None` if the user stopped it.
-///
-/// # Errors
-/// Returns the error of `make`, or of the record.
+/// Makes the trials that `designer` chooses, by calls of `make`. `make` returns the trial's line, or `None` if the
+/// user stopped it.
 pub(crate) fn drive<D: Designer>(
     designer: &mut D,
     clock: RunClock,

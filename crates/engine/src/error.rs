@@ -56,13 +56,13 @@ pub enum Error {
 }
 
 impl Error {
-    /// Makes the error for a host that does not read back as before. `done` says what was achieved.
+    /// Makes the error for settings that do not read back as before. `done` says what the command achieved.
     pub(crate) fn unrestored(done: &str, restored: &landspeed_record::RestoreOutcome) -> Error {
         let line = format!("{done}, but {}", restored.complaint().unwrap_or_default());
         if restored.left { Error::Left(line) } else { Error::NotRestored(line) }
     }
 
-    /// Adds the settings that do not read back as before to this error.
+    /// Adds the settings that were not restored to this error.
     pub(crate) fn and(self, restored: &landspeed_record::RestoreOutcome) -> Error {
         match restored.complaint() {
             None => self,

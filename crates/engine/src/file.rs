@@ -93,7 +93,7 @@ struct VarySection {
     factor: Spanned<String>,
     #[serde(default)]
     values: Option<Spanned<FileValue>>,
-    /// Named values, each of which sets several things.
+    /// Named values, each of which sets several settings.
     #[serde(default)]
     level: Vec<LevelSection>,
     /// True if each level keeps the settings of those before it.
@@ -349,7 +349,7 @@ fn by(file: &ExperimentFile, factors: &[GridFactor]) -> Result<Option<u32>, File
     Ok(Some(place as u32))
 }
 
-/// Returns the factor with the fewest values if there are several: each of its values has a curve.
+/// Returns the factor whose values get a curve each: the one with the fewest values. `None` for a single factor.
 pub fn usual_by(factors: &[GridFactor]) -> Option<u32> {
     let fewest = factors.iter().enumerate().min_by_key(|(_, factor)| factor.levels.len())?;
     (factors.len() > 1).then_some(fewest.0 as u32)

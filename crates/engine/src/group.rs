@@ -33,19 +33,19 @@ pub struct HostGroup {
 /// A data path that is wanted between two hosts of a group.
 #[derive(Debug, Clone)]
 pub struct WantedPath {
-    /// Places of A and B among the hosts.
+    /// Indices of A and B in the list of hosts.
     pub ends: [usize; 2],
     pub options: PathOptions,
 }
 
-/// A path of a group that could not be joined, by the places of its hosts.
+/// A path of a group that could not be joined, by the indices of its hosts.
 #[derive(Debug)]
 pub struct MissingPath {
     pub ends: [usize; 2],
     pub error: Error,
 }
 
-/// Receives the progress of one side of a pair; the number is the pair's place in the group.
+/// Receives the progress of one side of a pair; the number is the pair's index in the group.
 pub(crate) type PairProgressSink<'a> = &'a (dyn Fn(usize, Side, TrialProgress) + Sync);
 
 impl HostGroup {
@@ -58,11 +58,8 @@ impl HostGroup {
         HostGroup::join(vec![a, b], &[wanted]).map(|(group, _)| group)
     }
 
-    /// Proves the wanted data paths, one after the other, and probes the knobs of their hosts. Paths that fail are
-    /// returned beside the group, which is without the hosts that no path leads to.
-    ///
-    /// # Errors
-    /// Returns the first path's error if all paths fail.
+    /// Proves the wanted data paths, one after the other, and probes the knobs of their hosts. Returns the group, and
+    /// the paths that failed. A host whose paths all failed is not in the group.
     pub fn join(hosts: Vec<Host>, wanted: &[WantedPath]) -> Result<(HostGroup, Vec<MissingPath>), Error> {
         let (mut paths, mut missing) = (Vec::new(), Vec::new());
         for WantedPath { ends, options } in wanted {
@@ -85,7 +82,7 @@ impl HostGroup {
         Ok((group, missing))
     }
 
-    /// Sets the links of the hosts by the paths that they are on, and probes their knobs.
+    /// Sets each host's links from its first path, and probes its knobs.
     fn begin(&mut self) -> Result<(), Error> {
         for (number, host) in self.hosts.iter_mut().enumerate() {
             let on = self.paths.iter().find_map(|path| Some((path, path.side_of(number)?)));
@@ -96,8 +93,8 @@ impl HostGroup {
         Ok(())
     }
 
-    /// Makes all hosts those of one program, with A of the first pair as its first host. Otherwise each pair runs a
-    /// program of its own.
+    /// Makes all hosts run one program together; A of the first pair is its first host. Without this, each pair runs
+    /// a program for itself.
     pub fn share_program(&mut self) {
         DataPath::share_program(&mut self.paths, &SessionKey::random().hex());
     }
@@ -117,13 +114,13 @@ impl HostGroup {
         path.between(path.ends.map(|end| &self.hosts[end]))
     }
 
-    /// Returns an error if a workload does not run on as many hosts.
+    /// Returns an error if the workload cannot run on this number of hosts.
     pub(crate) fn suits(&self, workload: &Workload) -> Result<(), Error> {
         let hosts = Side::BOTH.map(|side| self.places_on(side).len());
         check_hosts(workload, hosts).map_err(Error::Other)
     }
 
-    /// Returns the names of a pair's hosts: A and B, or in a larger group what the user called them.
+    /// Returns the names of a pair's hosts: A and B in a group of one pair, otherwise the names that the user gave.
     pub(crate) fn names<'g>(&self, pair: &Pair<'g>) -> [&'g str; 2] {
         if self.paths.len() == 1 { ["A", "B"] } else { [&pair.a.name, &pair.b.name] }
     }
@@ -140,13 +137,13 @@ impl HostGroup {
         })
     }
 
-    /// Returns the names of those hosts, by side.
+    /// Returns the names of the hosts beyond those of the first pair, by side.
     pub(crate) fn others(&self) -> [Vec<String>; 2] {
         let names = |side| self.members().filter(|one| one.side == Some(side)).map(|one| one.name).collect();
         Side::BOTH.map(names)
     }
 
-    /// Records those hosts.
+    /// Records the hosts beyond those of the first pair.
     pub(crate) fn record_others(&self, sink: &mut dyn RecordSink) -> Result<(), Error> {
         let mut members = self.members();
         members.try_for_each(|member| Ok(sink.line(&Line::Member(Box::new(member)))?))
@@ -166,7 +163,7 @@ impl HostGroup {
         self.paths.iter().map(|path| path.ends[side as usize]).collect()
     }
 
-    /// Returns the cell of the hosts as they were found, with `flow`: the knobs that can be turned on all hosts of a
+    /// Returns a cell with `flow` and the current values of the hosts: the knobs that can be turned on all hosts of a
     /// side and have one value there.
     pub fn found(&self, flow: Settings) -> Cell {
         let [a, b] = Side::BOTH.map(|side| common(self.on(side).map(Host::found)));
@@ -302,7 +299,7 @@ impl HostGroup {
     }
 }
 
-/// Returns the settings that all hosts have with the same value.
+/// Returns the settings that have the same value on all hosts.
 fn common(mut hosts: impl Iterator<Item = Settings>) -> Settings {
     let mut common = hosts.next().unwrap_or_default();
     hosts.for_each(|host| common.retain(|name, value| host.get(name) == Some(value)));

@@ -26,7 +26,7 @@ pub struct Host {
     applied: Settings,
 }
 
-/// A link that carries only acknowledgements. Device knobs of the other end, `of`, are turned there.
+/// A link that carries only acknowledgements. Device knobs whose place is `of`, the other end, are turned on it.
 #[derive(Debug, Clone)]
 struct AckLink {
     device: String,
@@ -103,7 +103,7 @@ impl Host {
         }
     }
 
-    /// Sets the links that carry the data and the acknowledgements. The host at A sends the data.
+    /// Sets which links carry the data and the acknowledgements. The host at A sends the data.
     pub(crate) fn faces(&mut self, carrier: &Carrier, side: Side) {
         let of = match side {
             Side::A => FactorPlacement::Receiver,
@@ -113,8 +113,8 @@ impl Host {
         self.acks = (carrier.acks != carrier.data).then(|| AckLink { device: carrier.acks.clone(), of });
     }
 
-    /// Returns an error if it is unknown which link carries the data, or if another one than that of the host's other
-    /// paths does: the host must not be tuned then.
+    /// Returns an error if the host must not be tuned: it is unknown which link carries the data, or the data to
+    /// different hosts take different links.
     pub(crate) fn carries(&self, carrier: &Carrier) -> Result<(), Error> {
         let why = if carrier.is_unclear() {
             format!(
@@ -155,7 +155,7 @@ impl Host {
         }
     }
 
-    /// Returns what is known of a link by its name.
+    /// Returns the facts of the link `name`; empty facts if the host has none.
     pub(crate) fn link_named(&self, name: &str) -> LinkFacts {
         self.facts.links.iter().find(|link| link.name == name).cloned().unwrap_or_default()
     }
@@ -169,7 +169,7 @@ impl Host {
             .collect()
     }
 
-    /// Returns the values of all knobs as probed.
+    /// Returns the probed values of all knobs.
     pub(crate) fn values(&self) -> Settings {
         let read = |state: &KnobState| Some((state.knob.clone(), state.value.clone()?));
         self.states.iter().filter_map(read).collect()
@@ -327,7 +327,8 @@ impl Host {
     }
 }
 
-/// Returns true if a knob reads as before. Its value may have another spelling: one CPU list for all queues, or one for each.
+/// Returns true if a knob reads as before. Its value may have another spelling: one CPU list for all queues, or one
+/// for each.
 fn reads_same(before: &KnobState, after: &KnobState) -> bool {
     match (&before.value, &after.value, knob::find(&before.knob)) {
         (Some(one), Some(other), Ok(knob)) => knob.factor.domain.same(one, other),

@@ -17,16 +17,16 @@ pub enum Pairing {
     FirstTwo,
     /// The pairs for which the topology is made: one, except for `lab:wan:pairs=N`.
     Topology,
-    /// The first host with each other one, as the hosts of one program.
+    /// The first host is paired with every other one, and all run one program.
     Star,
-    /// Each other host with the last one, to which all send.
+    /// Every other host is paired with the last one, and sends to it.
     FanIn,
-    /// The last host with each other one, to which it sends.
+    /// The last host is paired with every other one, and sends to all of them.
     FanOut,
 }
 
 impl Pairing {
-    /// Returns the places of A and B of each pair among the hosts.
+    /// Returns the indices of A and B of each pair in the list of hosts.
     fn ends(self, hosts: &dyn HostSet) -> Vec<[usize; 2]> {
         let (count, last) = (hosts.hosts().len(), hosts.hosts().len().saturating_sub(1));
         match self {
@@ -38,7 +38,7 @@ impl Pairing {
         }
     }
 
-    /// Returns true if the other pairs are worth measuring without one of them.
+    /// Returns true if the pairs can be measured without one of them.
     pub fn spares_one(self) -> bool {
         matches!(self, Pairing::FanIn | Pairing::FanOut)
     }
@@ -47,16 +47,16 @@ impl Pairing {
 /// Hosts that were reached and joined. Their sessions end before the hosts that were made for them are removed.
 pub struct JoinedHosts {
     pub group: HostGroup,
-    /// Hosts of a fan that could not be reached or joined; the others do without them.
+    /// Hosts of a fan that could not be reached or joined. The run continues without them.
     pub lost: Vec<LostHost>,
     pub hosts: Box<dyn HostSet>,
 }
 
 impl JoinedHosts {
-    /// Reaches the hosts side by side, and joins their pairs one after the other.
+    /// Reaches the hosts in parallel, and joins their pairs one after the other.
     ///
     /// # Errors
-    /// Returns an error if a host that is not one of several in a fan could not be reached or joined.
+    /// Returns an error if a host could not be reached or joined, unless it is one of several in a fan.
     pub fn open(
         hosts: Box<dyn HostSet>,
         pairing: Pairing,
@@ -102,7 +102,7 @@ impl JoinedHosts {
     }
 }
 
-/// Returns the paths between hosts that were reached, by the places of these among themselves.
+/// Returns the wanted paths whose hosts were both reached. Their `ends` are indices in the list of reached hosts.
 fn wanted(
     ends: &[[usize; 2]],
     places: &[TopologyHost],
@@ -120,8 +120,8 @@ fn wanted(
     ends.iter().filter_map(both).map(path).collect()
 }
 
-/// Returns addresses of a host to try first: those that the topology knows; then the one in its agent's line, or the
-/// one that ssh reached and those that its name resolves to here.
+/// Returns the addresses of a host to try first: those that the topology knows, then the one in its agent's line; or,
+/// for a host reached by ssh, the address that ssh used and those that the name resolves to on this machine.
 fn hints(place: &TopologyHost, host: &Host) -> Vec<IpAddr> {
     let known = place.v4.map(IpAddr::from).into_iter().chain(place.v6.map(IpAddr::from));
     let named = match &place.reach {

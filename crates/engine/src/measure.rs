@@ -38,12 +38,9 @@ const INTERVAL: Nanos = Nanos::millis(50);
 /// Most samples of a flow, so that those of all flows fit one message however long they last.
 const MOST_SAMPLES: u64 = 100;
 
-/// Runs the workload on all pairs at the same time (one, except for fan-in and fan-out) and reports it: goodput by pair
-/// and direction, and the first pair's hosts. A pair that fails is listed in [`MeasureReport::lost`]; only of a program,
-/// whose hosts need each other, it ends the others.
-///
-/// # Errors
-/// Returns an error if no pair has an outcome.
+/// Runs the workload on all pairs at the same time (one, except for fan-in and fan-out) and reports it: goodput by
+/// pair and direction, and the first pair's hosts. A pair that fails is listed in [`MeasureReport::lost`]. It ends
+/// the other pairs only if the workload is a program, whose hosts need each other.
 pub fn measure(
     group: &HostGroup,
     what: &MeasureOptions,
@@ -129,7 +126,7 @@ fn of_program(workload: &str, host: &str, end: &EndpointOutcome) -> Option<PartF
     (!figures.is_empty()).then_some(PartFigures { host, part, figures })
 }
 
-/// Returns the headlines of an end that the workload and the transport print, with their names.
+/// Returns the headlines of the workload and of the transport, each with its name.
 fn printing(what: &MeasureOptions) -> [(String, &'static [Headline<EndpointOutcome>]); 2] {
     let (workload, transport) = (&what.workload.name, TRANSPORT.of(&what.flow));
     let of_workload = find(&what.workload).map_or(&[][..], |runner| runner.headlines());

@@ -19,13 +19,13 @@ use crate::{Error, Host};
 /// Longest time for a flow's proof: longer than its ends wait for each other, so that they can report why they gave
 /// up.
 const MEET: Duration = Duration::from_secs(12);
-/// How long the ends of that flow wait for each other.
+/// How long the two ends of a flow that is being proven wait for each other.
 const PATIENCE: Nanos = Nanos::secs(10);
 /// Time from one attempt to the next ("Connection Attempt Delay", RFC 8305 section 5), unless the first one fails
 /// earlier.
 const STAGGER: Duration = Duration::from_millis(250);
-/// Time from an attempt to a given address to the next one. It is longer, because the user means this address even if
-/// it answers more slowly.
+/// Time from an attempt at a given address to the next attempt. It is longer than [`STAGGER`], because the user means
+/// this address even if it answers more slowly.
 const STAGGER_AFTER_GIVEN: Duration = Duration::from_secs(2);
 /// How long a client may take to notice that its server has failed.
 const NOTICE: Duration = Duration::from_secs(1);
@@ -40,9 +40,9 @@ pub(crate) struct ProvenFlow {
     pub(crate) candidate: AddressCandidate,
     /// B's data port.
     pub(crate) port: u16,
-    /// A's address towards B.
+    /// A's source address for flows to B.
     pub(crate) source: IpAddr,
-    /// Each host's interface by its route to the other.
+    /// Each host's interface on its route to the other host.
     pub(crate) routed: [String; 2],
     /// Addresses that were tried too and did not prove themselves in time.
     pub(crate) silent: Vec<AddressCandidate>,
@@ -166,7 +166,7 @@ impl AddressRace<'_> {
         self.failed.len() == self.candidates.len()
     }
 
-    /// Returns the candidates that have begun, except one.
+    /// Returns the candidates whose attempts have begun, without candidate `number`.
     fn silent_but(&self, number: usize) -> Vec<AddressCandidate> {
         (0..self.begun).filter(|other| *other != number).map(|other| self.candidates[other]).collect()
     }

@@ -99,10 +99,10 @@ pub struct Pair<'g> {
 
 /// A proven data path between two hosts of a group, with data ports at its host B.
 pub(crate) struct DataPath {
-    /// Places of A and B among the hosts of the group.
+    /// Indices of A and B in the group's list of hosts.
     pub(crate) ends: [usize; 2],
     pub(crate) facts: PathFacts,
-    /// Data ports of B by the transports that they serve. Each is opened when a run first requests these.
+    /// Data ports of B by the transports that they serve. A port is opened when a run first needs it.
     ports: Mutex<BTreeMap<Vec<String>, u16>>,
     address: AddressCandidate,
     key: SessionKey,
@@ -113,7 +113,7 @@ pub(crate) struct DataPath {
     program_hosts: ProgramHosts,
 }
 
-/// The hosts that run a program, from the view of one pair of them.
+/// The hosts that run one program, as one pair of them sees it.
 #[derive(Debug, Default)]
 struct ProgramHosts {
     /// Addresses of all hosts by number; the first is the pair's first host.
@@ -126,7 +126,7 @@ struct ProgramHosts {
     epoch: Mutex<String>,
 }
 
-/// Number of phases of a run that may each wait for a silent path: for its flows, for their first data, and for the
+/// Number of phases of a run that may each wait for a silent path: the start of its flows, their first data, and the
 /// message that the peer's window is closed.
 const PATIENT_PHASES: u32 = 3;
 
@@ -194,7 +194,7 @@ impl DataPath {
         }
     }
 
-    /// Makes the hosts of `paths`, which have one host A, those of one program.
+    /// Makes the hosts of `paths`, which share their host A, run one program together.
     pub(crate) fn share_program(paths: &mut [DataPath], token: &str) {
         let own = paths.first().and_then(|first| first.facts.address_a.parse().ok());
         let hosts: Vec<IpAddr> = own.into_iter().chain(paths.iter().map(|path| path.address.ip)).collect();
@@ -255,7 +255,7 @@ impl<'g> Pair<'g> {
         speeds.filter(|mbps| *mbps > 0).min().map(|mbps| BitRate(mbps as f64 * 1e6))
     }
 
-    /// Calls `ask` with the path as the factors' tables need it.
+    /// Calls `ask` with the facts, links and knobs of both ends.
     pub(crate) fn view<T>(&self, in_lab: bool, ask: impl FnOnce(&PathView<'_>) -> T) -> T {
         ask(&PathView {
             sender: &self.a.facts,
@@ -413,7 +413,8 @@ fn is_as_asked(host: &Host, end: &EndpointOutcome) -> Result<(), Error> {
     found.map_or(Ok(()), |found| Err(Error::FellBack { host, line: found.line.clone() }))
 }
 
-/// Returns why not all known figures could be read, if so. No decision is made on the rest of such an outcome.
+/// Returns the reason if a figure of a known kind could not be read. No decision is made on the rest of such an
+/// outcome.
 fn misread(outcome: &EndpointOutcome) -> Option<&String> {
     outcome.observed.unseen.iter().find(|line| DetailError::is_told_by(line))
 }

@@ -15,8 +15,8 @@ use crate::{Error, Host};
 pub struct ReachOptions {
     /// True if knobs will be turned, which needs root on the host.
     pub tune: bool,
-    /// The landspeed to run on hosts reached by ssh. If `None`, an installed one of this build, or else one that is
-    /// sent.
+    /// The landspeed to run on hosts reached by ssh. If `None`, an installed one of this build runs; without one,
+    /// this landspeed is sent.
     pub remote_path: Option<String>,
     /// True if a landspeed that was sent stays on the host for the next time.
     pub keep_agent: bool,

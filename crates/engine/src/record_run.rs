@@ -126,7 +126,7 @@ fn both(
     })
 }
 
-/// Returns the cell with jumbo frames and buffers: the receiver's never limits, the sender's is the cap.
+/// Returns the cell with jumbo frames and buffers: the send buffer caps the window, the receive buffer never limits.
 pub(crate) fn cell(properties: &PathProperties, window: Option<Bytes>) -> Cell {
     let most = Bytes(i32::MAX as u64);
     let room = Bytes(4 * (properties.bdp().0 + properties.queue.unwrap_or(properties.bdp()).0));
@@ -138,8 +138,8 @@ pub(crate) fn cell(properties: &PathProperties, window: Option<Bytes>) -> Cell {
     cell
 }
 
-/// Runs one stream for some time after a start-up, with the paper's congestion control. Returns the outcomes, and what
-/// a link of landspeed's own did during the run.
+/// Runs one stream for some time after a start-up, with the paper's congestion control. Returns the outcomes, and the
+/// statistics of landspeed's own link over the run, if there is one.
 pub(crate) fn stream(
     pair: &Pair<'_>,
     hosts: &dyn HostSet,
@@ -155,7 +155,7 @@ pub(crate) fn stream(
     Ok((ends, link.map(|link| link.since_mark().0)))
 }
 
-/// Runs one stream, which only the window keeps from overrunning the queue.
+/// Runs one stream whose window alone keeps the queue from overflowing.
 fn one(
     pair: &Pair<'_>,
     hosts: &dyn HostSet,

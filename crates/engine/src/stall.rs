@@ -19,7 +19,7 @@ const SIZES: [u64; 22] = [
 const EACH: u64 = 5;
 /// Longest time for a size.
 const LONGEST: Nanos = Nanos::secs(2);
-/// How long the flows of these packets wait for a silent path.
+/// How long the flows of the probe wait for a silent path.
 const PATIENCE: Nanos = Nanos::secs(4);
 /// Bytes beyond the link's MTU, so that the sender fragments the packet.
 const BEYOND: Bytes = Bytes(1200);
@@ -70,7 +70,7 @@ fn datagrams(pair: &Pair<'_>, dont: &str, sizes: &[Bytes], headers: Bytes) -> Re
     Ok(b.get::<Vec<SweepPoint>>().iter().zip(counts).map(size).collect())
 }
 
-/// Sets who may fragment a packet of this size.
+/// Returns `size` with the point at which packets of this size may be fragmented.
 fn cut(size: ProbedSize, dont: &str, mtu: Bytes) -> ProbedSize {
     let cut = match dont {
         "on" => FragmentationPoint::Never,

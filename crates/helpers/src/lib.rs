@@ -1,6 +1,6 @@
-//! What applications start beside other people's programs. It is no part of the product's own program.
+//! Programs that applications start beside other people's programs. They are not part of the program `landspeed`.
 //!
-//! | module | is |
+//! | module | contents |
 //! |---|---|
 //! | `filter` | Iso-Surface and Virtual Microscope, as filters on several hosts |
 //! | `sockets` | a benchmark of the sockets interface |

@@ -1,11 +1,11 @@
-//! What a relay between a client and a server can do with what it hears, for tests.
+//! A relay between a client and a server, and a replay of what it recorded, for tests.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread::{self, JoinHandle};
 
-/// Passes everything on between one client of a new port and the server at `to`. Returns the port's address; the
-/// thread returns what the client said.
+/// Relays between one client of a new port and the server at `to`. Returns the port's address; the thread returns the
+/// bytes that the client sent.
 pub(crate) fn relay(to: SocketAddr) -> (SocketAddr, JoinHandle<Vec<u8>>) {
     let ear = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = ear.local_addr().unwrap();
@@ -25,7 +25,7 @@ pub(crate) fn relay(to: SocketAddr) -> (SocketAddr, JoinHandle<Vec<u8>>) {
     (at, relay)
 }
 
-/// Says the same to the server at `to` once more, and returns its first answers, until it ends the connection.
+/// Sends `said` to the server at `to`, and returns what it answers until it ends the connection.
 pub(crate) fn replay(said: &[u8], to: SocketAddr) -> Vec<u8> {
     let mut again = TcpStream::connect(to).unwrap();
     again.write_all(said).unwrap();

@@ -1,5 +1,5 @@
-//! Hosts and what joins them: topologies, landspeed's own link with a rate, delay, queue and losses, and faults that are
-//! made on purpose.
+//! Hosts and what joins them: topologies, landspeed's own link with a rate, delay, queue and losses, and faults that
+//! are made on purpose.
 
 pub mod emulator;
 mod failure;

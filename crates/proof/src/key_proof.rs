@@ -1,4 +1,4 @@
-//! The passes of the handshake, for ends that read and write on their own.
+//! The messages of the handshake, made and checked without I/O, for callers that read and write themselves.
 //!
 //! UDP keeps no state of a client before its confirm, so the confirm's datagram repeats number and challenges.
 //! Because a datagram may be lost, UDP acknowledges the confirm with a fourth pass: MAC("welcome", number, C, S).
@@ -9,11 +9,11 @@ use crate::{ProofKey, random};
 pub const CHALLENGE: usize = 16;
 /// Length of a MAC in bytes.
 pub const MAC: usize = blake3::OUT_LEN;
-/// Length of the first pass in bytes.
+/// Length of the hello, the first pass, in bytes.
 pub const HELLO: usize = 4 + CHALLENGE + MAC;
-/// Length of the second pass in bytes.
+/// Length of the answer, the second pass, in bytes.
 pub const ANSWER: usize = CHALLENGE + MAC;
-/// Length of the third pass in bytes.
+/// Length of the confirm, the third pass, in bytes.
 pub const CONFIRM: usize = MAC;
 
 /// Random bytes that no peer can predict.
@@ -36,7 +36,7 @@ impl KeyProof {
         KeyProof { number, client, server: [0; CHALLENGE] }
     }
 
-    /// Returns the first pass.
+    /// Returns the client's hello, the first pass.
     pub fn hello(&self, key: &ProofKey) -> [u8; HELLO] {
         let mut bytes = [0; HELLO];
         bytes[..4].copy_from_slice(&self.number.to_be_bytes());
@@ -53,7 +53,7 @@ impl KeyProof {
         proof.holds(key, "client", mac).then_some(KeyProof { server, ..proof })
     }
 
-    /// Returns the second pass.
+    /// Returns the server's answer, the second pass.
     pub fn answer(&self, key: &ProofKey) -> [u8; ANSWER] {
         let mut bytes = [0; ANSWER];
         bytes[..CHALLENGE].copy_from_slice(&self.server);
@@ -68,7 +68,7 @@ impl KeyProof {
         proof.holds(key, "server", mac).then_some(proof)
     }
 
-    /// Returns the third pass.
+    /// Returns the client's confirm, the third pass.
     pub fn confirm(&self, key: &ProofKey) -> [u8; CONFIRM] {
         *self.mac(key, "confirm").as_bytes()
     }
@@ -78,7 +78,7 @@ impl KeyProof {
         self.holds(key, "confirm", confirm).then_some(self.number)
     }
 
-    /// Returns the fourth pass, of UDP only: the server has the confirm.
+    /// Returns the fourth pass, which only UDP has: it acknowledges the confirm.
     pub fn welcome(&self, key: &ProofKey) -> [u8; MAC] {
         *self.mac(key, "welcome").as_bytes()
     }
@@ -103,7 +103,8 @@ impl KeyProof {
         hasher.finalize()
     }
 
-    /// Compares in constant time (`blake3::Hash` does), so that a MAC cannot be guessed byte by byte.
+    /// Returns true if `mac` is the MAC of a pass. The comparison takes constant time (`blake3::Hash`), so that a MAC
+    /// cannot be guessed byte by byte.
     fn holds(&self, key: &ProofKey, pass: &str, mac: &[u8]) -> bool {
         mac.try_into().is_ok_and(|mac: [u8; MAC]| self.mac(key, pass) == blake3::Hash::from_bytes(mac))
     }

@@ -28,7 +28,8 @@ pub struct ErrorLedger {
     wealth: f64,
 }
 
-/// The longest plan, in tests, that is shared evenly to the end; a longer one ends in parts of one over this number.
+/// The longest plan, in tests, whose error is shared evenly to the end. In a longer plan no test gets more than one
+/// over this number of the budget left.
 const SHORT_PLAN: u32 = 4;
 
 impl ErrorLedger {

@@ -29,9 +29,9 @@ const EVERY_BLOCK_TO: u32 = 16;
 const HIGH_ERROR: f64 = 0.05;
 /// The part of `HIGH_ERROR` that the first look and the last one get each; the others share the rest.
 const END_PART: f64 = 0.3;
-/// The probability of being shown to help within its blocks below which a step is given up.
+/// A step is given up if the probability that its remaining blocks will show that it helps is below this.
 const PROSPECT: f64 = 0.02;
-/// The number of blocks from which a step may be given up for want of prospects: before, its deviation is hardly
+/// The number of blocks at which a step may first be given up for want of prospects: before, its deviation is hardly
 /// known.
 const GIVE_UP_FROM: u32 = 6;
 
@@ -101,8 +101,8 @@ impl StepDesign {
         FIRST_LOOK
     }
 
-    /// Returns the reason why blocks whose measured mean lies above the least effect, at the design's error and among
-    /// those that count, are still not accepted as helping; `None` where their mean does not lie there.
+    /// Returns the reason why blocks that seem to help are not accepted as helping. They seem to help if the mean of
+    /// those that count lies above the least effect, at the design's error; `None` if it does not.
     pub fn objection(&self, blocks: &[BlockContrast]) -> Option<Objection> {
         let shows = |fit: MeanLogRatio| fit.low_unexplained(self.alpha) > self.least_effect_ln;
         let both = CountedAndAllMeans::of(blocks).filter(|both| shows(both.counted))?;

@@ -31,7 +31,7 @@ const EFFECTS: [EffectTarget; 2] = [
 ];
 /// The effect that must be found if a tenth of the processor time or less is stolen.
 const STOLEN: EffectTarget = EffectTarget { effect: 1.3, deviation: 0.05, least: 0.85 };
-/// Kinds of noise of which this is promised, by the beginnings of their names.
+/// Kinds of noise for which `STOLEN` is promised, by the beginnings of their names.
 const STOLEN_PROMISED: [&str; 2] = ["5 % stolen in bursts, b", "10 % stolen in bursts, b"];
 /// Largest share of candidates with mishaps that may be kept.
 const MISHAPS: f64 = 0.10;
@@ -87,8 +87,8 @@ fn is_confirmed(step: &StepSummary) -> bool {
     step.kept && step.confirmed == Some(true)
 }
 
-/// Returns whether a run kept anything but a placebo, even if dropped in the end; whether it kept and confirmed any;
-/// whether a kept placebo voids it; and whether it doubts its own trials.
+/// Returns four flags of a run: it kept a candidate, even if it dropped it later; it confirmed one; its result is
+/// void; it doubts its own trials. Placebos are not candidates.
 fn verdicts(findings: &LadderFindings) -> [u32; 4] {
     let steps = || findings.steps.iter().filter(|step| !step.placebo);
     let kept = steps().any(|step| step.answer == StepAnswer::Helps);
@@ -96,8 +96,8 @@ fn verdicts(findings: &LadderFindings) -> [u32; 4] {
     [kept, confirmed, findings.void.is_some(), !findings.doubts.is_empty()].map(u32::from)
 }
 
-/// Returns whether the only candidate was kept; was confirmed; stayed undecided; was called harmful. The last two
-/// numbers are the blocks that its step discarded and counted.
+/// Returns four flags of a run with one candidate: it was kept; it was confirmed; it stayed undecided; it was called
+/// harmful. The last two numbers are the blocks that its step discarded and counted.
 fn answers(findings: &LadderFindings) -> [u32; 6] {
     let [kept, confirmed, ..] = verdicts(findings);
     let said = |answer| u32::from(findings.steps.iter().any(|step| step.answer == answer));
@@ -106,8 +106,8 @@ fn answers(findings: &LadderFindings) -> [u32; 6] {
     [kept, confirmed, said(StepAnswer::Undecided), said(StepAnswer::Harms), discarded, blocks]
 }
 
-/// Returns the number of steps that a run kept in the end, those of them that are confirmed, useful candidates in its
-/// final settings, and steps that it measured.
+/// Returns four counts of a run: the steps kept in the end; those of them that are confirmed; the useful candidates
+/// in its final settings; the steps that it measured.
 fn found(findings: &LadderFindings) -> [u32; 4] {
     let count = |which: &dyn Fn(&StepSummary) -> bool| findings.steps.iter().filter(|s| which(s)).count();
     let useful = USEFUL.iter().filter(|useful| findings.final_cell.flow.contains_key(useful.knob)).count();
@@ -135,7 +135,7 @@ impl ResultTables {
         percent(share(hits, self.runs))
     }
 
-    /// Prints whole runs of useless candidates.
+    /// Prints the table of false keeps, from whole runs in which all candidates are useless.
     fn keeps(&mut self) {
         let runs = self.runs;
         println!("### False keeps in whole runs: 30 useless candidates, 2 placebos, {runs} runs a row\n");
@@ -160,7 +160,7 @@ impl ResultTables {
         }
     }
 
-    /// Prints single steps that help.
+    /// Prints the table of power, from single steps whose candidate helps.
     fn power(&mut self) {
         let runs = self.runs;
         println!(
@@ -183,7 +183,7 @@ impl ResultTables {
         }
     }
 
-    /// Prints single steps that help, with stolen processor time.
+    /// Prints the table of power under stolen processor time.
     fn stolen(&mut self) {
         let runs = self.runs;
         println!("\n### Stolen time: one candidate, effect 30 %, noise 5 %, {runs} steps a row\n");
@@ -205,7 +205,7 @@ impl ResultTables {
         }
     }
 
-    /// Prints candidates with rare mishaps, and harmless ones.
+    /// Prints the table of guards, for harmless candidates and for candidates with rare mishaps.
     fn guards(&mut self) {
         let runs = self.runs;
         println!("\n### Guards: a candidate that is 30 % faster, noise 5 %, {runs} steps a row\n");
@@ -229,7 +229,7 @@ impl ResultTables {
         }
     }
 
-    /// Prints whole runs with six useful candidates of thirty.
+    /// Prints the table of whole runs in which six of thirty candidates are useful.
     fn starts(&self) {
         let runs = self.runs / 10;
         println!("\n### From a poor start: six useful candidates among thirty, {runs} runs a row\n");

@@ -1,4 +1,4 @@
-//! Kinds of noise, one row each.
+//! The kinds of noise, each of which is a row of the tables.
 
 use landspeed_record::units::{BitRate, BytesPerCpuSecond, Nanos};
 use landspeed_record::{Arm, TrialFigures};
@@ -93,7 +93,7 @@ pub(super) const KINDS: &[NoiseKind] = &[
     row("10 % stolen in bursts, of the incumbent twice as much", 8, spared),
 ];
 
-/// Noise of a kind, scaled.
+/// Noise of one kind at a given deviation.
 #[derive(Debug)]
 pub(super) struct SimulatedNoise {
     kind: NoiseKind,
@@ -110,7 +110,7 @@ impl SimulatedNoise {
         SimulatedNoise { kind, deviation, state: NoiseState::new(seed) }
     }
 
-    /// Returns the next block's trials of cells whose true figures `truth` returns.
+    /// Returns the next block's trials; `truth` returns the true figures of each arm.
     pub(super) fn block(&mut self, arms: &[Arm], truth: impl Fn(Arm) -> TrialFigures) -> Vec<TrialFigures> {
         let trials = (self.kind.source)(&mut self.state, arms);
         self.state.last = arms.last().copied();
@@ -129,7 +129,7 @@ impl SimulatedNoise {
         arms.iter().zip(trials).map(figures).collect()
     }
 
-    /// Draws an event with this probability, for what the trials do besides their noise.
+    /// Returns true with this probability, for events that are not part of the noise.
     pub(super) fn happens(&mut self, share: f64) -> bool {
         self.state.random.happens(share)
     }
@@ -268,8 +268,8 @@ fn stolen(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
     trials
 }
 
-/// How much more the rate loses than the stolen share of the processors, because a flow waits for the one that is
-/// missing.
+/// Ratio of the logarithm of the rate lost to that of the processor share lost. It is above 1, because a flow waits
+/// for the processor that is missing.
 const SENSITIVITY: f64 = 1.5;
 /// The least and the largest depth of a burst.
 const DEPTHS: [f64; 2] = [0.1, 0.5];
@@ -281,15 +281,16 @@ fn steal(trial: &mut TrialDeviations, depth: f64) {
     trial.fixed = [SENSITIVITY * lost, 0.3 * lost, -lost];
 }
 
-/// Bursts of a sixth of a second to a second, in which a trial loses a tenth to a half; they take `share` of all time
-/// on average. The candidate's trials lose `times` as much, and gain as much in the mean, so that its effect is zero.
+/// Takes processor time in bursts of a sixth of a second to a second. In a burst a trial loses a tenth to a half of
+/// its time; `share` of all processor time is taken on average. The candidate's trials lose `times` as much, and gain
+/// that back on average, so that its effect is zero.
 fn stolen_in_bursts(state: &mut NoiseState, arms: &[Arm], share: f64, times: f64) -> Vec<TrialDeviations> {
     const MOST_MORE: f64 = 6.0;
     const LEAST: u32 = 1;
     let depth = (DEPTHS[0] + DEPTHS[1]) / 2.0 * (1.0 + times) / 2.0;
     let within = share / depth;
     let length = f64::from(LEAST) + (MOST_MORE - 1.0) / 2.0;
-    // Probability of a burst's beginning with which bursts of this length cover this part of the time.
+    // Probability that a burst begins, with which bursts of this mean length cover this part of the time.
     let begins = within / (within + length * (1.0 - within));
     let gain = SENSITIVITY * within * (mean_loss(times) - mean_loss(1.0));
     let mut trials = normal(state, arms);
@@ -310,7 +311,7 @@ fn mean_loss(times: f64) -> f64 {
     (integral(most) - integral(least)) / (most - least)
 }
 
-/// The candidate's trials lose half as much as the others, which is its only effect.
+/// The candidate's trials lose half as much processor time as the incumbent's, which is its only effect.
 fn spared(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
     let mut trials = stolen_in_bursts(state, arms, 0.133, 1.0);
     for trial in of_candidate(arms, &mut trials) {
@@ -352,8 +353,8 @@ fn favoured(state: &mut NoiseState, arms: &[Arm], memory: f64, size: f64) -> Vec
     trials
 }
 
-/// The candidate halves some of its trials. The effect on the mean is removed, so that only the rarity of mishaps
-/// remains.
+/// The candidate halves the rate of some of its trials. All its trials are raised so that the mean does not change:
+/// only the rare mishaps remain.
 fn mishaps(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
     const SHARE: f64 = 0.04;
     let mut trials = normal(state, arms);
@@ -364,7 +365,8 @@ fn mishaps(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
     trials
 }
 
-/// A fifth of the candidate's trials lose three tenths to the hypervisor; the others gain as much in the mean.
+/// A fifth of the candidate's trials lose three tenths of their time to the hypervisor. All its trials are raised so
+/// that the mean does not change.
 fn drawn_steal(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
     const SHARE: f64 = 0.2;
     let mut trials = normal(state, arms);

@@ -56,8 +56,8 @@ pub(super) struct SimulatedRun {
 }
 
 impl SimulatedRun {
-    /// Returns whole runs of thirty candidates with the effect `effect` each (1 is none, 1.0199 is just not useful),
-    /// and two placebos.
+    /// Returns a run of thirty candidates with the effect `effect` each (1 is none, 1.0199 is just not useful), and
+    /// two placebos.
     pub(super) fn useless(kind: NoiseKind, deviation: f64, effect: f64) -> SimulatedRun {
         let knob = |i: u32| format!("useless-{i:02}");
         SimulatedRun {
@@ -69,7 +69,7 @@ impl SimulatedRun {
         }
     }
 
-    /// Returns one candidate in a step with the blocks and the share of the error of one of twelve tests.
+    /// Returns a run of one candidate, whose step has the blocks and the share of the error of one test of twelve.
     pub(super) fn single(kind: NoiseKind, deviation: f64, effect: CandidateEffect) -> SimulatedRun {
         SimulatedRun {
             kind,
@@ -80,7 +80,7 @@ impl SimulatedRun {
         }
     }
 
-    /// Returns whole runs of [`USEFUL`] and useless candidates, thirty in total.
+    /// Returns a run of the [`USEFUL`] candidates and of useless ones, thirty in total.
     pub(super) fn poor_start(kind: NoiseKind, deviation: f64, budget: Nanos) -> SimulatedRun {
         let useful = USEFUL.iter().map(|useful| candidate(useful.knob, 10 * useful.place));
         let others = 0..CANDIDATES - USEFUL.len() as u32;

@@ -61,7 +61,7 @@ impl FaultCaseResult {
         self.found.iter().map(|finding| finding.cause).filter(|cause| !is_limit(*cause))
     }
 
-    /// Returns all findings, in order.
+    /// Describes all findings, in order, or the reason why the case is undecided.
     pub(super) fn said(&self) -> String {
         if let Some(why) = &self.undecided {
             return format!("undecided: {why}");

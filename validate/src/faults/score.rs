@@ -1,7 +1,8 @@
-//! Judges findings, and how many of them must be right.
+//! Judges findings, and checks them against targets.
 //!
-//! Targets were set before the first run that is judged by them, from what the previous study reached: every single
-//! fault named (66 of 66), 4 of 16 random pairs named completely, and one in five named causes that was not made.
+//! The targets were set before the first run that is judged by them, from what the previous study reached: every
+//! single fault was named (66 of 66), 4 of 16 random pairs were named completely, and one in five named causes had
+//! not been made.
 
 use super::run::FaultCaseResult;
 use crate::table;
@@ -23,7 +24,7 @@ impl FaultCaseResult {
     }
 }
 
-/// A share, and the least that it must reach.
+/// A measured share, and the least that it must reach.
 struct ScoreTarget {
     what: &'static str,
     reached: usize,

@@ -20,7 +20,7 @@ use scene::{GridScenario, SCENES};
 const CONFIDENCE: f64 = 0.95;
 /// Least share of grids in which all intervals of the family contain the truth.
 const TOGETHER: f64 = 0.94;
-/// Range of the share in which the interval of one contrast contains it.
+/// Range of the share of grids in which the interval of a single contrast contains its true value.
 const ALONE: RangeInclusive<f64> = 0.94..=0.96;
 /// Largest ratio of the mean width to that of the best possible intervals.
 const WIDTH: f64 = 1.3;
@@ -54,9 +54,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 struct GridCoverage {
     /// True if all intervals of the family contain the truth.
     together: bool,
-    /// True if the interval of one contrast contains it: between plots, and within plots.
+    /// True if the interval of a single contrast contains the truth: for one between plots, and for one within plots.
     alone: [bool; 2],
-    /// True if its cells were taken to differ in noise.
+    /// True if the model took the cells to differ in noise.
     own: bool,
     /// Each contrast's width.
     widths: Vec<f64>,

@@ -1,11 +1,11 @@
-//! Grids with known effects.
+//! The kinds of grids that are simulated, with known effects.
 
 use std::collections::BTreeMap;
 
 use landspeed_stats::Random;
 use landspeed_stats::grid::{CellTrial, Contrast, GridLayout};
 
-/// The trials of a block that are measured.
+/// Which of a block's trials are measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum MeasuredTrials {
     All,
@@ -19,7 +19,7 @@ pub(super) enum MeasuredTrials {
 pub(super) enum ContrastFamily {
     Reference,
     Neighbours,
-    /// Main effects, interactions of two, and the effects of each factor alone and after all others.
+    /// Main effects, interactions of two factors, and each factor's effect alone and with all others changed.
     Factorial,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct GridScenario {
     blocks: u32,
     /// Deviation of the plots; `None` if a block is one plot.
     pub(super) plots: Option<f64>,
-    /// A cell that is three times as noisy.
+    /// Number of the cell that is three times as noisy as the others.
     pub(super) loud: Option<u32>,
     measured: MeasuredTrials,
     family: ContrastFamily,

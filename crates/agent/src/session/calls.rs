@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use crate::session::{Error, Reply, Request, one_line};
 
-/// Progress messages of one request that may wait to be read.
+/// Most progress messages of one request that may wait to be read.
 const UNREAD: usize = 16;
 
 /// A reply and the time at which it came.

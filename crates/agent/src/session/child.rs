@@ -100,7 +100,7 @@ impl Child {
         self.process.wait().ok()
     }
 
-    /// Returns the child's tail, so that lines that do not come over stderr can be added to it.
+    /// Returns the child's last lines, so that output that does not come over stderr can be added to them.
     pub(crate) fn tail(&self) -> OutputTail {
         self.tail.clone()
     }

@@ -78,8 +78,8 @@ impl Session {
         }
     }
 
-    /// Opens a session over a connected socket whose other end [`crate::session::serve_socket`] serves, in this process or
-    /// another.
+    /// Opens a session over a connected socket whose other end [`crate::session::serve_socket`] serves, in this
+    /// process or in another.
     pub fn over_socket(name: &str, stream: UnixStream, options: &Options) -> Result<Session, Error> {
         let (peer_name, lease) = (name.to_owned(), options.lease);
         let open = in_time(name, options, async move {

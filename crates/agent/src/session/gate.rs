@@ -30,7 +30,7 @@ impl DenialReason {
     }
 }
 
-/// The token, its expiry, and a flag that a controller has entered.
+/// The token, its expiry, and whether a controller has used it.
 pub(crate) struct TokenGate {
     token: Token,
     expires: Instant,

@@ -23,7 +23,7 @@ pub(crate) enum SessionEnd {
 }
 
 impl SessionEnd {
-    /// Makes the end from the peer's last words.
+    /// Returns how the session ended, from the reason in the peer's last message.
     pub(crate) fn said(who: &str, why: &str) -> SessionEnd {
         if why == DONE {
             SessionEnd::Done
@@ -32,7 +32,7 @@ impl SessionEnd {
         }
     }
 
-    /// Makes the end from the error of a frame that did not come.
+    /// Returns how the session ended if a frame could not be read.
     pub(crate) fn failed(error: &FrameError) -> SessionEnd {
         let why = error.to_string();
         if left(error) { SessionEnd::Left(why) } else { SessionEnd::Broken(why) }

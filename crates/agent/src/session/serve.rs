@@ -176,7 +176,7 @@ fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<(
 }
 
 /// Returns the handler's answer. A panic becomes a refusal, because a dead agent would be worse. The handler itself
-/// must guard against state that a panic leaves half done; its locks, if any, are poisoned.
+/// must guard against state that a panic leaves half done.
 fn answer(handler: &dyn RequestHandler, request: Request, on_progress: &OnProgress<'_>) -> Reply {
     let asked = request.name();
     catch_unwind(AssertUnwindSafe(|| handler.handle_with_progress(request, on_progress))).unwrap_or_else(

@@ -84,14 +84,14 @@ impl OutgoingFrame {
             .expect("some numbers fit a frame")
     }
 
-    /// Encodes the last message, the same at both ends; `why` is cut to one line that always fits.
+    /// Encodes the last message, whose form is the same at both ends; `why` is cut to one line that always fits.
     pub(crate) fn end(why: &str) -> OutgoingFrame {
         let bytes =
             encode(&MessageToAgent::End(one_line(why)), REQUEST_LIMIT).expect("one line fits a frame");
         OutgoingFrame { bytes, last: true }
     }
 
-    /// Encodes a sign of life, the same at both ends.
+    /// Encodes a sign of life. Both ends send the same bytes.
     pub(crate) fn beat() -> OutgoingFrame {
         OutgoingFrame::new(&MessageToAgent::Beat, REQUEST_LIMIT).expect("a word fits a frame")
     }

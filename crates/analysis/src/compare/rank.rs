@@ -50,7 +50,7 @@ fn ranking(metric: &ProtocolMetric, entries: &[&ContestRuns<'_>]) -> Option<Rank
     })
 }
 
-/// Returns the protocols in order, in groups: one that really differs from any of a group begins the next.
+/// Returns the protocols in order, in groups. A protocol that really differs from any of a group begins a new group.
 fn groups(runners: &[RankedProtocol<'_>]) -> Vec<Vec<String>> {
     let differ = real(runners);
     let mut groups: Vec<Vec<usize>> = Vec::new();
@@ -64,7 +64,7 @@ fn groups(runners: &[RankedProtocol<'_>]) -> Vec<Vec<String>> {
     groups.iter().map(|group| group.iter().map(name).collect()).collect()
 }
 
-/// Returns which pairs really differ, by their places in the order.
+/// Returns the matrix of the pairs that really differ; rows and columns are the protocols in order.
 fn real(runners: &[RankedProtocol<'_>]) -> Vec<Vec<bool>> {
     let n = runners.len();
     let pairs: Vec<(usize, usize)> = (0..n).flat_map(|a| (a + 1..n).map(move |b| (a, b))).collect();

@@ -15,7 +15,8 @@ const HEADERS: u16 = 20 + 20 + 12;
 
 /// The least time over which rates are taken for their deviation: the reporting interval of iperf in the paper.
 const REPORTED: Nanos = Nanos::secs(1);
-/// The least number of rates in a region; one too short for this many of [`REPORTED`] has shorter ones.
+/// The least number of rates in a region. A region that is shorter than this many of [`REPORTED`] has rates over less
+/// time.
 const LEAST_RATES: u64 = 8;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -89,8 +90,8 @@ impl RunFigures {
         convergence::median(&self.convergence_s)
     }
 
-    /// Returns the aggregate of the regions in which flows leave over that of those with as many flows in which they
-    /// enter: 1 where the others took up what the leaving flows freed.
+    /// Returns the ratio of the aggregate in regions in which flows leave to that in regions with as many flows in
+    /// which they enter: 1 if the remaining flows took up what the leaving flows freed.
     pub fn recovery(&self) -> Option<f64> {
         let middle = self.regions.iter().max_by_key(|region| region.flows)?.region;
         let sum = |of: &dyn Fn(&&RegionFigures) -> bool| -> f64 {

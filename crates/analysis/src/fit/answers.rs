@@ -8,7 +8,7 @@ use landspeed_stats::estimate;
 
 use super::message::{BOTH, HOST_A, HOST_B, LINK, class_layer};
 
-/// The share of the time between arrivals from which a host that works has no time left.
+/// The busy share of the time between arrivals at which a host has no time left.
 const BUSY: f64 = 0.85;
 const CONFIDENCE: f64 = 0.95;
 /// The size in bytes to which the figures of a whole pass refer.
@@ -16,9 +16,9 @@ const PIECE: u64 = 32 << 10;
 
 #[derive(Debug)]
 pub struct AnswerInputs<'a> {
-    /// The sweeps; those at the MTU that the path had come first.
+    /// The sweeps, starting with those at the path's original MTU.
     pub sweeps: &'a [PerPacketCost],
-    /// The measured limits of "host A" and "host B", as far as known; once for a machine that is both.
+    /// The measured limits of "host A" and "host B", as far as known. If both are one machine, its limits occur once.
     pub limits: Vec<(&'a str, &'a HostLimits)>,
     pub offload: &'a OffloadStudy,
 }
@@ -44,7 +44,7 @@ pub struct OffloadBlock {
 }
 
 impl OffloadStudy {
-    /// Returns the mean nanoseconds per byte of a layer, summed and offloaded.
+    /// Returns a layer's mean nanoseconds per byte: with checksums computed by the hosts, and by the device.
     fn per_byte(&self, layer: &str) -> Option<[f64; 2]> {
         let mean = |kind: fn(&OffloadBlock) -> &BTreeMap<String, f64>| {
             let values: Vec<f64> = self.blocks.iter().filter_map(|b| kind(b).get(layer).copied()).collect();
@@ -54,7 +54,8 @@ impl OffloadStudy {
         Some([mean(|block| &block.summed)?, mean(|block| &block.offloaded)?])
     }
 
-    /// Returns offloaded over summed with its interval, such as ", 0.83 times [0.71, 0.97]".
+    /// Returns the ratio of the cost with checksums by the device to that by the hosts, with its interval, such as ",
+    /// 0.83 times [0.71, 0.97]".
     fn ratio(&self, layer: &str, draft: &mut AnswerDraft, name: &str) -> String {
         let logs: Vec<f64> = self
             .blocks
@@ -219,8 +220,8 @@ fn pass(limits: &HostLimits, what: &str, hot: bool) -> Option<f64> {
     limits.passes.iter().find(of).map(|pass| PIECE as f64 * 8e9 / pass.rate_bps.0)
 }
 
-/// Adds what a host needs for a piece that is in memory and for one that is in its cache. `passes` has each figure's
-/// name and the time of its pass.
+/// Adds the times that a host takes for a piece in memory and for one in its cache. `passes` has each figure's name
+/// and the time of its pass.
 fn tell(draft: &mut AnswerDraft, host: &str, [does, then]: [&str; 2], passes: [(&str, f64); 2]) {
     let [cold, warm] = passes.map(|(name, ns)| {
         let per_byte = ns / PIECE as f64;

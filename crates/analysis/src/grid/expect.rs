@@ -124,7 +124,7 @@ impl ExpectationJudge<'_> {
         Ok(all_above(&found, |n| named[n].to_owned()))
     }
 
-    /// Judges whether a curve ends in the direction `way` from its beginning, and goes the other way nowhere.
+    /// Judges whether a curve's end differs from its beginning in the direction `way`, and no step goes against it.
     fn slope(&self, line: &[Vec<u32>], way: f64) -> ExpectationResult {
         let steps: Vec<Contrast> = line.windows(2).map(|two| self.difference(&two[0], &two[1])).collect();
         let whole = match line {

@@ -148,8 +148,8 @@ fn figures_of(grid: &Grid, trials: &[&GridTrial]) -> Vec<GridCurves> {
     all
 }
 
-/// Returns curves for the figures that the program reported besides the deciding one; none where the cells differ in
-/// which one decides.
+/// Returns curves for the figures that the program reported besides the deciding one. Returns none if the deciding
+/// figure is not the same in all cells.
 fn told_beside(grid: &Grid, told: Option<&ProgramFigures>) -> Vec<GridCurves> {
     let Some(program) = &grid.program else { return Vec::new() };
     let others = told.iter().flat_map(|told| &told.all).filter(|one| one.name != program.figure);

@@ -11,14 +11,14 @@ pub(crate) struct KnobHint {
     pub(crate) why: StepPrediction,
 }
 
-/// Returns the remedies of a verdict that name a knob, by finding, in the verdict's order. A remedy whose value is
-/// already set in `cell` is left out.
+/// Returns the hints of a verdict: for each finding, in the verdict's order, its remedies that name a knob. A remedy
+/// whose value is already set in `cell` is left out.
 pub(crate) fn hints(line: &VerdictLine, cell: &Cell) -> Vec<Vec<KnobHint>> {
     line.verdict.findings.iter().map(|finding| of_finding(line.number, finding, cell)).collect()
 }
 
-/// Returns the hints of one finding. Its gain is expected of its first remedy; where that one is already set, so that
-/// it cannot be what is missing, of the next.
+/// Returns the hints of one finding. The expected gain belongs to its first remedy. If that one is already set, it
+/// cannot be what is missing, and the gain passes to the next remedy.
 fn of_finding(verdict: u32, finding: &Finding, cell: &Cell) -> Vec<KnobHint> {
     let mut passed_on = None;
     let mut hints = Vec::new();

@@ -1,7 +1,7 @@
 //! A bound that a search has found: the rate that a path carries.
 //!
-//! Keeping within it brings no gain in rate, so that no comparison of rates could keep it. From then on it is a
-//! condition of every comparison, except those against the start.
+//! A sender that keeps within the bound gains no rate, so no comparison of rates would keep it. Therefore a bound,
+//! once found, applies to both settings of every comparison, except in those against the start.
 
 use landspeed_record::{Cell, StepAnswer, StepLine, StepSummary};
 
@@ -43,7 +43,7 @@ impl RateBound {
         StepLine { summary, incumbent: incumbent.clone(), candidate: candidate.clone() }
     }
 
-    /// Adds to the bound's step whether the final setting's fresh trials kept within the bound.
+    /// Records in the bound's step whether the trials of the final check kept within the bound.
     pub(super) fn revise(&self, lost: Option<f64>, run: &mut RunState) {
         let Some(lost) = lost else { return };
         let id = self.id();

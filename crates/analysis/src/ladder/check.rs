@@ -3,8 +3,8 @@
 //!
 //! Each kept step is left out once (see `left_out`). The one whose left-out interval lies lowest, and below the least
 //! effect, is dropped and the rest is measured again. Between those blocks the final setting is compared with the
-//! start (and with a given setting), for as long as there is time. Where a step added something else than what would
-//! be lost without it, the pair of it and the step that it interacts with is measured as a 2x2.
+//! start (and with a given setting), for as long as there is time. If what a step added when it was tried differs
+//! from what leaving it out costs, the step and the one that it interacts with are measured as a 2x2.
 
 use landspeed_record::Cell;
 use landspeed_record::units::Nanos;
@@ -26,7 +26,7 @@ mod square;
 const LEAST_BLOCKS: u32 = 4;
 /// The most blocks of final against start, unless left-out blocks are still due between them.
 const MOST_BLOCKS: u32 = 24;
-/// The blocks of one side of a 2x2.
+/// The blocks of the comparison that completes a 2x2.
 const SQUARE_BLOCKS: u32 = 8;
 /// The part of the check's time over which the left-out blocks that may still drop a step are spread.
 const DROP_PART: f64 = 0.6;
@@ -37,7 +37,7 @@ enum CheckRole {
     Final,
     /// The final setting over the given one.
     Against,
-    /// The first step without the second, over neither: the other side of a 2x2.
+    /// The first step without the second, over neither: the comparison that completes a 2x2.
     Square(usize, usize),
 }
 
@@ -50,8 +50,8 @@ struct CheckSlot {
 }
 
 impl CheckSlot {
-    /// Returns true if the comparison takes more blocks, up to `cap` that count. Discards may cost it half as many
-    /// more.
+    /// Returns true if the comparison takes another block: until `cap` blocks count, or half as many more than `cap`
+    /// were measured.
     fn open(&self, cap: u32) -> bool {
         self.comparison.series.counted() < cap && self.comparison.series.attempts() < cap + cap / 2 + 1
     }
@@ -143,8 +143,8 @@ impl FinalCheck {
         self.slots.push(CheckSlot { role, comparison, cap: MOST_BLOCKS });
     }
 
-    /// Returns the next block: one that final comparisons still need if the budget is nearly used up, then a left-out
-    /// block that is due, then the other comparisons in turn.
+    /// Returns the next block: one that final comparisons still need if the budget is nearly used up; otherwise a
+    /// left-out block that is due; otherwise one of the other comparison with the fewest blocks.
     fn next(&mut self, run: &mut RunState) -> Option<Box<LadderBlock>> {
         let block = run.blocks(1, self.standing.toggle());
         let left = run.clock.left_before(Nanos(0));
@@ -166,7 +166,7 @@ impl FinalCheck {
         self.slots.iter_mut().filter(open).min_by_key(turn).map(|slot| slot.comparison.pair(run))
     }
 
-    /// Returns the left-out block that is due: first those that may still drop a step.
+    /// Returns the left-out block that is due. Blocks that may still drop a step come first.
     fn due(&mut self, run: &mut RunState) -> Option<Box<LadderBlock>> {
         let end = run.clock.end();
         let since = self.since.unwrap_or_default();
@@ -233,7 +233,7 @@ impl CheckSlot {
     }
 }
 
-/// Returns the blocks that the final check needs if the kept steps are still owed `owed` blocks.
+/// Returns the blocks that the final check needs, `owed` blocks of kept steps among them.
 pub(crate) fn blocks_needed(owed: u32, rules: &LadderRules) -> u32 {
     let against = if rules.against.is_some() { 2 } else { 1 };
     owed + against * 2 * LEAST_BLOCKS

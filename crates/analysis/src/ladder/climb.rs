@@ -186,7 +186,8 @@ impl Climb {
         self.ready(CandidateTask::new(late, true), run)
     }
 
-    /// Returns the task with its grant, or passes over one that cannot be tried, with the reason.
+    /// Returns the task with its share of the error. If the candidate cannot be tried, records the reason and returns
+    /// `None`.
     fn ready(&mut self, task: CandidateTask, run: &mut RunState) -> Option<(CandidateTask, f64)> {
         let reserve = self.reserve(task.placebo, run);
         let grant = self.ledger.grant();
@@ -211,8 +212,8 @@ impl Climb {
         let id = self.id(&task);
         let max_blocks = match (task.placebo, task.reopened()) {
             (true, _) => self.size.max_blocks.min(USUAL_BLOCKS),
-            // The step that interacts with it is kept, so it is expected to matter now (windows after TSO): it gets
-            // more blocks to show it.
+            // The step that interacts with it is kept, so this one is expected to matter now (windows after TSO). It
+            // gets more blocks to show that.
             (_, true) => self.size.max_blocks * SECOND_CHANCE,
             _ => self.size.max_blocks,
         };
@@ -273,9 +274,9 @@ impl Climb {
         format!("{:02}-{placebo}{}={}{again}", self.serial, task.candidate.knob, task.candidate.value)
     }
 
-    /// Returns the time that must be left when the current step ends: for the final check, which needs more the more
-    /// was kept (up to half of the budget), and for the late placebo. The early placebo also leaves time for one
-    /// step, because a short run would otherwise try no candidate.
+    /// Returns the time that must be left when the current step ends: for the final check, which needs more time the
+    /// more steps were kept (up to half of the budget), and for the late placebo. The early placebo also leaves time
+    /// for one step, because a short run would otherwise try no candidate.
     fn reserve(&self, is_placebo: bool, run: &RunState) -> Nanos {
         let toggles = self.standing.kept.iter().map(KeptStep::toggle).max().unwrap_or_default();
         let owed = blocks_needed(self.left_out.owed(&self.standing), &run.rules);

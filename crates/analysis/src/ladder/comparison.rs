@@ -80,8 +80,8 @@ impl CellComparison {
         run.note(format!("block {number} of {} discarded: {why}", self.label));
     }
 
-    /// Returns the mean log ratio of a figure, above zero better, after removing the effect of lost processor time;
-    /// zero where it was not measured.
+    /// Returns the mean log ratio of a figure, where above zero is better, without the effect of lost processor time;
+    /// zero where the figure was not measured.
     pub(crate) fn mean_better(&self, metric: Metric, toll: &LostTimeEffects) -> f64 {
         let blocks = self.series.contrasts(metric, toll);
         let freed: Vec<f64> = blocks.iter().filter(|block| block.counts).map(|block| block.freed).collect();

@@ -19,7 +19,7 @@ const CHANCE: f64 = 0.01;
 const TIMES: f64 = 1.5;
 
 impl Doubts {
-    /// Adds the doubts about a kept step, from its own trials (`added`) and from those that were to confirm it
+    /// Adds the doubts about a kept step: from its own trials (`added`), and from the later trials that test it
     /// (`worth`).
     pub(crate) fn of_kept(
         &mut self,

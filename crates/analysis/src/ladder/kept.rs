@@ -14,7 +14,7 @@ use crate::series::CONFIDENCE;
 pub(crate) struct KeptStep {
     pub(crate) id: String,
     pub(crate) candidate: Candidate,
-    /// The gain that the step added when it was tried, above one better.
+    /// The gain that the step added when it was tried, where above one is better.
     pub(crate) added: Estimate,
     pub(crate) dropped: Option<String>,
 }
@@ -56,8 +56,8 @@ impl KeptSetting {
         kept.chain(bound).fold(self.start.clone(), |cell, change| cell.with(change))
     }
 
-    /// Returns the kept steps that are still part of the setting: not dropped, and not overwritten whole by a later
-    /// one.
+    /// Returns the indices of the kept steps that are still part of the setting: not dropped, and not completely
+    /// overwritten by a later one.
     pub(crate) fn steps(&self) -> Vec<usize> {
         let all = self.cell(&[]);
         let counts = |&i: &usize| self.kept[i].dropped.is_none() && self.cell(&[i]) != all;
@@ -70,7 +70,7 @@ impl KeptSetting {
     }
 }
 
-/// The sums of the mean log ratios (above zero better) of the kept steps, for each figure.
+/// The sum of the kept steps' mean log ratios for each figure, where above zero is better.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct KeptTotals([f64; 3]);
 

@@ -43,14 +43,15 @@ struct LeftOutTest {
 /// The state of a step's confirmation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ConfirmationState {
-    /// The worth of the step over all settings, above one better; its interval holds for all kept steps together.
+    /// The worth of the step over all settings, where above one is better. Its interval holds for all kept steps
+    /// together.
     pub(crate) worth: Option<Estimate>,
     pub(crate) blocks: u32,
     pub(crate) confirmed: bool,
 }
 
 impl ConfirmationState {
-    /// Describes what the blocks spread over the rest of the run say about the step.
+    /// Describes what the blocks that were spread over the rest of the run show about the step.
     pub(crate) fn in_words(&self) -> String {
         let word = if self.confirmed { "confirmed" } else { "not confirmed" };
         let worth = self.worth.map(|worth| format!(": {}", words::interval(worth))).unwrap_or_default();
@@ -88,8 +89,8 @@ impl LeftOutTests {
         Some(proof.last + Nanos(until.saturating_sub(proof.last).0 / u64::from(missing + 1)))
     }
 
-    /// Returns the next block that is due in the current setting, with the blocks of each step spread over the given
-    /// time.
+    /// Returns the next block that is due in the current setting. The blocks of each step are spread over the time
+    /// from `since` to `until`.
     pub(crate) fn due_in_the_end(
         &mut self,
         standing: &KeptSetting,
@@ -174,7 +175,7 @@ impl LeftOutTests {
         true
     }
 
-    /// Returns the worth of step `i` in the current setting, above one better.
+    /// Returns the worth of step `i` in the current setting, where above one is better.
     pub(crate) fn worth(&self, i: usize, standing: &KeptSetting, run: &RunState) -> Option<Estimate> {
         let blocks = self.here(i, standing)?.series.contrasts(run.rules.goal, &run.toll);
         Some(CountedAndAllMeans::of(&blocks)?.estimate(CONFIDENCE))
@@ -203,7 +204,7 @@ impl LeftOutTest {
         self.comparisons.iter().map(|comparison| comparison.series.counted()).sum()
     }
 
-    /// Returns true if the step may take more blocks. Discards may cost it half as many more than `wanted`.
+    /// Returns true if the step may take another block. Discarded blocks let it take half as many more than `wanted`.
     fn open(&self, wanted: u32) -> bool {
         let attempts: u32 = self.comparisons.iter().map(|comparison| comparison.series.attempts()).sum();
         !self.failed && attempts < wanted + wanted / 2 + 1

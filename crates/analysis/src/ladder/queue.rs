@@ -51,7 +51,7 @@ pub(crate) struct CandidateQueue {
     rejected: Vec<CandidateTask>,
     /// Knob and value of each candidate that ever waited here and was not removed as idle.
     seen: BTreeSet<(String, String)>,
-    /// Knob and value that kept steps replaced: a measurement counts against them.
+    /// Knob and former value of each kept step. No verdict brings such a value back, because the step was measured.
     replaced: BTreeSet<(String, String)>,
 }
 
@@ -115,9 +115,9 @@ impl CandidateQueue {
         self.sort();
     }
 
-    /// Returns the waiting candidates among a finding's remedies, in order. The gain is expected of the whole cure: a
-    /// later change that includes the first one (segmentation offload includes its checksums) comes before it and
-    /// takes over the expected ratio.
+    /// Returns the waiting candidates that a finding's remedies name, in order. If a later change includes the first
+    /// one (segmentation offload includes its checksums), it comes first and takes over the expected ratio, because
+    /// the gain is expected of the complete change.
     fn named_in(&self, hints: &[KnobHint]) -> Vec<(usize, StepPrediction)> {
         let mut named: Vec<(usize, StepPrediction)> =
             hints.iter().filter_map(|hint| Some((self.named_by(hint)?, hint.why))).collect();
@@ -135,9 +135,10 @@ impl CandidateQueue {
         named
     }
 
-    /// Returns the index of the candidate that a hint refers to: the value that it names, else the knob's first by
-    /// the table. Where that one was tried, the knob's other values move to the front only if they are decisive. A
-    /// value that a kept step replaced stays in its place, because a measurement is better evidence than a verdict.
+    /// Returns the index of the candidate for a hint: the one with the hint's value or, if the hint has none, the
+    /// knob's first by the table. If that one was tried, another value of the knob is returned only if it is
+    /// decisive. A value that a kept step replaced is not returned, because a measurement is better evidence than a
+    /// verdict.
     fn named_by(&self, hint: &KnobHint) -> Option<usize> {
         let waiting = || self.waiting.iter().enumerate();
         if !hint.value.is_empty() {

@@ -9,7 +9,7 @@ use crate::Metric;
 pub(crate) const USUAL_BLOCKS: u32 = 11;
 /// The factor by which a second try may exceed the usual blocks.
 pub(crate) const SECOND_CHANCE: u32 = 2;
-/// The least number of tests planned, if there are as many candidates: what the usual five minutes have room for.
+/// The least number of tests planned, unless there are fewer candidates: the usual five minutes have room for it.
 const USUAL_TESTS: u32 = 12;
 /// The most blocks of a step: beyond this, drift over hours matters more than noise.
 const MOST_BLOCKS: u32 = 2_000;

@@ -19,7 +19,7 @@ pub const OUT_OF_TIME: &str = "the time for steps ended";
 /// The beginning of the reason of a step that the user ended.
 pub const STOPPED: &str = "stopped";
 
-/// The factor on a step's blocks that a change that helps may take to show that it harms nothing else.
+/// The factor by which a step that helps may exceed its blocks, to show that it harms nothing else.
 const GUARD_PATIENCE: u32 = 2;
 
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl LadderStep {
         self.comparison.series.contrasts(run.rules.goal, &run.toll)
     }
 
-    /// Returns the current verdict on the primary figure, above one better.
+    /// Returns the current judgement of the primary figure, where above one is better.
     pub(crate) fn verdict(&self, run: &RunState) -> StepJudgement {
         let blocks = self.contrasts(run);
         if self.out_of_time { judge_last(&self.design, &blocks) } else { judge(&self.design, &blocks) }

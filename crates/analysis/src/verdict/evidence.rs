@@ -9,7 +9,7 @@ use super::view::{EndView, VerdictView};
 pub struct Evidence {
     /// Why a cause cannot be judged without it.
     pub(super) missing: &'static str,
-    /// True if only TCP has it, so that a flow of datagrams does not lack it.
+    /// True if only TCP provides it. It is not reported as missing for a flow of datagrams.
     pub(super) is_of_tcp: bool,
     /// Returns true if it was observed.
     pub(super) is_there: fn(&VerdictView<'_>) -> bool,

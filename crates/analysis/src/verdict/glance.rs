@@ -5,7 +5,7 @@ use landspeed_record::units::BitRate;
 
 use super::view::{EndRole, FlowView};
 
-/// The share of the time, or of the samples, from which a limit is named.
+/// The share of the time, or of the samples, above which a limit is named.
 const MOSTLY: f64 = 0.5;
 
 /// The summary of a flow, for the direction in which more moved.
@@ -35,7 +35,7 @@ pub fn glance(watch: &FlowWatch) -> Option<FlowSummary> {
     })
 }
 
-/// Data in the receive queue waits for the program.
+/// Returns what holds a receiving end back: the program, if data waits in the receive queue; otherwise the sender.
 fn receiving(flow: &FlowView<'_>) -> &'static str {
     let part = flow.mean(|s| s.receive_queue_bytes.0 as f64 / s.receive_buffer_bytes.0.max(1) as f64);
     if part > MOSTLY / 2.0 { "slow reader" } else { "the sender" }

@@ -39,7 +39,7 @@ pub(super) fn found(cause: Cause, weight: f64, confidence: f64, summary: impl In
     }
 }
 
-/// Starts a finding that costs nothing now and would let `allows` through.
+/// Starts a finding of a fault that costs nothing now and would limit the flow to the rate `allows`.
 pub(super) fn behind(cause: Cause, allows: BitRate, confidence: f64, summary: impl Into<String>) -> Finding {
     Finding { allows_bps: Some(allows), ..found(cause, 0.0, confidence, summary) }
 }
@@ -55,7 +55,7 @@ pub(super) trait FindingBuilder: Sized {
     fn try_knob(self, knob: &str, value: impl Into<String>, what: &str) -> Self;
     /// Adds a remedy that a person must carry out.
     fn ask(self, what: impl Into<String>) -> Self;
-    /// Sets the goodput to expect of the first remedy, over today's.
+    /// Sets the goodput that is expected after the first remedy, as a ratio to the present one.
     fn expect(self, ratio: Option<f64>) -> Self;
 }
 

@@ -51,7 +51,7 @@ pub fn judge(observations: &PathObservations<'_>) -> Verdict {
     for judge in CAUSES {
         let missing = judge.needs.iter().find(|need| !(need.is_there)(&view));
         match missing {
-            // A flow of datagrams does not lack what only TCP has.
+            // Evidence that only TCP provides is not missing for a flow of datagrams.
             Some(need) if need.is_of_tcp && view.is_udp() => {}
             Some(need) => unjudged.push((need.missing, judge.words)),
             None => match (judge.judge)(&view).filter(order::counts) {
@@ -69,7 +69,7 @@ pub fn judge(observations: &PathObservations<'_>) -> Verdict {
     }
 }
 
-/// Returns what a verdict needs and the observations lack, if anything.
+/// Returns the reason why the observations do not suffice for a verdict, if so.
 fn missing(observations: &PathObservations<'_>, view: &VerdictView<'_>) -> Option<NoVerdictReason> {
     let moved = observations.goodput.is_some_and(|rate| rate.0 > 0.0);
     let flows = || view.ends().flat_map(|end| &end.flows);

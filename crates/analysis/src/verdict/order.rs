@@ -54,7 +54,7 @@ fn binding_next(view: &VerdictView<'_>, found: &[Finding], candidates: Vec<Findi
     next.into_iter().map(|finding| told(view, finding)).collect()
 }
 
-/// Adds the rate that the finding allows as evidence.
+/// Adds the rate that the finding allows to its evidence.
 fn told(view: &VerdictView<'_>, mut finding: Finding) -> Finding {
     let allows = finding.allows_bps.unwrap_or_default();
     finding.evidence.push(format!(

@@ -77,7 +77,7 @@ fn memory(limits: &HostLimits) -> Option<(BitRate, String)> {
     Some((rate, format!("STREAM copy on {} cores, each byte read and written", best.threads)))
 }
 
-/// Returns the rate of the fastest method.
+/// Returns the rate of the fastest method of sending raw packets, and its description.
 fn raw_packets(limits: &HostLimits) -> Option<(BitRate, String)> {
     let rated = limits.packets.iter().map(|p| (p.alone_pps * p.packet_bytes.0 as f64 * 8.0, p));
     let (rate, best) = rated.max_by(|a, b| a.0.total_cmp(&b.0))?;

@@ -1,9 +1,9 @@
 //! The thresholds of all judgements, with their reasons. Shares are of the watched time unless another base is named.
 
-/// The samples of a flow that a verdict needs: with fewer, a share of them is a matter of chance.
+/// The least number of samples of a flow for a verdict: with fewer, a share of them is a matter of chance.
 pub(super) const FEW_SAMPLES: u32 = 5;
 
-/// The share from which a send buffer counts as full: a waiting writer is woken only when a third of it is free
+/// The fill at which a send buffer counts as full: a waiting writer is woken only when a third of it is free
 /// (sk_stream_write_space).
 pub(super) const BUFFER_FULL: f64 = 0.8;
 
@@ -15,7 +15,7 @@ pub(super) const PACKET_NS: f64 = 10_000.0;
 /// The least weight of a listed finding: less is within the difference of two identical runs.
 pub(super) const LEAST_WEIGHT: f64 = 0.05;
 
-/// The part of a computed rate from which a flow that carries it, and yet is not held by that cause, refutes the
+/// A flow that reaches this part of the rate computed for a cause, and is not held by that cause, refutes the
 /// computation: rates by formula are accurate to about ten percent.
 pub(super) const PASSED: f64 = 0.8;
 
@@ -31,22 +31,24 @@ pub(super) const CLEARLY_BELOW: f64 = 0.5;
 /// flow, between an acknowledgement and the next segment.
 pub(super) const NOTABLE: f64 = 0.15;
 
-/// The share of time from which a thread that runs or is ready is the limit: two ends that hand over to each other by
-/// sleeping and waking never reach 1. The lab's healthy pair spends 1.57 processor seconds a second, 0.78 each.
+/// The least share of time for which the flow's busiest thread or core is busy if it is the limit: two ends that hand
+/// over to each other by sleeping and waking never reach 1. The lab's healthy pair spends 1.57 processor seconds a
+/// second, 0.78 each.
 pub(super) const SATURATED: f64 = 0.75;
 
-/// The share of time from which the cost of a byte limits, though no thread is fully busy: of two ends that wait for
-/// each other's work, each sleeps while the other works. The lab without offloads is between 0.7 and 1.
+/// The least share of time for which the flow's busiest thread or core is busy if the cost of a byte limits: of two
+/// ends that wait for each other's work, each sleeps while the other works. The lab without offloads is between 0.7
+/// and 1.
 pub(super) const HURRIED: f64 = 0.6;
 
-/// The share of time from which a busy core has no time left.
+/// The busy share of time at which a core has no time left.
 pub(super) const FULL_CORE: f64 = 0.85;
 
 /// The share of time below which a thread has time to spare, however it is measured.
 pub(super) const UNHURRIED: f64 = 0.5;
 
-/// The fill of a receive queue, on average over the samples, from which it holds data that could have been read. It
-/// is a half because autotuning doubles a buffer that is used up, so a healthy one is half full or less.
+/// The average fill at which a receive queue holds data that could have been read. It is a half because autotuning
+/// doubles a buffer that is used up, so a healthy one is half full or less.
 pub(super) const FULL_QUEUE: f64 = 0.5;
 
 /// The size in bytes below which a window is small on any path: a window under one of the largest packets that a host
@@ -54,65 +56,63 @@ pub(super) const FULL_QUEUE: f64 = 0.5;
 /// and waking.
 pub(super) const SMALL_WINDOW: f64 = 65_536.0;
 
-/// The factor by which a window must exceed what the path holds at the measured rate, so as not to be the limit: what
-/// is in flight then waits in a queue or for a processor. A factor of two for what a loss takes, and of two for
+/// The factor by which a window must exceed what the path holds at the measured rate to be ruled out as the limit:
+/// the data in flight then waits in a queue or for a processor. It is two for what a loss takes, times two for
 /// acknowledgements that arrive in bursts.
 pub(super) const AMPLE: f64 = 4.0;
 
 /// The largest window without the window scale option (RFC 7323 section 2.1), less what rounding takes.
 pub(super) const UNSCALED_WINDOW: f64 = 0.7 * 65_535.0;
 
-/// The size in bytes from which a window does not come from a small buffer: if it does not suffice, the path is long.
+/// The size in bytes at which a window is not due to a small buffer: if it does not suffice, the path is long.
 pub(super) const LARGE_WINDOW: f64 = 1024.0 * 1024.0;
 
-/// The part of the window lost to rounding to whole segments from which rounding is a cause, if fewer than
-/// [`FEW_SEGMENTS`] fit.
+/// The part of a window that rounding to whole segments must lose to be a cause, if fewer than [`FEW_SEGMENTS`] fit.
 pub(super) const ALIGNMENT_LOSS: f64 = 0.1;
 
-/// The number of segments in a window below which rounding depends on their size (the paper's windows hold 5.5 and
+/// The number of segments in a window below which the loss by rounding decides (the paper's windows hold 5.5 and
 /// 3.7).
 pub(super) const FEW_SEGMENTS: f64 = 6.0;
 
-/// The number of segments in a window below which rounding is a cause in any case: a window that moves by a quarter
-/// of itself or not at all (RFC 9293 section 3.8.6.2) stays where it is most of the time, whatever rounding leaves
-/// over.
+/// The number of segments in a window below which rounding is a cause whatever it loses: a window that moves by a
+/// quarter of itself or not at all (RFC 9293 section 3.8.6.2) stays where it is most of the time.
 pub(super) const TOO_FEW_SEGMENTS: f64 = 4.0;
 
-/// The ratio of the round trip to the idle one from which there is a standing queue, if the difference is also at
-/// least [`STANDING_NS`]. A loss-based sender keeps a queue of one bandwidth-delay product 40 % full or more.
+/// The least ratio of the round trip to the idle one that shows a standing queue, if the difference is also at least
+/// [`STANDING_NS`]. A loss-based sender keeps a queue of one bandwidth-delay product 40 % full or more.
 pub(super) const STANDING_RATIO: f64 = 1.2;
 
 /// The least time that a standing queue adds to a round trip, in ns: wake-ups and batching change a round trip by
 /// tens to hundreds of microseconds without any queue.
 pub(super) const STANDING_NS: f64 = 1e6;
 
-/// The part of its rate from which a shaper is at its limit: token buckets leave a little unused.
+/// The part of its configured rate at which a shaper is at its limit: token buckets leave a little unused.
 pub(super) const AT_RATE: f64 = 0.85;
 
-/// The part of its nominal rate from which a link is at its limit: headers, gaps and acknowledgements take 5 to 10 %.
+/// The part of its nominal rate at which a link is at its limit: headers, gaps and acknowledgements take 5 to 10 %.
 pub(super) const AT_LINK: f64 = 0.85;
 
-/// The size of a queue that is too short for bursts of one packet of 64 KB, if it drops packets and never held more.
+/// The most bytes that a queue may have held to count as too short for one packet of 64 KB, if it dropped packets.
 pub(super) const SHORT_QUEUE_BYTES: u64 = 65_536;
 
-/// Losses this rare, as a share of segments, are no cause on any path.
+/// The share of segments below which losses are no cause on any path.
 pub(super) const RARE_LOSS: f64 = 1e-5;
 
 /// The share of segments that must be lost to cost anything where a processor is the limit.
 pub(super) const COMMON_LOSS: f64 = 5e-3;
 
-/// The least number of losses: fewer may be one event.
+/// The least number of losses that counts: fewer may be one event.
 pub(super) const FEW_LOSSES: f64 = 3.0;
 
-/// The losses per recovery from which they count as bursts: a window that loses single packets at random seldom loses
-/// more than two or three.
+/// The number of losses per recovery at which they count as bursts: a window that loses single packets at random
+/// seldom loses more than two or three.
 pub(super) const BURST: f64 = 3.5;
 
-/// The least number of reorderings: one may be a route that changed.
+/// The least number of reorderings that counts: one may be a route that changed.
 pub(super) const FEW_REORDERINGS: u64 = 3;
 
-/// The share of segments up to which reorderings are explained by a thread or an interrupt that changed its core: a
-/// healthy virtual link at 10 Gb/s shows one in 20,000.
+/// The share of segments below which reorderings are due to a thread or an interrupt that changed its core: a healthy
+/// virtual link at 10 Gb/s shows one in 20,000.
 pub(super) const RARE_REORDERING: f64 = 2e-4;
 
 /// The share of segments out of order that is reported even though TCP waits it out.
@@ -121,10 +121,10 @@ pub(super) const COMMON_REORDERING: f64 = 0.01;
 /// The number of segments that a connection must have carried for a standstill not to be blamed on their size.
 pub(super) const CARRIED_SEGMENTS: u64 = 16;
 
-/// The share of retransmissions that the peer already had from which reordering explains them.
+/// The share of needless retransmissions (the peer already had the data) at which reordering is their cause.
 pub(super) const SPURIOUS: f64 = 0.3;
 
-/// The share from which a congestion window is full: segmentation offload leaves the rest for the next large packet.
+/// The fill at which a congestion window is full: segmentation offload leaves the rest for the next large packet.
 pub(super) const CWND_FULL: f64 = 0.75;
 
 /// The factor below which a congestion window's growth over the watched time counts as none.
@@ -137,27 +137,27 @@ pub(super) const DELAYED_ACK_NS: f64 = 40e6;
 /// The share of the MSS below which segments come from small writes.
 pub(super) const SMALL_SEGMENT: f64 = 0.25;
 
-/// The share of the sender's time in system calls from which the calls themselves are the work. With writes of 64 KB
-/// it is 1 to 3 %.
+/// The share of the sender's time in system calls at which the calls themselves are the work. With writes of 64 KB it
+/// is 1 to 3 %.
 pub(super) const CALLS: f64 = 0.12;
 
 /// The share of its time that a sender with large writes and all offloads spends copying.
 pub(super) const COPYING: f64 = 0.4;
 
-/// The processor nanoseconds per byte from which writes must be small, if all offloads are on: writes of 1,448 bytes
+/// The processor time per byte, in ns, at which writes must be small if all offloads are on: writes of 1,448 bytes
 /// cost about 1, of 128 bytes about 6.
 pub(super) const DEAR_BYTE_NS: f64 = 2.0;
 
-/// The share of a core in hard and soft interrupts from which packets alone fill it.
+/// The share of a full core's time in interrupts at which packets alone fill it.
 pub(super) const PACKETS_ALONE: f64 = 0.7;
 
-/// The share of a full core in hard and soft interrupts from which moving that work away is worth it.
+/// The share of a full core's time in interrupts at which it is worth moving that work to another core.
 pub(super) const PACKETS_WITH_THREADS: f64 = 0.25;
 
-/// The idle share from which a processor can take over work.
+/// The idle share at which a processor can take over work.
 pub(super) const IDLE_CORE: f64 = 0.5;
 
-/// The share of stolen time up to which a shared machine is as usual.
+/// The share of stolen time at which it is a cause. Less is usual on a shared machine.
 pub(super) const STOLEN: f64 = 0.2;
 
 /// The share of the processor's highest clock below which its clock is low; boost clocks last only for short loads

@@ -15,8 +15,8 @@ const SAMPLING: u64 = 5;
 /// own share of payload by whichever packet came last.
 const OVERHEAD: f64 = 1.5;
 
-/// Compares the model with the observations. Each rule gets the observation one stage before it, so that one that
-/// does not hold spoils no other. `None` where neither end is a TCP connection with samples.
+/// Compares the model with the observations. Each rule gets the observed input of its own stage, so that a rule that
+/// does not hold has no effect on the others. `None` where neither end is a TCP connection with samples.
 pub(super) fn check(ends: &WatchedEnds<'_>) -> Option<FlowWindow> {
     let levels = ConnectionLevels::of(ends)?;
     let rules = [ideal, usable, step, receiver_rounding, sender_rounding, silly];

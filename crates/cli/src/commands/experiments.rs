@@ -75,7 +75,7 @@ fn list_shipped(form: &ListArgs) -> Result<()> {
     list(&["name", "title", "source", "cells / short"], &rows, &listed, form)
 }
 
-/// Returns a file, or an experiment that ships.
+/// Returns the path and the text of an experiment: a file, or one that ships.
 pub(crate) fn found(name: &str) -> Result<(PathBuf, String)> {
     let path = Path::new(name);
     if path.exists() {

@@ -55,7 +55,7 @@ macro_rules! commands {
             $($(#[$($attribute)+])? $name($module::$args),)*
         }
 
-        /// The documents of `--json`, by what prints them.
+        /// The documents of `--json`, each titled by the command that prints it.
         pub(crate) const DOCUMENTS: &[DocumentSchema] = &[$($($(document::<$document>($title),)*)?)*];
 
         impl CliCommand {

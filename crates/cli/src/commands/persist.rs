@@ -131,7 +131,7 @@ fn nothing(kept: &KeptSettings, side: Side) -> Option<String> {
     Some(format!("nothing to persist: {why}"))
 }
 
-/// Returns the next commands.
+/// Returns the commands that the user may need next.
 fn commands(kept: &KeptSettings, args: &PersistArgs, files: &[ConfigFile]) -> Vec<SuggestedCommands> {
     let is_root = rustix::process::geteuid().is_root();
     let record = match is_root {

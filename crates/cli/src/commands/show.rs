@@ -48,7 +48,7 @@ pub(crate) fn tuning(of: &ShownRecord<'_>) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Adds what this host knows about the end of a run whose record was cut off.
+/// Adds to the summary of a run that was cut off what this host knows about its end.
 fn tell_the_end(summary: &mut TuneSummary, in_progress: bool) {
     if !summary.cut_off {
         return;

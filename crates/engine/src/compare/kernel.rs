@@ -21,16 +21,16 @@ use crate::{Error, HostGroup, Pair, RunSpec, WatchOptions, buffers};
 /// Most samples of all flows of a run: an answer of an agent holds them (16 MiB) at some 500 bytes per sample.
 const MOST_SAMPLES: u64 = 20_000;
 
-/// Least size to which buffers may grow: the kernel's own default for receiving.
+/// Least value to which the limit of a buffer is set: the kernel's own default for receiving.
 const LEAST_ROOM: Bytes = Bytes::mib(6);
 
-/// A carrier of runs over a pair of hosts, which keep the congestion controls and the windows of the study until they
-/// are restored.
+/// Makes the runs of a study on a pair of hosts. The hosts keep the study's congestion controls and windows until
+/// they are restored.
 pub(super) struct KernelStudyRunner<'a> {
     group: &'a mut HostGroup,
     hosts: &'a dyn HostSet,
     study: &'a Study,
-    /// Names in the kernel by names in landspeed.
+    /// The kernel's names of congestion controls, by landspeed's names.
     kernel_names: BTreeMap<String, String>,
 }
 
@@ -71,7 +71,7 @@ impl<'a> KernelStudyRunner<'a> {
         room.into_iter().chain(settings.into_iter().map(canonical)).chain(control).collect()
     }
 
-    /// Returns the study's time between samples, or a longer one if there are more flows than it was meant for.
+    /// Returns the study's time between samples, or a longer one if the samples of all flows would exceed the limit.
     fn interval(&self, plans: &[FlowPlan]) -> Nanos {
         let least = self.study.duration().0 * plans.len() as u64 / MOST_SAMPLES;
         self.study.sample_ns.max(Nanos(least))
@@ -155,8 +155,9 @@ fn parsed(text: &str) -> Contestant {
     text.parse().unwrap_or_else(|_| unknown())
 }
 
-/// Returns the buffer setting of a UDT flow, so that its own buffers, which no knob sets, limit it no more than the
-/// kernel's limit TCP: twice what path and queue hold, as in the simulator. A contestant's own setting overrides it.
+/// Returns the buffer setting of a UDT flow: twice what path and queue hold, as in the simulator. No knob sets UDT's
+/// own buffers, and smaller ones would limit it more than the kernel's limit TCP. A contestant's own setting
+/// overrides it.
 fn udt_room(study: &Study, settings: &Settings) -> Option<(String, String)> {
     const BUFFER: &str = "udt-buffer";
     // Only UDT has such a buffer.
@@ -243,7 +244,7 @@ fn samples(number: u32, plan: &FlowPlan, ends: [EndSamples<'_>; 2]) -> Vec<RunSa
         }
         let here = sample.at_ns > plan.enters_ns && sample.at_ns <= plan.leaves_ns;
         let sender = sent.get(nearest);
-        // A transport that reports no window has none before its flow enters either.
+        // If the transport reports no window, it has none before its flow enters either.
         let window = sender.map_or(sample.cwnd_segments, |sender| sender.cwnd_segments);
         found.push(RunSample {
             at_ns: sample.at_ns,

@@ -8,7 +8,7 @@ use landspeed_record::HostLimits;
 use crate::{Error, Host};
 
 /// Measures the limits of hosts towards their links, one after the other, so that they do not disturb each other.
-/// Hosts of one machine are measured once, and a note at the others names the first one as `called` does.
+/// Hosts of one machine are measured once; the others get a note that names the first one, as `called` returns it.
 pub(super) fn of(
     hosts: &[Host],
     called: &dyn Fn(&Host) -> String,

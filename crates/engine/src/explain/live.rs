@@ -87,7 +87,7 @@ pub fn explain_live(
     Ok(inputs.report(options))
 }
 
-/// Makes the error, with a remedy, for flows about which nothing can be said.
+/// Makes the error for flows on which no verdict is possible, with a remedy.
 fn nothing(hosts: &[Host], options: &ExplainOptions, why: NoVerdictReason) -> Error {
     let (time, target) = (options.time, watched(options));
     let names: Vec<String> = hosts.iter().map(|host| called(&host.name)).collect();

@@ -1,4 +1,4 @@
-//! From observations to the report.
+//! Makes the report of `explain` from the observations.
 
 use landspeed_analysis::fit::cost_figures;
 use landspeed_analysis::verdict::{HostView, NamedHostLimits, PathObservations, judge, staircase};
@@ -104,7 +104,8 @@ fn explained(seen: HostObservations, goodput: BitRate) -> ExplainedHost {
     }
 }
 
-/// Returns the packets over the link in the direction with more of them, that of the data and not of acknowledgements.
+/// Returns the packets over the links in the direction of the data, which has more packets than that of the
+/// acknowledgements.
 fn packets(observed: &Observations) -> u64 {
     let links = observed.get::<Vec<LinkCounters>>();
     links.iter().map(|link| link.rx_packets.max(link.tx_packets)).sum()

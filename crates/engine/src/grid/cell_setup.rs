@@ -1,4 +1,4 @@
-//! From a cell of a grid to its settings and workload.
+//! Derives the settings and the workload of a grid's cell.
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{
@@ -22,13 +22,13 @@ pub(super) struct CellSetup {
 }
 
 impl CellSetup {
-    /// Returns the run of the cell after a start-up.
+    /// Returns the run that measures the cell after a start-up.
     pub(super) fn run(self, warm_up: Nanos) -> RunSpec {
         RunSpec::new(self.workload, &self.cell.flow).after(warm_up)
     }
 }
 
-/// Returns the hosts of a place.
+/// Returns the sides whose hosts a setting's place names.
 pub(super) fn sides(place: GridSettingTarget) -> &'static [Side] {
     match place {
         GridSettingTarget::A => &[Side::A],
@@ -66,8 +66,9 @@ pub(super) fn cell_setup(grid: &Grid, cell: u32) -> Result<CellSetup, Error> {
     Ok(CellSetup { workload: what, cell: Cell { flow, ..Cell::default() }, path: path_of(grid, cell) })
 }
 
-/// Returns the knobs of a cell: those that it sets, with those that these values need. Knobs that only other cells set
-/// get the values found. All cells name the same knobs, so that a change of cells turns those that differ.
+/// Returns the knobs of a cell: those that it sets, and the prerequisites of these values. Knobs that only other
+/// cells set keep the values found. So all cells name the same knobs, and going from one cell to another turns those
+/// that differ.
 pub(super) fn knobs(grid: &Grid, cell: u32, found: &Cell) -> Result<Cell, Error> {
     let mut knobs = Cell::default();
     for one in grid.all_settings() {
@@ -89,7 +90,7 @@ pub(super) fn knobs(grid: &Grid, cell: u32, found: &Cell) -> Result<Cell, Error>
             knobs.host_mut(*side).extend(needed);
         }
     }
-    // The cell's settings come last, so that they have their own values even if another setting needs other ones.
+    // The cell's settings come last, so that they override the prerequisites of other settings.
     for one in grid.settings_of(cell) {
         for side in sides(one.place) {
             knobs.host_mut(*side).insert(one.name.clone(), one.value.clone());
@@ -98,7 +99,7 @@ pub(super) fn knobs(grid: &Grid, cell: u32, found: &Cell) -> Result<Cell, Error>
     Ok(knobs)
 }
 
-/// Returns the settings that a knob needs to be on; none for a setting of another kind.
+/// Returns the prerequisites of a knob that is on; none if the setting is no knob.
 fn needs(one: &GridSetting) -> Result<Vec<(&'static str, &'static str)>, Error> {
     if sides(one.place).is_empty() {
         return Ok(Vec::new());
@@ -185,7 +186,7 @@ fn check_fan(grid: &Grid) -> Result<(), Error> {
     })
 }
 
-/// Returns true if two settings share a host, or have the same place.
+/// Returns true if two settings have the same place, or places that share a host.
 fn meet(one: &GridSetting, other: &GridSetting) -> bool {
     one.place == other.place || sides(one.place).iter().any(|side| sides(other.place).contains(side))
 }

@@ -1,4 +1,4 @@
-//! Programs beside landspeed's own workload: cells of a grid that have another workload than the others.
+//! Programs as cells of a grid: cells whose workload is not the grid's own.
 
 use landspeed_record::units::Bytes;
 use landspeed_record::{EndpointOutcome, Grid, LatencyHistogram, ProgramFigures, Workload};
@@ -39,8 +39,8 @@ pub(super) fn check(grid: &Grid, workload: &Workload) -> Result<(), Error> {
     }
 }
 
-/// Replaces the figures of a program by those of a workload of landspeed: its rate by the bytes that this would have
-/// received in the window, its time by the latency.
+/// Converts a program's figure to those of landspeed's own workload: a rate to the bytes that this rate would receive
+/// in the window, a time to the latency.
 pub(super) fn in_own_terms(end: &mut EndpointOutcome) {
     let Some(figure) = end.get::<ProgramFigures>().deciding().cloned() else { return };
     let value = |units: &[(&str, f64)]| scale(units, &figure.unit).map(|scale| scale * figure.value);

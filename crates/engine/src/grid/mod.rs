@@ -35,10 +35,7 @@ pub use vary::{FAN, FactorNames, bundle, factor, set, vary};
 
 /// The hosts on which a grid is measured. Varying a parameter of a lab's link means another lab.
 pub trait GridHosts {
-    /// Goes to hosts whose link has these parameters. Returns true if these are other hosts than before.
-    ///
-    /// # Errors
-    /// Returns an error if the hosts cannot be reached or made.
+    /// Switches to hosts whose link has these parameters. Returns true if the hosts are not the previous ones.
     fn go(&mut self, path: &Settings) -> Result<bool, Error>;
 
     /// Returns the current hosts.
@@ -47,7 +44,7 @@ pub trait GridHosts {
     /// Returns true if landspeed made the hosts on this machine.
     fn in_lab(&self) -> bool;
 
-    /// Returns the idle RTT over a link with these parameters, if it is known before going there.
+    /// Returns the idle RTT over a link with these parameters, if it is known without switching to it.
     fn rtt(&self, path: &Settings) -> Option<Nanos>;
 }
 
@@ -180,7 +177,7 @@ fn leave_out(grid: &mut Grid) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns how long the first cell's program takes, without settings of hosts. Runs it once to measure it.
+/// Returns how long the first cell's program takes, with the hosts as they are. Runs it once to measure it.
 fn time_of_program(grid: &Grid, grid_hosts: &mut dyn GridHosts) -> Result<Nanos, Error> {
     let began = Instant::now();
     grid_hosts.group().run(&cell_setup(grid, 0)?.run(grid.warm_up_ns))?;
@@ -190,7 +187,7 @@ fn time_of_program(grid: &Grid, grid_hosts: &mut dyn GridHosts) -> Result<Nanos,
 /// Name of the parameter of workloads that run for a set time.
 const TIME: &str = "time";
 
-/// Returns how long a trial of a cell takes; `None` for a program, whose file has only a limit.
+/// Returns how long a trial of a cell takes; `None` for a program, whose file gives only a time limit.
 fn trial_time(grid: &Grid, cell: u32, rtt: Nanos) -> Result<Option<Nanos>, Error> {
     let CellSetup { workload, .. } = cell_setup(grid, cell)?;
     if program_of(&workload).is_some() {
@@ -274,16 +271,16 @@ struct GridRun<'a> {
     grid: &'a Grid,
     grid_hosts: &'a mut dyn GridHosts,
     clock: RunClock,
-    /// Block and plot of the last visit.
+    /// Block and plot of the previous visit.
     plot: Option<[u32; 2]>,
     /// True if the current hosts are reserved and must be restored.
     turned: bool,
-    /// Cells with a picture in the record, because one each is enough.
+    /// Cells whose picture is already in the record; one for each cell is enough.
     pictured: BTreeSet<u32>,
 }
 
 impl GridRun<'_> {
-    /// Goes to the hosts of a visit. Services outlive the visits of a block.
+    /// Switches to the hosts of a visit. Services keep running for all visits of a block.
     fn visit(&mut self, GridVisit { block, plot, cell }: GridVisit) -> Result<(), Error> {
         let last = self.plot.replace([block, plot]);
         if last == self.plot {
@@ -294,7 +291,7 @@ impl GridRun<'_> {
         Ok(())
     }
 
-    /// Goes to hosts over this path. Restores the earlier hosts first if they were turned.
+    /// Switches to hosts over this path. Restores the earlier hosts first if they were turned.
     fn go(&mut self, path: &Settings) -> Result<(), Error> {
         if self.grid.all_settings().any(|one| one.place == GridSettingTarget::Topology) && self.turned {
             self.restored()?;

@@ -14,7 +14,7 @@ use crate::factors::all_factors;
 /// Longest toggle time of a factor that is not slow. A slow factor is varied over whole plots, because a settled cell
 /// is worth more than a random place in the block.
 pub(super) const SLOW: Nanos = Nanos::millis(100);
-/// Time to take a lab down, make another and join its hosts, until it was measured.
+/// Time to take a lab down, make another and join its hosts; assumed until it was measured.
 const ANOTHER_LAB: Nanos = Nanos::secs(1);
 
 /// Where names are looked up: the workload that runs, and the words of the topology.
@@ -140,7 +140,7 @@ pub fn bundle(name: &str, levels: Vec<(String, Vec<GridSetting>)>) -> GridFactor
     GridFactor { name: name.to_owned(), levels, sets, toggle_ns, ..GridFactor::default() }.with_slowness()
 }
 
-/// Returns about how long a change takes; for another lab the time above, until it was measured.
+/// Returns about how long a change takes. For a parameter of the lab it is the time of another lab.
 fn toggle(place: GridSettingTarget, factor: &FactorDeclaration<'_>) -> Nanos {
     if place == GridSettingTarget::Topology { ANOTHER_LAB } else { factor.toggle }
 }

@@ -20,16 +20,17 @@ const USUAL: Nanos = Nanos::secs(5);
 const MAY_LOSE: f64 = 0.001;
 /// Smallest relative change of the pace for which another search's result is applied.
 const NEWS: f64 = 0.02;
-/// Room for bursts in the receiving socket, if its host allows it, and what every kernel allows (net.core.rmem_max).
+/// Receive buffer with room for bursts, which a search uses if the host allows it.
 const ROOM: Bytes = Bytes::mib(4);
+/// Receive buffer that every kernel allows (net.core.rmem_max).
 const USUAL_ROOM: Bytes = Bytes(212_992);
 
 /// Names of the settings for the pace and for the receiving socket's room.
 const PACE: &str = "pacing-rate";
 const RECEIVE_BUFFER: &str = "rcvbuf";
 
-/// Returns true if a run searches. A transport with a window finds the rate itself, and a pace that the user holds is
-/// theirs.
+/// Returns true if a run searches for the path's rate. It does not if the transport has a window, which finds the
+/// rate itself, or if the user holds the pace.
 pub(super) fn searches(options: &TuneOptions) -> bool {
     let datagrams = options.transport.about().delivery == Delivery::Datagrams;
     datagrams && !options.untouched().iter().any(|name| name == PACE)
@@ -41,9 +42,9 @@ pub(super) fn time(options: &TuneOptions) -> Nanos {
 }
 
 impl TuningRun<'_> {
-    /// Searches for the rate that the path carries under `cell`. If the path, and not a host, is the limit, it bounds
-    /// the incumbent's pace. Returns the incumbent's cell then. If a host refuses the search, there is no bound, but
-    /// the run goes on.
+    /// Searches for the rate that the path carries under `cell`. If the path is the limit, and not a host, the rate
+    /// bounds the incumbent's pace. Returns the incumbent's cell. If a host refuses the search, there is no bound and
+    /// the run continues.
     pub(super) fn bound(&mut self, ladder: &mut Ladder, cell: &Cell) -> Result<Cell, Error> {
         let unbound = Ok(cell.clone());
         if !searches(self.options) || self.sink.stop() {

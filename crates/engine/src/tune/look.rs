@@ -1,4 +1,4 @@
-//! A look at what holds the path back under the incumbent: one short stream, watched from both ends.
+//! Looks at what holds the path back under the incumbent: watches one short stream from both ends.
 
 use landspeed_analysis::verdict::{HostView, PathObservations, judge, together};
 use landspeed_record::units::{BitRate, Nanos};

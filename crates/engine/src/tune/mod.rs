@@ -54,7 +54,7 @@ pub struct TuneOptions {
     pub program: Option<TunedProgram>,
     pub transport: &'static dyn Transport,
     pub baseline: Baseline,
-    /// Settings laid over the baseline that the run keeps.
+    /// Settings that are laid over the baseline and that the run does not change.
     pub held: Settings,
     pub budget: Nanos,
     /// If not empty, only these knobs are tried.
@@ -84,7 +84,8 @@ impl TuneOptions {
         self.skip.iter().chain(self.held.keys()).cloned().collect()
     }
 
-    /// Returns true if the run looks at what holds the path back. That says nothing about the idle RTT.
+    /// Returns true if the run looks at what holds the path back. A run for latency does not, because that says
+    /// nothing about the idle RTT.
     pub fn looks(&self) -> bool {
         self.explain && self.goal != Metric::Latency
     }

@@ -113,8 +113,8 @@ fn timing(group: &HostGroup, start: &Cell, options: &TuneOptions) -> Result<Tria
     Ok(TrialTiming::of_program(rtt, began.elapsed().into()))
 }
 
-/// Returns everything that may be tried from `cell`, or why it may not: the table's proposals, then other values that
-/// the remedies of `findings` name.
+/// Returns the candidates from `cell`, each with the reason if it may not be tried: the table's proposals, then other
+/// values that the remedies of `findings` name.
 pub(super) fn candidates(
     group: &HostGroup,
     cell: &Cell,
@@ -135,7 +135,7 @@ pub(super) fn candidates(
     })
 }
 
-/// Returns why a candidate that the first pair can have cannot be had on all hosts of the group.
+/// Returns why the other hosts of the group cannot have a candidate that the first pair can have.
 fn refused_elsewhere(
     group: &HostGroup,
     cell: &Cell,
@@ -173,7 +173,7 @@ fn applies(name: &str, options: &TuneOptions) -> bool {
 /// The placebos of a run: changes between two equivalent values.
 #[derive(Debug, Clone, Default)]
 pub struct Placebos {
-    /// Two changes, if the hosts have them: the early one, and the late one, of another scope.
+    /// The early placebo, then the late one, which is of another scope; fewer if the hosts do not have them.
     pub changes: Vec<Candidate>,
     /// Knobs that would have been toggled and cannot be, each with the reason.
     pub missing: Vec<String>,

@@ -68,8 +68,8 @@ impl TuningRun<'_> {
         Ok(findings)
     }
 
-    /// Measures the curves of a cell. If a host refuses, only they are missing: no datagram of many fragments may get
-    /// through.
+    /// Measures the curves of a cell. If a host refuses, the run continues without them, because it may be that no
+    /// datagram of many fragments gets through.
     fn curve(&mut self, cell: &Cell, step: &str) -> Result<(), Error> {
         if self.options.program.is_some() {
             return Ok(());

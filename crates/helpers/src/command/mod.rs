@@ -1,4 +1,4 @@
-//! The commands, one per file: its arguments, and what runs.
+//! The commands, one per file, each with its arguments and the function that runs it.
 
 pub(crate) mod filters;
 pub(crate) mod gather;

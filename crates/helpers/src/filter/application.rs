@@ -1,4 +1,4 @@
-//! The traits of an application for the runtime: a chain of filters, and the same computation without them.
+//! The traits of an application: a chain of filters, and the same computation without filters.
 
 use crate::filter::{Error, FilterInput, FilterOutput};
 

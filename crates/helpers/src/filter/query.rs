@@ -42,7 +42,7 @@ pub(crate) struct QueryState {
     pub(crate) failure: Option<Error>,
     /// A broken stream, which may be the consequence of another failure.
     suspect: Option<(Instant, Error)>,
-    /// True once failures are no errors any more.
+    /// True once the query has ended in order, so that later failures are not recorded as errors.
     pub(crate) is_over: bool,
     /// Number of other hosts that have joined all others.
     pub(crate) ready: usize,

@@ -27,7 +27,7 @@ pub(crate) enum StreamMessage {
 /// A message, with the number of the producer's copy.
 pub(crate) type InboxEntry = (usize, StreamMessage);
 
-/// The connection to one copy of the consumer, or back to one copy of the producer.
+/// The connection to one copy of the consumer or, for credits, to one copy of the producer.
 #[derive(Debug)]
 pub(crate) enum StreamEndpoint<T> {
     Local(T),
@@ -49,7 +49,7 @@ pub struct FilterInput<'a> {
 #[derive(Debug)]
 struct Producer {
     back: StreamEndpoint<(SyncSender<usize>, usize)>,
-    /// Messages that were not yet requested: a producer may be one unit ahead of another.
+    /// Messages that arrived before they were requested, because a producer may be one unit ahead of another.
     waiting: VecDeque<StreamMessage>,
     /// True once its marker of this unit has arrived.
     ended: bool,

@@ -33,7 +33,7 @@ struct NumberedLoss {
     nth: u64,
     /// The numbers of the lost segments, ascending.
     list: Vec<u64>,
-    /// The index of the first number in `list` that was not reached.
+    /// The index in `list` of the next number to be lost.
     place: usize,
 }
 

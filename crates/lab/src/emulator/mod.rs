@@ -23,7 +23,7 @@
 //! | `link` | a running link, and the figures of each run |
 //!
 //! The threads belong to the process that started the link and end with it, however it ends. The sockets see frames
-//! of the two links only. Crate `topology` makes those links and the network namespace.
+//! of the two links only. The module `topology` makes those links and the network namespace.
 //!
 //! A rate beyond what two threads can copy (some Gb/s at MTU 1500 without segmentation offload) cannot be emulated.
 //! It shows in [`landspeed_record::WanStats`] as lateness and as `missed_frames`; read those before you believe any

@@ -1,5 +1,5 @@
 //! Delivery traces in Mahimahi's format: one line for each moment, in milliseconds since the start, at which 1500
-//! bytes may leave. The trace starts again at the time of its last line.
+//! bytes may leave. When the time of the last line has come, the trace starts again: each pass is a turn.
 //!
 //! Moments are used as in Mahimahi (src/frontend/link_queue.cc): small packets share one, large packets need several,
 //! and an unused moment is lost. One figure differs: Mahimahi sends 1504 bytes at a time, because its TUN device adds

@@ -19,8 +19,8 @@ const SIZES: RangeInclusive<u64> = 68..=65_535;
 const QUEUES: RangeInclusive<u64> = 1..=1 << 34;
 const PACKETS: RangeInclusive<u32> = 1..=1_000_000;
 const BDPS: RangeInclusive<u32> = 1..=100_000;
-/// The most characters of a list or a file's name. Four of them, and the rest, must fit into the description of a lab
-/// that is written to a file (16 KiB), or `landspeed lab down` would not find it.
+/// The most characters of a list or a file's name. The description of a lab may hold four of them, and must fit into
+/// the file of 16 KiB in which `landspeed lab down` finds it.
 pub(super) const LONGEST_TEXT: usize = 2000;
 
 /// The value that means "not at all".

@@ -14,7 +14,7 @@ fn bytes(weak: f64, strong: f64, strength: f64) -> Bytes {
     Bytes(between(weak, strong, strength).round() as u64)
 }
 
-/// Returns the path between the hosts as a wide-area link: over some hundred kilometres, without faults.
+/// Returns the parameters of the wide-area link between the hosts. If the scenario has none, adds a healthy one.
 fn wan(scenario: &mut FaultScenario) -> &mut Settings {
     let healthy = [("rate", "200M"), ("rtt", "20ms"), ("queue", "1bdp")];
     let healthy = healthy.map(|(key, value)| (key.to_owned(), value.to_owned()));

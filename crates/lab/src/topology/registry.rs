@@ -109,7 +109,7 @@ pub trait HostSet: fmt::Debug + Send {
         None
     }
 
-    /// Returns the pairs of hosts that are meant to talk, as places among the hosts, sender first. Pairs that share a
+    /// Returns the pairs of hosts that exchange data, sender first, as indices into the hosts. Pairs that share a
     /// link are all listed.
     fn pairs(&self) -> Vec<[usize; 2]> {
         if self.hosts().len() < 2 { Vec::new() } else { vec![[0, 1]] }

@@ -1,4 +1,4 @@
-//! `lab:wan`: pairs of hosts and a wide-area link, which the crate `emulator` carries.
+//! `lab:wan`: pairs of hosts and a wide-area link, which the module `emulator` carries.
 
 use crate::emulator::{Parameter, WanSpec, can_carry, parameters as parameters_of_link};
 use landspeed_record::units::{BitRate, Bytes, Nanos};

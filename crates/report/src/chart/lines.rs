@@ -18,7 +18,7 @@ const APART: f64 = 20.0;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChartSize {
     pub(crate) width: f64,
-    /// The part of the width for names at the ends of lines.
+    /// The part of the width that is reserved for names at the ends of lines.
     pub(crate) names: f64,
     pub(crate) bottom: f64,
 }
@@ -203,7 +203,7 @@ impl ChartSeries {
         self.points.last().map(|p| p.at).or_else(|| self.line.last().copied())
     }
 
-    /// Draws the series, with its name at `right` and `named`.
+    /// Draws the series, with its name at the position (`right`, `named`).
     fn draw(&self, x: &Scale, y: &Scale, right: f64, named: f64) -> Markup {
         html! {
             g class=(self.class) {

@@ -21,7 +21,7 @@ const DRAWN: usize = 16;
 const TINTS: usize = 8;
 /// Least value on a logarithmic axis, as a share of the worst; smaller values, zero among them, are drawn there.
 const LEAST_OF_WORST: f64 = 1e-4;
-/// The share of an axis for figures if some protocols have none and are drawn at its end.
+/// The share of an axis that protocols with a figure take if others have none; those are drawn at its end.
 const BEFORE_NEVER: f64 = 0.8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

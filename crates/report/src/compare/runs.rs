@@ -24,7 +24,7 @@ pub(super) type Points = Vec<(f64, f64)>;
 #[derive(Debug)]
 pub(super) struct ProtocolCourse {
     pub(super) name: String,
-    /// The number of the repeat that is drawn, from 1, and of how many.
+    /// The number of the repeat that is drawn, from 1, and the number of repeats.
     pub(super) repeat: u64,
     pub(super) repeats: usize,
     /// Goodput of each flow in bit/s, smoothed.

@@ -19,7 +19,7 @@ pub(super) struct PlacedFrame {
     pub(super) from: f64,
     /// Width, 0 to 1.
     pub(super) share: f64,
-    /// The part of the width for time in the function itself, by class: the right end of the frame.
+    /// The width at the right end of the frame for time in the function itself, by class.
     pub(super) own: Vec<(CostClass, f64)>,
 }
 

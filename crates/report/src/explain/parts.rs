@@ -177,7 +177,7 @@ fn settings(link: &LinkSettings) -> Vec<NamedValue> {
     ]
 }
 
-/// Returns true if the feature affects a plain TCP or UDP flow; tunnels and SCTP have their own features.
+/// Returns true if a feature of this name affects a plain TCP or UDP flow. Tunnels and SCTP have their own features.
 fn met(feature: &str) -> bool {
     const KINDS: [&str; 6] = ["checksum", "segmentation", "scatter-gather", "gro", "gso", "lro"];
     const OTHERS: [&str; 7] = ["tnl", "gre", "ipxip", "sctp", "esp", "mangleid", "list"];

@@ -28,7 +28,7 @@ pub(super) struct SizeSweep<'a> {
     pub(super) points: Vec<&'a SizePoint>,
     /// Sizes above which a message takes one more packet.
     pub(super) steps: Vec<Bytes>,
-    /// True if the sweep is of interest alone; otherwise it is only there for comparison.
+    /// True if the sweep is of interest alone; false if it is only a comparison for another.
     pub(super) plain: bool,
     pub(super) cut: bool,
 }

@@ -15,7 +15,7 @@ const TOLD: usize = 4;
 const DRAWN: usize = 24;
 /// Least terminal width with a column for the method of measurement.
 const MEASURED_BY: usize = 140;
-/// Share of the flow's rate within which a step is the flow itself.
+/// Relative difference from the flow's rate below which a step is the flow itself.
 const SAME: f64 = 0.01;
 
 #[derive(Debug)]

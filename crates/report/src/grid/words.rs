@@ -90,7 +90,7 @@ fn shown(unit: FigureUnit, value: f64) -> TableCell {
     }
 }
 
-/// Returns a value of a factor as people write it, with the value that it turned out to be.
+/// Returns a value of a factor as people write it, with the value that the flows really had if it differs.
 pub(super) fn level(factor: &GridFactor, value: &str) -> String {
     let turned_out = factor.turned_out.get(value).map(|got| format!(" ({})", safe(got))).unwrap_or_default();
     written(factor, value) + &turned_out

@@ -23,8 +23,8 @@ impl IntervalLines {
         IntervalLines { names, ..IntervalLines::default() }
     }
 
-    /// Takes the progress of one end of a pair and returns the new lines. The receiving end knows what arrived, the
-    /// other end how its TCP sends.
+    /// Takes the progress of one end of a pair and returns the new lines. The receiving end reports what arrived, the
+    /// other end the state of its TCP.
     pub fn take(&mut self, pair: usize, side: Side, now: TrialProgress) -> Vec<String> {
         let before = self.last.insert((pair, side), now).unwrap_or_default();
         if now.received_bytes.0 == 0 {

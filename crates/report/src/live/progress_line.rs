@@ -137,7 +137,8 @@ fn width() -> usize {
     usize::from(OutputCapabilities::stderr().width)
 }
 
-/// Returns `above` in place of the present line, and the new line below it, which leaves the last column free.
+/// Returns the text that replaces the progress line by `above` and draws the new line below it. The last column stays
+/// free.
 fn over(above: &str, line: &str, width: usize) -> String {
     let line: String = plain(line).chars().take(width.saturating_sub(1)).collect();
     let back = if line.is_empty() { "" } else { "\r" };

@@ -41,7 +41,7 @@ pub(super) struct TuneProgressState {
     budget: Nanos,
     /// Time at which the run's clock started.
     began: Option<Instant>,
-    /// The step of the last trial, and all steps tried: their blocks alternate.
+    /// The step of the last trial, and all steps tried, because blocks of several steps alternate.
     step: String,
     tried: BTreeMap<String, StepProgress>,
     /// The outcome that was printed for each step.

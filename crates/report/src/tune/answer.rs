@@ -9,7 +9,7 @@ use crate::words::{self, StepOutcome, counted};
 
 /// Share of lost processor time above which the loss is mentioned.
 const MUCH: f64 = 0.05;
-/// Factor of additional trials from which on a longer run is no longer advised.
+/// Ratio of needed to measured trials at which a longer run is no longer advised.
 const TOO_MANY: f64 = 30.0;
 
 /// Returns the answer: "2 settings proven to help; total gain 2.90× [2.10, 4.00]", or that no gain is proven.
@@ -55,8 +55,7 @@ fn paced(summary: &TuneSummary) -> Option<[String; 2]> {
     (holds && shares[0] - shares[1] > WORTH_TELLING).then(|| shares.map(percent_lost))
 }
 
-/// Returns the part of a placebo's effect that its interval proves, as a factor; 1 or less if the interval contains
-/// 1.
+/// Returns the effect that a placebo is proven to have at least, as a factor; 1 or less if its interval contains 1.
 fn shown_by_nothing(placebo: Estimate) -> f64 {
     placebo.low.max(1.0 / placebo.high)
 }
@@ -95,7 +94,7 @@ fn noise(summary: &TuneSummary) -> String {
     }
 }
 
-/// Returns what would show more, by what this run lacked; `None` if a gain is shown.
+/// Returns advice on how to show a gain, depending on what this run lacked; `None` if a gain is shown.
 pub(super) fn help(summary: &TuneSummary, budget: Nanos) -> Option<String> {
     if proven(summary).is_some() || paced(summary).is_some() {
         return None;
@@ -123,7 +122,7 @@ fn lost(summary: &TuneSummary) -> Option<String> {
         .or_else(|| said(throttled, "a quota or heat", "no quota and no heat"))
 }
 
-/// Returns what a run without kept steps lacked.
+/// Returns advice for a run that kept no step.
 fn untried(summary: &TuneSummary, budget: Nanos) -> String {
     let outcomes = || summary.steps.iter().map(StepOutcome::of);
     let undecided = outcomes().filter(|outcome| *outcome == StepOutcome::Undecided).count();
@@ -142,7 +141,7 @@ fn untried(summary: &TuneSummary, budget: Nanos) -> String {
     }
 }
 
-/// Returns what a run lacked whose final comparison shows nothing although steps were kept.
+/// Returns advice for a run that kept steps and whose final comparison shows no gain.
 fn wider(summary: &TuneSummary, budget: Nanos) -> String {
     let primary = Metric::of_goal(&summary.goal);
     let Some(gain) = primary.of_gain(&summary.gain).map(|gain| primary.oriented(gain)) else {

@@ -79,7 +79,7 @@ fn kept(summary: &TuneSummary) -> Option<ReportBlock> {
         TableColumn::words(""),
     ];
     let row = |(index, step): (usize, &StepSummary)| {
-        // `left_out` is the final setting without the step over the final setting.
+        // `left_out` is the ratio of the final setting without the step to the final setting.
         let without = step.left_out.filter(Estimate::is_plausible);
         let without =
             without.map(|e| format!("without it: {}", words::times(1.0 / e.ratio))).unwrap_or_default();

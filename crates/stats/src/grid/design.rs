@@ -6,8 +6,8 @@ use nalgebra::{DMatrix, DVector};
 
 use super::{CellTrial, GridError};
 
-/// Blocks of several plots that are needed to estimate the plots' variance: with two plots a block, five degrees of
-/// freedom.
+/// Least number of blocks with several plots from which the plots' variance is estimated: with two plots a block,
+/// five degrees of freedom.
 const PLOT_BLOCKS: usize = 6;
 
 /// The design of a grid. The effects are those of the blocks, then those of the cells except the reference, whose
@@ -18,11 +18,11 @@ pub(super) struct GridDesign {
     pub(super) blocks: usize,
     /// Each trial's cell, as an index into `cells`.
     pub(super) cell: Vec<usize>,
-    /// Each trial's plot; its block where plots are identical with blocks or with trials.
+    /// Each trial's plot, or its block if each block is one plot, or each trial is.
     pub(super) plot: Vec<usize>,
     /// The number of trials in each plot.
     pub(super) sizes: DVector<f64>,
-    /// True if plots are a stratum of their own.
+    /// True if plots have a random effect of their own.
     pub(super) has_plots: bool,
     /// The design matrix: trials by effects.
     pub(super) x: DMatrix<f64>,

@@ -33,8 +33,8 @@ pub use layout::GridLayout;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CellTrial {
     pub block: u32,
-    /// The plot's number: trials of one block with the same number share a plot. Where each block is one plot, or
-    /// each trial is its own plot, plots are not a stratum of their own.
+    /// The plot's number: trials of one block with the same number share a plot. If each block is one plot, or each
+    /// trial is its own plot, plots have no effect of their own in the model.
     pub plot: u32,
     /// The cell's number, as [`GridLayout`] numbers the cells of a grid of factors.
     pub cell: u32,

@@ -27,7 +27,7 @@ const RECOVERY: ProtocolMetric = ProtocolMetric {
     say: |share| format!("{share:.2}"),
 };
 const DEVIATION: ProtocolMetric = ProtocolMetric { name: "deviation of the round trip", ..ROUND_TRIP };
-/// The share of its former rate from which on an aggregate has returned.
+/// The share of its former rate at which an aggregate has returned.
 const RETURNED: f64 = 0.9;
 /// The share of its former rate below which an aggregate has dropped.
 const DROPPED: f64 = 0.8;
@@ -139,7 +139,7 @@ const fn claim_of(
     PaperClaim { place, claim, test, reason }
 }
 
-/// Returns a single figure in place of a pair.
+/// Returns a single figure as a pair of equal values.
 fn alike(figure: f64) -> Option<[f64; 2]> {
     Some([figure; 2])
 }

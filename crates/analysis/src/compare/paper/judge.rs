@@ -60,7 +60,7 @@ pub(super) struct ProtocolFigure {
     pub(super) say: fn([MeanInterval; 2]) -> String,
 }
 
-/// The study and its contests of the paper's kind.
+/// A study, and its contests with the paper's schedule of flows.
 pub(super) struct PaperStudy<'a> {
     pub(super) study: &'a Study,
     pub(super) entries: &'a [&'a ContestRuns<'a>],

@@ -9,7 +9,7 @@ use super::{CheckRole, FinalCheck, square};
 use crate::Metric;
 use crate::series::BlockSeries;
 
-/// Closes the run: kept steps get what they are worth, and dropped and overwritten ones are marked.
+/// Ends the run: kept steps get their final estimates, and dropped and overwritten ones are marked.
 pub(super) fn conclude(check: FinalCheck, run: &mut RunState) -> LadderFindings {
     square::report(&check, run);
     revise_steps(&check, run);

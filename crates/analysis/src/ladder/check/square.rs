@@ -1,4 +1,4 @@
-//! The 2x2 of two steps, measured where what a step added and what it is worth in the end differ.
+//! The 2x2 of two steps, measured if what a step added when it was tried differs from what it is worth in the end.
 
 use super::super::comparison::CellComparison;
 use super::super::run_state::RunState;
@@ -8,9 +8,9 @@ use crate::series::CONFIDENCE;
 use landspeed_record::Estimate;
 use landspeed_stats::CountedAndAllMeans;
 
-/// Adds the missing side of the 2x2 for the first step whose two figures have disjoint intervals: what it adds
-/// without its partner. (What it adds with its partner is its left-out figure.) A run measures one pair only: the
-/// time is better spent on the gain.
+/// Adds the missing comparison of a 2x2, for the first step whose two figures have disjoint intervals: the step's
+/// effect without its partner. (Its effect with the partner is its left-out figure.) A run measures one such pair
+/// only, because the time is better spent on the gain.
 pub(super) fn propose(check: &mut FinalCheck, run: &RunState) {
     let has_the_least = check.slots.iter().all(|slot| slot.missing() == 0);
     if !has_the_least || check.slots.iter().any(|s| matches!(s.role, CheckRole::Square(..))) {

@@ -124,7 +124,7 @@ const fn fault(
     CauseJudge { cause, words, is_limit: false, needs, judge, next }
 }
 
-/// Returns the row of what remains when nothing is wrong.
+/// Makes the row of a limit: what remains when nothing is wrong.
 const fn limit(
     cause: Cause,
     words: &'static str,

@@ -11,8 +11,8 @@ use crate::verdict::thresholds::{
 use crate::verdict::view::{EndView, FlowView, QueueView, VerdictView, counter, queues, settings};
 use crate::verdict::words::{percent, share, shown};
 
-/// Returns the flow and its congestion window in segments, if losses matter and fall in bursts or singly, as
-/// `in_bursts` says.
+/// Returns the flow and its congestion window in segments, if losses matter and fall as `in_bursts` says: in bursts,
+/// or singly.
 fn loses<'v, 'a>(view: &'v VerdictView<'a>, in_bursts: bool) -> Option<(&'v FlowView<'a>, f64)> {
     let flow = view.sender.as_ref()?.main()?;
     let window = flow.median_tcp(|t| u64::from(t.cwnd_segments)).unwrap_or(0.0);
@@ -31,7 +31,7 @@ pub(super) fn lossy(view: &VerdictView<'_>, in_bursts: bool) -> Option<Finding> 
         return Some(standstill(view, flow));
     }
     let (flow, window) = loses(view, in_bursts)?;
-    // Losses cost what the small window costs that they cause: on a path that a processor fills, nothing.
+    // Losses cost as much as the small window that they cause. On a path that a processor fills, that is nothing.
     let weight = view.network_time() * flow.congestion_held() * 0.97;
     let what = if in_bursts { "runs of packets" } else { "packets here and there" };
     let summary = format!("the path loses {what}, and each loss makes the sender slow down");
@@ -111,8 +111,8 @@ fn loss_evidence(view: &VerdictView<'_>, flow: &FlowView<'_>, window: f64, findi
         )
 }
 
-/// Returns true if losses cost anything: there are some, they are real, a queue that fills does not explain them, and
-/// no processor is the limit.
+/// Returns true if losses cost anything: there are some, they are real, no queue that fills explains them, and no
+/// processor is the limit.
 fn matters(view: &VerdictView<'_>) -> bool {
     let loss = &view.loss;
     // Two losses that were repaired in separate recoveries are two events.

@@ -14,12 +14,12 @@ const FOR_DATA: &[&str] =
 /// Functions in which a thread waits for room to write. Polling is not among them: on an idle flow a poller does not
 /// wait for room, and elsewhere polling for room shows in the flow's own clocks.
 const FOR_ROOM: &[&str] = &["wait_memory", "wait_woken", "sendmsg", "alloc_send"];
-/// The place of a running thread.
+/// The name of the place in which a running thread is.
 const RUNNING: &str = "running";
-/// The place of a thread whose real place the kernel hides.
+/// The name of the place in which a thread is whose kernel function is hidden.
 const HIDDEN: &str = "asleep";
 
-/// The share of the window from which the core's time is attributed to the thread that ran on it.
+/// The share of the window that the thread must have run for the core's time to be attributed to it.
 const ALONE: f64 = 0.7;
 
 /// The direction of the data at an end.

@@ -129,14 +129,15 @@ impl<'a> VerdictView<'a> {
         self.time.map_or(1.0, |time| time.rest)
     }
 
-    /// Returns the rate that the measured limits allow over today's goodput.
+    /// Returns the ratio of the rate that the measured limits allow to the present goodput.
     pub(super) fn headroom(&self) -> Option<f64> {
         let hosts = self.ends().filter_map(|end| end.host.limits);
         let lowest = hosts.filter_map(ceiling).map(|rate| rate.0).min_by(f64::total_cmp)?;
         (self.goodput.0 > 0.0).then(|| lowest / self.goodput.0)
     }
 
-    /// Returns the goodput over today's if the share `weight` of the time is won back, as far as limits allow.
+    /// Returns the expected ratio to the present goodput if the share `weight` of the time is won back, as far as the
+    /// limits allow.
     pub(super) fn won_back(&self, weight: f64) -> Option<f64> {
         let ratio = 1.0 / (1.0 - share(weight).min(0.99));
         Some(ratio.min(self.headroom().unwrap_or(f64::INFINITY)))

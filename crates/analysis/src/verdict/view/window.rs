@@ -123,8 +123,8 @@ fn segment(sender: Option<&FlowView<'_>>, receiver: Option<&FlowView<'_>>) -> Op
     [own, estimated].into_iter().flatten().find(|(_, mss)| *mss > 0.0)
 }
 
-/// Returns the share for which the window limits, without the sender's clock: it limits if the queue behind it is
-/// full, or if the rate is about a window per round trip.
+/// Returns the share of time for which the window limits if the sender was not watched: the window limits if the
+/// queue behind it is full, or if the rate is about a window per round trip.
 fn concluded(view: &VerdictView<'_>, queue: Option<f64>, window: f64) -> f64 {
     if view.sender.as_ref().and_then(EndView::main).is_some() {
         return 0.0;

@@ -44,7 +44,7 @@ pub(crate) fn list(form: &ListArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Creates the faults, prints where the flow is, and holds them until Ctrl-C.
+/// Creates the faults, prints the hosts and the address of the flow, and holds the faults until Ctrl-C.
 pub(crate) fn hold(names: &[String], strength: f64) -> Result<ExitCode> {
     let faults = names.iter().map(|name| parse(name, strength)).collect::<Result<Vec<_>>>().map_err(usage)?;
     let scenario = FaultScenario::with(&faults).map_err(usage)?;

@@ -52,7 +52,7 @@ pub(crate) struct GridOptions<'a> {
 }
 
 impl<'a> GridOptions<'a> {
-    /// Returns options with everything else off.
+    /// Returns options for these hosts and this output, with all switches off.
     pub(crate) fn of(hosts: &'a HostArgs, output: &'a OutputArgs) -> GridOptions<'a> {
         GridOptions { hosts, yes: false, report_missing: false, output, full: false }
     }

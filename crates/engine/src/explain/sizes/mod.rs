@@ -66,8 +66,8 @@ pub struct UserListener<'a> {
 
 type StopCheck<'a> = &'a dyn Fn() -> bool;
 
-/// Sweeps over sizes on the first pair and adds the results to `report`, whose limits answer some of the questions. Restores
-/// everything before it returns, even after an error.
+/// Sweeps over sizes on the first pair and adds the results to `report`, whose limits answer some of the questions.
+/// Restores everything before it returns, even after an error.
 ///
 /// # Errors
 /// Returns an error if a host is lost or refuses too many trials before anything is measured, or cannot restore

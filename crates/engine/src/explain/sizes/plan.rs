@@ -15,7 +15,7 @@ const TCP_HEADERS: u64 = 52;
 /// A receive buffer large enough for any size here, if the host allows it: overflowing datagrams cost the receiver
 /// nothing.
 const RECEIVE_BUFFER: Bytes = Bytes::mib(4);
-/// A window for clocks with steps of USER_HZ, 10 ms, which must hold more of them.
+/// Window for hosts whose clocks advance in steps of USER_HZ, 10 ms: it must hold many of them.
 const COARSE_WINDOW: Nanos = Nanos::millis(400);
 /// Longest time of all rounds together.
 const LONGEST: Nanos = Nanos::secs(150);
@@ -109,7 +109,7 @@ pub(super) struct SizesPlan {
     pub(super) rounds: u32,
     pub(super) window: Nanos,
     pub(super) warm_up: Nanos,
-    /// Why less is measured than possible.
+    /// Reasons why some sizes, MTUs or message kinds are not measured.
     pub(super) notes: Vec<String>,
 }
 

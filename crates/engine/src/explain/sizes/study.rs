@@ -17,7 +17,7 @@ use super::{SizesOptions, StopCheck, UserListener};
 use crate::block::refused;
 use crate::{Error, HostGroup, RunSpec, WatchOptions};
 
-/// Most refused trials before the rest is given up: on a crowded machine a trial sometimes ends for lack of
+/// Most refused trials before the study ends early: on a crowded machine a trial sometimes ends for lack of
 /// acknowledgements.
 const MOST_REFUSED: usize = 20;
 
@@ -119,8 +119,8 @@ impl<'a> SizesStudy<'a> {
         }
     }
 
-    /// Returns the trials as the index of their sweep and their size. Those of a group, which are compared, follow
-    /// each other.
+    /// Returns the trials in random order, as sweep index and size. Trials that are compared with each other stay in
+    /// one group and run directly after each other.
     fn in_random_order(&mut self, mtu: Bytes) -> Vec<Vec<(usize, Bytes)>> {
         let mut groups: Vec<Vec<(usize, Bytes)>> = Vec::new();
         let sweeps = self.plan.sweeps.iter().enumerate().filter(|(_, sweep)| sweep.of.mtu == mtu);

@@ -37,8 +37,8 @@ impl Camera {
         Camera { edge, size: size as f32, cosine, sine }
     }
 
-    /// Returns a corner's place to the right, down and away from the viewer: in parts of the field's diagonal, from
-    /// its middle.
+    /// Returns a corner's coordinates as the viewer sees it: to the right, down and away, from the field's middle, in
+    /// units of about the field's diagonal.
     fn seen(&self, corner: [f32; 3]) -> [f32; 3] {
         let [x, y, z] = corner.map(|at| (at - (self.size - 1.0) / 2.0) / (self.size * 1.75));
         let (right, away) = (self.cosine * x - self.sine * y, self.sine * x + self.cosine * y);

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::failure::FailureContext;
 use crate::faults::{Error, Shaper};
 
-/// The order for one program of a scenario.
+/// The task of one program of a scenario, and where it runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProgramSpec {
@@ -87,8 +87,8 @@ impl ProgramTask {
     }
 }
 
-/// Plays the part on standard input, until its time is over, standard input ends (as it does when the starting process
-/// ends), or nothing is left to do. Prints "ready" once the part is set up.
+/// Plays the part that standard input describes, until its time is over, standard input ends (as it does when the
+/// starting process ends), or nothing is left to do. Prints "ready" once the part is set up.
 ///
 /// Call it before the process has a second thread, because it moves into a network namespace.
 pub fn play() -> Result<(), Error> {

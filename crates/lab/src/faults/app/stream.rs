@@ -34,7 +34,7 @@ pub(crate) struct StreamReaderSettings {
     pub(crate) buffer: Option<u64>,
 }
 
-/// Time limit of a call, so that the part ends in time.
+/// Time limit of a call, so that the program ends in time.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 pub(crate) fn write(settings: &StreamWriterSettings, until: Instant) -> Result<(), Error> {

@@ -165,8 +165,8 @@ impl From<&LabHost> for TopologyHost {
     }
 }
 
-/// Returns the text after a lab's name and ':' in a command line's only word; empty if there is none, `None` if the
-/// word names another lab.
+/// Returns the parameters of the lab `name` in a command line's only word: the text after the name and ':', or an
+/// empty text. `None` if the words name another lab.
 pub(crate) fn parameters<'a>(words: &'a [String], name: &str) -> Option<&'a str> {
     let [word] = words else { return None };
     match word.strip_prefix(name)? {
