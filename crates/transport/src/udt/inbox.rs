@@ -11,6 +11,7 @@ use crate::message::{self, BATCH, ReceiveMode};
 
 /// The most datagrams that UDP_GRO joins (UDP_MAX_SEGMENTS of include/linux/udp.h).
 const JOINED: usize = 128;
+/// The most bytes that UDP_GRO joins.
 const LARGEST: usize = 65_535;
 /// The room for a payload, in bytes, before the handshake has set the packet size.
 const HANDSHAKING: usize = 512;
