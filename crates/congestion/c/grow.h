@@ -9,7 +9,7 @@
 /* One packet in the fixed-point numbers of gains: 16 bits of fraction. */
 #define LS_ONE (1U << 16)
 
-/* The gain nearest to a/b, for constants. */
+/* a/b in 1/LS_ONE, rounded to the nearest, for constants. */
 #define LS_FRACTION(a, b) ((__u32)(((__u64)(a) * LS_ONE + (b) / 2) / (b)))
 #define LS_HALF (LS_ONE / 2)
 
@@ -48,14 +48,15 @@ static __always_inline __u32 ls_slow_start(struct sock *sk, __u32 acked)
 	return acked;
 }
 
-/* `share` of the window (in 1/LS_ONE, at most one), rounded down, but at least RFC 5681's two packets. */
+/* The part of the window that a loss leaves: `share` (in 1/LS_ONE, at most one) of it, rounded down, but at least RFC
+   5681's two packets. */
 static __always_inline __u32 ls_kept(const struct tcp_sock *tp, __u32 share)
 {
 	__u64 kept = (__u64)tp->snd_cwnd * ls_min(share, LS_ONE) >> 16;
 	return ls_max(kept, LS_MIN_SSTHRESH);
 }
 
-/* The window less the share `decrease`, which is rounded down: as Linux's HighSpeed and Scalable do. */
+/* The window less the share `decrease` of it, which is rounded down: as Linux's HighSpeed and Scalable do. */
 static __always_inline __u32 ls_decreased(const struct tcp_sock *tp, __u32 decrease)
 {
 	__u64 lost = (__u64)tp->snd_cwnd * ls_min(decrease, LS_ONE) >> 16;

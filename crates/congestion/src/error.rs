@@ -11,7 +11,7 @@ use crate::CONTROLS;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No row of the table has this name.
+    /// No control has this name.
     #[error("no congestion control is called {name:?}{near} (`landspeed cc list` lists all)")]
     Unknown {
         /// The name as given.
@@ -42,7 +42,7 @@ pub enum Error {
     #[error("{name} is loaded already{holder}")]
     Taken {
         name: &'static str,
-        /// The holder of the name, and how to end it; empty if not known.
+        /// The holder of the name and how to end it, or empty if not known.
         holder: String,
     },
     /// The kernel refused the programs.
@@ -55,7 +55,7 @@ pub enum Error {
     #[error("{name} was not loaded with --keep{holder}")]
     NotKept {
         name: &'static str,
-        /// The holder of the name, and how to end it; empty if there is none.
+        /// The holder of the name and how to end it, or empty if there is none.
         holder: String,
     },
     /// A file or folder of the BPF file system.

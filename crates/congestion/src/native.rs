@@ -88,12 +88,8 @@ impl NativeControl {
         self.row
     }
 
-    /// Returns the same control with another table of callbacks: its source built in another way, or the kernel's own.
-    /// The row that it makes is never freed.
-    ///
-    /// # Safety
-    /// `table` must point to a `struct tcp_congestion_ops` of `c/native.h` that lives as long as the program, and
-    /// whose callbacks read and write nothing but the connection and the sample that they are given.
+    /// Returns the control with another table of callbacks: its source built in another way, or the kernel's own. The
+    /// table entry that this makes is never freed.
     pub unsafe fn with_table(self, table: *const c_void) -> Self {
         // SAFETY: the caller's promise; `CongestionOps` has that structure's layout.
         let ops = unsafe { &*table.cast::<CongestionOps>() };
@@ -130,7 +126,7 @@ impl NativeControl {
         }
     }
 
-    /// Reports an acknowledgement, in any state.
+    /// Reports an acknowledgement; call it in every state.
     pub fn pkts_acked(self, sk: &mut Sock, sample: &AckSample) {
         if let Some(call) = self.row.ops.pkts_acked {
             // SAFETY: see above.

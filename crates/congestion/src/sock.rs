@@ -72,12 +72,12 @@ pub struct Sock {
     pub rcv_tsecr: u32,
     /// State of the random generator for controls that need one (BBR's phase). Seed it to repeat a run.
     pub random: u32,
-    /// The part that changes only through calls.
+    /// The part that changes only through method calls.
     pub inner: SockInternals,
 }
 
-/// The part of a [`Sock`] that changes only through calls: the state of recovery, the flags, the control's private
-/// bytes.
+/// The part of a [`Sock`] that changes only through method calls: the state of recovery, the flags, the control's
+/// private bytes.
 #[repr(C)]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SockInternals {
@@ -147,7 +147,7 @@ impl Sock {
         CaState::of(self.inner.icsk_ca_state)
     }
 
-    /// Sets whether the window was used in full: `is_cwnd_limited`. Controls grow only then. If it was not, slow start
+    /// Sets `is_cwnd_limited`: true if the window was used in full. Controls grow only then. If it was not, slow start
     /// still continues while `snd_cwnd < 2 * max_packets_out`, so update that field too.
     pub fn set_cwnd_limited(&mut self, limited: bool) {
         self.inner.is_cwnd_limited = u8::from(limited);
@@ -213,9 +213,10 @@ pub enum CwndEvent {
 pub struct AckSample {
     /// Packets acknowledged, cumulatively or selectively.
     pub pkts_acked: u32,
-    /// The RTT of the newest of them, in µs; -1 if it gives none (sent more than once).
+    /// The RTT of the newest packet acknowledged, in µs; -1 if there is none because the packet was sent more than
+    /// once.
     pub rtt_us: i32,
-    /// Bytes delivered since that packet was sent, as an estimate of those in flight then.
+    /// Bytes in flight when the newest packet acknowledged was sent, estimated as the bytes delivered since.
     pub in_flight: u32,
 }
 
@@ -228,7 +229,7 @@ pub struct RateSample {
     pub prior_mstamp: u64,
     /// The interval in which `delivered` arrived, in µs; -1 if the sample is invalid.
     pub interval_us: i64,
-    /// This acknowledgement's RTT, in µs; -1 if it gives none.
+    /// The RTT that this acknowledgement gives, in µs; -1 if it gives none.
     pub rtt_us: i64,
     /// `Sock::delivered` when the packet now acknowledged was sent.
     pub prior_delivered: u32,

@@ -16,7 +16,7 @@ use crate::alarm::bounded;
 use crate::notify::{NotifiedCall, SyscallAnswer};
 use crate::socket::{cookie, option, to_bytes, wait, wait_soon};
 
-/// Interval at which a waiting call is checked: a signal may have ended it.
+/// Interval at which a waiting call is checked, because a signal may have ended it.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Time limit for accept(2) on a listener that is readable.
@@ -25,11 +25,11 @@ const TAKES: Duration = Duration::from_millis(2);
 /// Number of locks in `turns`; threads whose numbers differ by a multiple of it share one.
 const TURNS: usize = 32;
 
-/// A connection that was accepted for a call that a signal then ended.
+/// A connection that was accepted for a call, which a signal then ended.
 enum UndeliveredConnection {
     /// This process holds it.
     Ours(OwnedFd),
-    /// The program holds it under this number, but its call never returned the number.
+    /// The program holds it under this number, but its call never returned that number.
     There(RawFd),
 }
 
@@ -38,8 +38,8 @@ enum UndeliveredConnection {
 pub(crate) struct Acceptor {
     /// Connections that were accepted and not delivered, by the cookie of the listening socket.
     left: Mutex<BTreeMap<u64, VecDeque<UndeliveredConnection>>>,
-    /// Held from taking a connection until it is delivered, so that each thread has one at a time: a call that a
-    /// signal has ended is made again immediately, and must find the connection that it was about to get.
+    /// Held from taking a connection until it is delivered, so that each thread has one at a time. A program repeats a
+    /// call that a signal has ended, and the repeated call must find the connection of the first.
     turns: [Mutex<()>; TURNS],
 }
 
@@ -49,7 +49,7 @@ pub(crate) type ArrivalNotice<'a> = (BorrowedFd<'a>, &'a dyn Fn());
 /// A connection to deliver.
 pub(crate) struct AcceptedConnection<'a> {
     pub(crate) fd: OwnedFd,
-    /// True if the connection is not left over from a call that a signal ended.
+    /// True if the connection was accepted for this call, and not for an earlier one that a signal ended.
     pub(crate) is_new: bool,
     /// Cookie of the listening socket.
     listener: u64,
@@ -57,7 +57,7 @@ pub(crate) struct AcceptedConnection<'a> {
 }
 
 impl Acceptor {
-    /// Returns the next connection, or the answer of an accept that gets none.
+    /// Returns the next connection, or the answer to an accept that gets none.
     pub(crate) fn next(
         &self,
         listener: &OwnedFd,
@@ -116,8 +116,8 @@ impl Acceptor {
         AcceptedConnection { fd, is_new: false, listener, _turn: turn }
     }
 
-    /// Gives the program its connection, with the peer's address `from`. The caller must have closed its copy of the
-    /// listening socket by now: the program may close its own, and need the port free.
+    /// Gives the program its connection, whose peer has the address `from`. The caller must have closed its copy of
+    /// the listening socket before: the program may close its own copy, and need the port free.
     pub(crate) fn deliver(
         &self,
         call: &NotifiedCall<'_>,

@@ -5,8 +5,8 @@ use std::ptr::null_mut;
 use std::sync::Once;
 use std::time::Duration;
 
-/// Interrupts a system call of the thread that receives it, and does nothing else. No other part of this process uses
-/// it.
+/// The signal that interrupts a system call of the thread that receives it, without any other effect. No other part of
+/// this process uses it.
 const SIGNAL: libc::c_int = libc::SIGVTALRM;
 
 /// A timer of one thread (timer_create(2)).
@@ -44,7 +44,7 @@ impl Alarm {
     }
 
     /// Signals after `time`, and then at every further `time`, because the first signal may come before the call
-    /// blocks. Zero stops it.
+    /// blocks. A `time` of zero stops the signals.
     fn set(&self, time: Duration) {
         let time = libc::timespec {
             tv_sec: time.as_secs() as libc::time_t,

@@ -134,7 +134,7 @@ impl ConnectionCounter {
         self.counts.lock().carried += 1;
     }
 
-    /// Counts the bytes of a socket whose connection may soon be carried.
+    /// Counts the bytes of a socket whose connection the path may soon carry.
     pub(crate) fn expect(&self, fd: impl AsFd) {
         self.counter.iter().for_each(|counter| counter.mark(&fd));
     }

@@ -45,11 +45,11 @@ pub struct ExecOutcome {
     pub status: ExitStatus,
     /// Connections of the program and of processes that it started, until it ended.
     pub counts: ConnectionCounts,
-    /// Time from its start to its end.
+    /// Time from the program's start to its end.
     pub took: Duration,
     /// Processor time of the program, of processes that it started and waited for, and of the supervisor.
     pub cpu: Duration,
-    /// True if processes that it started still run over the path.
+    /// True if processes that the program started still run over the path.
     pub goes_on: bool,
     /// The reason why the program did not run over the path, or why its supervisor was lost.
     pub unable: Option<String>,
@@ -143,7 +143,7 @@ fn plain(front: &FrontSignals, mut command: Command) -> Result<ExecOutcome, Erro
     })
 }
 
-/// Runs a program without the path that cannot be used; returns an error if `options` require the path.
+/// Runs a program without the path, because the path cannot be used. Returns an error if `options` require the path.
 fn without(
     path: &dyn Path,
     options: &Options,
@@ -306,14 +306,14 @@ fn raise_descriptors() -> Rlimit {
     limit
 }
 
-/// Makes this process the parent of orphaned descendants: landspeed may then inspect them (ptrace_scope of Yama), and
-/// learns how they ended.
+/// Makes this process the parent of orphaned descendants. landspeed may then inspect them (ptrace_scope of Yama), and
+/// is notified of how they ended.
 fn adopt() {
     // SAFETY: the arguments are numbers.
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
 }
 
-/// Waits until the program ends, and reaps all that end before it.
+/// Waits until the program ends, and reaps all processes that end before it.
 fn reaped(program: i32) -> io::Result<i32> {
     loop {
         match wait(WaitOptions::empty()) {
@@ -326,7 +326,7 @@ fn reaped(program: i32) -> io::Result<i32> {
     }
 }
 
-/// Carries processes in the background until none has the filter.
+/// Carries processes in the background until no process has the filter.
 fn goes_on(supervisor: &Supervisor) {
     // A pipe on these descriptors then closes when the program ends, and a shell that reads it continues.
     if let Ok(null) = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null") {

@@ -1,8 +1,8 @@
-//! Starts the keeper, and starts it again each time it ends.
+//! Starts the keeper, and restarts it each time it ends.
 //!
-//! When a supervisor is killed, what it holds for a call must stay open. So its keeper shares its table of descriptors
-//! (CLONE_FILES). The keeper waits in a few system calls, as a copy of the supervisor, and executes its own program
-//! when there is work.
+//! When a supervisor is killed, the descriptors that it holds for a call must stay open. So its keeper shares its
+//! table of descriptors (CLONE_FILES). The keeper waits in a few system calls, as a copy of the supervisor, and
+//! executes its own program when there is work.
 
 use std::ffi::{CString, OsStr, c_char, c_int};
 use std::io;
@@ -20,27 +20,27 @@ use crate::socket::wait;
 
 /// Pause before the keeper is started again.
 const AGAIN: Duration = Duration::from_millis(10);
-/// Lifetime below which a keeper counts as one that cannot run.
+/// The shortest lifetime of a keeper that counts as able to run.
 const LIVES: Duration = Duration::from_secs(1);
 /// Restarts in a row, each within `LIVES`, after which the keeper is given up.
 const MOST_SOON: u32 = 20;
-/// Consecutive numbers without an open descriptor after which `keep_descriptors` ends: far more than the gaps of a
+/// The number of consecutive unused descriptors after which `keep_descriptors` ends: far more than the gaps of a
 /// table.
 const MISSING: u32 = 4096;
 
-/// The program that the keeper executes once this process has ended.
+/// The program that the keeper executes once the supervisor has ended.
 struct KeeperProgram {
     /// The program and its arguments.
     words: Vec<CString>,
-    /// The listener, the notes and a pidfd of this process: they become standard input, output and error.
+    /// The listener, the notes and a pidfd of the supervisor: they become standard input, output and error.
     fds: [OwnedFd; 3],
-    /// The memory of a process's command line, where "ps" reads it.
+    /// The place in memory of a process's command line, where "ps" reads it.
     line: Option<(usize, usize)>,
     shown: Vec<u8>,
 }
 
-/// Has `keeper` follow this process from now on. Its standard input, output and error will be the listener, the notes,
-/// and a pidfd of this process; it also has all other descriptors of this process.
+/// Starts `keeper`, which takes over when this process ends. Its standard input, output and error will be the
+/// listener, the notes, and a pidfd of this process; it also shares all other descriptors of this process.
 ///
 /// # Errors
 /// Returns an error if the keeper cannot be started.
@@ -86,7 +86,7 @@ impl KeeperProgram {
         Ok(KeeperProgram { words, fds: [listener, notes, own], line: line(), shown })
     }
 
-    /// Starts the keeper, which then waits.
+    /// Starts the keeper, which then waits for the supervisor's end.
     fn start(&self) -> io::Result<Pid> {
         let arguments: Vec<_> =
             self.words.iter().map(|word| word.as_ptr()).chain([std::ptr::null()]).collect();

@@ -1,4 +1,4 @@
-//! Decides which calls are left to the kernel before a path gets them, and why.
+//! Decides which calls the kernel answers rather than a path, and why.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,7 +15,7 @@ use crate::{ConnectionSelector, FallbackReason};
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum GateDecision {
     ThePath,
-    /// The kernel answers; a connection is counted with the reason.
+    /// The kernel answers. A connection is counted with this reason.
     TheKernel(Option<FallbackReason>),
 }
 
@@ -30,8 +30,8 @@ impl CallGate {
         CallGate { own: Rights::own(), only }
     }
 
-    /// Returns the side that answers. `is_last` is true if no thread would be left for other calls while this one
-    /// waits.
+    /// Returns the side that answers. `is_last` is true if no other thread would be left to answer calls while this
+    /// one waits.
     pub(crate) fn decide(&self, call: &NotifiedCall<'_>, is_last: bool) -> GateDecision {
         match call.number {
             libc::SYS_landlock_restrict_self => {
@@ -75,7 +75,7 @@ impl CallGate {
     }
 }
 
-/// Returns why a socket cannot be inspected; `None` if it is no IP socket, or does not exist.
+/// Returns why a socket cannot be inspected, or `None` if it is no IP socket or does not exist.
 fn unseen(call: &NotifiedCall<'_>, error: &io::Error) -> Option<FallbackReason> {
     let is_of_ip = call.number != libc::SYS_connect || [16, 28].contains(&call.int(2));
     match error.raw_os_error()? {

@@ -15,10 +15,11 @@ use crate::socket::wait;
 use crate::supervisor::Supervisor;
 use crate::{ConnectionSelector, Error, Path};
 
-/// Call numbers above the last one noted that the keeper checks: a killed supervisor may have received these calls.
+/// The number of call numbers above the last one noted that the keeper checks, because a killed supervisor may have
+/// received these calls.
 const UNNOTED: u64 = 64;
 
-/// What a killed supervisor has left: the descriptors of its table, and what it held for one call.
+/// The descriptors that a killed supervisor has left, and what it held for one call.
 pub struct Inheritance {
     table: BTreeSet<RawFd>,
     pub(crate) stage: CallStage,
@@ -26,7 +27,7 @@ pub struct Inheritance {
 }
 
 impl Inheritance {
-    /// Takes a descriptor by the number that was noted. It has no other owner any more.
+    /// Takes the descriptor whose number was noted. It has no other owner any more.
     pub(crate) fn take(&mut self, number: u64) -> Option<OwnedFd> {
         let number = RawFd::try_from(number).ok().filter(|number| self.table.remove(number))?;
         // SAFETY: it is open, came from the supervisor, and has no other owner here.
@@ -91,7 +92,7 @@ pub fn keep(
     Ok(())
 }
 
-/// Answers the calls that a killed supervisor had received.
+/// Answers the calls that a killed supervisor had received and not answered.
 fn inherit(heir: &Supervisor, rules: &[SyscallRule], mut inheritance: Inheritance) {
     let mut threads = BTreeSet::new();
     for (id, what, stage, held) in heir.shared.calls() {
@@ -133,7 +134,7 @@ fn resumed(heir: &Supervisor, call: &NotifiedCall<'_>, inheritance: &mut Inherit
     })
 }
 
-/// Returns the path's calls in which threads of known processes wait.
+/// Returns the calls of this path in which threads of known processes wait.
 fn waiting(rules: &[SyscallRule], known: &BTreeSet<i32>) -> Vec<[u64; CALL]> {
     let task = |thread: &i32| fs::read_dir(format!("/proc/{thread}/task")).into_iter().flatten().flatten();
     let threads: BTreeSet<i32> =

@@ -1,4 +1,5 @@
-//! For tests: delays a supervisor at any of its steps, as a busy host does. A release build has none of it.
+//! Delays a supervisor at any of its steps, as a busy host does, in tests. A release build does not contain the
+//! delays.
 
 /// Sleeps in 1 of 16 calls, for a random time of up to `LANDSPEED_PATH_LATE` milliseconds.
 #[cfg(debug_assertions)]

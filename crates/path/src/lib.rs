@@ -64,10 +64,10 @@ pub trait Path: Sync {
     /// Returns one line that says what it does.
     fn describe(&self) -> &'static str;
 
-    /// Returns the system calls that it answers in the program's place; empty if the program runs unchanged.
+    /// Returns the system calls that the path answers in the program's place; empty if the program runs unchanged.
     fn rules(&self) -> &'static [SyscallRule];
 
-    /// Returns why it cannot choose between connections; `None` if it can.
+    /// Returns why the path cannot choose between connections; `None` if it can.
     fn takes_all(&self) -> Option<&'static str> {
         None
     }
@@ -82,7 +82,8 @@ pub trait Path: Sync {
         options: &Options,
     ) -> Result<Box<dyn PathCarrier>, Error>;
 
-    /// Returns the carrier of a keeper: it serves the connections that are carried, and carries no new ones.
+    /// Returns the carrier of a keeper, which serves the connections that are already carried, and carries no new
+    /// ones.
     fn alone(&self, shared: &Arc<SupervisorNotes>) -> Box<dyn PathCarrier>;
 
     /// Removes the files that a killed supervisor has left.
@@ -94,7 +95,7 @@ pub trait PathCarrier: Send + Sync {
     /// Answers a system call. It may wait as long as the call itself would.
     fn answer(&self, call: &NotifiedCall<'_>) -> SyscallAnswer;
 
-    /// Counts a connection that the path did not get.
+    /// Counts a connection that the kernel's TCP kept, with the reason.
     fn left(&self, why: FallbackReason);
 
     /// Returns what has been carried so far.
@@ -110,9 +111,9 @@ pub trait PathCarrier: Send + Sync {
 /// Options of a path.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
-    /// The connections that it takes.
+    /// The connections that the path takes.
     pub only: ConnectionSelector,
-    /// True if it counts bytes.
+    /// True if the path counts bytes.
     pub bytes: bool,
     /// True if the program must not run when the path cannot carry it.
     pub require: bool,

@@ -1,12 +1,12 @@
-//! Compares the rights of a process with this process's own: landspeed makes a connection in a process's place only if
-//! both have the same.
+//! Compares the rights of a process with this process's own. landspeed makes a connection in a process's place only if
+//! both are equal.
 //!
-//! For a call that is made here, the kernel checks this process's rights, not the program's. So a process that has
-//! changed its own rights is left to the kernel. It may have done so by setuid(2) and its like, capset(2), unshare(2),
-//! setns(2), clone(2) with new namespaces, or a label of a security module. All of these can be read from /proc at any
-//! time. Landlock cannot: it leaves no trace there. So landspeed intercepts landlock_restrict_self(2), and marks the
-//! process with a special value of a resource limit that Linux does not enforce (RLIMIT_RSS). Like the restriction,
-//! all children inherit the mark, and it stays when the process executes another program.
+//! For a call that is made here, the kernel checks this process's rights, not the program's. So the calls of a process
+//! that has changed its own rights are left to the kernel. It may have changed them by setuid(2) and similar calls,
+//! capset(2), unshare(2), setns(2), clone(2) with new namespaces, or a label of a security module. All of these can be
+//! read from /proc at any time. Landlock leaves no trace there. So landspeed intercepts landlock_restrict_self(2), and
+//! marks the process with a special value of a resource limit that Linux does not enforce (RLIMIT_RSS). Like the
+//! restriction, all children inherit the mark, and it stays when the process executes another program.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -18,7 +18,7 @@ use crate::notify::{NotifiedCall, SyscallRule};
 /// The rule for Landlock, by which a process restricts itself without a trace in /proc.
 pub(crate) const SEEN: SyscallRule = SyscallRule { call: libc::SYS_landlock_restrict_self, when: &[] };
 
-/// The limit that marks a restricted process: large, and below infinity.
+/// The value of the limit that marks a restricted process: large, and below infinity.
 const MARK: rlim_t = rlim_t::MAX >> 2;
 
 /// Lines of /proc/PID/status that are compared.
@@ -37,12 +37,12 @@ pub(crate) struct Rights {
 }
 
 impl Rights {
-    /// Reads those of this process.
+    /// Reads the rights of this process.
     pub(crate) fn own() -> Self {
         Rights::in_folder("thread-self", 0)
     }
 
-    /// Reads those of a thread. Unreadable ones are left empty.
+    /// Reads the rights of a thread. Rights that cannot be read are left empty.
     pub(crate) fn of(thread: i32) -> Self {
         Rights::in_folder(&thread.to_string(), thread)
     }
@@ -57,12 +57,13 @@ impl Rights {
     }
 }
 
-/// Marks the process of a call as one that restricts itself.
+/// Marks the process of a call as one that has restricted itself.
 pub(crate) fn mark(call: &NotifiedCall<'_>) {
     limit(call.process(), Some(rlimit { rlim_cur: MARK, rlim_max: MARK }));
 }
 
-/// Returns the hard limit that a process (0 for this one) had before (prlimit(2)), and sets `new` if given.
+/// Returns the hard limit that a process had before the call (prlimit(2)), and sets `new` if given. Process 0 is this
+/// one.
 fn limit(process: i32, new: Option<rlimit>) -> Option<rlim_t> {
     let mut old = rlimit { rlim_cur: 0, rlim_max: 0 };
     let new = new.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);

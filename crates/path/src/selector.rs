@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use crate::socket::plain;
 
-/// The connections that a path carries: those that one of these choices admits, or all if there are none. Others stay
-/// on TCP, and count as neither carried nor left.
+/// Selects connections by ports and networks. A connection is carried if one of these choices admits it, or if there
+/// are no choices. Others stay on TCP, and count as neither carried nor left.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ConnectionSelector(Vec<PortOrNetwork>);
 

@@ -13,16 +13,16 @@ use crate::socket::{from_bytes, to_bytes};
 
 /// Most threads of a supervisor.
 pub(crate) const THREADS: usize = 1024;
-/// Number of places for the addresses of carried sockets.
+/// Number of slots for the addresses of carried sockets.
 const PLACES: usize = 1 << 16;
-/// Number of places that one socket may use.
+/// Number of slots that one socket may use.
 const NEAR: usize = 16;
-/// Cookie of a place that is being written, larger than all cookies.
+/// The cookie of a slot that is being written, larger than all cookies.
 const BUSY: u64 = u64::MAX;
-/// Words of an address: its length in one byte, and at most 28 bytes of address.
+/// Number of words that hold an address: its length in one byte, and at most 28 bytes of address.
 const WORDS: usize = 4;
 
-/// The layout of the memory. All zeros is empty.
+/// The layout of the memory. If all bytes are zero, it holds no notes.
 #[repr(C)]
 struct NotesLayout {
     /// The number of the call that was noted last; later calls have the next numbers.
@@ -39,12 +39,12 @@ struct CallNote {
     id: AtomicU64,
     stage: AtomicU64,
     what: [AtomicU64; CALL],
-    /// What the thread holds for the call; the first word is its kind, 0 for nothing.
+    /// The numbers of what the thread holds for the call; the first one is the kind, 0 for nothing.
     held: [AtomicU64; HELD],
 }
 
-/// What a path holds for a call, as numbers: those of descriptors, which the keeper finds in the shared table, and
-/// others.
+/// What a path holds for a call, as numbers: descriptors, which the keeper finds in the shared table, and other
+/// values.
 pub(crate) type HeldNumbers = [u64; HELD];
 /// Numbers in [`HeldNumbers`].
 pub(crate) const HELD: usize = 12;
@@ -55,7 +55,7 @@ pub(crate) const CALL: usize = 8;
 /// The addresses of a carried socket. Pages of the memory are only allocated when used.
 #[repr(C)]
 struct AddressSlot {
-    /// The socket's unique cookie (SO_COOKIE); 0 if the place is free.
+    /// The socket's unique cookie (SO_COOKIE); 0 if the slot is free.
     cookie: AtomicU64,
     own: [AtomicU64; WORDS],
     peer: [AtomicU64; WORDS],
@@ -72,14 +72,14 @@ unsafe impl Send for SupervisorNotes {}
 // SAFETY: as above.
 unsafe impl Sync for SupervisorNotes {}
 
-/// The stage of a call.
+/// How far a call has been processed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallStage {
-    /// Nothing has happened that the program could notice.
+    /// The call has had no effect yet that the program could notice.
     Open,
-    /// The call has been done, and returns 0.
+    /// The call has been done, and will return 0.
     Done,
-    /// The program gets a descriptor of the socket with this inode number.
+    /// The program is about to get a descriptor of the socket with this inode number.
     Gives(u64),
 }
 
@@ -125,7 +125,7 @@ impl SupervisorNotes {
         unsafe { self.at.as_ref() }
     }
 
-    /// Notes that a thread answers a call.
+    /// Records that a thread answers a call.
     pub(crate) fn note(&self, thread: usize, id: u64, what: [u64; CALL]) {
         let noted = &self.layout().calls[thread];
         self.layout().last.store(id, Ordering::Release);
@@ -143,17 +143,17 @@ impl SupervisorNotes {
         self.layout().last.load(Ordering::Acquire)
     }
 
-    /// Notes that the call has been done.
+    /// Records that the call has been done.
     pub(crate) fn done(&self, thread: usize) {
         self.layout().calls[thread].stage.store(CallStage::Done.to_word(), Ordering::Release);
     }
 
-    /// Notes that the program is about to get a descriptor.
+    /// Records that the program is about to get a descriptor.
     pub(crate) fn gives(&self, thread: usize, inode: u64) {
         self.layout().calls[thread].stage.store(CallStage::Gives(inode).to_word(), Ordering::Release);
     }
 
-    /// Notes what a thread holds for its call.
+    /// Records what a thread holds for its call.
     pub(crate) fn holds(&self, thread: usize, held: HeldNumbers) {
         let noted = &self.layout().calls[thread];
         // The first word is written last: a reader must not take half of it for the whole.
@@ -177,7 +177,7 @@ impl SupervisorNotes {
         .filter(|(id, ..)| *id != 0)
     }
 
-    /// Stores the addresses of a socket. If all its places are taken, those of the oldest socket are replaced.
+    /// Stores the addresses of a socket. If all its slots are taken, those of the oldest socket are replaced.
     pub(crate) fn keep_names(&self, cookie: u64, own: SocketAddr, peer: SocketAddr) {
         let place = self.claimed(cookie);
         fence(Ordering::Release);
@@ -186,7 +186,7 @@ impl SupervisorNotes {
         place.cookie.store(cookie, Ordering::Release);
     }
 
-    /// Claims a place for a socket, so that no other thread writes it: a free one, or that of the oldest socket.
+    /// Claims a slot for a socket, so that no other thread writes it: a free one, or that of the oldest socket.
     fn claimed(&self, cookie: u64) -> &AddressSlot {
         let age = |place: &AddressSlot| place.cookie.load(Ordering::Relaxed);
         loop {

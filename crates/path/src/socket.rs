@@ -110,7 +110,7 @@ pub(crate) fn from_bytes(bytes: &[u8]) -> Option<SocketAddr> {
     }
 }
 
-/// Returns the address with an IPv4-mapped IPv6 address turned into IPv4: both mean one host.
+/// Returns the address, as IPv4 if it is an IPv4-mapped IPv6 address, because both name one host.
 pub(crate) fn plain(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V6(v6) => v6.to_ipv4_mapped().map_or(IpAddr::V6(v6), IpAddr::V4),
@@ -144,7 +144,7 @@ pub(crate) fn wait<const N: usize>(
     }
 }
 
-/// How long to poll for a reply before the thread sleeps: about what waking up takes.
+/// How long to poll for a reply before the thread sleeps: about as long as waking up takes.
 pub(crate) const SOON: Duration = Duration::from_micros(50);
 
 /// Waits like [`wait`], but polls for a while first, because another process is about to act. It yields to other

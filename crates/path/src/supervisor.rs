@@ -16,9 +16,9 @@ use crate::{ConnectionSelector, PathCarrier};
 
 /// Stack of a thread, in bytes: it needs only a few hundred.
 const STACK: usize = 128 << 10;
-/// Descriptors that are open whatever the program does.
+/// Number of descriptors that are open independently of the program.
 const OPEN: u64 = 32;
-/// Descriptors of a waiting call.
+/// Number of descriptors that a waiting call takes.
 const OF_A_CALL: u64 = 4;
 
 /// Answers the calls of a program.
@@ -29,7 +29,7 @@ pub(crate) struct Supervisor {
     gate: CallGate,
     /// Number of threads so far.
     threads: Mutex<usize>,
-    /// Most threads there may be.
+    /// The most threads that there may be.
     most: usize,
     /// Threads that wait for a call.
     idle: AtomicUsize,
@@ -47,12 +47,12 @@ impl Supervisor {
         Arc::new(Supervisor { listener, carrier, shared, gate, threads, most: most(), idle })
     }
 
-    /// Returns what the keeper needs: the listener and the notes.
+    /// Returns the descriptors that the keeper needs: the listener and the notes.
     pub(crate) fn heirlooms(&self) -> io::Result<[OwnedFd; 2]> {
         Ok([self.listener.as_fd().try_clone_to_owned()?, self.shared.as_fd().try_clone_to_owned()?])
     }
 
-    /// Starts one more thread. If that fails, the caller answers only calls that do not wait.
+    /// Starts one more thread. If that fails, the calling thread answers only calls that do not wait.
     pub(crate) fn start(self: &Arc<Self>) -> io::Result<()> {
         let mut threads = self.threads.lock();
         if *threads >= self.most {
@@ -93,7 +93,8 @@ impl Supervisor {
     }
 }
 
-/// Returns how many threads may wait: their descriptors must not use up those of the path itself.
+/// Returns how many threads may wait. The limit keeps their descriptors from using up those that the path itself
+/// needs.
 fn most() -> usize {
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     usize::try_from(limit.saturating_sub(OPEN) / OF_A_CALL).unwrap_or(THREADS).clamp(1, THREADS)

@@ -120,7 +120,7 @@ impl SimulatedFlow {
         self.outcome.samples.push(SimulatedFlowSample { at_ns: now, goodput_bytes, tcp });
     }
 
-    /// Returns all that was recorded; `under_way` is the number of its packets on the line.
+    /// Returns all that was recorded; `under_way` is the number of the flow's packets on the line.
     pub(crate) fn finish(self, under_way: u64) -> FlowOutcome {
         let (sender, receiver) = self.ends.map(|ends| ends.counts()).unwrap_or_default();
         FlowOutcome { sender, receiver, under_way, ..self.outcome }

@@ -41,9 +41,9 @@ pub(crate) enum PacketFate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LinkCounts {
     pub arrived: u64,
-    /// Of these, packets for which the queue had no room.
+    /// Packets for which the queue had no room, included in `arrived`.
     pub no_room: u64,
-    /// Of these, packets that the line lost.
+    /// Packets that the line lost, included in `arrived`.
     pub lost: u64,
     pub most_waiting_packets: u64,
     pub most_waiting_bytes: u64,
@@ -69,11 +69,12 @@ pub(crate) struct SimulatedLink {
     /// When the line has sent all accepted packets, and the fraction of a nanosecond that this time leaves out.
     free_at: Nanos,
     remainder: u64,
-    /// The time for the last packet size: nearly all have the same, and the division takes longer than all the rest.
+    /// The transmission time of the last packet's size. Nearly all packets have the same size, and the division takes
+    /// longer than everything else.
     usual: TransmissionTime,
     line: VecDeque<SimulatedPacket>,
     waiting: QueueOccupancy,
-    /// Number of packets at the front of `line` that have left it and are propagating.
+    /// Number of packets at the front of `line` that have been transmitted and are propagating.
     left: usize,
     counts: LinkCounts,
 }
@@ -142,7 +143,7 @@ impl SimulatedLink {
         self.line.iter().filter(|packet| !packet.is_lost).map(|packet| packet.flow)
     }
 
-    /// Removes the packets that the line has sent by `now` from the waiting ones.
+    /// Removes the packets that the line has transmitted by `now` from the waiting ones.
     fn pass(&mut self, now: Nanos) {
         while let Some(packet) = self.line.get(self.left).filter(|packet| packet.leaves <= now) {
             self.waiting.packets -= 1;

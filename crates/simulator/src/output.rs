@@ -13,7 +13,7 @@ pub struct SimulationOutcome {
     pub flows: Vec<FlowOutcome>,
     pub link: LinkOutcome,
     pub probes: Vec<SimulatedProbeSample>,
-    /// Probes sent. Those without a sample were dropped or are under way.
+    /// Probes sent. Those without a sample were dropped or were still under way at the end.
     pub probes_sent: u64,
     /// Number of events: arrivals of packets and acknowledgements, timers, samples.
     pub events: u64,
@@ -29,9 +29,9 @@ pub struct FlowOutcome {
     pub samples: Vec<SimulatedFlowSample>,
     pub sender: SenderCounts,
     pub receiver: ReceiverCounts,
-    /// Its packets for which a queue had no room.
+    /// Packets of the flow for which a queue had no room.
     pub no_room: u64,
-    /// Its packets that a line lost.
+    /// Packets of the flow that a line lost.
     pub lost: u64,
     pub under_way: u64,
 }
@@ -56,7 +56,7 @@ pub struct LinkOutcome {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LinkSample {
-    /// Since the start of the run.
+    /// Time of the sample, since the start of the run.
     pub at_ns: Nanos,
     /// Packets that wait, including the one on the line.
     pub waiting_packets: u64,

@@ -7,19 +7,19 @@ pub(crate) const PROBE: u16 = u16::MAX;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SimulatedPacket {
-    /// The number within the flow, for TCP that of the segment, from 0. For a probe, its sending time.
+    /// The packet's number within the flow, from 0; for TCP, the segment's number. For a probe, its sending time.
     pub(crate) seq: u64,
-    /// When the line has sent the last bit.
+    /// The time at which the line has sent the last bit.
     pub(crate) leaves: Nanos,
     /// Index of the flow, or [`PROBE`].
     pub(crate) flow: u16,
     /// Size of the IP packet, in bytes.
     pub(crate) size: u16,
-    /// True if it will not arrive; it has used the line all the same.
+    /// True if the line loses the packet after transmitting it.
     pub(crate) is_lost: bool,
 }
 
-/// An acknowledgement on its way back. None is lost there, so each need carry only new information.
+/// An acknowledgement on its way back. None is lost there, so each carries only new information.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TcpAck {
     pub(crate) arrives: Nanos,
@@ -30,5 +30,5 @@ pub(crate) struct TcpAck {
     pub(crate) sacked: u64,
 }
 
-/// No segment.
+/// The value of [`TcpAck::sacked`] if no segment arrived above a gap.
 pub(crate) const NONE: u64 = u64::MAX;

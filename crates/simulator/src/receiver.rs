@@ -28,7 +28,7 @@ impl Default for ReceiverSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReceiverCounts {
     pub received: u64,
-    /// Of these, packets with data that had already arrived.
+    /// Packets with data that had already arrived.
     pub duplicates: u64,
     /// Acknowledgements, and all other packets sent back.
     pub acks: u64,
@@ -77,8 +77,8 @@ impl TcpReceiver {
         self.ack_at
     }
 
-    /// Takes a segment. Returns the acknowledgement if one leaves immediately; it has yet to travel, so its `arrives`
-    /// is now.
+    /// Takes a segment. Returns the acknowledgement if one leaves immediately; its `arrives` is the current time,
+    /// because it has not travelled yet.
     pub(crate) fn on_segment(&mut self, now: Nanos, seq: u64) -> Option<TcpAck> {
         self.counts.received += 1;
         if seq != self.next {

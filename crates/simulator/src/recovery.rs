@@ -16,17 +16,17 @@ pub fn recovery_time(rate: BitRate, rtt: Nanos, segment: Bytes) -> Nanos {
     Nanos((full_window(rate, rtt, segment) / 2.0 * rtt.0 as f64) as u64)
 }
 
-/// Returns the window in that formula, in segments: all that the path holds, without a queue.
+/// Returns the full window W of feng-2003's formula, in segments: all that the path holds, without a queue.
 pub fn full_window(rate: BitRate, rtt: Nanos, segment: Bytes) -> f64 {
     rate.0 * rtt.as_secs_f64() / 8.0 / segment.0.max(1) as f64
 }
 
 /// Headers of IPv4 and TCP without timestamps, because the formula has no others.
 const HEADERS: u16 = 40;
-/// The loss comes after this number of windows, once the window is full: slow start from ten segments has then sent
-/// less than two.
+/// Windows of segments sent before the loss. By then the window is full, because slow start from ten segments sends
+/// less than two windows.
 const FULL_AFTER_WINDOWS: u64 = 4;
-/// RTTs allowed until then, with some reserve: a doubling window is full sooner.
+/// RTTs allowed for the window to become full, with some reserve: a doubling window is full sooner.
 const FULL_AFTER_ROUND_TRIPS: u64 = 60;
 /// A path for a flow whose window is exactly what the path holds, so that there is no queue.
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +43,7 @@ impl FullPath {
         Some(Bytes(payload.into()))
     }
 
-    /// Returns [`recovery_time`] for this path.
+    /// Computes the recovery time of this path by feng-2003's formula; `None` if a packet holds no payload.
     pub fn formula(&self) -> Option<Nanos> {
         Some(recovery_time(self.rate_bps, self.rtt_ns, self.segment()?))
     }
@@ -73,7 +73,8 @@ pub fn simulated_recovery(
 
 /// Waits for a flow to lose a packet, and then for its window.
 struct RecoveryWatch {
-    /// All that the path holds, in segments, or the window before the loss if that was smaller.
+    /// The window to return to, in segments: all that the path holds, or the window before the loss if that was
+    /// smaller.
     window: u32,
     lost: Option<Nanos>,
     /// Time from the first sample that shows the loss to the first with the full window.

@@ -110,8 +110,8 @@ impl<'a> Simulation<'a> {
         self.network.agenda.set(timers, self.flows[n].next_timer());
     }
 
-    /// Brings a flow's timers forward in the agenda. Every packet postpones timers: the agenda keeps the old time, and
-    /// an event that comes too early does no harm.
+    /// Sets a flow's timers in the agenda, but only to an earlier time. Packets postpone timers all the time, so the
+    /// agenda keeps the old time; an event that comes too early does no harm.
     fn look_at_timers(&mut self, n: usize) {
         let timers = self.network.agenda_index(EventSource::Timers(n));
         self.network.agenda.set_earlier(timers, self.flows[n].next_timer());

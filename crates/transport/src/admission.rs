@@ -1,5 +1,5 @@
-//! Admission of connections that have not yet proven the session's key, for every transport that keeps state of a
-//! client before its proof: how many there may be, how long each may take, and which one is turned away to make room.
+//! Admission of connections that have not proven the session's key yet, for transports that keep state of a client
+//! before its proof: how many there may be, how long each may take, and which one is turned away to make room.
 
 use std::collections::VecDeque;
 use std::io;
@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use landspeed_proof::{ProofKey, one_source};
 
 /// The longest time for a proof. Its packets may be lost several times, or wait for seconds in the queue of a slow
-/// link. The limits on the number of connections hold strangers back, not this time.
+/// link. Strangers are held back not by this time but by the limits on the number of connections.
 const PROOF_TIME: Duration = Duration::from_secs(30);
-/// The most connections that may be at their proof. One more turns away the oldest that has not greeted yet.
+/// The most connections whose proof is under way. One more turns away the oldest that has not greeted yet.
 const MOST: usize = 256;
-/// The most such connections from one address: a trial opens 32 flows at a time.
+/// The most connections from one address whose proof is under way: a trial opens 32 flows at a time.
 const MOST_OF_ONE: usize = 64;
 
 /// A connection whose proof is under way. No method waits, so that no connection holds up another.
@@ -21,11 +21,11 @@ pub(crate) trait Applicant {
     /// Continues the proof as far as possible.
     fn step(&mut self, key: &ProofKey) -> ProofState;
 
-    /// Returns true if the client has shown the key, or has replayed the hello of a client that holds it. Such a
+    /// Returns true if the client has shown the key, or has replayed the hello of a client that has it. Such a
     /// connection is turned away last.
     fn has_greeted(&self) -> bool;
 
-    /// Ends the connection so that a client that holds the key tries again.
+    /// Ends the connection in a way that makes a client with the key try again.
     fn turn_away(self);
 }
 
@@ -35,11 +35,11 @@ pub(crate) enum ProofState {
     Waiting,
     /// The key is proven, for the flow of this number.
     Proven(u32),
-    /// The client lacks the key. Where the protocol reports it, the client has been notified.
+    /// The client lacks the key. It has been notified if the protocol can do so.
     Stranger,
 }
 
-/// The connections of a listener that are at their proof, oldest first.
+/// The connections of a listener whose proof is under way, oldest first.
 pub(crate) struct Applicants<A> {
     waiting: VecDeque<WaitingApplicant<A>>,
     proven: VecDeque<(u32, A)>,
@@ -63,18 +63,19 @@ impl<A: Applicant> Applicants<A> {
         Applicants { waiting: VecDeque::new(), proven: VecDeque::new(), strangers: 0 }
     }
 
-    /// Iterates over the connections at their proof, and those that have proven the key but were not taken yet.
+    /// Iterates over the connections whose proof is under way, and those that have proven the key but were not taken
+    /// yet.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &A> {
         let proven = self.proven.iter().map(|(_, applicant)| applicant);
         self.waiting.iter().map(|waiting| &waiting.applicant).chain(proven)
     }
 
-    /// Iterates over the connections at their proof, mutably.
+    /// Iterates over the connections whose proof is under way, mutably.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut A> {
         self.waiting.iter_mut().map(|waiting| &mut waiting.applicant)
     }
 
-    /// Returns how many were turned away so far.
+    /// Returns how many strangers were turned away so far.
     pub(crate) fn strangers(&self) -> u64 {
         self.strangers
     }
@@ -89,7 +90,7 @@ impl<A: Applicant> Applicants<A> {
         self.proven.pop_front()
     }
 
-    /// Admits a connection from `from`; `None` if the transport's addresses do not identify clients.
+    /// Admits a connection from `from`, which is `None` if the transport's addresses do not identify clients.
     pub(crate) fn admit(&mut self, from: Option<IpAddr>, applicant: A, key: &ProofKey) {
         let from = from.map(one_source);
         self.make_room(from, key);
@@ -139,7 +140,7 @@ impl<A: Applicant> Applicants<A> {
         let silent =
             || self.waiting.iter().enumerate().filter(|(_, waiting)| !waiting.applicant.has_greeted());
         let of_one = || silent().filter(|(_, waiting)| waiting.from == from);
-        // Clients on this host, over AF_UNIX, have no address: they share no bound of one.
+        // Clients on this host, over AF_UNIX, have no address, so the limit of one address does not apply to them.
         let oldest = if from.is_some() && of_one().count() >= MOST_OF_ONE {
             of_one().next()
         } else if self.waiting.len() >= MOST {

@@ -1,4 +1,4 @@
-//! When a wait gives up: on request, or at a deadline.
+//! Ends waits on request or at a deadline.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::Error;
 /// The longest wait between two checks for cancellation.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A flag, shared by its clones, that requests every thread that watches it to stop. It cannot be lowered.
+/// A flag, shared by its clones, that asks every thread that watches it to stop. Once raised, it stays raised.
 #[derive(Debug, Clone, Default)]
 pub struct CancelFlag(Arc<AtomicBool>);
 
@@ -34,7 +34,7 @@ impl CancelFlag {
 /// How long a wait may last.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience<'a> {
-    /// When to give up.
+    /// The time at which to give up.
     pub until: Instant,
     /// Ends the wait early (within 50 ms) when raised.
     pub cancel: &'a CancelFlag,

@@ -49,17 +49,17 @@ pub enum Error {
 }
 
 impl Error {
-    /// The error for a UDP server that does not answer.
+    /// Returns the error for a UDP server that does not answer.
     pub(crate) fn no_datagram(server: SocketAddr) -> Self {
         Error::NoAnswer { protocol: "UDP", server, refused: false }
     }
 
-    /// The error for a server that does not answer over a stream socket, or refuses.
+    /// Returns the error for a server that does not answer over a stream socket, or refuses.
     pub(crate) fn no_stream(server: SocketAddr, refused: bool) -> Self {
         Error::NoAnswer { protocol: "TCP", server, refused }
     }
 
-    /// Returns true if the kernel reported the reason, which says more than a missing answer does.
+    /// Returns true if the kernel reported the reason. Such an error says more than a missing answer does.
     pub fn has_errno(&self) -> bool {
         match self {
             Error::Refused { source, .. } => source.raw_os_error().is_some(),
@@ -68,7 +68,7 @@ impl Error {
         }
     }
 
-    /// The error for a refused operation, with the remedy that its reason suggests.
+    /// Returns the error for a refused operation, with the remedy that the kernel's reason suggests.
     pub(crate) fn refused(operation: &'static str, object: impl ToString, source: io::Error) -> Self {
         let remedy = match (source.raw_os_error(), operation) {
             (Some(libc::EADDRINUSE), _) => "; another process holds that port: choose another",

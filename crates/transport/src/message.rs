@@ -19,7 +19,7 @@ pub(crate) enum SendMode {
 }
 
 impl SendMode {
-    /// Returns the mode of this name; a datagram a call for any other word.
+    /// Returns the mode with this name. Any other word means one datagram a call.
     pub(crate) fn named(word: &str) -> Self {
         match word {
             "batch" => SendMode::Batch,
@@ -39,7 +39,7 @@ pub(crate) enum ReceiveMode {
 }
 
 impl ReceiveMode {
-    /// Returns the mode of this name; a datagram a call for any other word.
+    /// Returns the mode with this name. Any other word means one datagram a call.
     pub(crate) fn named(word: &str) -> Self {
         match word {
             "batch" => ReceiveMode::Batch,
@@ -80,8 +80,8 @@ pub(crate) fn send(
     if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Sends every `each` of `parts` as a datagram, at most [`BATCH`] in one call. Returns how many were sent. If `flags`
-/// contain MSG_ZEROCOPY, the kernel may read `parts` after the call.
+/// Sends each group of `each` entries of `parts` as a datagram, at most [`BATCH`] in one call. Returns how many were
+/// sent. If `flags` contain MSG_ZEROCOPY, the kernel may read `parts` after the call.
 pub(crate) fn send_many(
     fd: BorrowedFd<'_>,
     parts: &[IoSlice<'_>],
@@ -120,8 +120,8 @@ pub(crate) fn receive(fd: BorrowedFd<'_>, into: &mut [u8], flags: i32) -> io::Re
     usize::try_from(got).map_err(|_| io::Error::last_os_error())
 }
 
-/// Receives up to [`BATCH`] datagrams in one call, waiting only for the first, each into the next `each` of `parts`.
-/// Returns how many there are, and puts their lengths into `lengths`; a length is larger than the room if the
+/// Receives up to [`BATCH`] datagrams in one call, each into the next `each` entries of `parts`, waiting only for the
+/// first. Returns how many there are, and puts their lengths into `lengths`; a length is larger than the room if the
 /// datagram was truncated.
 pub(crate) fn receive_many(
     fd: BorrowedFd<'_>,
@@ -150,8 +150,8 @@ pub(crate) fn receive_many(
     Ok(got)
 }
 
-/// Receives one datagram, or several that UDP_GRO joined. Returns the bytes of all datagrams, and the length of each
-/// but the last. The former is larger than all `parts` if data was truncated.
+/// Receives one datagram, or several that UDP_GRO joined. Returns the total number of bytes, and the length of each
+/// datagram but the last. The total exceeds the room in `parts` if data was truncated.
 pub(crate) fn receive_joined(
     fd: BorrowedFd<'_>,
     parts: &mut [IoSliceMut<'_>],

@@ -30,7 +30,7 @@ pub(crate) struct SocketOption {
     pub(crate) factor: Factor,
     /// The usual reason why a value does not read back.
     pub(crate) hint: &'static str,
-    /// Returns the option's value for a value of the factor; `None` leaves the option as it is.
+    /// Converts a value of the factor to the option's value; `None` leaves the option as it is.
     pub(crate) asked: fn(&str) -> Option<OptionValue>,
     pub(crate) set: fn(&Socket, &OptionValue) -> io::Result<()>,
     pub(crate) get: fn(&Socket) -> io::Result<OptionValue>,
@@ -40,14 +40,14 @@ pub(crate) struct SocketOption {
 pub(crate) struct SocketOptions(pub(crate) &'static [&'static [SocketOption]]);
 
 impl SocketOptions {
-    /// Sets everything that `settings` request. A refusal is no error here, because
-    /// [`SocketOptions::read_back`] reports it.
+    /// Sets all options that `settings` request. A refusal is no error here, because [`SocketOptions::read_back`]
+    /// reports it.
     pub(crate) fn set(&self, socket: &Socket, settings: &Settings) {
         self.set_but(socket, settings, &[]);
     }
 
-    /// Sets the options of an accepted socket: all but the buffer sizes, which only count before connecting and which
-    /// the listener has set.
+    /// Sets the options of an accepted socket, except the buffer sizes: these take effect only before connecting, and
+    /// the listener has set them.
     pub(crate) fn set_accepted(&self, socket: &Socket, settings: &Settings) {
         self.set_but(socket, settings, &["sndbuf", "rcvbuf"]);
     }
@@ -60,7 +60,7 @@ impl SocketOptions {
         }
     }
 
-    /// Returns each option that is not as `settings` request.
+    /// Returns each option whose value differs from that in `settings`.
     pub(crate) fn read_back(&self, socket: &Socket, settings: &Settings) -> Vec<SettingMismatch> {
         let found = |option| differs(option, socket, settings);
         self.rows().filter_map(found).collect()
@@ -91,11 +91,12 @@ pub(crate) fn others<const N: usize>(view: &FactorView, proposals: [Proposal; N]
     proposals.into_iter().filter(|proposal| proposal.value != view.current).collect()
 }
 
-/// The ranks of proposals that hand over many datagrams as one, and of those that only save calls.
+/// The rank of proposals that hand over many datagrams as one.
 pub(crate) const AS_ONE: u32 = 26;
+/// The rank of proposals that only save system calls.
 pub(crate) const BATCHED: u32 = 60;
 
-/// Proposes other ways to take datagrams from the kernel than the factor `name` has now.
+/// Proposes other ways to take datagrams from the kernel than the current value of the factor `name`.
 pub(crate) fn receives(view: &FactorView, name: &str) -> Vec<Proposal> {
     let batch = Proposal::new("batch", BATCHED + 1)
         .pointless_if(view.is_set_to(name, "gro"), "UDP_GRO takes as many at once");
@@ -177,7 +178,7 @@ pub(crate) static SOCKET: &[SocketOption] = &[
 ];
 
 /// Proposes autotuning if a size is fixed. Otherwise proposes twice the bandwidth-delay product, as a power of two,
-/// and raises the system's `limit` if that would silently cut the buffer down.
+/// and raises the system's `limit` if the kernel would otherwise silently reduce the buffer.
 fn fixed(view: &FactorView, rank: u32, limit: &'static str, settings: &Settings) -> Vec<Proposal> {
     if view.current != "0" {
         return vec![Proposal::new("0", 38)];

@@ -22,7 +22,7 @@ pub static TRANSPORT: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// The number of parallel flows.
+/// The number of flows that run in parallel.
 pub static FLOWS: Factor = Factor {
     name: "flows",
     persist: &[PersistMethod::Application("open this many TCP connections at once")],

@@ -1,4 +1,4 @@
-//! UDP sockets that share a port: the one that holds it, the listener's, and one for each flow.
+//! UDP sockets that share a port: one that holds it, one of the listener, and one for each flow.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
@@ -12,7 +12,7 @@ use crate::socket::{self, HeldPort, ListenFn};
 use crate::transport::ReservedPort;
 use crate::{Error, raw};
 
-/// The most datagrams that are taken in before anything else is done, however many arrive.
+/// The most datagrams that are received before the listener does anything else.
 const MOST_AT_ONCE: usize = 256;
 
 /// A datagram that a listener's socket received.
@@ -21,7 +21,7 @@ pub(crate) struct ReceivedDatagram {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Reserves a port of `at`, on which `listen` starts to listen.
+/// Reserves a port of the address `at`; `listen` is the function that later listens on it.
 pub(crate) fn reserve(at: SocketAddr, listen: ListenFn) -> Result<Box<dyn ReservedPort>, Error> {
     let held = bind(at)?;
     let address = socket::local(&held)?;
@@ -29,7 +29,7 @@ pub(crate) fn reserve(at: SocketAddr, listen: ListenFn) -> Result<Box<dyn Reserv
     HeldPort::of(held, listen)
 }
 
-/// Opens a UDP socket on which to test what the kernel supports.
+/// Opens a UDP socket through which to test what the kernel supports.
 pub(crate) fn probe() -> Result<Socket, String> {
     Socket::new(Domain::IPV4, Type::DGRAM, None)
         .or_else(|_| Socket::new(Domain::IPV6, Type::DGRAM, None))
@@ -53,9 +53,9 @@ fn has(probe: &Socket, name: i32) -> io::Result<()> {
     raw::set::<u32>(probe, libc::IPPROTO_UDP, name, 1)
 }
 
-/// Connects a socket to itself: it then takes nothing from other sockets, and the kernel refuses what arrives at its
-/// port for it. A flow does this at its end because a child process may hold a copy of its socket between fork and
-/// exec, and that copy must not take datagrams of the next flow over the same ports.
+/// Connects a socket to itself: it then takes nothing from other sockets, and the kernel refuses other datagrams to
+/// its port. A flow does this at its end, because a child process may hold a copy of its socket between fork and exec,
+/// and that copy must not take datagrams of the next flow over the same ports.
 pub(crate) fn connect_to_itself(socket: &Socket) -> io::Result<()> {
     socket.connect(&socket.local_addr()?)
 }
@@ -104,13 +104,13 @@ pub(crate) fn another(address: SocketAddr) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Opens an unbound socket to use towards or on `address`.
+/// Opens an unbound socket for datagrams to `address`, or to be bound to it.
 pub(crate) fn open(address: SocketAddr) -> Result<Socket, Error> {
     socket::open(address, Type::DGRAM, None)
         .map_err(|source| Error::refused("open a socket for", address, source))
 }
 
-/// The datagrams that a listener takes in at a time, truncated to `ROOM` bytes. Datagrams that reached a flow's
+/// The datagrams that a listener receives in one turn, each truncated to `ROOM` bytes. Datagrams that reached a flow's
 /// socket by mistake come first.
 pub(crate) struct DatagramIntake<const ROOM: usize> {
     astray: VecDeque<ReceivedDatagram>,
@@ -122,7 +122,7 @@ impl<const ROOM: usize> DatagramIntake<ROOM> {
         DatagramIntake { astray: VecDeque::new(), left: MOST_AT_ONCE }
     }
 
-    /// Returns the next datagram; `None` if there is none, or if enough were taken.
+    /// Returns the next datagram; `None` if there is none, or if the turn has received its maximum.
     pub(crate) fn next(&mut self, socket: &impl AsFd) -> io::Result<Option<ReceivedDatagram>> {
         let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
         self.left = left;

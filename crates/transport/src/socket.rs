@@ -11,7 +11,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::Error;
 use crate::transport::{Listener, ProofKey, ReservedPort};
 
-/// Opens a socket to use towards or on `address`, for that address family alone.
+/// Opens a socket to connect to `address` or to bind to it, for that address family alone.
 pub(crate) fn open(address: SocketAddr, kind: Type, protocol: Option<Protocol>) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), kind, protocol)?;
     if address.is_ipv6() {
@@ -45,7 +45,7 @@ pub(crate) fn wait(sockets: &mut [PollFd<'_>], slice: Duration) -> io::Result<bo
 
 pub(crate) type ListenFn = fn(SocketAddr, &Settings, &ProofKey) -> Result<Box<dyn Listener>, Error>;
 
-/// A port that a socket holds and that is not listened on.
+/// A port that a socket holds without listening on it.
 pub(crate) struct HeldPort {
     address: SocketAddr,
     /// Keeps the kernel from giving the port away, even as the source port of a flow.

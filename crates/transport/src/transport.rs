@@ -19,18 +19,18 @@ pub struct TransportProperties {
     pub name: &'static str,
     /// A description of one line.
     pub line: &'static str,
-    /// How flows deliver messages.
+    /// How flows of this transport deliver messages.
     pub delivery: Delivery,
     /// The protocol whose settings change these flows, and whose port numbers they use: "tcp", "udp", another one of
     /// the kernel, or empty for none. Transports of one protocol cannot listen on the same port: they have successive
     /// ones, in the order of the table. Another protocol needs strangers of its own in `tests/conformance/flood.rs`.
     pub protocol: &'static str,
     /// Settings (name, value) of a flow that carries one message at a time. They override requested settings, so that
-    /// no message waits to be joined with a later one.
+    /// no message waits to be merged with a later one.
     pub single_messages: &'static [(&'static str, &'static str)],
     /// The figures to print for each end, from the details that the flows add ([`Flow::add_details`]).
     pub headlines: &'static [Headline<EndpointOutcome>],
-    /// The details that its flows add.
+    /// The details that the transport's flows add.
     pub details: &'static [DetailRow],
 }
 
@@ -47,7 +47,7 @@ pub trait Transport: Sync {
         self.about().name
     }
 
-    /// Checks that this host can run flows with `settings`, each of which is in its factor's domain.
+    /// Checks that this host can run flows with `settings`, whose values are valid for their factors.
     ///
     /// # Errors
     /// Returns the reason why this host cannot, and a remedy.
@@ -61,8 +61,8 @@ pub trait Transport: Sync {
     /// Returns an error if the port cannot be had.
     fn reserve(&self, at: SocketAddr) -> Result<Box<dyn ReservedPort>, Error>;
 
-    /// Opens one flow and proves it both ways. Tries a server that does not listen yet again until `patience` ends,
-    /// because the two ends of a trial start only at about the same time.
+    /// Opens one flow and proves it both ways. Keeps trying a server that does not listen yet, because the two ends of
+    /// a trial start only at about the same time.
     ///
     /// # Errors
     /// Returns an error if no server with the key answers before `patience` ends, or if the kernel refuses.
@@ -146,8 +146,8 @@ pub trait Flow: Send + Sync {
     /// Returns the receiving half, as the flow's settings require. There may be one at a time.
     fn receiver(&self) -> Result<Box<dyn Receiver + '_>, Error>;
 
-    /// Returns how far the peer has acknowledged. Where the transport leaves it to the program, this also takes
-    /// acknowledgements in: the sending end must call it several times a second.
+    /// Returns how far the peer has acknowledged. A transport that runs in the program also processes acknowledgements
+    /// here, so the sending end must call it several times a second.
     fn progress(&self) -> io::Result<AckProgress>;
 
     /// Returns the counts of datagrams so far; `None` if the transport carries a stream.
@@ -155,7 +155,7 @@ pub trait Flow: Send + Sync {
         None
     }
 
-    /// Adds to `details` what only this transport knows of the flow, under its own key. Called for each flow of a
+    /// Adds to `details` what only this transport can report of the flow, under its own key. Called for each flow of a
     /// trial, in their order, when the trial's window closes.
     fn add_details(&self, _details: &mut Details) {}
 
@@ -182,8 +182,8 @@ pub trait Flow: Send + Sync {
 pub trait Sender {
     /// Hands a message over, waiting for room, and returns how many bytes were taken. A stream takes any part of the
     /// message. A transport that hands over many datagrams in one call sends the message up to `times` times, and
-    /// returns the bytes of all. The message must not change while [`Sender::completions`] counts sends as pending,
-    /// because the kernel may still read it (MSG_ZEROCOPY).
+    /// returns the total of their bytes. The message must not change while [`Sender::completions`] counts sends as
+    /// pending, because the kernel may still read it (MSG_ZEROCOPY).
     fn send(&mut self, message: &[u8], times: u64) -> io::Result<usize>;
 
     /// Makes sends that find no room return [`io::ErrorKind::WouldBlock`] after `wait`. Without this call they wait
@@ -191,7 +191,7 @@ pub trait Sender {
     fn give_up_after(&mut self, wait: Duration) -> io::Result<()>;
 
     /// Limits the payload sent from now on to `rate`, by this end's own clock. At that rate, each call sends for at
-    /// most a millisecond. After a stall the sender catches up on at most a millisecond, so that there is no burst.
+    /// most a millisecond. After a stall the sender makes up for at most a millisecond, so that there is no burst.
     ///
     /// # Errors
     /// Returns [`io::ErrorKind::Unsupported`] if the transport sends by a window.
@@ -215,8 +215,8 @@ pub trait Receiver {
     /// Takes bytes that have arrived; returns [`io::ErrorKind::WouldBlock`] if there are none.
     fn try_receive(&mut self, into: &mut [u8]) -> io::Result<usize>;
 
-    /// Returns true if the peer had the latest message of this end when it sent what arrived last, which is then an
-    /// answer to that message and not a late one to an earlier message. Always true in a stream.
+    /// Returns true if what arrived last answers this end's latest message: the peer had received that message when it
+    /// sent the answer. Always true in a stream.
     fn is_answer(&self) -> bool {
         true
     }
@@ -244,7 +244,7 @@ pub struct AckProgress {
     /// How long the transport waits for an acknowledgement before it sends again (RTO): the first timeout, which
     /// doubles each time that it expires in a row. Zero if the transport does not report it.
     pub timeout: Nanos,
-    /// How often that timeout has expired in a row.
+    /// The number of consecutive times that this timeout has expired.
     pub timeouts: u32,
 }
 
@@ -253,7 +253,7 @@ pub struct AckProgress {
 pub struct ZeroCopyCompletions {
     /// Sends whose memory the kernel has released.
     pub done: u64,
-    /// Those of `done` that the kernel copied in the end.
+    /// Sends, included in `done`, whose data the kernel copied after all.
     pub copied: u64,
     /// Sends whose memory the kernel may still read.
     pub pending: u64,

@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// The time between two checks of a sender that is being dropped.
 const LEAVING_LOOK: Duration = Duration::from_millis(1);
 
-/// The option as a table of its own, for the transports that support it.
+/// The option as its own table, for the transports that support it.
 pub(crate) static ROW: &[SocketOption] = &[SocketOption {
     factor: Factor {
         name: "zerocopy-send",
@@ -112,7 +112,7 @@ pub(crate) fn all_returned(within: Duration, mut pending: impl FnMut() -> u32) -
 /// The zero-copy sends of a socket's sender, identified by the numbers that the kernel gives them.
 pub(crate) struct ZeroCopySends<'a> {
     socket: &'a Socket,
-    /// The number at which the next sender of this socket continues.
+    /// The number that the kernel gives the next send of this socket, kept for the next sender.
     numbers: &'a AtomicU32,
     next: u32,
     slots: ZeroCopySlots,
@@ -136,7 +136,7 @@ impl<'a> ZeroCopySends<'a> {
     }
 
     /// Hands over up to `count` sends by `call`, as soon as there is a free slot. `call` gets a slot for each send
-    /// that it may make, and returns how many the kernel took, with a result of its own.
+    /// that it may make, and returns how many the kernel took, and any other result.
     pub(crate) fn send<T>(
         &mut self,
         count: u32,
@@ -179,7 +179,7 @@ impl<'a> ZeroCopySends<'a> {
         })
     }
 
-    /// Gives these slots to the next sends.
+    /// Assigns these slots to the next sends, with the numbers that the kernel gives them.
     fn keep(&mut self, slots: &[usize]) {
         for &slot in slots {
             self.in_slots[slot] = self.next;
@@ -188,8 +188,8 @@ impl<'a> ZeroCopySends<'a> {
         }
     }
 
-    /// Makes room after ENOBUFS: notifications of earlier sends fill the socket's option memory, or their pages reach
-    /// the limit of memory that the user may lock.
+    /// Makes room after ENOBUFS, which has two causes: notifications of earlier sends fill the socket's option memory,
+    /// or the sends' pages reach the limit of memory that the user may lock.
     fn make_room(&mut self) -> io::Result<()> {
         if self.slots.pending() == 0 {
             return Err(io::Error::other(
@@ -222,8 +222,8 @@ impl<'a> ZeroCopySends<'a> {
         if let Some(slot) = ones(self.slots.pending).find(|&slot| self.in_slots[slot] == number) {
             self.slots.give_back(slot, Some(copied));
         } else if self.next.wrapping_sub(number).wrapping_sub(1) > LATEST {
-            // Not counted as sent: the call failed after the kernel had numbered it. Every other number is an earlier
-            // sender's.
+            // This send does not count as sent: the call failed after the kernel had numbered it. Every other unknown
+            // number is an earlier sender's.
             self.go_on_at(number.wrapping_add(1));
         }
     }

@@ -26,13 +26,13 @@ pub enum ListenerResponse {
     Ignore,
     /// The caller sends this many bytes of the reply's buffer back.
     Reply(usize),
-    /// The peer has proven its address. If the caller already has the connection of this request
-    /// ([`HandshakeRequest::id`]), it passes the datagram to that connection, which answers again. If not, it makes a
-    /// connection ([`Connection::accept`](crate::Connection::accept)).
+    /// The cookie shows that the peer receives packets at its address. If the caller already has the connection of
+    /// this request ([`HandshakeRequest::id`]), it passes the datagram to that connection, which answers again.
+    /// Otherwise it makes a connection ([`Connection::accept`](crate::Connection::accept)).
     Proven(HandshakeRequest),
 }
 
-/// A request whose cookie is proven.
+/// A request whose cookie the listener has checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HandshakeRequest {
     /// The peer's address.
@@ -129,16 +129,16 @@ pub(crate) enum ConnectorOutcome {
     Refused(u32),
 }
 
-/// The connecting side of the handshake.
+/// The connecting end during the handshake.
 #[derive(Debug, Clone)]
 pub(crate) struct Connector {
     pub(crate) request: Handshake,
     retry_at: Nanos,
     give_up_at: Nanos,
-    /// When this kind of request was first sent, and how often it was sent.
+    /// The time at which the current kind of request was first sent, and how often it was sent.
     asked: (Nanos, u32),
     round_trip: Option<Nanos>,
-    /// The packet size of the first request, if requests are padded to the size that they ask for.
+    /// The packet size of the first request, if requests are padded to the size that they propose.
     probed: Option<u32>,
 }
 
@@ -154,8 +154,8 @@ impl Connector {
         }
     }
 
-    /// Makes requests with a cookie as large as the packets that they ask for. If they get lost, later ones ask for
-    /// smaller packets.
+    /// Makes requests with a cookie as large as the packets that they propose. If they get lost, later requests
+    /// propose smaller packets.
     pub(crate) fn with_probes(self) -> Self {
         Connector { probed: Some(self.request.mss), ..self }
     }
@@ -191,8 +191,8 @@ impl Connector {
         Some(self.request)
     }
 
-    /// Returns the shortest round trip of the requests that were sent once and answered. After several sends, the
-    /// answered one is unknown.
+    /// Returns the shortest round trip of the requests that were sent once and answered. A request that was sent
+    /// several times gives none, because the answer may be to any copy.
     pub(crate) fn round_trip(&self) -> Option<Nanos> {
         self.round_trip
     }

@@ -109,7 +109,7 @@ pub(crate) struct ArrivalHistory {
     train: Option<PacketTrain>,
 }
 
-/// The current span.
+/// The span of arrivals that has not ended yet.
 #[derive(Debug, Clone, Copy)]
 struct OpenSpan {
     since: Nanos,
@@ -120,7 +120,7 @@ struct OpenSpan {
 }
 
 impl OpenSpan {
-    /// Notes a packet's arrival. Returns the span that it ends, if any.
+    /// Records a packet's arrival. Returns the span that the packet ends, if any.
     fn arrived(&mut self, now: Nanos) -> Option<ArrivalSpan> {
         let before = *self;
         if now < before.since + SPAN {
@@ -144,19 +144,20 @@ impl OpenSpan {
 /// The least length of a span of arrivals.
 const SPAN: Nanos = Nanos(SYNC_INTERVAL.0 / 10);
 
-/// The most microseconds from the first packet of a pair to the second, which leave one after the other.
+/// The longest time, in microseconds, between the departures of the two packets of a pair, which UDT sends one after
+/// the other.
 const PAIR: u32 = 5;
 
-/// The packets of a train, which left together, that have arrived so far.
+/// The packets that left together (a train), as far as they have arrived.
 #[derive(Debug, Clone, Copy)]
 struct PacketTrain {
-    /// The last packet, and its timestamp of departure.
+    /// The last packet of the train.
     seq: Seq,
     timestamp: u32,
-    /// When the first batch of the train arrived, and the latest.
+    /// The arrival time of the train's first batch.
     first: Nanos,
     last: Nanos,
-    /// The packets after the first batch.
+    /// The number of packets after the first batch.
     since_first: u32,
 }
 
@@ -246,13 +247,13 @@ impl fmt::Debug for AckHistory {
 }
 
 impl AckHistory {
-    /// Notes that acknowledgement `number` was sent, which acknowledged all packets before `next`.
+    /// Records that acknowledgement `number`, which acknowledges all packets before `next`, was sent.
     pub(crate) fn sent(&mut self, now: Nanos, number: u32, next: Seq) {
         self.ring[number as usize % ACKS] = Some((number, next, now));
     }
 
-    /// Returns what acknowledgement `number` acknowledged, and how long ago it was sent. Each number is answered
-    /// once.
+    /// Returns the first packet that acknowledgement `number` did not cover, and how long ago it was sent. Each number
+    /// is answered once.
     pub(crate) fn answered(&mut self, now: Nanos, number: u32) -> Option<(Seq, Nanos)> {
         let place = &mut self.ring[number as usize % ACKS];
         let (_, next, then) = place.filter(|(known, ..)| *known == number)?;

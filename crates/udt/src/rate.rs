@@ -21,7 +21,7 @@ pub struct PathState {
     pub arrival: UdtPacketRate,
     /// The rate that the path could carry; 0 if the receiver has no estimate.
     pub capacity: UdtPacketRate,
-    /// The last new packet that was sent.
+    /// The newest packet that was sent for the first time.
     pub last_sent: Seq,
     /// The largest packet, with its headers.
     pub packet: Bytes,
@@ -68,14 +68,14 @@ pub fn control(name: &str) -> Option<RateControlFactory> {
 }
 
 const FIRST_WINDOW: f64 = 16.0;
-/// The least increase, in packets per SYN. Without it a rate that has fallen far would take minutes to rise.
+/// The smallest increase, in packets per SYN. Without it a rate that has fallen far would take minutes to rise.
 const MIN_INCREASE: f64 = 0.01;
 const BETA: f64 = 0.000_001_5;
-/// The least capacity, in packets per second, assumed where the receiver has no estimate: all packets that left
-/// together arrived in one batch, as happens only on a fast path. If twice the current rate is more, that is assumed.
+/// The capacity, in packets per second, assumed where the receiver has no estimate: all packets that left together
+/// arrived in one batch, as happens only on a fast path. Twice the current rate is assumed instead if that is more.
 const UNTOLD: f64 = 10_000.0;
 const DECREASE: f64 = 1.125;
-/// Windows of a round trip and a SYN that may be in flight during a repair, if the control is steady.
+/// The most packets in flight during a repair with steady repairs, in windows of a round trip and a SYN each.
 const REPAIR_WINDOWS: f64 = 4.0;
 /// The most decreases within a period of congestion: (8/9)^5 is 0.55, so that the rate at most halves.
 const MAX_DECREASES: u32 = 5;
@@ -92,7 +92,7 @@ pub(crate) struct Daimd {
     /// True if a loss was reported since the last increase.
     lost: bool,
     last_decrease_period: f64,
-    /// The last packet that had been sent when the rate last decreased.
+    /// The newest packet sent before the rate last decreased.
     last_decrease: Seq,
     average_naks: f64,
     naks: u32,
@@ -102,7 +102,7 @@ pub(crate) struct Daimd {
     freezes: bool,
     frozen_until: Nanos,
     steady: bool,
-    /// The last packet that had been sent at the latest loss report, until all packets up to it are acknowledged.
+    /// The newest packet sent before the latest loss report, until all packets up to it are acknowledged.
     repairs: Option<Seq>,
     random: ChaCha8Rng,
 }
@@ -140,17 +140,18 @@ impl Daimd {
         self
     }
 
-    /// Limits the cost of a loss to that of the closed form (Gu, Hong and Grossman 2004: a ninth of the rate). While
-    /// a packet is missing, acknowledgements stall: UDT4's window of a round trip and a SYN is then full, and its
-    /// rate, which grows with acknowledgements, does not grow. With this setting, only the pace limits the sender
-    /// during that time, up to some such windows, and the rate catches up on the SYNs without acknowledgements.
+    /// Limits the cost of a loss to a ninth of the rate, as in the closed form of Gu, Hong and Grossman (2004). While
+    /// a packet is missing, acknowledgements stall. UDT4's window of a round trip and a SYN then fills, and its rate,
+    /// which grows with acknowledgements, does not grow. With this setting, only the pace limits the sender during
+    /// that time, up to a few windows, and the rate later catches up on the SYNs without acknowledgements.
     #[must_use]
     pub(crate) fn with_steady_repairs(mut self) -> Self {
         self.steady = true;
         self
     }
 
-    /// Returns how many increases an acknowledgement is worth.
+    /// Returns the number of rate increases for an acknowledgement: one for each SYN since the last one with steady
+    /// repairs, otherwise one.
     fn steps(&self, now: Nanos, path: &PathState) -> u64 {
         let Some(last) = self.last_change.filter(|_| self.steady) else { return 1 };
         // Acknowledgements stall for two round trips if the packet is lost again; a longer silence is not a repair.

@@ -13,11 +13,11 @@ pub(crate) struct ReceiveBuffer {
     /// The length of each slot's packet, in bytes; 0 in an empty slot.
     slots: Box<[u32]>,
     payload: usize,
-    /// The slot of `first`.
+    /// The index of the slot of packet `first`.
     head: usize,
     /// The first packet that was not read to its end.
     first: Seq,
-    /// How many bytes of it were read.
+    /// The number of bytes of packet `first` that were read.
     read: usize,
 }
 

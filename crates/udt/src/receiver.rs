@@ -44,10 +44,10 @@ pub(crate) struct ReceiveHalf {
     unreported: LossList,
     report_all: bool,
     nak_at: Option<Nanos>,
-    /// The first packet of the last repeated report, and how many reports in a row began with it.
+    /// The first packet of the last repeated report, and the number of consecutive reports that began with it.
     repeated: (Seq, u32),
     ack_at: Option<Nanos>,
-    /// True if an acknowledgement is due even if it has no news.
+    /// True if an acknowledgement is due even if it repeats the last one.
     repeat_ack: bool,
     light_ack: bool,
     last_light_ack: Nanos,
@@ -165,14 +165,14 @@ impl ReceiveHalf {
         self.ack_at = Some(self.ack_at.map_or(at, |known| known.min(at)));
     }
 
-    /// Acknowledges what is not acknowledged yet, immediately.
+    /// Makes an acknowledgement due immediately if packets are not acknowledged yet.
     pub(crate) fn acknowledge(&mut self) {
         if self.next() != self.last_ack {
             self.ack_at = Some(Nanos(0));
         }
     }
 
-    /// Acknowledges everything that has arrived once more, immediately.
+    /// Makes an acknowledgement of everything that has arrived due immediately, even if it was sent before.
     pub(crate) fn acknowledge_again(&mut self) {
         self.repeat_ack = true;
         self.ack_at = Some(Nanos(0));
@@ -259,8 +259,8 @@ impl ReceiveHalf {
         self.next().is_after(self.last_ack).then(|| PacketBody::LightAck(self.next()))
     }
 
-    /// Returns a full acknowledgement if it has news, or if the last one is not known to have arrived after a round
-    /// trip.
+    /// Returns a full acknowledgement if it acknowledges or announces something new, or if the last one is not known
+    /// to have arrived after a round trip.
     fn full_ack(&mut self, now: Nanos) -> Option<FullAck> {
         let next = self.next();
         let timeout = self.round_trip.round_trip().timeout();

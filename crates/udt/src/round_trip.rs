@@ -9,7 +9,7 @@ use crate::history::SYNC_INTERVAL;
 pub struct RoundTrip {
     /// The mean of the round trip.
     pub mean: Nanos,
-    /// The mean deviation from that mean.
+    /// The mean deviation of the round trip from its mean.
     pub variance: Nanos,
 }
 
@@ -59,8 +59,8 @@ impl RoundTripEstimate {
     }
 
     /// Adds a value that the peer reports. libudt reports its initial value, which is ignored, until it has measured
-    /// something, and then values on the way from there to the true one, with a variance of up to twice the mean: one
-    /// of these counts only as the first sample.
+    /// something. Then its values approach the true one, with a variance of up to twice the mean: such a value counts
+    /// only as the first sample.
     pub(crate) fn reported(&mut self, mean: Nanos, variance: Nanos) {
         let is_measured = mean.0 > 0 && RoundTrip { mean, variance } != RoundTrip::default();
         let is_settled = variance.0 <= mean.0 / 2;
@@ -73,7 +73,7 @@ impl RoundTripEstimate {
         self.round_trip
     }
 
-    /// Returns a time that is longer than all but a few round trips; a second if none is known (RFC 6298 section
+    /// Returns a time that is longer than all but a few round trips, or a second if none is known (RFC 6298 section
     /// 2.1).
     pub(crate) fn patience(&self) -> Nanos {
         if self.is_known { self.round_trip.timeout() } else { Nanos::secs(1) }

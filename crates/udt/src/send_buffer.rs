@@ -34,12 +34,12 @@ pub(crate) struct SendBuffer {
     slots: Box<[SendSlot]>,
     payload: usize,
     to: UdtSocketId,
-    /// The slot of `first`.
+    /// The index of the slot of packet `first`.
     head: usize,
-    /// The slot at which the ring turns back to its start: the ring's end, or an earlier one if the used slots have
-    /// turned there.
+    /// The index of the slot at which the ring turns back to its start: the ring's end, or an earlier slot if it has
+    /// turned back early.
     turn: usize,
-    /// The highest `used` since the head was last at the ring's start, and in the round before.
+    /// The most used slots since the head was last at the ring's start, and in the round before.
     most: [u32; 2],
     /// The most packets that one call sends.
     batch: usize,

@@ -26,9 +26,9 @@ pub(crate) struct PacketRun {
 pub(crate) struct SendHalf {
     pub(crate) buffer: SendBuffer,
     losses: LossList,
-    /// Packets that were reported lost and are not acknowledged. Some were sent again since, others wait for that.
+    /// Packets that were reported lost and are not acknowledged. Some were sent again since then, others wait to be.
     reported: LossList,
-    /// The end of the packets in flight at the last timeout, until all of them are acknowledged.
+    /// The end of the packets that were in flight at the last timeout, until all of them are acknowledged.
     timed_out: Option<Seq>,
     /// How often the first packet was sent again for want of an acknowledgement.
     stuck: u32,
@@ -39,14 +39,14 @@ pub(crate) struct SendHalf {
     window_end: Seq,
     path: PathState,
     round_trip: RoundTripEstimate,
-    /// When the next packet may leave.
+    /// The time at which the next packet may leave.
     next_send: Nanos,
-    /// When packets last left.
+    /// The time at which packets last left.
     burst_at: Option<Nanos>,
-    /// When a burst was last split.
+    /// The time at which a burst was last split.
     split_at: Option<Nanos>,
-    /// True if the last packet began a pair that the end of a run split. Its period is charged with the second
-    /// packet's, so that the second need not wait.
+    /// True if the last packet was the first of a pair, and the second could not leave in the same run. The period of
+    /// the first is then added to that of the second, so that the second need not wait.
     owes: bool,
     /// The time whose packets, at the current rate, leave in one burst.
     catch_up: Nanos,
@@ -139,8 +139,8 @@ impl SendHalf {
         self.buffer.is_empty() && self.full_ack == self.buffer.first()
     }
 
-    /// Processes an acknowledgement of all packets before `next`. Returns how many of them it is the first to
-    /// acknowledge; `None` if it is impossible: from a stranger, or overtaken by a later one.
+    /// Processes an acknowledgement of all packets before `next`. Returns how many packets it newly acknowledges, or
+    /// `None` if it is impossible: sent by a stranger, or overtaken by a later one.
     pub(crate) fn acknowledge(&mut self, next: Seq) -> Option<u32> {
         let packets = u32::try_from(next.since(self.buffer.first())).ok()?;
         if packets > self.buffer.sent() {
@@ -222,7 +222,7 @@ impl SendHalf {
         (!waits).then(|| self.buffer.sent_at(0) + patience)
     }
 
-    /// Returns how long a packet that was sent again may stay unacknowledged.
+    /// Returns how long a packet that was sent again may stay unacknowledged before it counts as lost.
     fn repeat_patience(&self) -> Nanos {
         self.round_trip.patience() + SYNC_INTERVAL.times(2)
     }
@@ -236,8 +236,8 @@ impl SendHalf {
         }
     }
 
-    /// Schedules the packets that were reported and sent again as long ago as the first packet: a burst of losses was
-    /// lost again as a burst.
+    /// Schedules the reported packets that were sent again too long ago, because a burst of losses is often lost again
+    /// as a burst.
     fn repeat_reported(&mut self, now: Nanos) {
         let (start, patience) = (self.buffer.first(), self.repeat_patience());
         let packets =
@@ -290,13 +290,14 @@ impl SendHalf {
         [lost, new, self.stuck_until()].into_iter().flatten().min()
     }
 
-    /// Returns when a whole burst is due. A single packet would be due earlier, at the cost of a sleep for each.
+    /// Returns when a whole burst is due. A single packet would be due earlier, but each packet would then cost a
+    /// sleep.
     fn burst_due(&self) -> Nanos {
         self.next_send + (self.catch_up - self.control.period())
     }
 
-    /// Returns how many of the `wanted` packets may leave now. A call costs the same for few packets as for many, so
-    /// a few wait for others as long as the catch-up time allows.
+    /// Returns how many of the `wanted` packets may leave now. A system call costs the same for few packets as for
+    /// many, so a few packets wait for others as long as the catch-up time allows.
     fn due(&self, now: Nanos, wanted: u32) -> u32 {
         let period = self.control.period();
         if now < self.next_send {
@@ -371,15 +372,15 @@ impl SendHalf {
     }
 }
 
-/// How many times as long as planned a sleep of one burst's time may take without a loss of rate.
+/// The factor by which a sleep of one burst's time may last longer than planned without a loss of rate.
 const LATE: u64 = 2;
 /// The least time between two bursts that are split only to measure: frequent splits would cost more than they reveal.
 const PART_PAUSE: Nanos = Nanos(SYNC_INTERVAL.0 / 16);
-/// The rate of the fastest paths, for which the window is always large enough, and the least room that even the
-/// shortest of them get.
+/// The rate of the fastest paths, for which the window is always large enough.
 const FASTEST: BitRate = BitRate(100e9);
+/// The room for packets in flight that even the shortest path has.
 const LEAST_IN_FLIGHT: Bytes = Bytes(4 << 20);
-/// How often the interval at which the first packet is sent again grows.
+/// The number of times that the interval at which the first packet is sent again may grow.
 const MAX_STUCK: u32 = 7;
 
 /// The largest window, in packets: distances within a window are never ambiguous.

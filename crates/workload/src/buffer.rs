@@ -5,8 +5,8 @@ use std::ops::{Deref, DerefMut};
 /// Alignment in bytes: a page, so that zero-copy sends pin as few pages as the size allows.
 const PAGE: usize = 4096;
 
-/// A page-aligned buffer. The thread that will use it writes every byte once when it makes the buffer, so that the
-/// loop has no page faults and the memory is near the thread's core.
+/// A page-aligned buffer. The thread that will use it writes every byte when it makes the buffer, so that the loop has
+/// no page faults and the memory is near the thread's core.
 pub(crate) struct PageBuffer {
     /// One page longer than `len`.
     bytes: Vec<u8>,

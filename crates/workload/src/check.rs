@@ -1,4 +1,4 @@
-//! Checks a specification from the other host: it must not exhaust this one.
+//! Checks a specification that came from the other host, which must not exhaust this one.
 
 use landspeed_record::factor::FactorTable;
 use landspeed_record::units::{Bytes, Nanos};

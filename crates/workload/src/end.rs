@@ -28,7 +28,7 @@ impl<'a> TrialEnd<'a> {
         TrialEnd { spec, session, watch, cancel }
     }
 
-    /// Runs this end over the flows that are open already. `run` gets its parts and its role.
+    /// Runs this end over flows that are already open. `run` gets its parts and its role.
     pub(crate) fn with_parts(
         self,
         run: impl FnOnce(TrialParts<'_>, Role) -> Result<EndpointOutcome, Error>,
@@ -40,16 +40,16 @@ impl<'a> TrialEnd<'a> {
     }
 }
 
-/// The settings that flows do not have as requested, each once.
+/// The settings that flows do not have as requested, each listed once.
 pub(crate) type UnmetSettings = BTreeSet<SettingMismatch>;
 
-/// Returns what every workload's outcome holds: the window, the observations, and the settings that the flows' sockets
-/// did not take.
+/// Returns the part of an outcome that every workload has: the window, the observations, and the settings that the
+/// flows' sockets did not accept.
 pub(crate) fn outcome(measured: &mut WindowMeasurement, flows: &[Box<dyn Flow>]) -> EndpointOutcome {
     outcome_of(measured, flows.iter().flat_map(|flow| flow.not_as_asked()).collect())
 }
 
-/// Returns the same parts of an outcome for flows that have ended, with `not_as_asked` read before.
+/// Returns the part of an outcome that every workload has, for flows that have ended. `not_as_asked` was read before.
 pub(crate) fn outcome_of(measured: &mut WindowMeasurement, not_as_asked: UnmetSettings) -> EndpointOutcome {
     let mut outcome = EndpointOutcome {
         window_ns: measured.window,

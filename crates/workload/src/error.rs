@@ -57,16 +57,17 @@ pub enum Error {
     Cancelled,
 }
 
-/// The words by which an error refers to the peer's report.
+/// The words with which an error refers to the peer's report.
 const SAYS_WHY: &str = "its own report says why";
 
 impl Error {
-    /// Returns true if an error's text, received from a host, refers to the other host's report for the cause.
+    /// Returns true if an error's text, received from a host, refers to the report of the other host for the cause.
     pub fn is_of_peer(text: &str) -> bool {
         text.contains(SAYS_WHY)
     }
 
-    /// Returns how much of the cause the error names: of several errors, the one with the highest weight is shown.
+    /// Returns the weight of an error, which is higher the more it says about the cause. Of several errors, the one
+    /// with the highest weight is shown.
     pub(crate) fn weight(&self) -> u8 {
         match self {
             Error::Cancelled => 0,

@@ -11,7 +11,7 @@ use crate::Error;
 /// Interval at which the sockets are read: half a coordinator's tick, so that a coordinator that checks once a tick
 /// reads them each time.
 const LOOK: Duration = Duration::from_millis(25);
-/// Number of time-outs in a row, each twice as long as the one before, after which the path counts as broken. On a
+/// Number of consecutive time-outs, each twice as long as the one before, after which the path counts as broken. On a
 /// path that loses a fifth of its packets in each direction, one in 500 stalls has six time-outs in a row.
 const TIMEOUTS: u32 = 7;
 /// Least time-out that is assumed: Linux's minimum (TCP_RTO_MIN).
@@ -19,16 +19,16 @@ const LEAST_TIMEOUT: Duration = Duration::from_millis(200);
 /// Factor by which the wait exceeds the longest usual silence, for paths that answer rarely.
 const USUAL_WAITS: u32 = 4;
 
-/// Tracks whether sent data is still acknowledged, in order or not: on a long path the repair of one loss takes longer
+/// Tracks whether sent data is still acknowledged, in order or not. On a long path the repair of one loss takes longer
 /// than some timers, and selective acknowledgements arrive during it.
 pub(crate) struct FeedbackMonitor {
     heard: u64,
     since: Instant,
     /// The longest time between two acknowledgements so far.
     longest: Duration,
-    /// The longest wait that is allowed.
+    /// The longest wait that the user allows.
     most: Duration,
-    /// When the sockets are read next: each reading takes their locks, which the workers need too.
+    /// The time of the next reading of the sockets. Each reading takes their locks, which the workers need too.
     due: Instant,
 }
 
@@ -68,7 +68,7 @@ impl FeedbackMonitor {
     }
 }
 
-/// Returns the error of a broken path, with the timer of the flow that timed out most often.
+/// Returns the error for a broken path, with the timer of the flow that timed out most often.
 fn broke(waited: Duration, waiting: &[AckProgress]) -> Error {
     let worst = waiting.iter().max_by_key(|flow| flow.timeouts).copied().unwrap_or_default();
     let timeout_ns = Nanos(worst.timeout.0 << worst.timeouts.min(16));

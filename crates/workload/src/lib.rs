@@ -142,7 +142,7 @@ fn application(name: &str, text: &str) -> Result<Arc<dyn WorkloadRunner>, String
     Ok(Arc::new(application))
 }
 
-/// Returns the figure that decides about a run of an application: the one that its parameters choose.
+/// Returns the figure that decides about a run of an application, as its parameters choose it.
 pub fn program_of(workload: &Workload) -> Option<ProgramMetric> {
     find(workload)?.application()?.metric(workload)
 }

@@ -1,12 +1,12 @@
-//! A moment that one thread notes and another reads.
+//! A moment that one thread records and another reads.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A moment, or none.
+/// A moment that may not be set yet.
 pub(crate) struct AtomicMoment {
     origin: Instant,
-    /// Nanoseconds from the origin; zero for none.
+    /// Nanoseconds from the origin; zero while the moment is not set.
     at: AtomicU64,
 }
 
@@ -19,7 +19,7 @@ impl AtomicMoment {
         self.at.store(moment.map_or(0, |moment| self.nanos(moment)), Ordering::SeqCst);
     }
 
-    /// Stores the present moment unless there is one already, which costs one load.
+    /// Stores the current time unless a moment is already set, which costs one load.
     pub(crate) fn note(&self) {
         if self.at.load(Ordering::Relaxed) == 0 {
             let now = self.nanos(Instant::now());

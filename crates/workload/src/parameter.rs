@@ -1,4 +1,4 @@
-//! Values that parameters of workloads have in common.
+//! Definitions that parameters of several workloads share.
 
 use landspeed_record::factor::{Domain, Factor};
 use landspeed_record::units::Nanos;

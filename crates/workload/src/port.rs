@@ -13,8 +13,8 @@ use crate::app::BlockServices;
 
 /// The transport that carries the signals of every trial.
 pub(crate) const SIGNALS: &str = "tcp";
-/// Tries to find a port number that is free for both signals and data. One that is free for TCP is seldom taken for
-/// another protocol.
+/// The number of attempts to find a port number that is free for both signals and data. A number that is free for TCP
+/// is seldom taken for another protocol.
 const TRIES: usize = 16;
 
 pub(crate) fn transport(name: &str) -> Result<&'static dyn Transport, Error> {
@@ -37,9 +37,9 @@ pub(crate) fn single_messages(settings: &Settings) -> Settings {
     settings
 }
 
-/// Returns the address of the data flows of a session whose signals go to `signals`: the same port number in the space
-/// of the transport's own protocol. Transports of one protocol share its numbers: each follows those before it in the
-/// table.
+/// Returns the address of a session's data flows, whose signals go to `signals`. It has the same port number, in the
+/// protocol of the data transport. If transports of one protocol precede this one in the table, the number is higher
+/// by their count, because they share the protocol's ports.
 fn data_address(data: &dyn Transport, signals: SocketAddr) -> Result<SocketAddr, Error> {
     let before = TRANSPORTS.iter().take_while(|row| row.name() != data.name());
     let before = before.filter(|row| row.about().protocol == data.about().protocol).count();
@@ -60,10 +60,10 @@ type ReservedDataPorts = Vec<(&'static str, Box<dyn ReservedPort>)>;
 /// but do not listen.
 pub struct DataPort {
     signals: Box<dyn ReservedPort>,
-    /// Data ports by transport, except that of the signals' transport.
+    /// Data ports by transport. The signals' port serves the signals' own transport.
     data: ReservedDataPorts,
     key: ProofKey,
-    /// Services of a program that outlive a trial; they end with the port.
+    /// Services of a program that outlive a trial. They end when the port is dropped.
     living: Arc<BlockServices>,
 }
 
@@ -78,8 +78,8 @@ impl DataPort {
         Self::open_at(SocketAddr::new(address, 0), transports, key)
     }
 
-    /// Does the same as [`DataPort::open`] at an address with a zone, which a link-local address needs, and with a
-    /// port that the caller chooses; zero leaves the choice to the kernel.
+    /// Opens a port like [`DataPort::open`], but at an address with a zone, which a link-local address needs, and with
+    /// a port that the caller chooses; zero leaves the choice to the kernel.
     ///
     /// # Errors
     /// Returns the errors of [`DataPort::open`].
@@ -88,7 +88,7 @@ impl DataPort {
         DataPort::hold(at, &transports?, key)
     }
 
-    /// Opens the same port for its own transports and these, to replace this one.
+    /// Opens the port again, for these transports in addition to its own, to replace this one.
     ///
     /// # Errors
     /// Returns the errors of [`DataPort::open`], and [`Error::Spec`] for another key.
@@ -120,7 +120,7 @@ impl DataPort {
         Arc::clone(&self.living)
     }
 
-    /// Returns its number, to which the signals go.
+    /// Returns the port number, to which the signals go.
     pub fn port(&self) -> u16 {
         self.signals.address().port()
     }

@@ -8,7 +8,7 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::Error;
 
-/// Files that a trial opens besides its flows: signals, listeners, counters of /proc.
+/// Files that a trial opens in addition to its flows: signals, listeners, counters of /proc.
 const BESIDE: u64 = 16;
 
 /// Checks that this process may open a file for each of these flows.

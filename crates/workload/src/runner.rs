@@ -17,7 +17,7 @@ pub struct FlowNeeds {
     pub flows: u32,
     /// Settings of the flows.
     pub settings: Settings,
-    /// Settings of flow 0, 1, ... in place of `settings`, if flows differ.
+    /// Settings of flow 0, 1, ... that replace `settings` if the flows differ.
     pub own: Vec<Settings>,
     /// True if the run itself opens more flows.
     pub keeps_listening: bool,
@@ -101,12 +101,13 @@ pub trait WorkloadRunner: Send + Sync {
         self.application().map(|application| application.hosts)
     }
 
-    /// Returns the settings of the flow, as (name, value), that are its defaults because it measures them.
+    /// Returns settings of the flow, as (name, value), that this workload has as defaults because it measures their
+    /// effect.
     fn flow(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }
 
-    /// Returns what it prints for each end, besides goodput and latency.
+    /// Returns the figures that are printed for each end, besides goodput and latency.
     fn headlines(&self) -> &'static [Headline<EndpointOutcome>] {
         &[]
     }
@@ -121,7 +122,7 @@ pub trait WorkloadRunner: Send + Sync {
         "round trip"
     }
 
-    /// Returns its main figure, which a grid of it compares.
+    /// Returns the main figure, which a grid of this workload compares.
     fn figure(&self) -> GridFigure {
         GridFigure::GOODPUT
     }
@@ -136,10 +137,10 @@ pub trait WorkloadRunner: Send + Sync {
         Nanos::millis(200)
     }
 
-    /// Returns the longest that its window can be open. Some workloads warm up within it again.
+    /// Returns the longest time that the window can be open. Some workloads warm up again within it.
     fn lasts(&self, parameters: &Settings, warm_up: Nanos) -> Nanos;
 
-    /// Returns what `spec` needs.
+    /// Returns the flows that `spec` needs.
     fn needs(&self, spec: &TrialSpec) -> FlowNeeds;
 
     /// Runs one end of a trial until it is over.

@@ -14,7 +14,7 @@ use crate::runner::FlowNeeds;
 use crate::signal::SignalFlow;
 use crate::{ClientPlan, DataPort, Error, room};
 
-/// Most flows that are opened at a time: fewer than the unproven flows that a listener holds.
+/// The most flows that are opened at a time: fewer than the unproven flows that a listener accepts.
 const AT_ONCE: usize = 32;
 const SIGNAL_FLOW: u32 = u32::MAX;
 
@@ -24,7 +24,7 @@ pub(crate) struct TrialSession {
     pub(crate) more: FlowSource,
     /// Connections without the key, at the server's end.
     pub(crate) strangers: u64,
-    /// Services of a program that outlive a trial.
+    /// Services of a program that outlive a trial, at the server's end.
     pub(crate) living: Arc<BlockServices>,
 }
 
@@ -85,7 +85,7 @@ fn open_all(
     })
 }
 
-/// Returns all results, or the error that names most of the cause.
+/// Returns all results, or the error that says most about the cause.
 fn all_or_gravest<T>(results: impl Iterator<Item = Result<T, Error>>) -> Result<Vec<T>, Error> {
     let (mut made, mut errors) = (Vec::new(), Vec::new());
     for result in results {
@@ -121,8 +121,8 @@ fn open(
     Ok(flow)
 }
 
-/// Refuses a flow whose socket reports another congestion control than requested, because the trial would measure
-/// another one under the requested name.
+/// Returns an error for a flow whose socket reports another congestion control than requested, because the trial would
+/// measure it under the requested name.
 fn has_control(flow: &dyn Flow) -> Result<(), Error> {
     const CONTROL: &str = "socket-congestion";
     const ALL: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";

@@ -12,13 +12,13 @@ use crate::Error;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TrialSignal {
-    /// The end that says this has closed its window: it needs no more data, and waits for none.
+    /// The sender of this signal has closed its window: it needs no more data, and waits for none.
     Closed,
-    /// The end that says this is ready for a part of the trial (number of the size, or size in bytes).
+    /// The sender of this signal is ready for a part of the trial (number of the size, or size in bytes).
     Ready(u64),
-    /// The end that hears this must stop sending the part, because it took too long.
+    /// The receiver of this signal must stop sending the part, because it took too long.
     Cut,
-    /// The end that says this has sent this many bytes in total, and sends no more in this part.
+    /// The sender of this signal has sent this many bytes in total, and sends no more in this part.
     Sent(u64),
     /// The next messages have this size in bytes.
     Size(u64),
@@ -71,7 +71,7 @@ fn socket(flow: &dyn Flow) -> BorrowedFd<'_> {
     flow.sockets()[0]
 }
 
-/// The error if the flow has ended; the caller knows the phase.
+/// The error for a flow that has ended; the caller adds the phase of the trial.
 const GONE: Error = Error::PeerGone { phase: "while it was signalled to" };
 
 impl SignalFlow {
@@ -83,7 +83,7 @@ impl SignalFlow {
         socket(self.flow.as_ref())
     }
 
-    /// Sends a signal. It never waits long, because the flow carries next to nothing.
+    /// Sends a signal. It never waits long, because the flow carries very little.
     pub(crate) fn send(&self, signal: TrialSignal) -> Result<(), Error> {
         match send(self.socket(), &signal.encode(), SendFlags::NOSIGNAL) {
             Ok(LEN) => Ok(()),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use landspeed_record::Silences;
 use landspeed_record::units::Nanos;
 
-/// Most silences that are kept of one run.
+/// The most silences that are kept for one run.
 const MOST: usize = 4096;
 
 /// The pauses that a coordinator detects by checking from time to time. A pause lasts from the check that found new
@@ -23,12 +23,12 @@ impl SilenceDetector {
         SilenceDetector { came: 0, since: now, looked: now, silences: Silences::default() }
     }
 
-    /// Starts again, with what had arrived by `now`.
+    /// Starts again, given the amount `came` that had arrived by `now`.
     pub(crate) fn begin(&mut self, now: Instant, came: u64) {
         *self = SilenceDetector { came, since: now, looked: now, silences: Silences::default() };
     }
 
-    /// Records what has arrived by `now`.
+    /// Records the amount `came` that has arrived by `now`.
     pub(crate) fn look(&mut self, now: Instant, came: u64) {
         if came == self.came {
             self.looked = now;
@@ -43,7 +43,7 @@ impl SilenceDetector {
         self.since
     }
 
-    /// Returns the length of the present pause so far.
+    /// Returns the length of the current pause so far.
     pub(crate) fn lasts(&self) -> Duration {
         self.looked - self.since
     }

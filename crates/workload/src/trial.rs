@@ -1,4 +1,4 @@
-//! The coordinator of one end: it waits, watches and measures while the workers run.
+//! The coordinator of one end of a trial: it waits, watches and measures while the workers run.
 
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
@@ -16,17 +16,17 @@ use crate::silence::SilenceDetector;
 use crate::workers::Workers;
 use crate::{Error, WatchTargets, WindowWatch};
 
-/// Least length of a window without data that shows a broken path: in a shorter one, a process may only have waited
-/// for its core.
+/// The shortest window without data that shows a broken path. In a shorter one, a process may only have waited for its
+/// core.
 const TELLING: Nanos = Nanos::millis(500);
 /// The longest that the coordinator sleeps between checks.
 const TICK: Duration = Duration::from_millis(50);
-/// Interval at which it checks for the first data.
+/// Interval at which the coordinator checks for the first data.
 const FIRST_TICK: Duration = Duration::from_micros(500);
-/// Time limit for the workers of an ending peer to leave, longer than their `GRACE`.
+/// Time limit for the workers of a peer that is ending to leave, longer than their `GRACE`.
 const LEAVING: Duration = Duration::from_millis(500);
 
-/// One end of a trial, for its coordinator.
+/// One end of a trial, as its coordinator sees it.
 pub(crate) struct TrialCoordinator<'c, 'p> {
     pub(crate) workers: &'c Workers<'c>,
     pub(crate) spec: &'p TrialSpec,
@@ -35,12 +35,12 @@ pub(crate) struct TrialCoordinator<'c, 'p> {
     feedback: FeedbackMonitor,
     silence: SilenceDetector,
     peer_closed: bool,
-    /// How many tasks, the first ones, receive payload; `None` if no progress is reported.
+    /// Number of tasks, the first ones, that receive payload; `None` if no progress is reported.
     receiving: Option<usize>,
     reporter: Option<ProgressReporter>,
 }
 
-/// The progress reports of an open window: sums since it opened.
+/// Reports progress while the window is open; its sums start when the window opens.
 struct ProgressReporter {
     opened: Instant,
     next: Instant,
@@ -48,15 +48,15 @@ struct ProgressReporter {
     before: u64,
 }
 
-/// Times of past and coming events.
+/// Times of past and future events of a trial.
 #[derive(Default)]
 struct TrialClock {
     first: Option<Instant>,
     next_sample: Option<Instant>,
-    /// The instant from which the times of samples count: that of the first data, or of the window's opening if none had
-    /// arrived by then.
+    /// The instant from which the times of samples count: the first data, or the window's opening if none had arrived
+    /// by then.
     origin: Option<Instant>,
-    /// Samples of all flows so far.
+    /// Number of samples of all flows so far.
     samples: u64,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct WindowMeasurement {
     pub(crate) datagrams: Vec<DatagramCounts>,
     /// Connections to the port without the key.
     pub(crate) strangers: u64,
-    /// Details that only the flows' transport knows.
+    /// Details that only the flows' transport can report.
     pub(crate) details: Details,
     /// What the watch observed.
     pub(crate) observed: Observations,
@@ -140,7 +140,7 @@ impl TrialCoordinator<'_, '_> {
         Ok(said)
     }
 
-    /// Notes whether payload arrived, at a receiving end.
+    /// Records, at a receiving end, whether payload arrived.
     fn listen(&mut self, now: Instant) -> Result<(), Error> {
         if self.receiving.is_none_or(|tasks| tasks == 0) || !self.started() {
             return Ok(());
@@ -162,8 +162,8 @@ impl TrialCoordinator<'_, '_> {
         self.peer_closed
     }
 
-    /// Returns why a worker failed: because the peer has gone, or by itself. A peer that ends closes its data flows
-    /// first, and its signal flow when its workers have left.
+    /// Returns why a worker failed: the peer has gone, or the worker failed itself. A peer that ends closes its data
+    /// flows first, and its signal flow when its workers have left.
     fn failure(&mut self) -> Error {
         let deadline = Instant::now() + LEAVING;
         while Instant::now() < deadline {
@@ -177,8 +177,8 @@ impl TrialCoordinator<'_, '_> {
         Error::Worker
     }
 
-    /// Reports progress if it is due. It runs at each tick, so a report is up to a tick late; it has the time at which
-    /// it was true.
+    /// Reports progress if it is due. It runs at each tick, so a report may be a tick late; it carries the time at
+    /// which it was true.
     fn tell_if_due(&mut self, now: Instant) {
         if self.reporter.as_ref().is_none_or(|reporter| reporter.next > now) {
             return;
@@ -212,12 +212,12 @@ impl TrialCoordinator<'_, '_> {
         interval
     }
 
-    /// Returns how many samples are taken each time.
+    /// Returns how many samples are taken at each interval.
     fn sampled(&self) -> u64 {
         self.parts.flows.len().max(1) as u64
     }
 
-    /// Returns true if the outcome has no room for more samples: a workload may take as long as it needs.
+    /// Returns true if the outcome has no room for more samples, because a workload may take as long as it needs.
     fn is_full(&self) -> bool {
         self.clock.samples + self.sampled() > MOST_SAMPLES
     }
@@ -238,7 +238,7 @@ impl TrialCoordinator<'_, '_> {
         Ok(self.clock.first)
     }
 
-    /// Returns how long it waits for a silent path or peer.
+    /// Returns how long the coordinator waits for a silent path or peer.
     pub(crate) fn patience(&self) -> Duration {
         self.spec.patience().into()
     }
@@ -293,13 +293,13 @@ impl TrialCoordinator<'_, '_> {
         WindowStart { at, counts, datagrams }
     }
 
-    /// Opens the window now, with the counts so far included: for a whole run without a warm-up.
+    /// Opens the window now, including the counts so far: for a whole run without a warm-up.
     pub(crate) fn open_from_start(&mut self) -> WindowStart {
         let window_start = self.open();
         WindowStart { counts: vec![0; window_start.counts.len()], ..window_start }
     }
 
-    /// Opens the window as of `since`, for a run that never reached it.
+    /// Opens the window with `since` as its start, for a run that ended before its window opened.
     pub(crate) fn open_late(&mut self, since: Instant) -> WindowStart {
         let window_start = self.open_from_start();
         self.silence.begin(since, 0);
@@ -311,8 +311,7 @@ impl TrialCoordinator<'_, '_> {
     }
 
     /// Closes the window now, and waits until the peer's is closed too. Until then each end keeps sending and
-    /// receiving, so that both windows are full to their ends. If the path breaks after the window, the figures are
-    /// kept.
+    /// receiving, so that both windows are complete. If the path breaks after the window, the figures are kept.
     pub(crate) fn close(&mut self, window_start: &WindowStart) -> Result<WindowMeasurement, Error> {
         self.close_then(window_start, |_| Ok(()))
     }
@@ -331,7 +330,7 @@ impl TrialCoordinator<'_, '_> {
         Ok(measured)
     }
 
-    /// Closes the window early, with what was measured until now.
+    /// Closes the window early, keeping what was measured until now.
     pub(crate) fn break_off(&mut self, window_start: &WindowStart, broken: PathStall) -> WindowMeasurement {
         let measured = self.measured(window_start);
         // The peer may receive it, if the path is broken in one direction only.
@@ -372,9 +371,9 @@ impl TrialCoordinator<'_, '_> {
         self.parts.flows.iter().filter_map(|flow| flow.datagrams()).collect()
     }
 
-    /// Signals to the peer that this end is done, and waits for the same signal. A peer that has closed all its flows
-    /// has closed its window before, and need not signal; nor is one whose signal is stuck on the way waited for
-    /// beyond the limit.
+    /// Signals to the peer that this end is done, and waits for the peer's signal. A peer that has closed all its
+    /// flows has already closed its window, so its signal is not needed. The wait ends at a limit, because the signal
+    /// may be stuck on the way.
     fn part(&mut self) -> Result<(), Error> {
         if self.say(TrialSignal::Closed).is_err() {
             return Ok(());

@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use landspeed_record::units::Nanos;
 use landspeed_record::{Observations, TrialProgress};
 
-/// What can be watched at one end.
+/// The threads, sockets and programs that can be watched at one end.
 #[derive(Debug, Clone, Copy)]
 pub struct WatchTargets<'a> {
     /// Kernel thread IDs of the worker threads, which live from before `open` until after `close`.

@@ -15,7 +15,7 @@ use crate::Error;
 /// sender leaves when its peer closes.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// A worker's count, alone on its cache lines: the worker writes it, and the coordinator reads it from time to time.
+/// A worker's count, alone on its cache lines. The worker writes it, and the coordinator reads it from time to time.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct WorkerTally(AtomicU64);
@@ -46,7 +46,7 @@ pub(crate) struct WorkerContext<'a> {
 }
 
 impl WorkerContext<'_> {
-    /// Reports that everything is prepared, and waits for the start. Returns false if there will be none.
+    /// Reports that everything is prepared, and waits for the start. Returns false if the trial does not start.
     pub(crate) fn begin(&self) -> bool {
         // The coordinator outlives its workers, so the report cannot fail.
         let _ = self.report.send(Some(gettid().as_raw_nonzero().get()));
@@ -63,24 +63,24 @@ impl WorkerContext<'_> {
         *gate == WorkerGate::Open
     }
 
-    /// Sleeps until the worker must leave: one that is done early stays, because threads are watched until the window
-    /// is closed.
+    /// Sleeps until the worker must leave. A worker that is done early stays, because threads are watched until the
+    /// window is closed.
     pub(crate) fn rest(&self) {
         self.shared.opened.wait_while(&mut self.shared.gate.lock(), |gate| *gate == WorkerGate::Open);
     }
 
-    /// Returns true if the worker must leave. It is one load of a flag that is not written during the run.
+    /// Returns true if the worker must leave. It loads one flag, which is not written during the run.
     pub(crate) fn stopped(&self) -> bool {
         self.shared.stop.is_cancelled()
     }
 
-    /// Returns the flag behind `stopped`, for waits that check it themselves.
+    /// Returns the flag that [`WorkerContext::stopped`] reads, for waits that check it themselves.
     pub(crate) fn stop(&self) -> &CancelFlag {
         &self.shared.stop
     }
 
-    /// Judges a failed call: it is no error if it was only interrupted, or if the worker was to leave. A flow that the
-    /// other end has closed may be reported before the signal flow shows that the peer has gone.
+    /// Classifies a failed call: it is no error if it was only interrupted, or if the worker had to leave. A flow that
+    /// the other end has closed may be reported before the signal flow shows that the peer has gone.
     pub(crate) fn judge(&self, operation: &'static str, error: std::io::Error) -> Result<(), Error> {
         match error.kind() {
             ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::TimedOut => Ok(()),
@@ -108,7 +108,7 @@ struct SharedWorkerState {
     failed: AtomicBool,
 }
 
-/// The workers, for the coordinator.
+/// The running workers, as their coordinator sees them.
 pub(crate) struct Workers<'a> {
     /// Kernel thread IDs, in the order in which the workers reported.
     pub(crate) threads: Vec<i32>,
@@ -223,7 +223,7 @@ fn gather(count: usize, reports: &mpsc::Receiver<Option<i32>>) -> Result<Vec<i32
     Ok(threads)
 }
 
-/// Gets every worker out of its loop: gently after a successful trial, immediately after a failure.
+/// Makes every worker leave its loop: gently after a successful trial, immediately after a failure.
 fn dismiss(shared: &SharedWorkerState, flows: &[Box<dyn Flow>], gently: bool) {
     shared.stop.cancel();
     set_gate(shared, WorkerGate::Off);
@@ -237,8 +237,8 @@ fn dismiss(shared: &SharedWorkerState, flows: &[Box<dyn Flow>], gently: bool) {
     }
 }
 
-/// Returns the result. A worker's own error says more than [`Error::Worker`]; after a success it came too late to
-/// matter.
+/// Returns the result of a trial. A worker's own error says more than [`Error::Worker`]; after a success it came too
+/// late to matter.
 fn conclude<T, R>(led: Result<R, Error>, ended: Vec<(T, Result<(), Error>)>) -> Result<(R, Vec<T>), Error> {
     let (left, results): (Vec<T>, Vec<_>) = ended.into_iter().unzip();
     match led {

@@ -1,6 +1,6 @@
 //! The table of controls, a folder for each algorithm.
 
-/// The callbacks of a control's C source, under the name that `LS_CONTROL` gives them.
+/// Refers to the table of callbacks that `LS_CONTROL` defines in a control's C source.
 macro_rules! source {
     ($name:ident) => {{
         unsafe extern "C" {

@@ -118,7 +118,8 @@ fn find(name: &str) -> Result<&'static Control, Error> {
 }
 
 impl LoadState {
-    /// Returns what holds the control and how to end that, as the end of a sentence; empty if nothing does.
+    /// Returns a clause, for the end of an error message, that names the holder of the control and how to end it;
+    /// empty if no process or file holds it.
     fn holder(&self) -> String {
         match self {
             LoadState::Absent => String::new(),

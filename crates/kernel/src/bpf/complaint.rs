@@ -5,7 +5,8 @@ use std::cell::RefCell;
 use libbpf_rs::PrintLevel;
 
 thread_local! {
-    /// The first message on this thread since [`listen`]. libbpf prints on the thread that calls it.
+    /// The first message that libbpf printed on this thread since [`listen`]. libbpf prints on the thread that calls
+    /// it.
     static HEARD: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
@@ -27,8 +28,8 @@ fn hear(_: PrintLevel, text: String) {
     }
 }
 
-/// Extracts the essence of a message: from a verifier log, which may be thousands of lines long, the program's name
-/// and the verifier's last line; a message of one line, as it is.
+/// Returns the part of a message that explains it: a message of one line as it is; of a verifier log, which may be
+/// thousands of lines long, the program's name and the verifier's last line.
 fn gist(text: &str) -> Option<String> {
     let lines: Vec<_> = text.trim().lines().collect();
     let first = lines.first()?.trim_start_matches("libbpf: ");

@@ -56,7 +56,7 @@ impl<'a> Attrs<'a> {
         Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
     }
 
-    /// Returns an IPv4 or IPv6 address, as the length says.
+    /// Returns an IPv4 or IPv6 address, depending on the length of the value.
     pub(crate) fn ip(self, kind: u16) -> Option<IpAddr> {
         ip_of(self.get(kind)?)
     }
@@ -87,7 +87,7 @@ pub(crate) fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
 
-/// Returns an IPv4 or IPv6 address, as the length says.
+/// Returns an IPv4 or IPv6 address, depending on the number of bytes.
 fn ip_of(bytes: &[u8]) -> Option<IpAddr> {
     if let Ok(v4) = <[u8; 4]>::try_from(bytes) {
         return Some(Ipv4Addr::from(v4).into());

@@ -31,10 +31,10 @@ pub enum Error {
     /// The name is not valid for a network interface; nothing was sent.
     #[error("'{}' is no interface name: 1 to 15 characters without '/', ':' and spaces", .0.escape_default())]
     BadName(String),
-    /// The group of settings has none with this name; nothing was sent.
+    /// The group of settings has no setting with this name; nothing was sent.
     #[error("{family} has no setting called '{}'", name.escape_default())]
     NoSetting {
-        /// The group: "coalesce", "rings", "channels", "pause" or "features".
+        /// Name of the group: "coalesce", "rings", "channels", "pause" or "features".
         family: &'static str,
         name: String,
     },
@@ -55,7 +55,7 @@ impl Error {
         matches!(self, Error::Unsupported { .. } | Error::NoFamily(_))
     }
 
-    /// Returns true if the object does not exist, or no longer.
+    /// Returns true if the object does not exist or has just disappeared.
     pub fn is_absent(&self) -> bool {
         matches!(self.errno(), Some(libc::ENODEV | libc::ENOENT | libc::ESRCH | libc::EADDRNOTAVAIL))
     }

@@ -79,9 +79,9 @@ pub struct Link {
     pub qdisc: String,
     /// Index of the bridge or bond that the link belongs to.
     pub master: Option<u32>,
-    /// Index of the other end (veth) or of the lower device, in that device's namespace.
+    /// Index of the other end (veth) or of the lower device, in the namespace where that device is.
     pub peer: Option<u32>,
-    /// Id of the namespace of `peer`, if it is another one.
+    /// Id of the namespace of the device in `peer`; `None` if it is in this link's namespace.
     pub peer_netnsid: Option<i32>,
     /// Bus address of the hardware ("0000:01:00.0"); `None` for virtual devices.
     pub parent: Option<String>,

@@ -28,7 +28,7 @@ pub enum LinkChange<'a> {
     /// Adds the link to the bridge or bond with this index; 0 removes it.
     Master(u32),
     Mac(HardwareAddress),
-    /// True if the kernel creates an IPv6 link-local address when the link comes up.
+    /// Turns on or off the IPv6 link-local address that the kernel creates when the link comes up.
     Ipv6LinkLocal(bool),
 }
 

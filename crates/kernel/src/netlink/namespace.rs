@@ -1,4 +1,4 @@
-//! The identity of network namespaces, and temporary namespaces for tests of what is possible.
+//! The identity of network namespaces, and temporary namespaces in which to try operations.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -34,7 +34,8 @@ fn cookie() -> io::Result<u64> {
 }
 
 /// Runs `work` on a new thread in a new, unnamed network namespace, which the kernel removes with the thread. A panic
-/// in `work` continues in the caller. It serves to try what this kernel and user allow.
+/// in `work` continues in the caller. This shows whether this kernel and user allow an operation, without changing the
+/// host.
 pub fn in_throwaway<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
     on_fresh_thread(|| {
         unshare_network()?;
@@ -43,8 +44,8 @@ pub fn in_throwaway<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
 }
 
 impl Rtnl {
-    /// Returns the id by which this socket's network namespace knows the namespace behind `netns`, or `None` if it
-    /// has no id for it. Without an id no device has moved there from here (Linux 4.15).
+    /// Returns the id by which this socket's network namespace knows the namespace behind `netns`, or `None` if it has
+    /// none. In that case no device has moved from here to there (Linux 4.15).
     pub fn nsid_of(&self, netns: BorrowedFd<'_>) -> Result<Option<i32>, Error> {
         let body = MessageBody::new(&[0; HEADER]).u32(NETNSA_FD, netns.as_raw_fd().cast_unsigned());
         let answer = self.channel.request_one(libc::RTM_GETNSID, &body);

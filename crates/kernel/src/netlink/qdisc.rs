@@ -23,7 +23,7 @@ pub struct Qdisc {
     pub kind: String,
     /// Handle, with the major number in the upper 16 bits; 0 for a qdisc that the kernel installed by default.
     pub handle: u32,
-    /// Handle of the parent class; see [`Qdisc::is_root`].
+    /// Handle of the parent class; `u32::MAX` (TC_H_ROOT) for a root qdisc.
     pub parent: u32,
     /// Options as the kernel lists them, if there are any.
     pub options: Option<RawMessage>,

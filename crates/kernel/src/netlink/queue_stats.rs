@@ -62,8 +62,8 @@ impl QueueStats {
     }
 }
 
-/// Returns the rate of this kind of qdisc or class, in bytes per second. One attribute of its options is the
-/// parameters, which contain a struct tc_ratespec; another holds a rate beyond 32 bits.
+/// Returns the rate of this kind of qdisc or class, in bytes per second: from the 64-bit attribute if the kernel sent
+/// it, else from the struct tc_ratespec in the parameters.
 fn rate(kind: &str, options: Attrs<'_>) -> Option<u64> {
     /// Offset of `rate` in struct tc_ratespec.
     const IN_SPEC: usize = 8;

@@ -159,8 +159,8 @@ impl Route {
         self.protocol() == libc::RTPROT_KERNEL || self.kind() != libc::RTN_UNICAST && self.table() == 255
     }
 
-    /// Returns true if both routes are equal except for what time alone changes (ages, and temporary states of the
-    /// link).
+    /// Returns true if both routes are equal except for values that change by themselves: ages, and temporary states
+    /// of the link.
     pub fn same_as(&self, other: &Route) -> bool {
         self.settable(false).bytes() == other.settable(false).bytes()
     }
@@ -191,7 +191,7 @@ impl Route {
     }
 
     /// Returns the seconds until an IPv6 route expires, or `None` if it does not (struct rta_cacheinfo: rta_expires,
-    /// in clock ticks of 10 ms). A restored route keeps them.
+    /// in clock ticks of 10 ms). A restored route gets this lifetime.
     pub(crate) fn expires_s(&self) -> Option<u32> {
         const USER_HZ: u32 = 100;
         let ticks = u32_at(self.attrs().get(rta::CACHEINFO)?, 8)?;

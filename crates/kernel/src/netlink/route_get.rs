@@ -1,5 +1,4 @@
-//! The route to one address: the one that a packet would take, and one that limits the congestion window
-//! (ip-route(8): "cwnd lock").
+//! Looks up the route to an address, and adds a route that limits the congestion window (ip-route(8): "cwnd lock").
 
 use std::net::{IpAddr, SocketAddr};
 

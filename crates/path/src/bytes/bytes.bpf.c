@@ -31,7 +31,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 struct sock;
 
-/* The mark is removed with its socket. */
+/* The kernel removes a mark together with its socket. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);

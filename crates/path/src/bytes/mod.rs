@@ -1,5 +1,5 @@
-//! Counts the bytes of carried sockets in the kernel: asking a socket for its counters when it closes would take a
-//! descriptor, which would keep it open.
+//! Counts the bytes of carried sockets in the kernel. Reading a socket's own counters when it closes would take a
+//! descriptor, which would keep the socket open.
 
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -11,7 +11,7 @@ use crate::ByteCounts;
 /// The object file that build.rs makes from bytes.bpf.c.
 static CODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/bytes.bpf.o"));
 
-/// Index of each sum in the map `bytes`.
+/// Index of the bytes sent in the map `bytes`.
 const SENT: u32 = 0;
 const RECEIVED: u32 = 1;
 

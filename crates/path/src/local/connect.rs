@@ -24,11 +24,11 @@ const CONNECTS: Duration = Duration::from_millis(20);
 const ACCEPTS: Duration = Duration::from_millis(50);
 /// Most sockets that are remembered as connected.
 const MOST_MADE: usize = 4096;
-/// Offset in `struct tcp_info` of the bytes not yet sent, `tcpi_notsent_bytes` (linux/tcp.h, Linux 4.19).
+/// Offset of `tcpi_notsent_bytes` in `struct tcp_info`: the bytes not yet sent (linux/tcp.h, Linux 4.19).
 const UNSENT: usize = 144;
-/// Offset in `struct tcp_info` of the bytes sent, `tcpi_bytes_sent`.
+/// Offset of `tcpi_bytes_sent` in `struct tcp_info`: the bytes sent.
 const BYTES_SENT: usize = 200;
-/// The state of a new socket in `struct tcp_info`.
+/// TCP_CLOSE, the state of a new socket, as `struct tcp_info` gives it.
 const TCP_CLOSE: u8 = 7;
 
 impl LocalCarrier {
@@ -53,7 +53,8 @@ impl LocalCarrier {
         })
     }
 
-    /// Connects, and puts a local socket in place of the connection. Returns `Err` if nothing has been done yet.
+    /// Connects, and puts a local socket in place of the connection. Returns `Err` if it has done nothing yet, so that
+    /// the caller can still use TCP.
     fn try_local(
         &self,
         rendezvous: &Rendezvous,
@@ -96,7 +97,7 @@ impl LocalCarrier {
         }))
     }
 
-    /// Offers the connection before TCP connects, so that the offer is there when the connection is accepted.
+    /// Offers the connection before TCP connects, so that the offer has arrived when the connection is accepted.
     fn offered(
         &self,
         rendezvous: &Rendezvous,
@@ -119,8 +120,8 @@ impl LocalCarrier {
         })
     }
 
-    /// Puts a local socket in place of the connection if the other supervisor takes the offer. Returns `Err` if TCP
-    /// stays.
+    /// Puts a local socket in place of the connection if the other supervisor takes the offer. Returns `Err` if the
+    /// connection stays on TCP.
     fn exchanged(
         &self,
         call: &NotifiedCall<'_>,
@@ -180,8 +181,8 @@ impl LocalCarrier {
     }
 }
 
-/// Sockets that are connected, and whose program may call connect(2) again, because it returned EINPROGRESS or a
-/// signal ended it.
+/// Sockets that are connected while their program may call connect(2) again, because the first call returned
+/// EINPROGRESS or a signal ended it.
 impl LocalCarrier {
     fn note_made(&self, fd: &OwnedFd) {
         let mut made = self.made.lock();
@@ -195,7 +196,7 @@ impl LocalCarrier {
         cookie(fd).is_some_and(|cookie| self.made.lock().remove(&cookie))
     }
 
-    /// Returns from the call as TCP would. Its socket is now `fd`.
+    /// Answers the call as TCP would. `fd` is the socket that the program now has.
     fn returns(&self, call: &NotifiedCall<'_>, fd: &OwnedFd, waits: bool) -> SyscallAnswer {
         let answer = if waits { SyscallAnswer::Return(0) } else { SyscallAnswer::Errno(libc::EINPROGRESS) };
         if call.answer(answer) && waits {
@@ -205,13 +206,14 @@ impl LocalCarrier {
     }
 }
 
-/// Returns true if the peer is the calling process itself and has one thread: it cannot accept while it connects.
+/// Returns true if the peer is the calling process itself and has only one thread, so that it cannot accept while it
+/// connects.
 fn would_wait_for_itself(peer: &ListeningPeer, call: &NotifiedCall<'_>) -> bool {
     let threads = || std::fs::read_dir(format!("/proc/{}/task", call.thread)).map_or(1, Iterator::count);
     peer.is_ours && peer.process == call.process() && threads() < 2
 }
 
-/// Returns true if a socket listens at this port in the thread's network namespace: if none does, there is no
+/// Returns true if a socket listens at this port in the thread's network namespace. If none does, there is no
 /// connection to count.
 fn listens(thread: i32, port: u16) -> bool {
     let of = |file: &str| std::fs::read_to_string(format!("/proc/{thread}/net/{file}")).unwrap_or_default();
@@ -256,7 +258,8 @@ fn new_pair() -> Option<(OwnedFd, OwnedFd)> {
     socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).ok()
 }
 
-/// Returns the peer's address as getpeername(2) would: the kernel connects an unspecified address to the host itself.
+/// Returns the peer's address as getpeername(2) would, because the kernel connects an unspecified address to the host
+/// itself.
 fn reached(to: SocketAddr, from: SocketAddr) -> SocketAddr {
     match to.ip().is_unspecified() {
         true => SocketAddr::new(plain(from).ip(), to.port()),

@@ -1,5 +1,5 @@
-//! Finds the socket at the other end of a connection. The kernel reports it: no byte is sent through the connection
-//! for this.
+//! Finds the socket at the other end of a connection by asking the kernel. No byte is sent through the connection for
+//! this.
 
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -32,7 +32,7 @@ const FRAME: usize = 14;
 /// Length of the question that follows the header, in bytes.
 const QUESTION: usize = 4 + 36;
 
-/// The addresses of a connection: own, and the peer's.
+/// The addresses of a connection: the socket's own, then its peer's.
 pub(super) type AddressPair = (SocketAddr, SocketAddr);
 
 /// Returns the cookie of a socket's network namespace, which is unique.
@@ -42,10 +42,10 @@ fn namespace(fd: impl AsFd) -> Option<u64> {
     Some(u64::from_ne_bytes(cookie))
 }
 
-/// The place of a supervisor.
+/// The network in which a supervisor and its programs run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct NetworkScope {
-    /// The cookie of its network namespace.
+    /// The cookie of the supervisor's network namespace.
     pub(super) namespace: u64,
     /// Hash of the network whose addresses are declared unique (`LANDSPEED_PATH_NET`); 0 for none.
     pub(super) net: u64,
@@ -70,7 +70,7 @@ impl NetworkScope {
 /// Another supervisor's network namespace, as that supervisor has handed it over.
 pub(super) struct PeerNamespace {
     pub(super) place: NetworkScope,
-    /// Looks sockets up there. This needs no capability.
+    /// Looks up sockets of that namespace. This needs no capability.
     diag: Mutex<SockDiag>,
     entry: OwnedFd,
 }
@@ -82,13 +82,14 @@ impl PeerNamespace {
         Some(PeerNamespace { place, diag: Mutex::new(diag), entry })
     }
 
-    /// Returns what another supervisor needs of this one's namespace.
+    /// Returns the descriptors through which another supervisor can use this one's namespace: a diag socket, and an
+    /// entry to the namespace.
     pub(super) fn handed() -> io::Result<(SockDiag, OwnedFd)> {
         let diag = SockDiag::open().map_err(io::Error::other)?;
         Ok((diag, File::open("/proc/self/ns/net")?.into()))
     }
 
-    /// Returns the cookie of the socket there that has these addresses.
+    /// Returns the cookie of the socket with these addresses in that namespace.
     fn socket(&self, (own, peer): AddressPair) -> Option<u64> {
         let id = InetSocketId { local: plain(own), remote: plain(peer), interface: 0, cookie: ANY };
         let diag = self.diag.lock();
@@ -97,7 +98,7 @@ impl PeerNamespace {
     }
 }
 
-/// Finds the other ends of connections.
+/// Finds the socket at the other end of a connection.
 pub(super) struct EndFinder {
     pub(super) here: NetworkScope,
     /// True if this process has the rights to enter other network namespaces.
@@ -105,7 +106,7 @@ pub(super) struct EndFinder {
     programs: OnceLock<Option<Mutex<Object>>>,
 }
 
-/// How far a socket has sent and received: its TCP sequence numbers.
+/// The TCP sequence numbers of a socket: how far it has sent and received.
 #[derive(Debug, PartialEq, Eq)]
 struct SequenceNumbers {
     cookie: u64,
@@ -127,7 +128,7 @@ impl EndFinder {
         namespace(tcp) == Some(self.here.namespace)
     }
 
-    /// Returns true if a connection with a program there can be proven.
+    /// Returns true if this process can prove that a socket in `there` is the other end of a connection.
     pub(super) fn may_prove(&self, there: NetworkScope) -> bool {
         there.namespace == self.here.namespace || self.here.has_one_net_with(there) || self.may_look()
     }
@@ -136,9 +137,9 @@ impl EndFinder {
         *self.may_look.get_or_init(|| landspeed_kernel::bpf::allowed(RIGHTS).is_ok())
     }
 
-    /// Returns the cookie of the socket at the other end of `tcp`, if it is there. Within one network namespace, two
-    /// addresses name one connection, unless sockets are bound to devices or are transparent. In two namespaces, two
-    /// connections may have the same addresses by chance.
+    /// Returns the cookie of the socket at the other end of `tcp`, if it is in the namespace `there`. Within one
+    /// network namespace, two addresses name one connection, unless sockets are bound to devices or are transparent.
+    /// In two namespaces, two connections may have equal addresses by chance.
     pub(super) fn other(&self, tcp: impl AsFd, names: AddressPair, there: &PeerNamespace) -> Option<u64> {
         if is_special(&tcp) {
             return None;
@@ -153,8 +154,8 @@ impl EndFinder {
     }
 
     /// Returns true if the socket with this cookie is the other end of the local socket with these addresses. In
-    /// either direction, sequence numbers start from a secret and a clock of 64 ns, so two connections do not have the
-    /// same.
+    /// either direction, sequence numbers start from a secret and a clock of 64 ns, so those of two connections
+    /// differ.
     fn is_one_connection(&self, names: AddressPair, there: &PeerNamespace, cookie: u64) -> Option<bool> {
         let here = self.end(names)?;
         let theirs = inside(there, || self.end((names.1, names.0)))?;
@@ -190,7 +191,7 @@ impl EndFinder {
     }
 }
 
-/// Returns true if another socket of its network namespace may have the same addresses.
+/// Returns true if another socket in the socket's network namespace may have equal addresses.
 fn is_special(tcp: impl AsFd) -> bool {
     let is_on = |level, name| int(&tcp, level, name).is_ok_and(|value| value != 0);
     is_on(libc::SOL_SOCKET, libc::SO_BINDTOIFINDEX) || is_on(libc::IPPROTO_IP, libc::IP_TRANSPARENT)
@@ -221,7 +222,8 @@ fn question((own, peer): AddressPair) -> [u8; FRAME + QUESTION] {
     all
 }
 
-/// Returns true if no other host of a network has these addresses: each host has its own loopback and link-local ones.
+/// Returns true if no other host of a network has these addresses. Each host has its own loopback and link-local
+/// addresses.
 fn is_unique((own, peer): AddressPair) -> bool {
     let is_global = |ip: IpAddr| match ip {
         IpAddr::V4(v4) => !v4.is_loopback() && !v4.is_link_local(),

@@ -1,5 +1,5 @@
-//! Finds whether a socket has other descriptors in its process, or is in an epoll set. If so, another socket cannot
-//! replace it.
+//! Checks whether a socket has other descriptors in its process, or is in an epoll set. In both cases another socket
+//! cannot replace it.
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -10,9 +10,9 @@ use rustix::io::read;
 
 use crate::FallbackReason;
 
-/// Most descriptors that are checked; a socket of a process with more stays on TCP.
+/// The most descriptors that are checked. A socket of a process with more descriptors stays on TCP.
 const MOST: usize = 4096;
-/// Bytes read of a file in /proc, or of a link there: what is needed comes first.
+/// Bytes read of a file in /proc, or of a link there. The parts that are needed come first.
 const BEGIN: usize = 256;
 
 /// Returns why the socket with this inode number, descriptor `fd` of `process`, cannot be replaced.

@@ -1,7 +1,7 @@
-//! Links, on which the supervisor of a connecting end makes offers to that of an accepting end.
+//! Links on which the supervisor of a connecting program sends offers to the supervisor of an accepting one.
 //!
 //! An offer that is sent before connect(2) has arrived when accept(2) returns. It never carries a TCP socket, so it
-//! holds no connection open; one that is not read costs a pair of AF_UNIX sockets.
+//! holds no connection open; an offer that is not read costs a pair of AF_UNIX sockets.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -25,8 +25,8 @@ use super::word::{OfferWord, OfferWords};
 use crate::late::late;
 use crate::socket::{from_bytes, option, plain, to_bytes};
 
-/// Start of the first message on a link; the network's hash follows. The message carries the descriptors of the words'
-/// memory, and of a diag socket and an entry to the sender's network namespace.
+/// The start of the first message on a link, which the network's hash follows. The message carries descriptors of the
+/// memory of the words, of a diag socket, and of an entry to the sender's network namespace.
 const HELLO: &[u8] = b"landspeed path 3";
 /// Bytes of an address in a message: its length in one byte, and at most 28 bytes of address.
 const ADDRESS: usize = 29;
@@ -38,7 +38,7 @@ const MESSAGE: usize = NUMBERS * 8 + ADDRESS;
 const MOST: usize = 4096;
 /// Send buffer of a link, in bytes: some 400 offers.
 const BUFFER: usize = 1 << 19;
-/// The listening socket, in the epoll data that otherwise numbers a link.
+/// The epoll data of the listening socket, where other values number a link.
 const LISTENS: u64 = u64::MAX;
 
 /// A connection that a program is about to make: the cookie of its socket, and the destination. Cookies are unique on
@@ -55,7 +55,7 @@ pub(super) struct ReceivedOffer {
     /// Index of this supervisor among those to which the connection is offered.
     pub(super) which: usize,
     pub(super) client: PendingConnection,
-    /// The socket of this end of the pair.
+    /// This end's socket of the pair.
     pub(super) pair: OwnedFd,
     there: Arc<PeerNamespace>,
 }
@@ -84,7 +84,7 @@ struct InboxContents {
 /// Another supervisor's link to this one.
 struct IncomingLink {
     fd: OwnedFd,
-    /// The contents of its first message.
+    /// The contents of the link's first message.
     hello: Option<(Arc<OfferWords>, Arc<PeerNamespace>)>,
 }
 
@@ -103,7 +103,7 @@ impl OfferInbox {
         drop(self.offers());
     }
 
-    /// Returns the places of clients with open offers whose connection may be one to this port.
+    /// Returns the network namespaces of clients with open offers whose connection may be to this port.
     pub(super) fn peer_namespaces(&self, port: u16) -> Vec<Arc<PeerNamespace>> {
         let inside = self.offers();
         let offers = inside.offers.values().filter(|offer| offer.client.to.port() == port);
@@ -116,7 +116,7 @@ impl OfferInbox {
         self.inside.lock().offers.remove(&cookie)
     }
 
-    /// Returns the open offers, after reading all that have arrived.
+    /// Reads all messages that have arrived, and returns the contents with the open offers.
     fn offers(&self) -> MutexGuard<'_, InboxContents> {
         late();
         let mut inside = self.inside.lock();
@@ -229,8 +229,8 @@ impl OutgoingLinks {
         OutgoingLinks { net, all: Mutex::default() }
     }
 
-    /// Offers a connection to the supervisor whose socket has this path. `which` is the number of `pair` among
-    /// those of the offer. After any error the connection is not offered.
+    /// Offers a connection to the supervisor whose socket has this path. `which` is the index of `pair` among the
+    /// pairs of the offer. After any error the connection is not offered.
     ///
     /// # Errors
     /// Returns ECONNREFUSED if that supervisor has ended, and otherwise the kernel's error.

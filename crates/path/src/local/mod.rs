@@ -113,17 +113,17 @@ struct LocalCarrier {
     rendezvous: Option<Rendezvous>,
     only: ConnectionSelector,
     count: ConnectionCounter,
-    /// TCP sockets that stay open until their other ends close.
+    /// TCP sockets that stay open until the program at the other end closes its own.
     parked: Option<Arc<ParkedSockets>>,
     /// A pair for the next connection, made in advance.
     spare: Mutex<Option<(OwnedFd, OwnedFd)>>,
     accepts: Acceptor,
     connecting: ConnectLocks,
-    /// Cookies of sockets that are connected, and whose programs may call connect(2) again.
+    /// Cookies of sockets that are connected while their programs may call connect(2) again.
     made: Mutex<BTreeSet<u64>>,
     /// Options that programs have set.
     set: options::RememberedOptions,
-    /// The values that `options::OF_TCP` have on a new socket.
+    /// The values of `options::OF_TCP` on a new socket.
     new_tcp: Vec<libc::c_int>,
 }
 

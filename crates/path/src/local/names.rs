@@ -8,14 +8,14 @@ use crate::notify::{NotifiedCall, SyscallAnswer};
 use crate::socket::{DescriptorKind, cookie, kind, to_bytes};
 
 impl LocalCarrier {
-    /// Records the addresses of an end of a pair, its own and its peer's.
+    /// Records the addresses of one socket of a pair: its own and its peer's.
     pub(super) fn keep_names(&self, fd: impl AsFd, own: SocketAddr, peer: SocketAddr) {
         if let Some(cookie) = cookie(fd) {
             self.shared.keep_names(cookie, own, peer);
         }
     }
 
-    /// Returns the addresses of an end of a pair.
+    /// Returns the addresses of one socket of a pair.
     pub(super) fn names_of(&self, fd: impl AsFd) -> Option<(SocketAddr, SocketAddr)> {
         self.shared.names(cookie(fd)?)
     }

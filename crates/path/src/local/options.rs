@@ -1,4 +1,4 @@
-//! Socket options: those that a carried socket copies from TCP, and the answers for those of TCP and IP.
+//! Socket options: those that a carried socket copies from TCP, and the answers to calls on TCP and IP options.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,7 +13,7 @@ use super::LocalCarrier;
 use crate::notify::{NotifiedCall, SyscallAnswer};
 use crate::socket::{cookie, int, option, set_option};
 
-/// Send buffer of an AF_UNIX socket if the program sets no size, in bytes: as much as TCP's grows to (tcp_wmem).
+/// Send buffer of an AF_UNIX socket whose program sets no size, in bytes: as large as TCP's can grow (tcp_wmem).
 const BUFFER: c_int = 4 << 20;
 /// The option that reports whether the program has set a buffer's size (linux/sock.h, Linux 5.16).
 const SO_BUF_LOCK: c_int = 72;
@@ -101,7 +101,7 @@ fn mirror_owner(from: impl AsFd, to: impl AsFd) {
     }
 }
 
-/// Opens a TCP socket, to ask the kernel which options one has and accepts.
+/// Opens a TCP socket, through which to ask the kernel which options a TCP socket has and accepts.
 fn new_like(own: SocketAddr) -> io::Result<OwnedFd> {
     let family = if own.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
     Ok(socket(family, SocketType::STREAM, None)?)
@@ -121,8 +121,8 @@ impl LocalCarrier {
         }
     }
 
-    /// Answers setsockopt(2) of an option of TCP or IP. The option has no effect; a new TCP socket returns the error
-    /// of a wrong one.
+    /// Answers setsockopt(2) of an option of TCP or IP. The option has no effect. An invalid one gets the error that a
+    /// new TCP socket returns.
     pub(super) fn set_option(&self, call: &NotifiedCall<'_>) -> SyscallAnswer {
         let Some((cookie, own, _)) = self.names(call) else { return SyscallAnswer::Continue };
         let (level, name) = (call.int(1), call.int(2));
@@ -141,7 +141,7 @@ impl LocalCarrier {
         }
     }
 
-    /// Answers getsockopt(2) with the value that the program has set, or that of a new socket.
+    /// Answers getsockopt(2) with the value that the program has set, or else with that of a new socket.
     pub(super) fn get_option(&self, call: &NotifiedCall<'_>) -> SyscallAnswer {
         let Some((cookie, own, _)) = self.names(call) else { return SyscallAnswer::Continue };
         let (level, name) = (call.int(1), call.int(2));

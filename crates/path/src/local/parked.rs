@@ -1,5 +1,5 @@
 //! Keeps TCP sockets that a pair has replaced open until their other ends close. Until then, the other program may
-//! still use the connection, and must not see it end.
+//! still use the connection, which must not end before.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -23,20 +23,20 @@ use crate::Error;
 use crate::notify::NotifiedCall;
 use crate::socket::{self, DescriptorKind, kind, plain};
 
-/// Longer than the granularity of the kernel's file times.
+/// A time longer than the granularity of the kernel's file times.
 const TICK: Duration = Duration::from_millis(20);
 
 /// A supervisor's membership of the meeting point, until it is dropped.
 pub(super) struct Rendezvous {
     folder: PrivateFolder,
-    /// Name of its own socket, without the directory.
+    /// Name of the supervisor's own socket, without the directory.
     id: String,
     inbox: OfferInbox,
     links: OutgoingLinks,
     words: Arc<OfferWords>,
     ends: Arc<EndFinder>,
     entries: Mutex<BTreeSet<PathBuf>>,
-    /// Other supervisors' entries that were read, by port.
+    /// Entries of other supervisors that were read, by port.
     ports: Mutex<BTreeMap<u16, PortEntries>>,
     /// True while a call waits for offers.
     is_heard: AtomicBool,
@@ -52,15 +52,15 @@ struct PortEntries {
 /// A listening program and its supervisor.
 #[derive(Clone)]
 pub(super) struct ListeningPeer {
-    /// The name of its supervisor's socket.
+    /// The name of the socket of the program's supervisor.
     id: String,
-    /// The entry that leads to that socket.
+    /// The entry that leads to the supervisor's socket.
     entry: PathBuf,
     place: NetworkScope,
     ip: IpAddr,
     /// The process that called listen(2).
     pub(super) process: i32,
-    /// True if its supervisor is this one.
+    /// True if the program's supervisor is this one.
     pub(super) is_ours: bool,
 }
 
@@ -202,8 +202,8 @@ impl Rendezvous {
         peer_namespaces.iter().find_map(|there| self.inbox.of(self.ends.other(tcp, names, there)?))
     }
 
-    /// Returns the right to be woken by an offer, before its connection arrives. It is given to one call at a time,
-    /// and only if the program has one listener, so that all offers are for that one.
+    /// Returns the right to be woken by an offer before its connection arrives. One call at a time has the right, and
+    /// only if the program has a single listener, so that all offers are for that listener.
     pub(super) fn wake_guard(&self) -> Option<OfferWakeGuard<'_>> {
         let is_one = self.entries.lock().len() == 1;
         (is_one && !self.is_heard.swap(true, Ordering::Acquire)).then_some(OfferWakeGuard(self))

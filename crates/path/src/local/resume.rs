@@ -1,4 +1,4 @@
-//! What a killed supervisor held for a call, and how its keeper completes the call. The word decides the result.
+//! Completes a call for which a killed supervisor held something. The word decides the result.
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
@@ -14,22 +14,27 @@ use crate::notify::{NotifiedCall, SyscallAnswer};
 use crate::shared::{CallStage, HeldNumbers};
 use crate::socket::{own, peer};
 
-/// Kinds of what is held; 0 is nothing.
+/// A connection that was offered to another supervisor, at the connecting end. (0 would mean that nothing is held.)
 const MADE: u64 = 1;
+/// A connection that was accepted without an offer.
 const ACCEPTED: u64 = 2;
+/// An accepted connection whose offer is about to be taken.
 const TAKING: u64 = 3;
-/// An end of a pair in place of a TCP socket.
+/// A socket of a pair that replaces a TCP socket.
 const GIVEN: u64 = 4;
 
-/// What is held for a call. It is noted as numbers, in this order; a descriptor is its number.
+/// The TCP socket, offer and pairs that a supervisor holds for a call. They are noted as numbers, in this order; a
+/// descriptor is noted by its number.
 #[derive(Default)]
 struct HeldConnection {
     kind: u64,
     /// The TCP socket; for [`GIVEN`], the end of a pair.
     socket: u64,
-    /// The memory of the offer's word, and the word's place and number there.
+    /// The memory with the offer's word.
     memory: u64,
+    /// The place of the word in the memory.
     place: u64,
+    /// The number of the offer.
     number: u64,
     /// Index of the supervisor that takes the offer.
     which: u64,
@@ -61,7 +66,7 @@ fn descriptor(fd: &OwnedFd) -> u64 {
     fd.as_raw_fd() as u64
 }
 
-/// Returns what is held for an offered connection, with the client's ends of its pairs.
+/// Returns the numbers to note for an offered connection, with the client's ends of its pairs.
 pub(super) fn of_sent(tcp: &OwnedFd, sent: &SentOffer) -> HeldNumbers {
     let mut held = HeldConnection::new(MADE, tcp, Some(&sent.offered.0));
     for (to, end) in held.ends.iter_mut().zip(&sent.ends) {
@@ -70,7 +75,7 @@ pub(super) fn of_sent(tcp: &OwnedFd, sent: &SentOffer) -> HeldNumbers {
     held.to_numbers()
 }
 
-/// Returns what is held for an accepted connection, with the offer that is about to be taken.
+/// Returns the numbers to note for an accepted connection, with the offer that is about to be taken.
 pub(super) fn of_accepted(tcp: &OwnedFd, offer: Option<&ReceivedOffer>) -> HeldNumbers {
     let Some(offer) = offer else { return HeldConnection::new(ACCEPTED, tcp, None).to_numbers() };
     let mut held = HeldConnection::new(TAKING, tcp, Some(&offer.word));
@@ -79,12 +84,12 @@ pub(super) fn of_accepted(tcp: &OwnedFd, offer: Option<&ReceivedOffer>) -> HeldN
     held.to_numbers()
 }
 
-/// Returns what is held for an end of a pair that its program is about to get.
+/// Returns the numbers to note for the socket of a pair that its program is about to get.
 pub(super) fn of_given(pair: &OwnedFd) -> HeldNumbers {
     HeldConnection::new(GIVEN, pair, None).to_numbers()
 }
 
-/// Returns the word of an offer. Its memory may also be that of other calls.
+/// Returns the word of an offer. Other calls may use the same memory.
 fn word(inheritance: &Inheritance, held: &HeldConnection) -> Option<OfferWord> {
     let memory = inheritance.copy(held.memory)?;
     let words = Arc::new(OfferWords::of(memory).ok()?);
@@ -92,7 +97,7 @@ fn word(inheritance: &Inheritance, held: &HeldConnection) -> Option<OfferWord> {
 }
 
 impl LocalCarrier {
-    /// Completes a call for which something is held.
+    /// Completes a call for which the killed supervisor held something.
     pub(super) fn resumed(
         &self,
         call: &NotifiedCall<'_>,

@@ -1,7 +1,7 @@
 //! The word that decides about a connection, in memory that both supervisors and their keepers map.
 //!
 //! A word is offered; then the accepting end takes it, or the connecting end withdraws it. The first compare-and-swap
-//! decides, for both. Nothing else decides: no time limit, no killed process, no byte.
+//! decides for both ends. Nothing else decides: no time limit, no killed process, no byte.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -17,7 +17,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use crate::late::late;
 use crate::socket::SOON;
 
-/// Most offers that a supervisor has open.
+/// The most offers that a supervisor may have open.
 const WORDS: usize = 1024;
 /// The length of the memory cannot change, because another process maps it.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
@@ -27,11 +27,11 @@ const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlag
 const STATE: u64 = 0xff;
 const WITHDRAWN: u64 = 0;
 const OFFERED: u64 = 1;
-/// Taken by the first of the supervisors to which the connection was offered; the next numbers are those of the
+/// The state of an offer taken by the first of the supervisors to which it was made; the next numbers are those of the
 /// others.
 const TAKEN: u64 = 2;
-/// Added to TAKEN once the accepting end has its own note of it, so that the word may be used again. Before, its
-/// keeper may have to read it.
+/// Added to TAKEN once the accepting end has recorded the result in its own notes. Before that, its keeper may have to
+/// read the word, so the word cannot be used again.
 const SETTLED: u64 = 0x80;
 /// Most supervisors to which one connection is offered.
 pub(super) const MOST: usize = 6;
@@ -147,7 +147,7 @@ impl OfferWord {
         (self.said() & !SETTLED).checked_sub(TAKEN).map(|which| which as usize)
     }
 
-    /// Marks the word as settled: the end that has taken it has noted so, and reads it no more.
+    /// Marks the word as settled: the end that has taken it has recorded so, and no longer reads the word.
     pub(super) fn settle(&self, which: usize) {
         let taken = self.number << 8 | (TAKEN + which as u64);
         let _ = self.at().compare_exchange(taken, taken | SETTLED, Ordering::AcqRel, Ordering::Relaxed);
@@ -162,8 +162,8 @@ impl OfferWord {
         decided
     }
 
-    /// Takes the offer, as the supervisor with this index. Returns true if that one has it; only then do both ends use
-    /// the pair.
+    /// Takes the offer, as the supervisor with this index. Returns true if this supervisor has it; only then do both
+    /// ends use the pair.
     pub(super) fn take(&self, which: usize) -> bool {
         late();
         self.decide(TAKEN + which as u64) || self.taken_by() == Some(which)

@@ -13,15 +13,15 @@ use crate::FallbackReason;
 use crate::notify::{NotifiedCall, SyscallAnswer};
 use crate::socket::{DescriptorKind, blocks, cookie, from_bytes, kind, wait};
 
-/// How long a connection is watched that no call waits for. This process keeps its socket open that long, even if the
-/// program closes it.
+/// How long a connection that no call waits for is watched. This process keeps the socket open for that time, even if
+/// the program closes it.
 const WATCHED: Duration = Duration::from_secs(5);
-/// Most connections that are watched: each takes a descriptor and a thread here.
+/// The most connections that are watched. Each takes a descriptor and a thread of this process.
 const MOST_PENDING: usize = 256;
 /// How long the counts wait for pending connections when the program has ended.
 const SETTLES: Duration = Duration::from_millis(50);
-/// Most sockets that are remembered as connecting. All are forgotten at this limit, such as those of programs that
-/// were killed.
+/// The most sockets that are remembered as connecting. At this limit all are forgotten, including those of programs
+/// that were killed.
 const MOST_UNANSWERED: usize = 1024;
 
 impl MptcpCarrier {
@@ -72,8 +72,8 @@ impl MptcpCarrier {
         SyscallAnswer::Gone
     }
 
-    /// Returns true if another call connects this socket, or has connected it and was not answered. A keeper cannot
-    /// know, and returns true.
+    /// Returns true if another call is connecting this socket, or has connected it and was not answered. A keeper
+    /// cannot know this, and returns true.
     fn begins_again(&self, cookie: u64) -> bool {
         let mut unanswered = self.unanswered.lock();
         if unanswered.len() >= MOST_UNANSWERED {
@@ -84,7 +84,7 @@ impl MptcpCarrier {
         is_there || !self.opens
     }
 
-    /// Counts a connection once, before any call that made it is answered, because the program may close it
+    /// Counts a connection once, before any of the calls that made it is answered, because the program may close it
     /// afterwards.
     fn seen_once(&self, cookie: u64, fd: &OwnedFd) {
         if let Some(is_counted) = self.unanswered.lock().get_mut(&cookie)
@@ -101,8 +101,9 @@ impl MptcpCarrier {
         }
     }
 
-    /// Answers the call, and forgets its connection if the answer was accepted. Unless it watches, the caller has
-    /// closed its own descriptor: otherwise the connection would not end when the program closes its descriptor.
+    /// Answers the call, and forgets its connection if the call accepted the answer. A caller that does not watch the
+    /// connection must have closed its own descriptor; otherwise the connection would not end when the program closes
+    /// its own.
     fn answered(&self, call: &NotifiedCall<'_>, cookie: u64, answer: SyscallAnswer) {
         let mut unanswered = self.unanswered.lock();
         if call.answer(answer) {

@@ -97,11 +97,10 @@ struct MptcpCarrier {
     opens: bool,
     count: ConnectionCounter,
     accepts: Acceptor,
-    /// Sockets that a program has without knowing their numbers, because a signal ended the call, by the calling
-    /// thread.
+    /// Sockets whose numbers their programs never received, because a signal ended the call; by the calling thread.
     unknown: Mutex<BTreeMap<i32, UndeliveredSocket>>,
-    /// Sockets that a call connects, or had connected when a signal ended it, by their cookies; true if the connection
-    /// is counted.
+    /// Sockets that a call is connecting, or had connected when a signal ended it, by their cookies. The value is true
+    /// if the connection is counted.
     unanswered: Mutex<BTreeMap<u64, bool>>,
     /// Number of connections that are being made and that no call waits for.
     pending: AtomicUsize,

@@ -10,7 +10,7 @@ use crate::Error;
 use crate::notify::{NotifiedCall, SyscallAnswer};
 use crate::socket::cookie;
 
-/// A socket that a program has without knowing its number.
+/// A socket whose number its program never received.
 pub(super) struct UndeliveredSocket {
     number: RawFd,
     cookie: Option<u64>,
@@ -41,7 +41,7 @@ impl MptcpCarrier {
         SyscallAnswer::Gone
     }
 
-    /// Returns the socket that an earlier, identical call of this thread was given without knowing its number.
+    /// Returns the socket that an earlier, identical call of this thread opened without returning its number.
     fn left_there(&self, call: &NotifiedCall<'_>) -> Option<RawFd> {
         let left = self.unknown.lock().remove(&call.thread)?;
         let is_it = (left.domain, left.kind) == (call.int(0), call.int(1))

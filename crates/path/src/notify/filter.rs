@@ -57,7 +57,7 @@ fn program(rules: &[SyscallRule]) -> Vec<sock_filter> {
     all
 }
 
-/// Returns the instructions that decide once the call has the rule's number.
+/// Returns the instructions that decide about a call that has the rule's number.
 fn body(rule: &SyscallRule) -> Vec<sock_filter> {
     if rule.when.is_empty() {
         return vec![end(SECCOMP_RET_USER_NOTIF)];
@@ -75,8 +75,8 @@ fn body(rule: &SyscallRule) -> Vec<sock_filter> {
     all
 }
 
-/// Builds a filter, and returns the function that puts it into the process for good and returns its listener. That
-/// function runs between fork and exec: it allocates nothing.
+/// Builds a filter, and returns the function that installs it in the process permanently and returns its listener.
+/// That function runs between fork and exec, so it allocates nothing.
 ///
 /// # Errors
 /// The function returns the kernel's error.

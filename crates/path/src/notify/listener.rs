@@ -56,7 +56,7 @@ impl NotifyListener {
         unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const id) == 0 }
     }
 
-    /// Answers a call. Returns true if the call accepted the answer; one that waits no more does not.
+    /// Answers a call. Returns true if the call accepted the answer, and false if it no longer waits.
     pub(crate) fn answer(&self, id: u64, answer: SyscallAnswer) -> bool {
         let (val, error, flags) = match answer {
             SyscallAnswer::Continue => (0, 0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32),
@@ -69,8 +69,8 @@ impl NotifyListener {
         unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw const response) == 0 }
     }
 
-    /// Gives the program a descriptor, and returns its number there. SECCOMP_ADDFD_FLAG_SEND would answer the call in
-    /// the same step, but if this process is killed in that step, the call returns 0 without a descriptor
+    /// Gives the program a descriptor, and returns its number in the program. SECCOMP_ADDFD_FLAG_SEND would answer the
+    /// call in the same step, but if this process is killed in that step, the call returns 0 without a descriptor
     /// (seccomp_notify_addfd()).
     pub(crate) fn give(&self, id: u64, fd: &OwnedFd, closes: bool) -> io::Result<RawFd> {
         self.add(id, fd, None, closes)

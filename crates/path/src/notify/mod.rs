@@ -23,6 +23,6 @@ pub enum SyscallAnswer {
     Return(i64),
     /// The call returns minus this number (errno(3)).
     Errno(i32),
-    /// No answer is needed: the call has one, or waits no more.
+    /// No answer is needed: the call has been answered, or no longer waits.
     Gone,
 }

@@ -16,7 +16,7 @@ use crate::socket::{from_bytes, inode};
 const PIDFD_THREAD: u32 = libc::O_EXCL as u32;
 
 thread_local! {
-    /// The last calling thread and its pidfd; it is nearly always also the next one.
+    /// The last calling thread and its pidfd. The next call is nearly always made by the same thread.
     static PROCESS: RefCell<Option<(i32, OwnedFd)>> = const { RefCell::new(None) };
 }
 
@@ -51,7 +51,7 @@ impl<'a> NotifiedCall<'a> {
         NotifiedCall { listener, id, thread: thread as i32, number: number as c_long, arguments, noted: None }
     }
 
-    /// Returns the thread, the system call and its arguments.
+    /// Returns the call as numbers: the thread, the system call and its arguments.
     pub(crate) fn what(&self) -> [u64; CALL] {
         let [a, b, c, d, e, f] = self.arguments;
         [self.thread as u64, self.number as u64, a, b, c, d, e, f]
@@ -61,14 +61,14 @@ impl<'a> NotifiedCall<'a> {
         self.noted = Some((notes, thread));
     }
 
-    /// Notes that the call has been done: if this process is killed, it returns 0.
+    /// Records that the call has been done: if this process is killed, the call returns 0.
     pub(crate) fn is_done(&self) {
         if let Some((noted, thread)) = self.noted {
             noted.done(thread);
         }
     }
 
-    /// Notes what is held for the call from now on, so that the keeper of a killed supervisor finds it.
+    /// Records what is held for the call from now on, so that the keeper of a killed supervisor finds it.
     pub(crate) fn holds(&self, held: HeldNumbers) {
         if let Some((noted, thread)) = self.noted {
             noted.holds(thread, held);
@@ -85,7 +85,8 @@ impl<'a> NotifiedCall<'a> {
         self.arguments[argument]
     }
 
-    /// Returns true if the call still waits. If not, data read through its process may be another process's.
+    /// Returns true if the call still waits. If not, data that was read from its process may be that of another
+    /// process.
     pub(crate) fn waits(&self) -> bool {
         self.listener.waits(self.id)
     }
@@ -96,7 +97,7 @@ impl<'a> NotifiedCall<'a> {
         self.listener.answer(self.id, answer)
     }
 
-    /// Gives the program a new descriptor, and returns its number there.
+    /// Gives the program a new descriptor, and returns its number in the program.
     pub(crate) fn give(&self, fd: &OwnedFd, closes: bool) -> io::Result<RawFd> {
         late();
         if let (Some((shared, thread)), Some(inode)) = (self.noted, inode(fd)) {
@@ -134,7 +135,8 @@ impl<'a> NotifiedCall<'a> {
         numbers.find(|number| self.descriptor(*number).ok().and_then(inode) == Some(wanted))
     }
 
-    /// Opens a pidfd of the thread, or else of its process; it is readable once that has ended.
+    /// Opens a pidfd of the thread, or of its process on an older kernel. It is readable once that thread or process
+    /// has ended.
     pub(crate) fn pidfd(&self) -> io::Result<OwnedFd> {
         open(self.thread, PIDFD_THREAD).or_else(|_| open(self.process(), 0))
     }
@@ -188,7 +190,7 @@ impl<'a> NotifiedCall<'a> {
         }
     }
 
-    /// Writes an address and its length to where arguments 1 and 2 point, as accept(2) does, as much as fits.
+    /// Writes an address and its length, as much as fits, to where arguments 1 and 2 point, as accept(2) does.
     pub(crate) fn write_address(&self, name: &[u8]) -> io::Result<()> {
         let (to, length) = (self.address(1), self.address(2));
         if to == 0 || length == 0 {

@@ -18,18 +18,19 @@ use crate::receiver::ReceiverCounts;
 use crate::scenario::FlowSpec;
 use crate::sender::SenderCounts;
 
-/// The most data packets that leave together, and the packets that are written ahead: all that a stopped flow still
-/// sends.
+/// The most data packets that leave together.
 const BATCH: u32 = 16;
+/// Packets that are written ahead. A stopped flow still sends these.
 const AHEAD: u64 = 2 * BATCH as u64;
-/// Packets in each end's buffer: those of libudt's receive buffer, and the most for a long path.
+/// The smallest buffer of each end without a configured receive window, in packets: libudt's receive buffer.
 const LEAST_ROOM: u64 = 8192;
+/// The largest buffer of each end, in packets, for a long path.
 const MOST_ROOM: u64 = 1 << 18;
 
 const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 1);
 const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 2);
 
-/// A datagram on the line. Of a data packet only the header is kept, because any payload will do.
+/// A datagram on the line. Only the header of a data packet is kept, because the simulation ignores payloads.
 #[derive(Debug)]
 struct Datagram {
     kept: Box<[u8]>,
@@ -50,15 +51,17 @@ pub(crate) struct UdtEnds {
     payload: usize,
     /// Buffer in which a datagram is reassembled.
     scratch: Box<[u8]>,
-    /// The data that is written, repeatedly.
+    /// Zeros that are written as data, repeatedly.
     blank: Box<[u8]>,
-    /// Bytes not written yet, and bytes written.
+    /// Bytes not written yet.
     left: u64,
     written: u64,
     read: Bytes,
-    /// Packets put on the line, packets that arrived, and packets sent back, including those without data.
+    /// Packets put on the line.
     sent: u64,
+    /// Packets that arrived at the receiver, including those without data.
     received: u64,
+    /// Packets that the receiver sent back, including those without data.
     answers: u64,
     timer_at: Nanos,
 }
@@ -91,7 +94,7 @@ impl UdtEnds {
         ends
     }
 
-    /// Writes data far enough ahead that only the pace decides when a packet leaves.
+    /// Writes enough data in advance that only the pace decides when a packet leaves.
     fn write_ahead(&mut self, now: Nanos) {
         let unsent = (self.written / self.payload as u64).saturating_sub(self.sender.counts().sent);
         if self.left == 0 || unsent > AHEAD / 2 {
@@ -128,7 +131,7 @@ impl UdtEnds {
         }
     }
 
-    /// Sets the time of the next timer. An overdue one is due now, because time does not go back.
+    /// Sets the time of the next timer: now if it is overdue, because the simulation's time never goes back.
     fn set_timer(&mut self, now: Nanos) {
         let timers = [self.sender.next_timeout(), self.receiver.next_timeout()];
         let next = timers.into_iter().flatten().min();
@@ -136,9 +139,9 @@ impl UdtEnds {
     }
 }
 
-/// Returns libudt's configuration with buffers of twice what path and queue hold, because this much is under way while
-/// a loss is repaired. Timers are never late, so each packet leaves at its time; on sockets many leave together each
-/// millisecond.
+/// Returns libudt's configuration, with buffers of twice the bytes that path and queue hold, because that much is
+/// under way while a loss is repaired. Each packet leaves at its own time, because the simulation's timers are never
+/// late; on sockets, many leave together each millisecond.
 fn config(spec: &FlowSpec, link: &LinkSpec) -> UdtConfig {
     let mtu = u64::from(spec.mtu_bytes);
     let round_trip = (link.delay_ns + spec.return_ns).as_secs_f64();

@@ -14,7 +14,7 @@ use crate::packet::{NONE, TcpAck};
 pub(super) struct AckSummary {
     /// Segments acknowledged cumulatively.
     pub(super) acked: u32,
-    /// Segments that arrived, by either kind of acknowledgement, for the first time.
+    /// Segments that arrived for the first time, acknowledged cumulatively or selectively.
     pub(super) delivered: u32,
     /// True if a segment was acknowledged selectively.
     pub(super) sacked: bool,
@@ -25,14 +25,14 @@ pub(super) struct AckSummary {
     /// Sending time of the segment that was sent once and acknowledged selectively.
     sacked_sent: Option<Nanos>,
     origin: Option<SampleOrigin>,
-    /// RTT of the newest of these segments.
+    /// RTT of the newest segment that this acknowledgement covers.
     rtt_us: Option<i32>,
     in_flight_before: u32,
     lost_before: u32,
 }
 
 impl AckSummary {
-    /// Returns true if more than growth may be needed (tcp_ack_is_dubious).
+    /// Returns true if this acknowledgement may show a loss, so that the state must be checked (tcp_ack_is_dubious).
     fn is_dubious(&self) -> bool {
         self.acked == 0 || self.sacked
     }
@@ -68,15 +68,15 @@ impl TcpSender {
         self.steer(now, &summary);
     }
 
-    /// Returns true if the segment that arrived was sent before the last transmission of the first segment under way.
-    /// Then it says nothing yet about that one, and the timeout starts anew. A segment sent after it does not extend
-    /// the timeout.
+    /// Returns true if the segment acknowledged selectively was sent before the last transmission of the first segment
+    /// under way. That transmission may then still arrive, so the timeout starts anew. A segment sent after it does
+    /// not extend the timeout.
     fn tells_of_older(&self, summary: &AckSummary) -> bool {
         summary.sacked_sent.is_some_and(|at| at < self.board.at(self.board.una()).at)
     }
 
-    /// Sets the receiver's timestamp, and ours as it echoed it: that of the first segment acknowledged (RFC 7323,
-    /// section 4.3), so that an acknowledgement without new data repeats the last one.
+    /// Sets the receiver's timestamp, and the sender's timestamp that the receiver echoed: that of the first segment
+    /// acknowledged (RFC 7323, section 4.3). An acknowledgement without new data echoes the previous one again.
     fn read_timestamps(&mut self, now: Nanos, ack: &TcpAck) {
         const MILLISECOND: u64 = 1_000_000;
         self.sk.rcv_tsval = ((now - self.way_back).0 / MILLISECOND) as u32;
@@ -121,7 +121,7 @@ impl TcpSender {
         self.advance(now, seq, was);
     }
 
-    /// Remembers the delivered segment that was sent last (tcp_rack_advance).
+    /// Records the delivered segment that was sent last (tcp_rack_advance).
     fn advance(&mut self, now: Nanos, seq: u64, was: &SentSegment) {
         let rtt = now - was.at;
         if was.flags & EVER_RESENT != 0 && us(rtt) < u64::from(self.sk.rtt_min) {

@@ -31,7 +31,7 @@ use scoreboard::{NewestDelivery, Scoreboard};
 pub struct SenderCounts {
     /// Packets sent, including retransmissions and packets without data.
     pub sent: u64,
-    /// Of these, retransmissions.
+    /// Retransmissions, included in `sent`.
     pub retransmits: u64,
     /// Number of reductions of the window for a loss; for UDT, loss reports.
     pub recoveries: u64,
@@ -52,9 +52,9 @@ pub(crate) struct TcpSender {
     /// True if `newest` moved since losses were last detected.
     is_newer: bool,
     reduction: WindowReduction,
-    /// The state ends when all segments below this are acknowledged (high_seq).
+    /// Sequence number at which the current state of recovery ends: all segments below it are acknowledged (high_seq).
     state_ends: u64,
-    /// The use of the window is judged anew when this segment is acknowledged (cwnd_usage_seq).
+    /// Segment whose acknowledgement starts a new measurement of the window's use (cwnd_usage_seq).
     usage_ends: u64,
     cwnd_limited: bool,
     /// Segments that the receiver accepts.
@@ -62,7 +62,7 @@ pub(crate) struct TcpSender {
     /// The first segment that is never sent.
     end: u64,
     mss: u32,
-    /// Delay from the receiver to here.
+    /// Delay from the receiver to the sender.
     way_back: Nanos,
     rto_at: Nanos,
     reorder_at: Nanos,

@@ -8,7 +8,7 @@ use super::TcpSender;
 use super::acks::AckSummary;
 use crate::agenda::NEVER;
 
-/// TCP_TIMEOUT_MIN_US: the granularity of a timer.
+/// Granularity of a timer (TCP_TIMEOUT_MIN_US), which a probe waits in addition to two RTTs.
 const SLACK: Nanos = Nanos::millis(2);
 
 #[derive(Debug, Clone, Copy)]

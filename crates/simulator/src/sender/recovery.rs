@@ -14,7 +14,7 @@ const REORDERING: u32 = 3;
 pub(super) struct WindowReduction {
     /// Segments delivered since the reduction began (prr_delivered).
     delivered: u32,
-    /// Segments sent since it began (prr_out).
+    /// Segments sent since the reduction began (prr_out).
     pub(super) sent: u32,
 }
 

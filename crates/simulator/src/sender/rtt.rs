@@ -15,7 +15,7 @@ pub(super) struct RttEstimator {
     floor_us: u32,
     variation_us: u32,
     mdev_max_us: u32,
-    /// The variation is measured anew when this segment is acknowledged.
+    /// Segment whose acknowledgement starts a new measurement of the RTT's variation.
     round_ends: u64,
     least: WindowedMinimum,
 }
@@ -32,7 +32,8 @@ impl RttEstimator {
         }
     }
 
-    /// Takes an RTT sample. `una` and `next` are the flow's first segment under way and the next to send.
+    /// Updates the estimates with an RTT sample. `una` and `next` are the flow's first segment under way and the next
+    /// to send.
     pub(super) fn sample(&mut self, sk: &mut Sock, rtt_us: u32, una: u64, next: u64) {
         if sk.srtt_us == 0 {
             sk.srtt_us = (rtt_us << 3).max(1);

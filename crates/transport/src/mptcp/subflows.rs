@@ -9,7 +9,7 @@ use socket2::Socket;
 
 use crate::raw;
 
-/// Room for more subflows than the kernel allows (8).
+/// The most subflows that are read: more than the kernel allows (8).
 const MOST: usize = 16;
 /// The bytes of TCP_INFO to request: up to and including tcpi_bytes_received.
 const INFO: usize = 136;
@@ -45,7 +45,7 @@ pub(super) static HEADLINES: &[Headline<EndpointOutcome>] = &[
     },
 ];
 
-/// Returns the bytes that each subflow carried, both directions added.
+/// Returns the bytes that each subflow carried, as the sum of both directions.
 fn all(end: &EndpointOutcome) -> Result<Option<Vec<Bytes>>, landspeed_record::DetailError> {
     let subflows: Option<&Subflows> = end.details.find()?;
     let carried = |subflow: &Subflow| subflow.acked_bytes + subflow.received_bytes;

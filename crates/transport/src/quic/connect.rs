@@ -1,4 +1,4 @@
-//! Proving a flow to its server.
+//! Opens a flow and proves it to its server.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ const AGAIN: Duration = Duration::from_millis(1);
 /// QUIC itself waits for a second (RFC 9002 section 6.2.2), so that a server that did not listen yet would cost a
 /// whole second.
 const FIRST: Duration = Duration::from_millis(20);
-/// The longest such pause: on a slow path each packet may take a second.
+/// The longest pause before a first packet is sent again: on a slow path each packet may take a second.
 const LONGEST: Duration = Duration::from_millis(2_560);
 
 /// Opens one flow and proves it. Tries again while the server has no room for it.
@@ -50,7 +50,7 @@ struct QuicDialer<'a> {
     knocked: Instant,
     pause: Duration,
     begun: Instant,
-    /// How long the connection took to set up, once there is one.
+    /// The time that the connection took to set up; `None` until it is set up.
     set_up: Option<Nanos>,
     /// True if the flow's number was sent.
     has_said: bool,
@@ -82,7 +82,7 @@ impl<'a> QuicDialer<'a> {
         })
     }
 
-    /// Waits until the server has proven the key and has acknowledged that this end has. Returns `None` if the server
+    /// Waits until the server has proven the key and has acknowledged this end's proof. Returns `None` if the server
     /// has no room.
     fn prove(&mut self, patience: &Patience<'_>) -> Result<Option<Nanos>, Error> {
         let server = self.call.server;
@@ -102,7 +102,7 @@ impl<'a> QuicDialer<'a> {
         }
     }
 
-    /// Returns false if the server has closed the connection: it holds the key, and another try may find room.
+    /// Returns false if the server has closed the connection. It holds the key, so another try may find room.
     fn has_room(&self) -> Result<bool, Error> {
         let server = self.call.server;
         match self.driver.lost() {
@@ -120,7 +120,8 @@ impl<'a> QuicDialer<'a> {
             self.driver.open();
         }
         if self.driver.is_open() && !self.has_said {
-            // If the pace holds it back, the next call tries again. No window of the domain is smaller than a number.
+            // If the pace holds the number back, the next call tries again. Every window that may be set has room for
+            // a number.
             self.has_said =
                 self.driver.write(&self.call.number.to_be_bytes()).is_ok_and(|said| said == NUMBER);
             self.driver.transmit(Instant::now());

@@ -1,26 +1,26 @@
-//! Why a connection ended.
+//! The reasons why a connection ended.
 
 use std::io::{self, ErrorKind};
 
 use quinn_proto::{ConnectionError, TransportErrorCode};
 
-/// Why an end closed a connection: its application error code (RFC 9000 section 20.2).
+/// The application error code with which an end closed a connection (RFC 9000 section 20.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CloseCode {
-    /// Closed abruptly: what waits is dropped, or the proof took too long.
+    /// Closed abruptly: unsent data is dropped, or the proof took too long.
     Abort = 0,
     /// Everything that the peer sent has arrived, including its end.
     Finished = 1,
 }
 
-/// Why there is no connection any more.
+/// The reason why a connection no longer exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum DisconnectReason {
     /// This end closed it.
     Here,
     /// The peer closed it.
     There(CloseCode),
-    /// The peer no longer has this connection (RFC 9000 section 10.3).
+    /// The peer has forgotten this connection (RFC 9000 section 10.3).
     Gone,
     /// One end does not have the session's key.
     Unproven,
@@ -28,7 +28,7 @@ pub(super) enum DisconnectReason {
 }
 
 impl DisconnectReason {
-    /// Returns the error that calls on the flow return.
+    /// Returns the error that calls on a flow return after its connection has ended.
     pub(super) fn error(&self) -> io::Error {
         match self {
             DisconnectReason::Here => ErrorKind::NotConnected.into(),

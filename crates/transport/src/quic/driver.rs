@@ -1,7 +1,7 @@
 //! One end of a connection: quinn's state machine, driven by the threads that send and receive.
 //!
-//! There is no thread of its own. Each call on a flow processes what arrived, runs timers and sends what may be sent.
-//! Between such calls the coordinator's regular calls of the flow's `progress` do.
+//! The driver has no thread. Each call on a flow processes what arrived, runs timers and sends what may be sent. If no
+//! thread sends or receives, the coordinator does this by regular calls of the flow's `progress`.
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -25,10 +25,10 @@ use super::wire::QuicSocket;
 
 /// The most receive calls at a time: a peer that sends without end must not keep this end from answering.
 const TURN: usize = 4;
-/// The longest that an acknowledgement waits for another packet to acknowledge (max_ack_delay, RFC 9000 section
+/// The longest time for which an acknowledgement is delayed to cover another packet (max_ack_delay, RFC 9000 section
 /// 18.2).
 pub(super) const ACK_DELAY: Duration = Duration::from_millis(25);
-/// The most bytes that one write takes.
+/// The most bytes that one write accepts.
 const MOST: usize = 128 << 10;
 
 pub(super) struct QuicDriver {
@@ -48,13 +48,13 @@ pub(super) struct QuicDriver {
     reorder_buffer: ReorderBuffer,
     /// True if everything that the peer sent has arrived.
     is_over: bool,
-    /// True if all of that was read, including the stream's end.
+    /// True if everything that the peer sent was read, including the stream's end.
     has_ended: bool,
     lost: Option<DisconnectReason>,
 }
 
-/// Returns quinn's configuration of an endpoint. All endpoints of a listener share one: the generator of connection
-/// IDs, and the key by which the listener resets connections that are gone.
+/// Returns quinn's configuration of an endpoint. All endpoints of a listener share one, and with it the generator of
+/// connection IDs and the key by which the listener resets forgotten connections.
 pub(super) fn endpoint() -> Arc<EndpointConfig> {
     let mut config = EndpointConfig::default();
     let ids = u64::from_ne_bytes(landspeed_proof::random());
@@ -131,7 +131,7 @@ impl QuicDriver {
         &mut self.wire
     }
 
-    /// Sends the first packet of a client's connection, and returns it.
+    /// Sends the first packet of a client's connection, and returns its bytes.
     pub(super) fn knock(&mut self, now: Instant) -> Vec<u8> {
         self.wire.packets.clear();
         let packet = self.connection.poll_transmit(now, 1, &mut self.wire.packets);
@@ -251,7 +251,7 @@ impl QuicDriver {
         self.connection.stats().udp_rx.datagrams > 0
     }
 
-    /// Opens the stream that carries the flow, at the client.
+    /// Opens the stream that carries the flow; only the client calls this.
     pub(super) fn open(&mut self) {
         self.stream = self.connection.streams().open(Dir::Bi);
     }
@@ -261,8 +261,8 @@ impl QuicDriver {
         self.stream.is_some()
     }
 
-    /// Writes a part of a message if nothing else waits, and returns how much was taken.
-    /// [`QuicDriver::transmit`] sends it.
+    /// Writes a part of a message if no earlier data waits, and returns how much was taken. [`QuicDriver::transmit`]
+    /// sends it.
     pub(super) fn write(&mut self, message: &[u8]) -> io::Result<usize> {
         if let Some(error) = self.broken() {
             return Err(error);
@@ -312,8 +312,8 @@ impl QuicDriver {
         Ok(chunks.finalize().should_transmit())
     }
 
-    /// Acknowledges what has arrived. Timers that would expire within the delay of acknowledgements expire now; at
-    /// worst this sends a probe early.
+    /// Acknowledges what has arrived. To do so, it runs the timers that expire within the delay of acknowledgements
+    /// now; in the worst case this sends a probe early.
     pub(super) fn acknowledge(&mut self) {
         let now = Instant::now();
         let soon = now + ACK_DELAY;
@@ -359,7 +359,7 @@ impl QuicDriver {
         self.lost.as_ref()
     }
 
-    /// Returns why nothing can be sent any more, if that is so.
+    /// Returns the error for further sends if the connection has ended.
     pub(super) fn broken(&self) -> Option<io::Error> {
         match &self.lost {
             Some(lost) => Some(lost.error()),

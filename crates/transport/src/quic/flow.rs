@@ -20,7 +20,7 @@ use super::stats;
 use crate::transport::{AckProgress, Flow, Receiver, Sender};
 use crate::{Error, Patience, shared_port, socket};
 
-/// The longest that a call waits before its caller can check whether to stop.
+/// The longest that a call waits before its caller can check whether it must stop.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
 
 /// A half of a flow. A thread that waits for one half can be woken by a thread of the other.
@@ -30,7 +30,7 @@ pub(super) enum FlowHalf {
     Receive,
 }
 
-/// The state that all threads which use a flow share.
+/// The state that all threads of a flow share.
 pub(super) struct SharedConnection {
     socket: Arc<Socket>,
     state: Mutex<ConnectionState>,
@@ -49,7 +49,7 @@ impl SharedConnection {
         self.state.lock()
     }
 
-    /// Drives the connection. If nothing happens, waits for something to happen, until `until` at most.
+    /// Drives the connection. If there is nothing to do, waits for a packet or a timer, until `until` at most.
     pub(super) fn advance<'a>(
         &'a self,
         mut state: MutexGuard<'a, ConnectionState>,
@@ -82,7 +82,7 @@ impl SharedConnection {
         Ok(())
     }
 
-    /// Wakes the halves that wait, except the half `but`.
+    /// Wakes the halves that wait, except `but`.
     fn ring(&self, state: &ConnectionState, but: Option<FlowHalf>) {
         for half in [FlowHalf::Send, FlowHalf::Receive] {
             if state.waiting[half as usize] && Some(half) != but {
@@ -111,11 +111,11 @@ pub(super) struct QuicFlow {
     shared: Arc<SharedConnection>,
     number: u32,
     set_up: Nanos,
-    /// The bytes of the proof, which are subtracted from the acknowledged bytes.
+    /// The length of the proof in bytes, which is subtracted from the acknowledged bytes.
     proof: u64,
     parsed: QuicSettings,
     not_as_asked: Vec<SettingMismatch>,
-    /// True if the receiver was woken to leave.
+    /// True if the receiver was woken so that it stops.
     woken: AtomicBool,
 }
 
@@ -158,7 +158,7 @@ impl QuicFlow {
         &self.shared
     }
 
-    /// Takes the bytes that are ready for a receiver; `None` if it has to wait.
+    /// Takes the bytes that are ready for the receiver; `None` if it has to wait.
     pub(super) fn take(&self, state: &mut ConnectionState, into: &mut [u8]) -> Option<io::Result<usize>> {
         match state.driver.read(into) {
             Ok(0) => {}

@@ -37,13 +37,13 @@ const CLIENT: &str = "landspeed 2026 QUIC client";
 const KNOCK: &str = "landspeed 2026 QUIC first connection ID";
 /// The bytes before the seed of an Ed25519 key in PKCS #8 (RFC 8410 section 7).
 const PKCS8: [u8; 16] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
-/// The bytes of the nonce and of the whole connection ID. The ID has the greatest length; the MAC is truncated to
-/// fit.
+/// The bytes of the nonce in the connection ID of a first packet.
 const NONCE: usize = 12;
+/// The bytes of the connection ID, the most that QUIC allows. The MAC after the nonce is truncated to fit.
 const ID: usize = 20;
-/// The bit of a packet with a long header, and the offset of the destination's connection ID: after the first byte,
-/// the version (4) and the length of the ID (RFC 9000 section 17.2).
+/// The bit that marks a packet with a long header (RFC 9000 section 17.2).
 const LONG: u8 = 0x80;
+/// The offset of the destination's connection ID: after the first byte, the version (4) and the length of the ID.
 const AT: usize = 6;
 
 /// Returns the TLS configuration of a server.
@@ -80,7 +80,7 @@ pub(super) fn client_with(own: &ProofKey, key: &ProofKey) -> Result<QuicClientCo
     config.try_into().map_err(text)
 }
 
-/// Returns the connection ID of a client's first packet, which differs each time.
+/// Returns the connection ID of a client's first packet: a new one for each call.
 pub(super) fn knock(key: &ProofKey) -> ConnectionId {
     let mut id = [0; ID];
     id[..NONCE].copy_from_slice(&landspeed_proof::random::<NONCE>());

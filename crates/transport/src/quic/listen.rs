@@ -26,10 +26,11 @@ use crate::shared_port::{DatagramIntake, ReceivedDatagram};
 use crate::transport::{Flow, Listener, ProofKey};
 use crate::{Error, Patience, shared_port, socket};
 
-/// The bytes of the client's message with the flow's number, and of the server's acknowledgement of it.
+/// The bytes of the client's message with the flow's number.
 pub(super) const NUMBER: usize = 4;
+/// The bytes of the server's acknowledgement of the flow's number.
 pub(super) const WELCOME: usize = 1;
-/// The most bytes of a client's first packet: quinn pads it only to the size that every link carries.
+/// The most bytes of a client's first packet. quinn pads it only to the size that every link carries.
 const FIRST_PACKET: usize = 1500;
 
 pub(super) struct QuicListener {
@@ -39,7 +40,7 @@ pub(super) struct QuicListener {
     key: ProofKey,
     config: ServerConfig,
     shared: Arc<EndpointConfig>,
-    /// An endpoint without connections, which notifies clients of flows that are gone.
+    /// An endpoint without connections, which notifies clients of forgotten flows.
     resets: Endpoint,
     /// The source addresses of the first packets that were accepted, by connection ID: no first packet opens two
     /// connections.
@@ -47,7 +48,7 @@ pub(super) struct QuicListener {
     clients: HashSet<SocketAddr>,
     applicants: Applicants<QuicApplicant>,
     /// Flows that were handed out. The listener drives them too: a client that missed its welcome asks again, and the
-    /// flows' own callers may not use them before all flows are there.
+    /// flows' own callers may not use them before all flows have arrived.
     handed_out: Vec<Weak<SharedConnection>>,
 }
 
@@ -137,8 +138,8 @@ impl QuicListener {
         Ok(())
     }
 
-    /// Notifies a client whose flow is gone, if one of its last packets arrives (RFC 9000 section 10.3). Others are
-    /// strangers.
+    /// If the datagram is one of a client's last packets for a forgotten flow, notifies the client (RFC 9000 section
+    /// 10.3). Otherwise it comes from a stranger.
     fn reset(&mut self, &ReceivedDatagram { from, ref bytes }: &ReceivedDatagram) {
         if !self.clients.contains(&from) {
             self.applicants.add_stranger();
@@ -220,8 +221,8 @@ impl QuicApplicant {
         Ok(())
     }
 
-    /// Acknowledges the number. The proof is complete only once that has been sent, because a flow that is dropped
-    /// drops unsent bytes.
+    /// Acknowledges the number. The proof is complete only once the acknowledgement has been sent, because a dropped
+    /// flow discards unsent bytes.
     fn welcome(&mut self) -> io::Result<ProofState> {
         let Some(number) = self.number else { return Ok(ProofState::Waiting) };
         if !self.is_welcome {

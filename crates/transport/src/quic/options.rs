@@ -90,11 +90,12 @@ static ACK_EVERY: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// The receive buffer, in bytes, of a socket for which `rcvbuf` is not set, as far as net.core.rmem_max allows: UDP
-/// has no autotuning, and the system's 208 KiB hold a millisecond of 1 Gb/s. quic-go and iroh request 7 MB.
+/// The receive buffer, in bytes, of a socket for which `rcvbuf` is not set, as far as net.core.rmem_max allows. UDP
+/// has no autotuning, and the system's default of 208 KiB holds a millisecond of 1 Gb/s. quic-go and iroh request 7
+/// MB.
 const ROOM: usize = 4 << 20;
 
-/// Sets the options that count before connecting.
+/// Sets the options that take effect only before connecting.
 pub(super) fn prepare(socket: &Socket, settings: &Settings) {
     if settings.get("rcvbuf").is_none_or(|size| size == "0") {
         let _ = socket.set_recv_buffer_size(ROOM);
@@ -190,8 +191,8 @@ impl QuicSettings {
         config
     }
 
-    /// Returns the request to the peer for fewer acknowledgements. quinn's threshold is the number of packets that
-    /// need none yet.
+    /// Returns the request to the peer for fewer acknowledgements. In quinn's terms: the number of packets that may
+    /// arrive without one.
     fn ack_frequency(&self) -> Option<AckFrequencyConfig> {
         let threshold = VarInt::from_u64(self.ack_every.checked_sub(1)?).ok()?;
         let mut config = AckFrequencyConfig::default();
@@ -199,7 +200,7 @@ impl QuicSettings {
         Some(config)
     }
 
-    /// Returns one line for each setting that a connection keeps from its beginning and that differs from `asked`.
+    /// Returns one line for each setting that a connection keeps from its start and that differs from `asked`.
     pub(super) fn kept_from(&self, asked: &Settings) -> Vec<SettingMismatch> {
         let wanted = QuicSettings::of(asked);
         let kept = [

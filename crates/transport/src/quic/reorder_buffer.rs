@@ -21,7 +21,7 @@ pub(super) struct ReorderBuffer {
     /// Pieces that arrived ahead of a gap, by their offset.
     ahead: BTreeMap<u64, Bytes>,
     ahead_bytes: usize,
-    /// The most bytes that wait here while there are gaps.
+    /// The most bytes that wait here while there are gaps in the stream.
     most: usize,
 }
 
@@ -30,7 +30,7 @@ impl ReorderBuffer {
         ReorderBuffer { most, ..ReorderBuffer::default() }
     }
 
-    /// Returns true if more is to be taken from quinn. A slow reader must hold up its peer, but gaps must not stay in
+    /// Returns true if more must be taken from quinn. A slow reader must hold up its peer, but gaps must not stay in
     /// quinn.
     pub(super) fn wants(&self) -> bool {
         let has_gaps = !self.ahead.is_empty() && self.ready_bytes + self.ahead_bytes < self.most;
@@ -58,7 +58,7 @@ impl ReorderBuffer {
         self.ready.push_back(bytes);
     }
 
-    /// Copies bytes in order to `into`. Returns how many.
+    /// Copies bytes in order to `into`, and returns how many.
     pub(super) fn take(&mut self, into: &mut [u8]) -> usize {
         let mut got = 0;
         while let Some(first) = self.ready.front_mut().filter(|_| got < into.len()) {

@@ -11,13 +11,13 @@ use bytes::Bytes;
 /// The memory of one write.
 pub(super) struct SentBuffer {
     memory: Box<[u8]>,
-    /// How many of its bytes the stream took.
+    /// The number of bytes of this memory that the stream took.
     taken: AtomicU64,
     acked: Arc<AtomicU64>,
 }
 
 impl SentBuffer {
-    /// Copies `message`. Once the copy is freed, the bytes taken of it are added to `acked`.
+    /// Copies `message`. When the copy is freed, the bytes that the stream took of it are added to `acked`.
     pub(super) fn of(message: &[u8], acked: &Arc<AtomicU64>) -> Arc<SentBuffer> {
         Arc::new(SentBuffer { memory: message.into(), taken: AtomicU64::new(0), acked: Arc::clone(acked) })
     }

@@ -15,7 +15,7 @@ use socket2::Socket;
 use super::options::QuicSettings;
 use crate::{raw, shared_port};
 
-/// The most bytes that one message of a receive call may bring: UDP_GRO joins datagrams up to this size.
+/// The most bytes in one message of a receive call: UDP_GRO joins datagrams up to this size.
 const JOINED: usize = 65_536;
 /// The messages of one receive call.
 const BATCH: usize = 8;
@@ -25,8 +25,8 @@ const LARGEST: usize = 65_507;
 const SEGMENTS: usize = 64;
 /// The size of datagrams that pass every link (RFC 9000 section 14).
 const LEAST: u16 = 1200;
-/// The largest datagram used: no Ethernet carries larger ones. The loopback device does, but three of its largest
-/// fill a receive buffer.
+/// The largest datagram used, because Ethernet carries no larger ones. The loopback device does, but three of its
+/// largest fill a receive buffer.
 const MOST: u16 = 9216 - 28;
 
 pub(super) struct QuicSocket {
@@ -37,7 +37,7 @@ pub(super) struct QuicSocket {
     room: Vec<u8>,
     /// Packets for one send call.
     pub(super) packets: Vec<u8>,
-    /// The part of them that found no room in the socket.
+    /// The part of `packets` for which the socket had no room.
     waiting: Option<Transmit>,
     /// True if the peer's host reported that no socket is there.
     refused: bool,
@@ -59,7 +59,7 @@ impl QuicSocket {
         Ok(wire)
     }
 
-    /// Adopts other settings.
+    /// Replaces the settings by `parsed`.
     pub(super) fn adopt(&mut self, parsed: &QuicSettings) {
         self.gso = parsed.gso;
         self.join(parsed.gro);
@@ -94,7 +94,7 @@ impl QuicSocket {
         most.min(LARGEST / usize::from(size.max(1))).max(1)
     }
 
-    /// Receives with one call and passes each datagram to `each`. Returns true if there may be more.
+    /// Receives with one call and passes each datagram to `each`. Returns true if more may have arrived.
     pub(super) fn receive(
         &mut self,
         mut each: impl FnMut(Option<EcnCodepoint>, BytesMut),
@@ -113,14 +113,14 @@ impl QuicSocket {
         Ok(count == BATCH)
     }
 
-    /// Hands over the packets that `transmit` describes, at the beginning of `packets`. Returns true if nothing
-    /// waits.
+    /// Hands over the packets that `transmit` describes, at the beginning of `packets`. Returns true if none have to
+    /// wait.
     pub(super) fn send(&mut self, transmit: Transmit) -> bool {
         self.waiting = Some(transmit);
         self.flush()
     }
 
-    /// Hands over the packets that wait. Returns true if nothing waits any more.
+    /// Hands over the packets that wait. Returns true if none wait any more.
     pub(super) fn flush(&mut self) -> bool {
         let Some(transmit) = &self.waiting else { return true };
         let mut sent = self.hand_over(transmit);
@@ -148,12 +148,12 @@ impl QuicSocket {
         self.state.try_send(UdpSockRef::from(&*self.socket), &transmit)
     }
 
-    /// Sends one packet as it is.
+    /// Sends a finished packet once more.
     pub(super) fn repeat(&self, packet: &[u8]) {
         let _ = rustix::net::send(&*self.socket, packet, rustix::net::SendFlags::NOSIGNAL);
     }
 
-    /// Notes that the peer's host reported that no socket is there.
+    /// Records that the peer's host reported that no socket is there.
     pub(super) fn was_refused(&mut self) {
         self.refused = true;
     }

@@ -16,7 +16,7 @@ use crate::admission::{Applicant, Applicants, ProofState, is_shortage};
 use crate::transport::{Flow, Listener, ProofKey};
 use crate::{Error, Patience, socket};
 
-/// The most connections that are accepted before proofs and patience are checked again.
+/// The most connections that are accepted before the listener checks proofs and patience again.
 const MOST_AT_ONCE: usize = 256;
 /// The pause when no more connections can be accepted because files or memory ran out.
 const NO_ROOM: Duration = Duration::from_millis(5);
@@ -30,7 +30,7 @@ pub(crate) struct StreamListener {
     settings: Settings,
     key: ProofKey,
     applicants: Applicants<StreamApplicant>,
-    /// The latest error of the kernel for want of files or memory.
+    /// The kernel's latest error for lack of files or memory.
     no_room: Option<io::Error>,
 }
 
@@ -99,7 +99,7 @@ impl StreamListener {
         Ok(())
     }
 
-    /// Replaces the error that no flow came by the kernel's reason, if there was one.
+    /// Replaces the error for a missing flow by the kernel's reason, if there was one.
     fn why(&mut self, error: Error) -> Error {
         match (&error, self.no_room.take()) {
             (Error::NobodyCame { .. }, Some(source)) => Error::refused("accept on", self.at, source),

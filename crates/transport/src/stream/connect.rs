@@ -33,7 +33,7 @@ pub(crate) fn connect(
     }
 }
 
-/// Pauses if there is time left.
+/// Pauses if the patience is not over.
 fn pause(call: &ConnectRequest<'_>, patience: &Patience<'_>, refused: bool) -> Result<(), Error> {
     if patience.slice()?.is_none() {
         return Err(Error::no_stream(call.server, refused));
@@ -77,7 +77,7 @@ fn reach(
     }
 }
 
-/// Names the ports that are used up if the kernel found none for the flow; otherwise returns the error as it was.
+/// Returns the error that names the used-up ports if the kernel found none for the flow; otherwise returns `error`.
 fn no_port(call: &ConnectRequest<'_>, error: io::Error) -> Result<Error, io::Error> {
     let is_port = error.raw_os_error() == Some(libc::EADDRNOTAVAIL) && call.source_port == 0;
     let Some(range) = is_port.then(ports::local_range).flatten() else { return Err(error) };
@@ -91,8 +91,8 @@ enum ConnectError {
     Failed(io::Error),
 }
 
-/// Connects once, calling again for as long as the kernel reports the attempt as under way. Returns false when the
-/// time is over.
+/// Connects once, repeating the call for as long as the kernel reports the attempt as under way. Returns false when
+/// the time is over.
 fn attempt(socket: &Socket, server: &SockAddr, patience: &Patience<'_>) -> Result<bool, ConnectError> {
     loop {
         let error = match socket.connect(server) {
@@ -121,7 +121,7 @@ fn prove(socket: &Socket, call: &ConnectRequest<'_>, patience: &Patience<'_>) ->
     send(socket, &proof.confirm(call.key), call)
 }
 
-/// Sends a pass. Returns false if the server has reset the connection.
+/// Sends one message of the proof. Returns false if the server has reset the connection.
 fn send(mut socket: &Socket, pass: &[u8], call: &ConnectRequest<'_>) -> Result<bool, Error> {
     match socket.write_all(pass) {
         Ok(()) => Ok(true),
@@ -130,7 +130,7 @@ fn send(mut socket: &Socket, pass: &[u8], call: &ConnectRequest<'_>) -> Result<b
     }
 }
 
-/// Returns true if the server reset the connection, which it does for want of room. A server that lacks the key, or
+/// Returns true if the server reset the connection, which it does for lack of room. A server that lacks the key, or
 /// finds that the client lacks it, reads the hello and closes in order.
 fn was_reset(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)

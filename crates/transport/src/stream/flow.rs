@@ -15,7 +15,7 @@ use super::{StreamSocket, StreamTransport};
 use crate::transport::{AckProgress, Flow, Receiver, Sender};
 use crate::{Error, Patience, socket};
 
-/// The pause between two checks whether the peer's kernel has everything.
+/// The pause between two checks whether the peer's kernel has received everything.
 const LOOK: Duration = Duration::from_millis(1);
 
 pub(crate) struct StreamFlow {
@@ -25,9 +25,9 @@ pub(crate) struct StreamFlow {
     set_up: Nanos,
     settings: Settings,
     not_as_asked: Vec<SettingMismatch>,
-    /// True if the receiver was woken, so that the end of the peer's bytes can no longer be detected.
+    /// True if the receiver was woken so that it stops. The end of the peer's bytes can then no longer be detected.
     woken: AtomicBool,
-    /// True if both ends have everything. A reset now could reach the peer before it has read the end.
+    /// True if both ends have received everything. A reset could then reach the peer before it has read the end.
     finished: AtomicBool,
 }
 
@@ -168,8 +168,8 @@ impl Flow for StreamFlow {
         self.stream.socket.set_linger(None).map_err(self.refused("finish"))
     }
 
-    /// Dissolves the association (connect(2), AF_UNSPEC), which has the effect of an abrupt close at once: RST, no
-    /// TIME_WAIT, ports free, and threads that wait in the socket return. Sockets without this call are shut down.
+    /// Dissolves the association (connect(2), AF_UNSPEC). This has the effect of an abrupt close: RST, no TIME_WAIT,
+    /// free ports, and threads that wait in the socket return. Sockets that do not support the call are shut down.
     fn abort(&self) -> io::Result<()> {
         rustix::net::connect_unspec(&self.stream.socket)
             .or_else(|_| self.stream.socket.shutdown(Shutdown::Both))

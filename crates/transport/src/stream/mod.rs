@@ -1,5 +1,5 @@
-//! What all transports over stream sockets share: connecting, accepting, the proof of the key, the flow. A transport
-//! adds its [`StreamTransport`].
+//! The common part of all transports over stream sockets: connecting, accepting, the proof of the key, the flow. A
+//! transport adds its [`StreamTransport`].
 
 mod accept;
 mod connect;
@@ -28,7 +28,7 @@ use crate::{Error, socket};
 pub(crate) trait StreamTransport: Sync {
     fn options(&self) -> &'static SocketOptions;
 
-    /// Opens a socket to use towards or on `at`.
+    /// Opens a socket to connect to `at` or to bind to it.
     fn socket(&self, at: SocketAddr) -> io::Result<Socket>;
 
     /// Opens a socket for a flow to `server`, from `source_port` unless that is zero.
@@ -49,8 +49,8 @@ pub(crate) trait StreamTransport: Sync {
         Ok(server.into())
     }
 
-    /// Returns how far the peer has acknowledged. By default this is the bytes sent less the bytes that wait
-    /// (SIOCOUTQ), for sockets of which the kernel reports no more.
+    /// Returns how far the peer has acknowledged. The default is the bytes sent less the bytes that wait (SIOCOUTQ),
+    /// for sockets of which the kernel reports no more.
     fn progress(&self, stream: &StreamSocket) -> io::Result<AckProgress> {
         let waiting = unacknowledged(&stream.socket)?;
         let acked = Bytes(stream.sent.load(Ordering::Relaxed).saturating_sub(waiting));
@@ -100,10 +100,10 @@ pub(crate) fn open<K: StreamTransport + ?Sized>(kind: &K, address: SocketAddr) -
     make().map_err(|source| Error::refused("open a socket for", address, source))
 }
 
-/// The socket of a flow, and how much was sent on it.
+/// The socket of a flow, and counts of what was sent on it.
 pub(crate) struct StreamSocket {
     pub(crate) socket: Socket,
-    /// The bytes that plain senders handed over.
+    /// The bytes that senders without zero-copy handed over.
     pub(crate) sent: AtomicU64,
     /// The number of zero-copy sends: the kernel numbers each one.
     pub(crate) numbers: AtomicU32,

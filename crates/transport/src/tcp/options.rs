@@ -10,9 +10,9 @@ use crate::{raw, zerocopy};
 
 /// The value that leaves the congestion control to the system.
 const SYSTEM: &str = "default";
-/// More unsent bytes than any socket holds, because the kernel takes an int.
+/// A limit of unsent bytes that no socket reaches: the largest int, which is the kernel's type.
 const UNLIMITED: u64 = i32::MAX as u64;
-/// The highest rate, in bits per second: 2^53, because rates are carried as doubles.
+/// The highest rate, in bits per second: 2^53, because rates are stored as doubles.
 const FASTEST: u64 = 1 << 53;
 
 pub(super) static OPTIONS: SocketOptions = SocketOptions(&[options::SOCKET, COMMON, ROWS, zerocopy::ROW]);
@@ -121,8 +121,8 @@ pub(crate) const PACING_RATE: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// Proposes the algorithms of congestion-control per socket, because a network namespace may not use every one as its
-/// default.
+/// Proposes other algorithms of congestion control for the socket, because a network namespace may not use every
+/// algorithm as its default.
 fn congestion(view: &FactorView) -> Vec<Proposal> {
     if !view.is_set_to("socket-congestion", SYSTEM) {
         return vec![Proposal::new(SYSTEM, 108)];
@@ -132,8 +132,8 @@ fn congestion(view: &FactorView) -> Vec<Proposal> {
     algorithms(view, system).map(|(default, proposal)| proposal.pointless_if(default, reason)).collect()
 }
 
-/// Returns a placebo value: a limit that has the same effect as the current one. Without a limit, of the flow or of
-/// the system, it is the largest number; with one, the next number.
+/// Returns a placebo: a value that has the effect of the current one. Without a limit, of the flow or of the system,
+/// it is the largest number; with one, the next number.
 fn unlimited(view: &FactorView) -> Option<String> {
     match view.current {
         "0" => (view.number("notsent-lowat")? >= UNLIMITED).then(|| UNLIMITED.to_string()),

@@ -1,10 +1,10 @@
-//! A circuit breaker (as RFC 8084 names it): a sender of datagrams holds back while its peer reports nothing new.
+//! A circuit breaker (RFC 8084): a sender of datagrams slows down while its peer reports nothing new.
 
 use std::time::{Duration, Instant};
 
-/// How long the peer may report nothing new before the sender holds back.
+/// How long the peer may report nothing new before the sender slows down.
 const UNHEARD: Duration = Duration::from_millis(800);
-/// The datagrams that may be sent in that time even so, and the number of datagrams between two checks.
+/// The number of datagrams that may be sent without feedback, and between two checks.
 const UNANSWERED: u64 = 64;
 
 /// Decides from the peer's feedback whether datagrams still arrive. On a path that carries nothing, or to a peer that
@@ -13,17 +13,18 @@ const UNANSWERED: u64 = 64;
 pub(super) struct CircuitBreaker {
     arrived: u64,
     since: Option<Instant>,
-    /// The datagrams sent at `since`, and at the last check.
+    /// The number of datagrams sent at `since`.
     sent: u64,
+    /// The number of datagrams sent at the last check.
     looked: u64,
     holds: bool,
 }
 
 impl CircuitBreaker {
-    /// The pause before each datagram of a sender that holds back.
+    /// The pause before each datagram of a sender that must slow down.
     pub(super) const PAUSE: Duration = Duration::from_millis(50);
 
-    /// Returns true if the sender of `sent` datagrams must hold back. `arrived` returns the bytes that the peer last
+    /// Returns true if the sender of `sent` datagrams must slow down. `arrived` returns the bytes that the peer last
     /// reported.
     pub(super) fn holds(&mut self, sent: u64, arrived: impl FnOnce() -> u64) -> bool {
         if self.holds || self.since.is_none() || sent >= self.looked + UNANSWERED {

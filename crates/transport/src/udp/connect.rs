@@ -1,4 +1,4 @@
-//! Proving a flow to its server.
+//! Opens a flow and proves it to its server.
 
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
@@ -21,7 +21,7 @@ use crate::{Error, Patience, socket};
 const AGAIN: Duration = Duration::from_millis(1);
 /// How long a pass waits for its answer before it is sent again the first time. The pause doubles each time.
 const FIRST: Duration = Duration::from_millis(20);
-/// The longest such pause.
+/// The longest pause before a pass is sent again.
 const LONGEST: Duration = Duration::from_millis(320);
 
 pub(super) fn connect(call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
@@ -88,7 +88,7 @@ impl UdpDialer<'_> {
         }
     }
 
-    /// Waits for the reply until `until`, when the pass is sent again.
+    /// Waits for the reply until `until`, the time at which the pass is sent again.
     fn hear<T>(
         &mut self,
         until: Instant,

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 use crate::DatagramTotals;
 
-/// The counters of a flow. Each half has cache lines of its own: one thread writes, and others read from time to
+/// The counters of a flow. Each half has its own cache lines, because one thread writes and others read from time to
 /// time.
 #[derive(Debug, Default)]
 pub(super) struct UdpCounters {

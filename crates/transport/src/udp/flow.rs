@@ -31,9 +31,9 @@ const SETTLED: Duration = Duration::from_millis(400);
 const MOST_DRAINED: usize = 256;
 /// The time between two end messages of an end that has finished, each of which may get lost.
 const AGAIN: Duration = Duration::from_millis(10);
-/// The number of datagrams after which some would have been joined if the stack joined any.
+/// A number of datagrams of which the stack would have joined some if it joined any.
 const MANY: u64 = 1000;
-/// How often an end that knows that both have finished reports it before it leaves.
+/// The number of final messages that an end sends when it knows that both ends have finished.
 const FAREWELLS: u32 = 3;
 
 pub(super) struct UdpFlow {
@@ -45,7 +45,7 @@ pub(super) struct UdpFlow {
     pub(super) numbers: AtomicU32,
     number: u32,
     not_as_asked: Vec<SettingMismatch>,
-    /// True if the receiver was woken to leave.
+    /// True if the receiver was woken so that it stops.
     woken: AtomicBool,
     /// True if a receiver takes the peer's datagrams; otherwise `progress` takes them.
     receiving: AtomicBool,
@@ -55,7 +55,7 @@ pub(super) struct UdpFlow {
     feedback_state: Mutex<FeedbackState>,
 }
 
-/// The peer's latest feedback, and how much this end had sent at the last call of `progress`.
+/// The peer's latest feedback, and how much this end had sent when `progress` was last called.
 #[derive(Debug)]
 struct FeedbackState {
     feedback: Option<DatagramFeedback>,
@@ -141,7 +141,7 @@ impl UdpFlow {
         }
     }
 
-    /// Returns true if the receiver has to leave.
+    /// Returns true if the receiver must stop.
     pub(super) fn is_woken(&self) -> bool {
         self.woken.load(Ordering::Acquire)
     }
@@ -170,17 +170,17 @@ impl UdpFlow {
         feedback_state.feedback.map_or(0, |feedback| feedback.received_bytes)
     }
 
-    /// Notes that segments no longer fit the path.
+    /// Records that segments no longer fit the path.
     pub(super) fn note_segments_off(&self) {
         self.segments_off.store(true, Ordering::Relaxed);
     }
 
-    /// Notes that the receiver has been dropped.
+    /// Records that the receiver has been dropped.
     pub(super) fn receiver_left(&self) {
         self.receiving.store(false, Ordering::Release);
     }
 
-    /// Takes the peer's messages without waiting. Errors are left to the next send, which gets them from the kernel
+    /// Takes the peer's messages without waiting. Ignores errors, because the next send gets them from the kernel
     /// again.
     fn drain(&self) -> io::Result<()> {
         let mut datagram = [0; CONTROL];

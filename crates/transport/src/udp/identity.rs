@@ -13,7 +13,7 @@ pub(super) struct FlowIdentity {
     /// The tag of the peer's datagrams. It differs from `own_tag`, so that reflected datagrams are dropped.
     pub(super) peer_tag: u32,
     feedback: ProofKey,
-    /// At the server: the client's confirm, and the welcome that answers it whenever it arrives again.
+    /// The client's confirm, and the welcome that answers it each time that it arrives; `None` at the client.
     confirm: Option<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -47,7 +47,7 @@ impl FlowIdentity {
         self.confirm.as_ref().map(|(_, welcome)| welcome.as_slice())
     }
 
-    /// Returns true if the datagram is this flow's confirm once more, because the welcome was lost.
+    /// Returns true if the datagram repeats this flow's confirm, because the welcome was lost.
     pub(super) fn is_confirm(&self, datagram: &[u8]) -> bool {
         self.confirm.as_ref().is_some_and(|(confirm, _)| confirm == datagram)
     }

@@ -81,7 +81,7 @@ fn sends(view: &FactorView) -> Vec<Proposal> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UdpSettings {
     pub(super) send: SendMode,
-    /// True if datagrams are sent with MSG_ZEROCOPY.
+    /// True if datagrams are sent with MSG_ZEROCOPY, so that the kernel reads the program's memory.
     pub(super) lend: bool,
     pub(super) receive: ReceiveMode,
     pub(super) size: Bytes,

@@ -22,11 +22,10 @@ pub(super) const TOGETHER: usize = PIECES / 2;
 struct HeaderSlot([u8; HEADER]);
 
 /// The headers of datagrams, and how they are handed to the kernel. Each datagram is the message with a header in
-/// place of its first bytes. The header is gathered, not copied, so that all datagrams come from one buffer, as
-/// ttcp's do.
+/// place of its first bytes. The header is gathered, not copied, so that all datagrams use one buffer, as in ttcp.
 pub(super) struct OutgoingDatagrams<'a> {
     pub(super) flow: &'a UdpFlow,
-    /// The headers of one call, or with MSG_ZEROCOPY those of each slot.
+    /// The headers of the datagrams in one call or, with MSG_ZEROCOPY, in each slot.
     pub(super) headers: DatagramHeaders,
     /// True if segments no longer fit the path.
     segments_off: bool,
@@ -104,7 +103,7 @@ impl<'a> OutgoingDatagrams<'a> {
     }
 }
 
-/// Returns how many datagrams of this payload one packet can carry without a copy.
+/// Returns how many datagrams of this payload one packet of a zero-copy send can carry.
 ///
 /// # Errors
 /// Returns an error if a packet has no room for one, where the kernel would return EMSGSIZE every time.

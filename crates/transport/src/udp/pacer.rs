@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use landspeed_record::units::BitRate;
 
-/// The longest that a wait lasts before its caller can check whether to stop.
+/// The longest wait before the caller can check whether it must stop.
 const LOOK: Duration = Duration::from_millis(50);
-/// The time that the bytes of one call take at the rate, and the most that a sender catches up after a stall: larger
+/// The time that the bytes of one call take at the rate, and the most that a sender makes up for after a stall. Larger
 /// bursts would overrun queues that the rate itself does not.
 const BURST: Duration = Duration::from_millis(1);
 

@@ -14,10 +14,11 @@ use crate::message::{self, BATCH, ReceiveMode};
 use crate::transport::Receiver;
 use crate::{DatagramTotals, raw};
 
-/// The time between two feedback datagrams: short enough that a few may be lost before a sender without feedback
-/// holds back (`circuit_breaker.rs`).
+/// The time between two feedback datagrams. It is short enough that a few may be lost before the sender slows down for
+/// lack of feedback (`circuit_breaker.rs`).
 const REPORT: Duration = Duration::from_millis(100);
-/// How often that time doubles while no data arrives: on a very slow path, feedback alone could fill the link.
+/// The number of times that the interval of feedback doubles while no data arrives: on a very slow path, feedback
+/// alone could fill the link.
 const SLOWER: u32 = 5;
 /// The bytes of a cache line. The batch's buffers must not all begin at the same offset of the cache.
 const LINE: usize = 64;
@@ -25,14 +26,14 @@ const LINE: usize = 64;
 /// A receiver that counts data by its number, and passes other datagrams to the flow.
 pub(super) struct UdpReceiver<'a> {
     flow: &'a UdpFlow,
-    /// The bytes of room for each datagram of a batch.
+    /// The room for each datagram of a batch, in bytes.
     room: usize,
     arrivals: DatagramTotals,
     sequence: SequenceWindow,
     reported: Option<Instant>,
-    /// How often feedback was sent since data last arrived.
+    /// The number of feedback datagrams sent since data last arrived.
     silent: u32,
-    /// The echo of the latest datagram.
+    /// The echo in the latest datagram.
     echo: u32,
     /// True if the stack has joined any datagrams.
     joined: bool,
@@ -59,7 +60,7 @@ impl<'a> UdpReceiver<'a> {
         })
     }
 
-    /// Makes one receive call, and returns how many bytes of data it brought; possibly none.
+    /// Makes one receive call, and returns how many bytes of data it received; possibly none.
     fn take(&mut self, into: &mut [u8], flags: i32) -> io::Result<usize> {
         if into.len() < CONTROL {
             // Datagrams for the flow itself must fit too.
@@ -115,7 +116,8 @@ impl<'a> UdpReceiver<'a> {
         Ok(())
     }
 
-    /// Counts one datagram. A truncated datagram is passed as an empty one.
+    /// Processes one datagram: counts data, and passes other datagrams to the flow. A truncated datagram is passed as
+    /// an empty one.
     fn sort(&mut self, datagram: &[u8]) {
         let header = DatagramHeader::parse(datagram);
         let data = header.filter(|h| h.tag == self.flow.identity.peer_tag && h.kind == DatagramKind::Data);
@@ -140,7 +142,7 @@ impl<'a> UdpReceiver<'a> {
         self.arrivals.received_bytes += Bytes(datagram.len() as u64);
     }
 
-    /// Notes when data arrived, and sends feedback if it is due.
+    /// Records when data arrived, and sends feedback if it is due.
     fn came(&mut self) {
         let now = Instant::now();
         self.silent = 0;
@@ -194,7 +196,7 @@ impl Receiver for UdpReceiver<'_> {
 }
 
 impl Drop for UdpReceiver<'_> {
-    /// Sends feedback one last time, because no later call would.
+    /// Sends feedback a last time, because no later call would.
     fn drop(&mut self) {
         self.flow.report(&self.arrivals);
         self.flow.receiver_left();

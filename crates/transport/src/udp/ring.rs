@@ -1,6 +1,6 @@
-//! Sending by an io_uring (io_uring_enter(2)): many datagrams in one call, each a send of its own, with or without
-//! MSG_ZEROCOPY. The notifications that the kernel has released memory arrive by the ring as well, so that there is
-//! no error queue to read.
+//! Sending through an io_uring (io_uring_enter(2)): many datagrams in one call, each sent separately, with or without
+//! MSG_ZEROCOPY. The kernel also reports through the ring that it has released memory, so there is no error queue to
+//! read.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::mem::MaybeUninit;
@@ -20,7 +20,8 @@ use crate::zerocopy::{self, SLOTS, ZeroCopySlots};
 
 /// The longest that a send waits before its caller can check whether to stop.
 const LOOK: Duration = Duration::from_millis(50);
-/// The most completions between two checks: one for each send of a batch, and one for each slot.
+/// The capacity of the completion queue: the most completions between two checks, one for each send of a batch and one
+/// for each slot.
 const WORDS: u32 = BATCH as u32 + SLOTS;
 /// IORING_SEND_ZC_REPORT_USAGE and IORING_NOTIF_USAGE_ZC_COPIED, include/uapi/linux/io_uring.h: Linux 6.2.
 const REPORT_USAGE: u16 = 1 << 3;
@@ -62,7 +63,7 @@ impl UringSender {
     ///
     /// # Errors
     /// Returns [`ErrorKind::TimedOut`] or [`ErrorKind::WouldBlock`] if there is no room within 50 ms, and
-    /// [`ErrorKind::Interrupted`] if there was none but is now.
+    /// [`ErrorKind::Interrupted`] if there was no room at first but now is.
     pub(super) fn send(
         &mut self,
         outgoing: &mut OutgoingDatagrams<'_>,
@@ -98,7 +99,7 @@ impl UringSender {
         })
     }
 
-    /// Returns slots for up to `count` sends, and how many there are: at least one.
+    /// Returns slots for up to `count` sends and their number, which is at least one.
     fn room(&mut self, count: usize) -> io::Result<([usize; SLOTS as usize], usize)> {
         if self.slots.pending() >= SLOTS {
             self.look();
@@ -111,7 +112,7 @@ impl UringSender {
         if count == 0 { Err(ErrorKind::TimedOut.into()) } else { Ok((self.slots.free(count as u32), count)) }
     }
 
-    /// Sends every two of `parts` as a datagram, one in each slot, and waits for the result of each.
+    /// Sends each pair of `parts` as a datagram, one in each slot, and waits for the result of each.
     fn handed_over(
         &mut self,
         socket: &Socket,
@@ -144,8 +145,8 @@ impl UringSender {
         opcode::SendMsg::new(fd, message).flags(flags).build()
     }
 
-    /// Waits for the results of all sends of a call, in the order of `slots`. It is short, because no send waits for
-    /// room.
+    /// Waits for the results of all sends of a call, in the order of `slots`. The wait is short, because no send waits
+    /// for room.
     fn answers(&mut self, slots: &[usize]) -> io::Result<[SendResult; SLOTS as usize]> {
         let mut by_slot: [Option<SendResult>; SLOTS as usize] = [None; SLOTS as usize];
         let mut left = slots.len();
@@ -181,7 +182,7 @@ impl UringSender {
                 continue;
             }
             let answer = if word.result() < 0 { Err(-word.result()) } else { Ok(()) };
-            // A notification follows, even for a failed send, unless it failed before the kernel had any of the
+            // A notification follows, even for a failed send, unless the send failed before the kernel held any of the
             // memory.
             if cqueue::more(word.flags()) {
                 self.slots.keep(slot);
@@ -205,8 +206,8 @@ impl UringSender {
         }
     }
 
-    /// Translates the error of a send: waits for room if the socket is full, and names the limit if no memory can be
-    /// lent at all.
+    /// Translates the error of a send: waits for room if the socket is full, and names the limit if the kernel can
+    /// read no memory of the program at all.
     fn why(&self, socket: &Socket, error: io::Error) -> io::Error {
         match error.raw_os_error() {
             Some(libc::EAGAIN) => {

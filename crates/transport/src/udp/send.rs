@@ -23,7 +23,7 @@ const LEAVING: Duration = Duration::from_secs(1);
 /// A sender of datagrams, with pacing.
 pub(super) struct UdpSender<'a> {
     outgoing: OutgoingDatagrams<'a>,
-    /// The zero-copy sends of the socket, unless they go through the ring or are off.
+    /// The zero-copy sends of the socket; `None` if they use the ring or are off.
     zerocopy_sends: Option<ZeroCopySends<'a>>,
     ring: Option<UringSender>,
     pacer: Option<DatagramPacer>,
@@ -108,7 +108,7 @@ impl<'a> UdpSender<'a> {
         }
     }
 
-    /// Returns true if the sender must hold back. In that case it first pauses, and then one datagram may be sent.
+    /// Returns true if the sender must slow down. In that case it first pauses, and then one datagram may be sent.
     fn holds_back(&mut self) -> bool {
         let flow = self.outgoing.flow;
         let holds = self.circuit_breaker.holds(flow.counters.sent(), || flow.arrived());

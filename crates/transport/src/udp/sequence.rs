@@ -13,7 +13,7 @@ pub(super) enum SequencePosition {
     /// New, but below the highest: reordered (RFC 4737 section 3.3).
     Late,
     Again,
-    /// A number that the peer cannot have used.
+    /// A number that the peer cannot have reached.
     Absurd,
 }
 

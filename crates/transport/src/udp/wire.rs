@@ -28,7 +28,7 @@ use crate::ProofKey;
 
 /// The bytes of a header, and so the smallest datagram that can carry data.
 pub(super) const HEADER: usize = 16;
-/// The largest UDP payload over IPv4: 65535 bytes less 20 of IP and 8 of UDP.
+/// The largest UDP payload over IPv4: 65535 bytes less 20 for IP and 8 for UDP.
 pub(super) const LARGEST: usize = 65_507;
 const FEEDBACK: usize = HEADER + 8 + 8 + MAC;
 /// The bytes of the largest datagram that carries no data.
@@ -88,7 +88,7 @@ pub(super) enum DatagramKind {
     BothEnd,
 }
 
-/// The kinds, in the order of their numbers.
+/// The kinds of datagrams, in the order of their numbers.
 const KINDS: [DatagramKind; 4] =
     [DatagramKind::Data, DatagramKind::Feedback, DatagramKind::End, DatagramKind::BothEnd];
 

@@ -1,4 +1,4 @@
-//! A UDT connection on a socket of its own, driven only by the threads that call it.
+//! A UDT connection on its own socket, driven only by the threads that call it.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,7 +16,7 @@ use super::options::UdtSettings;
 use crate::message::{self, BATCH, ReceiveMode, SEGMENTS, SendMode};
 use crate::{raw, shared_port, socket};
 
-/// The longest sleep, after which a thread checks whether it is to leave.
+/// The longest sleep. After it a thread checks whether it must stop.
 const LOOK: Duration = Duration::from_millis(50);
 /// The most receive calls in a row, however much arrives.
 const MOST_AT_ONCE: usize = 64;
@@ -66,10 +66,10 @@ impl UdtChannel {
         })
     }
 
-    /// Adopts other settings.
+    /// Replaces the settings.
     ///
     /// # Errors
-    /// Returns an error if the kernel does not support them.
+    /// Returns an error if the kernel does not support the new settings.
     pub(super) fn adopt(&mut self, parsed: UdtSettings) -> io::Result<()> {
         self.parsed = parsed;
         join_arrivals(&self.socket, parsed)
@@ -90,8 +90,8 @@ impl UdtChannel {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// Takes in what one receive call brings, and does what is due. Returns how many of the stream's bytes were put
-    /// into `into`, and whether anything arrived.
+    /// Receives with one call, and runs what is due. Returns how many of the stream's bytes were put into `into`, and
+    /// whether anything arrived.
     pub(super) fn look(&self, state: &mut UdtState, into: &mut [u8]) -> (usize, bool) {
         let now = self.now();
         let UdtState { connection, inbox } = state;
@@ -102,7 +102,7 @@ impl UdtChannel {
         (took.unwrap_or(0), arrived)
     }
 
-    /// Takes in everything that has arrived, and does what is due. The stream's bytes stay in the connection.
+    /// Receives everything that has arrived, and runs what is due. The stream's bytes stay in the connection.
     pub(super) fn catch_up(&self, state: &mut UdtState) {
         for _ in 0..MOST_AT_ONCE {
             if !self.look(state, &mut []).1 {
@@ -111,7 +111,7 @@ impl UdtChannel {
         }
     }
 
-    /// Does what is due: runs timers and sends. Wakes the threads that sleep if an event concerns them.
+    /// Runs expired timers and sends what is due. Wakes the threads that sleep if an event concerns them.
     pub(super) fn act(&self, state: &mut UdtState) {
         let now = self.now();
         state.connection.handle_timeout(now);
@@ -132,7 +132,7 @@ impl UdtChannel {
         let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
     }
 
-    /// Returns how long until something is due.
+    /// Returns how long until a timer expires or a packet is due.
     pub(super) fn due(&self) -> Duration {
         self.due_of(&self.lock().connection)
     }
@@ -141,8 +141,8 @@ impl UdtChannel {
         connection.next_timeout().map_or(LOOK, |due| Duration::from_nanos((due - self.now()).0))
     }
 
-    /// Sleeps without the lock until something arrives or is due, at most `longest`. A sender that only waits for its
-    /// pace takes in what has arrived at the end of that wait.
+    /// Sleeps without the lock until a datagram arrives or something is due, at most `longest`. A sender that only
+    /// waits for its pace receives at the end of that wait.
     pub(super) fn sleep(&self, state: MutexGuard<'_, UdtState>, longest: Duration) -> io::Result<()> {
         let due = self.due_of(&state.connection);
         let watched = if state.connection.is_pacing() { 1 } else { 2 };
@@ -158,7 +158,8 @@ impl UdtChannel {
         slept.map(drop)
     }
 
-    /// Hands datagrams to the kernel. Those that it refuses are lost, as on any path, and are sent again later.
+    /// Hands datagrams to the kernel. Datagrams that the kernel refuses count as lost on the path, and are sent again
+    /// later.
     fn send(&self, transmit: TransmitBatch<'_>) {
         let fd = self.socket.as_fd();
         let whole = [IoSlice::new(transmit.bytes)];
@@ -196,7 +197,7 @@ impl UdtChannel {
         Ok(())
     }
 
-    /// Notes a refusal by ICMP of an earlier datagram. Other errors concern a datagram that is lost.
+    /// Records that ICMP refused an earlier datagram. Other errors concern a datagram that is lost.
     fn note(&self, error: Option<&io::Error>) {
         if error.is_some_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
             self.refused.store(true, Ordering::Relaxed);
@@ -204,7 +205,7 @@ impl UdtChannel {
     }
 }
 
-/// Lets the kernel join datagrams if the settings receive them joined.
+/// Lets the kernel join datagrams (UDP_GRO) if the settings request it.
 fn join_arrivals(socket: &Socket, parsed: UdtSettings) -> io::Result<()> {
     raw::set(socket, libc::IPPROTO_UDP, libc::UDP_GRO, u32::from(parsed.receive == ReceiveMode::Gro))
 }

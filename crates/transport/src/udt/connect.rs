@@ -43,8 +43,8 @@ pub(super) fn connect(call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Res
     }
 }
 
-/// Returns the largest packet for a connected socket as UDT counts it: with the headers of IPv4 and UDP, even over
-/// IPv6.
+/// Returns the size of the largest packet for a connected socket as UDT counts it: with the headers of IPv4 and UDP,
+/// even over IPv6.
 pub(super) fn packet(socket: &Socket, settings: &Settings) -> io::Result<u32> {
     let path = (shared_port::largest(socket)? + UDP_HEADERS as u32).min(LARGEST);
     Ok(options::packet(settings).map_or(path, |asked| asked.min(LARGEST)))

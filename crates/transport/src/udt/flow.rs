@@ -27,7 +27,7 @@ pub(super) struct UdtFlow {
     number: u32,
     set_up: Nanos,
     not_as_asked: Vec<SettingMismatch>,
-    /// True if the receiver was woken to leave.
+    /// True if the receiver was woken so that it stops.
     woken: AtomicBool,
     /// True if both ends know that everything has arrived.
     finished: AtomicBool,
@@ -101,8 +101,8 @@ impl Flow for UdtFlow {
         self.not_as_asked.clone()
     }
 
-    /// Applies other settings. The rate control, the burst, the buffer and the packet size stay as the connection
-    /// began with them.
+    /// Applies other settings. The rate control, the burst, the buffer and the packet size stay as they were when the
+    /// connection began.
     fn adopt(&mut self, settings: &Settings) {
         OPTIONS.set_accepted(&self.channel.socket, settings);
         self.not_as_asked = OPTIONS.read_back(&self.channel.socket, settings);
@@ -250,7 +250,7 @@ struct UdtReceiver<'a> {
 }
 
 impl UdtReceiver<'_> {
-    /// Reads without waiting; `None` if nothing is there. Bytes that wait in the connection come first.
+    /// Reads without waiting; `None` if nothing has arrived. Bytes that wait in the connection come first.
     fn look(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
         let (flow, channel) = (self.flow, &self.flow.channel);
         let mut state = channel.lock();
@@ -301,7 +301,7 @@ impl Receiver for UdtReceiver<'_> {
 }
 
 impl Drop for UdtReceiver<'_> {
-    /// Acknowledges everything received one last time, because no later call may do so.
+    /// Acknowledges everything received a last time, because no later call may do so.
     fn drop(&mut self) {
         let mut state = self.flow.channel.lock();
         state.connection.acknowledge();

@@ -9,8 +9,9 @@ use landspeed_udt::{Connection, HEADER};
 
 use crate::message::{self, BATCH, ReceiveMode};
 
-/// The most datagrams that UDP_GRO joins (UDP_MAX_SEGMENTS of include/linux/udp.h), and the most bytes.
+/// The most datagrams that UDP_GRO joins (UDP_MAX_SEGMENTS of include/linux/udp.h).
 const JOINED: usize = 128;
+/// The most bytes that UDP_GRO joins.
 const LARGEST: usize = 65_535;
 /// The room for a payload, in bytes, before the handshake has set the packet size.
 const HANDSHAKING: usize = 512;
@@ -19,7 +20,7 @@ pub(super) struct UdtInbox {
     headers: [[u8; HEADER]; JOINED],
     /// Room for payloads that do not fit into the reader's memory.
     spill: Vec<u8>,
-    /// Room to put one datagram, or all of a call, together again.
+    /// Room in which the pieces of one datagram, or of all datagrams of a call, are put together again.
     whole: Box<[u8; LARGEST]>,
     lengths: [usize; JOINED],
 }
@@ -29,7 +30,7 @@ pub(super) struct UdtInbox {
 enum ReceivedBatch {
     /// This many datagrams, each split into a header and a payload at its own place.
     Apart(usize),
-    /// Datagrams of another size, which run across the places without regard to their borders.
+    /// Datagrams of an unexpected size, which cross the borders between the places for headers and payloads.
     Joined { total: usize, each: usize },
 }
 
@@ -48,11 +49,11 @@ impl UdtInbox {
         }
     }
 
-    /// Takes what one call brings, without waiting, and passes it to the connection. Returns how many of the stream's
-    /// next bytes it put at the beginning of `into`; they count as read.
+    /// Receives what one call returns, without waiting, and passes it to the connection. Returns how many of the
+    /// stream's next bytes it put at the beginning of `into`; they count as read.
     ///
     /// # Errors
-    /// Returns [`io::ErrorKind::WouldBlock`] if nothing is there, and ICMP's errors about earlier sends.
+    /// Returns [`io::ErrorKind::WouldBlock`] if nothing has arrived, and ICMP's errors about earlier sends.
     pub(super) fn take(
         &mut self,
         fd: BorrowedFd<'_>,

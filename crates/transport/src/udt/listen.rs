@@ -27,7 +27,7 @@ use crate::shared_port::{DatagramIntake, ReceivedDatagram, another, bind};
 use crate::transport::{Flow, Listener, ProofKey};
 use crate::{Error, Patience, socket};
 
-/// The bytes of the largest handshake, including one that probes the path's packet size.
+/// The room for a handshake, in bytes, including one that probes the path's packet size.
 const ROOM: usize = 2048;
 
 /// The identity of a request, which differs between connections.

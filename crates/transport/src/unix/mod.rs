@@ -88,7 +88,7 @@ fn path(at: SocketAddr, key: &ProofKey) -> PathBuf {
     std::env::temp_dir().join(format!("landspeed-{}", &name.to_hex()[..32]))
 }
 
-/// A port number that reserves nothing in the kernel, because the path follows from the session's key.
+/// A port number without a socket of the kernel, because the listener's path follows from the session's key.
 struct UnixPort(SocketAddr);
 
 impl ReservedPort for UnixPort {

@@ -10,8 +10,8 @@ use crate::seq::{Seq, UdtSocketId};
 pub struct UdtConfig {
     /// The largest packet, with the headers of IPv4 and UDP. The smaller value of the two ends applies.
     pub mss: u32,
-    /// True if a connector's requests are as large as the packets that they ask for. Where a path silently drops such
-    /// packets, the connector asks for smaller ones after half a second (as RFC 8899 probes). A libudt listener does
+    /// True if a connector's requests are as large as the packets that they propose. Where a path silently drops such
+    /// packets, the connector proposes smaller ones after half a second (as RFC 8899 probes). A libudt listener does
     /// not answer such requests.
     pub probes_path: bool,
     /// The size of the send buffer, in packets.
@@ -24,7 +24,8 @@ pub struct UdtConfig {
     pub silence: Nanos,
     /// How long [`Connection::close`] waits for the written data to arrive.
     pub linger: Nanos,
-    /// The time whose packets, at the current rate, leave in one burst; after a late wake-up up to twice as many do.
+    /// The time whose packets, at the current rate, leave in one burst. After a late wake-up, up to twice as many
+    /// leave.
     pub catch_up: Nanos,
     /// The constructor of the congestion control.
     pub control: RateControlFactory,
@@ -51,7 +52,7 @@ impl Default for UdtConfig {
 pub struct ConnectionIdentity {
     /// The identifier of the connection, of 31 bits, unique on its UDP port.
     pub socket: UdtSocketId,
-    /// A connector's first sequence number. An accepted connection uses its peer's.
+    /// The first sequence number of a connecting end. An accepted connection uses its peer's.
     pub first_seq: Seq,
     /// The seed of the congestion control.
     pub seed: u64,

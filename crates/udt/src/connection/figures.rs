@@ -21,7 +21,7 @@ pub struct PacketCounts {
     pub no_room: u64,
     /// Loss reports accepted.
     pub naks: u64,
-    /// How often nothing was acknowledged for too long.
+    /// Number of timeouts: nothing was acknowledged for too long.
     pub timeouts: u64,
     /// Datagrams that were not valid packets, or had impossible values.
     pub ignored: u64,
@@ -32,7 +32,7 @@ pub struct PacketCounts {
 pub struct DeliveryProgress {
     /// The acknowledged data packets.
     pub packets: u64,
-    /// The payload of those packets.
+    /// The payload of the acknowledged data packets.
     pub bytes: Bytes,
     /// True if everything that was written is acknowledged.
     pub is_all: bool,

@@ -117,7 +117,7 @@ impl Connection {
         }
     }
 
-    /// Returns the payload of a full packet in bytes, once the connection is open.
+    /// Returns the payload of a full packet, in bytes; `None` before the connection is open.
     pub fn payload(&self) -> Option<usize> {
         match &self.phase {
             ConnectionPhase::Open(open) => Some(open.payload),
@@ -147,9 +147,9 @@ impl Connection {
         }
     }
 
-    /// Processes a data packet whose `length` bytes of payload are already in the reader's memory and count as
-    /// read. Returns false if other data must be read before it, or if it is not a packet of the stream: then the
-    /// caller must pass it to [`handle`](Self::handle).
+    /// Processes a data packet whose `length` bytes of payload are already in the reader's memory and count as read.
+    /// Returns false if other data must be read before it, or if the packet does not belong to the stream. The caller
+    /// must then pass the packet to [`handle`](Self::handle).
     pub fn deliver(&mut self, now: Nanos, header: &[u8; HEADER], length: usize) -> bool {
         let ConnectionPhase::Open(open) = &mut self.phase else { return false };
         let is_data = self.closed.is_none() && (1..=open.payload).contains(&length);
@@ -217,8 +217,8 @@ impl Connection {
         is_believed
     }
 
-    /// Processes a packet that arrives after the end. Repeats the shutdown, at most once in a SYN, because the peer
-    /// has not received it.
+    /// Processes a packet that arrives after the end of the connection. Sends the shutdown again, at most once in a
+    /// SYN, because the peer has not received it.
     fn on_late_packet(&mut self, now: Nanos, body: &PacketBody<'_>) -> bool {
         self.peer_closed |= *body == PacketBody::Shutdown;
         if let (ConnectionPhase::Open(open), PacketBody::Ack(ack)) = (&mut self.phase, body) {
@@ -248,7 +248,7 @@ impl Connection {
         Some(closing.map_or(phase, |closing| closing.min(phase)))
     }
 
-    /// Returns true if data waits for the pace alone, so that new packets of the peer change little before
+    /// Returns true if data waits only for the pace. New packets of the peer then change little before
     /// [`next_timeout`](Self::next_timeout).
     pub fn is_pacing(&self) -> bool {
         matches!(&self.phase, ConnectionPhase::Open(open) if self.closed.is_none() && open.sender.is_pacing())

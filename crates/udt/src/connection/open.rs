@@ -14,7 +14,7 @@ use crate::send_buffer::SendBuffer;
 use crate::sender::{MAX_WINDOW, NegotiatedLimits, PacketRun, SendHalf};
 use crate::seq::{Seq, UdtSocketId};
 
-/// The bytes of all headers, by which a packet's size exceeds its payload.
+/// The bytes by which a packet's size, as a handshake gives it, exceeds its payload: the headers of IPv4, UDP and UDT.
 const HEADERS: usize = UDP_HEADERS + HEADER;
 
 /// The result of a handshake.
@@ -44,7 +44,7 @@ pub(super) struct OpenConnection {
 }
 
 impl OpenConnection {
-    /// Creates a link with the parameters that both ends agreed on.
+    /// Creates the two halves with the parameters that both ends agreed on.
     pub(super) fn new(
         now: Nanos,
         config: &UdtConfig,
@@ -90,7 +90,7 @@ impl OpenConnection {
         is_ours
     }
 
-    /// Notes that a plausible packet came from the peer.
+    /// Records that a plausible packet came from the peer.
     pub(super) fn heard(&mut self, now: Nanos) {
         self.exp.heard(now);
         if !self.sender.is_waiting_for_ack() {
@@ -143,7 +143,7 @@ impl OpenConnection {
         self.sender.handle_timeout(now);
     }
 
-    /// Handles the EXP timer: sends unacknowledged packets again, or a keep-alive if nothing is unacknowledged.
+    /// Handles the EXP timer: schedules unacknowledged packets to be sent again, or a keep-alive if there are none.
     /// Returns true if packets are sent again.
     pub(super) fn check_exp(&mut self, now: Nanos) -> bool {
         if !self.exp.goes_off(now, self.sender.patience()) {

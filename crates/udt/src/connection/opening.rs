@@ -1,4 +1,4 @@
-//! The start of a connection: by a connector, or from a request that a listener has proven.
+//! The start of a connection: at the connecting end, or from a request whose cookie a listener has checked.
 
 use std::net::SocketAddr;
 
@@ -32,7 +32,7 @@ impl Connection {
         Self::new(now, config, identity, peer, ConnectionPhase::Connecting(connector))
     }
 
-    /// Accepts a request whose cookie is proven. The connection first sends the answer.
+    /// Accepts a request whose cookie the listener has checked. The connection first sends the answer.
     pub fn accept(
         now: Nanos,
         config: UdtConfig,

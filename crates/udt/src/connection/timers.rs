@@ -15,8 +15,9 @@ const MIN_SILENCE: Nanos = Nanos::secs(3);
 #[derive(Debug)]
 pub(super) struct ExpTimer {
     last_heard: Nanos,
-    /// When the timer was started, and how often it has expired since the peer was heard, plus one.
+    /// The time at which the timer was started.
     since: Nanos,
+    /// One more than the number of times that the timer has expired since the peer was heard.
     count: u32,
 }
 
@@ -25,7 +26,7 @@ impl ExpTimer {
         ExpTimer { last_heard: now, since: now, count: 1 }
     }
 
-    /// Notes that a plausible packet came from the peer.
+    /// Records that a plausible packet came from the peer.
     pub(super) fn heard(&mut self, now: Nanos) {
         self.last_heard = now;
         self.count = 1;
@@ -48,7 +49,8 @@ impl ExpTimer {
         silence >= most || self.count > MAX_EXP && silence >= MIN_SILENCE && now >= self.at(patience)
     }
 
-    /// Returns true if the timer has expired, and restarts it. Each time takes longer, until the peer is heard.
+    /// Returns true if the timer has expired, and restarts it with a longer time. A packet from the peer makes the
+    /// time short again.
     pub(super) fn goes_off(&mut self, now: Nanos, patience: Nanos) -> bool {
         let goes_off = now >= self.at(patience);
         if goes_off {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// The shared state of one trial's pairs: how often each point was reached.
+/// The points that the hosts of one trial have reached, with the number of hosts at each.
 #[derive(Debug, Default)]
 pub(super) struct PairBarrier(Mutex<BTreeMap<u64, usize>>);
 
@@ -25,7 +25,7 @@ impl PairBarrier {
         barrier
     }
 
-    /// Notes that a host has reached this point.
+    /// Records that a host has reached this point.
     pub(super) fn arrive(&self, point: u64) {
         *self.0.lock().entry(point).or_default() += 1;
     }

@@ -2,7 +2,7 @@
 
 use landspeed_record::units::Nanos;
 
-/// The reason why a role did not do what its file says.
+/// The reason why a role failed.
 #[allow(missing_docs, reason = "each text says what its variant is")]
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

@@ -11,16 +11,16 @@ use crate::app::{Application, ApplicationFigure, Error, FigureSource, METRIC};
 pub struct RoleOutput {
     /// Name of the role.
     pub role: String,
-    /// Its standard output.
+    /// Standard output of the role's command.
     pub output: String,
-    /// Running time of its command.
+    /// Running time of the role's command.
     pub took: Nanos,
 }
 
-/// Returns the figures of an application's roles that ran, and the name of the one that decides.
+/// Returns the figures of the roles that ran, and the name of the deciding figure.
 ///
 /// # Errors
-/// Returns an error if a figure is not where its file says, with the output.
+/// Returns an error if a figure is not where the file says, with the output.
 pub fn figures(
     application: &Application,
     ran: &[RoleOutput],
@@ -94,13 +94,13 @@ fn at(pointer: &str, ran: &RoleOutput) -> Result<Value, String> {
     found.ok_or_else(|| format!("the JSON of {} has nothing at {pointer}", ran.role))
 }
 
-/// Returns the beginning of a value, for an error.
+/// Returns the beginning of a value, for an error message.
 fn short(value: &str) -> String {
     const LENGTH: usize = 60;
     value.chars().take(LENGTH).collect()
 }
 
-/// Returns the end of an output, for an error: its last lines, without control sequences of a terminal.
+/// Returns the last lines of an output, for an error message, without control sequences of a terminal.
 pub(crate) fn tail(output: &str) -> String {
     const LINES: usize = 5;
     const LENGTH: usize = 400;

@@ -14,7 +14,7 @@ pub(crate) struct PlaceholderValues<'a> {
     pub(crate) hosts: &'a [IpAddr],
     /// Number of this host, from 1.
     pub(crate) number: usize,
-    /// A secret that all roles of a trial know.
+    /// A secret that all roles of one trial share.
     pub(crate) token: &'a str,
     /// The parameters that are set; others have their defaults.
     pub(crate) parameters: &'a Settings,
@@ -26,7 +26,7 @@ impl PlaceholderValues<'_> {
     }
 }
 
-/// A placeholder that is no parameter.
+/// A placeholder that every role may use, in addition to the parameters.
 pub(crate) struct Placeholder {
     pub(crate) name: &'static str,
     value: fn(&PlaceholderValues<'_>) -> Option<String>,
@@ -58,9 +58,9 @@ pub(crate) static PLACEHOLDERS: &[Placeholder] = &[
 
 /// The path of a role's own directory, inside the role's namespace.
 pub(crate) const DIR: &str = "/dev/shm/role";
-/// The path of this program inside the role's namespace, if the role mentions it.
+/// The path inside the role's namespace of this program, which is there if the role mentions it.
 pub(crate) const OWN: &str = "/dev/shm/landspeed";
-/// The path of `landspeed-helpers` inside the role's namespace, if the role mentions it.
+/// The path inside the role's namespace of `landspeed-helpers`, which is there if the role mentions it.
 pub(crate) const HELPERS: &str = "/dev/shm/helpers";
 
 /// A piece of a text.

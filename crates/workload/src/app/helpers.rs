@@ -1,17 +1,19 @@
 //! Finds the program `landspeed-helpers`, which applications call as `{helpers}`.
 //!
-//! It is a file beside this program. Where this program was sent to a host, it is at this program's own end.
+//! It is a separate file beside this program. When the controller sends this program to a host, the helpers are
+//! appended to this program's own file.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Take};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// The name of its file.
+/// The name of the helpers' file.
 pub(crate) const NAME: &str = "landspeed-helpers";
-/// This very program, even if its file was replaced or deleted.
+/// The file of this program, even if it was replaced or deleted.
 const OWN: &str = "/proc/self/exe";
-/// The last bytes of a program that has the helpers at its end, after their length (8, little endian).
+/// The last bytes of a program with appended helpers. The length of the helpers precedes them (8 bytes, little
+/// endian).
 const MARK: &[u8; 8] = b"LSHELP01";
 
 /// Appends the helpers to a program that is sent to a host.
@@ -31,14 +33,14 @@ pub fn beside(program: &Path) -> Option<Take<File>> {
     is_trusted.then(|| helpers.take(found.len()))
 }
 
-/// Opens this very program.
+/// Opens the file of this program.
 pub(crate) fn own() -> Option<Take<File>> {
     let own = File::open(OWN).ok()?;
     let length = own.metadata().ok()?.len();
     Some(own.take(length))
 }
 
-/// Opens the helpers of this program.
+/// Opens the helpers of this program, appended or beside it.
 pub(crate) fn open() -> Option<Take<File>> {
     at_end(Path::new(OWN)).or_else(|| beside(Path::new(OWN)))
 }

@@ -88,7 +88,7 @@ pub enum HostSelector {
 }
 
 impl HostSelector {
-    /// The words of a file, and what they mean.
+    /// The words that a file may use, and what they mean.
     pub(crate) const WORDS: [(&'static str, HostSelector); 4] = [
         ("client", HostSelector::Client),
         ("server", HostSelector::Server),
@@ -115,8 +115,7 @@ pub enum ServiceLifetime {
     /// The service starts cold in every trial.
     #[default]
     Trial,
-    /// The service lives through the trials of a block, unless a setting changes that its sockets take over when they
-    /// are made.
+    /// The service lives through the trials of a block, unless a changed setting only takes effect on new sockets.
     Block,
 }
 
@@ -142,7 +141,7 @@ pub enum FixtureContent {
     Seeded {
         /// Number of bytes.
         bytes: Bytes,
-        /// The seed; another one gives other bytes.
+        /// The seed; another seed gives other bytes.
         seed: u64,
     },
 }
@@ -182,17 +181,17 @@ pub struct ApplicationRole {
     pub within: Nanos,
     /// Its command, by argument.
     pub command: Vec<String>,
-    /// Commands that are run before it, in order.
+    /// Commands that are run before the role's own, in order.
     pub before: Vec<Vec<String>>,
-    /// Files that are written into its directory before.
+    /// Files that are written into the role's directory before it starts.
     pub files: Vec<Fixture>,
     /// Its environment besides PATH, HOME, USER, LANG and TMPDIR.
     pub env: Vec<(String, String)>,
-    /// The user that it runs as if the agent is root.
+    /// The user under which the role runs. Only an agent that is root can change the user.
     pub user: String,
     /// Capacity of its directory.
     pub disk: Bytes,
-    /// Directories and files of the host that it sees as empty.
+    /// Directories and files of the host that the role sees as empty.
     pub hides: Vec<String>,
     /// How it ends.
     pub end: ServiceEnd,
@@ -227,9 +226,9 @@ pub struct ApplicationFigure {
     pub more_is_better: bool,
     /// The role whose output contains it.
     pub role: String,
-    /// The place in that output.
+    /// The place of the figure in the role's output.
     pub source: FigureSource,
-    /// How the program spells the number there; a number in JSON is always plain.
+    /// The way in which the program writes the number; a number in JSON is always plain.
     pub spelling: NumberSpelling,
     /// Factor by which the number is multiplied.
     pub scale: f64,
@@ -249,23 +248,23 @@ pub struct PictureSource {
 pub(crate) struct RoleOrder {
     /// The command, by argument.
     pub(crate) command: Vec<String>,
-    /// Commands that are run before it.
+    /// Commands that are run before the role's own.
     pub(crate) before: Vec<Vec<String>>,
-    /// Files that are written into the directory before.
+    /// Files that are written into the directory before the role starts.
     pub(crate) files: Vec<Fixture>,
     /// Its environment.
     pub(crate) env: Vec<(String, String)>,
-    /// The user that it runs as; empty for the agent's own.
+    /// The user under which the role runs; empty for the agent's own.
     pub(crate) user: String,
     /// Capacity of the directory.
     pub(crate) disk: Bytes,
     /// Directories and files that the role sees as empty.
     pub(crate) hides: Vec<String>,
-    /// Name of the host inside the role's namespace.
+    /// Host name that the role sees in its namespace.
     pub(crate) host_name: String,
     /// When a service is ready; `None` for a role that runs to its end.
     pub(crate) ready: Option<ReadyCondition>,
-    /// Processors that it runs on; empty for all.
+    /// Processors on which the role runs; empty for all.
     pub(crate) cores: Vec<u32>,
     /// How it is ended.
     pub(crate) end: ServiceEnd,

@@ -15,7 +15,8 @@ impl NumberSpelling {
     /// The spelling of "30406.5".
     pub(crate) const PLAIN: NumberSpelling = NumberSpelling { thousands: None, decimal: '.' };
 
-    /// Parses `text` in this spelling; returns an error if it is no number or may be read in another way.
+    /// Parses `text` in this spelling. Returns an error if it is no number, or if it may also be a number of another
+    /// spelling.
     pub(crate) fn read(self, text: &str) -> Result<f64, String> {
         let trimmed = text.trim();
         let number = self.plain(trimmed).and_then(|plain| plain.parse().ok());

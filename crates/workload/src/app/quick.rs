@@ -2,8 +2,8 @@
 
 use serde_json::to_string as quoted;
 
-/// Returns the text of the file for `--server`, `--client` and `--metric`: a server that is ready once its port is
-/// open, and a client whose output contains one number.
+/// Returns the text of an application's file for `--server`, `--client` and `--metric`: a server that is ready once
+/// its port is open, and a client whose output contains one number.
 ///
 /// # Errors
 /// Returns an error for a command that is empty or whose quotes do not match.

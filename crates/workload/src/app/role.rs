@@ -1,4 +1,4 @@
-//! A role, from the agent's side.
+//! Starts, watches and ends a role, from the agent's side.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -21,19 +21,19 @@ const LOOK: Duration = Duration::from_millis(20);
 const LAST_WORDS: Duration = Duration::from_millis(500);
 /// Time limit for a role's namespace to end after its init was ordered to end.
 const GOING: Duration = Duration::from_secs(2);
-/// The longest line of the init that is read, in bytes.
+/// The longest line that is read from the init, in bytes.
 const MOST_LINE: u64 = 64 << 20;
 
 /// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandResult {
-    /// Its standard output.
+    /// Standard output of the command.
     pub(crate) output: String,
     /// Running time of the command.
     pub(crate) took: Nanos,
 }
 
-/// A role that runs on this host. Dropping it ends the role with all that it started, and removes its files.
+/// A role that runs on this host. Dropping it ends all its processes and removes its files.
 #[derive(Debug)]
 pub(crate) struct RoleProcess {
     name: String,
@@ -46,7 +46,8 @@ pub(crate) struct RoleProcess {
 }
 
 impl RoleProcess {
-    /// Starts the role's process, which prepares the role's directory and runs the commands before its own.
+    /// Starts the role's process, which prepares the role's directory and runs the commands that precede the role's
+    /// own.
     ///
     /// # Errors
     /// Returns an error if a program is not on this host, or if the process cannot be started.
@@ -196,7 +197,7 @@ impl RoleProcess {
         Error::Role { role: self.name.clone(), why }
     }
 
-    /// Ends the role, and waits until nothing of it is left.
+    /// Ends the role, and waits until all of it is removed.
     fn leave(&mut self, patience: Duration) {
         let until = Instant::now() + patience;
         while Instant::now() < until && !self.has_gone() {
@@ -260,9 +261,9 @@ fn order(
     }
 }
 
-/// Changes the order to run the command over a path. A role that runs to its end fails if one of its connections
-/// stayed on TCP; a service does not, because other programs may connect to it. The hosts of a trial have distinct
-/// addresses, and no role of another trial has this one's token.
+/// Changes the order so that the command runs over a path. A role that runs to its end fails if one of its connections
+/// stayed on TCP; a service does not fail then, because other programs may connect to it. The token names the network
+/// of the path: the hosts of a trial have distinct addresses, and only roles of this trial have its token.
 fn over(mut order: RoleOrder, path: &str, is_service: bool, token: &str) -> RoleOrder {
     let plain = landspeed_path::find(path).is_none_or(|path| path.rules().is_empty());
     if plain {
@@ -274,7 +275,7 @@ fn over(mut order: RoleOrder, path: &str, is_service: bool, token: &str) -> Role
     RoleOrder { command: words.chain(order.command).collect(), ..order }
 }
 
-/// Refuses a role whose program this host lacks, and names its package.
+/// Returns an error that names the package if this host lacks the role's program.
 fn lacks(application: &Application, order: &RoleOrder) -> Result<(), Error> {
     if order.calls(HELPERS) && helpers::open().is_none() {
         let package = "it beside landspeed itself (in a clone: cargo build -p landspeed-helpers)".to_owned();

@@ -21,16 +21,18 @@ use crate::{Error, TrialEnd};
 
 /// Interval at which an end checks its programs and its peers.
 const LOOK: Duration = Duration::from_millis(2);
-/// Time limit of a trial, beyond those of its programs.
+/// Time limit of a trial in addition to those of its programs.
 const BESIDE: Duration = Duration::from_secs(10);
 
-/// Points at which the hosts of a trial wait for each other; the head of the module lists them.
+/// Points of a trial at which its hosts wait for each other (`workload.rs` describes them).
 const CLEARED: u64 = 0;
 const READY: u64 = 1;
 const ENDED: u64 = 2;
-/// Points of host 1 alone: its clients may begin, they have ended, a pair has failed.
+/// Points that only host 1 records, for its other pairs: its clients may begin.
 const BEGUN: u64 = 3;
+/// Host 1's clients have ended.
 const LED: u64 = 4;
+/// A pair of the trial has failed.
 const FAILED: u64 = 5;
 
 /// Services that live through a block, at the accepting end.
@@ -38,7 +40,7 @@ const FAILED: u64 = 5;
 pub(crate) struct BlockServices(Mutex<Option<(String, Vec<RoleProcess>)>>);
 
 impl BlockServices {
-    /// Takes the services of an epoch. Those of another epoch end.
+    /// Takes the services of an epoch. Ends the services of another epoch.
     fn take(&self, epoch: &str) -> Option<Vec<RoleProcess>> {
         let (of, roles) = self.0.lock().take()?;
         let serve = of == epoch && roles.iter().all(|role| role.check_serving().is_ok());
@@ -125,7 +127,7 @@ impl HostRoles<'_> {
         roles.filter(move |role| role.on.holds(number) && role.is_service() == services)
     }
 
-    /// Returns the longest that any part of a trial takes.
+    /// Returns the longest time that any part of a trial takes.
     fn patience(&self) -> Duration {
         let all: Nanos = self.application.roles.iter().map(|role| role.within).sum();
         BESIDE + Duration::from(all)
@@ -210,8 +212,8 @@ impl HostRoles<'_> {
         self.until(trial, phase, |_, said| Ok(said == Some(TrialSignal::Count(point))))
     }
 
-    /// Returns what must stay the same for services to live on. The figure that decides is left out, because it does
-    /// not affect them.
+    /// Returns the settings that must stay unchanged for services to live on. The deciding figure is left out, because
+    /// it does not affect them.
     fn epoch(&self) -> String {
         let parameters: Vec<_> =
             self.spec.workload.parameters.iter().filter(|(name, _)| *name != METRIC).collect();
@@ -258,7 +260,7 @@ impl HostRoles<'_> {
         self.application.roles.iter().any(|role| role.on.holds(other) && !role.is_service())
     }
 
-    /// Runs host 1's own roles. The other host of the pair may report during this that its clients have ended.
+    /// Runs host 1's own roles. During this, the other host of the pair may report that its clients have ended.
     fn lead(
         &self,
         trial: &mut TrialCoordinator<'_, '_>,
@@ -303,7 +305,7 @@ impl HostRoles<'_> {
         })
     }
 
-    /// Waits for the other pairs of the trial.
+    /// Waits for the other pairs of the trial until `is_over` returns true.
     fn together(
         &self,
         trial: &mut TrialCoordinator<'_, '_>,
@@ -337,7 +339,7 @@ impl HostRoles<'_> {
     }
 }
 
-/// Marks the trial as failed for its other pairs when it is dropped, unless it is done.
+/// Marks the trial as failed, for its other pairs, when it is dropped before it is done.
 struct FailureGuard {
     barrier: Arc<PairBarrier>,
     is_done: bool,

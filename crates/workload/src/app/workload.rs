@@ -21,18 +21,18 @@ use crate::runner::{FlowNeeds, WorkloadRole, WorkloadRunner};
 use crate::{Error, TrialEnd, check};
 
 impl Application {
-    /// Returns the name of its file without the ending, such as "redis".
+    /// Returns the name of the application's file without the ending, such as "redis".
     pub fn file_name(&self) -> &str {
         self.name.trim_start_matches(PREFIX)
     }
 
-    /// Returns the value of one of its parameters: the one in `set`, or its default.
+    /// Returns the value of a parameter: the one in `set`, or its default.
     pub(crate) fn value<'a>(&'a self, parameter: &str, set: &'a Settings) -> &'a str {
         let found = self.parameters.iter().find(|one| one.name == parameter);
         found.map_or("", |one| one.declaration().of(set))
     }
 
-    /// Returns the figure that decides about a run: the one that the parameters of `workload` choose.
+    /// Returns the deciding figure of a run, which the parameters of `workload` choose.
     pub(crate) fn metric(&self, workload: &Workload) -> Option<ProgramMetric> {
         let chosen = self.value(METRIC, &workload.parameters);
         let figure = self.figures.iter().find(|figure| figure.name == chosen)?;

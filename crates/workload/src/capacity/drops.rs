@@ -1,4 +1,5 @@
-//! Counts buffers that a host dropped outside its sockets: one packet each, or several that the stack had joined.
+//! Counts buffers that a host dropped outside its sockets. Each holds one packet, or several that the stack had
+//! joined.
 
 use std::fs::read_to_string;
 

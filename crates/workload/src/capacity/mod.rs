@@ -1,7 +1,7 @@
 //! `capacity`: measures the highest load that a path carries with at most a given loss ratio.
 //!
 //! The client sends trials of datagrams at a load that its own clock keeps, and searches (`search.rs`, after RFC
-//! 9971). The server counts. After the search the window opens, and the client holds the load that was found for some
+//! 9971). The server counts. After the search the window opens, and the client holds the load that it found for some
 //! time. Goodput, loss and processor time of the outcome are those of this window.
 
 mod drops;
@@ -85,7 +85,7 @@ pub fn brief(limit: Nanos) -> Workload {
         .with(LIMIT.name, limit.exact())
 }
 
-/// The load that a path was found to carry.
+/// The load that a path carries, as a search found it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CarriedLoad {
     /// Payload of the highest load that was carried with at most the requested loss.
@@ -96,7 +96,7 @@ pub struct CarriedLoad {
     pub trials: usize,
 }
 
-/// Returns the result of a search from the client's outcome; `None` if not even the least load was carried.
+/// Returns the result of a search from the client's outcome; `None` if the path did not carry even the lowest load.
 ///
 /// # Errors
 /// Returns an error if the outcome does not have the form that this version writes.

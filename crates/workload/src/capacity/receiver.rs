@@ -1,4 +1,4 @@
-//! The receiving end, which counts.
+//! The receiving end, which counts what arrives.
 
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,8 @@ use crate::workers::{self, WorkerTask};
 const SILENCE: Duration = Duration::from_millis(200);
 /// Interval at which the coordinator checks whether a trial has arrived.
 const LOOK: Duration = Duration::from_millis(2);
-/// Receive buffer of a socket in bytes, large enough that the search measures the path: 16 ms at 2 Gb/s.
+/// Receive buffer of a socket in bytes, 16 ms at 2 Gb/s. It is large enough that the search measures the path and not
+/// the buffer.
 const ROOM: usize = 4 << 20;
 
 pub(super) fn run(parts: TrialParts<'_>) -> Result<EndpointOutcome, Error> {

@@ -12,9 +12,9 @@ use landspeed_record::units::{BitRate, Nanos};
 const START: BitRate = BitRate(10e6);
 /// The lowest load that is tried.
 const LEAST: BitRate = BitRate(100e3);
-/// Factor by which trials of the climb are shorter than those that count.
+/// Factor by which trials of the climb are shorter than those that decide about a load.
 const SHORTER: u64 = 5;
-/// Share of the goal's width by which a load may miss its rate, or arrive more slowly than it was sent.
+/// Share of the goal's width by which the sending rate may miss the load, or the rate of arrival the sending rate.
 const SLACK: f64 = 0.5;
 
 /// The goal of a search (RFC 9971, "Search Goal").
@@ -43,7 +43,7 @@ pub(super) struct LoadTrial {
 pub(super) struct LoadTrialResult {
     /// Datagrams that the sender passed to the kernel.
     pub(super) sent: u64,
-    /// Buffers of these datagrams that the sending host dropped.
+    /// Buffers of datagrams that the sending host dropped.
     pub(super) unsent: u64,
     /// Datagrams that arrived.
     pub(super) received: u64,
@@ -92,12 +92,12 @@ pub(super) enum LoadVerdict {
     Exceeded,
     /// The receiving host dropped datagrams.
     Dropped,
-    /// The sending host did not keep the load, so the trial does not show whether the path carries it.
+    /// The sending host did not reach the load, so the trial does not show whether the path carries it.
     Late,
 }
 
 impl SearchGoal {
-    /// Returns the goal of the climb, whose loads are far apart and whose trials are short.
+    /// Returns the goal of the climb, in which loads are far apart and trials are short.
     fn coarse(&self) -> SearchGoal {
         SearchGoal { loss: self.loss.max(0.05), width: self.width.max(0.2), ..*self }
     }
@@ -123,7 +123,7 @@ impl SearchGoal {
     }
 }
 
-/// The limit that ended the climb, or bounds the load from above.
+/// The limit that ended the climb, or that bounds the load from above.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LoadLimit {
     Path,
@@ -143,7 +143,7 @@ pub(super) struct SearchBounds {
 #[derive(Debug)]
 pub(super) struct CapacitySearch {
     goal: SearchGoal,
-    /// True until the climb has met a load that is not carried.
+    /// True until the climb has reached a load that is not carried.
     climbing: bool,
     load: BitRate,
     counts: VerdictCounts,
@@ -151,11 +151,11 @@ pub(super) struct CapacitySearch {
     climbed: BitRate,
     carried: Option<BitRate>,
     exceeded: Option<(BitRate, LoadLimit)>,
-    /// Relative distance of the next load from a bound if the other bound is unknown.
+    /// Relative distance of the next load from the known bound while the other bound is unknown.
     step: f64,
 }
 
-/// Trials of the present load, by verdict.
+/// Numbers of trials of the current load, by verdict.
 #[derive(Debug, Clone, Copy, Default)]
 struct VerdictCounts {
     carried: u32,
@@ -182,13 +182,14 @@ impl CapacitySearch {
         SearchBounds { carried: self.carried, exceeded: self.exceeded }
     }
 
-    /// Returns the load to hold: the highest load that is carried, or, if none is known, what the climb has passed.
+    /// Returns the load to hold: the highest load that is carried, or the highest that the climb has passed if none is
+    /// known.
     pub(super) fn held(&self) -> BitRate {
         let below = self.exceeded.map_or(self.climbed, |(load, _)| BitRate(load.0.min(self.climbed.0)));
         self.carried.unwrap_or(below)
     }
 
-    /// Returns the next trial; `None` if the bounds are within the goal width, or the load falls below the least.
+    /// Returns the next trial; `None` if the bounds are within the goal width, or if the load falls below the lowest.
     pub(super) fn next(&self) -> Option<LoadTrial> {
         let lasts = if self.climbing { Nanos(self.goal.trial.0 / SHORTER) } else { self.goal.trial };
         let is_near = match (self.carried, self.exceeded) {

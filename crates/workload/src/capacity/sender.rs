@@ -1,4 +1,4 @@
-//! The sending end, which searches.
+//! The sending end, which searches for the highest load.
 
 use std::os::fd::BorrowedFd;
 use std::sync::mpsc;
@@ -22,12 +22,12 @@ use crate::workers::{self, WorkerContext, WorkerTask};
 
 /// Interval at which the coordinator checks whether a trial has been sent.
 const LOOK: Duration = Duration::from_millis(5);
-/// Length of the headers of IPv4, IPv6 and UDP, in bytes.
+/// Length of the header of IPv4, in bytes.
 const IPV4: u64 = 20;
 const IPV6: u64 = 40;
 const UDP: u64 = 8;
 
-/// An order to a worker: to send a load for a time, or until it is stopped if there is none.
+/// An order to a worker: send a load for a time or, if no time is given, until stopped.
 #[derive(Debug, Clone, Copy)]
 struct SendOrder {
     load: BitRate,
@@ -106,7 +106,7 @@ impl SearchCoordinator<'_, '_> {
         Ok((measured, CapacityResult { took_ns, burst_datagrams, trials, ..found }))
     }
 
-    /// Runs one trial: sends it, reports how much was sent, and receives the counts.
+    /// Runs one trial: sends the load, reports how much was sent, and receives the counts.
     fn offer(&mut self, load_trial: LoadTrial) -> Result<LoadTrialResult, Error> {
         let (before, unsent) = (self.sent(), drops::sent());
         self.order(load_trial.load, Some(load_trial.lasts))?;

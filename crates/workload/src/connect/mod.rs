@@ -39,7 +39,7 @@ static CLOSE: Factor = Factor {
     source: "RFC 9293 section 3.6",
     ..Factor::FLOW
 };
-/// A set-up that takes longer than this has lost a SYN or its answer.
+/// The longest set-up without a loss: a longer one has lost a SYN or its answer.
 const LONG: Duration = Duration::from_secs(1);
 /// Interval at which the coordinator checks whether the last connection is set up.
 const LOOK: Duration = Duration::from_millis(5);
@@ -135,14 +135,14 @@ static HEADLINES: &[Headline<EndpointOutcome>] = &[
     },
 ];
 
-/// Returns by how much these counters of the host grew, in total.
+/// Returns the total growth of these counters of the host.
 fn counted(end: &EndpointOutcome, names: &[&str]) -> Result<Option<FigureValue>, DetailError> {
     let counts: Option<&SnmpCounts> = end.observed.details.find()?;
     let of = |counts: &SnmpCounts| names.iter().filter_map(|name| counts.0.get(*name)).sum::<u64>();
     Ok(counts.map(of).map(FigureValue::from))
 }
 
-/// The result of the calling worker.
+/// The result of the worker that makes connections.
 #[derive(Default)]
 struct CallerResult {
     latency: Option<LatencyRecorder>,
@@ -226,7 +226,7 @@ fn calls(
     Ok(())
 }
 
-/// Returns true if a connection took too long, rather than failed.
+/// Returns true if a connection took too long, and did not fail for another reason.
 fn gave_up(error: &landspeed_transport::Error) -> bool {
     matches!(error, landspeed_transport::Error::NoAnswer { .. })
 }
@@ -241,8 +241,8 @@ fn is_orderly(spec: &TrialSpec) -> bool {
     CLOSE.of(&spec.workload.parameters) == "orderly"
 }
 
-/// Closes a flow after the server has, so that the port in TIME_WAIT is the server's: a client's ports are soon used
-/// up.
+/// Closes a flow after the server has closed it, so that the port in TIME_WAIT is the server's: a client's ports are
+/// soon used up.
 fn end_second(flow: &dyn Flow, patience: &Patience<'_>) -> Result<(), Error> {
     let mut receiver = flow.receiver()?;
     while receiver.try_receive(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::WouldBlock) {
@@ -302,8 +302,8 @@ fn timed(mut trial: TrialCoordinator<'_, '_>, window: &CountingWindow) -> Result
     trial.close_then(&window_start, |trial| settle(trial, &window.in_progress))
 }
 
-/// Waits for a connection that began within the window, until it is set up or counts as long: without it the path
-/// would look better than it is.
+/// Waits for a connection that began within the window, until it is set up or counts as slow. Without this wait, the
+/// path would look better than it is.
 fn settle(trial: &mut TrialCoordinator<'_, '_>, in_progress: &AtomicMoment) -> Result<(), Error> {
     while let Some(began) = in_progress.get().filter(|began| began.elapsed() <= LONG) {
         trial.until((began + LONG + LOOK).min(Instant::now() + LOOK))?;

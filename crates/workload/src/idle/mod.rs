@@ -155,7 +155,7 @@ impl WorkloadRunner for IdleWorkload {
     }
 }
 
-/// Checks that this end has the files and the ports for these connections.
+/// Checks that this end has enough files and ports for these connections.
 fn has_room(wanted: u64, more: Option<&FlowSource>) -> Result<(), Error> {
     room::files(wanted)?;
     match more {

@@ -16,7 +16,7 @@ use crate::signal::TrialSignal;
 use crate::trial::{TrialCoordinator, TrialParts, WindowMeasurement};
 use crate::workers::{self, WorkerTask};
 
-/// Interval at which the coordinator checks whether a size is done, once its time is over.
+/// Interval at which the coordinator checks whether a size is done, after the time of the size is over.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// Channels between coordinator and worker: sizes in one direction, histograms in the other.
@@ -134,8 +134,8 @@ fn task<'a>(
     })
 }
 
-/// Runs the rounds of one size, with one clock read each: the end of one is the start of the next. The first read of
-/// the counted part follows the warm-up. Returns how many were lost; `None` if the worker must stop.
+/// Runs the rounds of one size. Each round reads the clock once, because the end of one is the start of the next.
+/// Counting starts after the warm-up. Returns the number of lost rounds; `None` if the worker must stop.
 fn rounds(
     plan: &PingPongPlan,
     latency: &mut LatencyRecorder,
@@ -165,7 +165,7 @@ fn rounds(
     Ok(Some(lost))
 }
 
-/// How long to wait for an answer: in a stream, as long as it takes. A lost datagram is not sent again, so a round
+/// How long to wait for an answer. In a stream, the wait has no limit. A lost datagram is not sent again, so a round
 /// that waits for one must end.
 struct AnswerTimeout {
     delivery: Delivery,

@@ -16,7 +16,7 @@ use crate::workers::{self, WorkerTask};
 
 /// Interval at which the coordinator checks its peer before its window is open.
 const LOOK: Duration = Duration::from_millis(1);
-/// The interval between looks once the window is open, as long as possible.
+/// Interval at which the coordinator checks its peer while its window is open, as long as possible.
 const REST: Duration = Duration::from_millis(50);
 
 pub(super) fn run(parts: TrialParts<'_>, plan: &PingPongPlan) -> Result<EndpointOutcome, Error> {

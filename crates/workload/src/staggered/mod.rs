@@ -201,7 +201,7 @@ impl StaggeredPlan {
     }
 }
 
-/// The run's clock, shared by all workers of an end.
+/// The clock of a run, which all workers of an end share.
 struct RunClock {
     begun: OnceLock<Instant>,
     duration: Duration,
@@ -216,7 +216,7 @@ impl RunClock {
         self.begun.get_or_init(Instant::now);
     }
 
-    /// Returns the time `since` after the beginning, or the end if that is earlier.
+    /// Returns the time `since` after the beginning, but not after the end of the run.
     fn at(&self, since: Nanos) -> Instant {
         let begun = *self.begun.get().expect("the run begins before its workers start");
         begun + Duration::from(since).min(self.duration)
@@ -248,8 +248,8 @@ detail!("staggered" => StaggeredDetails);
 
 #[derive(Default)]
 struct StaggeredFlowResult {
-    /// Bytes that a flow's sender sent, from entering to leaving. The tally at the window's end may lack a call in
-    /// progress, whose bytes the peer already has.
+    /// Bytes that a flow's sender sent, from entering to leaving. The worker's count at the window's end may lack a
+    /// call in progress, whose bytes the peer already has.
     sent: u64,
     completions: ZeroCopyCompletions,
     mapped: Bytes,
@@ -262,7 +262,7 @@ struct StaggeredFlowResult {
 /// The data flows, and the probe if there is one.
 type DataAndProbeFlows<'a> = (&'a [Box<dyn Flow>], &'a [Box<dyn Flow>]);
 
-/// Checks that the sending flows have the requested settings, above all their congestion controls.
+/// Checks that the sending flows have the requested settings, in particular their congestion controls.
 fn had_as_asked(flows: &[Box<dyn Flow>]) -> Result<(), Error> {
     let refused =
         flows.iter().find_map(|flow| Some((flow.number(), flow.not_as_asked().into_iter().next()?)));

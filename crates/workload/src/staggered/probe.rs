@@ -1,8 +1,8 @@
-//! The probe: one byte back and forth over its own connection.
+//! The probe of the round trip: one byte back and forth over its own connection.
 //!
-//! The time of a byte that TCP had to send again is that of a retransmission timer, not of the path. The kernel
-//! reports the retransmissions of the asking end. The answering end puts its count of them into each answer. So an
-//! answer counts only once the next one has arrived.
+//! If TCP had to send the byte again, the time is that of a retransmission timer, not of the path. Each end's kernel
+//! counts its own retransmissions, and the answering end puts its count into each answer. So an answer counts only
+//! once the next one has arrived.
 
 use std::time::{Duration, Instant};
 
@@ -80,7 +80,7 @@ impl<'a> ProbeEnd<'a> {
         self.hear(false)
     }
 
-    /// Sends a byte. There is always room for it, because the one before was answered.
+    /// Sends a byte. There is always room for it, because the previous byte was answered.
     fn say(&mut self, byte: u8) -> Result<(), Error> {
         match self.sender.send(&[byte], 1) {
             Ok(_) => Ok(()),
@@ -115,16 +115,16 @@ impl<'a> ProbeEnd<'a> {
 struct ProbeLedger {
     probes: Vec<ProbeSample>,
     lost: u64,
-    /// Packets that this end has sent again.
+    /// Low eight bits of the count of packets that this end has sent again.
     resent: u8,
-    /// Packets that the other end has sent again, by its last answer.
+    /// Low eight bits of the count of packets that the other end had sent again, from its last answer.
     theirs: u8,
-    /// The last round trip, which counts unless the next answer reports that this one's answer was sent again.
+    /// The last round trip. It counts unless the next answer reports that the answer to this one was sent again.
     last: Option<ProbeSample>,
 }
 
 impl ProbeLedger {
-    /// Enters a finished round: its time and the byte of its answer, and this end's count after it.
+    /// Adds a finished round: its time, the byte of its answer, and this end's count after it.
     fn enter(&mut self, round: Option<(ProbeSample, u8)>, resent: u8) {
         let was_resent = resent != self.resent;
         self.resent = resent;

@@ -17,7 +17,7 @@ pub(super) fn receive(flow: &dyn Flow, size: usize) -> WorkerTask<'_, StaggeredF
     })
 }
 
-/// Returns true if the flow has ended. The end of the peer itself is detected on the signal flow.
+/// Returns true if the flow has ended. The end of the peer's process is detected on the signal flow.
 pub(super) fn has_left(ended: &io::Result<usize>) -> bool {
     match ended {
         Ok(n) => *n == 0,

@@ -25,7 +25,7 @@ pub struct FlowProgressSample {
     pub rtt_ns: Option<Nanos>,
 }
 
-/// Forwards to the run's watch, and takes samples of the flows that nothing else samples.
+/// Forwards to the run's watch, and takes samples of the flows that the watch does not sample.
 pub(super) struct FlowSampler<'a> {
     watch: &'a mut dyn WindowWatch,
     /// The flows, each with its task's tally.

@@ -43,7 +43,7 @@ pub(super) fn send<'a>(
     })
 }
 
-/// One flow's time on the path.
+/// The loop of a worker that sends a flow from its entry to its end.
 struct SendLoop<'a> {
     flow: &'a dyn Flow,
     context: &'a WorkerContext<'a>,

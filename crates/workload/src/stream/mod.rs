@@ -78,7 +78,7 @@ impl WorkloadRunner for StreamWorkload {
     }
 }
 
-/// Runs the trial. If the path breaks, the result is what was measured until then.
+/// Runs the trial. If the path breaks, the result contains what was measured until then.
 fn timed(mut trial: TrialCoordinator<'_, '_>, duration: Duration) -> Result<WindowMeasurement, Error> {
     let begun = Instant::now();
     trial.workers.start();
@@ -139,7 +139,7 @@ impl FlowDirections {
         tasks
     }
 
-    /// Returns how many of its tasks receive; they come first.
+    /// Returns how many of the tasks receive; they come first.
     fn receiving(self, flows: &[Box<dyn Flow>]) -> usize {
         if self.receives { flows.len() } else { 0 }
     }

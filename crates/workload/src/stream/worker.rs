@@ -11,9 +11,9 @@ use crate::workers::{WorkerContext, WorkerTask};
 
 #[derive(Debug, Default)]
 pub(crate) struct ZeroCopyResult {
-    /// Results of its zero-copy sends.
+    /// Results of the worker's zero-copy sends.
     pub(crate) completions: ZeroCopyCompletions,
-    /// Bytes that it received by mapping.
+    /// Bytes that the worker received by mapping.
     pub(crate) mapped: Bytes,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct ReceiveLoop<'a, P> {
     pub(crate) flow: &'a dyn Flow,
     /// Bytes requested in a call.
     pub(crate) size: usize,
-    /// Called after each receive with the bytes received before it and after it.
+    /// The function called after each receive, with the bytes received before it and after it.
     pub(crate) passed: P,
     /// Returns true if a call without data is the flow's end, and not an error.
     pub(crate) is_end: fn(&io::Result<usize>) -> bool,

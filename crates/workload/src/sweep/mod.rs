@@ -1,10 +1,10 @@
 //! `sweep`: a fixed count of writes of each size, the NTTCP procedure (feng-2003, section 3.2).
 //!
 //! For each size, the receiver reports that it is ready, the sender sends count times size bytes, and the receiver
-//! notes the time from the first byte to the last. A size that takes too long is cut: the receiver notes how much has
-//! arrived and signals the sender to stop. The sender then reports how much it has sent, and the receiver takes the
-//! rest before the next size begins. If datagrams may be lost, silence after the sender's report ends a size, and the
-//! time counts to the last arrival (jin-yoo-2007, section 3).
+//! measures the time from the first byte to the last. A size that takes too long is cut: the receiver records how much
+//! has arrived and signals the sender to stop. The sender then reports how much it has sent, and the receiver takes
+//! the rest before the next size begins. If datagrams may be lost, silence after the sender's report ends a size, and
+//! the time counts to the last arrival (jin-yoo-2007, section 3).
 
 mod receiver;
 mod sender;
@@ -48,7 +48,7 @@ pub fn spec(count: u64, sizes: &[Bytes]) -> Workload {
     Workload::new(SweepWorkload.name()).with(COUNT.name, count).with(SIZES.name, sizes.join(","))
 }
 
-/// Returns a sweep like [`spec`]'s, with a time limit for each size.
+/// Returns a sweep with this many writes of each size, and a time limit for each size.
 pub fn within(limit: Nanos, count: u64, sizes: &[Bytes]) -> Workload {
     spec(count, sizes).with(LIMIT.name, limit.exact())
 }
@@ -95,11 +95,11 @@ struct SweepPart {
     size: Bytes,
     total: Bytes,
     warm_up: bool,
-    /// The part is cut after this time.
+    /// The time after which the part is cut.
     limit: Nanos,
 }
 
-/// Returns the parts of a sweep: a warm-up of the first size, if there is one, until it is cut; then each size.
+/// Returns the parts of a sweep: first a warm-up of the first size, if requested, until it is cut; then each size.
 fn parts(spec: &TrialSpec) -> Vec<SweepPart> {
     let asked = &spec.workload.parameters;
     let (count, sizes, limit) = (COUNT.number(asked), SIZES.sizes(asked), LIMIT.time(asked));

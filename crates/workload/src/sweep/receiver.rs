@@ -1,4 +1,4 @@
-//! The receiving end of a sweep, which takes the times.
+//! The receiving end of a sweep, which measures the times.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -22,15 +22,15 @@ const SILENCE: Duration = Duration::from_millis(200);
 /// Interval at which the coordinator checks whether a part has arrived.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// Marks on the byte count: the worker notes the time when its count leaves `start` and when it reaches `end`. The
-/// coordinator moves them while no data is on its way.
+/// Marks on the byte count: the worker records the time when its count leaves `start` and when it reaches `end`. The
+/// coordinator moves the marks while no data is on its way.
 struct ByteMarks {
     origin: Instant,
     start: AtomicU64,
     end: AtomicU64,
-    /// When the start was left, in nanoseconds since `origin`; zero before.
+    /// Time at which the count left `start`, in nanoseconds since `origin`; zero before.
     first: AtomicU64,
-    /// When the end was reached, in nanoseconds since `origin`; zero before.
+    /// Time at which the count reached `end`, in nanoseconds since `origin`; zero before.
     last: AtomicU64,
 }
 
@@ -64,7 +64,7 @@ impl ByteMarks {
         self.end.store(from + total.0, Ordering::Release);
     }
 
-    /// Notes the times. The worker calls it when its count has gone from `before` to `after`.
+    /// Records the times. The worker calls it when its count has grown from `before` to `after`.
     fn passed(&self, before: u64, after: u64) {
         if before == self.start.load(Ordering::Acquire) {
             self.first.store(self.now(), Ordering::Relaxed);
@@ -121,8 +121,8 @@ fn lead(
     Ok((trial.close(&window_start)?, all))
 }
 
-/// Requests one part and receives it: to its end, to silence, or to the limit. `sent` holds the peer's total before
-/// the part, and is set to the total after it.
+/// Requests one part and receives it, until it is complete, silent for too long, or at its limit. `sent` holds the
+/// peer's total before the part, and is set to the total after it.
 fn take(
     trial: &mut TrialCoordinator<'_, '_>,
     number: usize,
@@ -152,7 +152,8 @@ fn take(
     Ok(SweepPartResult { point: reached, datagrams })
 }
 
-/// Waits until a part has arrived. Returns its point, and the peer's report of what it sent if that arrived too.
+/// Waits until a part has arrived. Returns the part's point, and the peer's report of what it sent if that has arrived
+/// too.
 fn come(
     trial: &mut TrialCoordinator<'_, '_>,
     part: &SweepPart,
@@ -209,7 +210,7 @@ impl SilenceTimer {
         SilenceTimer { count: count(trial), since: Instant::now() }
     }
 
-    /// Returns true if no more data will arrive although the peer sent more. In a stream it is never true.
+    /// Returns true if no more data will arrive although the peer sent more. It is never true in a stream.
     fn is_the_end(&mut self, trial: &TrialCoordinator<'_, '_>) -> bool {
         if self.count != count(trial) {
             *self = SilenceTimer::new(trial);

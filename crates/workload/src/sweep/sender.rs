@@ -113,7 +113,7 @@ impl<'a> SweepSender<'a> {
         })
     }
 
-    /// Sends one part, until its end or until it is cut.
+    /// Sends one part, until all its bytes are sent or the receiver cuts it.
     fn send(
         &self,
         part: SweepPart,

@@ -4,7 +4,7 @@
 #include "cc.h"
 #include "highspeed/response.h"
 
-/* alpha: with more of its own packets than this in the queue, the path counts as full. */
+/* alpha: the path counts as full if the queue holds more of the flow's packets than this. */
 #define AFRICA_ALPHA LS_FRACTION(1641, 1000)
 
 struct africa_state {

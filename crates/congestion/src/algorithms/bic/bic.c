@@ -35,8 +35,8 @@ static __always_inline void bic_probe(struct bic_search *now, __u32 cwnd)
 	now->ss_target = cwnd + 1;
 }
 
-/* The decrease. Fast convergence: a window that did not return to the last maximum leaves room for the flow that took
- * it, by a new maximum only half of the way up. */
+/* The decrease, with fast convergence: a window that did not return to the last maximum has lost its share to another
+ * flow, and leaves it to that flow by a new maximum that is only half of the way up. */
 LS_CALLBACK(__u32, bic_ssthresh, struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);

@@ -16,7 +16,7 @@
 /* TCP-LP, congestion avoidance: the inference phase lasts three RTTs. */
 #define LP_INFERENCE_RTTS 3
 
-/* The time from which the units of the clocks are measured, in us. */
+/* The time over which the units of the clocks are measured, in us. */
 #define LP_CALIBRATION 200000U
 
 /* d_min is the minimum over the last one to two minutes, because clocks drift apart and routes change. */
@@ -25,7 +25,7 @@
 /* At a loss d_max falls by this share (2^-3) of its distance to the longest delay since the last loss. */
 #define LP_FADE_SHIFT 3
 
-/* The window after a second indication, with which it gives way. */
+/* The window after a second indication of congestion, with which the flow gives way. */
 #define LP_LEAST_CWND 1U
 
 /* Below this window delays are not judged, because most acknowledgements wait for the receiver's timer. */
@@ -52,7 +52,8 @@ struct hstcp_lp_state {
 };
 LS_STATE(hstcp_lp_state);
 
-/* The unit, in us, of a clock that advanced by `ticks` in `elapsed`: a usual one, within a quarter; 0 if none fits. */
+/* The unit, in us, of a clock that advanced by `ticks` in `elapsed`: one of the usual units, if one is within a
+   quarter of it; otherwise 0. */
 static __always_inline __u32 lp_unit(__u64 elapsed, __u32 ticks)
 {
 	const __u32 units[] = { 1, 1000, 4000, 10000 };
@@ -180,7 +181,7 @@ static __always_inline __u64 lp_rtt(const struct tcp_sock *tp)
 	return ls_max(tp->srtt_us >> 3, 1);
 }
 
-/* TCP-LP, inference phase: after a response it only observes. */
+/* TCP-LP, inference phase: true while the flow only observes, after a response to congestion. */
 static __always_inline bool lp_infers(const struct tcp_sock *tp, const struct hstcp_lp_state *ca)
 {
 	return ca->reduced && tp->tcp_mstamp - ca->reduced < LP_INFERENCE_RTTS * lp_rtt(tp);

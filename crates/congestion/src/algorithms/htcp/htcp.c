@@ -4,7 +4,7 @@
 #include "cc.h"
 #include "grow.h"
 
-/* Delta_L: for this time after a loss it grows as standard TCP does. */
+/* Delta_L: the time after a loss for which the window grows as in standard TCP. */
 #define HTCP_DELTA_L LS_USEC_PER_SEC
 
 /* Delta_B: a change of the throughput since the last loss by more than this share sets beta to a half. */
@@ -15,7 +15,7 @@
 #define HTCP_BETA_MIN LS_FRACTION(1, 2)
 #define HTCP_BETA_MAX LS_FRACTION(4, 5)
 
-/* The longest time since a loss that counts: alpha stays at its value of 342 s. */
+/* The longest time since a loss that counts: after 342 s, alpha no longer grows. */
 #define HTCP_MAX_SINCE (342 * LS_USEC_PER_SEC)
 
 struct htcp_state {

@@ -4,7 +4,7 @@
 #include "cc.h"
 #include "grow.h"
 
-/* W_T: below this window there is one layer, with which it is standard TCP. */
+/* W_T: below this window there is one layer, and growth is that of standard TCP. */
 #define LTCP_W_T 50U
 
 /* beta: the share lost, which drops at most one layer. */

@@ -8,7 +8,8 @@
 #define SCALABLE_A LS_FRACTION(1, 100)
 #define SCALABLE_B LS_FRACTION(1, 8)
 
-/* The legacy window: up to it, it is standard TCP, so that it takes nothing from other flows where that works. */
+/* The legacy window: up to it, the algorithm is standard TCP, so that it takes nothing from other flows on paths
+   where standard TCP works. */
 #define SCALABLE_LEGACY_WINDOW 16U
 
 struct scalable_state {

@@ -17,14 +17,14 @@ enum AttributeWidth {
 }
 use AttributeWidth::{U8, U32};
 
-/// Settings that one message reads and another sets.
+/// A group of settings, which are read and set together by one pair of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettingGroup {
     /// Interrupt coalescing: "rx-usecs", "rx-frames", "adaptive-rx", ...
     Coalesce,
     /// Ring sizes in descriptors: "rx", "tx", "rx-max", "tx-max", ...
     Rings,
-    /// Number of queues in use: "rx", "tx", "combined"; and the most there can be, "...-max".
+    /// Numbers of queues in use ("rx", "tx", "combined") and their maxima ("rx-max", ...).
     Channels,
     /// Pause frames (IEEE 802.3x): "autoneg", "rx", "tx".
     Pause,
@@ -41,7 +41,7 @@ impl SettingGroup {
     }
 }
 
-/// The get and set messages of one group of attributes.
+/// The get and set messages of one group of settings.
 struct GroupMessages {
     name: &'static str,
     get: u8,

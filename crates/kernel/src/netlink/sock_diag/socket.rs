@@ -6,7 +6,7 @@ use crate::netlink::error::RequestFailure;
 
 /// Size of struct inet_diag_msg in bytes.
 const HEADER: usize = 72;
-/// Offset of struct inet_diag_sockid in it.
+/// Offset of struct inet_diag_sockid in struct inet_diag_msg.
 const ID_AT: usize = 4;
 
 /// `INET_DIAG_*` of linux/inet_diag.h.
@@ -51,7 +51,7 @@ pub struct SocketMemory {
     pub receive: u32,
     /// Limit for receiving (SO_RCVBUF).
     pub receive_limit: u32,
-    /// Memory of packets handed down and not sent by the link yet.
+    /// Memory of packets handed to the link and not sent by it yet.
     pub in_transmission: u32,
     /// Limit for sending (SO_SNDBUF).
     pub send_limit: u32,

@@ -5,7 +5,8 @@ use landspeed_record::units::Nanos;
 use super::{LOST, RESENT, SACKED, Scoreboard};
 use crate::agenda::NEVER;
 
-/// The delivered segment that was sent last. A segment that was sent before it and has not arrived may be lost.
+/// The delivered segment that was sent last (RACK). Segments that were sent before it and have not arrived may be
+/// lost.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::sender) struct NewestDelivery {
     pub(in crate::sender) sent_at: Nanos,

@@ -23,13 +23,13 @@ pub(super) const EVER_RESENT: u8 = 8;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct SentSegment {
-    /// When it was last sent.
+    /// Time of the last transmission.
     pub(super) at: Nanos,
-    /// Sending time of the segment whose delivery was the latest at that time (tcp_rate.c: first_tx_mstamp).
+    /// Sending time of the segment that was the latest to be delivered when this one was sent (first_tx_mstamp).
     pub(super) first_at: Nanos,
-    /// Time of that latest delivery (delivered_mstamp).
+    /// Time of the latest delivery when this segment was sent (tcp_rate.c: delivered_mstamp).
     pub(super) news_at: Nanos,
-    /// Number of segments that had been delivered by then.
+    /// Number of segments that had been delivered when this segment was sent.
     pub(super) delivered: u32,
     /// Bits [`SACKED`], [`LOST`], [`RESENT`], [`EVER_RESENT`].
     pub(super) flags: u8,
@@ -44,7 +44,8 @@ pub(super) struct Scoreboard {
     lost: u32,
     resent: u32,
     lost_ever: u32,
-    /// First transmissions below this have been judged: they arrived, are lost, or were sent again.
+    /// Number below which the first transmission of each segment has been judged: it arrived, is lost, or was sent
+    /// again.
     unjudged: u64,
     /// Retransmissions in the order of sending: the time and the segment.
     again: VecDeque<(Nanos, u64)>,

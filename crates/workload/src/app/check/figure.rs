@@ -17,15 +17,15 @@ pub(super) fn figures(
     files.iter().map(|file| outputs.figure(file)).collect()
 }
 
-/// Checks the roles whose output is read.
+/// The roles whose output figures can be read from, for checks of the file.
 pub(super) struct OutputRoles<'a> {
     pub(super) roles: &'a [ApplicationRole],
-    /// The first role that runs to its end.
+    /// The name of the first role that runs to its end.
     pub(super) usual: &'a str,
 }
 
 impl OutputRoles<'_> {
-    /// Returns the name of a role whose output is read.
+    /// Returns the name of the role `role` if figures can be read from its output.
     fn role(&self, role: &Spanned<String>) -> Result<String, FileMistake> {
         let name = role.get_ref();
         let names = || self.roles.iter().map(|role| role.name.as_str());

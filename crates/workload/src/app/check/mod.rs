@@ -28,7 +28,7 @@ use parameter::parameters;
 const USER: &str = "nobody";
 /// The default time limit of a role.
 const WITHIN: Nanos = Nanos::secs(60);
-/// The longest time that a file may give.
+/// The longest time that a file may request.
 const LONGEST: Nanos = Nanos::secs(3600);
 /// The default time for a service to end after its signal.
 const ENDS_WITHIN: Nanos = Nanos::secs(2);
@@ -39,7 +39,7 @@ const MOST_DISK: Bytes = Bytes::mib(16 * 1024);
 /// The most hosts that an application may take.
 const MOST_HOSTS: usize = 64;
 
-/// Reads the application of the file `path` from its text. Its name is that of the file.
+/// Reads the application of the file `path` from its text. The application has the name of the file.
 ///
 /// # Errors
 /// Returns the first mistake, with its line.
@@ -89,7 +89,7 @@ fn hosts(file: &ApplicationFile) -> Result<[usize; 2], FileMistake> {
     }
 }
 
-/// Refuses a name that occurs twice.
+/// Returns an error for a name that occurs twice.
 fn once<'a>(names: impl Iterator<Item = &'a Spanned<String>>) -> Result<(), FileMistake> {
     let mut seen = BTreeSet::new();
     for name in names {
@@ -179,8 +179,8 @@ impl PlaceholderNames<'_> {
         }
     }
 
-    /// Returns how long a service lives. One that lives on keeps some state, which the file must name; otherwise it
-    /// starts cold.
+    /// Returns how long a service lives. For a service that lives through a block, the file must name the state that
+    /// it keeps from one trial to the next; otherwise every trial starts it cold.
     fn lives(&self, role: &RoleFile) -> Result<ServiceLifetime, FileMistake> {
         let lives = role.lives.as_ref().map_or(ServiceLifetime::Trial, |lives| *lives.get_ref());
         match (&role.lives, lives, &role.ready, &role.carries) {
@@ -210,7 +210,7 @@ impl PlaceholderNames<'_> {
         }
     }
 
-    /// Returns an address and port; "{port}" alone is a port of the host's own address.
+    /// Returns an address and port; "{port}" alone means that port of the host's own address.
     fn address(&self, port: &Spanned<String>) -> Result<String, FileMistake> {
         let text = self.text(port)?;
         Ok(if text.contains(':') { text } else { format!("{{address}}:{text}") })

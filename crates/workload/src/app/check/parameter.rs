@@ -9,11 +9,11 @@ use crate::app::file::{ApplicationFile, FigureFile, ParameterFile, ParameterKind
 use crate::app::fill::PLACEHOLDERS;
 use crate::app::model::ApplicationParameter;
 
-/// Name of the parameter that chooses the figure that decides.
+/// Name of the parameter that chooses the deciding figure.
 pub const METRIC: &str = "metric";
 /// Name of the parameter that chooses the path of the programs' connections.
 pub(crate) const PATH: &str = "path";
-/// A parameter that every application has.
+/// The parameter `port`, which every application has.
 const PORT: Factor = Factor {
     name: "port",
     about: "TCP port of the application's server",
@@ -32,13 +32,13 @@ fn paths() -> Vec<&'static str> {
     landspeed_path::PATHS.iter().map(|path| path.name()).collect()
 }
 
-/// Returns the parameters of the file, and after them those that every application has.
+/// Returns the parameters of the file, followed by those that every application has.
 pub(super) fn parameters(file: &ApplicationFile) -> Result<Vec<ApplicationParameter>, FileMistake> {
     let listed = file.parameter.iter().map(|(name, parameter)| own(name, parameter));
     listed.chain([Ok(PORT.into()), Ok(path().into()), chosen(&file.figure)]).collect()
 }
 
-/// Returns the parameter that chooses the figure that decides.
+/// Returns the parameter that chooses the deciding figure.
 fn chosen(figures: &[FigureFile]) -> Result<ApplicationParameter, FileMistake> {
     let names: Vec<String> = figures.iter().map(|figure| figure.name.get_ref().clone()).collect();
     let Some(first) = names.first().cloned() else {
@@ -68,7 +68,7 @@ fn own(name: &Spanned<String>, file: &ParameterFile) -> Result<ApplicationParame
     Ok(parameter)
 }
 
-/// Returns the domain of a parameter. The words of a choice are its values, whatever the domain is.
+/// Returns the domain of a parameter. A choice has words as its values, whatever the domain is.
 fn domain(word: &str, file: &ParameterFile) -> Result<Domain<'static>, FileMistake> {
     let wrong = |why: &str| Err(here(&file.is)(format!("parameter.{word}: {why}")));
     match (file.is.get_ref(), &file.between, file.of.as_slice()) {

@@ -2,14 +2,14 @@
 
 use std::io::Read;
 
-/// Most bytes of an output that is read for its figures; more is an error.
+/// The most bytes of an output that is read for its figures. A longer output is an error.
 const MOST: usize = 4 << 20;
-/// Bytes kept of any other output: its end.
+/// Bytes that are kept at the end of an output that is not read for figures.
 const TAIL: usize = 64 << 10;
 /// Bytes that one read takes.
 const PIECE: usize = 64 << 10;
 
-/// An output pipe, and what is kept of its data.
+/// An output pipe, and the part of its data that is kept.
 pub(super) struct OutputCapture<R> {
     pub(super) pipe: Option<R>,
     kept: Vec<u8>,
@@ -28,7 +28,7 @@ impl<R: Read> OutputCapture<R> {
         OutputCapture { whole: false, ..OutputCapture::whole(pipe) }
     }
 
-    /// Reads what has arrived; the pipe does not block. Returns it, for callers that wait for a line.
+    /// Reads what has arrived, without blocking, and returns it for callers that wait for a line.
     pub(super) fn read(&mut self) -> Vec<u8> {
         let mut piece = vec![0; PIECE];
         let Some(pipe) = &mut self.pipe else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! Starts the programs of an init, and reaps them and what they leave behind.
+//! Starts the programs of an init, and reaps them and the processes that they leave behind.
 
 use std::io::Error;
 use std::os::fd::{AsFd, OwnedFd};
@@ -120,7 +120,7 @@ pub(super) fn reap() -> Vec<(i32, i32)> {
     }
 }
 
-/// Returns what was wrong with a program's end; empty if it exited with 0.
+/// Describes how a program failed, by its wait status; empty if it exited with 0.
 pub(super) fn wrong(status: i32) -> String {
     if libc::WIFSIGNALED(status) {
         return format!("it was killed by signal {}", libc::WTERMSIG(status));

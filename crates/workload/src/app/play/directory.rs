@@ -1,4 +1,4 @@
-//! Makes the directory of a role, and the rest of its view of the host's files.
+//! Makes the directory of a role, and sets up what it sees of the host's files.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{BufWriter, Take, Write};
@@ -16,9 +16,9 @@ use crate::app::fill::{DIR, HELPERS, OWN};
 use crate::app::play::user::RoleUser;
 use crate::app::{Fixture, FixtureContent, RoleOrder, helpers};
 
-/// Mount point of the file system that holds the role's directory: every Linux has it, and no programs are kept there.
+/// Mount point of the file system that holds the role's directory. Every Linux has it, and no programs are kept there.
 const ROOM: &str = "/dev/shm";
-/// Capacity beyond what the file requests, and beyond copies of landspeed's programs if the role needs them.
+/// Capacity of the file system in addition to what the file requests and to copies of landspeed's programs.
 const BESIDE: Bytes = Bytes::mib(16);
 
 /// Mounts the role's file systems, and fills its directory.
@@ -85,7 +85,8 @@ fn programs(order: &RoleOrder) -> Vec<LandspeedProgram> {
 }
 
 impl LandspeedProgram {
-    /// Copies the program: it may have no name on this host, and the role's user may not be allowed to read it.
+    /// Copies the program into the role's directory, because it may have no name on this host, and the role's user may
+    /// not be allowed to read it.
     fn bring(&mut self) -> std::io::Result<()> {
         std::io::copy(&mut self.file, &mut File::create(self.path)?)?;
         fs::set_permissions(self.path, fs::Permissions::from_mode(0o755))

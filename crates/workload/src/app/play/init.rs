@@ -17,11 +17,11 @@ use crate::app::{ReadyCondition, RoleOrder};
 
 /// Interval at which orphans are reaped and a service's readiness is checked.
 const LOOK: Duration = Duration::from_millis(10);
-/// Pause between two probes by a command.
+/// Pause between two readiness probes that run a command.
 const AGAIN: Duration = Duration::from_millis(100);
 /// Time limit of a probe of a port.
 const PROBE: Duration = Duration::from_millis(200);
-/// How long to wait for the rest of the output once a program has ended: its children may hold the pipe.
+/// How long to wait for the rest of the output once a program has ended, because its children may still hold the pipe.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 /// The longest line that is matched for readiness, in bytes.
 const LINE: usize = 64 << 10;
@@ -45,7 +45,7 @@ enum AgentCommand {
     Nothing,
     Go,
     Stop,
-    /// Report what was printed.
+    /// Report what the program has printed.
     Printed,
     /// The agent has gone.
     Gone,
@@ -88,8 +88,8 @@ impl<'a> RoleInit<'a> {
         }
     }
 
-    /// Waits for a program to end; returns `None` if the agent ended it. With `must_succeed`, a failed program is an
-    /// error.
+    /// Waits for a program to end; returns `None` if the agent ended it. If `must_succeed` is set, an unsuccessful
+    /// exit is an error.
     fn to_the_end(
         &self,
         mut program: ChildProgram,
@@ -151,7 +151,8 @@ impl<'a> RoleInit<'a> {
         }
     }
 
-    /// Ends a service by its signal, and waits as long as its file says. Remaining processes end with the namespace.
+    /// Ends a service by its signal, and waits for the time that its file gives. Remaining processes end with the
+    /// namespace.
     fn end(&self, mut program: ChildProgram) -> Result<(), String> {
         let until = Instant::now() + Duration::from(self.order.end.within_ns);
         let signal = Signal::from_named_raw(self.order.end.signal).unwrap_or(Signal::TERM);
@@ -253,7 +254,7 @@ impl<'a> ReadinessProbe<'a> {
         })
     }
 
-    /// Handles the end of a process, which may be the probe.
+    /// Handles the end of process `pid`, if that is the probe.
     fn ended(&mut self, pid: i32, status: i32) {
         if let ReadinessProbe::Command { running, succeeded, next, .. } = self
             && *running == Some(pid)

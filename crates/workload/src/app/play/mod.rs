@@ -39,7 +39,7 @@ pub(crate) enum InitMessage {
     Ready {},
     /// The command ended.
     Ended {
-        /// What was wrong, such as "exit status 1"; empty if it exited with 0.
+        /// The command's failure, such as "exit status 1"; empty if it exited with 0.
         wrong: String,
         /// Running time of the command.
         took_ns: Nanos,
@@ -50,7 +50,7 @@ pub(crate) enum InitMessage {
     },
     /// The last output of the command, at the agent's request.
     Printed {
-        /// The end of both outputs.
+        /// The end of standard output and of standard error.
         text: String,
     },
     /// The role failed.
@@ -61,7 +61,7 @@ pub(crate) enum InitMessage {
 }
 
 impl InitMessage {
-    /// Prints the message. A failure is ignored, because then the agent has gone.
+    /// Prints the message. A failure means that the agent has gone, and is ignored.
     fn say(&self) {
         if let Ok(mut line) = serde_json::to_vec(self) {
             line.push(b'\n');

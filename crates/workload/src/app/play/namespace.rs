@@ -4,8 +4,8 @@ use std::fs;
 use std::io::Error;
 use std::process::ExitCode;
 
-/// Enters new namespaces. The next child is the init of the PID namespace. Without root, the namespaces belong to a
-/// new user namespace.
+/// Enters new namespaces. The next child of this process is the init of the PID namespace. Without root, the
+/// namespaces belong to a new user namespace.
 pub(super) fn enter() -> Result<(), String> {
     const OWN: libc::c_int = libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
     if rustix::process::geteuid().is_root() {
@@ -57,7 +57,7 @@ pub(super) fn in_child(work: impl FnOnce()) -> Result<ExitCode, String> {
     }
 }
 
-/// Redirects standard input: orders are for the init, and the parent must not read one.
+/// Redirects standard input, because orders are for the init and the parent must not read one.
 fn close_input() {
     if let Ok(null) = fs::File::open("/dev/null") {
         let _ = rustix::stdio::dup2_stdin(null);

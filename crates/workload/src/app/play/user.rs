@@ -1,4 +1,4 @@
-//! The user that a role runs as.
+//! The user under which a role runs.
 
 use std::fs;
 use std::io::Error;
@@ -11,7 +11,7 @@ pub(super) enum RoleUser {
     Other { name: String, uid: u32, gid: u32 },
 }
 
-/// Returns true if a role whose user is called `name` runs as root here.
+/// Returns true if a role with the user `name` runs as root on this host.
 pub fn runs_as_root(name: &str) -> bool {
     let is_root =
         ["", "root"].contains(&name) || ids(name).is_ok_and(|ids| ids.is_some_and(|(uid, _)| uid == 0));
@@ -31,7 +31,7 @@ fn ids(name: &str) -> Result<Option<(u32, u32)>, String> {
 }
 
 impl RoleUser {
-    /// Returns the user called `name` if this process is root and can become that user; otherwise its own.
+    /// Returns the user called `name` if this process is root and can become that user; otherwise its own user.
     pub(super) fn find(name: &str) -> Result<RoleUser, String> {
         if runs_as_root(name) || !rustix::process::geteuid().is_root() {
             return Ok(RoleUser::Own);
@@ -41,7 +41,7 @@ impl RoleUser {
         Ok(RoleUser::Other { name: name.to_owned(), uid, gid })
     }
 
-    /// Returns its name, for USER.
+    /// Returns the user's name, for the variable USER.
     pub(super) fn name(&self) -> &str {
         match self {
             RoleUser::Own => "root",
@@ -49,7 +49,7 @@ impl RoleUser {
         }
     }
 
-    /// Becomes this user, for good. Safe between fork and exec: it makes three system calls.
+    /// Changes permanently to this user. It is safe between fork and exec, because it makes only three system calls.
     pub(super) fn become_it(&self) -> Result<(), Error> {
         let RoleUser::Other { uid, gid, .. } = *self else { return Ok(()) };
         let done = |code: libc::c_int| if code == 0 { Ok(()) } else { Err(Error::last_os_error()) };
