@@ -1,4 +1,4 @@
-//! The plug-in point: an observer, and its watch.
+//! An observer, the plug-in of this crate, and its watch.
 
 use std::os::fd::BorrowedFd;
 
@@ -10,22 +10,22 @@ use crate::{Error, ObserverHeadline};
 /// The subject of a watch, known when the window opens.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WatchSubject<'a> {
-    /// Ids of the workload's own threads, all of this process; empty if the flows are other programs'. The threads
-    /// live until the window is closed.
+    /// Ids of the workload's own threads, all of this process; empty if other programs own the flows. The threads live
+    /// until the window is closed.
     pub threads: &'a [i32],
-    /// The workload's sockets, each with its flow's number; empty if the flows are other programs'. A flow may have
+    /// The workload's sockets, each with its flow's number; empty if other programs own the flows. A flow may have
     /// none or several, and sockets may be of any family.
     pub sockets: &'a [(u32, BorrowedFd<'a>)],
-    /// Whose flows are watched.
+    /// The target whose flows are watched.
     pub target: WatchTarget,
 }
 
-/// When an observer runs without being requested by name.
+/// The condition under which an observer runs without being requested by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunPolicy {
     /// In every trial and in every explanation.
     Always,
-    /// Only where a path or a flow is explained.
+    /// Only when a path or a flow is explained.
     Explaining,
     /// Never: only if requested by name, for instance because it disturbs what it observes.
     OnRequest,
@@ -41,7 +41,7 @@ pub struct Observer {
     pub cannot_see: &'static [&'static str],
     /// When it runs without being requested by name.
     pub runs: RunPolicy,
-    /// True if it reads the workload's own descriptors, and so sees nothing of other programs' flows.
+    /// True if it reads the workload's own descriptors, and so cannot observe other programs' flows.
     pub own_sockets_only: bool,
     /// The figures that it prints.
     pub headlines: &'static [ObserverHeadline],
@@ -53,7 +53,7 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// Returns the figures that it prints of what was seen.
+    /// Returns the figures that it prints of what was observed.
     pub fn figures(&self, seen: &Observations) -> Result<Vec<Figure>, DetailError> {
         ObserverHeadline::figures(self.headlines, seen)
     }
@@ -79,6 +79,6 @@ pub trait Watch: Send {
         Ok(())
     }
 
-    /// Ends the window and adds what was seen to `seen`.
+    /// Ends the window and adds what was observed to `seen`.
     fn close(&mut self, seen: &mut Observations) -> Result<(), Error>;
 }

@@ -1,4 +1,4 @@
-//! The kernel's features that one knob switches.
+//! The kernel's features that one knob switches together.
 
 use landspeed_kernel::netlink::{DeviceFeatures, Ethtool, features_called};
 
@@ -40,7 +40,8 @@ impl FeatureGroup {
         members
     }
 
-    /// Returns true if a feature that cannot be switched is on. A need that is fixed on is met.
+    /// Returns true if a feature of the group is on and cannot be switched. A knob that needs this group is then
+    /// satisfied.
     fn fixed_on(&self, features: &DeviceFeatures) -> bool {
         !features_called(self.called, features.active.iter().map(String::as_str)).is_empty()
     }

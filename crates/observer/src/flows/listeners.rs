@@ -20,7 +20,7 @@ struct WatchedListener {
     drops: u32,
 }
 
-/// The listeners that the watched flows come from or will come from, by cookie.
+/// The listeners that accepted the watched flows or may accept more, by cookie.
 #[derive(Debug, Default)]
 pub(super) struct WatchedListeners {
     own_inodes: BTreeSet<u32>,

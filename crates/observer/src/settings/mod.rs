@@ -35,7 +35,7 @@ pub(crate) static SETTINGS: Observer = Observer {
 struct SettingsWindow {
     rtnl: Rtnl,
     ethtool: Result<Ethtool, String>,
-    /// `None` for all links that are up.
+    /// The watched link; `None` for all links that are up.
     link: Option<String>,
 }
 

@@ -1,8 +1,7 @@
-//! Related devices, which the kernel changes along with another: those that are stacked on it (VLAN, macvlan,
-//! ipvlan), the bridge or bond that it belongs to and the devices on that, and the ports of a bridge or bond. The
-//! kernel passes a lower MTU on to them, and not a greater one (macvlan_device_event, vlan_device_event and
-//! ipvlan_device_event of drivers/net and net/8021q, Linux 6.12); a bond passes its own on to its ports
-//! (bond_change_mtu).
+//! Related devices, which the kernel changes along with another device: those stacked on it (VLAN, macvlan, ipvlan),
+//! the bridge or bond that it belongs to and the devices on that, and the ports of a bridge or bond. The kernel passes
+//! a lower MTU on to them, but not a greater one (macvlan_device_event, vlan_device_event and ipvlan_device_event of
+//! drivers/net and net/8021q, Linux 6.12); a bond passes its MTU on to its ports (bond_change_mtu).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,20 +15,20 @@ use super::{SettingKey, SettingValue, cannot, text};
 use crate::journal::namespaces;
 use crate::{Error, device};
 
-/// The feature that the kernel switches off on lower devices when it goes off on a device (NETIF_F_UPPER_DISABLES).
+/// The feature that the kernel switches off on lower devices along with the upper device (NETIF_F_UPPER_DISABLES).
 const LRO: &str = "rx-lro";
 
 /// A setting of a related device.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::journal) struct RelatedKey {
-    /// Cookie of the device's network namespace, if that is another one.
+    /// Cookie of the device's network namespace; `None` if it is this one.
     netns: Option<u64>,
     index: u32,
     what: RelatedSetting,
 }
 
-/// The setting, in the order of restoring.
+/// Settings of a related device, in the order of restoring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum RelatedSetting {
@@ -46,7 +45,7 @@ impl RelatedKey {
         RelatedKey { netns: None, index, what: RelatedSetting::Mtu }
     }
 
-    /// Returns the name as people know it.
+    /// Returns the name as users know it.
     pub(super) fn shown(&self) -> &'static str {
         match self.what {
             RelatedSetting::Mtu => "mtu",
@@ -92,8 +91,8 @@ fn stands_on(link: &Link, lower: u32) -> bool {
     link.peer == Some(lower) && link.peer_netnsid.is_none() && link.kind.as_deref() != Some("veth")
 }
 
-/// Returns the indexes of related devices: upwards all that are stacked on the device and on its masters, downwards
-/// its own ports.
+/// Returns the indexes of related devices: upwards all devices that are stacked on the device and on its masters,
+/// downwards only its own ports.
 fn related(links: &[Link], index: u32) -> BTreeSet<u32> {
     let master = |of: u32| links.iter().find(|link| link.index == of).and_then(|link| link.master);
     let above = |of: u32| {
@@ -173,7 +172,8 @@ fn ipv6_mtu(device: &str) -> PathBuf {
     PathBuf::from(format!("/proc/sys/net/ipv6/conf/{device}/mtu"))
 }
 
-/// Restores the settings of devices that are still related. Returns what the kernel refused, with the reason.
+/// Restores the settings of devices that are still related. Returns the settings that the kernel refused, with the
+/// reason.
 pub(super) fn put(device: &str, was: &[(&RelatedKey, &str)]) -> Result<Vec<(SettingKey, String)>, Error> {
     let now: BTreeMap<SettingKey, SettingValue> = take(device)?.into_iter().collect();
     let mut refused = Vec::new();
