@@ -52,7 +52,8 @@ pub struct LinkCounts {
 /// Nanoseconds per second times bits per byte: the nanoseconds of a byte on a line of 1 b/s.
 const BYTE_NANOS: u64 = 8_000_000_000;
 
-/// The time that the line needs for a packet of one size: whole nanoseconds, and the remainder in 1/rate of one.
+/// The time that the line needs for a packet of one size, in whole nanoseconds and a remainder in units of 1/rate of a
+/// nanosecond.
 #[derive(Debug, Clone, Copy, Default)]
 struct TransmissionTime {
     size: u16,

@@ -119,7 +119,7 @@ fn qdisc(kind: &str) -> SettingValue {
     SettingValue::Qdisc(qdisc)
 }
 
-/// Returns another value of the same kind, one of a few.
+/// Returns one of a few possible values of the setting, chosen by `n`.
 pub(super) fn another(key: &SettingKey, n: u64) -> Option<SettingValue> {
     match key {
         SettingKey::Feature(_) => Some(SettingValue::On).filter(|_| n.is_multiple_of(2)),

@@ -136,8 +136,8 @@ fn listen(client: &GuardianClient, answers: Sender<GuardianReply>) -> RestoreOut
     outcome.unwrap_or_else(|| take_over(client))
 }
 
-/// Restores after the guardian died without a report. Its last mark shows whether it had finished; this process also
-/// holds the journal's lock.
+/// Restores after the guardian died without a report. The journal's last mark shows whether the guardian had finished;
+/// this process also holds the journal's lock.
 fn take_over(client: &GuardianClient) -> RestoreOutcome {
     let _no_turn_meanwhile = client.lock_turn();
     let contents = client.handles.journal.read(client.lookup);

@@ -15,7 +15,7 @@ pub(super) const PATH: &str = "/proc/kallsyms";
 #[derive(Debug, Default)]
 pub(super) struct Kallsyms(Vec<KernelSymbol>);
 
-/// Code from `start` to the next symbol, or to `end` if that is known.
+/// A symbol: code from `start` to the next symbol, or to `end` if that is known.
 #[derive(Debug)]
 struct KernelSymbol {
     start: u64,

@@ -31,7 +31,7 @@ pub(crate) static SETTINGS: Observer = Observer {
     },
 };
 
-/// An open window; the thread that opens the window makes it, in its namespace.
+/// An open window, with sockets in the network namespace of the thread that opened it.
 struct SettingsWindow {
     rtnl: Rtnl,
     ethtool: Result<Ethtool, String>,

@@ -96,7 +96,7 @@ impl HostSelector {
         ("hosts", HostSelector::Hosts),
     ];
 
-    /// Returns true if a role with these hosts runs on host `number`, from 1.
+    /// Returns true if host `number`, counted from 1, is selected.
     pub fn holds(&self, number: usize) -> bool {
         match self {
             HostSelector::Client => number == 1,
@@ -160,7 +160,7 @@ pub struct Fixture {
 pub struct ServiceEnd {
     /// Number of the signal.
     pub signal: i32,
-    /// Time limit for its end.
+    /// Time limit for the service to end after the signal.
     pub within_ns: Nanos,
 }
 

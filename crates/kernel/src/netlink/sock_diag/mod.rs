@@ -43,7 +43,7 @@ pub enum SocketKind {
     Udp,
 }
 
-/// The request parameters for one kind.
+/// The request parameters for one kind of sockets.
 struct DiagRequest {
     name: &'static str,
     protocol: u8,
