@@ -41,7 +41,7 @@ impl Control {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ControlParameter {
     pub symbol: &'static str,
-    /// Its value, with the unit.
+    /// The value, with the unit.
     pub value: &'static str,
     /// The section, equation or table of the source that gives it.
     pub from: &'static str,

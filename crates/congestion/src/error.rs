@@ -32,7 +32,7 @@ pub enum Error {
         /// The cause, with the remedy.
         reason: String,
     },
-    /// This host can load congestion controls, but not this one.
+    /// The host can load congestion controls in general, but not this control.
     #[error("{name} is refused: {reason}")]
     Refused {
         name: &'static str,

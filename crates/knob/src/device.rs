@@ -102,7 +102,7 @@ impl Sysfs {
     }
 }
 
-/// Splits a name into the part before its last number and that number.
+/// Splits a name into its last number and the part before that number.
 fn natural(name: &str) -> (&str, u64) {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
     (stem, name[stem.len()..].parse().unwrap_or(0))

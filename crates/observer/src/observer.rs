@@ -33,13 +33,13 @@ pub enum RunPolicy {
 
 /// One kind of observation: a row of the table.
 pub struct Observer {
-    /// Its name, one lower-case word: "cpu", "tcp-info".
+    /// The name, one lower-case word: "cpu", "tcp-info".
     pub name: &'static str,
     /// What it watches, in one line.
     pub about: &'static str,
-    /// What it cannot see, and why, in one sentence each.
+    /// One sentence for each thing that the observer cannot see, with the reason.
     pub cannot_see: &'static [&'static str],
-    /// When it runs without being requested by name.
+    /// The condition under which it runs without being requested by name.
     pub runs: RunPolicy,
     /// True if it reads the workload's own descriptors, and so cannot observe other programs' flows.
     pub own_sockets_only: bool,

@@ -67,8 +67,9 @@ pub(crate) struct SimulatedLink {
     delay: Nanos,
     most_bytes: u64,
     loss: LossProcess,
-    /// When the line has sent all accepted packets, and the fraction of a nanosecond that this time leaves out.
+    /// The time at which the line has sent all accepted packets.
     free_at: Nanos,
+    /// The fraction of a nanosecond that `free_at` leaves out, in units of 1/rate.
     remainder: u64,
     /// The transmission time of the last packet's size. Nearly all packets have the same size, and the division takes
     /// longer than everything else.

@@ -51,7 +51,7 @@ impl FlowNeeds {
 /// A role in a workload: what a host that takes part in it does.
 #[derive(Debug, Clone, Copy)]
 pub struct WorkloadRole {
-    /// Its name, such as "client".
+    /// The name, such as "client".
     pub name: &'static str,
     /// One line that says what it does.
     pub about: &'static str,

@@ -251,7 +251,8 @@ impl JournalLedger {
         kinds
     }
 
-    /// Returns the snapshots from before the first write of each knob on the device, in the order of these writes.
+    /// Returns the snapshots from before the first write of each knob on the device, in the order in which the knobs
+    /// were first written.
     pub(super) fn firsts_on(&self, device: u32) -> impl Iterator<Item = &SettingsSnapshot> {
         let on_it = self.history.turned.iter().filter(move |turned| turned.device() == device);
         on_it.filter_map(|turned| Some(&self.history.seen(turned.intent.seen)?.1))

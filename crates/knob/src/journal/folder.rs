@@ -92,7 +92,7 @@ impl JournalFolder {
         self.0.as_fd()
     }
 
-    /// Returns the folder of landspeed's state, which contains this one.
+    /// Returns the folder of landspeed's state, which contains the journals' folder.
     pub(super) fn state(&self) -> PathBuf {
         self.0.path().parent().unwrap_or(self.0.path()).to_owned()
     }

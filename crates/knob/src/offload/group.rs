@@ -6,7 +6,7 @@ use crate::device::{name, refused};
 use crate::{Error, HostKnob, KnobLimits, KnobTarget};
 use landspeed_record::factor::{join, split};
 
-/// Features that one knob switches together, under ethtool's short name for them or the kernel's own.
+/// Features that one knob switches together, under ethtool's short name or, if there is none, the kernel's name.
 pub(super) struct FeatureGroup {
     knob: &'static str,
     called: &'static str,

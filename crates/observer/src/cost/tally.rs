@@ -66,7 +66,7 @@ pub(super) struct LoadedCode {
 /// The threads whose samples count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SampleScope {
-    /// These threads.
+    /// Only these threads.
     Tasks(BTreeSet<i32>),
     /// All threads of this process, including those that it starts within the window.
     Process(i32),

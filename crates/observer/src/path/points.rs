@@ -35,7 +35,7 @@ pub(super) struct PathPoint {
     /// The programs that trace the point, best first. The first one for which the kernel has the event is used.
     pub(super) programs: &'static [BpfProgram],
     pub(super) when: PointCondition,
-    /// What the trace lacks if the kernel has the events of none of them.
+    /// What the trace lacks if the kernel has no event for any of the programs.
     pub(super) without: &'static str,
 }
 

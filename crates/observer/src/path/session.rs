@@ -14,9 +14,8 @@ use super::tracer::TracerRequest;
 use super::turn::AttachTurn;
 use crate::Error;
 
-/// The time for which programs are attached at once. Attaching and detaching them costs some four milliseconds of
-/// processor time, so a much shorter time is no cheaper; and a hop that takes longer than this is hardly ever
-/// observed.
+/// The time for which programs stay attached. Attaching and detaching them costs some four milliseconds of processor
+/// time, so a much shorter time is no cheaper; and a hop that takes longer than this is hardly ever observed.
 const ATTACHED: Duration = Duration::from_millis(30);
 /// The share of the time, as its reciprocal, for which programs may be attached on a machine. Attached all the time,
 /// they made a packet's way cost a tenth to a third more in a lab with a tracer on either host (tests/path/cost.rs),

@@ -27,7 +27,7 @@ pub struct PacketCounts {
     pub ignored: u64,
 }
 
-/// What the peer has acknowledged since the connection began.
+/// The data that the peer has acknowledged since the connection began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeliveryProgress {
     /// The acknowledged data packets.
