@@ -31,7 +31,8 @@ pub struct Control {
 }
 
 impl Control {
-    /// Returns true if the kernel has this control itself. Ours is then for the simulator only and is never loaded.
+    /// Returns true if the kernel has this control itself. The C source here is then for the simulator only and is
+    /// never loaded.
     pub fn is_kernels(&self) -> bool {
         self.object.is_none()
     }

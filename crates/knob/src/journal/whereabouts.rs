@@ -104,8 +104,8 @@ fn look_around(here: Vec<Link>, ended: bool) -> Result<(ReachableLinks, Vec<Owne
     Ok((reach, handles))
 }
 
-/// Returns where the device is: the index of another namespace or `None` for this thread's, with the device's name
-/// there. Returns `None` if the device is gone.
+/// Returns the device's namespace, as an index into the other namespaces or `None` for this thread's own, and the
+/// device's name there. The outer `None` means that the device is gone.
 fn locate(
     device: &DeviceIdentity,
     left: Option<&Departure>,

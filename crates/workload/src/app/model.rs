@@ -194,7 +194,7 @@ pub struct ApplicationRole {
     pub disk: Bytes,
     /// Directories and files of the host that the role sees as empty.
     pub hides: Vec<String>,
-    /// How it ends.
+    /// How the role's service is ended.
     pub end: ServiceEnd,
 }
 
@@ -225,7 +225,7 @@ pub struct ApplicationFigure {
     pub unit: String,
     /// True if more of it is better.
     pub more_is_better: bool,
-    /// The role whose output contains it.
+    /// The role whose output contains the figure.
     pub role: String,
     /// The place of the figure in the role's output.
     pub source: FigureSource,
@@ -238,7 +238,7 @@ pub struct ApplicationFigure {
 /// The place of an application's picture.
 #[derive(Debug, Clone)]
 pub struct PictureSource {
-    /// The role whose output contains it.
+    /// The role whose output contains the picture.
     pub role: String,
     /// A JSON pointer (RFC 6901) to a PNG file in Base64.
     pub json: String,
