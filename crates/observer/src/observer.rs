@@ -35,17 +35,17 @@ pub enum RunPolicy {
 pub struct Observer {
     /// The name, one lower-case word: "cpu", "tcp-info".
     pub name: &'static str,
-    /// What it watches, in one line.
+    /// What the observer watches, in one line.
     pub about: &'static str,
     /// One sentence for each thing that the observer cannot see, with the reason.
     pub cannot_see: &'static [&'static str],
-    /// The condition under which it runs without being requested by name.
+    /// The condition under which the observer runs without being requested by name.
     pub runs: RunPolicy,
-    /// True if it reads the workload's own descriptors, and so cannot observe other programs' flows.
+    /// True if the observer reads the workload's own descriptors, and so cannot observe other programs' flows.
     pub own_sockets_only: bool,
-    /// The figures that it prints.
+    /// The figures that the observer prints.
     pub headlines: &'static [ObserverHeadline],
-    /// Checks that it can run on this host; returns the reason if it cannot.
+    /// Checks that the observer can run on this host; returns the reason if it cannot.
     pub can_run: fn() -> Result<(), String>,
     /// Makes a watch over this link, the interface that the workload's packets take. Slow look-ups are done here,
     /// before the window opens.
@@ -53,12 +53,12 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// Returns the figures that it prints of what was observed.
+    /// Returns the figures that the observer prints of what was observed.
     pub fn figures(&self, seen: &Observations) -> Result<Vec<Figure>, DetailError> {
         ObserverHeadline::figures(self.headlines, seen)
     }
 
-    /// Checks that it can run on this host; returns the reason if it cannot.
+    /// Checks that the observer can run on this host; returns the reason if it cannot.
     pub fn can_run(&self) -> Result<(), String> {
         (self.can_run)()
     }

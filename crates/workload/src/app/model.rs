@@ -10,15 +10,15 @@ use crate::app::number::NumberSpelling;
 
 /// An application: its roles and its figures.
 pub struct Application {
-    /// The name as a workload: "app:" and the name of its file, such as "app:redis".
+    /// The application's name as a workload: "app:" and the name of the file, such as "app:redis".
     pub name: String,
-    /// The text of its file.
+    /// The text of the application's file.
     pub text: Arc<str>,
-    /// One line that says what it does and which figure comes out.
+    /// One line that says what the application does and which figure comes out.
     pub title: String,
     /// The origin: a paper and section, or a program.
     pub source: String,
-    /// The fewest and the most hosts that it takes.
+    /// The fewest and the most hosts that the application takes.
     pub hosts: [usize; 2],
     /// Programs that every host must have.
     pub needs: Vec<RequiredProgram>,
@@ -28,7 +28,7 @@ pub struct Application {
     pub roles: Vec<ApplicationRole>,
     /// The figures. The first one decides by default.
     pub figures: Vec<ApplicationFigure>,
-    /// The place of its picture, if it has one.
+    /// The place of the application's picture, if there is one.
     pub picture: Option<PictureSource>,
 }
 
@@ -37,7 +37,7 @@ pub struct Application {
 pub struct ApplicationParameter {
     /// The name, such as "size".
     pub name: String,
-    /// One line that says what it sets.
+    /// One line that says what the parameter sets.
     pub about: String,
     /// The default, in canonical spelling.
     pub default: String,
@@ -169,7 +169,7 @@ pub struct ServiceEnd {
 pub struct ApplicationRole {
     /// The name, such as "server".
     pub name: String,
-    /// The hosts that it runs on.
+    /// The hosts on which the role runs.
     pub on: HostSelector,
     /// The condition under which a service is ready. A service runs until it is ended. `None` for a role that runs to
     /// its end.
@@ -190,7 +190,7 @@ pub struct ApplicationRole {
     pub env: Vec<(String, String)>,
     /// The user under which the role runs. Only an agent that is root can change the user.
     pub user: String,
-    /// Capacity of its directory.
+    /// Capacity of the role's directory.
     pub disk: Bytes,
     /// Directories and files of the host that the role sees as empty.
     pub hides: Vec<String>,
@@ -199,7 +199,7 @@ pub struct ApplicationRole {
 }
 
 impl ApplicationRole {
-    /// Returns true if it runs until it is ended.
+    /// Returns true if the role runs until it is ended.
     pub fn is_service(&self) -> bool {
         self.ready.is_some()
     }
@@ -223,7 +223,7 @@ pub struct ApplicationFigure {
     pub name: String,
     /// The unit, such as "requests/s".
     pub unit: String,
-    /// True if more of it is better.
+    /// True if more of the figure is better.
     pub more_is_better: bool,
     /// The role whose output contains the figure.
     pub role: String,
@@ -267,7 +267,7 @@ pub(crate) struct RoleOrder {
     pub(crate) ready: Option<ReadyCondition>,
     /// Processors on which the role runs; empty for all.
     pub(crate) cores: Vec<u32>,
-    /// How it is ended.
+    /// How the role's service is ended.
     pub(crate) end: ServiceEnd,
 }
 
