@@ -31,7 +31,8 @@ pub struct Control {
 }
 
 impl Control {
-    /// Returns true if the kernel has this control itself. Ours is then for the simulator only and is never loaded.
+    /// Returns true if the kernel has this control itself. The C source here is then for the simulator only and is
+    /// never loaded.
     pub fn is_kernels(&self) -> bool {
         self.object.is_none()
     }
@@ -41,7 +42,7 @@ impl Control {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ControlParameter {
     pub symbol: &'static str,
-    /// Its value, with the unit.
+    /// The value, with the unit.
     pub value: &'static str,
     /// The section, equation or table of the source that gives it.
     pub from: &'static str,

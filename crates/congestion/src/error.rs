@@ -32,7 +32,7 @@ pub enum Error {
         /// The cause, with the remedy.
         reason: String,
     },
-    /// This host can load congestion controls, but not this one.
+    /// The host can load congestion controls in general, but not this control.
     #[error("{name} is refused: {reason}")]
     Refused {
         name: &'static str,
@@ -58,7 +58,7 @@ pub enum Error {
         /// The holder of the name and how to end it, or empty if there is none.
         holder: String,
     },
-    /// A file or folder of the BPF file system.
+    /// An operation on a file or folder of the BPF file system failed.
     #[error("cannot {operation} {}: {source}", path.display())]
     Io { operation: &'static str, path: PathBuf, source: io::Error },
 }

@@ -1,5 +1,5 @@
-//! What a host's kernel offers to landspeed: netlink, BPF programs, processes that outlive their parent, and folders that
-//! belong to one user alone.
+//! Access to a host's kernel: netlink, BPF programs, processes that outlive their parent, and folders that belong to
+//! one user alone.
 
 pub mod bpf;
 pub mod daemon;

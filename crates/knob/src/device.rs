@@ -18,7 +18,7 @@ pub(crate) fn name(target: &KnobTarget) -> Result<&str, Error> {
 }
 
 /// Returns true if the kernel could have given a device this name (dev_valid_name) and it is safe as one component of
-/// a path. Netlink allows more names, but the settings of such a device under /proc could not be reached.
+/// a path. Netlink allows more names, but the settings of such devices under /proc cannot be reached.
 pub(crate) fn is_name(name: &str) -> bool {
     let good = |b: u8| b.is_ascii_graphic() && b != b'/' && b != b':';
     // "all" and "default" have other meanings below /proc/sys/net.
@@ -41,9 +41,9 @@ pub(crate) fn refused(knob: &str, error: netlink::Error) -> Error {
 
 /// The sysfs of this thread's network namespace.
 ///
-/// /sys shows the devices of the namespace in which it was mounted, not of the one that reads it. After setns it
-/// would show, and change, another host's device of the same name. Therefore a private mount is made, which belongs
-/// to no mount table and disappears when dropped.
+/// /sys shows the devices of the namespace in which it was mounted, not of the one that reads it. After setns it would
+/// show, and change, another host's device of the same name. So a private mount is made, which belongs to no mount
+/// table and is removed when this is dropped.
 pub(crate) struct Sysfs(OwnedFd);
 
 impl Sysfs {
@@ -102,7 +102,7 @@ impl Sysfs {
     }
 }
 
-/// Splits a name into the part before its last number and that number.
+/// Splits a name into its last number and the part before that number.
 fn natural(name: &str) -> (&str, u64) {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
     (stem, name[stem.len()..].parse().unwrap_or(0))

@@ -10,22 +10,23 @@ pub enum Error {
     /// This host or device lacks the knob.
     #[error("{0}")]
     Unavailable(String),
-    /// Netlink refused.
+    /// The kernel returned an error over netlink.
     #[error(transparent)]
     Netlink(#[from] landspeed_kernel::netlink::Error),
-    /// The kernel refused.
+    /// The kernel returned an error for a file.
     #[error("{knob}: cannot {operation}: {source}")]
     Io { knob: String, operation: String, source: std::io::Error },
     /// The kernel accepted a write without carrying it out.
     #[error("{knob}: asked for '{asked}', reads back '{found}'; it was put back")]
     NotAsWritten { knob: String, asked: String, found: String },
-    /// The value is neither the original nor the one that this run wrote last, so the guardian allowed no write.
+    /// The value is neither the original nor the one that this run wrote last, so the guardian did not permit the
+    /// write.
     #[error(
         "{knob}: another program set it to '{}' since this run set it to '{ours}': it is left alone",
         found.escape_default()
     )]
     Foreign { knob: String, found: String, ours: String },
-    /// The guardian allowed no write, for this reason.
+    /// The guardian did not permit the write, for this reason.
     #[error("{0}")]
     Refused(String),
     /// The journal or its guardian failed, so nothing was changed; or a write could not be reverted and is restored

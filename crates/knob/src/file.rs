@@ -9,10 +9,10 @@ use crate::device::Sysfs;
 use crate::{Error, HostKnob, KnobLimits, KnobTarget};
 use landspeed_record::factor::{MAX_CPU, join, parse_cpus, print_cpus, split};
 
-/// Longest text that is read, in bytes. The kernel's files of one value hold at most a page.
+/// Longest text that is read, in bytes. The kernel's files with one value hold at most a page.
 const LONGEST: u64 = 65_536;
 
-/// A file of the kernel, with the name of the knob for errors.
+/// A file of the kernel, with the name of its knob for errors.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KernelFile<'a> {
     knob: &'a str,
@@ -86,20 +86,20 @@ impl<'a> KernelFile<'a> {
     }
 }
 
-/// Returns true if a file does not exist, or reports that its setting does not (xps_cpus of a device with one queue:
-/// ENOENT; scaling files of an absent driver: ENODEV, EINVAL, EOPNOTSUPP).
+/// Returns true if a file does not exist, or if the error means that its setting does not (xps_cpus of a device with
+/// one queue: ENOENT; scaling files of an absent driver: ENODEV, EINVAL, EOPNOTSUPP).
 fn lacks(e: &io::Error) -> bool {
     matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ENODEV | libc::EINVAL | libc::EOPNOTSUPP))
 }
 
-/// The spelling of a value in a file of the kernel.
+/// The way in which a file of the kernel spells a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileEncoding {
-    /// The table's spelling.
+    /// As in the knob table.
     Plain,
     /// 0 and 1 for off and on.
     Bit,
-    /// 0 and 1 for on and off, because the file says what is disabled.
+    /// 0 and 1 for on and off, because the file states what is disabled.
     Disabled,
     Mask,
     /// A list of at least one processor.
@@ -180,7 +180,7 @@ impl FileSetting {
         FileSetting { knob, encoding, find, obstacle: |_| Ok(()), choices: Vec::new }
     }
 
-    /// Makes [`HostKnob::can_write`] also return the error of `obstacle`, even if the files could be written.
+    /// Makes [`HostKnob::can_write`] also return the error of `obstacle`, even if the files can be written.
     pub(crate) const fn unless(self, obstacle: fn(&KnobTarget) -> Result<(), Error>) -> FileSetting {
         FileSetting { obstacle, ..self }
     }

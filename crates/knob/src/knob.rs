@@ -2,8 +2,8 @@
 
 use crate::{Error, Factor};
 
-/// Makes a row of a family: `knob!(BASE_ROW, "name", Setting(its own arguments), { row fields })`. The setting gets
-/// the name first, because its errors contain it.
+/// Makes a row of a family: `knob!(BASE_ROW, "name", Setting(its own arguments), { row fields })`. The name is the
+/// first argument of the setting, whose errors contain it.
 macro_rules! knob {
     (
         $base:ident, $name:literal,
@@ -42,8 +42,9 @@ pub trait HostKnob: Sync {
     /// Returns [`Error::Unavailable`] with the reason if this host lacks the knob.
     fn read(&self, target: &KnobTarget) -> Result<String, Error>;
 
-    /// Writes `value`, which is in the domain, and changes nothing else. It is also called when the knob already
-    /// reads `value`: an offload that is off only because it needs another one then stays off when that one comes on.
+    /// Writes `value`, which is in the domain, and changes nothing else. It is also called when the knob already has
+    /// this value: an offload that is off only because it lacks another one then stays off when that one is switched
+    /// on.
     fn write(&self, target: &KnobTarget, value: &str) -> Result<(), Error>;
 
     /// Checks whether a write could succeed, as far as that is possible without changing anything.

@@ -6,9 +6,9 @@ use crate::Knob;
 use crate::table::all;
 
 /// Returns the changes that lead from `now` to `wanted` on one host, in an order in which each takes effect. A change
-/// that meets a knob's need comes before that knob, and a change that ends such a need comes after it. TSO is
-/// switched on after checksums and off before them; a fixed interrupt delay is set after the adaptive one is switched
-/// off, and restored before it is switched on again. Otherwise the order is that of the table.
+/// that meets a knob's need comes before that knob, and a change that ends a need comes after the knob that had it.
+/// TSO is switched on after checksums and off before them; a fixed interrupt delay is set after the adaptive one is
+/// switched off, and restored before it is switched on again. Otherwise the order is that of the table.
 ///
 /// Knobs that `now` does not contain are changed. Names that are not in the table are left out.
 pub fn in_order(now: &Settings, wanted: &Settings) -> Vec<(&'static str, String)> {
@@ -32,7 +32,7 @@ impl ChangeOrder<'_> {
         self.wanted.get(knob).is_some_and(|value| self.now.get(knob) != Some(value))
     }
 
-    /// Places a knob after those that must be changed before it. Each knob is begun only once, so this ends even if
+    /// Appends a knob after those that must be changed before it. Each knob is visited only once, so this ends even if
     /// needs form a cycle.
     fn place(&mut self, knob: &'static Knob) {
         let name = knob.factor.name;

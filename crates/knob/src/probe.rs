@@ -1,4 +1,4 @@
-//! Probing: reads the values of a host's knobs and finds out which can be changed, without changing any.
+//! Probing: reads the values of a host's knobs, and checks which of them can be changed, without changing any.
 
 use landspeed_record::KnobState;
 

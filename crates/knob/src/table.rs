@@ -9,7 +9,7 @@ use crate::{Knob, cpu, link, napi, nic, offload, steering, sysctl};
 pub(crate) struct KnobFamily {
     /// Name of the family, such as "offload".
     pub(crate) name: &'static str,
-    /// Description of its knobs in one line.
+    /// One line that describes the family's knobs.
     pub(crate) about: &'static str,
     knobs: &'static [&'static [Knob]],
 }

@@ -1,4 +1,4 @@
-//! What can go wrong while observing.
+//! Errors of observations and measurements.
 
 use std::io;
 
@@ -33,17 +33,17 @@ pub enum Error {
     /// The process to watch is in another network namespace.
     #[error("process {pid} is in {namespace}: {command}")]
     Elsewhere {
-        /// The process.
+        /// The id of the process.
         pid: u32,
-        /// The namespace: "network namespace blue".
+        /// The namespace of the process: "network namespace blue".
         namespace: String,
-        /// The command that watches it there.
+        /// The command that watches the process in its namespace.
         command: String,
     },
     /// This process may not inspect the process to watch.
     #[error("process {pid} belongs to another user: only root may watch it (sudo)")]
     Forbidden {
-        /// The process.
+        /// The id of the process.
         pid: u32,
     },
     /// The object to watch does not exist.
@@ -51,7 +51,7 @@ pub enum Error {
     Gone {
         /// The thread, socket or device.
         object: String,
-        /// What that means, or what to do.
+        /// The consequence, or what to do.
         why: String,
     },
     /// A condition of a measurement does not hold.

@@ -8,8 +8,8 @@ use crate::Observer;
 /// A figure that an observer prints, taken from what was observed.
 pub type ObserverHeadline = landspeed_record::Headline<Observations>;
 
-/// Declares an observer's figures, grouped by the detail that they are taken from: each has a name, a description and
-/// an amount, which is `None` if it was not seen.
+/// Declares an observer's figures, grouped by the detail that they are taken from. Each has a name, a description and
+/// an amount, which is `None` if it was not observed.
 macro_rules! headlines {
     ($($seen:ident: $detail:ty => { $($name:literal, $about:literal: $amount:expr;)+ })+) => {
         &[$($($crate::ObserverHeadline {
@@ -29,7 +29,7 @@ pub(crate) fn of<T: Detail, A: Into<FigureValue>>(
     Ok(seen.details.find()?.and_then(amount).map(Into::into))
 }
 
-/// Returns the figures that `rows` print of what was seen on `host`, and one line for each observer whose details
+/// Returns the figures that `rows` print of what was observed on `host`, and one line for each observer whose details
 /// have a shape that this version of landspeed does not know.
 pub fn figures(
     rows: &[&'static Observer],

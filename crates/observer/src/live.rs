@@ -19,8 +19,8 @@ use landspeed_record::{Observations, WatchTarget};
 use crate::sockets::select;
 use crate::{Error, Observer, RunPolicy, WatchSubject, Watcher, rows};
 
-/// Returns the link by which the busiest flow of a target leaves this host: the route to its peer, which is "lo" for
-/// a flow within the host. `None` if no flow has a peer.
+/// Returns the link by which the busiest flow of a target leaves this host: that of the route to its peer, which is
+/// "lo" for a flow within the host. Returns `None` if no flow has a peer.
 pub fn busiest_link(target: WatchTarget) -> Result<Option<String>, Error> {
     let subject = WatchSubject { target, ..WatchSubject::default() };
     let found = select(&SockDiag::open()?, &subject)?.found;
@@ -50,7 +50,7 @@ impl LiveWatch {
         Self::with(&rows(&[], RunPolicy::Explaining).expect("no name is asked for"), target, link)
     }
 
-    /// Prepares these observers, without those that see only the workload's own sockets. If there is no link, the
+    /// Prepares these observers, except those that only work on the workload's own sockets. If there is no link, the
     /// observers of one link report that and the others still work.
     pub fn with(
         observers: &[&'static Observer],

@@ -1,4 +1,4 @@
-//! The plug-in point: an observer, and its watch.
+//! An observer, the plug-in of this crate, and its watch.
 
 use std::os::fd::BorrowedFd;
 
@@ -10,13 +10,13 @@ use crate::{Error, ObserverHeadline};
 /// The subject of a watch, known when the window opens.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WatchSubject<'a> {
-    /// Ids of the workload's own threads, all of this process; empty if the flows are other programs'. The threads
-    /// live until the window is closed.
+    /// Ids of the workload's own threads, all of this process; empty if other programs own the flows. The threads live
+    /// until the window is closed.
     pub threads: &'a [i32],
-    /// The workload's sockets, each with its flow's number; empty if the flows are other programs'. A flow may have
+    /// The workload's sockets, each with its flow's number; empty if other programs own the flows. A flow may have
     /// none or several, and sockets may be of any family.
     pub sockets: &'a [(u32, BorrowedFd<'a>)],
-    /// Whose flows are watched.
+    /// The target whose flows are watched.
     pub target: WatchTarget,
 }
 
@@ -26,7 +26,7 @@ pub struct WatchSubject<'a> {
 pub enum RunPolicy {
     /// In every trial and in every explanation.
     Always,
-    /// Only where a path or a flow is explained.
+    /// Only when a path or a flow is explained.
     Explaining,
     /// Never: only if requested by name, for instance because it disturbs what it observes.
     OnRequest,
@@ -34,19 +34,19 @@ pub enum RunPolicy {
 
 /// One kind of observation: a row of the table.
 pub struct Observer {
-    /// Its name, one lower-case word: "cpu", "tcp-info".
+    /// The name, one lower-case word: "cpu", "tcp-info".
     pub name: &'static str,
-    /// What it watches, in one line.
+    /// What the observer watches, in one line.
     pub about: &'static str,
-    /// What it cannot see, and why, in one sentence each.
+    /// One sentence for each thing that the observer cannot see, with the reason.
     pub cannot_see: &'static [&'static str],
-    /// When it runs without being requested by name.
+    /// The condition under which the observer runs without being requested by name.
     pub runs: RunPolicy,
-    /// True if it reads the workload's own descriptors, and so sees nothing of other programs' flows.
+    /// True if the observer reads the workload's own descriptors, and so cannot observe other programs' flows.
     pub own_sockets_only: bool,
-    /// The figures that it prints.
+    /// The figures that the observer prints.
     pub headlines: &'static [ObserverHeadline],
-    /// Checks that it can run on this host; returns the reason if it cannot.
+    /// Checks that the observer can run on this host; returns the reason if it cannot.
     pub can_run: fn() -> Result<(), String>,
     /// Makes a watch over this link, the interface that the workload's packets take. Slow look-ups are done here,
     /// before the window opens.
@@ -54,12 +54,12 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// Returns the figures that it prints of what was seen.
+    /// Returns the figures that the observer prints of what was observed.
     pub fn figures(&self, seen: &Observations) -> Result<Vec<Figure>, DetailError> {
         ObserverHeadline::figures(self.headlines, seen)
     }
 
-    /// Checks that it can run on this host; returns the reason if it cannot.
+    /// Checks that the observer can run on this host; returns the reason if it cannot.
     pub fn can_run(&self) -> Result<(), String> {
         (self.can_run)()
     }

@@ -9,7 +9,7 @@ use landspeed_record::units::CpuNanos;
 use crate::Error;
 
 /// The most bytes that are read of one file. No expected file comes near this; a longer one (a fake /proc, a faulty
-/// driver) is cut.
+/// driver) is truncated.
 const LIMIT: u64 = 8 << 20;
 
 pub(crate) fn read(path: &str) -> Result<String, Error> {
@@ -48,9 +48,9 @@ pub(crate) struct TaskStat {
     pub(crate) state: char,
     pub(crate) parent: u32,
     pub(crate) ran: CpuNanos,
-    /// The run time of the children that it has waited for.
+    /// The run time of the children that the task has waited for.
     pub(crate) children_ran: CpuNanos,
-    /// The processor that it last ran on.
+    /// The processor that the task last ran on.
     pub(crate) core: u32,
 }
 

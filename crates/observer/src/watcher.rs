@@ -36,7 +36,7 @@ impl Watcher {
     }
 
     /// Prepares the given observers over `link`. An observer that cannot run on this host is left out, and every
-    /// window says so.
+    /// window reports that.
     pub fn with(observers: &[&'static Observer], link: &str) -> Self {
         let mut watcher = Watcher { prepared: Vec::new(), barred: Vec::new(), failed: Vec::new() };
         for row in observers {
@@ -54,8 +54,8 @@ impl Watcher {
         watcher
     }
 
-    /// Begins a window over `subject`. A window that is still open is discarded. Sockets are held by a duplicate until
-    /// [`Watcher::close`], so a flow is seen to its end even if the workload closes it first.
+    /// Begins a window over `subject`. A window that is still open is discarded. The watcher holds duplicates of the
+    /// sockets until [`Watcher::close`], so a flow is observed to its end even if the workload closes it first.
     pub fn open(&mut self, subject: &WatchSubject<'_>) {
         self.failed.clear();
         for observer in &mut self.prepared {
@@ -72,7 +72,7 @@ impl Watcher {
         }
     }
 
-    /// Ends the window and returns what was seen. Without an open window only `unseen` is filled.
+    /// Ends the window and returns what was observed. Without an open window only `unseen` is filled.
     pub fn close(&mut self) -> Observations {
         let mut seen = Observations::default();
         for observer in self.prepared.iter_mut().rev().filter(|observer| observer.open) {
@@ -85,7 +85,7 @@ impl Watcher {
     }
 }
 
-/// Records a failure once, so that a sample that fails a hundred times is one line.
+/// Records each failure only once, so that a sample that fails a hundred times gives one line.
 fn note(failed: &mut Vec<String>, name: &str, outcome: Result<(), Error>) {
     if let Err(error) = outcome {
         let line = format!("{name}: {error}");

@@ -1,4 +1,4 @@
-//! Watches whose windows each start with a new state.
+//! Builds watches that start each window with a new state.
 
 use landspeed_record::Observations;
 use landspeed_record::units::Nanos;

@@ -58,10 +58,10 @@ pub use notify::{ArgumentCondition, NotifiedCall, SyscallAnswer, SyscallRule};
 
 /// A way to carry the bytes of a program's sockets.
 pub trait Path: Sync {
-    /// Returns its name, such as "local".
+    /// Returns the path's name, such as "local".
     fn name(&self) -> &'static str;
 
-    /// Returns one line that says what it does.
+    /// Returns one line that describes the path.
     fn describe(&self) -> &'static str;
 
     /// Returns the system calls that the path answers in the program's place; empty if the program runs unchanged.

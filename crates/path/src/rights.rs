@@ -62,8 +62,7 @@ pub(crate) fn mark(call: &NotifiedCall<'_>) {
     limit(call.process(), Some(rlimit { rlim_cur: MARK, rlim_max: MARK }));
 }
 
-/// Returns the hard limit that a process had before the call (prlimit(2)), and sets `new` if given. Process 0 is this
-/// one.
+/// Returns the hard limit that a process (0: this one) had before the call (prlimit(2)), and sets `new` if given.
 fn limit(process: i32, new: Option<rlimit>) -> Option<rlim_t> {
     let mut old = rlimit { rlim_cur: 0, rlim_max: 0 };
     let new = new.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);

@@ -75,7 +75,7 @@ pub enum PortOrNetworkError {
     /// The prefix has more bits than the address.
     #[error("after '/' comes how many bits the addresses of the network have in common: 0 to {0}")]
     Bits(u32),
-    /// The address is inside a network, not its first address.
+    /// The address is not the first one of its network.
     #[error("this is an address in the network {0}/{1}: write {0}/{1}, or the address alone")]
     Inside(IpAddr, u8),
 }

@@ -43,8 +43,8 @@ struct CallNote {
     held: [AtomicU64; HELD],
 }
 
-/// What a path holds for a call, as numbers: descriptors, which the keeper finds in the shared table, and other
-/// values.
+/// The numbers that describe what a path holds for a call: descriptors, which the keeper finds in the shared table,
+/// and other values.
 pub(crate) type HeldNumbers = [u64; HELD];
 /// Numbers in [`HeldNumbers`].
 pub(crate) const HELD: usize = 12;

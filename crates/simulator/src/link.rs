@@ -52,7 +52,8 @@ pub struct LinkCounts {
 /// Nanoseconds per second times bits per byte: the nanoseconds of a byte on a line of 1 b/s.
 const BYTE_NANOS: u64 = 8_000_000_000;
 
-/// The time that the line needs for a packet of one size: whole nanoseconds, and the remainder in 1/rate of one.
+/// The time that the line needs for a packet of one size, in whole nanoseconds and a remainder in units of 1/rate of a
+/// nanosecond.
 #[derive(Debug, Clone, Copy, Default)]
 struct TransmissionTime {
     size: u16,
@@ -66,8 +67,9 @@ pub(crate) struct SimulatedLink {
     delay: Nanos,
     most_bytes: u64,
     loss: LossProcess,
-    /// When the line has sent all accepted packets, and the fraction of a nanosecond that this time leaves out.
+    /// The time at which the line has sent all accepted packets.
     free_at: Nanos,
+    /// The fraction of a nanosecond that `free_at` leaves out, in units of 1/rate.
     remainder: u64,
     /// The transmission time of the last packet's size. Nearly all packets have the same size, and the division takes
     /// longer than everything else.

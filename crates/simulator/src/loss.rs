@@ -11,7 +11,7 @@ pub enum LossSpec {
         /// Packets per lost packet.
         nth: u64,
     },
-    /// Loses the packets with these numbers; the first packet is 1. In ascending order.
+    /// Loses the packets with these numbers, counted from 1 and listed in ascending order.
     List {
         /// Numbers of packets.
         packets: Vec<u64>,

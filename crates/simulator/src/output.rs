@@ -24,7 +24,8 @@ pub struct FlowOutcome {
     /// The contestant, as in the scenario.
     pub contestant: String,
     pub start_ns: Nanos,
-    /// When the last of its data was acknowledged; `None` if it had no end or did not reach it.
+    /// The time at which the flow's last data was acknowledged; `None` if the data had no end or was not all
+    /// acknowledged.
     pub finished_ns: Option<Nanos>,
     pub samples: Vec<SimulatedFlowSample>,
     pub sender: SenderCounts,
@@ -76,8 +77,8 @@ pub struct SimulatedProbeSample {
 }
 
 impl FlowOutcome {
-    /// Returns the rate of payload that arrived in order from `from` to `to`: that of the intervals that end after
-    /// `from` and not after `to`.
+    /// Returns the rate of the payload that arrived in order in the intervals that end after `from` and not after
+    /// `to`.
     pub fn goodput(&self, from: Nanos, to: Nanos) -> BitRate {
         let within = self.samples.iter().filter(|sample| sample.at_ns > from && sample.at_ns <= to);
         within.map(|sample| sample.goodput_bytes).sum::<Bytes>().per(to - from)

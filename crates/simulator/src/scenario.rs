@@ -94,7 +94,7 @@ impl Default for ProbeSpec {
     }
 }
 
-/// Why a scenario cannot be simulated.
+/// The reason why a scenario cannot be simulated.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum SimulationError {
     #[error("flow {flow}: {reason}")]

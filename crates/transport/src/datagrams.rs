@@ -24,9 +24,9 @@ pub struct DatagramTotals {
     pub malformed: u64,
     /// Times that this end's socket had no room for what arrived: a datagram, or several that the stack had joined.
     pub overflowed: u64,
-    /// When the first datagram arrived.
+    /// The time at which the first datagram arrived.
     pub first: Option<Instant>,
-    /// When the last datagram arrived.
+    /// The time at which the last datagram arrived.
     pub last: Option<Instant>,
 }
 

@@ -12,7 +12,7 @@ pub enum Error {
         operation: &'static str,
         object: String,
         source: io::Error,
-        /// What to do about it, with a leading separator; may be empty.
+        /// The remedy, with a leading separator; may be empty.
         remedy: &'static str,
     },
     #[error(

@@ -58,8 +58,8 @@ impl RoundTripEstimate {
         }
     }
 
-    /// Adds a value that the peer reports. libudt reports its initial value, which is ignored, until it has measured
-    /// something. Then its values approach the true one, with a variance of up to twice the mean: such a value counts
+    /// Adds a value that the peer reports. Until libudt has measured something, it reports its initial value, which is
+    /// ignored. Its next values approach the true one, with a variance of up to twice the mean: such a value counts
     /// only as the first sample.
     pub(crate) fn reported(&mut self, mean: Nanos, variance: Nanos) {
         let is_measured = mean.0 > 0 && RoundTrip { mean, variance } != RoundTrip::default();

@@ -15,7 +15,7 @@ use landspeed_record::units::Nanos;
 use crate::packet::{HEADER, PacketTime, put};
 use crate::seq::{Seq, UdtSocketId};
 
-/// The most bytes that one datagram of IPv4 carries, and so one call with UDP_SEGMENT.
+/// The most bytes that one datagram of IPv4 carries. It also limits one call with UDP_SEGMENT.
 const MAX_BATCH: usize = 65_507;
 /// The most full batches of a stream that wait to be sent.
 const WAITING_BATCHES: usize = 4;
@@ -25,7 +25,7 @@ const MESSAGE: u32 = 0b111 << 29 | 1;
 #[derive(Debug, Clone, Copy, Default)]
 struct SendSlot {
     length: u32,
-    /// When the packet was last sent.
+    /// The time at which the packet was last sent.
     sent_at: Nanos,
 }
 

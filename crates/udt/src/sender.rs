@@ -28,7 +28,8 @@ pub(crate) struct SendHalf {
     losses: LossList,
     /// Packets that were reported lost and are not acknowledged. Some were sent again since then, others wait to be.
     reported: LossList,
-    /// The end of the packets that were in flight at the last timeout, until all of them are acknowledged.
+    /// The first packet after those that were in flight at the last timeout; `None` once all of these are
+    /// acknowledged.
     timed_out: Option<Seq>,
     /// How often the first packet was sent again for want of an acknowledgement.
     stuck: u32,
@@ -54,7 +55,7 @@ pub(crate) struct SendHalf {
     acked: AckedTotals,
 }
 
-/// What the peer has acknowledged.
+/// The data that the peer has acknowledged.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct AckedTotals {
     pub(crate) packets: u64,
@@ -194,8 +195,8 @@ impl SendHalf {
         true
     }
 
-    /// Schedules packets to be sent again when nothing has been heard of those in flight, and none waits to be sent
-    /// again. First come those reported lost (libudt reports nothing twice), the first packet (its report may be
+    /// Schedules packets to be sent again after a time without acknowledgements, if none waits to be sent again. First
+    /// come the packets that were reported lost (libudt reports nothing twice), the first packet (its report may be
     /// lost), and the last one (after which the receiver reports what else is missing). If another timeout comes
     /// before all packets in flight are acknowledged, all are scheduled.
     pub(crate) fn on_timeout(&mut self, now: Nanos) {

@@ -19,7 +19,7 @@ impl AtomicMoment {
         self.at.store(moment.map_or(0, |moment| self.nanos(moment)), Ordering::SeqCst);
     }
 
-    /// Stores the current time unless a moment is already set, which costs one load.
+    /// Stores the current time unless a moment is already set. In that case the call costs one load.
     pub(crate) fn note(&self) {
         if self.at.load(Ordering::Relaxed) == 0 {
             let now = self.nanos(Instant::now());

@@ -48,12 +48,12 @@ impl FlowNeeds {
     }
 }
 
-/// A role in a workload: what a host that takes part in it does.
+/// A role in a workload: what a host in this role does.
 #[derive(Debug, Clone, Copy)]
 pub struct WorkloadRole {
-    /// Its name, such as "client".
+    /// The name, such as "client".
     pub name: &'static str,
-    /// One line that says what it does.
+    /// One line that says what a host in the role does.
     pub about: &'static str,
     /// The most hosts that may have the role at a time.
     pub most: usize,
@@ -75,22 +75,22 @@ pub(crate) const TWO: [WorkloadRole; 2] = WorkloadRole::both(["sends", "receives
 
 /// A workload: traffic that is sent and measured.
 pub trait WorkloadRunner: Send + Sync {
-    /// Returns its name on the command line and in records.
+    /// Returns the workload's name on the command line and in records.
     fn name(&self) -> &str;
 
-    /// Returns one line that says what it does and which figure comes out.
+    /// Returns one line that says what the workload does and which figure comes out.
     fn describe(&self) -> &str;
 
-    /// Returns its parameters, from which the command line, help, reference page and validation are made.
+    /// Returns the workload's parameters, from which the command line, help, reference page and validation are made.
     fn parameters(&self) -> Vec<FactorDeclaration<'_>>;
 
-    /// Returns the roles of its two ends, the client's first; by default many clients and one server, or one client and
-    /// many servers. An application may have more roles, which its file lists.
+    /// Returns the roles of the workload's two ends, the client's first; by default many clients and one server, or
+    /// one client and many servers. An application may have more roles, which its file lists.
     fn roles(&self) -> [WorkloadRole; 2] {
         WorkloadRole::both(["opens the flows", "accepts them"], [MOST_HOSTS; 2])
     }
 
-    /// Returns the application that it runs; `None` if the traffic is landspeed's own.
+    /// Returns the application that the workload runs; `None` if the traffic is landspeed's own.
     fn application(&self) -> Option<&Application> {
         None
     }
@@ -112,12 +112,12 @@ pub trait WorkloadRunner: Send + Sync {
         &[]
     }
 
-    /// Returns the details that it adds to an outcome.
+    /// Returns the details that the workload adds to an outcome.
     fn details(&self) -> &'static [DetailRow] {
         &[]
     }
 
-    /// Returns what its latency histograms measure.
+    /// Returns what the workload's latency histograms measure.
     fn latency(&self) -> &'static str {
         "round trip"
     }

@@ -69,7 +69,7 @@ pub(crate) struct WindowStart {
 pub(crate) struct WindowMeasurement {
     /// Length of the window by this end's clock.
     pub(crate) window: Nanos,
-    /// What each task counted in the window.
+    /// The count of each task in the window.
     pub(crate) counts: Vec<u64>,
     /// Datagrams in the window, by flow; empty if there are none.
     pub(crate) datagrams: Vec<DatagramCounts>,
@@ -77,7 +77,7 @@ pub(crate) struct WindowMeasurement {
     pub(crate) strangers: u64,
     /// Details that only the flows' transport can report.
     pub(crate) details: Details,
-    /// What the watch observed.
+    /// The observations of the watch.
     pub(crate) observed: Observations,
     /// Times without payload, at a receiving end.
     pub(crate) silences: Option<Silences>,

@@ -17,8 +17,8 @@ pub struct WatchTargets<'a> {
     pub programs: bool,
 }
 
-/// Watches one trial: `open` once, `sample` any number of times, `close` once, in this order. None of them is called
-/// if the trial fails before its window opens; `close` is not called if it fails within the window.
+/// Watches one trial: `open` is called once, `sample` any number of times, and `close` once, in this order. None is
+/// called if the trial fails before its window opens; `close` is not called if the trial fails within the window.
 pub trait WindowWatch: Send {
     /// Called when the window opens. Read processor clocks last: bytes are counted from the return on.
     fn open(&mut self, ends: &WatchTargets<'_>);

@@ -23,8 +23,8 @@ pub fn start_over(arguments: impl IntoIterator<Item = OsString>) -> io::Error {
     again.exec()
 }
 
-/// Starts `command` in its own session, as an orphan that init adopts, in / and without standard input and output. It
-/// inherits `given` and no other descriptor; [`inherited`] takes it there.
+/// Starts `command` in its own session, in the directory /, without standard input and output, and as an orphan that
+/// init adopts. The new process inherits `given`, which it takes by [`inherited`], and no other descriptor.
 ///
 /// # Errors
 /// Returns an error if the program cannot be started, and [`io::ErrorKind::InvalidInput`] if `command` is empty.

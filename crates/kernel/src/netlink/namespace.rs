@@ -11,7 +11,7 @@ use crate::netlink::error::{Error, FailureContext, RequestFailure};
 use crate::netlink::rtnl::Rtnl;
 use crate::sockopt::get_option;
 
-/// From linux/socket.h; not every libc has it.
+/// Socket option that returns the cookie of the socket's network namespace (linux/socket.h; not every libc has it).
 const SO_NETNS_COOKIE: libc::c_int = 71;
 
 /// Size of struct rtgenmsg in bytes, padded.

@@ -79,7 +79,7 @@ fn rate(kind: &str, options: Attrs<'_>) -> Option<u64> {
 }
 
 impl Rtnl {
-    /// Returns all qdiscs of one link (0: of all links), and the classes of those that shape by class (htb).
+    /// Returns all qdiscs of one link (0: of all links), and the classes of qdiscs that shape by class (htb).
     pub fn queue_stats(&self, index: u32) -> Result<Vec<QueueStats>, Error> {
         let mut all = self.queues(libc::RTM_GETQDISC, index)?;
         // Kernels before 4.20 do not filter by link.

@@ -1,4 +1,4 @@
-//! Processors' frequency and idle states, which concern the whole machine.
+//! Knobs for the frequency and the idle states of processors, which concern the whole machine.
 
 use landspeed_record::units::Nanos;
 
@@ -57,8 +57,8 @@ fn offered() -> Vec<String> {
     offered.split_ascii_whitespace().map(str::to_owned).collect()
 }
 
-/// Returns the files of all idle states but state0. That one is polling, or the shallowest; without it a processor
-/// could not idle.
+/// Returns the files of all idle states except state0, which is polling or the shallowest state; without it a
+/// processor could not idle.
 fn idle_states(_: &KnobTarget) -> Result<MemberFiles, Error> {
     let states = |cpu: String| numbered(&format!("{cpu}/cpuidle"), "state").into_iter().skip(1);
     let files = numbered(CPUS, "cpu").into_iter().flat_map(states).map(|state| format!("{state}/disable"));

@@ -1,4 +1,4 @@
-//! Rules for the machine: its processors, and programs that change settings back.
+//! Rules for the machine: its processors, and programs that reset settings.
 
 use super::SettingFinding;
 use super::Severity::{Hint, Warning};

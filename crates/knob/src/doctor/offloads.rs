@@ -1,4 +1,4 @@
-//! Rules for offloads: work that the device, or the kernel in larger pieces, could do.
+//! Rules for offloads, which let the device work in place of the kernel, or the kernel work on larger pieces.
 
 use super::SettingFinding;
 use super::Severity::{self, Hint, Warning};

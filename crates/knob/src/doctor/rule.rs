@@ -10,7 +10,7 @@ use crate::device::is_virtual;
 use crate::persist::shown;
 
 pub(super) struct DoctorRule {
-    /// Knob that would change the finding; empty if there is none.
+    /// Name of the knob that would remove the finding; empty if there is none.
     pub(super) knob: &'static str,
     pub(super) source: &'static str,
     check: RuleCheck,
@@ -66,10 +66,10 @@ pub(super) struct DoctorInput<'a> {
     states: BTreeMap<&'a str, &'a KnobState>,
 }
 
-/// Assumed speed in Mb/s of a link that states none: that of guests and most servers today.
+/// Assumed speed, in Mb/s, of a link that reports none: that of guests and most servers today.
 const ASSUMED_MBPS: u64 = 10_000;
 
-/// Speed in Mb/s from which a host needs careful settings: 10 Gb/s, ESnet fasterdata's limit.
+/// The lowest speed, in Mb/s, at which a host needs careful settings: 10 Gb/s, ESnet fasterdata's limit.
 const FAST_MBPS: u64 = 10_000;
 
 impl<'a> DoctorInput<'a> {
@@ -98,7 +98,7 @@ impl<'a> DoctorInput<'a> {
         self.state(knob).is_some_and(|state| state.skip.is_none())
     }
 
-    /// Returns the stated or assumed speed of the link, or `None` without a link.
+    /// Returns the reported or assumed speed of the link, or `None` without a link.
     pub(super) fn speed(&self) -> Option<BitRate> {
         let mbps = self.link?.speed_mbps.unwrap_or(ASSUMED_MBPS);
         Some(BitRate(mbps as f64 * 1e6))

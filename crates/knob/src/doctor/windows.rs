@@ -6,11 +6,12 @@ use super::SettingFinding;
 use super::Severity::{Fault, Hint, Warning};
 use super::rule::{DoctorInput, DoctorRule};
 
-/// RTTs that a link is likely to see: within a region, and across a continent.
+/// An RTT that a link is likely to see, within a region.
 const REGION: Nanos = Nanos::millis(10);
+/// An RTT that a link is likely to see, across a continent.
 const CONTINENT: Nanos = Nanos::millis(100);
 
-/// The divisor from a socket's memory to its window: half is window, the rest the kernel's bookkeeping of packets.
+/// The ratio of a socket's memory to its window: half is window, the rest is the kernel's bookkeeping of packets.
 const SHARE: u64 = 2;
 
 pub(super) const RULES: &[DoctorRule] = &[
@@ -75,7 +76,7 @@ fn buffer(input: &DoctorInput<'_>, rule: &DoctorRule, which: &str) -> Vec<Settin
     vec![rule.finding(severity, input.value(rule.knob).unwrap_or_default(), what, remedy)]
 }
 
-/// Reports a low limit of what an application may request with a socket option.
+/// Reports a limit that is too low on what an application may request with a socket option.
 fn ceiling(input: &DoctorInput<'_>, rule: &DoctorRule, option: &str) -> Vec<SettingFinding> {
     let (Some(most), Some(near)) = (input.number(rule.knob), input.in_flight(REGION)) else {
         return Vec::new();

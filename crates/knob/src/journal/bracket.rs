@@ -1,6 +1,7 @@
-//! A bracket around a write: a snapshot of what the write can disturb is taken right before it, and another once its
-//! effects have settled. What differs is ours. Writes of a run and of a restore are bracketed alike, so a process
-//! that continues after a death finds in the journal the state before the write that was cut short.
+//! A bracket around a write: a snapshot of the settings that the write can disturb is taken right before it, and
+//! another once its effects have settled. The differences are attributed to this run. Writes of a run and of a restore
+//! are bracketed alike. So a process that takes over after a death finds in the journal the state before the write
+//! that was cut short.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,8 +14,8 @@ use super::restore::location_of;
 use super::snapshot::{RouteSlot, SettingKey, SettingValue, SettingsSnapshot};
 use crate::{Error, Knob, SideEffect};
 
-/// Age in seconds beyond which a write whose end was not seen no longer counts as the cause of what differs, because
-/// another program may have changed it by now.
+/// Age in seconds beyond which the differences are no longer attributed to a write whose end was not seen, because
+/// another program may have made them since.
 const CLAIM_S: u64 = 120;
 pub(super) struct WriteBracket {
     pub(super) knob: &'static Knob,
@@ -22,19 +23,19 @@ pub(super) struct WriteBracket {
     kinds: Vec<SideEffect>,
     location: DeviceLocation,
     device: u32,
-    /// Snapshot from right before the write; `None` if the write disturbs nothing.
+    /// Snapshot from right before the write; `None` if the knob disturbs nothing.
     seen: Option<SettingsSnapshot>,
 }
 
-/// Returns the id after the last one.
+/// Returns the id that follows the last one.
 fn next_id<T>(all: &BTreeMap<u32, T>) -> u32 {
     all.last_key_value().map_or(1, |(id, _)| id.saturating_add(1))
 }
 
 impl JournalLedger {
-    /// Runs a write of ours for the intent `seq`, or for [`ProgressMark::SIDE_EFFECTS`], on the device of `turned`, and
-    /// attributes to us what it changes of `kinds`. A journal that accepts no more lines does not keep anything from
-    /// being restored.
+    /// Runs a write of this run for the intent `seq`, or for [`ProgressMark::SIDE_EFFECTS`], on the device of
+    /// `turned`, and attributes the changes of `kinds` to it. A journal that accepts no more lines does not prevent the
+    /// write, so that settings can always be restored.
     pub(super) fn bracketed<T>(
         &mut self,
         seq: u32,
@@ -52,7 +53,7 @@ impl JournalLedger {
         done
     }
 
-    /// Takes a snapshot of what a write may disturb, right before it.
+    /// Takes a snapshot of the settings that a write may disturb, right before it.
     pub(super) fn open_bracket(
         &self,
         seq: u32,
@@ -72,7 +73,7 @@ impl JournalLedger {
         Ok(WriteBracket { knob, seq, kinds: kinds.to_vec(), location: location.clone(), device, seen })
     }
 
-    /// Returns what the other knobs read, if that is their original value or ours.
+    /// Returns the values of the other knobs that are at their original value or at the one that this run wrote.
     fn own_values(&self, but: u32, device: u32, location: &DeviceLocation) -> Vec<(u32, String)> {
         let others = self.history.turned.iter().filter(|turned| turned.intent.seq != but);
         let own = |turned: &TurnedKnob| {
@@ -86,7 +87,7 @@ impl JournalLedger {
         others.filter_map(own).collect()
     }
 
-    /// Returns the slots of routing tables in which we changed something.
+    /// Returns the slots of routing tables in which this run changed something.
     pub(super) fn slots(&self, device: u32) -> BTreeSet<RouteSlot> {
         let slot = |((on, key), _): (&(u32, SettingKey), &OwnChange)| match key {
             SettingKey::Route(slot) if *on == device => Some(slot.clone()),
@@ -105,7 +106,7 @@ impl JournalLedger {
         (known.unwrap_or(next_id(&self.history.seen)), known.is_some())
     }
 
-    /// Puts on disk what is about to be written, and the snapshot from before it.
+    /// Makes the entries of the next write and of the snapshot before it durable.
     pub(super) fn enter(
         &mut self,
         bracket: &WriteBracket,
@@ -132,7 +133,7 @@ impl JournalLedger {
         self.file.mark(mark)
     }
 
-    /// Attributes to us what differs from right before the write that is over.
+    /// Attributes to this run the differences since right before the finished write.
     pub(super) fn close(&mut self) -> Result<(), Error> {
         let Some(bracket) = self.bracket.take() else { return Ok(()) };
         let mut net = self.net.clone();
@@ -154,14 +155,14 @@ impl JournalLedger {
         Ok(self.write_down()?)
     }
 
-    /// Returns what a knob reads, if a journal may contain that value.
+    /// Returns the current value of a knob, if a journal may contain that value.
     fn value_at(&self, seq: u32, location: &DeviceLocation) -> Option<String> {
         let knob = (self.lookup)(&self.history.turned(seq)?.intent.knob)?;
         self.host.read(knob, location).ok().filter(|value| knob.factor.domain.check(value).is_ok())
     }
 
-    /// Returns what a knob reads where its device is now. The place of the device with index `device` is known:
-    /// `location`.
+    /// Returns the current value of a knob at the place where its device is now. The device with index `device` is
+    /// known to be at `location`.
     fn value_now(&self, seq: u32, device: u32, location: &DeviceLocation) -> Option<String> {
         let turned = self.history.turned(seq)?;
         if turned.device() == device && !location.is_elsewhere() {
@@ -171,7 +172,7 @@ impl JournalLedger {
         self.value_at(seq, &location_of(self, turned, knob).ok()??)
     }
 
-    /// Puts on disk what we have changed so far, and that no write is in progress.
+    /// Makes the changes so far durable, and marks that no write is in progress.
     fn write_down(&mut self) -> Result<(), JournalError> {
         if self.is_frozen {
             return Ok(());
@@ -185,8 +186,8 @@ impl JournalLedger {
         self.mark(ProgressMark { net: id, ..ProgressMark::default() })
     }
 
-    /// Closes the bracket that a death left open. If its write was long ago, what differs since then is not certainly
-    /// ours: it is returned, one line each, unless `claim` counts it as ours.
+    /// Closes the bracket that a death left open. If its write was long ago, the differences since then are not
+    /// certainly from this run. They are then returned, one line each, unless `claim` attributes them to it.
     pub(super) fn close_left_open(&mut self, claim: bool) -> Vec<String> {
         self.note_departures();
         if self.bracket.is_none() {
@@ -250,7 +251,8 @@ impl JournalLedger {
         kinds
     }
 
-    /// Returns the snapshots from before the first write of each knob on the device, in the order of these writes.
+    /// Returns the snapshots from before the first write of each knob on the device, in the order in which the knobs
+    /// were first written.
     pub(super) fn firsts_on(&self, device: u32) -> impl Iterator<Item = &SettingsSnapshot> {
         let on_it = self.history.turned.iter().filter(move |turned| turned.device() == device);
         on_it.filter_map(|turned| Some(&self.history.seen(turned.intent.seen)?.1))
@@ -260,7 +262,7 @@ impl JournalLedger {
         self.firsts_on(device).find(|seen| seen.is_about(key)).and_then(|seen| seen.get(key))
     }
 
-    /// Returns the differences that may or may not come from a write whose end no process saw.
+    /// Returns the differences that may come from a write whose end no process saw, or from another program.
     fn unsure(&self, bracket: &WriteBracket) -> Vec<String> {
         let Some(seen) = &bracket.seen else { return Vec::new() };
         match self.host.snapshot(&bracket.kinds, &bracket.location, &seen.slots().cloned().collect()) {

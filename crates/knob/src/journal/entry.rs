@@ -51,7 +51,7 @@ pub(super) enum JournalEntry {
         device: u32,
         seen: SettingsSnapshot,
     },
-    /// What all writes so far have changed. Ids count from 1, without gaps.
+    /// The changes that all writes so far have made. Ids count from 1, without gaps.
     Net {
         id: u32,
         net: OwnChanges,
@@ -80,22 +80,23 @@ pub(super) struct ProgressMark {
     /// The intent whose knob is being written; zero for none.
     #[serde(with = "digits")]
     pub(super) turning: u32,
-    /// Id of the snapshot before that write; zero if its knob disturbs nothing.
+    /// Id of the snapshot before the current write; zero if its knob disturbs nothing.
     #[serde(with = "digits")]
     pub(super) seen: u32,
-    /// Id of the changes before that write; zero for none.
+    /// Id of the changes before the current write; zero for none.
     #[serde(with = "digits")]
     pub(super) net: u32,
-    /// Seconds since boot when that write began.
+    /// Seconds since boot when the current write began.
     #[serde(with = "digits")]
     pub(super) at_s: u32,
-    /// Number of lines in the journal at that time; zero, and omitted, in a journal without line numbers.
+    /// Number of lines in the journal when the current write began; zero, and omitted, in a journal without line
+    /// numbers.
     #[serde(with = "digits", default, skip_serializing_if = "is_zero")]
     pub(super) lines: u32,
 }
 
 impl ProgressMark {
-    /// Value of [`ProgressMark::turning`] while settings that knobs have disturbed are written, not a knob.
+    /// Value of [`ProgressMark::turning`] while settings that knobs have disturbed are restored.
     pub(super) const SIDE_EFFECTS: u32 = u32::MAX;
     /// Value of [`ProgressMark::turning`] once everything is restored and the journal is about to be removed.
     pub(super) const DONE: u32 = u32::MAX - 1;
@@ -142,7 +143,7 @@ pub(super) struct Intent {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct TurnedKnob {
     pub(super) intent: Intent,
-    /// Every value ever written.
+    /// Every value that was ever written to the knob.
     pub(super) written: Vec<String>,
 }
 
@@ -153,7 +154,7 @@ impl TurnedKnob {
     }
 }
 
-/// Everything that a journal says about written knobs.
+/// The written knobs of a journal, with the snapshots and changes around their writes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct WriteHistory {
     /// Knobs in the order of their first writes.
@@ -176,12 +177,12 @@ impl WriteHistory {
         self.seen.get(&id)
     }
 
-    /// Returns what all finished writes have changed.
+    /// Returns the changes that all finished writes have made.
     pub(super) fn net(&self) -> OwnChanges {
         self.nets.get(&self.mark.net).cloned().unwrap_or_default()
     }
 
-    /// Returns the history as entries. Each comes after those that it refers to.
+    /// Returns the history as entries. Each entry comes after those that it refers to.
     pub(super) fn entries(&self) -> Vec<JournalEntry> {
         let intent = |turned: &TurnedKnob| JournalEntry::Intent(Box::new(turned.intent.clone()));
         let also = |turned: &TurnedKnob| {
@@ -201,7 +202,7 @@ impl WriteHistory {
         turned.chain(snapshots).chain(self.left.iter().map(left)).collect()
     }
 
-    /// Returns what the history refers to but does not contain, one line each.
+    /// Returns, one line each, the ids that the history refers to but does not contain.
     pub(super) fn dangling(&self) -> Vec<String> {
         let ProgressMark { turning, seen, net, .. } = self.mark;
         let is_seen = |id: u32| id == 0 || self.seen.contains_key(&id);

@@ -19,16 +19,16 @@ pub enum JournalError {
         of_user(*uid)
     )]
     InProgress { pid: u32, uid: u32 },
-    /// The guardian of a dead agent holds the lock and does not restore.
+    /// The guardian of a dead agent holds the lock and does not restore settings.
     #[error(
         "the guardian of an earlier run (pid {pid}) {how}: `kill -CONT {pid}` lets it go on and put everything \
          back; where that does not help, run `kill -KILL {pid}`, then `landspeed undo`"
     )]
     Stuck { pid: u32, how: &'static str },
-    /// The process that holds the lock is not visible from here.
+    /// The process that holds the lock is not visible to this one.
     #[error("{} is locked by a process that cannot be seen from here (another container?): wait for its end", path.display())]
     Unseen { path: PathBuf },
-    /// An earlier run that could not restore has left its journal.
+    /// An earlier run that could not restore its changes has left its journal.
     #[error("an earlier run left changes: run `landspeed undo` (journal {})", path.display())]
     Pending { path: PathBuf },
     /// A property of this process or host that the journal needs cannot be determined.
@@ -45,7 +45,7 @@ pub enum JournalError {
     Full { path: PathBuf },
 }
 
-/// Returns " of user N" if the user is not ours.
+/// Returns " of user N" if the user is not that of this process.
 fn of_user(uid: u32) -> String {
     if uid == rustix::process::geteuid().as_raw() { String::new() } else { format!(" of user {uid}") }
 }

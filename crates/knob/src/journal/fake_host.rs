@@ -45,14 +45,14 @@ pub(super) struct FakeHostState {
     pub(super) items: BTreeMap<SettingKey, SettingValue>,
 }
 
-/// The host, and what the test does to it without landspeed's knowledge.
+/// The fake host, and the changes that a test makes to it without landspeed's knowledge.
 #[derive(Debug)]
 pub(super) struct FakeWorld {
     pub(super) state: FakeHostState,
     pub(super) now_s: u64,
-    /// Determines what a write changes along with its knob.
+    /// Seed that determines which settings a write changes along with its knob.
     pub(super) seed: u64,
-    /// Number of further writes after which the process dies. Later writes are undone.
+    /// Number of further writes after which the process dies. Writes after that are undone.
     pub(super) dies_after: Option<u32>,
     /// Settings and journal at the time of death.
     pub(super) at_death: Option<(FakeHostState, Vec<u8>)>,
@@ -76,7 +76,8 @@ fn vlan() -> SettingKey {
     SettingKey::Related(RelatedKey::mtu_of(7))
 }
 
-/// Returns true if the setting comes and goes with its object, so that no program can remove it.
+/// Returns true if the setting is a file, which exists exactly as long as its object, so that no program can remove
+/// it.
 pub(super) fn is_file(key: &SettingKey) -> bool {
     matches!(key, SettingKey::DeviceSysctl(_) | SettingKey::Queue(_) | SettingKey::Related(_))
 }
@@ -118,7 +119,7 @@ fn qdisc(kind: &str) -> SettingValue {
     SettingValue::Qdisc(qdisc)
 }
 
-/// Returns another value of the same kind, one of a few.
+/// Returns one of a few possible values of the setting, chosen by `n`.
 pub(super) fn another(key: &SettingKey, n: u64) -> Option<SettingValue> {
     match key {
         SettingKey::Feature(_) => Some(SettingValue::On).filter(|_| n.is_multiple_of(2)),
@@ -145,8 +146,8 @@ pub(super) fn settable() -> Vec<SettingKey> {
 /// Features that are off at first, so that the first snapshot does not contain them.
 const LATER: [&str; 2] = ["lro", "rx-gro-list"];
 
-/// Returns the feature that a knob wants if it is an offload. Whether that is on depends on those that it needs, as
-/// in the kernel.
+/// Returns the feature that an offload knob switches; `None` for other knobs. As in the kernel, the feature is active
+/// only if the features that it needs are.
 pub(super) fn wish(knob: &Knob) -> Option<SettingKey> {
     let is_switch = matches!(knob.factor.domain, Domain::Each(Domain::Switch));
     let is_offload = is_switch && knob.factor.disturbs.contains(&SideEffect::Features);
@@ -187,7 +188,7 @@ impl FakeHostState {
         state
     }
 
-    /// Does what the kernel does itself: maintains a route for each address.
+    /// Makes the changes that the kernel makes itself: maintains a route for each address.
     fn follow(&mut self) {
         for nth in 0..4 {
             let (key, value) = routes(nth, 0, true);
@@ -199,7 +200,7 @@ impl FakeHostState {
         }
     }
 
-    /// Returns true if a setting can exist: IPv6 needs its lowest MTU, a queue's settings the queue.
+    /// Returns true if a setting can exist: IPv6 needs its lowest MTU, and a queue's settings need the queue.
     fn has(&self, key: &SettingKey) -> bool {
         let number = |knob: &str| self.knobs.get(knob).and_then(|v| v.parse::<u64>().ok()).unwrap_or(0);
         match key {
@@ -210,7 +211,7 @@ impl FakeHostState {
         }
     }
 
-    /// Returns what a knob reads.
+    /// Returns the value of a knob.
     pub(super) fn read(&self, knob: &Knob) -> String {
         let Some(wish) = wish(knob) else { return self.knobs[knob.factor.name].clone() };
         let stands = |(need, value): &(&str, &str)| {
@@ -231,7 +232,7 @@ impl FakeHostState {
         self.follow();
     }
 
-    /// Writes a knob, with everything that this changes along with it.
+    /// Writes a knob, and makes all changes that the kernel makes along with it.
     fn turn(&mut self, knob: &Knob, value: &str, seed: u64) {
         match wish(knob) {
             Some(wish) => self.set(&wish, Some(&SettingValue::On).filter(|_| value == "on")),
@@ -249,7 +250,7 @@ impl FakeHostState {
         self.come_and_go();
     }
 
-    /// Limits the VLAN's MTU to that of the device. A greater one is not passed on.
+    /// Limits the VLAN's MTU to that of the device. A greater MTU is not passed on.
     fn pass_mtu_on(&mut self) {
         let mtu: u64 = self.knobs["mtu"].parse().unwrap();
         if matches!(self.items.get(&vlan()), Some(SettingValue::Of { value, .. }) if value.parse::<u64>().unwrap() > mtu)
@@ -258,8 +259,8 @@ impl FakeHostState {
         }
     }
 
-    /// Removes files and IPv6 addresses that lack what they need, and creates files that have it again, with the
-    /// kernel's values.
+    /// Removes files and IPv6 addresses whose requirements are missing, and creates, with the kernel's values, files
+    /// whose requirements are met again.
     fn come_and_go(&mut self) {
         for key in settable() {
             if !self.has(&key) {
@@ -271,7 +272,7 @@ impl FakeHostState {
         self.follow();
     }
 
-    /// Sets a knob as another program, which changes nothing else.
+    /// Sets a knob as another program does, without other changes.
     pub(super) fn set_knob(&mut self, knob: &Knob, value: &str) {
         self.knobs.insert(knob.factor.name, value.to_owned());
     }
@@ -295,7 +296,7 @@ impl FakeJournalHost {
         self.0.lock()
     }
 
-    /// Counts one more write. At the last one before death, it keeps the state as it is now.
+    /// Counts a write. At the last one before the death, keeps the current state.
     fn before_write(&self) {
         let mut world = self.lock();
         match world.dies_after {

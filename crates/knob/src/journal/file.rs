@@ -18,7 +18,7 @@ use super::second_copy::{self, SecondCopies, SecondCopy};
 use super::{JournalError, KnobLookup};
 
 /// An open journal whose lock this process holds, alone or together with its agent or guardian. The lock belongs to
-/// the open file, so it lasts until the last of them has closed it.
+/// the open file, so it lasts until the last of these processes has closed it.
 #[derive(Debug)]
 pub(super) struct JournalFile {
     folder: JournalFolder,
@@ -43,12 +43,12 @@ pub(super) fn name_of(netns_cookie: u64) -> String {
     format!("net-{netns_cookie}.jsonl")
 }
 
-/// Returns the name of a journal before it gets its own: "net-7.jsonl.new". Nothing was changed under it.
+/// Returns the name of a journal before it gets its final name: "net-7.jsonl.new". No setting is changed before that.
 pub(super) fn draft_of(name: &str) -> String {
     format!("{name}.new")
 }
 
-/// Returns the name of the journal that a draft was to become.
+/// Returns the final name of a draft.
 pub(super) fn draft_for(name: &str) -> Option<&str> {
     name.strip_suffix(".new").filter(|name| cookie_of(name).is_some())
 }
@@ -72,8 +72,8 @@ impl JournalFile {
         }
     }
 
-    /// Creates and locks a new journal, which replaces one under which nothing was changed. It gets its name only
-    /// once header and mark are on disk, so a journal without them has lost them.
+    /// Creates and locks a new journal, which replaces one under which nothing was changed. It gets its name only once
+    /// header and mark are on disk, so a journal without these was damaged.
     pub(super) fn begin(
         folder: JournalFolder,
         name: &str,
@@ -131,7 +131,7 @@ impl JournalFile {
         Ok(())
     }
 
-    /// Keeps a second copy from now on, which replaces an existing one. If that is impossible, the run continues
+    /// Keeps a second copy from now on, which replaces an existing one. If it cannot be kept, the run continues
     /// without one.
     pub(super) fn double(&mut self) {
         let made = self.bytes().and_then(|bytes| {
@@ -140,7 +140,7 @@ impl JournalFile {
         self.copy = made.map_or_else(|error| CopyState::None(error.to_string()), CopyState::Kept);
     }
 
-    /// Returns the reason why there is no complete second copy, if there is none.
+    /// Returns the reason why there is no complete second copy, or `None` if there is one.
     pub(super) fn without_copy(&self) -> Option<&str> {
         match &self.copy {
             CopyState::NotYet => None,
@@ -162,7 +162,7 @@ impl JournalFile {
         Ok(JournalFile { folder, name, file, end: self.end, copy: CopyState::NotYet })
     }
 
-    /// Appends entries, which are on disk on return. On failure the journal is as before.
+    /// Appends entries, which are on disk on return. After a failure the journal is unchanged.
     pub(super) fn append(&mut self, entries: &[JournalEntry]) -> Result<(), JournalError> {
         let lines: Vec<Vec<u8>> = (1..).zip(entries).map(|(nth, entry)| self.line(nth, entry)).collect();
         let total: usize = lines.iter().map(Vec::len).sum();
@@ -193,9 +193,9 @@ impl JournalFile {
         self.end.lines.map_or_else(|| line::plain(entry), |lines| line::sealed(lines + nth, entry))
     }
 
-    /// Overwrites the mark with the run's current state. It is not synced: it must survive our death, which the page
-    /// cache ensures, and it is meaningless after the machine's. It is one write within one page, so no death leaves
-    /// half of it.
+    /// Overwrites the mark with the run's current state. It is not synced: it must survive the death of this process,
+    /// which the page cache ensures, and it means nothing after a reboot. It is one write within one page, so no death
+    /// leaves half of it.
     pub(super) fn mark(&self, mark: ProgressMark) -> Result<(), JournalError> {
         let mark = JournalEntry::Mark(ProgressMark { lines: self.end.lines.unwrap_or(0), ..mark });
         let line = self.end.lines.map_or_else(|| line::plain(&mark), |_| line::sealed(line::MARK, &mark));
@@ -206,8 +206,8 @@ impl JournalFile {
         Ok(())
     }
 
-    /// Marks everything as restored and removes both files, unless another file has the name by now. The lock lasts
-    /// until this is dropped.
+    /// Marks everything as restored, and removes both files unless the name belongs to another file by now. The lock
+    /// lasts until this value is dropped.
     pub(super) fn remove(&self) -> Result<(), JournalError> {
         // A process that has only read the journal does not know where the mark is, and no other process waits for
         // it.
@@ -231,22 +231,22 @@ impl JournalFile {
         self.folder.remove(&self.name)
     }
 
-    /// Returns true if the file still has its name.
+    /// Returns true if this is still the file with its name.
     pub(super) fn is_there(&self) -> bool {
         self.folder.is_current(&self.name, &self.file)
     }
 
-    /// Returns true if a later process that searches for the journal finds this file.
+    /// Returns true if a process that searches for the journal later finds this file.
     pub(super) fn is_findable(&self) -> bool {
         self.folder.is_reachable() && self.is_there()
     }
 
-    /// Returns true if a later process finds this file, and it has the length that was written.
+    /// Returns true if a process that searches for the journal later finds this file with the length that was written.
     pub(super) fn is_kept(&self) -> bool {
         self.is_findable() && self.file.metadata().is_ok_and(|file| file.len() == self.end.len)
     }
 
-    /// Writes the file's content again at its path.
+    /// Writes the content to a new file at the journal's path.
     pub(super) fn copy_anew(&self) -> Result<(), JournalError> {
         self.folder.anew()?.put(&self.name, &self.bytes()?).map(drop)
     }
@@ -257,7 +257,7 @@ impl JournalFile {
         [held(self.fd()), held(self.folder.fd()), self.folder.state()]
     }
 
-    /// Returns this journal, or the one that the guardian has since written in its place.
+    /// Returns this journal, or the one that the guardian has written in its place since.
     pub(super) fn current(&self, lookup: KnobLookup) -> Result<JournalFile, JournalError> {
         let held = self.read(lookup)?;
         let is_newer = |file: &JournalFile| {

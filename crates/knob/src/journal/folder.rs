@@ -92,7 +92,7 @@ impl JournalFolder {
         self.0.as_fd()
     }
 
-    /// Returns the folder of landspeed's state, which contains this one.
+    /// Returns the folder of landspeed's state, which contains the journals' folder.
     pub(super) fn state(&self) -> PathBuf {
         self.0.path().parent().unwrap_or(self.0.path()).to_owned()
     }
@@ -104,12 +104,12 @@ impl JournalFolder {
         named.and_then(same).unwrap_or(false)
     }
 
-    /// Opens the folder again by its path, and creates it if it is gone.
+    /// Opens the folder again by its path, and creates it if it is missing.
     pub(super) fn anew(&self) -> Result<JournalFolder, JournalError> {
         Self::open_or_make(&self.state())
     }
 
-    /// Renames a file, replaces one that has the new name, and makes this durable.
+    /// Renames a file, replacing one that has the new name, and makes this durable.
     pub(super) fn rename(&self, from: &str, to: &str) -> Result<(), JournalError> {
         self.replace(from, to)?;
         self.sync()
@@ -120,7 +120,7 @@ impl JournalFolder {
         renamed.map_err(|e| JournalError::io("rename", &self.path_of(from), e))
     }
 
-    /// Atomically replaces the file with this name by one with these bytes. This is not durable yet.
+    /// Atomically replaces the file with this name by one with these bytes. The change is not durable yet.
     pub(super) fn put(&self, name: &str, bytes: &[u8]) -> Result<File, JournalError> {
         let draft = draft_of(name);
         let _ = unlinkat(&self.0, &draft, AtFlags::empty());
@@ -152,7 +152,7 @@ impl JournalFolder {
     }
 }
 
-/// Returns device and inode.
+/// Returns the device and inode numbers of a file.
 fn identity(fd: impl AsFd) -> Option<(u64, u64)> {
     fstat(fd).ok().map(|held| (held.st_dev, held.st_ino))
 }

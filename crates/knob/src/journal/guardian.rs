@@ -1,4 +1,4 @@
-//! The guardian: a process that holds the journal and its lock, and restores everything when its agent cannot.
+//! The guardian: a process that holds the journal and its lock, and restores everything if its agent cannot.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -27,17 +27,17 @@ use super::second_copy;
 use super::wire::{GuardianChannel, GuardianReply, GuardianRequest, fitting};
 use super::{JournalError, KnobLookup};
 
-/// Its role as a daemon, by which other runs recognise it.
+/// The guardian's role as a daemon, by which other runs recognise it.
 pub(super) const ROLE: &str = "guardian";
-/// How long an agent whose lease ran out during a write gets to finish it before it is killed, in addition to the
+/// How long an agent whose lease ran out during a write may take to finish it before it is killed, in addition to the
 /// time that the table gives the knob.
 const GRACE: Duration = Duration::from_secs(3);
 /// Number of attempts to restore, because some refusals are temporary: a busy driver, a link that comes up.
 const TRIES: usize = 3;
 const BETWEEN_TRIES: Duration = Duration::from_secs(1);
 
-/// Runs a guardian on the socket that its agent left on descriptor 3, until everything is restored. This is all that
-/// `landspeed guardian` does; it is not useful by hand.
+/// Runs a guardian on the socket that its agent left on descriptor 3, until everything is restored. `landspeed
+/// guardian` only calls this, and is not useful by hand.
 pub fn guardian_main() -> ExitCode {
     guardian_main_with(super::default_lookup)
 }
@@ -58,7 +58,7 @@ pub fn guardian_main_with(lookup: KnobLookup) -> ExitCode {
     }
 }
 
-/// Serves one agent until its end. Returns `None` if nothing was ever begun.
+/// Serves one agent until its end. Returns `None` if the agent never began a run.
 fn run(channel: GuardianChannel, lookup: KnobLookup) -> Option<RestoreOutcome> {
     let GuardianRequest::Begin { state_dir, lease } = channel.receive().ok()??.0 else { return None };
     let (namespace, ledger, agent) = match open(&channel, lookup, &state_dir) {
@@ -87,23 +87,23 @@ fn run(channel: GuardianChannel, lookup: KnobLookup) -> Option<RestoreOutcome> {
 
 /// The reason why a guardian stops serving.
 enum StopReason {
-    /// The agent requested it, and is not writing.
+    /// The agent requested the restore, and is not writing.
     Requested,
-    /// The agent's end of the socket is closed. The kernel closes it when the agent's last thread has ended, so no
-    /// write of it is in progress any more.
+    /// The agent's end of the socket is closed. The kernel closes it when the agent's last thread has ended, so none
+    /// of its writes is in progress any more.
     AgentGone,
-    /// The controller is silent, or the agent, which still lives, sent an invalid message.
+    /// The controller is silent, or the living agent sent an invalid message.
     Lost(String),
 }
 
 struct Guardian {
     channel: GuardianChannel,
-    /// `None` if the agent is dead already, or if this kernel has no pidfds (before 5.3).
+    /// A pidfd of the agent; `None` if the agent is already dead, or if this kernel has no pidfds (before 5.3).
     agent: Option<OwnedFd>,
     ledger: JournalLedger,
     namespace: NamespaceLock,
     lease: Lease,
-    /// `Some` while the guardian serves.
+    /// The thread that keeps the journal, while the guardian serves.
     keeper: Option<JournalKeeper>,
 }
 
@@ -190,8 +190,8 @@ impl Guardian {
         StopReason::Lost(format!("another program removed or changed the journal {}{again}", path.display()))
     }
 
-    /// Makes sure that the agent writes nothing from here on. Every write needs a `Go`, and none is given any more,
-    /// so only a write that was allowed and not reported as finished can still be in progress.
+    /// Makes sure that the agent writes nothing from here on. Every write needs a `Go`, and none is sent any more, so
+    /// only a write that was permitted and not reported as finished can still be in progress.
     fn take_over(&mut self, end: StopReason) {
         let StopReason::Lost(why) = end else { return };
         let lost = GuardianReply::Lost { why };
@@ -221,7 +221,7 @@ impl Guardian {
         }
     }
 
-    /// Restores everything, and removes the journal if nothing is left to do.
+    /// Restores everything, and removes the journal if nothing remains to be restored.
     fn restore(&mut self) -> RestoreOutcome {
         self.keeper = None;
         let mut report = restore(&mut self.ledger, false);
@@ -290,9 +290,9 @@ enum WaitResult {
     ConditionLost,
 }
 
-/// Waits for a packet or the end of the other side, as long as `goes_on` returns true. Only time in which this
-/// process could have received something counts: after a suspend, or a pause by the hypervisor, the time has passed
-/// although the other side had no chance to send either.
+/// Waits for a packet or the end of the other side, as long as `goes_on` returns true. Only time in which this process
+/// could have received something counts. After a suspend, or a pause by the hypervisor, time has passed in which the
+/// other side could not send either.
 fn wait(channel: &GuardianChannel, time: Duration, goes_on: impl Fn() -> bool) -> io::Result<WaitResult> {
     let mut left = time;
     loop {

@@ -15,7 +15,7 @@ use crate::{Error, Knob, KnobTarget, SideEffect, device};
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct DeviceLocation {
-    /// Name of the device in that namespace; empty for a target without a device.
+    /// Name of the device in the location's network namespace; empty for a target without a device.
     pub(super) device: String,
     pub(super) netns: Option<Arc<OwnedFd>>,
 }
@@ -39,7 +39,7 @@ impl DeviceLocation {
 #[derive(Debug, Clone)]
 pub(super) enum DeviceWhereabouts {
     At(DeviceLocation),
-    /// The device no longer exists, nor do its settings.
+    /// The device and its settings no longer exist.
     Gone,
 }
 
@@ -49,7 +49,7 @@ pub(super) trait JournalHost: Send {
     /// Returns true if host-wide settings can be changed from here.
     fn is_initial_netns(&self) -> bool;
 
-    /// Returns the cookie of the journal's network namespace if that has ended. Only devices outlive it.
+    /// Returns the cookie of the journal's network namespace if it has ended. Only devices outlive it.
     fn ended_netns(&self) -> Option<u64> {
         None
     }
@@ -64,14 +64,14 @@ pub(super) trait JournalHost: Send {
 
     fn device(&self, name: &str) -> Result<Option<DeviceIdentity>, String>;
 
-    /// Searches for a device, also under another name.
+    /// Searches for a device, which may have been renamed.
     fn find(&self, device: &DeviceIdentity, left: Option<&Departure>) -> Result<DeviceWhereabouts, String>;
 
     fn read(&self, knob: &Knob, location: &DeviceLocation) -> Result<String, Error>;
 
     fn write(&self, knob: &Knob, location: &DeviceLocation, value: &str) -> Result<(), Error>;
 
-    /// Returns an error if the knob's row does not allow a write there now.
+    /// Returns an error if the knob's row does not permit a write at this location now.
     fn can_write(&self, _knob: &Knob, _spot: &DeviceLocation) -> Result<(), Error> {
         Ok(())
     }
@@ -92,7 +92,7 @@ pub(super) trait JournalHost: Send {
         before: &SettingsSnapshot,
     ) -> Result<SettingsSnapshot, Error>;
 
-    /// Sets keys of one stage. Returns those that the kernel refused, with the reason.
+    /// Sets the keys of one stage. Returns those that the kernel refused, with the reason.
     fn put(
         &self,
         location: &DeviceLocation,
@@ -110,12 +110,12 @@ pub(super) struct KernelHost {
 }
 
 impl KernelHost {
-    /// Returns the host as it is from now on, and watches for devices that leave.
+    /// Returns the host, and watches for devices that leave from now on.
     pub(super) fn watching() -> KernelHost {
         KernelHost { watch: LinkWatch::open().ok(), ..KernelHost::default() }
     }
 
-    /// Returns what is left of a network namespace that has ended.
+    /// Returns the host for devices that outlived an ended network namespace.
     pub(super) fn after_end_of(netns_cookie: u64, devices_ended: bool) -> KernelHost {
         KernelHost { watch: None, ended: Some(netns_cookie), devices_ended }
     }

@@ -1,6 +1,6 @@
 //! Protection of the journal against a program that removes it during a run. A second thread of the guardian is
-//! notified and writes the file again at its path, so that it exists even if every process dies right afterwards. The
-//! guardian then restores and ends the run.
+//! notified of the removal and writes the file again at its path, so that it exists even if every process dies right
+//! afterwards. The guardian then restores and ends the run.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,7 +11,7 @@ use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 
 use super::file::JournalFile;
 
-/// A thread that keeps the journal at its path. It ends when this is dropped; after that the journal may be removed.
+/// A thread that keeps the journal at its path until this value is dropped. After that the journal may be removed.
 pub(super) struct JournalKeeper(Arc<Mutex<bool>>);
 
 impl JournalKeeper {
@@ -47,7 +47,7 @@ fn watched(journal: &JournalFile) -> io::Result<OwnedFd> {
     Ok(events)
 }
 
-/// Waits for an event. Returns false if nothing is left to keep.
+/// Waits for an event. Returns false if the journal need not be kept any more.
 fn keep(events: &OwnedFd, journal: &JournalFile, is_over: &Mutex<bool>) -> bool {
     let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
     let heard = inotify::Reader::new(events, &mut buffer).next().is_ok();

@@ -1,4 +1,4 @@
-//! The lease: how long the guardian waits for a sign of life.
+//! The lease: how long the guardian waits for a heartbeat or a write of its agent.
 
 use std::time::{Duration, Instant};
 
@@ -6,12 +6,12 @@ use landspeed_record::units::Nanos;
 
 /// Lease of a run whose controller sends heartbeats every second.
 pub(super) const DEFAULT: Nanos = Nanos::secs(5);
-/// Shortest lease, because a busy machine schedules late.
+/// Shortest lease, because a busy machine schedules processes late.
 const LEAST: Duration = Duration::from_millis(100);
 /// Longest lease, so that a lost controller is noticed within the hour.
 const MOST: Duration = Duration::from_secs(3600);
 
-/// A lease. Heartbeats and writes renew it; it is shorter for writes that can cut the path, and longer by the time
+/// A lease, which heartbeats and writes renew. It is shorter for writes that can cut the path, and longer by the time
 /// that a write takes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lease {
@@ -30,7 +30,7 @@ impl Lease {
         Lease { normal: bounded(length), short: None, more: Duration::ZERO, untried: false, renewed: now }
     }
 
-    /// Renews the lease. The heartbeat came all the way from the controller, so the path is not cut.
+    /// Renews the lease. A heartbeat comes from the controller, so the path still works.
     pub(super) fn heartbeat(&mut self, now: Instant) {
         if !self.untried {
             (self.short, self.more) = (None, Duration::ZERO);
@@ -44,8 +44,8 @@ impl Lease {
         (self.untried, self.more, self.renewed) = (true, patience.into(), now);
     }
 
-    /// Renews the lease after a write, or its refusal, and gives the path the time that the knob takes to settle. A
-    /// short lease remains, because it is there to find out whether the controller still reaches the agent.
+    /// Renews the lease after a write, or its refusal, and adds the time that the knob takes to settle. A short lease
+    /// remains, because it checks that the controller still reaches the agent.
     pub(super) fn end_write(&mut self, settle: Nanos, now: Instant) {
         (self.untried, self.more, self.renewed) = (false, settle.into(), now);
     }

@@ -1,6 +1,6 @@
-//! The ledger: the journal's history, also kept in memory, and the decision whether a knob may be written. A knob
-//! that reads as it did after our last write is ours; otherwise another program has set it. Every write is bracketed
-//! (see `bracket.rs`).
+//! The ledger: the journal's history, also kept in memory, and the decision whether a knob may be written. A knob that
+//! still has the value that it had after this run's last write counts as this run's; otherwise another program has set
+//! it. Every write is bracketed (see `bracket.rs`).
 
 use std::collections::BTreeSet;
 
@@ -23,22 +23,22 @@ pub(super) struct JournalLedger {
     pub(super) lookup: KnobLookup,
     pub(super) host: Box<dyn JournalHost>,
     pub(super) history: WriteHistory,
-    /// `None` if the journal has lost it.
+    /// The header; `None` if it is missing from the journal.
     header: Option<JournalHeader>,
-    /// What all finished writes have changed.
+    /// The changes that all finished writes have made.
     pub(super) net: OwnChanges,
     /// Messages about lines that could not be read.
     pub(super) refused: Vec<String>,
     /// The write in progress.
     pub(super) bracket: Option<WriteBracket>,
-    /// The reason why a finished write could not be closed. Nothing more is written then.
+    /// The reason why the bracket of a finished write could not be closed. No more writes are permitted then.
     stuck: Option<String>,
     /// True if the file must not change, because it is damaged or holds the only trace of a write whose end was not
     /// seen.
     pub(super) is_frozen: bool,
 }
 
-/// Returns the knob with this name, after checking the value and that this namespace may set it.
+/// Returns the knob with this name, after checking that the value is valid and that this namespace may set it.
 pub(super) fn checked(lookup: KnobLookup, name: &str, value: &str) -> Result<&'static Knob, Error> {
     let knob = lookup(name).ok_or_else(|| landspeed_record::factor::Error::unknown(name, []))?;
     if knob.factor.scope == FactorScope::Host && !in_initial_netns() {
@@ -79,7 +79,7 @@ impl JournalLedger {
         }
     }
 
-    /// Records that departures were missed, so that the place of no remaining device is certain.
+    /// Records that departures were missed, so that no remaining device is certain to be in its place.
     fn lose_sight(&mut self) {
         let turned = self.history.turned.iter().map(TurnedKnob::device);
         let devices: BTreeSet<u32> = turned.filter(|on| !self.history.left.contains_key(on)).collect();
@@ -132,9 +132,9 @@ impl JournalLedger {
         }
     }
 
-    /// Journals that `knob` is about to be set to `to`, with a snapshot of what this may disturb; on return both are
-    /// on disk. The host is checked here and now for whether the write is allowed, whatever agent and controller have
-    /// read before. Returns how long the write may take.
+    /// Records in the journal that `knob` is about to be set to `to`, with a snapshot of the settings that this may
+    /// disturb; on return both are on disk. Checks again whether the host permits the write, whatever agent and
+    /// controller have read before. Returns how long the write may take.
     pub(super) fn intend(&mut self, knob: &str, device: &str, to: &str) -> Result<Nanos, Error> {
         if let Some(why) = &self.stuck {
             return Err(Error::Journal(why.clone()));
@@ -222,8 +222,8 @@ impl JournalLedger {
         Ok(TurnedKnob { intent, written: vec![to.to_owned()] })
     }
 
-    /// Closes the bracket of the write that was allowed: all differences are attributed to it. Returns how long the
-    /// knob takes to settle.
+    /// Closes the bracket of the finished write: all differences are attributed to it. Returns how long the knob takes
+    /// to settle.
     pub(super) fn wrote(&mut self) -> Nanos {
         let settle = self.bracket.as_ref().map_or(Nanos(0), |bracket| bracket.knob.factor.toggle);
         if let Err(e) = self.close() {
@@ -243,8 +243,8 @@ impl JournalLedger {
     }
 }
 
-/// Returns true if `turned` is this knob on this device, which may have been renamed, or on another one that now has
-/// its name.
+/// Returns true if `turned` is the knob `knob` on the device `device`, which may have been renamed. Also returns true
+/// if another device now has its name.
 fn is_of(turned: &TurnedKnob, knob: &Knob, device: Option<&DeviceIdentity>) -> bool {
     let is_it = |(then, now): (&DeviceIdentity, &DeviceIdentity)| {
         then.ifindex == now.ifindex || then.name == now.name

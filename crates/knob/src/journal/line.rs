@@ -35,12 +35,12 @@ pub(super) fn sealed(number: u32, entry: &JournalEntry) -> Vec<u8> {
     [NUMBER, number.as_bytes(), SUM, sum.as_bytes(), REST, rest].concat()
 }
 
-/// Returns true if a line has the form of one with number and checksum.
+/// Returns true if a line has a number and a checksum.
 pub(super) fn is_sealed(line: &[u8]) -> bool {
     line.starts_with(NUMBER)
 }
 
-/// Returns the number of a sealed line and its entry as JSON, or `None` if the line is not as it was written.
+/// Returns the number of a sealed line and its entry as JSON, or `None` if the line was changed since it was written.
 pub(super) fn unsealed(line: &[u8]) -> Option<(u32, Vec<u8>)> {
     let (number, line) = line.strip_prefix(NUMBER)?.split_at_checked(DIGITS)?;
     let (found, line) = line.strip_prefix(SUM)?.split_at_checked(SUM_DIGITS)?;

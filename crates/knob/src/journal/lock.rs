@@ -25,7 +25,7 @@ use super::guardian::ROLE;
 /// How long a new run waits for the guardian of a dead agent to restore.
 const PATIENCE: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long a killed process, or a child of one that is about to execute another program, may still hold a lock.
+/// How long a lock may still be held by a killed process, or by a child that is about to execute another program.
 const GOING: Duration = Duration::from_millis(500);
 
 /// Path of the network namespace of the thread that opens it.
@@ -76,7 +76,8 @@ pub(super) fn lock(fd: &OwnedFd, path: &Path) -> Result<(), JournalError> {
     }
 }
 
-/// Waits a moment if only guardians hold the lock: their agents are dead, or have not begun.
+/// Waits a moment if only guardians hold the lock, because their agents are dead or have not begun. Otherwise returns
+/// the error.
 fn wait(fd: &OwnedFd, path: &Path, late: bool) -> Result<(), JournalError> {
     let holders = holders(fd).map_err(|e| JournalError::io("stat", path, e))?;
     if let Some(holder) = holders.iter().find(|h| !is_daemon(h.pid, ROLE)) {

@@ -1,4 +1,4 @@
-//! Which host and namespace a journal belongs to.
+//! The host and namespace that a journal belongs to.
 
 use super::entry::FORMAT;
 use super::file::name_of;

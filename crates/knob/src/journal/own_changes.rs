@@ -1,10 +1,10 @@
-//! The changes that landspeed made, and no others: the differences between right before and right after each write,
-//! summed up over all writes.
+//! The changes that this run made, and no others: the differences between right before and right after each write,
+//! combined over all writes.
 //!
-//! A setting that was `a` before a write and is `b` after it was changed by us from `a` to `b`. A later write that
-//! finds `b` continues this change, and one that restores `a` ends it. A write that finds another value has found
+//! A setting that was `a` before a write and is `b` after it was changed from `a` to `b` by this run. A later write
+//! that finds `b` continues this change, and one that restores `a` ends it. A write that finds a third value has found
 //! another program's, which is the value to restore from then on. Two cases cannot be recognised: another program
-//! changes a setting while a write of ours takes effect, or sets it to exactly the value that we left.
+//! changes a setting while a write takes effect, or sets it to exactly the value that this run left.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,19 @@ use serde::{Deserialize, Serialize};
 
 use super::snapshot::{SettingKey, SettingValue, SettingsSnapshot, pairs, same};
 
-/// All settings that differ from what they were because of us.
+/// All settings whose values this run has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OwnChanges {
-    /// The value that each knob read after our last write of it, by the number of its intent.
+    /// The value that each knob had after this run's last write of it, by the number of its intent.
     #[serde(with = "pairs")]
     pub(super) values: BTreeMap<u32, String>,
-    /// Other settings that our writes changed, by the index of the device (0 for the namespace's own).
+    /// Other settings that this run's writes changed, by the index of the device (0 for the namespace's own).
     #[serde(with = "pairs")]
     pub(super) changes: BTreeMap<(u32, SettingKey), OwnChange>,
 }
 
-/// The value of a setting before our first write that changed it, and after our last one.
+/// The value of a setting before this run's first write that changed it, and after its last one.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OwnChange {
@@ -36,7 +36,7 @@ pub(super) struct OwnChange {
 }
 
 impl OwnChanges {
-    /// Attributes to us all differences between two snapshots of the device with index `device`.
+    /// Attributes to this run all differences between two snapshots of the device with index `device`.
     pub(super) fn attribute(&mut self, device: u32, seen: &SettingsSnapshot, now: &SettingsSnapshot) {
         let new = now.keys().filter(|key| seen.get(key).is_none());
         for key in seen.keys().chain(new) {
@@ -47,7 +47,7 @@ impl OwnChanges {
         }
     }
 
-    /// Returns true if both are equal except for what changes by itself.
+    /// Returns true if both are equal except for values that change by themselves.
     pub(super) fn same(&self, other: &OwnChanges) -> bool {
         let alike = |((ka, a), (kb, b)): ((&_, &OwnChange), (&_, &OwnChange))| {
             ka == kb && same(a.before.as_ref(), b.before.as_ref()) && same(a.after.as_ref(), b.after.as_ref())

@@ -1,6 +1,6 @@
 //! Reading a journal as if an attacker had written it: only knobs of the table, values in their domains and data of
-//! bounded size are accepted. Of a damaged journal, the lines that are as they were written are read, and the damage
-//! is reported.
+//! bounded size are accepted. Of a damaged journal, the lines that are still as they were written are read, and the
+//! damage is reported.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read};
@@ -19,12 +19,12 @@ use crate::{Knob, device};
 pub(super) const MAX_LINE: usize = 32 << 20;
 /// Longest journal in bytes.
 pub(super) const MAX_FILE: u64 = 256 << 20;
-/// Most knobs of one journal, counted per device, and most values of one knob.
+/// The most knobs of one journal, counted per device, and the most values of one knob.
 pub(super) const MAX_TURNED: usize = 4096;
 
 #[derive(Debug, Default)]
 pub(super) struct JournalContents {
-    /// `None` if the journal has lost it.
+    /// The header; `None` if it is missing from the journal.
     pub(super) header: Option<JournalHeader>,
     pub(super) history: WriteHistory,
     /// Messages about refused lines, already escaped.
@@ -33,11 +33,11 @@ pub(super) struct JournalContents {
     pub(super) damage: Vec<String>,
     /// The boot and the format in a header that another version of landspeed wrote.
     pub(super) other_format: Option<OtherVersionHeader>,
-    /// Where the journal continues.
+    /// The position at which the next entry is appended.
     pub(super) end: AppendPosition,
 }
 
-/// Where a journal continues, and in which format.
+/// The position at which a journal is continued, and its format.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct AppendPosition {
     /// Bytes up to the end of the last complete line, and up to the mark.
@@ -55,13 +55,13 @@ pub(super) struct OtherVersionHeader {
 }
 
 impl JournalContents {
-    /// Returns true if anything may have been changed under this journal.
+    /// Returns true if settings may have been changed under this journal.
     pub(super) fn is_pending(&self) -> bool {
         let may_hold = !self.history.turned.is_empty() || !self.refused.is_empty();
         !self.history.mark.is_done() && (may_hold || !self.damage.is_empty() || self.other_format.is_some())
     }
 
-    /// Returns true if lines are missing, so that others may refer to them.
+    /// Returns true if lines are missing, to which other lines may refer.
     fn is_gapped(&self) -> bool {
         !self.damage.is_empty()
     }

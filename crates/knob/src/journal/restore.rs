@@ -1,9 +1,9 @@
 //! Restoring the settings in a journal.
 //!
-//! Knobs are restored first, newest first, then the other settings that our writes changed, as far as they are still
-//! as we left them. Each of these writes is bracketed like any other, so its side effects are known too and are
-//! restored in the next round. A setting that is not as we left it was changed by another program: it is kept and
-//! reported. So is a setting that differs from the start without a write of ours.
+//! Knobs are restored first, newest first, then the other settings that the run's writes changed, as far as they are
+//! still as the run left them. Each of these writes is bracketed like any other, so its side effects are known too and
+//! are restored in the next round. A setting that is not as the run left it was changed by another program: it is kept
+//! and reported. So is a setting that differs from the start without a write of the run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,25 +18,25 @@ use super::side_effects;
 use super::snapshot::SettingKey;
 use crate::{FactorScope, Knob, SideEffect};
 
-/// Number of passes. A setting may not go back while an older change is still in place; the next pass finds that one
-/// restored.
+/// Number of passes. A setting may not be restorable while an older change is still in place; the next pass then
+/// restores it.
 const PASSES: usize = 3;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct RestoreReport {
-    /// What was done and what was left, one line each.
+    /// What was restored and what was kept, one line each.
     pub(super) notes: Vec<String>,
-    /// Settings that are not restored and could be in another attempt, one line each.
+    /// Settings that could not be restored but may be in another attempt, one line each.
     pub(super) failures: Vec<String>,
-    /// Changes that may be ours or another program's, because the write that may have made them was cut short.
+    /// Changes that may be this run's or another program's, because the write that may have made them was cut short.
     pub(super) unsure: Vec<String>,
-    /// True if values were left because another program had changed them.
+    /// True if values were kept because another program had changed them.
     pub(super) foreign: bool,
-    /// The settings that were reported so, with the index of their device.
+    /// The settings that were reported as changed by other programs, with the index of their device.
     pub(super) others: BTreeSet<(u32, SettingKey)>,
 }
 
 impl RestoreReport {
-    /// Returns true if nothing is left to do, so that the journal can be removed.
+    /// Returns true if nothing remains to be restored, so that the journal can be removed.
     pub(super) fn is_done(&self) -> bool {
         self.failures.is_empty() && self.unsure.is_empty()
     }
@@ -67,7 +67,8 @@ impl RestoreReport {
     }
 }
 
-/// Restores everything. With `claim`, whatever a write may have changed that was cut short long ago counts as ours.
+/// Restores everything. With `claim`, all changes that may come from a write that was cut short long ago count as this
+/// run's.
 pub(super) fn restore(ledger: &mut JournalLedger, claim: bool) -> RestoreReport {
     let mut report = RestoreReport { unsure: ledger.close_left_open(claim), ..RestoreReport::default() };
     for _ in 0..PASSES {
@@ -89,8 +90,8 @@ pub(super) fn restore(ledger: &mut JournalLedger, claim: bool) -> RestoreReport 
     report
 }
 
-/// Returns the knobs and the settings that they disturbed, as they are and as they were, one line each. Changes
-/// nothing.
+/// Returns the knobs and the settings that they disturbed, with their current and their original values, one line
+/// each. Changes nothing.
 pub(super) fn inventory(ledger: &JournalLedger) -> Vec<String> {
     let knob = |turned: &TurnedKnob| {
         let (subject, now) = match knob_of(ledger, turned) {
@@ -112,7 +113,7 @@ pub(super) fn inventory(ledger: &JournalLedger) -> Vec<String> {
     ledger.history.turned.iter().map(knob).chain(rest).chain(refused).collect()
 }
 
-/// Returns the knobs that still read as our last write left them, and not as before it, one line each.
+/// Returns the knobs whose value is still the one after the last write, and not the one before it, one line each.
 pub(super) fn still_ours(ledger: &JournalLedger) -> Vec<String> {
     let line = |turned: &TurnedKnob| {
         let knob = knob_of(ledger, turned).ok()?;
@@ -130,7 +131,7 @@ fn devices(ledger: &JournalLedger) -> BTreeMap<u32, Option<DeviceIdentity>> {
     ledger.history.turned.iter().map(|t| (t.device(), t.intent.device.clone())).collect()
 }
 
-/// Returns the knob of an entry, if this host and this namespace still allow it to be changed.
+/// Returns the knob of an entry, if this host and this namespace still permit changing it.
 fn knob_of(ledger: &JournalLedger, turned: &TurnedKnob) -> Result<&'static Knob, String> {
     let name = &turned.intent.knob;
     let knob = (ledger.lookup)(name).ok_or_else(|| format!("{name} is no knob"))?;
@@ -190,7 +191,7 @@ fn put_back_knob(ledger: &mut JournalLedger, turned: &TurnedKnob, report: &mut R
     }
 }
 
-/// Returns a need of a knob that is not met now: "gro=on".
+/// Returns a need of a knob that is not met at present: "gro=on".
 fn lacks(ledger: &JournalLedger, knob: &Knob, location: &DeviceLocation) -> Option<String> {
     let is_missing = |(name, value): &&(&str, &str)| {
         let read = (ledger.lookup)(name).and_then(|need| ledger.host.read(need, location).ok());
@@ -206,8 +207,8 @@ fn subject(turned: &TurnedKnob, knob: &Knob) -> String {
     }
 }
 
-/// Returns where a knob is set now, or `None` if its device is gone. A setting with a wider scope than the device
-/// outlives it.
+/// Returns the location at which a knob is set now, or `None` if its device is gone. A setting with a wider scope than
+/// the device outlives it.
 pub(super) fn location_of(
     ledger: &JournalLedger,
     turned: &TurnedKnob,
@@ -228,8 +229,8 @@ pub(super) fn location_of(
     }
 }
 
-/// Returns true if a knob reads as our last write left it. If that reading is unknown, every value that we ever wrote
-/// counts.
+/// Returns true if a knob still has the value that it had after the last write. If that value is unknown, every value
+/// that was ever written counts.
 fn is_ours(ledger: &JournalLedger, turned: &TurnedKnob, knob: &Knob, now: &str) -> bool {
     let same = |ours: &String| knob.factor.domain.same(ours, now);
     match ledger.net.values.get(&turned.intent.seq) {

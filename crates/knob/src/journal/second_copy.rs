@@ -24,7 +24,7 @@ use super::{JournalError, KnobLookup};
 #[derive(Debug)]
 pub(super) struct SecondCopies {
     folder: JournalFolder,
-    /// Prefix of each file name, which identifies the state folder.
+    /// Prefix of the file names, which identifies the state folder.
     of: String,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct SecondCopy {
 }
 
 impl SecondCopy {
-    /// Writes what the first file has at the same offset. A reader notices missing lines.
+    /// Writes the bytes of the first file at the same offset. If this fails, a reader notices the missing lines.
     pub(super) fn write(&self, bytes: &[u8], at: u64) {
         if let Err(error) = self.file.write_all_at(bytes, at) {
             let _ = self.missed.set(error.to_string());
@@ -106,7 +106,7 @@ pub(super) fn remove(state: &Path, name: &str, header: &[u8]) -> Result<(), Jour
     if is_of_it && !header.is_empty() { copies.folder.remove(&copies.own(name)) } else { Ok(()) }
 }
 
-/// Replaces the first file of a journal by the second if the first is missing or lacks something that the second has.
+/// Replaces the first file of a journal by the second if the first is missing or lacks lines that the second has.
 /// Returns true if it did. A journal that a run is writing is not touched.
 pub(super) fn bring_back(state: &Path, name: &str, lookup: KnobLookup) -> Result<bool, JournalError> {
     let Some(copies) = SecondCopies::open(state)? else { return Ok(false) };
@@ -137,7 +137,7 @@ fn put_back(state: &Path, name: &str, bytes: &[u8]) -> Result<(), JournalError> 
     folder.sync()
 }
 
-/// Returns true if the first file of a journal lacks something that the second has. A first file that another run has
+/// Returns true if the first file of a journal lacks lines that the second has. A first file that another run has
 /// written and not restored takes precedence.
 fn lacks(first: &JournalContents, second: &JournalContents) -> bool {
     if second.header.is_none() || !second.damage.is_empty() {

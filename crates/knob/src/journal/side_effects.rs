@@ -1,5 +1,5 @@
-//! Restoring the settings that our writes changed besides the knobs. This is done in stages, because each stage can
-//! restore, or disturb, settings of another.
+//! Restoring the settings that a run's writes changed besides the knobs. This is done in stages, because each stage
+//! can restore, or disturb, settings of another.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +12,11 @@ use super::restore::RestoreReport;
 use super::snapshot::{SettingKey, SettingValue, SettingsSnapshot, same, shown};
 use crate::SideEffect;
 
-/// Most rounds: three stages, each repeated if the first attempt had no effect, and the side effects. No host has
+/// The most rounds: three stages, each repeated if the first attempt had no effect, and the side effects. No host has
 /// needed half as many.
 const ROUNDS: usize = 32;
 
-/// Restores what is still as our writes left it on the device with index `number`.
+/// Restores the settings that are still as the run's writes left them, on the device with index `number`.
 pub(super) fn put_back(
     ledger: &mut JournalLedger,
     number: u32,
@@ -47,7 +47,8 @@ pub(super) fn put_back(
     rest.tell_failures(ledger, report);
 }
 
-/// Reports what differs from the start without a write of ours, unless it is unknown which differences are ours.
+/// Reports the settings that differ from the start without a write of this run, unless it is unknown which differences
+/// are this run's.
 fn mention_others(
     ledger: &JournalLedger,
     number: u32,
@@ -83,7 +84,7 @@ fn mention_others(
     }
 }
 
-/// Returns what our writes changed and what is not as it was, one line each.
+/// Returns the settings that the run's writes changed and that differ from the start, one line each.
 pub(super) fn inventory(ledger: &JournalLedger, number: u32, device: Option<&DeviceIdentity>) -> Vec<String> {
     let Ok(Some(rest)) = SideEffectRestore::on(ledger, number, device) else { return Vec::new() };
     let Ok(now) = ledger.host.snapshot(&rest.kinds, &rest.location, &ledger.slots(number)) else {
@@ -103,7 +104,7 @@ pub(super) fn inventory(ledger: &JournalLedger, number: u32, device: Option<&Dev
         .collect()
 }
 
-/// Returns the value of a setting as text. The value of a route is in its name already.
+/// Returns the value of a setting as text. The value of a route is already in its name.
 fn state(key: &SettingKey, value: Option<&SettingValue>) -> String {
     match (key, value) {
         (SettingKey::Route(_), Some(_)) => "there".into(),
@@ -118,7 +119,7 @@ fn foreign(key: &SettingKey, was: Option<&SettingValue>, is: Option<&SettingValu
     format!("{subject}: another program changed it since, left alone (is {is}, was {was})")
 }
 
-/// Returns the name of a setting as people know it.
+/// Returns the name of a setting as users know it.
 fn subject(key: &SettingKey, value: Option<&SettingValue>, device: &str) -> String {
     match (key, value) {
         (SettingKey::Route(_), Some(routes)) => format!("route {}", routes.shown()),
@@ -136,14 +137,14 @@ struct SideEffectRestore {
     kinds: Vec<SideEffect>,
     /// The kernel's last reason for refusing a setting.
     refused: BTreeMap<SettingKey, String>,
-    /// Settings that no attempt has changed.
+    /// Settings that no attempt could change.
     given_up: BTreeSet<SettingKey>,
     /// True if the last round changed nothing.
     is_stuck: bool,
 }
 
 impl SideEffectRestore {
-    /// Prepares restoring a device. Returns `None` if nothing is left that could be restored.
+    /// Prepares restoring a device. Returns `None` if no setting remains that could be restored.
     fn on(
         ledger: &JournalLedger,
         number: u32,
@@ -169,7 +170,7 @@ impl SideEffectRestore {
         Ok(Some(rest).filter(|rest| !rest.kinds.is_empty()))
     }
 
-    /// Restores one stage. Returns false if nothing is left to do.
+    /// Restores one stage. Returns false if nothing remains to be restored.
     fn round(&mut self, ledger: &mut JournalLedger, report: &mut RestoreReport) -> Result<bool, String> {
         let slots = ledger.slots(self.number);
         let now = ledger.host.snapshot(&self.kinds, &self.location, &slots).map_err(|e| e.to_string())?;
@@ -197,8 +198,8 @@ impl SideEffectRestore {
         Ok(true)
     }
 
-    /// Returns the changes that are still as our writes left them. The others are another program's by now and are
-    /// dropped.
+    /// Returns the changes that are still as the run's writes left them, and drops the others, which another program
+    /// has changed since.
     fn ours(
         &self,
         ledger: &mut JournalLedger,
@@ -217,7 +218,7 @@ impl SideEffectRestore {
             if same(is, was) || !key.can_be(was, ledger.host.now_s()) || key.is_gone(is) {
                 settled.push(place.clone());
             } else if self.follows(ledger, report, place) {
-                // It stays in the list: it may yet go with its address, because of us.
+                // It stays in the list: it may still be removed with its address, because of this run.
                 continue;
             } else if same(is, change.after.as_ref()) {
                 todo.push((key.clone(), change.clone()));
@@ -235,7 +236,7 @@ impl SideEffectRestore {
     }
 
     /// Returns true if the kernel makes and removes this route with an address that belongs to another program. That
-    /// is so for a new route, unless it replaces one that we removed, and for a lost route that no address has
+    /// holds for a new route, unless it replaces one that this run removed, and for a lost route that no address has
     /// brought back.
     fn follows(&self, ledger: &JournalLedger, report: &RestoreReport, place: &(u32, SettingKey)) -> bool {
         let SettingKey::Route(slot) = &place.1 else { return false };
@@ -295,8 +296,8 @@ impl SideEffectRestore {
     }
 }
 
-/// Returns true if settings of this kind can be reached: none of a device that is gone, and only what moved along of
-/// a device that is in another network namespace.
+/// Returns true if settings of this kind can be reached: none of a device that is gone, and of a device in another
+/// network namespace only the settings that moved with it.
 pub(super) fn is_reachable(kind: &SideEffect, location: &DeviceLocation) -> bool {
     let is_there = !location.device.is_empty();
     match kind {

@@ -31,14 +31,13 @@ const RESTORE_TIMEOUT: Duration = Duration::from_secs(300);
 pub struct TurnerOptions {
     /// Folder of landspeed's state, which contains the journals' folder.
     pub state_dir: PathBuf,
-    /// Everything is restored when no heartbeat comes for this long.
+    /// The longest time without a heartbeat, after which everything is restored.
     pub lease: Nanos,
-    /// A guardian that has not received or answered for this long is considered hung: it is killed, and the agent
-    /// takes over.
+    /// The time without an answer after which a guardian counts as hung: it is killed, and the agent takes over.
     pub answer: Nanos,
     /// Program and arguments that call [`super::guardian_main`].
     pub guardian: Vec<OsString>,
-    /// Finds knobs in the knob table, which must also be the guardian's.
+    /// Finds knobs in the knob table. The guardian must have the same table.
     pub lookup: KnobLookup,
 }
 
@@ -55,8 +54,8 @@ impl Default for TurnerOptions {
 }
 
 impl TurnerOptions {
-    /// Checks that `value` may be written to `knob` on this host, as far as names and values decide it. Nothing is
-    /// read.
+    /// Checks that `value` may be written to `knob` on this host, as far as the names and values alone decide it.
+    /// Reads no setting.
     ///
     /// # Errors
     /// Returns an error for an unknown knob, for a value outside its domain, and for a knob that this namespace may
@@ -66,11 +65,11 @@ impl TurnerOptions {
     }
 }
 
-/// Changes knobs of this process's network namespace. Everything that it changed is restored by
-/// [`KnobTurner::restore_all`], when it is dropped, and when it dies in whatever way.
+/// Changes knobs of this process's network namespace. All its changes are restored by [`KnobTurner::restore_all`],
+/// when the turner is dropped, and when its process dies in whatever way.
 #[must_use = "dropping a turner puts everything back"]
 pub struct KnobTurner {
-    /// `None` once [`KnobTurner::restore_all`] has been called.
+    /// The listening thread; `None` once [`KnobTurner::restore_all`] has been called.
     watch: Mutex<Option<JoinHandle<RestoreOutcome>>>,
     client: Arc<GuardianClient>,
     answer: Duration,
@@ -89,12 +88,12 @@ impl KnobTurner {
         Ok(KnobTurner { watch: Mutex::new(Some(watch)), client, answer: options.answer.into() })
     }
 
-    /// Sets a knob and reads it back. If it does not read as written, the write is reverted immediately.
+    /// Sets a knob and reads it back. If the value differs from the written one, the write is reverted immediately.
     ///
     /// # Errors
     /// Returns [`Error::NotAsWritten`] or the kernel's refusal, after which the knob has its earlier value;
-    /// [`Error::Refused`] if the guardian allows no write; and [`Error::Journal`] if the run is over and nothing was
-    /// written, or if the write could not be reverted.
+    /// [`Error::Refused`] if the guardian does not permit the write; and [`Error::Journal`] if the run is over and
+    /// nothing was written, or if the write could not be reverted.
     pub fn turn(&self, knob: &str, value: &str, target: &KnobTarget) -> Result<KnobChangeReport, Error> {
         let knob = checked(self.client.lookup, knob, value)?;
         let answers = self.client.lock_turn();
@@ -110,7 +109,7 @@ impl KnobTurner {
         Ok(KnobChangeReport { knob: knob.factor.name.to_owned(), before, after: written?, took_ns })
     }
 
-    /// Asks the guardian for permission to write, which it gives once the intent is in the journal.
+    /// Requests the guardian's permission to write, which it gives once the intent is in the journal.
     fn ask_leave(
         &self,
         answers: &Receiver<GuardianReply>,
@@ -131,8 +130,8 @@ impl KnobTurner {
         }
     }
 
-    /// Reports to the guardian that the write is over, and waits until it knows the changes, because later changes
-    /// are another program's. If the guardian is dead, the watch also restores this write.
+    /// Reports to the guardian that the write is over, and waits until it has recorded the changes, because later
+    /// changes are another program's. If the guardian is dead, the watch also restores this write.
     fn report(&self, answers: &Receiver<GuardianReply>) {
         let told = self.client.tell(&GuardianRequest::Wrote {});
         if told.is_ok() && answers.recv_timeout(self.answer) == Err(RecvTimeoutError::Timeout) {
@@ -140,26 +139,26 @@ impl KnobTurner {
         }
     }
 
-    /// Renews the lease, because the controller is alive. Call it for every sign of life that came all the way from
-    /// the controller, never on a timer in the agent. Never waits.
+    /// Renews the lease, because the controller is alive. Call it for every message that comes from the controller
+    /// itself, never on a timer in the agent. It never waits.
     pub fn heartbeat(&self) {
         let _ = self.client.channel.try_send(&GuardianRequest::Heartbeat {});
     }
 
-    /// From here on, has everything restored unless a heartbeat comes within `lease`; for knobs that can cut the path
-    /// to the controller. The first heartbeat after the next write ends this.
+    /// From now on, everything is restored unless a heartbeat comes within `lease`; for knobs that can cut the path to
+    /// the controller. The first heartbeat after the next write ends this.
     pub fn short_lease(&self, lease: Nanos) {
         let _ = self.client.tell(&GuardianRequest::ShortLease { lease });
     }
 
-    /// Returns the reason if the right to change knobs is lost: the lease ran out or the guardian died, and
+    /// Returns the reason if this process may no longer change knobs: the lease ran out or the guardian died, and
     /// everything is being restored.
     pub fn lost(&self) -> Option<String> {
         self.client.lost()
     }
 
-    /// Restores everything, newest first, and returns what was done and what differs. After a loss it waits for the
-    /// process that already restores. Only the first call has something to restore and to return.
+    /// Restores everything, newest first, and returns what was restored and what differs. If another process already
+    /// restores, waits for it. Only the first call restores and returns anything.
     pub fn restore_all(&self) -> RestoreOutcome {
         let watch = self.watch.lock().take();
         let Some(watch) = watch else { return RestoreOutcome::default() };
@@ -175,7 +174,7 @@ impl KnobTurner {
     }
 }
 
-/// Has the guardian begin, and returns what it hands over.
+/// Requests that the guardian begin, and returns the handles that it sends.
 fn begin(channel: &GuardianChannel, options: &TurnerOptions) -> Result<GuardianHandles, Error> {
     let died = |what: &str| JournalError::Guardian(format!("died {what}"));
     let deaf = |e: std::io::Error| JournalError::Guardian(format!("did not begin: {e}"));
@@ -201,7 +200,7 @@ fn begin(channel: &GuardianChannel, options: &TurnerOptions) -> Result<GuardianH
 }
 
 /// Removes the journal of a guardian that died before it could report that it had begun. Nothing was changed under
-/// it, and no other process would remove it. A journal with changes, or one that is in use, is kept.
+/// that journal, and no other process would remove it. A journal with changes, or one that is in use, is kept.
 fn discard_empty(options: &TurnerOptions) {
     let Ok(here) = NamespaceIdentity::find_out() else { return };
     let name = name_of(here.netns_cookie);
@@ -225,7 +224,7 @@ impl Drop for KnobTurner {
     }
 }
 
-/// Writes and reads back. A write that does not read as written is reverted.
+/// Writes a value and reads it back. If it differs, the write is reverted.
 fn write(knob: &Knob, target: &KnobTarget, value: &str, before: &str) -> Result<String, Error> {
     let (turn, domain) = (knob.setting, &knob.factor.domain);
     let written = turn.write(target, value).and_then(|()| turn.read(target));

@@ -1,4 +1,4 @@
-//! Undo: restoring what neither agent nor guardian could restore, or giving it up.
+//! Undo: restoring settings that neither agent nor guardian could restore, or giving them up.
 
 use std::path::{Path, PathBuf};
 
@@ -17,11 +17,11 @@ use super::{JournalError, KnobLookup, namespaces, second_copy};
 /// The result of `landspeed undo`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UndoReport {
-    /// What was done and what was left, line by line, for people.
+    /// What was restored and what was kept, one line each, for people.
     pub lines: Vec<String>,
-    /// True if nothing is left to undo.
+    /// True if nothing remains to be undone.
     pub clean: bool,
-    /// True if something was left on purpose, because another program changed it.
+    /// True if a setting was kept on purpose, because another program changed it.
     pub left: bool,
     /// True if a journal is kept because not everything in it could be restored.
     is_stuck: bool,
@@ -30,13 +30,13 @@ pub struct UndoReport {
 /// The options of `landspeed undo`.
 #[derive(Debug, Clone)]
 pub struct Undo {
-    /// True to work on the journals of all network namespaces that can be found, not only on that of this one.
+    /// True to work on the journals of all network namespaces that can be found, and not only of the current one.
     pub all: bool,
-    /// True to count as ours what a write that was cut short long ago may have changed, although another program may
-    /// have changed it.
+    /// True to attribute to the run all changes that a write that was cut short long ago may have made, although
+    /// another program may have made them.
     pub unsure: bool,
-    /// True if virtual devices ended with their network namespace, as those of a lab do, if that has ended. Otherwise
-    /// a similar device elsewhere may be one that left before.
+    /// True if virtual devices end with their network namespace, as those of a lab do. Otherwise a similar device
+    /// elsewhere may be one that left the namespace before it ended.
     pub devices_ended: bool,
     /// Folder of landspeed's state, which contains the journals' folder.
     pub state_dir: PathBuf,
@@ -56,8 +56,8 @@ impl Default for Undo {
     }
 }
 
-/// Undoes the journals of a lab's network namespaces, which have these cookies. If a namespace has ended, its journal
-/// is removed.
+/// Undoes the changes in the journals of a lab's network namespaces, which have these cookies. If a namespace has
+/// ended, its journal is removed.
 pub fn undo_namespaces(cookies: &[u64]) -> Result<UndoReport, JournalError> {
     let (undo, here) = (Undo { devices_ended: true, ..Undo::default() }, NamespaceIdentity::find_out()?);
     let mut report = UndoReport { clean: true, ..UndoReport::default() };
@@ -80,7 +80,7 @@ pub fn has_journal(boot_id: &str, netns_cookie: u64) -> Option<bool> {
     Some(names(&state_dir()).ok()?.contains(&name_of(netns_cookie)))
 }
 
-/// Returns the names in the folder of journals, and of journals that have only a second copy.
+/// Returns the names of all journals in the folder, and of those that have only a second copy.
 fn names(state: &Path) -> Result<Vec<String>, JournalError> {
     let mut names = match JournalFolder::open(state)? {
         Some(folder) => folder.names()?,
@@ -96,8 +96,8 @@ fn names(state: &Path) -> Result<Vec<String>, JournalError> {
 type JournalAction<'a> = dyn FnMut(JournalFile, &str, &mut UndoReport) -> Result<(), JournalError> + 'a;
 
 impl Undo {
-    /// Restores what journals say. Journals of another boot are reported and, unless a setting still reads as they
-    /// left it, removed, because their settings ended with that boot. A damaged journal is kept.
+    /// Restores the settings in the journals. Journals of another boot are reported, because their settings ended with
+    /// that boot. They are removed unless a setting still has the value that the run left. A damaged journal is kept.
     ///
     /// # Errors
     /// Returns an error if the journals' folder cannot be trusted or read.
@@ -113,8 +113,8 @@ impl Undo {
         Ok(report)
     }
 
-    /// Gives up journals: shows each setting as it is and as it was, and removes the journal if `agree` returns true.
-    /// Nothing on the host is changed.
+    /// Gives up journals: shows the current and the original value of each setting, and removes the journal if `agree`
+    /// returns true. Nothing on the host is changed.
     pub fn forget(&self, mut agree: impl FnMut(&[String]) -> bool) -> Result<UndoReport, JournalError> {
         let here = NamespaceIdentity::find_out()?;
         self.each(&here, &mut |file, name, report| {
@@ -159,7 +159,7 @@ impl Undo {
         Ok(report)
     }
 
-    /// Removes a journal that never got its name because its writer died. One that is being written is locked.
+    /// Removes a draft whose writer died before it renamed it. A draft that is being written is locked, and kept.
     fn discard_draft(&self, name: &str) {
         if let Ok(Some(folder)) = JournalFolder::open(&self.state_dir)
             && let Ok(Some(draft)) = JournalFile::try_lock(folder, name)
@@ -168,8 +168,7 @@ impl Undo {
         }
     }
 
-    /// Works on a journal, and then on one of the same name that another run left and of which only the second copy
-    /// remained.
+    /// Works on a journal, and then on another run's journal of the same name, of which only the second copy remained.
     fn one(&self, name: &str, work: &mut JournalAction<'_>, report: &mut UndoReport) {
         self.bring_back(name, report);
         self.work_on(name, work, report);
@@ -244,7 +243,7 @@ impl Undo {
         Ok(())
     }
 
-    /// Returns what is lost with a journal, one line each.
+    /// Returns the changes that can no longer be undone without the journal, one line each.
     fn given_up(
         &self,
         file: &JournalFile,
@@ -302,9 +301,9 @@ impl UndoReport {
     }
 }
 
-/// Reports the settings of an earlier boot, which ended with it, and writes nothing. If one reads as that run left
-/// it, the boot may be the same one under another id, as in a container or on a machine that was suspended and
-/// resumed elsewhere.
+/// Reports the settings of an earlier boot, which ended with it, and writes nothing. If one still has the value that
+/// the run left, the boot may be the same one under another id, as in a container or on a machine that was suspended
+/// and resumed elsewhere.
 fn of_another_boot(
     file: JournalFile,
     lookup: KnobLookup,
@@ -335,7 +334,7 @@ fn of_another_boot(
     }
 }
 
-/// Returns what a journal says about each knob.
+/// Returns one line about each knob in a journal.
 fn knob_lines(contents: &JournalContents) -> Vec<String> {
     let line = |turned: &TurnedKnob| {
         let Intent { knob, device, before, .. } = &turned.intent;
@@ -345,7 +344,7 @@ fn knob_lines(contents: &JournalContents) -> Vec<String> {
     contents.history.turned.iter().map(line).collect()
 }
 
-/// Runs `work` in another network namespace or, if that has ended, on what has outlived it.
+/// Runs `work` in another network namespace or, if that has ended, on the devices that have outlived it.
 fn in_namespace(
     cookie: u64,
     ended: KernelHost,

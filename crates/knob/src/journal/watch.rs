@@ -19,13 +19,13 @@ use super::restore::restore;
 use super::wire::{GuardianChannel, GuardianReply, GuardianRequest};
 use super::{JournalError, KnobLookup};
 
-/// What the guardian shares with its agent. The agent holds the locks through duplicates of the guardian's
+/// The handles that the guardian shares with its agent. The agent holds the locks through duplicates of the guardian's
 /// descriptors, so they outlive the guardian.
 pub(super) struct GuardianHandles {
     pub(super) journal: JournalFile,
-    /// Only held, never used.
+    /// The lock of the namespace, which is only held, never used.
     pub(super) _namespace: NamespaceLock,
-    /// A pidfd, so that no other process can be mistaken for the guardian.
+    /// A pidfd of the guardian, so that no other process can be mistaken for it.
     pub(super) guardian: OwnedFd,
 }
 
@@ -34,8 +34,8 @@ pub(super) struct GuardianClient {
     handles: GuardianHandles,
     pub(super) lookup: KnobLookup,
     lost: Mutex<Option<String>>,
-    /// Held from before a knob is written until the guardian knows that the write is over, so that no restore begins
-    /// in between. Guards the guardian's answers.
+    /// The guardian's answers. The lock is held from before a knob is written until the guardian has recorded the end
+    /// of the write, so that no restore begins in between.
     turning: Mutex<Receiver<GuardianReply>>,
 }
 
@@ -59,7 +59,7 @@ impl GuardianClient {
         ready.is_ok_and(|ready| ready > 0)
     }
 
-    /// Kills a guardian that does not do its work. The listening thread then takes over.
+    /// Kills a guardian that does not work. The listening thread then takes over.
     pub(super) fn kill_guardian(&self) {
         let _ = pidfd_send_signal(&self.handles.guardian, Signal::KILL);
     }
@@ -76,7 +76,7 @@ impl GuardianClient {
         })
     }
 
-    /// Kills a guardian that hangs, and returns an error that says so.
+    /// Kills a guardian that hangs, and returns the error that reports it.
     pub(super) fn give_up_guardian(&self) -> JournalError {
         let why = "the guardian did not answer";
         self.lose(why);
@@ -89,7 +89,7 @@ impl GuardianClient {
     }
 }
 
-/// Starts the listening thread, which returns what became of the settings.
+/// Starts the listening thread, which returns the outcome of the restore.
 pub(super) fn watch(
     channel_to: GuardianChannel,
     handles: GuardianHandles,
@@ -131,13 +131,13 @@ fn listen(client: &GuardianClient, answers: Sender<GuardianReply>) -> RestoreOut
         }
     }
     client.lose("the guardian died");
-    // A thread that waits for an answer learns that none will come, and releases the right to change a knob.
+    // A thread that waits for an answer learns that none will come, and releases its lock on turning knobs.
     drop(answers);
     outcome.unwrap_or_else(|| take_over(client))
 }
 
-/// Restores after the guardian died without a report. Its last mark says whether it had finished; the journal's lock
-/// is ours too.
+/// Restores after the guardian died without a report. The journal's last mark shows whether the guardian had finished;
+/// this process also holds the journal's lock.
 fn take_over(client: &GuardianClient) -> RestoreOutcome {
     let _no_turn_meanwhile = client.lock_turn();
     let contents = client.handles.journal.read(client.lookup);

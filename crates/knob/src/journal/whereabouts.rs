@@ -17,7 +17,8 @@ use super::namespaces;
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Departure {
     Deleted,
-    /// Into the namespace that has this id in the one that the device left; the device has this index there.
+    /// Moved into the namespace that has this id in the namespace that the device left; it has this index in the new
+    /// one.
     To {
         nsid: i32,
         ifindex: Option<u32>,
@@ -55,14 +56,14 @@ fn links() -> Result<Vec<Link>, String> {
     Rtnl::open().and_then(|rtnl| rtnl.links()).map_err(|e| e.to_string())
 }
 
-/// Returns true if the link has the device's index and nothing contradicts it.
+/// Returns true if the link has the device's index and no property contradicts that it is the device.
 fn is_the_same(device: &DeviceIdentity, link: &Link) -> bool {
     link.index == device.ifindex
         && link.permanent_mac.as_ref().map(ToString::to_string) == device.permanent_mac
         && (device.kind.is_none() || link.kind == device.kind)
 }
 
-/// All links that can be seen from here.
+/// All links that this process can reach.
 #[derive(Debug, Default)]
 struct ReachableLinks {
     here: Vec<Link>,
@@ -73,7 +74,8 @@ struct ReachableLinks {
 
 #[derive(Debug, Default)]
 struct OtherNamespace {
-    /// Id by which this thread's namespace knows it. A device leaves a namespace only for one that has an id there.
+    /// Id by which this thread's namespace knows the other one. A device leaves a namespace only for one that has an
+    /// id in it.
     nsid: Option<i32>,
     /// True for the machine's first network namespace.
     is_initial: bool,
@@ -102,8 +104,8 @@ fn look_around(here: Vec<Link>, ended: bool) -> Result<(ReachableLinks, Vec<Owne
     Ok((reach, handles))
 }
 
-/// Returns where the device is, as an index into the other namespaces or `None` for here, with its name there.
-/// Returns `None` if it is gone.
+/// Returns the device's namespace, as an index into the other namespaces or `None` for this thread's own, and the
+/// device's name there. The outer `None` means that the device is gone.
 fn locate(
     device: &DeviceIdentity,
     left: Option<&Departure>,
@@ -137,7 +139,7 @@ fn locate(
     }
 }
 
-/// Returns true if all properties that a device keeps match.
+/// Returns true if the link matches the device in all properties that a device never changes.
 fn resembles(device: &DeviceIdentity, link: &Link) -> bool {
     let now = DeviceIdentity::of(link);
     match &device.permanent_mac {

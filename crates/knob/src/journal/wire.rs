@@ -1,9 +1,8 @@
 //! The protocol of agent and guardian: one JSON document per packet of a sequenced-packet socket pair.
 //!
 //! A packet arrives as a whole or not at all, even if a process is killed or stopped, so neither side can be left
-//! waiting for the second half of a message; the kernel keeps the lengths. Every write on the host is bracketed:
-//! `Intent`, answered by `Go`, then the write, then `Wrote`, answered by `Noted`. The guardian therefore knows at any
-//! moment whether its agent may be writing.
+//! waiting for the second half of a message. Every write on the host is bracketed: `Intent`, answered by `Go`, then
+//! the write, then `Wrote`, answered by `Noted`. So the guardian knows at any moment whether its agent may be writing.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -21,8 +20,9 @@ use serde::{Deserialize, Serialize};
 
 /// Largest packet in bytes, below what a socket's buffer accepts anywhere.
 const MAX_PACKET: usize = 64 * 1024;
-/// Bytes for the notes of [`RestoreOutcome`] in a packet, and characters of the longest note.
+/// The most bytes that the notes of [`RestoreOutcome`] take in a packet.
 const MAX_NOTES: usize = MAX_PACKET - 1024;
+/// The most characters of one note.
 const MAX_NOTE: usize = 400;
 const DESCRIPTORS: usize = 3;
 
@@ -33,11 +33,11 @@ pub(super) enum GuardianRequest {
     Begin { state_dir: PathBuf, lease: Nanos },
     /// `knob` is about to be set to `to`. Answered by `Go`, `Refused` or `Lost`.
     Intent { knob: String, device: String, to: String },
-    /// The write that `Go` allowed is over, whatever its result. Answered by `Noted` or `Lost`.
+    /// The write that `Go` permitted is over, whatever its result. Answered by `Noted` or `Lost`.
     Wrote {},
     /// The controller is alive.
     Heartbeat {},
-    /// From the next write on, restore unless a heartbeat comes within this time.
+    /// From now on, restore everything unless a heartbeat comes within this time.
     ShortLease { lease: Nanos },
     /// Restore everything. Answered by `Restored`.
     Restore {},
@@ -57,7 +57,7 @@ pub(super) enum GuardianReply {
     Refused { why: String },
     /// The guardian is restoring everything on its own initiative, for this reason. Nothing may be written any more.
     Lost { why: String },
-    /// Everything that could be restored is. This is the guardian's last message.
+    /// Everything that can be restored has been. This is the guardian's last message.
     Restored { restored: RestoreOutcome },
 }
 
@@ -70,7 +70,7 @@ impl GuardianChannel {
         self.send_with(message, &[])
     }
 
-    /// Sends a packet unless that would block; for messages that are soon outdated anyway.
+    /// Sends a packet unless that would block. It is for messages that are soon outdated.
     pub(super) fn try_send<M: Serialize>(&self, message: &M) -> io::Result<()> {
         self.send_flags(message, &[], SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
     }

@@ -14,9 +14,9 @@ use crate::{
 };
 use landspeed_record::factor::{each, next_to, unless};
 
-/// The qdisc knob's value for a qdisc that the kernel itself chose.
+/// The qdisc knob's value for a qdisc that the kernel chose by default.
 const DEFAULT: &str = "default";
-/// Kinds that need no options.
+/// Kinds of qdiscs that need no options.
 const KINDS: &[&str] = &["fq", "fq_codel", "pfifo", "pfifo_fast", "cake"];
 
 pub(super) const KNOBS: &[Knob] = &[
@@ -51,7 +51,7 @@ pub(super) const KNOBS: &[Knob] = &[
     }),
 ];
 
-/// Returns true if the kernel gives the sender's device no queue (IFF_NO_QUEUE).
+/// Returns true if the sender's device has no queue by the kernel's default (IFF_NO_QUEUE).
 fn unqueued(view: &FactorView) -> bool {
     let driver = view.sender_link.driver.as_str();
     matches!(driver, "veth" | "bridge" | "macvlan" | "ipvlan") && view.is_set_to("qdisc", DEFAULT)
@@ -86,8 +86,8 @@ impl HostKnob for RootQdisc {
         written.map_err(|e| refused(self.0, e))
     }
 
-    /// Returns an error for a qdisc that a user configured: its kind alone does not restore its options, classes and
-    /// filters.
+    /// Returns an error for a qdisc that a user configured, because setting its kind again would not restore its
+    /// options, classes and filters.
     fn can_write(&self, target: &KnobTarget) -> Result<(), Error> {
         match self.read(target)?.as_str() {
             DEFAULT => Ok(()),

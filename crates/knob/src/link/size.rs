@@ -55,7 +55,8 @@ pub(super) const KNOBS: &[Knob] = &[
     }),
 ];
 
-/// The kernel also sets the IPv4 size when the other one is set to at most 64 KiB (netif_set_gso_max_size).
+/// The IPv4 limit of GSO. The kernel also sets it when the other limit is set to at most 64 KiB
+/// (netif_set_gso_max_size).
 static GSO_IPV4: LinkAttribute =
     LinkAttribute::new("gso-max-size", |link| link.gso_ipv4_max_size, LinkChange::GsoIpv4MaxSize);
 static GRO_IPV4: LinkAttribute =
@@ -65,7 +66,7 @@ fn largest_tso(link: &Link) -> u32 {
     link.tso_max_size
 }
 
-/// Proposes BIG TCP at both ends: large packets out, large packets in.
+/// Proposes BIG TCP at both ends: large packets at the sender, large packets at the receiver.
 fn big_tcp(view: &FactorView, rank: u32, receiver: Option<&'static str>) -> Vec<Proposal> {
     let big = Proposal::new(BIG, rank)
         .pointless_if(!view.is_set_to("tso", "on"), "TSO is off: no packet is larger than the MTU");

@@ -53,8 +53,8 @@ fn attribute(target: &KnobTarget, file: &str) -> Result<MemberFiles, Error> {
     Ok(MemberFiles(Some(Sysfs::open()?), vec![path]))
 }
 
-/// veth has NAPI only while GRO (or an XDP program) is on: veth_enable_range, drivers/net/veth.c. Otherwise the
-/// kernel does not poll the device, so it refuses to thread it, and the timers have no effect.
+/// The reason why NAPI settings have no effect on a veth without GRO (or an XDP program): veth_enable_range,
+/// drivers/net/veth.c. The kernel does not poll the device then, so it refuses threads for it and ignores the timers.
 const UNPOLLED: &str = "a veth polls only while GRO is on";
 
 fn is_polled(target: &KnobTarget) -> Result<(), Error> {

@@ -34,7 +34,7 @@ struct EthtoolSetting {
     knob: &'static str,
     group: SettingGroup,
     field: &'static str,
-    /// The field that holds the greatest value.
+    /// The field that holds the greatest value; `None` if there is none.
     most: Option<&'static str>,
     /// True if 0 and 1 mean "off" and "on".
     switch: bool,

@@ -25,7 +25,7 @@ const RESET: Factor = Factor {
     can_cut: true,
     ..HARDWARE
 };
-/// Common fields of pause frames, which are negotiated with the switch, so that the link may train again.
+/// Common fields of pause frames. The devices at both ends negotiate them, so that the link may train again.
 const PAUSE: Factor = Factor { domain: Domain::Switch, ..RESET };
 
 pub(super) const KNOBS: &[Knob] = &[

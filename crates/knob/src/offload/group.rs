@@ -1,4 +1,4 @@
-//! The kernel's features that one knob switches.
+//! The kernel's features that one knob switches together.
 
 use landspeed_kernel::netlink::{DeviceFeatures, Ethtool, features_called};
 
@@ -6,7 +6,7 @@ use crate::device::{name, refused};
 use crate::{Error, HostKnob, KnobLimits, KnobTarget};
 use landspeed_record::factor::{join, split};
 
-/// Features that one knob switches together, under ethtool's short name for them or the kernel's own.
+/// Features that one knob switches together, under ethtool's short name or, if there is none, the kernel's name.
 pub(super) struct FeatureGroup {
     knob: &'static str,
     called: &'static str,
@@ -40,7 +40,8 @@ impl FeatureGroup {
         members
     }
 
-    /// Returns true if a feature that cannot be switched is on. A need that is fixed on is met.
+    /// Returns true if a feature of the group is on and cannot be switched. A knob that needs this group is then
+    /// satisfied.
     fn fixed_on(&self, features: &DeviceFeatures) -> bool {
         !features_called(self.called, features.active.iter().map(String::as_str)).is_empty()
     }

@@ -13,7 +13,7 @@ use landspeed_record::units::Nanos;
 
 use crate::{Domain, Factor, FactorPlacement, FactorScope, FactorView, Knob, Proposal, SideEffect};
 
-/// All knobs of the family. Those that others need come first.
+/// All knobs of the family. Knobs that others need come first.
 pub(crate) const KNOBS: &[&[Knob]] = &[transmit::KNOBS, receive::KNOBS];
 
 const OFFLOAD: Factor = Factor {
@@ -26,8 +26,8 @@ const OFFLOAD: Factor = Factor {
     ..Factor::KNOB
 };
 
-/// Returns the proposal `on` together with those of `needs` that `settings` does not meet yet, or nothing if the knob
-/// is already on.
+/// Returns the proposal `on` together with the `needs` that `settings` does not meet yet, or nothing if the knob is
+/// already on.
 fn lacking(
     view: &FactorView,
     settings: &Settings,

@@ -1,5 +1,5 @@
-//! Settings of a flow as text for people who write or configure the application, because no file of the system holds
-//! them.
+//! Settings of a flow as text for people who write or configure the application, because no file of the system can
+//! hold them.
 
 use landspeed_record::factor::FactorTable;
 

@@ -1,4 +1,4 @@
-//! Checks of what may become part of a file.
+//! Checks of values that may become part of a file.
 
 use landspeed_record::LinkFacts;
 
@@ -41,7 +41,7 @@ pub(super) fn switch(change: &KeptChange<'_>) -> Result<bool, PersistError> {
     as_switch(change.to).ok_or_else(|| change.wrong("on or off"))
 }
 
-/// Parses the switch of one member.
+/// Parses one member's value of a switch.
 pub(super) fn as_switch(value: &str) -> Option<bool> {
     match value {
         "on" => Some(true),
@@ -55,7 +55,7 @@ pub(super) fn number(change: &KeptChange<'_>) -> Result<u64, PersistError> {
     as_number(change.to).ok_or_else(|| change.wrong("a whole number"))
 }
 
-/// Parses the whole number of one member.
+/// Parses one member's value as a whole number.
 pub(super) fn as_number(value: &str) -> Option<u64> {
     value.bytes().all(|b| b.is_ascii_digit()).then(|| value.parse().ok())?
 }

@@ -9,8 +9,8 @@ use crate::persist::shown;
 pub type KnobNeeds<'a> = &'a dyn Fn(&str) -> &'static [(&'static str, &'static str)];
 
 /// Returns `start` with every kept step that the blocks over the rest of the run did not refute, and the steps that
-/// are left out because those blocks did not confirm them. The setting includes what the knobs of its steps need,
-/// whichever step set that. `steps` are the run's decisions in order, each in its last version.
+/// are left out because those blocks did not confirm them. The setting includes what the knobs of these steps need,
+/// even if another step set that. `steps` are the run's decisions in order, each in its last version.
 pub fn confirmed(
     start: &Cell,
     end: &Cell,

@@ -2,8 +2,8 @@
 //!
 //! Of all .link files only the first that matches a device, in the order of their names, is applied. This one comes
 //! before the distribution's 99-default.link and therefore repeats its policies; otherwise the device would get
-//! another name. An earlier file (netplan writes 10-netplan-*.link to /run) would win or be shadowed, so the commands
-//! show which one applies.
+//! another name. An earlier file (netplan writes 10-netplan-*.link to /run) would take precedence or be shadowed, so
+//! the commands show which one applies.
 
 use super::check::{CheckedLink, as_switch, members, number, switch};
 use super::{ConfigFile, KeptChange, PersistError, UnpersistedSetting, heading, shown};

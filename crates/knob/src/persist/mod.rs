@@ -140,8 +140,8 @@ impl KeptChange<'_> {
     }
 }
 
-/// Returns files for all kept settings. `table` says how each setting is persisted; a sysctl's name comes from its
-/// knob.
+/// Returns files for all kept settings. `table` gives the way in which each setting is persisted; the name of a sysctl
+/// comes from its knob.
 ///
 /// # Errors
 /// Returns an error, and no file at all, if a value or a name does not have its required form.
@@ -177,7 +177,7 @@ pub fn persist(kept: &PersistInput<'_>, table: &FactorTable) -> Result<PersistPl
 
 enum PersistDestination {
     Link(LinkLine),
-    /// In a script, with these lines.
+    /// In a script, as these lines.
     Command(String),
     /// In no file, for this reason.
     None(&'static str),

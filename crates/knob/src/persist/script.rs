@@ -109,7 +109,7 @@ fn interrupts(change: &KeptChange<'_>, device: &str) -> Result<PersistDestinatio
     }))
 }
 
-/// Returns the lines that write a file of each processor: a word, or 0 and 1 if the file says what is disabled.
+/// Returns the lines that write a file of each processor: a word, or 0 and 1 if the file states what is disabled.
 fn each_file(change: &KeptChange<'_>, files: &str) -> Result<PersistDestination, PersistError> {
     let disables = files.ends_with("/disable");
     let values = match disables {

@@ -1,4 +1,4 @@
-//! Interrupt affinity: which processors a device interrupts.
+//! Interrupt affinity: the processors that a device interrupts.
 
 use landspeed_record::units::Nanos;
 

@@ -1,4 +1,4 @@
-//! Steering: which processor works on a packet, in files of the device's queues and of its interrupts.
+//! Steering: the processor that works on a packet, set in files of the device's queues and of its interrupts.
 
 mod interrupt;
 mod queue;

@@ -52,7 +52,7 @@ pub(super) const KNOBS: &[Knob] = &[
     }),
 ];
 
-/// Returns a file of each queue of one side, in the queues' order.
+/// Returns the file `file` of each queue of one side, in the queues' order.
 fn queues(target: &KnobTarget, side: &str, file: &str) -> Result<MemberFiles, Error> {
     let sysfs = Sysfs::open()?;
     let folder = format!("class/net/{}/queues", name(target)?);
@@ -64,8 +64,8 @@ fn queues(target: &KnobTarget, side: &str, file: &str) -> Result<MemberFiles, Er
     }
 }
 
-/// Returns true if the receiver's accounting misses work that is handed to another processor: it is charged to the
-/// task that runs there, or to none.
+/// Returns true if the receiver's accounting misses work that is handed to another processor, because that work is
+/// charged to the task that runs there, or to none.
 fn unseen(view: &FactorView) -> bool {
     view.receiver.cpu_accounting == CpuAccounting::Tasks
 }

@@ -6,7 +6,7 @@ use crate::{Domain, FactorPlacement, FactorView, Knob, Proposal};
 use landspeed_record::factor::{algorithms, each, flip, switch_on, unless};
 use landspeed_record::units::Nanos;
 
-/// RTT from which the growth of the window dominates (feng-2003 table 1).
+/// RTT above which the growth of the window dominates the rate (feng-2003 table 1).
 const LONG: Nanos = Nanos::millis(10);
 
 pub(super) const KNOBS: &[Knob] = &[
@@ -127,8 +127,8 @@ fn defaults(view: &FactorView) -> Vec<Proposal> {
     others.map(|(default, proposal)| proposal.pointless_if(!default, RESTRICTED)).collect()
 }
 
-/// Proposes a pacing ratio. It matters only if something paces by the window: the fq qdisc, with a congestion control
-/// that does not set its own rate.
+/// Proposes a pacing ratio. It has an effect only if something paces by the window: the fq qdisc, with a congestion
+/// control that does not set its own rate.
 fn paced(view: &FactorView, value: &str, rank: u32) -> Vec<Proposal> {
     let own_rate = view.is_set_to("congestion-control", "bbr");
     let by_fq = view.is_set_to("qdisc", "fq");

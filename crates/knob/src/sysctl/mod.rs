@@ -40,8 +40,8 @@ mod windows;
 
 pub(crate) const KNOBS: &[&[Knob]] = &[windows::KNOBS, congestion::KNOBS, detail::KNOBS, host::KNOBS];
 
-/// Common fields of a network namespace's sysctls. New connections use a value immediately, so no time to settle is
-/// needed.
+/// Common fields of a network namespace's sysctls. New connections use a new value immediately, so the knobs need no
+/// time to settle.
 const NAMESPACED: Factor = Factor { source: "Documentation/networking/ip-sysctl.rst", ..Factor::KNOB };
 
 const MACHINE: Factor =

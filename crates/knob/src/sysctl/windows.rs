@@ -7,9 +7,10 @@ use crate::file::FileSetting;
 use crate::{Domain, FactorPlacement, FactorView, Knob, Proposal};
 use landspeed_record::factor::{at_least, flip, switch_on, unless};
 
-/// Greatest memory limit of a socket in bytes, an int in the kernel.
+/// Greatest memory limit of a socket in bytes, because the kernel's type is an int.
 const LARGEST: u64 = i32::MAX as u64;
-/// The kernel's own limits of autotuning in bytes with ample memory (tcp_init, net/ipv4/tcp.c, since 6.16).
+/// The kernel's own limit of autotuning for receiving, in bytes, with ample memory (tcp_init, net/ipv4/tcp.c, since
+/// 6.16).
 const RECEIVE_MAX: u64 = 32 << 20;
 const SEND_MAX: u64 = 4 << 20;
 
@@ -73,7 +74,7 @@ fn room(view: &FactorView, times: u64, floor: u64, memory: Bytes) -> u64 {
 }
 
 /// Proposes windows that autotuning can grow to twice the BDP. The step changes both ends, because the smaller of the
-/// two buffers limits the flow. Half of a receive buffer is window, hence the factor of four.
+/// two buffers limits the flow. Half of a receive buffer is window, hence the factor of four for the BDP.
 fn receive(view: &FactorView) -> Vec<Proposal> {
     let receive = room(view, 4, RECEIVE_MAX, view.receiver.memory_bytes);
     let send = room(view, 4, SEND_MAX, view.sender.memory_bytes);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// A deadline, and a callback that reports an earlier cancellation.
+/// A deadline for a measurement, and a callback that reports whether it was cancelled before.
 #[derive(Clone, Copy)]
 pub(crate) struct MeasurementBudget<'a> {
     until: Instant,
@@ -16,7 +16,7 @@ impl<'a> MeasurementBudget<'a> {
         MeasurementBudget { until: Instant::now() + time, cancelled }
     }
 
-    /// Returns a budget of at most `time`, within what is left of this one.
+    /// Returns a budget of at most `time` that ends no later than this one.
     pub(crate) fn part(&self, time: Duration) -> Self {
         MeasurementBudget { until: self.until.min(Instant::now() + time), ..*self }
     }

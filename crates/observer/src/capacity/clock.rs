@@ -8,7 +8,7 @@ use crate::capacity::{Error, MeasurementBudget, SystemFiles};
 
 const CPU: &str = "sys/devices/system/cpu";
 
-/// The time for which a core is kept busy before its clock is read: a governor raises the clock of a busy core within
+/// The time for which a core is kept busy before its clock is read. A governor raises the clock of a busy core within
 /// a few of its sampling periods.
 const BUSY: Duration = Duration::from_millis(30);
 

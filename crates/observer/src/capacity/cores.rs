@@ -17,8 +17,8 @@ pub(crate) struct AllowedCores {
 }
 
 impl AllowedCores {
-    /// Returns the cores that this process may use. `one` is the first of them on NUMA node `node`, or the first of
-    /// all.
+    /// Returns the cores that this process may use. `one` is the first core on NUMA node `node`, or the first of all
+    /// cores if that node has none.
     ///
     /// # Errors
     /// Returns an error if the process's affinity cannot be read, or if it may use no core.

@@ -16,8 +16,9 @@ const WARM_UP: Duration = Duration::from_millis(50);
 /// The longest that a read or a write may block.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Bytes of each write; `READ` is the most bytes of each read.
+/// Bytes of each write.
 const WRITE: usize = 128 << 10;
+/// The most bytes of each read.
 const READ: usize = 256 << 10;
 
 /// Measures the goodput of one flow over 127.0.0.1 during `time`, in the calling thread's network namespace. The
@@ -61,7 +62,7 @@ fn pair() -> std::io::Result<(TcpStream, TcpStream)> {
     Ok((sender, receiver))
 }
 
-/// Accepts the connection that `sender` made; a few connections of others are dropped.
+/// Accepts the connection that `sender` made, and drops a few connections of other programs.
 fn accept_from(listener: &TcpListener, sender: &TcpStream) -> std::io::Result<TcpStream> {
     for _ in 0..16 {
         let (stream, peer) = listener.accept()?;

@@ -10,7 +10,8 @@ use crate::capacity::{
 
 /// The longest that the whole measurement may take; a part that does not fit becomes a note.
 pub const TIME: Duration = Duration::from_secs(9);
-/// The longest that each part may take, so that one that is slow on this host leaves the others their time.
+/// The time limit of the memory measurement. Each part has its own limit, so that a part that is slow on this host
+/// leaves time for the others.
 const MEMORY: Duration = Duration::from_millis(2000);
 const PASSES: Duration = Duration::from_millis(2000);
 const LOOPBACK: Duration = Duration::from_millis(1500);

@@ -30,7 +30,7 @@ impl SamplingRights {
     }
 }
 
-/// Checks that all processors can be sampled and that kernel symbols are shown; returns the reason and the remedy if
+/// Checks that all processors can be sampled and that kernel symbols are shown. Returns the reason and the remedy if
 /// not.
 pub(super) fn can_sample() -> Result<(), String> {
     let here = u32::try_from(rustix::thread::sched_getcpu()).unwrap_or(0);

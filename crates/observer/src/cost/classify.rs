@@ -11,12 +11,13 @@ pub(super) enum SampleClassification<'a> {
     /// The processor was busy, in this class.
     Class {
         class: CostClass,
-        /// True if the sample was taken where interrupts were turned on again, and was attributed to the caller.
+        /// True if the sample was due while interrupts were off, was taken where they were turned on again, and so was
+        /// attributed to the caller.
         moved: bool,
     },
     /// The processor was idle.
     Idle,
-    /// No rule matches this symbol, the innermost that is not a helper.
+    /// No rule matches this symbol, the innermost one that is not a helper.
     Unknown(&'a str),
 }
 

@@ -47,7 +47,7 @@ impl SampleEvent {
         }
     }
 
-    /// Returns the counts from one sample to the next.
+    /// Returns how many counts of the event lie between two samples.
     fn period(self) -> u64 {
         match self {
             SampleEvent::CpuClock => PERIOD.0,
@@ -92,7 +92,7 @@ fn control(event: BorrowedFd<'_>, request: libc::c_ulong) -> io::Result<()> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Measures how fast a counter runs while this thread does, in counts per second of processor time.
+/// Measures how fast a counter runs in this thread, in counts per second of processor time.
 fn rate(mut event: Builder<'_>) -> io::Result<u64> {
     const SPIN: Nanos = Nanos::millis(2);
     let mut counter = event.include_kernel().include_hv().enabled(true).build()?;

@@ -15,7 +15,7 @@ pub(super) const PATH: &str = "/proc/kallsyms";
 #[derive(Debug, Default)]
 pub(super) struct Kallsyms(Vec<KernelSymbol>);
 
-/// Code from `start` to the next symbol, or to `end` if that is known.
+/// A symbol: code from `start` to the next symbol, or to `end` if that is known.
 #[derive(Debug)]
 struct KernelSymbol {
     start: u64,
@@ -27,9 +27,9 @@ struct KernelSymbol {
 /// A kernel function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct KernelFunction<'a> {
-    /// Its name as in the source, without the suffixes that compilers add (".isra.0", ".cold").
+    /// The function's name as in the source, without the suffixes that compilers add (".isra.0", ".cold").
     pub(super) name: &'a str,
-    /// Its module; empty for the kernel itself.
+    /// The module that contains the function; empty for the kernel itself.
     pub(super) module: &'a str,
 }
 
@@ -83,7 +83,7 @@ fn symbol(line: &str) -> Option<KernelSymbol> {
     runs.then(|| KernelSymbol { start, end: u64::MAX, name: base(name).into(), module: module.into() })
 }
 
-/// Checks that the running kernel shows addresses to this process; returns the reason and the remedy if not.
+/// Checks that the running kernel shows addresses to this process. Returns the reason and the remedy if not.
 pub(super) fn shown() -> Result<(), String> {
     let file = File::open(PATH).map_err(|error| format!("cannot read {PATH}: {error}"))?;
     let some = BufReader::new(file).lines().take(100).map_while(Result::ok);

@@ -90,7 +90,7 @@ pub static COST: Observer = Observer {
 
 struct CostWindow {
     event: SampleEvent,
-    /// Read for the stolen time.
+    /// Ticks of each core when the window opened, from which the stolen time is computed.
     cores: CoreTicks,
     sampler: CostSampler,
     opened: Instant,

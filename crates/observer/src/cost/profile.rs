@@ -20,7 +20,7 @@ const MOST_STACKS: usize = 400;
 const OWN_COST: &str = "sampling costs something itself, in no class: bytes per CPU-second with it over without were \
                         0.93 [0.90, 0.96] in a lab without offloads, 0.98 [0.94, 1.01] with them";
 
-/// Facts about the window besides its samples.
+/// Facts about the window, besides its samples.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ProfileWindow {
     /// The event that triggered the samples.
@@ -78,10 +78,11 @@ struct ProfileSums {
     classes: BTreeMap<CostClass, u64>,
     unknown: HashMap<String, u64>,
     stacks: HashMap<(String, CostClass), u64>,
-    /// Samples that were taken where interrupts were turned on again.
+    /// Samples that were taken where interrupts were turned on again and attributed to the caller.
     moved: u64,
-    /// Samples of network softirqs outside the scope: in ksoftirqd, and (`elsewhere`) on top of other tasks.
+    /// Samples outside the scope of network softirqs in ksoftirqd.
     ksoftirqd: u64,
+    /// Samples outside the scope of network softirqs on top of other tasks.
     elsewhere: u64,
 }
 

@@ -20,11 +20,11 @@ pub(super) enum SymbolRule {
     Class(CostClass),
     /// The processor was idle: the sample does not count.
     Idle,
-    /// The symbol is a helper, so that its caller decides.
+    /// The symbol is a helper, so the class is that of its caller.
     Caller {
-        /// The class if no caller decides.
+        /// The class if no caller has one.
         otherwise: Option<CostClass>,
-        /// True if the helper turns interrupts on: a timer's sample that was due while they were off is taken there.
+        /// True if the helper turns interrupts on. A timer's sample that was due while they were off is taken in it.
         interrupts: bool,
     },
 }
@@ -32,7 +32,7 @@ pub(super) enum SymbolRule {
 #[derive(Debug, Default)]
 pub(super) struct SymbolRules {
     exact: HashMap<&'static str, SymbolRule>,
-    /// Rules for a helper and its caller; there are few.
+    /// Rules for a helper and its caller. There are few of them.
     pairs: Vec<((&'static str, &'static str), SymbolRule)>,
     /// Patterns with "*", those with the most letters first.
     patterns: Vec<(&'static str, SymbolRule)>,
@@ -101,7 +101,7 @@ impl SymbolRules {
         by_name.or_else(|| find(&self.modules, function.module))
     }
 
-    /// Returns the rule for a helper that `caller` called, if the pair has one of its own.
+    /// Returns the rule for a helper that `caller` called, if the table has one for this pair.
     pub(super) fn of_pair(
         &self,
         helper: KernelFunction<'_>,

@@ -105,7 +105,7 @@ fn read_in_background(
         .map_err(|e| Error::io("start", "the thread that reads the samples", e))
 }
 
-/// Reads until `stop` is signalled, and then what is left.
+/// Reads the rings until `stop` is signalled, and then the remaining records.
 fn read(
     events: &[OwnedFd],
     stop: &OwnedFd,

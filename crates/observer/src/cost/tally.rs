@@ -8,14 +8,14 @@ use perf_event::data::Record;
 /// must not exhaust the host's memory. Samples beyond that count as lost.
 const MOST_ADDRESSES: usize = 8 << 20;
 
-/// The first of the addresses that are markers (PERF_CONTEXT_MAX).
+/// The lowest address that is a marker (PERF_CONTEXT_MAX).
 const FIRST_MARKER: u64 = -4095_i64 as u64;
 pub(super) const KERNEL: u64 = -128_i64 as u64;
 pub(super) const USER: u64 = -512_i64 as u64;
 
-/// What a processor was doing.
+/// A sample of what one processor was doing.
 pub(super) struct ProcessorSample<'a> {
-    /// The process, in this process's PID namespace; 0 for the idle task and for processes outside.
+    /// The process, by its id in the PID namespace of this process; 0 for the idle task and for processes outside.
     pub(super) pid: i32,
     pub(super) tid: i32,
     /// Addresses from the innermost outwards, with markers (`PERF_CONTEXT_*`) between them.
@@ -33,14 +33,14 @@ impl<'a> ProcessorSample<'a> {
     }
 }
 
-/// Whose processor time a sample is.
+/// The owner of a sample's processor time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum SampleOwner {
-    /// The scope's: it counts.
+    /// A thread within the scope; the sample counts.
     Watched,
-    /// That of the thread that reads the samples, if all samples of the machine count.
+    /// The thread that reads the samples, if all samples of the machine count.
     Own,
-    /// Outside the scope; kept to report its softirqs.
+    /// A thread outside the scope. The sample is kept to report its softirqs.
     Others,
 }
 
@@ -66,7 +66,7 @@ pub(super) struct LoadedCode {
 /// The threads whose samples count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SampleScope {
-    /// These threads.
+    /// Only these threads.
     Tasks(BTreeSet<i32>),
     /// All threads of this process, including those that it starts within the window.
     Process(i32),
@@ -84,7 +84,7 @@ impl SampleScope {
     }
 }
 
-/// Everything that was sampled.
+/// The counts of all samples of a window.
 #[derive(Debug)]
 pub(super) struct StackCounts {
     /// The threads whose samples count.

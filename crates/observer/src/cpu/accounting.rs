@@ -1,4 +1,4 @@
-//! Determines how the kernel accounts processor time, and so which figures are right; the module `cpu` explains the
+//! Determines how the kernel accounts processor time, and so which figures are valid; the module `cpu` explains the
 //! kinds.
 
 use std::fs::File;
@@ -15,10 +15,10 @@ pub(crate) fn interrupt_time_is_apart() -> Option<bool> {
     Some(enabled(&configuration()?, "CONFIG_IRQ_TIME_ACCOUNTING") && !switched_off())
 }
 
-/// Returns the figures that are right for a path over `links`.
+/// Returns the figures that are valid for a path over `links`.
 ///
 /// Without interrupt accounting, the threads' own time is the whole cost only if every link of the path is virtual. A
-/// kernel whose accounting is unknown gets the figure that is always right, though coarse.
+/// kernel whose accounting is unknown gets the figure that is always valid, though coarse.
 pub(crate) fn accounting(interrupt_time_is_apart: Option<bool>, links: &[LinkFacts]) -> CpuAccounting {
     let virtual_only = !links.is_empty() && links.iter().all(|link| is_virtual(&link.driver));
     match interrupt_time_is_apart {
@@ -28,7 +28,7 @@ pub(crate) fn accounting(interrupt_time_is_apart: Option<bool>, links: &[LinkFac
     }
 }
 
-/// Returns true for link kinds that have no interrupts of their own: packets are handed on in the sender's context.
+/// Returns true for link kinds without interrupts, whose packets are passed on in the sender's context.
 fn is_virtual(driver: &str) -> bool {
     matches!(driver, "veth" | "bridge" | "ifb" | "dummy")
 }
@@ -53,7 +53,7 @@ fn configuration() -> Option<String> {
     packed().or_else(|| plain.iter().find_map(|path| procfile::read(path).ok()))
 }
 
-/// Reads /proc/config.gz (CONFIG_IKCONFIG_PROC), which is tried first because it is the running kernel's own.
+/// Reads /proc/config.gz (CONFIG_IKCONFIG_PROC), which is tried first because it describes the running kernel.
 fn packed() -> Option<String> {
     const MOST: u64 = 4 << 20;
     let mut text = String::new();

@@ -27,8 +27,8 @@ pub(super) fn ran() -> CpuNanos {
     ended
 }
 
-/// Reads RUSAGE_CHILDREN: children that have ended and were waited for, including those that they had waited for
-/// themselves.
+/// Reads RUSAGE_CHILDREN: the run time of children that have ended and were waited for, including the children for
+/// which those had waited.
 fn waited_for() -> CpuNanos {
     // SAFETY: an rusage is valid as zeros.
     let mut usage: libc::rusage = unsafe { MaybeUninit::zeroed().assume_init() };

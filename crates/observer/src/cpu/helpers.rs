@@ -16,7 +16,7 @@ static KNOWN: Mutex<KnownThreads> = Mutex::new(KnownThreads { threads: BTreeMap:
 
 struct KnownThreads {
     threads: BTreeMap<i32, KnownThread>,
-    /// The run time of threads that are no longer known, for the time while they were known.
+    /// The run time of threads that are no longer known, during the time in which they were known.
     past: CpuNanos,
 }
 
@@ -24,7 +24,7 @@ struct KnownThread {
     clock: TaskClock,
     /// The thread's run time before it became known.
     before: CpuNanos,
-    /// How many claims hold it.
+    /// Number of claims that contain the thread.
     holders: u32,
 }
 

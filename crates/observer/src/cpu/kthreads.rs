@@ -22,7 +22,7 @@ pub(super) enum PacketThreadKind {
     Napi,
 }
 
-/// The kernel threads seen so far, and how each processes packets, if it does. Each thread's name is read only once,
+/// The kernel threads found so far, and how each processes packets, if it does. Each thread's name is read only once,
 /// because a machine with 128 cores has over a thousand kernel threads.
 #[derive(Debug, Default)]
 pub(super) struct PacketThreads {
@@ -37,7 +37,7 @@ impl PacketThreads {
         packet_threads
     }
 
-    /// Adds the kernel threads that were started since: turning on `threaded` starts napi threads.
+    /// Adds the kernel threads that were started since the last reading: turning on `threaded` starts napi threads.
     pub(super) fn refresh(&mut self) {
         let now = kernel_threads();
         self.known.retain(|pid, _| now.binary_search(pid).is_ok());

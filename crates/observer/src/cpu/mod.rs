@@ -115,7 +115,7 @@ impl HelperTimes {
 /// The run time of some threads at one moment.
 struct RunTimes {
     read: Vec<(TaskClock, CpuNanos)>,
-    /// The number of threads that had ended, or are not of this process.
+    /// The number of threads whose time could not be read: they had ended, or do not belong to this process.
     unread: usize,
 }
 

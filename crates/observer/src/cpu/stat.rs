@@ -37,8 +37,8 @@ fn parse(text: &str) -> Result<CoreTicks, Error> {
     Ok(cores)
 }
 
-/// Returns the time between two readings, for cores that are in both. A class that decreases is zero (idle does so by
-/// a tick at times, because the kernel extrapolates it).
+/// Returns the time between two readings, for cores that are in both. A class that decreases counts as zero (idle
+/// decreases by a tick at times, because the kernel extrapolates it).
 pub(crate) fn difference(before: &CoreTicks, after: &CoreTicks) -> Vec<CoreCpuTime> {
     let passed = |core: &u32, later: &[u64; 8]| -> Option<CoreCpuTime> {
         let earlier = before.get(core)?;

@@ -20,7 +20,7 @@ struct WatchedListener {
     drops: u32,
 }
 
-/// The listeners that the watched flows come from or will come from, by cookie.
+/// The listeners that accepted the watched flows or may accept more, by cookie.
 #[derive(Debug, Default)]
 pub(super) struct WatchedListeners {
     own_inodes: BTreeSet<u32>,
@@ -85,7 +85,7 @@ impl WatchedListeners {
     }
 }
 
-/// Returns true if this listener accepts flows like this one.
+/// Returns true if `listener` accepts flows such as `flow`.
 fn made(listener: &InetSocket, flow: &WatchedFlow) -> bool {
     let local = canonical(listener.id.local);
     flow.is_tcp() && local.port() == flow.key.local.port() && covers(local.ip(), flow.key.local.ip())

@@ -1,4 +1,4 @@
-//! Converts what sock_diag returned to a socket's state.
+//! Converts a socket that sock_diag returned to its state.
 
 use std::mem::{offset_of, size_of};
 

@@ -1,4 +1,4 @@
-//! One flow over a window.
+//! One watched flow over a window.
 
 use landspeed_kernel::netlink::InetSocketId;
 use landspeed_record::units::Nanos;

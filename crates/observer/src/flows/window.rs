@@ -1,4 +1,4 @@
-//! Everything that is watched between opening and closing.
+//! All watched flows of one window, from its opening to its close.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -15,24 +15,25 @@ use crate::sockets::{ListedSocket, MOST_FLOWS, SocketOwners, SocketSelector, ino
 use crate::window::OpenWindow;
 use crate::{Error, WatchSubject};
 
-/// The reciprocal of the share of the time that listing all sockets may take, however expensive it is on this host.
+/// The share of the time, as its reciprocal, that listing all sockets may take, however slow it is on this host.
 const LISTING_ONE_IN: u32 = 20;
 
 pub(super) struct WatchedFlows {
     diag: SockDiag,
     opened: Instant,
     selector: SocketSelector,
-    /// When all sockets may be listed again.
+    /// The time at which all sockets may be listed again.
     next_list: Instant,
     flows: Vec<WatchedFlow>,
     listeners: WatchedListeners,
     /// The processes of the sockets that existed when the window opened.
     owners: SocketOwners,
-    /// Duplicates of the workload's sockets, so that a flow that it closes is seen to the end of the window.
+    /// Duplicates of the workload's sockets, so that a flow is visible until the window closes even if the workload
+    /// closes it before.
     _held: Vec<OwnedFd>,
     /// The fewest bytes of TCP_INFO that the kernel returned.
     filled: usize,
-    /// Cookies of the sockets beyond the limit.
+    /// Cookies of the sockets that were dropped because of the limit.
     too_many: BTreeSet<u64>,
     notes: Vec<String>,
 }
@@ -140,7 +141,7 @@ impl WatchedFlows {
         self.flows.iter().map(|flow| flow.inode).chain(self.listeners.inodes()).collect()
     }
 
-    /// Reports what was seen. The processes of sockets that appeared within the window are looked up now.
+    /// Reports what was observed. The processes of sockets that appeared within the window are looked up now.
     fn tell(self, seen: &mut Observations) {
         let came = self.inodes().into_iter().filter(|inode| self.owners.of(*inode).is_none());
         let came = SocketOwners::find(came);
@@ -170,7 +171,7 @@ impl OpenWindow for WatchedFlows {
         self.look()
     }
 
-    /// Reports what was seen before, even if the last reading fails.
+    /// Reports what was observed, even if the last reading fails.
     fn close(mut self, seen: &mut Observations) -> Result<(), Error> {
         let last = self.look();
         self.tell(seen);

@@ -60,8 +60,8 @@ const REWRITERS: &[Rewriter] = &[
     Rewriter { program: "tlp", knobs: &["governor"] },
 ];
 
-/// Returns the programs that run now, ordered by process id. A process counts only if root owns it: other users'
-/// processes cannot write these settings, and must not block tuning by using such a name.
+/// Returns the programs that run now, ordered by process id. Only processes of root count: processes of other users
+/// cannot write these settings, and must not block tuning by using such a name.
 pub(super) fn running(proc: &Path) -> Vec<ConflictingProgram> {
     let mut found: Vec<ConflictingProgram> = Vec::new();
     for pid in procfile::numbered(proc).unwrap_or_default() {

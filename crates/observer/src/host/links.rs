@@ -78,7 +78,7 @@ fn pci_address(bus: &str) -> Option<&str> {
     (valid && bus.contains(':') && !bus.contains("..")).then_some(bus)
 }
 
-/// Returns the processors of the device's node.
+/// Returns the processors of the NUMA node of the device.
 fn local_cpus(root: &SystemFiles, device: &str) -> Option<Vec<u32>> {
     cpu_list(&root.word(format!("{device}/local_cpulist"))?)
 }

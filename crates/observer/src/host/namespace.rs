@@ -5,10 +5,10 @@ use std::path::Path;
 
 use landspeed_record::HostFacts;
 
-/// The kernel's name for the machine's first PID namespace, ever since namespaces have numbers; `FIRST_NET` is that
-/// of its first network namespace since Linux 6.18 (`enum init_ns_ino`, include/uapi/linux/nsfs.h). Numbers of later
-/// namespaces are greater.
+/// The kernel's name for the machine's first PID namespace, since namespaces have numbers.
 const FIRST_PID: &str = "pid:[4026531836]";
+/// The kernel's name for the machine's first network namespace, since Linux 6.18 (`enum init_ns_ino`,
+/// include/uapi/linux/nsfs.h). Numbers of later namespaces are greater.
 const FIRST_NET: &str = "net:[4026531833]";
 
 pub(super) fn fill(facts: &mut HostFacts) {

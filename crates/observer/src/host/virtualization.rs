@@ -3,7 +3,7 @@
 
 use crate::files::SystemFiles;
 
-/// Text of the firmware by hypervisor: (prefix, name). The order matters, because Amazon's guests also report KVM.
+/// Text of the firmware by hypervisor: (prefix, name). Amazon's guests also report KVM, so the order matters.
 const FIRMWARE: [(&str, &str); 13] = [
     ("Amazon EC2", "amazon"),
     ("Google Compute Engine", "google"),
@@ -20,7 +20,7 @@ const FIRMWARE: [(&str, &str); 13] = [
     ("Hyper-V", "hyperv"),
 ];
 
-/// DMI fields that contain such text.
+/// DMI fields that contain the firmware's text.
 const FIELDS: [&str; 4] = ["product_name", "sys_vendor", "board_vendor", "bios_vendor"];
 
 /// Clocks that only a guest of that hypervisor has.

@@ -53,7 +53,7 @@ pub(crate) static LINK: Observer = Observer {
     },
 };
 
-/// The 16 columns of a link, and when they were read.
+/// The 16 columns of a link, and the time at which they were read.
 struct LinkReading {
     link: String,
     columns: [u64; 16],

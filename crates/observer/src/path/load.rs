@@ -15,11 +15,11 @@ pub(super) const PROGRAMS: &str = "the path tracer's programs";
 /// The object that build.rs makes from path.bpf.c.
 static CODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/path.bpf.o"));
 
-/// A point that this kernel has a program for.
+/// A point of a packet's way that a program in this kernel traces.
 pub(super) struct TracedPoint {
     pub(super) point: &'static PathPoint,
     pub(super) program: &'static BpfProgram,
-    /// True if the kernel loaded the program but would not attach it; it is not attached again.
+    /// True if the kernel loaded the program but refused to attach it. No further attempt is made.
     pub(super) refused: bool,
 }
 
@@ -28,7 +28,7 @@ impl TracedPoint {
         point.programs.contains(program).then_some(TracedPoint { point, program, refused: false })
     }
 
-    /// Returns a note on what a reader misses, and why.
+    /// Returns a note on what the trace lacks without this point, and why.
     pub(super) fn not_seen(&self, error: &dyn Display) -> String {
         format!("not seen: {}: the kernel refuses to trace it ({error})", self.point.without)
     }
@@ -38,7 +38,7 @@ impl TracedPoint {
     }
 }
 
-/// Programs in the kernel, attached to nothing.
+/// Programs that the kernel has loaded, not attached yet.
 pub(super) struct LoadedObject {
     pub(super) object: Object,
     pub(super) traced: Vec<TracedPoint>,

@@ -81,8 +81,8 @@ fn may_read_kernel(lockdown: &str) -> Result<(), String> {
 
 struct PathWatch {
     link: String,
-    /// `None` if the link was not found. What failed is tried again when a window opens, and then its failure is
-    /// reported.
+    /// The link and its programs; `None` if the link was not found. What failed is tried again when a window opens,
+    /// and its failure is reported then.
     traced_link: Option<TracedLink>,
     tracer: Option<PathTracer>,
 }

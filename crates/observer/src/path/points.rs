@@ -1,4 +1,5 @@
-//! The programs that a kernel can have: what each is attached to, what replaces it, and what is not seen without it.
+//! The programs that a kernel can have: what each is attached to, what replaces it, and what the trace lacks without
+//! it.
 
 use libbpf_rs::btf::{Btf, types};
 
@@ -17,7 +18,7 @@ pub(super) struct BpfProgram {
     pub(super) event: KernelEvent,
 }
 
-/// When a point is worth its cost.
+/// The condition under which a point is worth its cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PointCondition {
     Always,
@@ -31,10 +32,10 @@ pub(super) enum PointCondition {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PathPoint {
-    /// The programs that trace it, best first; the first that a kernel has is used.
+    /// The programs that trace the point, best first. The first one for which the kernel has the event is used.
     pub(super) programs: &'static [BpfProgram],
     pub(super) when: PointCondition,
-    /// What is not seen if the kernel has none of them.
+    /// What the trace lacks if the kernel has no event for any of the programs.
     pub(super) without: &'static str,
 }
 

@@ -20,7 +20,7 @@ pub(super) struct PathPrograms {
     config: ProgramConfig,
     traced: Vec<TracedPoint>,
     reasons: DropReasons,
-    /// Notes on what is not seen on this host.
+    /// Notes on what cannot be traced on this host.
     pub(super) notes: Vec<String>,
 }
 
@@ -46,10 +46,10 @@ struct ProgramConfig {
     only_flows: u32,
     fragments: u32,
     _aligned: u32,
-    /// Keys of one of the flows, or zero.
+    /// Keys of one of the watched flows, or zero.
     flow: [u64; 2],
     only_address: u32,
-    /// The address as IPv6 in network order.
+    /// The watched address as IPv6 in network order.
     address: [u8; 16],
     port: u32,
     completion: u32,
@@ -146,7 +146,7 @@ impl PathPrograms {
         Ok(drops.into_iter().map(|(reason, count)| (self.reasons.name(reason), count)).collect())
     }
 
-    /// Returns how many events so far found their program already running there, so that it could not run.
+    /// Returns how many events so far were missed because their program was already running on the processor.
     pub(super) fn misses(&self) -> u64 {
         let programs = self.object.progs();
         programs.filter(|program| program.autoload()).filter_map(|p| misses(p.as_fd().as_raw_fd())).sum()

@@ -61,7 +61,7 @@ pub(super) struct FlowPorts {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct PacketSelection {
-    /// These flows; all of the link if it is empty.
+    /// The flows to watch; if it is empty, all flows of the link.
     pub(super) flows: Vec<FlowPorts>,
     /// Flows with this address at one end.
     pub(super) address: Option<SocketAddr>,

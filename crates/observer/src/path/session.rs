@@ -14,16 +14,16 @@ use super::tracer::TracerRequest;
 use super::turn::AttachTurn;
 use crate::Error;
 
-/// The time for which programs are attached each time. Attaching and detaching them costs some four milliseconds of
-/// processor time, so a much shorter time is no cheaper; and a hop that takes longer than this is hardly ever seen.
+/// The time for which programs stay attached. Attaching and detaching them costs some four milliseconds of processor
+/// time, so a much shorter time is no cheaper; and a hop that takes longer than this is hardly ever observed.
 const ATTACHED: Duration = Duration::from_millis(30);
-/// The reciprocal of the share of the time for which programs may be attached on a machine. Attached all the time,
+/// The share of the time, as its reciprocal, for which programs may be attached on a machine. Attached all the time,
 /// they made a packet's way cost a tenth to a third more in a lab with a tracer on either host (tests/path/cost.rs),
 /// and attaching adds its milliseconds; with this share, about a percent remains.
 const ATTACHED_ONE_IN: u32 = 50;
-/// The longest time for which a tracer that had the turn leaves it to others.
+/// The longest time for which a tracer that has just had the turn leaves it to others.
 const YIELD_TIME: Duration = Duration::from_millis(20);
-/// The time after the first attachment at which the size of segments, and so which of them to follow, is known.
+/// The time from the first attachment until the size of segments is known, which decides which of them to follow.
 const LEARN: Duration = Duration::from_millis(2);
 /// The sampling ratio: one packet of a flow in `ONE_IN` is followed.
 const ONE_IN: u32 = 16;
@@ -31,16 +31,18 @@ const ONE_IN: u32 = 16;
 /// more.
 const HEADERS: u64 = 72;
 
-/// The time at which programs may be attached again. It outlives a window, so that many short windows cost no more
-/// than a long one. The turn is kept until then, so that many tracers cost a machine no more than one.
+/// The budget for attaching programs: the time from which they may be attached again. It outlives a window, so that
+/// many short windows cost no more than a long one. The turn is kept until then, so that many tracers cost a machine
+/// no more than one.
 pub(super) struct AttachBudget {
     free_from: Instant,
     /// The turn, kept until the pause that pays for it is over.
     turn: Option<AttachTurn>,
-    /// The channel on which a turn arrives that another tracer held; `requested` is true while one is expected.
+    /// The channel on which a turn arrives that another tracer held.
     requests: Sender<TracerRequest>,
+    /// True while a turn is expected on the channel.
     requested: bool,
-    /// When the last turn ended, and the length of the pause after it.
+    /// The time at which the last turn ended, and the length of the pause after it.
     last: Option<(Instant, Duration)>,
 }
 
@@ -73,8 +75,8 @@ impl AttachBudget {
         self.last = Some((now, pause));
     }
 
-    /// Returns how long to leave a free turn to others: the less this tracer waited since its last turn, the longer.
-    /// Windows of two hosts open together, and otherwise the same host would always be first.
+    /// Returns how long to leave a free turn to others: the shorter this tracer has waited since its last turn, the
+    /// longer. Windows of two hosts open together, and otherwise the same host would always be first.
     fn polite(&self) -> Duration {
         self.last.map_or(Duration::ZERO, |(ended, pause)| {
             let waited = ended.elapsed().as_secs_f64().max(1e-3);
@@ -90,7 +92,7 @@ impl AttachBudget {
         }
     }
 
-    /// Releases the turn to the next waiting tracer, once it is paid for.
+    /// Releases the turn to the next waiting tracer once the pause that pays for it is over.
     pub(super) fn release(&mut self) {
         let now = Instant::now();
         if now >= self.free_from && self.turn.take().is_some() {
@@ -122,7 +124,7 @@ pub(super) struct TraceSession {
     phase: AttachPhase,
     /// True if programs were attached in this window.
     learnt: bool,
-    /// When the next phase begins.
+    /// The time at which the next phase begins.
     next: Instant,
     opened: Instant,
     attached: Duration,
@@ -213,7 +215,7 @@ impl TraceSession {
         }
     }
 
-    /// Detaches, and returns what was seen.
+    /// Detaches, and returns the trace.
     pub(super) fn end(
         mut self,
         programs: &PathPrograms,
@@ -267,7 +269,7 @@ impl Attachment {
         Attachment { links: programs.attach(selection), since, turn }
     }
 
-    /// Returns how long they were attached, including attaching and detaching.
+    /// Detaches the programs, and returns how long they were attached, including attaching and detaching.
     fn detach(self, budget: &mut AttachBudget) -> Duration {
         drop(self.links);
         let time = self.since.elapsed();

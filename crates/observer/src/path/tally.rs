@@ -12,7 +12,7 @@ use crate::Error;
 /// The counts of state.h's `enum count` that a record names, in the order of the enum.
 const NAMES: [&str; 7] =
     ["sent", "received", "gro-merged", "backlog", "retransmitted", "out-of-order", "fragments"];
-/// The indices of the other counts.
+/// The indices of the counts that a record does not name.
 const LOST: usize = 7;
 const DATA_PACKETS: usize = 8;
 const DATA_BYTES: usize = 9;
@@ -30,13 +30,13 @@ const HOPS: [StackHop; 6] = [
 /// The counts since the maps were cleared.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct PathCounts {
-    /// Packets by what happened to them; zero counts are left out.
+    /// Packets by outcome; zero counts are left out.
     pub(super) counts: Vec<(&'static str, u64)>,
     /// Hops with at least one packet.
     pub(super) hops: Vec<StackHopLatency>,
     /// Events that were lost because a map was full.
     pub(super) lost: u64,
-    /// TCP payload bytes per packet that had any.
+    /// Mean TCP payload of the packets with payload, in bytes.
     pub(super) mean_payload: Option<u64>,
 }
 

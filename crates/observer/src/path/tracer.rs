@@ -14,7 +14,7 @@ use crate::Error;
 pub(super) enum TracerRequest {
     Open(PacketSelection, Sender<Result<(), Error>>),
     Close(Sender<Result<PathTrace, Error>>),
-    /// The turn that a window waits for.
+    /// The turn for which a window waits.
     Turn(AttachTurn),
     End,
 }
@@ -23,7 +23,7 @@ pub(super) enum TracerRequest {
 /// happens if the thread panics or the process dies, since links and programs live only as long as their descriptors.
 pub(super) struct PathTracer {
     requests: Sender<TracerRequest>,
-    /// `None` only while this is being dropped.
+    /// The thread; `None` only while this is being dropped.
     thread: Option<JoinHandle<()>>,
 }
 
@@ -42,8 +42,8 @@ impl PathTracer {
         Ok(tracer)
     }
 
-    /// Begins a window; one that is open is discarded. Programs are attached when this returns, unless they were
-    /// attached a moment ago or another tracer has the turn.
+    /// Begins a window and discards one that is open. Programs are attached when this returns, unless they were
+    /// attached shortly before or another tracer has the turn.
     pub(super) fn open(&self, selection: PacketSelection) -> Result<(), Error> {
         self.request(|reply| TracerRequest::Open(selection, reply))
     }
@@ -131,9 +131,9 @@ fn answer(
     }
 }
 
-/// Raises this thread's priority above that of the workload's threads, which keep a busy machine's processors:
-/// programs that are due to be detached cost time until they are. If this is not permitted, the budget makes up for
-/// it.
+/// Raises this thread's priority above that of the workload's threads, which keep a busy machine's processors.
+/// Programs that are due to be detached cost time until the thread runs. If this is not permitted, the budget makes up
+/// for it.
 fn be_prompt() {
     // Without a process id, the call applies to this thread (setpriority(2), NOTES).
     let _ = rustix::process::setpriority_process(None, -20);

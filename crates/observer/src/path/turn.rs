@@ -1,4 +1,4 @@
-//! Turns among the tracers of one machine, such as those of a lab's two hosts.
+//! Lets the tracers of one machine, such as those of a lab's two hosts, attach their programs in turn.
 
 use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 /// which another is attached, the kernel waits for a grace period of some ten milliseconds, during which both still
 /// cost time. The lock is on this program's own file, which all tracers share.
 pub(super) struct AttachTurn {
-    /// `None` if no lock can be had; then every tracer has the turn.
+    /// The lock; `None` if no lock can be had. Every tracer then has the turn.
     _lock: Option<File>,
 }
 

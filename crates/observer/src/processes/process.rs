@@ -17,7 +17,7 @@ const MOST_THREADS: usize = 64;
 struct ThreadHistory {
     before: ThreadTimes,
     switches_before: u64,
-    /// The places where it was seen, with the number of times.
+    /// The kernel functions in which the thread slept at samples, with the number of samples.
     waiting_in: BTreeMap<String, u32>,
 }
 
@@ -29,9 +29,9 @@ pub(super) struct WatchedProcess {
     threads: BTreeMap<ThreadId, ThreadHistory>,
     /// The threads that each sample reads.
     sampled: Vec<ThreadId>,
-    /// The run time of the whole process at the start; `None` for the workload, of which only these threads count.
+    /// The run time of the whole process at the start; `None` for the workload, of which only the given threads count.
     before: Option<CpuNanos>,
-    /// True if it was seen asleep and the kernel hid where.
+    /// True if a sample found a thread asleep and the kernel hid where.
     hidden: bool,
 }
 
@@ -116,7 +116,7 @@ impl WatchedProcess {
         }
     }
 
-    /// Returns what was seen; if the process ended within the window, `None` and a note.
+    /// Returns the observations of the process. If it ended within the window, returns `None` and adds a note.
     pub(super) fn tell(mut self, notes: &mut BTreeSet<String>) -> Option<ProcessWatch> {
         self.newcomers();
         let pid = self.pid;

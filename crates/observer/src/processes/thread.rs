@@ -11,7 +11,7 @@ pub(super) struct ThreadId {
     pub(super) tid: u32,
 }
 
-/// What a thread has done since it began.
+/// The time that a thread has run and waited since it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct ThreadTimes {
     /// The time on a processor, up to one tick late while it runs.
@@ -22,7 +22,7 @@ pub(super) struct ThreadTimes {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ThreadActivity {
-    /// On a processor or ready for one.
+    /// On a processor or ready to run.
     Running,
     /// Asleep in this function of the kernel.
     In(String),
@@ -37,7 +37,7 @@ impl ThreadId {
         procfile::read(&format!("/proc/{}/task/{}/{file}", self.pid, self.tid))
     }
 
-    /// Reads the times from schedstat; on a kernel without CONFIG_SCHED_INFO from the ticks of stat, without the
+    /// Reads the times from schedstat. On a kernel without CONFIG_SCHED_INFO, reads the ticks of stat, which lack the
     /// waiting time.
     pub(super) fn ran(self) -> Result<ThreadTimes, Error> {
         if let Some(ran) = self.read("schedstat").ok().and_then(|text| schedstat(&text)) {
@@ -54,7 +54,7 @@ impl ThreadId {
         Ok(status(&self.read("status")?))
     }
 
-    /// Returns what the thread does now, and the processor that it last ran on.
+    /// Returns the thread's current activity, and the processor that it last ran on.
     pub(super) fn now(self) -> Result<(ThreadActivity, u32), Error> {
         let stat = self.stat()?;
         let activity = match stat.state {

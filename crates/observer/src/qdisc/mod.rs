@@ -1,4 +1,4 @@
-//! Qdiscs over a window: what they sent, dropped, delayed and queued.
+//! Statistics of qdiscs over a window: what they sent, dropped, delayed and queued.
 //!
 //! Their counters are read at both ends of the window over rtnetlink, their backlog at each sample.
 
@@ -43,7 +43,7 @@ pub(crate) static QDISC: Observer = Observer {
     },
 };
 
-/// The identity of a queue until it is created again: link, handle, parent, and whether it is a class.
+/// The identity of a queue until it is created again: link, handle, parent, and true for a class.
 type QueueKey = (u32, u32, u32, bool);
 
 struct QdiscWindow {

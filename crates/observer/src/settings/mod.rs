@@ -31,11 +31,11 @@ pub(crate) static SETTINGS: Observer = Observer {
     },
 };
 
-/// An open window; the thread that opens the window makes it, in its namespace.
+/// An open window, with sockets in the network namespace of the thread that opened it.
 struct SettingsWindow {
     rtnl: Rtnl,
     ethtool: Result<Ethtool, String>,
-    /// `None` for all links that are up.
+    /// The watched link; `None` for all links that are up.
     link: Option<String>,
 }
 

@@ -12,9 +12,9 @@ use crate::{Error, Observer, RunPolicy, procfile};
 
 const SNMP4: &str = "/proc/thread-self/net/snmp";
 const NETSTAT: &str = "/proc/thread-self/net/netstat";
-/// Absent if the kernel has no IPv6, which is not an error.
+/// Counters of IPv6; the file is absent if the kernel has no IPv6, which is not an error.
 const SNMP6: &str = "/proc/thread-self/net/snmp6";
-/// Absent if the kernel tracks no connections.
+/// Counters of connection tracking; the file is absent if the kernel tracks no connections.
 const CONNTRACK: &str = "/proc/thread-self/net/stat/nf_conntrack";
 
 /// Entries that are levels, not counters: their difference means nothing.
@@ -28,7 +28,7 @@ const LEVELS: [&str; 7] = [
     "Tcp.CurrEstab",
 ];
 
-/// Returns a counter's increase; one that is not listed did not move.
+/// Returns a counter's increase. A counter that is not listed did not increase.
 fn moved(counts: &SnmpCounts, name: &str) -> Option<u64> {
     Some(counts.0.get(name).copied().unwrap_or(0))
 }
@@ -62,7 +62,7 @@ pub(crate) static SNMP: Observer = Observer {
     watch: |_| difference(read, |before, after, seen| seen.put(SnmpCounts(moved_by(before, after)))),
 };
 
-/// The value by "Group.Name".
+/// Counter values by "Group.Name".
 type SnmpCounters = BTreeMap<String, u64>;
 
 fn read() -> Result<SnmpCounters, Error> {

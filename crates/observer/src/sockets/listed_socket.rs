@@ -1,4 +1,4 @@
-//! A socket that the kernel listed.
+//! A socket from a list of the kernel.
 
 use std::net::SocketAddr;
 

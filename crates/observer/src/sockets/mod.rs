@@ -1,5 +1,5 @@
-//! The sockets that a [`WatchTarget`] means, and the processes that hold them. Several observers use this; each
-//! selects for itself, so that it can run without the others.
+//! The sockets that a [`WatchTarget`] identifies, and the processes that hold them. Several observers use this; each
+//! selects separately, so that it can run without the others.
 
 mod listed_socket;
 mod owners;
@@ -22,9 +22,9 @@ use crate::{Error, WatchSubject};
 /// The most flows that are watched together: more would enlarge a record without adding information.
 pub(crate) const MOST_FLOWS: usize = 64;
 
-/// The sockets that a subject's target means now.
+/// The sockets that a target identifies now.
 pub(crate) struct SocketSelection {
-    /// The rule that identifies them, now and later.
+    /// The rule that identifies the sockets, now and later.
     pub(crate) selector: SocketSelector,
     /// The existing sockets, at most [`MOST_FLOWS`]: in the order of the workload's flows, otherwise those with the
     /// most bytes first.

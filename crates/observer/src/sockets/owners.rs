@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 
 use crate::{Error, procfile};
 
-/// The processes that hold some sockets, as far as they are visible.
+/// The processes that hold the sockets of a set, as far as they are visible.
 #[derive(Debug, Default)]
 pub(crate) struct SocketOwners {
     by_inode: BTreeMap<u32, u32>,

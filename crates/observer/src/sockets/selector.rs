@@ -25,12 +25,12 @@ pub(crate) enum SocketSelector {
     Address {
         /// The address; port 0 and an unspecified address match any.
         at: SocketAddr,
-        /// True if the address is this host's own, so that a socket bound to no address may match.
+        /// True if the address is this host's own, so that a socket that is not bound to an address may match.
         own: bool,
     },
     Process {
         pid: u32,
-        /// The sockets that it held at the last refresh.
+        /// The sockets that the process held at the last refresh.
         inodes: BTreeSet<u32>,
     },
     /// The sockets that this process's descendants held at the last refresh.
@@ -63,7 +63,7 @@ impl SocketSelector {
         !matches!(self, SocketSelector::Sockets(_))
     }
 
-    /// Updates what changes by itself.
+    /// Updates the sets of sockets that processes hold.
     pub(crate) fn refresh(&mut self) {
         match self {
             // A process that ended keeps its last set, because its sockets disappear by themselves.
@@ -115,14 +115,14 @@ impl SocketSelector {
         }
     }
 
-    /// Returns the listeners that match without regard to the flows.
+    /// Returns the listeners that belong to the target even if it has no flows.
     pub(crate) fn listeners(&self, diag: &SockDiag) -> Result<Vec<InetSocket>, Error> {
         let mut all = diag.list(SocketKind::TcpListener, PortFilter::default())?;
         all.retain(|listener| self.is_listener(listener, &BTreeSet::new()));
         Ok(all)
     }
 
-    /// Returns true if a listener matches without regard to the flows.
+    /// Returns true if a listener belongs to the target even if it has no flows.
     pub(crate) fn is_listener(&self, listener: &InetSocket, own_inodes: &BTreeSet<u32>) -> bool {
         match self {
             SocketSelector::Sockets(_) => own_inodes.contains(&listener.inode),
@@ -142,7 +142,7 @@ fn namespace(of: &str) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{of}/ns/net")).ok()
 }
 
-/// Returns the error for a process of another namespace, with the command that watches it there.
+/// Returns the error for a process of another namespace, with the command that watches the process there.
 fn elsewhere(pid: u32, there: &Path) -> Error {
     let (namespace, command) = match name_of(pid) {
         Some(name) => (

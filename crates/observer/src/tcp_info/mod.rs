@@ -82,7 +82,7 @@ pub fn progress(sockets: &[OwnedFd]) -> Option<TcpProgress> {
 struct TcpInfoWindow {
     sockets: Vec<(u32, OwnedFd)>,
     samples: Vec<TcpSample>,
-    /// The fewest bytes that the kernel filled, if it filled fewer than all.
+    /// The fewest bytes that the kernel filled; `None` if it always filled all.
     short: Option<usize>,
 }
 
@@ -125,7 +125,7 @@ impl OpenWindow for TcpInfoWindow {
     }
 }
 
-/// Returns true if this many bytes of TCP_INFO include the own receive window.
+/// Returns true if this many bytes of TCP_INFO include this host's own receive window.
 fn tells_receive_window(filled: usize) -> bool {
     filled >= offset_of!(TcpInfo, rehash)
 }

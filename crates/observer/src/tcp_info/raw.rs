@@ -69,7 +69,7 @@ pub(crate) struct TcpInfo {
     pub(crate) rcv_ooopack: u32,
     /// Since Linux 5.4: the peer's window, bytes.
     pub(crate) snd_wnd: u32,
-    /// Since Linux 6.2: the own receive window, bytes.
+    /// Since Linux 6.2: this host's own receive window, bytes.
     pub(crate) rcv_wnd: u32,
     pub(crate) rehash: u32,
     /// Since Linux 6.7.

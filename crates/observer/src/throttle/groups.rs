@@ -7,9 +7,9 @@ use landspeed_record::units::Nanos;
 
 use crate::procfile;
 
-/// Returns the files of this process's group and of the groups around it, in the hierarchy with the cpu controller.
-/// An agent that entered a network namespace has its own /sys, which shows no groups; the files are then found by the
-/// parent's mounts.
+/// Returns the files of this process's group and of the groups that contain it, in the hierarchy with the cpu
+/// controller. An agent that entered a network namespace has its own /sys, which shows no groups; the files are then
+/// found by the parent's mounts.
 pub(super) fn find() -> Vec<PathBuf> {
     let own = visible("/proc/self/mountinfo", Path::new("/"));
     if !own.is_empty() {
@@ -58,7 +58,7 @@ fn folders(groups: &str, mounts: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Returns the folders of the group `own` in the first mount that shows it.
+/// Returns the folders of the group `own` and of those above it, in the first mount that shows it.
 fn chain(unified: bool, own: &str, mounts: &str) -> Option<Vec<PathBuf>> {
     mounts.lines().find_map(|line| {
         let (mount, kind) = line.split_once(" - ")?;

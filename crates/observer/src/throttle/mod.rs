@@ -73,7 +73,7 @@ fn heat_counters(processors: &Path) -> Vec<PathBuf> {
     files.filter(|file| file.exists()).collect()
 }
 
-/// Returns the time for which the processor was too hot so far.
+/// Returns the total time for which the processor was throttled because of heat.
 fn too_hot(file: &Path) -> Option<Nanos> {
     let ms: u64 = procfile::word(file)?.parse().ok()?;
     Some(Nanos(ms.saturating_mul(1_000_000)))

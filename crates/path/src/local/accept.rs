@@ -43,7 +43,7 @@ impl LocalCarrier {
         self.accepts.next(listener, call, guard.as_ref().map(|guard| (guard.as_fd(), &read as &dyn Fn())))
     }
 
-    /// Returns the program's end of a connection: one of a pair, or TCP.
+    /// Returns the program's end of a connection: a socket of the pair, or the TCP socket.
     fn end_of(
         &self,
         rendezvous: &Rendezvous,

@@ -1,4 +1,5 @@
-//! UDT: the crate that runs on sockets, with the simulation's clock. Its packets are those that a network would carry.
+//! UDT flows: the crate that also runs on sockets, driven by the simulation's clock. Its packets are those that a
+//! network would carry.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -158,8 +159,8 @@ fn config(spec: &FlowSpec, link: &LinkSpec) -> UdtConfig {
     }
 }
 
-/// Opens a connection over an idle path with this RTT. Returns both ends after the handshake, and the time then by
-/// their clock. No packet of the handshake uses the line.
+/// Opens a connection over an idle path with this RTT. Returns both ends after the handshake, and their clock's time
+/// at that moment. No packet of the handshake uses the line.
 fn open(began: Nanos, rtt: Nanos, config: &UdtConfig, seed: u32) -> (Connection, Connection, Nanos) {
     let identity = |socket| ConnectionIdentity {
         socket: UdtSocketId(socket),

@@ -69,8 +69,9 @@ pub(crate) struct TcpSender {
     probing: TailLossProbe,
     min_rto: Nanos,
     pace_at: Nanos,
-    /// Timeouts since the last RTT sample, and since the last segment was acknowledged.
+    /// Timeouts since the last RTT sample.
     backoff: u32,
+    /// Timeouts since a segment was last acknowledged.
     retries: u32,
     counts: SenderCounts,
 }

@@ -83,8 +83,8 @@ pub(super) fn us(time: Nanos) -> u64 {
     time.0 / 1000
 }
 
-/// The minimum of a sliding window in constant space: the best sample, and the best since each of the two before it
-/// (Kathleen Nichols' algorithm).
+/// The minimum of a sliding window in constant space (Kathleen Nichols' algorithm): the best sample, the best one
+/// after it, and the best one after that.
 #[derive(Debug, Clone, Copy)]
 struct WindowedMinimum {
     best: [(u64, u32); 3],

@@ -24,8 +24,8 @@ use crate::{DatagramTotals, Error, Patience, raw, shared_port};
 
 /// The longest that a call waits before its caller can check whether to stop, and before it can send feedback.
 const LOOK: Duration = Duration::from_millis(50);
-/// Feedback that arrives this long after the last datagram was sent covers all of them: what it does not include is
-/// lost. The time exceeds the round trips and queues that this program measures.
+/// The time after the last datagram was sent from which feedback covers all datagrams: a datagram that the feedback
+/// does not include is lost. It exceeds the round trips and queues that this program measures.
 const SETTLED: Duration = Duration::from_millis(400);
 /// The most datagrams that one check for feedback takes.
 const MOST_DRAINED: usize = 256;
@@ -282,8 +282,9 @@ impl Flow for UdpFlow {
         let _ = self.socket.shutdown(Shutdown::Read);
     }
 
-    /// Reports the end repeatedly, because any message may get lost, until the peer has reported its end and knows of
-    /// this one. The last message is repeated a few times; none are needed once the peer has left after its own end.
+    /// Reports the end repeatedly, because any message may get lost, until the peer has reported its end and has
+    /// received this one. The last message is repeated a few times; none are needed once the peer has left after its
+    /// own end.
     fn finish(&self, patience: &Patience<'_>) -> Result<(), Error> {
         let refused = |why| Error::refused("finish", self.name(), io::Error::other(why));
         if self.is_woken() {

@@ -8,12 +8,12 @@ use super::wire::{DatagramHeader, DatagramKind, HEADER};
 use crate::message::{self, SEGMENTS, SendMode};
 use crate::zerocopy;
 
-/// The fragments of user memory that one packet has room for in a zero-copy send: MAX_SKB_FRAGS of kernels with the
-/// default configuration. Each page takes one, and each header.
+/// The most fragments of user memory in one packet of a zero-copy send: MAX_SKB_FRAGS of kernels with the default
+/// configuration. Each page takes one, and each header.
 const PIECES: usize = 17;
 /// The smallest page size, in bytes. With larger pages there are fewer fragments.
 const PAGE: usize = 4096;
-/// The most datagrams that one packet of a zero-copy send has room for: each has a header, and a page of payload.
+/// The most datagrams in one packet of a zero-copy send: each has a header and a page of payload.
 pub(super) const TOGETHER: usize = PIECES / 2;
 
 /// A header. Its alignment keeps it within one page.

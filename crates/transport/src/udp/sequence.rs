@@ -1,4 +1,4 @@
-//! Which datagrams have arrived, by their numbers.
+//! Records, by their numbers, which datagrams have arrived.
 
 /// How many numbers below the highest are remembered individually.
 const MEMORY: u64 = 1024;

@@ -41,8 +41,8 @@ pub(super) struct UdtListener {
     began: Instant,
     listener: landspeed_udt::HandshakeListener,
     applicants: Applicants<UdtApplicant>,
-    /// Requests that became flows. A duplicate must not open a second socket, because the kernel might deliver the
-    /// client's datagrams to that one.
+    /// Requests that became flows. A duplicate must not open a second socket, because the kernel might then deliver
+    /// the client's datagrams to the second one.
     accepted: HashSet<RequestId>,
 }
 

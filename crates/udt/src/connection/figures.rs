@@ -27,10 +27,10 @@ pub struct PacketCounts {
     pub ignored: u64,
 }
 
-/// What the peer has acknowledged since the connection began.
+/// The data that the peer has acknowledged since the connection began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeliveryProgress {
-    /// The acknowledged data packets.
+    /// Number of acknowledged data packets.
     pub packets: u64,
     /// The payload of the acknowledged data packets.
     pub bytes: Bytes,

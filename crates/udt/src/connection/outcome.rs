@@ -5,13 +5,13 @@ use thiserror::Error;
 /// The reason why a connection has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum CloseReason {
-    /// This end closed it, and everything that it wrote has arrived.
+    /// This end closed the connection, and everything that it wrote has arrived.
     #[error("the connection was closed")]
     Closed,
-    /// This end aborted it.
+    /// This end aborted the connection.
     #[error("the connection was aborted")]
     Aborted,
-    /// The peer closed it.
+    /// The peer closed the connection.
     #[error("the peer closed the connection")]
     PeerClosed,
     /// No listener answered the connector.

@@ -9,7 +9,7 @@ use crate::seq::{Seq, UdtSocketId};
 /// The protocol version of UDT4.
 const VERSION: u32 = 4;
 
-/// What a connection carries. libudt numbers the types 1 and 2, the draft 0 and 1.
+/// The type of data that a connection carries. libudt numbers the types 1 and 2, the draft 0 and 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SocketType {
     /// A stream of bytes.

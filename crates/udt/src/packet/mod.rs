@@ -114,7 +114,7 @@ pub struct FullAck {
     pub next: Seq,
     /// The receiver's estimate of the round trip.
     pub rtt: Nanos,
-    /// The variance of that estimate.
+    /// The variance of the receiver's estimate of the round trip.
     pub rtt_variance: Nanos,
     /// How many packets from `next` on the receiver has room for.
     pub window: u32,

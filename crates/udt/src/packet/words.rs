@@ -15,12 +15,12 @@ pub(super) fn seq_at(bytes: &[u8], index: usize) -> Result<Seq, PacketError> {
     Seq::from_wire(word_at(bytes, index)?).ok_or(PacketError::Sequence)
 }
 
-/// Returns word `index` of `bytes`, which must have it.
+/// Returns word `index` of `bytes`, or 0 if `bytes` is shorter.
 pub(super) fn get(bytes: &[u8], index: usize) -> u32 {
     bytes.as_chunks::<4>().0.get(index).map_or(0, |word| u32::from_be_bytes(*word))
 }
 
-/// Writes word `index` of `bytes`, which must have it.
+/// Writes word `index` of `bytes`. Does nothing if `bytes` is shorter.
 pub(crate) fn put(bytes: &mut [u8], index: usize, value: u32) {
     if let Some(word) = bytes.as_chunks_mut::<4>().0.get_mut(index) {
         *word = value.to_be_bytes();

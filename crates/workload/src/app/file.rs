@@ -84,7 +84,7 @@ pub(crate) enum HostSelectorFile {
     Numbers(Vec<usize>),
 }
 
-/// When a service is ready: exactly one of these.
+/// The condition under which a service is ready: exactly one of the fields is set.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct ReadyFile {

@@ -10,40 +10,40 @@ use crate::app::number::NumberSpelling;
 
 /// An application: its roles and its figures.
 pub struct Application {
-    /// Its name as a workload: "app:" and the name of its file, such as "app:redis".
+    /// The application's name as a workload: "app:" and the name of the file, such as "app:redis".
     pub name: String,
-    /// The text of its file.
+    /// The text of the application's file.
     pub text: Arc<str>,
-    /// One line that says what it does and which figure comes out.
+    /// One line that says what the application does and which figure comes out.
     pub title: String,
-    /// Its origin: a paper and section, or a program.
+    /// The origin: a paper and section, or a program.
     pub source: String,
-    /// The fewest and the most hosts that it takes.
+    /// The fewest and the most hosts that the application takes.
     pub hosts: [usize; 2],
     /// Programs that every host must have.
     pub needs: Vec<RequiredProgram>,
-    /// Its parameters. The last three are common to all applications: `port`, `path` and `metric`.
+    /// The parameters. The last three are common to all applications: `port`, `path` and `metric`.
     pub parameters: Vec<ApplicationParameter>,
-    /// Its roles, in the order in which they start.
+    /// The roles, in the order in which they start.
     pub roles: Vec<ApplicationRole>,
-    /// Its figures. The first one decides by default.
+    /// The figures. The first one decides by default.
     pub figures: Vec<ApplicationFigure>,
-    /// The place of its picture, if it has one.
+    /// The place of the application's picture, if there is one.
     pub picture: Option<PictureSource>,
 }
 
 /// A parameter of an application.
 #[derive(Debug)]
 pub struct ApplicationParameter {
-    /// Its name, such as "size".
+    /// The name, such as "size".
     pub name: String,
-    /// One line that says what it sets.
+    /// One line that says what the parameter sets.
     pub about: String,
-    /// Its default, in canonical spelling.
+    /// The default, in canonical spelling.
     pub default: String,
     /// The values of a choice; empty for a parameter of another domain.
     pub words: Vec<String>,
-    /// Its domain, unless it is a choice.
+    /// The domain, unless it is a choice.
     pub domain: Domain<'static>,
 }
 
@@ -66,7 +66,7 @@ impl From<Factor> for ApplicationParameter {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RequiredProgram {
-    /// Its name on the PATH, or an absolute path.
+    /// The name on the PATH, or an absolute path.
     pub command: String,
     /// The package's name in Debian.
     pub package: String,
@@ -96,7 +96,7 @@ impl HostSelector {
         ("hosts", HostSelector::Hosts),
     ];
 
-    /// Returns true if a role with these hosts runs on host `number`, from 1.
+    /// Returns true if host `number`, counted from 1, is selected.
     pub fn holds(&self, number: usize) -> bool {
         match self {
             HostSelector::Client => number == 1,
@@ -127,7 +127,7 @@ pub enum ReadyCondition {
     Port(String),
     /// The service prints a line that matches this regular expression.
     Line(String),
-    /// This command exits with 0.
+    /// A command that exits with 0.
     Command(Vec<String>),
 }
 
@@ -135,7 +135,7 @@ pub enum ReadyCondition {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FixtureContent {
-    /// This text.
+    /// A text.
     Text(String),
     /// Bytes that are always the same for a seed.
     Seeded {
@@ -149,9 +149,9 @@ pub enum FixtureContent {
 /// A file that is written into a role's directory before the role starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fixture {
-    /// Its path below `{dir}`.
+    /// The path below `{dir}`.
     pub path: String,
-    /// Its content.
+    /// The content.
     pub content: FixtureContent,
 }
 
@@ -160,18 +160,19 @@ pub struct Fixture {
 pub struct ServiceEnd {
     /// Number of the signal.
     pub signal: i32,
-    /// Time limit for its end.
+    /// Time limit for the service to end after the signal.
     pub within_ns: Nanos,
 }
 
 /// A role of an application.
 #[derive(Debug, Clone)]
 pub struct ApplicationRole {
-    /// Its name, such as "server".
+    /// The name, such as "server".
     pub name: String,
-    /// The hosts that it runs on.
+    /// The hosts on which the role runs.
     pub on: HostSelector,
-    /// When a service is ready; it then runs until it is ended. `None` for a role that runs to its end.
+    /// The condition under which a service is ready. A service runs until it is ended. `None` for a role that runs to
+    /// its end.
     pub ready: Option<ReadyCondition>,
     /// How long a service lives.
     pub lives: ServiceLifetime,
@@ -179,26 +180,26 @@ pub struct ApplicationRole {
     pub carries: String,
     /// Time limit for being ready, or for running to its end.
     pub within: Nanos,
-    /// Its command, by argument.
+    /// The command, by argument.
     pub command: Vec<String>,
     /// Commands that are run before the role's own, in order.
     pub before: Vec<Vec<String>>,
     /// Files that are written into the role's directory before it starts.
     pub files: Vec<Fixture>,
-    /// Its environment besides PATH, HOME, USER, LANG and TMPDIR.
+    /// The environment besides PATH, HOME, USER, LANG and TMPDIR.
     pub env: Vec<(String, String)>,
     /// The user under which the role runs. Only an agent that is root can change the user.
     pub user: String,
-    /// Capacity of its directory.
+    /// Capacity of the role's directory.
     pub disk: Bytes,
     /// Directories and files of the host that the role sees as empty.
     pub hides: Vec<String>,
-    /// How it ends.
+    /// How the role's service is ended.
     pub end: ServiceEnd,
 }
 
 impl ApplicationRole {
-    /// Returns true if it runs until it is ended.
+    /// Returns true if the role runs until it is ended.
     pub fn is_service(&self) -> bool {
         self.ready.is_some()
     }
@@ -218,13 +219,13 @@ pub enum FigureSource {
 /// A figure of an application.
 #[derive(Debug, Clone)]
 pub struct ApplicationFigure {
-    /// Its name, such as "requests".
+    /// The name, such as "requests".
     pub name: String,
-    /// Its unit, such as "requests/s".
+    /// The unit, such as "requests/s".
     pub unit: String,
-    /// True if more of it is better.
+    /// True if more of the figure is better.
     pub more_is_better: bool,
-    /// The role whose output contains it.
+    /// The role whose output contains the figure.
     pub role: String,
     /// The place of the figure in the role's output.
     pub source: FigureSource,
@@ -237,7 +238,7 @@ pub struct ApplicationFigure {
 /// The place of an application's picture.
 #[derive(Debug, Clone)]
 pub struct PictureSource {
-    /// The role whose output contains it.
+    /// The role whose output contains the picture.
     pub role: String,
     /// A JSON pointer (RFC 6901) to a PNG file in Base64.
     pub json: String,
@@ -252,7 +253,7 @@ pub(crate) struct RoleOrder {
     pub(crate) before: Vec<Vec<String>>,
     /// Files that are written into the directory before the role starts.
     pub(crate) files: Vec<Fixture>,
-    /// Its environment.
+    /// The environment.
     pub(crate) env: Vec<(String, String)>,
     /// The user under which the role runs; empty for the agent's own.
     pub(crate) user: String,
@@ -262,11 +263,11 @@ pub(crate) struct RoleOrder {
     pub(crate) hides: Vec<String>,
     /// Host name that the role sees in its namespace.
     pub(crate) host_name: String,
-    /// When a service is ready; `None` for a role that runs to its end.
+    /// The condition under which a service is ready; `None` for a role that runs to its end.
     pub(crate) ready: Option<ReadyCondition>,
     /// Processors on which the role runs; empty for all.
     pub(crate) cores: Vec<u32>,
-    /// How it is ended.
+    /// How the role's service is ended.
     pub(crate) end: ServiceEnd,
 }
 

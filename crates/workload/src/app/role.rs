@@ -197,7 +197,7 @@ impl RoleProcess {
         Error::Role { role: self.name.clone(), why }
     }
 
-    /// Ends the role, and waits until all of it is removed.
+    /// Ends the role, and waits up to `patience` until all of it is removed.
     fn leave(&mut self, patience: Duration) {
         let until = Instant::now() + patience;
         while Instant::now() < until && !self.has_gone() {

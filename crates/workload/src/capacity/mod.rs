@@ -29,7 +29,7 @@ use search::SearchGoal;
 /// Time between the beginning of the held load and the window.
 const LEAD: Duration = Duration::from_millis(200);
 
-/// With a loss ratio of zero, the result is RFC 2544's throughput.
+/// The highest loss ratio. With a ratio of zero, the result is RFC 2544's throughput.
 static LOSS: Factor = Factor {
     name: "loss",
     about: "share of the datagrams that may be lost; 0 is the throughput of RFC 2544",
@@ -62,7 +62,7 @@ static SUM: Factor = Factor {
     source: "RFC 9971, goal duration sum; its goal exceed ratio is 0.5",
     ..Factor::FLOW
 };
-/// At this limit, the bounds known so far are the result.
+/// The time limit of the search. If it is reached, the bounds known so far are the result.
 static LIMIT: Factor = Factor {
     name: "limit",
     about: "end the search after this time",

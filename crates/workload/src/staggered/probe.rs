@@ -119,7 +119,7 @@ struct ProbeLedger {
     resent: u8,
     /// Low eight bits of the count of packets that the other end had sent again, from its last answer.
     theirs: u8,
-    /// The last round trip. It counts unless the next answer reports that the answer to this one was sent again.
+    /// The last round trip. It counts unless the next answer reports that the answer in this round was sent again.
     last: Option<ProbeSample>,
 }
 

@@ -18,7 +18,8 @@ use crate::parameter::{self, LONGEST, SHORTEST};
 use crate::runner::{FlowNeeds, WorkloadRunner};
 use crate::{Error, TrialEnd};
 
-/// Powers of two over the papers' ranges (feng-2003, jin-yoo-2007), plus the payload of one Ethernet packet.
+/// The default sizes: powers of two over the papers' ranges (feng-2003, jin-yoo-2007), plus the payload of one
+/// Ethernet packet.
 static SIZES: Factor = Factor {
     about: "write sizes, separated by commas",
     default: "128,256,512,1024,1448,2048,4096,8192,16384",
@@ -33,7 +34,7 @@ static COUNT: Factor = Factor {
     source: "feng-2003 3.2 (NTTCP)",
     ..Factor::FLOW
 };
-/// Without a limit, a count would take minutes on a slow path.
+/// The time limit of a size. Without one, a count would take minutes on a slow path.
 static LIMIT: Factor = Factor {
     name: "limit",
     about: "cut a size that takes longer than this",

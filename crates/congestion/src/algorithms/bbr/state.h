@@ -14,7 +14,7 @@
 /* Draft, section 4.1.2: RTpropFilterLen; section 4.3.5: ProbeRTTDuration. */
 #define BBR_MIN_RTT_WINDOW (10 * LS_USEC_PER_SEC)
 #define BBR_PROBE_RTT_TIME 200000U
-/* Draft, section 4.3.2.1: 2/ln 2. */
+/* Draft, section 4.3.2.1: the gain of Startup, 2/ln 2, and that of Drain, its inverse. */
 #define BBR_HIGH_GAIN (BBR_UNIT * 2885 / 1000 + 1)
 #define BBR_DRAIN_GAIN (BBR_UNIT * 1000 / 2885)
 #define BBR_CWND_GAIN (2 * BBR_UNIT)
@@ -23,7 +23,7 @@
 /* Draft, section 4.3.2.2: the pipe is full after three RTTs without a quarter more bandwidth. */
 #define BBR_FULL_GAIN (BBR_UNIT * 5 / 4)
 #define BBR_FULL_ROUNDS 3
-/* Draft, section 4.3.4: the phases of a cycle, and the number of phases in which it may begin. */
+/* Draft, section 4.3.4: the number of phases in a cycle, and the number of phases in which a cycle may begin. */
 #define BBR_CYCLE 8U
 #define BBR_CYCLE_RANDOM 7U
 /* Linux: it paces one per cent below the estimate. */

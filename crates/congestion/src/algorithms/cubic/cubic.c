@@ -20,7 +20,7 @@
 #define CUBIC_FIRST_COUNT 20U
 #define CUBIC_LEAST_COUNT 2U
 
-/* Ha and Rhee, with Linux's constants. */
+/* Parameters of HyStart: those of Ha and Rhee, with Linux's values. */
 #define HYSTART_LOW_WINDOW 16U
 #define HYSTART_SAMPLES 8
 #define HYSTART_SPACING 2000U

@@ -228,7 +228,7 @@ LS_CALLBACK(void, hstcp_lp_pkts_acked, struct sock *sk, const struct ack_sample 
 		ca->suspects = false;
 		return;
 	}
-	/* Moves along with snd_una; otherwise it would seem to be ahead after 2 GB. */
+	/* `answered` moves along with snd_una; otherwise it would seem to be ahead after 2 GB. */
 	ca->answered = tp->snd_una;
 	lp_remember(ca, tp->tcp_mstamp, delay);
 	/* TCP-LP: the first slow start, which ends with a loss, only measures d_max. */

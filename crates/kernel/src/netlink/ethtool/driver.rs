@@ -9,7 +9,7 @@ use super::Ethtool;
 use crate::netlink::error::{Error, FailureContext, RequestFailure};
 use crate::netlink::rtnl::check_name;
 
-/// From linux/ethtool.h.
+/// The command that returns struct ethtool_drvinfo (linux/ethtool.h).
 const ETHTOOL_GDRVINFO: u32 = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 /// Size in bytes of struct inet_diag_sockid: ports, addresses, interface, cookie.
 pub(super) const SIZE: usize = 48;
-/// INET_DIAG_NOCOOKIE in both words, which matches any socket with these addresses.
+/// INET_DIAG_NOCOOKIE in both words, which matches any socket with the requested addresses.
 const ANY_COOKIE: u64 = u64::MAX;
 
 /// The identity of a socket, unique within this boot. Addresses are as the socket has them: those of an IPv6 socket

@@ -43,7 +43,7 @@ pub enum SocketKind {
     Udp,
 }
 
-/// The request parameters for one kind.
+/// The request parameters for one kind of sockets.
 struct DiagRequest {
     name: &'static str,
     protocol: u8,
@@ -138,8 +138,8 @@ impl SockDiag {
         Ok(found)
     }
 
-    /// Returns the TCP connection with an id from a list, or `None` if it no longer exists. The kernel looks it up in
-    /// a hash table, so the cost does not depend on the number of sockets.
+    /// Returns the TCP connection with this id, or `None` if it no longer exists. The kernel looks the id up in a hash
+    /// table, so the cost does not depend on the number of sockets.
     pub fn tcp_flow(&self, id: &InetSocketId) -> Result<Option<InetSocket>, Error> {
         let body = request(SocketKind::TcpFlow, id.family(), &id.encode());
         match self.channel.request_one(SOCK_DIAG_BY_FAMILY, &body) {

@@ -23,13 +23,13 @@ pub(super) fn take(device: &str, at_s: u64) -> Result<Vec<(SettingKey, SettingVa
 }
 
 impl AddressSnapshot {
-    /// Returns true if the address goes by itself, or if only the kernel can make it again.
+    /// Returns true if the address disappears by itself, or if only the kernel can make it again.
     pub(super) fn is_the_kernels_own(&self) -> bool {
         self.address.is_temporary() || self.address.proto == Some(KERNEL_RA)
     }
 
-    /// Returns the address with its remaining lifetime, or `None` if that is over or the address is temporary,
-    /// because only the kernel can make such an address.
+    /// Returns the address with its remaining lifetime, or `None` if that is over or the address is temporary, because
+    /// only the kernel can make temporary addresses.
     pub(super) fn aged(&self, now_s: u64) -> Option<InterfaceAddress> {
         let address = &self.address;
         if address.is_temporary() {
@@ -54,8 +54,8 @@ impl AddressSnapshot {
     }
 }
 
-/// Removes addresses that did not exist and adds those that did, or restores their flags. Returns what the kernel
-/// refused, with the reason.
+/// Removes addresses that did not exist and adds those that did, or restores their flags. Returns the addresses that
+/// the kernel refused, with the reason.
 pub(super) fn put(
     was: &[(&AddressKey, Option<&SettingValue>)],
     now: &[(SettingKey, SettingValue)],
@@ -90,7 +90,7 @@ pub(super) fn put(
     Ok(refused)
 }
 
-/// Sort key by which adding addresses results in the kernel's earlier order. IPv4 keeps the order of arrival (the
+/// Sort key: adding addresses in this order gives the kernel's earlier order. IPv4 keeps the order of arrival (the
 /// first of a prefix is its primary address), IPv6 puts the newest of a scope first.
 fn rank(held: &AddressSnapshot) -> (bool, usize) {
     let ipv6 = held.address.address.is_ipv6();
@@ -98,7 +98,7 @@ fn rank(held: &AddressSnapshot) -> (bool, usize) {
 }
 
 /// Adds an address that was in use a moment ago. It is not checked for duplicates again, because the routes that
-/// prefer it could not be restored for a second or two; the flag for that is then removed.
+/// prefer it could not be restored for a second or two; the flag that disables the check is then removed.
 fn put_one(rtnl: &Rtnl, address: &InterfaceAddress) -> Result<(), landspeed_kernel::netlink::Error> {
     if address.address.is_ipv4() || address.flags.contains(AddressFlags::TENTATIVE) {
         return rtnl.replace_address(address);

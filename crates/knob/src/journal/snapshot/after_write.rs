@@ -12,11 +12,11 @@ use crate::{Error, SideEffect};
 /// start and one more to end (RFC 4862, sections 5.1 and 5.4.2).
 const PATIENCE: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(20);
-/// Time in which nothing may change. The kernel makes some routes a moment after their address or link, from a work
-/// queue.
+/// Time without changes after which effects count as settled. The kernel makes some routes a moment after their
+/// address or link, from a work queue.
 const QUIET: Duration = Duration::from_millis(50);
 
-/// Returns true if writing a knob that disturbs `kinds` has effects that take time.
+/// Returns true if a knob that disturbs `kinds` has effects that take time.
 pub(super) fn matters(kinds: &[SideEffect]) -> bool {
     kinds.iter().any(|kind| matches!(kind, SideEffect::Addresses | SideEffect::Routes))
 }
@@ -25,9 +25,9 @@ pub(super) fn is_running(link: &Link) -> bool {
     link.flags & libc::IFF_RUNNING as u32 != 0
 }
 
-/// Takes a snapshot like [`SettingsSnapshot::take`], once a link that ran before runs again and the kernel has checked
-/// the addresses of the device for duplicates, or after the longest wait. A write after which every address and route
-/// is in its place has no effects that could take time.
+/// Takes a snapshot like [`SettingsSnapshot::take`] after a write. Waits until a link that ran before runs again and
+/// the kernel has checked the addresses of the device for duplicates, but no longer than the longest wait. If all
+/// addresses and routes are in place after the write, no effects can follow, and there is no wait.
 pub(in crate::journal) fn take_after_write(
     kinds: &[SideEffect],
     device: &str,

@@ -5,13 +5,14 @@ use landspeed_kernel::netlink::Ethtool;
 use super::{SettingKey, SettingValue};
 use crate::Error;
 
-/// Returns every wanted feature. Which of them are on depends on others, of this device and of devices below it.
+/// Returns every wanted feature. Which of them are active depends on other features, of this device and of devices
+/// below it.
 pub(super) fn take(device: &str) -> Result<Vec<(SettingKey, SettingValue)>, Error> {
     let features = Ethtool::open()?.features(device)?;
     Ok(features.wanted.into_iter().map(|name| (SettingKey::Feature(name), SettingValue::On)).collect())
 }
 
-/// Sets the wanted features as they were. Which of them are on depends on others.
+/// Restores the wanted features. Which of them are active depends on other features.
 pub(super) fn put(device: &str, was: &[(&str, Option<&SettingValue>)]) -> Result<(), Error> {
     let ethtool = Ethtool::open()?;
     let now = ethtool.features(device)?;

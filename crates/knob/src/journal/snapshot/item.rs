@@ -9,8 +9,8 @@ use super::related::RelatedKey;
 use super::{qdisc, queues, routes, sysctls, text};
 use crate::SideEffect;
 
-/// The identity of a setting. The order is that of restoring: features and sysctls first, then the addresses that
-/// need them, then the routes that need these.
+/// The identity of a setting. The order is that of restoring: features and sysctls first, then the addresses that need
+/// them, then the routes that need the addresses.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::journal) enum SettingKey {
@@ -59,7 +59,7 @@ pub(in crate::journal) struct RouteSlot {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::journal) enum SettingValue {
-    /// A feature is wanted. Whether it is on depends on those that it needs.
+    /// A feature is wanted. Whether it is active depends on the features that it needs.
     On,
     /// The text of a file.
     Text(String),
@@ -79,7 +79,7 @@ pub(in crate::journal) enum SettingValue {
 #[serde(deny_unknown_fields)]
 pub(in crate::journal) struct AddressSnapshot {
     pub(in crate::journal) address: InterfaceAddress,
-    /// Seconds since boot at that time, from which lifetimes run.
+    /// Seconds since boot when the address was read, from which its lifetimes run.
     pub(in crate::journal) at_s: u64,
     pub(in crate::journal) nth: usize,
 }
@@ -90,7 +90,7 @@ impl SettingKey {
         matches!(self, SettingKey::Sysctl(_))
     }
 
-    /// Returns the stage of restoring. Settings of one stage are restored together, before those of the next.
+    /// Returns the stage of restoring. Settings of one stage are restored together, before those of the next stage.
     pub(in crate::journal) fn stage(&self) -> u8 {
         match self {
             SettingKey::Address(_) => 1,
@@ -106,7 +106,7 @@ impl SettingKey {
         }
     }
 
-    /// Returns the name that [`super::SettingsSnapshot`] has for the setting's kind.
+    /// Returns the name by which [`super::SettingsSnapshot`] lists the setting's kind.
     pub(super) fn word(&self) -> Option<String> {
         match self {
             SettingKey::Sysctl(name) => Some(name.clone()),
@@ -155,8 +155,8 @@ impl SettingKey {
         }
     }
 
-    /// Returns true if the setting can be given this value at all. A file of /proc/sys or /sys comes and goes with
-    /// its object, and a lifetime that is over does not begin again.
+    /// Returns true if the setting can have this value at all. A file of /proc/sys or /sys exists only with its
+    /// object, and a lifetime that is over does not begin again.
     pub(in crate::journal) fn can_be(&self, value: Option<&SettingValue>, now_s: u64) -> bool {
         match (self, value) {
             (
@@ -177,7 +177,7 @@ impl SettingKey {
         matches!(self, SettingKey::Related(_)) && now.is_none()
     }
 
-    /// Returns the name as people know it.
+    /// Returns the name as users know it.
     pub(in crate::journal) fn shown(&self, device: &str) -> String {
         match self {
             SettingKey::Feature(name) => format!("feature {name} of {device}"),
@@ -239,7 +239,8 @@ impl RouteSlot {
         self.to.contains(key.peer.unwrap_or(key.address))
     }
 
-    /// Returns true if the kernel made one in place of the other: to the same destination with another metric.
+    /// Returns true if one route may be the kernel's replacement of the other: to the same destination with another
+    /// metric.
     pub(in crate::journal) fn is_variant_of(&self, other: &RouteSlot) -> bool {
         let key = |slot: &RouteSlot| (slot.ipv6, slot.table, slot.to, slot.tos, slot.automatic.clone());
         key(self) == key(other) && self.metric != other.metric
@@ -247,7 +248,7 @@ impl RouteSlot {
 }
 
 impl SettingValue {
-    /// Returns true if both are equal except for what changes by itself: lifetimes, counters.
+    /// Returns true if both are equal except for values that change by themselves: lifetimes, counters.
     pub(in crate::journal) fn same(&self, other: &SettingValue) -> bool {
         match (self, other) {
             (SettingValue::Qdisc(a), SettingValue::Qdisc(b)) => qdisc::same(a, b),
@@ -271,7 +272,7 @@ impl SettingValue {
         }
     }
 
-    /// Returns true if the kernel itself maintains the setting, as it does with what routers announce.
+    /// Returns true if the kernel itself maintains the setting, as it does with settings that routers announce.
     pub(in crate::journal) fn is_the_kernels_own(&self) -> bool {
         match self {
             SettingValue::Address(held) => held.is_the_kernels_own(),
@@ -283,7 +284,7 @@ impl SettingValue {
     }
 }
 
-/// Returns true if two settings have the same value, or if both have none.
+/// Returns true if both settings are missing, or if their values are equal except for what changes by itself.
 pub(in crate::journal) fn same(a: Option<&SettingValue>, b: Option<&SettingValue>) -> bool {
     match (a, b) {
         (Some(a), Some(b)) => a.same(b),

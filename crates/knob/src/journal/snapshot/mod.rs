@@ -1,10 +1,11 @@
 //! Snapshots of the settings that writing a knob can disturb besides that knob: addresses, routes, sysctls, offload
 //! features, queue settings, the qdisc, and settings of related devices. One is taken right before each write and
-//! another once its effects have settled. What differs is attributed to the write, so that restoring can undo it too.
+//! another once its effects have settled. The differences are attributed to the write, so that restoring can undo them
+//! too.
 //!
-//! Side effects that this is for: an MTU below 1280 removes every IPv6 address and route of the device and resets
-//! accept_ra; taking a link down loses static routes; `tx off` switches eight features; another number of queues
-//! loses the settings of RPS and XPS.
+//! Examples of such side effects: an MTU below 1280 removes every IPv6 address and route of the device and resets
+//! accept_ra; taking a link down loses static routes; `tx off` switches eight features; another number of queues loses
+//! the settings of RPS and XPS.
 
 mod addresses;
 mod after_write;
@@ -42,8 +43,8 @@ pub(super) struct SettingsSnapshot {
     kinds: BTreeSet<String>,
     /// True if the link was running (IFF_RUNNING), so that it is expected to run again.
     running: bool,
-    /// What other knobs read, by their intents, if that was their original value or ours. An offload goes off with
-    /// the one that it needs.
+    /// The values of other knobs, by their intents, if they were the original ones or this run's. An offload is
+    /// switched off along with one that it needs.
     pub(super) own: Vec<(u32, String)>,
     #[serde(with = "pairs")]
     items: BTreeMap<SettingKey, SettingValue>,
@@ -90,7 +91,7 @@ impl SettingsSnapshot {
         SettingsSnapshot { kinds: kinds.iter().map(word).collect(), running: false, own: Vec::new(), items }
     }
 
-    /// Adds what other knobs read at that moment.
+    /// Adds the values that other knobs had at that moment.
     pub(super) fn beside(self, own: Vec<(u32, String)>) -> SettingsSnapshot {
         SettingsSnapshot { own, ..self }
     }
@@ -99,7 +100,7 @@ impl SettingsSnapshot {
         self.kinds.contains(&word(kind))
     }
 
-    /// Returns true if the snapshot has this key's kind.
+    /// Returns true if the snapshot contains settings of this key's kind.
     pub(super) fn is_about(&self, key: &SettingKey) -> bool {
         key.word().is_some_and(|word| self.kinds.contains(&word))
     }

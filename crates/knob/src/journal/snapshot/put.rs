@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::{SettingKey, SettingValue, addresses, features, qdisc, queues, related, routes, sysctls};
 use crate::Error;
 
-/// Sets each key to its value, or removes it if it has none; all keys are of one stage. Returns what cannot be set,
-/// with the reason. The next snapshot shows whether a value lasted.
+/// Sets each key to its value, or removes it if it has none; all keys are of one stage. Returns the keys that cannot
+/// be set, with the reason. The next snapshot shows whether the kernel kept the value.
 pub(in crate::journal) fn put(
     device: &str,
     todo: &[(&SettingKey, Option<&SettingValue>)],

@@ -6,8 +6,8 @@ use super::{SettingKey, SettingValue};
 use crate::Error;
 
 /// Kinds whose options are only settings, according to their `dump` functions in net/sched (Linux 6.12). The options
-/// of others contain more: htb direct_packets_stat, sfq and gred what they marked and dropped, cake with autorate the
-/// rate that it measured. Of those, only kind, handle and parent are compared.
+/// of other kinds also contain counts or measurements: htb direct_packets_stat, sfq and gred packets that they marked
+/// and dropped, cake with autorate the measured rate. For those, only kind, handle and parent are compared.
 const PLAIN: [&str; 8] =
     ["pfifo", "bfifo", "pfifo_head_drop", "pfifo_fast", "fq", "fq_codel", "codel", "tbf"];
 

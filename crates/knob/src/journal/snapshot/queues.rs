@@ -1,4 +1,4 @@
-//! Settings of a device's queues, reading and restoring them: the processors that serve them (RPS, XPS) and how much
+//! Reading and restoring the settings of a device's queues: the processors that serve them (RPS, XPS) and how much
 //! they may hold (BQL).
 
 use std::collections::BTreeMap;
@@ -10,8 +10,9 @@ use landspeed_kernel::netlink::Rtnl;
 use super::{SettingKey, SettingValue, cannot, text};
 use crate::Error;
 
-/// Settings of a receive and of a transmit queue, without those that BQL computes itself.
+/// Settings of a receive queue.
 const RX: [&str; 2] = ["rps_cpus", "rps_flow_cnt"];
+/// Settings of a transmit queue, without those that BQL computes itself.
 const TX: [&str; 6] = [
     "xps_cpus",
     "xps_rxqs",
@@ -62,7 +63,7 @@ pub(super) fn is_name(name: &str) -> bool {
     (numbered("rx-") && RX.contains(&setting)) || (numbered("tx-") && TX.contains(&setting))
 }
 
-/// Restores the settings of the queues that exist. Returns what the kernel refused.
+/// Restores the settings of the queues that exist. Returns the settings that the kernel refused.
 pub(super) fn put(device: &str, was: &BTreeMap<&str, &str>) -> Result<Vec<(String, String)>, Error> {
     Ok(text::put(&folder(device)?, was))
 }

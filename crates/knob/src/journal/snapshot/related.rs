@@ -16,20 +16,20 @@ use super::{SettingKey, SettingValue, cannot, text};
 use crate::journal::namespaces;
 use crate::{Error, device};
 
-/// The feature that the kernel switches off on lower devices when it goes off on a device (NETIF_F_UPPER_DISABLES).
+/// The feature that the kernel switches off on lower devices along with the upper device (NETIF_F_UPPER_DISABLES).
 const LRO: &str = "rx-lro";
 
 /// A setting of a related device.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::journal) struct RelatedKey {
-    /// Cookie of the device's network namespace, if that is another one.
+    /// Cookie of the device's network namespace; `None` if it is this one.
     netns: Option<u64>,
     index: u32,
     what: RelatedSetting,
 }
 
-/// The setting, in the order of restoring.
+/// Settings of a related device, in the order of restoring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum RelatedSetting {
@@ -46,7 +46,7 @@ impl RelatedKey {
         RelatedKey { netns: None, index, what: RelatedSetting::Mtu }
     }
 
-    /// Returns the name as people know it.
+    /// Returns the name as users know it.
     pub(super) fn shown(&self) -> &'static str {
         match self.what {
             RelatedSetting::Mtu => "mtu",
@@ -92,8 +92,8 @@ fn stands_on(link: &Link, lower: u32) -> bool {
     link.peer == Some(lower) && link.peer_netnsid.is_none() && link.kind.as_deref() != Some("veth")
 }
 
-/// Returns the indexes of related devices: upwards all that are stacked on the device and on its masters, downwards
-/// its own ports.
+/// Returns the indexes of related devices: upwards all devices that are stacked on the device and on its masters,
+/// downwards only its own ports.
 fn related(links: &[Link], index: u32) -> BTreeSet<u32> {
     let master = |of: u32| links.iter().find(|link| link.index == of).and_then(|link| link.master);
     let above = |of: u32| {

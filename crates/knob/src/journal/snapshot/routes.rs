@@ -43,14 +43,14 @@ fn holds(routes: &[Route], route: &Route) -> bool {
     routes.iter().any(|r| r.same_as(route))
 }
 
-/// Returns true if the route comes and goes by itself, with addresses, links and routers.
+/// Returns true if the kernel makes and removes the route by itself, with addresses, links and routers.
 pub(super) fn is_the_kernels_own(route: &Route) -> bool {
     route.is_automatic() || route.protocol() == ROUTER_ANNOUNCED
 }
 
-/// Removes from each slot the routes that were not in it, then adds those that were. Some routes the kernel makes
-/// itself from addresses, a moment later and more exactly: a local IPv6 route that is added gets another metric.
-/// These are added only as the last resort.
+/// Removes from each slot the routes that were not in it, then adds those that were. The kernel makes some routes
+/// itself from addresses, a moment later and more exactly: a local IPv6 route that a program adds gets another metric.
+/// Such routes are added only as the last resort.
 pub(super) fn put(
     was: &[(&RouteSlot, &[Route])],
     now: &[(SettingKey, SettingValue)],

@@ -1,4 +1,4 @@
-//! Sysctls, reading and restoring them: those of one device, and single ones that are coupled to a knob.
+//! Reading and restoring sysctls: those of one device, and single ones that are coupled to a knob.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use super::{SettingKey, SettingValue, cannot, text};
 use crate::{Error, SideEffect};
 
 const NET: &str = "/proc/sys/net";
-/// The folders with one folder per device.
+/// The folders that contain a folder for each device.
 const FOLDERS: [&str; 4] = ["ipv4/conf", "ipv4/neigh", "ipv6/conf", "ipv6/neigh"];
 
 /// Returns every sysctl of the device that has a value: "ipv6/conf/accept_ra".
@@ -41,7 +41,7 @@ pub(super) fn is_of_device(name: &str) -> bool {
     })
 }
 
-/// Restores the device's sysctls. Returns what the kernel refused, with the reason.
+/// Restores the device's sysctls. Returns those that the kernel refused, with the reason.
 pub(super) fn put_of_device(device: &str, was: &BTreeMap<&str, &str>) -> Vec<(String, String)> {
     let mut refused = Vec::new();
     for folder in FOLDERS {
@@ -72,7 +72,7 @@ pub(super) fn take(name: &str) -> Result<Option<String>, Error> {
     }
 }
 
-/// Returns true if a sysctl in a journal is one that the knob's row names.
+/// Returns true if the knob's row lists this sysctl of a journal.
 pub(super) fn is_among(name: &str, kinds: &[SideEffect]) -> bool {
     kinds.iter().any(|kind| matches!(kind, SideEffect::Sysctl(listed) if *listed == name))
 }

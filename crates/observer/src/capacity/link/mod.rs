@@ -1,5 +1,5 @@
-//! The link towards the peer: its speed, its place on the bus, its NUMA node and the nodes of its interrupts. All of
-//! it is read from sysfs (Documentation/ABI/testing/sysfs-class-net and sysfs-bus-pci); nothing is measured.
+//! The link towards the peer: its speed, its place on the bus, its NUMA node and the nodes of its interrupts.
+//! Everything is read from sysfs (Documentation/ABI/testing/sysfs-class-net and sysfs-bus-pci); nothing is measured.
 
 mod interrupts;
 mod pcie;
@@ -18,9 +18,9 @@ pub(crate) struct LinkLimits {
     pub rate_bps: Option<BitRate>,
     pub pcie: Option<PcieLink>,
     pub node: Option<u32>,
-    /// The NUMA nodes of the processors that handle its interrupts.
+    /// The NUMA nodes of the processors that handle the link's interrupts.
     pub irq_nodes: Vec<u32>,
-    /// What could not be read, and why.
+    /// Notes on properties that could not be read, with the reasons.
     pub notes: Vec<String>,
 }
 

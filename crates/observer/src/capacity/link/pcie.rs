@@ -7,7 +7,7 @@ use landspeed_record::units::{BitRate, Bytes};
 
 use crate::procfile::word;
 
-/// A device's link on the bus, and a note on what could not be read of it.
+/// A device's link on the bus, and a note on properties that could not be read.
 pub(super) struct PcieReading {
     pub(super) link: PcieLink,
     pub(super) note: Option<String>,
@@ -55,7 +55,7 @@ fn transfers(text: &str) -> Option<f64> {
     number.parse::<f64>().ok().filter(|gt| *gt > 0.0).map(|gt| gt * 1e9)
 }
 
-/// Reads a number of lanes; `None` for 0 and 255, which functions without a link of their own show.
+/// Reads a number of lanes; `None` for 0 and 255, which functions without their own link show.
 fn width(folder: &Path, name: &str) -> Option<u32> {
     word(folder.join(name))?.parse().ok().filter(|lanes| (1..=64).contains(lanes))
 }

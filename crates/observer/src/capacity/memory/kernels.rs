@@ -14,8 +14,8 @@ pub(super) struct ArrayShare<'a> {
 }
 
 impl ArrayShare<'_> {
-    /// Touches the pages first in the thread that will use them, so that they are on its node; then doubles `a`, as
-    /// STREAM does when it tests its clock, since the results depend on it.
+    /// Touches the pages in the thread that will use them, so that they are on its node. Then doubles `a`, as STREAM
+    /// does when it tests its clock, because the results depend on it.
     pub(super) fn fill(&mut self) {
         self.a.fill(1.0);
         self.b.fill(2.0);

@@ -30,13 +30,14 @@ const REPETITIONS: u32 = 11;
 /// The fewest counted repetitions (those after the first) that make a figure.
 const LEAST: u32 = 3;
 
-/// The reciprocal of the share of the time that is spent touching memory, to learn how much of it the time allows.
+/// The share of the time, as its reciprocal, that is spent touching memory to find out how much of it can be touched
+/// in that time.
 const TOUCHING_ONE_IN: u32 = 8;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct StreamResult {
     pub rates: Vec<MemoryBandwidth>,
-    /// Notes on the rules that could not be kept.
+    /// Notes on rules of STREAM that could not be kept.
     pub notes: Vec<String>,
 }
 

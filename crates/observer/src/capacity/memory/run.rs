@@ -11,7 +11,7 @@ use crate::capacity::cores::pin;
 /// Seconds of each of the four kernels in one repetition.
 pub(super) type KernelTimes = [f64; 4];
 
-/// When one thread began and ended each kernel of one repetition.
+/// The times at which one thread began and ended each kernel of one repetition.
 type KernelSpans = [(Instant, Instant); 4];
 
 /// The largest relative error of the arrays' means that STREAM allows for doubles.
@@ -25,8 +25,8 @@ struct ThreadOutcome {
     errors: [f64; 3],
 }
 
-/// A callback that returns true if one more repetition is to run. One thread calls it before each repetition, with
-/// the number of those that ran.
+/// A callback that returns true if another repetition should run. One thread calls it before each repetition, with the
+/// number of finished repetitions.
 pub(super) type RepeatCallback<'a> = &'a mut (dyn FnMut(u32) -> bool + Send);
 
 struct ThreadTeam {

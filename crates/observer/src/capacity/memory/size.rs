@@ -17,7 +17,7 @@ const LEAST: Bytes = Bytes(8_000_000);
 /// The size of each array if the host does not report its caches: four times 64 MiB.
 const UNKNOWN: Bytes = Bytes::mib(256);
 
-/// The reciprocal of the share of the free memory that the three arrays may take together.
+/// The share of the free memory, as its reciprocal, that the three arrays may take together.
 const MEMORY_ONE_IN: u64 = 4;
 
 /// Bytes of memory that are touched between two readings of the clock.
@@ -60,8 +60,8 @@ impl ArraySize {
         ArraySize { array: asked.min(most), note }
     }
 
-    /// Lowers the size to what can be touched for the first time within `time`. Where the hypervisor has yet to back
-    /// each page, only half a gigabyte can be touched a second, while a cache of half a gigabyte requires arrays of
+    /// Lowers the size to what can be touched for the first time within `time`. If the hypervisor still has to back
+    /// each page, only half a gigabyte can be touched a second, whereas a cache of half a gigabyte requires arrays of
     /// six gigabytes.
     pub(super) fn within(self, time: Duration) -> Self {
         let asked = self.array;
@@ -99,7 +99,7 @@ fn available(files: &SystemFiles) -> Option<Bytes> {
     [files.memory("MemAvailable"), group_v2(files), group_v1(files)].into_iter().flatten().min()
 }
 
-/// Returns the least that this process's groups leave, from its own group up to the root (cgroup v2).
+/// Returns the smallest amount that this process's groups leave, from its own group up to the root (cgroup v2).
 fn group_v2(files: &SystemFiles) -> Option<Bytes> {
     let groups = files.word("proc/self/cgroup")?;
     let own = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
@@ -113,7 +113,7 @@ fn group_v2(files: &SystemFiles) -> Option<Bytes> {
     left.min()
 }
 
-/// Returns what this process's own group leaves if the memory controller is on a v1 hierarchy.
+/// Returns the amount that this process's own group leaves, if the memory controller is on a v1 hierarchy.
 fn group_v1(files: &SystemFiles) -> Option<Bytes> {
     let groups = files.word("proc/self/cgroup")?;
     let own = groups.lines().find_map(|line| {

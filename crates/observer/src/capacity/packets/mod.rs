@@ -1,13 +1,13 @@
 //! Raw packets: how many of them one core hands to the device layer.
 //!
 //! SC'03 (feng-2003 section 3.5.2) used the kernel's packet generator, which leaves out TCP, IP and all copies but
-//! one, and repeated it beside a load on the same processor: a rate that did not fall acquitted the processor. This
-//! module uses two methods. A packet ring (`AF_PACKET` with `PACKET_TX_RING` and `PACKET_QDISC_BYPASS`) also sends
-//! ready-made packets, and needs no kernel module. UDP by sendmmsg, with segmentation left to the device, is the most
-//! that a program with sockets can do.
+//! one, and repeated it beside a load on the same processor: if the rate did not fall, the processor was not the
+//! bottleneck. This module uses two methods. A packet ring (`AF_PACKET` with `PACKET_TX_RING` and
+//! `PACKET_QDISC_BYPASS`) also sends ready-made packets, and needs no kernel module. UDP by sendmmsg, with
+//! segmentation left to the device, is the most that a program with sockets can do.
 //!
-//! Everything goes into a veth pair in a network namespace made for it; nothing is sent on a link of the host. The
-//! far end discards each packet on the same core, and that time is part of the figures.
+//! Everything goes into a veth pair in a network namespace made for it; nothing is sent on a link of the host. The far
+//! end discards each packet on the same core, and that time is part of the figures.
 
 mod rate;
 mod ring;
@@ -46,7 +46,7 @@ pub(crate) struct PacketRatePlan<'a> {
 struct BurstCounts {
     /// Packets on the link, as a device that segments would make them.
     packets: u64,
-    /// Buffers that the device layer was given: fewer than packets if each holds several.
+    /// Buffers handed to the device layer: fewer than packets if each holds several.
     buffers: u64,
 }
 
@@ -112,8 +112,8 @@ fn over_loopback(
     (found.rates, found.notes)
 }
 
-/// Measures a source, and fails if the device's counter does not show its packets: a queue that drops silently would
-/// make the figures worthless.
+/// Measures a source. Returns an error if the device's counter does not show its packets, because a queue that drops
+/// silently would make the figures worthless.
 fn checked(
     source: &mut dyn PacketSource,
     plan: &PacketRatePlan<'_>,

@@ -11,7 +11,8 @@ use crate::capacity::{Error, MeasurementBudget};
 /// The time that a source runs before it is measured, so that caches and branch predictors are warm.
 const WARM_UP: Duration = Duration::from_millis(5);
 
-/// The least time of a measurement beside a load: the scheduler's turns, a few milliseconds each, must average out.
+/// The shortest measurement beside a load, long enough to average over the scheduler's time slices of a few
+/// milliseconds.
 const LEAST_LOADED: Duration = Duration::from_millis(100);
 
 /// Rates in packets per second.
@@ -21,7 +22,8 @@ pub(super) struct SourceRates {
     pub(super) loaded: Option<f64>,
 }
 
-/// Measures the source on the core that this thread is pinned to; also returns the total that it handed over.
+/// Measures the source on the core that this thread is pinned to. Also returns the total number of packets that it
+/// handed over.
 pub(super) fn figures(
     source: &mut dyn PacketSource,
     plan: &PacketRatePlan<'_>,
@@ -86,7 +88,7 @@ fn beside_load<T>(core: u32, work: impl FnOnce() -> Result<T, Error>) -> Result<
     })
 }
 
-/// Ends the load on every path out, including a panic.
+/// Ends the load when it is dropped, even after a panic.
 struct LoadGuard<'a>(&'a AtomicBool);
 
 impl LoadGuard<'_> {

@@ -1,9 +1,9 @@
 //! Copies and checksums by one core: of data in its cache, of data that is not, and of data that the other operation
 //! has just brought there.
 //!
-//! The question is from Jin & Yoo (sections 3.2 and 3.3, Figure 6): a receiver that sums in software pays for cold
-//! data in the sum and copies warm data afterwards; once the NIC sums, the copy meets cold data and costs as much as
-//! the sum did. "copy" cold against "copy right after checksum" is that difference on this host.
+//! The question is from Jin & Yoo (sections 3.2 and 3.3, Figure 6). A receiver that sums in software reads cold data
+//! for the sum and copies warm data afterwards. If the NIC sums, the copy reads cold data and costs as much as the sum
+//! did. The difference between "copy" cold and "copy right after checksum" shows this on the host.
 //!
 //! Cold pieces come from a region four times the last-level cache, in an order that prefetchers do not follow from
 //! piece to piece; the copy goes to one buffer that stays warm, as an application's does.
@@ -32,7 +32,7 @@ const REGION: (u64, u64) = (16 << 20, 256 << 20);
 
 const TIME: Duration = Duration::from_millis(40);
 
-/// An operation on each piece. Rates are those of single operations.
+/// An operation on each piece.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PassOperation {
     Copying,
@@ -99,9 +99,9 @@ impl PassBench {
         Ok(passes)
     }
 
-    /// Returns the rate of each operation, in bits per second, by the median over all pieces. It walks as often as
-    /// [`TIME`] allows, and at least three times. The median ignores pieces during which another program had the
-    /// core, because they say nothing about the memory.
+    /// Returns the rate of each operation, in bits per second, by the median over all pieces. It walks over the region
+    /// as often as [`TIME`] allows, and at least three times. The median ignores pieces during which another program
+    /// had the core, because they do not measure the memory.
     fn repeat<const N: usize>(
         &mut self,
         size: usize,
@@ -121,7 +121,7 @@ impl PassBench {
         Ok(seconds.map(|seconds| size as f64 * 8.0 / median(&seconds).unwrap_or_default().max(1e-9)))
     }
 
-    /// Times one operation on the same piece again and again, several to a reading of the clock.
+    /// Times one operation repeatedly on the same piece, several times for each reading of the clock.
     fn hot(&mut self, operation: PassOperation, size: usize, seconds: &mut [Vec<f64>; 1]) {
         const TIMES: u32 = 16;
         let source = &self.region[..size];

@@ -38,7 +38,7 @@ static __always_inline void took(enum hop hop, __u64 from, __u64 to)
 {
 	__u32 index = hop;
 	struct histogram *histogram = bpf_map_lookup_elem(&path_hops, &index);
-	/* The clocks of two processors may differ slightly: the hop then took next to no time. */
+	/* The clocks of two processors may differ slightly. A hop with a negative time then took next to no time. */
 	if (histogram)
 		histogram->slots[log2_of(to > from ? to - from : 1) & 63]++;
 }

@@ -51,8 +51,7 @@ int BPF_PROG(path_sent_call, struct sock *sk, struct msghdr *msg)
 	return sent(sk, msg);
 }
 
-/* Bytes below snd_nxt were sent before: the segment is a retransmission, and its send call ended long
- * ago. */
+/* Bytes below snd_nxt were sent before, so a segment with them is a retransmission, whose send call ended long ago. */
 static __always_inline bool is_new(struct sk_buff *skb, const struct packet *packet)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)skb->sk;
@@ -356,10 +355,10 @@ static __always_inline int ended(__u64 key, enum stage one, enum stage other, en
 	return 0;
 }
 
-/* A receiving call has returned. The datagram that was to be read next and waits no more is the one it
- * read. Freeing would not show that, since the kernel leaves it to the processor by which the datagram
- * arrived (6.18). A datagram that arrived while others waited is not announced to the reader: it has
- * waited since it arrived. */
+/* A receiving call has returned. It has read the datagram that was next in the queue if that no longer waits. The
+ * release of the datagram would not show this, because the kernel leaves it to the processor on which the datagram
+ * arrived (6.18). A datagram that arrived while others waited is not announced to the reader, so its wait began when
+ * it arrived. */
 SEC("tp_btf/sock_recv_length")
 int BPF_PROG(path_taken, struct sock *sk, int rc)
 {

@@ -19,8 +19,8 @@ struct config {
 	 * have no ports, may be theirs. */
 	__u32 only_flows;
 	__u32 fragments;
-	/* The keys of one of those flows, as sent and as received: usually it is the only one, and needs no
-	 * look-up. */
+	/* The keys of one of those flows, as sent and as received. It is usually the only one, and then no look-up is
+	 * needed. */
 	__u64 flow[2];
 	/* True if only flows with an end at `address` (IPv4 mapped into IPv6) and `port` (0: any) count. */
 	__u32 only_address;
@@ -68,7 +68,7 @@ enum stage {
 };
 
 struct stamp {
-	/* When it reached `stage`, and when it arrived at the device layer. */
+	/* The time at which it reached `stage`, and the time at which it arrived at the device layer. */
 	__u64 at;
 	__u64 arrived;
 	__u32 stage;

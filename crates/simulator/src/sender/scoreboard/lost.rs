@@ -85,7 +85,7 @@ impl Scoreboard {
         }
     }
 
-    /// Marks everything that is not acknowledged as lost, after a timeout (RFC 6675, section 5.1).
+    /// Marks every segment that is not acknowledged as lost. Called after a timeout (RFC 6675, section 5.1).
     pub(in crate::sender) fn mark_all_lost(&mut self) {
         (self.lost_again, self.lost_first, self.again) = Default::default();
         for seq in self.una..self.next {

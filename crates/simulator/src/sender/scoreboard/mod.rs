@@ -25,9 +25,9 @@ pub(super) const EVER_RESENT: u8 = 8;
 pub(super) struct SentSegment {
     /// Time of the last transmission.
     pub(super) at: Nanos,
-    /// Sending time of the segment that was the latest to be delivered when this one was sent (first_tx_mstamp).
+    /// Sending time of the latest segment known to be delivered when this segment was sent (first_tx_mstamp).
     pub(super) first_at: Nanos,
-    /// Time of the latest delivery when this segment was sent (tcp_rate.c: delivered_mstamp).
+    /// Time of the last delivery before this segment was sent (tcp_rate.c: delivered_mstamp).
     pub(super) news_at: Nanos,
     /// Number of segments that had been delivered when this segment was sent.
     pub(super) delivered: u32,

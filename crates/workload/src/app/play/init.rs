@@ -189,7 +189,7 @@ fn last_words(program: &mut ChildProgram) {
     }
 }
 
-/// What the init received while it waited.
+/// The orders and output that the init received while it waited.
 struct InitInput {
     command: AgentCommand,
     /// Output of the program, from both pipes.

@@ -43,7 +43,7 @@ pub(crate) enum InitMessage {
         wrong: String,
         /// Running time of the command.
         took_ns: Nanos,
-        /// Its standard output.
+        /// The standard output.
         output: String,
         /// The end of its standard error.
         errors: String,
@@ -55,7 +55,7 @@ pub(crate) enum InitMessage {
     },
     /// The role failed.
     Failed {
-        /// What failed, and why.
+        /// The failed step, and the reason.
         why: String,
     },
 }
