@@ -373,7 +373,7 @@ int BPF_PROG(path_taken, struct sock *sk, int rc)
 
 /* ---- the end ---- */
 
-/* A device frees what it has sent. */
+/* Runs when a packet is freed, which a device does once it has sent the packet. */
 SEC("tp_btf/consume_skb")
 int BPF_PROG(path_freed, struct sk_buff *skb)
 {
