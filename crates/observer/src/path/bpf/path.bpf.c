@@ -265,8 +265,8 @@ static __always_inline __u64 delivered(struct sock *sk, struct here *here)
 	return key;
 }
 
-/* Returns the datagram that has waited longest, or 0 if none waits. The reader moves all datagrams of
- * the receive queue to a queue of its own, and reads from that. */
+/* Returns the datagram that has waited longest, or 0 if none waits. The reader moves all datagrams of the receive
+ * queue to its own queue, and reads from that. */
 static __always_inline __u64 oldest(struct sock *sk)
 {
 	struct udp_sock *up = (struct udp_sock *)sk;
