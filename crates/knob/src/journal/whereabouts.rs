@@ -17,7 +17,7 @@ use super::namespaces;
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Departure {
     Deleted,
-    /// Moved into another namespace: `nsid` is its id in the namespace that the device left, and `index` is the
+    /// Moved into another namespace: `nsid` is its id in the namespace that the device left, and `ifindex` is the
     /// device's index in it.
     To {
         nsid: i32,
