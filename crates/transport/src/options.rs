@@ -81,7 +81,7 @@ pub(crate) fn above_zero(value: &str) -> Option<OptionValue> {
     value.parse().ok().filter(|number| *number > 0).map(OptionValue::Number)
 }
 
-/// Returns one for "on"; "off" leaves the option as it is.
+/// Returns 1 for "on"; "off" leaves the option as it is.
 pub(crate) fn once_on(value: &str) -> Option<OptionValue> {
     (value == "on").then_some(OptionValue::Number(1))
 }

@@ -75,7 +75,8 @@ const BETA: f64 = 0.000_001_5;
 /// arrived in one batch, as happens only on a fast path. Twice the current rate is assumed instead if that is more.
 const UNTOLD: f64 = 10_000.0;
 const DECREASE: f64 = 1.125;
-/// The most packets in flight during a repair with steady repairs, in windows of a round trip and a SYN each.
+/// The most packets in flight while a loss is repaired, if repairs are steady, in windows of a round trip and a SYN
+/// each.
 const REPAIR_WINDOWS: f64 = 4.0;
 /// The most decreases within a period of congestion: (8/9)^5 is 0.55, so that the rate at most halves.
 const MAX_DECREASES: u32 = 5;

@@ -1,4 +1,4 @@
-//! Checks a specification that came from the other host, which must not exhaust this one.
+//! Checks a specification that came from the other host, so that it cannot exhaust this host.
 
 use landspeed_record::factor::FactorTable;
 use landspeed_record::units::{Bytes, Nanos};

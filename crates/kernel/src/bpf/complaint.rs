@@ -28,8 +28,8 @@ fn hear(_: PrintLevel, text: String) {
     }
 }
 
-/// Returns the part of a message that explains it: a message of one line as it is; of a verifier log, which may be
-/// thousands of lines long, the program's name and the verifier's last line.
+/// Returns the essential part of a message. Of a verifier log, which may be thousands of lines long, this is the
+/// program's name and the verifier's last line. A message of one line is returned as it is.
 fn gist(text: &str) -> Option<String> {
     let lines: Vec<_> = text.trim().lines().collect();
     let first = lines.first()?.trim_start_matches("libbpf: ");

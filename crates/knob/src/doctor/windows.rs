@@ -76,7 +76,7 @@ fn buffer(input: &DoctorInput<'_>, rule: &DoctorRule, which: &str) -> Vec<Settin
     vec![rule.finding(severity, input.value(rule.knob).unwrap_or_default(), what, remedy)]
 }
 
-/// Reports a limit that is too low on what an application may request with a socket option.
+/// Reports a limit on what an application may request with a socket option, if the limit is too low.
 fn ceiling(input: &DoctorInput<'_>, rule: &DoctorRule, option: &str) -> Vec<SettingFinding> {
     let (Some(most), Some(near)) = (input.number(rule.knob), input.in_flight(REGION)) else {
         return Vec::new();

@@ -56,8 +56,9 @@ pub(super) struct FakeWorld {
     pub(super) dies_after: Option<u32>,
     /// Settings and journal at the time of death.
     pub(super) at_death: Option<(FakeHostState, Vec<u8>)>,
-    /// Writes to knobs, and restored other settings.
+    /// Writes to knobs.
     pub(super) wrote: Vec<(&'static str, String)>,
+    /// Other settings that were restored.
     pub(super) put: Vec<(SettingKey, Option<SettingValue>)>,
     /// All states that the host has had.
     pub(super) ever: Vec<FakeHostState>,

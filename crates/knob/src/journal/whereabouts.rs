@@ -17,8 +17,8 @@ use super::namespaces;
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Departure {
     Deleted,
-    /// Moved into the namespace that has this id in the namespace that the device left; it has this index in the new
-    /// one.
+    /// Moved into another namespace: `nsid` is its id in the namespace that the device left, and `ifindex` is the
+    /// device's index in it.
     To {
         nsid: i32,
         ifindex: Option<u32>,

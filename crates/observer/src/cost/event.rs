@@ -39,7 +39,7 @@ impl SampleEvent {
         }
     }
 
-    /// Returns the name that records use.
+    /// Returns the event's name in records.
     pub(super) fn name(self) -> &'static str {
         match self {
             SampleEvent::CpuClock => "cpu-clock",

@@ -57,7 +57,7 @@ pub(super) struct CallStack {
 /// Code that was loaded or unloaded within the window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LoadedCode {
-    /// The address of its first byte.
+    /// The address of the code's first byte.
     pub(super) start: u64,
     pub(super) length: u32,
     pub(super) name: String,

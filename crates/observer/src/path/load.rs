@@ -53,7 +53,7 @@ impl LoadedObject {
         Self::most(traced, notes)
     }
 
-    /// Loads all of `traced`; if the kernel refuses programs for functions, only the rest.
+    /// Loads all of `traced`. If the kernel refuses programs that are attached to functions, loads only the others.
     pub(super) fn most(mut traced: Vec<TracedPoint>, mut notes: Vec<String>) -> Result<Self, Error> {
         let object = match load(&traced) {
             Err(error) if traced.iter().any(TracedPoint::is_of_function) => {

@@ -1,4 +1,4 @@
-//! Reads what the programs counted from their maps, summed over processors.
+//! Reads the counts of the programs from their maps, summed over processors.
 
 use std::collections::HashMap;
 

@@ -112,8 +112,8 @@ impl OpenWindow for ProcessWindow {
     }
 }
 
-/// Returns the threads of a process, ascending. Of this process the calling thread is left out, because it watches
-/// and would often be the busiest.
+/// Returns the threads of a process, ascending. The calling thread is left out, because it watches and would often be
+/// the busiest.
 fn threads_of(pid: u32) -> Result<Vec<ThreadId>, Error> {
     let path = format!("/proc/{pid}/task");
     let tids = procfile::numbered(&path).map_err(|error| Error::io("list", path, error))?;

@@ -18,7 +18,7 @@ use crate::socket::{int, option, plain};
 
 /// The object file that build.rs makes from ends.bpf.c.
 static CODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/ends.bpf.o"));
-/// The socket option that returns the cookie of its network namespace (linux/socket.h, Linux 5.14).
+/// The socket option that returns the cookie of the socket's network namespace (linux/socket.h, Linux 5.14).
 const SO_NETNS_COOKIE: libc::c_int = 71;
 /// Matches any socket with the addresses (INET_DIAG_NOCOOKIE).
 const ANY: u64 = u64::MAX;

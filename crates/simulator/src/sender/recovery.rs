@@ -24,7 +24,7 @@ impl TcpSender {
         matches!(self.sk.ca_state(), CaState::Cwr | CaState::Recovery)
     }
 
-    /// Handles an acknowledgement that shows more than progress, or any outside the state Open.
+    /// Handles an acknowledgement that may show a loss, or any acknowledgement in a state other than Open.
     pub(super) fn alert(&mut self, now: Nanos) {
         self.leave_state();
         match self.sk.ca_state() {

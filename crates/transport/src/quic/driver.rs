@@ -210,7 +210,7 @@ impl QuicDriver {
         }
     }
 
-    /// Sends what may be sent.
+    /// Sends the packets that the windows and the pace permit.
     pub(super) fn transmit(&mut self, now: Instant) {
         if !self.wire.flush() {
             return;

@@ -27,7 +27,8 @@ pub(crate) struct StreamFlow {
     not_as_asked: Vec<SettingMismatch>,
     /// True if the receiver was woken so that it stops. The end of the peer's bytes can then no longer be detected.
     woken: AtomicBool,
-    /// True if both ends have received everything. A reset could then reach the peer before it has read the end.
+    /// True if both ends have received everything. The flow must then not be reset, because the reset could reach the
+    /// peer before it has read the end.
     finished: AtomicBool,
 }
 

@@ -24,10 +24,10 @@ use crate::{DatagramTotals, Error, Patience, raw, shared_port};
 
 /// The longest that a call waits before its caller can check whether to stop, and before it can send feedback.
 const LOOK: Duration = Duration::from_millis(50);
-/// The time after the last datagram was sent from which feedback covers all datagrams: a datagram that the feedback
-/// does not include is lost. It exceeds the round trips and queues that this program measures.
+/// The age of the last datagram at which feedback that arrives covers all datagrams; a datagram that it does not
+/// include is lost. The time exceeds the round trips and queues that this program measures.
 const SETTLED: Duration = Duration::from_millis(400);
-/// The most datagrams that one check for feedback takes.
+/// The most datagrams that one check for feedback receives.
 const MOST_DRAINED: usize = 256;
 /// The time between two end messages of an end that has finished, each of which may get lost.
 const AGAIN: Duration = Duration::from_millis(10);

@@ -58,9 +58,9 @@ pub(crate) static PLACEHOLDERS: &[Placeholder] = &[
 
 /// The path of a role's own directory, inside the role's namespace.
 pub(crate) const DIR: &str = "/dev/shm/role";
-/// The path inside the role's namespace of this program, which is there if the role mentions it.
+/// The path of this program inside the role's namespace. It is only there if the role mentions it.
 pub(crate) const OWN: &str = "/dev/shm/landspeed";
-/// The path inside the role's namespace of `landspeed-helpers`, which is there if the role mentions it.
+/// The path of `landspeed-helpers` inside the role's namespace. The program is only there if the role mentions it.
 pub(crate) const HELPERS: &str = "/dev/shm/helpers";
 
 /// A piece of a text.

@@ -115,7 +115,8 @@ pub enum ServiceLifetime {
     /// The service starts cold in every trial.
     #[default]
     Trial,
-    /// The service lives through the trials of a block, unless a changed setting only takes effect on new sockets.
+    /// The service lives through the trials of a block. It is restarted if a setting changes that takes effect only on
+    /// new sockets.
     Block,
 }
 

@@ -79,8 +79,8 @@ pub struct StaggeredFlow {
 }
 
 impl StaggeredFlow {
-    /// Returns its settings on top of the trial's `common` ones, of which those that its own transport lacks are left
-    /// out.
+    /// Returns the flow's settings on top of the trial's `common` ones. Common settings that the flow's own transport
+    /// lacks are left out.
     fn over(&self, common: &Settings) -> Settings {
         let own =
             self.settings.get(TRANSPORT.name).and_then(|name| landspeed_transport::find(name)).map(table);

@@ -56,7 +56,8 @@ pub(crate) fn receive(flow: &dyn Flow, size: usize) -> WorkerTask<'_, ZeroCopyRe
     })
 }
 
-/// The loop of every receiving end. Generic, so that workloads without additions pay nothing for them.
+/// The loop of every receiving end. It is generic, so that workloads without additions pay nothing for the additions
+/// of others.
 pub(crate) struct ReceiveLoop<'a, P> {
     pub(crate) flow: &'a dyn Flow,
     /// Bytes requested in a call.

@@ -44,7 +44,7 @@ static __always_inline __u64 fast_queued(const struct fast_state *ca, __u32 cwnd
 	return ls_div(cwnd * ((ca->rtt - base) >> 10), ca->rtt >> 10);
 }
 
-/* Estimation. An acknowledgement of n packets counts n times. */
+/* Estimation of the RTT. An acknowledgement of n packets counts n times. */
 LS_CALLBACK(void, fast_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
 	struct fast_state *ca = ls_private(sk);

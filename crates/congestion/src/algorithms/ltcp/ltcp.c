@@ -7,7 +7,7 @@
 /* W_T: below this window there is one layer, and growth is that of standard TCP. */
 #define LTCP_W_T 50U
 
-/* beta: the share lost, which drops at most one layer. */
+/* beta: the share by which a loss reduces the window, which drops at most one layer. */
 #define LTCP_BETA LS_FRACTION(15, 100)
 
 struct ltcp_state {

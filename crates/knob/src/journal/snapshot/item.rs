@@ -284,7 +284,7 @@ impl SettingValue {
     }
 }
 
-/// Returns true if both settings are missing, or if their values are equal except for what changes by itself.
+/// Returns true if both settings are missing, or if their values are equal except for parts that change by themselves.
 pub(in crate::journal) fn same(a: Option<&SettingValue>, b: Option<&SettingValue>) -> bool {
     match (a, b) {
         (Some(a), Some(b)) => a.same(b),

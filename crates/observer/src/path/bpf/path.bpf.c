@@ -265,8 +265,8 @@ static __always_inline __u64 delivered(struct sock *sk, struct here *here)
 	return key;
 }
 
-/* Returns the datagram that has waited longest, or 0 if none waits. The reader moves all datagrams of
- * the receive queue to a queue of its own, and reads from that. */
+/* Returns the datagram that has waited longest, or 0 if none waits. The reader moves all datagrams of the receive
+ * queue to its own queue, and reads from that. */
 static __always_inline __u64 oldest(struct sock *sk)
 {
 	struct udp_sock *up = (struct udp_sock *)sk;
@@ -373,7 +373,7 @@ int BPF_PROG(path_taken, struct sock *sk, int rc)
 
 /* ---- the end ---- */
 
-/* A device frees what it has sent. */
+/* Runs when a packet is freed, which a device does once it has sent the packet. */
 SEC("tp_btf/consume_skb")
 int BPF_PROG(path_freed, struct sk_buff *skb)
 {

@@ -1,4 +1,4 @@
-//! Makes the directory of a role, and sets up what it sees of the host's files.
+//! Makes the directory of a role, and limits which of the host's files the role sees.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{BufWriter, Take, Write};
