@@ -90,6 +90,10 @@ impl NativeControl {
 
     /// Returns the control with another table of callbacks: its source built in another way, or the kernel's own. The
     /// table entry that this makes is never freed.
+    ///
+    /// # Safety
+    /// `table` must point to a `struct tcp_congestion_ops` of `c/native.h` that lives as long as the program, and
+    /// whose callbacks read and write nothing but the connection and the sample that they are given.
     pub unsafe fn with_table(self, table: *const c_void) -> Self {
         // SAFETY: the caller's promise; `CongestionOps` has that structure's layout.
         let ops = unsafe { &*table.cast::<CongestionOps>() };

@@ -60,6 +60,9 @@ impl HostGroup {
 
     /// Proves the wanted data paths, one after the other, and probes the knobs of their hosts. Returns the group, and
     /// the paths that failed. A host whose paths all failed is not in the group.
+    ///
+    /// # Errors
+    /// Returns the first path's error if all paths fail.
     pub fn join(hosts: Vec<Host>, wanted: &[WantedPath]) -> Result<(HostGroup, Vec<MissingPath>), Error> {
         let (mut paths, mut missing) = (Vec::new(), Vec::new());
         for WantedPath { ends, options } in wanted {

@@ -41,6 +41,9 @@ const MOST_SAMPLES: u64 = 100;
 /// Runs the workload on all pairs at the same time (one, except for fan-in and fan-out) and reports it: goodput by
 /// pair and direction, and the first pair's hosts. A pair that fails is listed in [`MeasureReport::lost`]. It ends
 /// the other pairs only if the workload is a program, whose hosts need each other.
+///
+/// # Errors
+/// Returns an error if no pair has an outcome.
 pub fn measure(
     group: &HostGroup,
     what: &MeasureOptions,

@@ -28,6 +28,9 @@ impl Connection {
     /// Writes at least one of a stream's bytes, and returns how many: as many as there is room for, but of large data
     /// only whole runs of packets. Because the buffer of unsent bytes is small, sending makes room too: write again
     /// after [`poll_transmit`](Self::poll_transmit).
+    ///
+    /// # Errors
+    /// Returns an error if there is no room, or if the connection is not open.
     pub fn write(&mut self, data: &[u8]) -> Result<usize, IoError> {
         if self.closed.is_some() || self.closing.is_some() {
             return Err(IoError::Closed);
