@@ -102,6 +102,26 @@ fn every_lab_is_taken_down_whatever_dies() {
     assert!(left.is_empty(), "BPF objects that nothing holds are left: {left:?}");
 }
 
+/// A journal gets its name once its first lines are on disk. Until then it is a draft, which a kill can leave.
+#[test]
+fn a_draft_of_a_journal_goes_with_its_lab() {
+    needs_root!();
+    let place = TestHome::new();
+    let folder = place.path().join("state/journal");
+    let journals = || -> Vec<_> {
+        let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        let paths = entries.map(|entry| entry.path());
+        paths.filter(|path| path.extension().is_some_and(|extension| extension == "jsonl")).collect()
+    };
+    let owner = start(&place, &["tune", "--yes", "--budget", "5m"], true);
+    assert!(within(Duration::from_secs(30), || journals().len() == 2), "no journal: {:?}", journals());
+    let ids = kill_now(&place, owner, Everything, &[]);
+    for journal in journals() {
+        std::fs::rename(&journal, journal.with_extension("jsonl.new")).expect("it is a draft");
+    }
+    clean(&place, Everything, CleanupCommand::NextLab, &ids);
+}
+
 fn start(place: &TestHome, run: &[&str], await_lab: bool) -> Child {
     let log = std::fs::File::create(place.path().join("run.log")).expect("a log");
     let mut command = place.landspeed(run);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::entry::{Intent, TurnedKnob};
-use super::file::{JournalFile, cookie_of, draft_for, name_of};
+use super::file::{JournalFile, cookie_of, draft_for, draft_of, name_of};
 use super::folder::{JournalFolder, state_dir};
 use super::host::KernelHost;
 use super::identity::NamespaceIdentity;
@@ -64,7 +64,9 @@ pub fn undo_namespaces(cookies: &[u64]) -> Result<UndoReport, JournalError> {
     for cookie in cookies {
         let mut work =
             |file: JournalFile, name: &str, report: &mut UndoReport| undo.undo(file, name, &here, report);
-        undo.one(&name_of(*cookie), &mut work, &mut report);
+        let name = name_of(*cookie);
+        undo.discard_draft(&draft_of(&name));
+        undo.one(&name, &mut work, &mut report);
     }
     Ok(report)
 }
