@@ -41,6 +41,12 @@ fn unknown_names_are_refused_by_name() {
 #[test]
 fn options_that_do_not_go_together_are_refused() {
     refused(&landspeed(&["explain", "--top", "--sizes"]), &["--sizes", "--top"]);
+    // A grid has neither observations to print nor figures of a stream on the way.
+    for option in [["--watch", "cpu"], ["--interval", "1s"]] {
+        let args = [&["measure", "stream", "--vary", "flows=1,2"], &option[..]].concat();
+        let (_, err) = text(&landspeed(&args));
+        assert!(err.contains(option[0]) && err.contains("--vary"), "{err}");
+    }
     // Only an emulated link can drop a segment on purpose.
     for hosts in [&[][..], &["lab"], &["lab:switch:3"], &["a.example", "b.example"]] {
         let args = [&["tune", "--record-run", "--recovery", "--yes"], hosts].concat();

@@ -32,7 +32,10 @@ pub(crate) struct CommonArgs {
     /// Print a stream's figures every so often; 0 prints none [default: 1s on a terminal, else 0]
     ///
     /// A line has goodput, retransmits, round trip and congestion window.
-    #[arg(short, long, value_name = "TIME", value_parser = parse_duration, help_heading = "Output")]
+    #[arg(
+        short, long, value_name = "TIME", value_parser = parse_duration, help_heading = "Output",
+        conflicts_with_all = ["vary", "resume"]
+    )]
     pub(crate) interval: Option<Nanos>,
     /// Parallel flows, as --set flows=N
     #[arg(short = 'P', long, value_name = "N", help_heading = "Flow")]
@@ -43,7 +46,7 @@ pub(crate) struct CommonArgs {
     /// Also print what these observers saw
     #[arg(
         long, value_name = "NAME,...", value_delimiter = ',', value_parser = observers(), help_heading = "Output",
-        hide_short_help = true
+        hide_short_help = true, conflicts_with_all = ["vary", "resume"]
     )]
     pub(crate) watch: Vec<String>,
     #[command(flatten)]
