@@ -116,6 +116,16 @@ const FIGURES: &[FigureRow] = &[
         ..BLANK
     },
     FigureRow {
+        name: "latency-p999",
+        recorded: "p999_ns",
+        title: "Latency, 99.9th percentile",
+        about: "99.9th percentile of it",
+        unit: FigureUnit::Time,
+        less_is_better: true,
+        is_on_request: true,
+        of: |trial| trial.percentile(0.999),
+    },
+    FigureRow {
         name: "datagrams",
         recorded: "datagrams_per_s",
         title: "Datagrams in a second",
