@@ -6,6 +6,7 @@
 
 pub(crate) mod agent;
 pub(crate) mod app;
+pub(crate) mod causes;
 pub(crate) mod cc;
 pub(crate) mod compare;
 pub(crate) mod diff;
@@ -75,6 +76,7 @@ commands! {
         "landspeed tune --record-run": RecordRunReport,
     },
     Explain(explain::ExplainArgs) { "landspeed explain": ExplainReport, },
+    Causes(causes::CausesArgs) { "landspeed causes": Vec<causes::CauseEntry>, },
     Measure(measure::MeasureArgs) {
         "landspeed measure": MeasureReport,
         "landspeed measure --vary": GridReport,
