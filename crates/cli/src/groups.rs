@@ -9,33 +9,20 @@ use landspeed_lab::topology::HostSpec;
 use landspeed_record::units::{Nanos, parse_duration};
 use landspeed_transport::TRANSPORTS;
 
+use crate::labs;
+
 /// Which hosts, and how to reach them.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct HostArgs {
-    /// Two hosts, or a lab on this machine (the default)
+    /// Two hosts, one to measure it from here, or a lab on this machine (the default)
     ///
-    /// A host is [user@]host, 'local', 'netns:NAME' or the line that `landspeed agent --listen` printed. `measure --fan` takes
+    /// One host alone means 'local HOST'. A host is [user@]host, 'local', 'netns:NAME' or the line that `landspeed agent --listen` printed. `measure --fan` takes
     /// more than two. A lab is lab:back-to-back (the default), lab:switch:N or lab:wan:rate=1G,rtt=20ms,... `compare` uses the paper's
     /// lab:wan:rate=1G,rtt=164ms,queue=0.5bdp by default.
     #[arg(value_name = "HOST", num_args = 0..=64)]
     pub(crate) hosts: Vec<String>,
-    /// Read the agent's line or its token from this file
-    ///
-    /// The file holds the line that `landspeed agent --listen` printed, token included. Without a file, landspeed asks for the token
-    /// of a line that is given without it (landspeed://ADDRESS:PORT/#PIN).
-    #[arg(long, value_name = "FILE", hide_short_help = true, help_heading = "Path")]
-    pub(crate) token_file: Option<PathBuf>,
-    /// Run this landspeed on hosts reached by ssh
-    ///
-    /// By default, an installed one of this version runs; where there is none, landspeed sends itself.
-    #[arg(long, value_name = "PATH", hide_short_help = true, help_heading = "Path")]
-    pub(crate) remote_path: Option<String>,
-    /// Keep what is sent to a host in its ~/.cache/landspeed, for the next run
-    #[arg(long, conflicts_with = "remote_path", hide_short_help = true, help_heading = "Path")]
-    pub(crate) keep_agent: bool,
-    /// Pass this option to ssh as -o (may be repeated)
-    #[arg(long, value_name = "KEY=VALUE", hide_short_help = true, help_heading = "Path")]
-    pub(crate) ssh_option: Vec<String>,
+    #[command(flatten)]
+    pub(crate) reach: ReachArgs,
     /// Send to this address of the second host
     ///
     /// A link-local address (fe80::1%eth0) has the interface of the first host as its zone; without one, all are tried.
@@ -64,12 +51,40 @@ pub(crate) struct HostArgs {
     pub ipv6: bool,
 }
 
+/// How hosts are reached.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ReachArgs {
+    /// Read the agent's line or its token from this file
+    ///
+    /// The file holds the line that `landspeed agent --listen` printed, token included. Without a file, landspeed asks for the token
+    /// of a line that is given without it (landspeed://ADDRESS:PORT/#PIN).
+    #[arg(long, value_name = "FILE", hide_short_help = true, help_heading = "Path")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Run this landspeed on hosts reached by ssh
+    ///
+    /// By default, an installed one of this version runs; where there is none, landspeed sends itself.
+    #[arg(long, value_name = "PATH", hide_short_help = true, help_heading = "Path")]
+    pub(crate) remote_path: Option<String>,
+    /// Keep what is sent to a host in its ~/.cache/landspeed, for the next run
+    #[arg(long, conflicts_with = "remote_path", hide_short_help = true, help_heading = "Path")]
+    pub(crate) keep_agent: bool,
+    /// Pass this option to ssh as -o (may be repeated)
+    #[arg(long, value_name = "KEY=VALUE", hide_short_help = true, help_heading = "Path")]
+    pub(crate) ssh_option: Vec<String>,
+}
+
 impl HostArgs {
-    /// Returns the hosts as given, without tokens, for records.
+    /// Returns the hosts as given, without tokens, for records. One host alone is preceded by "local".
     pub(crate) fn describe(&self) -> String {
-        if self.hosts.is_empty() {
-            return "lab:back-to-back".to_owned();
+        match self.hosts.as_slice() {
+            [] => "lab:back-to-back".to_owned(),
+            [_] if !labs::is_lab(&self.hosts) => format!("local {}", self.as_given()),
+            _ => self.as_given(),
         }
+    }
+
+    /// Returns the hosts as given, without tokens.
+    pub(crate) fn as_given(&self) -> String {
         let shown =
             |word: &String| word.parse::<HostSpec>().map_or_else(|_| word.clone(), |host| host.to_string());
         self.hosts.iter().map(shown).collect::<Vec<_>>().join(" ")

@@ -35,7 +35,7 @@ fn unknown_names_are_refused_by_name() {
     refused(&landspeed(&["tune", "--against", "mtu=9"]), &["mtu", "9"]);
     refused(&landspeed(&["tune", "--against", "mtu"]), &["mtu", "="]);
     refused(&landspeed(&["measure", "stream", "lab:ring"]), &["lab:ring", "lab:back-to-back"]);
-    refused(&landspeed(&["measure", "stream", "one-host-only"]), &["one-host-only", "A B"]);
+    refused(&landspeed(&["measure", "stream", "local"]), &["local", "one host"]);
 }
 
 #[test]
@@ -146,6 +146,21 @@ fn what_hosts_cannot_do_is_refused_by_name() {
     refused(&elsewhere, &[&pid, a, &format!("landspeed explain netns:{a} --pid {pid}")]);
     refused(&forbidden, &["process 1", "root"]);
     refused(&idle, &[&pid, "no flow"]);
+}
+
+#[test]
+fn one_host_is_measured_from_this_one() {
+    needs_root!();
+    let hosts = CabledNamespaces::new();
+    let [a, b] = &hosts.0;
+    let there = format!("netns:{b}");
+    for end in [&["-c", &there][..], &[&there]] {
+        let line = [&["netns", "exec", a, LANDSPEED, "measure", "stream", "-t", "100ms", "-J"], end].concat();
+        let run = Command::new("ip").args(&line).stdin(Stdio::null()).output().expect("ip runs");
+        let report: landspeed_record::MeasureReport =
+            serde_json::from_slice(&run.stdout).unwrap_or_else(|error| panic!("{line:?}: {error}: {run:?}"));
+        assert_eq!(report.topology, format!("local {there}"));
+    }
 }
 
 #[test]
