@@ -153,6 +153,11 @@ fn undo_that_cannot_restore_ends_with_3_and_the_next_one_restores() {
     assert_eq!(refused.status.code(), Some(3), "{out}{err}");
     assert!(out.contains("NOT PUT BACK: ") && out.contains("tcp-rmem"), "{out}{err}");
     assert_ne!(windows(), before);
+    let there = format!("netns:{}", pair.ns('b'));
+    let shown = pair.landspeed(&["undo", &there, "--dry-run"]).output().unwrap();
+    let (out, err) = text(&shown);
+    assert!(shown.status.success() && out.contains("tcp-rmem"), "{out}{err}");
+    assert_ne!(windows(), before, "a dry run changes nothing");
     let done = pair.landspeed(&["undo", "--unsure"]).output().unwrap();
     assert_eq!((done.status.code(), windows()), (Some(0), before), "{done:?}");
 }
