@@ -53,7 +53,9 @@ pub enum RecordState {
     InProgress,
     /// The run was cut off, or stopped before its end.
     Unfinished,
-    /// The record cannot be read.
+    /// The record belongs to another user, who lets nobody else read it.
+    NotReadable,
+    /// The record's content is not valid.
     #[default]
     Damaged,
 }
