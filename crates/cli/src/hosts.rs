@@ -126,6 +126,25 @@ pub(crate) fn apart(words: &[String], args: &ReachArgs, tune: bool) -> Result<Ve
     Ok(reached.into_iter().map(|host| Ok(host?)).collect())
 }
 
+/// Reaches a host from this one, and joins both. Nothing is changed.
+pub(crate) fn joined_to(word: &str, args: &ReachArgs, pairing: Pairing) -> Result<JoinedHosts> {
+    let words = ["local".to_owned(), word.to_owned()];
+    topology::find(&words).map_err(usage)?;
+    let reaching = reaching(args, PATIENCE, false);
+    let wishes = PathOptions {
+        address: None,
+        ipv6: None,
+        hints: Vec::new(),
+        notices: reaching.options.notices.clone(),
+        data_port: 0,
+        patience: PATIENCE,
+    };
+    Ok(JoinedHosts::open(labs::open(&words)?, pairing, &reaching, &wishes)?)
+}
+
+/// How long a silent path is waited for where no option says it.
+const PATIENCE: Nanos = Nanos::secs(30);
+
 fn reaching(args: &ReachArgs, patience: Nanos, tune: bool) -> ReachOptions {
     ReachOptions {
         tune,

@@ -233,6 +233,7 @@ fn what_was_kept_is_written_verified_and_never_over_other_peoples_files() {
         echo "left: $(ls -A /etc/systemd/network; cat /etc/sysctl.d/90-landspeed.conf)"
         ip link del rec0; ip link add rec0 type bridge
         echo "another driver: $(landspeed persist last 2>&1)"
+        echo "another host: $(landspeed verify last 2>&1; echo $?)"
         cp {path} /etc/record.jsonl; chmod 644 /etc/record.jsonl
         nobody="setpriv --reuid=65534 --regid=65534 --clear-groups"
         echo "not root: $($nobody {LANDSPEED} persist /etc/record.jsonl --other-host --write / 2>&1)"
@@ -257,6 +258,8 @@ fn what_was_kept_is_written_verified_and_never_over_other_peoples_files() {
         "left: net.ipv4.tcp_sack = 1\n",
         "not written by landspeed; nothing was written",
         "another driver: landspeed: this host is not the one of the run: rec0 of A was of veth, and is of bridge here",
+        "another host: landspeed: cannot check: this host is not the one of the run: rec0 of A was of veth",
+        "name the --interface to read\n2\n",
         "not root: landspeed: --write / needs root",
     ] {
         assert!(out.contains(said), "no '{said}' in {out}{err}");
@@ -284,7 +287,11 @@ fn a_record_begins_with_its_path_date_and_goal() {
     let folder = RecordFolder::new();
     let (code, out, err) = folder.run(&["show", "1123-093729"]);
     let first = out.lines().next().unwrap_or_default();
-    assert_eq!((code, first.replace('·', "-").as_str()), (Some(0), "tune - lab - 2026-11-23 09:37 UTC - for rate"), "{err}");
+    assert_eq!(
+        (code, first.replace('·', "-").as_str()),
+        (Some(0), "tune - lab - 2026-11-23 09:37 UTC - for rate"),
+        "{err}"
+    );
     assert!(folder.run(&["show", "1123-093729", "--json"]).1.starts_with('{'));
 }
 
