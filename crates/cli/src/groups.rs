@@ -74,21 +74,31 @@ pub(crate) struct ReachArgs {
 }
 
 impl HostArgs {
-    /// Returns the hosts as given, without tokens, for records. One host alone is preceded by "local".
+    /// Returns the hosts in full: one host alone is preceded by "local".
+    pub(crate) fn in_full(&self) -> Vec<String> {
+        let is_alone = self.hosts.len() == 1 && !labs::is_lab(&self.hosts);
+        let local = is_alone.then(|| "local".to_owned());
+        local.into_iter().chain(self.hosts.iter().cloned()).collect()
+    }
+
+    /// Returns the hosts in full, without tokens, for records.
     pub(crate) fn describe(&self) -> String {
         match self.hosts.as_slice() {
             [] => "lab:back-to-back".to_owned(),
-            [_] if !labs::is_lab(&self.hosts) => format!("local {}", self.as_given()),
-            _ => self.as_given(),
+            _ => without_tokens(&self.in_full()),
         }
     }
 
     /// Returns the hosts as given, without tokens.
     pub(crate) fn as_given(&self) -> String {
-        let shown =
-            |word: &String| word.parse::<HostSpec>().map_or_else(|_| word.clone(), |host| host.to_string());
-        self.hosts.iter().map(shown).collect::<Vec<_>>().join(" ")
+        without_tokens(&self.hosts)
     }
+}
+
+fn without_tokens(words: &[String]) -> String {
+    let shown =
+        |word: &String| word.parse::<HostSpec>().map_or_else(|_| word.clone(), |host| host.to_string());
+    words.iter().map(shown).collect::<Vec<_>>().join(" ")
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -128,10 +138,15 @@ pub(crate) struct FormArgs {
     /// Print one JSON document instead of the report
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
+    /// Print the report as Markdown
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    pub(crate) md: bool,
     /// Write a self-contained page
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) html: Option<PathBuf>,
-    /// Write the report's tables as CSV
+    /// Write the report's tables as CSV, one a file
+    ///
+    /// The first goes into FILE, the others beside it: figures.csv, figures-cores-used.csv. Headers name the units.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) csv: Option<PathBuf>,
 }
@@ -142,6 +157,9 @@ pub(crate) struct ListArgs {
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print the table as Markdown
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) md: bool,
     /// Write the table as CSV
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,

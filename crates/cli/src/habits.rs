@@ -50,7 +50,7 @@ fn context(refused: &clap::Error, kind: ContextKind) -> Option<String> {
 }
 
 fn option(given: &str, words: &[OsString]) -> Option<String> {
-    let (short, _, answer) = IPERF3.iter().find(|(short, long, _)| given == *short || given == *long)?;
+    let (.., answer) = IPERF3.iter().find(|(short, long, _)| given == *short || given == *long)?;
     let (command, path) = command(words);
     let is_sender = SENDERS.iter().any(|sender| path.starts_with(sender));
     let knows_set = path.is_empty() || command.get_arguments().any(|one| one.get_long() == Some("set"));
@@ -61,14 +61,14 @@ fn option(given: &str, words: &[OsString]) -> Option<String> {
         "" | "measure" => "measure stream",
         path => path,
     };
-    Some(format!("{given} is iperf3's {short}; here: {}", answer.replace("{}", place)))
+    Some(format!("{given} is an option of iperf3; here: {}", answer.replace("{}", place)))
 }
 
 fn near(given: &str, words: &[OsString]) -> Option<String> {
     let (command, path) = command(words);
     let near = did_you_mean(given, command.get_subcommands().map(Command::get_name));
     let of = format!("landspeed {path}");
-    (!near.is_empty()).then(|| format!("'{given}' is no part of `{}`{near}", of.trim_end()))
+    (!near.is_empty()).then(|| format!("`{}` has no '{given}'{near}", of.trim_end()))
 }
 
 /// Returns the command that the words name, and its names without "landspeed".
@@ -161,9 +161,9 @@ mod tests {
     fn slips_get_the_near_miss_first() {
         assert_eq!(
             said("landspeed measure app:reddis"),
-            "'app:reddis' is no part of `landspeed measure`; did you mean app:redis?"
+            "`landspeed measure` has no 'app:reddis'; did you mean app:redis?"
         );
-        assert_eq!(said("landspeed explian"), "'explian' is no part of `landspeed`; did you mean explain?");
+        assert_eq!(said("landspeed explian"), "`landspeed` has no 'explian'; did you mean explain?");
         assert_eq!(
             said("landspeed tune --budget 3 minutes"),
             "--budget 3 minutes is two words; did you mean --budget 3m?"

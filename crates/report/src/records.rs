@@ -53,7 +53,7 @@ pub enum RecordState {
     InProgress,
     /// The run was cut off, or stopped before its end.
     Unfinished,
-    /// The record belongs to another user, who lets nobody else read it.
+    /// The record is another user's and private, or it cannot be read for another reason.
     NotReadable,
     /// The record's content is not valid.
     #[default]

@@ -158,7 +158,7 @@ fn back_to_back(args: &ExplainArgs) -> bool {
 /// Returns true if a person is at the terminal and requested no output that a program reads.
 fn is_watched(args: &ExplainArgs) -> bool {
     let form = &args.form;
-    let asks = args.full || args.sizes || form.json || form.html.is_some() || form.csv.is_some();
+    let asks = args.full || args.sizes || form.json || form.md || form.html.is_some() || form.csv.is_some();
     !asks && OutputCapabilities::stdout().terminal && std::io::stdin().is_terminal()
 }
 
