@@ -1,5 +1,6 @@
 //! `landspeed knobs`: lists settings with their values on this host.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
@@ -7,9 +8,9 @@ use clap::Args;
 use landspeed_engine::all_factors;
 use landspeed_knob::{self as knob, KnobTarget};
 use landspeed_observer::host;
-use landspeed_record::KnobState;
-use landspeed_record::factor::{Factor, FactorScope};
-use landspeed_record::units::did_you_mean;
+use landspeed_record::factor::{CandidatePlanner, Factor, FactorScope, KnobSelection, PathView};
+use landspeed_record::units::{Nanos, did_you_mean};
+use landspeed_record::{Candidate, Cell, KnobState};
 use landspeed_report::{OutputCapabilities, table};
 use serde::Serialize;
 
@@ -19,8 +20,8 @@ use crate::output::{FORMAT, list, out, usage};
 /// List the settings that matter here, with their values
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Without words, it lists the settings of this host that can be changed on its first interface, and why \
-                  the others cannot.\n\n\
+    after_help = "Without words, it lists the settings of this host that matter and can be changed on its first interface, and \
+                  why others cannot.\n\n\
                   Examples:\n  \
                   landspeed knobs eth0    on this interface\n  \
                   landspeed knobs --all   all settings, those of a flow too"
@@ -208,12 +209,40 @@ impl KnobQuery {
     }
 }
 
-/// Returns the settings that can be changed here, with their values, and why the others cannot.
+/// Returns the names of the settings that `landspeed tune` would change on a long path between two hosts like this one.
+fn worth_changing(interface: &str) -> BTreeSet<String> {
+    let facts = host::probe();
+    let link = facts.links.iter().find(|link| link.name == interface).cloned().unwrap_or_default();
+    let states = knob::probe(&KnobTarget { device: interface.to_owned() });
+    let path = PathView {
+        sender: &facts,
+        receiver: &facts,
+        sender_link: &link,
+        receiver_link: &link,
+        sender_states: &states,
+        receiver_states: &states,
+        rtt: Nanos::millis(100),
+        ipv6: false,
+        in_lab: false,
+    };
+    let planner = CandidatePlanner::new(all_factors(), &path, &Cell::default());
+    let candidates = planner.candidates(&KnobSelection::default()).unwrap_or_default();
+    let tried = candidates.into_iter().filter(|candidate| candidate.skip.is_none());
+    let names = |candidate: Candidate| {
+        let needed = candidate.with.iter().filter_map(|with| Some(with.split_once('=')?.0.to_owned()));
+        needed.chain([candidate.knob.clone()]).collect::<Vec<_>>()
+    };
+    tried.flat_map(names).collect()
+}
+
+/// Returns the settings that matter and can be changed here, with their values, and why others cannot be changed.
 fn overview(list: &KnobList, interface: &str) -> String {
+    let worth = worth_changing(interface);
     let of_host: Vec<(&KnobEntry, &LocalKnobValue)> =
         list.knobs.iter().filter_map(|entry| Some((entry, entry.here.first()?))).collect();
     let value = |here: &LocalKnobValue| here.value.clone().unwrap_or_else(|| "-".to_owned());
-    let open = of_host.iter().filter(|(_, here)| here.fixed_because.is_none());
+    let open =
+        of_host.iter().filter(|(entry, here)| here.fixed_because.is_none() && worth.contains(&entry.name));
     let rows: Vec<Vec<String>> =
         open.map(|(entry, here)| vec![entry.name.clone(), value(here), entry.about.clone()]).collect();
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -235,7 +264,7 @@ fn overview(list: &KnobList, interface: &str) -> String {
     if !fixed.is_empty() {
         parts.push(table(&["cannot be changed here", "because"], &fixed, output));
     }
-    parts.push("`landspeed knobs NAME` explains one; --all lists those of a flow too".to_owned());
+    parts.push("`landspeed knobs NAME` explains one; --all lists all, those of a flow too".to_owned());
     parts.iter().map(|part| part.trim_end()).collect::<Vec<_>>().join("\n\n")
 }
 
