@@ -10,6 +10,7 @@ use crate::{
     Silences,
 };
 
+/// The writes, or the datagrams, of one size in a sweep.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SweepPoint {
