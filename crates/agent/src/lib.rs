@@ -97,6 +97,10 @@ impl Agent {
                 }
             }
             Request::Restore {} => Ok(Reply::Restored { restored: self.restore() }),
+            Request::Undo { here, unsure, dry_run } => {
+                self.may_tune.clone()?;
+                knobs::undo(&journal::Undo { all: !here, unsure, ..journal::Undo::default() }, dry_run)
+            }
             Request::Listen { at, transports, key } => {
                 Ok(Reply::Listening { port: self.ports.open(at, &transports, *key.as_bytes())? })
             }

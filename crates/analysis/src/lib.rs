@@ -42,7 +42,7 @@ pub use carrier::{PassedTraffic, PathEnd, carrier, remarks, strays};
 pub use compare::compare;
 pub use confirm::GainConfirmation;
 pub use design::Designer;
-pub use diff::{FiguresDiff, RunDiff, StepDiff, diff};
+pub use diff::{FigureMeans, FiguresDiff, RunDiff, StepDiff, diff};
 pub use figures::figures;
 pub use ladder::{
     BlockResult, Forecast, Ladder, LadderAction, LadderBlock, LadderFindings, LadderRules, NO_ROOM,

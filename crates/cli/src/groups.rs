@@ -9,33 +9,20 @@ use landspeed_lab::topology::HostSpec;
 use landspeed_record::units::{Nanos, parse_duration};
 use landspeed_transport::TRANSPORTS;
 
+use crate::labs;
+
 /// Which hosts, and how to reach them.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct HostArgs {
-    /// Two hosts, or a lab on this machine (the default)
+    /// Two hosts, one to measure it from here, or a lab on this machine (the default)
     ///
-    /// A host is [user@]host, 'local', 'netns:NAME' or the line that `landspeed agent --listen` printed. `measure --fan` takes
+    /// One host alone means 'local HOST'. A host is [user@]host, 'local', 'netns:NAME' or the line that `landspeed agent --listen` printed. `measure --fan` takes
     /// more than two. A lab is lab:back-to-back (the default), lab:switch:N or lab:wan:rate=1G,rtt=20ms,... `compare` uses the paper's
     /// lab:wan:rate=1G,rtt=164ms,queue=0.5bdp by default.
     #[arg(value_name = "HOST", num_args = 0..=64)]
     pub(crate) hosts: Vec<String>,
-    /// Read the agent's line or its token from this file
-    ///
-    /// The file holds the line that `landspeed agent --listen` printed, token included. Without a file, landspeed asks for the token
-    /// of a line that is given without it (landspeed://ADDRESS:PORT/#PIN).
-    #[arg(long, value_name = "FILE", hide_short_help = true, help_heading = "Path")]
-    pub(crate) token_file: Option<PathBuf>,
-    /// Run this landspeed on hosts reached by ssh
-    ///
-    /// By default, an installed one of this version runs; where there is none, landspeed sends itself.
-    #[arg(long, value_name = "PATH", hide_short_help = true, help_heading = "Path")]
-    pub(crate) remote_path: Option<String>,
-    /// Keep what is sent to a host in its ~/.cache/landspeed, for the next run
-    #[arg(long, conflicts_with = "remote_path", hide_short_help = true, help_heading = "Path")]
-    pub(crate) keep_agent: bool,
-    /// Pass this option to ssh as -o (may be repeated)
-    #[arg(long, value_name = "KEY=VALUE", hide_short_help = true, help_heading = "Path")]
-    pub(crate) ssh_option: Vec<String>,
+    #[command(flatten)]
+    pub(crate) reach: ReachArgs,
     /// Send to this address of the second host
     ///
     /// A link-local address (fe80::1%eth0) has the interface of the first host as its zone; without one, all are tried.
@@ -64,16 +51,54 @@ pub(crate) struct HostArgs {
     pub ipv6: bool,
 }
 
+/// How hosts are reached.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ReachArgs {
+    /// Read the agent's line or its token from this file
+    ///
+    /// The file holds the line that `landspeed agent --listen` printed, token included. Without a file, landspeed asks for the token
+    /// of a line that is given without it (landspeed://ADDRESS:PORT/#PIN).
+    #[arg(long, value_name = "FILE", hide_short_help = true, help_heading = "Path")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Run this landspeed on hosts reached by ssh
+    ///
+    /// By default, an installed one of this version runs; where there is none, landspeed sends itself.
+    #[arg(long, value_name = "PATH", hide_short_help = true, help_heading = "Path")]
+    pub(crate) remote_path: Option<String>,
+    /// Keep what is sent to a host in its ~/.cache/landspeed, for the next run
+    #[arg(long, conflicts_with = "remote_path", hide_short_help = true, help_heading = "Path")]
+    pub(crate) keep_agent: bool,
+    /// Pass this option to ssh as -o (may be repeated)
+    #[arg(long, value_name = "KEY=VALUE", hide_short_help = true, help_heading = "Path")]
+    pub(crate) ssh_option: Vec<String>,
+}
+
 impl HostArgs {
-    /// Returns the hosts as given, without tokens, for records.
-    pub(crate) fn describe(&self) -> String {
-        if self.hosts.is_empty() {
-            return "lab:back-to-back".to_owned();
-        }
-        let shown =
-            |word: &String| word.parse::<HostSpec>().map_or_else(|_| word.clone(), |host| host.to_string());
-        self.hosts.iter().map(shown).collect::<Vec<_>>().join(" ")
+    /// Returns the hosts in full: one host alone is preceded by "local".
+    pub(crate) fn in_full(&self) -> Vec<String> {
+        let is_alone = self.hosts.len() == 1 && !labs::is_lab(&self.hosts);
+        let local = is_alone.then(|| "local".to_owned());
+        local.into_iter().chain(self.hosts.iter().cloned()).collect()
     }
+
+    /// Returns the hosts in full, without tokens, for records.
+    pub(crate) fn describe(&self) -> String {
+        match self.hosts.as_slice() {
+            [] => "lab:back-to-back".to_owned(),
+            _ => without_tokens(&self.in_full()),
+        }
+    }
+
+    /// Returns the hosts as given, without tokens.
+    pub(crate) fn as_given(&self) -> String {
+        without_tokens(&self.hosts)
+    }
+}
+
+fn without_tokens(words: &[String]) -> String {
+    let shown =
+        |word: &String| word.parse::<HostSpec>().map_or_else(|_| word.clone(), |host| host.to_string());
+    words.iter().map(shown).collect::<Vec<_>>().join(" ")
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -113,10 +138,15 @@ pub(crate) struct FormArgs {
     /// Print one JSON document instead of the report
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
+    /// Print the report as Markdown
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    pub(crate) md: bool,
     /// Write a self-contained page
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) html: Option<PathBuf>,
-    /// Write the report's tables as CSV
+    /// Write the report's tables as CSV, one a file
+    ///
+    /// The first goes into FILE, the others beside it: figures.csv, figures-cores-used.csv. Headers name the units.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) csv: Option<PathBuf>,
 }
@@ -127,6 +157,9 @@ pub(crate) struct ListArgs {
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print the table as Markdown
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) md: bool,
     /// Write the table as CSV
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,

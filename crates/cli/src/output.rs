@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use landspeed_report::live::{ProgressLine, clock};
-use landspeed_report::{DetailLevel, Document, OutputCapabilities, safe};
+use landspeed_report::{CsvTable, DetailLevel, Document, OutputCapabilities, safe};
 use parking_lot::Mutex;
 use serde::Serialize;
 
@@ -37,9 +37,10 @@ pub(crate) fn list_as(
     text: impl Fn() -> String,
 ) -> Result<()> {
     save(form.csv.as_deref(), || landspeed_report::csv(heads, rows))?;
-    match form.json {
-        true => out(&landspeed_report::json(document)),
-        false => out(&text()),
+    match (form.json, form.md) {
+        (true, _) => out(&landspeed_report::json(document)),
+        (_, true) => out(&landspeed_report::markdown_table(heads, rows)),
+        _ => out(&text()),
     }
 }
 
@@ -50,8 +51,33 @@ pub(crate) fn present(
     detail: DetailLevel,
 ) -> Result<()> {
     save(form.html.as_deref(), || report.page())?;
-    save(form.csv.as_deref(), || report.csv())?;
-    out(&if form.json { as_json() } else { report.text(OutputCapabilities::stdout(), detail) })
+    if let Some(file) = &form.csv {
+        save_tables(file, &report.csv())?;
+    }
+    out(&match (form.json, form.md) {
+        (true, _) => as_json(),
+        (_, true) => report.markdown(detail),
+        _ => report.text(OutputCapabilities::stdout(), detail),
+    })
+}
+
+/// Writes the first table into `file` and the others beside it, and names the files if there are several.
+fn save_tables(file: &Path, tables: &[CsvTable]) -> Result<()> {
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let suffix = file.extension().map(|suffix| format!(".{}", suffix.to_string_lossy())).unwrap_or_default();
+    let mut written = Vec::new();
+    for (number, table) in tables.iter().enumerate() {
+        let beside = || file.with_file_name(format!("{stem}-{}{suffix}", table.name));
+        let path = if number == 0 { file.to_owned() } else { beside() };
+        save(Some(path.as_path()), || table.text.clone())?;
+        written.push(path.display().to_string());
+    }
+    match written.len() {
+        0 => eprintln!("landspeed: the report has no table: {} is not written", file.display()),
+        1 => {}
+        _ => eprintln!("written: {}", landspeed_report::safe(&written.join(", "))),
+    }
+    Ok(())
 }
 
 /// Writes a file, if one is requested.
@@ -118,12 +144,18 @@ pub(crate) fn usage(error: impl std::fmt::Display) -> anyhow::Error {
     UsageError(error.to_string()).into()
 }
 
-/// Asks a question on the terminal. Returns an error unless the answer is yes.
-pub(crate) fn agree(question: &str) -> Result<()> {
-    let stdin = std::io::stdin();
-    if !stdin.is_terminal() {
+/// Returns an error if a question could not be answered. Called before anything is reached or measured.
+pub(crate) fn can_agree() -> Result<()> {
+    if !std::io::stdin().is_terminal() {
         bail!("this needs a yes, and there is no terminal to ask at: add --yes");
     }
+    Ok(())
+}
+
+/// Asks a question on the terminal. Returns an error unless the answer is yes.
+pub(crate) fn agree(question: &str) -> Result<()> {
+    can_agree()?;
+    let stdin = std::io::stdin();
     let mut err = std::io::stderr();
     write!(err, "{}", OutputCapabilities::stderr().spell(question))?;
     err.flush()?;

@@ -26,7 +26,7 @@ mod tune;
 mod wan;
 mod words;
 
-pub use block::{DetailLevel, Document, csv, table};
+pub use block::{CsvTable, DetailLevel, Document, csv, markdown_table, table};
 pub use compare::{about, compare, compare_progress};
 pub use diff::{DiffReport, DiffRow, diff};
 pub use explain::explain;

@@ -107,9 +107,12 @@ fn streams(report: &MeasureReport) -> ReportSection {
 }
 
 fn stream(figure: &StreamFigure) -> [TableCell; 4] {
-    let flows = figure.flow_rate_bps.iter().map(BitRate::to_string).collect::<Vec<_>>().join(", ");
+    let flows: TableCell = match figure.flow_rate_bps.as_slice() {
+        [one] => (*one).into(),
+        all => all.iter().map(BitRate::to_string).collect::<Vec<_>>().join(", ").into(),
+    };
     let data = direction(figure.sender, figure.between.as_ref());
-    [data.into(), figure.rate_bps.into(), figure.window_ns.into(), flows.into()]
+    [data.into(), figure.rate_bps.into(), figure.window_ns.into(), flows]
 }
 
 /// Returns the two hosts of a flow: `between`, or A and B where there is one pair.

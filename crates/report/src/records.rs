@@ -53,7 +53,9 @@ pub enum RecordState {
     InProgress,
     /// The run was cut off, or stopped before its end.
     Unfinished,
-    /// The record cannot be read.
+    /// The record is another user's and private, or it cannot be read for another reason.
+    NotReadable,
+    /// The record's content is not valid.
     #[default]
     Damaged,
 }

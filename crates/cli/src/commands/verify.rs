@@ -15,13 +15,13 @@ use serde::Serialize;
 use crate::exit::Exit;
 use crate::groups::RECORD;
 use crate::kept::{KeptSettings, KeptSettingsArgs};
-use crate::output::out;
+use crate::output::{out, usage};
 
 /// Check this host against the settings that a run kept; changes nothing
 #[derive(Debug, Args)]
 #[command(
     after_help = format!("{RECORD}\n\
-             Exits with 1 where a setting, or a file of `landspeed persist`, differs.\n\n\
+             Exits with 1 where a setting, or a file of `landspeed persist`, differs, and with 2 where it cannot check.\n\n\
              Example: landspeed verify last")
 )]
 pub(crate) struct VerifyArgs {
@@ -89,6 +89,21 @@ enum FileState {
 }
 
 pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode> {
+    let report = report(args).map_err(|why| usage(format!("cannot check: {why:#}")))?;
+    out(&if args.kept.json { json(&report) } else { text(&report) })?;
+    Ok(exit(&report).into())
+}
+
+fn exit(report: &VerifyReport) -> Exit {
+    let is_other = |setting: &SettingCheck| setting.differs && setting.why.is_none();
+    match () {
+        () if report.settings.iter().any(is_other) || files_differ(&report.files) => Exit::Failed,
+        () if report.settings.iter().any(|setting| setting.why.is_some()) => Exit::Usage,
+        () => Exit::Done,
+    }
+}
+
+fn report(args: &VerifyArgs) -> Result<VerifyReport> {
     let kept = KeptSettings::read(&args.kept)?;
     let side = match (&args.interface, args.kept.host) {
         // With --interface, the user determines what to read.
@@ -103,7 +118,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode> {
         kept.of_host(side).iter().map(|change| check(change, &target)).collect();
     let persisted = kept.persisted(side)?;
     let files: Vec<FileCheck> = persisted.files.iter().map(check_file).collect();
-    let report = VerifyReport {
+    Ok(VerifyReport {
         format: 1,
         record: kept.path.display().to_string(),
         host: side,
@@ -112,9 +127,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode> {
         settings,
         files,
         in_your_program: persisted.application.lines().map(str::to_owned).collect(),
-    };
-    out(&if args.kept.json { json(&report) } else { text(&report) })?;
-    Ok(if report.verified { Exit::Done } else { Exit::Failed }.into())
+    })
 }
 
 /// Compares a setting with its kept value. One that cannot be read counts as different.

@@ -45,12 +45,15 @@ fn ring(input: &DoctorInput<'_>, rule: &DoctorRule) -> Vec<SettingFinding> {
 
 fn channels(input: &DoctorInput<'_>, rule: &DoctorRule) -> Vec<SettingFinding> {
     match (input.number(rule.knob), input.most(rule.knob)) {
-        (Some(1), Some(most)) if most > 1 && input.facts.cpus > 1 => vec![rule.finding(
-            Warning,
-            "1",
-            format!("all flows share one queue and one processor; the device has {most} queues"),
-            format!("set {} to {}", rule.knob, most.min(input.facts.cpus.into())),
-        )],
+        (Some(1), Some(most)) if most > 1 && input.facts.cpus > 1 => vec![
+            rule.finding(
+                Warning,
+                "1",
+                format!("all flows share one queue and one processor; the device has {most} queues"),
+                format!("set {} to {}", rule.knob, most.min(input.facts.cpus.into())),
+            )
+            .set_to(input, &most.min(input.facts.cpus.into()).to_string()),
+        ],
         _ => Vec::new(),
     }
 }

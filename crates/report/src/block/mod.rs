@@ -1,16 +1,18 @@
-//! The content of a report, separate from its presentation. Content is put together once; three printers show it on a
-//! terminal, as a page and as CSV.
+//! The content of a report, separate from its presentation. Content is put together once; four printers show it on a
+//! terminal, as a page, as Markdown and as CSV.
 //!
 //! No text in a block can control a terminal or a browser: [`StyledText`] escapes its words wherever they come from.
 
 mod csv;
 mod layout;
+mod markdown;
 mod page;
 mod table;
 mod terminal;
 mod text;
 
-pub use csv::csv;
+pub use csv::{CsvTable, csv};
+pub use markdown::markdown_table;
 pub(crate) use table::{ABSENT, ColumnKind, Quantity, ReportTable, TableCell, TableColumn, TableRow};
 pub(crate) use terminal::plain;
 pub use terminal::table;

@@ -4,7 +4,7 @@ mod args;
 mod paths;
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -19,7 +19,7 @@ use landspeed_simulator::study_run;
 use crate::data;
 use crate::groups::{FormArgs, HostArgs};
 use crate::hosts::NamedHosts;
-use crate::output::{agree, usage};
+use crate::output::{agree, can_agree, usage};
 use crate::recorder::Recorder;
 use crate::stop::StopRequest;
 use crate::study;
@@ -124,6 +124,10 @@ impl StudyJob {
     fn on_hosts(&mut self, args: &CompareArgs, stop: &StopRequest) -> Result<()> {
         let named = NamedHosts::parse(&HostArgs { hosts: self.words.clone(), ..args.hosts.clone() }, true)?
             .until(stop);
+        data::room(self.file.parent().unwrap_or(Path::new(".")))?;
+        if !named.in_lab() && !args.yes {
+            can_agree()?;
+        }
         let mut joined = named.join(Pairing::FirstTwo).map_err(|error| match named.in_lab() {
             true => anyhow!("{error}; `landspeed compare --simulate` needs neither root nor a lab"),
             false => error,

@@ -3,7 +3,7 @@
 mod top;
 
 use std::io::IsTerminal;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
@@ -35,8 +35,8 @@ use crate::stop::StopRequest;
 pub(crate) struct ExplainArgs {
     #[command(flatten)]
     pub(crate) hosts: HostArgs,
-    /// Explain the flows of this address and port; port 0 is any
-    #[arg(long, value_name = "ADDR:PORT", group = "target")]
+    /// Explain the flows of this address and port; without a port, of any
+    #[arg(long, value_name = "ADDR[:PORT]", group = "target", value_parser = flow_address)]
     pub(crate) flow: Option<SocketAddr>,
     /// Explain the flows of this process
     #[arg(long, value_name = "PID", group = "target")]
@@ -74,6 +74,14 @@ pub(crate) struct ExplainArgs {
     pub(crate) full: bool,
     #[command(flatten)]
     pub(crate) form: FormArgs,
+}
+
+/// Parses an address with a port, or alone.
+fn flow_address(text: &str) -> Result<SocketAddr, String> {
+    let bare = || text.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    text.parse()
+        .or_else(|_| bare().map(|ip| SocketAddr::new(ip, 0)))
+        .map_err(|_| "expected an address, such as 10.0.0.2 or 10.0.0.2:443".to_owned())
 }
 
 pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
@@ -150,7 +158,7 @@ fn back_to_back(args: &ExplainArgs) -> bool {
 /// Returns true if a person is at the terminal and requested no output that a program reads.
 fn is_watched(args: &ExplainArgs) -> bool {
     let form = &args.form;
-    let asks = args.full || args.sizes || form.json || form.html.is_some() || form.csv.is_some();
+    let asks = args.full || args.sizes || form.json || form.md || form.html.is_some() || form.csv.is_some();
     !asks && OutputCapabilities::stdout().terminal && std::io::stdin().is_terminal()
 }
 
@@ -164,7 +172,8 @@ fn options(args: &ExplainArgs) -> Result<ExplainOptions> {
     let live = target != WatchTarget::Workload;
     let topology = match (live, args.hosts.hosts.is_empty()) {
         (true, true) => "local".to_owned(),
-        _ => args.hosts.describe(),
+        (true, false) => args.hosts.as_given(),
+        (false, _) => args.hosts.describe(),
     };
     let program = args.app.as_deref().map(|app| super::app::asked(app, args.with.as_deref())).transpose()?;
     Ok(ExplainOptions {
@@ -183,4 +192,19 @@ fn options(args: &ExplainArgs) -> Result<ExplainOptions> {
 fn present(report: &ExplainReport, args: &ExplainArgs) -> Result<()> {
     let detail = if args.full { DetailLevel::Full } else { DetailLevel::Brief };
     present_report(&landspeed_report::explain(report), || json(report), &args.form, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_alone_means_any_port() {
+        let read = |text| flow_address(text).map(|at| at.to_string());
+        assert_eq!(read("10.0.0.1").as_deref(), Ok("10.0.0.1:0"));
+        assert_eq!(read("10.0.0.1:443").as_deref(), Ok("10.0.0.1:443"));
+        assert_eq!(read("2001:db8::1").as_deref(), Ok("[2001:db8::1]:0"));
+        assert_eq!(read("[2001:db8::1]").as_deref(), Ok("[2001:db8::1]:0"));
+        assert!(read("dtn1:443").is_err_and(|why| why.contains("10.0.0.2:443")));
+    }
 }

@@ -21,7 +21,7 @@ use super::{app, show};
 use crate::data::{self, RecordArg};
 use crate::exit::Exit;
 use crate::hosts::{NamedHosts, parse_settings};
-use crate::output::{agree, usage};
+use crate::output::{agree, can_agree, usage};
 use crate::recorder::Recorder;
 use crate::stop::StopRequest;
 
@@ -38,6 +38,12 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
     let stop = StopRequest::on_signals().context("cannot take signals over")?;
     stop.at_once("nothing was changed");
     let named = NamedHosts::parse(&args.hosts, !args.dry_run)?.until(&stop);
+    if !args.dry_run {
+        data::room(&folder)?;
+        if !named.in_lab() && !args.yes {
+            can_agree()?;
+        }
+    }
     let mut options = options(&args, &named)?;
     options.program = program;
     let path = data::fresh(&folder, RecordKind::TUNE, &options.started);
