@@ -119,6 +119,18 @@ pub(crate) struct FormArgs {
     /// Write the report's tables as CSV
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) csv: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsArgs,
+}
+
+/// Where the figures of a report go, for a monitoring system.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct MetricsArgs {
+    /// Write the figures in OpenMetrics' format, for Prometheus
+    ///
+    /// The file is replaced as a whole. Give it a name that ends with .prom in the textfile folder of node_exporter.
+    #[arg(long, value_name = "FILE", hide_short_help = true, help_heading = "Output")]
+    pub(crate) openmetrics: Option<PathBuf>,
 }
 
 /// How a list is printed.
