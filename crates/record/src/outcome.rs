@@ -10,6 +10,7 @@ use crate::{
     Silences,
 };
 
+/// Time that one size took in a sweep over sizes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SweepPoint {

@@ -1,6 +1,8 @@
 //! Gauges of grids and of studies.
 
-use landspeed_record::{CompareReport, ContestFigures, FigureUnit, GridCell, GridCurves, GridReport};
+use landspeed_record::{
+    CompareReport, ContestFigures, FigureUnit, GridCell, GridCurves, GridReport, ParallelStreamFigures,
+};
 
 use super::{Gauge, Labels, labels};
 
@@ -40,6 +42,10 @@ pub(crate) fn of_study(report: &CompareReport) -> Vec<Gauge> {
         let of = move |one: &ContestFigures| (labels([("control", &one.protocol)]), pick(one));
         report.protocols.iter().map(of).collect::<Vec<_>>()
     };
+    let together = |one: &ParallelStreamFigures| {
+        let rate = Some(one.rate_bps.0 / 8.0).filter(|rate| *rate > 0.0);
+        (labels([("streams", one.streams)]), rate)
+    };
     let goodput = |one: &ContestFigures| Some(one.mean_bps.0 / 8.0).filter(|rate| *rate > 0.0);
     vec![
         Gauge::new(
@@ -48,6 +54,8 @@ pub(crate) fn of_study(report: &CompareReport) -> Vec<Gauge> {
             "Goodput of all flows of a congestion control together.",
         )
         .all(each(goodput)),
+        Gauge::new("study_streams_goodput", "bytes_per_second", "Goodput of parallel streams together.")
+            .all(report.streams.iter().map(together)),
         Gauge::new("study_round_trip", "seconds", "Mean round trip of the probe beside the flows.")
             .all(each(|one| one.rtt_mean_s)),
         Gauge::new("study_resent", "ratio", "Retransmitted segments per delivered segment.")
