@@ -149,6 +149,18 @@ pub(crate) struct FormArgs {
     /// The first goes into FILE, the others beside it: figures.csv, figures-cores-used.csv. Headers name the units.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) csv: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsArgs,
+}
+
+/// Where the figures of a report go, for a monitoring system.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct MetricsArgs {
+    /// Write the figures in OpenMetrics' format, for Prometheus
+    ///
+    /// The file is replaced as a whole. Give it a name that ends with .prom in the textfile folder of node_exporter.
+    #[arg(long, value_name = "FILE", hide_short_help = true, help_heading = "Output")]
+    pub(crate) openmetrics: Option<PathBuf>,
 }
 
 /// How a list is printed.

@@ -11,7 +11,8 @@ use landspeed_report::{CsvTable, DetailLevel, Document, OutputCapabilities, safe
 use parking_lot::Mutex;
 use serde::Serialize;
 
-use crate::groups::{FormArgs, ListArgs};
+use crate::groups::{FormArgs, ListArgs, MetricsArgs};
+use crate::place::put_in_place;
 
 /// Format version of the JSON documents of lists.
 pub(crate) const FORMAT: u32 = 1;
@@ -54,6 +55,7 @@ pub(crate) fn present(
     if let Some(file) = &form.csv {
         save_tables(file, &report.csv())?;
     }
+    save_metrics(&form.metrics, || report.open_metrics())?;
     out(&match (form.json, form.md) {
         (true, _) => as_json(),
         (_, true) => report.markdown(detail),
@@ -84,6 +86,13 @@ fn save_tables(file: &Path, tables: &[CsvTable]) -> Result<()> {
 fn save(file: Option<&Path>, text: impl Fn() -> String) -> Result<()> {
     let Some(file) = file else { return Ok(()) };
     std::fs::write(file, text()).with_context(|| format!("cannot write {}", file.display()))
+}
+
+/// Writes the figures for a monitoring system, if requested. A reader of the file never sees a part of it.
+pub(crate) fn save_metrics(args: &MetricsArgs, text: impl Fn() -> Option<String>) -> Result<()> {
+    let Some(file) = &args.openmetrics else { return Ok(()) };
+    let text = text().context("--openmetrics: this report has no figures for it: use --json")?;
+    put_in_place(file, &text, 0o644).with_context(|| format!("cannot write {}", file.display()))
 }
 
 /// Prints text on standard output, with exactly one newline at the end. Returns an error if the reader has closed the

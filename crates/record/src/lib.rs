@@ -39,6 +39,7 @@ mod sequence;
 mod silence;
 pub mod strict;
 mod summary;
+mod timeline;
 mod trial;
 pub mod units;
 mod unknown;
@@ -97,6 +98,7 @@ pub use summary::{
     ConfirmationReport, Estimate, Gain, PredictionAccuracy, ProgramMetric, ProgramMetricValue,
     SUMMARY_FORMAT, StepAnswer, StepPrediction, StepSummary, TrialFigures, TuneSummary,
 };
+pub use timeline::{Timeline, TimelinePoint};
 pub use trial::{
     Arm, LatencyHistogram, PATIENCE, Program, Role, TcpProgress, Trial, TrialProgress, TrialSpec, Workload,
 };

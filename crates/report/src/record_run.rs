@@ -6,8 +6,8 @@ use crate::block::{
     Document, DocumentHead, List, ParagraphStyle, ReportBlock, ReportSection, ReportTable, StyledText,
     TableCell,
 };
-use crate::safe;
 use crate::words::number;
+use crate::{gauges, safe};
 
 pub fn record_run(run: &RecordRunReport) -> Document {
     let names = [
@@ -57,7 +57,7 @@ pub fn record_run(run: &RecordRunReport) -> Document {
         ..DocumentHead::default()
     };
     let sections = [section].into_iter().chain((!run.notes.is_empty()).then_some(notes)).collect();
-    Document { head, sections, ..Document::default() }
+    Document { head, sections, gauges: gauges::of_record_run(run), ..Document::default() }
 }
 
 fn row(name: &str, figures: &RecordRunFigures) -> [TableCell; 8] {

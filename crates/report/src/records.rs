@@ -6,6 +6,7 @@ use landspeed_record::{GridEndReason, Line, RecordOutline, TuneSummary};
 use serde::Serialize;
 
 use crate::block::{Document, DocumentHead, ReportSection, ReportTable, TableCell, TableColumn};
+use crate::gauges::{Gauge, labels};
 use crate::safe;
 use crate::tune::answer;
 use crate::words::{self, StepOutcome, counted};
@@ -151,6 +152,10 @@ pub fn records(report: &RecordsReport) -> Document {
     Document {
         head,
         sections: vec![ReportSection::new("records", "").all(table.non_empty())],
+        gauges: vec![
+            Gauge::new("records", "", "Records in the folder.")
+                .with(labels([("folder", &report.folder)]), count as f64),
+        ],
         ..Document::default()
     }
 }

@@ -9,13 +9,13 @@ use landspeed_knob::persist::{ConfigFile, KeptChange};
 use landspeed_knob::{self as knob, KnobTarget};
 use landspeed_observer::host;
 use landspeed_record::Side;
-use landspeed_report::{OutputCapabilities, json, safe, table};
+use landspeed_report::{Gauge, OutputCapabilities, json, labels, open_metrics, safe, table};
 use serde::Serialize;
 
 use crate::exit::Exit;
-use crate::groups::RECORD;
+use crate::groups::{MetricsArgs, RECORD};
 use crate::kept::{KeptSettings, KeptSettingsArgs};
-use crate::output::{out, usage};
+use crate::output::{out, save_metrics, usage};
 
 /// Check this host against the settings that a run kept; changes nothing
 #[derive(Debug, Args)]
@@ -30,6 +30,8 @@ pub(crate) struct VerifyArgs {
     /// Read the settings of this interface [default: the run's]
     #[arg(long, value_name = "NAME")]
     pub(crate) interface: Option<String>,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsArgs,
 }
 
 /// The output of `landspeed verify --json`.
@@ -90,6 +92,7 @@ enum FileState {
 
 pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode> {
     let report = report(args).map_err(|why| usage(format!("cannot check: {why:#}")))?;
+    save_metrics(&args.metrics, || Some(open_metrics(&gauges(&report))))?;
     out(&if args.kept.json { json(&report) } else { text(&report) })?;
     Ok(exit(&report).into())
 }
@@ -128,6 +131,22 @@ fn report(args: &VerifyArgs) -> Result<VerifyReport> {
         files,
         in_your_program: persisted.application.lines().map(str::to_owned).collect(),
     })
+}
+
+fn gauges(report: &VerifyReport) -> Vec<Gauge> {
+    let setting = |one: &SettingCheck| {
+        (labels([("setting", &one.knob), ("interface", &report.interface)]), Some(f64::from(!one.differs)))
+    };
+    let file =
+        |one: &FileCheck| (labels([("file", &one.path)]), Some(f64::from(one.state == FileState::AsWritten)));
+    vec![
+        Gauge::new("verified", "", "1 if nothing differs from what the run kept, else 0.")
+            .with(labels([("interface", &report.interface)]), u8::from(report.verified)),
+        Gauge::new("setting_as_kept", "", "1 if a setting has the value that the run kept, else 0.")
+            .all(report.settings.iter().map(setting)),
+        Gauge::new("file_as_written", "", "1 if a file is as `landspeed persist` writes it, else 0.")
+            .all(report.files.iter().map(file)),
+    ]
 }
 
 /// Compares a setting with its kept value. One that cannot be read counts as different.

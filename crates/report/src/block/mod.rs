@@ -18,6 +18,7 @@ pub(crate) use terminal::plain;
 pub use terminal::table;
 pub(crate) use text::{StyledText, TextStyle, code, micros};
 
+use crate::gauges::{self, Gauge};
 use crate::output::Tone;
 
 #[derive(Debug, Clone)]
@@ -41,6 +42,15 @@ pub struct Document {
     pub(crate) version: String,
     /// Style sheets in addition to the one that all pages share.
     pub(crate) styles: &'static [&'static str],
+    /// Its figures, for OpenMetrics.
+    pub(crate) gauges: Vec<Gauge>,
+}
+
+impl Document {
+    /// Returns the document's figures in OpenMetrics' text format; `None` if it has none.
+    pub fn open_metrics(&self) -> Option<String> {
+        (!self.gauges.is_empty()).then(|| gauges::open_metrics(&self.gauges))
+    }
 }
 
 #[derive(Debug, Clone, Default)]

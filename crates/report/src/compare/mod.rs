@@ -20,7 +20,7 @@ use crate::block::{
     ReportBlock, ReportSection, ReportTable, StyledText, TextStyle, Visibility,
 };
 use crate::output::Tone;
-use crate::{glossary, safe};
+use crate::{gauges, glossary, safe};
 pub use progress::{about, compare_progress};
 
 /// Styles of this page alone, in addition to those of every page.
@@ -55,6 +55,7 @@ pub fn compare(report: &CompareReport, record: &Record) -> Document {
         sections: sections.into_iter().filter_map(ReportSection::non_empty).collect(),
         version: report.landspeed.clone(),
         styles: &[STYLE],
+        gauges: gauges::of_study(report),
     }
 }
 

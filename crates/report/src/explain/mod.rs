@@ -23,7 +23,7 @@ use crate::block::{
     Chart, CollapsibleGroup, Document, List, ReportBlock, ReportSection, StyledText, Visibility, code,
 };
 use crate::words::estimate;
-use crate::{glossary, wan};
+use crate::{gauges, glossary, wan};
 pub(crate) use words::cause as cause_words;
 
 /// Styles of this page alone, in addition to those of every page.
@@ -56,6 +56,7 @@ pub fn explain(report: &ExplainReport) -> Document {
         sections: sections.into_iter().flatten().collect(),
         version: report.landspeed.clone(),
         styles: &[STYLE],
+        gauges: gauges::of_explanation(report),
     }
 }
 

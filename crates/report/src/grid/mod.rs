@@ -11,7 +11,7 @@ use landspeed_record::{FactorEffect, GridCurves, GridFactor, GridReport, HERE, R
 use crate::block::{
     Chart, Document, DocumentHead, List, ReportBlock, ReportSection, StyledText, TextStyle, Visibility,
 };
-use crate::{glossary, safe};
+use crate::{gauges, glossary, safe};
 
 /// Styles of this page alone, in addition to those of every page.
 const STYLE: &str = include_str!("grid.css");
@@ -40,6 +40,7 @@ pub fn grid(report: &GridReport, record: &Record, named: &str) -> Document {
         sections: sections.into_iter().filter_map(ReportSection::non_empty).collect(),
         version: report.landspeed.clone(),
         styles: &[STYLE],
+        gauges: gauges::of_grid(report),
     }
 }
 

@@ -17,7 +17,7 @@ use crate::block::{
 };
 use crate::output::Tone;
 use crate::words;
-use crate::{chart, glossary, safe};
+use crate::{chart, gauges, glossary, safe};
 pub(crate) use hosts::general;
 
 /// Returns the report of a tuning run as a document. Its commands refer to the record as `named`, one word of a
@@ -44,6 +44,7 @@ pub fn tune(summary: &TuneSummary, record: &Record, named: &str) -> Document {
             .collect(),
         version: summary.landspeed.clone(),
         styles: &[],
+        gauges: gauges::of_tuning(summary),
     }
 }
 

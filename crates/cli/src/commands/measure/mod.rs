@@ -70,6 +70,7 @@ fn measurement(args: &MeasureArgs) -> Result<MeasureOptions> {
         interval: common
             .interval
             .unwrap_or_else(|| if OutputCapabilities::stderr().terminal { USUAL } else { Nanos(0) }),
+        over_time: common.interval.is_some() || common.output.form.html.is_some(),
         topology: common.hosts.describe(),
         command: data::command_line(),
         started: data::now(),

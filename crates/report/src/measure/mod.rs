@@ -1,5 +1,7 @@
 //! The report of `landspeed measure`.
 
+mod timeline;
+
 use landspeed_analysis::verdict;
 use landspeed_record::units::{BitRate, CpuNanos, Nanos};
 use landspeed_record::{
@@ -12,12 +14,16 @@ use crate::block::{
     TableColumn, Visibility,
 };
 use crate::words::number;
-use crate::{observed, remarks, safe, wan};
+use crate::{gauges, observed, remarks, safe, wan};
+
+/// What only the page of a measurement has.
+const STYLE: &str = include_str!("measure.css");
 
 pub fn measure(report: &MeasureReport) -> Document {
     let sections = [
         stalled(report),
         streams(report),
+        timeline::section(report),
         ReportSection::new("sweep", "Goodput by write size").minor().all(sweep(&report.sweep)),
         ReportSection::new("figures", "What it counted").minor().all(observed::table("", &report.figures)),
         latency(report),
@@ -36,7 +42,13 @@ pub fn measure(report: &MeasureReport) -> Document {
             .non_empty(),
     );
     sections.push(reproduce(report));
-    Document { head: head(report), sections, version: report.landspeed.clone(), styles: &[] }
+    Document {
+        head: head(report),
+        sections,
+        version: report.landspeed.clone(),
+        styles: &[STYLE],
+        gauges: gauges::of_measurement(report),
+    }
 }
 
 fn head(report: &MeasureReport) -> DocumentHead {
