@@ -169,6 +169,15 @@ stalls: build
 	@.ci/install nft:nftables ethtool ip:iproute2
 	$(SUDO) .ci/stalls target/release/landspeed $(RUNS)
 
+# `explain` on paths over a router that was made by other tools: shapers, policers, losses, bloat, strengths drawn from SEED. A table of
+# how often the first cause and the path's rate were right (ten minutes).
+.PHONY: unseen
+unseen: RUNS ?= 10
+unseen: SEED ?= 1
+unseen: build
+	@.ci/install nft:nftables ethtool ip:iproute2 jq
+	$(SUDO) .ci/unseen target/release/landspeed $(RUNS) $(SEED)
+
 # SIGKILLs at random moments, on hosts and in labs: 200 of one process or two, 200 of everything, 200 of parts of a lab
 # (twenty minutes); make test does 20, 8 and 8.
 KILLS ?= 200

@@ -46,7 +46,7 @@ pub use diff::{FigureMeans, FiguresDiff, RunDiff, StepDiff, diff};
 pub use figures::figures;
 pub use ladder::{
     BlockResult, Forecast, Ladder, LadderAction, LadderBlock, LadderFindings, LadderRules, NO_ROOM,
-    OUT_OF_TIME, RateBound, STOPPED, too_long_under_load,
+    OUT_OF_TIME, PATH_LIMITS, RateBound, STOPPED, too_long_under_load,
 };
 pub use metric::{Metric, MetricRow};
 pub use summary::{RunFacts, assemble, summary};

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_analysis::verdict::is_limit;
 use landspeed_lab::faults::{FaultLab, FaultScenario, fault};
-use landspeed_record::{CpuUsage, ExplainReport};
+use landspeed_record::{Cause, CpuUsage, ExplainReport};
 use parking_lot::Mutex;
 use support::schema::checked;
 use support::{LANDSPEED, needs_root, text};
@@ -86,6 +86,56 @@ fn a_path_with_nothing_wrong_has_a_limit_and_no_fault() {
     let report = explained(&[], 0.0);
     assert!(!report.verdict.is_empty());
     assert!(report.verdict.iter().all(|finding| is_limit(finding.cause)), "{:#?}", report.verdict);
+}
+
+/// Two hosts and a router that lets 200 Mb/s through, made by other tools; removed on drop.
+struct ShapedRouter {
+    id: String,
+}
+
+impl ShapedRouter {
+    fn new() -> ShapedRouter {
+        let id = format!("lsr{}", std::process::id());
+        support::sh(&format!(
+            "set -e
+            for n in {id}a {id}b {id}r; do ip netns add $n; ip -n $n link set lo up; done
+            for host in 'a 1' 'b 2'; do set -- $host
+                ip -n {id}$1 link add dev e type veth peer name $1 netns {id}r
+                ip -n {id}$1 addr add 10.77.$2.1/24 dev e; ip -n {id}r addr add 10.77.$2.254/24 dev $1
+                ip -n {id}$1 link set dev e up; ip -n {id}r link set dev $1 up
+                ip -n {id}$1 route add default via 10.77.$2.254; done
+            ip netns exec {id}r sysctl -qw net.ipv4.ip_forward=1
+            tc -n {id}r qdisc add dev b root tbf rate 200mbit burst 64kb latency 20ms"
+        ));
+        ShapedRouter { id }
+    }
+}
+
+impl Drop for ShapedRouter {
+    fn drop(&mut self) {
+        for host in ["a", "b", "r"] {
+            support::output(&format!("ip netns del {}{host}", self.id));
+        }
+    }
+}
+
+/// Tests that a router between the hosts is the answer, also where other programs want the cores.
+#[test]
+fn a_router_that_shapes_is_named_with_its_rate() {
+    needs_root!();
+    if !gets_ahead() {
+        return;
+    }
+    let _alone = ALONE.lock();
+    let router = ShapedRouter::new();
+    let [a, b] = ["a", "b"].map(|host| format!("netns:{}{host}", router.id));
+    let mut ahead = Command::new(AHEAD[0]);
+    ahead.args(&AHEAD[1..]).arg(LANDSPEED);
+    let report = explain_by(ahead, &[&a, &b, "-4", "--time", "2s", "--no-limits", "--no-trace"]);
+    let path = report.path_rate.as_ref().unwrap_or_else(|| panic!("no rate: {:#?}", report.verdict));
+    // 200 Mb/s of frames are 191 Mb/s of payload.
+    assert!((150e6..205e6).contains(&path.rate_bps.0), "{path:?}");
+    assert_eq!(report.verdict[0].cause, Cause::LinkLimit, "{:#?}", report.verdict);
 }
 
 #[test]

@@ -55,6 +55,9 @@ fn of_program(view: &VerdictView<'_>, at: &str, remedy: Remedy) -> Option<Remedy
         ("rcvbuf", _) => {
             format!("raise SO_RCVBUF in {}: it carries bursts and pauses of the reader", program(receiver))
         }
+        ("pacing-rate", value) if value != "0" => {
+            format!("set SO_MAX_PACING_RATE in {} to {value} bit/s, or less", program(sender))
+        }
         ("pacing-rate", _) => {
             format!("raise SO_MAX_PACING_RATE in {} above the path's rate, or do not set it", program(sender))
         }

@@ -8,6 +8,17 @@ use super::thresholds::MOST_RATIO;
 use super::view::VerdictView;
 use super::words::share;
 
+/// What the remedies of a cause relieve; every other limit stays, and bounds what they gain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Relieves {
+    /// The time for which an end holds the flow.
+    End,
+    /// The processor's cost of a byte.
+    Processor,
+    /// The path, or its queues: no host can.
+    Path,
+}
+
 /// A cause and its judge. It uses figures only: no name of a host, a program or a test decides.
 #[derive(Debug)]
 pub struct CauseJudge {
@@ -16,6 +27,7 @@ pub struct CauseJudge {
     pub words: &'static str,
     /// True for a limit: what remains when nothing is wrong.
     pub is_limit: bool,
+    pub(super) relieves: Relieves,
     /// The observations that the judge needs.
     pub needs: &'static [Evidence],
     /// Returns the finding, if the cause is present.
@@ -84,7 +96,7 @@ impl FindingBuilder for Finding {
             knob: knob.into(),
             value: value.into(),
             what: what.into(),
-            expected_ratio: None,
+            ..Remedy::default()
         });
         self
     }

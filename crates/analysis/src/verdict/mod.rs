@@ -14,12 +14,15 @@
 //! So a verdict is empty only where the observations are not enough, which it says ([`NoVerdictReason`]).
 
 mod advice;
+mod carried;
 mod causes;
+mod ceiling;
 mod evidence;
 mod glance;
 mod judge;
 mod observations;
 mod order;
+mod slower;
 mod staircase;
 mod thresholds;
 mod together;
@@ -36,6 +39,7 @@ pub use evidence::Evidence;
 pub use glance::{FlowSummary, glance};
 pub use judge::CauseJudge;
 pub use observations::{HostView, PathObservations};
+pub use slower::{Repetition, paced, repetition};
 pub use staircase::{NamedHostLimits, staircase};
 pub use together::together;
 pub use view::VerdictView;
@@ -54,7 +58,7 @@ pub fn judge(observations: &PathObservations<'_>) -> Verdict {
             // Evidence that only TCP provides is not missing for a flow of datagrams.
             Some(need) if need.is_of_tcp && view.is_udp() => {}
             Some(need) => unjudged.push((need.missing, judge.words)),
-            None => match (judge.judge)(&view).filter(order::counts) {
+            None => match (judge.judge)(&view).and_then(|found| order::beside_path(&view, judge, found)) {
                 Some(finding) => findings.push(finding),
                 None => behind.extend((judge.next)(&view)),
             },
@@ -63,7 +67,11 @@ pub fn judge(observations: &PathObservations<'_>) -> Verdict {
     let findings = order::in_order(&view, findings, behind);
     Verdict {
         goodput_bps: view.goodput,
-        findings: findings.into_iter().map(|finding| advice::fitting(observations, &view, finding)).collect(),
+        path_rate: carried::path_rate(&view),
+        findings: findings
+            .into_iter()
+            .map(|finding| ceiling::capped(&view, advice::fitting(observations, &view, finding)))
+            .collect(),
         cannot_tell: None,
         unjudged: order::unjudged(observations, &unjudged),
     }

@@ -2,6 +2,7 @@
 //! path has a limit, and no record of a stranger makes a verdict fail.
 
 mod faults;
+mod paths;
 mod watched;
 
 use landspeed_analysis::verdict::{CAUSES, is_limit};
@@ -316,8 +317,11 @@ fn a_fault_promises_no_more_than_the_limits_allow() {
 fn sound(verdict: &Verdict) {
     let findings = &verdict.findings;
     assert_eq!(findings.is_empty(), verdict.cannot_tell.is_some());
-    // First what costs something, the heaviest first; then what would bind next, the narrowest first; then limits.
+    // First the path, where it is the limit; then what costs something, the heaviest first; then what would bind next,
+    // the narrowest first; then limits.
     let kind = |f: &Finding| if is_limit(f.cause) { 2 } else { i32::from(f.allows_bps.is_some()) };
+    let led = verdict.path_rate.is_some() && findings.first().is_some_and(|f| f.cause == Cause::LinkLimit);
+    let findings = &findings[usize::from(led)..];
     assert!(findings.is_sorted_by_key(kind), "{findings:#?}");
     let now: Vec<f64> = findings.iter().filter(|f| f.allows_bps.is_none()).map(|f| f.weight).collect();
     assert!(now.is_sorted_by(|a, b| a >= b), "{findings:#?}");

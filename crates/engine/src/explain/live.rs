@@ -73,7 +73,8 @@ pub fn explain_live(
         let (name, facts, observed) = (host.name.clone(), host.facts.clone(), *observed);
         seen.push(HostObservations { name, facts, observed, limits: None, set: host.values() });
     }
-    let mut inputs = ReportInputs { seen, rtt: None, goodput: None, tracer_effect: None, probe: None };
+    let mut inputs =
+        ReportInputs { seen, rtt: None, goodput: None, tracer_effect: None, probe: None, slower: None };
     if let Some(why) = inputs.judged(options).cannot_tell {
         return Err(nothing(hosts, options, why));
     }

@@ -1,12 +1,14 @@
 //! Makes the report of `explain` from the observations.
 
 use landspeed_analysis::fit::cost_figures;
-use landspeed_analysis::verdict::{HostView, NamedHostLimits, PathObservations, judge, staircase};
+use landspeed_analysis::verdict::{
+    HostView, NamedHostLimits, PathObservations, Repetition, judge, repetition, staircase,
+};
 use landspeed_analysis::window::{WatchedHost, busiest};
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{
     CostProfile, EXPLAIN_FORMAT, Estimate, ExplainReport, ExplainedHost, HostFacts, HostLimits, LinkCounters,
-    Observations, PathProbe, Settings, Verdict, WatchTarget,
+    Observations, PacedStream, PathProbe, Settings, Verdict, WatchTarget,
 };
 use landspeed_transport::settings::TRANSPORT;
 
@@ -47,6 +49,8 @@ pub(super) struct ReportInputs {
     pub(super) tracer_effect: Option<Estimate>,
     /// The packets sent to find out why the flow stalled.
     pub(super) probe: Option<PathProbe>,
+    /// The same stream at a lower rate.
+    pub(super) slower: Option<PacedStream>,
 }
 
 impl ReportInputs {
@@ -64,6 +68,7 @@ impl ReportInputs {
             topology: options.topology.clone(),
             watched: watched(options),
             goodput_bps: verdict.goodput_bps,
+            path_rate: verdict.path_rate,
             staircase: staircase(&limits.collect::<Vec<_>>(), verdict.goodput_bps),
             verdict: verdict.findings,
             cannot_tell: verdict.cannot_tell,
@@ -75,17 +80,32 @@ impl ReportInputs {
             ),
             tracer_effect: self.tracer_effect,
             probe: self.probe,
+            slower: self.slower,
             hosts: self.seen.into_iter().map(|seen| explained(seen, verdict.goodput_bps)).collect(),
             ..ExplainReport::default()
         }
     }
 
     pub(super) fn judged(&self, options: &ExplainOptions) -> Verdict {
-        let [a, others @ ..] = self.seen.as_slice() else { return Verdict::default() };
+        self.with_observations(options, judge).unwrap_or_default()
+    }
+
+    /// Returns the repetition of the stream that would tell why segments are lost.
+    pub(super) fn repetition(&self, options: &ExplainOptions) -> Option<Repetition> {
+        self.with_observations(options, repetition).flatten()
+    }
+
+    fn with_observations<T>(
+        &self,
+        options: &ExplainOptions,
+        ask: impl FnOnce(&PathObservations<'_>) -> T,
+    ) -> Option<T> {
+        let [a, others @ ..] = self.seen.as_slice() else { return None };
         let is_own = options.target == WatchTarget::Workload && options.program.is_none();
         let own = is_own.then_some(&options.flow);
         let (b, rtt, goodput) = (others.first().map(HostObservations::view), self.rtt, self.goodput);
-        judge(&PathObservations { a: a.view(), b, rtt, goodput, own, probe: self.probe.as_ref() })
+        let (probe, slower) = (self.probe.as_ref(), self.slower.as_ref());
+        Some(ask(&PathObservations { a: a.view(), b, rtt, goodput, own, probe, slower }))
     }
 }
 

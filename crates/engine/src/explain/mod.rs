@@ -7,6 +7,7 @@ mod live;
 mod material;
 mod own;
 mod sizes;
+mod slower;
 
 use landspeed_observer::{OBSERVERS, PATH, RunPolicy};
 use landspeed_record::units::Nanos;

@@ -4,6 +4,7 @@
 mod cost;
 mod flow;
 mod limits;
+mod paced;
 mod path;
 mod probe;
 mod report;
@@ -18,6 +19,7 @@ pub use flow::{
     TcpState,
 };
 pub use limits::{CorePacketRate, HostLimits, MemoryBandwidth, MemoryKernel, MemoryPass, PcieLink};
+pub use paced::PacedStream;
 pub use path::{PathTrace, StackHop, StackHopLatency};
 pub use probe::{FragmentationPoint, PathProbe, ProbedSize};
 pub use report::{CostFigure, EXPLAIN_FORMAT, ExplainReport, ExplainedHost, LimitStep};
@@ -25,5 +27,5 @@ pub use sizes::{
     FragmentStepCost, FurtherPacketCost, LayerCost, LayerCostFit, PerPacketCost, SizeAnswer, SizePoint,
 };
 pub use target::WatchTarget;
-pub use verdict::{Cause, Finding, NoVerdictReason, Remedy, Verdict};
+pub use verdict::{Cause, Finding, NoVerdictReason, PathRate, Remedy, Verdict};
 pub use window::{FlowWindow, WindowFigure, WindowRelation, WindowRule};

@@ -65,6 +65,12 @@ pub enum Cause {
     Placement,
     /// The hypervisor takes processor time away.
     Steal,
+    /// A policer on the way, or a queue there of under two milliseconds: packets above a rate are lost.
+    Policer,
+    /// The acknowledgements are lost on the way back.
+    ReturnPath,
+    /// A queue on the way holds far more than the path, so that every packet is late.
+    Bufferbloat,
     /// A limit: a core is fully busy with this flow, and nothing else is wrong.
     CpuLimit,
     /// A limit: the link runs at full rate.
@@ -84,8 +90,28 @@ pub struct Remedy {
     pub value: String,
     /// The action and its reason, in one line.
     pub what: String,
-    /// Expected goodput over the current one; `None` if it cannot be estimated.
+    /// Expected goodput over the current one, the middle of the interval; `None` if it cannot be estimated.
     pub expected_ratio: Option<f64>,
+    /// Lower end of the interval, which should hold the measured gain in 80 % of cases.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_low: Option<f64>,
+    /// Upper end of the interval: no more than the next limit allows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_high: Option<f64>,
+}
+
+/// The payload rate that the path between the hosts allows, whatever the hosts are set to.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct PathRate {
+    /// The estimate.
+    pub rate_bps: BitRate,
+    /// Lower end of its interval.
+    pub low_bps: BitRate,
+    /// Upper end of its interval.
+    pub high_bps: BitRate,
+    /// Why the path is the limit and not a host, one line each.
+    pub proof: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -135,6 +161,9 @@ pub enum NoVerdictReason {
 pub struct Verdict {
     /// Goodput of all flows over the window.
     pub goodput_bps: BitRate,
+    /// What the path carries, where it is the limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_rate: Option<PathRate>,
     /// Causes and limits, the most important first. Empty only if the path cannot be judged, because a healthy path
     /// has a limit.
     pub findings: Vec<Finding>,

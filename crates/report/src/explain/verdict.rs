@@ -84,7 +84,9 @@ fn facts(finding: &Finding) -> Vec<(Option<f64>, StyledText)> {
 /// Returns the brief form of a finding: "random loss: likely, about 40 %; try congestion=bbr".
 fn brief(finding: &Finding) -> StyledText {
     let toll = words::toll(finding).map(|toll| format!("about {}", whole(toll)));
-    let toll = toll.or_else(|| words::allows(finding)).map(|toll| format!(", {toll}")).unwrap_or_default();
+    let gain = finding.remedies.iter().find_map(words::expected).map(|gain| format!("{gain} expected"));
+    let toll =
+        toll.or(gain).or_else(|| words::allows(finding)).map(|toll| format!(", {toll}")).unwrap_or_default();
     let setting =
         finding.remedies.iter().find_map(words::setting).map(|s| format!("; try {s}")).unwrap_or_default();
     format!("{}: {}{toll}{setting}", words::titled(finding), sureness(finding.confidence)).into()

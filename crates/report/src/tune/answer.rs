@@ -125,6 +125,10 @@ fn lost(summary: &TuneSummary) -> Option<String> {
 /// Returns advice for a run that kept no step.
 fn untried(summary: &TuneSummary, budget: Nanos) -> String {
     let outcomes = || summary.steps.iter().map(StepOutcome::of);
+    if summary.steps.iter().any(|step| step.reason == landspeed_analysis::PATH_LIMITS) {
+        return "a faster path; `--for latency` and `--for cpu` look for what still helps on this one"
+            .to_owned();
+    }
     let undecided = outcomes().filter(|outcome| *outcome == StepOutcome::Undecided).count();
     let waiting = without_time(summary);
     let longer = match longer(summary, budget) {

@@ -64,6 +64,16 @@ impl<'a> EndView<'a> {
         link_bytes(self.host, self.role)
     }
 
+    /// Returns the mean size in bytes of the packets that its busiest link carried in the path's direction: that of
+    /// large packets where segmentation is left to the device.
+    pub(crate) fn link_packet(&self) -> f64 {
+        let links = self.host.links().iter().map(|link| match self.role {
+            EndRole::Sender => (link.tx_bytes.0, link.tx_packets),
+            EndRole::Receiver => (link.rx_bytes.0, link.rx_packets),
+        });
+        links.max().map_or(0.0, |(bytes, packets)| bytes as f64 / packets.max(1) as f64)
+    }
+
     pub(crate) fn link_facts(&self) -> Option<&'a LinkFacts> {
         let name = super::settings(self.host).map(|settings| settings.link.as_str());
         let busiest = || {
