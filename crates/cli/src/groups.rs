@@ -7,7 +7,10 @@ use clap::{Args, ValueEnum};
 use landspeed_agent::session::ZonedAddress;
 use landspeed_lab::topology::HostSpec;
 use landspeed_record::units::{Nanos, parse_duration};
+use landspeed_report::quoted;
 use landspeed_transport::TRANSPORTS;
+
+use crate::data::typed_again;
 
 /// Which hosts, and how to reach them.
 #[derive(Debug, Clone, Args)]
@@ -74,6 +77,26 @@ impl HostArgs {
             |word: &String| word.parse::<HostSpec>().map_or_else(|_| word.clone(), |host| host.to_string());
         self.hosts.iter().map(shown).collect::<Vec<_>>().join(" ")
     }
+
+    /// Returns the arguments, quoted for a shell, that reach the same hosts over the same path again.
+    pub(crate) fn again(&self) -> Vec<String> {
+        let named =
+            |name: &str, value: Option<String>| value.map(|value| format!("--{name} {}", quoted(&value)));
+        let text = |path: &PathBuf| path.display().to_string();
+        let flag = |name: &str, given: bool| given.then(|| format!("--{name}"));
+        let options = [
+            named("token-file", self.token_file.as_ref().map(text)),
+            named("remote-path", self.remote_path.clone()),
+            flag("keep-agent", self.keep_agent),
+            named("address", self.address.as_ref().map(ToString::to_string)),
+            named("data-port", self.data_port.map(|port| port.to_string())),
+            flag("ipv4", self.ipv4),
+            flag("ipv6", self.ipv6),
+        ];
+        let hosts = self.hosts.iter().map(|word| typed_again(word));
+        let ssh = self.ssh_option.iter().filter_map(|option| named("ssh-option", Some(option.clone())));
+        hosts.chain(options.into_iter().flatten()).chain(ssh).collect()
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -95,6 +118,15 @@ pub(crate) struct FlowArgs {
     /// `landspeed knobs` lists the settings. What a flow used is read back from its socket.
     #[arg(long, value_name = "NAME=VALUE,...", help_heading = "Flow")]
     pub(crate) set: Vec<String>,
+}
+
+impl FlowArgs {
+    /// Returns the arguments, quoted for a shell, that set the same flow again.
+    pub(crate) fn again(&self) -> Vec<String> {
+        let transport = (self.transport != "tcp").then(|| format!("--transport {}", self.transport));
+        let set = self.set.iter().map(|set| format!("--set {}", quoted(set)));
+        transport.into_iter().chain(set).collect()
+    }
 }
 
 /// Returns the names in the table of transports.

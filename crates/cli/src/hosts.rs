@@ -113,7 +113,9 @@ impl NamedHosts {
                 "--data-port is one port for one pair of hosts, and --fan in has several at one host: leave it out"
             );
         }
-        Ok(JoinedHosts::open(hosts, pairing, &self.reaching, &self.wishes)?)
+        let joined = JoinedHosts::open(hosts, pairing, &self.reaching, &self.wishes)?;
+        warn_of_load(joined.group.hosts());
+        Ok(joined)
     }
 
     /// Connects to each named host without joining them; this machine if none is named.
@@ -121,7 +123,21 @@ impl NamedHosts {
         let words = if self.words.is_empty() { vec!["local".to_owned()] } else { self.words.clone() };
         let places = words.iter().map(|word| Ok(TopologyHost::from(word.parse::<topology::HostSpec>()?)));
         let places = places.collect::<Result<Vec<_>, topology::Error>>()?;
-        Ok(self.reaching.hosts(&places).into_iter().collect::<Result<_, _>>()?)
+        let hosts: Vec<Host> = self.reaching.hosts(&places).into_iter().collect::<Result<_, _>>()?;
+        warn_of_load(&hosts);
+        Ok(hosts)
+    }
+}
+
+/// Says which machines are busy with something else, each once.
+fn warn_of_load(hosts: &[Host]) {
+    let mut seen = Vec::new();
+    for host in hosts.iter().filter(|host| !host.facts.boot_id.is_empty()) {
+        if !seen.contains(&&host.facts.boot_id) {
+            let line = landspeed_analysis::busy(&host.name, &host.facts);
+            line.iter().for_each(|line| eprintln!("landspeed: {}", landspeed_report::safe(line)));
+            seen.push(&host.facts.boot_id);
+        }
     }
 }
 

@@ -18,8 +18,10 @@ mod causes;
 mod evidence;
 mod glance;
 mod judge;
+mod limited;
 mod observations;
 mod order;
+mod sizing;
 mod staircase;
 mod thresholds;
 mod together;
@@ -35,6 +37,7 @@ pub use causes::{CAUSES, cause, is_limit, stalls};
 pub use evidence::Evidence;
 pub use glance::{FlowSummary, glance};
 pub use judge::CauseJudge;
+pub use limited::{StreamLimit, limited_by};
 pub use observations::{HostView, PathObservations};
 pub use staircase::{NamedHostLimits, staircase};
 pub use together::together;
@@ -66,6 +69,7 @@ pub fn judge(observations: &PathObservations<'_>) -> Verdict {
         findings: findings.into_iter().map(|finding| advice::fitting(observations, &view, finding)).collect(),
         cannot_tell: None,
         unjudged: order::unjudged(observations, &unjudged),
+        sender: view.sender.as_ref().map_or_else(String::new, |end| end.host.name.to_owned()),
     }
 }
 

@@ -9,7 +9,7 @@ use landspeed_knob::journal::{Undo, UndoReport};
 use landspeed_lab::topology::lab::LabSelection;
 use serde::Serialize;
 
-use crate::exit::Exit;
+use crate::exit::{Exit, because};
 use crate::labs;
 use crate::output::{FORMAT, agree, out};
 
@@ -74,12 +74,13 @@ pub(crate) fn run(args: &UndoArgs) -> Result<ExitCode> {
     if let Some(error) = failure {
         return Err(error);
     }
-    let exit = match (report.clean, report.left) {
-        (false, _) => Exit::NotRestored,
-        (true, true) => Exit::Left,
-        (true, false) => Exit::Done,
-    };
-    Ok(exit.into())
+    Ok(match (report.clean, report.left) {
+        (false, _) => because(Exit::NotRestored, "a setting could not be restored; the lines above name it"),
+        (true, true) => {
+            because(Exit::Left, "another program changed settings meanwhile, and these were left")
+        }
+        (true, false) => Exit::Done.into(),
+    })
 }
 
 /// Shows the contents of each journal, and asks before removing it.

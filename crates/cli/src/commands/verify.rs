@@ -12,7 +12,7 @@ use landspeed_record::Side;
 use landspeed_report::{OutputCapabilities, json, safe, table};
 use serde::Serialize;
 
-use crate::exit::Exit;
+use crate::exit::{Exit, because};
 use crate::groups::RECORD;
 use crate::kept::{KeptSettings, KeptSettingsArgs};
 use crate::output::out;
@@ -114,7 +114,17 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode> {
         in_your_program: persisted.application.lines().map(str::to_owned).collect(),
     };
     out(&if args.kept.json { json(&report) } else { text(&report) })?;
-    Ok(if report.verified { Exit::Done } else { Exit::Failed }.into())
+    Ok(differing(&report).map_or(Exit::Done.into(), |why| because(Exit::Failed, &why)))
+}
+
+/// Returns what differs, if anything does.
+fn differing(report: &VerifyReport) -> Option<String> {
+    let settings =
+        report.settings.iter().filter(|setting| setting.differs).map(|setting| setting.knob.clone());
+    let files = report.files.iter().filter(|file| file.state != FileState::AsWritten);
+    let names: Vec<String> = settings.chain(files.map(|file| file.path.clone())).collect();
+    (!report.verified)
+        .then(|| format!("{} differ from what was kept; `landspeed persist` writes them", names.join(", ")))
 }
 
 /// Compares a setting with its kept value. One that cannot be read counts as different.

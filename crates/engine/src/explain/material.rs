@@ -5,12 +5,13 @@ use landspeed_analysis::verdict::{HostView, NamedHostLimits, PathObservations, j
 use landspeed_analysis::window::{WatchedHost, busiest};
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{
-    CostProfile, EXPLAIN_FORMAT, Estimate, ExplainReport, ExplainedHost, HostFacts, HostLimits, LinkCounters,
-    Observations, PathProbe, Settings, Verdict, WatchTarget,
+    CostProfile, EXPLAIN_FORMAT, Estimate, ExplainReport, ExplainedHost, HostFacts, HostLimits, KnobState,
+    LinkCounters, Observations, PathProbe, Settings, Verdict, WatchTarget,
 };
 use landspeed_transport::settings::TRANSPORT;
 
 use super::ExplainOptions;
+use super::commands::with_commands;
 
 /// Number of flows with which the window model is compared, the busiest ones.
 const WINDOWS: usize = 3;
@@ -23,6 +24,10 @@ pub(super) struct HostObservations {
     pub(super) limits: Option<HostLimits>,
     /// Values of the host's knobs.
     pub(super) set: Settings,
+    /// The knobs at `device`.
+    pub(super) states: Vec<KnobState>,
+    /// The device that carries the flow.
+    pub(super) device: String,
 }
 
 impl HostObservations {
@@ -85,7 +90,9 @@ impl ReportInputs {
         let is_own = options.target == WatchTarget::Workload && options.program.is_none();
         let own = is_own.then_some(&options.flow);
         let (b, rtt, goodput) = (others.first().map(HostObservations::view), self.rtt, self.goodput);
-        judge(&PathObservations { a: a.view(), b, rtt, goodput, own, probe: self.probe.as_ref() })
+        let verdict =
+            judge(&PathObservations { a: a.view(), b, rtt, goodput, own, probe: self.probe.as_ref() });
+        with_commands(verdict, &self.seen)
     }
 }
 

@@ -25,5 +25,5 @@ pub use sizes::{
     FragmentStepCost, FurtherPacketCost, LayerCost, LayerCostFit, PerPacketCost, SizeAnswer, SizePoint,
 };
 pub use target::WatchTarget;
-pub use verdict::{Cause, Finding, NoVerdictReason, Remedy, Verdict};
+pub use verdict::{Cause, Finding, NoVerdictReason, Remedy, RemedyCommand, Verdict};
 pub use window::{FlowWindow, WindowFigure, WindowRelation, WindowRule};

@@ -206,6 +206,7 @@ impl TerminalPrinter {
         let facts: Vec<String> = article.facts.iter().map(|(_, fact)| fact.words()).collect();
         lines.extend(self.toned(Tone::Dim, &facts.join("; ").into()));
         lines.extend(article.lists.iter().flat_map(|(_, list)| self.list(list)));
+        lines.extend(commands_of(&article.commands).iter().map(|line| format!("    {line}")));
         lines
     }
 

@@ -35,15 +35,15 @@ fn has_papers(report: &CompareReport, protocol: &str) -> bool {
 pub(super) fn overall(report: &CompareReport) -> ReportTable {
     let names = [
         "protocol",
-        "avg",
-        "std",
+        "mean",
+        "std. deviation",
         "stability",
         "fairness",
         "CPU",
-        "MHz/Mbps",
-        "std RTT",
+        "cycles/bit",
+        "RTT std. deviation",
         "resent",
-        "conv.",
+        "time to fair share",
         "runs",
     ];
     let caption = "Over all regions, throughput in Mb/s, as Table 1 of Cottrell et al. (2005), and what was resent and how long a \

@@ -122,8 +122,8 @@ fn what_must_be_known_of_a_run_is_loud_in_every_form() {
     summary.restored = false;
     summary.record = "$(reboot)'".to_owned();
     let shown = text(&summary);
-    assert!(shown.starts_with("RESULT   no gain proven, the run is void ("), "{shown}");
-    assert!(shown.contains("✗ Void: a placebo was kept\n"), "{shown}");
+    assert!(shown.starts_with("RESULT   no gain proven, the run does not count ("), "{shown}");
+    assert!(shown.contains("✗ Does not count: a placebo was kept\n"), "{shown}");
     assert!(shown.contains("✗ NOT everything was restored: "), "{shown}");
     assert!(shown.contains(r"landspeed show '$(reboot)'\'''"), "{shown}");
     let page = tune(&summary, &record, "last").page();

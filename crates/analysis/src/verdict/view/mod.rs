@@ -16,9 +16,10 @@ use loss::SenderLosses;
 pub(super) use loss::{QueueView, ShaperView, queues};
 pub(super) use window::{SCALED, WindowCause, WindowLimit};
 
+use super::causes::limits::slowest_link;
 use super::observations::{HostView, PathObservations};
 use super::staircase::ceiling;
-use super::thresholds::{PACKET_NS, STANDING_NS, STANDING_RATIO};
+use super::thresholds::{PACKET_NS, STANDING_NS, STANDING_RATIO, VIRTUAL_LINK};
 use super::words::share;
 use end::roles;
 
@@ -141,6 +142,13 @@ impl<'a> VerdictView<'a> {
     pub(super) fn won_back(&self, weight: f64) -> Option<f64> {
         let ratio = 1.0 / (1.0 - share(weight).min(0.99));
         Some(ratio.min(self.headroom().unwrap_or(f64::INFINITY)))
+    }
+
+    /// Returns the rate that the flow reaches if the share `weight` of its time is won back, at most that of the
+    /// slowest link.
+    pub(super) fn reachable(&self, weight: f64) -> BitRate {
+        let link = slowest_link(self).map_or(BitRate(VIRTUAL_LINK), |(_, rate)| rate).0;
+        BitRate((self.goodput.0 * self.won_back(weight).unwrap_or(1.0)).min(link.max(self.goodput.0)))
     }
 }
 
