@@ -7,7 +7,7 @@ use crate::block::{
     TableCell,
 };
 use crate::safe;
-use crate::words::number;
+use crate::words::{hosts, number};
 
 pub fn record_run(run: &RecordRunReport) -> Document {
     let names = [
@@ -64,7 +64,7 @@ pub fn record_run(run: &RecordRunReport) -> Document {
 /// Returns the command that follows: the run again where it does not count, else what holds the path back.
 fn next(run: &RecordRunReport) -> String {
     match run.capped.unfit.is_empty() {
-        true => format!("landspeed explain {}   # what holds the path back", safe(&run.topology)),
+        true => format!("landspeed explain {}   # what holds the path back", hosts(&run.topology)),
         false => format!("{}   # on a quieter machine", run.command),
     }
 }

@@ -109,7 +109,7 @@ pub(super) fn datagram_buffer(view: &VerdictView<'_>, now: Bytes) -> ComputedVal
 /// Returns the MTU that carries datagrams of `pieces` packets whole, if an Ethernet link can have it.
 pub(super) fn whole_datagrams(mtu: Bytes, pieces: f64) -> Option<ComputedValue> {
     const JUMBO: u64 = 9000;
-    let needed = (pieces.ceil() * mtu.0.saturating_sub(20) as f64) as u64 + 20;
+    let needed = ((pieces.ceil() * mtu.0.saturating_sub(20) as f64) as u64).saturating_add(20);
     let how = format!(
         "datagrams of up to {needed} B, cut into {pieces:.1} packets of {mtu_bytes} B",
         mtu_bytes = mtu.0

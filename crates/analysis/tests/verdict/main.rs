@@ -432,7 +432,7 @@ fn another_program_is_advised_in_its_own_terms() {
         assert!(advised.iter().any(|remedy| remedy.what.contains(words)), "no {words}");
     }
     let commands = || advised.iter().flat_map(|remedy| &remedy.commands);
-    assert!(commands().any(|command| command.line.starts_with("taskset -acp 0-1 100")), "{advised:#?}");
+    assert!(commands().any(|command| command.line.starts_with("taskset -acp ")), "{advised:#?}");
     let (knob, value) = ("tso".to_owned(), "on".to_owned());
     let is_so = |remedy: &Remedy| (&remedy.knob, &remedy.value) == (&knob, &value);
     assert!(advised.iter().any(is_so));

@@ -60,7 +60,7 @@ pub fn compare(report: &CompareReport, record: &Record) -> Document {
 
 fn head(report: &CompareReport) -> DocumentHead {
     let void = |why: &String| {
-        StyledText::default().with(TextStyle::Strong, "✗ This study does not stand: ").and(safe(why))
+        StyledText::default().with(TextStyle::Strong, "✗ This study does not count: ").and(safe(why))
     };
     let facts = words::setting(report).into_iter().chain([report.started.clone()]);
     DocumentHead {
@@ -143,7 +143,7 @@ fn paper_tables(report: &CompareReport) -> ReportSection {
         .all(
             intervals
                 .into_iter()
-                .flat_map(|table| headed("Over repeats: mean ± half of its 95 % interval", table)),
+                .flat_map(|table| headed("Over repeats: mean ± half of its 95 % range", table)),
         )
 }
 

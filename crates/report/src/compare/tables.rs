@@ -126,7 +126,7 @@ pub(super) fn by_region(report: &CompareReport) -> ReportTable {
 
 pub(super) fn intervals(report: &CompareReport) -> ReportTable {
     let names = ["protocol", "Mb/s", "with all flows", "stability", "least fairness", "std RTT, ms"];
-    let caption = "A figure of each run, its mean over the runs that count, and half of the 95 % interval of that mean \
+    let caption = "A figure of each run, its mean over the runs that count, and half of the 95 % range of that mean \
                    (Student's t).";
     let row = |p: &ContestFigures| {
         [

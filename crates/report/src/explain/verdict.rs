@@ -99,7 +99,8 @@ fn commands(finding: &Finding) -> Vec<(StyledText, String)> {
 
 /// Returns a remedy: "try tso=on, about 2.40× expected: segments go down the stack as one".
 fn remedy(remedy: &Remedy) -> StyledText {
-    let setting = words::setting(remedy);
+    // The command says what to set.
+    let setting = words::setting(remedy).filter(|_| remedy.commands.is_empty());
     let mut text = setting
         .as_ref()
         .map(|setting| StyledText::from("try ").with(TextStyle::Code, setting))

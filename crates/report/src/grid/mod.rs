@@ -108,7 +108,7 @@ fn predicted(report: &GridReport) -> ReportSection {
 fn figure(report: &GridReport, record: &Record, curves: &GridCurves, is_other: bool) -> ReportSection {
     let drawn = chart::panels(report, record, curves).map(Chart);
     let why =
-        curves.no_intervals.as_ref().map(|why| ReportBlock::aside(format!("No intervals: {}.", safe(why))));
+        curves.no_intervals.as_ref().map(|why| ReportBlock::aside(format!("No ranges: {}.", safe(why))));
     let how = curves.method.as_ref().map(|method| {
         ReportBlock::asides([
             "Ratios are to the first row, with the range of each. All ranges of the table are right together in 95 of 100 runs."
