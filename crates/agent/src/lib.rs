@@ -246,5 +246,7 @@ fn route(to: SocketAddr) -> Result<Reply, String> {
 /// returned then goes into the trial's `unseen`.
 fn forget_path(peer: IpAddr) -> Option<String> {
     let forgotten = netlink::TcpMetrics::open().and_then(|metrics| metrics.delete(peer));
-    forgotten.err().map(|error| format!("what TCP remembers of {peer} was kept: {error}"))
+    forgotten.err().map(|error| format!(
+            "earlier connections to {peer} may shape these: the kernel's TCP metrics of it could not be cleared ({error})"
+        ))
 }

@@ -15,6 +15,7 @@ macro_rules! lines_of {
 
 mod block_figures;
 mod budget;
+mod busy;
 mod carrier;
 pub mod compare;
 mod confirm;
@@ -38,6 +39,7 @@ pub mod window;
 
 pub use block_figures::{arms, block_trials};
 pub use budget::{BUDGET, PathStage, SizeBudget, TimeBudget, budgets};
+pub use busy::busy;
 pub use carrier::{PassedTraffic, PathEnd, carrier, remarks, strays};
 pub use compare::compare;
 pub use confirm::GainConfirmation;

@@ -185,12 +185,12 @@ pub(crate) fn now() -> String {
 
 /// Returns the command line, quoted for a shell, without tokens: an agent's line is valid for one run.
 pub(crate) fn command_line() -> String {
-    let args = std::env::args().skip(1).map(|arg| again(&arg));
+    let args = std::env::args().skip(1).map(|arg| typed_again(&arg));
     std::iter::once("landspeed".to_owned()).chain(args).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns a word as it should be typed the next time.
-fn again(word: &str) -> String {
+pub(crate) fn typed_again(word: &str) -> String {
     let is_spent = word.starts_with("landspeed://") && word.contains('@');
     if is_spent { "'<the line of a new agent>'".to_owned() } else { quoted(word) }
 }
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn a_line_that_is_spent_is_not_given_again() {
         let pinned = "landspeed://192.0.2.1:4711/#pin";
-        let words = ["tune", pinned, "landspeed://xxxx@192.0.2.1:4711/#pin"].map(again);
+        let words = ["tune", pinned, "landspeed://xxxx@192.0.2.1:4711/#pin"].map(typed_again);
         assert_eq!(words, ["tune", quoted(pinned).as_str(), "'<the line of a new agent>'"]);
     }
 

@@ -7,8 +7,10 @@ use clap::{Args, ValueEnum};
 use landspeed_agent::session::ZonedAddress;
 use landspeed_lab::topology::HostSpec;
 use landspeed_record::units::{Nanos, parse_duration};
+use landspeed_report::quoted;
 use landspeed_transport::TRANSPORTS;
 
+use crate::data::typed_again;
 use crate::labs;
 
 /// Which hosts, and how to reach them.
@@ -91,7 +93,38 @@ impl HostArgs {
 
     /// Returns the hosts as given, without tokens.
     pub(crate) fn as_given(&self) -> String {
+    /// Returns the hosts in full, without tokens, for records.
+    pub(crate) fn describe(&self) -> String {
+        match self.hosts.as_slice() {
+            [] => "lab:back-to-back".to_owned(),
+            _ => without_tokens(&self.in_full()),
+        }
+    }
+
+    /// Returns the hosts as given, without tokens.
+    pub(crate) fn as_given(&self) -> String {
         without_tokens(&self.hosts)
+    }
+
+    /// Returns the arguments, quoted for a shell, that reach the same hosts over the same path again.
+    pub(crate) fn again(&self) -> Vec<String> {
+        let named =
+            |name: &str, value: Option<String>| value.map(|value| format!("--{name} {}", quoted(&value)));
+        let text = |path: &PathBuf| path.display().to_string();
+        let flag = |name: &str, given: bool| given.then(|| format!("--{name}"));
+        let options = [
+            named("token-file", self.reach.token_file.as_ref().map(text)),
+            named("remote-path", self.reach.remote_path.clone()),
+            flag("keep-agent", self.reach.keep_agent),
+            named("address", self.address.as_ref().map(ToString::to_string)),
+            named("data-port", self.data_port.map(|port| port.to_string())),
+            flag("ipv4", self.ipv4),
+            flag("ipv6", self.ipv6),
+        ];
+        let hosts = self.hosts.iter().map(|word| typed_again(word));
+        let ssh = self.reach.ssh_option.iter();
+        let ssh = ssh.filter_map(|option| named("ssh-option", Some(option.clone())));
+        hosts.chain(options.into_iter().flatten()).chain(ssh).collect()
     }
 }
 
@@ -120,6 +153,15 @@ pub(crate) struct FlowArgs {
     /// `landspeed knobs` lists the settings. What a flow used is read back from its socket.
     #[arg(long, value_name = "NAME=VALUE,...", help_heading = "Flow")]
     pub(crate) set: Vec<String>,
+}
+
+impl FlowArgs {
+    /// Returns the arguments, quoted for a shell, that set the same flow again.
+    pub(crate) fn again(&self) -> Vec<String> {
+        let transport = (self.transport != "tcp").then(|| format!("--transport {}", self.transport));
+        let set = self.set.iter().map(|set| format!("--set {}", quoted(set)));
+        transport.into_iter().chain(set).collect()
+    }
 }
 
 /// Returns the names in the table of transports.

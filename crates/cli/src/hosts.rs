@@ -105,13 +105,17 @@ impl NamedHosts {
                 "--data-port is one port for one pair of hosts, and --fan in has several at one host: leave it out"
             );
         }
-        Ok(JoinedHosts::open(hosts, pairing, &self.reaching, &self.wishes)?)
+        let joined = JoinedHosts::open(hosts, pairing, &self.reaching, &self.wishes)?;
+        warn_of_load(joined.group.hosts());
+        Ok(joined)
     }
 
     /// Connects to each named host without joining them; this machine if none is named.
     pub(crate) fn each(&self) -> Result<Vec<Host>> {
         let words = if self.words.is_empty() { vec!["local".to_owned()] } else { self.words.clone() };
-        Ok(self.reaching.hosts(&places(&words)?).into_iter().collect::<Result<_, _>>()?)
+        let hosts: Vec<Host> = self.reaching.hosts(&places(&words)?).into_iter().collect::<Result<_, _>>()?;
+        warn_of_load(&hosts);
+        Ok(hosts)
     }
 }
 
@@ -154,6 +158,18 @@ fn reaching(args: &ReachArgs, patience: Nanos, tune: bool) -> ReachOptions {
         tokens: args.token_file.clone(),
         options: options(patience, tune),
         ..ReachOptions::default()
+    }
+}
+
+/// Says which machines are busy with something else, each once.
+fn warn_of_load(hosts: &[Host]) {
+    let mut seen = Vec::new();
+    for host in hosts.iter().filter(|host| !host.facts.boot_id.is_empty()) {
+        if !seen.contains(&&host.facts.boot_id) {
+            let line = landspeed_analysis::busy(&host.name, &host.facts);
+            line.iter().for_each(|line| eprintln!("landspeed: {}", landspeed_report::safe(line)));
+            seen.push(&host.facts.boot_id);
+        }
     }
 }
 

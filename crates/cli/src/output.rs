@@ -105,6 +105,12 @@ pub(crate) fn out(text: &str) -> Result<()> {
     Ok(())
 }
 
+/// Prints the command to run after a list, for a person at a terminal.
+pub(crate) fn next(json: bool, command: &str) -> Result<()> {
+    let is_watched = !json && std::io::stdout().is_terminal();
+    if is_watched { out(&format!("\nnext: {command}")) } else { Ok(()) }
+}
+
 /// A progress line with the present activity and its duration, redrawn on a terminal and printed every 30 s
 /// elsewhere.
 pub(crate) struct ActivityLine {

@@ -76,6 +76,9 @@ pub struct MeasureReport {
     pub causes: Vec<Finding>,
     pub notes: Vec<String>,
     pub record: Option<String>,
+    /// The command that follows from these figures; empty in older documents.
+    #[serde(default)]
+    pub next: String,
 }
 
 /// A host, or a pair of hosts, from which there are no figures.

@@ -111,7 +111,7 @@ pub fn grid_result(outline: &RecordOutline) -> ListedResult {
 fn result(summary: &TuneSummary) -> String {
     let kept = summary.steps.iter().filter(|step| StepOutcome::of(step).is_kept()).count();
     let gain = match (&summary.void, answer::proven(summary)) {
-        (Some(_), _) => "void".to_owned(),
+        (Some(_), _) => "does not count".to_owned(),
         (None, Some(e)) => {
             format!("{} the {}", words::times(e.ratio), Metric::of_goal(&summary.goal).row().name)
         }

@@ -4,6 +4,7 @@ use landspeed_record::units::BitRate;
 use landspeed_record::{Cause, Finding, Remedy};
 
 use super::evidence::Evidence;
+use super::sizing::ComputedValue;
 use super::thresholds::MOST_RATIO;
 use super::view::VerdictView;
 use super::words::share;
@@ -65,6 +66,8 @@ pub(super) trait FindingBuilder: Sized {
     fn saw_when(self, holds: bool, line: impl Into<String>) -> Self;
     /// Adds the remedy to set a knob to `value`; an empty value lets the table choose.
     fn try_knob(self, knob: &str, value: impl Into<String>, what: &str) -> Self;
+    /// Adds the remedy to set a knob to a value that was computed for this path, if there is one.
+    fn try_computed(self, knob: &str, value: Option<ComputedValue>, what: &str) -> Self;
     /// Adds a remedy that a person must carry out.
     fn ask(self, what: impl Into<String>) -> Self;
     /// Sets the goodput that is expected after the first remedy, as a ratio to the present one.
@@ -98,6 +101,17 @@ impl FindingBuilder for Finding {
             what: what.into(),
             ..Remedy::default()
         });
+        self
+    }
+
+    fn try_computed(mut self, knob: &str, value: Option<ComputedValue>, what: &str) -> Self {
+        self.remedies.extend(value.map(|ComputedValue { value, how }| Remedy {
+            knob: knob.into(),
+            value,
+            computed: how,
+            what: what.into(),
+            ..Remedy::default()
+        }));
         self
     }
 

@@ -20,8 +20,10 @@ mod ceiling;
 mod evidence;
 mod glance;
 mod judge;
+mod limited;
 mod observations;
 mod order;
+mod sizing;
 mod slower;
 mod staircase;
 mod thresholds;
@@ -38,6 +40,7 @@ pub use causes::{CAUSES, cause, is_limit, stalls};
 pub use evidence::Evidence;
 pub use glance::{FlowSummary, glance};
 pub use judge::CauseJudge;
+pub use limited::{StreamLimit, limited_by};
 pub use observations::{HostView, PathObservations};
 pub use slower::{Repetition, paced, repetition};
 pub use staircase::{NamedHostLimits, staircase};
@@ -74,6 +77,7 @@ pub fn judge(observations: &PathObservations<'_>) -> Verdict {
             .collect(),
         cannot_tell: None,
         unjudged: order::unjudged(observations, &unjudged),
+        sender: view.sender.as_ref().map_or_else(String::new, |end| end.host.name.to_owned()),
     }
 }
 

@@ -432,9 +432,11 @@ fn another_program_is_advised_in_its_own_terms() {
     let advised = remedies(&Settings::new());
     let own: Vec<_> = advised.iter().filter(|remedy| flow.find(&remedy.knob).is_ok()).collect();
     assert!(own.is_empty(), "{own:#?}");
-    for words in ["taskset -acp", "SO_SNDBUF in app (pid 100)", "write 64 KB", "TCP_NODELAY in app"] {
+    for words in ["SO_SNDBUF out of app (pid 100)", "write 64 KB", "TCP_NODELAY in app"] {
         assert!(advised.iter().any(|remedy| remedy.what.contains(words)), "no {words}");
     }
+    let commands = || advised.iter().flat_map(|remedy| &remedy.commands);
+    assert!(commands().any(|command| command.line.starts_with("taskset -acp ")), "{advised:#?}");
     let (knob, value) = ("tso".to_owned(), "on".to_owned());
     let is_so = |remedy: &Remedy| (&remedy.knob, &remedy.value) == (&knob, &value);
     assert!(advised.iter().any(is_so));

@@ -16,7 +16,7 @@ use crate::data;
 use crate::exit::Exit;
 use crate::groups::OutputArgs;
 use crate::kinds;
-use crate::output::present;
+use crate::output::{next, present};
 
 const NEWER: &str = "of a newer landspeed";
 
@@ -37,6 +37,8 @@ pub(crate) fn run(args: &RecordsArgs) -> Result<ExitCode> {
     let rows = newest_first(all.iter().map(|path| row(path, &all)).collect());
     let report = RecordsReport { format: 1, folder: folder.display().to_string(), records: rows };
     present(&records(&report), || json(&report), &args.output.form, DetailLevel::Brief)?;
+    let newest = report.records.first().map(|record| format!("landspeed show {}", record.id));
+    next(args.output.form.json, newest.as_deref().unwrap_or("landspeed tune"))?;
     Ok(Exit::Done.into())
 }
 

@@ -93,7 +93,7 @@ pub(crate) fn present_tune(
             let figures = [("A", &trial.a), ("B", &trial.b)]
                 .map(|(host, end)| landspeed_observer::figures(OBSERVERS, host, &end.observed).0);
             tune(summary, record, named)
-                .with_observed(&format!("In the trial “{}”", trial.step), &figures.concat())
+                .with_observed(&format!("What observers saw during “{}”", trial.step), &figures.concat())
         }
         None => tune(summary, record, named),
     };

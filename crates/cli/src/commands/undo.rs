@@ -10,7 +10,7 @@ use landspeed_knob::journal::{Undo, UndoReport};
 use landspeed_lab::topology::lab::{self, LabSelection};
 use serde::Serialize;
 
-use crate::exit::Exit;
+use crate::exit::{Exit, because};
 use crate::groups::ReachArgs;
 use crate::output::{FORMAT, agree, out};
 use crate::{hosts, labs};
@@ -84,14 +84,16 @@ pub(crate) fn run(args: &UndoArgs) -> Result<ExitCode> {
     if let Some(error) = failure {
         return Err(error);
     }
-    Ok(exit(report.clean, report.left).into())
+    Ok(exit(report.clean, report.left))
 }
 
-fn exit(is_clean: bool, left: bool) -> Exit {
+fn exit(is_clean: bool, left: bool) -> ExitCode {
     match (is_clean, left) {
-        (false, _) => Exit::NotRestored,
-        (true, true) => Exit::Left,
-        (true, false) => Exit::Done,
+        (false, _) => because(Exit::NotRestored, "a setting could not be restored; the lines above name it"),
+        (true, true) => {
+            because(Exit::Left, "another program changed settings meanwhile, and these were left")
+        }
+        (true, false) => Exit::Done.into(),
     }
 }
 
@@ -140,7 +142,7 @@ fn there(args: &UndoArgs) -> Result<ExitCode> {
     match failure {
         Some(error) => Err(error),
         None if args.dry_run => Ok(ExitCode::SUCCESS),
-        None => Ok(exit(is_clean, left).into()),
+        None => Ok(exit(is_clean, left)),
     }
 }
 

@@ -12,7 +12,7 @@ use landspeed_record::Side;
 use landspeed_report::{Gauge, OutputCapabilities, json, labels, open_metrics, safe, table};
 use serde::Serialize;
 
-use crate::exit::Exit;
+use crate::exit::{Exit, because};
 use crate::groups::{MetricsArgs, RECORD};
 use crate::kept::{KeptSettings, KeptSettingsArgs};
 use crate::output::{out, save_metrics, usage};
@@ -94,16 +94,22 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode> {
     let report = report(args).map_err(|why| usage(format!("cannot check: {why:#}")))?;
     save_metrics(&args.metrics, || Some(open_metrics(&gauges(&report))))?;
     out(&if args.kept.json { json(&report) } else { text(&report) })?;
-    Ok(exit(&report).into())
+    Ok(exit(&report))
 }
 
-fn exit(report: &VerifyReport) -> Exit {
-    let is_other = |setting: &SettingCheck| setting.differs && setting.why.is_none();
-    match () {
-        () if report.settings.iter().any(is_other) || files_differ(&report.files) => Exit::Failed,
-        () if report.settings.iter().any(|setting| setting.why.is_some()) => Exit::Usage,
-        () => Exit::Done,
+fn exit(report: &VerifyReport) -> ExitCode {
+    let unread = report.settings.iter().filter(|setting| setting.why.is_some()).map(|setting| setting.knob.as_str());
+    let unread = unread.collect::<Vec<_>>().join(", ");
+    match differing(report) {
+        Some(why) => because(Exit::Failed, &why),
+        None if !unread.is_empty() => because(Exit::Usage, &format!("{unread} cannot be read")),
+        None => Exit::Done.into(),
     }
+}
+
+/// Returns true if the setting was read and has another value.
+fn is_other(setting: &SettingCheck) -> bool {
+    setting.differs && setting.why.is_none()
 }
 
 fn report(args: &VerifyArgs) -> Result<VerifyReport> {
@@ -147,6 +153,16 @@ fn gauges(report: &VerifyReport) -> Vec<Gauge> {
         Gauge::new("file_as_written", "", "1 if a file is as `landspeed persist` writes it, else 0.")
             .all(report.files.iter().map(file)),
     ]
+}
+
+/// Returns what differs, if anything does.
+fn differing(report: &VerifyReport) -> Option<String> {
+    let settings = report.settings.iter().filter(|setting| is_other(setting));
+    let files = report.files.iter().filter(|file| file.state != FileState::AsWritten);
+    let names: Vec<String> =
+        settings.map(|setting| setting.knob.clone()).chain(files.map(|file| file.path.clone())).collect();
+    (!names.is_empty())
+        .then(|| format!("{} differ from what was kept; `landspeed persist` writes them", names.join(", ")))
 }
 
 /// Compares a setting with its kept value. One that cannot be read counts as different.

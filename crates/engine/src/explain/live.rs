@@ -71,7 +71,8 @@ pub fn explain_live(
         // Without a link its knobs cannot be read; the verdict names what is missing.
         host.states = host.knobs().unwrap_or_default();
         let (name, facts, observed) = (host.name.clone(), host.facts.clone(), *observed);
-        seen.push(HostObservations { name, facts, observed, limits: None, set: host.values() });
+        let (set, states, device) = (host.values(), host.states.clone(), host.device.clone());
+        seen.push(HostObservations { name, facts, observed, limits: None, set, states, device });
     }
     let mut inputs =
         ReportInputs { seen, rtt: None, goodput: None, tracer_effect: None, probe: None, slower: None };
@@ -98,10 +99,7 @@ fn nothing(hosts: &[Host], options: &ExplainOptions, why: NoVerdictReason) -> Er
         NoVerdictReason::Idle => "watch while it sends, or for longer (--time)".to_owned(),
         NoVerdictReason::FewSamples { .. } => "watch for longer (--time)".to_owned(),
     };
-    Error::Other(format!(
-        "cannot tell about {target} on {on}, watched for {time}: {}; {remedy}",
-        cannot_tell(why)
-    ))
+    Error::Other(format!("no verdict on {target} on {on} after {time}: {}; {remedy}", cannot_tell(why)))
 }
 
 /// Returns the existing flows that are most similar to the target.
@@ -123,7 +121,9 @@ fn near(hosts: &[Host], target: WatchTarget) -> String {
         }
     }
     match found.is_empty() {
-        true => "no other flow moves data there: start one, then watch (`ss -tunp` lists sockets)".to_owned(),
+        true => {
+            "no other flow moves data there either: start one first (`ss -tunp` lists sockets)".to_owned()
+        }
         false => format!("flows there: {}", found.join(", ")),
     }
 }

@@ -7,12 +7,13 @@ use landspeed_analysis::verdict::{
 use landspeed_analysis::window::{WatchedHost, busiest};
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{
-    CostProfile, EXPLAIN_FORMAT, Estimate, ExplainReport, ExplainedHost, HostFacts, HostLimits, LinkCounters,
-    Observations, PacedStream, PathProbe, Settings, Verdict, WatchTarget,
+    CostProfile, EXPLAIN_FORMAT, Estimate, ExplainReport, ExplainedHost, HostFacts, HostLimits, KnobState,
+    LinkCounters, Observations, PacedStream, PathProbe, Settings, Verdict, WatchTarget,
 };
 use landspeed_transport::settings::TRANSPORT;
 
 use super::ExplainOptions;
+use super::commands::with_commands;
 
 /// Number of flows with which the window model is compared, the busiest ones.
 const WINDOWS: usize = 3;
@@ -25,6 +26,10 @@ pub(super) struct HostObservations {
     pub(super) limits: Option<HostLimits>,
     /// Values of the host's knobs.
     pub(super) set: Settings,
+    /// The knobs at `device`.
+    pub(super) states: Vec<KnobState>,
+    /// The device that carries the flow.
+    pub(super) device: String,
 }
 
 impl HostObservations {
@@ -87,7 +92,8 @@ impl ReportInputs {
     }
 
     pub(super) fn judged(&self, options: &ExplainOptions) -> Verdict {
-        self.with_observations(options, judge).unwrap_or_default()
+        let verdict = self.with_observations(options, judge);
+        verdict.map(|verdict| with_commands(verdict, &self.seen)).unwrap_or_default()
     }
 
     /// Returns the repetition of the stream that would tell why segments are lost.

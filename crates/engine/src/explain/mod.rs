@@ -1,6 +1,7 @@
 //! What holds a path back: a stream of landspeed's own, or existing flows, watched from both ends with every observer,
 //! and judged by `analysis`.
 
+mod commands;
 mod effect;
 mod limits;
 mod live;

@@ -68,6 +68,8 @@ pub fn explain(
                 observed,
                 limits: limits.get(&host.name).cloned(),
                 set: host.values(),
+                states: host.states.clone(),
+                device: host.device.clone(),
             }
         });
         let (seen, rtt) = (hosts.collect(), Some(pair.path.rtt_ns));
@@ -99,9 +101,10 @@ fn joined(all: ExplainReport, one: ExplainReport) -> ExplainReport {
             findings: std::mem::take(&mut report.verdict),
             cannot_tell: report.cannot_tell,
             unjudged: std::mem::take(&mut report.unjudged),
+            ..Verdict::default()
         });
     }
-    let Verdict { goodput_bps, path_rate, findings, cannot_tell, unjudged } = together(verdicts);
+    let Verdict { goodput_bps, path_rate, findings, cannot_tell, unjudged, .. } = together(verdicts);
     let new = one.hosts.into_iter().filter(|host| all.hosts.iter().all(|known| known.name != host.name));
     let new: Vec<_> = new.collect();
     all.hosts.extend(new);

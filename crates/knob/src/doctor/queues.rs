@@ -109,7 +109,7 @@ fn coalescing(input: &DoctorInput<'_>, rule: &DoctorRule) -> Vec<SettingFinding>
         (Some("off") | None, Some(usecs)) if usecs > 200 => vec![rule.finding(
             Hint,
             &format!("rx-usecs {usecs}"),
-            format!("every answer waits up to {usecs} us in the device"),
+            format!("every answer waits up to {usecs} µs in the device"),
             format!("set {} to on, or rx-usecs to 50 or less, where latency counts", rule.knob),
         )],
         _ => Vec::new(),

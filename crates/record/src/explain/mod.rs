@@ -27,5 +27,5 @@ pub use sizes::{
     FragmentStepCost, FurtherPacketCost, LayerCost, LayerCostFit, PerPacketCost, SizeAnswer, SizePoint,
 };
 pub use target::WatchTarget;
-pub use verdict::{Cause, Finding, NoVerdictReason, PathRate, Remedy, Verdict};
+pub use verdict::{Cause, Finding, NoVerdictReason, PathRate, Remedy, RemedyCommand, Verdict};
 pub use window::{FlowWindow, WindowFigure, WindowRelation, WindowRule};

@@ -88,6 +88,13 @@ pub struct Remedy {
     pub knob: String,
     /// Value to try, in the knob's spelling; empty if the table chooses it.
     pub value: String,
+    /// How the value was computed for this path, such as "500 Mb/s x 80 ms x 2"; empty for a value that suits any
+    /// path.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub computed: String,
+    /// The shell commands that make the change, one or more on each host concerned. Empty if no command makes it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<RemedyCommand>,
     /// The action and its reason, in one line.
     pub what: String,
     /// Expected goodput over the current one, the middle of the interval; `None` if it cannot be estimated.
@@ -112,6 +119,16 @@ pub struct PathRate {
     pub high_bps: BitRate,
     /// Why the path is the limit and not a host, one line each.
     pub proof: Vec<String>,
+}
+
+/// A line to paste into a shell.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RemedyCommand {
+    /// Name of the host to run it on, as in the list of hosts.
+    pub host: String,
+    /// The line, for a shell of root. A comment at its end says how the value was computed.
+    pub line: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -172,4 +189,7 @@ pub struct Verdict {
     pub cannot_tell: Option<NoVerdictReason>,
     /// What could not be judged and why, one line each.
     pub unjudged: Vec<String>,
+    /// Name of the host that sends the data; empty where it was not watched.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub sender: String,
 }

@@ -183,6 +183,8 @@ pub(crate) struct Article {
     pub(crate) facts: Vec<(Option<f64>, StyledText)>,
     pub(crate) lead: StyledText,
     pub(crate) lists: Vec<(&'static str, List)>,
+    /// Commands to paste, each after the place where it runs.
+    pub(crate) commands: Vec<(StyledText, String)>,
     /// The line that a terminal in brief detail shows in place of the article.
     pub(crate) brief: Option<StyledText>,
     /// Colour of its toned words on a terminal.

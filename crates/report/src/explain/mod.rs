@@ -9,6 +9,7 @@ mod cost;
 mod flame;
 mod head;
 mod hops;
+mod next;
 mod parts;
 mod rules;
 mod sizes;
@@ -22,7 +23,7 @@ use landspeed_record::{Estimate, ExplainReport};
 use crate::block::{
     Chart, CollapsibleGroup, Document, List, ReportBlock, ReportSection, StyledText, Visibility, code,
 };
-use crate::words::estimate;
+use crate::words::{counted, estimate};
 use crate::{gauges, glossary, wan};
 pub(crate) use words::cause as cause_words;
 
@@ -162,7 +163,8 @@ fn gaps(report: &ExplainReport) -> Vec<ReportBlock> {
     let absent = parts::absent(report);
     let missing = (!absent.is_empty()).then(|| format!("not measured: {}", absent.join(", ")));
     let count = parts::unseen(report).len();
-    let unseen = (count > 0).then(|| format!("not seen or judged: {count} lines (--full)"));
+    let unseen = (count > 0)
+        .then(|| format!("{} could not be seen or judged (--full lists them)", counted(count, "thing")));
     missing.into_iter().chain(unseen).map(ReportBlock::aside).collect()
 }
 
@@ -184,7 +186,11 @@ fn reproduce(report: &ExplainReport) -> ReportSection {
     ReportSection::new("reproduce", "How to reproduce")
         .minor()
         .all(ReportBlock::only(Visibility::InBrief, gaps(report)))
-        .with(ReportBlock::Commands(vec![("Run it again".into(), report.command.clone())]))
+        .all(ReportBlock::only(
+            Visibility::InFull,
+            [ReportBlock::Commands(vec![("Run it again".into(), report.command.clone())])],
+        ))
+        .with(ReportBlock::Commands(vec![("next:".into(), next::next(report))]))
         .all(ReportBlock::only(
             Visibility::InFull,
             [ReportBlock::Pairs("", facts.into_iter().chain(effect).collect())],

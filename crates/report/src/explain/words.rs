@@ -67,7 +67,7 @@ pub(super) fn allows(finding: &Finding) -> Option<String> {
     Some(format!("costs nothing now, would allow about {rate}"))
 }
 
-/// Returns a remedy's setting, "tcp-rmem=4096 131072 33554432", or `None` if no knob is the remedy.
+/// Returns a remedy's setting, "nodelay=on", or `None` if no knob is the remedy. A remedy with a command is its command.
 pub(super) fn setting(remedy: &Remedy) -> Option<String> {
     let knob = safe(&remedy.knob);
     match (knob.is_empty(), remedy.value.is_empty()) {

@@ -28,7 +28,7 @@ pub fn measure(report: &MeasureReport) -> Document {
         ReportSection::new("figures", "What it counted").minor().all(observed::table("", &report.figures)),
         latency(report),
         cpu(report),
-        ReportSection::new("tcp", "What TCP said").minor().all(tcp(report)),
+        ReportSection::new("tcp", "What TCP said").minor().all(tcp(report)).all(limits(report)),
         ReportSection::new("observed", "What observers saw")
             .minor()
             .all(observed::table("What observers saw", &report.observed)),
@@ -191,7 +191,9 @@ fn cpu(report: &MeasureReport) -> ReportSection {
         ReportTable::figures("Processor time", &headers).rows(report.cpu.iter().map(cpu_row)).non_empty();
     let shared = !report.host_a.boot_id.is_empty() && report.host_a.boot_id == report.host_b.boot_id;
     let note = (shared && table.is_some()).then(|| {
-        ReportBlock::aside("Both hosts are one machine: the classes are the machine's, seen twice.")
+        ReportBlock::aside(
+            "Both hosts are one machine: each row counts the whole machine, except for “own threads”.",
+        )
     });
     ReportSection::new("cpu", "Processor time").minor().all(table).all(note)
 }
@@ -245,11 +247,28 @@ fn tcp(report: &MeasureReport) -> Option<ReportTable> {
     ReportTable::figures("What TCP said", &headers).rows(rows).non_empty()
 }
 
+/// Returns what limited each stream, a line for each sender.
+fn limits(report: &MeasureReport) -> Option<ReportBlock> {
+    let line = |sent: &TcpFigure| {
+        let who = direction(sent.sender, sent.between.as_ref());
+        format!("{who} was limited by {}", verdict::limited_by(report, sent))
+    };
+    let measured = !report.streams.is_empty() && report.partial.is_none();
+    ReportBlock::asides(report.tcp.iter().filter(|_| measured).map(line))
+}
+
 fn reproduce(report: &MeasureReport) -> ReportSection {
     let mut pairs = vec![(StyledText::from("landspeed"), StyledText::from(&report.landspeed))];
     pairs.extend(report.record.as_ref().map(|path| ("record".into(), path.into())));
     ReportSection::new("reproduce", "How to reproduce")
         .minor()
-        .with(ReportBlock::Commands(vec![("Run it again".into(), report.command.clone())]))
+        .all(ReportBlock::only(
+            Visibility::InFull,
+            [ReportBlock::Commands(vec![("Run it again".into(), report.command.clone())])],
+        ))
+        .all(
+            (!report.next.is_empty())
+                .then(|| ReportBlock::Commands(vec![("next:".into(), report.next.clone())])),
+        )
         .with(ReportBlock::Only(Visibility::InFull, vec![ReportBlock::Pairs("", pairs)]))
 }

@@ -52,7 +52,7 @@ fn head(summary: &TuneSummary, record: &Record) -> DocumentHead {
     let primary = Metric::of_goal(&summary.goal);
     let strong =
         |what: &str, said: &String| StyledText::default().with(TextStyle::Strong, what).and(safe(said));
-    let void = summary.void.iter().map(|void| strong("✗ Void: ", void));
+    let void = summary.void.iter().map(|void| strong("✗ Does not count: ", void));
     let gains = gains(&summary.gain, &primary.order()[..2]);
     let lead = match gains.is_empty() {
         true => "The run ended before its final check.".to_owned(),
@@ -74,7 +74,7 @@ fn head(summary: &TuneSummary, record: &Record) -> DocumentHead {
     ];
     DocumentHead {
         kind: "tuning report",
-        warnings: void.chain(summary.doubts.iter().map(|doubt| strong("In doubt: ", doubt))).collect(),
+        warnings: void.chain(summary.doubts.iter().map(|doubt| strong("Beware: ", doubt))).collect(),
         title: answer::headline(summary).into(),
         lead: (lead + &help).into(),
         facts: facts.map(|fact| safe(&fact).into()).into(),

@@ -4,6 +4,7 @@ use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{Cause, Finding};
 
 use crate::verdict::judge::{FindingBuilder, behind, found};
+use crate::verdict::sizing::{ComputedValue, queue_length};
 use crate::verdict::thresholds::{
     BURST, CARRIED_SEGMENTS, COMMON_LOSS, COMMON_REORDERING, FEW_LOSSES, FEW_REORDERINGS, GROWTH,
     LEAST_WEIGHT, NOTABLE, RARE_LOSS, RARE_REORDERING, SATURATED, SPURIOUS,
@@ -201,7 +202,7 @@ pub(super) fn reordering(view: &VerdictView<'_>) -> Option<Finding> {
             )
             .saw_when(undone > 0, format!("{undone} reductions of the window were taken back"))
             .try_knob("tcp-reordering", "10", "more reordering that is taken for order")
-            .try_knob("rps", "", "one core for each flow, where the receiver itself spreads its packets")
+            .try_knob("rps", "none", "one core for each flow, where the receiver itself spreads its packets")
             .ask("look for links that are bundled packet by packet, and routes that change"),
     )
 }
@@ -275,8 +276,15 @@ fn mtu_evidence(
         .saw_if(mtus(view).map(|(a, b)| format!("the ends' links have MTUs of {} and {} B", a.0, b.0)));
     finding
         .try_knob("mtu-probing", "1", "let TCP find the size that passes (RFC 4821)")
-        .try_knob("mtu", "", "or give both links the MTU that the path carries")
+        .try_computed("mtu", smaller_mtu(view), "or give both links the smaller MTU")
         .ask("let ICMP 'fragmentation needed' and 'packet too big' through firewalls on the way")
+}
+
+/// Returns the smaller of the two links' MTUs, if they differ.
+fn smaller_mtu(view: &VerdictView<'_>) -> Option<ComputedValue> {
+    let (a, b) = mtus(view).filter(|(a, b)| a != b)?;
+    let how = format!("the smaller of {} and {}", a.0, b.0);
+    Some(ComputedValue { value: a.min(b).0.to_string(), how })
 }
 
 /// Returns the MTUs of the links of sender and receiver.
@@ -469,7 +477,11 @@ fn dropped(view: &VerdictView<'_>, end: &EndView<'_>, queue: QueueView<'_>) -> O
                     percent(explained)
                 ),
             )
-            .try_knob("txqueuelen", "10000", "a queue that holds what a sender hands over at once")
+            .try_computed(
+                "txqueuelen",
+                queue_length(view, end),
+                "a queue that holds what a sender hands over at once",
+            )
             .try_knob("qdisc", "fq", "or one that paces each flow")
             .ask(format!("where a user configured the {kind}, give it a longer queue (limit)")),
     )

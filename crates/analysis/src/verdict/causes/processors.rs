@@ -1,9 +1,11 @@
 //! Judges of the processors: the work that the flow gives them, and the other programs that use them.
 
+use landspeed_record::factor::print_cpus;
 use landspeed_record::units::{BitRate, CpuNanos};
 use landspeed_record::{Cause, CostClass, Finding, ProcessWatch, SoftnetCounts};
 
 use crate::verdict::judge::{FindingBuilder, behind, found};
+use crate::verdict::sizing::{ComputedValue, idlest_core, other_cores};
 use crate::verdict::thresholds::{
     FULL_CORE, IDLE_CORE, LOW_CLOCK, NOTABLE, PACKETS_ALONE, PACKETS_WITH_THREADS, STOLEN,
 };
@@ -248,8 +250,8 @@ pub(super) fn softirq_core(view: &VerdictView<'_>) -> Option<Finding> {
             .saw_when(dropped > 0, format!("{dropped} packets found no room in a core's backlog"))
             .saw_when(ksoftirqd.0 > 0, format!("ksoftirqd ran for {ksoftirqd}"))
             .saw_if(sharing(view, core))
-            .try_knob("rps", "", "spread packets of different flows, or move them off the thread's core")
-            .try_knob("irq-affinity", "", "take the interrupts elsewhere")
+            .try_computed("rps", other_cores(view, core), "move packets off that core")
+            .try_computed("irq-affinity", idlest_core(view, core), "take the interrupts elsewhere")
             .try_knob("gro", "on", "handle many packets as one")
             .try_knob("placement", "neighbours", "let the threads run beside that core, not on it")
             .expect(view.won_back(weight)),
@@ -363,11 +365,14 @@ fn remote_node(view: &VerdictView<'_>, end: &EndView<'_>) -> Option<Finding> {
     let finding =
         found(Cause::Placement, 0.25, 0.6, summary).at(format!("{} core {}", end.name(), process.core));
     let node = link.numa_node.map(|node| format!("the link's device is on node {node}"));
-    Some(finding.saw_if(node).try_knob("placement", "neighbours", "run the thread near the link").try_knob(
-        "irq-affinity",
-        "",
-        "and take its interrupts there",
-    ))
+    let near =
+        ComputedValue { value: print_cpus(&link.local_cpus), how: "the cores of the link's node".into() };
+    Some(
+        finding
+            .saw_if(node)
+            .try_knob("placement", "neighbours", "run the thread near the link")
+            .try_computed("irq-affinity", Some(near), "and take its interrupts there"),
+    )
 }
 
 pub(super) fn steal(view: &VerdictView<'_>) -> Option<Finding> {

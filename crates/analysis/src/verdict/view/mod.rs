@@ -19,9 +19,12 @@ pub(super) use loss::{QueueView, ShaperView, queues};
 pub(super) use path::{PathLimit, PathLimitKind};
 pub(super) use window::{SCALED, WindowCause, WindowLimit};
 
+use super::causes::limits::slowest_link;
 use super::observations::{HostView, PathObservations};
 use super::staircase::ceiling;
-use super::thresholds::{LOST_ON_RETURN, PACKET_NS, RETURN_OVER_FORWARD, STANDING_NS, STANDING_RATIO};
+use super::thresholds::{
+    LOST_ON_RETURN, PACKET_NS, RETURN_OVER_FORWARD, STANDING_NS, STANDING_RATIO, VIRTUAL_LINK,
+};
 use super::words::share;
 use end::roles;
 
@@ -166,6 +169,13 @@ impl<'a> VerdictView<'a> {
     /// Returns the ratio to the present goodput if the share `weight` of the time is won back and nothing else limits.
     pub(super) fn won_back(&self, weight: f64) -> Option<f64> {
         Some(1.0 / (1.0 - share(weight).min(0.99)))
+    }
+
+    /// Returns the rate that the flow reaches if the share `weight` of its time is won back, at most that of the
+    /// slowest link.
+    pub(super) fn reachable(&self, weight: f64) -> BitRate {
+        let link = slowest_link(self).map_or(BitRate(VIRTUAL_LINK), |(_, rate)| rate).0;
+        BitRate((self.goodput.0 * self.won_back(weight).unwrap_or(1.0)).min(link.max(self.goodput.0)))
     }
 }
 

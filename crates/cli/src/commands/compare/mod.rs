@@ -17,6 +17,7 @@ use landspeed_report::{DetailLevel, json};
 use landspeed_simulator::study_run;
 
 use crate::data;
+use crate::exit::void;
 use crate::groups::{FormArgs, HostArgs};
 use crate::hosts::NamedHosts;
 use crate::output::{agree, can_agree, usage};
@@ -43,7 +44,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     let record = landspeed_record::read(&job.file)?;
     let report = landspeed_analysis::compare(&record, &job.file.display().to_string())?;
     present(&report, &record, &args.output.form, DetailLevel::Brief)?;
-    Ok(if report.void.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(void(report.void.as_deref()))
 }
 
 struct StudyJob {

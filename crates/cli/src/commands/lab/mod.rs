@@ -123,6 +123,9 @@ fn list(form: &ListArgs) -> Result<ExitCode> {
     }
     let rows: Vec<Vec<String>> = document.labs.iter().map(row).collect();
     output::list(&["lab", "topology", "owner", "state", "namespaces"], &rows, &document, form)?;
+    if document.labs.iter().any(|lab| !lab.is_running) {
+        output::next(form.json, "landspeed lab down   # removes those that were left behind")?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

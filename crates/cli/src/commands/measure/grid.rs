@@ -22,6 +22,7 @@ use landspeed_transport::settings::FLOWS;
 
 use super::MeasureArgs;
 use crate::data::{self, RecordArg};
+use crate::exit::void;
 use crate::groups::{FormArgs, HostArgs, OutputArgs};
 use crate::hosts::{NamedHosts, set_of};
 use crate::output::{agree, can_agree, usage};
@@ -69,7 +70,7 @@ pub(crate) fn present(
     let report = landspeed_analysis::grid::report(record, &path.display().to_string())?;
     let document = landspeed_report::grid(&report, record, named);
     crate::output::present(&document, || json(&report), form, detail)?;
-    Ok(if report.void.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(void(report.void.as_deref()))
 }
 
 /// A grid to measure or to resume.

@@ -19,7 +19,7 @@ use landspeed_transport::{Transport, find};
 
 use super::{app, show};
 use crate::data::{self, RecordArg};
-use crate::exit::Exit;
+use crate::exit::{Exit, because};
 use crate::hosts::{NamedHosts, parse_settings};
 use crate::output::{agree, can_agree, usage};
 use crate::recorder::Recorder;
@@ -50,7 +50,23 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
     options.record = path.display().to_string();
     let Some(summary) = with_pair(&args, &named, &options, &stop)? else { return Ok(ExitCode::SUCCESS) };
     present(&summary, &path, &args)?;
-    Ok(exit(&summary, args.exit_code).into())
+    Ok(match exit(&summary, args.exit_code) {
+        Exit::Done => Exit::Done.into(),
+        other => because(other, &why(&summary, other)),
+    })
+}
+
+/// Returns why a run ends with this status.
+fn why(summary: &TuneSummary, exit: Exit) -> String {
+    let notes = summary.restored_notes.join("; ");
+    match exit {
+        Exit::NotRestored => {
+            format!("not everything was restored; run `landspeed undo` on the hosts: {notes}")
+        }
+        Exit::Left => format!("another program changed settings meanwhile, and these were left: {notes}"),
+        Exit::Failed => format!("the result does not count: {}", summary.void.as_deref().unwrap_or_default()),
+        _ => "the final check does not prove a gain".to_owned(),
+    }
 }
 
 fn with_pair(
@@ -247,7 +263,7 @@ fn plan_text(plan: &TunePlan, options: &TuneOptions, output: OutputCapabilities)
     text.push('\n');
     if options.looks() {
         text.push_str(
-            "In this order, but first what would relieve the bottleneck that a watched stream shows.\n",
+            "Tried in this order; what a short watched stream shows to be the bottleneck comes first.\n",
         );
     }
     text
