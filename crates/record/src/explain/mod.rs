@@ -12,7 +12,7 @@ mod target;
 mod verdict;
 mod window;
 
-pub use cost::{ClassSamples, CostClass, CostProfile, StackSamples, SymbolSamples};
+pub use cost::{ClassSamples, CostClass, CostProfile, ProgramSamples, StackSamples, SymbolSamples};
 pub use flow::{
     FlowKey, FlowWatch, IpProtocol, LinkSettings, ListenerWatch, ProcessWatch, QdiscWatch, SocketState,
     TcpState,
@@ -24,6 +24,6 @@ pub use report::{CostFigure, EXPLAIN_FORMAT, ExplainReport, ExplainedHost, Limit
 pub use sizes::{
     FragmentStepCost, FurtherPacketCost, LayerCost, LayerCostFit, PerPacketCost, SizeAnswer, SizePoint,
 };
-pub use target::WatchTarget;
+pub use target::{ProcessName, WatchTarget};
 pub use verdict::{Cause, Finding, NoVerdictReason, Remedy, Verdict};
 pub use window::{FlowWindow, WindowFigure, WindowRelation, WindowRule};
