@@ -4,6 +4,7 @@ mod cpu;
 mod end;
 mod flow;
 mod loss;
+mod requests;
 mod window;
 
 use landspeed_record::units::{BitRate, Bytes, Nanos};
@@ -14,6 +15,7 @@ pub(super) use end::{EndRole, EndView};
 pub(super) use flow::{FlowView, TimeShares};
 use loss::SenderLosses;
 pub(super) use loss::{QueueView, ShaperView, queues};
+use requests::RequestTimes;
 pub(super) use window::{SCALED, WindowCause, WindowLimit};
 
 use super::observations::{HostView, PathObservations};
@@ -40,6 +42,8 @@ pub struct VerdictView<'a> {
     pub(super) shaped: Option<ShaperView<'a>>,
     /// The reason why the receive window is closed, where it limits.
     pub(super) window_limit: Option<WindowLimit>,
+    /// The times of a request, if the flow carries requests and replies.
+    pub(super) requests: Option<RequestTimes>,
     /// True if both hosts are one machine, whose processor time is counted once.
     pub(super) one_machine: bool,
     /// The probe of a path that had carried nothing.
@@ -60,6 +64,7 @@ impl<'a> VerdictView<'a> {
             cpu: CpuLoad::of(sender.as_ref(), receiver.as_ref(), one_machine),
             shaped: loss::shaped(sender.as_ref(), receiver.as_ref()),
             window_limit: None,
+            requests: None,
             sender,
             receiver,
             goodput,
@@ -69,6 +74,7 @@ impl<'a> VerdictView<'a> {
             probe: observations.probe,
         };
         view.window_limit = window::limit(&view);
+        view.requests = requests::requests(&view);
         view
     }
 
