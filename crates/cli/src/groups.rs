@@ -93,16 +93,6 @@ impl HostArgs {
 
     /// Returns the hosts as given, without tokens.
     pub(crate) fn as_given(&self) -> String {
-    /// Returns the hosts in full, without tokens, for records.
-    pub(crate) fn describe(&self) -> String {
-        match self.hosts.as_slice() {
-            [] => "lab:back-to-back".to_owned(),
-            _ => without_tokens(&self.in_full()),
-        }
-    }
-
-    /// Returns the hosts as given, without tokens.
-    pub(crate) fn as_given(&self) -> String {
         without_tokens(&self.hosts)
     }
 

@@ -221,6 +221,84 @@ impl Drop for BackgroundFlow {
     }
 }
 
+/// Tests that a short look at existing flows is answered soon, and measures nothing beside them.
+#[test]
+fn existing_flows_are_answered_soon_and_nothing_else_is_measured() {
+    let _alone = ALONE.lock();
+    let busy = BackgroundFlow::new(Duration::ZERO);
+    let at = busy.at.to_string();
+    let look = || {
+        let began = Instant::now();
+        (explain(&["--flow", &at, "--time", "2s"]), began.elapsed())
+    };
+    // Another program may take the machine for a while.
+    let (report, took) =
+        (0..3).map(|_| look()).find(|(_, took)| *took < Duration::from_secs(6)).expect("within 6 s");
+    assert!(report.hosts.iter().all(|host| host.limits.is_none()), "nothing beside the flow, in {took:?}");
+    assert!(report.staircase.is_empty(), "{:?}", report.staircase);
+    let pid = std::process::id().to_string();
+    let mine = explain(&["--pid", &pid, "--time", "500ms", "--no-trace"]);
+    assert!(!mine.verdict.is_empty());
+    let none = Command::new(LANDSPEED).args(["explain", "--pid", "no-such-program"]).output().unwrap();
+    let none = text(&none).1;
+    assert!(none.contains("called 'no-such-program'"), "{none}");
+    assert!(none.contains(&at) && none.contains(&format!("(pid {pid})")), "flows there, with owners: {none}");
+}
+
+/// A client that asks over loopback, and a server that rests before it answers.
+#[test]
+fn a_client_that_waits_for_replies_is_no_fault() {
+    let _alone = ALONE.lock();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    let server = std::thread::spawn(move || {
+        let mut stream = listener.accept().unwrap().0;
+        stream.set_nodelay(true).unwrap();
+        while stream.read_exact(&mut [0; 100]).is_ok() {
+            std::thread::sleep(Duration::from_millis(3));
+            stream.write_all(&[1; 50]).unwrap();
+        }
+    });
+    let stop = Arc::new(AtomicBool::new(false));
+    let ended = Arc::clone(&stop);
+    let client = std::thread::spawn(move || {
+        let mut stream = TcpStream::connect(at).unwrap();
+        while !ended.load(Ordering::Relaxed) {
+            stream.write_all(&[1; 100]).unwrap();
+            stream.read_exact(&mut [0; 50]).unwrap();
+        }
+    });
+    std::thread::sleep(Duration::from_millis(100));
+    let report = explain(&["--flow", &at.to_string(), "--time", "2s", "--no-trace"]);
+    stop.store(true, Ordering::Relaxed);
+    client.join().unwrap();
+    server.join().unwrap();
+    let first = &report.verdict[0];
+    assert_eq!(first.cause, landspeed_record::Cause::RequestReply, "{:#?}", report.verdict);
+    assert!(first.summary.contains("per request is the network"), "{first:#?}");
+    assert!(report.verdict.iter().all(|finding| is_limit(finding.cause)), "{:#?}", report.verdict);
+}
+
+/// The quota of a control group, made by the kernel. Programs with priority in real time have none.
+#[test]
+fn a_processor_quota_is_named_with_its_group() {
+    needs_root!();
+    let _alone = ALONE.lock();
+    let scenario = FaultScenario::with(&[("receiver-quota", 0.8)]).unwrap();
+    let stage = match FaultLab::set(&scenario, &[LANDSPEED, "play"].map(str::to_owned)) {
+        Ok(stage) => stage,
+        Err(why) => return support::skip(&why.to_string()),
+    };
+    std::thread::sleep(Duration::from_millis(500));
+    let [a, b] = stage.names();
+    let at = stage.at().to_string();
+    let report = explain(&[&a, &b, "--flow", &at, "--time", "2s", "--no-trace"]);
+    let named = report.verdict.iter().find(|finding| finding.cause == landspeed_record::Cause::CpuQuota);
+    let named = named.unwrap_or_else(|| panic!("{:#?}", report.verdict));
+    assert!(named.summary.contains("landspeed-fault-"), "{named:#?}");
+    assert!(named.at.contains(b.trim_start_matches("netns:")), "{named:#?}");
+}
+
 /// Tests that there is no verdict without data, and that remedies for another program's flow name no settings of
 /// landspeed's flows.
 #[test]

@@ -85,9 +85,8 @@ pub fn judge(observations: &PathObservations<'_>) -> Verdict {
 fn missing(observations: &PathObservations<'_>, view: &VerdictView<'_>) -> Option<NoVerdictReason> {
     let moved = observations.goodput.is_some_and(|rate| rate.0 > 0.0);
     let flows = || view.ends().flat_map(|end| &end.flows);
-    // Connections that a full backlog drops never become flows.
-    if observations.probe.is_some() || causes::backlog_overflows(view) || (moved && flows().next().is_none())
-    {
+    // Connections that a full table or backlog drops never become flows.
+    if observations.probe.is_some() || causes::turned_away(view) || (moved && flows().next().is_none()) {
         return None;
     }
     let samples = flows().map(|flow| flow.watch.samples.len() as u32).max();

@@ -254,3 +254,25 @@ pub(super) const SLOWER: f64 = 0.5;
 
 /// The share of segments from which a stream is repeated: to see as few again takes minutes.
 pub(super) const LEAST_REPEATED: f64 = 2e-4;
+
+/// The least number of requests and replies that makes a flow one of requests: fewer may be a handshake of programs.
+pub(super) const FEW_EXCHANGES: f64 = 10.0;
+
+/// The most data segments of a reply, to a request of one: OpenSSH's receiver opens its window once for 96 KB that
+/// arrived, which are 11 segments of 8,948 bytes or 68 of 1,448. A stream with such answers waits for none of them.
+pub(super) const MOST_SEGMENTS_A_REPLY: f64 = 8.0;
+
+/// The least time between two requests, in round trips, if each waits for the reply to the one before. It is below one
+/// because the lowest round trip that TCP saw and the idle one that was measured differ by up to a wake-up.
+pub(super) const SERIAL: f64 = 0.7;
+
+/// The part of its former size below which a window has fallen: the kernel halves it for each retransmission time-out
+/// of a pause (tcp_cwnd_restart).
+pub(super) const FALLEN: f64 = 0.7;
+
+/// The least number of falls: one or two may be a first burst, or a program that began anew.
+pub(super) const FEW_FALLS: usize = 3;
+
+/// The number of segments in a window to which the kernel cuts it after a drop, and what rounding adds: twice the MSS
+/// that the receiver advertises, which exceeds the sender's by the length of the options (tcp_clamp_window).
+pub(super) const CUT_WINDOW: f64 = 2.1;

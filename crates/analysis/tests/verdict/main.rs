@@ -36,7 +36,7 @@ fn the_sender_is_found_whichever_host_is_named_first() {
         let path = fault(0.5);
         let (straight, turned) = (path.verdict(), path.turned());
         // Nothing moves through a backlog that is full, nor through a black hole.
-        if !matches!(cause, Cause::ListenBacklog | Cause::MtuBlackHole) {
+        if !matches!(cause, Cause::ListenBacklog | Cause::MtuBlackHole | Cause::Conntrack) {
             assert_eq!(straight.findings, turned.findings, "{cause:?}");
         }
         assert_eq!(turned.findings[0].cause, *cause);
@@ -249,6 +249,56 @@ fn a_reader_that_wakes_for_each_small_window_is_not_slow() {
             if full { (window, Some(Bytes(0))) } else { (Bytes(0), Some(window)) };
     });
     assert_eq!(path.verdict().findings[0].cause, Cause::ReceiveBuffer);
+}
+
+#[test]
+fn programs_that_want_the_core_are_named() {
+    let finding = &faults::competing_load(0.5).verdict().findings[0];
+    assert!(
+        finding.summary.starts_with("burner wants the core that the flow's thread runs on"),
+        "{finding:#?}"
+    );
+    assert!(finding.evidence.iter().any(|line| line.contains("there ran burner for 60 %")), "{finding:#?}");
+    assert!(finding.remedies[0].what.starts_with("stop burner, "), "{finding:#?}");
+}
+
+/// The client waits for replies, and the server for requests: no program is slow.
+#[test]
+fn waiting_for_replies_is_no_fault_and_is_told_in_round_trips() {
+    let path = faults::requests(0.0);
+    for verdict in [path.verdict(), path.turned(), path.from(0), path.from(1)] {
+        assert!(verdict.findings.iter().all(|f| is_limit(f.cause)), "{verdict:#?}");
+        assert_eq!(verdict.findings[0].cause, Cause::RequestReply, "{verdict:#?}");
+    }
+    let said = &path.verdict().findings[0].summary;
+    let times = "one round trip of 100 us of the 1 ms per request is the network, 890 us the server, 10 us the client";
+    assert!(said.replace(['\u{b5}', '\u{3bc}'], "u").ends_with(times), "{said}");
+}
+
+#[test]
+fn a_stream_whose_window_is_opened_now_and_then_is_not_one_of_requests() {
+    let mut path = faults::slow_writer(0.5);
+    path.sender(|_, _, t| t.data_segments_received = t.data_segments_sent / 11);
+    assert_eq!(path.verdict().findings[0].cause, Cause::SlowWriter, "{:#?}", path.verdict());
+}
+
+#[test]
+fn a_little_of_each_is_no_cause() {
+    let mut path = WatchedPath::lan();
+    path.b.put(landspeed_record::Throttling {
+        window_ns: watched::SPAN,
+        quota_ns: share_of(1.0, 0.1),
+        ..Default::default()
+    });
+    first::<ProcessWatch>(&mut path.a).uninterruptible_samples = 2;
+    path.count_b("Conntrack.drop", 1);
+    path.count_b("TcpExt.SyncookiesSent", 1);
+    path.receiver(|_, socket, _| socket.drops = 1);
+    assert!(path.verdict().findings.iter().all(|f| is_limit(f.cause)), "{:#?}", path.verdict());
+    // A program that pauses on a short path fills its window at once.
+    let mut path = faults::idle_restart(0.5);
+    path.sender(|_, _, t| t.unacked_segments = t.unacked_segments.min(t.cwnd_segments / 4));
+    assert!(!causes(&path.verdict()).contains(&Cause::IdleRestart), "{:#?}", path.verdict());
 }
 
 #[test]

@@ -98,7 +98,8 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode> {
 }
 
 fn exit(report: &VerifyReport) -> ExitCode {
-    let unread = report.settings.iter().filter(|setting| setting.why.is_some()).map(|setting| setting.knob.as_str());
+    let unread =
+        report.settings.iter().filter(|setting| setting.why.is_some()).map(|setting| setting.knob.as_str());
     let unread = unread.collect::<Vec<_>>().join(", ");
     match differing(report) {
         Some(why) => because(Exit::Failed, &why),

@@ -1,11 +1,11 @@
 //! Makes the report of `explain` from the observations.
 
-use landspeed_analysis::fit::cost_figures;
+use landspeed_analysis::fit::{cost_figures, share_of_links};
 use landspeed_analysis::verdict::{
     HostView, NamedHostLimits, PathObservations, Repetition, judge, repetition, staircase,
 };
 use landspeed_analysis::window::{WatchedHost, busiest};
-use landspeed_record::units::{BitRate, Bytes, Nanos};
+use landspeed_record::units::{BitRate, Bytes, EscapedText, Nanos};
 use landspeed_record::{
     CostProfile, EXPLAIN_FORMAT, Estimate, ExplainReport, ExplainedHost, HostFacts, HostLimits, KnobState,
     LinkCounters, Observations, PacedStream, PathProbe, Settings, Verdict, WatchTarget,
@@ -119,7 +119,8 @@ fn explained(seen: HostObservations, goodput: BitRate) -> ExplainedHost {
     let observed = seen.observed;
     let cost = observed.get::<Option<CostProfile>>().as_ref().map(|profile| {
         let bytes = Bytes((goodput.0 / 8.0 * profile.window_ns.as_secs_f64()) as u64);
-        cost_figures(profile, bytes, packets(&observed))
+        let share = share_of_links(&observed);
+        cost_figures(profile, share, bytes, (packets(&observed) as f64 * share) as u64)
     });
     ExplainedHost {
         facts: Some(seen.facts),
@@ -148,6 +149,9 @@ pub(super) fn watched(options: &ExplainOptions) -> String {
         WatchTarget::Programs => "flows of the program".to_owned(),
         WatchTarget::Flow { at } => format!("flows of {at}"),
         WatchTarget::Pid { pid } => format!("flows of process {pid}"),
+        WatchTarget::Name { name } => {
+            format!("flows of processes called {}", EscapedText::from(name.as_str()))
+        }
         WatchTarget::Top => "the flows that move most".to_owned(),
     }
 }

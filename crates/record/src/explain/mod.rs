@@ -13,7 +13,7 @@ mod target;
 mod verdict;
 mod window;
 
-pub use cost::{ClassSamples, CostClass, CostProfile, StackSamples, SymbolSamples};
+pub use cost::{ClassSamples, CostClass, CostProfile, ProgramSamples, StackSamples, SymbolSamples};
 pub use flow::{
     FlowKey, FlowWatch, IpProtocol, LinkSettings, ListenerWatch, ProcessWatch, QdiscWatch, SocketState,
     TcpState,
@@ -26,6 +26,6 @@ pub use report::{CostFigure, EXPLAIN_FORMAT, ExplainReport, ExplainedHost, Limit
 pub use sizes::{
     FragmentStepCost, FurtherPacketCost, LayerCost, LayerCostFit, PerPacketCost, SizeAnswer, SizePoint,
 };
-pub use target::WatchTarget;
+pub use target::{ProcessName, WatchTarget};
 pub use verdict::{Cause, Finding, NoVerdictReason, PathRate, Remedy, RemedyCommand, Verdict};
 pub use window::{FlowWindow, WindowFigure, WindowRelation, WindowRule};

@@ -71,6 +71,22 @@ pub enum Cause {
     ReturnPath,
     /// A queue on the way holds far more than the path, so that every packet is late.
     Bufferbloat,
+    /// A processor quota of a control group stops a program of the flow.
+    CpuQuota,
+    /// A program of the flow waits for a disk.
+    SlowDisk,
+    /// The machine's memory for TCP is used up, so receivers offer small windows.
+    TcpMemory,
+    /// The receiver once dropped a segment for want of room, and offers two segments ever since.
+    DroppedWindow,
+    /// The congestion window falls after each pause of the program, though nothing was lost.
+    IdleRestart,
+    /// Connection tracking is full and drops new connections.
+    Conntrack,
+    /// Handshakes wait in a full queue, and are answered with SYN cookies.
+    SynCookies,
+    /// A limit: each request waits for its reply, and nothing else is wrong.
+    RequestReply,
     /// A limit: a core is fully busy with this flow, and nothing else is wrong.
     CpuLimit,
     /// A limit: the link runs at full rate.

@@ -64,6 +64,7 @@ pub fn explain(report: &ExplainReport) -> Document {
 fn cost_section(hosts: &[cost::HostCost<'_>]) -> ReportSection {
     ReportSection::new("cost", "Where the processor time goes")
         .with(cost::table(hosts))
+        .all(hosts.iter().filter_map(cost::HostCost::owners).map(ReportBlock::text))
         .all(hottest(hosts))
         .all(ReportBlock::only(Visibility::InFull, hosts.iter().filter_map(unclassified)))
         .all(ReportBlock::only(Visibility::InFull, ReportBlock::asides(cost::asides(hosts))))

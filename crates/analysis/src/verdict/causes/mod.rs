@@ -5,18 +5,22 @@
 //! program. `tests/verdict/faults.rs` has a path for each cause.
 
 mod bottleneck;
+mod connections;
 mod datagrams;
+mod host;
+mod idle;
 pub(super) mod limits;
 mod path;
 mod processors;
 mod programs;
+mod requests;
 mod stall;
 mod windows;
 
 use landspeed_record::{Cause, Finding};
 
 pub(super) use path::unexplained as unexplained_losses;
-pub(super) use programs::backlog_overflows;
+pub(super) use programs::turned_away;
 pub use stall::stalls;
 
 use super::evidence::{
@@ -115,6 +119,22 @@ pub static CAUSES: &[CauseJudge] = &[
     // Connections that were dropped because the backlog was full.
     fault(Cause::ListenBacklog, "a listen backlog that overflows", &[COUNTERS],
         programs::listen_backlog, unseen),
+    // The time for which the control group of the flow's process was stopped.
+    fault(Cause::CpuQuota, "a processor quota", &[], host::cpu_quota, unseen),
+    // A thread that waits uninterruptibly, while the flow waits for it.
+    fault(Cause::SlowDisk, "a slow disk", &[PROCESSES], host::slow_disk, unseen),
+    // Small windows while the kernel's account of TCP's memory is full.
+    fault(Cause::TcpMemory, "the machine's memory for TCP", &[RECEIVER_TCP, COUNTERS], host::tcp_memory, unseen),
+    // A window of two segments behind a socket that has dropped one.
+    fault(Cause::DroppedWindow, "a window that a drop cut", &[RECEIVER_TCP], host::dropped_window, unseen),
+    // Falls of the window without a loss, and the share of samples in which it is full and small.
+    fault(Cause::IdleRestart, "slow start after each pause", &[SENDER_TCP], idle::idle_restart, unseen),
+    // Packets of new connections that the tracking table had no room for.
+    fault(Cause::Conntrack, "a full table of connection tracking", &[COUNTERS], connections::conntrack, unseen),
+    // Handshakes that were answered without a place in the queue.
+    fault(Cause::SynCookies, "a full queue of handshakes", &[COUNTERS], connections::syn_cookies, unseen),
+    // The time of a request, less a round trip and the client's own.
+    limit(Cause::RequestReply, "requests that wait for replies", &[ANY_TCP], requests::request_reply),
     // The busiest thread or core that carries the flow.
     limit(Cause::CpuLimit, "the processor", &[CORES], limits::cpu),
     // Goodput against the link's speed, and a standing queue on the path.

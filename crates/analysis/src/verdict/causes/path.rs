@@ -3,6 +3,7 @@
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{Cause, Finding};
 
+use super::idle::restarts;
 use crate::verdict::judge::{FindingBuilder, behind, found};
 use crate::verdict::sizing::{ComputedValue, queue_length};
 use crate::verdict::thresholds::{
@@ -297,7 +298,7 @@ pub(super) fn congestion_control(view: &VerdictView<'_>) -> Option<Finding> {
     let flow = view.sender.as_ref()?.main()?;
     let lossless = view.loss.rate() < RARE_LOSS && view.loss.dropped_here == 0.0;
     let path_is_free = view.standing_queue().is_none() && view.shaped.is_none();
-    if !lossless || !path_is_free || view.cpu.saturated() || stalled(flow) {
+    if !lossless || !path_is_free || view.cpu.saturated() || stalled(flow) || restarts(view) {
         return None;
     }
     let full = flow.congestion_full();

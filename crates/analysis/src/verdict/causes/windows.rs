@@ -211,6 +211,11 @@ pub(super) fn send_buffer_next(view: &VerdictView<'_>) -> Option<Finding> {
     )
 }
 
+/// Returns true if something else than the size of its buffer keeps the window small.
+fn cut_from_outside(view: &VerdictView<'_>) -> bool {
+    view.window_limit.is_some_and(|limit| matches!(limit.by, WindowCause::Memory | WindowCause::Dropped))
+}
+
 /// Judges a receive window that never grew beyond a part of the kernel's initial window.
 pub(super) fn receive_buffer_next(view: &VerdictView<'_>) -> Option<Finding> {
     let (window, mss) = largest(view)?;
@@ -219,7 +224,7 @@ pub(super) fn receive_buffer_next(view: &VerdictView<'_>) -> Option<Finding> {
         one_size(flow, |sample| sample.receive_buffer_bytes).is_some()
     });
     let few = window < TOO_FEW_SEGMENTS * mss;
-    if window >= UNSCALED_WINDOW || !fixed || few {
+    if window >= UNSCALED_WINDOW || !fixed || few || cut_from_outside(view) {
         return None;
     }
     let window = Bytes(window as u64);
@@ -252,7 +257,7 @@ pub(super) fn unscaled_next(view: &VerdictView<'_>) -> Option<Finding> {
 /// Judges a window of so few segments that rounding takes much of it.
 pub(super) fn alignment_next(view: &VerdictView<'_>) -> Option<Finding> {
     let (window, mss) = largest(view)?;
-    if window >= TOO_FEW_SEGMENTS * mss {
+    if window >= TOO_FEW_SEGMENTS * mss || cut_from_outside(view) {
         return None;
     }
     let lost = lost_to_rounding(Bytes(window as u64), Bytes(mss as u64));

@@ -6,6 +6,7 @@ mod end;
 mod flow;
 mod loss;
 mod path;
+mod requests;
 mod window;
 
 use landspeed_record::units::{BitRate, Bytes, Nanos};
@@ -17,6 +18,7 @@ pub(super) use flow::{FlowView, TimeShares};
 use loss::SenderLosses;
 pub(super) use loss::{QueueView, ShaperView, queues};
 pub(super) use path::{PathLimit, PathLimitKind};
+use requests::RequestTimes;
 pub(super) use window::{SCALED, WindowCause, WindowLimit};
 
 use super::causes::limits::slowest_link;
@@ -48,6 +50,8 @@ pub struct VerdictView<'a> {
     pub(super) path: Option<PathLimit>,
     /// The reason why the receive window is closed, where it limits.
     pub(super) window_limit: Option<WindowLimit>,
+    /// The times of a request, if the flow carries requests and replies.
+    pub(super) requests: Option<RequestTimes>,
     /// True if both hosts are one machine, whose processor time is counted once.
     pub(super) one_machine: bool,
     /// The probe of a path that had carried nothing.
@@ -71,6 +75,7 @@ impl<'a> VerdictView<'a> {
             shaped: loss::shaped(sender.as_ref(), receiver.as_ref()),
             path: None,
             window_limit: None,
+            requests: None,
             sender,
             receiver,
             goodput,
@@ -82,6 +87,7 @@ impl<'a> VerdictView<'a> {
         };
         view.path = path::limit(&view);
         view.window_limit = window::limit(&view);
+        view.requests = requests::requests(&view);
         view
     }
 

@@ -26,10 +26,11 @@ use crate::stop::StopRequest;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Without --flow, --pid or --top, landspeed sends a stream between two hosts and explains it. With one of them \
-             it sends nothing: it watches existing flows on the hosts given, or on this host alone. \
+             it sends nothing and measures nothing else: it watches existing flows on the hosts given, or on this host alone. \
              Root sees most. Without root, each part that cannot run says what it lacks.\n\n\
              Examples:\n  \
              sudo landspeed explain --flow 10.0.0.2:443    why a flow is no faster\n  \
+             sudo landspeed explain --pid nginx            why a program's flows are no faster\n  \
              sudo landspeed explain HOST_A HOST_B          why a path is no faster"
 )]
 pub(crate) struct ExplainArgs {
@@ -38,9 +39,9 @@ pub(crate) struct ExplainArgs {
     /// Explain the flows of this address and port; without a port, of any
     #[arg(long, value_name = "ADDR[:PORT]", group = "target", value_parser = flow_address)]
     pub(crate) flow: Option<SocketAddr>,
-    /// Explain the flows of this process
-    #[arg(long, value_name = "PID", group = "target")]
-    pub(crate) pid: Option<u32>,
+    /// Explain the flows of this process, or of all processes with this name, and of their children
+    #[arg(long, value_name = "PID|NAME", group = "target", value_parser = process)]
+    pub(crate) pid: Option<WatchTarget>,
     /// Explain the flows that carry most
     #[arg(long, group = "target")]
     pub(crate) top: bool,
@@ -61,6 +62,9 @@ pub(crate) struct ExplainArgs {
     /// Do not measure what memory, copies and raw packets can do
     #[arg(long, hide_short_help = true)]
     pub(crate) no_limits: bool,
+    /// Measure that for existing flows too
+    #[arg(long, hide_short_help = true, conflicts_with = "no_limits")]
+    pub(crate) limits: bool,
     /// Do not follow packets through the kernel
     #[arg(long, hide_short_help = true)]
     pub(crate) no_trace: bool,
@@ -165,7 +169,7 @@ fn is_watched(args: &ExplainArgs) -> bool {
 fn options(args: &ExplainArgs) -> Result<ExplainOptions> {
     let target = match (args.flow, args.pid, args.top) {
         (Some(at), _, _) => WatchTarget::Flow { at },
-        (_, Some(pid), _) => WatchTarget::Pid { pid },
+        (_, Some(processes), _) => processes,
         (_, _, true) => WatchTarget::Top,
         _ => WatchTarget::Workload,
     };
@@ -181,12 +185,22 @@ fn options(args: &ExplainArgs) -> Result<ExplainOptions> {
         program,
         time: args.time,
         flow: flow_of(&args.sent, &[])?.1,
-        limits: !args.no_limits,
+        // Beside the flows of others nothing is measured that was not asked for.
+        limits: if live { args.limits } else { !args.no_limits },
         trace: !args.no_trace,
         topology,
         command: data::command_line(),
         started: data::now(),
     })
+}
+
+/// Parses a process id, or a name.
+fn process(text: &str) -> Result<WatchTarget, String> {
+    match text.parse() {
+        Ok(pid) => Ok(WatchTarget::Pid { pid }),
+        Err(_) if text.is_empty() => Err("a process has an id or a name".to_owned()),
+        Err(_) => Ok(WatchTarget::Name { name: text.into() }),
+    }
 }
 
 fn present(report: &ExplainReport, args: &ExplainArgs) -> Result<()> {
