@@ -36,6 +36,8 @@ fn with_children() -> Option<(TestHost, std::os::fd::OwnedFd)> {
     }
     host.inside(|| {
         use std::os::fd::AsRawFd;
+        // Otherwise its link-local address is tentative for about a second, and the snapshot before differs from the one after.
+        std::fs::write("/proc/sys/net/ipv6/conf/child/accept_dad", "0").unwrap();
         ip("link set child mtu 3000 up");
         std::fs::write("/proc/sys/net/ipv6/conf/child/mtu", "2222").unwrap();
         ip("link add link v0 name away type macvlan mode bridge");

@@ -282,21 +282,22 @@ mod tests {
         if let Err(why) = load() {
             return eprintln!("SKIP one_connection_between_two_namespaces_is_told_from_another: {why}");
         }
-        let connection = || {
-            let listener = TcpListener::bind("127.0.0.1:39127").unwrap();
-            let client = socket_from(39128, listener.local_addr().unwrap());
+        let connection = |server: u16, client: u16| {
+            let listener = TcpListener::bind(("127.0.0.1", server)).unwrap();
+            let client = socket_from(client, listener.local_addr().unwrap());
             let server = listener.accept().unwrap().0;
             (server, client)
         };
+        // Other programs use ports of this namespace, so its kernel chooses them.
+        let (other, _other) = connection(0, 0);
+        let names = (other.local_addr().unwrap(), other.peer_addr().unwrap());
+        // A connection in another namespace with the same addresses has another end.
         let elsewhere = || {
             let loopback = std::process::Command::new("ip").args(["link", "set", "lo", "up"]).status();
             assert!(loopback.unwrap().success());
-            (connection(), handed(0))
+            (connection(names.0.port(), names.1.port()), handed(0))
         };
-        let ((server, _client), there) = landspeed_kernel::netlink::in_throwaway(elsewhere).unwrap();
-        let names = (server.local_addr().unwrap(), server.peer_addr().unwrap());
-        // A connection in this namespace with the same addresses has another end.
-        let (other, _other) = connection();
+        let (_there, there) = landspeed_kernel::netlink::in_throwaway(elsewhere).unwrap();
         assert!(ends(0).other(&other, names, &there).is_none());
         // A network's name says nothing about the loopback of its hosts.
         let there = PeerNamespace { place: NetworkScope { net: 7, ..there.place }, ..there };
