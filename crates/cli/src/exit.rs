@@ -1,9 +1,6 @@
 //! The exit statuses. docs/reference/exit-codes.md is generated from this table.
 
-use std::io::Write;
 use std::process::ExitCode;
-
-use landspeed_report::{OutputCapabilities, safe};
 
 /// The result of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,18 +49,6 @@ pub(crate) const ALL: [(Exit, &str, &str); 6] = [
 pub(crate) fn line() -> String {
     let each: Vec<String> = ALL.iter().map(|(exit, name, _)| format!("{} {name}", *exit as u8)).collect();
     format!("Exit status: {}", each.join(", "))
-}
-
-/// Prints on standard error, in one line, why a command ends with a status other than 0, and returns the status.
-pub(crate) fn because(exit: Exit, why: &str) -> ExitCode {
-    let line = OutputCapabilities::stderr().spell(&safe(why));
-    let _ = writeln!(std::io::stderr(), "landspeed: ends with {}: {line}", exit as u8);
-    exit.into()
-}
-
-/// Returns the status of a command whose report is void for this reason, if there is one.
-pub(crate) fn void(why: Option<&str>) -> ExitCode {
-    why.map_or(Exit::Done.into(), |why| because(Exit::Failed, &format!("the figures do not count: {why}")))
 }
 
 impl From<Exit> for ExitCode {

@@ -3,6 +3,7 @@
 mod commands;
 mod data;
 mod exit;
+mod failure;
 mod groups;
 mod habits;
 mod hide;

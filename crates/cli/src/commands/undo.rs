@@ -10,7 +10,8 @@ use landspeed_knob::journal::{Undo, UndoReport};
 use landspeed_lab::topology::lab::{self, LabSelection};
 use serde::Serialize;
 
-use crate::exit::{Exit, because};
+use crate::exit::Exit;
+use crate::failure::because;
 use crate::groups::ReachArgs;
 use crate::output::{FORMAT, agree, out};
 use crate::{hosts, labs};

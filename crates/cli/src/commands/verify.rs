@@ -12,7 +12,8 @@ use landspeed_record::Side;
 use landspeed_report::{Gauge, OutputCapabilities, json, labels, open_metrics, safe, table};
 use serde::Serialize;
 
-use crate::exit::{Exit, because};
+use crate::exit::Exit;
+use crate::failure::because;
 use crate::groups::{MetricsArgs, RECORD};
 use crate::kept::{KeptSettings, KeptSettingsArgs};
 use crate::output::{out, save_metrics, usage};

@@ -154,7 +154,7 @@ fn there(host: &Host, target: WatchTarget) -> Vec<String> {
     };
     let Ok(Reply::Watched { observed, .. }) = host.call(&request) else { return Vec::new() };
     let flows = observed.get::<Vec<FlowWatch>>().iter().filter(|flow| flow.key.remote.port() > 0);
-    flows.map(|flow| owned(flow, observed.get())).collect()
+    flows.map(|flow| owned(flow, observed.get::<Vec<ProcessWatch>>())).collect()
 }
 
 /// Returns a flow with its owner: "10.0.0.1:22 - 10.0.0.2:40000 of sshd (pid 812)".

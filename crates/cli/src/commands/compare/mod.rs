@@ -17,7 +17,7 @@ use landspeed_report::{DetailLevel, json};
 use landspeed_simulator::study_run;
 
 use crate::data;
-use crate::exit::void;
+use crate::failure::void;
 use crate::groups::{FormArgs, HostArgs};
 use crate::hosts::NamedHosts;
 use crate::output::{agree, can_agree, usage};

@@ -22,7 +22,7 @@ use landspeed_transport::settings::FLOWS;
 
 use super::MeasureArgs;
 use crate::data::{self, RecordArg};
-use crate::exit::void;
+use crate::failure::void;
 use crate::groups::{FormArgs, HostArgs, OutputArgs};
 use crate::hosts::{NamedHosts, set_of};
 use crate::output::{agree, can_agree, usage};

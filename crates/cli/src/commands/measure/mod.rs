@@ -17,7 +17,8 @@ use landspeed_transport::settings::FLOWS;
 use parking_lot::Mutex;
 
 use crate::data;
-use crate::exit::{Exit, because};
+use crate::exit::Exit;
+use crate::failure::because;
 use crate::hosts::{NamedHosts, flow_of};
 use crate::output::{ActivityLine, present};
 use crate::stop::StopRequest;

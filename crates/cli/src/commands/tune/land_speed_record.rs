@@ -12,7 +12,8 @@ use landspeed_simulator::{FullPath, full_window, recovery_time, simulated_recove
 
 use super::TuneArgs;
 use crate::data;
-use crate::exit::{Exit, because};
+use crate::exit::Exit;
+use crate::failure::because;
 use crate::hosts::NamedHosts;
 use crate::output::{ActivityLine, agree, present};
 use crate::stop::StopRequest;

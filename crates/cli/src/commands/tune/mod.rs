@@ -19,7 +19,8 @@ use landspeed_transport::{Transport, find};
 
 use super::{app, show};
 use crate::data::{self, RecordArg};
-use crate::exit::{Exit, because};
+use crate::exit::Exit;
+use crate::failure::because;
 use crate::hosts::{NamedHosts, parse_settings};
 use crate::output::{agree, can_agree, usage};
 use crate::recorder::Recorder;
