@@ -29,7 +29,7 @@ pub fn repetition(observations: &PathObservations<'_>) -> Option<Repetition> {
     let mss = view.sender.as_ref()?.main()?.last()?.send_mss_bytes.0 as f64;
     let segments = 2.0 * FEW_EXPECTED / view.loss.rate();
     let seconds = segments * mss * 8.0 / pace.0;
-    seconds.is_finite().then(|| Repetition { pace, time: Nanos((seconds * 1e9) as u64) })
+    seconds.is_finite().then_some(Repetition { pace, time: Nanos((seconds * 1e9) as u64) })
 }
 
 /// Sums up what became of a paced stream, from the watched flows of its sender.

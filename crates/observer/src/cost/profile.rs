@@ -85,7 +85,7 @@ fn others(tally: &StackCounts, shares_machine: bool) -> Vec<ProgramSamples> {
     let own = procfile::word("/proc/self/comm").unwrap_or_default();
     let is_other = |name: &str| {
         let carries = name.starts_with("ksoftirqd/") || name.starts_with("napi/");
-        !carries && !(shares_machine && tally.scope.is_own() && name == own)
+        !(carries || shares_machine && tally.scope.is_own() && name == own)
     };
     let of = |((core, pid), samples): (&(u32, i32), &u64)| {
         let name = tally.names.get(pid).filter(|name| is_other(name))?;
