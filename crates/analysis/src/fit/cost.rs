@@ -24,8 +24,8 @@ fn nanos_of_sample(profile: &CostProfile) -> f64 {
 /// The bytes of Ethernet, IPv4 and TCP headers with timestamps.
 const HEADERS: u64 = 14 + 20 + 32;
 
-/// Returns what the flows had of the bytes on their host's links, 0 to 1; 1 where it cannot be told, as for datagrams,
-/// whose sockets count no bytes.
+/// Returns what the flows had of the bytes on their host's links, 0 to 1; 1 where it is not known, as for datagrams, whose
+/// sockets count no bytes.
 pub fn share_of_links(seen: &Observations) -> f64 {
     let links = seen.get::<Vec<LinkCounters>>().iter().map(|link| link.rx_bytes + link.tx_bytes);
     let links: f64 = links.map(|bytes| bytes.0 as f64).sum();
