@@ -2,7 +2,7 @@
 
 use landspeed_record::units::Nanos;
 
-use landspeed_kernel::netlink::{Ethtool, Rtnl};
+use landspeed_kernel::netlink::{self, Ethtool, Rtnl};
 
 use crate::device::{Sysfs, name, refused};
 use crate::file::{FileEncoding, FileSetting, MemberFiles};
@@ -21,6 +21,7 @@ pub(crate) const KNOBS: &[&[Knob]] = &[&[
         system: SystemSetting::Device("threaded"),
         about: "poll the device in threads of its own, which the scheduler places, instead of softirqs",
         interacts: &["gro", "placement", "rps", "irq-affinity"],
+        needs: &[("gro", "on")],
         source: "Documentation/networking/napi.rst (threaded NAPI); Wang (2021)",
         propose: |view| unpolled(view, switch_on(view, 120)),
     }),
@@ -60,11 +61,29 @@ const UNPOLLED: &str = "a veth polls only while GRO is on";
 fn is_polled(target: &KnobTarget) -> Result<(), Error> {
     let device = name(target)?;
     let failed = |e| refused("threaded-napi", e);
-    let link = Rtnl::open().and_then(|rtnl| rtnl.link(device)).map_err(failed)?;
     let features = Ethtool::open().and_then(|ethtool| ethtool.features(device)).map_err(failed)?;
-    match link.kind.as_deref() == Some("veth") && !features.is_on("rx-gro") {
+    match is_veth(device).map_err(failed)? && !features.is_on("rx-gro") {
         true => Err(Error::Unavailable(format!("{device}: {UNPOLLED}"))),
         false => Ok(()),
+    }
+}
+
+fn is_veth(device: &str) -> Result<bool, netlink::Error> {
+    Ok(Rtnl::open().and_then(|rtnl| rtnl.link(device))?.kind.as_deref() == Some("veth"))
+}
+
+/// Returns an error if `gro` would end the polling of a veth whose threads are on: the kernel could not turn them off
+/// after that.
+pub(crate) fn threads_remain(target: &KnobTarget, gro: &str) -> Result<(), Error> {
+    let device = name(target)?;
+    if gro.split(';').any(|value| value == "on") || !is_veth(device).map_err(|e| refused("gro", e))? {
+        return Ok(());
+    }
+    match KNOBS[0][0].setting.read(target).as_deref() {
+        Ok("on") => Err(Error::Unavailable(format!(
+            "{device}: threaded-napi is on, and can be turned off only while GRO is on: turn it off first"
+        ))),
+        _ => Ok(()),
     }
 }
 

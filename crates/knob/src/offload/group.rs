@@ -10,11 +10,18 @@ use landspeed_record::factor::{join, split};
 pub(super) struct FeatureGroup {
     knob: &'static str,
     called: &'static str,
+    /// Returns an error if this value must not be written now.
+    obstacle: fn(&KnobTarget, &str) -> Result<(), Error>,
 }
 
 impl FeatureGroup {
     pub(super) const fn new(knob: &'static str, called: &'static str) -> FeatureGroup {
-        FeatureGroup { knob, called }
+        FeatureGroup { knob, called, obstacle: |_, _| Ok(()) }
+    }
+
+    /// Makes [`HostKnob::write`] return the error of `obstacle`, and write nothing then.
+    pub(super) const fn unless(self, obstacle: fn(&KnobTarget, &str) -> Result<(), Error>) -> FeatureGroup {
+        FeatureGroup { obstacle, ..self }
     }
 
     fn features(&self, target: &KnobTarget) -> Result<(Ethtool, DeviceFeatures), Error> {
@@ -64,6 +71,7 @@ impl HostKnob for FeatureGroup {
     }
 
     fn write(&self, target: &KnobTarget, value: &str) -> Result<(), Error> {
+        (self.obstacle)(target, value)?;
         let (ethtool, features) = self.features(target)?;
         let members = self.members(&features);
         if members.is_empty() {

@@ -14,7 +14,7 @@ pub(super) const KNOBS: &[Knob] = &[
         source: "jin-yoo-2007 3.2, figure 3 (the receiver's checksum costs up to 2.3 times the sender's)",
         propose: |view| lacking(view, view.receiver_settings, Proposal::new("on", 40), &[]),
     }),
-    knob!(OFFLOAD, "gro", FeatureGroup("gro"), {
+    knob!(OFFLOAD, "gro", FeatureGroup("gro").unless(crate::napi::threads_remain), {
         system: SystemSetting::Ethtool("-K", &["gro", "generic-receive-offload"]),
         persist: &[PersistMethod::Link(&["GenericReceiveOffload"], SystemdSpelling::Switch, 236)],
         about: "generic receive offload: put the packets of a flow together before the stack sees them",
