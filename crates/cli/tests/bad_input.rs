@@ -4,6 +4,7 @@
 mod support;
 
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use support::{LANDSPEED, needs_root, sh, text};
 
@@ -95,7 +96,8 @@ struct CabledNamespaces([String; 2]);
 
 impl CabledNamespaces {
     fn new() -> CabledNamespaces {
-        let own = std::process::id();
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let own = format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let names = ["a", "b"].map(|end| format!("ls-in{end}{own}"));
         let [a, b] = &names;
         sh(&format!(

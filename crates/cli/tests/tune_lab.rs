@@ -70,7 +70,9 @@ fn tune_climbs_in_the_lab_and_leaves_nothing() {
     let html = std::fs::read_to_string(&page).expect("a page");
     assert!(html.contains("data-chart=\"ladder\"") && !html.contains("http://"), "not self-contained");
     let shown = sh(&format!("{LANDSPEED} show {record}"));
-    assert!(shown.starts_with("RESULT   ") && shown.lines().count() <= 45, "{shown}");
+    let (what, result) = shown.split_once('\n').expect("lines");
+    assert!(what.starts_with("tune · lab:back-to-back · "), "{shown}");
+    assert!(result.starts_with("RESULT   ") && shown.lines().count() <= 45, "{shown}");
     assert!(shown.contains("Everything was restored and read back."), "{shown}");
     let same = sh(&format!("{LANDSPEED} diff {record} {record}"));
     assert!(!same.is_empty());

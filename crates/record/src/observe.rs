@@ -70,7 +70,8 @@ impl CpuUsage {
         if wanted == 0.0 {
             return 0.0;
         }
-        self.cores.iter().map(|c| c.steal_ns).sum::<CpuNanos>().0 as f64 / wanted
+        // The kernel accounts for stolen time in lumps, which may begin before the window.
+        (self.cores.iter().map(|c| c.steal_ns).sum::<CpuNanos>().0 as f64 / wanted).min(1.0)
     }
 }
 

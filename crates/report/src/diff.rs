@@ -193,7 +193,7 @@ mod tests {
         let rows: Vec<&str> = report.rows.iter().map(|r| r.what.as_str()).collect();
         assert_eq!(rows, ["final rate", "final idle round trip", "final setting A mtu", "step tso=on"]);
         let cells: Vec<[&str; 2]> = report.rows.iter().map(|r| [r.a.as_str(), r.b.as_str()]).collect();
-        assert_eq!(cells[..2], [["2 Gb/s", "1 Gb/s"], ["34.1 us", "34.1 us"]]);
+        assert_eq!(cells[..2], [["2 Gb/s", "1 Gb/s"], ["34.1 µs", "34.1 µs"]]);
         let said = "its final rate is 0.50× [0.40, 0.60] that of A (no proof: not interleaved)";
         assert_eq!(report.headline, format!("B is slower: {said}"));
         let notes = [

@@ -37,7 +37,8 @@ fn counts(finding: &Finding) -> bool {
 
 /// Returns the faults that cost something, the most expensive first, then those that would bind next, then limits. A
 /// limit behind faults binds only when they are repaired, so it weighs no more than the least of them. A path that
-/// holds the flow for longer than any fault of an end comes before these.
+/// holds the flow for longer than any fault of an end comes before these. Where the path carries nothing, its faults
+/// come first.
 pub(super) fn in_order(view: &VerdictView<'_>, findings: Vec<Finding>, behind: Vec<Finding>) -> Vec<Finding> {
     let behind = binding_next(view, &findings, behind);
     let (mut limits, mut faults): (Vec<_>, Vec<_>) = findings.into_iter().partition(|f| is_limit(f.cause));
@@ -50,7 +51,8 @@ pub(super) fn in_order(view: &VerdictView<'_>, findings: Vec<Finding>, behind: V
         limit.weight = limit.weight.min(least);
     }
     let heaviest_first = |a: &Finding, b: &Finding| b.weight.total_cmp(&a.weight);
-    faults.sort_by(heaviest_first);
+    let is_stall = |fault: &Finding| view.probe.is_some() && relieves(fault.cause) == Relieves::Path;
+    faults.sort_by(|a, b| is_stall(b).cmp(&is_stall(a)).then_with(|| heaviest_first(a, b)));
     limits.sort_by(heaviest_first);
     path.into_iter().chain(faults).chain(behind).chain(limits).collect()
 }

@@ -82,7 +82,7 @@ fn kept(summary: &TuneSummary) -> Option<ReportBlock> {
         // `left_out` is the ratio of the final setting without the step to the final setting.
         let without = step.left_out.filter(Estimate::is_plausible);
         let without = without
-            .map(|e| format!("taken out at the end, {} is left", words::times(1.0 / e.ratio)))
+            .map(|e| format!("without it at the end: {}", words::times(1.0 / e.ratio)))
             .unwrap_or_default();
         let is_open = StepOutcome::of(step) == StepOutcome::Unconfirmed;
         let open = StyledText::default().with(TextStyle::Toned, if is_open { "not confirmed" } else { "" });
@@ -196,9 +196,7 @@ fn next(summary: &TuneSummary, record: &Record, named: &str) -> String {
     let longer = longer(summary, record.header.budget_ns);
     match (changed, longer) {
         (true, _) if summary.is_lab() => {
-            format!(
-                "landspeed persist {named} --lab   # settings of a lab: they prove nothing about a real host"
-            )
+            format!("landspeed persist {named} --lab   # no proof for a real host")
         }
         (true, _) => format!("landspeed persist {named}   # make what helped last"),
         (false, Some(budget)) if open + without_time(summary) > 0 => {
