@@ -36,14 +36,14 @@ pub(super) fn overall(report: &CompareReport) -> ReportTable {
     let names = [
         "protocol",
         "mean",
-        "std. deviation",
+        "std. dev.",
         "stability",
         "fairness",
         "CPU",
         "cycles/bit",
-        "RTT std. deviation",
+        "RTT std. dev.",
         "resent",
-        "time to fair share",
+        "fair after",
         "runs",
     ];
     let caption = "Over all regions, throughput in Mb/s, as Table 1 of Cottrell et al. (2005), and what was resent and how long a \

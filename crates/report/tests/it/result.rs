@@ -50,7 +50,7 @@ fn a_result_fits_a_screen_and_begins_with_the_answer() {
     assert!(all.lines().count() <= 45, "{all}");
     for said in [
         "KEPT     tso off -> on (host A) with 2 more  1.92x",
-        "without it at the end: 0.53x",
+        "final without it: 0.53x",
         "TRIED    0 no effect",
         "no time (--budget 5m)",
     ] {
