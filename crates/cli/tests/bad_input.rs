@@ -155,7 +155,7 @@ fn what_hosts_cannot_do_is_refused_by_name() {
     child.kill().and_then(|()| child.wait()).expect("it ends");
     refused(&elsewhere, &[&pid, a, &format!("landspeed explain netns:{a} --pid {pid}")]);
     refused(&forbidden, &["process 1", "root"]);
-    refused(&idle, &[&pid, "no flow"]);
+    refused(&idle, &[&pid, "no such flow moved data"]);
 }
 
 #[test]
