@@ -139,7 +139,7 @@ fn shape(seen: &str) {
     let lines: Vec<&str> = seen.lines().collect();
     assert!(lines.len() <= 45, "{} lines:\n{seen}", lines.len());
     // Commands are never broken, so that they can be copied.
-    let fits = |line: &&str| line.chars().count() <= 80 || line.contains("landspeed show ");
+    let fits = |line: &&str| line.chars().count() <= 80 || line.contains(":  landspeed ");
     assert!(lines.iter().all(|line| fits(line) && *line == line.trim_end()), "{seen}");
     assert!(lines[0].contains(" -> ") && lines[0].contains("RTT "), "{seen}");
     assert!(lines[1].contains(" settings can matter here; time for about "), "{seen}");
