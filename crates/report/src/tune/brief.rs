@@ -81,9 +81,8 @@ fn kept(summary: &TuneSummary) -> Option<ReportBlock> {
     let row = |(index, step): (usize, &StepSummary)| {
         // `left_out` is the ratio of the final setting without the step to the final setting.
         let without = step.left_out.filter(Estimate::is_plausible);
-        let without = without
-            .map(|e| format!("final without it: {}", words::times(1.0 / e.ratio)))
-            .unwrap_or_default();
+        let without =
+            without.map(|e| format!("final without it: {}", words::times(1.0 / e.ratio))).unwrap_or_default();
         let is_open = StepOutcome::of(step) == StepOutcome::Unconfirmed;
         let open = StyledText::default().with(TextStyle::Toned, if is_open { "not confirmed" } else { "" });
         let cells = [
