@@ -138,6 +138,19 @@ install-bench:
 	$(SUDO) g++ -O2 -Wall -o $(PROGRAMS)/libudt apps/libudt/stream.cpp -ludt -lpthread
 	$(SUDO) gcc -O2 -Wall -o $(PROGRAMS)/udp-loop apps/udp-loop/loop.c
 
+# The recipes of docs/how-to, run as their pages say: Ansible against two hosts with sshd in network namespaces, Kubernetes' manifests
+# against its schemas, what is written for Prometheus by promtool, systemd's units (five minutes, on a machine left alone). RECIPES=ansible
+# runs that one. What cannot be run here is named.
+RECIPES ?=
+.PHONY: how-to setup-how-to
+how-to: build setup-how-to
+	$(SUDO) .ci/how-to target/release/landspeed $(RECIPES)
+
+# kubernetes-validate is not among Debian's packages: pip puts it into target.
+setup-how-to: setup-test
+	@.ci/install --no-services ansible-playbook:ansible-core promtool:prometheus systemd-analyze:systemd pip3:python3-pip setpriv:util-linux
+	@[ -e $(TOOLS)/kubernetes/bin ] || pip3 install --quiet --root-user-action ignore --target $(TOOLS)/kubernetes kubernetes-validate || true
+
 # Is the least budget that tune names enough for an answer, and does a run say the same on terminals of two widths, in a
 # pipe, without colours and in ASCII? Three minutes, on a machine left alone: beside other work a step may stay undecided.
 budgets: setup-test
@@ -155,6 +168,15 @@ stalls: RUNS ?= 30
 stalls: build
 	@.ci/install nft:nftables ethtool ip:iproute2
 	$(SUDO) .ci/stalls target/release/landspeed $(RUNS)
+
+# `explain` on paths over a router that was made by other tools: shapers, policers, losses, bloat, strengths drawn from SEED. A table of
+# how often the first cause and the path's rate were right (ten minutes).
+.PHONY: unseen
+unseen: RUNS ?= 10
+unseen: SEED ?= 1
+unseen: build
+	@.ci/install nft:nftables ethtool ip:iproute2 jq
+	$(SUDO) .ci/unseen target/release/landspeed $(RUNS) $(SEED)
 
 # SIGKILLs at random moments, on hosts and in labs: 200 of one process or two, 200 of everything, 200 of parts of a lab
 # (twenty minutes); make test does 20, 8 and 8.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::session::KnobChange;
+use crate::session::{KnobChange, Reply};
 use landspeed_knob::KnobTarget;
-use landspeed_knob::journal::{KnobTurner, TurnerOptions};
+use landspeed_knob::journal::{KnobTurner, TurnerOptions, Undo, UndoReport};
 use landspeed_record::units::Nanos;
 use landspeed_record::{KnobChangeReport, RestoreOutcome};
 use parking_lot::Mutex;
@@ -27,6 +27,13 @@ pub(crate) fn may_tune(allowed: bool) -> Result<(), String> {
         return Err("this agent does not run as root: start it with sudo to turn knobs".into());
     }
     Ok(())
+}
+
+/// Restores what an interrupted run left changed, or with `dry_run` reports what that would be.
+pub(crate) fn undo(undo: &Undo, dry_run: bool) -> Result<Reply, String> {
+    let done = if dry_run { undo.preview() } else { undo.run() };
+    let UndoReport { lines, clean, left, .. } = done.map_err(|error| error.to_string())?;
+    Ok(Reply::Undone { lines, is_clean: clean, left })
 }
 
 impl Knobs {

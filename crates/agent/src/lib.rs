@@ -97,6 +97,10 @@ impl Agent {
                 }
             }
             Request::Restore {} => Ok(Reply::Restored { restored: self.restore() }),
+            Request::Undo { here, unsure, dry_run } => {
+                self.may_tune.clone()?;
+                knobs::undo(&journal::Undo { all: !here, unsure, ..journal::Undo::default() }, dry_run)
+            }
             Request::Listen { at, transports, key } => {
                 Ok(Reply::Listening { port: self.ports.open(at, &transports, *key.as_bytes())? })
             }
@@ -242,5 +246,7 @@ fn route(to: SocketAddr) -> Result<Reply, String> {
 /// returned then goes into the trial's `unseen`.
 fn forget_path(peer: IpAddr) -> Option<String> {
     let forgotten = netlink::TcpMetrics::open().and_then(|metrics| metrics.delete(peer));
-    forgotten.err().map(|error| format!("what TCP remembers of {peer} was kept: {error}"))
+    forgotten.err().map(|error| format!(
+            "earlier connections to {peer} may shape these: the kernel's TCP metrics of it could not be cleared ({error})"
+        ))
 }

@@ -1,6 +1,9 @@
 //! A comparison of two runs: the differences, and how certain they are.
 
-use landspeed_record::{Arm, Cell, Estimate, Header, Line, Record, Side, StepSummary, Trial, TrialFigures};
+use landspeed_record::{
+    Arm, Cell, Estimate, Header, HostFacts, Line, ProgramMetric, Record, Side, StepSummary, Trial,
+    TrialFigures,
+};
 use landspeed_stats::unpaired;
 use serde::Serialize;
 
@@ -11,6 +14,10 @@ use crate::summary::{steps, trials};
 /// The second record compared with the first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunDiff {
+    /// The paths of both records, if they differ: then no figure says what a setting did.
+    pub paths: Option<[String; 2]>,
+    /// The figure of the program that both runs tuned for; `None` if it was landspeed's own stream in one of them.
+    pub program: Option<ProgramMetric>,
     /// The figures of the start cells, from the trials of the final check (from all trials of a record that has
     /// none).
     pub start: FiguresDiff,
@@ -39,6 +46,19 @@ pub struct FiguresDiff {
     pub cost: Option<Estimate>,
     /// The ratio of idle round trips (above one is slower).
     pub latency: Option<Estimate>,
+    /// The figures of each record.
+    pub of: [FigureMeans; 2],
+}
+
+/// Geometric means of the trials of a cell; `None` where none measured it.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct FigureMeans {
+    /// Bits per second, or the figure of the program.
+    pub rate: Option<f64>,
+    /// Bytes per CPU-second, or what the program did in one.
+    pub cost: Option<f64>,
+    /// Nanoseconds.
+    pub latency: Option<f64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -58,7 +78,10 @@ pub fn diff(a: &Record, b: &Record) -> RunDiff {
     let ((start_a, final_a), (start_b, final_b)) = (arms(a), arms(b));
     let (steps, steps_of_one) = steps_diff(&steps(a), &steps(b));
     let (settings, settings_of_one) = settings_diff(final_cell(a), final_cell(b));
+    let program = a.header.program.clone().filter(|one| b.header.program.as_ref() == Some(one));
     RunDiff {
+        paths: paths(a, b),
+        program,
         start: figures_diff(&start_a, &start_b),
         final_: figures_diff(&final_a, &final_b),
         steps,
@@ -95,7 +118,41 @@ fn figures_diff(a: &[TrialFigures], b: &[TrialFigures]) -> FiguresDiff {
             |figures: &[TrialFigures]| figures.iter().filter_map(|f| metric.of(f)).collect::<Vec<_>>();
         unpaired(&values(b), &values(a), CONFIDENCE)
     };
-    FiguresDiff { rate: of(Metric::Rate), cost: of(Metric::Cost), latency: of(Metric::Latency) }
+    FiguresDiff {
+        rate: of(Metric::Rate),
+        cost: of(Metric::Cost),
+        latency: of(Metric::Latency),
+        of: [means(a), means(b)],
+    }
+}
+
+fn means(figures: &[TrialFigures]) -> FigureMeans {
+    let of = |metric: Metric| {
+        let logs: Vec<f64> = figures
+            .iter()
+            .filter_map(|one| metric.of_figures(one))
+            .map(f64::ln)
+            .filter(|ln| ln.is_finite())
+            .collect();
+        (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
+    };
+    FigureMeans { rate: of(Metric::Rate), cost: of(Metric::Cost), latency: of(Metric::Latency) }
+}
+
+/// Returns the paths of both records, with the names of their hosts, if they differ.
+fn paths(a: &Record, b: &Record) -> Option<[String; 2]> {
+    let path = |record: &Record| {
+        let [a, b] = Side::BOTH.map(|side| host(record, side).hostname);
+        format!("{} ({a} to {b})", record.header.topology)
+    };
+    let both = [path(a), path(b)];
+    (both[0] != both[1]).then_some(both)
+}
+
+fn host(record: &Record, wanted: Side) -> HostFacts {
+    lines_of!(record, Line::Host { side, facts } if *side == wanted => (**facts).clone())
+        .next()
+        .unwrap_or_default()
 }
 
 /// Returns the steps that both measured, and the numbers of steps that only one of them did.
@@ -155,13 +212,18 @@ fn settings_diff(a: Option<&Cell>, b: Option<&Cell>) -> (Vec<(String, String, St
 /// Returns the differences in what the runs were to measure and in their hosts.
 fn unlike(a: &Record, b: &Record) -> Vec<(String, String, String)> {
     let asked = |header: &Header| {
-        let Header { topology, goal, baseline, landspeed, .. } = header.clone();
-        [("path", topology), ("goal", goal), ("baseline", baseline), ("landspeed", landspeed)]
-    };
-    let host = |record: &Record, wanted: Side| {
-        lines_of!(record, Line::Host { side, facts } if *side == wanted => (**facts).clone())
-            .next()
-            .unwrap_or_default()
+        let Header { topology, goal, baseline, landspeed, program, .. } = header.clone();
+        let measured = program.map_or_else(
+            || "landspeed's own stream".to_owned(),
+            |one| format!("{} of {}", one.figure, one.workload),
+        );
+        [
+            ("path", topology),
+            ("goal", goal),
+            ("baseline", baseline),
+            ("landspeed", landspeed),
+            ("measured", measured),
+        ]
     };
     let mut pairs: Vec<(String, String, String)> = Vec::new();
     for ((what, a), (_, b)) in asked(&a.header).into_iter().zip(asked(&b.header)) {

@@ -15,6 +15,7 @@ macro_rules! lines_of {
 
 mod block_figures;
 mod budget;
+mod busy;
 mod carrier;
 pub mod compare;
 mod confirm;
@@ -38,15 +39,16 @@ pub mod window;
 
 pub use block_figures::{arms, block_trials};
 pub use budget::{BUDGET, PathStage, SizeBudget, TimeBudget, budgets};
+pub use busy::busy;
 pub use carrier::{PassedTraffic, PathEnd, carrier, remarks, strays};
 pub use compare::compare;
 pub use confirm::GainConfirmation;
 pub use design::Designer;
-pub use diff::{FiguresDiff, RunDiff, StepDiff, diff};
+pub use diff::{FigureMeans, FiguresDiff, RunDiff, StepDiff, diff};
 pub use figures::figures;
 pub use ladder::{
     BlockResult, Forecast, Ladder, LadderAction, LadderBlock, LadderFindings, LadderRules, NO_ROOM,
-    OUT_OF_TIME, RateBound, STOPPED, too_long_under_load,
+    OUT_OF_TIME, PATH_LIMITS, RateBound, STOPPED, too_long_under_load,
 };
 pub use metric::{Metric, MetricRow};
 pub use summary::{RunFacts, assemble, summary};

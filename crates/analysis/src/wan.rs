@@ -51,7 +51,7 @@ fn reasons(name: &str, direction: &DirectionStats, rtt: Nanos) -> Vec<String> {
     let bound = late_bound(rtt);
     if let Some(late) = direction.late_p99_ns.filter(|late| *late > bound) {
         reasons.push(format!(
-            "{name}: one frame in a hundred was over {late} late; {bound} is the most for a round trip of {rtt}"
+            "{name}: 1 % of the frames came over {late} late; on a path of {rtt} they may be {bound} late"
         ));
     }
     if let Some(late) = direction.late_max_ns.filter(|late| *late > LATE_MOST) {
@@ -85,7 +85,7 @@ mod tests {
         // Without real-time scheduling: 5.9 ms on average, 298 ms at worst (the lab's own figures).
         let told = unfit(&link(20, Nanos::micros(5900), Nanos::millis(298)));
         assert_eq!(told.len(), 2, "{told:?}");
-        assert!(told[0].starts_with("A to B") && told[0].contains("5.90 ms") && told[0].contains("500 us"));
+        assert!(told[0].starts_with("A to B") && told[0].contains("5.90 ms") && told[0].contains("500 µs"));
         assert!(told[1].contains("298 ms"), "{told:?}");
     }
 

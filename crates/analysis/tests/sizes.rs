@@ -174,7 +174,7 @@ fn the_papers_questions_are_answered_with_figures() {
     assert!(near(checksum.figures["each_host_checksum_cold_ns_per_byte"], 8000.0 / 32768.0, 1e-6));
     assert!(checksum.answer[0].contains("2.00 times"), "{checksum:#?}");
     assert!(near(copy.figures["each_host_copy_after_checksum_ns_per_byte"], 2000.0 / 32768.0, 1e-6));
-    assert!(copy.answer[1].contains("saves 4 us"), "8 + 2 - 6: {copy:#?}");
+    assert!(copy.answer[1].contains("saves 4 µs"), "8 + 2 - 6: {copy:#?}");
     assert!(near(copy.figures["host_b_copy_offloaded_ratio"], 1.5, 1e-6), "{copy:#?}");
     assert!(pace.answer[0].contains("host A works 100 %"), "{pace:#?}");
 }

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use landspeed_record::units::Bytes;
 use landspeed_record::{Header, RecordKind, newest_first};
 use landspeed_report::quoted;
 
@@ -49,6 +50,23 @@ pub(crate) fn folder(given: Option<&Path>) -> Result<PathBuf> {
 pub(crate) fn fresh(folder: &Path, kind: RecordKind, started: &str) -> PathBuf {
     let stamp: String = started.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
     folder.join(format!("{}-{stamp}-{}.jsonl", kind.name, std::process::id()))
+}
+
+/// Least free space for a record. That of a run of some minutes takes a few MiB.
+const ROOM: Bytes = Bytes::mib(8);
+
+/// Checks that a record can be kept in a folder, which is made if it is missing. Called before anything is reached or
+/// measured.
+pub(crate) fn room(folder: &Path) -> Result<()> {
+    const REMEDY: &str = "name another folder with --data-dir";
+    let failed = || format!("cannot keep a record in {}; {REMEDY}", folder.display());
+    std::fs::create_dir_all(folder).and_then(|()| tempfile::tempfile_in(folder)).with_context(failed)?;
+    let about = rustix::fs::statvfs(folder).with_context(failed)?;
+    let free = Bytes(about.f_bavail.saturating_mul(about.f_frsize));
+    if free < ROOM {
+        bail!("cannot keep a record in {}: {free} are free, and it needs {ROOM}; {REMEDY}", folder.display());
+    }
+    Ok(())
 }
 
 /// Returns all records in a folder, unsorted. A missing folder has none.
@@ -167,12 +185,12 @@ pub(crate) fn now() -> String {
 
 /// Returns the command line, quoted for a shell, without tokens: an agent's line is valid for one run.
 pub(crate) fn command_line() -> String {
-    let args = std::env::args().skip(1).map(|arg| again(&arg));
+    let args = std::env::args().skip(1).map(|arg| typed_again(&arg));
     std::iter::once("landspeed".to_owned()).chain(args).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns a word as it should be typed the next time.
-fn again(word: &str) -> String {
+pub(crate) fn typed_again(word: &str) -> String {
     let is_spent = word.starts_with("landspeed://") && word.contains('@');
     if is_spent { "'<the line of a new agent>'".to_owned() } else { quoted(word) }
 }
@@ -184,7 +202,7 @@ mod tests {
     #[test]
     fn a_line_that_is_spent_is_not_given_again() {
         let pinned = "landspeed://192.0.2.1:4711/#pin";
-        let words = ["tune", pinned, "landspeed://xxxx@192.0.2.1:4711/#pin"].map(again);
+        let words = ["tune", pinned, "landspeed://xxxx@192.0.2.1:4711/#pin"].map(typed_again);
         assert_eq!(words, ["tune", quoted(pinned).as_str(), "'<the line of a new agent>'"]);
     }
 

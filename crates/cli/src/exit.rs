@@ -19,10 +19,14 @@ pub(crate) const ALL: [(Exit, &str, &str); 6] = [
     (
         Exit::Failed,
         "failed",
-        "The command could not do it, the run is void, or `landspeed verify` found a difference. The reason is on standard \
-         error or in the report.",
+        "The command could not do it, its figures do not count, `landspeed verify` found a difference, or `landspeed doctor` \
+         something wrong. The reason is on standard error or in the report.",
     ),
-    (Exit::Usage, "wrong usage", "Arguments are wrong. Nothing was started."),
+    (
+        Exit::Usage,
+        "wrong usage",
+        "Arguments are wrong, or `landspeed verify` cannot check: the record or the host is another one. Nothing was started.",
+    ),
     (
         Exit::NotRestored,
         "not everything restored",

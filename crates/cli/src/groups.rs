@@ -7,35 +7,24 @@ use clap::{Args, ValueEnum};
 use landspeed_agent::session::ZonedAddress;
 use landspeed_lab::topology::HostSpec;
 use landspeed_record::units::{Nanos, parse_duration};
+use landspeed_report::quoted;
 use landspeed_transport::TRANSPORTS;
+
+use crate::data::typed_again;
+use crate::labs;
 
 /// Which hosts, and how to reach them.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct HostArgs {
-    /// Two hosts, or a lab on this machine (the default)
+    /// Two hosts, one to measure it from here, or a lab on this machine (the default)
     ///
-    /// A host is [user@]host, 'local', 'netns:NAME' or the line that `landspeed agent --listen` printed. `measure --fan` takes
+    /// One host alone means 'local HOST'. A host is [user@]host, 'local', 'netns:NAME' or the line that `landspeed agent --listen` printed. `measure --fan` takes
     /// more than two. A lab is lab:back-to-back (the default), lab:switch:N or lab:wan:rate=1G,rtt=20ms,... `compare` uses the paper's
     /// lab:wan:rate=1G,rtt=164ms,queue=0.5bdp by default.
     #[arg(value_name = "HOST", num_args = 0..=64)]
     pub(crate) hosts: Vec<String>,
-    /// Read the agent's line or its token from this file
-    ///
-    /// The file holds the line that `landspeed agent --listen` printed, token included. Without a file, landspeed asks for the token
-    /// of a line that is given without it (landspeed://ADDRESS:PORT/#PIN).
-    #[arg(long, value_name = "FILE", hide_short_help = true, help_heading = "Path")]
-    pub(crate) token_file: Option<PathBuf>,
-    /// Run this landspeed on hosts reached by ssh
-    ///
-    /// By default, an installed one of this version runs; where there is none, landspeed sends itself.
-    #[arg(long, value_name = "PATH", hide_short_help = true, help_heading = "Path")]
-    pub(crate) remote_path: Option<String>,
-    /// Keep what is sent to a host in its ~/.cache/landspeed, for the next run
-    #[arg(long, conflicts_with = "remote_path", hide_short_help = true, help_heading = "Path")]
-    pub(crate) keep_agent: bool,
-    /// Pass this option to ssh as -o (may be repeated)
-    #[arg(long, value_name = "KEY=VALUE", hide_short_help = true, help_heading = "Path")]
-    pub(crate) ssh_option: Vec<String>,
+    #[command(flatten)]
+    pub(crate) reach: ReachArgs,
     /// Send to this address of the second host
     ///
     /// A link-local address (fe80::1%eth0) has the interface of the first host as its zone; without one, all are tried.
@@ -64,16 +53,75 @@ pub(crate) struct HostArgs {
     pub ipv6: bool,
 }
 
+/// How hosts are reached.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ReachArgs {
+    /// Read the agent's line or its token from this file
+    ///
+    /// The file holds the line that `landspeed agent --listen` printed, token included. Without a file, landspeed asks for the token
+    /// of a line that is given without it (landspeed://ADDRESS:PORT/#PIN).
+    #[arg(long, value_name = "FILE", hide_short_help = true, help_heading = "Path")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Run this landspeed on hosts reached by ssh
+    ///
+    /// By default, an installed one of this version runs; where there is none, landspeed sends itself.
+    #[arg(long, value_name = "PATH", hide_short_help = true, help_heading = "Path")]
+    pub(crate) remote_path: Option<String>,
+    /// Keep what is sent to a host in its ~/.cache/landspeed, for the next run
+    #[arg(long, conflicts_with = "remote_path", hide_short_help = true, help_heading = "Path")]
+    pub(crate) keep_agent: bool,
+    /// Pass this option to ssh as -o (may be repeated)
+    #[arg(long, value_name = "KEY=VALUE", hide_short_help = true, help_heading = "Path")]
+    pub(crate) ssh_option: Vec<String>,
+}
+
 impl HostArgs {
-    /// Returns the hosts as given, without tokens, for records.
-    pub(crate) fn describe(&self) -> String {
-        if self.hosts.is_empty() {
-            return "lab:back-to-back".to_owned();
-        }
-        let shown =
-            |word: &String| word.parse::<HostSpec>().map_or_else(|_| word.clone(), |host| host.to_string());
-        self.hosts.iter().map(shown).collect::<Vec<_>>().join(" ")
+    /// Returns the hosts in full: one host alone is preceded by "local".
+    pub(crate) fn in_full(&self) -> Vec<String> {
+        let is_alone = self.hosts.len() == 1 && !labs::is_lab(&self.hosts);
+        let local = is_alone.then(|| "local".to_owned());
+        local.into_iter().chain(self.hosts.iter().cloned()).collect()
     }
+
+    /// Returns the hosts in full, without tokens, for records.
+    pub(crate) fn describe(&self) -> String {
+        match self.hosts.as_slice() {
+            [] => "lab:back-to-back".to_owned(),
+            _ => without_tokens(&self.in_full()),
+        }
+    }
+
+    /// Returns the hosts as given, without tokens.
+    pub(crate) fn as_given(&self) -> String {
+        without_tokens(&self.hosts)
+    }
+
+    /// Returns the arguments, quoted for a shell, that reach the same hosts over the same path again.
+    pub(crate) fn again(&self) -> Vec<String> {
+        let named =
+            |name: &str, value: Option<String>| value.map(|value| format!("--{name} {}", quoted(&value)));
+        let text = |path: &PathBuf| path.display().to_string();
+        let flag = |name: &str, given: bool| given.then(|| format!("--{name}"));
+        let options = [
+            named("token-file", self.reach.token_file.as_ref().map(text)),
+            named("remote-path", self.reach.remote_path.clone()),
+            flag("keep-agent", self.reach.keep_agent),
+            named("address", self.address.as_ref().map(ToString::to_string)),
+            named("data-port", self.data_port.map(|port| port.to_string())),
+            flag("ipv4", self.ipv4),
+            flag("ipv6", self.ipv6),
+        ];
+        let hosts = self.hosts.iter().map(|word| typed_again(word));
+        let ssh = self.reach.ssh_option.iter();
+        let ssh = ssh.filter_map(|option| named("ssh-option", Some(option.clone())));
+        hosts.chain(options.into_iter().flatten()).chain(ssh).collect()
+    }
+}
+
+fn without_tokens(words: &[String]) -> String {
+    let shown =
+        |word: &String| word.parse::<HostSpec>().map_or_else(|_| word.clone(), |host| host.to_string());
+    words.iter().map(shown).collect::<Vec<_>>().join(" ")
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -97,6 +145,15 @@ pub(crate) struct FlowArgs {
     pub(crate) set: Vec<String>,
 }
 
+impl FlowArgs {
+    /// Returns the arguments, quoted for a shell, that set the same flow again.
+    pub(crate) fn again(&self) -> Vec<String> {
+        let transport = (self.transport != "tcp").then(|| format!("--transport {}", self.transport));
+        let set = self.set.iter().map(|set| format!("--set {}", quoted(set)));
+        transport.into_iter().chain(set).collect()
+    }
+}
+
 /// Returns the names in the table of transports.
 pub(crate) fn transports() -> PossibleValuesParser {
     choices(TRANSPORTS.iter().map(|transport| (transport.name(), transport.about().line)))
@@ -113,12 +170,29 @@ pub(crate) struct FormArgs {
     /// Print one JSON document instead of the report
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
+    /// Print the report as Markdown
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    pub(crate) md: bool,
     /// Write a self-contained page
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) html: Option<PathBuf>,
-    /// Write the report's tables as CSV
+    /// Write the report's tables as CSV, one a file
+    ///
+    /// The first goes into FILE, the others beside it: figures.csv, figures-cores-used.csv. Headers name the units.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) csv: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsArgs,
+}
+
+/// Where the figures of a report go, for a monitoring system.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct MetricsArgs {
+    /// Write the figures in OpenMetrics' format, for Prometheus
+    ///
+    /// The file is replaced as a whole. Give it a name that ends with .prom in the textfile folder of node_exporter.
+    #[arg(long, value_name = "FILE", hide_short_help = true, help_heading = "Output")]
+    pub(crate) openmetrics: Option<PathBuf>,
 }
 
 /// How a list is printed.
@@ -127,6 +201,9 @@ pub(crate) struct ListArgs {
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print the table as Markdown
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) md: bool,
     /// Write the table as CSV
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,

@@ -10,7 +10,7 @@ use landspeed_record::{Settings, Workload};
 use landspeed_transport::Transport;
 use landspeed_transport::settings::{TRANSPORT, table};
 
-use crate::groups::{FanArg, FlowArgs, HostArgs};
+use crate::groups::{FanArg, FlowArgs, HostArgs, ReachArgs};
 use crate::labs;
 use crate::output::usage;
 use crate::stop::StopRequest;
@@ -35,15 +35,7 @@ impl NamedHosts {
             (_, true) => Some(true),
             _ => None,
         };
-        let reaching = ReachOptions {
-            tune,
-            remote_path: args.remote_path.clone(),
-            keep_agent: args.keep_agent,
-            ssh_options: args.ssh_option.clone(),
-            tokens: args.token_file.clone(),
-            options: options(args.patience, tune),
-            ..ReachOptions::default()
-        };
+        let reaching = reaching(&args.reach, args.patience, tune);
         let notices = reaching.options.notices.clone();
         let (data_port, patience) = (args.data_port.unwrap_or(0), args.patience);
         let wishes = PathOptions {
@@ -113,15 +105,71 @@ impl NamedHosts {
                 "--data-port is one port for one pair of hosts, and --fan in has several at one host: leave it out"
             );
         }
-        Ok(JoinedHosts::open(hosts, pairing, &self.reaching, &self.wishes)?)
+        let joined = JoinedHosts::open(hosts, pairing, &self.reaching, &self.wishes)?;
+        warn_of_load(joined.group.hosts());
+        Ok(joined)
     }
 
     /// Connects to each named host without joining them; this machine if none is named.
     pub(crate) fn each(&self) -> Result<Vec<Host>> {
         let words = if self.words.is_empty() { vec!["local".to_owned()] } else { self.words.clone() };
-        let places = words.iter().map(|word| Ok(TopologyHost::from(word.parse::<topology::HostSpec>()?)));
-        let places = places.collect::<Result<Vec<_>, topology::Error>>()?;
-        Ok(self.reaching.hosts(&places).into_iter().collect::<Result<_, _>>()?)
+        let hosts: Vec<Host> = self.reaching.hosts(&places(&words)?).into_iter().collect::<Result<_, _>>()?;
+        warn_of_load(&hosts);
+        Ok(hosts)
+    }
+}
+
+fn places(words: &[String]) -> Result<Vec<TopologyHost>> {
+    let place = |word: &String| Ok(TopologyHost::from(word.parse::<topology::HostSpec>().map_err(usage)?));
+    words.iter().map(place).collect()
+}
+
+/// Connects to each of these hosts without joining them. One that cannot be reached spares the others.
+pub(crate) fn apart(words: &[String], args: &ReachArgs, tune: bool) -> Result<Vec<Result<Host>>> {
+    let reached = reaching(args, Nanos(0), tune).hosts(&places(words)?);
+    Ok(reached.into_iter().map(|host| Ok(host?)).collect())
+}
+
+/// Reaches a host from this one, and joins both. Nothing is changed.
+pub(crate) fn joined_to(word: &str, args: &ReachArgs, pairing: Pairing) -> Result<JoinedHosts> {
+    let words = ["local".to_owned(), word.to_owned()];
+    topology::find(&words).map_err(usage)?;
+    let reaching = reaching(args, PATIENCE, false);
+    let wishes = PathOptions {
+        address: None,
+        ipv6: None,
+        hints: Vec::new(),
+        notices: reaching.options.notices.clone(),
+        data_port: 0,
+        patience: PATIENCE,
+    };
+    Ok(JoinedHosts::open(labs::open(&words)?, pairing, &reaching, &wishes)?)
+}
+
+/// How long a silent path is waited for where no option says it.
+const PATIENCE: Nanos = Nanos::secs(30);
+
+fn reaching(args: &ReachArgs, patience: Nanos, tune: bool) -> ReachOptions {
+    ReachOptions {
+        tune,
+        remote_path: args.remote_path.clone(),
+        keep_agent: args.keep_agent,
+        ssh_options: args.ssh_option.clone(),
+        tokens: args.token_file.clone(),
+        options: options(patience, tune),
+        ..ReachOptions::default()
+    }
+}
+
+/// Says which machines are busy with something else, each once.
+fn warn_of_load(hosts: &[Host]) {
+    let mut seen = Vec::new();
+    for host in hosts.iter().filter(|host| !host.facts.boot_id.is_empty()) {
+        if !seen.contains(&&host.facts.boot_id) {
+            let line = landspeed_analysis::busy(&host.name, &host.facts);
+            line.iter().for_each(|line| eprintln!("landspeed: {}", landspeed_report::safe(line)));
+            seen.push(&host.facts.boot_id);
+        }
     }
 }
 

@@ -3,7 +3,9 @@
 mod commands;
 mod data;
 mod exit;
+mod failure;
 mod groups;
+mod habits;
 mod hide;
 mod hosts;
 mod kept;
@@ -30,10 +32,16 @@ fn main() -> ExitCode {
         Ok(words) => words,
         Err(error) => return fail(&error),
     };
-    let command = match CliCommand::try_parse_from(words) {
+    if let Some(said) = habits::split_time(&words) {
+        return fail(&output::usage(said));
+    }
+    let command = match CliCommand::try_parse_from(&words) {
         Ok(command) => command,
         // A reader that has closed the pipe (`landspeed --help | head -1`) is not an error.
         Err(text) => {
+            if let Some(said) = habits::answer(&text, &words) {
+                return fail(&output::usage(said));
+            }
             let _ = text.print();
             return ExitCode::from(u8::try_from(text.exit_code()).unwrap_or(2));
         }

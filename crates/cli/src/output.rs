@@ -7,11 +7,12 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use landspeed_report::live::{ProgressLine, clock};
-use landspeed_report::{DetailLevel, Document, OutputCapabilities, safe};
+use landspeed_report::{CsvTable, DetailLevel, Document, OutputCapabilities, safe};
 use parking_lot::Mutex;
 use serde::Serialize;
 
-use crate::groups::{FormArgs, ListArgs};
+use crate::groups::{FormArgs, ListArgs, MetricsArgs};
+use crate::place::put_in_place;
 
 /// Format version of the JSON documents of lists.
 pub(crate) const FORMAT: u32 = 1;
@@ -37,9 +38,10 @@ pub(crate) fn list_as(
     text: impl Fn() -> String,
 ) -> Result<()> {
     save(form.csv.as_deref(), || landspeed_report::csv(heads, rows))?;
-    match form.json {
-        true => out(&landspeed_report::json(document)),
-        false => out(&text()),
+    match (form.json, form.md) {
+        (true, _) => out(&landspeed_report::json(document)),
+        (_, true) => out(&landspeed_report::markdown_table(heads, rows)),
+        _ => out(&text()),
     }
 }
 
@@ -50,14 +52,47 @@ pub(crate) fn present(
     detail: DetailLevel,
 ) -> Result<()> {
     save(form.html.as_deref(), || report.page())?;
-    save(form.csv.as_deref(), || report.csv())?;
-    out(&if form.json { as_json() } else { report.text(OutputCapabilities::stdout(), detail) })
+    if let Some(file) = &form.csv {
+        save_tables(file, &report.csv())?;
+    }
+    save_metrics(&form.metrics, || report.open_metrics())?;
+    out(&match (form.json, form.md) {
+        (true, _) => as_json(),
+        (_, true) => report.markdown(detail),
+        _ => report.text(OutputCapabilities::stdout(), detail),
+    })
+}
+
+/// Writes the first table into `file` and the others beside it, and names the files if there are several.
+fn save_tables(file: &Path, tables: &[CsvTable]) -> Result<()> {
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let suffix = file.extension().map(|suffix| format!(".{}", suffix.to_string_lossy())).unwrap_or_default();
+    let mut written = Vec::new();
+    for (number, table) in tables.iter().enumerate() {
+        let beside = || file.with_file_name(format!("{stem}-{}{suffix}", table.name));
+        let path = if number == 0 { file.to_owned() } else { beside() };
+        save(Some(path.as_path()), || table.text.clone())?;
+        written.push(path.display().to_string());
+    }
+    match written.len() {
+        0 => eprintln!("landspeed: the report has no table: {} is not written", file.display()),
+        1 => {}
+        _ => eprintln!("written: {}", landspeed_report::safe(&written.join(", "))),
+    }
+    Ok(())
 }
 
 /// Writes a file, if one is requested.
 fn save(file: Option<&Path>, text: impl Fn() -> String) -> Result<()> {
     let Some(file) = file else { return Ok(()) };
     std::fs::write(file, text()).with_context(|| format!("cannot write {}", file.display()))
+}
+
+/// Writes the figures for a monitoring system, if requested. A reader of the file never sees a part of it.
+pub(crate) fn save_metrics(args: &MetricsArgs, text: impl Fn() -> Option<String>) -> Result<()> {
+    let Some(file) = &args.openmetrics else { return Ok(()) };
+    let text = text().context("--openmetrics: this report has no figures for it: use --json")?;
+    put_in_place(file, &text, 0o644).with_context(|| format!("cannot write {}", file.display()))
 }
 
 /// Prints text on standard output, with exactly one newline at the end. Returns an error if the reader has closed the
@@ -68,6 +103,12 @@ pub(crate) fn out(text: &str) -> Result<()> {
     stdout.write_all(b"\n")?;
     stdout.flush()?;
     Ok(())
+}
+
+/// Prints the command to run after a list, for a person at a terminal.
+pub(crate) fn next(json: bool, command: &str) -> Result<()> {
+    let is_watched = !json && std::io::stdout().is_terminal();
+    if is_watched { out(&format!("\nnext: {command}")) } else { Ok(()) }
 }
 
 /// A progress line with the present activity and its duration, redrawn on a terminal and printed every 30 s
@@ -118,12 +159,18 @@ pub(crate) fn usage(error: impl std::fmt::Display) -> anyhow::Error {
     UsageError(error.to_string()).into()
 }
 
-/// Asks a question on the terminal. Returns an error unless the answer is yes.
-pub(crate) fn agree(question: &str) -> Result<()> {
-    let stdin = std::io::stdin();
-    if !stdin.is_terminal() {
+/// Returns an error if a question could not be answered. Called before anything is reached or measured.
+pub(crate) fn can_agree() -> Result<()> {
+    if !std::io::stdin().is_terminal() {
         bail!("this needs a yes, and there is no terminal to ask at: add --yes");
     }
+    Ok(())
+}
+
+/// Asks a question on the terminal. Returns an error unless the answer is yes.
+pub(crate) fn agree(question: &str) -> Result<()> {
+    can_agree()?;
+    let stdin = std::io::stdin();
     let mut err = std::io::stderr();
     write!(err, "{}", OutputCapabilities::stderr().spell(question))?;
     err.flush()?;

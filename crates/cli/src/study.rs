@@ -44,7 +44,7 @@ const MTU: u16 = 1500;
 
 /// Returns the hosts as given, or the paper's path in a lab.
 pub(crate) fn words(hosts: &HostArgs) -> Vec<String> {
-    if hosts.hosts.is_empty() { vec![PATH.to_owned()] } else { hosts.hosts.clone() }
+    if hosts.hosts.is_empty() { vec![PATH.to_owned()] } else { hosts.in_full() }
 }
 
 /// Returns the path that the words describe; `None` for hosts that landspeed does not join itself.

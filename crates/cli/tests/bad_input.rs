@@ -4,6 +4,7 @@
 mod support;
 
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use support::{LANDSPEED, needs_root, sh, text};
 
@@ -35,7 +36,7 @@ fn unknown_names_are_refused_by_name() {
     refused(&landspeed(&["tune", "--against", "mtu=9"]), &["mtu", "9"]);
     refused(&landspeed(&["tune", "--against", "mtu"]), &["mtu", "="]);
     refused(&landspeed(&["measure", "stream", "lab:ring"]), &["lab:ring", "lab:back-to-back"]);
-    refused(&landspeed(&["measure", "stream", "one-host-only"]), &["one-host-only", "A B"]);
+    refused(&landspeed(&["measure", "stream", "local"]), &["local", "one host"]);
 }
 
 #[test]
@@ -74,6 +75,8 @@ fn host_names_that_are_options_never_reach_ssh() {
 fn an_unreachable_host_is_named() {
     let output = landspeed(&["measure", "stream", "no-such-host.invalid", "local"]);
     refused(&output, &["no-such-host.invalid"]);
+    let both = landspeed(&["measure", "stream", "no-such-host.invalid", "nor-this.invalid"]);
+    refused(&both, &["no-such-host.invalid", "nor-this.invalid"]);
 }
 
 #[test]
@@ -93,7 +96,8 @@ struct CabledNamespaces([String; 2]);
 
 impl CabledNamespaces {
     fn new() -> CabledNamespaces {
-        let own = std::process::id();
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let own = format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let names = ["a", "b"].map(|end| format!("ls-in{end}{own}"));
         let [a, b] = &names;
         sh(&format!(
@@ -151,7 +155,46 @@ fn what_hosts_cannot_do_is_refused_by_name() {
     child.kill().and_then(|()| child.wait()).expect("it ends");
     refused(&elsewhere, &[&pid, a, &format!("landspeed explain netns:{a} --pid {pid}")]);
     refused(&forbidden, &["process 1", "root"]);
-    refused(&idle, &[&pid, "no flow"]);
+    refused(&idle, &[&pid, "no such flow moved data"]);
+}
+
+#[test]
+fn one_host_is_measured_from_this_one() {
+    needs_root!();
+    let hosts = CabledNamespaces::new();
+    let [a, b] = &hosts.0;
+    let there = format!("netns:{b}");
+    for end in [&["-c", &there][..], &[&there]] {
+        let line = [&["netns", "exec", a, LANDSPEED, "measure", "stream", "-t", "100ms", "-J"], end].concat();
+        let run = Command::new("ip").args(&line).stdin(Stdio::null()).output().expect("ip runs");
+        let report: landspeed_record::MeasureReport =
+            serde_json::from_slice(&run.stdout).unwrap_or_else(|error| panic!("{line:?}: {error}: {run:?}"));
+        assert_eq!(report.topology, format!("local {there}"));
+    }
+}
+
+/// Tests that windows that are too small for a path are found at both ends, with the command that mends them.
+#[test]
+fn a_path_is_checked_at_both_ends() {
+    needs_root!();
+    let hosts = CabledNamespaces::new();
+    let [a, b] = &hosts.0;
+    let there = format!("netns:{b}");
+    let line =
+        ["netns", "exec", a, LANDSPEED, "doctor", "--to", &there, "--rate", "1G", "--rtt", "200ms", "--json"];
+    let run = Command::new("ip").args(line).stdin(Stdio::null()).output().expect("ip runs");
+    assert_eq!(run.status.code(), Some(1), "{run:?}");
+    let document: serde_json::Value = serde_json::from_slice(&run.stdout).expect("a document");
+    let findings = document["findings"].as_array().expect("findings");
+    for host in ["local", &there] {
+        let is_window = |one: &&serde_json::Value| one["host"] == host && one["knob"] == "tcp-rmem";
+        let window =
+            findings.iter().find(is_window).unwrap_or_else(|| panic!("no window of {host}: {document}"));
+        // 1 Gb/s x 200 ms x 2
+        let command = window["command"].as_str().unwrap_or_default();
+        assert!(command.contains("net.ipv4.tcp_rmem=") && command.contains(" 50000000"), "{command}");
+    }
+    assert!(findings.iter().all(|one| one["severity"] != "hint"), "{document}");
 }
 
 #[test]
@@ -177,14 +220,36 @@ fn the_help_of_a_workload_is_its_own() {
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
 }
 
+/// Tests that a run is refused before a host is reached if it could not end well.
+#[test]
+fn what_is_cheap_to_check_is_checked_before_a_host_is_reached() {
+    needs_root!();
+    // The host does not exist, so an error about it would come second.
+    let hosts = ["no-such-host.invalid", "local"];
+    let without_terminal = landspeed(&[&["tune"][..], &hosts].concat());
+    refused(&without_terminal, &["no terminal", "--yes"]);
+    let here = ["tune", "--yes", "--data-dir", "/proc/1/landspeed"];
+    refused(&landspeed(&[&here[..], &hosts].concat()), &["record", "/proc/1/landspeed", "--data-dir"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path().display().to_string();
+    let script = format!(
+        "mount -t tmpfs -o size=64k none {dir} && {LANDSPEED} tune --yes --data-dir {dir} local x.invalid"
+    );
+    let full = Command::new("unshare").args(["-m", "bash", "-c", &script]).stdin(Stdio::null()).output();
+    refused(&full.expect("it runs"), &["record", "are free", "--data-dir"]);
+}
+
 #[test]
 fn a_full_disk_ends_the_run_and_leaves_no_lab() {
     needs_root!();
     let folder = tempfile::tempdir().expect("a folder");
     let dir = folder.path().display().to_string();
-    // A separate file system that a few trials fill, in a mount namespace that ends with the command.
+    // A separate file system, in a mount namespace that ends with the command. Another program fills it once there is a record.
     let script = format!(
-        "mount -t tmpfs -o size=64k none {dir} && {LANDSPEED} tune --budget 60s --data-dir {dir} --only mtu; code=$?; exit $code"
+        "mount -t tmpfs -o size=16m none {dir} || exit 9
+        (for n in {{1..300}}; do ls {dir}/*.jsonl >/dev/null 2>&1 && break; sleep 0.1; done
+        cat /dev/zero >{dir}/fill 2>/dev/null) &
+        {LANDSPEED} tune --budget 60s --data-dir {dir} --only mtu; code=$?; wait; exit $code"
     );
     let output = Command::new("unshare")
         .args(["-m", "bash", "-c", &script])

@@ -156,11 +156,9 @@ fn a_host_that_loads_no_control_simulates_and_says_so() {
     assert_eq!(found["study"]["engine"], "simulator");
     assert!(found["notes"].to_string().contains("SIMULATED"), "{}", found["notes"]);
 
+    let mine = support::for_anybody();
     let mut command = Command::new("setpriv");
-    command
-        .args(["--reuid", "65534", "--clear-groups", LANDSPEED])
-        .args(args)
-        .arg(folder.path().join("mine"));
+    command.args(["--reuid", "65534", "--clear-groups", LANDSPEED]).args(args).arg(mine.path());
     let output = command.arg(SMALL).stdin(Stdio::null()).output().expect("setpriv runs");
     let (_, err) = text(&output);
     assert!(!output.status.success() && err.contains("root") && err.contains("--simulate"), "{err}");

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_analysis::verdict::is_limit;
 use landspeed_lab::faults::{FaultLab, FaultScenario, fault};
-use landspeed_record::{CpuUsage, ExplainReport};
+use landspeed_record::{Cause, CpuUsage, ExplainReport};
 use parking_lot::Mutex;
 use support::schema::checked;
 use support::{LANDSPEED, needs_root, text};
@@ -86,6 +86,56 @@ fn a_path_with_nothing_wrong_has_a_limit_and_no_fault() {
     let report = explained(&[], 0.0);
     assert!(!report.verdict.is_empty());
     assert!(report.verdict.iter().all(|finding| is_limit(finding.cause)), "{:#?}", report.verdict);
+}
+
+/// Two hosts and a router that lets 200 Mb/s through, made by other tools; removed on drop.
+struct ShapedRouter {
+    id: String,
+}
+
+impl ShapedRouter {
+    fn new() -> ShapedRouter {
+        let id = format!("lsr{}", std::process::id());
+        support::sh(&format!(
+            "set -e
+            for n in {id}a {id}b {id}r; do ip netns add $n; ip -n $n link set lo up; done
+            for host in 'a 1' 'b 2'; do set -- $host
+                ip -n {id}$1 link add dev e type veth peer name $1 netns {id}r
+                ip -n {id}$1 addr add 10.77.$2.1/24 dev e; ip -n {id}r addr add 10.77.$2.254/24 dev $1
+                ip -n {id}$1 link set dev e up; ip -n {id}r link set dev $1 up
+                ip -n {id}$1 route add default via 10.77.$2.254; done
+            ip netns exec {id}r sysctl -qw net.ipv4.ip_forward=1
+            tc -n {id}r qdisc add dev b root tbf rate 200mbit burst 64kb latency 20ms"
+        ));
+        ShapedRouter { id }
+    }
+}
+
+impl Drop for ShapedRouter {
+    fn drop(&mut self) {
+        for host in ["a", "b", "r"] {
+            support::output(&format!("ip netns del {}{host}", self.id));
+        }
+    }
+}
+
+/// Tests that a router between the hosts is the answer, also where other programs want the cores.
+#[test]
+fn a_router_that_shapes_is_named_with_its_rate() {
+    needs_root!();
+    if !gets_ahead() {
+        return;
+    }
+    let _alone = ALONE.lock();
+    let router = ShapedRouter::new();
+    let [a, b] = ["a", "b"].map(|host| format!("netns:{}{host}", router.id));
+    let mut ahead = Command::new(AHEAD[0]);
+    ahead.args(&AHEAD[1..]).arg(LANDSPEED);
+    let report = explain_by(ahead, &[&a, &b, "-4", "--time", "2s", "--no-limits", "--no-trace"]);
+    let path = report.path_rate.as_ref().unwrap_or_else(|| panic!("no rate: {:#?}", report.verdict));
+    // 200 Mb/s of frames are 191 Mb/s of payload.
+    assert!((150e6..205e6).contains(&path.rate_bps.0), "{path:?}");
+    assert_eq!(report.verdict[0].cause, Cause::LinkLimit, "{:#?}", report.verdict);
 }
 
 #[test]
@@ -171,6 +221,84 @@ impl Drop for BackgroundFlow {
     }
 }
 
+/// Tests that a short look at existing flows is answered soon, and measures nothing beside them.
+#[test]
+fn existing_flows_are_answered_soon_and_nothing_else_is_measured() {
+    let _alone = ALONE.lock();
+    let busy = BackgroundFlow::new(Duration::ZERO);
+    let at = busy.at.to_string();
+    let look = || {
+        let began = Instant::now();
+        (explain(&["--flow", &at, "--time", "2s"]), began.elapsed())
+    };
+    // Another program may take the machine for a while.
+    let (report, took) =
+        (0..3).map(|_| look()).find(|(_, took)| *took < Duration::from_secs(6)).expect("within 6 s");
+    assert!(report.hosts.iter().all(|host| host.limits.is_none()), "nothing beside the flow, in {took:?}");
+    assert!(report.staircase.is_empty(), "{:?}", report.staircase);
+    let pid = std::process::id().to_string();
+    let mine = explain(&["--pid", &pid, "--time", "500ms", "--no-trace"]);
+    assert!(!mine.verdict.is_empty());
+    let none = Command::new(LANDSPEED).args(["explain", "--pid", "no-such-program"]).output().unwrap();
+    let none = text(&none).1;
+    assert!(none.contains("called 'no-such-program'"), "{none}");
+    assert!(none.contains(&at) && none.contains(&format!("(pid {pid})")), "flows there, with owners: {none}");
+}
+
+/// A client that asks over loopback, and a server that rests before it answers.
+#[test]
+fn a_client_that_waits_for_replies_is_no_fault() {
+    let _alone = ALONE.lock();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    let server = std::thread::spawn(move || {
+        let mut stream = listener.accept().unwrap().0;
+        stream.set_nodelay(true).unwrap();
+        while stream.read_exact(&mut [0; 100]).is_ok() {
+            std::thread::sleep(Duration::from_millis(3));
+            stream.write_all(&[1; 50]).unwrap();
+        }
+    });
+    let stop = Arc::new(AtomicBool::new(false));
+    let ended = Arc::clone(&stop);
+    let client = std::thread::spawn(move || {
+        let mut stream = TcpStream::connect(at).unwrap();
+        while !ended.load(Ordering::Relaxed) {
+            stream.write_all(&[1; 100]).unwrap();
+            stream.read_exact(&mut [0; 50]).unwrap();
+        }
+    });
+    std::thread::sleep(Duration::from_millis(100));
+    let report = explain(&["--flow", &at.to_string(), "--time", "2s", "--no-trace"]);
+    stop.store(true, Ordering::Relaxed);
+    client.join().unwrap();
+    server.join().unwrap();
+    let first = &report.verdict[0];
+    assert_eq!(first.cause, landspeed_record::Cause::RequestReply, "{:#?}", report.verdict);
+    assert!(first.summary.contains("per request is the network"), "{first:#?}");
+    assert!(report.verdict.iter().all(|finding| is_limit(finding.cause)), "{:#?}", report.verdict);
+}
+
+/// The quota of a control group, made by the kernel. Programs with priority in real time have none.
+#[test]
+fn a_processor_quota_is_named_with_its_group() {
+    needs_root!();
+    let _alone = ALONE.lock();
+    let scenario = FaultScenario::with(&[("receiver-quota", 0.8)]).unwrap();
+    let stage = match FaultLab::set(&scenario, &[LANDSPEED, "play"].map(str::to_owned)) {
+        Ok(stage) => stage,
+        Err(why) => return support::skip(&why.to_string()),
+    };
+    std::thread::sleep(Duration::from_millis(500));
+    let [a, b] = stage.names();
+    let at = stage.at().to_string();
+    let report = explain(&[&a, &b, "--flow", &at, "--time", "2s", "--no-trace"]);
+    let named = report.verdict.iter().find(|finding| finding.cause == landspeed_record::Cause::CpuQuota);
+    let named = named.unwrap_or_else(|| panic!("{:#?}", report.verdict));
+    assert!(named.summary.contains("landspeed-fault-"), "{named:#?}");
+    assert!(named.at.contains(b.trim_start_matches("netns:")), "{named:#?}");
+}
+
 /// Tests that there is no verdict without data, and that remedies for another program's flow name no settings of
 /// landspeed's flows.
 #[test]
@@ -187,11 +315,11 @@ fn another_programs_flow_is_judged_by_what_it_does() {
     // Its first write is long past by then.
     std::thread::sleep(Duration::from_millis(50));
     let none = failed(&["--flow", &gone]);
-    assert!(none.contains("no flow") && none.contains(&at), "the nearest flow is named: {none}");
+    assert!(none.contains("no such flow") && none.contains(&at), "the nearest flow is named: {none}");
     let still =
         Command::new(LANDSPEED).args(["explain", "--flow", &at, "--time", "100ms", "--no-limits"]).output();
     let still = support::text(&still.unwrap()).1;
-    assert!(still.contains("sampled") && still.contains("--time"), "{still}");
+    assert!(still.contains("seen only") && still.contains("--time"), "{still}");
     drop(idle);
     let busy = BackgroundFlow::new(Duration::ZERO);
     let report = explain(&[&["--flow", &busy.at.to_string()], &quick[..]].concat());

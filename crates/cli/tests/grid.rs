@@ -200,13 +200,17 @@ fn each_mistake_is_told_in_a_line() {
 
 #[test]
 fn without_root_it_says_what_it_lacks() {
+    needs_root!();
+    let place = support::for_anybody();
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups", LANDSPEED, "measure", "stream"]);
-    command.args(["--vary", "mtu=1500,9000"]).env("XDG_DATA_HOME", "/nonexistent").stdin(Stdio::null());
-    needs_root!();
-    let output = command.output().expect("setpriv runs");
-    let (_, err) = text(&output);
-    assert!(!output.status.success() && err.contains("root") && err.trim_end().lines().count() == 1, "{err}");
+    command.args(["--vary", "mtu=1500,9000"]).stdin(Stdio::null());
+    for (folder, lacks) in [(place.path(), "root"), (Path::new("/nonexistent"), "--data-dir")] {
+        let output = command.env("XDG_DATA_HOME", folder).output().expect("setpriv runs");
+        let (_, err) = text(&output);
+        let is_line = err.trim_end().lines().count() == 1;
+        assert!(!output.status.success() && err.contains(lacks) && is_line, "{err}");
+    }
 }
 
 /// Tests an experiment's file: values that the lab lacks are reported and left out, and each claim gets an answer

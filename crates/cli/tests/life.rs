@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use rustix::process::Signal;
 
-use support::ours::{freeze, signal, within};
+use support::ours::{TestHome, freeze, signal, within};
 use support::terminal::{CTRL_C, CTRL_D, Terminal};
 use support::{LANDSPEED, needs_root, output, sh, text};
 
@@ -83,7 +83,8 @@ fn a_question_is_short_and_ctrl_c_or_no_answer_ends_it_at_once() {
     for (key, code, says) in [(CTRL_C, 130, "nothing was changed"), (CTRL_D, 1, "nothing was changed")] {
         let mut run = Terminal::start(&pair.tune(&[]));
         run.await_text(QUESTION);
-        let head: Vec<&str> = run.shown.lines().collect();
+        let shown = support::without_busy(&run.shown);
+        let head: Vec<&str> = shown.lines().collect();
         assert_eq!(head.len(), 4, "{}", run.shown);
         assert!(head[0].contains("(data) -> ") && head[0].contains("RTT ") && head[0].contains("Linux "));
         assert!(head[1].contains(" settings can matter here; time for about "), "{}", head[1]);
@@ -153,6 +154,11 @@ fn undo_that_cannot_restore_ends_with_3_and_the_next_one_restores() {
     assert_eq!(refused.status.code(), Some(3), "{out}{err}");
     assert!(out.contains("NOT PUT BACK: ") && out.contains("tcp-rmem"), "{out}{err}");
     assert_ne!(windows(), before);
+    let there = format!("netns:{}", pair.ns('b'));
+    let shown = pair.landspeed(&["undo", &there, "--dry-run"]).output().unwrap();
+    let (out, err) = text(&shown);
+    assert!(shown.status.success() && out.contains("tcp-rmem"), "{out}{err}");
+    assert_ne!(windows(), before, "a dry run changes nothing");
     let done = pair.landspeed(&["undo", "--unsure"]).output().unwrap();
     assert_eq!((done.status.code(), windows()), (Some(0), before), "{done:?}");
 }
@@ -251,4 +257,45 @@ fn the_live_screen_gives_the_terminal_back_however_it_ends() {
         let (on, off) = (said.rfind("\u{1b}[?1049h"), said.rfind("\u{1b}[?1049l"));
         assert!(on < off && said.contains("\u{1b}[?25h"), "{said}");
     }
+}
+
+/// Tests that a lab of `lab up` lives until `lab down`, and then leaves nothing.
+#[test]
+fn a_lab_is_held_until_it_is_taken_down() {
+    needs_root!();
+    let home = TestHome::new();
+    let run = |args: &[&str]| home.landspeed(args).output().expect("landspeed runs");
+    let up = run(&["lab", "up", "mine", "lab:wan:rate=100M,rtt=2ms"]);
+    let (out, err) = text(&up);
+    assert!(
+        up.status.success() && out.contains("198.18.0.1") && out.contains("lab enter mine"),
+        "{out}{err}"
+    );
+    let again = text(&run(&["lab", "up", "mine"]));
+    assert!(again.1.contains("lab mine is up already"), "{again:?}");
+    // None of these may take it down.
+    for other in [&["undo"][..], &["lab", "down"], &["measure", "pingpong", "-t", "100ms", "--sizes", "1"]] {
+        let ended = run(other);
+        assert!(ended.status.success(), "{other:?}: {ended:?}");
+    }
+    let inside = text(&run(&["lab", "enter", "mine", "b", "--", "ip", "-br", "address"]));
+    assert!(inside.0.contains("198.18.0.2"), "{inside:?}");
+    let pinged = run(&["lab", "enter", "a", "--", "ping", "-c1", "-W5", "198.18.0.2"]);
+    assert!(pinged.status.success(), "the only lab, and its link: {pinged:?}");
+    let mut within =
+        home.landspeed(&["lab", "enter", "mine", "b", "--", "sleep", "600"]).spawn().expect("it runs");
+    let listed = text(&run(&["lab", "list"])).0;
+    assert!(listed.contains("up, as mine"), "{listed}");
+    let id =
+        listed.lines().find(|line| line.contains("mine")).and_then(|line| line.split_whitespace().next());
+    let id = id.expect("an id").to_owned();
+    let is_in = || !sh(&format!("ip netns pids ls-{id}-b")).trim().is_empty();
+    assert!(support::ours::within(Duration::from_secs(10), is_in), "sleep does not start");
+    let (out, err) = text(&run(&["lab", "down", "mine"]));
+    assert!(out.contains("1 process ended"), "{out}{err}");
+    assert!(within.wait().is_ok_and(|status| !status.success()), "sleep is ended");
+    assert!(!sh("ip netns list").contains(&id), "a namespace is left");
+    let none = || support::ours::processes(home.path()).is_empty();
+    assert!(support::ours::within(Duration::from_secs(10), none), "a process is left");
+    assert!(text(&run(&["lab", "list"])).1.contains("no labs"));
 }

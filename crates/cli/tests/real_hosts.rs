@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use support::hosts::{PASSWORD, TestHosts};
 use support::ours::within;
-use support::terminal::{CTRL_C, Terminal};
+use support::terminal::{CTRL_C, CTRL_D, Terminal};
 use support::{assert_helpers, needs_root, text};
 
 /// An agent started by hand on a host, with the line that it printed.
@@ -231,12 +231,11 @@ fn an_expired_token_and_a_second_controller_are_turned_away() {
     b.end();
 }
 
-/// Returns `tune` with `user` on host A, which stops at the question whether to continue.
-fn plan(hosts: &TestHosts, user: &str) -> Command {
+/// Returns `tune MORE` with `user` on host A.
+fn tune(hosts: &TestHosts, user: &str, more: &[&str]) -> Command {
     let reach = hosts.reach_bare([user, "root"]);
-    hosts.sending(
-        &[&["tune", "--only", "mtu"], &reach.iter().map(String::as_str).collect::<Vec<_>>()[..]].concat(),
-    )
+    let reach: Vec<&str> = reach.iter().map(String::as_str).collect();
+    hosts.sending(&[&["tune", "--only", "mtu"], more, &reach].concat())
 }
 
 #[test]
@@ -244,11 +243,14 @@ fn users_tune_as_far_as_sudo_lets_them() {
     needs_root!();
     let hosts = TestHosts::new();
     // The user `free` has fish if it is installed, a login shell that reads no POSIX scripts.
-    let (ok, _, err) = text_of(&mut plan(&hosts, "free"));
-    assert!(!ok && err.contains("there is no terminal to ask at") && !err.contains("not root"), "{err}");
+    let mut run = Terminal::start(&tune(&hosts, "free", &[]));
+    run.await_text("Continue? [y/N] ");
+    run.press(CTRL_D);
+    let (code, said) = run.end();
+    assert!(code == Some(1) && said.contains("nothing was changed") && !said.contains("not root"), "{said}");
     assert!(hosts.quiet(Duration::from_secs(10)), "a process is left");
     // There is no terminal to ask for a password.
-    let (ok, _, err) = text_of(&mut plan(&hosts, "asked"));
+    let (ok, _, err) = text_of(&mut tune(&hosts, "asked", &["--yes"]));
     assert!(
         !ok && err.contains("a password is required") && err.contains("NOPASSWD") && err.contains("root"),
         "{err}"
@@ -267,7 +269,7 @@ fn a_password_for_sudo_is_asked_for_at_the_terminal() {
     needs_root!();
     let hosts = TestHosts::new();
     let typed = |user: &str, passwords: &[&str]| {
-        let mut terminal = Terminal::start(&plan(&hosts, user));
+        let mut terminal = Terminal::start(&tune(&hosts, user, &[]));
         for password in passwords {
             terminal.await_text("password for sudo: ");
             terminal.type_line(password);

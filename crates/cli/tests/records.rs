@@ -233,6 +233,7 @@ fn what_was_kept_is_written_verified_and_never_over_other_peoples_files() {
         echo "left: $(ls -A /etc/systemd/network; cat /etc/sysctl.d/90-landspeed.conf)"
         ip link del rec0; ip link add rec0 type bridge
         echo "another driver: $(landspeed persist last 2>&1)"
+        echo "another host: $(landspeed verify last 2>&1; echo $?)"
         cp {path} /etc/record.jsonl; chmod 644 /etc/record.jsonl
         nobody="setpriv --reuid=65534 --regid=65534 --clear-groups"
         echo "not root: $($nobody {LANDSPEED} persist /etc/record.jsonl --other-host --write / 2>&1)"
@@ -257,8 +258,54 @@ fn what_was_kept_is_written_verified_and_never_over_other_peoples_files() {
         "left: net.ipv4.tcp_sack = 1\n",
         "not written by landspeed; nothing was written",
         "another driver: landspeed: this host is not the one of the run: rec0 of A was of veth, and is of bridge here",
+        "another host: landspeed: cannot check: this host is not the one of the run: rec0 of A was of veth",
+        "name the --interface to read\n2\n",
         "not root: landspeed: --write / needs root",
     ] {
         assert!(out.contains(said), "no '{said}' in {out}{err}");
     }
+}
+
+#[test]
+fn a_record_of_another_user_is_not_readable_and_not_damaged() {
+    needs_root!();
+    let folder = RecordFolder::new();
+    let place = folder.0.path().display().to_string();
+    sh(&format!("chmod 755 {place}; chmod 600 {place}/{TUNE}.jsonl"));
+    let user =
+        ["--reuid=65534", "--regid=65534", "--clear-groups", LANDSPEED, "records", "--data-dir", &place];
+    let listed = Command::new("setpriv").args(user).stdin(Stdio::null()).output().expect("setpriv runs");
+    let (out, err) = text(&listed);
+    assert!(
+        out.contains("not readable") && !out.contains("damaged") && !out.contains("remove"),
+        "{out}{err}"
+    );
+}
+
+#[test]
+fn a_record_begins_with_its_path_date_and_goal() {
+    let folder = RecordFolder::new();
+    let (code, out, err) = folder.run(&["show", "1123-093729"]);
+    let first = out.lines().next().unwrap_or_default();
+    assert_eq!(
+        (code, first.replace('·', "-").as_str()),
+        (Some(0), "tune - lab - 2026-11-23 09:37 UTC - for rate"),
+        "{err}"
+    );
+    assert!(folder.run(&["show", "1123-093729", "--json"]).1.starts_with('{'));
+}
+
+#[test]
+fn records_of_two_paths_are_told_first_and_the_columns_are_full() {
+    let folder = RecordFolder::new();
+    let other = recorded("tune").replacen(r#""topology":"lab""#, r#""topology":"local dtn9""#, 1);
+    folder.write("tune-20261124T093729Z-4713", &other);
+    let (code, out, err) = folder.run(&["diff", "1123-093729", "1124-093729"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.starts_with("DIFFERENT PATHS: A is lab ") && out.contains("local dtn9"), "{out}");
+    let figures = folder.json(&["diff", "1123-093729", "1124-093729"]);
+    assert_eq!(figures["same_path"], false);
+    let rows = figures["rows"].as_array().expect("rows");
+    let rate = rows.iter().find(|row| row["what"] == "final rate").expect("a final rate");
+    assert!(rate["a"].as_str().is_some_and(|a| a.contains("b/s")) && rate["a"] == rate["b"], "{rate}");
 }

@@ -57,7 +57,9 @@ fn a_record_on_a_terminal_and_elsewhere() {
     let piped = shown_record(None, UTF_8);
     insta::assert_snapshot!("show_in_a_pipe", piped);
     for text in [&lasting(&at_80), &lasting(&at_120), &piped] {
-        assert!(text.starts_with("RESULT   "), "{text}");
+        let (first, rest) = text.split_once('\n').expect("lines");
+        assert!(first.starts_with("tune ") && first.ends_with(" UTC · for rate"), "{text}");
+        assert!(rest.starts_with("RESULT   "), "{text}");
         assert!(text.lines().count() <= 45, "{text}");
         assert!(text.lines().all(|line| line == line.trim_end()), "spaces at the end: {text}");
     }
@@ -111,7 +113,7 @@ fn without_doubts(seen: &str) -> Vec<&str> {
     let depth = |line: &str| line.len() - line.trim_start().len();
     let mut doubt = None;
     let keep = |line: &&str| {
-        let is_doubt = line.trim_start().starts_with("- in doubt: ");
+        let is_doubt = line.trim_start().starts_with("- beware: ");
         doubt = doubt.filter(|at| depth(line) > *at).or(is_doubt.then(|| depth(line)));
         doubt.is_none()
     };

@@ -70,7 +70,9 @@ fn tune_climbs_in_the_lab_and_leaves_nothing() {
     let html = std::fs::read_to_string(&page).expect("a page");
     assert!(html.contains("data-chart=\"ladder\"") && !html.contains("http://"), "not self-contained");
     let shown = sh(&format!("{LANDSPEED} show {record}"));
-    assert!(shown.starts_with("RESULT   ") && shown.lines().count() <= 45, "{shown}");
+    let (what, result) = shown.split_once('\n').expect("lines");
+    assert!(what.starts_with("tune · lab:back-to-back · "), "{shown}");
+    assert!(result.starts_with("RESULT   ") && shown.lines().count() <= 45, "{shown}");
     assert!(shown.contains("Everything was restored and read back."), "{shown}");
     let same = sh(&format!("{LANDSPEED} diff {record} {record}"));
     assert!(!same.is_empty());
@@ -137,7 +139,7 @@ fn shape(seen: &str) {
     let lines: Vec<&str> = seen.lines().collect();
     assert!(lines.len() <= 45, "{} lines:\n{seen}", lines.len());
     // Commands are never broken, so that they can be copied.
-    let fits = |line: &&str| line.chars().count() <= 80 || line.contains("landspeed show ");
+    let fits = |line: &&str| line.chars().count() <= 80 || line.contains(":  landspeed ");
     assert!(lines.iter().all(|line| fits(line) && *line == line.trim_end()), "{seen}");
     assert!(lines[0].contains(" -> ") && lines[0].contains("RTT "), "{seen}");
     assert!(lines[1].contains(" settings can matter here; time for about "), "{seen}");

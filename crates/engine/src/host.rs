@@ -22,6 +22,8 @@ pub struct Host {
     acks: Option<AckLink>,
     pub states: Vec<KnobState>,
     session: Session,
+    /// The command that restores this host when it is back after a loss.
+    pub(crate) undo_command: String,
     /// Current values of the knobs, as far as this run knows or turned them.
     applied: Settings,
 }
@@ -33,10 +35,36 @@ struct AckLink {
     of: FactorPlacement,
 }
 
+/// How to undo what an interrupted run left changed on a host.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct UndoRequest {
+    /// Only the network namespace of the agent.
+    pub here: bool,
+    /// Also what a write that was cut short may have changed.
+    pub unsure: bool,
+    /// Report it, and change nothing.
+    pub dry_run: bool,
+}
+
+/// The answer of a host to an [`UndoRequest`].
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct UndoneHost {
+    /// What was restored and what was kept, one line each.
+    pub lines: Vec<String>,
+    /// True if nothing remains to be undone.
+    pub is_clean: bool,
+    /// True if a setting was kept on purpose, because another program changed it.
+    pub left: bool,
+}
+
+/// Time that slow knobs and many journals may take.
+const UNDO_TIME: Duration = Duration::from_secs(60);
+
 impl Host {
     pub fn probe(session: Session) -> Result<Host, Error> {
         let name = session.name().to_owned();
         let mut host = Host {
+            undo_command: format!("landspeed undo {name}"),
             name,
             facts: HostFacts::default(),
             device: String::new(),
@@ -272,8 +300,8 @@ impl Host {
             Ok(Reply::Restored { restored }) => self.read_again(restored),
             Ok(_) => RestoreOutcome::failed("unexpected answer to restore".into()),
             // These messages name the host.
-            Err(error @ Error::Session { source: Ended { .. } | TimedOut { .. }, .. }) => {
-                return RestoreOutcome::unknown(error.to_string());
+            Err(Error::Session { source: error @ (Ended { .. } | TimedOut { .. }), .. }) => {
+                return RestoreOutcome::unknown(self.when_it_is_back(&error));
             }
             Err(error) => return RestoreOutcome::failed(error.to_string()),
         };
@@ -281,6 +309,22 @@ impl Host {
             *note = format!("{}: {note}", self.name);
         }
         restored
+    }
+
+    /// Returns what happens to this host after its loss, and what the user can do.
+    fn when_it_is_back(&self, error: &landspeed_agent::session::Error) -> String {
+        let (name, undo) = (&self.name, &self.undo_command);
+        format!("{name} was lost: {error}; its guardian restores it by itself. When it is back: {undo}")
+    }
+
+    /// Restores what an interrupted run left changed, or with `dry_run` only reports it.
+    pub fn undo(&self, request: &UndoRequest) -> Result<UndoneHost, Error> {
+        let UndoRequest { here, unsure, dry_run } = *request;
+        let pending = self.start(&Request::Undo { here, unsure, dry_run })?;
+        match self.wait(pending, self.patience() + UNDO_TIME)? {
+            Reply::Undone { lines, is_clean, left } => Ok(UndoneHost { lines, is_clean, left }),
+            _ => Err(self.unexpected("undo")),
+        }
     }
 
     /// Reads the knobs again, and returns the host's own report with what differs from the start.

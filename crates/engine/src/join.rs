@@ -77,7 +77,7 @@ impl JoinedHosts {
         let wanted = wanted(&ends, hosts.hosts(), &reached, wishes)?;
         if wanted.is_empty() || !(lost.is_empty() || pairing.spares_one()) {
             let few = || Error::Other(format!("{} has fewer than two hosts", hosts.label()));
-            return Err(lost.into_iter().next().map_or_else(few, |(_, error)| error));
+            return Err(together(lost).unwrap_or_else(few));
         }
         let members: Vec<Host> = reached.into_values().collect();
         let names: Vec<String> = members.iter().map(|host| host.name.clone()).collect();
@@ -100,6 +100,17 @@ impl JoinedHosts {
     pub fn wan(&self) -> Option<WanReport> {
         self.hosts.link().map(PathLink::stats).map(judged)
     }
+}
+
+/// Returns one error for all hosts that could not be reached, so that the user mends all of them at once.
+fn together(lost: Vec<(String, Error)>) -> Option<Error> {
+    let mut errors = lost.into_iter().map(|(_, error)| error);
+    let first = errors.next()?;
+    let rest: Vec<String> = errors.map(|error| error.to_string()).collect();
+    Some(match rest.is_empty() {
+        true => first,
+        false => Error::Both { first: Box::new(first), second: rest.join("; ") },
+    })
 }
 
 /// Returns the wanted paths whose hosts were both reached. Their `ends` are indices in the list of reached hosts.

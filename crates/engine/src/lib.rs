@@ -44,7 +44,7 @@ pub use grid::{
     prepare, resume_grid, run_grid, run_here, set, turns_knobs, vary,
 };
 pub use group::{HostGroup, MissingPath, WantedPath};
-pub use host::Host;
+pub use host::{Host, UndoRequest, UndoneHost};
 pub use join::{JoinedHosts, Pairing};
 pub use measure::{MeasureOptions, measure};
 pub use pair::{Pair, PathOptions, RunSpec, WatchOptions};

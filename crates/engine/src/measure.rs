@@ -9,6 +9,7 @@ use landspeed_record::{
     PartFigures, ProgramFigure, ProgramFigures, Settings, Workload,
 };
 use landspeed_transport::settings::TRANSPORT;
+use landspeed_workload::staggered::StaggeredDetails;
 use landspeed_workload::{find, lasts};
 
 use crate::group::PairProgressSink;
@@ -26,6 +27,8 @@ pub struct MeasureOptions {
     pub watch: Vec<String>,
     /// Time between two progress messages of the flows; zero for none.
     pub interval: Nanos,
+    /// True to sample the flows for [`MeasureReport::timeline`].
+    pub over_time: bool,
     /// For the report: "lab:back-to-back", or the hosts.
     pub topology: String,
     pub command: String,
@@ -113,6 +116,10 @@ fn one(
             }
         }
         report.figures.extend(of_program(&what.workload.name, name, end));
+        match end.details.read::<StaggeredDetails>() {
+            Ok(seen) => report.probes.extend(seen.probes.iter().cloned()),
+            Err(error) => report.notes.push(format!("{name}: {error}")),
+        }
     }
     report
 }
@@ -141,7 +148,7 @@ fn printing(what: &MeasureOptions) -> [(String, &'static [Headline<EndpointOutco
 fn watching(what: &MeasureOptions) -> WatchOptions {
     let time = lasts(&what.workload, what.warm_up) + what.warm_up;
     let interval = INTERVAL.max(Nanos(time.0 / MOST_SAMPLES));
-    let interval = if what.watch.is_empty() { Nanos(0) } else { interval };
+    let interval = if what.watch.is_empty() && !what.over_time { Nanos(0) } else { interval };
     WatchOptions {
         observers: what.watch.clone(),
         interval,

@@ -58,7 +58,9 @@ impl ReachOptions {
     }
 
     fn reach(&self, place: &TopologyHost, may_ask: bool) -> Result<Host, Error> {
-        Host::probe(self.session(place, may_ask)?)
+        let mut host = Host::probe(self.session(place, may_ask)?)?;
+        host.undo_command = undo_command(place);
+        Ok(host)
     }
 
     /// Opens a session with the agent of a host. Without `may_ask`, an error takes the place of a question to the user.
@@ -139,6 +141,17 @@ impl ReachOptions {
             None => Token::prompt(&invite)?,
         };
         Session::over_tls(&invite, &token, &self.options)
+    }
+}
+
+/// Returns the command that restores a host of a topology after an interrupted run.
+fn undo_command(place: &TopologyHost) -> String {
+    match &place.reach {
+        ReachMethod::Ssh(_) => format!("landspeed undo {}", place.name),
+        // The hosts of a lab come with their links; the lab's own end restores them.
+        ReachMethod::Namespace(_) if place.device.is_none() => format!("landspeed undo {}", place.name),
+        ReachMethod::Namespace(_) | ReachMethod::Local => "landspeed undo".to_owned(),
+        ReachMethod::Invite(_) => format!("run `landspeed undo` on {}", place.name),
     }
 }
 

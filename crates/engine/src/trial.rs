@@ -23,6 +23,8 @@ pub struct TrialTiming {
     pub stream: Nanos,
     /// Idle ping-pong.
     pub ping: Nanos,
+    /// Start of a program's services, once in a block.
+    pub set_up: Nanos,
     /// True if trials may have half the length, and blocks twice as many of them: see
     /// `landspeed_analysis::LadderRules::fine`.
     pub fine: bool,
@@ -39,6 +41,7 @@ impl TrialTiming {
             warm_up: if long { rtts(20) } else { Nanos::millis(40) },
             stream: if long { Nanos::millis(300).max(rtts(50)) } else { Nanos::millis(300) },
             ping: Nanos::millis(40).max(rtts(12)),
+            set_up: Nanos(0),
             fine: rtts(50) <= Nanos::millis(150),
         }
     }
@@ -58,10 +61,8 @@ impl TrialTiming {
     /// Returns about how long a block takes, connecting included, if toggles take no time.
     pub fn block(&self) -> Nanos {
         let trial = self.of(self.fine);
-        Nanos(
-            block_trials(self.fine) as u64
-                * (trial.warm_up + trial.stream + trial.ping + Nanos::millis(10)).0,
-        )
+        let one = trial.warm_up + trial.stream + trial.ping + Nanos::millis(10);
+        self.set_up + one.times(block_trials(self.fine) as u64)
     }
 }
 
@@ -124,5 +125,13 @@ mod tests {
         let fine = TrialTiming::for_rtt(Nanos(0));
         let coarse = TrialTiming { fine: false, ..fine };
         assert_eq!((fine.block(), coarse.block()), (Nanos::millis(1_760), Nanos::millis(1_560)));
+    }
+
+    #[test]
+    fn services_of_a_program_start_once_in_a_block() {
+        let program = TrialTiming::of_program(Nanos(0), Nanos::secs(1));
+        let served = TrialTiming { set_up: Nanos::secs(3), ..program };
+        assert_eq!(served.block(), program.block() + Nanos::secs(3));
+        assert_eq!(program.block(), Nanos::millis(4_200));
     }
 }

@@ -26,6 +26,14 @@ pub(crate) fn is_name(name: &str) -> bool {
     (1..=15).contains(&name.len()) && !reserved.contains(&name) && name.bytes().all(good)
 }
 
+/// Returns true for an interface name that needs no quoting anywhere. The kernel allows nearly any byte.
+pub(crate) fn is_plain(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    (1..=15).contains(&name.len())
+        && name.chars().all(plain)
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+}
+
 /// Returns true for a driver of virtual devices, which have no hardware.
 pub(crate) fn is_virtual(driver: &str) -> bool {
     ["veth", "bridge", "ifb", "dummy", "tun", "vlan", "macvlan", "ipvlan", "bond", "team"].contains(&driver)

@@ -230,6 +230,10 @@ impl HostKnob for FileSetting {
         self.each(&members, |n, file| file.write(&texts[n])).map(drop)
     }
 
+    fn spelled(&self, value: &str) -> Option<String> {
+        self.encoding.encode(value)
+    }
+
     fn can_write(&self, target: &KnobTarget) -> Result<(), Error> {
         (self.obstacle)(target)?;
         self.each(&(self.find)(target)?, |_, file| file.writable()).map(drop)

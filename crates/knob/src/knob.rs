@@ -1,5 +1,6 @@
 //! The trait of a knob: a factor that is a setting of the host.
 
+use crate::device::is_plain;
 use crate::{Error, Factor};
 
 /// Makes a row of a family: `knob!(BASE_ROW, "name", Setting(its own arguments), { row fields })`. The name is the
@@ -26,6 +27,23 @@ pub struct Knob {
     pub setting: &'static dyn HostKnob,
 }
 
+impl Knob {
+    /// Returns the shell command by which a person sets the knob to `value` on `device`, as root. `None` if no command
+    /// of the system sets it, or if `device` or `value` is not one that the knob takes.
+    pub fn command(&self, device: &str, value: &str) -> Option<String> {
+        self.factor.check(value).ok()?;
+        let text = self.setting.spelled(value)?;
+        let [_, command] = self.factor.system.commands(device).filter(|_| is_plain(device))?;
+        // Members with different values need a command each.
+        (!value.contains(';')).then(|| command.replace("VALUE", &quoted(&text)))
+    }
+}
+
+/// Returns `text` as one word of a shell. Values of a domain have no character that needs more than these quotes.
+fn quoted(text: &str) -> String {
+    if text.contains(' ') { format!("\"{text}\"") } else { text.to_owned() }
+}
+
 /// The target of a knob: a device in this process's network namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnobTarget {
@@ -46,6 +64,11 @@ pub trait HostKnob: Sync {
     /// this value: an offload that is off only because it lacks another one then stays off when that one is switched
     /// on.
     fn write(&self, target: &KnobTarget, value: &str) -> Result<(), Error>;
+
+    /// Returns the value as the system's own command takes it; `None` if that command cannot set it.
+    fn spelled(&self, value: &str) -> Option<String> {
+        Some(value.to_owned())
+    }
 
     /// Checks whether a write could succeed, as far as that is possible without changing anything.
     ///
@@ -75,5 +98,73 @@ pub struct KnobLimits {
 impl Default for KnobLimits {
     fn default() -> Self {
         KnobLimits { most: None, choices: Vec::new(), members: 1 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use crate::{Domain, FactorScope};
+
+    /// Returns a value of the domain, with a space in it where the domain allows one.
+    fn value(domain: &Domain<'_>) -> String {
+        match domain {
+            Domain::Int(least, _) => least.to_string(),
+            Domain::Signed(least, _) => least.to_string(),
+            Domain::Ints(count, least, _) => vec![least.to_string(); *count].join(" "),
+            Domain::Name => "fq".to_owned(),
+            Domain::CpuList => "0-1".to_owned(),
+            Domain::Each(inner) => value(inner),
+            _ => "on".to_owned(),
+        }
+    }
+
+    #[test]
+    fn every_knob_has_a_command_that_a_shell_reads_as_one_setting() {
+        for knob in crate::all() {
+            let name = knob.factor.name;
+            let value = value(&knob.factor.domain);
+            let command =
+                knob.command("eth0", &value).unwrap_or_else(|| panic!("{name} has no command for {value}"));
+            assert!(!command.contains("VALUE"), "{command}");
+            let named = knob.factor.scope != FactorScope::Device || command.contains("eth0");
+            assert!(named, "{command}");
+            let read = Command::new("sh").args(["-n", "-c", &command]).output().unwrap();
+            assert!(read.status.success(), "{command}: {}", String::from_utf8_lossy(&read.stderr));
+            // A value of several words is one word of the shell.
+            assert!(!value.contains(' ') || command.contains(&format!("=\"{value}\"")), "{command}");
+        }
+    }
+
+    #[test]
+    fn a_command_spells_values_as_the_system_does() {
+        let command = |name: &str, value: &str| crate::find(name).unwrap().command("eth0", value);
+        let told = [
+            ("tcp-wmem", "4096 16384 10000000", "sysctl -w net.ipv4.tcp_wmem=\"4096 16384 10000000\""),
+            ("window-scaling", "on", "sysctl -w net.ipv4.tcp_window_scaling=1"),
+            ("mtu", "9000", "ip link set eth0 mtu 9000"),
+            ("tso", "on", "ethtool -K eth0 tso on"),
+            ("ring-rx", "4096", "ethtool -G eth0 rx 4096"),
+            ("rx-usecs", "0", "ethtool -C eth0 rx-usecs 0"),
+            ("qdisc", "fq", "tc qdisc replace dev eth0 root fq"),
+            ("rps", "0-3", "echo f | tee /sys/class/net/eth0/queues/rx-*/rps_cpus"),
+            ("c-states", "off", "echo 1 | tee /sys/devices/system/cpu/cpu*/cpuidle/state[1-9]*/disable"),
+        ];
+        for (name, value, expected) in told {
+            assert_eq!(command(name, value).as_deref(), Some(expected));
+        }
+    }
+
+    #[test]
+    fn what_a_shell_would_read_otherwise_is_in_no_command() {
+        let mtu = crate::find("mtu").unwrap();
+        for (device, value) in
+            [("eth0;reboot", "9000"), ("eth0", "9000; reboot"), ("e$(id)", "9000"), ("", "9000")]
+        {
+            assert_eq!(mtu.command(device, value), None, "{device} {value}");
+        }
+        assert_eq!(crate::find("qdisc").unwrap().command("eth0", "default"), None);
+        assert_eq!(crate::find("irq-affinity").unwrap().command("eth0", "0;1"), None);
     }
 }

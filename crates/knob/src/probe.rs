@@ -9,6 +9,9 @@ use crate::{FactorScope, Knob, KnobLimits, KnobTarget};
 /// Number of CAP_NET_ADMIN's bit in /proc/self/status (linux/capability.h).
 const CAP_NET_ADMIN: u32 = 12;
 
+/// Why a knob that root could change cannot be changed.
+pub const NOT_ROOT: &str = "not root (no CAP_NET_ADMIN): run the agent with sudo";
+
 /// Returns the state of every knob of the table at `target`, with the reason if it cannot be changed there.
 pub fn probe(target: &KnobTarget) -> Vec<KnobState> {
     all().map(|knob| knob.probe(target)).collect()
@@ -35,7 +38,7 @@ impl Knob {
         if state.skip.is_none() {
             state.skip = match is_net_admin() {
                 true => self.setting.can_write(target).err().map(|error| error.to_string()),
-                false => Some("not root (no CAP_NET_ADMIN): run the agent with sudo".into()),
+                false => Some(NOT_ROOT.into()),
             };
         }
         state

@@ -40,6 +40,7 @@ pub mod tcp_info;
 mod throttle;
 
 mod error;
+mod family;
 mod figures;
 mod files;
 pub mod host;

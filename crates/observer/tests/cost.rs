@@ -187,10 +187,12 @@ fn a_thread_that_is_not_the_workloads_is_not_counted() {
     });
     ready.wait();
     let mut watch = cost.watch("lo");
+    // No process holds a flow of this address, so that the whole machine counts.
+    let nobodys = "127.0.0.1:9".parse().unwrap();
     // This thread sleeps, so that the spinning thread would have nearly all samples.
     let tasks = window(watch.as_mut(), &[own_thread()], Duration::from_millis(300));
     watch
-        .open(&WatchSubject { threads: &[own_thread()], target: WatchTarget::Top, ..WatchSubject::default() })
+        .open(&WatchSubject { target: WatchTarget::Flow { at: nobodys }, ..WatchSubject::default() })
         .expect("open");
     std::thread::sleep(Duration::from_millis(300));
     let machine = close(watch.as_mut());
@@ -201,7 +203,9 @@ fn a_thread_that_is_not_the_workloads_is_not_counted() {
         std::thread::sleep(Duration::from_millis(300));
         close(watch.as_mut())
     };
-    let (own, foreign) = (of_process(std::process::id()), of_process(1));
+    let mut sleeper = std::process::Command::new("sleep").arg("20").spawn().expect("sleep");
+    let (own, foreign) = (of_process(std::process::id()), of_process(sleeper.id()));
+    sleeper.kill().and_then(|()| sleeper.wait()).expect("end sleep");
     stop.store(true, Ordering::Relaxed);
     spinner.join().expect("spinner");
     [&tasks, &machine, &own, &foreign].into_iter().for_each(check);

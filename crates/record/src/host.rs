@@ -53,6 +53,9 @@ pub struct HostFacts {
     /// Number of processors online.
     #[serde(with = "unknown::Measured::<u32>")]
     pub cpus: u32,
+    /// Load of the last minute (/proc/loadavg): tasks that ran or wanted to; `None` if it was not read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load: Option<f64>,
     /// Number of NUMA nodes online.
     #[serde(with = "unknown::Measured::<u32>")]
     pub numa_nodes: u32,

@@ -39,6 +39,7 @@ mod sequence;
 mod silence;
 pub mod strict;
 mod summary;
+mod timeline;
 mod trial;
 pub mod units;
 mod unknown;
@@ -59,10 +60,10 @@ pub use explain::{
     Cause, ClassSamples, CorePacketRate, CostClass, CostFigure, CostProfile, EXPLAIN_FORMAT, ExplainReport,
     ExplainedHost, Finding, FlowKey, FlowWatch, FlowWindow, FragmentStepCost, FragmentationPoint,
     FurtherPacketCost, HostLimits, IpProtocol, LayerCost, LayerCostFit, LimitStep, LinkSettings,
-    ListenerWatch, MemoryBandwidth, MemoryKernel, MemoryPass, NoVerdictReason, PathProbe, PathTrace,
-    PcieLink, PerPacketCost, ProbedSize, ProcessWatch, QdiscWatch, Remedy, SizeAnswer, SizePoint,
-    SocketState, StackHop, StackHopLatency, StackSamples, SymbolSamples, TcpState, Verdict, WatchTarget,
-    WindowFigure, WindowRelation, WindowRule,
+    ListenerWatch, MemoryBandwidth, MemoryKernel, MemoryPass, NoVerdictReason, PacedStream, PathProbe,
+    PathRate, PathTrace, PcieLink, PerPacketCost, ProbedSize, ProcessName, ProcessWatch, ProgramSamples,
+    QdiscWatch, Remedy, RemedyCommand, SizeAnswer, SizePoint, SocketState, StackHop, StackHopLatency,
+    StackSamples, SymbolSamples, TcpState, Verdict, WatchTarget, WindowFigure, WindowRelation, WindowRule,
 };
 pub use figure::{CustomQuantity, Figure, FigureValue, Headline, PartFigures};
 pub use grid::{
@@ -97,6 +98,7 @@ pub use summary::{
     ConfirmationReport, Estimate, Gain, PredictionAccuracy, ProgramMetric, ProgramMetricValue,
     SUMMARY_FORMAT, StepAnswer, StepPrediction, StepSummary, TrialFigures, TuneSummary,
 };
+pub use timeline::{Timeline, TimelinePoint};
 pub use trial::{
     Arm, LatencyHistogram, PATIENCE, Program, Role, TcpProgress, Trial, TrialProgress, TrialSpec, Workload,
 };

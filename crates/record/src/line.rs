@@ -196,10 +196,9 @@ impl RestoreOutcome {
             RestoreOutcome { left: true, .. } => {
                 Some(format!("what another program changed meanwhile was left: {notes}"))
             }
-            RestoreOutcome { unknown: true, .. } => Some(format!(
-                "whether everything was restored is NOT known: {notes}; its guardian restores by itself: \
-                 run `landspeed undo` there to see"
-            )),
+            RestoreOutcome { unknown: true, .. } => {
+                Some(format!("whether everything was restored is NOT known: {notes}"))
+            }
             _ => Some(format!("NOT everything was restored: {notes}; run `landspeed undo` there")),
         }
     }
@@ -320,8 +319,7 @@ mod tests {
         let complaint = |restored: RestoreOutcome| restored.complaint().unwrap_or_default();
         assert_eq!(
             complaint(put_back.and(lost())),
-            "whether everything was restored is NOT known: a: the session ended; its guardian restores by itself: run \
-             `landspeed undo` there to see"
+            "whether everything was restored is NOT known: a: the session ended"
         );
         let failed = complaint(lost().and(RestoreOutcome::failed("b: tso is off".into())));
         assert!(failed.starts_with("NOT everything was restored: a: "), "{failed}");

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     CongestionControls, CpuUsage, DatagramCounts, EndpointOutcome, Finding, HostFacts, LatencyHistogram,
-    Observations, PartFigures, PathFacts, PathProbe, PathStall, Side, Silences, SweepPoint, TcpSample,
-    WanReport, Workload, ZeroCopyCounts, datagram, unknown,
+    Observations, PartFigures, PathFacts, PathProbe, PathStall, ProbeSample, Side, Silences, SweepPoint,
+    TcpSample, Timeline, WanReport, Workload, ZeroCopyCounts, datagram, unknown,
 };
 
 pub const MEASURE_FORMAT: u32 = 3;
@@ -56,6 +56,12 @@ pub struct MeasureReport {
     /// Times without any arrival, by sending host.
     #[serde(default)]
     pub silences: Vec<SilenceFigure>,
+    /// TCP's flows over time by sending host, if the run was sampled.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub timeline: Vec<Timeline>,
+    /// Round trips of a probe beside the flows, if the workload sends one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub probes: Vec<ProbeSample>,
     /// Why the figures do not cover the whole run; `None` if they do.
     #[serde(default)]
     pub partial: Option<String>,
@@ -70,6 +76,9 @@ pub struct MeasureReport {
     pub causes: Vec<Finding>,
     pub notes: Vec<String>,
     pub record: Option<String>,
+    /// The command that follows from these figures; empty in older documents.
+    #[serde(default)]
+    pub next: String,
 }
 
 /// A host, or a pair of hosts, from which there are no figures.
@@ -273,6 +282,7 @@ impl MeasureReport {
         self.streams.iter_mut().for_each(|one| one.between = between(one.sender));
         self.silences.iter_mut().for_each(|one| one.between = between(one.sender));
         self.tcp.iter_mut().for_each(|one| one.between = between(one.sender));
+        self.timeline.iter_mut().for_each(|one| one.between = between(one.sender));
         self.latency.iter_mut().for_each(|one| one.between = between(Side::A));
         self.cpu.iter_mut().for_each(|one| one.host = Some([a, b][one.side as usize].to_owned()));
         self
@@ -289,6 +299,7 @@ impl MeasureReport {
         self.partial = self.partial.or(other.partial);
         self.latency.extend(other.latency);
         self.tcp.extend(other.tcp);
+        self.timeline.extend(other.timeline);
         self.figures.extend(other.figures);
         self.observed.extend(other.observed);
         self.notes.extend(other.notes);
@@ -314,6 +325,10 @@ impl MeasureReport {
             Some(TcpFigure { congestion, ..TcpFigure::of(*side, end.observed.get::<Vec<TcpSample>>())? })
         };
         self.tcp = ends.iter().filter_map(tcp).collect();
+        let timeline = |(side, end): &(Side, &EndpointOutcome)| {
+            Timeline::of(*side, end.observed.get::<Vec<TcpSample>>())
+        };
+        self.timeline = ends.iter().filter_map(timeline).collect();
         for (side, end) in ends {
             self.notes.extend(notes(side, &end.not_as_asked, &end.observed));
             self.notes.extend(datagram::notes(end).iter().map(|line| format!("{side}: {line}")));

@@ -70,18 +70,26 @@ impl CpuUsage {
         if wanted == 0.0 {
             return 0.0;
         }
-        self.cores.iter().map(|c| c.steal_ns).sum::<CpuNanos>().0 as f64 / wanted
+        // The kernel accounts for stolen time in lumps, which may begin before the window.
+        (self.cores.iter().map(|c| c.steal_ns).sum::<CpuNanos>().0 as f64 / wanted).min(1.0)
     }
 }
 
 /// Time over the window in which this host's processors were throttled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct Throttling {
     pub window_ns: Nanos,
-    /// Throttling by a processor quota: the largest value of the agent's control group and those around it. It is
-    /// summed over processors, and the kernel adds it only when the group may run again.
+    /// Throttling by a processor quota: the largest value of the control groups of the agent, or of the flow's
+    /// processes, and those around them. It is summed over processors, and the kernel adds it only when the group may
+    /// run again.
     pub quota_ns: Nanos,
+    /// The control group with that value; empty if none was throttled.
+    pub group: String,
+    /// The processor time that this group may take in each period; zero if it is not known.
+    pub allowed_ns: Nanos,
+    /// Length of its period.
+    pub period_ns: Nanos,
     /// Throttling by heat, of the processor that was throttled longest.
     pub heat_ns: Nanos,
 }

@@ -298,7 +298,7 @@ pub struct TuneSummary {
     pub cut_off: bool,
     /// What differs, and remarks on the restore, one line each.
     pub restored_notes: Vec<String>,
-    /// Why the run is void, because a placebo was kept or the run ended early; `None` for a valid run.
+    /// Why the run does not count, because a placebo was kept or the run ended early; `None` for a valid run.
     pub void: Option<String>,
     /// Signs of noise in the run's own trials under which the rate of false keeps is not bounded, in words
     /// (docs/results/decisions.md).

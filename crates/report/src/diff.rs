@@ -1,7 +1,8 @@
 //! The comparison of two runs.
 
 use landspeed_analysis::{FiguresDiff, RunDiff, StepDiff};
-use landspeed_record::{Estimate, StepSummary};
+use landspeed_record::units::{BitRate, BytesPerCpuSecond, Nanos};
+use landspeed_record::{Estimate, ProgramMetric, StepSummary};
 use serde::Serialize;
 
 use crate::block::{
@@ -21,6 +22,8 @@ pub struct DiffReport {
     /// Path of the second record.
     #[serde(rename = "b")]
     pub name_b: String,
+    /// True if both records are of one path. Otherwise no ratio says what a setting did.
+    pub same_path: bool,
     /// The result in one line.
     pub headline: String,
     /// Figures, settings and host facts, in display order.
@@ -45,20 +48,25 @@ pub struct DiffRow {
 impl DiffReport {
     /// Returns the report of an analysis of the records `name_a` and `name_b`. Steps with equal results are left out.
     pub fn of(diff: &RunDiff, name_a: &str, name_b: &str) -> Self {
-        let mut rows = figures("start", &diff.start);
-        rows.extend(figures("final", &diff.final_));
+        let program = diff.program.as_ref();
+        let mut rows = figures("start", &diff.start, program);
+        rows.extend(figures("final", &diff.final_, program));
         rows.extend(diff.settings.iter().map(setting));
         rows.extend(diff.steps.iter().filter(|step| step.differs).map(step));
         let unlike = diff.unlike.iter().map(|(what, a, b)| format!("{what}: {a} in A, {b} in B"));
         let notes = [diff.caveat.clone()].into_iter().chain(of_one(diff)).chain(unlike).collect();
         let (name_a, name_b) = (name_a.to_owned(), name_b.to_owned());
-        DiffReport { format: 1, name_a, name_b, headline: headline(diff), rows, notes }
+        let same_path = diff.paths.is_none();
+        DiffReport { format: 1, name_a, name_b, same_path, headline: headline(diff), rows, notes }
     }
 }
 
 /// Returns the sentence that names the faster run. The runs were not interleaved, so an interval without 1 is no
 /// proof.
 fn headline(diff: &RunDiff) -> String {
+    if let Some([a, b]) = &diff.paths {
+        return format!("DIFFERENT PATHS: A is {a}, B is {b}; no ratio below says what a setting did");
+    }
     let Some(e) = diff.final_.rate.filter(Estimate::is_plausible) else {
         return "one of the records has no final rate to compare".to_owned();
     };
@@ -80,12 +88,27 @@ fn of_one(diff: &RunDiff) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-fn figures(cell: &str, of: &FiguresDiff) -> Vec<DiffRow> {
-    [("rate", of.rate), ("bytes per CPU-second", of.cost), ("idle round trip", of.latency)]
-        .into_iter()
-        .filter(|(_, ratio)| ratio.is_some())
-        .map(|(name, ratio)| DiffRow { what: format!("{cell} {name}"), ratio, ..DiffRow::default() })
-        .collect()
+fn figures(cell: &str, of: &FiguresDiff, program: Option<&ProgramMetric>) -> Vec<DiffRow> {
+    let unit = program.map_or("", |program| program.unit.as_str());
+    let own = |value: f64, unit: &str| format!("{} {unit}", words::amount(value)).trim_end().to_owned();
+    let rate = |value: f64| program.map_or_else(|| BitRate(value).to_string(), |_| own(value, unit));
+    let cost = |value: f64| program.map_or_else(|| BytesPerCpuSecond(value).to_string(), |_| own(value, ""));
+    let (rate_name, cost_name) = match program {
+        Some(program) => (program.figure.as_str(), "work per CPU-second"),
+        None => ("rate", "bytes per CPU-second"),
+    };
+    let row =
+        |name: &str, values: [Option<f64>; 2], ratio: Option<Estimate>, shown: &dyn Fn(f64) -> String| {
+            let [a, b] = values.map(|value| value.map(shown).unwrap_or_default());
+            DiffRow { what: format!("{cell} {name}"), a, b, ratio }
+        };
+    let [a, b] = of.of;
+    let rows = [
+        row(rate_name, [a.rate, b.rate], of.rate, &rate),
+        row(cost_name, [a.cost, b.cost], of.cost, &cost),
+        row("idle round trip", [a.latency, b.latency], of.latency, &|ns| Nanos(ns as u64).to_string()),
+    ];
+    rows.into_iter().filter(|row| !(row.a.is_empty() && row.b.is_empty())).collect()
 }
 
 fn setting((knob, a, b): &(String, String, String)) -> DiffRow {
@@ -126,6 +149,8 @@ pub fn diff(diff: &DiffReport) -> Document {
 
 #[cfg(test)]
 mod tests {
+    use landspeed_analysis::FigureMeans;
+
     use super::*;
 
     fn came_out(confirmed: bool) -> StepSummary {
@@ -144,9 +169,13 @@ mod tests {
             b: came_out(true),
             differs,
         };
+        let means =
+            |rate| FigureMeans { rate: Some(rate), latency: Some(34_100.0), ..FigureMeans::default() };
         RunDiff {
+            paths: None,
+            program: None,
             start: FiguresDiff::default(),
-            final_: FiguresDiff { rate: Some(rate), ..FiguresDiff::default() },
+            final_: FiguresDiff { rate: Some(rate), of: [means(2e9), means(1e9)], ..FiguresDiff::default() },
             steps: vec![step("tso=on", true), step("gro=on", false)],
             steps_of_one: [37, 12],
             settings: vec![("A mtu".into(), "1500".into(), "9000".into())],
@@ -162,7 +191,9 @@ mod tests {
             |ratio, low, high| DiffReport::of(&diff_of(Estimate { ratio, low, high }), "a.jsonl", "b.jsonl");
         let report = of(0.5, 0.4, 0.6);
         let rows: Vec<&str> = report.rows.iter().map(|r| r.what.as_str()).collect();
-        assert_eq!(rows, ["final rate", "final setting A mtu", "step tso=on"]);
+        assert_eq!(rows, ["final rate", "final idle round trip", "final setting A mtu", "step tso=on"]);
+        let cells: Vec<[&str; 2]> = report.rows.iter().map(|r| [r.a.as_str(), r.b.as_str()]).collect();
+        assert_eq!(cells[..2], [["2 Gb/s", "1 Gb/s"], ["34.1 µs", "34.1 µs"]]);
         let said = "its final rate is 0.50× [0.40, 0.60] that of A (no proof: not interleaved)";
         assert_eq!(report.headline, format!("B is slower: {said}"));
         let notes = [
@@ -173,6 +204,17 @@ mod tests {
         assert_eq!(report.notes, notes);
         assert!(of(1.5, 1.4, 1.6).headline.starts_with("B is faster: "));
         assert!(of(1.5, 0.9, 1.6).headline.starts_with("no difference seen: "));
+    }
+
+    #[test]
+    fn different_paths_are_told_first_and_have_no_winner() {
+        let paths = Some(["dtn1 dtn2 (x to y)", "dtn1 dtn3 (x to z)"].map(String::from));
+        let diff = RunDiff { paths, ..diff_of(Estimate { ratio: 0.5, low: 0.4, high: 0.6 }) };
+        let report = DiffReport::of(&diff, "a.jsonl", "b.jsonl");
+        let told =
+            report.headline.starts_with("DIFFERENT PATHS: A is dtn1 dtn2 (x to y), B is dtn1 dtn3 (x to z)");
+        assert!(told && !report.same_path, "{}", report.headline);
+        assert!(!report.headline.contains("slower"), "{}", report.headline);
     }
 
     #[test]

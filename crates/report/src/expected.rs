@@ -37,7 +37,7 @@ pub(crate) fn expected(advised: &StepPrediction) -> Option<f64> {
 pub(crate) fn sums(of: &PredictionAccuracy) -> String {
     let steps = |n: u32| counted(n as usize, "step");
     let mut text = format!(
-        "Of {} that explain brought forward {} helped, of {} that came by the literature's order {}",
+        "explain put {} first, of which {} helped; of the {} others, tried in the order of the literature, {} helped",
         steps(of.advised),
         of.advised_helped,
         of.others,
@@ -45,7 +45,7 @@ pub(crate) fn sums(of: &PredictionAccuracy) -> String {
     );
     if let Some(ratio) = of.measured_over_expected.filter(|ratio| ratio.is_finite() && *ratio > 0.0) {
         text += &format!(
-            "; measured over expected is {} on average of {}, and {} of their intervals hold what was expected",
+            ". The gain was {} of the expected one on average of {}; the measured range of {} of them holds what was expected",
             times(ratio),
             steps(of.compared),
             of.held
@@ -74,12 +74,12 @@ mod tests {
         let said = sums(&of);
         assert_eq!(
             said,
-            "Of 1 step that explain brought forward 0 helped, of 3 that came by the literature's order 0"
+            "explain put 1 step first, of which 0 helped; of the 3 others, tried in the order of the literature, 0 helped"
         );
         let compared = PredictionAccuracy { measured_over_expected: Some(0.8), compared: 2, held: 1, ..of };
         let said = sums(&compared);
         assert!(
-            said.ends_with("is 0.80× on average of 2 steps, and 1 of their intervals hold what was expected"),
+            said.ends_with("was 0.80× of the expected one on average of 2 steps; the measured range of 1 of them holds what was expected"),
             "{said}"
         );
     }

@@ -96,7 +96,7 @@ mod tests {
         let b = vec![figure("layer", "=copy".to_owned().into()), figure("sent again", 0.into())];
         let document = Document::default().with_observed("Of the stream", &[of("A", a), of("B", b)]);
         assert_eq!(
-            document.csv().lines().collect::<Vec<_>>(),
+            document.csv()[0].text.lines().collect::<Vec<_>>(),
             [
                 "part,figure,A,A unit,B",
                 "tcp-info,sent again,1234,,0",

@@ -40,7 +40,9 @@ impl OutputCapabilities {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
         let terminal = stream.is_terminal();
-        let width = rustix::termios::tcgetwinsize(stream).ok().map(|size| size.ws_col).filter(|&w| w > 0);
+        let found = rustix::termios::tcgetwinsize(stream).ok().map(|size| size.ws_col).filter(|&w| w > 0);
+        // POSIX: the user's wish takes the place of what the terminal says.
+        let width = columns(std::env::var_os("COLUMNS")).or(found);
         OutputCapabilities {
             terminal: terminal && !dumb,
             width: width.unwrap_or(PLAIN_WIDTH),
@@ -53,6 +55,11 @@ impl OutputCapabilities {
     pub fn spell(self, text: &str) -> String {
         if self.unicode { micros(text) } else { text.chars().map(ascii).collect() }
     }
+}
+
+/// Returns the width that the environment asks for.
+fn columns(given: Option<OsString>) -> Option<u16> {
+    given?.to_str()?.parse().ok().filter(|&width| width > 0)
 }
 
 /// Returns true if the locale's characters are UTF-8 (POSIX: the first one set of LC_ALL, LC_CTYPE, LANG). If none is
@@ -149,6 +156,12 @@ mod tests {
         for (values, expected) in cases {
             assert_eq!(is_unicode(locale(values)), expected, "{values:?}");
         }
+    }
+
+    #[test]
+    fn the_width_of_the_environment_is_a_number_above_0() {
+        let read = |text: &str| columns(Some(text.into()));
+        assert_eq!([read("72"), read("0"), read("wide"), columns(None)], [Some(72), None, None, None]);
     }
 
     #[test]

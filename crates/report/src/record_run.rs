@@ -6,8 +6,8 @@ use crate::block::{
     Document, DocumentHead, List, ParagraphStyle, ReportBlock, ReportSection, ReportTable, StyledText,
     TableCell,
 };
-use crate::safe;
-use crate::words::number;
+use crate::words::{hosts, number};
+use crate::{gauges, safe};
 
 pub fn record_run(run: &RecordRunReport) -> Document {
     let names = [
@@ -40,7 +40,8 @@ pub fn record_run(run: &RecordRunReport) -> Document {
             percent(run.capped.ceiling)
         )))
         .all(recovery(run).into_iter().map(ReportBlock::text))
-        .all(unfit.chain(left).map(bad));
+        .all(unfit.chain(left).map(bad))
+        .with(ReportBlock::Commands(vec![("next:".into(), next(run))]));
     let notes = run.notes.iter().map(|note| safe(note).into()).collect::<Vec<StyledText>>();
     let notes = ReportSection::new("restored", "put back").with(List { items: notes, ..List::default() });
     let facts = [
@@ -57,7 +58,15 @@ pub fn record_run(run: &RecordRunReport) -> Document {
         ..DocumentHead::default()
     };
     let sections = [section].into_iter().chain((!run.notes.is_empty()).then_some(notes)).collect();
-    Document { head, sections, ..Document::default() }
+    Document { head, sections, gauges: gauges::of_record_run(run), ..Document::default() }
+}
+
+/// Returns the command that follows: the run again where it does not count, else what holds the path back.
+fn next(run: &RecordRunReport) -> String {
+    match run.capped.unfit.is_empty() {
+        true => format!("landspeed explain {}   # what holds the path back", hosts(&run.topology)),
+        false => format!("{}   # on a quieter machine", run.command),
+    }
 }
 
 fn row(name: &str, figures: &RecordRunFigures) -> [TableCell; 8] {

@@ -6,6 +6,7 @@ use landspeed_record::{GridEndReason, Line, RecordOutline, TuneSummary};
 use serde::Serialize;
 
 use crate::block::{Document, DocumentHead, ReportSection, ReportTable, TableCell, TableColumn};
+use crate::gauges::{Gauge, labels};
 use crate::safe;
 use crate::tune::answer;
 use crate::words::{self, StepOutcome, counted};
@@ -53,7 +54,9 @@ pub enum RecordState {
     InProgress,
     /// The run was cut off, or stopped before its end.
     Unfinished,
-    /// The record cannot be read.
+    /// The record is another user's and private, or it cannot be read for another reason.
+    NotReadable,
+    /// The record's content is not valid.
     #[default]
     Damaged,
 }
@@ -108,7 +111,7 @@ pub fn grid_result(outline: &RecordOutline) -> ListedResult {
 fn result(summary: &TuneSummary) -> String {
     let kept = summary.steps.iter().filter(|step| StepOutcome::of(step).is_kept()).count();
     let gain = match (&summary.void, answer::proven(summary)) {
-        (Some(_), _) => "void".to_owned(),
+        (Some(_), _) => "does not count".to_owned(),
         (None, Some(e)) => {
             format!("{} the {}", words::times(e.ratio), Metric::of_goal(&summary.goal).row().name)
         }
@@ -149,6 +152,10 @@ pub fn records(report: &RecordsReport) -> Document {
     Document {
         head,
         sections: vec![ReportSection::new("records", "").all(table.non_empty())],
+        gauges: vec![
+            Gauge::new("records", "", "Records in the folder.")
+                .with(labels([("folder", &report.folder)]), count as f64),
+        ],
         ..Document::default()
     }
 }

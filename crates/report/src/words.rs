@@ -85,15 +85,15 @@ pub(crate) fn times(x: f64) -> String {
     format!("{}×", number(x))
 }
 
-/// Formats an interval: "[1.38, 1.50]", or "[0, any]" if too little was measured for an interval.
+/// Formats an interval: "[1.38, 1.50]". An end that too few trials leave open is "?",
+/// and without either it is "[range unknown]".
 pub(crate) fn interval(e: &Estimate) -> String {
     // An end beyond a factor of a thousand is not worth printing.
-    let end = |x: f64| match x {
-        x if x > 1_000.0 => "any".to_owned(),
-        x if x < 0.001 => "0".to_owned(),
-        x => number(x),
-    };
-    format!("[{}, {}]", end(e.low), end(e.high))
+    let end = |x: f64| if (0.001..=1_000.0).contains(&x) { number(x) } else { "?".to_owned() };
+    match (e.low < 0.001, e.high > 1_000.0) {
+        (true, true) => "[range unknown]".to_owned(),
+        _ => format!("[{}, {}]", end(e.low), end(e.high)),
+    }
 }
 
 /// Formats an estimate: "1.44× [1.38, 1.50]".
@@ -166,6 +166,11 @@ pub fn quoted(text: &str) -> String {
     landspeed_record::units::quoted(&crate::safe::clean(text))
 }
 
+/// Returns the hosts of a report as arguments of a shell command.
+pub(crate) fn hosts(topology: &str) -> String {
+    topology.split_whitespace().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
 /// Clamps `value` to 0 to 1; NaN and infinities become 0.
 pub(crate) fn unit(value: f64) -> f64 {
     if value.is_finite() { value.clamp(0.0, 1.0) } else { 0.0 }
@@ -194,7 +199,8 @@ mod tests {
     fn an_interval_without_an_end_says_so() {
         let interval = |low, high| super::interval(&Estimate { ratio: 1.0, low, high });
         assert_eq!(interval(0.5, 2.0), "[0.50, 2.00]");
-        assert_eq!(interval(1e-9, 1e9), "[0, any]");
+        assert_eq!(interval(1e-9, 1e9), "[range unknown]");
+        assert_eq!(interval(0.5, 1e9), "[0.50, ?]");
     }
 
     #[test]
@@ -208,6 +214,12 @@ mod tests {
         let doubtful = ConfirmationReport { discarded: 3, holds: false, ..found };
         let said = confirmation(&doubtful, Metric::Cost);
         assert_eq!(said, "NOT confirmed over 30 min 0 s: no figure, 22 blocks, 3 discarded");
+    }
+
+    #[test]
+    fn hosts_of_a_stranger_are_words_of_a_command() {
+        assert_eq!(hosts("dtn1 lab:wan:rate=1G,rtt=20ms"), "dtn1 lab:wan:rate=1G,rtt=20ms");
+        assert_eq!(hosts("dtn1 $(reboot)"), "dtn1 '$(reboot)'");
     }
 
     #[test]

@@ -76,9 +76,15 @@ pub static READ_SIZE: Factor = Factor {
 /// The processors on which the threads of a flow's two ends run.
 pub static PLACEMENT: Factor = Factor {
     name: "placement",
-    persist: &[PersistMethod::Application(
-        "pin the sending and receiving threads: taskset(1), or CPUAffinity= of the service",
-    )],
+    persist: &[
+        PersistMethod::ApplicationValue(
+            "free",
+            "leave the threads to the scheduler: no taskset(1), no CPUAffinity= of the service",
+        ),
+        PersistMethod::Application(
+            "pin the sending and receiving threads: taskset(1), or CPUAffinity= of the service",
+        ),
+    ],
     about: "where sender and receiver run: wherever the scheduler likes, on the core that takes the packets, or on \
             its neighbour",
     domain: Domain::OneOf(&["free", "same-core", "neighbours"]),

@@ -51,6 +51,15 @@ pub enum Request {
     },
     /// Restore everything, newest first. Answered with [`Reply::Restored`].
     Restore {},
+    /// Restore what an interrupted run left changed. Needs leave to tune. Answered with [`Reply::Undone`].
+    Undo {
+        /// Only this network namespace, and not all of the host's.
+        here: bool,
+        /// Also restore what a write that was cut short may have changed.
+        unsure: bool,
+        /// Report what would be restored, and change nothing.
+        dry_run: bool,
+    },
     /// Open a data port for some transports, which accepts only flows that prove `key`. Answered with
     /// [`Reply::Listening`].
     Listen {
@@ -113,6 +122,7 @@ impl Request {
             Request::Knobs { .. } => "knobs",
             Request::Turn { .. } => "turn",
             Request::Restore {} => "restore",
+            Request::Undo { .. } => "undo",
             Request::Listen { .. } => "listen",
             Request::Cancel {} => "cancel",
             Request::Close { .. } => "close",
@@ -147,6 +157,14 @@ pub enum Reply {
     },
     Restored {
         restored: RestoreOutcome,
+    },
+    Undone {
+        /// What was restored and what was kept, one line each.
+        lines: Vec<String>,
+        /// True if nothing remains to be undone.
+        is_clean: bool,
+        /// True if a setting was kept on purpose, because another program changed it.
+        left: bool,
     },
     Listening {
         port: u16,

@@ -29,9 +29,15 @@ fn of_finding(verdict: u32, finding: &Finding, cell: &Cell) -> Vec<KnobHint> {
             continue;
         }
         let why = StepPrediction { verdict, cause: finding.cause, weight: finding.weight, expected_ratio };
-        hints.push(KnobHint { knob: remedy.knob.clone(), value: remedy.value.clone(), why });
+        hints.push(KnobHint { knob: remedy.knob.clone(), value: exact(remedy).to_owned(), why });
     }
     hints
+}
+
+/// Returns the value that a candidate must have. The knob table has a size of its own for a path, so any of its sizes
+/// stands for a computed one.
+fn exact(remedy: &Remedy) -> &str {
+    if remedy.computed.is_empty() { &remedy.value } else { "" }
 }
 
 /// Returns true if the remedy's value is set wherever `cell` has its knob.

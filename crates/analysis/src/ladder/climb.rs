@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use landspeed_record::units::Nanos;
-use landspeed_record::{Candidate, Cell, StepAnswer, StepLine, VerdictLine};
+use landspeed_record::{Candidate, Cell, PathRate, StepAnswer, StepLine, VerdictLine};
 use landspeed_stats::ErrorLedger;
 
 use super::advice::hints;
@@ -15,9 +15,12 @@ use super::rules::{RunSize, SECOND_CHANCE, USUAL_BLOCKS};
 use super::run_state::RunState;
 use super::step::{LadderStep, STOPPED, StepDecision, blank, least_time};
 use super::{BlockResult, LadderProgress};
+use crate::metric::Metric;
 
 /// The reason that is reported for a candidate that was not tried for want of time.
 pub const NO_ROOM: &str = "no room in the budget";
+/// The reason that is reported for a candidate that was not tried because the path itself is the limit.
+pub const PATH_LIMITS: &str = "the path carries no more, whatever the hosts are set to";
 
 #[derive(Debug)]
 pub(crate) struct Climb {
@@ -83,8 +86,27 @@ impl Climb {
     }
 
     /// Moves the candidates that the verdict's remedies name to the front, until a step is kept.
-    pub(crate) fn advise(&mut self, line: &VerdictLine) {
+    pub(crate) fn advise(&mut self, line: &VerdictLine, run: &mut RunState) {
         self.queue.advise(&hints(line, &self.incumbent));
+        if let Some(path) = line.verdict.path_rate.as_ref().filter(|_| run.rules.goal == Metric::Rate) {
+            self.end_at_path(path, run);
+        }
+    }
+
+    /// Leaves out all candidates that the verdict did not name, because none can raise the path's rate.
+    fn end_at_path(&mut self, path: &PathRate, run: &mut RunState) {
+        run.note(format!(
+            "the path carries about {}, and no host setting can raise it: {}. `--for latency` and `--for cpu` look for \
+             what still helps",
+            path.rate_bps,
+            path.proof.join("; ")
+        ));
+        for task in self.queue.take_unadvised() {
+            self.pass_over(&task, StepAnswer::NotTried, PATH_LIMITS, run);
+        }
+        if self.queue.is_empty() {
+            self.placebos.clear();
+        }
     }
 
     fn report_idle(&mut self, run: &mut RunState) {

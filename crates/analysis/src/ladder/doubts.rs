@@ -32,12 +32,14 @@ impl Doubts {
         if let Some(worth) = worth.filter(|worth| worth.high < added.low) {
             let (added, worth) = (interval(added), interval(worth));
             self.0.push(format!(
-                "{setting} added {added} when it was tried and was worth {worth} later: something may have favoured one arm \
-                 for as long as the step took"
+                "{setting} added {added} when it was tried and {worth} later: the first gain may have been the machine's, not \
+                 the setting's"
             ));
         }
         let mishaps = proofs.iter().find_map(|proof| guards::bad(&proof.series, toll));
-        self.0.extend(mishaps.map(|why| format!("{setting}: {why}; guards can miss mishaps that are rare")));
+        self.0.extend(
+            mishaps.map(|why| format!("{setting}: {why}; such mishaps can go unseen where they are rare")),
+        );
     }
 
     /// Returns all doubts, with one more if the blocks vary more than their trials explain.
@@ -45,8 +47,8 @@ impl Doubts {
         let mut said = self.0;
         if excess.times() > TIMES && excess.chance() < CHANCE {
             said.push(format!(
-                "blocks vary {:.1} times as much as their trials explain: something acts on all trials of one arm in a \
-                 block; where that lasts for several blocks, a step may be kept for it",
+                "the machine changed {:.1} times more from one block of trials to the next than within a block: a change that \
+                 lasts for several blocks can look like a gain",
                 excess.times().sqrt()
             ));
         }

@@ -28,7 +28,7 @@ pub use bound::RateBound;
 use check::FinalCheck;
 pub(crate) use check::gain;
 use climb::Climb;
-pub use climb::NO_ROOM;
+pub use climb::{NO_ROOM, PATH_LIMITS};
 pub use forecast::Forecast;
 pub use guards::too_long_under_load;
 pub use rules::LadderRules;
@@ -219,7 +219,7 @@ impl Ladder {
     /// first, in its order. It does not change how a step is judged.
     pub fn advise(&mut self, line: &VerdictLine) {
         if self.climbs() {
-            self.climb.advise(line);
+            self.climb.advise(line, &mut self.run);
         }
     }
 

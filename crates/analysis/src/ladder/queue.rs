@@ -96,6 +96,13 @@ impl CandidateQueue {
         self.waiting.iter().map(|task| &task.candidate)
     }
 
+    /// Removes the candidates that the verdict on the current setting did not name, and returns them. One that was tried
+    /// before is dropped.
+    pub(crate) fn take_unadvised(&mut self) -> Vec<CandidateTask> {
+        let taken = self.waiting.extract_if(.., |task| task.advised.is_none());
+        taken.filter(|task| !task.reopened()).collect()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }

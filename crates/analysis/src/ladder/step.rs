@@ -110,11 +110,11 @@ impl LadderStep {
     /// Returns the reason why the step is undecided.
     fn obstacle(&self, verdict: StepJudgement, run: &RunState) -> &'static str {
         match self.design.objection(&self.contrasts(run)) {
-            Some(Objection::Discarded) => "helps only without the blocks that were discarded",
+            Some(Objection::Discarded) => "helps only where disturbed blocks are left out",
             Some(Objection::Lost) => "helps, but the processor time that its trials lose may explain it",
             None if verdict.given_up => "no prospect of a useful effect in the blocks left",
             None if self.out_of_time => OUT_OF_TIME,
-            None => "all blocks used",
+            None => "no answer in all planned blocks",
         }
     }
 
@@ -178,7 +178,7 @@ impl LadderStep {
         let mut reason = format!("{}: {measured}", decision.reason);
         if series.discarded() > 0 {
             let all = words::interval(series.estimate_of_all(primary));
-            reason += &format!("; with the {} discarded ones {all}", series.discarded());
+            reason += &format!("; {all} with the {} blocks that were left out", series.discarded());
         }
         for remark in guards::lost(series).iter().chain(&self.comparison.remarks) {
             reason += &format!("; {remark}");

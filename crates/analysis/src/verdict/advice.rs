@@ -3,7 +3,8 @@
 //! Judges advise knobs and settings of a flow. Landspeed can change the settings only where it sends the flow itself.
 //! A flow of another program is changed in that program, or by tools that act on it.
 
-use landspeed_record::{Finding, Remedy, Settings};
+use landspeed_record::factor::print_cpus;
+use landspeed_record::{Finding, Remedy, RemedyCommand, Settings};
 
 use super::observations::PathObservations;
 use super::view::{EndView, VerdictView};
@@ -47,13 +48,16 @@ fn of_program(view: &VerdictView<'_>, at: &str, remedy: Remedy) -> Option<Remedy
         ("read-size", _) => format!("have {} read 64 KB or more at a time", program(receiver)),
         ("nodelay", _) => format!("set TCP_NODELAY in {}: small segments leave at once", program(sender)),
         ("sndbuf", _) => {
-            format!("do not set SO_SNDBUF in {}: the kernel then sizes the buffer", program(sender))
+            format!("take SO_SNDBUF out of {}: the kernel then sizes the buffer", program(sender))
         }
         ("rcvbuf", "0") => {
-            format!("do not set SO_RCVBUF in {}: the kernel then sizes the buffer", program(receiver))
+            format!("take SO_RCVBUF out of {}: the kernel then sizes the buffer", program(receiver))
         }
-        ("rcvbuf", _) => {
-            format!("raise SO_RCVBUF in {}: it carries bursts and pauses of the reader", program(receiver))
+        ("rcvbuf", bytes) => {
+            format!("set SO_RCVBUF to {bytes} in {}: {}", program(receiver), remedy.what)
+        }
+        ("pacing-rate", value) if value != "0" => {
+            format!("set SO_MAX_PACING_RATE in {} to {value} bit/s, or less", program(sender))
         }
         ("pacing-rate", _) => {
             format!("raise SO_MAX_PACING_RATE in {} above the path's rate, or do not set it", program(sender))
@@ -61,12 +65,10 @@ fn of_program(view: &VerdictView<'_>, at: &str, remedy: Remedy) -> Option<Remedy
         ("datagram-receive", _) => {
             format!("have {} take many datagrams a call: recvmmsg, or UDP_GRO", program(receiver))
         }
-        ("placement", value) => return placed(view, at, value).map(|what| by_hand(remedy, what)),
-        ("congestion-control", name) => {
-            format!(
-                "choose {name}: TCP_CONGESTION in {}, or net.ipv4.tcp_congestion_control",
-                program(sender)
-            )
+        ("placement", value) => return placed(view, at, value).map(|to| moved(remedy, to)),
+        ("congestion-control", _) => {
+            let what = format!("{}; open connections keep theirs", remedy.what);
+            return Some(Remedy { what, ..remedy });
         }
         _ => return Some(remedy),
     };
@@ -85,8 +87,18 @@ fn program(end: Option<&EndView<'_>>) -> String {
     }
 }
 
+/// Where to let a program run, and why.
+struct ProgramMove {
+    command: RemedyCommand,
+    why: String,
+}
+
+fn moved(remedy: Remedy, to: ProgramMove) -> Remedy {
+    Remedy { commands: vec![to.command], ..by_hand(remedy, to.why) }
+}
+
 /// Returns advice on where to let the program run. The end is that of the finding, else the busier one.
-fn placed(view: &VerdictView<'_>, at: &str, value: &str) -> Option<String> {
+fn placed(view: &VerdictView<'_>, at: &str, value: &str) -> Option<ProgramMove> {
     let there = |end: &&EndView<'_>| {
         end.process.is_some_and(|process| process.pid > 0) && at.starts_with(&end.name())
     };
@@ -103,13 +115,13 @@ fn placed(view: &VerdictView<'_>, at: &str, value: &str) -> Option<String> {
         "free" => all,
         _ => near.filter(|near| !near.is_empty()).unwrap_or(others),
     };
-    let listed: Vec<String> = cores.iter().map(u32::to_string).collect();
     let why = match value {
         "free" => "lets it run where there is room",
         "neighbours" => "moves it beside that core",
         _ => "moves it: where it runs decides what each byte costs",
     };
-    let command = format!("taskset -acp {} {}", listed.join(","), process.pid);
-    let unit = "CPUAffinity= in a systemd unit does so for good";
-    (!cores.is_empty()).then(|| format!("`{command}` {why} ({}); {unit}", shown(&process.name)))
+    let line = format!("taskset -acp {} {}   # {}", print_cpus(&cores), process.pid, shown(&process.name));
+    let why = format!("taskset {why}; CPUAffinity= in a systemd unit does so for good");
+    let command = RemedyCommand { host: end.host.name.to_owned(), line };
+    (!cores.is_empty()).then_some(ProgramMove { command, why })
 }

@@ -4,9 +4,21 @@ use landspeed_record::units::BitRate;
 use landspeed_record::{Cause, Finding, Remedy};
 
 use super::evidence::Evidence;
+use super::sizing::ComputedValue;
 use super::thresholds::MOST_RATIO;
 use super::view::VerdictView;
 use super::words::share;
+
+/// What the remedies of a cause relieve; every other limit stays, and bounds what they gain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Relieves {
+    /// The time for which an end holds the flow.
+    End,
+    /// The processor's cost of a byte.
+    Processor,
+    /// The path, or its queues: no host can.
+    Path,
+}
 
 /// A cause and its judge. It uses figures only: no name of a host, a program or a test decides.
 #[derive(Debug)]
@@ -16,6 +28,7 @@ pub struct CauseJudge {
     pub words: &'static str,
     /// True for a limit: what remains when nothing is wrong.
     pub is_limit: bool,
+    pub(super) relieves: Relieves,
     /// The observations that the judge needs.
     pub needs: &'static [Evidence],
     /// Returns the finding, if the cause is present.
@@ -53,6 +66,8 @@ pub(super) trait FindingBuilder: Sized {
     fn saw_when(self, holds: bool, line: impl Into<String>) -> Self;
     /// Adds the remedy to set a knob to `value`; an empty value lets the table choose.
     fn try_knob(self, knob: &str, value: impl Into<String>, what: &str) -> Self;
+    /// Adds the remedy to set a knob to a value that was computed for this path, if there is one.
+    fn try_computed(self, knob: &str, value: Option<ComputedValue>, what: &str) -> Self;
     /// Adds a remedy that a person must carry out.
     fn ask(self, what: impl Into<String>) -> Self;
     /// Sets the goodput that is expected after the first remedy, as a ratio to the present one.
@@ -84,8 +99,19 @@ impl FindingBuilder for Finding {
             knob: knob.into(),
             value: value.into(),
             what: what.into(),
-            expected_ratio: None,
+            ..Remedy::default()
         });
+        self
+    }
+
+    fn try_computed(mut self, knob: &str, value: Option<ComputedValue>, what: &str) -> Self {
+        self.remedies.extend(value.map(|ComputedValue { value, how }| Remedy {
+            knob: knob.into(),
+            value,
+            computed: how,
+            what: what.into(),
+            ..Remedy::default()
+        }));
         self
     }
 

@@ -14,12 +14,17 @@
 //! So a verdict is empty only where the observations are not enough, which it says ([`NoVerdictReason`]).
 
 mod advice;
+mod carried;
 mod causes;
+mod ceiling;
 mod evidence;
 mod glance;
 mod judge;
+mod limited;
 mod observations;
 mod order;
+mod sizing;
+mod slower;
 mod staircase;
 mod thresholds;
 mod together;
@@ -35,7 +40,9 @@ pub use causes::{CAUSES, cause, is_limit, stalls};
 pub use evidence::Evidence;
 pub use glance::{FlowSummary, glance};
 pub use judge::CauseJudge;
+pub use limited::{StreamLimit, limited_by};
 pub use observations::{HostView, PathObservations};
+pub use slower::{Repetition, paced, repetition};
 pub use staircase::{NamedHostLimits, staircase};
 pub use together::together;
 pub use view::VerdictView;
@@ -54,7 +61,7 @@ pub fn judge(observations: &PathObservations<'_>) -> Verdict {
             // Evidence that only TCP provides is not missing for a flow of datagrams.
             Some(need) if need.is_of_tcp && view.is_udp() => {}
             Some(need) => unjudged.push((need.missing, judge.words)),
-            None => match (judge.judge)(&view).filter(order::counts) {
+            None => match (judge.judge)(&view).and_then(|found| order::beside_path(&view, judge, found)) {
                 Some(finding) => findings.push(finding),
                 None => behind.extend((judge.next)(&view)),
             },
@@ -63,9 +70,14 @@ pub fn judge(observations: &PathObservations<'_>) -> Verdict {
     let findings = order::in_order(&view, findings, behind);
     Verdict {
         goodput_bps: view.goodput,
-        findings: findings.into_iter().map(|finding| advice::fitting(observations, &view, finding)).collect(),
+        path_rate: carried::path_rate(&view),
+        findings: findings
+            .into_iter()
+            .map(|finding| ceiling::capped(&view, advice::fitting(observations, &view, finding)))
+            .collect(),
         cannot_tell: None,
         unjudged: order::unjudged(observations, &unjudged),
+        sender: view.sender.as_ref().map_or_else(String::new, |end| end.host.name.to_owned()),
     }
 }
 
@@ -73,9 +85,8 @@ pub fn judge(observations: &PathObservations<'_>) -> Verdict {
 fn missing(observations: &PathObservations<'_>, view: &VerdictView<'_>) -> Option<NoVerdictReason> {
     let moved = observations.goodput.is_some_and(|rate| rate.0 > 0.0);
     let flows = || view.ends().flat_map(|end| &end.flows);
-    // Connections that a full backlog drops never become flows.
-    if observations.probe.is_some() || causes::backlog_overflows(view) || (moved && flows().next().is_none())
-    {
+    // Connections that a full table or backlog drops never become flows.
+    if observations.probe.is_some() || causes::turned_away(view) || (moved && flows().next().is_none()) {
         return None;
     }
     let samples = flows().map(|flow| flow.watch.samples.len() as u32).max();

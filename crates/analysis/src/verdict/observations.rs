@@ -1,7 +1,9 @@
 //! The observations that a verdict is based on.
 
 use landspeed_record::units::{BitRate, Nanos};
-use landspeed_record::{CpuUsage, HostFacts, HostLimits, LinkCounters, Observations, PathProbe, Settings};
+use landspeed_record::{
+    CpuUsage, HostFacts, HostLimits, LinkCounters, Observations, PacedStream, PathProbe, Settings,
+};
 
 #[derive(Debug, Clone, Copy)]
 pub struct HostView<'a> {
@@ -42,4 +44,6 @@ pub struct PathObservations<'a> {
     pub own: Option<&'a Settings>,
     /// The probe of a path that carried nothing.
     pub probe: Option<&'a PathProbe>,
+    /// The stream of landspeed's own again, at a part of its rate.
+    pub slower: Option<&'a PacedStream>,
 }

@@ -8,35 +8,60 @@
 use landspeed_record::Finding;
 use landspeed_record::units::EscapedText;
 
-use super::causes::{is_limit, limits};
+use super::causes::{is_limit, limits, relieves};
+use super::judge::{CauseJudge, Relieves};
 use super::observations::PathObservations;
 use super::thresholds::{CLEARLY_BELOW, LEAST_WEIGHT, PASSED, VIRTUAL_LINK};
 use super::view::VerdictView;
 use super::words::called;
 
+/// Returns a finding if it counts beside what the path limits: a cause at an end costs no more than the part of the
+/// path's rate that the flow does not use, and a limit of an end is none. Where nothing gets through, no byte is dear.
+pub(super) fn beside_path(view: &VerdictView<'_>, row: &CauseJudge, mut finding: Finding) -> Option<Finding> {
+    if view.probe.is_some() && row.relieves == Relieves::Processor {
+        return None;
+    }
+    if view.path.is_some() && row.relieves != Relieves::Path {
+        if row.is_limit {
+            return None;
+        }
+        finding.weight = finding.weight.min(view.left_of_path());
+    }
+    Some(finding).filter(counts)
+}
+
 /// Returns true if a finding is worth listing: it is a limit, or a fault that costs something.
-pub(super) fn counts(finding: &Finding) -> bool {
+fn counts(finding: &Finding) -> bool {
     is_limit(finding.cause) || finding.weight >= LEAST_WEIGHT
 }
 
 /// Returns the faults that cost something, the most expensive first, then those that would bind next, then limits. A
-/// limit behind faults binds only when they are repaired, so it weighs no more than the least of them.
+/// limit behind faults binds only when they are repaired, so it weighs no more than the least of them. A path that
+/// holds the flow for longer than any fault of an end comes before these. Where the path carries nothing, its faults
+/// come first.
 pub(super) fn in_order(view: &VerdictView<'_>, findings: Vec<Finding>, behind: Vec<Finding>) -> Vec<Finding> {
-    let mut behind = binding_next(view, &findings, behind);
+    let behind = binding_next(view, &findings, behind);
     let (mut limits, mut faults): (Vec<_>, Vec<_>) = findings.into_iter().partition(|f| is_limit(f.cause));
     if limits.is_empty() && faults.is_empty() {
         limits.push(limits::nearest(view));
     }
+    let path = limits.iter().position(|limit| leads(view, limit, &faults)).map(|at| limits.remove(at));
     let least = faults.iter().map(|finding| finding.weight).fold(1.0, f64::min);
     for limit in &mut limits {
         limit.weight = limit.weight.min(least);
     }
     let heaviest_first = |a: &Finding, b: &Finding| b.weight.total_cmp(&a.weight);
-    faults.sort_by(heaviest_first);
+    let is_stall = |fault: &Finding| view.probe.is_some() && relieves(fault.cause) == Relieves::Path;
+    faults.sort_by(|a, b| is_stall(b).cmp(&is_stall(a)).then_with(|| heaviest_first(a, b)));
     limits.sort_by(heaviest_first);
-    faults.append(&mut behind);
-    faults.append(&mut limits);
-    faults
+    path.into_iter().chain(faults).chain(behind).chain(limits).collect()
+}
+
+/// Returns true for the limit of the path, if no fault of the path is found and none of an end costs as much.
+fn leads(view: &VerdictView<'_>, limit: &Finding, faults: &[Finding]) -> bool {
+    let of_path = |finding: &Finding| relieves(finding.cause) == Relieves::Path;
+    let heavier = |fault: &Finding| of_path(fault) || fault.weight >= limit.weight;
+    view.path.is_some() && of_path(limit) && !faults.iter().any(heavier)
 }
 
 /// Returns the faults that bind well below what the path's link carries, the narrowest first. None where no fault
@@ -46,6 +71,7 @@ fn binding_next(view: &VerdictView<'_>, found: &[Finding], candidates: Vec<Findi
         return Vec::new();
     }
     let link = limits::slowest_link(view).map_or(VIRTUAL_LINK, |(_, speed)| speed.0);
+    let link = view.path.as_ref().map_or(link, |path| path.level.rate.min(link));
     // A flow that is already faster refutes the computed rate.
     let within = PASSED * view.goodput.0..CLEARLY_BELOW * link;
     let rate = |finding: &Finding| finding.allows_bps.map_or(f64::NAN, |rate| rate.0);

@@ -17,9 +17,13 @@ pub struct NamedHostLimits<'a> {
     pub limits: &'a HostLimits,
 }
 
-/// Returns the steps, highest first, with the flow's rate among them. Parts that were not measured are left out.
+/// Returns the steps, highest first, with the flow's rate among them. Parts that were not measured are left out; where
+/// none was, there is no staircase.
 pub fn staircase(hosts: &[NamedHostLimits<'_>], goodput: BitRate) -> Vec<LimitStep> {
     let mut steps: Vec<LimitStep> = hosts.iter().flat_map(steps_of).collect();
+    if steps.is_empty() {
+        return steps;
+    }
     steps.push(LimitStep {
         name: "the flow now".into(),
         rate_bps: goodput,

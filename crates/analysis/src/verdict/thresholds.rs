@@ -169,3 +169,110 @@ pub(super) const SYN_RETRY_NS: f64 = 1e9;
 
 /// The largest gain that is expected by formula: beyond it another limit will bind first.
 pub(super) const MOST_RATIO: f64 = 10.0;
+
+/// The shortest bin in seconds in which delivery is counted: twice the time between two samples of `explain`.
+pub(super) const SHORTEST_BIN: f64 = 0.1;
+
+/// The packets that a bin holds at least, so that one packet more or less changes its rate by 3 %.
+pub(super) const PACKETS_PER_BIN: f64 = 32.0;
+
+/// The fewest bins for a level of delivery: a quantile of fewer is a matter of chance.
+pub(super) const FEW_BINS: usize = 6;
+
+/// The most bins that are counted, because a record of a stranger may claim any span.
+pub(super) const MOST_BINS: f64 = 1000.0;
+
+/// The distance within which a bin's rate is near the level: three times what whole packets change, less for rounding.
+pub(super) const NEAR_LEVEL: f64 = 0.08;
+
+/// The share of bins near the level at which the level is a limit, if a queue stands too. Behind a shaper 0.9 to 1 of the
+/// bins are near it, and 0.33 to 0.9 beside six busy programs on two cores; of flows that a processor limits and whose
+/// round trip is long, 0.0 to 0.25 are (45 paths, CUBIC and BBR).
+pub(super) const STEADY: f64 = 0.3;
+
+/// The least time in ns that a queue on the path adds to a round trip: an idle machine's wake-ups add up to 0.2 ms.
+pub(super) const LEAST_QUEUE_NS: f64 = 0.3e6;
+
+/// The least part of the idle round trip that such a queue adds: less is within the variation of long paths.
+pub(super) const LEAST_QUEUE_RATIO: f64 = 0.05;
+
+/// The part of rate times round trip that must be in flight if a queue lengthens the round trip (Little's law): a late
+/// acknowledgement holds nothing. On 40 paths with a queue it was 0.96 or more; a half leaves room for a sender that was
+/// sampled between its bursts.
+pub(super) const HELD_IN_QUEUE: f64 = 0.5;
+
+/// The segments that a flow must have carried for a judgement of the path's rate.
+pub(super) const LEAST_SEGMENTS: u64 = 200;
+
+/// The longest queue in ns that counts as too short: a millisecond is what a paced sender hands over at once
+/// (sk_pacing_shift), and a queue must hold two such bursts.
+pub(super) const SHORT_QUEUE_NS: f64 = 2e6;
+
+/// The losses to be expected at a lower rate before their absence means anything: of eight that fall by chance, none or
+/// one comes in 3 of 1,000 runs (Poisson).
+pub(super) const FEW_EXPECTED: f64 = 8.0;
+
+/// The part of the expected losses up to which they have vanished, and the part from which they have stayed. Between them
+/// lies what eight expected losses can do by chance.
+pub(super) const LOSS_VANISHES: f64 = 0.15;
+pub(super) const LOSS_STAYS: f64 = 0.35;
+
+/// The least time in ns that a queue adds to be a fault of its own: with it a round trip of any path exceeds what people
+/// notice in a conversation (ITU-T G.114 asks for at most 150 ms one way).
+pub(super) const BLOAT_NS: f64 = 100e6;
+
+/// The least such time over the idle round trip: a queue of one bandwidth-delay product is what routers are built with.
+pub(super) const BLOAT_RATIO: f64 = 1.5;
+
+/// The least share of acknowledgements lost on the way back: each acknowledges all before it, so that a few cost nothing.
+/// The counts of both ends differ by up to 2 % where nothing is lost, as their windows are not the same.
+pub(super) const LOST_ON_RETURN: f64 = 0.03;
+
+/// The factor by which losses on the way back must exceed those on the way there to be the cause.
+pub(super) const RETURN_OVER_FORWARD: f64 = 4.0;
+
+/// The part of a policer's rate at which a paced sender stays below it, headers included.
+pub(super) const PACE_BELOW: f64 = 0.95;
+
+/// The exponents of the range around a promised gain: a share of time is known to about a third of itself downwards, as
+/// the waits that a cause hides take its place, and to a tenth upwards.
+pub(super) const GAIN_LOW: f64 = 0.7;
+pub(super) const GAIN_HIGH: f64 = 1.1;
+
+/// The upper end of a gain below which none is promised: `tune` keeps nothing that gains less than 2 %.
+pub(super) const LEAST_GAIN: f64 = 1.02;
+
+/// The part of a link's rate that is payload, at least: headers and gaps take 5 to 10 % of packets of 1,500 bytes.
+pub(super) const PAYLOAD_OF_LINK: f64 = 0.9;
+
+/// The fewest acknowledgements whose losses are judged: of 200, two in a hundred are four.
+pub(super) const FEW_ACKS: u64 = 200;
+
+/// The part of its rate at which a stream is repeated: far enough below a policer that its bursts pass, and enough that
+/// losses by chance are still counted.
+pub(super) const SLOWER: f64 = 0.5;
+
+/// The share of segments from which a stream is repeated: to see as few again takes minutes.
+pub(super) const LEAST_REPEATED: f64 = 2e-4;
+
+/// The least number of requests and replies that makes a flow one of requests: fewer may be a handshake of programs.
+pub(super) const FEW_EXCHANGES: f64 = 10.0;
+
+/// The most data segments of a reply, to a request of one: OpenSSH's receiver opens its window once for 96 KB that
+/// arrived, which are 11 segments of 8,948 bytes or 68 of 1,448. A stream with such answers waits for none of them.
+pub(super) const MOST_SEGMENTS_A_REPLY: f64 = 8.0;
+
+/// The least time between two requests, in round trips, if each waits for the reply to the one before. It is below one
+/// because the lowest round trip that TCP saw and the idle one that was measured differ by up to a wake-up.
+pub(super) const SERIAL: f64 = 0.7;
+
+/// The part of its former size below which a window has fallen: the kernel halves it for each retransmission time-out
+/// of a pause (tcp_cwnd_restart).
+pub(super) const FALLEN: f64 = 0.7;
+
+/// The least number of falls: one or two may be a first burst, or a program that began anew.
+pub(super) const FEW_FALLS: usize = 3;
+
+/// The number of segments in a window to which the kernel cuts it after a drop, and what rounding adds: twice the MSS
+/// that the receiver advertises, which exceeds the sender's by the length of the options (tcp_clamp_window).
+pub(super) const CUT_WINDOW: f64 = 2.1;

@@ -11,6 +11,8 @@ pub fn together(verdicts: impl IntoIterator<Item = Verdict>) -> Verdict {
     let Some(mut all) = verdicts.next() else { return Verdict::default() };
     for one in verdicts {
         all.goodput_bps = all.goodput_bps + one.goodput_bps;
+        // Each pair has a path of its own.
+        all.path_rate = None;
         all.findings.extend(one.findings);
         // One pair that can be judged is enough for a verdict.
         all.cannot_tell = all.cannot_tell.filter(|_| one.cannot_tell.is_some());

@@ -35,10 +35,10 @@ pub(super) fn shown(name: &str) -> String {
 /// Returns the reason why there is no verdict, in words that follow "cannot tell:".
 pub fn cannot_tell(why: NoVerdictReason) -> String {
     match why {
-        NoVerdictReason::NoFlow => "no flow was there to watch".to_owned(),
-        NoVerdictReason::Idle => "the flow was idle, no data moved and none waited".to_owned(),
+        NoVerdictReason::NoFlow => "no such flow moved data".to_owned(),
+        NoVerdictReason::Idle => "the flow was idle: no data moved, and none waited".to_owned(),
         NoVerdictReason::FewSamples { samples, needed } => {
-            format!("the flow was sampled {samples} times, and a verdict needs {needed} samples")
+            format!("the flow was seen only {samples} times, and a verdict needs {needed}")
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Tests of a ladder that gets verdicts on what holds the path back: when it requests one, which candidates it tries
 //! first, and what a verdict does not change.
 
-use landspeed_analysis::{Ladder, LadderAction, LadderRules};
-use landspeed_record::units::Nanos;
-use landspeed_record::{Candidate, Cell, Settings, Verdict, VerdictLine};
+use landspeed_analysis::{Ladder, LadderAction, LadderRules, Metric};
+use landspeed_record::units::{BitRate, Nanos};
+use landspeed_record::{Candidate, Cell, PathRate, Settings, Verdict, VerdictLine};
 use serde_json::{Value, json};
 
 use crate::drive::{LOOK, SimulatedRun, candidate, drive_advised, on, worth};
@@ -142,4 +142,26 @@ fn there_is_no_look_without_a_step_to_follow() {
     assert_eq!(one.watched.len(), 1, "nothing waits once it was kept");
     let short = LadderRules { budget: Nanos::secs(12), ..rules() };
     assert!(drive(four(), short, world, judge).watched.is_empty());
+}
+
+/// A path that is the limit itself: what a verdict names is tried, the rest is left out, and the run ends.
+#[test]
+fn a_path_that_carries_no_more_ends_the_search_for_rate() {
+    let limited = |cell: &Cell| Verdict {
+        path_rate: Some(PathRate {
+            rate_bps: BitRate(191e6),
+            proof: vec!["it queues".into()],
+            ..PathRate::default()
+        }),
+        ..verdict(&[("bufferbloat", 0.9, if on(cell, "gro") { vec![] } else { vec![("gro", "on", None)] })])
+    };
+    let measured = |run: &SimulatedRun| run.findings.steps.iter().filter(|step| step.blocks > 0).count();
+    let run = drive_advised(four(), rules(), worth(|_| 1.0), limited);
+    assert_eq!(measured(&run), 1);
+    assert!(run.step("gro").blocks > 0 && run.noted("no host setting can raise it"));
+    for knob in ["tso", "mtu", "window"] {
+        assert_eq!(run.step(knob).reason, landspeed_analysis::PATH_LIMITS);
+    }
+    let costs = LadderRules { goal: Metric::Cost, ..rules() };
+    assert_eq!(measured(&drive_advised(four(), costs, worth(|_| 1.0), limited)), 4, "cost can still be won");
 }

@@ -111,7 +111,7 @@ fn a_verdict_holds_with_the_discarded_blocks_put_back() {
         TrialFigures { steal: if stolen { 0.3 } else { 0.0 }, ..scaled(rate) }
     });
     let step = run.step("k");
-    assert!(step.discarded > 0 && !step.kept && step.reason.contains("discarded"), "{step:?}");
+    assert!(step.discarded > 0 && !step.kept && step.reason.contains("left out"), "{step:?}");
 }
 
 #[test]
@@ -165,5 +165,5 @@ fn a_run_whose_blocks_vary_more_than_their_trials_says_so() {
     };
     let doubts = |run: SimulatedRun| run.findings.doubts;
     assert_eq!(doubts(run(1.0)), [""; 0]);
-    assert!(doubts(run(1.3)).iter().any(|doubt| doubt.contains("one arm")));
+    assert!(doubts(run(1.3)).iter().any(|doubt| doubt.contains("from one block of trials to the next")));
 }

@@ -163,7 +163,7 @@ fn a_block_that_stands_out_is_discarded_and_said() {
         ..world(trial)
     });
     assert_eq!((run.step("k").answer, run.step("k").discarded), (StepAnswer::Helps, 1));
-    assert!(run.step("k").reason.contains("with the 1 discarded ones"), "{:?}", run.step("k"));
+    assert!(run.step("k").reason.contains("with the 1 blocks that were left out"), "{:?}", run.step("k"));
     assert!(run.noted("steal 10.0 %"));
 }
 

@@ -60,4 +60,25 @@ fn two_records_differ_where_they_do() {
     assert!(faster.start.rate.is_some_and(|e| e.low < 1.01 && e.high > 0.99));
     assert!(faster.final_.rate.is_some_and(|e| e.low > 1.45 && e.high < 1.55));
     assert!(faster.steps[0].differs);
+    let [before, after] = faster.final_.of.map(|means| means.rate.unwrap());
+    assert!((after / before / faster.final_.rate.unwrap().ratio - 1.0).abs() < 1e-9, "{before} {after}");
+    assert_eq!(faster.paths, None);
+}
+
+#[test]
+fn two_records_of_different_paths_are_told_apart() {
+    let (a, _) = recorded(2.0, 5);
+    let mut b = a.clone();
+    b.header.topology = "local dtn9".into();
+    let paths = diff(&a, &b).paths.expect("different paths");
+    assert!(paths[0] != paths[1] && paths[1].contains("local dtn9"), "{paths:?}");
+    // The same names on other machines are another path too.
+    let mut c = a.clone();
+    for line in &mut c.lines {
+        if let Line::Host { facts, .. } = line {
+            facts.hostname = "elsewhere".into();
+        }
+    }
+    let has_hosts = a.lines.iter().any(|line| matches!(line, Line::Host { .. }));
+    assert_eq!(diff(&a, &c).paths.is_some(), has_hosts);
 }

@@ -3,7 +3,8 @@
 use landspeed_record::units::{BitRate, Bytes, CpuNanos, Nanos};
 use landspeed_record::{
     Cause, ClassSamples, CostClass, CostProfile, CpuUsage, FlowWatch, HostLimits, IpProtocol, LinkCounters,
-    ListenerWatch, ProcessWatch, QdiscWatch, SoftnetCounts,
+    ListenerWatch, Observations, ProcessWatch, ProgramSamples, QdiscWatch, SnmpCounts, SoftnetCounts,
+    Throttling,
 };
 
 use crate::watched::{MSS, SPAN, WatchedPath, first, nth, share_of};
@@ -37,6 +38,18 @@ pub(crate) const FAULTS: &[CauseFault] = &[
     (Cause::CongestionControl, congestion_window),
     (Cause::CongestionControl, paced),
     (Cause::CpuFrequency, low_clock),
+    (Cause::SoftirqCore, interrupts_elsewhere),
+    (Cause::WindowBelowBdp, capped_window),
+    (Cause::CpuQuota, receiver_quota),
+    (Cause::CpuQuota, sender_quota),
+    (Cause::SlowDisk, disk_of_a_sender),
+    (Cause::SlowDisk, disk_of_a_receiver),
+    (Cause::TcpMemory, tcp_memory),
+    (Cause::DroppedWindow, dropped_window),
+    (Cause::IdleRestart, idle_restart),
+    (Cause::Conntrack, conntrack),
+    (Cause::SynCookies, syn_cookies),
+    (Cause::RequestReply, requests),
 ];
 
 /// Returns a flow between hosts in one room.
@@ -300,6 +313,18 @@ pub(crate) fn competing_load(strength: f64) -> WatchedPath {
     first::<ProcessWatch>(&mut path.b).waited_for_cpu_ns = share_of(1.0, 0.98 - ran);
     first::<ProcessWatch>(&mut path.b).allowed_cores = vec![1];
     path.cores([[0.4, 0.2], [1.0, 0.02]]);
+    let other = |name: &str, pid, core, samples| ProgramSamples { name: name.into(), pid, core, samples };
+    path.b.put(Some(CostProfile {
+        window_ns: SPAN,
+        period_ns: Nanos::millis(1),
+        others: vec![
+            other("burner", 301, 1, 4000),
+            other("app", 100, 1, 3000),
+            other("burner", 302, 1, 2000),
+            other("elsewhere", 303, 0, 9000),
+        ],
+        ..CostProfile::default()
+    }));
     path.sender(|at, _, t| t.rwnd_limited_ns = share_of(at, 0.6));
     path.receiver(|_, socket, t| {
         socket.receive_queue_bytes = Bytes(2_500_000);
@@ -506,5 +531,175 @@ pub(crate) fn udp_receive_buffer(strength: f64) -> WatchedPath {
         sample.drops = (lost * n as f64 / 20.0) as u64;
         (sample.receive_memory_bytes, sample.receive_buffer_bytes) = (Bytes(15_000), Bytes(16_384));
     }
+    path
+}
+
+// What a host keeps from the programs.
+
+/// All interrupts on core 0, which they fill; the reader is on core 1.
+pub(crate) fn interrupts_elsewhere(strength: f64) -> WatchedPath {
+    let mut path = near(between(6e9, 2e9, strength), [0.3, 0.4], [[0.97, 0.93], [0.45, 0.01]]);
+    for links in [first::<LinkCounters>(&mut path.a), first::<LinkCounters>(&mut path.b)] {
+        links.tx_packets = links.tx_bytes.0 / 1514;
+        links.rx_packets = links.rx_bytes.0 / 1514;
+    }
+    for seen in [&mut path.a, &mut path.b] {
+        first::<ProcessWatch>(seen).core = 1;
+    }
+    path
+}
+
+/// A window of 1 to 4 MiB at 150 ms, as the limits of tcp_rmem on common systems give.
+pub(crate) fn capped_window(strength: f64) -> WatchedPath {
+    let window = between(4.0, 1.0, strength) * 1_048_576.0;
+    let mut path = windowed(window, Nanos::millis(150));
+    closed_window(&mut path, window, 0.95);
+    path
+}
+
+/// A group that may run for a part of each period: its threads are ready, run, or are stopped. `ran` is that part.
+fn stopped(seen: &mut Observations, ran: f64) {
+    seen.put(Throttling {
+        window_ns: SPAN,
+        quota_ns: share_of(1.0, 0.95 - ran),
+        group: "/system.slice/app.service".into(),
+        allowed_ns: Nanos::millis((100.0 * ran) as u64),
+        period_ns: Nanos::millis(100),
+        heat_ns: Nanos(0),
+    });
+}
+
+/// The reader is late, its queue fills and the window closes.
+pub(crate) fn receiver_quota(strength: f64) -> WatchedPath {
+    let ran = between(0.6, 0.05, strength);
+    let mut path = near(20e9 * ran, [0.5 * ran + 0.1, ran], [[0.4, 0.1], [ran + 0.05, 0.02]]);
+    path.waits(["sk_stream_wait_memory", "running"]);
+    path.sender(|at, _, t| t.rwnd_limited_ns = share_of(at, 0.6));
+    path.receiver(|_, socket, t| {
+        socket.receive_queue_bytes = Bytes(2_500_000);
+        t.receive_window_bytes = Some(Bytes(500_000));
+    });
+    stopped(&mut path.b, ran);
+    path
+}
+
+/// Nothing is in flight while the writer is stopped.
+pub(crate) fn sender_quota(strength: f64) -> WatchedPath {
+    let ran = between(0.6, 0.05, strength);
+    let mut path = near(20e9 * ran, [ran, 0.7 * ran], [[ran + 0.05, 0.02], [0.4, 0.1]]);
+    path.waits(["running", "wait_woken"]);
+    path.sender(|at, _, t| {
+        t.busy_ns = share_of(at, ran);
+        t.app_limited = true;
+        t.unacked_segments = 0;
+    });
+    stopped(&mut path.a, ran);
+    path
+}
+
+fn waits_for_disk(seen: &mut Observations, strength: f64) {
+    let asleep = between(5.0, 19.0, strength) as u32;
+    let process = first::<ProcessWatch>(seen);
+    process.waiting_in = [("running".into(), 20 - asleep), ("folio_wait_bit_common".into(), asleep)].into();
+    process.uninterruptible_samples = asleep;
+}
+
+pub(crate) fn disk_of_a_sender(strength: f64) -> WatchedPath {
+    let mut path = slow_writer(strength);
+    waits_for_disk(&mut path.a, strength);
+    path
+}
+
+pub(crate) fn disk_of_a_receiver(strength: f64) -> WatchedPath {
+    let mut path = slow_reader(strength);
+    waits_for_disk(&mut path.b, strength.max(0.3));
+    path
+}
+
+/// Under pressure a receiver offers four segments at most (__tcp_select_window), whatever its buffer.
+pub(crate) fn tcp_memory(strength: f64) -> WatchedPath {
+    let mut path = windowed(4.0 * MSS as f64, Nanos(between(1e6, 20e6, strength) as u64));
+    closed_window(&mut path, 4.0 * MSS as f64, 0.9);
+    path.receiver(|_, socket, _| socket.receive_buffer_bytes = Bytes(6 << 20));
+    path.count_b("TcpExt.TCPMemoryPressures", 3);
+    path.count_b("TcpExt.PruneCalled", 40);
+    path
+}
+
+/// Two segments of 8,960 bytes, and a buffer of 128 KB behind them (docs/results/experiments.md).
+pub(crate) fn dropped_window(strength: f64) -> WatchedPath {
+    let mut path = windowed(17_920.0, Nanos(between(1e6, 20e6, strength) as u64));
+    closed_window(&mut path, 17_920.0, 0.95);
+    path.sender(|_, _, t| (t.send_mss_bytes, t.data_segments_sent) = (Bytes(8948), t.sent_bytes.0 / 8948));
+    path.receiver(|_, socket, t| {
+        t.receive_mss_bytes = Bytes(8948);
+        (socket.receive_buffer_bytes, socket.drops) = (Bytes(131_072), 1);
+    });
+    path
+}
+
+/// Four samples a burst: at rest with the old window, twice in slow start, and once with the window as it was.
+pub(crate) fn idle_restart(strength: f64) -> WatchedPath {
+    let highest = between(100.0, 3000.0, strength) as u32;
+    let mut path = windowed(0.3 * f64::from(highest) * MSS as f64, Nanos::millis(80));
+    path.waits(["hrtimer_nanosleep", "wait_woken"]);
+    path.sender(|at, _, t| {
+        t.busy_ns = share_of(at, 0.7);
+        let (window, in_flight, waits) = match nth(at) % 4 {
+            0 => (highest, 0, 0),
+            1 => (10, 10, 1 << 20),
+            2 => (highest / 3, highest / 3, 1 << 20),
+            _ => (highest, highest / 2, 0),
+        };
+        (t.cwnd_segments, t.unacked_segments, t.not_sent_bytes) = (window, in_flight, Bytes(waits));
+        t.app_limited = waits == 0;
+    });
+    path
+}
+
+// Connections that are turned away.
+
+/// SYNs that find no place in the table are dropped, so that few connections ever carry anything.
+pub(crate) fn conntrack(strength: f64) -> WatchedPath {
+    let mut path = listen_backlog(strength);
+    path.b.put(Vec::<ListenerWatch>::new());
+    path.b.put(SnmpCounts::default());
+    path.count_b("Conntrack.drop", between(10.0, 500.0, strength) as u64);
+    path.count_b("Tcp.PassiveOpens", 40);
+    path
+}
+
+pub(crate) fn syn_cookies(strength: f64) -> WatchedPath {
+    let mut path = near(50e6, [0.05, 0.05], [[0.1, 0.02], [0.1, 0.02]]);
+    let sent = between(20.0, 2000.0, strength) as u64;
+    path.count_b("TcpExt.SyncookiesSent", sent);
+    path.count_b("TcpExt.SyncookiesRecv", sent / 2);
+    path.count_b("Tcp.PassiveOpens", 40 + sent / 2);
+    path
+}
+
+/// A client sends 100 bytes and waits for 50; the server rests before each reply. A round trip is 0.1 ms, a request
+/// takes 1 to 100 ms.
+pub(crate) fn requests(strength: f64) -> WatchedPath {
+    let mut path = near(1e6, [0.01, 0.01], [[0.05, 0.01], [0.05, 0.01]]);
+    path.rtt = Nanos::micros(100);
+    let count = between(10_000.0, 100.0, strength);
+    path.waits(["sk_wait_data", "hrtimer_nanosleep"]);
+    path.sender(|at, _, t| {
+        let done = (count * at) as u64;
+        (t.sent_bytes, t.acked_bytes, t.received_bytes) =
+            (Bytes(100 * done), Bytes(100 * done), Bytes(50 * done));
+        (t.data_segments_sent, t.data_segments_received) = (done, done);
+        (t.busy_ns, t.app_limited, t.unacked_segments) = (share_of(at, 0.2), true, 0);
+        t.min_rtt_ns = Some(Nanos::micros(100));
+    });
+    path.receiver(|at, _, t| {
+        let done = (count * at) as u64;
+        (t.received_bytes, t.sent_bytes, t.acked_bytes) =
+            (Bytes(100 * done), Bytes(50 * done), Bytes(50 * done));
+        (t.data_segments_sent, t.data_segments_received) = (done, done);
+        (t.busy_ns, t.app_limited, t.unacked_segments) = (share_of(at, 0.2), true, 0);
+        t.min_rtt_ns = Some(Nanos::micros(100));
+    });
     path
 }

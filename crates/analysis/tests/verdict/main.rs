@@ -2,6 +2,7 @@
 //! path has a limit, and no record of a stranger makes a verdict fail.
 
 mod faults;
+mod paths;
 mod watched;
 
 use landspeed_analysis::verdict::{CAUSES, is_limit};
@@ -35,7 +36,7 @@ fn the_sender_is_found_whichever_host_is_named_first() {
         let path = fault(0.5);
         let (straight, turned) = (path.verdict(), path.turned());
         // Nothing moves through a backlog that is full, nor through a black hole.
-        if !matches!(cause, Cause::ListenBacklog | Cause::MtuBlackHole) {
+        if !matches!(cause, Cause::ListenBacklog | Cause::MtuBlackHole | Cause::Conntrack) {
             assert_eq!(straight.findings, turned.findings, "{cause:?}");
         }
         assert_eq!(turned.findings[0].cause, *cause);
@@ -251,6 +252,56 @@ fn a_reader_that_wakes_for_each_small_window_is_not_slow() {
 }
 
 #[test]
+fn programs_that_want_the_core_are_named() {
+    let finding = &faults::competing_load(0.5).verdict().findings[0];
+    assert!(
+        finding.summary.starts_with("burner wants the core that the flow's thread runs on"),
+        "{finding:#?}"
+    );
+    assert!(finding.evidence.iter().any(|line| line.contains("there ran burner for 60 %")), "{finding:#?}");
+    assert!(finding.remedies[0].what.starts_with("stop burner, "), "{finding:#?}");
+}
+
+/// The client waits for replies, and the server for requests: no program is slow.
+#[test]
+fn waiting_for_replies_is_no_fault_and_is_told_in_round_trips() {
+    let path = faults::requests(0.0);
+    for verdict in [path.verdict(), path.turned(), path.from(0), path.from(1)] {
+        assert!(verdict.findings.iter().all(|f| is_limit(f.cause)), "{verdict:#?}");
+        assert_eq!(verdict.findings[0].cause, Cause::RequestReply, "{verdict:#?}");
+    }
+    let said = &path.verdict().findings[0].summary;
+    let times = "one round trip of 100 us of the 1 ms per request is the network, 890 us the server, 10 us the client";
+    assert!(said.replace(['\u{b5}', '\u{3bc}'], "u").ends_with(times), "{said}");
+}
+
+#[test]
+fn a_stream_whose_window_is_opened_now_and_then_is_not_one_of_requests() {
+    let mut path = faults::slow_writer(0.5);
+    path.sender(|_, _, t| t.data_segments_received = t.data_segments_sent / 11);
+    assert_eq!(path.verdict().findings[0].cause, Cause::SlowWriter, "{:#?}", path.verdict());
+}
+
+#[test]
+fn a_little_of_each_is_no_cause() {
+    let mut path = WatchedPath::lan();
+    path.b.put(landspeed_record::Throttling {
+        window_ns: watched::SPAN,
+        quota_ns: share_of(1.0, 0.1),
+        ..Default::default()
+    });
+    first::<ProcessWatch>(&mut path.a).uninterruptible_samples = 2;
+    path.count_b("Conntrack.drop", 1);
+    path.count_b("TcpExt.SyncookiesSent", 1);
+    path.receiver(|_, socket, _| socket.drops = 1);
+    assert!(path.verdict().findings.iter().all(|f| is_limit(f.cause)), "{:#?}", path.verdict());
+    // A program that pauses on a short path fills its window at once.
+    let mut path = faults::idle_restart(0.5);
+    path.sender(|_, _, t| t.unacked_segments = t.unacked_segments.min(t.cwnd_segments / 4));
+    assert!(!causes(&path.verdict()).contains(&Cause::IdleRestart), "{:#?}", path.verdict());
+}
+
+#[test]
 fn stolen_time_is_said_beside_the_limit() {
     let mut path = WatchedPath::lan();
     faults::stolen(&mut path, 0.3);
@@ -316,8 +367,11 @@ fn a_fault_promises_no_more_than_the_limits_allow() {
 fn sound(verdict: &Verdict) {
     let findings = &verdict.findings;
     assert_eq!(findings.is_empty(), verdict.cannot_tell.is_some());
-    // First what costs something, the heaviest first; then what would bind next, the narrowest first; then limits.
+    // First the path, where it is the limit; then what costs something, the heaviest first; then what would bind next,
+    // the narrowest first; then limits.
     let kind = |f: &Finding| if is_limit(f.cause) { 2 } else { i32::from(f.allows_bps.is_some()) };
+    let led = verdict.path_rate.is_some() && findings.first().is_some_and(|f| f.cause == Cause::LinkLimit);
+    let findings = &findings[usize::from(led)..];
     assert!(findings.is_sorted_by_key(kind), "{findings:#?}");
     let now: Vec<f64> = findings.iter().filter(|f| f.allows_bps.is_none()).map(|f| f.weight).collect();
     assert!(now.is_sorted_by(|a, b| a >= b), "{findings:#?}");
@@ -428,9 +482,11 @@ fn another_program_is_advised_in_its_own_terms() {
     let advised = remedies(&Settings::new());
     let own: Vec<_> = advised.iter().filter(|remedy| flow.find(&remedy.knob).is_ok()).collect();
     assert!(own.is_empty(), "{own:#?}");
-    for words in ["taskset -acp", "SO_SNDBUF in app (pid 100)", "write 64 KB", "TCP_NODELAY in app"] {
+    for words in ["SO_SNDBUF out of app (pid 100)", "write 64 KB", "TCP_NODELAY in app"] {
         assert!(advised.iter().any(|remedy| remedy.what.contains(words)), "no {words}");
     }
+    let commands = || advised.iter().flat_map(|remedy| &remedy.commands);
+    assert!(commands().any(|command| command.line.starts_with("taskset -acp ")), "{advised:#?}");
     let (knob, value) = ("tso".to_owned(), "on".to_owned());
     let is_so = |remedy: &Remedy| (&remedy.knob, &remedy.value) == (&knob, &value);
     assert!(advised.iter().any(is_so));

@@ -8,8 +8,8 @@ use landspeed_analysis::verdict::{HostView, PathObservations, judge};
 use landspeed_record::units::{BitRate, Bytes, CpuNanos, Nanos};
 use landspeed_record::{
     Cause, CoreCpuTime, CpuUsage, Detail, FlowKey, FlowWatch, HostFacts, HostLimits, IpProtocol,
-    LinkCounters, LinkSettings, Observations, ProcessWatch, QdiscWatch, Settings, SnmpCounts, SocketState,
-    TcpState, Verdict,
+    LinkCounters, LinkSettings, Observations, PacedStream, ProcessWatch, QdiscWatch, Settings, SnmpCounts,
+    SocketState, TcpState, Verdict,
 };
 
 /// The length of the window, and the number of samples in it.
@@ -30,6 +30,8 @@ pub(crate) struct WatchedPath {
     pub(crate) facts: [HostFacts; 2],
     pub(crate) limits: [Option<HostLimits>; 2],
     pub(crate) rtt: Nanos,
+    /// The same stream at a lower pace.
+    pub(crate) slower: Option<PacedStream>,
     /// The goodput from which the socket's counters are computed.
     pub(crate) rate: BitRate,
 }
@@ -111,6 +113,7 @@ impl WatchedPath {
             facts: [facts("h0"), facts("h1")],
             limits: [None, None],
             rtt,
+            slower: None,
             rate,
         };
         path.carry(rate);
@@ -219,6 +222,7 @@ impl WatchedPath {
             goodput: None,
             own: Some(&NOTHING),
             probe: None,
+            slower: self.slower.as_ref(),
         })
     }
 
@@ -231,6 +235,7 @@ impl WatchedPath {
             goodput: None,
             own: Some(&NOTHING),
             probe: None,
+            slower: self.slower.as_ref(),
         })
     }
 
@@ -243,6 +248,7 @@ impl WatchedPath {
             goodput: None,
             own: Some(&NOTHING),
             probe: None,
+            slower: self.slower.as_ref(),
         })
     }
 
@@ -256,6 +262,7 @@ impl WatchedPath {
             goodput: None,
             own: None,
             probe: None,
+            slower: self.slower.as_ref(),
         })
     }
 

@@ -15,7 +15,7 @@ use landspeed_workload::{WORKLOADS, WorkloadRunner};
 use serde::Serialize;
 
 use crate::groups::ListArgs;
-use crate::output::{list, out, usage};
+use crate::output::{list, next, out, usage};
 
 /// List and check applications: programs as workloads
 #[derive(Debug, Args)]
@@ -63,6 +63,8 @@ pub(crate) fn run(args: &AppArgs) -> Result<ExitCode> {
             let listed: Vec<ApplicationEntry> = shipped().map(listed).collect();
             let rows: Vec<_> = listed.iter().map(row).collect();
             list(&["name", "what it does", "hosts"], &rows, &listed, form)?;
+            let first = listed.first().map(|one| format!("landspeed measure app:{}", one.name));
+            first.map_or(Ok(()), |command| next(form.json, &command))?;
         }
         AppAction::Show { name } => out(&by_name(name)?.text)?,
         AppAction::Check { file } => {

@@ -1,27 +1,48 @@
-//! `landspeed doctor`: reports unusual settings of this host, and changes nothing.
+//! `landspeed doctor`: reports unusual settings of hosts, and changes nothing.
 
 use std::collections::HashSet;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
-use landspeed_knob::{self as knob, KnobTarget, doctor};
+use landspeed_engine::{Host, Pairing};
+use landspeed_knob::doctor::{DoctorPath, SettingFinding, Severity, doctor};
+use landspeed_knob::{self as knob, KnobTarget};
 use landspeed_observer::host;
-use landspeed_record::units::did_you_mean;
-use landspeed_record::{HostFacts, LinkFacts};
+use landspeed_record::units::{BitRate, Nanos, did_you_mean, parse_duration};
+use landspeed_record::{HostFacts, KnobState, LinkFacts, Side};
 use landspeed_report::OutputCapabilities;
 use serde::Serialize;
 
-use crate::groups::ListArgs;
+use crate::exit::Exit;
+use crate::groups::{ListArgs, ReachArgs};
+use crate::hosts;
 use crate::output::{FORMAT, list_as, out, usage};
 
-/// Check this host's settings; changes nothing
+/// Check the settings of this host, or of both ends of a path; changes nothing
 #[derive(Debug, Args)]
-#[command(after_help = "Example: landspeed doctor eth0")]
+#[command(
+    after_help = "It exits with 1 where something is wrong; a hint is not wrong. With a path, hints are left out.\n\n\
+             Examples:\n  \
+             landspeed doctor eth0                    this host's interface\n  \
+             landspeed doctor --rate 10G --rtt 80ms   for this path\n  \
+             landspeed doctor --to dtn2               both ends of the path to a host"
+)]
 pub(crate) struct DoctorArgs {
     /// Check this interface only
-    #[arg(value_name = "INTERFACE")]
+    #[arg(value_name = "INTERFACE", conflicts_with = "to")]
     pub(crate) interface: Option<String>,
+    /// Check for a path of this rate [default: what the link states]
+    #[arg(long, value_name = "RATE")]
+    pub(crate) rate: Option<BitRate>,
+    /// Check for a path of this round trip [default: with --to, what it measures]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) rtt: Option<Nanos>,
+    /// Check both ends of the path from here to this host
+    #[arg(long, value_name = "HOST")]
+    pub(crate) to: Option<String>,
+    #[command(flatten)]
+    pub(crate) reach: ReachArgs,
     #[command(flatten)]
     pub(crate) form: ListArgs,
 }
@@ -31,41 +52,100 @@ pub(crate) struct DoctorArgs {
 pub(crate) struct DoctorDocument {
     /// Version of this document: 1.
     format: u32,
+    /// The path for which the hosts were checked, in words; null if nothing is known of it.
+    path: Option<String>,
     /// Unusual settings and conditions, the worst of each interface first.
     findings: Vec<DoctorFinding>,
 }
 
-/// A finding on this host.
+/// A finding on a host.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 struct DoctorFinding {
+    /// The host; null for this one.
+    host: Option<String>,
     /// The interface of the finding; null for the host as a whole.
     interface: Option<String>,
     #[serde(flatten)]
-    finding: doctor::SettingFinding,
+    finding: SettingFinding,
+}
+
+/// A host that is checked, with one of its interfaces.
+struct CheckedLink<'a> {
+    host: Option<String>,
+    facts: &'a HostFacts,
+    link: Option<&'a LinkFacts>,
+    states: Vec<KnobState>,
 }
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode> {
-    let facts = host::probe();
-    let links: Vec<&LinkFacts> = match &args.interface {
-        Some(name) => vec![link(&facts, name)?],
-        None => facts.links.iter().filter(|link| link.up).collect(),
+    let given = DoctorPath { rate: args.rate, rtt: args.rtt };
+    let (path, mut findings) = match &args.to {
+        Some(to) => both(to, args, given)?,
+        None => (given, here(args.interface.as_deref(), given)?),
     };
-    let mut findings: Vec<DoctorFinding> = links.iter().flat_map(|link| found(&facts, Some(link))).collect();
-    if links.is_empty() {
-        findings = found(&facts, None);
-    }
     // A finding about the host and not the link is printed once.
     let mut seen = HashSet::new();
-    findings.retain(|DoctorFinding { finding, .. }| seen.insert((finding.knob, finding.what.clone())));
-    let document = DoctorDocument { format: FORMAT, findings };
-    if document.findings.is_empty() && !args.form.json {
-        out("nothing unusual found")?;
-        return Ok(ExitCode::SUCCESS);
+    findings.retain(|one| seen.insert((one.host.clone(), one.finding.knob, one.finding.what.clone())));
+    let is_wrong = findings.iter().any(|one| one.finding.severity > Severity::Hint);
+    let document = DoctorDocument { format: FORMAT, path: words(path), findings };
+    print(&document, &args.form)?;
+    Ok(if is_wrong { Exit::Failed } else { Exit::Done }.into())
+}
+
+fn print(document: &DoctorDocument, form: &ListArgs) -> Result<()> {
+    if document.findings.is_empty() && !form.json {
+        let path = document.path.as_ref().map(|path| format!(" for {path}")).unwrap_or_default();
+        return out(&format!("nothing to change{path}"));
     }
     let rows: Vec<Vec<String>> = document.findings.iter().map(row).collect();
-    let heads = ["", "link", "knob", "now", "finding", "remedy"];
-    list_as(&heads, &rows, &document, &args.form, || told(&document.findings))?;
-    Ok(ExitCode::SUCCESS)
+    let heads = ["", "host", "link", "knob", "now", "finding", "remedy", "command"];
+    list_as(&heads, &rows, document, form, || told(&document.findings))
+}
+
+fn words(path: DoctorPath) -> Option<String> {
+    let parts =
+        [path.rate.map(|rate| rate.to_string()), path.rtt.map(|rtt| format!("a round trip of {rtt}"))];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(" and "))
+}
+
+/// Checks this host.
+fn here(interface: Option<&str>, path: DoctorPath) -> Result<Vec<DoctorFinding>> {
+    let facts = host::probe();
+    let links: Vec<Option<&LinkFacts>> = match interface {
+        Some(name) => vec![Some(link(&facts, name)?)],
+        None => facts.links.iter().filter(|link| link.up).map(Some).collect(),
+    };
+    let links = if links.is_empty() { vec![None] } else { links };
+    let checked = links.into_iter().map(|link| {
+        let device = link.map_or_else(|| "lo".to_owned(), |link| link.name.clone());
+        CheckedLink { host: None, facts: &facts, link, states: knob::probe(&KnobTarget { device }) }
+    });
+    Ok(checked.flat_map(|one| one.findings(path)).collect())
+}
+
+/// Checks both ends of the path to a host, for its round trip and the slower of its links.
+fn both(to: &str, args: &DoctorArgs, given: DoctorPath) -> Result<(DoctorPath, Vec<DoctorFinding>)> {
+    let joined = hosts::joined_to(to, &args.reach, Pairing::FirstTwo)?;
+    let group = &joined.group;
+    let ends = Side::BOTH.map(|side| group.on(side).next());
+    let ends: Vec<&Host> = ends.into_iter().flatten().collect();
+    let speed = |host: &&Host| device(host)?.speed_mbps.map(|mbps| BitRate(mbps as f64 * 1e6));
+    let slower = ends.iter().filter_map(speed).reduce(|a, b| if a.0 < b.0 { a } else { b });
+    let path = DoctorPath { rate: given.rate.or(slower), rtt: given.rtt.or(Some(group.rtt())) };
+    let mut findings = Vec::new();
+    for host in ends {
+        let states = host.knobs().with_context(|| host.name.clone())?;
+        let checked =
+            CheckedLink { host: Some(host.name.clone()), facts: &host.facts, link: device(host), states };
+        findings.extend(checked.findings(path));
+    }
+    Ok((path, findings))
+}
+
+/// Returns the link of the host that carries the data.
+fn device(host: &Host) -> Option<&LinkFacts> {
+    host.facts.links.iter().find(|link| link.name == host.device)
 }
 
 fn link<'a>(facts: &'a HostFacts, name: &str) -> Result<&'a LinkFacts> {
@@ -81,33 +161,46 @@ fn link<'a>(facts: &'a HostFacts, name: &str) -> Result<&'a LinkFacts> {
     Ok(link)
 }
 
-/// Returns the findings on an interface, or on the host alone.
-fn found(facts: &HostFacts, link: Option<&LinkFacts>) -> Vec<DoctorFinding> {
-    let interface = link.map(|link| link.name.clone());
-    let states = knob::probe(&KnobTarget { device: interface.clone().unwrap_or_else(|| "lo".to_owned()) });
-    let findings = doctor::doctor(facts, link, &states).into_iter();
-    findings.map(|finding| DoctorFinding { interface: interface.clone(), finding }).collect()
+impl CheckedLink<'_> {
+    fn findings(&self, path: DoctorPath) -> Vec<DoctorFinding> {
+        let interface = self.link.map(|link| landspeed_report::safe(&link.name));
+        let found = doctor(self.facts, self.link, &self.states, path).into_iter();
+        found
+            .map(|finding| DoctorFinding { host: self.host.clone(), interface: interface.clone(), finding })
+            .collect()
+    }
 }
 
-/// Formats each finding in three lines: the value, the problem, and the remedy.
+/// Formats each finding in lines: the value, the problem, the remedy, and its command.
 fn told(findings: &[DoctorFinding]) -> String {
-    let rows = findings.iter().flat_map(|DoctorFinding { interface, finding }| {
-        let at = interface.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
-        let now = format!("{} is {}{at}", finding.knob, finding.now);
-        let lines = [(finding.severity.to_string(), now), (String::new(), finding.what.clone())];
-        lines.into_iter().chain([(String::new(), format!("→ {}", finding.remedy))])
+    let rows = findings.iter().flat_map(|one| {
+        let finding = &one.finding;
+        let now = format!("{} is {}{}", finding.knob, finding.now, place(one));
+        let mut lines = vec![(finding.severity.to_string(), now), (String::new(), finding.what.clone())];
+        lines.push((String::new(), format!("→ {}", finding.remedy)));
+        lines.extend(finding.command.as_ref().map(|command| (String::new(), format!("  {command}"))));
+        lines
     });
     let rows: Vec<Vec<String>> = rows.map(|(severity, text)| vec![severity, text]).collect();
     landspeed_report::table(&["", ""], &rows, OutputCapabilities::stdout())
 }
 
-fn row(DoctorFinding { interface, finding }: &DoctorFinding) -> Vec<String> {
+/// Returns where a finding is: " (dtn2 eth0)".
+fn place(of: &DoctorFinding) -> String {
+    let parts: Vec<&str> = [&of.host, &of.interface].into_iter().flatten().map(String::as_str).collect();
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(" ")) }
+}
+
+fn row(of: &DoctorFinding) -> Vec<String> {
+    let DoctorFinding { host, interface, finding } = of;
     vec![
         finding.severity.to_string(),
+        host.clone().unwrap_or_default(),
         interface.clone().unwrap_or_else(|| "host".to_owned()),
         finding.knob.to_owned(),
         finding.now.clone(),
         finding.what.clone(),
         finding.remedy.clone(),
+        finding.command.clone().unwrap_or_default(),
     ]
 }

@@ -11,7 +11,7 @@ use landspeed_record::units::did_you_mean;
 use serde::Serialize;
 
 use crate::groups::ListArgs;
-use crate::output::{list, out, usage};
+use crate::output::{list, next, out, usage};
 
 /// List the experiments that ship
 #[derive(Debug, Args)]
@@ -72,7 +72,9 @@ fn list_shipped(form: &ListArgs) -> Result<()> {
         vec![one.name.clone(), one.title.clone(), one.source.clone(), cells]
     };
     let rows: Vec<Vec<String>> = listed.iter().map(row).collect();
-    list(&["name", "title", "source", "cells / short"], &rows, &listed, form)
+    list(&["name", "title", "source", "cells / short"], &rows, &listed, form)?;
+    let first = listed.first().map(|one| format!("landspeed run {} --short", one.name));
+    first.map_or(Ok(()), |command| next(form.json, &command))
 }
 
 /// Returns the path and the text of an experiment: a file, or one that ships.

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Subcommand;
 
-use super::{exec, lab::faults};
+use super::exec;
+use super::lab::{faults, held};
 use crate::labs;
 
 /// A command that is not for people.
@@ -17,6 +18,14 @@ pub(crate) enum InternalCommand {
     /// Takes labs down when the process that made them has died; started by that process
     #[command(hide = true)]
     Keeper,
+    /// Holds a lab for a user's own programs; started by `landspeed lab up`
+    #[command(hide = true)]
+    HoldLab {
+        /// Name of the lab
+        name: String,
+        /// The lab
+        words: Vec<String>,
+    },
     /// Plays a program of a fault's scenario; started by `landspeed lab faults`
     #[command(hide = true)]
     Play,
@@ -35,6 +44,7 @@ pub(crate) fn run(command: &InternalCommand) -> Result<ExitCode> {
     match command {
         InternalCommand::Guardian => Ok(landspeed_knob::journal::guardian_main()),
         InternalCommand::Keeper => labs::keep(),
+        InternalCommand::HoldLab { name, words } => held::hold(name, words),
         InternalCommand::Play => faults::play(),
         InternalCommand::KeepPath { path } => exec::keep(path),
         InternalCommand::PlayRole => Ok(landspeed_workload::app::play::main()),

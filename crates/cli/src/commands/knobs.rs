@@ -1,5 +1,6 @@
 //! `landspeed knobs`: lists settings with their values on this host.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
@@ -7,19 +8,28 @@ use clap::Args;
 use landspeed_engine::all_factors;
 use landspeed_knob::{self as knob, KnobTarget};
 use landspeed_observer::host;
-use landspeed_record::KnobState;
-use landspeed_record::factor::{Factor, FactorScope};
-use landspeed_record::units::did_you_mean;
+use landspeed_record::factor::{CandidatePlanner, Factor, FactorScope, KnobSelection, PathView};
+use landspeed_record::units::{Nanos, did_you_mean};
+use landspeed_record::{Candidate, Cell, KnobState};
 use landspeed_report::{OutputCapabilities, table};
 use serde::Serialize;
 
 use crate::groups::ListArgs;
 use crate::output::{FORMAT, list, out, usage};
 
-/// List all settings with their values here
+/// List the settings that matter here, with their values
 #[derive(Debug, Args)]
-#[command(after_help = "Example: landspeed knobs eth0")]
+#[command(
+    after_help = "Without words, it lists the settings of this host that matter and can be changed on its first interface, and \
+                  why others cannot.\n\n\
+                  Examples:\n  \
+                  landspeed knobs eth0    on this interface\n  \
+                  landspeed knobs --all   all settings, those of a flow too"
+)]
 pub(crate) struct KnobsArgs {
+    /// List all settings, those of a flow too
+    #[arg(long, conflicts_with = "words")]
+    pub(crate) all: bool,
     /// Show the values on this interface; explain these settings, by landspeed's or the system's names (mtu, net.ipv4.tcp_rmem,
     /// ethtool:gro); or list those whose name contains a word
     #[arg(value_name = "INTERFACE|KNOB|WORD", value_delimiter = ',')]
@@ -74,9 +84,18 @@ struct LocalKnobValue {
 }
 
 pub(crate) fn run(args: &KnobsArgs) -> Result<ExitCode> {
-    let query = KnobQuery::of(&args.words)?;
+    let mut query = KnobQuery::of(&args.words)?;
+    let is_overview = args.words.is_empty() && !args.all;
+    if is_overview {
+        query.interface = query.known.first().cloned();
+    }
     let document = KnobList { format: FORMAT, knobs: query.factors.iter().map(|f| query.entry(f)).collect() };
-    if query.in_detail && !args.form.json && args.form.csv.is_none() {
+    let is_for_people = !args.form.json && !args.form.md && args.form.csv.is_none();
+    if is_overview && is_for_people {
+        out(&overview(&document, query.interface.as_deref().unwrap_or("lo")))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if query.in_detail && is_for_people {
         let details: Vec<String> = document.knobs.iter().map(detail).collect();
         out(&details.join("\n\n"))?;
         return Ok(ExitCode::SUCCESS);
@@ -188,6 +207,65 @@ impl KnobQuery {
         };
         places.into_iter().map(at).collect()
     }
+}
+
+/// Returns the names of the settings that `landspeed tune` would change on a long path between two hosts like this one.
+fn worth_changing(interface: &str) -> BTreeSet<String> {
+    let facts = host::probe();
+    let link = facts.links.iter().find(|link| link.name == interface).cloned().unwrap_or_default();
+    let states = knob::probe(&KnobTarget { device: interface.to_owned() });
+    let path = PathView {
+        sender: &facts,
+        receiver: &facts,
+        sender_link: &link,
+        receiver_link: &link,
+        sender_states: &states,
+        receiver_states: &states,
+        rtt: Nanos::millis(100),
+        ipv6: false,
+        in_lab: false,
+    };
+    let planner = CandidatePlanner::new(all_factors(), &path, &Cell::default());
+    let candidates = planner.candidates(&KnobSelection::default()).unwrap_or_default();
+    let tried = candidates.into_iter().filter(|candidate| candidate.skip.is_none());
+    let names = |candidate: Candidate| {
+        let needed = candidate.with.iter().filter_map(|with| Some(with.split_once('=')?.0.to_owned()));
+        needed.chain([candidate.knob.clone()]).collect::<Vec<_>>()
+    };
+    tried.flat_map(names).collect()
+}
+
+/// Returns the settings that matter and can be changed here, with their values, and why others cannot be changed.
+fn overview(list: &KnobList, interface: &str) -> String {
+    let worth = worth_changing(interface);
+    let of_host: Vec<(&KnobEntry, &LocalKnobValue)> =
+        list.knobs.iter().filter_map(|entry| Some((entry, entry.here.first()?))).collect();
+    let value = |here: &LocalKnobValue| here.value.clone().unwrap_or_else(|| "-".to_owned());
+    let open =
+        of_host.iter().filter(|(entry, here)| here.fixed_because.is_none() && worth.contains(&entry.name));
+    let rows: Vec<Vec<String>> =
+        open.map(|(entry, here)| vec![entry.name.clone(), value(here), entry.about.clone()]).collect();
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (entry, here) in &of_host {
+        let Some(why) = here.fixed_because.as_deref() else { continue };
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, names)) => names.push(entry.name.as_str()),
+            None => reasons.push((why, vec![entry.name.as_str()])),
+        }
+    }
+    let fixed: Vec<Vec<String>> =
+        reasons.into_iter().map(|(why, names)| vec![names.join(", "), why.to_owned()]).collect();
+    let output = OutputCapabilities::stdout();
+    let now = format!("now ({})", landspeed_report::safe(interface));
+    let mut parts = Vec::new();
+    if !rows.is_empty() {
+        parts.push(table(&["knob", &now, "what it does"], &rows, output));
+    }
+    if !fixed.is_empty() {
+        parts.push(table(&["cannot be changed here", "because"], &fixed, output));
+    }
+    parts.push("`landspeed knobs NAME` explains one; --all lists all, those of a flow too".to_owned());
+    parts.iter().map(|part| part.trim_end()).collect::<Vec<_>>().join("\n\n")
 }
 
 fn general(entry: &KnobEntry) -> Vec<String> {

@@ -82,7 +82,7 @@ pub(crate) fn run(args: &PersistArgs) -> Result<ExitCode> {
         commands: if files.is_empty() { Vec::new() } else { commands(&kept, args, &files) },
         notes: nothing(&kept, side)
             .into_iter()
-            .chain(kept.summary.void.iter().map(|void| format!("the run is void: {void}")))
+            .chain(kept.summary.void.iter().map(|void| format!("the run does not count: {void}")))
             .collect(),
         files,
         written_below: args.write.clone(),

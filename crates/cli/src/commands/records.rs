@@ -1,5 +1,6 @@
 //! `landspeed records`: lists the records of runs.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,13 +10,13 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use landspeed_record::units::Bytes;
 use landspeed_record::{RecordOutline, RecordReadError, RecordSequence, newest_first, outline};
-use landspeed_report::{DetailLevel, RecordRow, RecordsReport, json, records};
+use landspeed_report::{DetailLevel, RecordRow, RecordState, RecordsReport, json, records};
 
 use crate::data;
 use crate::exit::Exit;
 use crate::groups::OutputArgs;
 use crate::kinds;
-use crate::output::present;
+use crate::output::{next, present};
 
 const NEWER: &str = "of a newer landspeed";
 
@@ -36,6 +37,8 @@ pub(crate) fn run(args: &RecordsArgs) -> Result<ExitCode> {
     let rows = newest_first(all.iter().map(|path| row(path, &all)).collect());
     let report = RecordsReport { format: 1, folder: folder.display().to_string(), records: rows };
     present(&records(&report), || json(&report), &args.output.form, DetailLevel::Brief)?;
+    let newest = report.records.first().map(|record| format!("landspeed show {}", record.id));
+    next(args.output.form.json, newest.as_deref().unwrap_or("landspeed tune"))?;
     Ok(Exit::Done.into())
 }
 
@@ -51,16 +54,22 @@ fn row(path: &Path, all: &[PathBuf]) -> (RecordSequence, Timestamp, RecordRow) {
             (outline.header.sequence.clone(), began, told(row, path, began, outline))
         }
         Err(why) => {
-            let result = match why {
-                RecordReadError::TooNew { .. } => NEWER,
-                _ => "damaged",
-            };
-            (
-                RecordSequence::default(),
-                modified,
-                RecordRow { when: local(modified), result: result.to_owned(), ..row },
-            )
+            let (state, result) = unread(&why);
+            let row = RecordRow { when: local(modified), state, result: result.to_owned(), ..row };
+            (RecordSequence::default(), modified, row)
         }
+    }
+}
+
+/// Returns the state of a record that cannot be read, and why in a few words.
+fn unread(why: &RecordReadError) -> (RecordState, &'static str) {
+    match why {
+        RecordReadError::TooNew { .. } => (RecordState::Damaged, NEWER),
+        RecordReadError::Io { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
+            (RecordState::NotReadable, "not readable: another user's")
+        }
+        RecordReadError::Io { .. } => (RecordState::NotReadable, "not readable"),
+        _ => (RecordState::Damaged, "damaged"),
     }
 }
 

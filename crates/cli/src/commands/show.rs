@@ -6,13 +6,13 @@ use anyhow::{Context, Result};
 use clap::Args;
 use landspeed_knob::journal::has_journal;
 use landspeed_observer::OBSERVERS;
-use landspeed_record::{Line, Record, Side, Trial, TuneSummary, outline};
-use landspeed_report::{DetailLevel, json, safe, tune};
+use landspeed_record::{Header, Line, Record, Side, Trial, TuneSummary, outline};
+use landspeed_report::{DetailLevel, OutputCapabilities, json, safe, tune};
 
 use crate::data::{self, RecordArg};
 use crate::groups::{FormArgs, OutputArgs, RECORD};
 use crate::kinds::{self, ShownRecord};
-use crate::output::present;
+use crate::output::{out, present};
 
 /// Show a record as a report
 #[derive(Debug, Args)]
@@ -34,7 +34,22 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
     let detail = if args.full { DetailLevel::Full } else { DetailLevel::Brief };
     let named = args.record.again(args.output.data_dir.as_deref(), &path);
     let row = kinds::find(&record.header.kind).with_context(|| path.display().to_string())?;
+    if !args.output.form.json {
+        out(&OutputCapabilities::stdout().spell(&safe(&origin(&record.header))))?;
+    }
     (row.show)(&ShownRecord { record: &record, path: &path, named: &named, form: &args.output.form, detail })
+}
+
+/// Returns what the record is of: its kind, path, date and goal.
+fn origin(header: &Header) -> String {
+    let started = &header.started;
+    let date = match (started.get(..10), started.get(11..16)) {
+        (Some(day), Some(time)) => format!("{day} {time} UTC"),
+        _ => started.clone(),
+    };
+    let goal = if header.goal.is_empty() { String::new() } else { format!("for {}", header.goal) };
+    let parts = [header.kind.clone(), header.topology.clone(), date, goal];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
 }
 
 /// Shows the record of a tuning run.
@@ -78,7 +93,7 @@ pub(crate) fn present_tune(
             let figures = [("A", &trial.a), ("B", &trial.b)]
                 .map(|(host, end)| landspeed_observer::figures(OBSERVERS, host, &end.observed).0);
             tune(summary, record, named)
-                .with_observed(&format!("In the trial “{}”", trial.step), &figures.concat())
+                .with_observed(&format!("What observers saw during “{}”", trial.step), &figures.concat())
         }
         None => tune(summary, record, named),
     };

@@ -3,20 +3,35 @@
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Error, Result, anyhow, ensure};
 use clap::Args;
+use landspeed_engine::UndoRequest;
 use landspeed_knob::journal::{Undo, UndoReport};
-use landspeed_lab::topology::lab::LabSelection;
+use landspeed_lab::topology::lab::{self, LabSelection};
 use serde::Serialize;
 
 use crate::exit::Exit;
-use crate::labs;
+use crate::failure::because;
+use crate::groups::ReachArgs;
 use crate::output::{FORMAT, agree, out};
+use crate::{hosts, labs};
 
 /// Restore what an interrupted run left changed
 #[derive(Debug, Args)]
-#[command(after_help = "Example: sudo landspeed undo")]
+#[command(after_help = "Examples:\n  \
+             sudo landspeed undo            this host\n  \
+             landspeed undo dtn1 dtn2       other hosts, by ssh\n  \
+             landspeed undo dtn2 --dry-run  what it would restore there")]
 pub(crate) struct UndoArgs {
+    /// Hosts to restore [default: this one]
+    ///
+    /// A host is [user@]host, 'local', 'netns:NAME' or the line that `landspeed agent --listen --allow-tune` printed. Labs are removed
+    /// on this host alone.
+    #[arg(value_name = "HOST", conflicts_with = "forget")]
+    pub(crate) hosts: Vec<String>,
+    /// Show what would be restored, and change nothing
+    #[arg(long, conflicts_with = "forget")]
+    pub(crate) dry_run: bool,
     /// Restore this network namespace only, and remove no labs
     #[arg(long)]
     pub(crate) here: bool,
@@ -36,6 +51,8 @@ pub(crate) struct UndoArgs {
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) reach: ReachArgs,
 }
 
 /// The output of `landspeed undo --json`.
@@ -52,34 +69,82 @@ pub(crate) struct UndoDocument {
 }
 
 pub(crate) fn run(args: &UndoArgs) -> Result<ExitCode> {
+    if !args.hosts.is_empty() {
+        return there(args);
+    }
+    if args.dry_run {
+        return here_dry(args);
+    }
     let labs = if args.here { Ok(Vec::new()) } else { labs::down(&LabSelection::Stale) };
     // Settings are restored even if removing labs failed.
     let undo = Undo { all: !args.here, unsure: args.unsure, ..Undo::default() };
     let report = if args.forget { forget(&undo, args.yes)? } else { undo.run()? };
     let (labs, failure) = labs.map_or_else(|error| (Vec::new(), Some(error)), |labs| (labs, None));
-    let document = UndoDocument {
-        format: FORMAT,
-        is_clean: report.clean,
-        notes: report.lines.iter().map(|line| landspeed_report::safe(line).to_string()).collect(),
-        removed_labs: labs.iter().map(|lab| lab.id.to_string()).collect(),
-    };
-    if args.json {
-        out(&landspeed_report::json(&document))?;
-    } else {
-        document.notes.iter().try_for_each(|line| out(line))?;
-        for lab in &document.removed_labs {
-            out(&format!("lab {lab}: taken down, its owner had died"))?;
-        }
-    }
+    let removed_labs: Vec<String> = labs.iter().map(|lab| lab.id.to_string()).collect();
+    print(&report.lines, report.clean, &removed_labs, args.json)?;
     if let Some(error) = failure {
         return Err(error);
     }
-    let exit = match (report.clean, report.left) {
-        (false, _) => Exit::NotRestored,
-        (true, true) => Exit::Left,
-        (true, false) => Exit::Done,
+    Ok(exit(report.clean, report.left))
+}
+
+fn exit(is_clean: bool, left: bool) -> ExitCode {
+    match (is_clean, left) {
+        (false, _) => because(Exit::NotRestored, "a setting could not be restored; the lines above name it"),
+        (true, true) => {
+            because(Exit::Left, "another program changed settings meanwhile, and these were left")
+        }
+        (true, false) => Exit::Done.into(),
+    }
+}
+
+fn print(lines: &[String], is_clean: bool, removed_labs: &[String], json: bool) -> Result<()> {
+    let document = UndoDocument {
+        format: FORMAT,
+        is_clean,
+        notes: lines.iter().map(|line| landspeed_report::safe(line).to_string()).collect(),
+        removed_labs: removed_labs.to_vec(),
     };
-    Ok(exit.into())
+    if json {
+        return out(&landspeed_report::json(&document));
+    }
+    document.notes.iter().try_for_each(|line| out(line))?;
+    removed_labs.iter().try_for_each(|lab| out(&format!("lab {lab}: taken down, its owner had died")))
+}
+
+/// Shows what would be restored on this host, and which labs would be removed.
+fn here_dry(args: &UndoArgs) -> Result<ExitCode> {
+    let report = Undo { all: !args.here, ..Undo::default() }.preview()?;
+    let labs = if args.here { Vec::new() } else { lab::list()? };
+    let stale =
+        labs.iter().filter(|lab| !lab.alive).map(|lab| format!("lab {}: would be taken down", lab.id));
+    print(&report.lines.iter().cloned().chain(stale).collect::<Vec<_>>(), report.clean, &[], args.json)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Restores other hosts through their agents. One that cannot be reached spares the others.
+fn there(args: &UndoArgs) -> Result<ExitCode> {
+    let reached = hosts::apart(&args.hosts, &args.reach, true)?;
+    let (mut lines, mut is_clean, mut left) = (Vec::new(), true, false);
+    let mut failure = None;
+    for (word, host) in args.hosts.iter().zip(reached) {
+        // An agent in a namespace restores only this one.
+        let here = args.here || word.starts_with("netns:");
+        let request = UndoRequest { here, unsure: args.unsure, dry_run: args.dry_run };
+        match host.and_then(|host| Ok((host.name.clone(), host.undo(&request)?))) {
+            Ok((name, done)) => {
+                lines.extend(done.lines.iter().map(|line| format!("{name}: {line}")));
+                (is_clean, left) = (is_clean && done.is_clean, left || done.left);
+            }
+            Err(error) => failure = Some(failure.map_or(error, |first: Error| first)),
+        }
+    }
+    print(&lines, is_clean && failure.is_none(), &[], args.json)?;
+    match failure {
+        Some(error) => Err(error),
+        None if args.dry_run => Ok(ExitCode::SUCCESS),
+        None => Ok(exit(is_clean, left)),
+    }
 }
 
 /// Shows the contents of each journal, and asks before removing it.

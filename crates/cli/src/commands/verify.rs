@@ -9,19 +9,20 @@ use landspeed_knob::persist::{ConfigFile, KeptChange};
 use landspeed_knob::{self as knob, KnobTarget};
 use landspeed_observer::host;
 use landspeed_record::Side;
-use landspeed_report::{OutputCapabilities, json, safe, table};
+use landspeed_report::{Gauge, OutputCapabilities, json, labels, open_metrics, safe, table};
 use serde::Serialize;
 
 use crate::exit::Exit;
-use crate::groups::RECORD;
+use crate::failure::because;
+use crate::groups::{MetricsArgs, RECORD};
 use crate::kept::{KeptSettings, KeptSettingsArgs};
-use crate::output::out;
+use crate::output::{out, save_metrics, usage};
 
 /// Check this host against the settings that a run kept; changes nothing
 #[derive(Debug, Args)]
 #[command(
     after_help = format!("{RECORD}\n\
-             Exits with 1 where a setting, or a file of `landspeed persist`, differs.\n\n\
+             Exits with 1 where a setting, or a file of `landspeed persist`, differs, and with 2 where it cannot check.\n\n\
              Example: landspeed verify last")
 )]
 pub(crate) struct VerifyArgs {
@@ -30,6 +31,8 @@ pub(crate) struct VerifyArgs {
     /// Read the settings of this interface [default: the run's]
     #[arg(long, value_name = "NAME")]
     pub(crate) interface: Option<String>,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsArgs,
 }
 
 /// The output of `landspeed verify --json`.
@@ -89,6 +92,29 @@ enum FileState {
 }
 
 pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode> {
+    let report = report(args).map_err(|why| usage(format!("cannot check: {why:#}")))?;
+    save_metrics(&args.metrics, || Some(open_metrics(&gauges(&report))))?;
+    out(&if args.kept.json { json(&report) } else { text(&report) })?;
+    Ok(exit(&report))
+}
+
+fn exit(report: &VerifyReport) -> ExitCode {
+    let unread =
+        report.settings.iter().filter(|setting| setting.why.is_some()).map(|setting| setting.knob.as_str());
+    let unread = unread.collect::<Vec<_>>().join(", ");
+    match differing(report) {
+        Some(why) => because(Exit::Failed, &why),
+        None if !unread.is_empty() => because(Exit::Usage, &format!("{unread} cannot be read")),
+        None => Exit::Done.into(),
+    }
+}
+
+/// Returns true if the setting was read and has another value.
+fn is_other(setting: &SettingCheck) -> bool {
+    setting.differs && setting.why.is_none()
+}
+
+fn report(args: &VerifyArgs) -> Result<VerifyReport> {
     let kept = KeptSettings::read(&args.kept)?;
     let side = match (&args.interface, args.kept.host) {
         // With --interface, the user determines what to read.
@@ -103,7 +129,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode> {
         kept.of_host(side).iter().map(|change| check(change, &target)).collect();
     let persisted = kept.persisted(side)?;
     let files: Vec<FileCheck> = persisted.files.iter().map(check_file).collect();
-    let report = VerifyReport {
+    Ok(VerifyReport {
         format: 1,
         record: kept.path.display().to_string(),
         host: side,
@@ -112,9 +138,33 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode> {
         settings,
         files,
         in_your_program: persisted.application.lines().map(str::to_owned).collect(),
+    })
+}
+
+fn gauges(report: &VerifyReport) -> Vec<Gauge> {
+    let setting = |one: &SettingCheck| {
+        (labels([("setting", &one.knob), ("interface", &report.interface)]), Some(f64::from(!one.differs)))
     };
-    out(&if args.kept.json { json(&report) } else { text(&report) })?;
-    Ok(if report.verified { Exit::Done } else { Exit::Failed }.into())
+    let file =
+        |one: &FileCheck| (labels([("file", &one.path)]), Some(f64::from(one.state == FileState::AsWritten)));
+    vec![
+        Gauge::new("verified", "", "1 if nothing differs from what the run kept, else 0.")
+            .with(labels([("interface", &report.interface)]), u8::from(report.verified)),
+        Gauge::new("setting_as_kept", "", "1 if a setting has the value that the run kept, else 0.")
+            .all(report.settings.iter().map(setting)),
+        Gauge::new("file_as_written", "", "1 if a file is as `landspeed persist` writes it, else 0.")
+            .all(report.files.iter().map(file)),
+    ]
+}
+
+/// Returns what differs, if anything does.
+fn differing(report: &VerifyReport) -> Option<String> {
+    let settings = report.settings.iter().filter(|setting| is_other(setting));
+    let files = report.files.iter().filter(|file| file.state != FileState::AsWritten);
+    let names: Vec<String> =
+        settings.map(|setting| setting.knob.clone()).chain(files.map(|file| file.path.clone())).collect();
+    (!names.is_empty())
+        .then(|| format!("{} differ from what was kept; `landspeed persist` writes them", names.join(", ")))
 }
 
 /// Compares a setting with its kept value. One that cannot be read counts as different.

@@ -10,7 +10,9 @@ pub(crate) mod schema;
 pub(crate) mod snapshot;
 pub(crate) mod terminal;
 
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Output, Stdio};
 
 /// The binary under test.
@@ -99,6 +101,13 @@ pub(crate) fn controls_in_kernel() -> Vec<String> {
     names.split_whitespace().map(str::to_owned).collect()
 }
 
+/// Returns a folder in which any user may write.
+pub(crate) fn for_anybody() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).expect("it is ours");
+    folder
+}
+
 /// Runs a command to its end; panics with its output if it fails.
 pub(crate) fn sh(command: &str) -> String {
     let output = output(command);
@@ -116,7 +125,15 @@ pub(crate) fn output(command: &str) -> Output {
     Command::new("bash").args(["-c", command]).output().expect("bash runs")
 }
 
+/// Returns standard output and standard error, without the sentence on a busy machine: tests run beside each other.
 pub(crate) fn text(output: &Output) -> (String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (text(&output.stdout), text(&output.stderr))
+    (text(&output.stdout), without_busy(&text(&output.stderr)))
+}
+
+/// Returns lines without the sentence on a busy machine.
+pub(crate) fn without_busy(said: &str) -> String {
+    said.split_inclusive('\n')
+        .filter(|line| !line.contains(": the result will be about the scheduler"))
+        .collect()
 }

@@ -82,13 +82,14 @@ impl Terminal {
     }
 }
 
-/// Returns the output that stays on the screen: without progress lines and colours.
+/// Returns the output that stays on the screen: without progress lines, colours and the sentence on a busy machine.
 pub(crate) fn lasting(shown: &str) -> String {
     let shown = shown.replace("\r\n", "\n");
     let mut parts: Vec<&str> = shown.split("\r\u{1b}[J").collect();
     let last = parts.pop().unwrap_or_default();
     let stays = |part: &str| part.rfind('\n').map_or(String::new(), |end| part[..=end].to_owned());
     let all = parts.into_iter().map(stays).collect::<String>() + last;
+    let all = super::without_busy(&all);
     let mut parts = all.split("\u{1b}[");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |all, part| all + part.split_once('m').expect("a colour").1)

@@ -6,7 +6,7 @@ mod kernel;
 
 use std::collections::HashSet;
 
-use landspeed_analysis::compare::StudyDesigner;
+use landspeed_analysis::compare::{StudyDesigner, study_order};
 use landspeed_lab::topology::HostSet;
 use landspeed_record::units::Nanos;
 use landspeed_record::{
@@ -63,16 +63,57 @@ pub fn compare(
     runner: &mut dyn StudyRunner,
     sink: &mut dyn RecordSink,
 ) -> Result<(), Error> {
+    let planned = study_order(study).len();
     let clock = RunClock::after(Nanos(0));
+    let mut lateness = LinkLateness::default();
     drive(&mut StudyDesigner::new(study, done), clock, sink, |key, stop| {
+        if lateness.is_hopeless(planned) {
+            return Ok(None);
+        }
         let at_ns = (study.engine == StudyEngine::Kernel).then(|| clock.used());
         let Some(contest) = study.contests.iter().find(|contest| contest.name == key.contest) else {
             return Ok(None);
         };
         let run = runner.run(contest, key.repeat, stop)?;
+        lateness.take(run.as_ref());
         Ok(run.map(|run| Line::Run(Box::new(StudyRun { at_ns, ..run }))))
     })?;
-    Ok(())
+    match lateness.is_hopeless(planned) {
+        true => Ok(sink.line(&Line::Note { text: lateness.said() })?),
+        false => Ok(()),
+    }
+}
+
+/// The runs so far whose link was not the path that the study asks for.
+#[derive(Debug, Default)]
+struct LinkLateness {
+    made: usize,
+    invalid: usize,
+    why: String,
+}
+
+impl LinkLateness {
+    fn take(&mut self, run: Option<&StudyRun>) {
+        self.made += usize::from(run.is_some());
+        if let Some(why) = run.and_then(|run| run.invalid.first()) {
+            self.invalid += 1;
+            self.why.clone_from(why);
+        }
+    }
+
+    /// Returns true if more runs cannot make the study count: the first run shows that the link is not the path, or
+    /// more than a fifth of all planned runs do.
+    fn is_hopeless(&self, planned: usize) -> bool {
+        (self.made > 0 && self.made == self.invalid) || self.invalid * 5 > planned
+    }
+
+    fn said(&self) -> String {
+        format!(
+            "stopped after {} runs, of which {} do not count: {}; run it on a quieter machine, over a slower path, or with \
+             --simulate",
+            self.made, self.invalid, self.why
+        )
+    }
 }
 
 /// Makes the runs as [`compare`] does, on the sockets of two hosts. Sets and loads what the study needs first, and
@@ -141,6 +182,38 @@ mod tests {
         compare(&again, &done, &mut second, &mut LimitedRecord(Vec::new(), usize::MAX)).unwrap();
         assert_eq!(second.0.len(), 13);
         assert!(second.0.iter().all(|run| !first.0.contains(run)));
+    }
+
+    /// Makes runs of which those at these places do not count.
+    struct LateRunner(Vec<usize>, usize);
+
+    impl StudyRunner for LateRunner {
+        fn run(
+            &mut self,
+            contest: &Contest,
+            repeat: u32,
+            _: &dyn Fn() -> bool,
+        ) -> Result<Option<StudyRun>, Error> {
+            self.1 += 1;
+            let invalid = if self.0.contains(&self.1) { vec!["late".to_owned()] } else { Vec::new() };
+            Ok(Some(StudyRun { contest: contest.name.clone(), repeat, invalid, ..StudyRun::default() }))
+        }
+    }
+
+    #[test]
+    fn a_study_whose_link_cannot_keep_time_stops_at_once() {
+        let runs = |late: &[usize]| {
+            let mut runner = LateRunner(late.to_vec(), 0);
+            let mut sink = LimitedRecord(Vec::new(), usize::MAX);
+            compare(&study(), &HashSet::new(), &mut runner, &mut sink).unwrap();
+            let told = sink.0.iter().any(|line| matches!(line, Line::Note { text } if text.contains("late")));
+            (runner.1, told)
+        };
+        assert_eq!(runs(&[1]), (1, true));
+        assert_eq!(runs(&[]), (20, false));
+        // Up to a fifth of the 20 runs may fail.
+        assert_eq!(runs(&[2, 5, 8, 11]), (20, false));
+        assert_eq!(runs(&[2, 5, 8, 11, 12]), (12, true));
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use landspeed_agent::session::{Reply, Request};
 use landspeed_analysis::verdict::{called, cannot_tell};
-use landspeed_record::units::Nanos;
-use landspeed_record::{ExplainReport, FlowKey, FlowWatch, NoVerdictReason, WatchTarget};
+use landspeed_record::units::{EscapedText, Nanos};
+use landspeed_record::{ExplainReport, FlowWatch, NoVerdictReason, ProcessWatch, WatchTarget};
 
 use super::material::watched;
 use super::{ExplainOptions, HostObservations, INTERVAL, ProgressSink, ReportInputs, limits, observers};
@@ -14,6 +14,10 @@ use crate::{Error, Host};
 
 /// Most flows that an error names.
 const NEAR: usize = 4;
+/// Most looks at the flows that carry most, of a tenth of a second each.
+const LOOKS: usize = 8;
+/// Most characters of a process's name in an error.
+const NAME: usize = 40;
 /// Length of one glance at the flows that carry most, and the time between its samples.
 const GLANCE: Nanos = Nanos::millis(1_000);
 const GLANCE_INTERVAL: Nanos = Nanos::millis(100);
@@ -62,18 +66,25 @@ pub fn explain_live(
     let pending = hosts.iter().map(|host| host.start(&request)).collect::<Result<Vec<_>, _>>()?;
     let mut seen = Vec::new();
     for (host, pending) in hosts.iter_mut().zip(pending) {
-        let Reply::Watched { device, observed } =
-            host.wait(pending, Duration::from(options.time) + host.patience())?
-        else {
-            return Err(host.unexpected("watch"));
-        };
+        let answer = host.wait(pending, Duration::from(options.time) + host.patience());
+        // A name that no process has is answered with the flows that are there.
+        let answer = answer.map_err(|error| match options.target {
+            WatchTarget::Name { .. } => {
+                let flows = near(std::slice::from_ref(host), options.target);
+                Error::Other(format!("{error}; {flows}"))
+            }
+            _ => error,
+        });
+        let Reply::Watched { device, observed } = answer? else { return Err(host.unexpected("watch")) };
         host.device = device;
         // Without a link its knobs cannot be read; the verdict names what is missing.
         host.states = host.knobs().unwrap_or_default();
         let (name, facts, observed) = (host.name.clone(), host.facts.clone(), *observed);
-        seen.push(HostObservations { name, facts, observed, limits: None, set: host.values() });
+        let (set, states, device) = (host.values(), host.states.clone(), host.device.clone());
+        seen.push(HostObservations { name, facts, observed, limits: None, set, states, device });
     }
-    let mut inputs = ReportInputs { seen, rtt: None, goodput: None, tracer_effect: None, probe: None };
+    let mut inputs =
+        ReportInputs { seen, rtt: None, goodput: None, tracer_effect: None, probe: None, slower: None };
     if let Some(why) = inputs.judged(options).cannot_tell {
         return Err(nothing(hosts, options, why));
     }
@@ -97,10 +108,7 @@ fn nothing(hosts: &[Host], options: &ExplainOptions, why: NoVerdictReason) -> Er
         NoVerdictReason::Idle => "watch while it sends, or for longer (--time)".to_owned(),
         NoVerdictReason::FewSamples { .. } => "watch for longer (--time)".to_owned(),
     };
-    Error::Other(format!(
-        "cannot tell about {target} on {on}, watched for {time}: {}; {remedy}",
-        cannot_tell(why)
-    ))
+    Error::Other(format!("no verdict on {target} on {on} after {time}: {}; {remedy}", cannot_tell(why)))
 }
 
 /// Returns the existing flows that are most similar to the target.
@@ -111,38 +119,71 @@ fn near(hosts: &[Host], target: WatchTarget) -> String {
             WatchTarget::Flow { at: SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), at.port()) },
             WatchTarget::Top,
         ],
-        WatchTarget::Pid { .. } => vec![WatchTarget::Top],
+        // A flow may rest for longer than one look lasts.
+        WatchTarget::Pid { .. } | WatchTarget::Name { .. } => vec![WatchTarget::Top; LOOKS],
         WatchTarget::Top | WatchTarget::Workload | WatchTarget::Programs => Vec::new(),
     };
     let mut found: Vec<String> = Vec::new();
-    for flow in like.into_iter().flat_map(|target| hosts.iter().flat_map(move |host| there(host, target))) {
-        let line = format!("{} - {}", flow.local, flow.remote);
-        if found.len() < NEAR && !found.contains(&line) {
-            found.push(line);
+    for target in like {
+        // Any flow is better than none, and similar ones are better than any.
+        if target == WatchTarget::Top && !found.is_empty() {
+            break;
+        }
+        for line in hosts.iter().flat_map(|host| there(host, target)) {
+            if found.len() < NEAR && !found.contains(&line) {
+                found.push(line);
+            }
         }
     }
     match found.is_empty() {
-        true => "no other flow moves data there: start one, then watch (`ss -tunp` lists sockets)".to_owned(),
+        true => {
+            "no other flow moves data there either: start one first (`ss -tunp` lists sockets)".to_owned()
+        }
         false => format!("flows there: {}", found.join(", ")),
     }
 }
 
-/// Returns the flows of a target at this moment; none if the host does not answer.
-fn there(host: &Host, target: WatchTarget) -> Vec<FlowKey> {
+/// Returns the flows of a target at this moment, each with its owner; none if the host does not answer.
+fn there(host: &Host, target: WatchTarget) -> Vec<String> {
     let request = Request::Watch {
         target,
-        observers: vec!["flows".into()],
+        observers: ["flows", "processes"].map(str::to_owned).into(),
         alone: true,
         duration_ns: Nanos(1),
         interval_ns: INTERVAL,
     };
-    match host.call(&request) {
-        Ok(Reply::Watched { observed, .. }) => observed
-            .get::<Vec<FlowWatch>>()
-            .iter()
-            .map(|flow| flow.key)
-            .filter(|key| key.remote.port() > 0)
-            .collect(),
-        _ => Vec::new(),
+    let Ok(Reply::Watched { observed, .. }) = host.call(&request) else { return Vec::new() };
+    let flows = observed.get::<Vec<FlowWatch>>().iter().filter(|flow| flow.key.remote.port() > 0);
+    flows.map(|flow| owned(flow, observed.get::<Vec<ProcessWatch>>())).collect()
+}
+
+/// Returns a flow with its owner: "10.0.0.1:22 - 10.0.0.2:40000 of sshd (pid 812)".
+fn owned(flow: &FlowWatch, processes: &[ProcessWatch]) -> String {
+    let ends = format!("{} - {}", flow.key.local, flow.key.remote);
+    let Some(pid) = flow.pid else { return ends };
+    match processes.iter().find(|process| process.pid == pid) {
+        Some(process) => {
+            format!("{ends} of {} (pid {pid})", EscapedText::from(process.name.as_str()).cut(NAME))
+        }
+        None => format!("{ends} of process {pid}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landspeed_record::{FlowKey, IpProtocol};
+
+    #[test]
+    fn a_flow_is_named_with_its_owner() {
+        let end = |text: &str| text.parse().unwrap();
+        let (local, remote) = (end("10.0.0.1:22"), end("10.0.0.2:40000"));
+        let key = FlowKey { protocol: IpProtocol::TCP, local, remote };
+        let flow = |pid| FlowWatch { key, pid, congestion: String::new(), samples: Vec::new() };
+        let sshd = [ProcessWatch { pid: 812, name: "ss\u{1b}hd".into(), ..ProcessWatch::default() }];
+        let told = [Some(812), Some(9), None].map(|pid| owned(&flow(pid), &sshd));
+        let ends = "10.0.0.1:22 - 10.0.0.2:40000";
+        let owners = [r" of ss\u{1b}hd (pid 812)", " of process 9", ""];
+        assert_eq!(told, owners.map(|owner| format!("{ends}{owner}")));
     }
 }

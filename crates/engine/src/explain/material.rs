@@ -1,16 +1,19 @@
 //! Makes the report of `explain` from the observations.
 
-use landspeed_analysis::fit::cost_figures;
-use landspeed_analysis::verdict::{HostView, NamedHostLimits, PathObservations, judge, staircase};
+use landspeed_analysis::fit::{cost_figures, share_of_links};
+use landspeed_analysis::verdict::{
+    HostView, NamedHostLimits, PathObservations, Repetition, judge, repetition, staircase,
+};
 use landspeed_analysis::window::{WatchedHost, busiest};
-use landspeed_record::units::{BitRate, Bytes, Nanos};
+use landspeed_record::units::{BitRate, Bytes, EscapedText, Nanos};
 use landspeed_record::{
-    CostProfile, EXPLAIN_FORMAT, Estimate, ExplainReport, ExplainedHost, HostFacts, HostLimits, LinkCounters,
-    Observations, PathProbe, Settings, Verdict, WatchTarget,
+    CostProfile, EXPLAIN_FORMAT, Estimate, ExplainReport, ExplainedHost, HostFacts, HostLimits, KnobState,
+    LinkCounters, Observations, PacedStream, PathProbe, Settings, Verdict, WatchTarget,
 };
 use landspeed_transport::settings::TRANSPORT;
 
 use super::ExplainOptions;
+use super::commands::with_commands;
 
 /// Number of flows with which the window model is compared, the busiest ones.
 const WINDOWS: usize = 3;
@@ -23,6 +26,10 @@ pub(super) struct HostObservations {
     pub(super) limits: Option<HostLimits>,
     /// Values of the host's knobs.
     pub(super) set: Settings,
+    /// The knobs at `device`.
+    pub(super) states: Vec<KnobState>,
+    /// The device that carries the flow.
+    pub(super) device: String,
 }
 
 impl HostObservations {
@@ -47,6 +54,8 @@ pub(super) struct ReportInputs {
     pub(super) tracer_effect: Option<Estimate>,
     /// The packets sent to find out why the flow stalled.
     pub(super) probe: Option<PathProbe>,
+    /// The same stream at a lower rate.
+    pub(super) slower: Option<PacedStream>,
 }
 
 impl ReportInputs {
@@ -64,6 +73,7 @@ impl ReportInputs {
             topology: options.topology.clone(),
             watched: watched(options),
             goodput_bps: verdict.goodput_bps,
+            path_rate: verdict.path_rate,
             staircase: staircase(&limits.collect::<Vec<_>>(), verdict.goodput_bps),
             verdict: verdict.findings,
             cannot_tell: verdict.cannot_tell,
@@ -75,17 +85,33 @@ impl ReportInputs {
             ),
             tracer_effect: self.tracer_effect,
             probe: self.probe,
+            slower: self.slower,
             hosts: self.seen.into_iter().map(|seen| explained(seen, verdict.goodput_bps)).collect(),
             ..ExplainReport::default()
         }
     }
 
     pub(super) fn judged(&self, options: &ExplainOptions) -> Verdict {
-        let [a, others @ ..] = self.seen.as_slice() else { return Verdict::default() };
+        let verdict = self.with_observations(options, judge);
+        verdict.map(|verdict| with_commands(verdict, &self.seen)).unwrap_or_default()
+    }
+
+    /// Returns the repetition of the stream that would tell why segments are lost.
+    pub(super) fn repetition(&self, options: &ExplainOptions) -> Option<Repetition> {
+        self.with_observations(options, repetition).flatten()
+    }
+
+    fn with_observations<T>(
+        &self,
+        options: &ExplainOptions,
+        ask: impl FnOnce(&PathObservations<'_>) -> T,
+    ) -> Option<T> {
+        let [a, others @ ..] = self.seen.as_slice() else { return None };
         let is_own = options.target == WatchTarget::Workload && options.program.is_none();
         let own = is_own.then_some(&options.flow);
         let (b, rtt, goodput) = (others.first().map(HostObservations::view), self.rtt, self.goodput);
-        judge(&PathObservations { a: a.view(), b, rtt, goodput, own, probe: self.probe.as_ref() })
+        let (probe, slower) = (self.probe.as_ref(), self.slower.as_ref());
+        Some(ask(&PathObservations { a: a.view(), b, rtt, goodput, own, probe, slower }))
     }
 }
 
@@ -93,7 +119,8 @@ fn explained(seen: HostObservations, goodput: BitRate) -> ExplainedHost {
     let observed = seen.observed;
     let cost = observed.get::<Option<CostProfile>>().as_ref().map(|profile| {
         let bytes = Bytes((goodput.0 / 8.0 * profile.window_ns.as_secs_f64()) as u64);
-        cost_figures(profile, bytes, packets(&observed))
+        let share = share_of_links(&observed);
+        cost_figures(profile, share, bytes, (packets(&observed) as f64 * share) as u64)
     });
     ExplainedHost {
         facts: Some(seen.facts),
@@ -122,6 +149,9 @@ pub(super) fn watched(options: &ExplainOptions) -> String {
         WatchTarget::Programs => "flows of the program".to_owned(),
         WatchTarget::Flow { at } => format!("flows of {at}"),
         WatchTarget::Pid { pid } => format!("flows of process {pid}"),
+        WatchTarget::Name { name } => {
+            format!("flows of processes called {}", EscapedText::from(name.as_str()))
+        }
         WatchTarget::Top => "the flows that move most".to_owned(),
     }
 }

@@ -1,12 +1,14 @@
 //! What holds a path back: a stream of landspeed's own, or existing flows, watched from both ends with every observer,
 //! and judged by `analysis`.
 
+mod commands;
 mod effect;
 mod limits;
 mod live;
 mod material;
 mod own;
 mod sizes;
+mod slower;
 
 use landspeed_observer::{OBSERVERS, PATH, RunPolicy};
 use landspeed_record::units::Nanos;

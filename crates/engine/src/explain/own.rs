@@ -9,6 +9,7 @@ use landspeed_record::{EndpointOutcome, ExplainReport, PathTrace, Settings, Verd
 use landspeed_workload::{lasts, stream};
 
 use super::effect::{self, TraceMeasurement, trace};
+use super::slower::repeat;
 use super::{ExplainOptions, HostObservations, INTERVAL, ProgressSink, ReportInputs, limits, observers};
 use crate::{Error, Host, HostGroup, RunSpec, WatchOptions, stall};
 
@@ -67,13 +68,21 @@ pub fn explain(
                 observed,
                 limits: limits.get(&host.name).cloned(),
                 set: host.values(),
+                states: host.states.clone(),
+                device: host.device.clone(),
             }
         });
         let (seen, rtt) = (hosts.collect(), Some(pair.path.rtt_ns));
-        inputs.push(ReportInputs { seen, rtt, goodput, tracer_effect: effect, probe: None });
+        inputs.push(ReportInputs { seen, rtt, goodput, tracer_effect: effect, probe: None, slower: None });
     }
     if let Some((number, probe)) = probe {
         inputs[number].probe = Some(probe);
+    }
+    if let [only] = inputs.as_mut_slice()
+        && let Some(how) = only.repetition(options)
+    {
+        progress(&format!("sending again at {}, because segments were lost", how.pace));
+        only.slower = repeat(&group.first(), &options.flow, how)?;
     }
     let reports = group
         .pairs()
@@ -88,19 +97,21 @@ fn joined(all: ExplainReport, one: ExplainReport) -> ExplainReport {
     for report in [&mut all, &mut one] {
         verdicts.push(Verdict {
             goodput_bps: report.goodput_bps,
+            path_rate: report.path_rate.take(),
             findings: std::mem::take(&mut report.verdict),
             cannot_tell: report.cannot_tell,
             unjudged: std::mem::take(&mut report.unjudged),
+            ..Verdict::default()
         });
     }
-    let Verdict { goodput_bps, findings, cannot_tell, unjudged } = together(verdicts);
+    let Verdict { goodput_bps, path_rate, findings, cannot_tell, unjudged, .. } = together(verdicts);
     let new = one.hosts.into_iter().filter(|host| all.hosts.iter().all(|known| known.name != host.name));
     let new: Vec<_> = new.collect();
     all.hosts.extend(new);
     all.windows.extend(one.windows);
     all.notes.extend(one.notes);
     let probe = all.probe.take().or(one.probe);
-    ExplainReport { goodput_bps, verdict: findings, cannot_tell, unjudged, probe, ..all }
+    ExplainReport { goodput_bps, path_rate, verdict: findings, cannot_tell, unjudged, probe, ..all }
 }
 
 /// Returns how long [`explain`] takes, without the limits.

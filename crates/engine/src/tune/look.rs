@@ -53,5 +53,5 @@ fn judged(pair: &Pair<'_>, names: [&str; 2], own: Option<&Settings>, seen: &[End
     let [a, b] = [(names[0], pair.a, &seen[0]), (names[1], pair.b, &seen[1])].map(|(name, host, outcome)| {
         HostView { name, facts: &host.facts, seen: &outcome.observed, limits: None, set: &unread }
     });
-    judge(&PathObservations { a, b: Some(b), rtt, goodput, own, probe: None })
+    judge(&PathObservations { a, b: Some(b), rtt, goodput, own, probe: None, slower: None })
 }

@@ -104,7 +104,7 @@ fn tuned(group: &mut HostGroup, lines: &mut LimitedRecord, budget: Nanos) -> Res
     };
     let mut plan = plan(group, &options)?;
     // The hosts answer without delay, whatever is requested.
-    plan.timing = TrialTiming { warm_up: TIME, stream: TIME, ping: TIME, fine: false };
+    plan.timing = TrialTiming { warm_up: TIME, stream: TIME, ping: TIME, set_up: Nanos(0), fine: false };
     let summary = tune(group, plan, &options, lines)?;
     Ok(if summary.restored { Vec::new() } else { summary.restored_notes })
 }
@@ -166,6 +166,7 @@ fn compared(group: &mut HostGroup, lines: &mut LimitedRecord) -> Result<Vec<Stri
 
 pub(crate) fn measurement(workload: landspeed_record::Workload) -> MeasureOptions {
     MeasureOptions {
+        over_time: false,
         workload,
         flow: [].into(),
         warm_up: TIME,

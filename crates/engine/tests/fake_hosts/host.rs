@@ -224,6 +224,10 @@ impl RequestHandler for FakeHost {
                 self.restore();
                 Reply::Restored { restored: RestoreOutcome::untouched() }
             }
+            Request::Undo { .. } => {
+                self.restore();
+                Reply::Undone { lines: Vec::new(), is_clean: true, left: false }
+            }
             Request::Listen { .. } => Reply::Listening { port: self.wire.port() },
             Request::Controls { names } => Reply::Controls { ready: names },
             Request::Limits { .. } => Reply::Limits { limits: Box::new(HostLimits::default()) },

@@ -12,7 +12,7 @@ pub enum Error {
     #[error("cannot {what} {}: {source}", path.display())]
     Io { what: &'static str, path: PathBuf, source: io::Error },
     #[error("{} {why}", path.display())]
-    Refused { path: PathBuf, why: &'static str },
+    Refused { path: PathBuf, why: String },
 }
 
 impl Error {
@@ -20,7 +20,7 @@ impl Error {
         Error::Io { what, path: path.to_owned(), source: errno.into() }
     }
 
-    pub(crate) fn refused(path: &Path, why: &'static str) -> Self {
-        Error::Refused { path: path.to_owned(), why }
+    pub(crate) fn refused(path: &Path, why: impl Into<String>) -> Self {
+        Error::Refused { path: path.to_owned(), why: why.into() }
     }
 }

@@ -22,7 +22,16 @@ use rustix::io::Errno;
 pub use error::Error;
 pub use walk::open_trusted;
 
-const NOT_OURS: &str = "belongs to another user, or is open to others: inspect and remove it";
+/// Returns why a folder or a file is not this user's alone, and what to do. Nothing is to be removed: it may be in use.
+pub fn not_ours(stat: &Stat) -> String {
+    let me = rustix::process::geteuid().as_raw();
+    match is_mine(stat) {
+        true => "is open to others: inspect it, then close it with `chmod go=`".to_owned(),
+        false => {
+            format!("belongs to another user (uid {}, this is {me}): run landspeed as that user", stat.st_uid)
+        }
+    }
+}
 
 /// Environment variable that names another folder than /run/landspeed, for tests and for hosts without a writable
 /// /run.
@@ -194,7 +203,7 @@ fn opened(above: BorrowedFd<'_>, name: &Path, path: &Path) -> Result<Option<Priv
     let stat = fstat(&fd).map_err(|errno| Error::io("stat", path, errno))?;
     match is_private(&stat) {
         true => Ok(Some(PrivateFolder { fd, path: path.to_owned() })),
-        false => Err(Error::refused(path, NOT_OURS)),
+        false => Err(Error::refused(path, not_ours(&stat))),
     }
 }
 

@@ -25,7 +25,7 @@ impl TcpMetrics {
         match self
             .0
             .set(&command(CMD_DEL).ip(kind, peer))
-            .during(|| format!("forget the TCP metrics of {peer}"))
+            .during(|| format!("clear the TCP metrics of {peer}"))
         {
             Ok(()) => Ok(true),
             Err(e) if e.is_absent() => Ok(false),

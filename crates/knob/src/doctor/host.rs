@@ -25,12 +25,15 @@ fn governor(input: &DoctorInput<'_>, rule: &DoctorRule) -> Vec<SettingFinding> {
     }
     // With intel_pstate and amd-pstate, "powersave" still follows the load, but later.
     let severity = if input.fast() && kinds.contains(&"powersave") { Warning } else { Hint };
-    vec![rule.finding(
-        severity,
-        now,
-        "processors change their frequency with the load: bursts begin slowly and measurements wander",
-        "set governor to performance while data moves",
-    )]
+    vec![
+        rule.finding(
+            severity,
+            now,
+            "processors change their frequency with the load: bursts begin slowly and measurements wander",
+            "set governor to performance while data moves",
+        )
+        .set_to(input, "performance"),
+    ]
 }
 
 fn conflict(rule: &DoctorRule, conflict: &landspeed_record::ConflictingProgram) -> SettingFinding {

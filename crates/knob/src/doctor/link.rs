@@ -19,15 +19,18 @@ pub(super) const RULES: &[DoctorRule] = &[
         "txqueuelen",
         "Documentation/networking/netdevices.rst; ESnet fasterdata, 100G tuning",
         |input, rule| match input.number(rule.knob) {
-            Some(packets) if packets < 1000 && input.fast() => vec![rule.finding(
-                Hint,
-                &packets.to_string(),
-                format!(
-                    "bursts over {packets} packets are dropped before they reach a link of {}",
-                    input.speed_text()
-                ),
-                "set txqueuelen to 1000 or more",
-            )],
+            Some(packets) if packets < 1000 && input.fast() => vec![
+                rule.finding(
+                    Hint,
+                    &packets.to_string(),
+                    format!(
+                        "bursts over {packets} packets are dropped before they reach a link of {}",
+                        input.speed_text()
+                    ),
+                    "set txqueuelen to 1000 or more",
+                )
+                .set_to(input, "1000"),
+            ],
             _ => Vec::new(),
         },
     ),
@@ -71,12 +74,8 @@ fn mtu(input: &DoctorInput<'_>, rule: &DoctorRule) -> Vec<SettingFinding> {
     match link.mtu_bytes {
         0 => Vec::new(),
         mtu if mtu < IPV6_MTU && ipv6 => {
-            vec![rule.finding(
-                Fault,
-                &now,
-                "IPv6 does not work below 1280 bytes",
-                "set mtu to 1280 or more",
-            )]
+            let what = "IPv6 does not work below 1280 bytes";
+            vec![rule.finding(Fault, &now, what, "set mtu to 1280 or more").set_to(input, "1280")]
         }
         mtu if mtu <= ETHERNET_MTU && input.fast() && input.physical() && jumbo => vec![rule.finding(
             Hint,

@@ -13,6 +13,7 @@ mod rule;
 mod tcp;
 mod windows;
 
+use landspeed_record::units::{BitRate, Nanos};
 use landspeed_record::{HostFacts, KnobState, LinkFacts};
 use serde::Serialize;
 
@@ -55,17 +56,42 @@ pub struct SettingFinding {
     pub source: &'static str,
     /// The remedy.
     pub remedy: String,
+    /// The shell command of the remedy; `None` if there is no single one.
+    pub command: Option<String>,
+}
+
+/// The path that a host is for, as far as it is known. It takes the place of what the link states, and of assumptions.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct DoctorPath {
+    /// Rate that the path carries.
+    pub rate: Option<BitRate>,
+    /// Round trip without load.
+    pub rtt: Option<Nanos>,
+}
+
+impl DoctorPath {
+    /// Returns true if anything is known of the path.
+    pub fn is_known(&self) -> bool {
+        self.rate.is_some() || self.rtt.is_some()
+    }
 }
 
 const TABLES: [&[DoctorRule]; 6] =
     [link::RULES, windows::RULES, offloads::RULES, tcp::RULES, queues::RULES, host::RULES];
 
 /// Returns the findings for a host, the worst first, otherwise in the order of the tables. Without a `link`, only the
-/// rules that hold for every link apply. Rules for knobs that are missing in `states` are skipped.
-pub fn doctor(facts: &HostFacts, link: Option<&LinkFacts>, states: &[KnobState]) -> Vec<SettingFinding> {
-    let input = DoctorInput::new(facts, link, states);
+/// rules that hold for every link apply. Rules for knobs that are missing in `states` are skipped. With a `path`, hints are
+/// left out: they hold on some other paths.
+pub fn doctor(
+    facts: &HostFacts,
+    link: Option<&LinkFacts>,
+    states: &[KnobState],
+    path: DoctorPath,
+) -> Vec<SettingFinding> {
+    let input = DoctorInput::new(facts, link, states, path);
     let mut findings: Vec<SettingFinding> =
         TABLES.iter().flat_map(|rules| rules.iter()).flat_map(|rule| rule.findings(&input)).collect();
+    findings.retain(|finding| !path.is_known() || finding.severity > Severity::Hint);
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     findings
 }

@@ -45,12 +45,15 @@ fn ring(input: &DoctorInput<'_>, rule: &DoctorRule) -> Vec<SettingFinding> {
 
 fn channels(input: &DoctorInput<'_>, rule: &DoctorRule) -> Vec<SettingFinding> {
     match (input.number(rule.knob), input.most(rule.knob)) {
-        (Some(1), Some(most)) if most > 1 && input.facts.cpus > 1 => vec![rule.finding(
-            Warning,
-            "1",
-            format!("all flows share one queue and one processor; the device has {most} queues"),
-            format!("set {} to {}", rule.knob, most.min(input.facts.cpus.into())),
-        )],
+        (Some(1), Some(most)) if most > 1 && input.facts.cpus > 1 => vec![
+            rule.finding(
+                Warning,
+                "1",
+                format!("all flows share one queue and one processor; the device has {most} queues"),
+                format!("set {} to {}", rule.knob, most.min(input.facts.cpus.into())),
+            )
+            .set_to(input, &most.min(input.facts.cpus.into()).to_string()),
+        ],
         _ => Vec::new(),
     }
 }
@@ -106,7 +109,7 @@ fn coalescing(input: &DoctorInput<'_>, rule: &DoctorRule) -> Vec<SettingFinding>
         (Some("off") | None, Some(usecs)) if usecs > 200 => vec![rule.finding(
             Hint,
             &format!("rx-usecs {usecs}"),
-            format!("every answer waits up to {usecs} us in the device"),
+            format!("every answer waits up to {usecs} µs in the device"),
             format!("set {} to on, or rx-usecs to 50 or less, where latency counts", rule.knob),
         )],
         _ => Vec::new(),

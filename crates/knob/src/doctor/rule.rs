@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use landspeed_record::factor::SystemSetting;
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{HostFacts, KnobState, LinkFacts};
 
-use super::{SettingFinding, Severity};
+use super::{DoctorPath, SettingFinding, Severity};
 use crate::device::is_virtual;
 use crate::persist::shown;
 
@@ -43,7 +44,8 @@ impl DoctorRule {
         remedy: impl Into<String>,
     ) -> SettingFinding {
         let (what, remedy) = (what.into(), remedy.into());
-        SettingFinding { severity, knob: self.knob, now: shown(now), what, source: self.source, remedy }
+        let now = shown(now);
+        SettingFinding { severity, knob: self.knob, now, what, source: self.source, remedy, command: None }
     }
 
     pub(super) fn findings(&self, input: &DoctorInput<'_>) -> Vec<SettingFinding> {
@@ -52,6 +54,29 @@ impl DoctorRule {
             RuleCheck::Look(look) => look(input, self),
         }
     }
+}
+
+impl SettingFinding {
+    /// Adds the command that gives the knob this value.
+    pub(super) fn set_to(self, input: &DoctorInput<'_>, value: &str) -> SettingFinding {
+        SettingFinding { command: command(self.knob, input, value), ..self }
+    }
+}
+
+/// Returns the shell command that gives a knob this value on the link.
+fn command(knob: &str, input: &DoctorInput<'_>, value: &str) -> Option<String> {
+    let system = &crate::find(knob).ok()?.factor.system;
+    let device = input.link.map_or("lo", |link| link.name.as_str());
+    // The name comes from the kernel, and becomes a word of a command.
+    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let [_, set] = system.commands(device).filter(|_| device.chars().all(is_word))?;
+    let value = match (system, value) {
+        (SystemSetting::Sysctl(_), "on") => "1".to_owned(),
+        (SystemSetting::Sysctl(_), "off") => "0".to_owned(),
+        (_, value) if value.contains(' ') => format!("\"{value}\""),
+        (_, value) => value.to_owned(),
+    };
+    Some(set.replace("VALUE", &value))
 }
 
 enum RuleCheck {
@@ -64,6 +89,7 @@ pub(super) struct DoctorInput<'a> {
     pub(super) facts: &'a HostFacts,
     pub(super) link: Option<&'a LinkFacts>,
     states: BTreeMap<&'a str, &'a KnobState>,
+    path: DoctorPath,
 }
 
 /// Assumed speed, in Mb/s, of a link that reports none: that of guests and most servers today.
@@ -73,8 +99,24 @@ const ASSUMED_MBPS: u64 = 10_000;
 const FAST_MBPS: u64 = 10_000;
 
 impl<'a> DoctorInput<'a> {
-    pub(super) fn new(facts: &'a HostFacts, link: Option<&'a LinkFacts>, states: &'a [KnobState]) -> Self {
-        DoctorInput { facts, link, states: states.iter().map(|state| (state.knob.as_str(), state)).collect() }
+    pub(super) fn new(
+        facts: &'a HostFacts,
+        link: Option<&'a LinkFacts>,
+        states: &'a [KnobState],
+        path: DoctorPath,
+    ) -> Self {
+        let states = states.iter().map(|state| (state.knob.as_str(), state)).collect();
+        DoctorInput { facts, link, states, path }
+    }
+
+    /// Returns the RTT of the path; `None` if it is not known.
+    pub(super) fn rtt(&self) -> Option<Nanos> {
+        self.path.rtt
+    }
+
+    /// Returns true if the speed is known, and not assumed.
+    pub(super) fn speed_is_known(&self) -> bool {
+        self.path.rate.is_some() || self.link.is_some_and(|link| link.speed_mbps.is_some())
     }
 
     fn state(&self, knob: &str) -> Option<&'a KnobState> {
@@ -98,21 +140,27 @@ impl<'a> DoctorInput<'a> {
         self.state(knob).is_some_and(|state| state.skip.is_none())
     }
 
-    /// Returns the reported or assumed speed of the link, or `None` without a link.
+    /// Returns the rate of the path, or the reported or assumed speed of the link; `None` without both.
     pub(super) fn speed(&self) -> Option<BitRate> {
+        if let Some(rate) = self.path.rate {
+            return Some(rate);
+        }
         let mbps = self.link?.speed_mbps.unwrap_or(ASSUMED_MBPS);
         Some(BitRate(mbps as f64 * 1e6))
     }
 
     /// Returns the speed as text: "10 Gb/s", "10 Gb/s (assumed)".
     pub(super) fn speed_text(&self) -> String {
-        let stated = self.link.is_some_and(|link| link.speed_mbps.is_some());
         let speed = self.speed().unwrap_or_default();
-        if stated { speed.to_string() } else { format!("{speed} (assumed: the link states no speed)") }
+        if self.speed_is_known() {
+            speed.to_string()
+        } else {
+            format!("{speed} (assumed: the link states no speed)")
+        }
     }
 
     pub(super) fn fast(&self) -> bool {
-        self.link.is_some_and(|link| link.speed_mbps.is_some_and(|mbps| mbps >= FAST_MBPS))
+        self.speed_is_known() && self.speed().is_some_and(|speed| speed.0 >= FAST_MBPS as f64 * 1e6)
     }
 
     /// Returns true if the link is hardware, or a guest's view of it, rather than a virtual device of the kernel.
@@ -135,7 +183,8 @@ pub(super) fn off(
 ) -> Vec<SettingFinding> {
     match input.value(rule.knob) {
         Some(value) if value.split(';').any(|member| member == "off") && input.can_turn(rule.knob) => {
-            vec![rule.finding(severity, value, what, format!("set {} to on", rule.knob))]
+            let remedy = format!("set {} to on", rule.knob);
+            vec![rule.finding(severity, value, what, remedy).set_to(input, "on")]
         }
         _ => Vec::new(),
     }

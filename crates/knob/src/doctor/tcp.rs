@@ -32,22 +32,25 @@ pub(super) const RULES: &[DoctorRule] = &[
                 "on",
                 "a connection that paused for a retransmission timeout starts anew: requests in bursts over long paths never get fast",
                 "set slow-start-after-idle to off where connections are kept and pause",
-            )],
+            ).set_to(input, "off")],
             _ => Vec::new(),
         }
         },
     ),
     DoctorRule::new("mtu-probing", "RFC 4821; ESnet fasterdata, MTU issues", |input, rule| {
         match (input.value(rule.knob), input.link) {
-            (Some("0"), Some(link)) if link.mtu_bytes > 1500 => vec![rule.finding(
-                Hint,
-                "0",
-                format!(
-                    "with an MTU of {} a path that drops large packets silently hangs connections",
-                    link.mtu_bytes
-                ),
-                "set mtu-probing to 1: TCP then finds the size itself once packets vanish",
-            )],
+            (Some("0"), Some(link)) if link.mtu_bytes > 1500 => vec![
+                rule.finding(
+                    Hint,
+                    "0",
+                    format!(
+                        "with an MTU of {} a path that drops large packets silently hangs connections",
+                        link.mtu_bytes
+                    ),
+                    "set mtu-probing to 1: TCP then finds the size itself once packets vanish",
+                )
+                .set_to(input, "1"),
+            ],
             _ => Vec::new(),
         }
     }),
@@ -58,7 +61,7 @@ pub(super) const RULES: &[DoctorRule] = &[
                 "reno",
                 "Reno regains one segment a round trip: at 10 Gb/s and 100 ms a single loss costs over an hour",
                 "set congestion-control to cubic, or try bbr",
-            )],
+            ).set_to(input, "cubic")],
             _ => Vec::new(),
         }
     }),

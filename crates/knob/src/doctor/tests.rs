@@ -32,7 +32,10 @@ fn states(values: &[(&str, &str)]) -> Vec<KnobState> {
 
 /// Returns (severity, knob) of all findings.
 fn found(facts: &HostFacts, link: Option<&LinkFacts>, states: &[KnobState]) -> Vec<(Severity, &'static str)> {
-    doctor(facts, link, states).iter().map(|finding| (finding.severity, finding.knob)).collect()
+    doctor(facts, link, states, DoctorPath::default())
+        .iter()
+        .map(|finding| (finding.severity, finding.knob))
+        .collect()
 }
 
 const WELL: &[(&str, &str)] = &[
@@ -105,7 +108,9 @@ fn a_device_is_held_against_its_own_maxima() {
         found(&host(), Some(&link()), &states),
         [(Severity::Warning, "channels"), (Severity::Hint, "ring-rx")]
     );
-    assert!(doctor(&host(), Some(&link()), &states)[0].remedy.ends_with("channels to 8"));
+    assert!(
+        doctor(&host(), Some(&link()), &states, DoctorPath::default())[0].remedy.ends_with("channels to 8")
+    );
 }
 
 #[test]
@@ -113,7 +118,7 @@ fn interrupts_far_from_the_device_or_on_one_processor_stand_out() {
     let far = LinkFacts { irq_cpus: vec![0, 4, 5, 1], ..link() };
     let one = LinkFacts { irq_cpus: vec![2, 2], ..link() };
     for (link, word) in [(far, "2 of 4 interrupts"), (one, "same processor")] {
-        let findings = doctor(&host(), Some(&link), &[]);
+        let findings = doctor(&host(), Some(&link), &[], DoctorPath::default());
         assert_eq!(findings.len(), 1, "{findings:?}");
         assert!(findings[0].what.contains(word), "{findings:?}");
     }
@@ -139,7 +144,12 @@ fn links_that_are_down_slow_or_small_stand_out() {
 #[test]
 fn a_speed_that_is_not_stated_is_said_to_be_assumed_and_never_a_warning() {
     let unstated = LinkFacts { speed_mbps: None, ..link() };
-    let findings = doctor(&host(), Some(&unstated), &states(&[("tcp-rmem", "4096 131072 6291456")]));
+    let findings = doctor(
+        &host(),
+        Some(&unstated),
+        &states(&[("tcp-rmem", "4096 131072 6291456")]),
+        DoctorPath::default(),
+    );
     assert_eq!(findings.len(), 1);
     assert_eq!(findings[0].severity, Severity::Hint);
     assert!(findings[0].what.contains("assumed"), "{findings:?}");
@@ -168,7 +178,7 @@ fn programs_that_turn_settings_back_are_named_and_hostile_text_is_escaped() {
     }];
     facts.governor = "power\nsave".into();
     let odd = states(&[("tcp-rmem", "\u{1b}x 1 99999999999999999999"), ("congestion-control", "reno\n")]);
-    let findings = doctor(&facts, Some(&link()), &odd);
+    let findings = doctor(&facts, Some(&link()), &odd, DoctorPath::default());
     assert_eq!(findings.len(), 2, "{findings:?}");
     for finding in &findings {
         let text = format!("{}{}{}", finding.now, finding.what, finding.remedy);
@@ -182,4 +192,30 @@ fn every_rule_names_its_source_and_a_knob_of_the_table() {
         assert!(!rule.source.is_empty(), "{}", rule.knob);
         assert!(rule.knob.is_empty() || crate::find(rule.knob).is_ok(), "{}", rule.knob);
     }
+}
+
+/// Returns (severity, knob, command) of the findings for a path.
+fn on_path(rate: f64, rtt: Nanos, values: &[(&str, &str)]) -> Vec<(Severity, &'static str, Option<String>)> {
+    let path = DoctorPath { rate: Some(BitRate(rate)), rtt: Some(rtt) };
+    let findings = doctor(&host(), Some(&link()), &states(values), path).into_iter();
+    findings.map(|finding| (finding.severity, finding.knob, finding.command)).collect()
+}
+
+#[test]
+fn a_path_decides_what_is_wrong_and_which_value_is_right() {
+    let values =
+        [("tcp-rmem", "4096 131072 6291456"), ("slow-start-after-idle", "on"), ("rmem-max", "212992")];
+    // 500 Mb/s over 80 ms are 5 MB in flight, and a window needs twice as much memory.
+    let command = r#"sysctl -w net.ipv4.tcp_rmem="4096 131072 10000000""#.to_owned();
+    let far = [(Severity::Warning, "tcp-rmem", Some(command))];
+    assert_eq!(on_path(500e6, Nanos::millis(80), &values), far);
+    assert_eq!(on_path(500e6, Nanos::millis(10), &values), [], "nothing is wrong for that path");
+    assert_eq!(
+        on_path(500e6, Nanos::millis(10), &[("sack", "off")])[0].2.as_deref(),
+        Some("sysctl -w net.ipv4.tcp_sack=1")
+    );
+    assert_eq!(
+        on_path(500e6, Nanos::millis(10), &[("tso", "off")])[0].2.as_deref(),
+        Some("ethtool -K eth0 tso on")
+    );
 }

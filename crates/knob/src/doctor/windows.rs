@@ -53,27 +53,32 @@ pub(super) const RULES: &[DoctorRule] = &[
 fn buffer(input: &DoctorInput<'_>, rule: &DoctorRule, which: &str) -> Vec<SettingFinding> {
     let greatest =
         input.value(rule.knob).and_then(|value| value.split_ascii_whitespace().nth(2)?.parse::<u64>().ok());
-    let (Some(greatest), Some(near), Some(far)) =
-        (greatest, input.in_flight(REGION), input.in_flight(CONTINENT))
+    // On a known path one RTT counts; otherwise a link is likely to see two.
+    let (close, long) = input.rtt().map_or((REGION, CONTINENT), |rtt| (rtt, rtt));
+    let (Some(greatest), Some(near), Some(far)) = (greatest, input.in_flight(close), input.in_flight(long))
     else {
         return Vec::new();
     };
-    let stated = input.link.is_some_and(|link| link.speed_mbps.is_some());
     let (severity, rtt, needed) = match greatest / SHARE {
         window if window >= far.0 => return Vec::new(),
-        // Without a stated speed the need itself is a guess.
-        window if window < near.0 && stated => (Warning, REGION, near),
-        window if window < near.0 => (Hint, REGION, near),
-        _ => (Hint, CONTINENT, far),
+        // Without a known speed the need itself is a guess.
+        window if window < near.0 && input.speed_is_known() => (Warning, close, near),
+        window if window < near.0 => (Hint, close, near),
+        _ => (Hint, long, far),
     };
     let fits = Bytes(greatest / SHARE).per(rtt);
     let what = format!(
-        "one connection's {which} buffer grows to {}: about {fits} at a round trip of {rtt}, on a link of {}",
+        "one connection's {which} buffer grows to {}: about {fits} at a round trip of {rtt}, on a {} of {}",
         Bytes(greatest),
+        if input.rtt().is_some() { "path" } else { "link" },
         input.speed_text()
     );
     let remedy = format!("raise the last number of {} to at least {}", rule.knob, needed.0 * SHARE);
-    vec![rule.finding(severity, input.value(rule.knob).unwrap_or_default(), what, remedy)]
+    let now = input.value(rule.knob).unwrap_or_default();
+    let start = now.rsplit_once(char::is_whitespace).map_or("", |(start, _)| start);
+    let start: Vec<&str> = start.split_ascii_whitespace().collect();
+    let value = format!("{} {}", start.join(" "), needed.0 * SHARE);
+    vec![rule.finding(severity, now, what, remedy).set_to(input, &value)]
 }
 
 /// Reports a limit on what an application may request with a socket option, if the limit is too low.
@@ -89,10 +94,7 @@ fn ceiling(input: &DoctorInput<'_>, rule: &DoctorRule, option: &str) -> Vec<Sett
         Bytes(most),
         Bytes(most).per(REGION)
     );
-    vec![rule.finding(
-        Hint,
-        &most.to_string(),
-        what,
-        format!("raise {} to {} or more", rule.knob, near.0 * SHARE),
-    )]
+    let needed = near.0 * SHARE;
+    let remedy = format!("raise {} to {needed} or more", rule.knob);
+    vec![rule.finding(Hint, &most.to_string(), what, remedy).set_to(input, &needed.to_string())]
 }

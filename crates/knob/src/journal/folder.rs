@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use landspeed_kernel::folder::{PrivateFolder, is_private};
+use landspeed_kernel::folder::{PrivateFolder, is_private, not_ours};
 use rustix::fs::{AtFlags, Mode, OFlags, fstat, fsync, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
@@ -72,7 +72,8 @@ impl JournalFolder {
                 let stat = fstat(&fd).map_err(|e| JournalError::io("stat", &path, e))?;
                 let regular = stat.st_mode & libc::S_IFMT == libc::S_IFREG;
                 if !regular || stat.st_nlink > 1 || !is_private(&stat) {
-                    return Err(JournalError::folder(&path, NOT_OURS));
+                    let why = if is_private(&stat) { NO_JOURNAL.to_owned() } else { not_ours(&stat) };
+                    return Err(JournalError::folder(&path, why));
                 }
                 Ok(Some(fd))
             }
@@ -157,7 +158,7 @@ fn identity(fd: impl AsFd) -> Option<(u64, u64)> {
     fstat(fd).ok().map(|held| (held.st_dev, held.st_ino))
 }
 
-const NOT_OURS: &str = "is not ours alone (owner or mode differ): inspect and remove it";
+const NO_JOURNAL: &str = "is no plain file, or has a second name: inspect and remove it";
 
 #[cfg(test)]
 mod tests {

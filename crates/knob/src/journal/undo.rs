@@ -131,6 +131,30 @@ impl Undo {
         })
     }
 
+    /// Lists what [`Undo::run`] would restore. Nothing is changed, not even where only a journal's second copy remained.
+    pub fn preview(&self) -> Result<UndoReport, JournalError> {
+        let here = NamespaceIdentity::find_out()?;
+        let mut report = UndoReport { clean: true, ..UndoReport::default() };
+        let is_chosen = |name: &String| self.all || *name == name_of(here.netns_cookie);
+        for name in names(&self.state_dir)?.iter().filter(|name| cookie_of(name).is_some() && is_chosen(name))
+        {
+            let mut show = |file: JournalFile, name: &str, report: &mut UndoReport| {
+                report.lines.extend(self.given_up(&file, name, &here)?);
+                report.clean = false;
+                Ok(())
+            };
+            let known = report.lines.len();
+            self.work_on(name, &mut show, &mut report);
+            if report.lines.len() == known {
+                report.problem(format!("{name}: only its second copy remained; undo restores from it"));
+            }
+        }
+        if report.lines.is_empty() {
+            report.lines.push("nothing to undo".into());
+        }
+        Ok(report)
+    }
+
     fn each(
         &self,
         here: &NamespaceIdentity,

@@ -86,6 +86,11 @@ impl HostKnob for RootQdisc {
         written.map_err(|e| refused(self.0, e))
     }
 
+    /// `tc qdisc replace` names no default.
+    fn spelled(&self, value: &str) -> Option<String> {
+        (value != DEFAULT).then(|| value.to_owned())
+    }
+
     /// Returns an error for a qdisc that a user configured, because setting its kind again would not restore its
     /// options, classes and filters.
     fn can_write(&self, target: &KnobTarget) -> Result<(), Error> {

@@ -125,6 +125,26 @@ fn flow_settings_are_told_to_the_application() {
     insta::assert_snapshot!("application", persisted.application);
 }
 
+/// A program that does nothing already has these values.
+#[test]
+fn a_value_that_a_program_has_by_itself_asks_nothing_of_it() {
+    let told = |knob: &str, from: &str, to: &str| {
+        let cell = |value: &str| Cell { flow: settings(&[(knob, value)]), ..Cell::default() };
+        let (start, end) = (cell(from), cell(to));
+        let kept = PersistInput { start: &start, end: &end, side: Side::B, link: None, origin: "" };
+        persist(&kept, &table()).unwrap().application
+    };
+    for (knob, from, to, says, never) in [
+        ("placement", "same-core", "free", "leave the threads to the scheduler", "pin the"),
+        ("placement", "free", "same-core", "pin the", "leave the threads"),
+        ("sndbuf", "65536", "0", "do not set SO_SNDBUF", "setsockopt"),
+        ("sndbuf", "0", "65536", "setsockopt", "do not set"),
+    ] {
+        let text = told(knob, from, to);
+        assert!(text.contains(says) && !text.contains(never), "{knob}={to}: {text}");
+    }
+}
+
 #[test]
 fn what_no_file_holds_is_said_and_nothing_is_lost() {
     let end = [

@@ -70,8 +70,7 @@ fn unseen(view: &FactorView) -> bool {
     view.receiver.cpu_accounting == CpuAccounting::Tasks
 }
 
-const UNSEEN: &str =
-    "this kernel does not account for the work that is handed over, so it would look cheaper than it is";
+const UNSEEN: &str = "this kernel does not count the processor time of packets that another core takes over: it would look cheaper than it is";
 
 /// Proposes one processor per queue, so that no two contend for one.
 fn transmit(view: &FactorView) -> Vec<Proposal> {

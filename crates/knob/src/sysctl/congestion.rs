@@ -119,8 +119,8 @@ pub(super) const KNOBS: &[Knob] = &[
 ];
 
 /// The reason why a namespace may not use an algorithm by default. A socket of root may still request it.
-const RESTRICTED: &str = "restricted: only the machine's first network namespace may default to it; \
-                          socket-congestion asks for it";
+const RESTRICTED: &str = "only the machine's first network namespace can make it the default; a flow of root can still \
+                          ask for it (socket-congestion)";
 
 fn defaults(view: &FactorView) -> Vec<Proposal> {
     let others = algorithms(view, view.current);

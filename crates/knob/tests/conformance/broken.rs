@@ -22,6 +22,7 @@ pub(crate) enum KnobDefect {
     HidesItsName,
     RefusesItsOwn,
     SticksInPart,
+    SpellsAnother,
 }
 
 /// The faults, each with the promise that it breaks.
@@ -36,6 +37,7 @@ pub(crate) static FAULTS: &[(KnobDefect, &str)] = &[
     (KnobDefect::HidesItsName, "it is as written, or says why not"),
     (KnobDefect::RefusesItsOwn, "it takes what it reads"),
     (KnobDefect::SticksInPart, "it goes back exactly"),
+    (KnobDefect::SpellsAnother, "its command sets it"),
 ];
 
 /// Returns the sysctl with one promise broken.
@@ -76,6 +78,10 @@ impl HostKnob for BrokenKnob {
             _ => {}
         }
         Ok(read(FILE).to_string())
+    }
+
+    fn spelled(&self, value: &str) -> Option<String> {
+        Some(if self.0 == KnobDefect::SpellsAnother { "601" } else { value }.to_owned())
     }
 
     fn write(&self, _: &KnobTarget, value: &str) -> Result<(), Error> {

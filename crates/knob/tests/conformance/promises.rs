@@ -1,5 +1,7 @@
 //! The promises of every knob, and their checks.
 
+use std::process::Command;
+
 use landspeed_knob::{Factor, FactorScope, Knob, KnobTarget, SideEffect, SystemSetting};
 
 use crate::another::another;
@@ -16,6 +18,7 @@ pub(crate) static PROMISES: &[(&str, PromiseCheck)] = &[
     ("it is as written, or says why not", reads_back),
     ("it takes what it reads", takes_its_own),
     ("it goes back exactly", goes_back),
+    ("its command sets it", has_a_command),
 ];
 
 fn is_whole(knob: &Knob, _: &KnobTarget) -> Result<(), String> {
@@ -89,6 +92,35 @@ fn goes_back(knob: &Knob, target: &KnobTarget) -> Result<(), String> {
     same(&before, &look(target), |what| {
         knob.factor.disturbs.iter().any(|disturbs| covers(*disturbs, what, target))
     })
+}
+
+/// The settings whose attribute iproute2 has learnt late, and the version that has it.
+const LATE_IN_IPROUTE2: &[(&str, f64)] = &[("gso-ipv4-max-size", 6.3), ("gro-ipv4-max-size", 6.3)];
+
+/// Returns true if this host's iproute2 has the attribute of a setting.
+fn ip_can_set(name: &str) -> bool {
+    let Some((_, since)) = LATE_IN_IPROUTE2.iter().find(|(late, _)| *late == name) else { return true };
+    let said = Command::new("ip").arg("-V").output().expect("iproute2 is here").stdout;
+    let said = String::from_utf8_lossy(&said);
+    let version = said.split_once("iproute2-").expect("a version").1;
+    let version: String = version.split('.').take(2).collect::<Vec<_>>().join(".");
+    version.parse::<f64>().expect("a number") >= *since
+}
+
+/// Pastes the command for another value into a shell, and reads that value back.
+fn has_a_command(knob: &Knob, target: &KnobTarget) -> Result<(), String> {
+    let Some((now, other)) = values(knob, target) else { return Ok(()) };
+    let Some(command) = knob.command(&target.device, &other) else { return Ok(()) };
+    if !ip_can_set(knob.factor.name) {
+        return Ok(());
+    }
+    // The shell's /sys shows the devices of its own namespace, as on a host.
+    let line = format!("mount -t sysfs sysfs /sys && {command}");
+    let ran = Command::new("unshare").args(["--mount", "sh", "-c", &line]).output().map_err(text)?;
+    let read = knob.setting.read(target).map_err(text)?;
+    knob.setting.write(target, &now).map_err(text)?;
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    hold(ran.status.success() && read == other, format!("`{command}`: '{read}' stands; {said}"))
 }
 
 /// Returns true if a setting with this name is among those that a write disturbs.

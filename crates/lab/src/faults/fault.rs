@@ -191,6 +191,41 @@ pub const FAULTS: &[Fault] = &[
         needs: TrafficNeed::Anything,
         inject: inject::congestion_window,
     },
+    Fault {
+        name: "receiver-quota",
+        about: "a processor quota of its control group stops the receiving program",
+        cause: Cause::CpuQuota,
+        needs: TrafficNeed::Anything,
+        inject: inject::receiver_quota,
+    },
+    Fault {
+        name: "sender-quota",
+        about: "a processor quota of its control group stops the sending program",
+        cause: Cause::CpuQuota,
+        needs: TrafficNeed::Anything,
+        inject: inject::sender_quota,
+    },
+    Fault {
+        name: "slow-disk",
+        about: "the sending program reads what it sends from a disk, past the page cache",
+        cause: Cause::SlowDisk,
+        needs: TrafficNeed::Stream,
+        inject: inject::slow_disk,
+    },
+    Fault {
+        name: "idle-restart",
+        about: "the sending program rests after each burst, and TCP begins anew on a long path",
+        cause: Cause::IdleRestart,
+        needs: TrafficNeed::Stream,
+        inject: inject::idle_restart,
+    },
+    Fault {
+        name: "window-cap",
+        about: "the receive buffer may not grow to what a path of 150 ms holds",
+        cause: Cause::WindowBelowBdp,
+        needs: TrafficNeed::Anything,
+        inject: inject::window_cap,
+    },
 ];
 
 pub fn fault(name: &str) -> Option<&'static Fault> {

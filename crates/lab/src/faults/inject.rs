@@ -187,3 +187,33 @@ pub(super) fn congestion_window(scenario: &mut FaultScenario, strength: f64) {
     wan(scenario);
     scenario.cwnd_segments = Some(between(24.0, 4.0, strength).round() as u32);
 }
+
+pub(super) fn receiver_quota(scenario: &mut FaultScenario, strength: f64) {
+    scenario.quotas[1] = Some(between(0.4, 0.05, strength));
+}
+
+pub(super) fn sender_quota(scenario: &mut FaultScenario, strength: f64) {
+    scenario.quotas[0] = Some(between(0.4, 0.05, strength));
+}
+
+pub(super) fn slow_disk(scenario: &mut FaultScenario, strength: f64) {
+    if let Traffic::Stream { write, disk, .. } = &mut scenario.traffic {
+        (*write, *disk) = (Bytes(64 * 1024), Some(BitRate(between(200e6, 20e6, strength))));
+    }
+}
+
+pub(super) fn idle_restart(scenario: &mut FaultScenario, strength: f64) {
+    path(scenario, "rtt", format!("{:.0}us", between(60e3, 150e3, strength)));
+    if let Traffic::Stream { write_pause, writes_between, .. } = &mut scenario.traffic {
+        // Bursts of 2 MB, with pauses of several retransmission time-outs between them.
+        (*write_pause, *writes_between) = (Nanos::secs(1), 16);
+    }
+}
+
+pub(super) fn window_cap(scenario: &mut FaultScenario, strength: f64) {
+    path(scenario, "rtt", "150ms".to_owned());
+    path(scenario, "rate", "300M".to_owned());
+    // The kernel offers about half of its buffer as window: 4 MiB to 1 MiB.
+    let most = bytes(8.0 * 1048576.0, 2.0 * 1048576.0, strength).0;
+    scenario.b.insert("tcp-rmem".into(), format!("4096 131072 {most}"));
+}

@@ -12,6 +12,7 @@ use landspeed_record::units::{Bytes, Nanos};
 
 use crate::failure::FailureContext;
 use crate::faults::app::{ProgramSpec, ProgramTask, datagrams, stream};
+use crate::faults::group::{ControlGroup, GroupLimit};
 use crate::faults::{Error, FaultScenario, Traffic};
 
 const PORT: u16 = 5201;
@@ -22,6 +23,7 @@ const LONGEST: Nanos = Nanos::secs(600);
 pub struct FaultLab {
     // Programs end before the lab that they run in.
     apps: Vec<Child>,
+    groups: Vec<ControlGroup>,
     hosts: Box<dyn HostSet>,
     program: Vec<String>,
 }
@@ -30,11 +32,15 @@ impl FaultLab {
     /// Sets `scenario` up; `program` is the command line that plays a part (see [`crate::faults::play`]).
     pub fn set(scenario: &FaultScenario, program: &[String]) -> Result<FaultLab, Error> {
         let hosts = open(&[scenario.topology()])?;
-        let mut lab = FaultLab { apps: Vec::new(), hosts, program: program.to_vec() };
+        let mut lab = FaultLab { apps: Vec::new(), groups: Vec::new(), hosts, program: program.to_vec() };
         lab.turn(scenario)?;
         let at = lab.at();
         for (side, core, part) in parts(scenario, at) {
-            lab.start(side, core, part)?;
+            let limits = if part == ProgramTask::Burn { Vec::new() } else { limits(scenario, side) };
+            let pid = lab.start(side, core, part)?;
+            for limit in limits {
+                lab.groups.push(ControlGroup::around(pid, limit)?);
+            }
         }
         Ok(lab)
     }
@@ -67,10 +73,12 @@ impl FaultLab {
         Ok(())
     }
 
-    fn start(&mut self, side: usize, core: Option<u32>, part: ProgramTask) -> Result<(), Error> {
+    /// Starts a program and returns its process id.
+    fn start(&mut self, side: usize, core: Option<u32>, part: ProgramTask) -> Result<u32, Error> {
         let what = part.name();
         let spec = ProgramSpec { netns: netns(self.host(side)).to_owned(), core, most_ns: LONGEST, part };
         let mut child = self.spawn()?;
+        let pid = child.id();
         let line = serde_json::to_string(&spec).expect("a part is plain data") + "\n";
         let input = child.stdin.as_mut().expect("standard input is a pipe");
         let told = input.write_all(line.as_bytes()).during(|| format!("tell the program for {what}"));
@@ -80,7 +88,7 @@ impl FaultLab {
         self.apps.push(child);
         told?;
         heard.during(|| format!("hear the program for {what}"))?;
-        if said.trim() == "ready" { Ok(()) } else { Err(Error::App { what: what.to_owned(), said }) }
+        if said.trim() == "ready" { Ok(pid) } else { Err(Error::App { what: what.to_owned(), said }) }
     }
 
     fn spawn(&self) -> Result<Child, Error> {
@@ -117,6 +125,16 @@ fn parts(scenario: &FaultScenario, at: SocketAddr) -> Vec<(usize, Option<u32>, P
     [(1, receiver, receiving)].into_iter().chain(burners).chain([(0, sender, sending)]).collect()
 }
 
+/// Returns the limits of a side's program.
+fn limits(scenario: &FaultScenario, side: usize) -> Vec<GroupLimit> {
+    let disk = match &scenario.traffic {
+        Traffic::Stream { disk, .. } if side == 0 => *disk,
+        _ => None,
+    };
+    let processors = scenario.quotas[side].map(GroupLimit::Processors);
+    processors.into_iter().chain(disk.map(GroupLimit::DiskReads)).collect()
+}
+
 fn traffic(traffic: &Traffic, at: SocketAddr, rehearsed: bool) -> [ProgramTask; 2] {
     let size = |bytes: &Option<Bytes>| bytes.map(|bytes| bytes.0);
     match traffic {
@@ -124,6 +142,7 @@ fn traffic(traffic: &Traffic, at: SocketAddr, rehearsed: bool) -> [ProgramTask; 
             write,
             write_pause,
             writes_between,
+            disk,
             send_buffer,
             nodelay,
             read,
@@ -141,6 +160,7 @@ fn traffic(traffic: &Traffic, at: SocketAddr, rehearsed: bool) -> [ProgramTask; 
                 write: write.0,
                 pause: *write_pause,
                 writes_between: *writes_between,
+                from_disk: disk.is_some(),
                 buffer: size(send_buffer),
                 nodelay: *nodelay,
                 rehearsed,

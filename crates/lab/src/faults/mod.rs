@@ -10,6 +10,7 @@
 mod app;
 mod error;
 mod fault;
+mod group;
 mod inject;
 mod lab;
 mod scenario;

@@ -23,6 +23,8 @@ pub struct FaultScenario {
     pub burners: u32,
     pub receiver_core: Option<u32>,
     pub sender_core: Option<u32>,
+    /// Processors that the sending and the receiving program may use, as a quota of a control group.
+    pub quotas: [Option<f64>; 2],
 }
 
 impl FaultScenario {
@@ -80,6 +82,9 @@ pub enum Traffic {
         write_pause: Nanos,
         /// Number of writes between two pauses.
         writes_between: u32,
+        /// Rate of the disk from which the sender reads what it writes, past the page cache; `None` if it sends from
+        /// memory.
+        disk: Option<BitRate>,
         /// SO_SNDBUF as requested.
         send_buffer: Option<Bytes>,
         nodelay: bool,
@@ -123,6 +128,7 @@ impl Default for Traffic {
             write: Bytes(128 * 1024),
             write_pause: Nanos(0),
             writes_between: 1,
+            disk: None,
             send_buffer: None,
             nodelay: false,
             read: Bytes(256 * 1024),

@@ -237,10 +237,22 @@ mod tests {
 
     #[test]
     fn words_that_name_no_topology_are_told_what_does() {
-        for words in ["lab:ring:4", "lab:", "lob", "lab:wander", "only-one"] {
+        for words in ["lab:ring:4", "lab:", "lab:wander"] {
             let error = find(&[words.to_owned()]).err().expect("no hosts").to_string();
             assert!(error.contains(words) && error.contains("lab:switch:N"), "{error}");
         }
+    }
+
+    #[test]
+    fn one_host_is_measured_from_this_machine() {
+        for word in ["dtn1", "alice@dtn1", "netns:there", "landspeed://TOKEN@192.0.2.1:4711/#PIN"] {
+            let words = [word.to_owned()];
+            let plan = find(&words).and_then(|topology| topology.plan(&words)).expect("two hosts");
+            let shown = word.replace("TOKEN@", "").replace("/#PIN", "");
+            assert_eq!(plan.label(), format!("local {shown}"));
+        }
+        let alone = find(&["local".to_owned()]).err().expect("one host twice").to_string();
+        assert!(alone.contains("local and local are one host"), "{alone}");
     }
 
     #[test]

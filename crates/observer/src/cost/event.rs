@@ -67,7 +67,7 @@ impl SampleEvent {
         event.any_pid().one_cpu(cpu as usize).include_kernel().include_hv();
         // Time that this host's virtual machines run on its processors is sampled as the host's KVM code.
         event.exclude_guest(true);
-        event.sample_period(self.period()).sample(SampleFlag::TID | SampleFlag::CALLCHAIN);
+        event.sample_period(self.period()).sample(SampleFlag::TID | SampleFlag::CPU | SampleFlag::CALLCHAIN);
         event.wakeup_watermark(RING_BYTES / 2);
         // Reports the names of BPF programs as they are loaded and unloaded (Linux 5.1).
         event.ksymbol(true).build()

@@ -9,11 +9,13 @@
 //!
 //! # Whose time
 //!
-//! Hosts of a lab are namespaces of one machine: there, and over loopback, only samples of the workload's own threads
-//! count ("tasks"). A softirq that runs on top of such a thread is in its stack and counts, and on virtual links
-//! nearly all of them run there. Samples of ksoftirqd, which may carry either host's packets, are reported in a note.
-//! If a process was named, its own threads count ("process"), with the same note. In a machine's first network
-//! namespace, or over flows of other programs, everything but the idle loop counts ("machine").
+//! Only samples of the workload's own threads count ("tasks"), or those of the processes that were named or that hold
+//! the flows ("process"). A softirq that runs on top of such a thread is in its stack and counts, and on virtual links
+//! nearly all of them run there. Network softirqs elsewhere, ksoftirqd's among them, are kept apart, by class: they are
+//! those of all flows of the machine, so that a flow is charged with its share of the links' bytes
+//! (`share_of_links` in `analysis::fit`). Hosts of a lab are namespaces of one machine: there, and over loopback, they may carry
+//! either host's packets, and a note counts them. Everything else that ran is listed by program and core. Where no
+//! process is known, everything but the idle loop counts ("machine").
 //!
 //! # What the timer cannot see
 //!
@@ -39,6 +41,7 @@ use landspeed_record::{CostProfile, CpuUsage, Observations, WatchTarget};
 
 use crate::cpu::stat::{self, CoreTicks};
 use crate::figures::headlines;
+use crate::sockets::processes_of;
 use crate::window::{OpenWindow, windows};
 use crate::{Error, Observer, RunPolicy, WatchSubject, host};
 use event::SampleEvent;
@@ -60,7 +63,8 @@ pub static COST: Observer = Observer {
     cannot_see: &[
         "the order of things, and anything rarer than a sample: about one in a thousand of a second's time",
         "who caused work done with interrupts off, finer than by its caller, where only a timer can sample",
-        "in a lab, whose packets ksoftirqd and softirqs on top of other tasks carried: a note counts them",
+        "whose packets ksoftirqd and softirqs on top of other tasks carried: a flow is charged with its share of the \
+         links' bytes, and in a lab a note counts them",
         "inlined functions: they are their callers; callers of user code built without frame pointers",
         "its own cost, which is in no class: a sample is taken with interrupts off, some ten microseconds a \
          thousand times a second and host",
@@ -82,8 +86,8 @@ pub static COST: Observer = Observer {
         let shares_machine = link == "lo" || !host::probe().initial_netns;
         windows(move |subject| {
             let cores = stat::read()?;
-            let sampler = CostSampler::start(event, scope(subject, shares_machine))?;
-            Ok(CostWindow { event, cores, sampler, opened: Instant::now() })
+            let sampler = CostSampler::start(event, scope(subject))?;
+            Ok(CostWindow { event, cores, sampler, shares_machine, opened: Instant::now() })
         })
     },
 };
@@ -93,16 +97,23 @@ struct CostWindow {
     /// Ticks of each core when the window opened, from which the stolen time is computed.
     cores: CoreTicks,
     sampler: CostSampler,
+    /// True if other hosts of a lab may run on this machine.
+    shares_machine: bool,
     opened: Instant,
 }
 
-fn scope(subject: &WatchSubject<'_>, shares_machine: bool) -> SampleScope {
-    match subject.target {
-        WatchTarget::Workload if shares_machine => {
-            SampleScope::Tasks(BTreeSet::from_iter(subject.threads.iter().copied()))
+/// Returns the threads or processes whose samples are the flow's, or the whole machine where none is known.
+fn scope(subject: &WatchSubject<'_>) -> SampleScope {
+    let processes = match subject.target {
+        WatchTarget::Workload if !subject.threads.is_empty() => {
+            return SampleScope::Tasks(BTreeSet::from_iter(subject.threads.iter().copied()));
         }
-        WatchTarget::Pid { pid } => SampleScope::Process(pid.cast_signed()),
-        _ => SampleScope::Machine,
+        WatchTarget::Workload | WatchTarget::Programs => BTreeSet::new(),
+        _ => processes_of(subject).unwrap_or_default(),
+    };
+    match processes.is_empty() {
+        true => SampleScope::Machine,
+        false => SampleScope::Processes(processes.into_iter().map(u32::cast_signed).collect()),
     }
 }
 
@@ -115,7 +126,8 @@ impl OpenWindow for CostWindow {
         let steal_share = CpuUsage { cores, ..CpuUsage::default() }.steal_share();
         let tally = self.sampler.finish()?;
         let kernel = Kallsyms::read(&tally.loaded)?;
-        let window = ProfileWindow { event: self.event, length, steal_share };
+        let shares_machine = self.shares_machine;
+        let window = ProfileWindow { event: self.event, length, steal_share, shares_machine };
         seen.put(Some(profile::profile(&tally, window, &kernel)));
         Ok(())
     }

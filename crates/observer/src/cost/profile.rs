@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use landspeed_record::units::Nanos;
-use landspeed_record::{ClassSamples, CostClass, CostProfile, StackSamples, SymbolSamples};
+use landspeed_record::{ClassSamples, CostClass, CostProfile, ProgramSamples, StackSamples, SymbolSamples};
 
 use super::classify::{NOWHERE, SampleClassification, judge};
 use super::event::{PERIOD, SampleEvent};
@@ -11,9 +11,13 @@ use super::kallsyms::{Kallsyms, KernelFunction};
 use super::rules::RULES;
 use super::tally::{CallStack, SampleOwner, StackCounts};
 use super::usersyms::UserSymbols;
+use crate::procfile;
 
 /// The most stacks that a profile keeps: over ten seconds at 1 kHz they hold at least nine of ten samples.
 const MOST_STACKS: usize = 400;
+
+/// The most programs and cores outside the scope that a profile lists.
+const MOST_PROGRAMS: usize = 64;
 
 /// The cost of sampling for the flows that are sampled, as tests/path/cost.rs measured it: interleaved, with the
 /// samplers of both hosts of a lab on two shared processors.
@@ -29,6 +33,8 @@ pub(super) struct ProfileWindow {
     pub(super) length: Nanos,
     /// Stolen time as a share of the window, over all processors.
     pub(super) steal_share: f64,
+    /// True if other hosts of a lab may run on this machine.
+    pub(super) shares_machine: bool,
 }
 
 /// Returns the profile of one window.
@@ -38,7 +44,7 @@ pub(super) fn profile(tally: &StackCounts, window: ProfileWindow, kernel: &Kalls
     for (stack, samples) in &tally.stacks {
         sums.add(stack, *samples, kernel, &user_symbols);
     }
-    let mut notes = notes(tally, window.event, &sums);
+    let mut notes = notes(tally, window, &sums);
     notes.extend(user_symbols.notes());
     let (stacks, left_out) = most(sums.stacks.into_iter(), MOST_STACKS);
     if left_out > 0 {
@@ -54,11 +60,9 @@ pub(super) fn profile(tally: &StackCounts, window: ProfileWindow, kernel: &Kalls
         kernel_samples: sums.kernel,
         lost: tally.lost,
         steal_share: window.steal_share,
-        classes: sums
-            .classes
-            .iter()
-            .map(|(class, samples)| ClassSamples { class: *class, samples: *samples })
-            .collect(),
+        classes: by_class(&sums.classes),
+        softirq: if window.shares_machine { Vec::new() } else { by_class(&sums.softirq) },
+        others: others(tally, window.shares_machine),
         unclassified: unclassified
             .into_iter()
             .map(|(symbol, samples)| SymbolSamples { symbol, samples })
@@ -71,11 +75,36 @@ pub(super) fn profile(tally: &StackCounts, window: ProfileWindow, kernel: &Kalls
     }
 }
 
+fn by_class(classes: &BTreeMap<CostClass, u64>) -> Vec<ClassSamples> {
+    classes.iter().map(|(class, samples)| ClassSamples { class: *class, samples: *samples }).collect()
+}
+
+/// Returns the programs outside the scope by core, without the kernel's threads for packets. The peers of a lab are
+/// landspeed's own processes, which are no other programs.
+fn others(tally: &StackCounts, shares_machine: bool) -> Vec<ProgramSamples> {
+    let own = procfile::word("/proc/self/comm").unwrap_or_default();
+    let is_other = |name: &str| {
+        let carries = name.starts_with("ksoftirqd/") || name.starts_with("napi/");
+        !(carries || shares_machine && tally.scope.is_own() && name == own)
+    };
+    let of = |((core, pid), samples): (&(u32, i32), &u64)| {
+        let name = tally.names.get(pid).filter(|name| is_other(name))?;
+        let (core, pid) = (*core, pid.cast_unsigned());
+        Some(ProgramSamples { name: name.clone(), pid, core, samples: *samples })
+    };
+    let mut programs: Vec<ProgramSamples> = tally.others.iter().filter_map(of).collect();
+    programs.sort_by(|a, b| b.samples.cmp(&a.samples).then_with(|| (a.core, a.pid).cmp(&(b.core, b.pid))));
+    programs.truncate(MOST_PROGRAMS);
+    programs
+}
+
 #[derive(Debug, Default)]
 struct ProfileSums {
     samples: u64,
     kernel: u64,
     classes: BTreeMap<CostClass, u64>,
+    /// Network softirqs outside the scope.
+    softirq: BTreeMap<CostClass, u64>,
     unknown: HashMap<String, u64>,
     stacks: HashMap<(String, CostClass), u64>,
     /// Samples that were taken where interrupts were turned on again and attributed to the caller.
@@ -116,10 +145,14 @@ impl ProfileSums {
 
     fn others(&mut self, frames: &[Option<KernelFunction<'_>>], samples: u64) {
         let inside = |name: &str| frames.iter().flatten().any(|function| function.name == name);
+        let packets = inside("net_rx_action") || inside("net_tx_action");
         if inside("run_ksoftirqd") {
             self.ksoftirqd += samples;
-        } else if inside("net_rx_action") || inside("net_tx_action") {
+        } else if packets {
             self.elsewhere += samples;
+        }
+        if packets && let SampleClassification::Class { class, .. } = judge(&RULES, frames) {
+            *self.softirq.entry(class).or_default() += samples;
         }
     }
 }
@@ -150,16 +183,16 @@ fn most<K: Ord>(rows: impl Iterator<Item = (K, u64)>, most: usize) -> (Vec<(K, u
     (rows, rest)
 }
 
-fn notes(tally: &StackCounts, event: SampleEvent, sums: &ProfileSums) -> Vec<String> {
+fn notes(tally: &StackCounts, window: ProfileWindow, sums: &ProfileSums) -> Vec<String> {
     let mut notes = Vec::new();
-    if event == SampleEvent::CpuClock {
+    if window.event == SampleEvent::CpuClock {
         notes.push(format!(
             "cpu-clock: a timer samples, which waits while interrupts are off; what ran then is sampled where they are \
              turned on again and counted for the caller, who had them off: {} of {} samples",
             sums.moved, sums.samples
         ));
     }
-    if sums.ksoftirqd + sums.elsewhere > 0 {
+    if window.shares_machine && sums.ksoftirqd + sums.elsewhere > 0 {
         notes.push(format!(
             "scope: network softirqs outside of the watched threads are not counted, as whose they are is not \
              known: {} samples in ksoftirqd, {} on top of other tasks",
@@ -188,14 +221,18 @@ mod tests {
     fn tally(scope: SampleScope, samples: &[(i32, &[u64])]) -> StackCounts {
         let mut tally = StackCounts::new(scope, 99);
         for (tid, chain) in samples {
-            tally.sample(&ProcessorSample { pid: 0, tid: *tid, chain });
+            tally.sample(&ProcessorSample { pid: 0, tid: *tid, core: 0, chain });
         }
         tally
     }
 
+    fn in_window(shares_machine: bool) -> ProfileWindow {
+        let (event, length) = (SampleEvent::CpuClock, Nanos::secs(1));
+        ProfileWindow { event, length, steal_share: 0.25, shares_machine }
+    }
+
     fn seen(scope: SampleScope, samples: &[(i32, &[u64])]) -> CostProfile {
-        let window =
-            ProfileWindow { event: SampleEvent::CpuClock, length: Nanos::secs(1), steal_share: 0.25 };
+        let window = in_window(true);
         profile(&tally(scope, samples), window, &Kallsyms::parse(SYMBOLS.as_bytes()).unwrap())
     }
 
@@ -243,6 +280,25 @@ mod tests {
         assert_eq!((seen.samples, seen.scope.as_str()), (1, "tasks"));
         let told = seen.notes.iter().find(|note| note.starts_with("scope")).unwrap();
         assert!(told.contains("1 samples in ksoftirqd, 2 on top of other tasks"), "{told}");
+    }
+
+    #[test]
+    fn softirqs_and_programs_outside_of_the_flow_are_kept_apart() {
+        let mut tally = StackCounts::new(SampleScope::Processes([7].into()), 99);
+        let carried: &[u64] = &[KERNEL, 0xffff_6010, 0xffff_5010];
+        let own = std::process::id().cast_signed();
+        for (pid, core, chain) in
+            [(7, 0, carried), (0, 1, carried), (own, 1, &[USER, 0x10]), (own, 1, carried)]
+        {
+            tally.sample(&ProcessorSample { pid, tid: pid, core, chain });
+        }
+        let kernel = Kallsyms::parse(SYMBOLS.as_bytes()).unwrap();
+        let seen = profile(&tally, in_window(false), &kernel);
+        assert_eq!(seen.samples, 1, "those of process 7");
+        assert_eq!(seen.softirq, [ClassSamples { class: CostClass::Tcp, samples: 2 }]);
+        let [other] = seen.others.as_slice() else { panic!("{:?}", seen.others) };
+        assert_eq!((other.pid, other.core, other.samples), (own.cast_unsigned(), 1, 2));
+        assert!(!other.name.is_empty() && !seen.notes.iter().any(|note| note.starts_with("scope")));
     }
 
     #[test]

@@ -4,9 +4,14 @@ use std::collections::{BTreeSet, HashMap};
 
 use perf_event::data::Record;
 
+use crate::procfile;
+
 /// The most addresses that are kept over all stacks, 64 MB, because a window of minutes on a hundred busy processors
 /// must not exhaust the host's memory. Samples beyond that count as lost.
 const MOST_ADDRESSES: usize = 8 << 20;
+
+/// The most processes outside the scope whose samples are kept apart.
+const MOST_NAMES: usize = 4096;
 
 /// The lowest address that is a marker (PERF_CONTEXT_MAX).
 const FIRST_MARKER: u64 = -4095_i64 as u64;
@@ -18,6 +23,7 @@ pub(super) struct ProcessorSample<'a> {
     /// The process, by its id in the PID namespace of this process; 0 for the idle task and for processes outside.
     pub(super) pid: i32,
     pub(super) tid: i32,
+    pub(super) core: u32,
     /// Addresses from the innermost outwards, with markers (`PERF_CONTEXT_*`) between them.
     pub(super) chain: &'a [u64],
 }
@@ -68,17 +74,22 @@ pub(super) struct LoadedCode {
 pub(super) enum SampleScope {
     /// Only these threads.
     Tasks(BTreeSet<i32>),
-    /// All threads of this process, including those that it starts within the window.
-    Process(i32),
+    /// All threads of these processes, including those that they start within the window.
+    Processes(BTreeSet<i32>),
     Machine,
 }
 
 impl SampleScope {
+    /// Returns true if the scope is this process's own threads.
+    pub(super) fn is_own(&self) -> bool {
+        matches!(self, SampleScope::Tasks(_))
+    }
+
     /// Returns the name that records use.
     pub(super) fn name(&self) -> &'static str {
         match self {
             SampleScope::Tasks(_) => "tasks",
-            SampleScope::Process(_) => "process",
+            SampleScope::Processes(_) => "process",
             SampleScope::Machine => "machine",
         }
     }
@@ -97,6 +108,10 @@ pub(super) struct StackCounts {
     pub(super) throttled: u64,
     /// Code that was loaded or unloaded.
     pub(super) loaded: Vec<LoadedCode>,
+    /// Samples outside the scope by core and process, without those of the idle task.
+    pub(super) others: HashMap<(u32, i32), u64>,
+    /// The names of these processes, read when each was seen first.
+    pub(super) names: HashMap<i32, String>,
     reader: i32,
     addresses: usize,
 }
@@ -110,6 +125,8 @@ impl StackCounts {
             lost: 0,
             throttled: 0,
             loaded: Vec::new(),
+            others: HashMap::new(),
+            names: HashMap::new(),
             reader,
             addresses: 0,
         }
@@ -120,6 +137,7 @@ impl StackCounts {
             Record::Sample(sample) => self.sample(&ProcessorSample {
                 pid: sample.pid().unwrap_or(0).cast_signed(),
                 tid: sample.tid().unwrap_or(0).cast_signed(),
+                core: sample.cpu().unwrap_or(0),
                 chain: sample.callchain().unwrap_or_default(),
             }),
             Record::Lost(of) => self.lost += of.lost,
@@ -138,11 +156,14 @@ impl StackCounts {
     pub(super) fn sample(&mut self, sample: &ProcessorSample<'_>) {
         let owner = match &self.scope {
             SampleScope::Tasks(tids) if tids.contains(&sample.tid) => SampleOwner::Watched,
-            SampleScope::Process(pid) if *pid == sample.pid => SampleOwner::Watched,
-            SampleScope::Tasks(_) | SampleScope::Process(_) => SampleOwner::Others,
+            SampleScope::Processes(pids) if pids.contains(&sample.pid) => SampleOwner::Watched,
+            SampleScope::Tasks(_) | SampleScope::Processes(_) => SampleOwner::Others,
             SampleScope::Machine if sample.tid == self.reader => SampleOwner::Own,
             SampleScope::Machine => SampleOwner::Watched,
         };
+        if owner == SampleOwner::Others && sample.pid > 0 {
+            self.other(sample);
+        }
         // Outside the scope only the kernel's work matters.
         let (user, pid) =
             if owner == SampleOwner::Others { (&[][..], 0) } else { (sample.part(USER), sample.pid) };
@@ -161,6 +182,16 @@ impl StackCounts {
         });
         *samples += 1;
     }
+
+    fn other(&mut self, sample: &ProcessorSample<'_>) {
+        if self.names.len() < MOST_NAMES {
+            let name = || procfile::word(format!("/proc/{}/comm", sample.pid)).unwrap_or_default();
+            self.names.entry(sample.pid).or_insert_with(name);
+        }
+        if self.names.contains_key(&sample.pid) {
+            *self.others.entry((sample.core, sample.pid)).or_default() += 1;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -169,7 +200,7 @@ mod tests {
 
     /// Makes a sample of thread `tid` of process 1.
     fn sample_of(tid: i32, chain: &[u64]) -> ProcessorSample<'_> {
-        ProcessorSample { pid: 1, tid, chain }
+        ProcessorSample { pid: 1, tid, core: 0, chain }
     }
 
     #[test]
@@ -199,14 +230,15 @@ mod tests {
 
     #[test]
     fn all_threads_of_a_process_count_and_no_other() {
-        let mut tally = StackCounts::new(SampleScope::Process(1), 8);
+        let mut tally = StackCounts::new(SampleScope::Processes([1].into()), 8);
         for tid in [7, 9] {
             tally.sample(&sample_of(tid, &[KERNEL, 1]));
         }
         assert!(tally.stacks.keys().all(|stack| stack.owner == SampleOwner::Watched));
-        let mut other = StackCounts::new(SampleScope::Process(2), 8);
+        let mut other = StackCounts::new(SampleScope::Processes([2].into()), 8);
         other.sample(&sample_of(7, &[KERNEL, 1]));
         assert!(other.stacks.keys().all(|stack| stack.owner == SampleOwner::Others));
+        assert_eq!((other.others[&(0, 1)], other.names.len()), (1, 1), "process 1 is named");
     }
 
     #[test]

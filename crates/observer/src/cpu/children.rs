@@ -1,6 +1,6 @@
 //! The run time of this process's descendants.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem::MaybeUninit;
 
 use landspeed_record::units::CpuNanos;
@@ -51,8 +51,8 @@ fn alive() -> CpuNanos {
         return CpuNanos(0);
     }
     let all = all();
-    let own = std::process::id();
-    let descendants = all.iter().filter(|(pid, _)| descends(&all, **pid, own));
+    let own = BTreeSet::from([std::process::id()]);
+    let descendants = all.iter().filter(|(pid, _)| descends(&all, **pid, &own));
     descendants
         .map(|(pid, stat)| {
             TaskClock::process(pid.cast_signed()).read().unwrap_or_default() + stat.children_ran
@@ -62,16 +62,23 @@ fn alive() -> CpuNanos {
 
 /// Returns the existing processes that this one has started, directly or indirectly.
 pub(crate) fn descendants() -> Vec<u32> {
-    let (all, own) = (all(), std::process::id());
-    all.keys().copied().filter(|pid| descends(&all, *pid, own)).collect()
+    let (all, own) = (all(), BTreeSet::from([std::process::id()]));
+    all.keys().copied().filter(|pid| descends(&all, *pid, &own)).collect()
 }
 
-/// Returns true if `pid` is a descendant of `own`.
-fn descends(all: &BTreeMap<u32, TaskStat>, mut pid: u32, own: u32) -> bool {
+/// Returns those of `roots` that exist, and the processes that they have started, directly or indirectly.
+pub(crate) fn with_descendants(roots: &BTreeSet<u32>) -> BTreeSet<u32> {
+    let all = all();
+    let related = |pid: &u32| roots.contains(pid) || descends(&all, *pid, roots);
+    all.keys().copied().filter(related).collect()
+}
+
+/// Returns true if `pid` is a descendant of one of `roots`.
+fn descends(all: &BTreeMap<u32, TaskStat>, mut pid: u32, roots: &BTreeSet<u32>) -> bool {
     // Process ids are reused, so that parents that are read one by one may form a circle.
     for _ in 0..all.len() {
         match all.get(&pid) {
-            Some(stat) if stat.parent == own => return true,
+            Some(stat) if roots.contains(&stat.parent) => return true,
             Some(stat) => pid = stat.parent,
             None => return false,
         }

@@ -13,6 +13,7 @@ pub(super) fn fill(root: &SystemFiles, facts: &mut HostFacts) {
     facts.distribution = distribution(root).unwrap_or_default();
     facts.boot_id = root.word("proc/sys/kernel/random/boot_id").unwrap_or_default();
     facts.memory_bytes = root.memory("MemTotal").unwrap_or_default();
+    facts.load = root.word("proc/loadavg").and_then(|text| text.split(' ').next()?.parse().ok());
     facts.congestion_available = congestion(root, "available");
     facts.congestion_defaults =
         if facts.initial_netns { facts.congestion_available.clone() } else { congestion(root, "allowed") };
@@ -61,6 +62,14 @@ mod tests {
         };
         assert_eq!(defaults(true), ["reno", "bbr", "cubic"]);
         assert_eq!(defaults(false), ["reno", "bbr"]);
+    }
+
+    #[test]
+    fn the_load_is_that_of_the_last_minute() {
+        let folder = files_below(&[("proc/loadavg", "55.04 31.20 12.00 56/900 4711\n")]);
+        let mut facts = HostFacts::default();
+        fill(&SystemFiles::below(folder.path()), &mut facts);
+        assert_eq!(facts.load, Some(55.04));
     }
 
     #[test]

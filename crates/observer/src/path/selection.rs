@@ -87,7 +87,7 @@ impl PacketSelection {
             WatchTarget::Flow { at } => {
                 PacketSelection { address: Some(at), datagrams: true, ..PacketSelection::default() }
             }
-            WatchTarget::Programs | WatchTarget::Pid { .. } | WatchTarget::Top => {
+            WatchTarget::Programs | WatchTarget::Pid { .. } | WatchTarget::Name { .. } | WatchTarget::Top => {
                 all("packets of all flows of the link are counted: a packet does not name its process")
             }
         }

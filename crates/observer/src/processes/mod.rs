@@ -7,11 +7,13 @@ mod process;
 mod thread;
 
 use std::collections::BTreeSet;
+use std::time::Instant;
 
 use landspeed_kernel::netlink::SockDiag;
 use landspeed_record::units::{CpuNanos, Nanos};
 use landspeed_record::{Observations, ProcessWatch, WatchTarget};
 
+use crate::family::family;
 use crate::figures::headlines;
 use crate::sockets::{SocketOwners, select};
 use crate::window::{OpenWindow, windows};
@@ -46,16 +48,31 @@ pub(crate) static PROCESSES: Observer = Observer {
     watch: |_| windows(ProcessWindow::open),
 };
 
-#[derive(Default)]
+/// The share of the time, as its reciprocal, that looking for new processes may take, however slow it is on this host.
+const LOOKING_ONE_IN: u32 = 20;
+
 struct ProcessWindow {
+    target: WatchTarget,
     processes: Vec<WatchedProcess>,
+    /// The processes that were there when the window opened or joined since.
+    known: BTreeSet<u32>,
+    /// The time at which new processes may be looked for again.
+    next_look: Instant,
     notes: BTreeSet<String>,
 }
 
 impl ProcessWindow {
     fn open(subject: &WatchSubject<'_>) -> Result<Self, Error> {
-        let mut window = ProcessWindow::default();
+        let (target, now) = (subject.target, Instant::now());
+        let mut window = ProcessWindow {
+            target,
+            processes: Vec::new(),
+            known: BTreeSet::new(),
+            next_look: now,
+            notes: BTreeSet::new(),
+        };
         window.processes = window.find(subject)?;
+        window.next_look += now.elapsed() * LOOKING_ONE_IN;
         window.sample(Nanos(0))?;
         Ok(window)
     }
@@ -63,13 +80,14 @@ impl ProcessWindow {
     fn find(&mut self, subject: &WatchSubject<'_>) -> Result<Vec<WatchedProcess>, Error> {
         let pids = match subject.target {
             WatchTarget::Workload => return Ok(WatchedProcess::own(subject.threads).into_iter().collect()),
-            WatchTarget::Programs => crate::cpu::descendants().into_iter().collect(),
-            WatchTarget::Pid { pid } => BTreeSet::from([pid]),
-            WatchTarget::Flow { .. } | WatchTarget::Top => self.holders(subject)?,
+            WatchTarget::Programs => family(subject.target)?.into_iter().collect(),
+            WatchTarget::Pid { .. } | WatchTarget::Name { .. } => self.holders_first(subject)?,
+            WatchTarget::Flow { .. } | WatchTarget::Top => self.holders(subject)?.into_iter().collect(),
         };
         if pids.len() > MOST_PROCESSES {
             self.notes.insert(format!("{} processes; {MOST_PROCESSES} of them are watched", pids.len()));
         }
+        self.known.extend(&pids);
         let mut found = Vec::new();
         for pid in pids.into_iter().take(MOST_PROCESSES) {
             match WatchedProcess::other(pid) {
@@ -78,6 +96,32 @@ impl ProcessWindow {
             }
         }
         Ok(found)
+    }
+
+    /// Returns the processes of the target, those that hold a socket of its flows first.
+    fn holders_first(&mut self, subject: &WatchSubject<'_>) -> Result<Vec<u32>, Error> {
+        let family = family(subject.target)?;
+        // Without the right to see who holds a socket, the order is that of the ids.
+        let notes = std::mem::take(&mut self.notes);
+        let holders = self.holders(subject).unwrap_or_default();
+        self.notes = notes;
+        let (first, rest): (Vec<u32>, Vec<u32>) = family.into_iter().partition(|pid| holders.contains(pid));
+        Ok([first, rest].concat())
+    }
+
+    /// Adds processes that the named ones started since the window opened.
+    fn newcomers(&mut self) {
+        let now = Instant::now();
+        let grows = matches!(self.target, WatchTarget::Pid { .. } | WatchTarget::Name { .. });
+        if !grows || now < self.next_look || self.processes.len() >= MOST_PROCESSES {
+            return;
+        }
+        for pid in family(self.target).unwrap_or_default() {
+            if self.known.insert(pid) && self.processes.len() < MOST_PROCESSES {
+                self.processes.extend(WatchedProcess::newborn(pid));
+            }
+        }
+        self.next_look = Instant::now() + now.elapsed() * LOOKING_ONE_IN;
     }
 
     /// Returns the processes that hold the flows' sockets, and those that accept new ones.
@@ -97,6 +141,7 @@ impl ProcessWindow {
 
 impl OpenWindow for ProcessWindow {
     fn sample(&mut self, _at: Nanos) -> Result<(), Error> {
+        self.newcomers();
         for process in &mut self.processes {
             process.look();
         }

@@ -19,6 +19,7 @@ struct ThreadHistory {
     switches_before: u64,
     /// The kernel functions in which the thread slept at samples, with the number of samples.
     waiting_in: BTreeMap<String, u32>,
+    uninterruptible: u32,
 }
 
 /// A process whose window is open.
@@ -52,6 +53,13 @@ impl WatchedProcess {
         }
         let cpu = TaskClock::process(pid.cast_signed()).read()?;
         Ok(WatchedProcess::new(pid, Some(cpu), &threads))
+    }
+
+    /// Watches a process that began within the window; `None` if it is gone.
+    pub(super) fn newborn(pid: u32) -> Option<Self> {
+        let mut process = WatchedProcess::new(pid, Some(CpuNanos(0)), &[]);
+        process.newcomers();
+        (!process.threads.is_empty()).then_some(process)
     }
 
     fn new(pid: u32, before: Option<CpuNanos>, threads: &[ThreadId]) -> Self {
@@ -89,7 +97,7 @@ impl WatchedProcess {
     pub(super) fn look(&mut self) {
         for thread in &self.sampled {
             // A thread that ended has no state.
-            let Ok((activity, _)) = thread.now() else { continue };
+            let Ok((activity, interruptible)) = thread.now() else { continue };
             self.hidden |= activity == ThreadActivity::Asleep;
             let place = match activity {
                 ThreadActivity::Running => "running".to_owned(),
@@ -99,6 +107,7 @@ impl WatchedProcess {
             };
             let history = self.threads.entry(*thread).or_default();
             *history.waiting_in.entry(place).or_default() += 1;
+            history.uninterruptible += u32::from(!interruptible);
         }
         self.newcomers();
     }
@@ -130,9 +139,11 @@ impl WatchedProcess {
             self.before.and_then(|before| Some(TaskClock::process(pid.cast_signed()).read().ok()? - before));
         let status = busiest.status().unwrap_or_default();
         let history = self.threads.remove(&busiest).unwrap_or_default();
+        // A process that was just started has the name of the one that started it.
+        let name = procfile::word(format!("/proc/{pid}/comm")).unwrap_or(self.name);
         Some(ProcessWatch {
             pid,
-            name: self.name,
+            name,
             cpu_ns: whole.unwrap_or(all),
             busiest_thread_ns: used.cpu,
             waited_for_cpu_ns: used.waited,
@@ -140,6 +151,7 @@ impl WatchedProcess {
             allowed_cores: status.allowed_cores,
             voluntary_switches: status.voluntary_switches.saturating_sub(history.switches_before),
             waiting_in: history.waiting_in,
+            uninterruptible_samples: history.uninterruptible,
         })
     }
 

@@ -54,8 +54,8 @@ impl ThreadId {
         Ok(status(&self.read("status")?))
     }
 
-    /// Returns the thread's current activity, and the processor that it last ran on.
-    pub(super) fn now(self) -> Result<(ThreadActivity, u32), Error> {
+    /// Returns the thread's current activity, and whether it can be interrupted.
+    pub(super) fn now(self) -> Result<(ThreadActivity, bool), Error> {
         let stat = self.stat()?;
         let activity = match stat.state {
             'R' => ThreadActivity::Running,
@@ -66,7 +66,7 @@ impl ThreadId {
                 .and_then(|text| function(&text))
                 .map_or(ThreadActivity::Asleep, ThreadActivity::In),
         };
-        Ok((activity, stat.core))
+        Ok((activity, stat.state != 'D'))
     }
 }
 

@@ -6,6 +6,7 @@ mod owners;
 mod selector;
 mod top;
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
@@ -17,6 +18,7 @@ pub(crate) use listed_socket::{ListedSocket, canonical};
 pub(crate) use owners::{SocketOwners, inodes_of};
 pub(crate) use selector::{SocketSelector, covers};
 
+use crate::family::family;
 use crate::{Error, WatchSubject};
 
 /// The most flows that are watched together: more would enlarge a record without adding information.
@@ -40,11 +42,22 @@ pub(crate) fn select(diag: &SockDiag, subject: &WatchSubject<'_>) -> Result<Sock
     let (selector, found) = match subject.target {
         WatchTarget::Top => top::most_active(diag, &mut notes)?,
         WatchTarget::Workload => listed(diag, SocketSelector::Sockets(own_sockets(subject)?), &mut notes)?,
-        WatchTarget::Programs => listed(diag, SocketSelector::programs(), &mut notes)?,
         WatchTarget::Flow { at } => listed(diag, SocketSelector::address(at), &mut notes)?,
-        WatchTarget::Pid { pid } => listed(diag, SocketSelector::process(pid)?, &mut notes)?,
+        WatchTarget::Programs | WatchTarget::Pid { .. } | WatchTarget::Name { .. } => {
+            listed(diag, SocketSelector::processes(subject.target)?, &mut notes)?
+        }
     };
     Ok(SocketSelection { found: most(found, &selector, &mut notes), selector, notes })
+}
+
+/// Returns the processes of a target: those that it names, or those that hold its sockets.
+pub(crate) fn processes_of(subject: &WatchSubject<'_>) -> Result<BTreeSet<u32>, Error> {
+    let named = family(subject.target)?;
+    if !named.is_empty() {
+        return Ok(named);
+    }
+    let found = select(&SockDiag::open()?, subject)?.found;
+    Ok(SocketOwners::find(found.iter().map(|found| found.socket.inode)).pids())
 }
 
 fn listed(

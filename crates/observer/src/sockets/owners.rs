@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, ErrorKind};
 
+use landspeed_record::WatchTarget;
+
+use crate::family::family;
 use crate::{Error, procfile};
 
 /// The processes that hold the sockets of a set, as far as they are visible.
@@ -84,21 +87,24 @@ fn inode(target: &str) -> Option<u32> {
     Some(number as u32)
 }
 
-/// Returns the inodes of the sockets that this process's descendants hold; those that have just ended are left out.
-pub(super) fn inodes_of_programs() -> BTreeSet<u32> {
-    crate::cpu::descendants().into_iter().filter_map(|pid| inodes_of(pid).ok()).flatten().collect()
-}
-
-/// Returns the inodes of the sockets that the requested process holds, with errors that name it.
-pub(super) fn inodes_of_target(pid: u32) -> Result<BTreeSet<u32>, Error> {
-    inodes_of(pid).map_err(|source| match source.kind() {
-        ErrorKind::NotFound => Error::Gone {
-            object: format!("process {pid}"),
-            why: "/proc does not list it; is it of another PID namespace?".into(),
-        },
-        ErrorKind::PermissionDenied => Error::Forbidden { pid },
-        _ => Error::io("read", format!("/proc/{pid}/fd (root may)"), source),
-    })
+/// Returns the inodes of the sockets that a target's processes hold. Processes that have just ended are left out; it is
+/// an error if the named process, or all others, may not be read.
+pub(super) fn inodes_of_target(target: WatchTarget) -> Result<BTreeSet<u32>, Error> {
+    let named = |pid: u32| target == WatchTarget::Pid { pid };
+    let (mut held, mut refused) = (BTreeSet::new(), None);
+    for pid in family(target)? {
+        match inodes_of(pid) {
+            Ok(inodes) => held.extend(inodes),
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                refused = refused.filter(|first| named(*first)).or(Some(pid));
+            }
+            Err(_) => {}
+        }
+    }
+    match refused {
+        Some(pid) if held.is_empty() || named(pid) => Err(Error::Forbidden { pid }),
+        _ => Ok(held),
+    }
 }
 
 #[cfg(test)]

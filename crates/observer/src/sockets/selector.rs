@@ -1,18 +1,15 @@
 //! The rules that identify a target's sockets among all others.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::net::{IpAddr, SocketAddr};
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
 
 use landspeed_kernel::netlink::{InetSocket, PortFilter, Rtnl, SockDiag, SocketKind};
+use landspeed_record::WatchTarget;
 
 use super::ChosenSocket;
 use super::listed_socket::{ListedSocket, canonical, list};
-use super::owners::{inodes_of_programs, inodes_of_target};
+use super::owners::inodes_of_target;
 use crate::Error;
-use crate::host::namespace::is_first;
 
 /// With more ports than this, one walk over all sockets is cheaper than one for each port.
 const FEW_PORTS: usize = 8;
@@ -28,13 +25,12 @@ pub(crate) enum SocketSelector {
         /// True if the address is this host's own, so that a socket that is not bound to an address may match.
         own: bool,
     },
-    Process {
-        pid: u32,
-        /// The sockets that the process held at the last refresh.
+    /// The processes that a target names, with their descendants.
+    Processes {
+        target: WatchTarget,
+        /// The sockets that the processes held at the last refresh.
         inodes: BTreeSet<u32>,
     },
-    /// The sockets that this process's descendants held at the last refresh.
-    Programs(BTreeSet<u32>),
 }
 
 impl SocketSelector {
@@ -44,18 +40,8 @@ impl SocketSelector {
         SocketSelector::Address { at, own: at.ip().is_unspecified() || routed() }
     }
 
-    pub(super) fn process(pid: u32) -> Result<Self, Error> {
-        let inodes = inodes_of_target(pid)?;
-        // sock_diag lists this thread's network namespace, so that no inode of another namespace would ever match.
-        match (namespace("thread-self"), namespace(&pid.to_string())) {
-            (Some(here), Some(there)) if here != there => Err(elsewhere(pid, &there)),
-            _ => Ok(SocketSelector::Process { pid, inodes }),
-        }
-    }
-
-    /// Selects the sockets of the programs that this process has started.
-    pub(super) fn programs() -> Self {
-        SocketSelector::Programs(inodes_of_programs())
+    pub(super) fn processes(target: WatchTarget) -> Result<Self, Error> {
+        Ok(SocketSelector::Processes { target, inodes: inodes_of_target(target)? })
     }
 
     /// Returns true if new sockets may join.
@@ -66,11 +52,10 @@ impl SocketSelector {
     /// Updates the sets of sockets that processes hold.
     pub(crate) fn refresh(&mut self) {
         match self {
-            // A process that ended keeps its last set, because its sockets disappear by themselves.
-            SocketSelector::Process { pid, inodes } => {
-                *inodes = inodes_of_target(*pid).unwrap_or_else(|_| std::mem::take(inodes));
+            // The sockets of a process that ended disappear by themselves.
+            SocketSelector::Processes { target, inodes } => {
+                inodes.extend(inodes_of_target(*target).unwrap_or_default());
             }
-            SocketSelector::Programs(inodes) => inodes.extend(inodes_of_programs()),
             SocketSelector::Sockets(_) | SocketSelector::Address { .. } => {}
         }
     }
@@ -106,9 +91,7 @@ impl SocketSelector {
         let key = found.key();
         match self {
             SocketSelector::Sockets(own) => own.iter().any(|socket| socket.cookie == found.cookie()),
-            SocketSelector::Process { inodes, .. } | SocketSelector::Programs(inodes) => {
-                inodes.contains(&found.socket.inode)
-            }
+            SocketSelector::Processes { inodes, .. } => inodes.contains(&found.socket.inode),
             SocketSelector::Address { at, own } => {
                 meets(*at, key.local) || meets(*at, key.remote) || (*own && takes(*at, key.local))
             }
@@ -126,53 +109,13 @@ impl SocketSelector {
     pub(crate) fn is_listener(&self, listener: &InetSocket, own_inodes: &BTreeSet<u32>) -> bool {
         match self {
             SocketSelector::Sockets(_) => own_inodes.contains(&listener.inode),
-            SocketSelector::Process { inodes, .. } | SocketSelector::Programs(inodes) => {
-                inodes.contains(&listener.inode)
-            }
+            SocketSelector::Processes { inodes, .. } => inodes.contains(&listener.inode),
             SocketSelector::Address { at, own } => {
                 let local = canonical(listener.id.local);
                 meets(*at, local) || (*own && takes(*at, local))
             }
         }
     }
-}
-
-/// Returns the kernel's name of a process's network namespace: "net:[4026531833]".
-fn namespace(of: &str) -> Option<PathBuf> {
-    fs::read_link(format!("/proc/{of}/ns/net")).ok()
-}
-
-/// Returns the error for a process of another namespace, with the command that watches the process there.
-fn elsewhere(pid: u32, there: &Path) -> Error {
-    let (namespace, command) = match name_of(pid) {
-        Some(name) => (
-            format!("network namespace {name}"),
-            format!("`landspeed explain netns:{name} --pid {pid}` watches it"),
-        ),
-        None if is_first(there) => {
-            let from = format!("`landspeed explain --pid {pid}`, run outside this namespace, watches it");
-            ("another network namespace, the machine's first".to_owned(), from)
-        }
-        None => (
-            "another network namespace, which has no name".to_owned(),
-            format!(
-                "name it (`ip netns attach NAME {pid}`), then `landspeed explain netns:NAME --pid {pid}`"
-            ),
-        ),
-    };
-    Error::Elsewhere { pid, namespace, command }
-}
-
-/// The folder in which `ip netns` keeps the names of namespaces.
-const NAMES: &str = "/run/netns";
-
-/// Returns the name of a process's network namespace, if it has one.
-fn name_of(pid: u32) -> Option<String> {
-    let id = |path: &Path| fs::metadata(path).ok().map(|file| (file.dev(), file.ino()));
-    let own = id(Path::new(&format!("/proc/{pid}/ns/net")))?;
-    let mut named = fs::read_dir(NAMES).ok()?.flatten();
-    let entry = named.find(|entry| id(&entry.path()) == Some(own))?;
-    entry.file_name().into_string().ok()
 }
 
 /// Returns true if `end` matches `at`, in which port 0 and an unspecified address match any.

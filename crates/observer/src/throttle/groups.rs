@@ -1,35 +1,67 @@
-//! Processor quotas: `cpu.stat` of this process's control groups (cgroups(7);
+//! Processor quotas: `cpu.stat` of processes' control groups (cgroups(7);
 //! Documentation/admin-guide/cgroup-v2.rst; Documentation/scheduler/sched-bwc.rst).
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use landspeed_record::units::Nanos;
 
 use crate::procfile;
 
-/// Returns the files of this process's group and of the groups that contain it, in the hierarchy with the cpu
+/// Returns the files of these processes' groups and of the groups that contain them, in the hierarchy with the cpu
 /// controller. An agent that entered a network namespace has its own /sys, which shows no groups; the files are then
 /// found by the parent's mounts.
-pub(super) fn find() -> Vec<PathBuf> {
-    let own = visible("/proc/self/mountinfo", Path::new("/"));
-    if !own.is_empty() {
-        return own;
-    }
+pub(super) fn find(pids: &BTreeSet<u32>) -> Vec<PathBuf> {
     let parent = format!("/proc/{}", std::os::unix::process::parent_id());
-    visible(&format!("{parent}/mountinfo"), Path::new(&format!("{parent}/root")))
+    let (own, by_parent) = ("/proc/self/mountinfo".to_owned(), format!("{parent}/mountinfo"));
+    let root = format!("{parent}/root");
+    let of = |pid: &u32| {
+        let groups = read(&format!("/proc/{pid}/cgroup"));
+        let seen = visible(&groups, &own, Path::new("/"));
+        if seen.is_empty() { visible(&groups, &by_parent, Path::new(&root)) } else { seen }
+    };
+    let mut files: Vec<PathBuf> = pids.iter().flat_map(of).collect();
+    files.sort_unstable();
+    files.dedup();
+    files
 }
 
-/// Returns the files that a process with these `mounts` sees below its `root`.
-fn visible(mounts: &str, root: &Path) -> Vec<PathBuf> {
-    let read = |path| procfile::read(path).unwrap_or_default();
-    let folders = folders(&read("/proc/self/cgroup"), &read(mounts)).into_iter();
+fn read(path: &str) -> String {
+    procfile::read(path).unwrap_or_default()
+}
+
+/// Returns the files of `groups` that a process with these `mounts` sees below its `root`.
+fn visible(groups: &str, mounts: &str, root: &Path) -> Vec<PathBuf> {
+    let folders = folders(groups, &read(mounts)).into_iter();
     let files = folders.map(|folder| root.join(folder.strip_prefix("/").unwrap_or(&folder)).join("cpu.stat"));
     // A group without the controller, and the root of version 2, have no such count.
-    files.filter(|file| self::read(file).is_some()).collect()
+    files.filter(|file| self::time(file).is_some()).collect()
+}
+
+/// Returns the processor time that a group may take in each period, and the period; `None` without a quota.
+pub(super) fn quota(file: &Path) -> Option<(Nanos, Nanos)> {
+    let folder = file.parent()?;
+    let word = |name: &str| procfile::word(folder.join(name));
+    let text = word("cpu.max")
+        .or_else(|| Some(format!("{} {}", word("cpu.cfs_quota_us")?, word("cpu.cfs_period_us")?)))?;
+    let (allowed, period) = text.split_once(' ')?;
+    Some((Nanos::micros(allowed.parse().ok()?), Nanos::micros(period.parse().ok()?)))
+}
+
+/// Returns a group's name: its folder below the mount point, "/system.slice/nginx.service".
+pub(super) fn name(file: &Path) -> String {
+    let folder = file.parent().unwrap_or(file).to_string_lossy();
+    let below = folder.split_once("/sys/fs/cgroup").map_or(&*folder, |(_, below)| below);
+    // Version 1 has a hierarchy for each controller.
+    let below = ["/cpu,cpuacct", "/cpuacct,cpu", "/cpu"]
+        .iter()
+        .find_map(|start| below.strip_prefix(start).filter(|rest| rest.is_empty() || rest.starts_with('/')))
+        .unwrap_or(below);
+    if below.is_empty() { "/".to_owned() } else { below.to_owned() }
 }
 
 /// Returns the time for which a group was throttled so far, summed over its processors.
-pub(super) fn read(file: &Path) -> Option<Nanos> {
+pub(super) fn time(file: &Path) -> Option<Nanos> {
     throttled(&procfile::word(file)?)
 }
 
@@ -122,6 +154,28 @@ mod tests {
         assert_eq!(shown("0::/docker/4f2a/inner", mounts), ["/sys/fs/cgroup/inner", "/sys/fs/cgroup"]);
         assert!(shown("0::/../other", UNIFIED).is_empty(), "outside of what is mounted");
         assert!(shown("0::/docker/beside", mounts).is_empty());
+    }
+
+    #[test]
+    fn a_group_has_a_name_and_a_quota() {
+        let name_of = |file: &str| name(Path::new(file));
+        assert_eq!(
+            name_of("/sys/fs/cgroup/system.slice/nginx.service/cpu.stat"),
+            "/system.slice/nginx.service"
+        );
+        assert_eq!(name_of("/proc/7/root/sys/fs/cgroup/cpu,cpuacct/box/cpu.stat"), "/box");
+        assert_eq!(name_of("/sys/fs/cgroup/cpuset.slice/cpu.stat"), "/cpuset.slice");
+        assert_eq!(name_of("/sys/fs/cgroup/cpu/cpu.stat"), "/");
+        let tree = |files: &[(&str, &str)]| {
+            let tree = crate::host::tests::files_below(files);
+            quota(&tree.path().join("cpu.stat"))
+        };
+        let (allowed, period) = (Nanos::millis(2), Nanos::millis(10));
+        assert_eq!(tree(&[("cpu.max", "2000 10000\n")]), Some((allowed, period)));
+        let old = [("cpu.cfs_quota_us", "2000\n"), ("cpu.cfs_period_us", "10000\n")];
+        assert_eq!(tree(&old), Some((allowed, period)));
+        assert_eq!(tree(&[("cpu.max", "max 100000\n")]), None);
+        assert_eq!(tree(&[("cpu.cfs_quota_us", "-1\n"), ("cpu.cfs_period_us", "100000\n")]), None);
     }
 
     /// The text is as Linux 6.18 (version 1) and 6.1 (version 2) print it.

@@ -2,24 +2,26 @@
 //!
 //! | what | source | resolution |
 //! |---|---|---|
-//! | quota | `cpu.stat` of this process's control groups: `throttled_usec` (version 2), `throttled_time` (version 1) | added when a group may run again |
+//! | quota | `cpu.stat` of the control groups of the flows' processes, or of this one: `throttled_usec` (version 2), `throttled_time` (version 1) | added when a group may run again |
 //! | heat | `thermal_throttle/*_throttle_total_time_ms` of each processor (Intel, Linux 5.7) | 1 ms |
 
 mod groups;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use landspeed_record::Throttling;
 use landspeed_record::units::Nanos;
+use landspeed_record::{Observations, Throttling, WatchTarget};
 
 use crate::cpu::clock;
 use crate::figures::headlines;
-use crate::window::difference;
-use crate::{Observer, RunPolicy, procfile};
+use crate::sockets::processes_of;
+use crate::window::{OpenWindow, windows};
+use crate::{Error, Observer, RunPolicy, WatchSubject, procfile};
 
 pub(crate) static THROTTLE: Observer = Observer {
     name: "throttle",
-    about: "time for which a processor quota of the own control groups, or heat, held the processors back",
+    about: "time for which a processor quota of the flows' or the own control groups, or heat, held the processors back",
     cannot_see: &[
         "where within a window a quota struck: the kernel adds the time when the group may run again, up to a \
          period (100 ms, mostly) later",
@@ -36,19 +38,47 @@ pub(crate) static THROTTLE: Observer = Observer {
     },
     can_run: || Ok(()),
     watch: |_| {
-        let (groups, heat) = (groups::find(), heat_counters(Path::new("/sys/devices/system/cpu")));
-        difference(
-            move || Ok(read(&groups, &heat)),
-            |start, end, seen| {
-                seen.put(Throttling {
-                    window_ns: end.at.saturating_sub(start.at),
-                    quota_ns: most(&start.groups, &end.groups),
-                    heat_ns: most(&start.heat, &end.heat),
-                });
-            },
-        )
+        let heat = heat_counters(Path::new("/sys/devices/system/cpu"));
+        windows(move |subject| {
+            let (groups, heat) = (groups::find(&processes(subject)), heat.clone());
+            Ok(ThrottleWindow { before: read(&groups, &heat), groups, heat })
+        })
     },
 };
+
+/// Returns the processes whose quotas count: those of the flows, or this one, which runs or starts them.
+fn processes(subject: &WatchSubject<'_>) -> BTreeSet<u32> {
+    let of_flows = match subject.target {
+        WatchTarget::Workload | WatchTarget::Programs => BTreeSet::new(),
+        _ => processes_of(subject).unwrap_or_default(),
+    };
+    if of_flows.is_empty() { BTreeSet::from([std::process::id()]) } else { of_flows }
+}
+
+struct ThrottleWindow {
+    groups: Vec<PathBuf>,
+    heat: Vec<PathBuf>,
+    before: ThrottleReading,
+}
+
+impl OpenWindow for ThrottleWindow {
+    fn close(self, seen: &mut Observations) -> Result<(), Error> {
+        let end = read(&self.groups, &self.heat);
+        let grown = growth(&self.before.groups, &end.groups);
+        let most = self.groups.iter().zip(grown).max_by_key(|(_, grown)| *grown);
+        let most = most.filter(|(_, grown)| *grown > Nanos(0));
+        let (allowed_ns, period_ns) = most.and_then(|(file, _)| groups::quota(file)).unwrap_or_default();
+        seen.put(Throttling {
+            window_ns: end.at.saturating_sub(self.before.at),
+            quota_ns: most.map_or(Nanos(0), |(_, grown)| grown),
+            group: most.map(|(file, _)| groups::name(file)).unwrap_or_default(),
+            allowed_ns,
+            period_ns,
+            heat_ns: growth(&self.before.heat, &end.heat).max().unwrap_or_default(),
+        });
+        Ok(())
+    }
+}
 
 /// All counters at one moment, in the order of the files.
 struct ThrottleReading {
@@ -61,7 +91,7 @@ fn read(groups: &[PathBuf], heat: &[PathBuf]) -> ThrottleReading {
     let of = |files: &[PathBuf], read: fn(&Path) -> Option<Nanos>| {
         files.iter().map(|file| read(file).unwrap_or_default()).collect()
     };
-    ThrottleReading { at: clock::now(), groups: of(groups, groups::read), heat: of(heat, too_hot) }
+    ThrottleReading { at: clock::now(), groups: of(groups, groups::time), heat: of(heat, too_hot) }
 }
 
 /// Returns the counters in `thermal_throttle` of each processor (Documentation/ABI/testing/sysfs-devices-system-cpu).
@@ -79,9 +109,9 @@ fn too_hot(file: &Path) -> Option<Nanos> {
     Some(Nanos(ms.saturating_mul(1_000_000)))
 }
 
-/// Returns the largest growth of any of the counters.
-fn most(before: &[Nanos], after: &[Nanos]) -> Nanos {
-    before.iter().zip(after).map(|(then, now)| now.saturating_sub(*then)).max().unwrap_or_default()
+/// Returns the growth of each counter.
+fn growth(before: &[Nanos], after: &[Nanos]) -> impl Iterator<Item = Nanos> {
+    before.iter().zip(after).map(|(then, now)| now.saturating_sub(*then))
 }
 
 #[cfg(test)]
@@ -90,11 +120,10 @@ mod tests {
     use crate::host::tests::files_below;
 
     #[test]
-    fn what_was_held_back_longest_counts() {
+    fn counters_only_grow() {
         let ms = |times: &[u64]| times.iter().map(|ms| Nanos::millis(*ms)).collect::<Vec<_>>();
-        assert_eq!(most(&ms(&[5, 0, 90]), &ms(&[25, 7, 90])), Nanos::millis(20));
-        assert_eq!(most(&ms(&[9]), &ms(&[0])), Nanos(0), "a file that went away");
-        assert_eq!(most(&[], &[]), Nanos(0));
+        let grown = growth(&ms(&[5, 0, 90]), &ms(&[25, 7, 10])).collect::<Vec<_>>();
+        assert_eq!(grown, ms(&[20, 7, 0]), "the last file went away");
     }
 
     #[test]

@@ -240,6 +240,93 @@ fn a_process_is_watched_by_its_id() {
     });
 }
 
+/// A copy of `cat` under a name that no other program has, which holds a flow as the child of a shell.
+struct CatFamily {
+    _folder: tempfile::TempDir,
+    name: String,
+    shell: std::process::Child,
+    client: Option<TcpStream>,
+    at: SocketAddr,
+}
+
+impl CatFamily {
+    /// `before` is what the shell does before it starts the copy.
+    fn start(before: &str) -> CatFamily {
+        let folder = tempfile::tempdir().unwrap();
+        // As long as the kernel keeps names, and one longer.
+        let name = format!("a-cat-{:09}", std::process::id());
+        let copy = folder.path().join(format!("{name}s"));
+        std::fs::copy("/bin/cat", &copy).unwrap();
+        let (client, server) = pair();
+        let at = server.local_addr().unwrap();
+        let shell = std::process::Command::new("sh")
+            .args(["-c", &format!("{before} \"$0\" > /dev/null; true")])
+            .arg(&copy)
+            .stdin(std::process::Stdio::from(OwnedFd::from(server)))
+            .spawn()
+            .unwrap();
+        CatFamily { _folder: folder, name, shell, client: Some(client), at }
+    }
+
+    fn by_name(&self) -> WatchTarget {
+        WatchTarget::Name { name: self.name.as_str().into() }
+    }
+
+    /// Waits until the copy runs and reads.
+    fn reads(&self) {
+        eventually("the copy reads", || {
+            let children = format!("/proc/{0}/task/{0}/children", self.shell.id());
+            let child = std::fs::read_to_string(children).unwrap_or_default();
+            let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.trim()));
+            stat.is_ok_and(|stat| stat.contains(&format!("({}) S", self.name)))
+        });
+    }
+}
+
+impl Drop for CatFamily {
+    fn drop(&mut self) {
+        drop(self.client.take());
+        let _ = self.shell.wait();
+    }
+}
+
+#[test]
+fn the_children_of_a_process_and_all_of_a_name_are_followed() {
+    in_new_namespace(|| {
+        let family = CatFamily::start("");
+        family.reads();
+        for target in [WatchTarget::Pid { pid: family.shell.id() }, family.by_name()] {
+            let (mut flows, mut processes) =
+                (OpenWatch::on("flows", target), OpenWatch::on("processes", target));
+            flows.sample();
+            processes.sample();
+            let (flows, processes) = (flows.close(), processes.close());
+            let [flow] = flows.get::<Vec<FlowWatch>>().as_slice() else { panic!("{target:?}: {flows:?}") };
+            assert_eq!(flow.key.local, family.at, "{target:?}");
+            let names = processes.get::<Vec<ProcessWatch>>().iter().map(|process| &process.name);
+            assert!(names.into_iter().any(|name| *name == family.name), "{target:?}: {processes:?}");
+        }
+    });
+}
+
+#[test]
+fn a_child_that_begins_within_the_window_is_followed() {
+    in_new_namespace(|| {
+        let family = CatFamily::start("sleep 0.2;");
+        let mut window = OpenWatch::on("processes", WatchTarget::Pid { pid: family.shell.id() });
+        family.reads();
+        for _ in 0..40 {
+            window.sample();
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let seen = window.close();
+        let mut watched = seen.get::<Vec<ProcessWatch>>().iter();
+        let copy = watched.find(|process| process.name == family.name);
+        let copy = copy.unwrap_or_else(|| panic!("{seen:?}"));
+        assert!(copy.waiting_in.values().sum::<u32>() > 0, "{copy:?}");
+    });
+}
+
 #[test]
 fn what_is_not_there_is_said() {
     in_new_namespace(|| {

@@ -256,7 +256,7 @@ pub struct CompareReport {
     pub runs: u32,
     /// Those of `runs` that do not count.
     pub invalid_runs: u32,
-    /// Why the study as a whole is void: more than a fifth of its runs do not count, or runs are missing. `None` for
+    /// Why the study as a whole does not count: more than a fifth of its runs do not count, or runs are missing. `None` for
     /// a valid study.
     pub void: Option<String>,
     pub notes: Vec<String>,

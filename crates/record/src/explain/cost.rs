@@ -95,15 +95,29 @@ pub struct StackSamples {
     pub samples: u64,
 }
 
+/// Samples of a program that has no part in the flow, on one core.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ProgramSamples {
+    /// Process name (comm).
+    pub name: String,
+    /// Process ID.
+    pub pid: u32,
+    /// Core that it ran on.
+    pub core: u32,
+    /// Samples of this process on this core.
+    pub samples: u64,
+}
+
 /// Sampled processor time of one host over one window.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CostProfile {
     /// The sampling event: "cpu-clock" (a timer) or "cycles" (a hardware counter).
     pub event: String,
-    /// The processor time that is sampled: "tasks" (the workload's own threads and the softirqs that ran on them,
-    /// because the hosts of a lab share a machine), "process" (all threads of the process that the user named) or
-    /// "machine" (all processors).
+    /// The processor time that is sampled: "tasks" (the workload's own threads and the softirqs that ran on them),
+    /// "process" (all threads of the flow's processes, likewise) or "machine" (all processors, where no process is
+    /// known).
     pub scope: String,
     pub window_ns: Nanos,
     /// Time that one sample represents.
@@ -118,6 +132,11 @@ pub struct CostProfile {
     pub steal_share: f64,
     /// Samples by class; their sum is `samples`.
     pub classes: Vec<ClassSamples>,
+    /// Network softirqs that ran outside of the watched threads, by class, for all flows of the machine. Empty where
+    /// other hosts of a lab share the machine.
+    pub softirq: Vec<ClassSamples>,
+    /// What else ran, by process and core, the most samples first. Empty where all processors are in the scope.
+    pub others: Vec<ProgramSamples>,
     /// Symbols that no rule classifies and that therefore count as [`CostClass::Other`], the most frequent first.
     pub unclassified: Vec<SymbolSamples>,
     /// Stacks, the most frequent first. The rarest may be left out, and a note says how many samples those have.

@@ -269,6 +269,8 @@ pub struct ProcessWatch {
     /// Where the busiest thread was, with the number of samples in each place (/proc/TID/wchan, or "running"):
     /// "tcp_recvmsg_locked", "sk_stream_wait_memory", "hrtimer_nanosleep".
     pub waiting_in: BTreeMap<String, u32>,
+    /// Samples of `waiting_in` in which it could not be interrupted (state D), as while it waits for a disk.
+    pub uninterruptible_samples: u32,
 }
 
 /// A queueing discipline over a window: what it sent and dropped, and its queue.

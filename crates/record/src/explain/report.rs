@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use crate::units::BitRate;
 use serde::{Deserialize, Serialize};
 
-use super::{Finding, FlowWindow, HostLimits, NoVerdictReason, PathProbe, PerPacketCost, SizeAnswer};
+use super::{
+    Finding, FlowWindow, HostLimits, NoVerdictReason, PacedStream, PathProbe, PathRate, PerPacketCost,
+    SizeAnswer,
+};
 use crate::{HostFacts, Observations, WanReport};
 
 pub const EXPLAIN_FORMAT: u32 = 1;
@@ -60,6 +63,9 @@ pub struct ExplainReport {
     pub watched: String,
     /// Goodput of all flows over the window.
     pub goodput_bps: BitRate,
+    /// What the path carries, where it is the limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_rate: Option<PathRate>,
     /// Causes, the most important first.
     pub verdict: Vec<Finding>,
     /// Why there is no verdict.
@@ -80,6 +86,9 @@ pub struct ExplainReport {
     /// Result of the probes that were sent because the path carried nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe: Option<PathProbe>,
+    /// The same stream again at a part of its rate, because segments were lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slower: Option<PacedStream>,
     pub wan: Option<WanReport>,
     /// Bytes per processor second with the path tracer over those without it: ratio and 95 % interval. `None` if the
     /// tracer was not attached.

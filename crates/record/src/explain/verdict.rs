@@ -65,6 +65,28 @@ pub enum Cause {
     Placement,
     /// The hypervisor takes processor time away.
     Steal,
+    /// A policer on the way, or a queue there of under two milliseconds: packets above a rate are lost.
+    Policer,
+    /// The acknowledgements are lost on the way back.
+    ReturnPath,
+    /// A queue on the way holds far more than the path, so that every packet is late.
+    Bufferbloat,
+    /// A processor quota of a control group stops a program of the flow.
+    CpuQuota,
+    /// A program of the flow waits for a disk.
+    SlowDisk,
+    /// The machine's memory for TCP is used up, so receivers offer small windows.
+    TcpMemory,
+    /// The receiver once dropped a segment for want of room, and offers two segments ever since.
+    DroppedWindow,
+    /// The congestion window falls after each pause of the program, though nothing was lost.
+    IdleRestart,
+    /// Connection tracking is full and drops new connections.
+    Conntrack,
+    /// Handshakes wait in a full queue, and are answered with SYN cookies.
+    SynCookies,
+    /// A limit: each request waits for its reply, and nothing else is wrong.
+    RequestReply,
     /// A limit: a core is fully busy with this flow, and nothing else is wrong.
     CpuLimit,
     /// A limit: the link runs at full rate.
@@ -82,10 +104,47 @@ pub struct Remedy {
     pub knob: String,
     /// Value to try, in the knob's spelling; empty if the table chooses it.
     pub value: String,
+    /// How the value was computed for this path, such as "500 Mb/s x 80 ms x 2"; empty for a value that suits any
+    /// path.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub computed: String,
+    /// The shell commands that make the change, one or more on each host concerned. Empty if no command makes it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<RemedyCommand>,
     /// The action and its reason, in one line.
     pub what: String,
-    /// Expected goodput over the current one; `None` if it cannot be estimated.
+    /// Expected goodput over the current one, the middle of the interval; `None` if it cannot be estimated.
     pub expected_ratio: Option<f64>,
+    /// Lower end of the interval, which should hold the measured gain in 80 % of cases.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_low: Option<f64>,
+    /// Upper end of the interval: no more than the next limit allows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_high: Option<f64>,
+}
+
+/// The payload rate that the path between the hosts allows, whatever the hosts are set to.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct PathRate {
+    /// The estimate.
+    pub rate_bps: BitRate,
+    /// Lower end of its interval.
+    pub low_bps: BitRate,
+    /// Upper end of its interval.
+    pub high_bps: BitRate,
+    /// Why the path is the limit and not a host, one line each.
+    pub proof: Vec<String>,
+}
+
+/// A line to paste into a shell.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RemedyCommand {
+    /// Name of the host to run it on, as in the list of hosts.
+    pub host: String,
+    /// The line, for a shell of root. A comment at its end says how the value was computed.
+    pub line: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -135,6 +194,9 @@ pub enum NoVerdictReason {
 pub struct Verdict {
     /// Goodput of all flows over the window.
     pub goodput_bps: BitRate,
+    /// What the path carries, where it is the limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_rate: Option<PathRate>,
     /// Causes and limits, the most important first. Empty only if the path cannot be judged, because a healthy path
     /// has a limit.
     pub findings: Vec<Finding>,
@@ -143,4 +205,7 @@ pub struct Verdict {
     pub cannot_tell: Option<NoVerdictReason>,
     /// What could not be judged and why, one line each.
     pub unjudged: Vec<String>,
+    /// Name of the host that sends the data; empty where it was not watched.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub sender: String,
 }

@@ -8,6 +8,8 @@ pub enum PersistMethod {
     Link(&'static [&'static str], SystemdSpelling, u32),
     /// What an application must do, for a setting of the flow.
     Application(&'static str),
+    /// What an application must do for one value, where that is something else.
+    ApplicationValue(&'static str, &'static str),
 }
 
 /// The spelling of a value in systemd.link(5).

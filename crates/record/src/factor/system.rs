@@ -82,8 +82,10 @@ impl SystemSetting {
             SystemSetting::Device(path) => files(&format!("/sys/class/net/{device}/{path}")),
             SystemSetting::Interrupts => {
                 let each = |what: &str| {
+                    // A virtio device's interrupts are one level up, at its bus.
+                    let folder = format!("/sys/class/net/{device}/device");
                     format!(
-                        "for n in $(ls /sys/class/net/{device}/device/msi_irqs); \
+                        "for n in $(ls {folder}/msi_irqs 2>/dev/null || ls {folder}/../msi_irqs); \
                          do {what} /proc/irq/$n/smp_affinity_list; done"
                     )
                 };

@@ -194,7 +194,7 @@ impl Nanos {
 
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const STEPS: &[(f64, &str)] = &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")];
+        const STEPS: &[(f64, &str)] = &[(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")];
         scaled(f, self.0 as f64, STEPS)
     }
 }
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(BitRate(0.0).to_string(), "0 b/s");
         assert_eq!(Bytes::kib(64).to_string(), "64 KiB");
         assert_eq!(Bytes(1500).to_string(), "1.46 KiB");
-        assert_eq!(Nanos(49_300).to_string(), "49.3 us");
+        assert_eq!(Nanos(49_300).to_string(), "49.3 µs");
         assert_eq!(BytesPerCpuSecond(3.4e9).to_string(), "3.40 GB/cpu-s");
     }
 

@@ -84,6 +84,7 @@ pub fn parse_duration(s: &str) -> Result<Nanos, ParseUnitError> {
         ("s", 1e9),
         ("ns", 1.0),
         ("us", 1e3),
+        ("µs", 1e3),
         ("ms", 1e6),
         ("m", 60e9),
         ("min", 60e9),

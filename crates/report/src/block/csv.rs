@@ -1,19 +1,47 @@
-//! Prints a document's tables as CSV (RFC 4180), separated by a blank line. Figures are exact and in base units,
-//! which the headers name.
+//! Prints a document's tables as CSV (RFC 4180), one table a file. Figures are exact and in base units, which the headers
+//! name.
 
 use super::table::{CellValue, ColumnKind};
-use super::{Document, ReportBlock, ReportTable, TableCell, TableColumn, Visibility};
+use super::{Document, ReportBlock, ReportTable, TableCell, TableColumn, TableRow, Visibility};
+
+/// A table as CSV.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CsvTable {
+    /// A part of a file's name: letters, digits and '-'. No two tables of a document have the same.
+    pub name: String,
+    /// The lines, which end with a line break.
+    pub text: String,
+}
 
 impl Document {
-    /// Returns all tables of the document as CSV, which ends with a line break.
-    pub fn csv(&self) -> String {
+    /// Returns all tables of the document as CSV.
+    pub fn csv(&self) -> Vec<CsvTable> {
         let mut tables = Vec::new();
         collect(&self.head.blocks, &mut tables);
         for section in &self.sections {
             collect(&section.blocks, &mut tables);
         }
-        tables.iter().map(|table| printed(table)).collect::<Vec<_>>().join("\r\n")
+        let mut named: Vec<CsvTable> = Vec::new();
+        for table in tables {
+            let name = free_name(&file_name(&table.label), &named);
+            named.push(CsvTable { name, text: printed(table) });
+        }
+        named
     }
+}
+
+/// Returns a label as a part of a file's name.
+fn file_name(label: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { ' ' };
+    let words: String = label.chars().map(plain).collect();
+    let words: Vec<&str> = words.split_whitespace().take(6).collect();
+    if words.is_empty() { "table".to_owned() } else { words.join("-") }
+}
+
+fn free_name(name: &str, taken: &[CsvTable]) -> String {
+    let numbered = (2..).map(|number| format!("{name}-{number}"));
+    let mut names = std::iter::once(name.to_owned()).chain(numbered);
+    names.find(|name| taken.iter().all(|other| other.name != *name)).unwrap_or_default()
 }
 
 /// Returns `rows` of words under `headers` as CSV, which ends with a line break.
@@ -35,19 +63,75 @@ fn collect<'a>(blocks: &'a [ReportBlock], into: &mut Vec<&'a ReportTable>) {
 }
 
 fn printed(table: &ReportTable) -> String {
-    let kept: Vec<(usize, &TableColumn, Vec<&str>)> = (table.columns.iter().enumerate())
+    let kept: Vec<CsvColumn<'_>> = (table.columns.iter().enumerate())
         .filter(|(_, column)| column.kind != ColumnKind::Drawn)
-        .map(|(index, column)| (index, column, units(table, index)))
+        .map(|(index, column)| CsvColumn {
+            index,
+            column,
+            units: units(table, index),
+            ends: ends(table, index),
+        })
         .collect();
-    let mut text = line(kept.iter().flat_map(|(_, column, units)| heads(column, units)));
+    let mut text = line(kept.iter().flat_map(CsvColumn::heads));
     for row in table.rows.iter().filter(|row| row.visibility != Visibility::InBrief) {
-        text += &line(kept.iter().flat_map(|(index, column, units)| {
-            let found = row.cells.get(*index);
-            let own_unit = (units.len() > 1).then(|| found.and_then(unit).unwrap_or_default().to_owned());
-            cell(found, column.kind).into_iter().chain(own_unit)
-        }));
+        text += &line(kept.iter().flat_map(|column| column.fields(row)));
     }
     text
+}
+
+/// A column of a table, which may take several in a file.
+struct CsvColumn<'a> {
+    index: usize,
+    column: &'a TableColumn,
+    units: Vec<&'static str>,
+    /// What the further numbers of its texts are, such as those of "18.1 ±0.5".
+    ends: &'static [&'static str],
+}
+
+impl CsvColumn<'_> {
+    fn heads(&self) -> Vec<String> {
+        let heads = heads(self.column, &self.units);
+        let name = heads.first().cloned().unwrap_or_default();
+        heads.into_iter().chain(self.ends.iter().map(|end| format!("{name} {end}"))).collect()
+    }
+
+    fn fields(&self, row: &TableRow) -> Vec<String> {
+        let found = row.cells.get(self.index);
+        let own_unit = (self.units.len() > 1).then(|| found.and_then(unit).unwrap_or_default().to_owned());
+        let mut fields = cell(found, self.column.kind);
+        if !self.ends.is_empty() {
+            let text = fields.pop().unwrap_or_default();
+            let (_, numbers) = numbers(&text).unwrap_or((self.ends, vec![text.clone()]));
+            fields = numbers;
+            fields.resize(1 + self.ends.len(), String::new());
+        }
+        fields.into_iter().chain(own_unit).collect()
+    }
+}
+
+/// Returns what the further numbers of a column's texts are.
+fn ends(table: &ReportTable, index: usize) -> &'static [&'static str] {
+    let text = |row: &TableRow| match &row.cells.get(index)?.value {
+        CellValue::Text(text) => Some(text.words()),
+        _ => None,
+    };
+    let found = table.rows.iter().filter_map(text).find_map(|text| Some(numbers(&text)?.0));
+    found.unwrap_or_default()
+}
+
+/// Splits "18.1 ±0.5" and "2.82× [1.37×, 5.77×]" into numbers, and says what the further ones are.
+fn numbers(text: &str) -> Option<(&'static [&'static str], Vec<String>)> {
+    let (ends, parts): (&[&str], Vec<&str>) = match text.split_once(" ±") {
+        Some((value, error)) => (&["±"], vec![value, error]),
+        None => {
+            let (ratio, rest) = text.split_once(" [")?;
+            let (low, high) = rest.strip_suffix(']')?.split_once(", ")?;
+            (&["low", "high"], vec![ratio, low, high])
+        }
+    };
+    let number = |part: &str| part.trim_end_matches('×').to_owned();
+    let parts: Vec<String> = parts.into_iter().map(number).collect();
+    parts.iter().all(|part| part.parse::<f64>().is_ok()).then_some((ends, parts))
 }
 
 fn units(table: &ReportTable, index: usize) -> Vec<&'static str> {
@@ -116,7 +200,7 @@ mod tests {
     use landspeed_record::Estimate;
     use landspeed_record::units::Nanos;
 
-    use super::super::{ReportSection, TableRow};
+    use super::super::ReportSection;
     use super::*;
 
     #[test]
@@ -135,9 +219,33 @@ mod tests {
             .row(row("=cmd()", None, None));
         let document =
             Document { sections: vec![ReportSection::new("x", "").with(table)], ..Document::default() };
+        let [steps]: [CsvTable; 1] = document.csv().try_into().expect("one table");
+        assert_eq!(steps.name, "steps");
         assert_eq!(
-            document.csv(),
+            steps.text,
             "step,rate,rate low,rate high,round trip [ns]\r\n\"a, \"\"b\"\"\",1.25,1,1.5,41234\r\n'=cmd(),,,,\r\n"
+        );
+    }
+
+    #[test]
+    fn one_table_is_one_file_and_its_fields_are_numbers() {
+        let columns = || {
+            vec![TableColumn::words("protocol"), TableColumn::number("Mb/s"), TableColumn::number("share")]
+        };
+        let row = |name: &str, cells: [&str; 2]| TableRow::from([name, cells[0], cells[1]]);
+        let table = |label: &str| {
+            ReportTable::new(label, "", columns())
+                .row(row("Reno", ["18.1 ±0.5", "2.82× [1.37×, 5.77×]"]))
+                .row(row("BBR", ["–", "–"]))
+        };
+        let section =
+            ReportSection::new("x", "").with(table("Long flows, 20 Mb/s")).with(table("")).with(table(""));
+        let tables = Document { sections: vec![section], ..Document::default() }.csv();
+        let names: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
+        assert_eq!(names, ["long-flows-20-mb-s", "table", "table-2"]);
+        assert_eq!(
+            tables[0].text,
+            "protocol,Mb/s,Mb/s ±,share,share low,share high\r\nReno,18.1,0.5,2.82,1.37,5.77\r\nBBR,,,,,\r\n"
         );
     }
 }

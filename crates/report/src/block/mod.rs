@@ -1,21 +1,24 @@
-//! The content of a report, separate from its presentation. Content is put together once; three printers show it on a
-//! terminal, as a page and as CSV.
+//! The content of a report, separate from its presentation. Content is put together once; four printers show it on a
+//! terminal, as a page, as Markdown and as CSV.
 //!
 //! No text in a block can control a terminal or a browser: [`StyledText`] escapes its words wherever they come from.
 
 mod csv;
 mod layout;
+mod markdown;
 mod page;
 mod table;
 mod terminal;
 mod text;
 
-pub use csv::csv;
+pub use csv::{CsvTable, csv};
+pub use markdown::markdown_table;
 pub(crate) use table::{ABSENT, ColumnKind, Quantity, ReportTable, TableCell, TableColumn, TableRow};
 pub(crate) use terminal::plain;
 pub use terminal::table;
 pub(crate) use text::{StyledText, TextStyle, code, micros};
 
+use crate::gauges::{self, Gauge};
 use crate::output::Tone;
 
 #[derive(Debug, Clone)]
@@ -39,6 +42,15 @@ pub struct Document {
     pub(crate) version: String,
     /// Style sheets in addition to the one that all pages share.
     pub(crate) styles: &'static [&'static str],
+    /// Its figures, for OpenMetrics.
+    pub(crate) gauges: Vec<Gauge>,
+}
+
+impl Document {
+    /// Returns the document's figures in OpenMetrics' text format; `None` if it has none.
+    pub fn open_metrics(&self) -> Option<String> {
+        (!self.gauges.is_empty()).then(|| gauges::open_metrics(&self.gauges))
+    }
 }
 
 #[derive(Debug, Clone, Default)]
@@ -171,6 +183,8 @@ pub(crate) struct Article {
     pub(crate) facts: Vec<(Option<f64>, StyledText)>,
     pub(crate) lead: StyledText,
     pub(crate) lists: Vec<(&'static str, List)>,
+    /// Commands to paste, each after the place where it runs.
+    pub(crate) commands: Vec<(StyledText, String)>,
     /// The line that a terminal in brief detail shows in place of the article.
     pub(crate) brief: Option<StyledText>,
     /// Colour of its toned words on a terminal.

@@ -81,11 +81,7 @@ fn one(block: &ReportBlock) -> Markup {
         ReportBlock::Pairs(class, pairs) => {
             html! { dl class=(format!("pairs {class}").trim_end()) { @for (what, value) in pairs { dt { (text(what)) } dd { (text(value)) } } } }
         }
-        ReportBlock::Commands(commands) => html! {
-            dl class="commands" {
-                @for (what, command) in commands { dt { (text(what)) } dd { pre tabindex="0" { code { (crate::safe::clean(command)) } } } }
-            }
-        },
+        ReportBlock::Commands(commands) => commands_of(commands),
         ReportBlock::Table(of) => table(of),
         ReportBlock::Chart(Chart(drawn)) => html! { (drawn) },
         ReportBlock::Article(of) => article(of),
@@ -98,6 +94,14 @@ fn one(block: &ReportBlock) -> Markup {
         ReportBlock::Labelled(_, blocks) => all(blocks),
         ReportBlock::Only(_, blocks) if is_on_page(block) => all(blocks),
         ReportBlock::Only(..) => html! {},
+    }
+}
+
+fn commands_of(commands: &[(StyledText, String)]) -> Markup {
+    html! {
+        dl class="commands" {
+            @for (what, command) in commands { dt { (text(what)) } dd { pre tabindex="0" { code { (crate::safe::clean(command)) } } } }
+        }
     }
 }
 
@@ -146,6 +150,7 @@ fn article(article: &Article) -> Markup {
             // The head of the report shows the first article's lead.
             @if !article.is_first && !article.lead.is_empty() { p { (text(&article.lead)) } }
             div class="pair" { @for (heading, of) in &article.lists { div { h4 { (heading) } (list(of)) } } }
+            @if !article.commands.is_empty() { (commands_of(&article.commands)) }
         }
     }
 }

@@ -11,6 +11,8 @@ use crate::safe::clean;
 
 /// Least and greatest line width, whatever the terminal's.
 const WIDTHS: std::ops::RangeInclusive<u16> = 60..=160;
+/// Commands of an article that brief detail shows.
+const ARTICLE_COMMANDS: usize = 4;
 /// Width of a label and the gap after it.
 const LABEL: usize = 9;
 /// Indent of blocks without a label.
@@ -206,6 +208,9 @@ impl TerminalPrinter {
         let facts: Vec<String> = article.facts.iter().map(|(_, fact)| fact.words()).collect();
         lines.extend(self.toned(Tone::Dim, &facts.join("; ").into()));
         lines.extend(article.lists.iter().flat_map(|(_, list)| self.list(list)));
+        let most = if self.full { usize::MAX } else { ARTICLE_COMMANDS };
+        let shown: Vec<_> = article.commands.iter().take(most).cloned().collect();
+        lines.extend(commands_of(&shown).iter().map(|line| format!("    {line}")));
         lines
     }
 

@@ -98,10 +98,11 @@ fn caption(steps: &[(&StepSummary, Estimate)], scale: &Scale) -> Markup {
     html! {
         (legend(&present))
         p {
-            "Each row is one step in the order in which it was tried: the ratio of candidate to incumbent over interleaved "
-            "trials, with its interval. The shaded band is the least effect of interest (2 %). Only a step whose interval "
-            "lies wholly beyond the band is kept. Placebos toggle between two equivalent values: they show the noise floor."
-            @if is_beyond { " An arrow: the interval goes on beyond the plot." }
+            "Each row is one step in the order in which it was tried: how many times as much the setting with the change gives "
+            "as the one without, measured in turns. The bar is the range in which the true ratio lies. In the shaded band an effect "
+            "is too small to matter (2 %): only a step whose whole bar lies beyond it is kept. Placebos switch between two "
+            "values that do the same: they show the noise."
+            @if is_beyond { " An arrow: the bar goes on beyond the plot." }
         }
     }
 }

@@ -114,6 +114,13 @@ pub(crate) fn unit_of(unit: FigureUnit, largest: f64) -> (f64, &'static str) {
     *steps.iter().find(|(scale, _)| largest >= *scale).unwrap_or(&steps[steps.len() - 1])
 }
 
+/// Returns the unit that suits sizes up to `largest` bytes, as (divisor, name).
+pub(crate) fn size_of(largest: f64) -> (f64, &'static str) {
+    const STEPS: [(f64, &str); 4] =
+        [(1_073_741_824.0, "GiB"), (1_048_576.0, "MiB"), (1024.0, "KiB"), (1.0, "bytes")];
+    *STEPS.iter().find(|(per, _)| largest >= 2.0 * per).unwrap_or(&STEPS[3])
+}
+
 /// Returns the unit like [`unit_of`], but the program's own unit if the run measured a program.
 pub(crate) fn unit_in(figure: Metric, largest: f64, summary: &TuneSummary) -> (f64, String) {
     let plain = unit_of(figure.row().unit, largest);

@@ -46,9 +46,9 @@ pub(crate) fn strip(summary: &TuneSummary, record: &Record) -> Option<Markup> {
         description: format!("{count} trials of {} steps, incumbent and candidate, in {unit}.", rows.len()),
         caption: html! { p {
             "One dot is one trial: the incumbent's above as rings, the candidate's below in the colour of its answer; an upright "
-            "mark is their median. The two lanes of a row were measured in interleaved order; their spread is the machine's "
-            "noise, and what lies between rows is its drift."
-            @if is_cut { " Of steps with more than " (DRAWN) " trials an arm, the first " (DRAWN) " are drawn." }
+            "mark is their median. The two lanes of a row were measured in turns; their spread is the machine's noise. A shift "
+            "from one row to the next is how the machine changed meanwhile."
+            @if is_cut { " Of steps with more than " (DRAWN) " trials a lane, the first " (DRAWN) " are drawn." }
         } },
         shape: ChartShape::Rows(rows.len()),
         points: rows.iter().flat_map(|row| &row.arms).map(|arm| arm.len().min(DRAWN)).sum(),

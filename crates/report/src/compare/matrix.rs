@@ -28,7 +28,7 @@ impl MeetingRatio {
     fn cell(self) -> TableCell {
         let shown = share(self.ratio);
         let shown = if self.is_open() { format!("({shown})") } else { shown };
-        let tooltip = self.ends.map(|(low, high)| format!("95 % interval {} to {}", share(low), share(high)));
+        let tooltip = self.ends.map(|(low, high)| format!("95 % range {} to {}", share(low), share(high)));
         TableCell {
             tooltip: tooltip.map(Into::into),
             ..TableCell::number(self.ratio, shown).classed(self.tone())

@@ -20,7 +20,7 @@ use crate::block::{
     ReportBlock, ReportSection, ReportTable, StyledText, TextStyle, Visibility,
 };
 use crate::output::Tone;
-use crate::{glossary, safe};
+use crate::{gauges, glossary, safe};
 pub use progress::{about, compare_progress};
 
 /// Styles of this page alone, in addition to those of every page.
@@ -55,12 +55,13 @@ pub fn compare(report: &CompareReport, record: &Record) -> Document {
         sections: sections.into_iter().filter_map(ReportSection::non_empty).collect(),
         version: report.landspeed.clone(),
         styles: &[STYLE],
+        gauges: gauges::of_study(report),
     }
 }
 
 fn head(report: &CompareReport) -> DocumentHead {
     let void = |why: &String| {
-        StyledText::default().with(TextStyle::Strong, "✗ This study does not stand: ").and(safe(why))
+        StyledText::default().with(TextStyle::Strong, "✗ This study does not count: ").and(safe(why))
     };
     let facts = words::setting(report).into_iter().chain([report.started.clone()]);
     DocumentHead {
@@ -120,12 +121,14 @@ fn rankings(report: &CompareReport) -> ReportSection {
     };
     section
         .with(ReportBlock::text(
-            "Best first. Between two groups some difference is real; within a group none can be called so (Student's test of \
-             the differences repeat by repeat, Holm's correction over all pairs of a row, 5 %).",
+            "Best first. Those of one group could not be told apart; between two groups at least one difference is real.",
         ))
         .with(ReportBlock::Pairs("orders", report.rankings.iter().map(order).collect()))
         .all(ReportBlock::asides(words::ranking_notes(report)))
+        .all(ReportBlock::only(Visibility::InFull, [ReportBlock::aside(RANKED)]))
 }
+
+const RANKED: &str = "Statistics: Student's test of the differences repeat by repeat, Holm's correction over all pairs of a row, 5 %.";
 
 /// Returns Tables 1 and 2 as the paper prints them, and the intervals behind them.
 fn paper_tables(report: &CompareReport) -> ReportSection {
@@ -141,7 +144,7 @@ fn paper_tables(report: &CompareReport) -> ReportSection {
         .all(
             intervals
                 .into_iter()
-                .flat_map(|table| headed("Over repeats: mean ± half of its 95 % interval", table)),
+                .flat_map(|table| headed("Over repeats: mean ± half of its 95 % range", table)),
         )
 }
 
@@ -187,12 +190,12 @@ fn findings(report: &CompareReport) -> ReportSection {
     }
     let shown = told.iter().filter(|finding| finding.reproduces == Some(true)).count();
     let about = format!(
-        "{shown} of its findings show here, {} do not, and {} this study cannot tell. A finding shows where the margin by which \
-         it holds, over all repeats, lies above zero (95 % interval).",
+        "Of the paper's {} findings {shown} hold here, {} do not, and {} need another study.",
+        report.findings.len(),
         told.len() - shown,
         untold.len()
     );
-    let title = format!("{} that this study cannot tell, and why", untold.len());
+    let title = format!("{} that need another study, and why", untold.len());
     let rest = CollapsibleGroup {
         title: title.into(),
         open: false,
@@ -200,9 +203,13 @@ fn findings(report: &CompareReport) -> ReportSection {
     };
     section
         .with(ReportBlock::text(about))
+        .all(ReportBlock::only(Visibility::InFull, [ReportBlock::aside(HOLDS)]))
         .all(told.into_iter().map(finding))
         .all((!rest.blocks.is_empty()).then_some(rest))
 }
+
+const HOLDS: &str =
+    "Statistics: a finding holds where its margin over all repeats lies above zero (95 % interval).";
 
 fn finding(finding: &PaperFinding) -> ReportBlock {
     let (sign, word) = words::shows(finding.reproduces);
@@ -270,6 +277,23 @@ fn reproduce(report: &CompareReport, record: &Record) -> ReportSection {
     let pairs = pairs.into_iter().map(|(what, value)| (what.into(), value.into())).collect();
     ReportSection::new("reproduce", "How to reproduce")
         .minor()
-        .with(ReportBlock::Commands(commands))
+        .all(ReportBlock::only(Visibility::InFull, [ReportBlock::Commands(commands)]))
         .all(ReportBlock::only(Visibility::InFull, [ReportBlock::Pairs("", pairs)]))
+        .with(ReportBlock::Commands(vec![("next:".into(), next(report))]))
+}
+
+/// Returns the command that follows: the runs that are missing, the study again, or its page.
+fn next(report: &CompareReport) -> String {
+    let record = report.record.as_ref().map(|path| crate::words::quoted(path));
+    let invalid = report.invalid_runs > 0;
+    match (&report.void, record) {
+        (Some(_), _) if invalid => {
+            format!("{}   # on a quieter machine, or over a slower path", report.command)
+        }
+        (Some(_), Some(record)) => format!("landspeed compare --resume {record}   # make the missing runs"),
+        (Some(_), None) | (None, None) => report.command.clone(),
+        (None, Some(record)) => {
+            format!("landspeed show {record} --html report.html   # the courses of all runs")
+        }
+    }
 }

@@ -166,7 +166,7 @@ pub(super) fn controls(record: &Record) -> Option<String> {
     });
     let used: BTreeSet<String> = runs.flatten().map(|name| safe(name)).collect();
     let named = used.into_iter().collect::<Vec<_>>().join(", ");
-    (!named.is_empty()).then(|| format!("The flows used {named}, as their sockets told (TCP_CONGESTION)."))
+    (!named.is_empty()).then(|| format!("Congestion control of the flows, read from their sockets: {named}."))
 }
 
 #[cfg(test)]

@@ -35,15 +35,15 @@ fn has_papers(report: &CompareReport, protocol: &str) -> bool {
 pub(super) fn overall(report: &CompareReport) -> ReportTable {
     let names = [
         "protocol",
-        "avg",
-        "std",
+        "mean",
+        "std. dev.",
         "stability",
         "fairness",
         "CPU",
-        "MHz/Mbps",
-        "std RTT",
+        "cycles/bit",
+        "RTT std. dev.",
         "resent",
-        "conv.",
+        "fair after",
         "runs",
     ];
     let caption = "Over all regions, throughput in Mb/s, as Table 1 of Cottrell et al. (2005), and what was resent and how long a \
@@ -126,7 +126,7 @@ pub(super) fn by_region(report: &CompareReport) -> ReportTable {
 
 pub(super) fn intervals(report: &CompareReport) -> ReportTable {
     let names = ["protocol", "Mb/s", "with all flows", "stability", "least fairness", "std RTT, ms"];
-    let caption = "A figure of each run, its mean over the runs that count, and half of the 95 % interval of that mean \
+    let caption = "A figure of each run, its mean over the runs that count, and half of the 95 % range of that mean \
                    (Student's t).";
     let row = |p: &ContestFigures| {
         [

@@ -1,5 +1,6 @@
 //! Processor time by layer, prepared for tables and charts.
 
+use landspeed_analysis::fit::{cost_owners, share_of_links};
 use landspeed_record::{CostClass, CostFigure, CostProfile, ExplainReport, ExplainedHost};
 
 use super::words::{self, nanos, percent, unit};
@@ -18,6 +19,8 @@ pub(super) struct HostCost<'a> {
     pub(super) classes: Vec<ClassCost>,
     /// The profile behind the figures, if the report has it.
     pub(super) profile: Option<&'a CostProfile>,
+    /// What the flow had of the host's links, 0 to 1.
+    share_of_links: f64,
 }
 
 pub(super) fn hosts(report: &ExplainReport) -> Vec<HostCost<'_>> {
@@ -39,7 +42,8 @@ impl<'a> HostCost<'a> {
             (figure.share > 0.0).then_some(ClassCost { class, figure })
         };
         let classes = CostClass::ALL.into_iter().filter_map(figure).collect();
-        HostCost { name: words::host(&host.name, index), classes, profile }
+        let (name, share_of_links) = (words::host(&host.name, index), share_of_links(&host.observed));
+        HostCost { name, classes, profile, share_of_links }
     }
 
     pub(super) fn of_class(&self, class: CostClass) -> Option<&ClassCost> {
@@ -77,6 +81,23 @@ impl<'a> HostCost<'a> {
         profile.unclassified.iter().map(|s| (crate::safe(&s.symbol), s.samples as f64 / all)).collect()
     }
 
+    /// Describes whose the processor time was: "of host B's busy processor time 3.0 % was the flow's; others: stress-ng
+    /// 64 %".
+    pub(super) fn owners(&self) -> Option<String> {
+        let owners = cost_owners(self.profile?, unit(self.share_of_links))?;
+        let (named, rest) = owners.others.split_at(owners.others.len().min(NAMED));
+        let mut told: Vec<String> =
+            named.iter().map(|(name, share)| format!("{} {}", crate::safe(name), percent(*share))).collect();
+        let more: f64 = rest.iter().map(|(_, share)| share).sum();
+        told.extend((!rest.is_empty()).then(|| format!("{} more {}", rest.len(), percent(more))));
+        Some(format!(
+            "Of the busy processor time of {}, {} was the flow's; others: {}.",
+            self.name,
+            percent(owners.flow),
+            told.join(", ")
+        ))
+    }
+
     /// Describes the samples: "6,104 samples of tasks over 10 s by cpu-clock, 3 lost".
     pub(super) fn source(&self) -> Option<String> {
         let p = self.profile?;
@@ -86,6 +107,9 @@ impl<'a> HostCost<'a> {
         Some(format!("{samples} samples of {scope} over {} by {event}{lost}", p.window_ns))
     }
 }
+
+/// Programs beside the flow that are named.
+const NAMED: usize = 3;
 
 /// Classes that a terminal in brief detail lists: those with most time on any host. The others are summed.
 const TOLD: usize = 5;
@@ -133,7 +157,7 @@ pub(super) fn table(hosts: &[HostCost<'_>]) -> ReportTable {
     });
     ReportTable::new("Cost by layer", "figures", columns)
         .captioned(
-            "Shares of each host's sampled processor time, from the application down to the wire and up again, and nanoseconds of \
+            "Shares of the processor time that each host spent on the flow, as sampled, from the application down to the wire and up again, and nanoseconds of \
              it per byte of payload and per packet on the link. Stolen time is what the hypervisor gave to others: a share of the \
              window over all processors, never sampled and not part of the sum.",
         )

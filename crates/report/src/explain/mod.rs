@@ -9,6 +9,7 @@ mod cost;
 mod flame;
 mod head;
 mod hops;
+mod next;
 mod parts;
 mod rules;
 mod sizes;
@@ -22,8 +23,8 @@ use landspeed_record::{Estimate, ExplainReport};
 use crate::block::{
     Chart, CollapsibleGroup, Document, List, ReportBlock, ReportSection, StyledText, Visibility, code,
 };
-use crate::words::estimate;
-use crate::{glossary, wan};
+use crate::words::{counted, estimate};
+use crate::{gauges, glossary, wan};
 pub(crate) use words::cause as cause_words;
 
 /// Styles of this page alone, in addition to those of every page.
@@ -56,12 +57,14 @@ pub fn explain(report: &ExplainReport) -> Document {
         sections: sections.into_iter().flatten().collect(),
         version: report.landspeed.clone(),
         styles: &[STYLE],
+        gauges: gauges::of_explanation(report),
     }
 }
 
 fn cost_section(hosts: &[cost::HostCost<'_>]) -> ReportSection {
     ReportSection::new("cost", "Where the processor time goes")
         .with(cost::table(hosts))
+        .all(hosts.iter().filter_map(cost::HostCost::owners).map(ReportBlock::text))
         .all(hottest(hosts))
         .all(ReportBlock::only(Visibility::InFull, hosts.iter().filter_map(unclassified)))
         .all(ReportBlock::only(Visibility::InFull, ReportBlock::asides(cost::asides(hosts))))
@@ -161,7 +164,8 @@ fn gaps(report: &ExplainReport) -> Vec<ReportBlock> {
     let absent = parts::absent(report);
     let missing = (!absent.is_empty()).then(|| format!("not measured: {}", absent.join(", ")));
     let count = parts::unseen(report).len();
-    let unseen = (count > 0).then(|| format!("not seen or judged: {count} lines (--full)"));
+    let unseen = (count > 0)
+        .then(|| format!("{} could not be seen or judged (--full lists them)", counted(count, "thing")));
     missing.into_iter().chain(unseen).map(ReportBlock::aside).collect()
 }
 
@@ -183,7 +187,11 @@ fn reproduce(report: &ExplainReport) -> ReportSection {
     ReportSection::new("reproduce", "How to reproduce")
         .minor()
         .all(ReportBlock::only(Visibility::InBrief, gaps(report)))
-        .with(ReportBlock::Commands(vec![("Run it again".into(), report.command.clone())]))
+        .all(ReportBlock::only(
+            Visibility::InFull,
+            [ReportBlock::Commands(vec![("Run it again".into(), report.command.clone())])],
+        ))
+        .with(ReportBlock::Commands(vec![("next:".into(), next::next(report))]))
         .all(ReportBlock::only(
             Visibility::InFull,
             [ReportBlock::Pairs("", facts.into_iter().chain(effect).collect())],

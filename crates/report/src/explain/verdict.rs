@@ -1,6 +1,6 @@
 //! The section of causes, in order, each with its evidence and remedies.
 
-use landspeed_analysis::verdict::{cannot_tell, is_limit};
+use landspeed_analysis::verdict::{called, cannot_tell, is_limit};
 use landspeed_record::{ExplainReport, Finding, Remedy};
 
 use super::words::{self, sureness, whole};
@@ -62,6 +62,7 @@ fn article(rank: usize, finding: &Finding) -> Article {
         facts: facts(finding),
         lead: words::capital(&safe(&finding.summary)).into(),
         lists: lists.into_iter().filter(|(_, list)| !list.items.is_empty()).collect(),
+        commands: commands(finding),
         brief: (rank > 1).then(|| brief(finding)),
         is_first: rank == 1,
         ..Article::default()
@@ -70,10 +71,10 @@ fn article(rank: usize, finding: &Finding) -> Article {
 
 /// Returns the kind, the confidence and the cost of a finding.
 fn facts(finding: &Finding) -> Vec<(Option<f64>, StyledText)> {
-    let of = if is_limit(finding.cause) { "a limit, not a fault" } else { "a fault that can be mended" };
-    let sure = format!("{}, {} sure", sureness(finding.confidence), whole(finding.confidence));
+    let of = if is_limit(finding.cause) { "a limit, not a fault" } else { "a fault, which can be mended" };
+    let sure = format!("{} ({})", sureness(finding.confidence), whole(finding.confidence));
     let toll = words::toll(finding)
-        .map(|toll| (Some(toll), format!("costs about {} of its time or rate", whole(toll)).into()));
+        .map(|toll| (Some(toll), format!("the flow loses about {} to it", whole(toll)).into()));
     let allows = words::allows(finding).map(|allows| (None, allows.into()));
     [Some((None, of.into())), Some((Some(finding.confidence), sure.into())), toll, allows]
         .into_iter()
@@ -84,15 +85,24 @@ fn facts(finding: &Finding) -> Vec<(Option<f64>, StyledText)> {
 /// Returns the brief form of a finding: "random loss: likely, about 40 %; try congestion=bbr".
 fn brief(finding: &Finding) -> StyledText {
     let toll = words::toll(finding).map(|toll| format!("about {}", whole(toll)));
-    let toll = toll.or_else(|| words::allows(finding)).map(|toll| format!(", {toll}")).unwrap_or_default();
+    let gain = finding.remedies.iter().find_map(words::expected).map(|gain| format!("{gain} expected"));
+    let toll =
+        toll.or(gain).or_else(|| words::allows(finding)).map(|toll| format!(", {toll}")).unwrap_or_default();
     let setting =
         finding.remedies.iter().find_map(words::setting).map(|s| format!("; try {s}")).unwrap_or_default();
     format!("{}: {}{toll}{setting}", words::titled(finding), sureness(finding.confidence)).into()
 }
 
+/// Returns the commands of a finding's remedies to paste, each after its host: "on host B".
+fn commands(finding: &Finding) -> Vec<(StyledText, String)> {
+    let all = finding.remedies.iter().flat_map(|remedy| &remedy.commands);
+    all.map(|command| (format!("on {}:", called(&command.host)).into(), command.line.clone())).collect()
+}
+
 /// Returns a remedy: "try tso=on, about 2.40× expected: segments go down the stack as one".
 fn remedy(remedy: &Remedy) -> StyledText {
-    let setting = words::setting(remedy);
+    // The command says what to set.
+    let setting = words::setting(remedy).filter(|_| remedy.commands.is_empty());
     let mut text = setting
         .as_ref()
         .map(|setting| StyledText::from("try ").with(TextStyle::Code, setting))

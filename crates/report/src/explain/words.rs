@@ -3,14 +3,17 @@
 use landspeed_analysis::verdict::{called, cannot_tell};
 pub(crate) use landspeed_analysis::verdict::{cause, is_limit};
 pub(super) use landspeed_record::factor::reference::capital;
-use landspeed_record::{Cause, ExplainReport, Finding, Remedy, StackHop};
+use landspeed_record::{Cause, ExplainReport, Finding, PathRate, Remedy, StackHop};
 
 use crate::safe;
 pub(super) use crate::words::{grouped, unit};
 use crate::words::{number, times};
 
-/// Returns the verdict in a line: the first cause, or that only a limit holds the flow back.
+/// Returns the verdict in a line: what the path carries, the first cause, or that only a limit holds the flow back.
 pub(super) fn headline(report: &ExplainReport) -> String {
+    if let Some(carried) = path_rate(report.path_rate.as_ref()) {
+        return carried;
+    }
     match report.verdict.first() {
         None => match report.cannot_tell {
             Some(why) => format!("Cannot tell: {}", cannot_tell(why)),
@@ -22,6 +25,13 @@ pub(super) fn headline(report: &ExplainReport) -> String {
     }
 }
 
+/// Returns the sentence on what the path carries, if the rate is one that a path can have.
+pub(super) fn path_rate(path: Option<&PathRate>) -> Option<String> {
+    let rate = path?.rate_bps;
+    let known = rate.0.is_finite() && rate.0 > 0.0;
+    known.then(|| format!("The path carries about {rate}; no host setting can raise it"))
+}
+
 /// Returns true if a limit's own sentence already serves as the headline.
 fn says_so(finding: &Finding) -> bool {
     is_limit(finding.cause) && finding.summary.to_lowercase().starts_with("nothing holds it back but")
@@ -29,6 +39,9 @@ fn says_so(finding: &Finding) -> bool {
 
 /// Returns the sentence under the headline, if it adds anything.
 pub(super) fn lead(report: &ExplainReport) -> Option<String> {
+    if let Some(proof) = report.path_rate.as_ref().and_then(|path| path.proof.first()) {
+        return Some(capital(&safe(proof)));
+    }
     let first = report.verdict.first().filter(|first| !says_so(first) && !first.summary.is_empty())?;
     Some(capital(&safe(&first.summary)))
 }
@@ -41,9 +54,11 @@ pub(super) fn titled(finding: &Finding) -> String {
     if place.is_empty() { name.to_owned() } else { format!("{name} ({place})") }
 }
 
-/// Returns the cost of a cause. A limit costs nothing: it remains after all causes are fixed.
+/// Returns the cost of a cause, if no gain is expected: of the two, a gain is what the next limit allows. A limit costs
+/// nothing: it remains after all causes are fixed.
 pub(super) fn toll(finding: &Finding) -> Option<f64> {
-    Some(unit(finding.weight)).filter(|weight| *weight > 0.0 && !is_limit(finding.cause))
+    let promises = finding.remedies.iter().any(|remedy| expected(remedy).is_some());
+    Some(unit(finding.weight)).filter(|weight| *weight > 0.0 && !promises && !is_limit(finding.cause))
 }
 
 /// Returns the rate that a cause without a present cost would allow: "costs nothing now, would allow about 20 Mb/s".
@@ -52,7 +67,7 @@ pub(super) fn allows(finding: &Finding) -> Option<String> {
     Some(format!("costs nothing now, would allow about {rate}"))
 }
 
-/// Returns a remedy's setting, "tcp-rmem=4096 131072 33554432", or `None` if no knob is the remedy.
+/// Returns a remedy's setting, "nodelay=on", or `None` if no knob is the remedy. A remedy with a command is its command.
 pub(super) fn setting(remedy: &Remedy) -> Option<String> {
     let knob = safe(&remedy.knob);
     match (knob.is_empty(), remedy.value.is_empty()) {
@@ -62,10 +77,16 @@ pub(super) fn setting(remedy: &Remedy) -> Option<String> {
     }
 }
 
-/// Returns a remedy's expected gain, "about 2.6×", if it is plausible.
+/// Returns a remedy's expected gain, "1.9× to 2.6×" or "about 2.6×", if it is plausible.
 pub(super) fn expected(remedy: &Remedy) -> Option<String> {
-    let ratio = remedy.expected_ratio.filter(|r| r.is_finite() && *r > 0.0)?;
-    Some(format!("about {}", times(ratio)))
+    let plausible = |ratio: Option<f64>| ratio.filter(|r| r.is_finite() && *r > 0.0);
+    let ratio = plausible(remedy.expected_ratio)?;
+    let ends =
+        plausible(remedy.expected_low).zip(plausible(remedy.expected_high)).filter(|(low, high)| low <= high);
+    Some(match ends.map(|(low, high)| (times(low), times(high))) {
+        Some((low, high)) if low != high => format!("{low} to {high}"),
+        _ => format!("about {}", times(ratio)),
+    })
 }
 
 /// Returns a confidence from 0 to 1 as a word, which may be trusted more than a percentage.
@@ -164,6 +185,8 @@ mod tests {
         assert_eq!(setting(&remedy).as_deref(), Some("mtu"));
         remedy.expected_ratio = Some(2.61);
         assert_eq!(expected(&remedy).as_deref(), Some("about 2.61×"));
+        (remedy.expected_low, remedy.expected_high) = (Some(1.9), Some(2.8));
+        assert_eq!(expected(&remedy).as_deref(), Some("1.90× to 2.80×"));
         remedy.expected_ratio = Some(f64::INFINITY);
         assert_eq!(expected(&remedy), None);
     }

@@ -110,7 +110,7 @@ impl GridDrawing<'_> {
         let caption: Vec<String> = self.others.iter().zip(key).map(named).collect();
         let (about, figure) = (caption.join(", "), self.curves.figure.title);
         let caption = if about.is_empty() {
-            html! { p { "Curves join the means of cells; bands are their 95 % intervals, one by one; each dot is a trial." } }
+            html! { p { "Curves join the means of cells; bands are their 95 % ranges, one by one; each dot is a trial." } }
         } else {
             html! { p { strong { (about) } } }
         };

@@ -11,7 +11,7 @@ use landspeed_record::{FactorEffect, GridCurves, GridFactor, GridReport, HERE, R
 use crate::block::{
     Chart, Document, DocumentHead, List, ReportBlock, ReportSection, StyledText, TextStyle, Visibility,
 };
-use crate::{glossary, safe};
+use crate::{gauges, glossary, safe};
 
 /// Styles of this page alone, in addition to those of every page.
 const STYLE: &str = include_str!("grid.css");
@@ -40,6 +40,7 @@ pub fn grid(report: &GridReport, record: &Record, named: &str) -> Document {
         sections: sections.into_iter().filter_map(ReportSection::non_empty).collect(),
         version: report.landspeed.clone(),
         styles: &[STYLE],
+        gauges: gauges::of_grid(report),
     }
 }
 
@@ -47,7 +48,7 @@ fn head(report: &GridReport) -> DocumentHead {
     let void = report
         .void
         .iter()
-        .map(|why| StyledText::default().with(TextStyle::Strong, "✗ Void: ").and(safe(why)));
+        .map(|why| StyledText::default().with(TextStyle::Strong, "✗ Does not count: ").and(safe(why)));
     let varied = report.factors.iter().flat_map(GridFactor::settings).any(|one| one.name == "topology");
     let facts = [
         if varied { "over several topologies".to_owned() } else { safe(&report.topology) },
@@ -108,15 +109,18 @@ fn predicted(report: &GridReport) -> ReportSection {
 fn figure(report: &GridReport, record: &Record, curves: &GridCurves, is_other: bool) -> ReportSection {
     let drawn = chart::panels(report, record, curves).map(Chart);
     let why =
-        curves.no_intervals.as_ref().map(|why| ReportBlock::aside(format!("No intervals: {}.", safe(why))));
+        curves.no_intervals.as_ref().map(|why| ReportBlock::aside(format!("No ranges: {}.", safe(why))));
     let how = curves.method.as_ref().map(|method| {
-        ReportBlock::aside(format!(
-            "Ratios are to the first row; their 95 % intervals hold together ({}).",
-            safe(method)
-        ))
+        ReportBlock::asides([
+            "Ratios are to the first row, with the range of each. All ranges of the table are right together in 95 of 100 runs."
+                .to_owned(),
+        ])
+        .into_iter()
+        .chain(ReportBlock::only(Visibility::InFull, [ReportBlock::aside(format!("Statistics: {}.", safe(method)))]))
     });
     let section = ReportSection::new(words::id(curves), words::heading(curves)).minor();
-    let section = section.all(drawn).with(tables::cells(report, curves)).all(how).all(why);
+    let section =
+        section.all(drawn).with(tables::cells(report, curves)).all(how.into_iter().flatten()).all(why);
     if is_other { section.in_full() } else { section }
 }
 
@@ -137,7 +141,13 @@ fn next(report: &GridReport, named: &str) -> ReportSection {
         HERE => report.command.clone(),
         name => format!("landspeed measure {name} --resume {named} --blocks 20"),
     };
-    let commands = vec![("page".into(), page), ("more".into(), resume)];
+    // Without an answer more blocks come first.
+    let answered =
+        report.void.is_none() && report.figures.first().is_some_and(|of| of.no_intervals.is_none());
+    let commands = match answered {
+        true => vec![("next:".into(), page), ("more:".into(), resume)],
+        false => vec![("next:".into(), resume), ("page:".into(), page)],
+    };
     let again = vec![ReportBlock::Commands(vec![("Run it again".into(), report.command.clone())])];
     ReportSection::new("next", "How to go on")
         .minor()

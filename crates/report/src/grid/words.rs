@@ -204,16 +204,18 @@ fn best(curves: &GridCurves) -> Option<&GridCell> {
     best.or_else(all_worse)
 }
 
-/// Returns a factor's effect: "mtu has an effect", "tso has no effect larger than 4 %".
+/// Returns a factor's effect: "mtu changes it", "tso changes it by less than 4 %, if at all".
 pub(super) fn effect(effect: &FactorEffect) -> String {
     let name = safe(&effect.factor);
     match (effect.has_effect, effect.at_most) {
-        (true, Some(share)) if share < 1.0 => format!("{name} has an effect, of {} at most", percent(share)),
-        (true, Some(share)) => format!("{name} has an effect, {}× at most", number(1.0 + share)),
-        (true, None) => format!("{name} has an effect"),
-        (false, Some(share)) if share < 1.0 => format!("{name} has no effect larger than {}", percent(share)),
+        (true, Some(share)) if share < 1.0 => format!("{name} changes it, by {} at most", percent(share)),
+        (true, Some(share)) => format!("{name} changes it, {}× at most", number(1.0 + share)),
+        (true, None) => format!("{name} changes it"),
+        (false, Some(share)) if share < 1.0 => {
+            format!("{name} changes it by less than {}, if at all", percent(share))
+        }
         (false, Some(share)) if share < 9.0 => {
-            format!("{name} has no effect larger than {}×", number(1.0 + share))
+            format!("{name} changes it less than {}×, if at all", number(1.0 + share))
         }
         (false, _) => format!("{name}: too few trials for an answer"),
     }

@@ -339,7 +339,7 @@ mod tests {
         };
         let line = "  ✗ tcp-rmem 4096 131072 33554432  0.99×  [0.97, 1.01]    no effect";
         assert_eq!(said(&mut state, &none), [line]);
-        let noisy = step(StepAnswer::Undecided, (0.01, 2.6, 28.0), "all blocks used");
+        let noisy = step(StepAnswer::Undecided, (0.01, 2.6, 28.0), "no answer in all planned blocks");
         assert!(said(&mut state, &noisy)[0].ends_with("too noisy"));
         for quiet in [StepAnswer::Skipped, StepAnswer::NotTried] {
             assert!(

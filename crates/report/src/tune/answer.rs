@@ -27,7 +27,7 @@ pub(super) fn headline(summary: &TuneSummary) -> String {
         return format!("paced to the path: {before} -> {after} of the datagrams lost{span}");
     }
     let why = match (&summary.void, is_any_kept(summary)) {
-        (Some(_), _) => ", the run is void",
+        (Some(_), _) => ", the run does not count",
         (None, false) => ", nothing kept",
         (None, true) => "",
     };
@@ -102,13 +102,13 @@ pub(super) fn help(summary: &TuneSummary, budget: Nanos) -> Option<String> {
     let lost = lost(summary);
     let more = match (&summary.void, is_any_kept(summary)) {
         (Some(_), _) if summary.steps.iter().any(|step| step.placebo && step.kept) => {
-            "on this machine changing nothing looks like a gain: measure on a quieter one".to_owned()
+            "a quieter machine: on this one, changing nothing looks like a gain".to_owned()
         }
-        (Some(_), _) => format!("a run that comes to its end; its budget is {}", words::duration(budget)),
+        (Some(_), _) => format!("a run that comes to its end: its budget is {}", words::duration(budget)),
         (None, false) => untried(summary, budget),
         (None, true) => wider(summary, budget),
     };
-    Some(format!("What would help: {}.", lost.unwrap_or(more)))
+    Some(format!("Try {}.", lost.unwrap_or(more)))
 }
 
 fn lost(summary: &TuneSummary) -> Option<String> {
@@ -116,7 +116,7 @@ fn lost(summary: &TuneSummary) -> Option<String> {
         [(summary.start.steal, summary.final_.steal), (summary.start.throttled, summary.final_.throttled)]
             .map(|(start, last)| start.max(last));
     let said = |share: f64, whom: &str, cure: &str| {
-        (share > MUCH).then(|| format!("{cure}; {whom} took {:.0} % of the processor time", share * 100.0))
+        (share > MUCH).then(|| format!("{cure}: {whom} took {:.0} % of the processor time", share * 100.0))
     };
     said(steal, "the hypervisor", "a host of its own")
         .or_else(|| said(throttled, "a quota or heat", "no quota and no heat"))
@@ -125,19 +125,25 @@ fn lost(summary: &TuneSummary) -> Option<String> {
 /// Returns advice for a run that kept no step.
 fn untried(summary: &TuneSummary, budget: Nanos) -> String {
     let outcomes = || summary.steps.iter().map(StepOutcome::of);
+    if summary.steps.iter().any(|step| step.reason == landspeed_analysis::PATH_LIMITS) {
+        return "a faster path; `--for latency` and `--for cpu` look for what still helps on this one"
+            .to_owned();
+    }
     let undecided = outcomes().filter(|outcome| *outcome == StepOutcome::Undecided).count();
     let waiting = without_time(summary);
     let longer = match longer(summary, budget) {
         Some(budget) => format!("--budget {budget}"),
         None => format!("a longer --budget than {}", words::duration(budget)),
     };
+    let settings = |count: usize| counted(count, "setting");
     match (undecided, waiting) {
-        (0, 0) => "`landspeed explain` says what holds the path back; no setting here does".to_owned(),
-        (0, waiting) => format!("{longer}; {} had no time", counted(waiting, "setting")),
-        (open, 0) => format!("{longer}, or a quieter machine; {} stayed undecided", counted(open, "setting")),
-        (open, waiting) => {
-            format!("{longer}; {} stayed undecided and {waiting} had no time", counted(open, "setting"))
-        }
+        (0, 0) => "`landspeed explain`, which says what holds the path back: no setting here does".to_owned(),
+        (0, waiting) => format!("{longer}: there was no time for {}", settings(waiting)),
+        (open, 0) => format!("{longer}, or a quieter machine: {} had no clear answer", settings(open)),
+        (open, waiting) => format!(
+            "{longer}: {} had no clear answer, and there was no time for {waiting} more",
+            settings(open)
+        ),
     }
 }
 
@@ -146,18 +152,18 @@ fn wider(summary: &TuneSummary, budget: Nanos) -> String {
     let primary = Metric::of_goal(&summary.goal);
     let Some(gain) = primary.of_gain(&summary.gain).map(|gain| primary.oriented(gain)) else {
         return format!(
-            "a longer --budget than {}; the final check measured nothing",
+            "a longer --budget than {}: the final check measured nothing",
             words::duration(budget)
         );
     };
     if gain.low > 1.0 {
-        return "a quieter machine; changing nothing is shown to do as much".to_owned();
+        return "a quieter machine: on this one, changing nothing does as much".to_owned();
     }
     // The width of an interval falls with the square root of the number of trials.
     let times = (gain.low.ln() / gain.ratio.ln() - 1.0).powi(2);
     match times {
         _ if gain.ratio <= 1.0 => format!(
-            "another run with a longer --budget than {}; in the final trials the final setting was no better than the start",
+            "another run with a longer --budget than {}: in the last trials the final setting was no better than the start",
             words::duration(budget)
         ),
         times if times < TOO_MANY => format!(
@@ -165,10 +171,7 @@ fn wider(summary: &TuneSummary, budget: Nanos) -> String {
             rounded(budget.0 as f64 * times.max(2.0)),
             times.max(2.0)
         ),
-        _ => {
-            "a quieter machine; a longer --budget alone does not tell a difference this small from this noise"
-                .to_owned()
-        }
+        _ => "a quieter machine: no longer --budget tells a difference this small from this noise".to_owned(),
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) fn blocks(summary: &TuneSummary, record: &Record, named: &str) -> Vec
     let mut blocks = vec![ReportBlock::Labelled("RESULT", result(summary, record)), measured(summary)];
     blocks.extend(labelled);
     blocks.extend(restored(summary));
-    blocks.push(ReportBlock::Labelled("", vec![ReportBlock::Commands(commands(summary, named))]));
+    blocks.push(ReportBlock::Labelled("", vec![ReportBlock::Commands(commands(summary, record, named))]));
     blocks
 }
 
@@ -36,11 +36,11 @@ fn result(summary: &TuneSummary, record: &Record) -> Vec<ReportBlock> {
     let void = summary
         .void
         .as_ref()
-        .map(|void| ReportBlock::Paragraph(ParagraphStyle::Bad, format!("✗ Void: {void}").into()));
+        .map(|void| ReportBlock::Paragraph(ParagraphStyle::Bad, format!("✗ Does not count: {void}").into()));
     blocks.extend(void);
     blocks.extend(help(summary, record.header.budget_ns).map(ReportBlock::text));
     if !summary.doubts.is_empty() {
-        let items = summary.doubts.iter().map(|doubt| format!("in doubt: {doubt}").into()).collect();
+        let items = summary.doubts.iter().map(|doubt| format!("beware: {doubt}").into()).collect();
         blocks.push(List { items, most: Some(DOUBTS), tone: Some(Tone::Open), ..List::default() }.into());
     }
     blocks
@@ -82,7 +82,7 @@ fn kept(summary: &TuneSummary) -> Option<ReportBlock> {
         // `left_out` is the ratio of the final setting without the step to the final setting.
         let without = step.left_out.filter(Estimate::is_plausible);
         let without =
-            without.map(|e| format!("without it: {}", words::times(1.0 / e.ratio))).unwrap_or_default();
+            without.map(|e| format!("final without it: {}", words::times(1.0 / e.ratio))).unwrap_or_default();
         let is_open = StepOutcome::of(step) == StepOutcome::Unconfirmed;
         let open = StyledText::default().with(TextStyle::Toned, if is_open { "not confirmed" } else { "" });
         let cells = [
@@ -180,14 +180,30 @@ fn restored(summary: &TuneSummary) -> Vec<ReportBlock> {
     vec![ReportBlock::Paragraph(ParagraphStyle::Bad, said.into()), notes.into()]
 }
 
-fn commands(summary: &TuneSummary, named: &str) -> Vec<(StyledText, String)> {
-    let apply = match (summary.is_lab(), summary.start_cell != summary.final_cell) {
-        (true, _) => Some("landspeed tune HOST_A HOST_B  # settings of a lab suit no host".to_owned()),
-        (false, true) if summary.void.is_none() => Some(format!("landspeed persist {named}")),
-        (false, _) => None,
-    };
+fn commands(summary: &TuneSummary, record: &Record, named: &str) -> Vec<(StyledText, String)> {
     let page = format!("landspeed show {named} --html report.html");
     let why = format!("landspeed show {named} --full");
-    let commands = [("apply", apply), ("page", Some(page)), ("why", Some(why))];
-    commands.into_iter().filter_map(|(what, command)| Some((what.into(), command?))).collect()
+    let commands = [("next:", next(summary, record, named)), ("page:", page), ("why:", why)];
+    commands.map(|(what, command)| (what.into(), command)).into()
+}
+
+/// Returns the command that follows from the result: make the gain last, measure longer, or look for the reason.
+fn next(summary: &TuneSummary, record: &Record, named: &str) -> String {
+    let hosts = words::hosts(&summary.topology);
+    let changed = summary.start_cell != summary.final_cell && summary.void.is_none();
+    let open = summary.steps.iter().filter(|step| StepOutcome::of(step) == StepOutcome::Undecided).count();
+    let longer = longer(summary, record.header.budget_ns);
+    match (changed, longer) {
+        (true, _) if summary.is_lab() => {
+            format!("landspeed persist {named} --lab   # no proof for a real host")
+        }
+        (true, _) => format!("landspeed persist {named}   # make what helped last"),
+        (false, Some(budget)) if open + without_time(summary) > 0 => {
+            format!(
+                "landspeed tune {hosts} --budget {budget}   # {open} undecided, {} had no time",
+                without_time(summary)
+            )
+        }
+        (false, _) => format!("landspeed explain {hosts}   # what holds the path back"),
+    }
 }

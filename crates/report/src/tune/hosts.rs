@@ -19,8 +19,9 @@ pub(super) fn section(summary: &TuneSummary, record: &Record) -> ReportSection {
     let rows = facts(a, path.map(|p| &p.link_a)).into_iter().zip(facts_b);
     let table = ReportTable::new("The hosts", "", columns)
         .rows(rows.map(|((name, in_a), (_, in_b))| [name.to_owned(), safe(&in_a), safe(&in_b)]));
-    let used = controls(record)
-        .map(|used| ReportBlock::text(format!("The flows used {used}, as their sockets told.")));
+    let used = controls(record).map(|used| {
+        ReportBlock::text(format!("Congestion control of the flows, read from their sockets: {used}."))
+    });
     let others = [("A", &summary.others_a), ("B", &summary.others_b)].into_iter();
     let others = others.filter(|(_, names)| !names.is_empty()).map(|(side, names)| {
         ReportBlock::text(format!("Settings of {side} were also those of {}.", safe(&names.join(", "))))
@@ -67,7 +68,7 @@ fn facts(host: &HostFacts, link: Option<&String>) -> Vec<(&'static str, String)>
         ("Frequency governor", or(&host.governor, "none")),
         ("Link", device.unwrap_or_else(|| "unknown".to_owned())),
         ("Congestion controls", host.congestion_available.join(", ")),
-        ("Processor time from", accounting(host.cpu_accounting).to_owned()),
+        ("How processor time is counted", accounting(host.cpu_accounting).to_owned()),
     ]);
     facts
 }
@@ -91,9 +92,9 @@ pub(crate) fn general(host: &HostFacts) -> Vec<(&'static str, String)> {
 
 fn accounting(how: CpuAccounting) -> &'static str {
     match how {
-        CpuAccounting::Tasks => "exact run time of the tasks",
-        CpuAccounting::TasksAndIrq => "exact run time of the tasks, and of interrupts",
-        CpuAccounting::Stat => "all non-idle time of the host",
+        CpuAccounting::Tasks => "the run time that the kernel counts for each task",
+        CpuAccounting::TasksAndIrq => "the run time that the kernel counts for each task, and for interrupts",
+        CpuAccounting::Stat => "all busy time of the host, other programs included",
     }
 }
 

@@ -17,7 +17,7 @@ use crate::block::{
 };
 use crate::output::Tone;
 use crate::words;
-use crate::{chart, glossary, safe};
+use crate::{chart, gauges, glossary, safe};
 pub(crate) use hosts::general;
 
 /// Returns the report of a tuning run as a document. Its commands refer to the record as `named`, one word of a
@@ -44,6 +44,7 @@ pub fn tune(summary: &TuneSummary, record: &Record, named: &str) -> Document {
             .collect(),
         version: summary.landspeed.clone(),
         styles: &[],
+        gauges: gauges::of_tuning(summary),
     }
 }
 
@@ -51,7 +52,7 @@ fn head(summary: &TuneSummary, record: &Record) -> DocumentHead {
     let primary = Metric::of_goal(&summary.goal);
     let strong =
         |what: &str, said: &String| StyledText::default().with(TextStyle::Strong, what).and(safe(said));
-    let void = summary.void.iter().map(|void| strong("✗ Void: ", void));
+    let void = summary.void.iter().map(|void| strong("✗ Does not count: ", void));
     let gains = gains(&summary.gain, &primary.order()[..2]);
     let lead = match gains.is_empty() {
         true => "The run ended before its final check.".to_owned(),
@@ -73,7 +74,7 @@ fn head(summary: &TuneSummary, record: &Record) -> DocumentHead {
     ];
     DocumentHead {
         kind: "tuning report",
-        warnings: void.chain(summary.doubts.iter().map(|doubt| strong("In doubt: ", doubt))).collect(),
+        warnings: void.chain(summary.doubts.iter().map(|doubt| strong("Beware: ", doubt))).collect(),
         title: answer::headline(summary).into(),
         lead: (lead + &help).into(),
         facts: facts.map(|fact| safe(&fact).into()).into(),

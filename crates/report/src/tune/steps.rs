@@ -27,14 +27,14 @@ pub(super) fn section(summary: &TuneSummary) -> ReportSection {
         TableColumn::of(ColumnKind::Estimate, first),
         TableColumn::of(ColumnKind::Ratio, second),
         TableColumn::of(ColumnKind::Ratio, third),
-        TableColumn::of(ColumnKind::Ratio, "Left out"),
+        TableColumn::of(ColumnKind::Ratio, "Worth at the end"),
         TableColumn::number("Blocks").above_width(BLOCKS),
         TableColumn::of(ColumnKind::Why, "Why").above_width(REASONS),
     ];
     let table = ReportTable::new("All steps", "steps stacked", columns)
         .captioned(
-            "Ratios of candidate over incumbent with their intervals; above one is more, for the round trip slower. “Left out” is \
-             the final setting over the final setting without the step.",
+            "How many times as much the setting with the change gives as the one without, with the range of each ratio; for the \
+             round trip, above one is slower. “Worth at the end” is the final setting over the final setting without the step.",
         )
         .rows(tried.map(|step| row(step, order)));
     ReportSection::new("steps", "All steps").all(table.non_empty()).all(unmeasured(summary))

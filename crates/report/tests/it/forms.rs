@@ -2,7 +2,8 @@
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    CompareReport, ConfirmationReport, CostFigure, Estimate, ExplainReport, Line, Record, TuneSummary,
+    Cause, CompareReport, ConfirmationReport, CostFigure, Estimate, ExplainReport, Line, Record, Remedy,
+    RemedyCommand, TuneSummary,
 };
 use landspeed_report::{DetailLevel, Document, OutputCapabilities, compare, explain, quoted, tune};
 
@@ -21,7 +22,7 @@ fn every_report_reads_well() {
         assert!(!full.contains(['█', '▏', '▁', '\u{1b}']), "{}: {full}", kind.name);
         insta::assert_snapshot!(format!("{}_watched", kind.name), brief);
         insta::assert_snapshot!(format!("{}_full", kind.name), full);
-        insta::assert_snapshot!(format!("{}_csv", kind.name), document.csv().replace('\r', ""));
+        insta::assert_snapshot!(format!("{}_csv", kind.name), tables(&document));
     }
 }
 
@@ -122,8 +123,8 @@ fn what_must_be_known_of_a_run_is_loud_in_every_form() {
     summary.restored = false;
     summary.record = "$(reboot)'".to_owned();
     let shown = text(&summary);
-    assert!(shown.starts_with("RESULT   no gain proven, the run is void ("), "{shown}");
-    assert!(shown.contains("✗ Void: a placebo was kept\n"), "{shown}");
+    assert!(shown.starts_with("RESULT   no gain proven, the run does not count ("), "{shown}");
+    assert!(shown.contains("✗ Does not count: a placebo was kept\n"), "{shown}");
     assert!(shown.contains("✗ NOT everything was restored: "), "{shown}");
     assert!(shown.contains(r"landspeed show '$(reboot)'\'''"), "{shown}");
     let page = tune(&summary, &record, "last").page();
@@ -188,12 +189,47 @@ fn what_was_not_measured_is_not_said() {
 }
 
 #[test]
-fn a_study_that_does_not_stand_says_so_first() {
+fn a_study_that_does_not_count_says_so_first() {
     let (report, record) = recorded::studied();
     let report = CompareReport { void: Some("it is unfinished".into()), ..report };
     let shown = compare(&report, &record).text(PLAIN, DetailLevel::Brief);
-    assert!(shown.starts_with("✗ This study does not stand: it is unfinished\n"), "{shown}");
+    assert!(shown.starts_with("✗ This study does not count: it is unfinished\n"), "{shown}");
     let page = compare(&report, &record).page();
     let (before, _) = page.split_once("class=\"facts\"").expect("facts");
-    assert!(before.contains("This study does not stand: "));
+    assert!(before.contains("This study does not count: "));
+}
+
+/// Returns a recorded explanation whose first cause has a remedy with this command.
+fn remedied(line: &str) -> ExplainReport {
+    let command = RemedyCommand { host: "A".into(), line: line.into() };
+    let remedy = Remedy {
+        knob: "tcp-wmem".into(),
+        value: "4096 16384 10000000".into(),
+        what: "let the send buffer grow".into(),
+        commands: vec![command],
+        ..Remedy::default()
+    };
+    let json = recorded::all().into_iter().find(|kind| kind.name == "explain").expect("an explanation").json;
+    let mut report: ExplainReport = serde_json::from_value(json).expect("an explanation");
+    report.verdict[0].cause = Cause::SendBuffer;
+    report.verdict[0].remedies = vec![remedy];
+    report
+}
+
+#[test]
+fn a_remedy_is_a_command_on_a_line_of_its_own() {
+    let line = "sysctl -w net.ipv4.tcp_wmem=\"4096 16384 10000000\"   # 500 Mb/s x 80.0 ms x 2";
+    let shown = explain(&remedied(line)).text(PLAIN, DetailLevel::Brief);
+    assert!(shown.lines().any(|shown| shown == format!("    on host A:  {line}")), "{shown}");
+    assert!(shown.contains("- let the send buffer grow"), "{shown}");
+    assert!(shown.lines().any(|line| line.starts_with("next:  landspeed ")), "{shown}");
+    assert!(explain(&remedied(line)).page().contains("tcp_wmem="), "on the page too");
+    let shown = explain(&remedied("a\u{1b}[2J")).text(PLAIN, DetailLevel::Full);
+    assert!(!shown.contains('\u{1b}'), "{shown}");
+}
+
+/// Returns the tables of a document as CSV, one below the other.
+fn tables(document: &Document) -> String {
+    let tables: Vec<String> = document.csv().into_iter().map(|table| table.text).collect();
+    tables.join("\n").replace('\r', "")
 }

@@ -22,7 +22,8 @@ fn check(document: &Document) -> String {
             &document.text(OutputCapabilities { color: false, terminal: false, ..OUTPUT }, detail),
         );
     }
-    markup::check_terminal(&document.csv().replace('\r', ""));
+    document.csv().iter().for_each(|table| markup::check_terminal(&table.text.replace('\r', "")));
+    markup::check_terminal(&document.markdown(landspeed_report::DetailLevel::Full));
     let page = document.page();
     markup::check_figures(&page);
     page

@@ -2,6 +2,7 @@
 
 mod chromium;
 mod forms;
+mod gauges;
 mod hostile;
 mod markup;
 mod pages;

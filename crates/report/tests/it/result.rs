@@ -50,7 +50,7 @@ fn a_result_fits_a_screen_and_begins_with_the_answer() {
     assert!(all.lines().count() <= 45, "{all}");
     for said in [
         "KEPT     tso off -> on (host A) with 2 more  1.92x",
-        "without it: 0.53x",
+        "final without it: 0.53x",
         "TRIED    0 no effect",
         "no time (--budget 5m)",
     ] {
@@ -68,7 +68,7 @@ fn a_result_fits_a_screen_and_begins_with_the_answer() {
     });
     assert!(all.lines().count() <= 45, "{all}");
     for said in [
-        "  - in doubt: 0 in many words",
+        "  - beware: 0 in many words",
         "7 more (--full)",
         "--against",
         "✓ Confirmed over 30 min",
@@ -82,17 +82,17 @@ fn a_result_fits_a_screen_and_begins_with_the_answer() {
 fn an_interval_that_includes_1_proves_nothing() {
     let (first, all) = answer(|summary| gain(summary, 4.67, 0.40, 54.2));
     assert_eq!(first, "RESULT   no gain proven (2.65 -> 12.4 Gb/s; noise up to 11.6x)");
-    says(&all, "What would help: --budget 5m, for about 3 times the trials");
+    says(&all, "Try --budget 5m, for about 3 times the trials");
     says(&all, "4.67x [0.40, 54.2] not clear");
     let (_, all) = answer(|summary| gain(summary, 1.01, 0.7, 1.4));
-    says(&all, "What would help: a quieter machine; a longer --budget alone");
+    says(&all, "Try a quieter machine: no longer --budget tells a difference");
     let (first, all) = answer(|summary| {
         summary.steps.retain(|step| !step.placebo);
         gain(summary, 0.97, 0.693, 1.358);
         summary.start.steal = 0.12;
     });
     assert_eq!(first, "RESULT   no gain proven (2.65 -> 2.57 Gb/s; noise ±40 %)");
-    says(&all, "a host of its own; the hypervisor took 12 % of the processor time.");
+    says(&all, "a host of its own: the hypervisor took 12 % of the processor time.");
     let (first, _) = answer(|summary| gain(summary, 1.5, 1e-9, 1e9));
     assert_eq!(first, "RESULT   no gain proven (2.65 -> 3.97 Gb/s; too few trials)");
 }
@@ -114,7 +114,7 @@ fn a_pace_that_saves_what_was_lost_is_an_answer() {
         "{first}"
     );
     says(&all, "datagrams lost 81.36 % 0.00 % – better");
-    assert!(!all.contains("What would help"), "{all}");
+    assert!(!all.contains("Try "), "{all}");
     for (lost, confirmed) in [([0.8136, 0.02], false), ([0.0, 0.0], true)] {
         let (first, _) = paced(lost, confirmed);
         assert!(first.starts_with("RESULT   no gain proven"), "{first}");
@@ -124,11 +124,17 @@ fn a_pace_that_saves_what_was_lost_is_an_answer() {
 #[test]
 fn a_void_run_and_one_that_kept_nothing_prove_nothing() {
     let (first, all) = answer(|summary| summary.void = Some("stopped before the end".into()));
-    assert!(first.starts_with("RESULT   no gain proven, the run is void (2.65 -> 5.06 Gb/s;"), "{first}");
-    assert!(all.contains("✗ Void: stopped before the end") && !all.contains("landspeed persist"), "{all}");
+    assert!(
+        first.starts_with("RESULT   no gain proven, the run does not count (2.65 -> 5.06 Gb/s;"),
+        "{first}"
+    );
+    assert!(
+        all.contains("✗ Does not count: stopped before the end") && !all.contains("landspeed persist"),
+        "{all}"
+    );
     let (first, all) = answer(|summary| kept(summary).kept = false);
     assert!(first.starts_with("RESULT   no gain proven, nothing kept (2.65 -> "), "{first}");
-    assert!(all.contains("1 helped, then dropped") && all.contains("6 settings had no time"), "{all}");
+    assert!(all.contains("1 helped, then dropped") && all.contains("no time for 6 settings"), "{all}");
     let (first, _) = answer(|summary| (summary.gain, summary.final_) = Default::default());
     assert_eq!(first, "RESULT   no gain proven (no final figures)");
 }
@@ -159,7 +165,7 @@ fn a_placebo_that_is_far_off_speaks_against_the_gain() {
     says(&all, "changing nothing measured 0.95x to 8.40x (placebos), more than the gain");
     let (first, all) = answer(placebo(4.0, 17.0));
     assert_eq!(first, "RESULT   no gain proven (2.65 -> 5.06 Gb/s; noise up to 8.40x)");
-    says(&all, "What would help: a quieter machine; changing nothing is shown to do as much");
+    says(&all, "Try a quieter machine: on this one, changing nothing does as much");
 }
 
 #[test]

@@ -32,6 +32,13 @@ pub struct Application {
     pub picture: Option<PictureSource>,
 }
 
+impl Application {
+    /// Returns true if a service of the application lives through the trials of a block.
+    pub fn keeps_services(&self) -> bool {
+        self.roles.iter().any(|role| role.lives == ServiceLifetime::Block)
+    }
+}
+
 /// A parameter of an application.
 #[derive(Debug)]
 pub struct ApplicationParameter {

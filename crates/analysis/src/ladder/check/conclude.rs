@@ -91,6 +91,6 @@ fn doubts(check: &FinalCheck, run: &mut RunState) -> Vec<String> {
         doubts.of_kept(&setting, kept.added, worth, check.left_out.of(i), &run.toll);
     }
     let doubts = doubts.all(run.excess);
-    doubts.iter().for_each(|doubt| run.note(format!("in doubt: {doubt}")));
+    doubts.iter().for_each(|doubt| run.note(format!("beware: {doubt}")));
     doubts
 }

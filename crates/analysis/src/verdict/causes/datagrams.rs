@@ -1,10 +1,12 @@
 //! Judges of datagrams that are too large, and of datagrams that find a full receive buffer.
 
+use landspeed_record::units::Bytes;
 use landspeed_record::{Cause, Finding, IpProtocol};
 
 use crate::verdict::judge::{FindingBuilder, found};
+use crate::verdict::sizing::{ComputedValue, datagram_buffer, whole_datagrams};
 use crate::verdict::thresholds::LEAST_WEIGHT;
-use crate::verdict::view::{EndView, VerdictView, counter, settings};
+use crate::verdict::view::{EndView, FlowView, VerdictView, counter, settings};
 use crate::verdict::words::{percent, share};
 
 /// Returns the sum of a counter of IPv4 and its counterpart of IPv6, by their kernel names.
@@ -39,7 +41,11 @@ pub(super) fn fragmentation(view: &VerdictView<'_>) -> Option<Finding> {
             )
             .saw_if(mtu.map(|mtu| format!("the link's MTU is {} B", mtu.0)))
             .ask("send datagrams that fit the link: MTU less 28 bytes (IPv4) or 48 (IPv6)")
-            .try_knob("mtu", "", "or a link that carries them whole")
+            .try_computed(
+                "mtu",
+                mtu.and_then(|mtu| whole_datagrams(mtu, each)),
+                "or links that carry them whole",
+            )
             .try_knob("tx-udp-segmentation", "on", "or segments that the device cuts (UDP_SEGMENT)")
             .expect(view.won_back(weight)),
     )
@@ -48,7 +54,7 @@ pub(super) fn fragmentation(view: &VerdictView<'_>) -> Option<Finding> {
 pub(super) fn udp_receive_buffer(view: &VerdictView<'_>) -> Option<Finding> {
     let end = view.receiver.as_ref()?;
     let udp = end.flows.iter().filter(|flow| flow.watch.key.protocol == IpProtocol::UDP);
-    let drops = |flow: &crate::verdict::view::FlowView<'_>| {
+    let drops = |flow: &FlowView<'_>| {
         let of = |s: Option<&landspeed_record::SocketState>| s.map_or(0, |s| s.drops);
         of(flow.watch.samples.last()).saturating_sub(of(flow.watch.samples.first())) as f64
     };
@@ -78,16 +84,24 @@ pub(super) fn udp_receive_buffer(view: &VerdictView<'_>) -> Option<Finding> {
                 .map(|wanted| format!("its reader ran or wanted to for {} of the time", percent(wanted))),
         );
     // A buffer that is full most of the time cannot absorb bursts: its reader does not keep up.
-    let remedied = if fullest > 0.5 { roomier(quicker(finding)) } else { quicker(roomier(finding)) };
+    let room = datagram_buffer(view, end.flows.iter().filter_map(receive_buffer).max().unwrap_or_default());
+    let remedied =
+        if fullest > 0.5 { roomier(quicker(finding), room) } else { quicker(roomier(finding, room)) };
     Some(remedied.expect(Some(1.0 / (1.0 - weight.min(0.9)))))
 }
 
-fn roomier(finding: Finding) -> Finding {
-    finding.try_knob("rcvbuf", "", "a larger SO_RCVBUF carries bursts and pauses of the reader").try_knob(
-        "rmem-max",
-        "",
-        "which this bounds",
-    )
+fn receive_buffer(flow: &FlowView<'_>) -> Option<Bytes> {
+    flow.watch.samples.last().map(|sample| sample.receive_buffer_bytes)
+}
+
+fn roomier(finding: Finding, room: ComputedValue) -> Finding {
+    finding
+        .try_computed(
+            "rcvbuf",
+            Some(room.clone()),
+            "a larger SO_RCVBUF carries bursts and pauses of the reader",
+        )
+        .try_computed("rmem-max", Some(room), "which this bounds")
 }
 
 fn quicker(finding: Finding) -> Finding {

@@ -71,7 +71,7 @@ pub(super) fn link(view: &VerdictView<'_>) -> Option<Finding> {
         let finding = found(Cause::LinkLimit, used, 0.95, summary).at(at);
         return Some(finding.saw(format!("goodput {} over a link of {speed}", view.goodput)));
     }
-    path(view)
+    super::bottleneck::slower_link(view).or_else(|| path(view))
 }
 
 fn speed(end: &EndView<'_>) -> Option<BitRate> {
@@ -82,7 +82,7 @@ fn speed(end: &EndView<'_>) -> Option<BitRate> {
 
 /// Judges the narrowest link of the path, which is not a link of either host: the sender fills a queue there.
 fn path(view: &VerdictView<'_>) -> Option<Finding> {
-    let queued = view.standing_queue()?;
+    let queued = view.standing_queue().filter(|_| view.path.is_none())?;
     let flow = view.sender.as_ref()?.main()?;
     if view.cpu.saturated()
         || view.shaped.is_some()

@@ -4,23 +4,29 @@
 //! observed, `super::thresholds` holds the limits, and `super::advice` rewrites remedies for the flow of another
 //! program. `tests/verdict/faults.rs` has a path for each cause.
 
+mod bottleneck;
+mod connections;
 mod datagrams;
+mod host;
+mod idle;
 pub(super) mod limits;
 mod path;
 mod processors;
 mod programs;
+mod requests;
 mod stall;
 mod windows;
 
 use landspeed_record::{Cause, Finding};
 
-pub(super) use programs::backlog_overflows;
+pub(super) use path::unexplained as unexplained_losses;
+pub(super) use programs::turned_away;
 pub use stall::stalls;
 
 use super::evidence::{
     ANY_TCP, CORES, COUNTERS, Evidence, LIMITS, PROCESSES, QDISCS, RECEIVER_TCP, SENDER_TCP, SETTINGS,
 };
-use super::judge::CauseJudge;
+use super::judge::{CauseJudge, Relieves};
 use super::view::VerdictView;
 
 type JudgeFunction = fn(&VerdictView<'_>) -> Option<Finding>;
@@ -48,43 +54,52 @@ pub static CAUSES: &[CauseJudge] = &[
     fault(Cause::SlowWriter, "an application that writes slowly", &[SENDER_TCP],
         programs::slow_writer, unseen),
     // How full segments are, and the sender's processor time for a byte.
-    fault(Cause::TinyWrites, "tiny writes", &[SENDER_TCP], programs::tiny_writes, unseen),
+    of_cost(fault(Cause::TinyWrites, "tiny writes", &[SENDER_TCP], programs::tiny_writes, unseen)),
     // Less than a segment that waits behind another small one, and acknowledgements that a timer sent.
     fault(Cause::NagleDelayedAck, "Nagle waiting for delayed acknowledgements", &[ANY_TCP],
         programs::nagle, unseen),
     // The rate at which packets left a queueing discipline against its configured rate.
-    fault(Cause::RateLimit, "a rate limit", &[QDISCS], path::rate_limit, path::rate_limit_next),
+    on_path(fault(Cause::RateLimit, "a rate limit", &[QDISCS], path::rate_limit, path::rate_limit_next)),
+    // Losses that vanish below a rate, and no time in a queue.
+    on_path(fault(Cause::Policer, "a policer or a very short queue on the way", &[SENDER_TCP],
+        bottleneck::policer, unseen)),
+    // The time that a queue on the path adds, and the idle round trip.
+    on_path(fault(Cause::Bufferbloat, "a queue on the way that makes everything late", &[SENDER_TCP],
+        bottleneck::bufferbloat, unseen)),
+    // The acknowledgements that one end sent and the other received.
+    on_path(fault(Cause::ReturnPath, "losses on the way back", &[SENDER_TCP, RECEIVER_TCP],
+        bottleneck::return_path, unseen)),
     // Packets that a queueing discipline dropped, and how long its queue became.
-    fault(Cause::QdiscDrops, "drops in a queueing discipline", &[QDISCS], path::qdisc_drops, unseen),
+    on_path(fault(Cause::QdiscDrops, "drops in a queueing discipline", &[QDISCS], path::qdisc_drops, unseen)),
     // Retransmissions that no queue of the sender explains, on a path without a standing queue.
-    fault(Cause::RandomLoss, "random loss", &[SENDER_TCP],
-        |view| path::lossy(view, false), |view| path::lossy_next(view, false)),
+    on_path(fault(Cause::RandomLoss, "random loss", &[SENDER_TCP],
+        |view| path::lossy(view, false), |view| path::lossy_next(view, false))),
     // The number of losses that each recovery repairs.
-    fault(Cause::BurstLoss, "loss in bursts", &[SENDER_TCP],
-        |view| path::lossy(view, true), |view| path::lossy_next(view, true)),
+    on_path(fault(Cause::BurstLoss, "loss in bursts", &[SENDER_TCP],
+        |view| path::lossy(view, true), |view| path::lossy_next(view, true))),
     // Reordering that the sender saw, and retransmissions of segments that the peer already had.
-    fault(Cause::Reordering, "reordering", &[SENDER_TCP], path::reordering, unseen),
+    on_path(fault(Cause::Reordering, "reordering", &[SENDER_TCP], path::reordering, unseen)),
     // A full congestion window, or a pacing rate below it, without loss, queue or load.
     fault(Cause::CongestionControl, "the congestion control", &[SENDER_TCP],
         path::congestion_control, path::congestion_control_next),
     // A flow that stalls on full-sized segments, the kernel's own probing, and the MTUs of both ends.
-    fault(Cause::MtuBlackHole, "an MTU that the path does not carry", &[], path::mtu_black_hole, unseen),
+    on_path(fault(Cause::MtuBlackHole, "an MTU that the path does not carry", &[], path::mtu_black_hole, unseen)),
     // A packet that vanishes whole and arrives in pieces.
-    fault(Cause::IcmpBlocked, "ICMP messages that do not arrive", &[],
-        |view| stall::icmp_blocked(view.probe?), unseen),
+    on_path(fault(Cause::IcmpBlocked, "ICMP messages that do not arrive", &[],
+        |view| stall::icmp_blocked(view.probe?), unseen)),
     // Packets that the sender cuts and that vanish, while whole ones arrive.
-    fault(Cause::FragmentsDropped, "fragments that are dropped on the way", &[],
-        |view| stall::fragments_dropped(view.probe?), unseen),
+    on_path(fault(Cause::FragmentsDropped, "fragments that are dropped on the way", &[],
+        |view| stall::fragments_dropped(view.probe?), unseen)),
     // Packets of every size that vanish, or did for long.
-    fault(Cause::PathDown, "a path that was down", &[], |view| stall::path_down(view.probe?), unseen),
+    on_path(fault(Cause::PathDown, "a path that was down", &[], |view| stall::path_down(view.probe?), unseen)),
     // Segmentation and receive offloads that are off, where a processor is full.
-    fault(Cause::OffloadsOff, "segmentation offloads that are off", &[SETTINGS, CORES],
-        processors::offloads_off, processors::offloads_off_next),
+    of_cost(fault(Cause::OffloadsOff, "segmentation offloads that are off", &[SETTINGS, CORES],
+        processors::offloads_off, processors::offloads_off_next)),
     // Checksum offload that is off, where a processor is full, and the cost of the checksums.
-    fault(Cause::SoftwareChecksum, "checksums computed in software", &[SETTINGS, CORES],
-        processors::software_checksum, processors::software_checksum_next),
+    of_cost(fault(Cause::SoftwareChecksum, "checksums computed in software", &[SETTINGS, CORES],
+        processors::software_checksum, processors::software_checksum_next)),
     // A full core with much of its time in interrupts, and idle cores beside it.
-    fault(Cause::SoftirqCore, "a core full of softirq work", &[CORES], processors::softirq_core, unseen),
+    of_cost(fault(Cause::SoftirqCore, "a core full of softirq work", &[CORES], processors::softirq_core, unseen)),
     // The time in which the flow's threads were ready and had no core, and what other programs ran in that time.
     fault(Cause::CompetingLoad, "other work on the same core", &[PROCESSES, CORES],
         processors::competing, unseen),
@@ -93,21 +108,37 @@ pub static CAUSES: &[CauseJudge] = &[
     // The time that the hypervisor gave to other guests.
     fault(Cause::Steal, "the hypervisor taking processor time", &[CORES], processors::steal, unseen),
     // The clock of a full processor against its highest clock, and the governor.
-    fault(Cause::CpuFrequency, "a processor below its clock", &[LIMITS, CORES],
-        processors::low_clock, unseen),
+    of_cost(fault(Cause::CpuFrequency, "a processor below its clock", &[LIMITS, CORES],
+        processors::low_clock, unseen)),
     // Fragments that were made and reassembled, and those that could not be.
-    fault(Cause::Fragmentation, "datagrams cut into fragments", &[COUNTERS],
-        datagrams::fragmentation, unseen),
+    of_cost(fault(Cause::Fragmentation, "datagrams cut into fragments", &[COUNTERS],
+        datagrams::fragmentation, unseen)),
     // Datagrams that found their socket's buffer full.
     fault(Cause::UdpReceiveBuffer, "a UDP receive buffer that overflows", &[COUNTERS],
         datagrams::udp_receive_buffer, unseen),
     // Connections that were dropped because the backlog was full.
     fault(Cause::ListenBacklog, "a listen backlog that overflows", &[COUNTERS],
         programs::listen_backlog, unseen),
+    // The time for which the control group of the flow's process was stopped.
+    fault(Cause::CpuQuota, "a processor quota", &[], host::cpu_quota, unseen),
+    // A thread that waits uninterruptibly, while the flow waits for it.
+    fault(Cause::SlowDisk, "a slow disk", &[PROCESSES], host::slow_disk, unseen),
+    // Small windows while the kernel's account of TCP's memory is full.
+    fault(Cause::TcpMemory, "the machine's memory for TCP", &[RECEIVER_TCP, COUNTERS], host::tcp_memory, unseen),
+    // A window of two segments behind a socket that has dropped one.
+    fault(Cause::DroppedWindow, "a window that a drop cut", &[RECEIVER_TCP], host::dropped_window, unseen),
+    // Falls of the window without a loss, and the share of samples in which it is full and small.
+    fault(Cause::IdleRestart, "slow start after each pause", &[SENDER_TCP], idle::idle_restart, unseen),
+    // Packets of new connections that the tracking table had no room for.
+    fault(Cause::Conntrack, "a full table of connection tracking", &[COUNTERS], connections::conntrack, unseen),
+    // Handshakes that were answered without a place in the queue.
+    fault(Cause::SynCookies, "a full queue of handshakes", &[COUNTERS], connections::syn_cookies, unseen),
+    // The time of a request, less a round trip and the client's own.
+    limit(Cause::RequestReply, "requests that wait for replies", &[ANY_TCP], requests::request_reply),
     // The busiest thread or core that carries the flow.
     limit(Cause::CpuLimit, "the processor", &[CORES], limits::cpu),
     // Goodput against the link's speed, and a standing queue on the path.
-    limit(Cause::LinkLimit, "the link", &[], limits::link),
+    on_path(limit(Cause::LinkLimit, "the link", &[], limits::link)),
     // The bytes that cross memory against what all cores copy.
     limit(Cause::MemoryLimit, "the memory's bandwidth", &[LIMITS], limits::memory),
     // Goodput against the rate of the device's PCI Express link.
@@ -121,7 +152,17 @@ const fn fault(
     judge: JudgeFunction,
     next: JudgeFunction,
 ) -> CauseJudge {
-    CauseJudge { cause, words, is_limit: false, needs, judge, next }
+    CauseJudge { cause, words, is_limit: false, relieves: Relieves::End, needs, judge, next }
+}
+
+/// Marks a cause that lies on the path, or in the queues in front of it.
+const fn on_path(row: CauseJudge) -> CauseJudge {
+    CauseJudge { relieves: Relieves::Path, ..row }
+}
+
+/// Marks a cause whose remedies make a byte cost the processor less.
+const fn of_cost(row: CauseJudge) -> CauseJudge {
+    CauseJudge { relieves: Relieves::Processor, ..row }
 }
 
 /// Makes the row of a limit: what remains when nothing is wrong.
@@ -132,6 +173,11 @@ const fn limit(
     judge: JudgeFunction,
 ) -> CauseJudge {
     CauseJudge { is_limit: true, ..fault(cause, words, needs, judge, unseen) }
+}
+
+/// Returns what the remedies of a cause relieve.
+pub(super) fn relieves(cause: Cause) -> Relieves {
+    row(cause).map_or(Relieves::End, |row| row.relieves)
 }
 
 fn row(cause: Cause) -> Option<&'static CauseJudge> {

@@ -3,7 +3,9 @@
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{Cause, Finding};
 
+use super::idle::restarts;
 use crate::verdict::judge::{FindingBuilder, behind, found};
+use crate::verdict::sizing::{ComputedValue, queue_length};
 use crate::verdict::thresholds::{
     BURST, CARRIED_SEGMENTS, COMMON_LOSS, COMMON_REORDERING, FEW_LOSSES, FEW_REORDERINGS, GROWTH,
     LEAST_WEIGHT, NOTABLE, RARE_LOSS, RARE_REORDERING, SATURATED, SPURIOUS,
@@ -18,6 +20,9 @@ fn loses<'v, 'a>(view: &'v VerdictView<'a>, in_bursts: bool) -> Option<(&'v Flow
     let window = flow.median_tcp(|t| u64::from(t.cwnd_segments)).unwrap_or(0.0);
     let loss = &view.loss;
     let bursts = loss.goes_on() || loss.run() >= BURST.max(3.0 * loss.run_at_random(window));
+    // Where a virtual path drops a large packet, all its segments are lost at once.
+    let single = view.losses_stay() == Some(true) && loss.run() < BURST * loss.packet_segments;
+    let bursts = bursts && !single;
     (bursts == in_bursts && matters(view) && !stalled(flow)).then_some((flow, window))
 }
 
@@ -104,6 +109,12 @@ fn loss_evidence(view: &VerdictView<'_>, flow: &FlowView<'_>, window: f64, findi
             Some(_) => "the shaper's own drops are taken off; these are lost behind it",
             None => "no queue on the path explains them: the round trip stays as short as when idle",
         })
+        .saw_if(view.slower.filter(|_| view.losses_stay() == Some(true)).map(|slower| {
+            format!(
+                "they stay when the stream is slower: {} of {} segments at {}",
+                slower.lost_segments, slower.sent_segments, slower.pace_bps
+            )
+        }))
         .try_knob(
             "congestion-control",
             "bbr",
@@ -114,14 +125,20 @@ fn loss_evidence(view: &VerdictView<'_>, flow: &FlowView<'_>, window: f64, findi
 /// Returns true if losses cost anything: there are some, they are real, no queue that fills explains them, and no
 /// processor is the limit.
 fn matters(view: &VerdictView<'_>) -> bool {
+    // A visible shaper makes its own queue, whose drops are already subtracted. Losses that stay at a lower rate are no
+    // queue's.
+    let congestive = view.standing_queue().is_some() && view.shaped.is_none();
+    unexplained(view) && (!congestive || view.losses_stay() == Some(true))
+}
+
+/// Returns true if there are losses that are real, and neither the path's rate nor lost acknowledgements explain them.
+pub(in crate::verdict) fn unexplained(view: &VerdictView<'_>) -> bool {
     let loss = &view.loss;
     // Two losses that were repaired in separate recoveries are two events.
     let several = loss.on_path() >= FEW_LOSSES || loss.on_path().min(loss.recoveries) >= 2.0;
     let real = several && loss.spurious < (1.0 - SPURIOUS) * loss.retransmitted;
     let rare = if view.cpu.saturated() { COMMON_LOSS } else { RARE_LOSS };
-    // A visible shaper makes its own queue, whose drops are already subtracted.
-    let congestive = view.standing_queue().is_some() && view.shaped.is_none();
-    real && loss.rate() >= rare && !congestive
+    real && loss.rate() >= rare && view.path.is_none() && view.lost_on_return().is_none()
 }
 
 /// Returns the rate that losses allow a sender with CUBIC: its own window (RFC 9438 section 5.1, C = 0.4, beta = 0.7)
@@ -149,7 +166,8 @@ pub(super) fn reordering(view: &VerdictView<'_>) -> Option<Finding> {
     let loss = &view.loss;
     let needless = if loss.retransmitted > 0.0 { share(loss.spurious / loss.retransmitted) } else { 1.0 };
     let rare = (loss.reorderings as f64) < RARE_REORDERING * loss.sent;
-    if loss.reorderings < FEW_REORDERINGS || rare {
+    // A timer that lost acknowledgements start sends again what has arrived.
+    if loss.reorderings < FEW_REORDERINGS || rare || view.lost_on_return().is_some() {
         return None;
     }
     let end = view.sender.as_ref()?;
@@ -185,7 +203,7 @@ pub(super) fn reordering(view: &VerdictView<'_>) -> Option<Finding> {
             )
             .saw_when(undone > 0, format!("{undone} reductions of the window were taken back"))
             .try_knob("tcp-reordering", "10", "more reordering that is taken for order")
-            .try_knob("rps", "", "one core for each flow, where the receiver itself spreads its packets")
+            .try_knob("rps", "none", "one core for each flow, where the receiver itself spreads its packets")
             .ask("look for links that are bundled packet by packet, and routes that change"),
     )
 }
@@ -259,8 +277,15 @@ fn mtu_evidence(
         .saw_if(mtus(view).map(|(a, b)| format!("the ends' links have MTUs of {} and {} B", a.0, b.0)));
     finding
         .try_knob("mtu-probing", "1", "let TCP find the size that passes (RFC 4821)")
-        .try_knob("mtu", "", "or give both links the MTU that the path carries")
+        .try_computed("mtu", smaller_mtu(view), "or give both links the smaller MTU")
         .ask("let ICMP 'fragmentation needed' and 'packet too big' through firewalls on the way")
+}
+
+/// Returns the smaller of the two links' MTUs, if they differ.
+fn smaller_mtu(view: &VerdictView<'_>) -> Option<ComputedValue> {
+    let (a, b) = mtus(view).filter(|(a, b)| a != b)?;
+    let how = format!("the smaller of {} and {}", a.0, b.0);
+    Some(ComputedValue { value: a.min(b).0.to_string(), how })
 }
 
 /// Returns the MTUs of the links of sender and receiver.
@@ -273,7 +298,7 @@ pub(super) fn congestion_control(view: &VerdictView<'_>) -> Option<Finding> {
     let flow = view.sender.as_ref()?.main()?;
     let lossless = view.loss.rate() < RARE_LOSS && view.loss.dropped_here == 0.0;
     let path_is_free = view.standing_queue().is_none() && view.shaped.is_none();
-    if !lossless || !path_is_free || view.cpu.saturated() || stalled(flow) {
+    if !lossless || !path_is_free || view.cpu.saturated() || stalled(flow) || restarts(view) {
         return None;
     }
     let full = flow.congestion_full();
@@ -453,7 +478,11 @@ fn dropped(view: &VerdictView<'_>, end: &EndView<'_>, queue: QueueView<'_>) -> O
                     percent(explained)
                 ),
             )
-            .try_knob("txqueuelen", "10000", "a queue that holds what a sender hands over at once")
+            .try_computed(
+                "txqueuelen",
+                queue_length(view, end),
+                "a queue that holds what a sender hands over at once",
+            )
             .try_knob("qdisc", "fq", "or one that paces each flow")
             .ask(format!("where a user configured the {kind}, give it a longer queue (limit)")),
     )

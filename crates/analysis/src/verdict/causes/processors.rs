@@ -1,9 +1,13 @@
 //! Judges of the processors: the work that the flow gives them, and the other programs that use them.
 
+use std::collections::BTreeMap;
+
+use landspeed_record::factor::print_cpus;
 use landspeed_record::units::{BitRate, CpuNanos};
-use landspeed_record::{Cause, CostClass, Finding, ProcessWatch, SoftnetCounts};
+use landspeed_record::{Cause, CostClass, CostProfile, Finding, ProcessWatch, ProgramSamples, SoftnetCounts};
 
 use crate::verdict::judge::{FindingBuilder, behind, found};
+use crate::verdict::sizing::{ComputedValue, idlest_core, other_cores};
 use crate::verdict::thresholds::{
     FULL_CORE, IDLE_CORE, LOW_CLOCK, NOTABLE, PACKETS_ALONE, PACKETS_WITH_THREADS, STOLEN,
 };
@@ -248,8 +252,8 @@ pub(super) fn softirq_core(view: &VerdictView<'_>) -> Option<Finding> {
             .saw_when(dropped > 0, format!("{dropped} packets found no room in a core's backlog"))
             .saw_when(ksoftirqd.0 > 0, format!("ksoftirqd ran for {ksoftirqd}"))
             .saw_if(sharing(view, core))
-            .try_knob("rps", "", "spread packets of different flows, or move them off the thread's core")
-            .try_knob("irq-affinity", "", "take the interrupts elsewhere")
+            .try_computed("rps", other_cores(view, core), "move packets off that core")
+            .try_computed("irq-affinity", idlest_core(view, core), "take the interrupts elsewhere")
             .try_knob("gro", "on", "handle many packets as one")
             .try_knob("placement", "neighbours", "let the threads run beside that core, not on it")
             .expect(view.won_back(weight)),
@@ -285,7 +289,8 @@ fn waited_for_others(view: &VerdictView<'_>, end: &EndView<'_>) -> Option<f64> {
     let by_peer: f64 = view.ends().filter(same_core).filter_map(|other| other.ran()).sum();
     let usage = end.host.cpu();
     let by_softirq = usage.ksoftirqd_ns.0 as f64 / (usage.window_ns.0 as f64).max(1.0);
-    let waited = end.waited_for_cpu()? - by_peer - share(by_softirq);
+    // Before Linux 6.18 a thread whose group is stopped counts as ready.
+    let waited = end.waited_for_cpu()? - by_peer - share(by_softirq) - end.quota();
     Some(share(waited.min(others(view, end))))
 }
 
@@ -294,7 +299,11 @@ pub(super) fn competing(view: &VerdictView<'_>) -> Option<Finding> {
     let (end, weight) = all.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, waited)| *waited >= NOTABLE)?;
     let process = end.process?;
     let core = format!("{} core {}", end.name(), process.core);
-    let summary = format!("other programs want the core that the flow's thread runs on ({core})");
+    let programs = programs_beside(view, end);
+    let names: Vec<String> = programs.iter().take(NAMED).map(|(name, _)| shown(name)).collect();
+    let who = if names.is_empty() { "other programs".to_owned() } else { names.join(", ") };
+    let want = if names.len() == 1 { "wants" } else { "want" };
+    let summary = format!("{who} {want} the core that the flow's thread runs on ({core})");
     Some(
         found(Cause::CompetingLoad, weight, 0.9, summary)
             .at(core)
@@ -309,10 +318,58 @@ pub(super) fn competing(view: &VerdictView<'_>) -> Option<Finding> {
                 "programs that have no part in the flow used {:.2} cores meanwhile",
                 others(view, end)
             ))
-            .ask("stop the other programs, move them, or give them a lower priority")
+            .saw_if(ran_beside(&programs))
+            .ask(match names.as_slice() {
+                [] => "stop the other programs, move them, or give them a lower priority".to_owned(),
+                [one] => format!("stop {one}, move it, or give it a lower priority"),
+                all => format!("stop {}, move them, or give them a lower priority", all.join(", ")),
+            })
             .try_knob("placement", "free", "let the scheduler choose the core")
             .expect(view.won_back(weight)),
     )
+}
+
+/// The most programs that a sentence names.
+const NAMED: usize = 3;
+/// The least share of the watched time for which a program must have run to be named: the sampler takes about a
+/// thousand samples a second, of which a hundredth is ten.
+const NAMED_SHARE: f64 = 0.01;
+
+/// Returns the programs that ran where the end's thread may run, each with the share of the watched time, the busiest
+/// first. The processes of the flow are not among them.
+fn programs_beside(view: &VerdictView<'_>, end: &EndView<'_>) -> Vec<(String, f64)> {
+    let (Some(profile), Some(process)) = (end.host.seen.get::<Option<CostProfile>>(), end.process) else {
+        return Vec::new();
+    };
+    let of_flow: Vec<u32> = view
+        .ends()
+        .flat_map(|end| end.host.seen.get::<Vec<ProcessWatch>>())
+        .map(|process| process.pid)
+        .collect();
+    let bound = process.allowed_cores.len() == 1;
+    let here = |program: &&ProgramSamples| {
+        !of_flow.contains(&program.pid) && (!bound || program.core == process.core)
+    };
+    let mut times: BTreeMap<&str, f64> = BTreeMap::new();
+    for program in profile.others.iter().filter(here) {
+        let time = program.samples as f64 * profile.period_ns.0 as f64;
+        *times.entry(&program.name).or_default() += time / (profile.window_ns.0 as f64).max(1.0);
+    }
+    let mut programs: Vec<(String, f64)> = times
+        .into_iter()
+        .filter(|(_, share)| *share >= NAMED_SHARE)
+        .map(|(name, share)| (name.to_owned(), share))
+        .collect();
+    programs.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    programs
+}
+
+/// Describes for how long other programs ran: "there ran stress-ng for 64 % of a core's time".
+fn ran_beside(programs: &[(String, f64)]) -> Option<String> {
+    let each = programs.iter().take(NAMED);
+    let told: Vec<String> =
+        each.map(|(name, time)| format!("{} for {}", shown(name), percent(*time))).collect();
+    (!told.is_empty()).then(|| format!("of one core's time, there ran {}", told.join(", ")))
 }
 
 pub(super) fn placement(view: &VerdictView<'_>) -> Option<Finding> {
@@ -363,11 +420,14 @@ fn remote_node(view: &VerdictView<'_>, end: &EndView<'_>) -> Option<Finding> {
     let finding =
         found(Cause::Placement, 0.25, 0.6, summary).at(format!("{} core {}", end.name(), process.core));
     let node = link.numa_node.map(|node| format!("the link's device is on node {node}"));
-    Some(finding.saw_if(node).try_knob("placement", "neighbours", "run the thread near the link").try_knob(
-        "irq-affinity",
-        "",
-        "and take its interrupts there",
-    ))
+    let near =
+        ComputedValue { value: print_cpus(&link.local_cpus), how: "the cores of the link's node".into() };
+    Some(
+        finding
+            .saw_if(node)
+            .try_knob("placement", "neighbours", "run the thread near the link")
+            .try_computed("irq-affinity", Some(near), "and take its interrupts there"),
+    )
 }
 
 pub(super) fn steal(view: &VerdictView<'_>) -> Option<Finding> {

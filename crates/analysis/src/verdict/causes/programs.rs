@@ -2,6 +2,8 @@
 
 use landspeed_record::{Cause, CostClass, Finding, ListenerWatch};
 
+use super::connections::tracking_is_full;
+use super::idle::restarts;
 use super::processors::{MissingOffload, offloads_missing};
 use crate::verdict::judge::{FindingBuilder, found};
 use crate::verdict::thresholds::{
@@ -12,7 +14,7 @@ use crate::verdict::words::{percent, share, shown};
 
 pub(super) fn slow_reader(view: &VerdictView<'_>) -> Option<Finding> {
     let limit = view.window_limit.filter(|limit| limit.by == WindowCause::Reader)?;
-    let end = view.receiver.as_ref()?;
+    let end = view.receiver.as_ref().filter(|end| end.blocked() < NOTABLE)?;
     let confidence = if end.process.is_some() { 0.95 } else { 0.7 };
     let summary = format!("{} reads more slowly than data arrives", program(end));
     let finding = found(Cause::SlowReader, limit.share, confidence, summary).at(end.name());
@@ -31,13 +33,27 @@ pub(super) fn slow_reader(view: &VerdictView<'_>) -> Option<Finding> {
     )
 }
 
-pub(super) fn slow_writer(view: &VerdictView<'_>) -> Option<Finding> {
+/// A flow that has nothing to send because its program writes nothing.
+pub(super) struct StarvedFlow {
+    /// The share of the time.
+    pub(super) weight: f64,
+    /// The share of the samples in which TCP had sent everything.
+    starved: f64,
+    idle: f64,
+}
+
+/// Returns how the sending program starves its flow, if it does so for a notable time.
+pub(super) fn starves(view: &VerdictView<'_>) -> Option<StarvedFlow> {
     let end = view.sender.as_ref()?;
     let flow = end.main()?;
     let time = view.time?;
-    let kept_out = flow.when(|t| t.unacked_segments > 0) > 0.0 || backlog_overflows(view);
+    let kept_out = flow.when(|t| t.unacked_segments > 0) > 0.0 || turned_away(view);
     if flow.delta(|t| t.sent_bytes.0) == 0 && kept_out {
         return None; // Nothing gets through, so that the writer waits is no evidence.
+    }
+    // Who waits for replies, or sends in bursts, is not slow.
+    if view.requests.is_some() || restarts(view) {
+        return None;
     }
     // On a long path data is always in flight; then the sender's own state is the evidence.
     let starved = flow.when(|t| t.app_limited && t.not_sent_bytes.0 == 0) * time.rest;
@@ -48,17 +64,20 @@ pub(super) fn slow_writer(view: &VerdictView<'_>) -> Option<Finding> {
         return None;
     }
     if !end.computes() {
-        weight = weight.min(1.0 - end.wanted_cpu().unwrap_or(0.0));
+        weight = weight.min(1.0 - end.wanted_cpu().unwrap_or(0.0) - end.quota());
     }
-    if weight < NOTABLE {
-        return None;
-    }
+    (weight >= NOTABLE).then_some(StarvedFlow { weight, starved, idle: time.idle })
+}
+
+pub(super) fn slow_writer(view: &VerdictView<'_>) -> Option<Finding> {
+    let StarvedFlow { weight, starved, idle } = starves(view)?;
+    let end = view.sender.as_ref().filter(|end| end.blocked() < NOTABLE)?;
     let confidence = if end.process.is_some() { 0.9 } else { 0.7 };
     let summary = format!("{} writes more slowly than the path would take it", program(end));
     Some(
         found(Cause::SlowWriter, weight, confidence, summary)
             .at(end.name())
-            .saw(format!("nothing was in flight and nothing waited for {} of the time", percent(time.idle)))
+            .saw(format!("nothing was in flight and nothing waited for {} of the time", percent(idle)))
             .saw_when(
                 starved > 0.0,
                 format!(
@@ -72,8 +91,13 @@ pub(super) fn slow_writer(view: &VerdictView<'_>) -> Option<Finding> {
     )
 }
 
+/// Returns true if either host drops connections before they carry anything.
+pub(in crate::verdict) fn turned_away(view: &VerdictView<'_>) -> bool {
+    backlog_overflows(view) || tracking_is_full(view)
+}
+
 /// Returns the name of an end's program, such as "iperf3 (pid 4711)", or "the program".
-fn program(end: &EndView<'_>) -> String {
+pub(super) fn program(end: &EndView<'_>) -> String {
     match end.process {
         Some(process) if process.pid > 0 => format!("{} (pid {})", shown(&process.name), process.pid),
         _ => "the program".to_owned(),
@@ -81,7 +105,7 @@ fn program(end: &EndView<'_>) -> String {
 }
 
 /// Describes what the program's busiest thread does.
-fn instead(end: &EndView<'_>) -> Option<String> {
+pub(super) fn instead(end: &EndView<'_>) -> Option<String> {
     let ran = end.ran()?;
     let seen = end.mostly_in().map(|(place, share)| {
         let place = match place {
@@ -122,7 +146,8 @@ fn by_segments(view: &VerdictView<'_>, end: &EndView<'_>) -> Option<TinyWriteSig
     let (each, fill) = fill(end)?;
     let time = view.time?;
     let hurried = end.wanted_cpu().is_some_and(|wanted| wanted >= UNHURRIED);
-    if fill >= SMALL_SEGMENT || !hurried || nagle_waits(end) >= 0.3 {
+    // A small request is one segment, and waits for its reply.
+    if fill >= SMALL_SEGMENT || !hurried || nagle_waits(end) >= 0.3 || view.requests.is_some() {
         return None;
     }
     let line = format!("segments carry {each:.0} bytes on average, {} of the MSS", percent(fill));
@@ -150,7 +175,7 @@ fn by_price(view: &VerdictView<'_>, end: &EndView<'_>) -> Option<TinyWriteSigns>
     let reader_waits = view.receiver.as_ref().and_then(|end| end.ran()).is_some_and(|ran| ran < SATURATED);
     let bytes = end.main()?.moved(end.role).0 as f64;
     let price = end.process?.busiest_thread_ns.0 as f64 / bytes;
-    let dear = bytes > 0.0 && price >= DEAR_BYTE_NS && end.ran()? >= SATURATED;
+    let dear = bytes > 0.0 && price >= DEAR_BYTE_NS && end.ran()? >= SATURATED && view.requests.is_none();
     let own = |missing: &MissingOffload| missing.host == end.name();
     if !dear || !reader_waits || offloads_missing(view).iter().any(own) {
         return None;
@@ -233,7 +258,7 @@ fn slow_answers(view: &VerdictView<'_>) -> bool {
 const FEW: u64 = 2;
 
 /// Returns true if either host drops connections because a backlog is full.
-pub(in crate::verdict) fn backlog_overflows(view: &VerdictView<'_>) -> bool {
+fn backlog_overflows(view: &VerdictView<'_>) -> bool {
     view.ends().any(|end| drops(end) >= FEW)
 }
 

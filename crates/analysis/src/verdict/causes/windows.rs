@@ -4,6 +4,9 @@ use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{Cause, Finding, SocketState, TcpState};
 
 use crate::verdict::judge::{FindingBuilder, behind, found};
+use crate::verdict::sizing::{
+    buffer_limit, receive_buffer as receive_buffer_for, send_buffer as send_buffer_for,
+};
 use crate::verdict::thresholds::{AMPLE, LARGE_WINDOW, NOTABLE, TOO_FEW_SEGMENTS, UNSCALED_WINDOW};
 use crate::verdict::view::{EndView, FlowView, SCALED, VerdictView, WindowCause, WindowLimit};
 use crate::verdict::words::percent;
@@ -21,26 +24,30 @@ pub(super) fn receive_buffer(view: &VerdictView<'_>) -> Option<Finding> {
     let finding = found(Cause::ReceiveBuffer, limit.share, confidence(&limit), summary);
     let finding = window_evidence(view, finding, &limit).at(view.receiving());
     Some(
-        match fixed_buffer(view) {
-            true => finding
-                .try_knob(
-                    "rcvbuf",
-                    "0",
-                    "let the kernel size the buffer: its size never changed, so a program set it",
-                )
-                .try_knob("tcp-rmem", "", "and let it grow to twice what the path holds"),
-            false => {
-                finding.try_knob("tcp-rmem", "", "let the receive buffer grow to twice what the path holds")
-            }
+        match fixed_receive_buffer(view) {
+            true => finding.try_knob("rcvbuf", "0", SIZED_BY_KERNEL),
+            false => finding,
         }
+        .try_computed("tcp-rmem", receive_buffer_for(view, limit.share), "let the receive buffer grow")
         .expect(view.won_back(limit.share)),
     )
 }
 
-/// Returns true if the receive buffer kept one size over the samples, as one set with SO_RCVBUF does.
-fn fixed_buffer(view: &VerdictView<'_>) -> bool {
-    let flow = view.receiver.as_ref().and_then(EndView::main);
-    flow.is_some_and(|flow| one_size(flow, |sample| sample.receive_buffer_bytes).is_some())
+const SIZED_BY_KERNEL: &str = "let the kernel size the buffer: its size never changed, so a program set it";
+
+/// Returns true if the receive buffer kept one size over the samples, as one set with SO_RCVBUF does. A buffer that
+/// is as large as the system lets it be keeps its size too.
+fn fixed_receive_buffer(view: &VerdictView<'_>) -> bool {
+    view.receiver.as_ref().is_some_and(|end| is_fixed(end, "tcp-rmem", |sample| sample.receive_buffer_bytes))
+}
+
+fn fixed_send_buffer(view: &VerdictView<'_>) -> bool {
+    view.sender.as_ref().is_some_and(|end| is_fixed(end, "tcp-wmem", |sample| sample.send_buffer_bytes))
+}
+
+fn is_fixed(end: &EndView<'_>, knob: &str, of: fn(&SocketState) -> Bytes) -> bool {
+    let size = end.main().and_then(|flow| one_size(flow, of));
+    size.is_some_and(|size| buffer_limit(end, knob) != Some(size))
 }
 
 pub(super) fn window_below_bdp(view: &VerdictView<'_>) -> Option<Finding> {
@@ -56,13 +63,16 @@ pub(super) fn window_below_bdp(view: &VerdictView<'_>) -> Option<Finding> {
             found(Cause::WindowBelowBdp, limit.share, confidence(&limit), summary).at(view.receiving());
         let finding = window_evidence(view, finding, &limit);
         let finding = match limit.scaled {
-            true => {
-                finding.try_knob("tcp-rmem", "", "let the receive buffer grow to twice what the path holds")
+            true => finding,
+            false => {
+                finding.try_knob("window-scaling", "on", "let windows exceed 64 KB, on both hosts (RFC 7323)")
             }
-            false => finding
-                .try_knob("window-scaling", "on", "let windows exceed 64 KB, on both hosts (RFC 7323)")
-                .try_knob("tcp-rmem", "", "and the receive buffer grow to twice what the path holds"),
         };
+        let finding = finding.try_computed(
+            "tcp-rmem",
+            receive_buffer_for(view, limit.share),
+            "let the receive buffer grow",
+        );
         finding.expect(view.won_back(limit.share))
     });
     let sent = blocked_buffer(view).filter(|(_, buffer)| *buffer >= LARGE_WINDOW).map(|(share, buffer)| {
@@ -72,7 +82,7 @@ pub(super) fn window_below_bdp(view: &VerdictView<'_>) -> Option<Finding> {
         let finding = found(Cause::WindowBelowBdp, share, 0.85, summary).at(view.sending());
         let finding = finding.saw(buffer_time(share)).saw_if(path(view));
         let finding =
-            finding.try_knob("tcp-wmem", "", "let the send buffer grow to twice what the path holds");
+            finding.try_computed("tcp-wmem", send_buffer_for(view, share), "let the send buffer grow");
         finding.expect(view.won_back(share))
     });
     received.into_iter().chain(sent).max_by(|a, b| a.weight.total_cmp(&b.weight))
@@ -91,9 +101,12 @@ pub(super) fn window_alignment(view: &VerdictView<'_>) -> Option<Finding> {
         window_evidence(view, finding, &limit)
             .at(view.receiving())
             .saw("feng-2003 section 3.5.1: windows are used in whole segments on both sides")
-            .try_knob("tcp-rmem", "", "a window of many segments loses little to rounding")
+            .try_computed(
+                "tcp-rmem",
+                receive_buffer_for(view, limit.share),
+                "a window of many segments loses little to rounding",
+            )
             .try_knob("rcvbuf", "0", "and no fixed buffer that keeps it small")
-            .try_knob("mtu", "", "or smaller segments, which fit the window better")
             .expect(view.won_back(limit.share)),
     )
 }
@@ -102,16 +115,17 @@ pub(super) fn send_buffer(view: &VerdictView<'_>) -> Option<Finding> {
     let (share, buffer) = blocked_buffer(view).filter(|(_, buffer)| *buffer < LARGE_WINDOW)?;
     let buffer = Bytes(buffer as u64);
     let summary = format!("the sender's buffer of {buffer} is smaller than the path needs");
-    Some(
-        found(Cause::SendBuffer, share, 0.85, summary)
-            .at(view.sending())
-            .saw(buffer_time(share))
-            .saw_if(path(view))
-            .saw(format!("the send buffer was at most {buffer}, the kernel's overhead included"))
-            .try_knob("sndbuf", "0", "let the kernel size the buffer: take SO_SNDBUF out of the program")
-            .try_knob("tcp-wmem", "", "and let it grow to twice what the path holds")
-            .expect(view.won_back(share)),
-    )
+    let finding = found(Cause::SendBuffer, share, 0.85, summary)
+        .at(view.sending())
+        .saw(buffer_time(share))
+        .saw_if(path(view))
+        .saw(format!("the send buffer was at most {buffer}, the kernel's overhead included"));
+    let finding = match fixed_send_buffer(view) {
+        true => finding.try_knob("sndbuf", "0", SIZED_BY_KERNEL),
+        false => finding,
+    };
+    let finding = finding.try_computed("tcp-wmem", send_buffer_for(view, share), "let the send buffer grow");
+    Some(finding.expect(view.won_back(share)))
 }
 
 /// Returns the share of time that the send buffer limited, and its largest size, if its size is the reason: on a path
@@ -193,8 +207,13 @@ pub(super) fn send_buffer_next(view: &VerdictView<'_>) -> Option<Finding> {
             .at(end.name())
             .saw(format!("its size never changed; twice the congestion window was {}", Bytes(own)))
             .saw(format!("it held at most {window} of data"))
-            .try_knob("sndbuf", "0", "let the kernel size the buffer: take SO_SNDBUF out of the program"),
+            .try_knob("sndbuf", "0", SIZED_BY_KERNEL),
     )
+}
+
+/// Returns true if something else than the size of its buffer keeps the window small.
+fn cut_from_outside(view: &VerdictView<'_>) -> bool {
+    view.window_limit.is_some_and(|limit| matches!(limit.by, WindowCause::Memory | WindowCause::Dropped))
 }
 
 /// Judges a receive window that never grew beyond a part of the kernel's initial window.
@@ -205,7 +224,7 @@ pub(super) fn receive_buffer_next(view: &VerdictView<'_>) -> Option<Finding> {
         one_size(flow, |sample| sample.receive_buffer_bytes).is_some()
     });
     let few = window < TOO_FEW_SEGMENTS * mss;
-    if window >= UNSCALED_WINDOW || !fixed || few {
+    if window >= UNSCALED_WINDOW || !fixed || few || cut_from_outside(view) {
         return None;
     }
     let window = Bytes(window as u64);
@@ -214,8 +233,8 @@ pub(super) fn receive_buffer_next(view: &VerdictView<'_>) -> Option<Finding> {
         behind(Cause::ReceiveBuffer, rate(view, window)?, 0.7, summary)
             .at(view.receiving())
             .saw(format!("the largest window seen was {window}; Linux begins with 64 KB"))
-            .try_knob("rcvbuf", "0", "let the kernel size the buffer: take SO_RCVBUF out of the program")
-            .try_knob("tcp-rmem", "", "and let it grow to twice what the path holds"),
+            .try_knob("rcvbuf", "0", SIZED_BY_KERNEL)
+            .try_computed("tcp-rmem", receive_buffer_for(view, 0.0), "let the receive buffer grow"),
     )
 }
 
@@ -238,14 +257,15 @@ pub(super) fn unscaled_next(view: &VerdictView<'_>) -> Option<Finding> {
 /// Judges a window of so few segments that rounding takes much of it.
 pub(super) fn alignment_next(view: &VerdictView<'_>) -> Option<Finding> {
     let (window, mss) = largest(view)?;
-    if window >= TOO_FEW_SEGMENTS * mss {
+    if window >= TOO_FEW_SEGMENTS * mss || cut_from_outside(view) {
         return None;
     }
     let lost = lost_to_rounding(Bytes(window as u64), Bytes(mss as u64));
     let usable = Bytes((window * (1.0 - lost)) as u64);
     let summary = format!("the window holds {:.1} segments, and only whole ones are sent", window / mss);
     let finding = behind(Cause::WindowAlignment, rate(view, usable)?, 0.7, summary).at(view.receiving());
-    Some(finding.try_knob("tcp-rmem", "", "a window of many segments loses little to rounding"))
+    let what = "a window of many segments loses little to rounding";
+    Some(finding.try_computed("tcp-rmem", receive_buffer_for(view, 0.0), what))
 }
 
 /// Returns the largest window that the receiver offered, and the segment size that fills it.

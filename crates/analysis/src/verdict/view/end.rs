@@ -2,9 +2,12 @@
 //! there.
 
 use landspeed_record::units::{Bytes, Nanos};
-use landspeed_record::{CostClass, CostProfile, FlowWatch, IpProtocol, LinkFacts, ProcessWatch, SnmpCounts};
+use landspeed_record::{
+    CostClass, CostProfile, FlowWatch, IpProtocol, LinkFacts, ProcessWatch, SnmpCounts, Throttling,
+};
 
 use super::{FlowView, counter};
+use crate::fit::{samples_of_flow, share_of_links};
 use crate::verdict::observations::{HostView, PathObservations};
 use crate::verdict::words::{called, share};
 
@@ -64,6 +67,16 @@ impl<'a> EndView<'a> {
         link_bytes(self.host, self.role)
     }
 
+    /// Returns the mean size in bytes of the packets that its busiest link carried in the path's direction: that of
+    /// large packets where segmentation is left to the device.
+    pub(crate) fn link_packet(&self) -> f64 {
+        let links = self.host.links().iter().map(|link| match self.role {
+            EndRole::Sender => (link.tx_bytes.0, link.tx_packets),
+            EndRole::Receiver => (link.rx_bytes.0, link.rx_packets),
+        });
+        links.max().map_or(0.0, |(bytes, packets)| bytes as f64 / packets.max(1) as f64)
+    }
+
     pub(crate) fn link_facts(&self) -> Option<&'a LinkFacts> {
         let name = super::settings(self.host).map(|settings| settings.link.as_str());
         let busiest = || {
@@ -78,6 +91,11 @@ impl<'a> EndView<'a> {
 /// Returns the key that ranks flows: payload moved, or, where none came through, payload sent.
 fn weight(flow: &FlowView<'_>, role: EndRole) -> (Bytes, u64) {
     (flow.moved(role), flow.delta(|t| t.sent_bytes.0))
+}
+
+fn blocked(process: &ProcessWatch) -> f64 {
+    let all: f64 = process.waiting_in.values().map(|n| f64::from(*n)).sum();
+    if all > 0.0 { share(f64::from(process.uninterruptible_samples) / all) } else { 0.0 }
 }
 
 fn link_bytes(host: &HostView<'_>, role: EndRole) -> Bytes {
@@ -147,6 +165,23 @@ impl EndView<'_> {
         self.flows.iter().any(|flow| if flow.last().is_some() { flow.carries() } else { datagrams })
     }
 
+    /// Returns the share of the window for which a processor quota stopped the flow's process, 0 to 1.
+    pub(crate) fn quota(&self) -> f64 {
+        let held = self.host.seen.get::<Throttling>();
+        if held.window_ns.0 == 0 { 0.0 } else { share(held.quota_ns.0 as f64 / held.window_ns.0 as f64) }
+    }
+
+    /// Returns the process that waits uninterruptibly most: of a tree, one may read the disk for another that sends.
+    pub(crate) fn blocked_process(&self) -> Option<&ProcessWatch> {
+        let processes = self.host.seen.get::<Vec<ProcessWatch>>().iter();
+        processes.max_by(|a, b| blocked(a).total_cmp(&blocked(b)))
+    }
+
+    /// Returns the share of the samples in which that process waited uninterruptibly, as for a disk.
+    pub(crate) fn blocked(&self) -> f64 {
+        self.blocked_process().map_or(0.0, blocked)
+    }
+
     /// Returns the share of the window in which the busiest thread ran.
     pub(crate) fn ran(&self) -> Option<f64> {
         self.of_window(|process| process.busiest_thread_ns.0).map(share)
@@ -165,11 +200,19 @@ impl EndView<'_> {
     /// Returns the share of the samples in which the busiest thread slept for something other than the flow or a
     /// processor: a timer, a disk, a lock. `None` where nothing was sampled.
     pub(crate) fn elsewhere(&self) -> Option<f64> {
-        let process = self.process?;
-        let for_flow = match self.role {
+        self.asleep_but_for(match self.role {
             EndRole::Sender => FOR_ROOM,
             EndRole::Receiver => FOR_DATA,
-        };
+        })
+    }
+
+    /// Returns the same for an end that waits for data, whichever way most of it goes.
+    pub(crate) fn elsewhere_than_for_data(&self) -> Option<f64> {
+        self.asleep_but_for(FOR_DATA)
+    }
+
+    fn asleep_but_for(&self, for_flow: &[&str]) -> Option<f64> {
+        let process = self.process?;
         let waits_for_flow = |place: &str| for_flow.iter().any(|name| place.contains(name));
         let sum = |counts: &dyn Fn(&str) -> bool| {
             let counted = process.waiting_in.iter().filter(|(place, _)| counts(place));
@@ -190,12 +233,12 @@ impl EndView<'_> {
         (all > 0.0).then(|| (place.as_str(), f64::from(*most) / all))
     }
 
-    /// Returns the share of the host's sampled time in one class.
+    /// Returns the share of the flow's sampled time in one class.
     pub(crate) fn cost_share(&self, class: CostClass) -> Option<f64> {
         let profile = self.host.seen.get::<Option<CostProfile>>().as_ref()?;
-        let all: f64 = profile.classes.iter().map(|c| c.samples as f64).sum();
-        let of = profile.classes.iter().filter(|c| c.class == class).map(|c| c.samples as f64).sum::<f64>();
-        (all > 0.0).then(|| of / all)
+        let samples = samples_of_flow(profile, share_of_links(self.host.seen));
+        let all: f64 = samples.values().sum();
+        (all > 0.0).then(|| samples.get(&class).copied().unwrap_or(0.0) / all)
     }
 
     /// Returns true if the busiest thread spends its time in code of the application and not of the kernel: by the

@@ -3,7 +3,8 @@
 use landspeed_record::{QdiscWatch, TcpState};
 
 use super::{EndView, FlowView, counter};
-use crate::verdict::thresholds::{AT_RATE, SHORT_QUEUE_BYTES};
+use crate::verdict::thresholds::{AT_RATE, FEW_ACKS, SHORT_QUEUE_BYTES};
+use crate::verdict::words::share;
 
 /// The losses that the sender knows of over the window, all its flows together.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -25,12 +26,16 @@ pub(crate) struct SenderLosses {
     pub(crate) dispersion: f64,
     /// The number of times that reordering was detected.
     pub(crate) reorderings: u64,
+    /// The segments of one packet of the path: more than 1 where it carries large packets whole, as virtual links do.
+    pub(crate) packet_segments: f64,
+    /// The share of the acknowledgements that was lost on the way back; `None` unless both ends were watched.
+    pub(crate) on_return: Option<f64>,
     /// The share of samples in a congestion state other than open, in which data was missing.
     pub(crate) disordered: f64,
 }
 
 impl SenderLosses {
-    pub(super) fn of(sender: Option<&EndView<'_>>) -> SenderLosses {
+    pub(super) fn of(sender: Option<&EndView<'_>>, receiver: Option<&EndView<'_>>) -> SenderLosses {
         let Some(end) = sender else { return SenderLosses::default() };
         let sum = |of: fn(&TcpState) -> u64| end.flows.iter().map(|flow| flow.delta(of) as f64).sum::<f64>();
         let sent = sum(|t| t.data_segments_sent);
@@ -50,6 +55,8 @@ impl SenderLosses {
                 .iter()
                 .map(|f| f.delta(|t| t.reorderings_seen))
                 .fold(0, u64::saturating_add),
+            packet_segments: receiver.map_or(1.0, |receiver| packet_segments(end, receiver)),
+            on_return: receiver.and_then(|receiver| lost_on_return(end, receiver)),
             disordered: end.main().map_or(0.0, |flow| flow.when(|t| t.ca_state > 0)),
         }
     }
@@ -79,6 +86,22 @@ impl SenderLosses {
     pub(crate) fn run_at_random(&self, window_segments: f64) -> f64 {
         1.0 + self.rate() * window_segments
     }
+}
+
+/// Returns the segments of a mean packet that reached the receiver.
+fn packet_segments(sender: &EndView<'_>, receiver: &EndView<'_>) -> f64 {
+    let mss = sender.main().and_then(FlowView::last).map_or(0.0, |t| t.send_mss_bytes.0 as f64);
+    if mss > 0.0 { (receiver.link_packet() / mss).max(1.0) } else { 1.0 }
+}
+
+/// Returns the share of the receiver's segments that did not arrive. Each end's count is held against the payload that it
+/// saw, because the two windows do not begin and end at the same time.
+fn lost_on_return(sender: &EndView<'_>, receiver: &EndView<'_>) -> Option<f64> {
+    let (from, to) = (sender.main()?, receiver.main()?);
+    let arrived = from.delta(|t| t.segments_received) as f64 / from.delta(|t| t.acked_bytes.0) as f64;
+    let left = to.delta(|t| t.segments_sent) as f64 / to.delta(|t| t.received_bytes.0) as f64;
+    let lost = 1.0 - arrived / left;
+    (to.delta(|t| t.segments_sent) >= FEW_ACKS && lost.is_finite()).then(|| share(lost))
 }
 
 fn dispersion(flow: &FlowView<'_>) -> f64 {

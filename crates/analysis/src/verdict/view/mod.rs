@@ -1,24 +1,32 @@
 //! The quantities that follow from the observations, computed once and shared by all judges.
 
 mod cpu;
+mod delivery;
 mod end;
 mod flow;
 mod loss;
+mod path;
+mod requests;
 mod window;
 
 use landspeed_record::units::{BitRate, Bytes, Nanos};
-use landspeed_record::{FlowWatch, HostFacts, IpProtocol, LinkSettings, PathProbe, SnmpCounts};
+use landspeed_record::{FlowWatch, HostFacts, IpProtocol, LinkSettings, PacedStream, PathProbe, SnmpCounts};
 
 pub(super) use cpu::{CoreLoad, CpuLoad};
 pub(super) use end::{EndRole, EndView};
 pub(super) use flow::{FlowView, TimeShares};
 use loss::SenderLosses;
 pub(super) use loss::{QueueView, ShaperView, queues};
+pub(super) use path::{PathLimit, PathLimitKind};
+use requests::RequestTimes;
 pub(super) use window::{SCALED, WindowCause, WindowLimit};
 
+use super::causes::limits::slowest_link;
 use super::observations::{HostView, PathObservations};
 use super::staircase::ceiling;
-use super::thresholds::{PACKET_NS, STANDING_NS, STANDING_RATIO};
+use super::thresholds::{
+    LOST_ON_RETURN, PACKET_NS, RETURN_OVER_FORWARD, STANDING_NS, STANDING_RATIO, VIRTUAL_LINK,
+};
 use super::words::share;
 use end::roles;
 
@@ -38,12 +46,18 @@ pub struct VerdictView<'a> {
     pub(super) loss: SenderLosses,
     pub(super) cpu: CpuLoad,
     pub(super) shaped: Option<ShaperView<'a>>,
+    /// The path's limit, where the flow is at it.
+    pub(super) path: Option<PathLimit>,
     /// The reason why the receive window is closed, where it limits.
     pub(super) window_limit: Option<WindowLimit>,
+    /// The times of a request, if the flow carries requests and replies.
+    pub(super) requests: Option<RequestTimes>,
     /// True if both hosts are one machine, whose processor time is counted once.
     pub(super) one_machine: bool,
     /// The probe of a path that had carried nothing.
     pub(super) probe: Option<&'a PathProbe>,
+    /// The same stream at a part of its rate, where it was repeated.
+    pub(super) slower: Option<&'a PacedStream>,
 }
 
 impl<'a> VerdictView<'a> {
@@ -56,10 +70,12 @@ impl<'a> VerdictView<'a> {
         let rtt = observations.rtt.or_else(|| main.and_then(FlowView::min_rtt)).filter(|rtt| rtt.0 > 0);
         let mut view = VerdictView {
             time: sender.as_ref().and_then(|end| TimeShares::of(&end.flows)),
-            loss: SenderLosses::of(sender.as_ref()),
+            loss: SenderLosses::of(sender.as_ref(), receiver.as_ref()),
             cpu: CpuLoad::of(sender.as_ref(), receiver.as_ref(), one_machine),
             shaped: loss::shaped(sender.as_ref(), receiver.as_ref()),
+            path: None,
             window_limit: None,
+            requests: None,
             sender,
             receiver,
             goodput,
@@ -67,8 +83,11 @@ impl<'a> VerdictView<'a> {
             window,
             one_machine,
             probe: observations.probe,
+            slower: observations.slower,
         };
+        view.path = path::limit(&view);
         view.window_limit = window::limit(&view);
+        view.requests = requests::requests(&view);
         view
     }
 
@@ -136,11 +155,33 @@ impl<'a> VerdictView<'a> {
         (self.goodput.0 > 0.0).then(|| lowest / self.goodput.0)
     }
 
-    /// Returns the expected ratio to the present goodput if the share `weight` of the time is won back, as far as the
-    /// limits allow.
+    /// Returns the part of the path's rate that the flow does not use, which is the most that a cause at an end can
+    /// cost; 1 where the path is not the limit.
+    pub(super) fn left_of_path(&self) -> f64 {
+        self.path.as_ref().map_or(1.0, |path| share(1.0 - self.goodput.0 / path.level.rate))
+    }
+
+    /// Returns the share of acknowledgements that was lost, if that is notable and far more than of the data.
+    pub(super) fn lost_on_return(&self) -> Option<f64> {
+        let least = LOST_ON_RETURN.max(RETURN_OVER_FORWARD * self.loss.rate());
+        self.loss.on_return.filter(|lost| *lost >= least)
+    }
+
+    /// Returns whether losses stay when the stream is paced; `None` where it is not known.
+    pub(super) fn losses_stay(&self) -> Option<bool> {
+        path::losses_stay(self)
+    }
+
+    /// Returns the ratio to the present goodput if the share `weight` of the time is won back and nothing else limits.
     pub(super) fn won_back(&self, weight: f64) -> Option<f64> {
-        let ratio = 1.0 / (1.0 - share(weight).min(0.99));
-        Some(ratio.min(self.headroom().unwrap_or(f64::INFINITY)))
+        Some(1.0 / (1.0 - share(weight).min(0.99)))
+    }
+
+    /// Returns the rate that the flow reaches if the share `weight` of its time is won back, at most that of the
+    /// slowest link.
+    pub(super) fn reachable(&self, weight: f64) -> BitRate {
+        let link = slowest_link(self).map_or(BitRate(VIRTUAL_LINK), |(_, rate)| rate).0;
+        BitRate((self.goodput.0 * self.won_back(weight).unwrap_or(1.0)).min(link.max(self.goodput.0)))
     }
 }
 

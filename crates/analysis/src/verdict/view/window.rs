@@ -1,9 +1,9 @@
 //! The reason why the receive window is closed.
 
-use super::{EndView, FlowView, VerdictView};
+use super::{EndView, FlowView, VerdictView, counter};
 use crate::verdict::thresholds::{
-    ALIGNMENT_LOSS, AMPLE, FEW_SEGMENTS, FULL_QUEUE, LARGE_WINDOW, NOTABLE, SATURATED, SMALL_WINDOW,
-    TOO_FEW_SEGMENTS, UNHURRIED, UNSCALED_WINDOW,
+    ALIGNMENT_LOSS, AMPLE, CUT_WINDOW, FEW_SEGMENTS, FULL_QUEUE, LARGE_WINDOW, NOTABLE, SATURATED,
+    SMALL_WINDOW, TOO_FEW_SEGMENTS, UNHURRIED, UNSCALED_WINDOW,
 };
 use crate::window::lost_to_rounding;
 use landspeed_record::units::Bytes;
@@ -20,6 +20,10 @@ pub(crate) enum WindowCause {
     Processor,
     /// Whole segments leave much of the window unused.
     Alignment,
+    /// The memory of all sockets together is used up.
+    Memory,
+    /// The receiver dropped a segment and cut its window to two.
+    Dropped,
     /// The path is longer than the largest window that was agreed on.
     Path,
     /// The buffer behind the window is small.
@@ -72,8 +76,17 @@ pub(super) fn limit(view: &VerdictView<'_>) -> Option<WindowLimit> {
 /// Returns the reason of a closed window. The order is that of causation: a reader that does not read fills any
 /// buffer, a full processor makes any reader late, and only then is the size of the window the cause.
 fn held_by(view: &VerdictView<'_>, receiver: Option<&EndView<'_>>, limit: &WindowLimit) -> WindowCause {
+    if receiver.is_some_and(|end| end.quota() >= NOTABLE) {
+        return WindowCause::Processor;
+    }
     if receiver.is_some_and(|end| leaves_data(end, limit)) {
         return WindowCause::Reader;
+    }
+    if receiver.is_some_and(|end| counter(end.host, "TcpExt.TCPMemoryPressures") > 0) {
+        return WindowCause::Memory;
+    }
+    if receiver.is_some_and(|end| was_cut(end, limit)) {
+        return WindowCause::Dropped;
     }
     // A short window is a limit even if a processor is busy, because it is busy with waiting and waking.
     let small = limit.window < SMALL_WINDOW;
@@ -91,6 +104,15 @@ fn held_by(view: &VerdictView<'_>, receiver: Option<&EndView<'_>>, limit: &Windo
         true => WindowCause::Path,
         false => WindowCause::Buffer,
     }
+}
+
+/// Returns true if the window is the one that the kernel offers after a drop, though its buffer could hold twice that.
+fn was_cut(end: &EndView<'_>, limit: &WindowLimit) -> bool {
+    let last = end.main().and_then(|flow| flow.watch.samples.last());
+    last.is_some_and(|sample| {
+        let roomy = sample.receive_buffer_bytes.0 as f64 >= AMPLE * limit.window;
+        sample.drops > 0 && roomy && limit.segments <= CUT_WINDOW
+    })
 }
 
 /// Returns true if the reader itself leaves data in the queue: it sleeps for something else, computes, or has much

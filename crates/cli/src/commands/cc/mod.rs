@@ -104,6 +104,7 @@ fn list(form: &ListArgs) -> Result<()> {
     let heads = ["control", "name", "TCP_CONGESTION", "here", "what it does"];
     let rows: Vec<Vec<String>> = document.controls.iter().map(row).collect();
     output::list(&heads, &rows, &document, form)?;
+    output::next(form.json, "landspeed compare -p cubic,bbr")?;
     if let (Some(reason), false) = (&document.cannot_load_because, form.json) {
         eprintln!("none can be loaded here: {reason}");
     }

@@ -4,7 +4,7 @@ mod args;
 mod paths;
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -17,9 +17,10 @@ use landspeed_report::{DetailLevel, json};
 use landspeed_simulator::study_run;
 
 use crate::data;
+use crate::failure::void;
 use crate::groups::{FormArgs, HostArgs};
 use crate::hosts::NamedHosts;
-use crate::output::{agree, usage};
+use crate::output::{agree, can_agree, usage};
 use crate::recorder::Recorder;
 use crate::stop::StopRequest;
 use crate::study;
@@ -43,7 +44,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     let record = landspeed_record::read(&job.file)?;
     let report = landspeed_analysis::compare(&record, &job.file.display().to_string())?;
     present(&report, &record, &args.output.form, DetailLevel::Brief)?;
-    Ok(if report.void.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(void(report.void.as_deref()))
 }
 
 struct StudyJob {
@@ -124,6 +125,10 @@ impl StudyJob {
     fn on_hosts(&mut self, args: &CompareArgs, stop: &StopRequest) -> Result<()> {
         let named = NamedHosts::parse(&HostArgs { hosts: self.words.clone(), ..args.hosts.clone() }, true)?
             .until(stop);
+        data::room(self.file.parent().unwrap_or(Path::new(".")))?;
+        if !named.in_lab() && !args.yes {
+            can_agree()?;
+        }
         let mut joined = named.join(Pairing::FirstTwo).map_err(|error| match named.in_lab() {
             true => anyhow!("{error}; `landspeed compare --simulate` needs neither root nor a lab"),
             false => error,

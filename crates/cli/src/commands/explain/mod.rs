@@ -3,7 +3,7 @@
 mod top;
 
 use std::io::IsTerminal;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
@@ -26,21 +26,22 @@ use crate::stop::StopRequest;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Without --flow, --pid or --top, landspeed sends a stream between two hosts and explains it. With one of them \
-             it sends nothing: it watches existing flows on the hosts given, or on this host alone. \
+             it sends nothing and measures nothing else: it watches existing flows on the hosts given, or on this host alone. \
              Root sees most. Without root, each part that cannot run says what it lacks.\n\n\
              Examples:\n  \
              sudo landspeed explain --flow 10.0.0.2:443    why a flow is no faster\n  \
+             sudo landspeed explain --pid nginx            why a program's flows are no faster\n  \
              sudo landspeed explain HOST_A HOST_B          why a path is no faster"
 )]
 pub(crate) struct ExplainArgs {
     #[command(flatten)]
     pub(crate) hosts: HostArgs,
-    /// Explain the flows of this address and port; port 0 is any
-    #[arg(long, value_name = "ADDR:PORT", group = "target")]
+    /// Explain the flows of this address and port; without a port, of any
+    #[arg(long, value_name = "ADDR[:PORT]", group = "target", value_parser = flow_address)]
     pub(crate) flow: Option<SocketAddr>,
-    /// Explain the flows of this process
-    #[arg(long, value_name = "PID", group = "target")]
-    pub(crate) pid: Option<u32>,
+    /// Explain the flows of this process, or of all processes with this name, and of their children
+    #[arg(long, value_name = "PID|NAME", group = "target", value_parser = process)]
+    pub(crate) pid: Option<WatchTarget>,
     /// Explain the flows that carry most
     #[arg(long, group = "target")]
     pub(crate) top: bool,
@@ -61,6 +62,9 @@ pub(crate) struct ExplainArgs {
     /// Do not measure what memory, copies and raw packets can do
     #[arg(long, hide_short_help = true)]
     pub(crate) no_limits: bool,
+    /// Measure that for existing flows too
+    #[arg(long, hide_short_help = true, conflicts_with = "no_limits")]
+    pub(crate) limits: bool,
     /// Do not follow packets through the kernel
     #[arg(long, hide_short_help = true)]
     pub(crate) no_trace: bool,
@@ -74,6 +78,14 @@ pub(crate) struct ExplainArgs {
     pub(crate) full: bool,
     #[command(flatten)]
     pub(crate) form: FormArgs,
+}
+
+/// Parses an address with a port, or alone.
+fn flow_address(text: &str) -> Result<SocketAddr, String> {
+    let bare = || text.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    text.parse()
+        .or_else(|_| bare().map(|ip| SocketAddr::new(ip, 0)))
+        .map_err(|_| "expected an address, such as 10.0.0.2 or 10.0.0.2:443".to_owned())
 }
 
 pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
@@ -150,21 +162,22 @@ fn back_to_back(args: &ExplainArgs) -> bool {
 /// Returns true if a person is at the terminal and requested no output that a program reads.
 fn is_watched(args: &ExplainArgs) -> bool {
     let form = &args.form;
-    let asks = args.full || args.sizes || form.json || form.html.is_some() || form.csv.is_some();
+    let asks = args.full || args.sizes || form.json || form.md || form.html.is_some() || form.csv.is_some();
     !asks && OutputCapabilities::stdout().terminal && std::io::stdin().is_terminal()
 }
 
 fn options(args: &ExplainArgs) -> Result<ExplainOptions> {
     let target = match (args.flow, args.pid, args.top) {
         (Some(at), _, _) => WatchTarget::Flow { at },
-        (_, Some(pid), _) => WatchTarget::Pid { pid },
+        (_, Some(processes), _) => processes,
         (_, _, true) => WatchTarget::Top,
         _ => WatchTarget::Workload,
     };
     let live = target != WatchTarget::Workload;
     let topology = match (live, args.hosts.hosts.is_empty()) {
         (true, true) => "local".to_owned(),
-        _ => args.hosts.describe(),
+        (true, false) => args.hosts.as_given(),
+        (false, _) => args.hosts.describe(),
     };
     let program = args.app.as_deref().map(|app| super::app::asked(app, args.with.as_deref())).transpose()?;
     Ok(ExplainOptions {
@@ -172,7 +185,8 @@ fn options(args: &ExplainArgs) -> Result<ExplainOptions> {
         program,
         time: args.time,
         flow: flow_of(&args.sent, &[])?.1,
-        limits: !args.no_limits,
+        // Beside the flows of others nothing is measured that was not asked for.
+        limits: if live { args.limits } else { !args.no_limits },
         trace: !args.no_trace,
         topology,
         command: data::command_line(),
@@ -180,7 +194,31 @@ fn options(args: &ExplainArgs) -> Result<ExplainOptions> {
     })
 }
 
+/// Parses a process id, or a name.
+fn process(text: &str) -> Result<WatchTarget, String> {
+    match text.parse() {
+        Ok(pid) => Ok(WatchTarget::Pid { pid }),
+        Err(_) if text.is_empty() => Err("a process has an id or a name".to_owned()),
+        Err(_) => Ok(WatchTarget::Name { name: text.into() }),
+    }
+}
+
 fn present(report: &ExplainReport, args: &ExplainArgs) -> Result<()> {
     let detail = if args.full { DetailLevel::Full } else { DetailLevel::Brief };
     present_report(&landspeed_report::explain(report), || json(report), &args.form, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_alone_means_any_port() {
+        let read = |text| flow_address(text).map(|at| at.to_string());
+        assert_eq!(read("10.0.0.1").as_deref(), Ok("10.0.0.1:0"));
+        assert_eq!(read("10.0.0.1:443").as_deref(), Ok("10.0.0.1:443"));
+        assert_eq!(read("2001:db8::1").as_deref(), Ok("[2001:db8::1]:0"));
+        assert_eq!(read("[2001:db8::1]").as_deref(), Ok("[2001:db8::1]:0"));
+        assert!(read("dtn1:443").is_err_and(|why| why.contains("10.0.0.2:443")));
+    }
 }

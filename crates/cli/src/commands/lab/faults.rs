@@ -41,6 +41,8 @@ pub(crate) fn list(form: &ListArgs) -> Result<ExitCode> {
     let row = |fault: &FaultEntry| vec![fault.name.clone(), fault.about.clone()];
     let rows: Vec<Vec<String>> = document.faults.iter().map(row).collect();
     output::list(&["fault", "what it does"], &rows, &document, form)?;
+    let first = document.faults.first().map(|fault| format!("landspeed lab faults {}", fault.name));
+    first.map_or(Ok(()), |command| output::next(form.json, &command))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,6 +1,7 @@
-//! `landspeed lab`: lists and removes labs, or makes a path slow on purpose.
+//! `landspeed lab`: holds, lists and removes labs, or makes a path slow on purpose.
 
 pub(crate) mod faults;
+pub(crate) mod held;
 
 use std::process::ExitCode;
 
@@ -14,7 +15,7 @@ use crate::groups::ListArgs;
 use crate::labs;
 use crate::output::{self, FORMAT, out};
 
-/// List and remove labs, or make a path slow on purpose
+/// Hold, list and remove labs, or make a path slow on purpose
 #[derive(Debug, Args)]
 #[command(after_help = topologies())]
 pub(crate) struct LabArgs {
@@ -27,18 +28,38 @@ fn topologies() -> String {
     let lines = TOPOLOGIES.iter().map(|topology| topology.about());
     let lines: String = lines.map(|about| format!("  {}\n      {}\n", about.syntax, about.line)).collect();
     format!(
-        "Topologies, as commands take them:\n{lines}docs/reference/topologies.md draws them.\n\nExample: landspeed lab list"
+        "Topologies, as commands take them:\n{lines}docs/reference/topologies.md draws them.\n\nExamples:\n  \
+         landspeed lab up mine lab:wan:rate=1G,rtt=20ms   a lab for your own programs\n  \
+         landspeed lab enter mine b -- iperf3 -s          run one on its host b\n  \
+         landspeed lab down mine                          remove it"
     )
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabAction {
+    /// Make a lab and hold it, until `lab down`, for programs of your own
+    Up {
+        /// Name of your choice, and the lab [default: 'lab' and lab:back-to-back]
+        #[arg(value_name = "NAME|LAB", num_args = 0..=2)]
+        words: Vec<String>,
+    },
+    /// Run a shell or a command on a host of a lab that is up
+    Enter {
+        /// The lab, and its host [default: the only lab that is up, and its first host]
+        #[arg(value_name = "NAME|HOST", num_args = 0..=2)]
+        words: Vec<String>,
+        /// Run this in place of a shell
+        #[arg(last = true, value_name = "COMMAND")]
+        command: Vec<String>,
+    },
     /// List labs, and whether their owner still runs
     List(ListArgs),
-    /// Remove a lab by its id, or every lab whose owner has died
+    /// Remove a lab by its name or id, or every lab whose owner has died
+    ///
+    /// In a lab of `lab up`, the programs that still run are ended.
     Down {
-        /// Id of the lab [default: all labs that a crash left]
-        id: Option<String>,
+        /// Name or id of the lab [default: all labs that a crash left]
+        name: Option<String>,
     },
     /// Make a path slow on purpose, to see what `explain` says
     ///
@@ -69,6 +90,8 @@ pub(crate) struct LabList {
 struct LabEntry {
     /// The id that `lab down` takes.
     id: String,
+    /// The name of a lab that `lab up` holds; null for a lab that one command made for itself.
+    name: Option<String>,
     /// The topology from which the lab was created.
     topology: String,
     /// Id of the process that created it.
@@ -84,7 +107,9 @@ struct LabEntry {
 pub(crate) fn run(args: &LabArgs) -> Result<ExitCode> {
     match &args.action {
         LabAction::List(form) => list(form),
-        LabAction::Down { id } => down(id.as_deref()),
+        LabAction::Up { words } => held::up(words),
+        LabAction::Enter { words, command } => held::enter(words, command),
+        LabAction::Down { name } => down(name.as_deref()),
         LabAction::Faults { names, form, .. } if names.is_empty() => faults::list(form),
         LabAction::Faults { names, strength, .. } => faults::hold(names, *strength),
     }
@@ -98,12 +123,16 @@ fn list(form: &ListArgs) -> Result<ExitCode> {
     }
     let rows: Vec<Vec<String>> = document.labs.iter().map(row).collect();
     output::list(&["lab", "topology", "owner", "state", "namespaces"], &rows, &document, form)?;
+    if document.labs.iter().any(|lab| !lab.is_running) {
+        output::next(form.json, "landspeed lab down   # removes those that were left behind")?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
 fn entry(lab: LabInfo) -> LabEntry {
     LabEntry {
         id: lab.id.to_string(),
+        name: lab.name.as_deref().map(landspeed_report::safe),
         topology: landspeed_report::safe(&lab.label).to_string(),
         owner_pid: lab.owner_pid,
         is_running: lab.alive,
@@ -113,22 +142,31 @@ fn entry(lab: LabInfo) -> LabEntry {
 }
 
 fn row(lab: &LabEntry) -> Vec<String> {
-    let state = if lab.is_running { "running" } else { "left behind" };
+    let state = match (&lab.name, lab.is_running) {
+        (_, false) => "left behind".to_owned(),
+        (Some(name), true) => format!("up, as {name}"),
+        (None, true) => "running".to_owned(),
+    };
     let (owner, namespaces) = (lab.owner_pid.to_string(), lab.namespaces.join(" "));
-    vec![lab.id.clone(), lab.topology.clone(), owner, state.to_owned(), namespaces]
+    vec![lab.id.clone(), lab.topology.clone(), owner, state, namespaces]
 }
 
-fn down(id: Option<&str>) -> Result<ExitCode> {
-    let which = match id {
-        Some(id) => lab::LabSelection::Id(id.parse()?),
+fn down(name: Option<&str>) -> Result<ExitCode> {
+    let which = match name {
+        Some(name) => lab::LabSelection::Id(lab::find_held(Some(name))?.id),
         None => lab::LabSelection::Stale,
     };
     let gone = labs::down(&which)?;
     if gone.is_empty() {
-        eprintln!("no lab was left behind");
+        eprintln!("no lab was left behind{}", held::still_up()?);
     }
     for lab in gone {
-        out(&format!("{}: down", lab.id))?;
+        let ended = match lab.ended.len() {
+            0 => String::new(),
+            1 => ", 1 process ended".to_owned(),
+            count => format!(", {count} processes ended"),
+        };
+        out(&format!("{}: down{ended}", lab.id))?;
     }
     Ok(ExitCode::SUCCESS)
 }

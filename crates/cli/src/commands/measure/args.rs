@@ -52,7 +52,32 @@ pub(crate) struct CommonArgs {
     #[command(flatten)]
     pub(crate) grid: GridArgs,
     #[command(flatten)]
+    habits: IperfArgs,
+    #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+/// Options of iperf3 that mean the same here under another name.
+#[derive(Debug, Clone, Args)]
+struct IperfArgs {
+    #[arg(short = 'c', value_name = "HOST", hide = true)]
+    client: Option<String>,
+    #[arg(short = 'u', hide = true, conflicts_with = "transport")]
+    udp: bool,
+    #[arg(short = 'J', hide = true)]
+    document: bool,
+}
+
+impl CommonArgs {
+    /// Applies the options of iperf3 to those of landspeed.
+    fn with_habits(mut self) -> CommonArgs {
+        self.hosts.hosts.extend(self.habits.client.take());
+        self.output.form.json |= self.habits.document;
+        if self.habits.udp {
+            self.flow.transport = "udp".to_owned();
+        }
+        self
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -99,7 +124,7 @@ impl FromArgMatches for MeasureArgs {
             parameters: given(runner.as_ref(), matches),
             file: runner.application().map(|one| one.text.clone()),
         };
-        Ok(MeasureArgs { workload, common: CommonArgs::from_arg_matches(matches)? })
+        Ok(MeasureArgs { workload, common: CommonArgs::from_arg_matches(matches)?.with_habits() })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

@@ -22,9 +22,10 @@ use landspeed_transport::settings::FLOWS;
 
 use super::MeasureArgs;
 use crate::data::{self, RecordArg};
+use crate::failure::void;
 use crate::groups::{FormArgs, HostArgs, OutputArgs};
 use crate::hosts::{NamedHosts, set_of};
-use crate::output::{agree, usage};
+use crate::output::{agree, can_agree, usage};
 use crate::recorder::Recorder;
 use crate::stop::StopRequest;
 
@@ -69,7 +70,7 @@ pub(crate) fn present(
     let report = landspeed_analysis::grid::report(record, &path.display().to_string())?;
     let document = landspeed_report::grid(&report, record, named);
     crate::output::present(&document, || json(&report), form, detail)?;
-    Ok(if report.void.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(void(report.void.as_deref()))
 }
 
 /// A grid to measure or to resume.
@@ -130,6 +131,10 @@ impl GridJob {
         let hosts = HostArgs { hosts: self.words.clone(), ..options.hosts.clone() };
         let turns = turns_knobs(&self.grid);
         let named = NamedHosts::parse(&hosts, turns)?.until(stop);
+        data::room(self.file.parent().unwrap_or(Path::new(".")))?;
+        if turns && !named.in_lab() && !options.yes {
+            can_agree()?;
+        }
         let of_program = landspeed_workload::find(&self.grid.workload).and_then(|runner| runner.hosts());
         let mut words = self.words.clone();
         if let Some([least, _]) = of_program

@@ -12,16 +12,18 @@ use landspeed_engine::{MeasureOptions, Pairing, measure};
 use landspeed_record::MeasureReport;
 use landspeed_record::units::Nanos;
 use landspeed_report::live::IntervalLines;
-use landspeed_report::{DetailLevel, OutputCapabilities};
+use landspeed_report::{DetailLevel, OutputCapabilities, quoted};
 use landspeed_transport::settings::FLOWS;
 use parking_lot::Mutex;
 
 use crate::data;
 use crate::exit::Exit;
+use crate::failure::because;
 use crate::hosts::{NamedHosts, flow_of};
 use crate::output::{ActivityLine, present};
 use crate::stop::StopRequest;
 
+use args::CommonArgs;
 pub(crate) use args::{MeasureArgs, is_taken};
 
 pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
@@ -43,13 +45,33 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
         intervals.lock().take(pair, side, so_far).iter().for_each(|line| doing.say(line));
     })?;
     drop(doing);
+    let next = next(args, &report);
     let lost = [std::mem::take(&mut joined.lost), report.lost].concat();
-    let report = MeasureReport { wan: joined.wan(), lost, ..report };
+    let report = MeasureReport { wan: joined.wan(), lost, next, ..report };
     drop(joined);
     let document = landspeed_report::measure(&report);
     present(&document, || landspeed_report::json(&report), &args.output.form, DetailLevel::Brief)?;
-    let is_whole = report.partial.is_none() && report.lost.is_empty();
-    Ok(if is_whole { Exit::Done } else { Exit::Failed }.into())
+    Ok(unfinished(&report).map_or(Exit::Done.into(), |why| because(Exit::Failed, &why)))
+}
+
+/// Returns why the figures do not cover everything, if so.
+fn unfinished(report: &MeasureReport) -> Option<String> {
+    let lost = report.lost.first().map(|lost| format!("{} was lost: {}", lost.name, lost.why));
+    report.partial.as_ref().map(|why| format!("the run did not come to its end: {why}")).or(lost)
+}
+
+/// Returns the command that follows from the figures, over the same path: what holds the streams back, or what
+/// shortens the round trip.
+fn next(args: &CommonArgs, report: &MeasureReport) -> String {
+    let is_program =
+        landspeed_workload::find(&report.workload).is_some_and(|runner| runner.hosts().is_some());
+    let path = args.hosts.again();
+    let words = match (is_program, report.streams.is_empty() && !report.latency.is_empty()) {
+        (true, _) => [vec!["explain".into(), "--app".into(), quoted(&report.workload.name)], path],
+        (false, true) => [vec!["tune".into(), "--for".into(), "latency".into()], path],
+        (false, false) => [vec!["explain".into()], [path, args.flow.again()].concat()],
+    };
+    format!("landspeed {}", words.concat().join(" "))
 }
 
 /// Time between two lines on a terminal by default.
@@ -70,6 +92,7 @@ fn measurement(args: &MeasureArgs) -> Result<MeasureOptions> {
         interval: common
             .interval
             .unwrap_or_else(|| if OutputCapabilities::stderr().terminal { USUAL } else { Nanos(0) }),
+        over_time: common.interval.is_some() || common.output.form.html.is_some(),
         topology: common.hosts.describe(),
         command: data::command_line(),
         started: data::now(),

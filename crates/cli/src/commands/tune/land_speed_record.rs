@@ -13,6 +13,7 @@ use landspeed_simulator::{FullPath, full_window, recovery_time, simulated_recove
 use super::TuneArgs;
 use crate::data;
 use crate::exit::Exit;
+use crate::failure::because;
 use crate::hosts::NamedHosts;
 use crate::output::{ActivityLine, agree, present};
 use crate::stop::StopRequest;
@@ -49,14 +50,21 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
         run.recovery.lab = Some(in_lab(&named, &*path, &run)?);
     }
     present(&landspeed_report::record_run(&run), || json(&run), &args.output.form, DetailLevel::Brief)?;
-    let recovery_counts = run.recovery.lab.as_ref().is_none_or(|lab| lab.unfit.is_empty());
-    Ok(match run.capped.unfit.is_empty() && recovery_counts {
-        _ if !run.restored && !run.left => Exit::NotRestored,
-        true if run.left => Exit::Left,
-        true => Exit::Done,
-        false => Exit::Failed,
-    }
-    .into())
+    let unfit = unfit(&run);
+    Ok(match unfit {
+        _ if !run.restored && !run.left => {
+            because(Exit::NotRestored, "not everything was restored; run `landspeed undo` on the hosts")
+        }
+        Some(why) => because(Exit::Failed, &format!("the figures do not count: {why}")),
+        None if run.left => because(Exit::Left, "what another program changed meanwhile was left"),
+        None => Exit::Done.into(),
+    })
+}
+
+/// Returns why the capped run, or the recovery after its loss, does not count.
+fn unfit(run: &RecordRunReport) -> Option<String> {
+    let recovery = run.recovery.lab.iter().flat_map(|lab| &lab.unfit);
+    run.capped.unfit.iter().chain(recovery).next().cloned()
 }
 
 /// Returns the emulated path, which can drop a segment on request.

@@ -20,8 +20,9 @@ use landspeed_transport::{Transport, find};
 use super::{app, show};
 use crate::data::{self, RecordArg};
 use crate::exit::Exit;
+use crate::failure::because;
 use crate::hosts::{NamedHosts, parse_settings};
-use crate::output::{agree, usage};
+use crate::output::{agree, can_agree, usage};
 use crate::recorder::Recorder;
 use crate::stop::StopRequest;
 
@@ -38,13 +39,35 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
     let stop = StopRequest::on_signals().context("cannot take signals over")?;
     stop.at_once("nothing was changed");
     let named = NamedHosts::parse(&args.hosts, !args.dry_run)?.until(&stop);
+    if !args.dry_run {
+        data::room(&folder)?;
+        if !named.in_lab() && !args.yes {
+            can_agree()?;
+        }
+    }
     let mut options = options(&args, &named)?;
     options.program = program;
     let path = data::fresh(&folder, RecordKind::TUNE, &options.started);
     options.record = path.display().to_string();
     let Some(summary) = with_pair(&args, &named, &options, &stop)? else { return Ok(ExitCode::SUCCESS) };
     present(&summary, &path, &args)?;
-    Ok(exit(&summary, args.exit_code).into())
+    Ok(match exit(&summary, args.exit_code) {
+        Exit::Done => Exit::Done.into(),
+        other => because(other, &why(&summary, other)),
+    })
+}
+
+/// Returns why a run ends with this status.
+fn why(summary: &TuneSummary, exit: Exit) -> String {
+    let notes = summary.restored_notes.join("; ");
+    match exit {
+        Exit::NotRestored => {
+            format!("not everything was restored; run `landspeed undo` on the hosts: {notes}")
+        }
+        Exit::Left => format!("another program changed settings meanwhile, and these were left: {notes}"),
+        Exit::Failed => format!("the result does not count: {}", summary.void.as_deref().unwrap_or_default()),
+        _ => "the final check does not prove a gain".to_owned(),
+    }
 }
 
 fn with_pair(
@@ -241,7 +264,7 @@ fn plan_text(plan: &TunePlan, options: &TuneOptions, output: OutputCapabilities)
     text.push('\n');
     if options.looks() {
         text.push_str(
-            "In this order, but first what would relieve the bottleneck that a watched stream shows.\n",
+            "Tried in this order; what a short watched stream shows to be the bottleneck comes first.\n",
         );
     }
     text

@@ -3,9 +3,12 @@
 
 mod connections;
 pub(crate) mod datagrams;
+mod disk;
 mod requests;
 mod settings;
 pub(crate) mod stream;
+
+pub(crate) use disk::DISK_FOLDER;
 
 use std::io::{BufRead, Read, Write};
 use std::net::{IpAddr, SocketAddr};

@@ -8,6 +8,7 @@ use landspeed_record::units::Nanos;
 use serde::{Deserialize, Serialize};
 use socket2::{Domain, Socket, Type};
 
+use super::disk::DiskFile;
 use super::{ready, rest};
 use crate::failure::FailureContext;
 use crate::faults::Error;
@@ -19,6 +20,8 @@ pub(crate) struct StreamWriterSettings {
     pub(crate) write: u64,
     pub(crate) pause: Nanos,
     pub(crate) writes_between: u32,
+    /// True if what is written is read from a disk first.
+    pub(crate) from_disk: bool,
     pub(crate) buffer: Option<u64>,
     pub(crate) nodelay: bool,
     /// True if a connection is made and closed before, so that TCP remembers the route's metrics.
@@ -52,10 +55,14 @@ pub(crate) fn write(settings: &StreamWriterSettings, until: Instant) -> Result<(
     socket.connect_timeout(&settings.to.into(), Duration::from_secs(10)).during(named)?;
     let mut stream = TcpStream::from(socket);
     stream.set_write_timeout(Some(PATIENCE)).during(named)?;
+    let mut disk = settings.from_disk.then(|| DiskFile::new(settings.write)).transpose()?;
     ready();
     let payload = vec![0x5a; settings.write as usize];
     let mut written = 0;
     while Instant::now() < until {
+        if let Some(disk) = &mut disk {
+            disk.read()?;
+        }
         match stream.write(&payload) {
             Ok(_) => {}
             Err(e) if is_patience(&e) => continue,

@@ -27,6 +27,22 @@ pub(super) struct EndedProcesses {
 /// Ends the landspeed processes in these namespaces by SIGTERM, then SIGKILL. This process itself and other programs
 /// are left alone.
 pub(super) fn end_within(namespaces: &[String]) -> EndedProcesses {
+    end_those_within(namespaces, is_landspeed)
+}
+
+/// Ends all processes in these namespaces, as [`end_within`] does.
+pub(super) fn end_all_within(namespaces: &[String]) -> EndedProcesses {
+    end_those_within(namespaces, |_| true)
+}
+
+/// Ends a process that still is the one that is meant once its descriptor is open.
+pub(super) fn end_process(pid: u32, is_meant: impl Fn() -> bool) {
+    if let Some(handle) = handle_of(pid).filter(|_| is_meant()) {
+        end(&[(pid, handle)]);
+    }
+}
+
+fn end_those_within(namespaces: &[String], is_ours: impl Fn(u32) -> bool) -> EndedProcesses {
     let paths = namespaces.iter().filter_map(|name| path_of(name).ok());
     let within: HashSet<(u64, u64)> = paths.filter_map(|path| identity(&path).ok()).collect();
     let mut found = EndedProcesses::default();
@@ -38,7 +54,7 @@ pub(super) fn end_within(namespaces: &[String]) -> EndedProcesses {
         if !lives_in(pid, &within) {
             continue;
         }
-        if is_landspeed(pid) {
+        if is_ours(pid) {
             agents.push((pid, handle));
         } else {
             found.left.push(pid);

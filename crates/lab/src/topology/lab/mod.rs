@@ -11,6 +11,7 @@
 
 mod agents;
 mod build;
+mod held;
 mod keeper;
 mod owner;
 mod plan;
@@ -27,6 +28,7 @@ use crate::topology::error::Error;
 use crate::topology::namespace::{Namespace, with_namespace};
 use crate::topology::path::PathLink;
 use crate::topology::registry::{HostSet, ReachMethod, TopologyHost, TopologyPlan, find};
+pub use held::{find_held, hold, hosts};
 pub use keeper::{keep_with, outlive_owner};
 pub use landspeed_kernel::folder::RUN_DIR_VARIABLE;
 pub(crate) use plan::PortRates;
@@ -78,12 +80,17 @@ impl Lab {
     /// Makes a lab with a random ID. Several labs can exist at a time. If a later step fails, the earlier ones are
     /// undone, and if this process dies, a keeper ([`keep_with`]) removes the lab. Needs root.
     pub(crate) fn make(plan: LabPlan) -> Result<Self, Error> {
+        Self::make_named(plan, None)
+    }
+
+    /// Makes a lab as [`Lab::make`] does, under a name.
+    fn make_named(plan: LabPlan, name: Option<&str>) -> Result<Self, Error> {
         let _making = sweep::making();
         let store = LabStore::open()?;
         let layout = LabLayout::new(LabId::random()?, plan);
         keeper::start()?;
         // The first step, so that another landspeed can clean up after a crash from here on.
-        store.add(&layout)?;
+        store.add(&layout, name)?;
         let mut lab = Lab {
             id: layout.id.clone(),
             plan: layout.plan.clone(),

@@ -28,6 +28,9 @@ pub(super) struct LabState {
     /// The words that name such a lab; only shown. Older builds called it a kind.
     #[serde(rename = "kind")]
     pub(super) label: String,
+    /// The name under which a user holds it; `None` for a lab that one command made for itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<String>,
     /// The process that owns it.
     pub(super) owner: LabOwner,
     /// Its namespaces, in the order of their creation.
@@ -62,11 +65,12 @@ impl LabStore {
     }
 
     /// Records a new lab, with this process as its owner.
-    pub(super) fn add(&self, layout: &LabLayout) -> Result<(), Error> {
+    pub(super) fn add(&self, layout: &LabLayout, name: Option<&str>) -> Result<(), Error> {
         let owner = LabOwner::me().during(|| "read this process's start time".into())?;
         let state = LabState {
             id: layout.id.to_string(),
             label: layout.plan.label().to_owned(),
+            name: name.map(str::to_owned),
             owner,
             namespaces: layout.namespaces(),
             created_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()),
@@ -180,8 +184,8 @@ mod tests {
         let scratch = Scratch::new();
         let store = LabStore::at(&scratch.0.join("labs")).unwrap();
         let plan = layout();
-        store.add(&plan).unwrap();
-        assert!(store.add(&plan).is_err(), "an id is used once");
+        store.add(&plan, None).unwrap();
+        assert!(store.add(&plan, None).is_err(), "an id is used once");
         let all = store.all().unwrap();
         assert_eq!((all.len(), all[0].1.namespaces.clone()), (1, plan.namespaces()));
         store.remove(&plan.id).unwrap();
@@ -200,7 +204,7 @@ mod tests {
         let labs = scratch.0.join("labs");
         let store = LabStore::at(&labs).unwrap();
         let good = layout();
-        store.add(&good).unwrap();
+        store.add(&good, Some("mine")).unwrap();
         let text = std::fs::read_to_string(labs.join("00ab12.json")).unwrap();
         std::fs::write(labs.join("00ab13.json"), &text).unwrap();
         std::fs::write(labs.join("00ab14.json"), "[".repeat(100_000)).unwrap();

@@ -24,6 +24,9 @@ pub struct LabInfo {
     pub id: LabId,
     /// The words that name such a lab.
     pub label: String,
+    /// The name under which a user holds it until `landspeed lab down`; `None` for a lab that one command made for
+    /// itself.
+    pub name: Option<String>,
     /// Names of its namespaces: those of its hosts, and the one between them.
     pub namespaces: Vec<String>,
     /// The process that made it.
@@ -39,6 +42,7 @@ impl LabInfo {
         LabInfo {
             id: id.clone(),
             label: state.label.clone(),
+            name: state.name.clone(),
             namespaces: state.namespaces.clone(),
             owner_pid: state.owner.pid,
             alive: state.owner.is_alive(),
@@ -64,7 +68,7 @@ pub enum LabSelection {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemovedLab {
     pub id: LabId,
-    /// Landspeed processes in the lab that were ended.
+    /// Processes in the lab that were ended: landspeed's, and in a lab that a user held all.
     pub ended: Vec<u32>,
     /// Other processes in the lab, which were left alone.
     pub left: Vec<u32>,
@@ -78,8 +82,8 @@ pub fn list() -> Result<Vec<LabInfo>, Error> {
     Ok(states.iter().map(|(id, state)| LabInfo::new(id, state)).collect())
 }
 
-/// Takes labs down: ends landspeed's own processes in them (and no others), removes their namespaces in reverse order,
-/// and removes their records. Only the lab's own names are touched, whatever a state file contains. Needs root.
+/// Takes labs down: ends landspeed's own processes in them (all processes in a lab that a user held), removes their
+/// namespaces in reverse order, and removes their records. Only the lab's own names are touched, whatever a state file contains. Needs root.
 ///
 /// # Errors
 /// Returns an error if there is no lab of that ID, or the kernel refuses something. All labs have been tried by then.
@@ -117,11 +121,23 @@ pub(super) fn making() -> RwLockReadGuard<'static, ()> {
     making
 }
 
+/// Returns true if another process holds the lab for a user.
+fn is_held(state: &LabState) -> bool {
+    state.name.is_some() && state.owner.is_alive() && state.owner.pid != std::process::id()
+}
+
 fn take_down(store: &LabStore, id: LabId, state: &LabState) -> Result<RemovedLab, Error> {
     let namespaces = &state.namespaces;
     let cookie = |name: &String| with_namespace(name, netns_cookie).ok()?.ok();
     let cookies = namespaces.iter().filter_map(cookie).collect();
-    let agents::EndedProcesses { ended, left } = agents::end_within(namespaces);
+    let agents::EndedProcesses { ended, left } = match is_held(state) {
+        true => agents::end_all_within(namespaces),
+        false => agents::end_within(namespaces),
+    };
+    if is_held(state) {
+        // Its process removes the lab as it ends; what it leaves is removed below.
+        agents::end_process(state.owner.pid, || state.owner.is_alive());
+    }
     namespaces.iter().rev().try_for_each(|name| namespace::delete(name))?;
     store.remove(&id)?;
     Ok(RemovedLab { id, ended, left, cookies })

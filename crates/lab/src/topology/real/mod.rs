@@ -7,7 +7,7 @@ pub use host_spec::{HostSpec, SshTarget};
 use crate::topology::error::Error;
 use crate::topology::registry::{HostSet, Topology, TopologyDescription, TopologyHost, TopologyPlan};
 
-/// Two or more real hosts.
+/// Real hosts. One alone is measured from this machine.
 #[derive(Debug)]
 pub(crate) struct RealTopology;
 
@@ -20,15 +20,15 @@ impl Topology for RealTopology {
     fn about(&self) -> &'static TopologyDescription {
         &TopologyDescription {
             name: "real",
-            syntax: "A B (each 'local', 'netns:NAME', '[user@]host', or an agent's landspeed:// line)",
-            examples: &["local alice@dtn2", "dtn1 dtn2"],
+            syntax: "[A] B (each 'local', 'netns:NAME', '[user@]host', or an agent's landspeed:// line)",
+            examples: &["local alice@dtn2", "dtn1 dtn2", "dtn2"],
             line: "hosts as they are, reached by ssh or through an agent that was started by hand",
             drawing: DRAWING,
         }
     }
 
     fn accepts(&self, words: &[String]) -> bool {
-        words.len() >= 2 && !words.iter().any(|word| word == "lab" || word.starts_with("lab:"))
+        !words.is_empty() && !words.iter().any(|word| word == "lab" || word.starts_with("lab:"))
     }
 
     fn can_run(&self) -> Result<(), String> {
@@ -36,9 +36,11 @@ impl Topology for RealTopology {
     }
 
     fn plan(&self, words: &[String]) -> Result<TopologyPlan, Error> {
-        let hosts: Result<Vec<TopologyHost>, Error> =
-            words.iter().map(|word| Ok(word.parse::<HostSpec>()?.into())).collect();
-        let hosts = hosts?;
+        let named: Result<Vec<HostSpec>, Error> = words.iter().map(|word| word.parse()).collect();
+        let mut hosts: Vec<TopologyHost> = named?.into_iter().map(TopologyHost::from).collect();
+        if hosts.len() == 1 {
+            hosts.insert(0, HostSpec::Local.into());
+        }
         let twice = hosts
             .iter()
             .enumerate()

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::super::window::{WindowBound, WindowCurve, WindowHistory};
 use super::super::words::percent;
 use crate::chart::lines::{ChartAxis, ChartSeries, ChartSize, LineChart, MarkerShape};
-use crate::chart::scale::label;
+use crate::chart::scale::{label, size_of};
 
 const SIZE: ChartSize = ChartSize { width: 912.0, names: 167.0, bottom: 300.0 };
 
@@ -37,12 +37,6 @@ pub(crate) fn window(window: &WindowHistory) -> Option<Markup> {
         events: window.retransmits.iter().map(event).collect(),
     }
     .figure()
-}
-
-fn size_of(largest: f64) -> (f64, &'static str) {
-    const STEPS: [(f64, &str); 4] =
-        [(1_073_741_824.0, "GiB"), (1_048_576.0, "MiB"), (1024.0, "KiB"), (1.0, "bytes")];
-    *STEPS.iter().find(|(per, _)| largest >= 2.0 * per).unwrap_or(&STEPS[3])
 }
 
 fn description(window: &WindowHistory, per: f64, unit: &str) -> String {

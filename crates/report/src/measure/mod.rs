@@ -1,5 +1,7 @@
 //! The report of `landspeed measure`.
 
+mod timeline;
+
 use landspeed_analysis::verdict;
 use landspeed_record::units::{BitRate, CpuNanos, Nanos};
 use landspeed_record::{
@@ -12,17 +14,21 @@ use crate::block::{
     TableColumn, Visibility,
 };
 use crate::words::number;
-use crate::{observed, remarks, safe, wan};
+use crate::{gauges, observed, remarks, safe, wan};
+
+/// What only the page of a measurement has.
+const STYLE: &str = include_str!("measure.css");
 
 pub fn measure(report: &MeasureReport) -> Document {
     let sections = [
         stalled(report),
         streams(report),
+        timeline::section(report),
         ReportSection::new("sweep", "Goodput by write size").minor().all(sweep(&report.sweep)),
         ReportSection::new("figures", "What it counted").minor().all(observed::table("", &report.figures)),
         latency(report),
         cpu(report),
-        ReportSection::new("tcp", "What TCP said").minor().all(tcp(report)),
+        ReportSection::new("tcp", "What TCP said").minor().all(tcp(report)).all(limits(report)),
         ReportSection::new("observed", "What observers saw")
             .minor()
             .all(observed::table("What observers saw", &report.observed)),
@@ -36,7 +42,13 @@ pub fn measure(report: &MeasureReport) -> Document {
             .non_empty(),
     );
     sections.push(reproduce(report));
-    Document { head: head(report), sections, version: report.landspeed.clone(), styles: &[] }
+    Document {
+        head: head(report),
+        sections,
+        version: report.landspeed.clone(),
+        styles: &[STYLE],
+        gauges: gauges::of_measurement(report),
+    }
 }
 
 fn head(report: &MeasureReport) -> DocumentHead {
@@ -107,9 +119,12 @@ fn streams(report: &MeasureReport) -> ReportSection {
 }
 
 fn stream(figure: &StreamFigure) -> [TableCell; 4] {
-    let flows = figure.flow_rate_bps.iter().map(BitRate::to_string).collect::<Vec<_>>().join(", ");
+    let flows: TableCell = match figure.flow_rate_bps.as_slice() {
+        [one] => (*one).into(),
+        all => all.iter().map(BitRate::to_string).collect::<Vec<_>>().join(", ").into(),
+    };
     let data = direction(figure.sender, figure.between.as_ref());
-    [data.into(), figure.rate_bps.into(), figure.window_ns.into(), flows.into()]
+    [data.into(), figure.rate_bps.into(), figure.window_ns.into(), flows]
 }
 
 /// Returns the two hosts of a flow: `between`, or A and B where there is one pair.
@@ -176,7 +191,9 @@ fn cpu(report: &MeasureReport) -> ReportSection {
         ReportTable::figures("Processor time", &headers).rows(report.cpu.iter().map(cpu_row)).non_empty();
     let shared = !report.host_a.boot_id.is_empty() && report.host_a.boot_id == report.host_b.boot_id;
     let note = (shared && table.is_some()).then(|| {
-        ReportBlock::aside("Both hosts are one machine: the classes are the machine's, seen twice.")
+        ReportBlock::aside(
+            "Both hosts are one machine: each row counts the whole machine, except for “own threads”.",
+        )
     });
     ReportSection::new("cpu", "Processor time").minor().all(table).all(note)
 }
@@ -230,11 +247,28 @@ fn tcp(report: &MeasureReport) -> Option<ReportTable> {
     ReportTable::figures("What TCP said", &headers).rows(rows).non_empty()
 }
 
+/// Returns what limited each stream, a line for each sender.
+fn limits(report: &MeasureReport) -> Option<ReportBlock> {
+    let line = |sent: &TcpFigure| {
+        let who = direction(sent.sender, sent.between.as_ref());
+        format!("{who} was limited by {}", verdict::limited_by(report, sent))
+    };
+    let measured = !report.streams.is_empty() && report.partial.is_none();
+    ReportBlock::asides(report.tcp.iter().filter(|_| measured).map(line))
+}
+
 fn reproduce(report: &MeasureReport) -> ReportSection {
     let mut pairs = vec![(StyledText::from("landspeed"), StyledText::from(&report.landspeed))];
     pairs.extend(report.record.as_ref().map(|path| ("record".into(), path.into())));
     ReportSection::new("reproduce", "How to reproduce")
         .minor()
-        .with(ReportBlock::Commands(vec![("Run it again".into(), report.command.clone())]))
+        .all(ReportBlock::only(
+            Visibility::InFull,
+            [ReportBlock::Commands(vec![("Run it again".into(), report.command.clone())])],
+        ))
+        .all(
+            (!report.next.is_empty())
+                .then(|| ReportBlock::Commands(vec![("next:".into(), report.next.clone())])),
+        )
         .with(ReportBlock::Only(Visibility::InFull, vec![ReportBlock::Pairs("", pairs)]))
 }

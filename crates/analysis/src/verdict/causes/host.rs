@@ -1,0 +1,117 @@
+//! Judges of what a host keeps from the flow's programs: processor time, its disk, memory for sockets.
+
+use landspeed_record::units::Bytes;
+use landspeed_record::{Cause, Finding, Throttling};
+
+use super::programs::{instead, program, starves};
+use crate::verdict::judge::{FindingBuilder, found};
+use crate::verdict::thresholds::NOTABLE;
+use crate::verdict::view::{EndView, VerdictView, WindowCause, counter};
+use crate::verdict::words::{percent, shown};
+
+pub(super) fn cpu_quota(view: &VerdictView<'_>) -> Option<Finding> {
+    let end = view.ends().max_by(|a, b| a.quota().total_cmp(&b.quota()))?;
+    let weight = end.quota();
+    if weight < NOTABLE {
+        return None;
+    }
+    let held = end.host.seen.get::<Throttling>();
+    let allowed = held.allowed_ns.0 as f64 / held.period_ns.0 as f64;
+    let group = if held.group.is_empty() { "its control group".to_owned() } else { shown(&held.group) };
+    let may = match allowed.is_finite() && allowed > 0.0 {
+        true => format!(": {group} may use {allowed:.2} processors"),
+        false => format!(" of {group}"),
+    };
+    let summary = format!("a processor quota stops {}{may}", program(end));
+    Some(
+        found(Cause::CpuQuota, weight, 0.95, summary)
+            .at(end.name())
+            .saw(format!(
+                "the group was stopped for {} in {}, summed over processors (cpu.stat)",
+                held.quota_ns, held.window_ns
+            ))
+            .saw_when(
+                held.period_ns.0 > 0,
+                format!("it may run for {} of each {}", held.allowed_ns, held.period_ns),
+            )
+            .saw_if(end.ran().map(|ran| format!("its busiest thread ran for {} of the time", percent(ran))))
+            .ask(format!(
+                "raise the quota of {group}: CPUQuota= of its systemd unit, --cpus of its container, or cpu.max"
+            ))
+            .expect(view.won_back(weight)),
+    )
+}
+
+/// Judges a writer that waits for its disk, and a reader that does.
+pub(super) fn slow_disk(view: &VerdictView<'_>) -> Option<Finding> {
+    let reads =
+        view.sender.as_ref().filter(|end| end.blocked() >= NOTABLE).and_then(|end| {
+            Some((end, starves(view)?.weight.min(end.blocked()), "what it sends is read from"))
+        });
+    let limit = view.window_limit.filter(|limit| limit.by == WindowCause::Reader);
+    let writes = view
+        .receiver
+        .as_ref()
+        .filter(|end| end.blocked() >= NOTABLE)
+        .and_then(|end| Some((end, limit?.share.min(end.blocked()), "what arrives is written to")));
+    let (end, weight, what) = reads.into_iter().chain(writes).max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let who = end.blocked_process().map_or_else(|| program(end), |process| shown(&process.name));
+    let summary = format!("{who} waits for a disk: {what} one that is slower than the path");
+    Some(
+        found(Cause::SlowDisk, weight, 0.85, summary)
+            .at(end.name())
+            .saw(format!(
+                "its thread was found in an uninterruptible sleep in {} of the samples (state D)",
+                percent(end.blocked())
+            ))
+            .saw_if(instead(end))
+            .ask("a faster disk, larger reads ahead (blockdev --setra), or files that are in memory already")
+            .expect(view.won_back(weight)),
+    )
+}
+
+pub(super) fn tcp_memory(view: &VerdictView<'_>) -> Option<Finding> {
+    let limit = view.window_limit.filter(|limit| limit.by == WindowCause::Memory)?;
+    let end = view.receiver.as_ref()?;
+    let entered = counter(end.host, "TcpExt.TCPMemoryPressures");
+    let pruned = counter(end.host, "TcpExt.PruneCalled");
+    let summary = "the machine's memory for TCP is used up, and receivers offer small windows";
+    Some(
+        found(Cause::TcpMemory, limit.share, 0.9, summary)
+            .at(end.name())
+            .saw(format!("it came under pressure {entered} times (TCPMemoryPressures)"))
+            .saw_when(pruned > 0, format!("receive queues were pruned {pruned} times (PruneCalled)"))
+            .saw(format!("the window was {} at most", Bytes(limit.window as u64)))
+            .saw(format!("data waited for it for {} of the time", percent(limit.share)))
+            .try_knob("tcp-mem", "", "more memory for all of TCP's buffers together")
+            .ask("find the sockets that hold it: `ss -tmn` lists the memory of each")
+            .expect(view.won_back(limit.share)),
+    )
+}
+
+/// Judges a receiver that dropped a segment for want of room: the kernel then offers two segments (tcp_clamp_window in
+/// net/ipv4/tcp_input.c), and with a small buffer never more again.
+pub(super) fn dropped_window(view: &VerdictView<'_>) -> Option<Finding> {
+    let limit = view.window_limit.filter(|limit| limit.by == WindowCause::Dropped)?;
+    let end = view.receiver.as_ref()?;
+    let summary = format!(
+        "the receiver dropped a segment for want of room, and offers {:.1} segments ever since",
+        limit.segments
+    );
+    Some(
+        found(Cause::DroppedWindow, limit.share, 0.9, summary)
+            .at(end.name())
+            .saw(format!("its socket has dropped {} segments (sk_drops)", socket_drops(end)))
+            .saw(format!("the window was {} at most", Bytes(limit.window as u64)))
+            .saw(format!("data waited for it for {} of the time", percent(limit.share)))
+            .try_knob("tcp-rmem", "", "a buffer that begins with room for several of the largest packets")
+            .try_knob("rcvbuf", "0", "and no fixed buffer that keeps it small")
+            .ask("then open the connection again: this one keeps its window")
+            .expect(view.won_back(limit.share)),
+    )
+}
+
+/// Returns the segments that the main flow's socket dropped since it was opened.
+fn socket_drops(end: &EndView<'_>) -> u64 {
+    end.main().and_then(|flow| flow.watch.samples.last()).map_or(0, |sample| sample.drops)
+}

@@ -1,0 +1,91 @@
+//! What a remedy can gain: no more than the next limit allows, whatever that is.
+
+use landspeed_record::{Finding, Remedy};
+
+use super::causes::{limits, relieves};
+use super::judge::Relieves;
+use super::thresholds::{GAIN_HIGH, GAIN_LOW, LEAST_GAIN, PAYLOAD_OF_LINK};
+use super::view::VerdictView;
+use super::words::share;
+
+/// A range of goodput over the present one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Gain {
+    low: f64,
+    high: f64,
+}
+
+impl Gain {
+    /// Returns the range around the gain that a cause's own figures promise.
+    fn of(ratio: f64) -> Gain {
+        Gain { low: ratio.powf(GAIN_LOW), high: ratio.powf(GAIN_HIGH) }
+    }
+
+    fn up_to(self, next: Gain) -> Gain {
+        Gain { low: self.low.min(next.low).max(1.0), high: self.high.min(next.high) }
+    }
+}
+
+/// Returns the finding with the expected gains of its remedies as ranges that end at the next limit.
+pub(super) fn capped(view: &VerdictView<'_>, mut finding: Finding) -> Finding {
+    let next = next_limits(view, relieves(finding.cause));
+    for remedy in &mut finding.remedies {
+        promise(remedy, &next);
+    }
+    finding
+}
+
+fn promise(remedy: &mut Remedy, next: &[Gain]) {
+    let Some(ratio) = remedy.expected_ratio.take() else { return };
+    let gain = next.iter().fold(Gain::of(ratio), |gain, next| gain.up_to(*next));
+    if gain.high < LEAST_GAIN {
+        return;
+    }
+    remedy.expected_ratio = Some((gain.low * gain.high).sqrt());
+    (remedy.expected_low, remedy.expected_high) = (Some(gain.low), Some(gain.high));
+}
+
+/// Returns the limits that stay when a cause is gone: the path, the links, what loopback and bus carried, and the
+/// processor, unless it is what the remedy relieves.
+fn next_limits(view: &VerdictView<'_>, relieved: Relieves) -> Vec<Gain> {
+    let now = view.goodput.0;
+    if now <= 0.0 {
+        return Vec::new();
+    }
+    let over = |low: f64, high: f64| Gain { low: low / now, high: high / now };
+    let path = view.path.as_ref().map(|path| over(path.level.low, path.level.high));
+    let shaper = view.shaped.as_ref().filter(|_| relieved != Relieves::Path);
+    let shaper = shaper.and_then(|shaped| shaped.queue.watch.rate_bps);
+    let shaper = shaper.map(|rate| over(PAYLOAD_OF_LINK * rate.0, rate.0));
+    let link = limits::slowest_link(view).map(|(_, rate)| over(PAYLOAD_OF_LINK * rate.0, rate.0));
+    let parts = view.headroom().map(|ratio| Gain { low: PAYLOAD_OF_LINK * ratio, high: ratio });
+    let core = most_work(view).filter(|work| relieved != Relieves::Processor && *work > 0.0);
+    // Larger pieces cost less for a byte, so a core is at its end later than in proportion.
+    let core = core.map(|work| Gain { low: 0.8 / work, high: 1.0 / work });
+    [path, shaper, link, parts, core].into_iter().flatten().collect()
+}
+
+/// Returns the share of time that the flow's own work takes on the busiest thread or core.
+fn most_work(view: &VerdictView<'_>) -> Option<f64> {
+    let threads = view.ends().filter_map(|end| end.ran());
+    let packets = view.cpu.cores.iter().map(|core| core.interrupts.min(view.packet_time()));
+    threads.chain(packets).map(share).max_by(f64::total_cmp)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gain_ends_at_the_next_limit() {
+        let promised = |ratio, next: &[Gain]| {
+            let mut remedy = Remedy { expected_ratio: Some(ratio), ..Remedy::default() };
+            promise(&mut remedy, next);
+            remedy.expected_low.zip(remedy.expected_high)
+        };
+        assert_eq!(promised(4.0, &[Gain { low: 1.9, high: 2.1 }]), Some((1.9, 2.1)));
+        assert_eq!(promised(4.0, &[Gain { low: 0.9, high: 1.01 }]), None, "nothing is left to win");
+        let (low, high) = promised(2.0, &[]).unwrap();
+        assert!(low > 1.0 && low < 2.0 && high > 2.0 && high / low < 1.5);
+    }
+}

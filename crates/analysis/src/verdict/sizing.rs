@@ -1,0 +1,147 @@
+//! Values that are computed for a path: the sizes of its buffers and queues, the cores for its packets.
+
+use landspeed_record::factor::print_cpus;
+use landspeed_record::units::{BitRate, Bytes, Nanos};
+
+use super::view::{CoreLoad, EndView, VerdictView, settings};
+use super::words::percent;
+
+/// A value for a knob, in the knob's spelling, and how it was computed, such as "500 Mb/s x 80 ms x 2".
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ComputedValue {
+    pub(super) value: String,
+    pub(super) how: String,
+}
+
+/// The buffer of one direction.
+struct BufferKnob {
+    name: &'static str,
+    /// Least, initial and greatest bytes of a kernel with ample memory (tcp_init, net/ipv4/tcp.c).
+    usual: [u64; 3],
+    /// How often the buffer must hold what the path holds.
+    times: u64,
+}
+
+/// Half of a receive buffer is window, and a window that lets the sender fill the path and a queue in front of it
+/// takes twice what the path holds.
+const RECEIVE: BufferKnob = BufferKnob { name: "tcp-rmem", usual: [4096, 131_072, 6 << 20], times: 4 };
+/// Half of a send buffer holds payload, because the kernel counts its overhead in.
+const SEND: BufferKnob = BufferKnob { name: "tcp-wmem", usual: [4096, 16_384, 4 << 20], times: 2 };
+
+/// Returns the receive buffer that the path needs once the share `weight` of its time is won back; `None` if the
+/// host's buffers may grow so far already.
+pub(super) fn receive_buffer(view: &VerdictView<'_>, weight: f64) -> Option<ComputedValue> {
+    buffer(view, weight, view.receiver.as_ref(), &RECEIVE)
+}
+
+/// Returns the send buffer that the path needs, as [`receive_buffer`] does.
+pub(super) fn send_buffer(view: &VerdictView<'_>, weight: f64) -> Option<ComputedValue> {
+    buffer(view, weight, view.sender.as_ref(), &SEND)
+}
+
+fn buffer(
+    view: &VerdictView<'_>,
+    weight: f64,
+    end: Option<&EndView<'_>>,
+    knob: &BufferKnob,
+) -> Option<ComputedValue> {
+    let (rtt, rate) = (view.rtt?, view.reachable(weight));
+    let needed = rounded(held(rate, rtt) * knob.times as f64);
+    let [least, initial, usual] = knob.usual;
+    let greatest = needed.max(usual).min(ceiling(end).max(usual));
+    let now = end.map_or([0; 3], |end| triple(end, knob.name));
+    let how = match needed > usual {
+        true => format!("{rate} x {rtt} x {}", knob.times),
+        false => format!("the kernel's own limit: {rate} x {rtt} x {} are less", knob.times),
+    };
+    let value = format!("{} {} {greatest}", least.max(now[0]), initial.max(now[1]));
+    (greatest > now[2]).then_some(ComputedValue { value, how })
+}
+
+fn held(rate: BitRate, rtt: Nanos) -> f64 {
+    rate.0 * rtt.as_secs_f64() / 8.0
+}
+
+/// Returns the most that one buffer may take: a sixteenth of the host's memory, and what the kernel's int holds.
+fn ceiling(end: Option<&EndView<'_>>) -> u64 {
+    let memory = end.map_or(Bytes(0), |end| end.host.facts.memory_bytes).0;
+    let part = if memory == 0 { u64::MAX } else { memory / 16 };
+    part.min(i32::MAX as u64)
+}
+
+/// Returns the host's three numbers of a knob; zeros where they were not read.
+fn triple(end: &EndView<'_>, knob: &str) -> [u64; 3] {
+    let text = end.host.set.get(knob).map_or("", String::as_str);
+    let mut numbers = text.split(' ').map(|number| number.parse().unwrap_or(0));
+    std::array::from_fn(|_| numbers.next().unwrap_or(0))
+}
+
+/// Returns the greatest size to which the kernel lets a buffer of this host grow; `None` where it was not read.
+pub(super) fn buffer_limit(end: &EndView<'_>, knob: &str) -> Option<Bytes> {
+    Some(Bytes(triple(end, knob)[2])).filter(|limit| limit.0 > 0)
+}
+
+/// Rounds up to two digits: 10,240,000 to 11,000,000.
+fn rounded(value: f64) -> u64 {
+    let unit = 10f64.powf((value.max(1.0).log10().floor() - 1.0).max(0.0));
+    ((value / unit).ceil() * unit) as u64
+}
+
+/// Returns a queue that holds twice what the path holds, in packets, and at least as many as a link begins with.
+pub(super) fn queue_length(view: &VerdictView<'_>, end: &EndView<'_>) -> Option<ComputedValue> {
+    const USUAL: u64 = 1000;
+    let (rtt, rate) = (view.rtt?, view.reachable(0.0));
+    let mtu = settings(end.host).map_or(0, |link| link.mtu_bytes.0).max(576);
+    let packets = rounded(held(rate, rtt) * 2.0 / mtu as f64).max(USUAL);
+    let now: u64 = end.host.set.get("txqueuelen").and_then(|now| now.parse().ok()).unwrap_or(0);
+    let how = format!("packets of {mtu} B: {rate} x {rtt} x 2, at least {USUAL}");
+    (packets > now).then(|| ComputedValue { value: packets.to_string(), how })
+}
+
+/// Returns a buffer for datagrams that holds what arrives in a tenth of a second, and four times the present one.
+pub(super) fn datagram_buffer(view: &VerdictView<'_>, now: Bytes) -> ComputedValue {
+    const PAUSE: Nanos = Nanos::millis(100);
+    let rate = view.reachable(0.0);
+    let needed = rounded(held(rate, PAUSE)).max(rounded(now.0 as f64 * 4.0));
+    ComputedValue { value: needed.to_string(), how: format!("{rate} x {PAUSE}, and 4 times {now}") }
+}
+
+/// Returns the MTU that carries datagrams of `pieces` packets whole, if an Ethernet link can have it.
+pub(super) fn whole_datagrams(mtu: Bytes, pieces: f64) -> Option<ComputedValue> {
+    const JUMBO: u64 = 9000;
+    let needed = ((pieces.ceil() * mtu.0.saturating_sub(20) as f64) as u64).saturating_add(20);
+    let how = format!(
+        "datagrams of up to {needed} B, cut into {pieces:.1} packets of {mtu_bytes} B",
+        mtu_bytes = mtu.0
+    );
+    (mtu.0 > 0 && needed <= JUMBO).then(|| ComputedValue { value: JUMBO.to_string(), how })
+}
+
+/// Returns the cores of the machine other than `core`, which is full.
+pub(super) fn other_cores(view: &VerdictView<'_>, core: &CoreLoad) -> Option<ComputedValue> {
+    let cores: Vec<u32> = beside(view, core).map(|other| other.number).collect();
+    let how = format!("every core but core {}, which is full", core.number);
+    (!cores.is_empty()).then(|| ComputedValue { value: print_cpus(&cores), how })
+}
+
+/// Returns the idlest core of the machine other than `core`.
+pub(super) fn idlest_core(view: &VerdictView<'_>, core: &CoreLoad) -> Option<ComputedValue> {
+    let idlest = beside(view, core).min_by(|a, b| a.busy.total_cmp(&b.busy))?;
+    let how = format!("the idlest core: idle for {} of the time", percent(1.0 - idlest.busy));
+    Some(ComputedValue { value: idlest.number.to_string(), how })
+}
+
+fn beside<'v>(view: &'v VerdictView<'_>, core: &'v CoreLoad) -> impl Iterator<Item = &'v CoreLoad> {
+    view.cpu.cores.iter().filter(|other| other.host == core.host && other.number != core.number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rounded;
+
+    #[test]
+    fn sizes_are_rounded_up_to_two_digits() {
+        let shown = [0.0, 1.0, 7.2, 99.0, 101.0, 10_000_000.0, 10_240_000.0, 29_900_001.0].map(rounded);
+        assert_eq!(shown, [0, 1, 8, 99, 110, 10_000_000, 11_000_000, 30_000_000]);
+    }
+}

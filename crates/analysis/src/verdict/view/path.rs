@@ -1,0 +1,132 @@
+//! The path as the limit, shown by the two ends: either its queue never empties, so that its slowest link is always
+//! busy, or it loses packets above a rate.
+
+use landspeed_record::units::Nanos;
+use landspeed_stats::quantile;
+
+use super::delivery::{DeliveryLevel, in_flight};
+use super::{EndView, FlowView, VerdictView};
+use crate::verdict::thresholds::{
+    FEW_EXPECTED, HELD_IN_QUEUE, LEAST_QUEUE_NS, LEAST_QUEUE_RATIO, LEAST_SEGMENTS, LOSS_STAYS,
+    LOSS_VANISHES, NOTABLE, PACKETS_ALONE, SHORT_QUEUE_NS, STEADY, UNHURRIED,
+};
+
+/// What the path does to packets above its rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PathLimitKind {
+    /// It queues them: a shaper, or a slower link.
+    Queue,
+    /// It drops them: a policer, or a queue that is shorter than [`SHORT_QUEUE_NS`].
+    Drop,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct PathLimit {
+    pub(crate) kind: PathLimitKind,
+    /// The rate that it allows.
+    pub(crate) level: DeliveryLevel,
+    /// The time by which the queue lengthens the round trip: median.
+    pub(crate) queue: Nanos,
+    /// The longest such time, without outliers.
+    pub(crate) longest_queue: Nanos,
+}
+
+/// Returns the path's limit, if the flow is at it and the ends have time to spare.
+pub(super) fn limit(view: &VerdictView<'_>) -> Option<PathLimit> {
+    let sender = view.sender.as_ref()?;
+    let flow = sender.main()?;
+    let few =
+        flow.delta(|t| t.acked_bytes.0) < LEAST_SEGMENTS.saturating_mul(flow.last()?.send_mss_bytes.0.max(1));
+    if few || view.is_udp() || view.shaped.is_some() || !ends_have_time(view) {
+        return None;
+    }
+    let queue = Queue::of(view, flow)?;
+    let by_queue = || {
+        let level = level(view, queue.idle + queue.median)?;
+        let is_full = queue.stands || (queue.pulses && pushes(view, flow));
+        // A round trip that a late thread lengthens holds no bytes.
+        let held = in_flight(sender) >= HELD_IN_QUEUE * level.rate / 8.0 * (queue.idle + queue.median);
+        let kind =
+            if queue.longest * 1e9 < SHORT_QUEUE_NS { PathLimitKind::Drop } else { PathLimitKind::Queue };
+        (is_full && held && level.steady >= STEADY).then(|| queue.limit(kind, level))
+    };
+    by_queue().or_else(|| policed(view).map(|level| queue.limit(PathLimitKind::Drop, level)))
+}
+
+/// The time in seconds that a queue adds to the round trip.
+#[derive(Debug, Clone, Copy)]
+struct Queue {
+    idle: f64,
+    median: f64,
+    longest: f64,
+    /// True if it was there in nearly all samples.
+    stands: bool,
+    /// True if it was there in some samples, as when the sender probes for more.
+    pulses: bool,
+}
+
+impl Queue {
+    fn of(view: &VerdictView<'_>, flow: &FlowView<'_>) -> Option<Self> {
+        let idle = view.rtt?.as_secs_f64();
+        let trips: Vec<f64> =
+            flow.states().map(|t| t.rtt_ns.as_secs_f64()).filter(|rtt| *rtt > 0.0).collect();
+        let added = |p| Some((quantile(&trips, p)? - idle).max(0.0));
+        let least = (LEAST_QUEUE_NS / 1e9).max(LEAST_QUEUE_RATIO * idle);
+        Some(Queue {
+            idle,
+            median: added(0.5)?,
+            longest: added(0.98)?,
+            stands: added(0.1)? >= least,
+            pulses: added(0.9)? >= least,
+        })
+    }
+
+    fn limit(&self, kind: PathLimitKind, level: DeliveryLevel) -> PathLimit {
+        let nanos = |seconds: f64| Nanos((seconds * 1e9) as u64);
+        PathLimit { kind, level, queue: nanos(self.median), longest_queue: nanos(self.longest) }
+    }
+}
+
+/// Returns the level of delivery, as the receiver saw it where it was watched.
+fn level(view: &VerdictView<'_>, rtt_s: f64) -> Option<DeliveryLevel> {
+    let watched = |end: &&EndView<'_>| end.main().is_some_and(|flow| flow.last().is_some());
+    let end = view.receiver.as_ref().filter(watched).or(view.sender.as_ref())?;
+    DeliveryLevel::of(end, rtt_s)
+}
+
+/// Returns true if a sender with a model of the path (BBR) keeps probing for more: it fills no queue for longer than a
+/// probe, and neither application nor buffers hold it.
+fn pushes(view: &VerdictView<'_>, flow: &FlowView<'_>) -> bool {
+    let held = view.time.is_some_and(|time| time.window.max(time.buffer) >= NOTABLE);
+    flow.watch.congestion.starts_with("bbr") && flow.all_sent() < 0.5 && !held
+}
+
+/// Returns true if neither the flow's threads nor the handling of packets fills a processor. Time that a thread waits
+/// for a core does not count: if it held the flow, the queue on the path would run empty.
+fn ends_have_time(view: &VerdictView<'_>) -> bool {
+    let idle = view.ends().all(|end| end.ran().is_none_or(|ran| ran < UNHURRIED));
+    idle && view.cpu.cores.iter().all(|core| core.interrupts < PACKETS_ALONE)
+}
+
+/// Returns the rate above which the path loses packets, if the losses vanish when the same stream is paced.
+fn policed(view: &VerdictView<'_>) -> Option<DeliveryLevel> {
+    // The mean over the window: a bucket of tokens lets bursts through, and a sender that waits for its timer catches
+    // up. What the bucket held at first is in it.
+    let rate = view.goodput.0;
+    let level = DeliveryLevel { rate, low: 0.95 * rate, high: 1.1 * rate, steady: 1.0 };
+    (losses_stay(view) == Some(false)).then_some(level)
+}
+
+/// Returns whether losses stay when the stream is paced below its rate; `None` where that was not tried, or where too
+/// few losses were to be expected.
+pub(super) fn losses_stay(view: &VerdictView<'_>) -> Option<bool> {
+    let paced = view.slower?;
+    let expected = view.loss.rate() * paced.sent_segments as f64;
+    let share = paced.lost_segments as f64 / expected;
+    match share {
+        _ if expected < FEW_EXPECTED => None,
+        share if share <= LOSS_VANISHES => Some(false),
+        share if share >= LOSS_STAYS => Some(true),
+        _ => None,
+    }
+}

@@ -1,0 +1,103 @@
+//! A flow on which one end asks and waits for the other's answer.
+
+use landspeed_record::{IpProtocol, ListenerWatch};
+
+use super::{EndView, FlowView, VerdictView};
+use crate::verdict::thresholds::{FEW_EXCHANGES, MOST_SEGMENTS_A_REPLY, SERIAL};
+use crate::verdict::words::share;
+
+/// The times of one request, in ns, and what they are made of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct RequestTimes {
+    /// From one request to the next.
+    pub(crate) each: f64,
+    /// The round trip of the idle path.
+    pub(crate) network: f64,
+    /// In which the asking program ran, wanted to run, or slept for something else; `None` where it was not watched, or
+    /// asks on several connections.
+    pub(crate) client: Option<f64>,
+    /// Processor time of the answering program; `None` where it was not watched.
+    pub(crate) server_ran: Option<f64>,
+    pub(crate) exchanges: f64,
+    pub(crate) connections: usize,
+}
+
+impl RequestTimes {
+    /// Returns what is neither the network nor the client.
+    pub(crate) fn server(&self) -> f64 {
+        (self.each - self.network - self.client.unwrap_or(0.0)).max(0.0)
+    }
+}
+
+/// Returns the times, if the main flow carries about one request and one reply for each round trip or less.
+pub(super) fn requests(view: &VerdictView<'_>) -> Option<RequestTimes> {
+    let end = view.ends().find(|end| end.main().is_some_and(|flow| flow.last().is_some()))?;
+    // Of a connection within the host both ends are watched.
+    let seen_before = |at: usize, flow: &FlowView<'_>| {
+        let key = flow.watch.key;
+        let mut before = end.flows[..at].iter().map(|flow| flow.watch.key);
+        before.any(|other| (other.local, other.remote) == (key.remote, key.local))
+    };
+    let once = end.flows.iter().enumerate().filter(|(at, flow)| !seen_before(*at, flow));
+    let asked: Vec<(f64, f64)> = once.filter_map(|(_, flow)| exchanges(flow)).collect();
+    let exchanges: f64 = asked.iter().map(|(count, _)| count).sum();
+    let time: f64 = asked.iter().map(|(_, time)| time).sum();
+    let each = time / exchanges;
+    let network = view.rtt.map_or(0.0, |rtt| rtt.0 as f64);
+    let main = end.main()?;
+    // A window that is full, or a reader that is late, holds a stream and no request.
+    let waits_for_room = main.congestion_full() >= 0.5 || view.window_limit.is_some();
+    if exchanges < FEW_EXCHANGES
+        || each < SERIAL * network
+        || waits_for_room
+        || !each.is_finite()
+        || each <= 0.0
+    {
+        return None;
+    }
+    let network = network.min(each);
+    let [client, server] = ends(view, main);
+    let busy = client.filter(|_| asked.len() == 1).and_then(busy);
+    let ran = server.and_then(|end| Some(end.process?.cpu_ns.0 as f64 / exchanges));
+    Some(RequestTimes {
+        each,
+        network,
+        client: busy.map(|busy| (busy * each).min(each - network)),
+        server_ran: ran,
+        exchanges,
+        connections: asked.len(),
+    })
+}
+
+/// Returns the number of requests of a flow and the time in which they were made, if it carries requests: data segments
+/// in both directions, about as many. A request and most replies are one segment each.
+fn exchanges(flow: &FlowView<'_>) -> Option<(f64, f64)> {
+    let (sent, received) =
+        (flow.delta(|t| t.data_segments_sent) as f64, flow.delta(|t| t.data_segments_received) as f64);
+    let (few, many) = (sent.min(received), sent.max(received));
+    let tcp = flow.watch.key.protocol == IpProtocol::TCP;
+    (tcp && few > 0.0 && many <= MOST_SEGMENTS_A_REPLY * few).then_some((few, flow.span.0 as f64))
+}
+
+/// Returns the end that asks and the end that answers, where they were watched. The one that answers listens on the
+/// flow's port; where no listener was seen, its port is the lower one.
+fn ends<'v, 'a>(view: &'v VerdictView<'a>, main: &FlowView<'_>) -> [Option<&'v EndView<'a>>; 2] {
+    let key = main.watch.key;
+    let port = |end: &EndView<'_>| end.main().map(|flow| flow.watch.key.local.port());
+    let listens = |end: &EndView<'_>| {
+        let listeners = end.host.seen.get::<Vec<ListenerWatch>>();
+        port(end).is_some_and(|port| listeners.iter().any(|listener| listener.local.port() == port))
+    };
+    let lower = key.local.port().min(key.remote.port());
+    let answers = |end: &&EndView<'_>| match view.ends().any(listens) {
+        true => listens(end),
+        false => port(end) == Some(lower),
+    };
+    [view.ends().find(|end| !answers(end)), view.ends().find(answers)]
+}
+
+/// Returns the share of time in which a program did not wait for the flow.
+fn busy(end: &EndView<'_>) -> Option<f64> {
+    let away = end.elsewhere_than_for_data().unwrap_or(0.0);
+    Some(share(end.wanted_cpu()? + away))
+}

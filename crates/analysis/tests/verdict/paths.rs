@@ -1,0 +1,171 @@
+//! Verdicts on paths that are the limit themselves, from what the two ends see.
+
+use landspeed_analysis::verdict::is_limit;
+use landspeed_record::units::{BitRate, Bytes, Nanos};
+use landspeed_record::{Cause, PacedStream, PathRate, ProcessWatch, Verdict};
+
+use crate::watched::{WatchedPath, causes, first, nth, share_of};
+
+/// Two hosts in one room with a router between them that lets 200 Mb/s through: 191 Mb/s of payload. The queue of the
+/// router adds 8 ms, nothing is lost, and the hosts' threads sleep.
+fn shaped() -> WatchedPath {
+    let mut path =
+        WatchedPath::busy(BitRate(191e6), Nanos::micros(30), [0.01, 0.02], [[0.15, 0.05], [0.1, 0.03]]);
+    path.sender(|_, _, t| {
+        t.rtt_ns = Nanos::millis(8);
+        (t.cwnd_segments, t.unacked_segments) = (140, 132);
+        t.not_sent_bytes = Bytes(1 << 20);
+    });
+    path
+}
+
+/// Other programs keep both cores busy, and the flow's threads wait for one most of the time.
+fn crowd(path: &mut WatchedPath, waited: f64) {
+    path.cores([[1.0, 0.05], [1.0, 0.03]]);
+    for seen in [&mut path.a, &mut path.b] {
+        first::<ProcessWatch>(seen).waited_for_cpu_ns = share_of(1.0, waited);
+    }
+}
+
+fn carries(verdict: &Verdict, rate: f64) -> &PathRate {
+    let path = verdict.path_rate.as_ref().unwrap_or_else(|| panic!("no rate of the path: {verdict:#?}"));
+    assert!((path.rate_bps.0 / rate - 1.0).abs() < 0.1, "{path:?} for {rate}");
+    assert!(path.low_bps.0 <= path.rate_bps.0 && path.rate_bps.0 <= path.high_bps.0, "{path:?}");
+    assert!(!path.proof.is_empty());
+    path
+}
+
+#[test]
+fn a_shaper_on_the_way_is_the_answer_and_has_a_rate() {
+    let verdict = shaped().verdict();
+    carries(&verdict, 191e6);
+    assert_eq!(causes(&verdict), [Cause::LinkLimit], "{verdict:#?}");
+    assert_eq!(verdict.findings[0].at, "the path");
+}
+
+#[test]
+fn programs_that_want_the_core_do_not_slow_a_flow_that_is_at_the_rate_of_its_path() {
+    let mut path = shaped();
+    crowd(&mut path, 0.7);
+    let verdict = path.verdict();
+    carries(&verdict, 191e6);
+    assert_eq!(causes(&verdict), [Cause::LinkLimit], "{verdict:#?}");
+}
+
+#[test]
+fn what_other_programs_cost_is_no_more_than_the_rate_that_is_left() {
+    let mut path = shaped();
+    crowd(&mut path, 0.7);
+    // For a fifth of the time the thread was too late, and nothing moved.
+    let bytes = |at: f64| Bytes((191e6 / 8.0 * 10.0 * (at - (at - 0.25).clamp(0.0, 0.2))) as u64);
+    path.receiver(|at, _, t| t.received_bytes = bytes(at));
+    path.sender(|at, _, t| t.acked_bytes = bytes(at));
+    let verdict = path.verdict();
+    carries(&verdict, 191e6);
+    assert_eq!(causes(&verdict), [Cause::LinkLimit, Cause::CompetingLoad], "{verdict:#?}");
+    let load = &verdict.findings[1];
+    assert!((0.15..0.25).contains(&load.weight), "{load:#?}");
+    assert!(load.remedies[0].expected_high.is_some_and(|high| high < 1.35), "{load:#?}");
+}
+
+#[test]
+fn a_round_trip_that_late_threads_lengthen_is_no_queue() {
+    let mut path = WatchedPath::lan();
+    path.threads([0.3, 0.3]);
+    crowd(&mut path, 0.5);
+    let verdict = path.verdict();
+    assert_eq!(verdict.path_rate, None);
+    assert_eq!(verdict.findings[0].cause, Cause::CompetingLoad, "{verdict:#?}");
+}
+
+#[test]
+fn a_sender_with_a_model_of_the_path_finds_its_rate_with_an_empty_queue() {
+    let mut path =
+        WatchedPath::busy(BitRate(48e6), Nanos::millis(100), [0.01, 0.02], [[0.15, 0.05], [0.1, 0.03]]);
+    first::<landspeed_record::FlowWatch>(&mut path.a).congestion = "bbr".into();
+    path.sender(|at, _, t| {
+        t.rtt_ns = Nanos::millis(if nth(at).is_multiple_of(5) { 119 } else { 101 });
+        t.not_sent_bytes = Bytes(1 << 20);
+    });
+    let verdict = path.verdict();
+    carries(&verdict, 48e6);
+    assert_eq!(verdict.findings[0].cause, Cause::LinkLimit, "{verdict:#?}");
+}
+
+/// A policer: no packet waits, and what comes above the rate is lost.
+fn policed() -> WatchedPath {
+    let mut path =
+        WatchedPath::busy(BitRate(100e6), Nanos::micros(30), [0.01, 0.02], [[0.15, 0.05], [0.1, 0.03]]);
+    path.sender(|at, _, t| {
+        t.rtt_ns = Nanos::micros(200);
+        t.not_sent_bytes = Bytes(1 << 20);
+        t.retransmitted_segments = t.data_segments_sent / 20;
+        t.ca_state = if nth(at).is_multiple_of(2) { 3 } else { 0 };
+        t.unacked_segments = t.cwnd_segments;
+    });
+    path.count_a("TcpExt.TCPSackRecovery", 300);
+    path
+}
+
+fn at_half(lost: u64) -> Option<PacedStream> {
+    let (pace_bps, goodput_bps) = (BitRate(50e6), BitRate(49e6));
+    Some(PacedStream { pace_bps, goodput_bps, sent_segments: 8_500, lost_segments: lost, rtt_ns: None })
+}
+
+#[test]
+fn losses_that_vanish_at_half_the_rate_are_a_policers() {
+    let verdict = WatchedPath { slower: at_half(2), ..policed() }.verdict();
+    carries(&verdict, 100e6);
+    let first = &verdict.findings[0];
+    assert_eq!(first.cause, Cause::Policer, "{verdict:#?}");
+    assert_eq!(
+        (first.remedies[0].knob.as_str(), first.remedies[0].value.as_str()),
+        ("pacing-rate", "95000000")
+    );
+}
+
+#[test]
+fn losses_that_stay_at_half_the_rate_fall_by_chance() {
+    let verdict = WatchedPath { slower: at_half(430), ..policed() }.verdict();
+    assert_eq!(verdict.path_rate, None, "how much it carries is not known");
+    assert_eq!(verdict.findings[0].cause, Cause::RandomLoss, "{verdict:#?}");
+}
+
+#[test]
+fn a_queue_that_multiplies_the_round_trip_is_a_fault_of_its_own() {
+    let mut path = shaped();
+    path.sender(|_, _, t| {
+        t.rtt_ns = Nanos::millis(200);
+        (t.cwnd_segments, t.unacked_segments) = (3_400, 3_300);
+    });
+    let verdict = path.verdict();
+    carries(&verdict, 191e6);
+    assert_eq!(causes(&verdict), [Cause::Bufferbloat, Cause::LinkLimit], "{verdict:#?}");
+}
+
+#[test]
+fn acknowledgements_that_one_end_sent_and_the_other_missed_are_losses_on_the_way_back() {
+    let mut path =
+        WatchedPath::busy(BitRate(300e6), Nanos::millis(1), [0.05, 0.05], [[0.15, 0.05], [0.1, 0.03]]);
+    path.receiver(|_, _, t| t.segments_sent = t.data_segments_received / 2);
+    path.sender(|_, _, t| {
+        t.segments_received = t.data_segments_sent / 2 * 7 / 10;
+        t.not_sent_bytes = Bytes(1 << 20);
+        t.unacked_segments = t.cwnd_segments / 3;
+    });
+    let verdict = path.verdict();
+    assert_eq!(verdict.findings[0].cause, Cause::ReturnPath, "{verdict:#?}");
+    assert!(verdict.findings[0].evidence[0].starts_with("30 %"), "{:#?}", verdict.findings[0]);
+}
+
+#[test]
+fn every_gain_is_a_range_that_ends_at_the_next_limit() {
+    for (_, fault) in crate::faults::FAULTS {
+        for finding in fault(0.5).verdict().findings.iter().filter(|finding| !is_limit(finding.cause)) {
+            for remedy in finding.remedies.iter().filter(|remedy| remedy.expected_ratio.is_some()) {
+                let (low, high) = remedy.expected_low.zip(remedy.expected_high).expect("a range");
+                assert!(1.0 <= low && low <= high && high.is_finite(), "{remedy:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Answers to what users of other tools type, and to slips of the keyboard: each names what to type here.
+
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, CommandFactory};
+use landspeed_record::units::did_you_mean;
+
+use crate::commands::CliCommand;
+
+/// Options of iperf3, short and long, and what to type here. `{}` is the command.
+const IPERF3: &[(&str, &str, &str)] = &[
+    ("-c", "--client", "name the host alone: landspeed {} HOST"),
+    (
+        "-s",
+        "--server",
+        "start nothing there: landspeed {} HOST reaches it by ssh; without ssh, run `landspeed agent --listen` there",
+    ),
+    ("-u", "--udp", "landspeed {} --transport udp"),
+    ("-P", "--parallel", "landspeed {} --set flows=N"),
+    ("-R", "--reverse", "name the hosts the other way round: landspeed {} HOST local"),
+    ("-J", "--json", "landspeed {} --json"),
+    ("-b", "--bitrate", "landspeed {} --set pacing-rate=RATE"),
+    ("-C", "--congestion", "landspeed {} --set socket-congestion=NAME"),
+    ("-l", "--length", "landspeed {} --set write-size=SIZE"),
+    ("-w", "--window", "landspeed {} --set sndbuf=SIZE,rcvbuf=SIZE"),
+    ("-N", "--no-delay", "landspeed {} --set nodelay=on"),
+    ("-Z", "--zerocopy", "landspeed {} --set zerocopy-send=on"),
+    ("-O", "--omit", "landspeed {} --warm-up TIME"),
+    ("-p", "--port", "landspeed {} --data-port N"),
+];
+
+/// Commands that send a flow. Other commands have none of its options.
+const SENDERS: [&str; 3] = ["measure", "explain", "tune"];
+
+/// Returns what to type instead of the words that clap refuses, where it is known.
+pub(crate) fn answer(refused: &clap::Error, words: &[OsString]) -> Option<String> {
+    match refused.kind() {
+        ErrorKind::UnknownArgument => option(&context(refused, ContextKind::InvalidArg)?, words),
+        ErrorKind::InvalidSubcommand => near(&context(refused, ContextKind::InvalidSubcommand)?, words),
+        _ => None,
+    }
+}
+
+fn context(refused: &clap::Error, kind: ContextKind) -> Option<String> {
+    match refused.get(kind)? {
+        ContextValue::String(text) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+fn option(given: &str, words: &[OsString]) -> Option<String> {
+    let (.., answer) = IPERF3.iter().find(|(short, long, _)| given == *short || given == *long)?;
+    let (command, path) = command(words);
+    let is_sender = SENDERS.iter().any(|sender| path.starts_with(sender));
+    let knows_set = path.is_empty() || command.get_arguments().any(|one| one.get_long() == Some("set"));
+    if !(path.is_empty() || is_sender || path == "compare") || (answer.contains("--set") && !knows_set) {
+        return None;
+    }
+    let place = match path.as_str() {
+        "" | "measure" => "measure stream",
+        path => path,
+    };
+    Some(format!("{given} is an option of iperf3; here: {}", answer.replace("{}", place)))
+}
+
+fn near(given: &str, words: &[OsString]) -> Option<String> {
+    let (command, path) = command(words);
+    let near = did_you_mean(given, command.get_subcommands().map(Command::get_name));
+    let of = format!("landspeed {path}");
+    (!near.is_empty()).then(|| format!("`{}` has no '{given}'{near}", of.trim_end()))
+}
+
+/// Returns the command that the words name, and its names without "landspeed".
+fn command(words: &[OsString]) -> (Command, String) {
+    let (mut at, mut path) = (CliCommand::command(), Vec::new());
+    for word in words.iter().skip(1).filter_map(|word| word.to_str()) {
+        match at.find_subcommand(word).cloned() {
+            Some(next) => (at, _) = (next, path.push(word)),
+            None => break,
+        }
+    }
+    (at, path.join(" "))
+}
+
+/// Returns what to type instead of a time in two words, such as "--budget 3 minutes".
+pub(crate) fn split_time(words: &[OsString]) -> Option<String> {
+    let words: Vec<&str> =
+        words.iter().map_while(|word| word.to_str()).take_while(|word| *word != "--").collect();
+    words.windows(3).find_map(|three| {
+        let [option, number, unit] = three else { return None };
+        let is_time = option.starts_with('-') && number.parse::<f64>().is_ok();
+        let unit = is_time.then(|| unit_of(unit))??;
+        Some(format!("{option} {} is two words; did you mean {option} {number}{unit}?", three[1..].join(" ")))
+    })
+}
+
+/// Returns the unit that follows a number without a space.
+fn unit_of(word: &str) -> Option<&'static str> {
+    match word.to_ascii_lowercase().as_str() {
+        "ms" | "millisecond" | "milliseconds" => Some("ms"),
+        "s" | "sec" | "secs" | "second" | "seconds" => Some("s"),
+        "m" | "min" | "mins" | "minute" | "minutes" => Some("m"),
+        "h" | "hr" | "hour" | "hours" => Some("h"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    fn said(line: &str) -> String {
+        let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        if let Some(said) = split_time(&words) {
+            return said;
+        }
+        match CliCommand::try_parse_from(&words) {
+            Ok(_) => "understood".to_owned(),
+            Err(refused) => answer(&refused, &words).unwrap_or_else(|| refused.to_string()),
+        }
+    }
+
+    #[test]
+    fn options_of_iperf3_are_understood_by_measure() {
+        for line in [
+            "landspeed measure stream -c dtn1",
+            "landspeed measure stream -c dtn1 -u -J",
+            "landspeed measure stream -R -P 4 dtn1",
+        ] {
+            assert_eq!(said(line), "understood", "{line}");
+        }
+    }
+
+    #[test]
+    fn options_of_iperf3_are_answered_with_those_of_landspeed() {
+        for (line, here) in [
+            ("landspeed -c dtn1", "landspeed measure stream HOST"),
+            ("landspeed -s", "agent --listen"),
+            ("landspeed measure -c dtn1", "landspeed measure stream HOST"),
+            ("landspeed tune -c dtn1", "landspeed tune HOST"),
+            ("landspeed explain -u dtn1", "landspeed explain --transport udp"),
+            ("landspeed tune -P 4 dtn1", "landspeed tune --set flows=N"),
+            ("landspeed tune -P4 dtn1", "landspeed tune --set flows=N"),
+            ("landspeed explain --parallel 4 dtn1", "landspeed explain --set flows=N"),
+            ("landspeed tune -R dtn1", "landspeed tune HOST local"),
+            ("landspeed compare -J dtn1", "landspeed compare --json"),
+            ("landspeed compare -c dtn1", "landspeed compare HOST"),
+        ] {
+            let said = said(line);
+            assert!(said.ends_with(here) || said.contains(&format!("`landspeed {here}`")), "{line}: {said}");
+            assert!(!said.contains('\n'), "{line}: {said}");
+        }
+        let other = said("landspeed records -c");
+        assert!(other.contains("unexpected argument"), "{other}");
+    }
+
+    #[test]
+    fn slips_get_the_near_miss_first() {
+        assert_eq!(
+            said("landspeed measure app:reddis"),
+            "`landspeed measure` has no 'app:reddis'; did you mean app:redis?"
+        );
+        assert_eq!(said("landspeed explian"), "`landspeed` has no 'explian'; did you mean explain?");
+        assert_eq!(
+            said("landspeed tune --budget 3 minutes"),
+            "--budget 3 minutes is two words; did you mean --budget 3m?"
+        );
+        assert_eq!(said("landspeed tune --budget 3 dtn1"), "understood");
+    }
+}

@@ -1,0 +1,59 @@
+//! Labs that a user holds under a name, for programs of their own, until `landspeed lab down`.
+
+use super::plan::{LabId, LabLayout};
+use super::sweep::{LabInfo, list};
+use super::{Lab, LabHost, can_run, no_lab};
+use crate::topology::error::Error;
+use crate::topology::namespace::path_of;
+use crate::topology::registry::{TopologyPlan, find};
+
+/// Makes the lab that words of a command line name, under a name that no other lab has. It exists until it is dropped.
+pub fn hold(words: &[String], name: &str) -> Result<Lab, Error> {
+    // A name becomes a word of command lines; the rules of a namespace's name suit it.
+    path_of(name)?;
+    let topology = find(words)?;
+    let TopologyPlan::Lab(plan) = topology.plan(words)? else {
+        return Err(no_lab(words, "a lab, such as lab:back-to-back or lab:wan:rate=1G,rtt=20ms"));
+    };
+    can_run().map_err(|why| Error::CannotRun { topology: topology.about().name, why })?;
+    match list()?.into_iter().find(|lab| lab.name.as_deref() == Some(name)) {
+        Some(lab) => Err(Error::Hosts(format!(
+            "lab {name} is up already ({}): `landspeed lab down {name}` removes it",
+            lab.label.escape_default()
+        ))),
+        None => Lab::make_named(plan, Some(name)),
+    }
+}
+
+/// Returns the lab of this name or ID; without one, the only lab that is held.
+pub fn find_held(word: Option<&str>) -> Result<LabInfo, Error> {
+    let all = list()?;
+    let held: Vec<&LabInfo> = all.iter().filter(|lab| lab.name.is_some()).collect();
+    let found = match word {
+        Some(word) => {
+            let id = word.parse::<LabId>().ok();
+            let named = held.iter().find(|lab| lab.name.as_deref() == Some(word)).copied();
+            named.or_else(|| all.iter().find(|lab| Some(&lab.id) == id.as_ref()))
+        }
+        None => held.first().copied().filter(|_| held.len() == 1),
+    };
+    found.cloned().ok_or_else(|| missing(word, &held))
+}
+
+/// Returns the hosts of a lab.
+pub fn hosts(lab: &LabInfo) -> Result<Vec<LabHost>, Error> {
+    let words = [lab.label.clone()];
+    match find(&words)?.plan(&words)? {
+        TopologyPlan::Lab(plan) => Ok(LabLayout::new(lab.id.clone(), plan).hosts),
+        TopologyPlan::Real(_) => Err(no_lab(&words, "a lab")),
+    }
+}
+
+fn missing(word: Option<&str>, held: &[&LabInfo]) -> Error {
+    let names: Vec<&str> = held.iter().filter_map(|lab| lab.name.as_deref()).collect();
+    match (word, names.as_slice()) {
+        (Some(word), _) => Error::NoLab(word.escape_default().to_string()),
+        (None, []) => Error::Hosts("no lab is up: `landspeed lab up` makes one".to_owned()),
+        (None, _) => Error::Hosts(format!("name one of the labs that are up: {}", names.join(", "))),
+    }
+}

@@ -1,0 +1,118 @@
+//! The processes that a target names, and those that descend from them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use landspeed_record::WatchTarget;
+
+use crate::cpu::{descendants, with_descendants};
+use crate::host::namespace::is_first;
+use crate::{Error, procfile};
+
+/// Returns the processes of a target, with those that they started, as far as they are in this network namespace. The
+/// set is empty for a target that names no process.
+pub(crate) fn family(target: WatchTarget) -> Result<BTreeSet<u32>, Error> {
+    let roots = match target {
+        WatchTarget::Pid { pid } => BTreeSet::from([leader(pid)?]),
+        WatchTarget::Name { name } => named(name.as_str())?,
+        WatchTarget::Programs => return Ok(descendants().into_iter().collect()),
+        WatchTarget::Workload | WatchTarget::Flow { .. } | WatchTarget::Top => return Ok(BTreeSet::new()),
+    };
+    let mut all = with_descendants(&roots);
+    let own = std::process::id();
+    // The shell that was named may have started the program that watches.
+    all.retain(|pid| *pid != own || roots.contains(pid));
+    let here = namespace("thread-self");
+    // sock_diag lists this thread's network namespace, so that no socket of another one would ever match.
+    all.retain(|pid| elsewhere_than(here.as_deref(), *pid).is_none());
+    match (roots.first(), all.is_empty()) {
+        (Some(root), true) => Err(elsewhere(*root, here.as_deref())),
+        _ => Ok(all),
+    }
+}
+
+/// Returns the process of a thread, which is the process itself where its id is given.
+fn leader(id: u32) -> Result<u32, Error> {
+    let status = procfile::read(&format!("/proc/{id}/status")).map_err(|_| Error::Gone {
+        object: format!("process {id}"),
+        why: "/proc does not list it; is it of another PID namespace?".into(),
+    })?;
+    let leader = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
+    Ok(leader.unwrap_or(id))
+}
+
+/// Returns the processes with this name.
+fn named(name: &str) -> Result<BTreeSet<u32>, Error> {
+    let is_one = |pid: &u32| procfile::word(format!("/proc/{pid}/comm")).as_deref() == Some(name);
+    let found: BTreeSet<u32> =
+        procfile::numbered("/proc").unwrap_or_default().into_iter().filter(is_one).collect();
+    match found.is_empty() {
+        true => Err(Error::Unable(format!(
+            "no process here is called '{}' (`ps -eo pid,comm` lists them)",
+            name.escape_default()
+        ))),
+        false => Ok(found),
+    }
+}
+
+/// Returns the kernel's name of a process's network namespace: "net:[4026531833]".
+fn namespace(of: &str) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{of}/ns/net")).ok()
+}
+
+/// Returns the namespace of a process that is in another one than `here`.
+fn elsewhere_than(here: Option<&Path>, pid: u32) -> Option<PathBuf> {
+    namespace(&pid.to_string()).filter(|there| here.is_some_and(|here| here != there))
+}
+
+/// Returns the error for a process of another namespace, with the command that watches the process there.
+fn elsewhere(pid: u32, here: Option<&Path>) -> Error {
+    let there = elsewhere_than(here, pid).unwrap_or_default();
+    let (namespace, command) = match name_of(pid) {
+        Some(name) => (
+            format!("network namespace {name}"),
+            format!("`landspeed explain netns:{name} --pid {pid}` watches it"),
+        ),
+        None if is_first(&there) => {
+            let from = format!("`landspeed explain --pid {pid}`, run outside this namespace, watches it");
+            ("another network namespace, the machine's first".to_owned(), from)
+        }
+        None => (
+            "another network namespace, which has no name".to_owned(),
+            format!(
+                "name it (`ip netns attach NAME {pid}`), then `landspeed explain netns:NAME --pid {pid}`"
+            ),
+        ),
+    };
+    Error::Elsewhere { pid, namespace, command }
+}
+
+/// The folder in which `ip netns` keeps the names of namespaces.
+const NAMES: &str = "/run/netns";
+
+/// Returns the name of a process's network namespace, if it has one.
+fn name_of(pid: u32) -> Option<String> {
+    let id = |path: &Path| fs::metadata(path).ok().map(|file| (file.dev(), file.ino()));
+    let own = id(Path::new(&format!("/proc/{pid}/ns/net")))?;
+    let mut named = fs::read_dir(NAMES).ok()?.flatten();
+    let entry = named.find(|entry| id(&entry.path()) == Some(own))?;
+    entry.file_name().into_string().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_stands_for_its_process_and_what_is_not_there_is_an_error() {
+        let tid = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+        assert_eq!(leader(tid).unwrap(), std::process::id());
+        let gone = family(WatchTarget::Pid { pid: u32::MAX >> 2 }).unwrap_err().to_string();
+        assert!(gone.starts_with("process 1073741823 is gone"), "{gone}");
+        let nobody = family(WatchTarget::Name { name: "no such\u{7}one".into() }).unwrap_err().to_string();
+        assert!(nobody.contains(r"called 'no such\u{7}one'"), "{nobody}");
+        assert!(family(WatchTarget::Top).unwrap().is_empty());
+    }
+}
