@@ -29,11 +29,12 @@ mod htcp;
 mod ltcp;
 mod reno;
 mod scalable;
+mod veno;
 mod westwood;
 
 use crate::Control;
 
-/// All congestion controls: those of the study, the two that it names as future work, and the kernel's own.
+/// All congestion controls: those of the study, the two that it names as future work, later ones, and the kernel's own.
 pub static CONTROLS: &[&Control] = &[
     &highspeed::CONTROL,
     &scalable::CONTROL,
@@ -44,6 +45,7 @@ pub static CONTROLS: &[&Control] = &[
     &hstcp_lp::CONTROL,
     &westwood::CONTROL,
     &africa::CONTROL,
+    &veno::CONTROL,
     &reno::CONTROL,
     &cubic::CONTROL,
     &bbr::CONTROL,
