@@ -14,7 +14,7 @@ pub(super) static CONTROL: Control = Control {
         ControlParameter { symbol: "decrease", value: "4/5 kept where N < beta", from: "section II.C" },
     ],
     departures: &[
-        "until three round trips were measured the path counts as congested, and growth is Reno's, as in Linux net/ipv4/tcp_veno.c",
+        "until three round trips were measured the path counts as not congested, as in Linux net/ipv4/tcp_veno.c",
         "the backlog is computed at each acknowledgement from the least round trip since the one before, as in Linux; the paper computes it once in a round trip",
     ],
     needs_timestamps: false,

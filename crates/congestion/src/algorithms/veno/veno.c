@@ -71,7 +71,7 @@ LS_CALLBACK(__u32, veno_ssthresh, struct sock *sk)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct veno_state *ca = ls_private(sk);
 
-	if (ca->congested || ca->samples <= VENO_SAMPLES)
+	if (ca->congested)
 		return ls_kept(tp, LS_HALF);
 	return ls_max(ls_div((__u64)ls_min(tp->snd_cwnd, LS_MAX_CWND) * VENO_KEPT, VENO_OF), LS_MIN_SSTHRESH);
 }

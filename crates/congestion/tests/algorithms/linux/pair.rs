@@ -16,6 +16,8 @@ pub(super) enum EventSequence {
     SlowStart { threshold: u32, rtt: u32, each: u32 },
     /// Grows from `window` packets in congestion avoidance.
     Growth { window: u32, rtt: u32, rounds: u32, each: u32 },
+    /// Grows as in `Growth` with an RTT of `most`, after one of `least`: the rest of it is a queue.
+    Queued { window: u32, least: u32, most: u32, rounds: u32 },
     /// Grows as in `Growth`, with a loss after each `rounds` RTTs.
     Losses { window: u32, rtt: u32, rounds: u32, times: u32 },
     /// Has a loss at each of these windows, each in a new connection.
@@ -170,6 +172,10 @@ impl PairedConnections {
                 for _ in 0..rounds {
                     self.round(rtt, each);
                 }
+            }
+            EventSequence::Queued { window, least, most, rounds } => {
+                self.queue(window, least..=most, 0);
+                (0..rounds).for_each(|_| self.round(most, 1));
             }
             EventSequence::Losses { window, rtt, rounds, times } => {
                 self.set(window, 2);

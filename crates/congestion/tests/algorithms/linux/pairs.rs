@@ -1,7 +1,9 @@
 //! The pairs that are compared, and how far apart they may be: every known deviation has its reason here.
 
 use super::pair::DifferenceBound::{self, Each, Mean};
-use super::pair::EventSequence::{self, Growth, Loss, Losses, Queue, Rates, SlowStart, Troubles, Unused};
+use super::pair::EventSequence::{
+    self, Growth, Loss, Losses, Queue, Queued, Rates, SlowStart, Troubles, Unused,
+};
 
 /// One of our controls and its counterpart in Linux.
 pub(super) struct ControlPairing {
@@ -59,6 +61,8 @@ const FRACTIONS: &str = "ours keeps fractions of packets, Linux counts whole ack
 const APPENDIX: &str = "Linux has appendix B's steps of whole packets and of 1/256, ours RFC 3649's formulas";
 const UNCOUNTED: &str =
     "Linux counts an acknowledgement of n packets once and drops what slow start leaves of it";
+
+const TOGGLED: &str = "Linux passes over every second increase, and counts a packet more for each";
 
 pub(super) const PAIRS: &[ControlPairing] = &[
     ControlPairing {
@@ -152,6 +156,22 @@ pub(super) const PAIRS: &[ControlPairing] = &[
             same(Unused { limited: true, in_flight: 10 }),
             apart(queue(150 * MS, 60, 0), 2.0, 0.002, FILTER),
             apart(queue(100 * MS, 60, 0), 2.0, 0.002, FILTER),
+        ],
+    },
+    ControlPairing {
+        name: "veno",
+        file: "tcp_veno.c",
+        settings: "",
+        cases: &[
+            same(slow_start(300, 100 * MS, 2)),
+            same(growth(1000, 20, 2)),
+            same(loss(2, 400)),
+            same(losses(1000, 100 * MS, 10, 4)),
+            same(Troubles { window: 400 }),
+            same(Unused { limited: true, in_flight: 10 }),
+            same(Queue { window: 100, least: 100 * MS, most: 102 * MS, hold: 2, losses: 2, unseen: 0 }),
+            same(Queue { window: 100, least: 100 * MS, most: 104 * MS, hold: 2, losses: 2, unseen: 0 }),
+            apart(Queued { window: 1000, least: 100 * MS, most: 104 * MS, rounds: 40 }, 1.0, 0.0, TOGGLED),
         ],
     },
     ControlPairing { name: "africa", file: "tcp_highspeed.c", settings: "", cases: HIGHSPEED },

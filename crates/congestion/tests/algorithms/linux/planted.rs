@@ -83,6 +83,19 @@ pub(super) const PLANTED: &[PlantedErrors] = &[
         ],
     },
     PlantedErrors {
+        controls: &["veno"],
+        file: "veno/veno.c",
+        errors: &[
+            ["VENO_BACKLOG 3U", "VENO_BACKLOG 4U"],
+            ["VENO_KEPT, VENO_OF)", "VENO_KEPT * 19, VENO_OF * 20)"],
+            [
+                "ls_max(ls_min(tp->snd_cwnd, LS_MAX_CWND)",
+                "ls_max(ls_min(tp->snd_cwnd * 20 / 21, LS_MAX_CWND)",
+            ],
+            ["congested ? 1 : 0", "congested ? 0 : 0"],
+        ],
+    },
+    PlantedErrors {
         controls: &["ltcp"],
         file: "ltcp/ltcp.c",
         errors: &[
