@@ -125,6 +125,29 @@ fn losses_that_vanish_at_half_the_rate_are_a_policers() {
 }
 
 #[test]
+fn packets_that_wait_for_a_core_show_no_policer() {
+    let mut lossy = WatchedPath { slower: at_half(2), ..policed() };
+    crowd(&mut lossy, 0.3);
+    assert_eq!(lossy.verdict().path_rate, None, "the receiver's own queues were full");
+    let late = |cores_are_busy: bool| {
+        let mut path =
+            WatchedPath::busy(BitRate(15e9), Nanos::micros(12), [0.2, 0.4], [[0.6, 0.05], [0.6, 0.03]]);
+        first::<landspeed_record::FlowWatch>(&mut path.a).congestion = "bbr".into();
+        path.sender(|_, _, t| {
+            t.rtt_ns = Nanos::micros(500);
+            t.not_sent_bytes = Bytes(1 << 20);
+            (t.cwnd_segments, t.unacked_segments) = (1300, 650);
+        });
+        if cores_are_busy {
+            crowd(&mut path, 0.3);
+        }
+        path.verdict().path_rate
+    };
+    assert!(late(false).is_some());
+    assert_eq!(late(true), None);
+}
+
+#[test]
 fn losses_that_stay_at_half_the_rate_fall_by_chance() {
     let verdict = WatchedPath { slower: at_half(430), ..policed() }.verdict();
     assert_eq!(verdict.path_rate, None, "how much it carries is not known");

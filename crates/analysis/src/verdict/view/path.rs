@@ -7,7 +7,7 @@ use landspeed_stats::quantile;
 use super::delivery::{DeliveryLevel, in_flight};
 use super::{EndView, FlowView, VerdictView};
 use crate::verdict::thresholds::{
-    FEW_EXPECTED, HELD_IN_QUEUE, LEAST_QUEUE_NS, LEAST_QUEUE_RATIO, LEAST_SEGMENTS, LOSS_STAYS,
+    FEW_EXPECTED, FULL_CORE, HELD_IN_QUEUE, LEAST_QUEUE_NS, LEAST_QUEUE_RATIO, LEAST_SEGMENTS, LOSS_STAYS,
     LOSS_VANISHES, NOTABLE, PACKETS_ALONE, SHORT_QUEUE_NS, STEADY, UNHURRIED,
 };
 
@@ -43,20 +43,28 @@ pub(super) fn limit(view: &VerdictView<'_>) -> Option<PathLimit> {
     let queue = Queue::of(view, flow)?;
     let by_queue = || {
         let level = level(view, queue.idle + queue.median)?;
-        let is_full = queue.stands || (queue.pulses && pushes(view, flow));
+        let is_full = match is_crowded(view) {
+            // Packets wait for a core too, for a millisecond or so at a time.
+            true => queue.least * 1e9 >= SHORT_QUEUE_NS,
+            false => queue.stands || (queue.pulses && pushes(view, flow)),
+        };
         // A round trip that a late thread lengthens holds no bytes.
         let held = in_flight(sender) >= HELD_IN_QUEUE * level.rate / 8.0 * (queue.idle + queue.median);
         let kind =
             if queue.longest * 1e9 < SHORT_QUEUE_NS { PathLimitKind::Drop } else { PathLimitKind::Queue };
         (is_full && held && level.steady >= STEADY).then(|| queue.limit(kind, level))
     };
-    by_queue().or_else(|| policed(view).map(|level| queue.limit(PathLimitKind::Drop, level)))
+    // Where cores are late, packets find the receiver's own queues full.
+    let dropped = || policed(view).filter(|_| !is_crowded(view));
+    by_queue().or_else(|| dropped().map(|level| queue.limit(PathLimitKind::Drop, level)))
 }
 
 /// The time in seconds that a queue adds to the round trip.
 #[derive(Debug, Clone, Copy)]
 struct Queue {
     idle: f64,
+    /// Nearly all samples have as much.
+    least: f64,
     median: f64,
     longest: f64,
     /// True if it was there in nearly all samples.
@@ -74,6 +82,7 @@ impl Queue {
         let least = (LEAST_QUEUE_NS / 1e9).max(LEAST_QUEUE_RATIO * idle);
         Some(Queue {
             idle,
+            least: added(0.1)?,
             median: added(0.5)?,
             longest: added(0.98)?,
             stands: added(0.1)? >= least,
@@ -106,6 +115,13 @@ fn pushes(view: &VerdictView<'_>, flow: &FlowView<'_>) -> bool {
 fn ends_have_time(view: &VerdictView<'_>) -> bool {
     let idle = view.ends().all(|end| end.ran().is_none_or(|ran| ran < UNHURRIED));
     idle && view.cpu.cores.iter().all(|core| core.interrupts < PACKETS_ALONE)
+}
+
+/// Returns true if an end has no core to spare.
+fn is_crowded(view: &VerdictView<'_>) -> bool {
+    let cores = &view.cpu.cores;
+    let full = |host: &str| cores.iter().filter(|core| core.host == host).all(|core| core.busy >= FULL_CORE);
+    cores.iter().any(|core| full(&core.host))
 }
 
 /// Returns the rate above which the path loses packets, if the losses vanish when the same stream is paced.
