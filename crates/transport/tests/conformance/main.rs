@@ -9,11 +9,17 @@ mod transfer;
 
 use landspeed_transport::TRANSPORTS;
 
+use parking_lot::Mutex;
+
 use broken::{BrokenTransport, FAULTS};
 use promises::PROMISES;
 
+/// Held by each test: a flood counts the descriptors of the process.
+static ALONE: Mutex<()> = Mutex::new(());
+
 #[test]
 fn every_transport_keeps_every_promise() {
+    let _alone = ALONE.lock();
     let mut broken = Vec::new();
     for transport in TRANSPORTS {
         if let Err(reason) = transport.can_run(&loopback::settings(*transport)) {
@@ -31,6 +37,7 @@ fn every_transport_keeps_every_promise() {
 
 #[test]
 fn each_broken_promise_is_noticed() {
+    let _alone = ALONE.lock();
     let is_kept = |(fault, promise): &(_, &str)| {
         let (_, keeps) = PROMISES.iter().find(|(name, _)| name == promise).expect("a promise");
         keeps(&BrokenTransport(*fault)).is_ok()
