@@ -249,7 +249,7 @@ fn a_full_disk_ends_the_run_and_leaves_no_lab() {
         "mount -t tmpfs -o size=16m none {dir} || exit 9
         (for n in {{1..300}}; do ls {dir}/*.jsonl >/dev/null 2>&1 && break; sleep 0.1; done
         cat /dev/zero >{dir}/fill 2>/dev/null) &
-        {LANDSPEED} tune --budget 60s --data-dir {dir} --only mtu; code=$?; wait; exit $code"
+        {LANDSPEED} tune --budget 90s --data-dir {dir} --only mtu; code=$?; wait; exit $code"
     );
     let output = Command::new("unshare")
         .args(["-m", "bash", "-c", &script])

@@ -167,7 +167,7 @@ const APPLICATION: &str = "title = \"four hosts\"\nhosts = [4, 4]\n\
 fn tune(hosts: &Hosts) -> Command {
     let file = hosts.file("four.toml");
     std::fs::write(&file, APPLICATION).expect("a file");
-    hosts.landspeed(&["tune", "--app", &file, "--yes", "--json", "--only", "mtu", "--budget", "1min"])
+    hosts.landspeed(&["tune", "--app", &file, "--yes", "--json", "--only", "mtu", "--budget", "90s"])
 }
 
 #[test]

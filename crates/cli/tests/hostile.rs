@@ -46,7 +46,7 @@ fn a_hostile_host_cannot_redraw_what_the_user_agrees_to() {
     assert!(out.contains(r"data\u{1b}[2J\r\u{202e}") && out.contains("congestion-control"), "{out}{err}");
     // The prompt: only standard input is a terminal, so that the output can be captured.
     let said = hosts.file("said");
-    let command = format!("{} >/dev/null 2>{}", tune(&hosts, &["--budget", "60s"]), said.display());
+    let command = format!("{} >/dev/null 2>{}", tune(&hosts, &["--budget", "3m"]), said.display());
     let mut run = Command::new("bash");
     let mut run = Terminal::start(run.args(["-c", &command]));
     run.type_line("n");

@@ -83,7 +83,7 @@ fn a_lost_host_is_restored_by_the_command_that_the_error_names() {
     let windows = || sh(&format!("ip netns exec {} sysctl -n net.ipv4.tcp_rmem", hosts.ns("b")));
     let own = windows();
     let reach = hosts.reach();
-    let mut args = vec!["tune", "--yes", "--baseline", "sc03", "--budget", "60s"];
+    let mut args = vec!["tune", "--yes", "--baseline", "sc03", "--budget", "90s"];
     args.extend(reach.iter().map(String::as_str));
     let run = hosts.landspeed(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
     let is_set = within(Duration::from_secs(60), || windows() != own);

@@ -123,7 +123,7 @@ fn tune_by_ssh_needs_no_landspeed_there_and_puts_both_hosts_back() {
     let hosts = TestHosts::new();
     let before = hosts.snapshot();
     let reach = hosts.reach_bare(["root", "root"]);
-    let mut args = vec!["tune", "--yes", "--json", "--baseline", "sc03", "--budget", "60s"];
+    let mut args = vec!["tune", "--yes", "--json", "--baseline", "sc03", "--budget", "90s"];
     args.extend(reach.iter().map(String::as_str));
     let output = hosts.sending(&args).output().expect("it runs");
     let (out, err) = text(&output);
@@ -149,7 +149,7 @@ fn an_agent_without_leave_turns_nothing() {
     let file = b.token_file(&hosts, "line", &b.line);
     let reach = hosts.reach();
     let at = invite(&b.line);
-    let mut args = vec!["tune", "--yes", "--budget", "60s", &reach[0], &at, "--token-file", &file];
+    let mut args = vec!["tune", "--yes", "--budget", "3m", &reach[0], &at, "--token-file", &file];
     args.extend(reach[2..].iter().map(String::as_str));
     let output = hosts.landspeed(&args).output().expect("it runs");
     let (_, err) = text(&output);

@@ -170,7 +170,7 @@ fn forgets_nothing_unasked(hosts: &TestHosts, host: &'static str) {
 fn start(hosts: &TestHosts, seed: u64, sends: bool) -> Child {
     let reach = if sends { hosts.reach_bare(["root", "root"]) } else { hosts.reach() };
     let seed = (seed >> 1).to_string();
-    let mut args = vec!["tune", "--yes", "--baseline", "sc03", "--budget", "60s", "--seed", &seed];
+    let mut args = vec!["tune", "--yes", "--baseline", "sc03", "--budget", "90s", "--seed", &seed];
     args.extend(reach.iter().map(String::as_str));
     let mut command: Command = if sends { hosts.sending(&args) } else { hosts.landspeed(&args) };
     let log = std::fs::File::create(hosts.file("tune.log")).expect("a log");
