@@ -41,9 +41,10 @@ pub(super) fn limit(view: &VerdictView<'_>) -> Option<PathLimit> {
         return None;
     }
     let queue = Queue::of(view, flow)?;
+    let is_crowded = is_crowded(view);
     let by_queue = || {
         let level = level(view, queue.idle + queue.median)?;
-        let is_full = match is_crowded(view) {
+        let is_full = match is_crowded {
             // Packets wait for a core too, for a millisecond or so at a time.
             true => queue.least * 1e9 >= SHORT_QUEUE_NS,
             false => queue.stands || (queue.pulses && pushes(view, flow)),
@@ -55,7 +56,7 @@ pub(super) fn limit(view: &VerdictView<'_>) -> Option<PathLimit> {
         (is_full && held && level.steady >= STEADY).then(|| queue.limit(kind, level))
     };
     // Where cores are late, packets find the receiver's own queues full.
-    let dropped = || policed(view).filter(|_| !is_crowded(view));
+    let dropped = || policed(view).filter(|_| !is_crowded);
     by_queue().or_else(|| dropped().map(|level| queue.limit(PathLimitKind::Drop, level)))
 }
 
@@ -79,14 +80,15 @@ impl Queue {
         let trips: Vec<f64> =
             flow.states().map(|t| t.rtt_ns.as_secs_f64()).filter(|rtt| *rtt > 0.0).collect();
         let added = |p| Some((quantile(&trips, p)? - idle).max(0.0));
-        let least = (LEAST_QUEUE_NS / 1e9).max(LEAST_QUEUE_RATIO * idle);
+        let notable = (LEAST_QUEUE_NS / 1e9).max(LEAST_QUEUE_RATIO * idle);
+        let least = added(0.1)?;
         Some(Queue {
             idle,
-            least: added(0.1)?,
+            least,
             median: added(0.5)?,
             longest: added(0.98)?,
-            stands: added(0.1)? >= least,
-            pulses: added(0.9)? >= least,
+            stands: least >= notable,
+            pulses: added(0.9)? >= notable,
         })
     }
 
