@@ -262,8 +262,10 @@ fn open(
     let namespace = NamespaceLock::take()?;
     let folder = JournalFolder::open_or_make(state_dir)?;
     let name = name_of(here.netns_cookie);
-    second_copy::bring_back(state_dir, &name, lookup)?;
-    let earlier = JournalFile::lock(folder.again()?, &name)?;
+    let mut earlier = JournalFile::lock(folder.again()?, &name)?;
+    if second_copy::bring_back(state_dir, &name, earlier.as_ref(), lookup)? {
+        earlier = JournalFile::lock(folder.again()?, &name)?;
+    }
     if let Some(file) = &earlier
         && file.read(lookup)?.is_pending()
     {

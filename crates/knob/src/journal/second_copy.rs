@@ -13,9 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use landspeed_kernel::folder::{PrivateFolder, run_dir};
-use rustix::fs::{FlockOperation, flock};
 
-use super::file::cookie_of;
+use super::file::{JournalFile, cookie_of};
 use super::folder::JournalFolder;
 use super::read::{self, JournalContents};
 use super::{JournalError, KnobLookup};
@@ -106,29 +105,31 @@ pub(super) fn remove(state: &Path, name: &str, header: &[u8]) -> Result<(), Jour
     if is_of_it && !header.is_empty() { copies.folder.remove(&copies.own(name)) } else { Ok(()) }
 }
 
-/// Replaces the first file of a journal by the second if the first is missing or lacks lines that the second has.
-/// Returns true if it did. A journal that a run is writing is not touched.
-pub(super) fn bring_back(state: &Path, name: &str, lookup: KnobLookup) -> Result<bool, JournalError> {
+/// Replaces `first`, the locked first file of a journal, by the second if the first is missing or lacks lines that the
+/// second has. Returns true if it did: then the file with the journal's name is another one, and not locked.
+///
+/// The lock comes first. Whoever works on a journal may otherwise hold it for a moment longer, and what remains of a
+/// changed journal would be restored before its copy.
+pub(super) fn bring_back(
+    state: &Path,
+    name: &str,
+    first: Option<&JournalFile>,
+    lookup: KnobLookup,
+) -> Result<bool, JournalError> {
     let Some(copies) = SecondCopies::open(state)? else { return Ok(false) };
     let Some(copy) = copies.open_copy(name)? else { return Ok(false) };
     let failed = |e| JournalError::io("read", &copies.folder.path_of(&copies.own(name)), e);
     let mut bytes = Vec::new();
     copy.take(read::MAX_FILE).read_to_end(&mut bytes).map_err(failed)?;
     let second = read::read(&bytes[..], lookup).map_err(failed)?;
-    let first = JournalFolder::open(state)?.map_or(Ok(None), |folder| folder.file(name, false))?;
-    let is_wanted = match first.map(File::from) {
+    let is_wanted = match first {
         None => second.header.is_some() && second.is_pending(),
-        Some(first) => is_free(&first) && lacks(&read::read(&first, lookup).map_err(failed)?, &second),
+        Some(first) => lacks(&first.read(lookup)?, &second),
     };
     if is_wanted {
         put_back(state, name, &bytes)?;
     }
     Ok(is_wanted)
-}
-
-/// Returns true if no run writes a journal and no `undo` works on it.
-fn is_free(journal: &File) -> bool {
-    flock(journal, FlockOperation::NonBlockingLockExclusive).is_ok()
 }
 
 fn put_back(state: &Path, name: &str, bytes: &[u8]) -> Result<(), JournalError> {

@@ -94,6 +94,9 @@ fn names(state: &Path) -> Result<Vec<String>, JournalError> {
     Ok(names)
 }
 
+/// A journal and its lock, `None` if there is no such journal.
+type Locked = Result<Option<JournalFile>, JournalError>;
+
 /// The work on one journal, under its lock.
 type JournalAction<'a> = dyn FnMut(JournalFile, &str, &mut UndoReport) -> Result<(), JournalError> + 'a;
 
@@ -144,7 +147,7 @@ impl Undo {
                 Ok(())
             };
             let known = report.lines.len();
-            self.work_on(name, &mut show, &mut report);
+            self.work_on(name, self.lock(name), &mut show, &mut report);
             if report.lines.len() == known {
                 report.problem(format!("{name}: only its second copy remained; undo restores from it"));
             }
@@ -196,30 +199,38 @@ impl Undo {
 
     /// Works on a journal, and then on another run's journal of the same name, of which only the second copy remained.
     fn one(&self, name: &str, work: &mut JournalAction<'_>, report: &mut UndoReport) {
-        self.bring_back(name, report);
-        self.work_on(name, work, report);
-        if self.bring_back(name, report) {
-            self.work_on(name, work, report);
+        let (locked, _) = self.lock_whole(name, report);
+        let is_free = locked.is_ok();
+        self.work_on(name, locked, work, report);
+        if is_free && let (locked, true) = self.lock_whole(name, report) {
+            self.work_on(name, locked, work, report);
         }
     }
 
-    fn bring_back(&self, name: &str, report: &mut UndoReport) -> bool {
-        let is_back = second_copy::bring_back(&self.state_dir, name, self.lookup).unwrap_or_else(|e| {
-            report.problem(format!("{name}: {e}"));
-            false
-        });
-        if is_back {
-            let line = "another program removed or changed it, and its second copy has taken its place";
-            report.lines.push(format!("journal {name}: {line}"));
+    /// Locks a journal, after its second copy has taken its place where that has more lines. Returns true if it has.
+    fn lock_whole(&self, name: &str, report: &mut UndoReport) -> (Locked, bool) {
+        let locked = self.lock(name);
+        let Ok(first) = &locked else { return (locked, false) };
+        match second_copy::bring_back(&self.state_dir, name, first.as_ref(), self.lookup) {
+            Ok(false) => (locked, false),
+            Ok(true) => {
+                let line = "another program removed or changed it, and its second copy has taken its place";
+                report.lines.push(format!("journal {name}: {line}"));
+                (self.lock(name), true)
+            }
+            Err(e) => {
+                report.problem(format!("{name}: {e}"));
+                (locked, false)
+            }
         }
-        is_back
     }
 
-    fn work_on(&self, name: &str, work: &mut JournalAction<'_>, report: &mut UndoReport) {
-        let locked = JournalFolder::open(&self.state_dir).and_then(|folder| match folder {
-            Some(folder) => JournalFile::lock(folder, name),
-            None => Ok(None),
-        });
+    fn lock(&self, name: &str) -> Locked {
+        let folder = JournalFolder::open(&self.state_dir)?;
+        folder.map_or(Ok(None), |folder| JournalFile::lock(folder, name))
+    }
+
+    fn work_on(&self, name: &str, locked: Locked, work: &mut JournalAction<'_>, report: &mut UndoReport) {
         let done = match locked {
             Ok(Some(file)) => work(file, name, report),
             Ok(None) => Ok(()),

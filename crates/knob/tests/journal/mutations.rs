@@ -75,6 +75,35 @@ fn put(path: &Path, bytes: &[u8]) {
     std::io::Write::write_all(&mut file, bytes).unwrap();
 }
 
+/// A killed process, or a child that is about to execute another program, holds a lock for a moment longer.
+#[test]
+fn a_journal_whose_lock_is_held_a_moment_longer_is_restored_from_its_second_copy() {
+    let Some(host) = TestHost::try_new() else { return };
+    let before = host.picture();
+    let mut agent = host.agent_with_table(60_000);
+    assert_eq!(agent.ask("start").unwrap(), "ok");
+    for (knob, value) in TURNS {
+        agent.ask(&format!("turn {knob} {value}")).unwrap();
+    }
+    agent.kill_with_guardian(&host);
+    let path = host.journals().remove(0);
+    let mut bytes = fs::read(&path).unwrap();
+    let end = bytes.len() - 20;
+    bytes[end] ^= 1;
+    put(&path, &bytes);
+    let held = fs::File::open(&path).unwrap();
+    rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let holder = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        drop(held);
+    });
+    let report = host.inside(|| undo_with(false, &host.state(), table())).unwrap();
+    holder.join().unwrap();
+    assert!(report.clean, "{report:?}");
+    assert!(report.lines[0].contains("its second copy has taken its place"), "{report:?}");
+    super::host::assert_same(&host.picture(), &before, &format!("{report:?}"));
+}
+
 #[test]
 fn a_changed_journal_does_no_harm_to_a_host() {
     let Some(host) = TestHost::try_new() else { return };
