@@ -9,6 +9,10 @@ use landspeed_record::units::Nanos;
 /// RTT above which the growth of the window dominates the rate (feng-2003 table 1).
 const LONG: Nanos = Nanos::millis(10);
 
+/// What "rto-min-us" proposes. Linux delays acknowledgements by 40 ms and more, which a shorter time-out would take for a
+/// loss.
+const LEAST_RTO: Nanos = Nanos::millis(50);
+
 pub(super) const KNOBS: &[Knob] = &[
     sysctl!(NAMESPACED, "congestion-control", "ipv4/tcp_congestion_control", Plain, {
         about: "congestion control of new connections",
@@ -88,6 +92,17 @@ pub(super) const KNOBS: &[Knob] = &[
         interacts: &["rps", "sack"],
         source: "RFC 4653; ip-sysctl.rst",
     }, |_| each(&["10"], 750)),
+    sysctl!(NAMESPACED, "rto-min-us", "ipv4/tcp_rto_min_us", Plain, {
+        about: "least retransmission time-out of new connections, in microseconds",
+        on: FactorPlacement::Sender,
+        // A time-out may not exceed TCP_RTO_MAX, 120 s.
+        domain: Domain::Int(1, 120_000_000),
+        interacts: &["sack", "comp-sack-delay-ns"],
+        source: "ip-sysctl.rst (Linux 6.11); RFC 6298 section 2.4",
+    }, |view| {
+        let reason = "the round trip decides the time-out, not its least value";
+        unless(view.rtt >= LEAST_RTO, reason, each(&["50000"], 755))
+    }),
     sysctl!(NAMESPACED, "pacing-ss-ratio", "ipv4/tcp_pacing_ss_ratio", Plain, {
         about: "pacing rate in slow start, percent of window per round trip",
         on: FactorPlacement::Sender,
