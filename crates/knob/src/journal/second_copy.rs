@@ -108,8 +108,8 @@ pub(super) fn remove(state: &Path, name: &str, header: &[u8]) -> Result<(), Jour
 /// Replaces `first`, the locked first file of a journal, by the second if the first is missing or lacks lines that the
 /// second has. Returns true if it did: then the file with the journal's name is another one, and not locked.
 ///
-/// The lock comes first. Whoever works on a journal may otherwise hold it for a moment longer, and what remains of a
-/// changed journal would be restored before its copy.
+/// The lock comes first. Another process may hold it for a moment longer, and what remains of a changed journal would
+/// otherwise be restored before its copy.
 pub(super) fn bring_back(
     state: &Path,
     name: &str,
