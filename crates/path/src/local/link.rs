@@ -310,6 +310,7 @@ fn receive(link: &OwnedFd) -> Result<(Vec<u8>, Vec<OwnedFd>), Errno> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
     use std::os::unix::net::UnixStream;
 
     use super::*;
@@ -371,6 +372,46 @@ mod tests {
             |links: &OutgoingLinks| links.offer(&link_ends.path, &offered.0, 0, client(1), pair.as_fd());
         assert!(again(&link_ends.links).is_err());
         assert_eq!(again(&link_ends.links), Err(Errno::CONNREFUSED));
+    }
+
+    /// Runs `work` as user 65534, in a thread of its own. Returns `None` if this process is not root.
+    fn as_another_user<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
+        let changed = || {
+            // SAFETY: it takes numbers only. Unlike libc's function, the system call changes this thread alone.
+            let failed = unsafe { libc::syscall(libc::SYS_setresuid, 65534, 65534, 65534) };
+            assert_eq!(failed, 0);
+            work()
+        };
+        let run = || std::thread::scope(|scope| scope.spawn(changed).join().unwrap());
+        rustix::process::geteuid().is_root().then(run)
+    }
+
+    fn open_to_all(path: &Path) {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).unwrap();
+    }
+
+    #[test]
+    fn another_user_gets_no_offer_and_makes_none() {
+        let link_ends = link_ends();
+        let theirs = tempfile::tempdir().unwrap();
+        open_to_all(theirs.path());
+        let socket = theirs.path().join("socket");
+        let Some(their_inbox) = as_another_user(|| OfferInbox::at(&socket).unwrap()) else { return };
+        let (offered, (pair, _)) = (link_ends.words.offer().unwrap(), UnixStream::pair().unwrap());
+        let refused = link_ends.links.offer(&socket, &offered.0, 0, client(1), pair.as_fd());
+        assert_eq!(refused, Err(Errno::PERM));
+        their_inbox.read();
+        assert!(their_inbox.of(1).is_none());
+
+        open_to_all(link_ends.path.parent().unwrap());
+        open_to_all(&link_ends.path);
+        let connected = as_another_user(|| {
+            let link = unix().unwrap();
+            connect(&link, &SocketAddrUnix::new(&link_ends.path).unwrap()).map(|()| link)
+        });
+        let _their_link = connected.unwrap().unwrap();
+        link_ends.inbox.read();
+        assert_eq!(link_ends.inbox.inside.lock().links.len(), 0);
     }
 
     #[test]
