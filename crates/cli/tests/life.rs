@@ -87,7 +87,7 @@ fn a_question_is_short_and_ctrl_c_or_no_answer_ends_it_at_once() {
         let head: Vec<&str> = shown.lines().collect();
         assert_eq!(head.len(), 4, "{}", run.shown);
         assert!(head[0].contains("(data) -> ") && head[0].contains("RTT ") && head[0].contains("Linux "));
-        assert!(head[1].contains(" settings can matter here; time for about "), "{}", head[1]);
+        assert!(head[1].contains(" settings can matter; time for about "), "{}", head[1]);
         assert!(head.iter().all(|line| line.chars().count() <= 80), "{}", run.shown);
         // The first run has reserved the hosts: another is refused before it measures or asks.
         let began = Instant::now();

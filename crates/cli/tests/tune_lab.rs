@@ -142,7 +142,7 @@ fn shape(seen: &str) {
     let fits = |line: &&str| line.chars().count() <= 80 || line.contains(":  landspeed ");
     assert!(lines.iter().all(|line| fits(line) && *line == line.trim_end()), "{seen}");
     assert!(lines[0].contains(" -> ") && lines[0].contains("RTT "), "{seen}");
-    assert!(lines[1].contains(" settings can matter here; time for about "), "{seen}");
+    assert!(lines[1].contains(" settings can matter; time for about "), "{seen}");
     let result = lines.iter().position(|line| line.starts_with("RESULT   ")).expect("a result");
     let marks = ["✓", "✗", "?", "~", "bottleneck:"];
     let is_step = |line: &&str| line.starts_with("  ") || line.is_empty();

@@ -4,12 +4,13 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
+use landspeed_analysis::RunDiff;
 use landspeed_record::RecordKind;
-use landspeed_report::{DetailLevel, DiffReport, OutputCapabilities, json};
+use landspeed_report::{DetailLevel, DiffReport, OutputCapabilities, json, quoted};
 
 use crate::data::{self, RecordArg};
 use crate::groups::{DataArgs, RECORD};
-use crate::output::out;
+use crate::output::{next, out};
 
 /// Compare the records of two tuning runs
 #[derive(Debug, Args)]
@@ -34,11 +35,29 @@ pub(crate) fn run(args: &DiffArgs) -> Result<ExitCode> {
     for (record, name) in [&a, &b].into_iter().zip(&names) {
         RecordKind::TUNE.check(record, name)?;
     }
-    let report = DiffReport::of(&landspeed_analysis::diff(&a, &b), &names[0], &names[1]);
+    let diff = landspeed_analysis::diff(&a, &b);
+    let report = DiffReport::of(&diff, &names[0], &names[1]);
     if args.json {
         out(&json(&report))?;
     } else {
         out(&landspeed_report::diff(&report).text(OutputCapabilities::stdout(), DetailLevel::Brief))?;
     }
+    next(args.json, &interleaved(&diff, &b.header.topology, &names[1]))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the command that measures interleaved what two runs can only suggest.
+fn interleaved(diff: &RunDiff, topology: &str, name: &str) -> String {
+    let is_plain = |value: &str| !value.is_empty() && !value.contains([' ', ',', '*']);
+    let mut settings = diff.settings.iter().filter(|(_, a, b)| is_plain(a) && is_plain(b));
+    match (&diff.paths, settings.next()) {
+        (Some(_), _) => "landspeed records   # choose two of one path".to_owned(),
+        (None, Some((what, a, b))) => {
+            let knob = what.rsplit(' ').next().unwrap_or(what);
+            let hosts: Vec<String> = topology.split_whitespace().map(quoted).collect();
+            let vary = quoted(&format!("{knob}={a},{b}"));
+            format!("landspeed measure stream {} --vary {vary}   # both values by turns", hosts.join(" "))
+        }
+        (None, None) => format!("landspeed show {} --full", quoted(name)),
+    }
 }

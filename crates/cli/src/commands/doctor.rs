@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::exit::Exit;
 use crate::groups::{ListArgs, ReachArgs};
 use crate::hosts;
-use crate::output::{FORMAT, list_as, out, usage};
+use crate::output::{FORMAT, list_as, next, out, usage};
 
 /// Check the settings of this host, or of both ends of a path; changes nothing
 #[derive(Debug, Args)]
@@ -89,7 +89,23 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode> {
     let is_wrong = findings.iter().any(|one| one.finding.severity > Severity::Hint);
     let document = DoctorDocument { format: FORMAT, path: words(path), findings };
     print(&document, &args.form)?;
+    let is_for_people = !args.form.md && args.form.csv.is_none();
+    if is_for_people {
+        next(args.form.json, &command(&document.findings, args.to.as_deref()))?;
+    }
     Ok(if is_wrong { Exit::Failed } else { Exit::Done }.into())
+}
+
+/// Returns the command that follows: mend the worst finding, or measure.
+fn command(findings: &[DoctorFinding], to: Option<&str>) -> String {
+    let mend = |one: &DoctorFinding| {
+        let (host, command) = (one.host.as_deref(), one.finding.command.as_ref()?);
+        let on = host.map(|host| format!("   # on {}", landspeed_report::safe(host))).unwrap_or_default();
+        Some(format!("{command}{on}"))
+    };
+    let worst = findings.iter().filter(|one| one.finding.severity > Severity::Hint).find_map(mend);
+    let to = to.map_or_else(|| "HOST".to_owned(), landspeed_report::quoted);
+    worst.unwrap_or_else(|| format!("landspeed explain {to}   # what holds a path from here back"))
 }
 
 fn print(document: &DoctorDocument, form: &ListArgs) -> Result<()> {

@@ -15,7 +15,7 @@ use landspeed_report::{OutputCapabilities, table};
 use serde::Serialize;
 
 use crate::groups::ListArgs;
-use crate::output::{FORMAT, list, out, usage};
+use crate::output::{FORMAT, list, next, out, usage};
 
 /// List the settings that matter here, with their values
 #[derive(Debug, Args)]
@@ -93,6 +93,7 @@ pub(crate) fn run(args: &KnobsArgs) -> Result<ExitCode> {
     let is_for_people = !args.form.json && !args.form.md && args.form.csv.is_none();
     if is_overview && is_for_people {
         out(&overview(&document, query.interface.as_deref().unwrap_or("lo")))?;
+        next(false, "landspeed tune HOST   # which of these help on the path to a host, with proof")?;
         return Ok(ExitCode::SUCCESS);
     }
     if query.in_detail && is_for_people {

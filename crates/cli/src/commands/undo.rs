@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::exit::Exit;
 use crate::failure::because;
 use crate::groups::ReachArgs;
-use crate::output::{FORMAT, agree, out};
+use crate::output::{FORMAT, agree, next, out};
 use crate::{hosts, labs};
 
 /// Restore what an interrupted run left changed
@@ -118,7 +118,12 @@ fn here_dry(args: &UndoArgs) -> Result<ExitCode> {
     let labs = if args.here { Vec::new() } else { lab::list()? };
     let stale =
         labs.iter().filter(|lab| !lab.alive).map(|lab| format!("lab {}: would be taken down", lab.id));
-    print(&report.lines.iter().cloned().chain(stale).collect::<Vec<_>>(), report.clean, &[], args.json)?;
+    let lines: Vec<String> = report.lines.iter().cloned().chain(stale).collect();
+    print(&lines, report.clean, &[], args.json)?;
+    if report.clean && lines.len() == report.lines.len() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    next(args.json, if args.here { "sudo landspeed undo --here" } else { "sudo landspeed undo" })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -142,7 +147,14 @@ fn there(args: &UndoArgs) -> Result<ExitCode> {
     print(&lines, is_clean && failure.is_none(), &[], args.json)?;
     match failure {
         Some(error) => Err(error),
-        None if args.dry_run => Ok(ExitCode::SUCCESS),
+        None if args.dry_run => {
+            if !is_clean {
+                let hosts: Vec<String> =
+                    args.hosts.iter().map(|host| landspeed_report::quoted(host)).collect();
+                next(args.json, &format!("landspeed undo {}", hosts.join(" ")))?;
+            }
+            Ok(ExitCode::SUCCESS)
+        }
         None => Ok(exit(is_clean, left)),
     }
 }

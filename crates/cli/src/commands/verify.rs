@@ -9,14 +9,14 @@ use landspeed_knob::persist::{ConfigFile, KeptChange};
 use landspeed_knob::{self as knob, KnobTarget};
 use landspeed_observer::host;
 use landspeed_record::Side;
-use landspeed_report::{Gauge, OutputCapabilities, json, labels, open_metrics, safe, table};
+use landspeed_report::{Gauge, OutputCapabilities, json, labels, open_metrics, quoted, safe, table};
 use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::failure::because;
 use crate::groups::{MetricsArgs, RECORD};
 use crate::kept::{KeptSettings, KeptSettingsArgs};
-use crate::output::{out, save_metrics, usage};
+use crate::output::{next, out, save_metrics, usage};
 
 /// Check this host against the settings that a run kept; changes nothing
 #[derive(Debug, Args)]
@@ -95,6 +95,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode> {
     let report = report(args).map_err(|why| usage(format!("cannot check: {why:#}")))?;
     save_metrics(&args.metrics, || Some(open_metrics(&gauges(&report))))?;
     out(&if args.kept.json { json(&report) } else { text(&report) })?;
+    next(args.kept.json, &command(&report))?;
     Ok(exit(&report))
 }
 
@@ -139,6 +140,17 @@ fn report(args: &VerifyArgs) -> Result<VerifyReport> {
         files,
         in_your_program: persisted.application.lines().map(str::to_owned).collect(),
     })
+}
+
+/// Returns the command that follows: write what differs, or measure what the settings are for.
+fn command(report: &VerifyReport) -> String {
+    let record = quoted(&report.record);
+    let is_lasting = report.files.iter().all(|file| file.state == FileState::AsWritten);
+    match (report.verified && is_lasting, report.settings.is_empty()) {
+        (_, true) => format!("landspeed show {record}"),
+        (false, false) => format!("sudo landspeed persist {record} --write /   # makes the settings last"),
+        (true, false) => format!("landspeed show {record}   # the rate that these settings gave"),
+    }
 }
 
 fn gauges(report: &VerifyReport) -> Vec<Gauge> {
