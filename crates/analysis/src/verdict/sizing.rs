@@ -7,8 +7,9 @@ use super::view::{CoreLoad, EndView, VerdictView, settings};
 use super::words::percent;
 
 /// A value for a knob, in the knob's spelling, and how it was computed, such as "500 Mb/s x 80 ms x 2".
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct ComputedValue {
+    /// The value; empty where the knob's own proposals decide.
     pub(super) value: String,
     pub(super) how: String,
 }
@@ -87,6 +88,32 @@ fn rounded(value: f64) -> u64 {
     ((value / unit).ceil() * unit) as u64
 }
 
+/// Returns four times the host's memory for TCP; `None` where that was not read, or where it would be over half of the
+/// host's memory.
+pub(super) fn tcp_memory(end: &EndView<'_>) -> Option<ComputedValue> {
+    four_times(triple(end, "tcp-mem"), end.host.facts.memory_bytes)
+}
+
+/// Returns four times these numbers of pages, if they fit into half of `memory`. Pages are counted as Linux's smallest.
+fn four_times(pages: [u64; 3], memory: Bytes) -> Option<ComputedValue> {
+    const PAGE: u64 = 4096;
+    let wanted = pages.map(|pages| pages.saturating_mul(4));
+    let fits = wanted[2] > 0 && wanted[2].saturating_mul(PAGE) <= memory.0 / 2;
+    let spelled = |pages: [u64; 3]| pages.map(|pages| pages.to_string()).join(" ");
+    fits.then(|| ComputedValue { value: spelled(wanted), how: format!("4 x {} pages", spelled(pages)) })
+}
+
+/// Returns a receive buffer that begins with room for four of the largest packets that receive offload makes. Half of
+/// it is window.
+pub(super) fn room_for_packets(end: &EndView<'_>) -> ComputedValue {
+    const LARGEST: u64 = 64 << 10;
+    let [least, initial, greatest] = RECEIVE.usual;
+    let now = triple(end, RECEIVE.name);
+    let room = initial.max(now[1]).max(4 * LARGEST * 2);
+    let value = format!("{} {room} {}", least.max(now[0]), greatest.max(now[2]).max(room));
+    ComputedValue { value, how: "begins with 4 packets of 64 KiB x 2".to_owned() }
+}
+
 /// Returns a queue that holds twice what the path holds, in packets, and at least as many as a link begins with.
 pub(super) fn queue_length(view: &VerdictView<'_>, end: &EndView<'_>) -> Option<ComputedValue> {
     const USUAL: u64 = 1000;
@@ -137,7 +164,17 @@ fn beside<'v>(view: &'v VerdictView<'_>, core: &'v CoreLoad) -> impl Iterator<It
 
 #[cfg(test)]
 mod tests {
-    use super::rounded;
+    use landspeed_record::units::Bytes;
+
+    use super::{four_times, rounded};
+
+    #[test]
+    fn memory_for_tcp_grows_to_half_of_the_host_at_most() {
+        let grown = four_times([100, 200, 300], Bytes(1 << 30)).unwrap();
+        assert_eq!((grown.value.as_str(), grown.how.as_str()), ("400 800 1200", "4 x 100 200 300 pages"));
+        assert_eq!(four_times([0; 3], Bytes(1 << 30)), None);
+        assert_eq!(four_times([100, 200, 40_000], Bytes(1 << 30)), None);
+    }
 
     #[test]
     fn sizes_are_rounded_up_to_two_digits() {

@@ -239,6 +239,24 @@ fn a_crowded_machine_is_not_taken_for_a_bad_network() {
     assert!(verdict.findings[1..].iter().all(|f| is_limit(f.cause)), "{verdict:#?}");
 }
 
+/// A program that keeps another core busy takes no time from a thread that is bound to an idle one.
+#[test]
+fn a_busy_core_elsewhere_is_no_competing_load() {
+    let mut path = WatchedPath::lan();
+    path.threads([0.2, 0.2]);
+    path.cores([[1.0, 0.05], [0.25, 0.05]]);
+    let receiver = first::<ProcessWatch>(&mut path.b);
+    (receiver.core, receiver.allowed_cores) = (1, vec![1]);
+    receiver.waited_for_cpu_ns = share_of(1.0, 0.5);
+    let verdict = path.verdict();
+    assert!(verdict.findings.iter().all(|f| f.cause != Cause::CompetingLoad), "{verdict:#?}");
+    path.cores([[0.25, 0.05], [1.0, 0.05]]);
+    let verdict = path.verdict();
+    assert_eq!(verdict.findings[0].cause, Cause::CompetingLoad, "{verdict:#?}");
+    let busy = "that core, the only one on which it may run, was busy for 100 %";
+    assert!(verdict.findings[0].evidence.iter().any(|line| line == busy), "{verdict:#?}");
+}
+
 #[test]
 fn a_reader_that_wakes_for_each_small_window_is_not_slow() {
     let mut path = faults::receive_buffer(0.5);

@@ -5,6 +5,7 @@ use landspeed_record::{Cause, Finding, Throttling};
 
 use super::programs::{instead, program, starves};
 use crate::verdict::judge::{FindingBuilder, found};
+use crate::verdict::sizing;
 use crate::verdict::thresholds::NOTABLE;
 use crate::verdict::view::{EndView, VerdictView, WindowCause, counter};
 use crate::verdict::words::{percent, shown};
@@ -83,7 +84,11 @@ pub(super) fn tcp_memory(view: &VerdictView<'_>) -> Option<Finding> {
             .saw_when(pruned > 0, format!("receive queues were pruned {pruned} times (PruneCalled)"))
             .saw(format!("the window was {} at most", Bytes(limit.window as u64)))
             .saw(format!("data waited for it for {} of the time", percent(limit.share)))
-            .try_knob("tcp-mem", "", "more memory for all of TCP's buffers together")
+            .try_computed(
+                "tcp-mem",
+                Some(sizing::tcp_memory(end).unwrap_or_default()),
+                "more memory for all of TCP's buffers together",
+            )
             .ask("find the sockets that hold it: `ss -tmn` lists the memory of each")
             .expect(view.won_back(limit.share)),
     )
@@ -104,7 +109,11 @@ pub(super) fn dropped_window(view: &VerdictView<'_>) -> Option<Finding> {
             .saw(format!("its socket has dropped {} segments (sk_drops)", socket_drops(end)))
             .saw(format!("the window was {} at most", Bytes(limit.window as u64)))
             .saw(format!("data waited for it for {} of the time", percent(limit.share)))
-            .try_knob("tcp-rmem", "", "a buffer that begins with room for several of the largest packets")
+            .try_computed(
+                "tcp-rmem",
+                Some(sizing::room_for_packets(end)),
+                "a buffer that begins with room for several of the largest packets",
+            )
             .try_knob("rcvbuf", "0", "and no fixed buffer that keeps it small")
             .ask("then open the connection again: this one keeps its window")
             .expect(view.won_back(limit.share)),

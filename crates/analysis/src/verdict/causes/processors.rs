@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use landspeed_record::factor::print_cpus;
 use landspeed_record::units::{BitRate, CpuNanos};
-use landspeed_record::{Cause, CostClass, CostProfile, Finding, ProcessWatch, ProgramSamples, SoftnetCounts};
+use landspeed_record::{
+    Cause, CoreCpuTime, CostClass, CostProfile, Finding, ProcessWatch, ProgramSamples, SoftnetCounts,
+};
 
 use crate::verdict::judge::{FindingBuilder, behind, found};
 use crate::verdict::sizing::{ComputedValue, idlest_core, other_cores};
@@ -266,20 +268,40 @@ fn sharing(view: &VerdictView<'_>, core: &CoreLoad) -> Option<String> {
     (!names.is_empty()).then(|| format!("the flow's thread of {} runs on it as well", names.join(" and ")))
 }
 
-/// Returns the time that other programs ran on the end's machine, in cores: everything but the flow's processes,
-/// interrupts and ksoftirqd, which work for the flow.
+/// Returns the times of the cores on which the end's thread may run.
+fn cores_of<'a>(end: &'a EndView<'_>) -> impl Iterator<Item = &'a CoreCpuTime> {
+    let allowed = end.process.map_or(&[][..], |process| &process.allowed_cores);
+    end.host.cpu().cores.iter().filter(move |core| allowed.is_empty() || allowed.contains(&core.core))
+}
+
+/// Returns the time that other programs ran where the end's thread may run, in cores: everything but the flow's
+/// processes, interrupts and ksoftirqd, which work for the flow.
 fn others(view: &VerdictView<'_>, end: &EndView<'_>) -> f64 {
     let usage = end.host.cpu();
-    let ran: CpuNanos = usage.cores.iter().map(|core| core.user_ns + core.system_ns).sum();
+    let ran: CpuNanos = cores_of(end).map(|core| core.user_ns + core.system_ns).sum();
+    let is_among = |process: &&ProcessWatch| cores_of(end).any(|core| core.core == process.core);
     let here = view.ends().filter(|other| view.one_machine || other.role == end.role);
-    let own: CpuNanos =
-        here.flat_map(|end| end.host.seen.get::<Vec<ProcessWatch>>()).map(|process| process.cpu_ns).sum();
+    let processes = here.flat_map(|end| end.host.seen.get::<Vec<ProcessWatch>>());
+    let own: CpuNanos = processes.filter(is_among).map(|process| process.cpu_ns).sum();
     let window = usage.window_ns.0 as f64;
     if window == 0.0 { 0.0 } else { (ran - own - usage.ksoftirqd_ns).0 as f64 / window }
 }
 
+/// Returns how busy the cores are on which the end's thread may run, in words.
+fn busy_there(end: &EndView<'_>) -> Option<String> {
+    let cores: Vec<f64> = cores_of(end)
+        .map(|core| core.busy().0 as f64 / (end.host.cpu().window_ns.0 as f64).max(1.0))
+        .collect();
+    let mean = percent(share(cores.iter().sum::<f64>() / cores.len().max(1) as f64));
+    match cores.len() {
+        0 => None,
+        1 => Some(format!("that core, the only one on which it may run, was busy for {mean}")),
+        all => Some(format!("the {all} cores on which it may run were busy for {mean}")),
+    }
+}
+
 /// Returns the share of time that the end's thread waited for other programs: not for the flow's other end on the
-/// same core, nor for ksoftirqd, nor longer than other programs ran at all.
+/// same core, nor for ksoftirqd, nor longer than other programs ran on the cores that the thread may use.
 fn waited_for_others(view: &VerdictView<'_>, end: &EndView<'_>) -> Option<f64> {
     let process = end.process?;
     let same_core = |other: &&EndView<'_>| {
@@ -314,8 +336,9 @@ pub(super) fn competing(view: &VerdictView<'_>) -> Option<Finding> {
                 )
             }))
             .saw_if(end.ran().map(|ran| format!("it ran for {}", percent(ran))))
+            .saw_if(busy_there(end))
             .saw(format!(
-                "programs that have no part in the flow used {:.2} cores meanwhile",
+                "programs that have no part in the flow used {:.2} cores there meanwhile",
                 others(view, end)
             ))
             .saw_if(ran_beside(&programs))
