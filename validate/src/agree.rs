@@ -29,7 +29,8 @@ pub(crate) struct Options {
     simulator: PathBuf,
 }
 
-/// Names of a run's figures. Rates and windows are those of the middle region, where all flows run.
+/// Names of a run's figures. S is stability, the deviation of the aggregate over its mean; F is Jain's index of
+/// fairness. Rates and windows are those of the middle region, where all flows run.
 const FIGURES: [&str; 6] = ["rate", "S", "least F", "window", "window's deviation", "round trip's deviation"];
 
 /// A protocol's figures in one engine: one row for each valid run.

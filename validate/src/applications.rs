@@ -25,7 +25,7 @@ pub(crate) struct Options {
     rounds: usize,
 }
 
-/// Runs in addition to that of each application with its defaults.
+/// More runs, after one of each application with its defaults.
 const MORE: &[&str] = &[
     "app:redis --size 3",
     "app:ganglia lab:switch:9",

@@ -23,7 +23,7 @@ pub(crate) struct Options {
     pub(crate) tree: Option<PathBuf>,
 }
 
-/// Lines of a source: code without blank lines and comments, and comments.
+/// Numbers of lines of a source. `code` has neither blank lines nor comments.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Lines {
     code: usize,
@@ -38,7 +38,7 @@ struct Census {
     long_files: usize,
     public_items: usize,
     tuple_parameters: usize,
-    /// Crates that have a public type of this name.
+    /// For each name of a public type: the crates that have one.
     types: BTreeMap<String, BTreeSet<String>>,
 }
 

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::schemas;
 
-/// The program's own table; a program has no library to import it from.
+/// The exit codes of `landspeed`. They are included by path, because the crate `cli` has no library.
 #[path = "../../crates/cli/src/exit.rs"]
 #[expect(dead_code, reason = "a page needs the table alone")]
 mod exit;

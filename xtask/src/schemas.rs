@@ -105,7 +105,7 @@ impl SchemaPage {
         self.documents.iter().flat_map(alternatives).map(section).collect::<String>() + &self.sections()
     }
 
-    /// Returns the description of a kind of line, whose members are those of the type `held`.
+    /// Returns the text about one kind of line of a record. The fields of the line are those of the type `held`.
     fn line(&self, line: &Value, held: &str) -> String {
         let schema = &self.types[held];
         let body = match self.known(schema, &self.elsewhere) {
@@ -125,7 +125,7 @@ impl SchemaPage {
         Some(format!("As [{title}]({page}#{}).\n", title.replace(' ', "-")))
     }
 
-    /// Returns a section for each type that the other page does not describe.
+    /// Returns a section for each type that is not in `elsewhere`.
     fn sections(&self) -> String {
         let own = self.types.iter().filter(|(name, schema)| has_section(schema) && !self.is_elsewhere(name));
         let section = |(name, schema)| format!("\n## {name}\n\n{}", self.body(schema));

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Compiles `source` into `OUT_DIR/NAME.bpf.o`, with the additional clang arguments `more`. The crate whose build
-/// script calls this must depend on libbpf-rs, which passes the path of libbpf's headers to build scripts.
+/// script calls this must depend on libbpf-sys, which passes the path of libbpf's headers to the build scripts of such
+/// crates.
 ///
 /// # Panics
 /// Panics if clang is missing or rejects the source, so that the build ends with clang's message.
@@ -33,7 +34,8 @@ pub fn compile(source: &Path, name: &str, more: &[&str]) {
     }
 }
 
-/// Returns a variable that cargo sets for every build script.
+/// Returns a variable of this build script. Cargo sets `DEP_BPF_INCLUDE` only for a crate that depends on libbpf-sys
+/// itself.
 fn of(name: &str) -> OsString {
-    env::var_os(name).unwrap_or_else(|| panic!("cargo sets {name}"))
+    env::var_os(name).unwrap_or_else(|| panic!("cargo did not set {name}"))
 }

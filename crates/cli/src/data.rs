@@ -183,7 +183,8 @@ pub(crate) fn now() -> String {
     jiff::Timestamp::now().round(jiff::Unit::Second).map_or_else(|_| String::new(), |t| t.to_string())
 }
 
-/// Returns the command line, quoted for a shell, without tokens: an agent's line is valid for one run.
+/// Returns the command line, quoted for a shell. An agent's line with a token is valid for one run only, so a
+/// placeholder replaces it.
 pub(crate) fn command_line() -> String {
     let args = std::env::args().skip(1).map(|arg| typed_again(&arg));
     std::iter::once("landspeed".to_owned()).chain(args).collect::<Vec<_>>().join(" ")

@@ -221,7 +221,7 @@ pub(crate) struct OutputArgs {
     pub(crate) data_dir: Option<PathBuf>,
 }
 
-/// Which folder of records.
+/// The argument that names the folder of records.
 #[derive(Debug, Args)]
 pub(crate) struct DataArgs {
     /// Where records are kept (default: $XDG_DATA_HOME/landspeed or ~/.local/share/landspeed)

@@ -5,7 +5,8 @@ use crate::native::CongestionOps;
 /// One congestion control: a row of [`crate::CONTROLS`].
 #[derive(Debug)]
 pub struct Control {
-    /// The name in landspeed, also of the folder and the C source. It has no prefix.
+    /// The name in landspeed, such as "bic". The folder and the C source have the same name. It never begins with
+    /// `ls_`.
     pub name: &'static str,
     /// The name for `TCP_CONGESTION`. Ours begin with `ls_`, so that they do not clash with the kernel's.
     pub kernel_name: &'static str,

@@ -8,7 +8,7 @@ use landspeed_record::{Side, TrialProgress};
 use crate::block::refused;
 use crate::{Error, Host};
 
-/// Interval at which a run checks if it must be given up.
+/// The longest time between two calls of [`RunCallbacks::stop`] while a run waits for its answers.
 const LOOK: Duration = Duration::from_millis(100);
 /// How long an end may take to notice that the other has failed before it is cancelled, and how long it may then take
 /// to answer.
@@ -24,8 +24,9 @@ pub(crate) struct RunCallbacks<'a> {
 
 type TimedAnswer = (Instant, Result<Reply, Error>);
 
-/// Waits for both answers, each within `limit`. Returns `None` if `stop` gave them up. If one end fails, the other is
-/// cancelled instead of being waited for with its own patience, so that the next run finds it free.
+/// Waits for both answers for up to `limit`. Returns `None` if `callbacks.stop` returned true first. If one end fails,
+/// the other is cancelled after [`NOTICE`] and not left to its own time limit, so that it is free when the next run
+/// starts.
 pub(crate) fn both(
     hosts: [&Host; 2],
     pending: [PendingReply; 2],

@@ -8,7 +8,7 @@ use clap::Parser;
 
 use crate::command::{filters, gather, sockets, spawn};
 
-/// What landspeed's applications start beside other people's programs
+/// Helper programs that landspeed's applications run
 #[derive(Debug, Parser)]
 #[command(name = "landspeed-helpers", version)]
 enum HelperCommand {

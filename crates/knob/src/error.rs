@@ -29,8 +29,8 @@ pub enum Error {
     /// The guardian did not permit the write, for this reason.
     #[error("{0}")]
     Refused(String),
-    /// The journal or its guardian failed, so nothing was changed; or a write could not be reverted and is restored
-    /// at the end of the run.
+    /// Either the journal or its guardian refused or failed, and nothing was changed. Or a write could not be reverted
+    /// at once, and the old value is restored at the end of the run.
     #[error("journal: {0}")]
     Journal(String),
 }

@@ -51,7 +51,7 @@ pub enum Error {
     Gone {
         /// The thread, socket or device.
         object: String,
-        /// The consequence, or what to do.
+        /// The reason, or what to do about it. The message ends with it.
         why: String,
     },
     /// A condition of a measurement does not hold.

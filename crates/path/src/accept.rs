@@ -152,7 +152,8 @@ impl Acceptor {
         SyscallAnswer::Gone
     }
 
-    /// Waits as a blocking accept does: until a connection arrives, SO_RCVTIMEO expires, or the call has ended.
+    /// Waits as a blocking accept(2) does: until a connection arrives, SO_RCVTIMEO expires, or the program's thread no
+    /// longer waits, because a signal interrupted it or it has ended.
     fn until_one_comes(
         &self,
         listener: &OwnedFd,

@@ -19,7 +19,8 @@ use crate::{ConnectionSelector, Error, Path};
 /// received these calls.
 const UNNOTED: u64 = 64;
 
-/// The descriptors that a killed supervisor has left, and what it held for one call.
+/// What a killed supervisor left for one call: its open descriptors, how far it had processed the call, and the numbers
+/// that it had noted for it.
 pub struct Inheritance {
     table: BTreeSet<RawFd>,
     pub(crate) stage: CallStage,

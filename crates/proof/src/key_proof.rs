@@ -31,7 +31,8 @@ pub struct KeyProof {
 }
 
 impl KeyProof {
-    /// Starts the client's proof, with its challenge.
+    /// Starts a proof at the client. `number` is that of the flow, or the length of the request; `client` is a fresh
+    /// challenge.
     pub fn start(number: u32, client: Challenge) -> Self {
         KeyProof { number, client, server: [0; CHALLENGE] }
     }
@@ -73,7 +74,7 @@ impl KeyProof {
         *self.mac(key, "confirm").as_bytes()
     }
 
-    /// Checks the client's confirm and returns the number; `None` if the client lacks the key.
+    /// Checks the client's confirm. Returns [`KeyProof::number`], or `None` if the MAC is wrong.
     pub fn confirmed(&self, key: &ProofKey, confirm: &[u8; CONFIRM]) -> Option<u32> {
         self.holds(key, "confirm", confirm).then_some(self.number)
     }
@@ -123,7 +124,7 @@ pub struct ServerProof {
 pub enum ServerProofStep {
     /// More bytes are needed.
     More,
-    /// These bytes must be sent to the client, and more bytes are needed.
+    /// Send these bytes to the client, then feed the bytes that it answers.
     Answer([u8; ANSWER]),
     /// The flow of this number is proven.
     Proven(u32),
@@ -137,7 +138,7 @@ impl ServerProof {
         ServerProof { proof: None, bytes: [0; HELLO], got: 0 }
     }
 
-    /// Returns true if a hello with the key has arrived.
+    /// Returns true once a hello has arrived whose MAC was made with the key.
     pub fn has_greeted(&self) -> bool {
         self.proof.is_some()
     }

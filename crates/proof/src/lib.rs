@@ -41,8 +41,8 @@ pub fn random<const N: usize>() -> [u8; N] {
     bytes
 }
 
-/// Returns what counts as one address of strangers: the /64 network of an IPv6 address, because a host may use all of
-/// it.
+/// Returns the address under which the connections of a stranger are counted. For IPv6 it is the /64 network, because
+/// one host may use all addresses of it.
 pub fn one_source(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),

@@ -79,7 +79,8 @@ impl ProvenServer {
     }
 }
 
-/// Proves the secret to a client, and returns the client's request of at most `most` bytes.
+/// Runs the server's side of the handshake: each end proves to the other that it knows the secret. Returns the client's
+/// request, which has at most `most` bytes.
 ///
 /// # Errors
 /// Returns an error if the client does not know the secret, if its request is longer than `most`, or if the stream

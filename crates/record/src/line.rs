@@ -53,9 +53,9 @@ pub struct PathFacts {
     pub link_a: String,
     /// Interface of host B that faces host A.
     pub link_b: String,
-    /// Address of host A on that interface.
+    /// Address of host A on `link_a`.
     pub address_a: String,
-    /// Address of host B on that interface.
+    /// Address of host B on `link_b`.
     pub address_b: String,
     /// Interfaces of host A that carried the data, according to its counters.
     #[serde(skip_serializing_if = "Carrier::is_unknown")]

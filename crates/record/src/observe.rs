@@ -163,7 +163,8 @@ pub struct LinkCounters {
     pub rx_bytes: Bytes,
     /// Packets received (after GRO if the driver counts there).
     pub rx_packets: u64,
-    /// Incoming packets that were dropped.
+    /// Incoming packets that were dropped: by the NIC for want of receive buffers (rx_missed_errors), by its driver or
+    /// by the stack. /proc/net/dev has only their sum.
     pub rx_dropped: u64,
     /// Incoming packets with errors.
     pub rx_errors: u64,
@@ -194,7 +195,8 @@ pub struct LinkTraffic {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SoftnetCounts(pub BTreeMap<String, u64>);
 
-/// Counters of /proc/net/snmp and /proc/net/netstat that changed, such as "Tcp.RetransSegs".
+/// Growth within the window of the counters of /proc/net/snmp, netstat, snmp6 and stat/nf_conntrack, by name, such as
+/// "Tcp.RetransSegs". Counters that did not grow are left out.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SnmpCounts(pub BTreeMap<String, u64>);
 

@@ -265,8 +265,8 @@ pub struct TuneSummary {
     /// Names of the further hosts of side B.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others_b: Vec<String>,
-    /// Geometric means of the start cell's trials in the blocks behind `gain`, so that `final` over `start` is the
-    /// ratio in `gain`.
+    /// Figures of the setting at the start: geometric means over its trials in the blocks from which `gain` is
+    /// computed. `final` divided by `start` is therefore the ratio in `gain`.
     #[serde(with = "unknown::Measured::<TrialFigures>")]
     pub start: TrialFigures,
     /// Geometric means of the final cell's trials in the same blocks.

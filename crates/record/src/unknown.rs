@@ -4,8 +4,9 @@
 //! Older records have such a figure in place of null: zero, or the end of an unbounded interval. It is read as
 //! unknown.
 //!
-//! Each type is the form of a field in JSON: `#[serde(with = "unknown::LowEnd")]` names the functions of the type for serde, and
-//! the type itself for the schema.
+//! Each type is the form of a field in JSON: `#[serde(with = "unknown::LowEnd")]` names the functions of the type for
+//! serde, and the type itself for the schema. Its comment is on the `impl`, because a comment on the type would make it
+//! a type of its own in the schema.
 
 use std::marker::PhantomData;
 
@@ -20,7 +21,7 @@ const NEAR: f64 = 0.999 * FARTHEST;
 #[schemars(with = "Option<f64>")]
 pub(crate) struct LowEnd;
 
-/// The lower end of an interval.
+/// The lower end of an interval. In JSON, the end of an unbounded interval is null.
 impl LowEnd {
     pub(crate) fn serialize<S: Serializer>(end: &f64, to: S) -> Result<S::Ok, S::Error> {
         Some(*end).filter(|end| *end > 1.0 / NEAR).serialize(to)
@@ -35,7 +36,7 @@ impl LowEnd {
 #[schemars(with = "Option<f64>")]
 pub(crate) struct HighEnd;
 
-/// The upper end of an interval.
+/// The upper end of an interval. In JSON, the end of an unbounded interval is null.
 impl HighEnd {
     pub(crate) fn serialize<S: Serializer>(end: &f64, to: S) -> Result<S::Ok, S::Error> {
         Some(*end).filter(|end| *end < NEAR).serialize(to)

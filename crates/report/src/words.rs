@@ -11,7 +11,8 @@ use crate::safe;
 /// is real.
 pub(crate) const LEAST_EFFECT: f64 = 0.02;
 
-/// Returns the start of a row of a metric, with the program's own name for it if the run measured a program.
+/// Returns the first cell of a metric's row: the metric's name or, if the run measured a program, the name of the
+/// program's figure for the rate and "per CPU-second" for the cost.
 pub(crate) fn row(metric: Metric, summary: &TuneSummary) -> String {
     match (metric, &summary.program) {
         (Metric::Rate, Some(program)) => safe(&program.figure),

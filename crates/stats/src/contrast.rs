@@ -24,8 +24,8 @@ pub struct BlockContrast {
     pub freed: f64,
     /// The most that lost processor time may explain of the log ratio; above zero where the candidate lost more.
     pub explained_at_most: f64,
-    /// The variance that lost processor time adds to `ln_ratio` by chance, estimated from more trials than this
-    /// comparison's.
+    /// The variance that lost processor time adds to `ln_ratio` by chance. It is estimated from the blocks of all
+    /// comparisons of a run, because one comparison has few.
     pub sway: f64,
     /// True if the candidate's trial came first.
     pub candidate_first: bool,
@@ -67,7 +67,7 @@ pub struct MeanLogRatio {
     pub slack: f64,
     /// The standard error of the measured mean, with the noise that lost processor time adds.
     pub measured_error: f64,
-    /// The standard error of the mean without what lost processor time explains.
+    /// The standard error of `freed`.
     pub error: f64,
     /// The degrees of freedom of `error`.
     pub freedom: f64,

@@ -14,7 +14,8 @@ pub struct ExcessVariance {
     freedom: [f64; 2],
 }
 
-/// The degrees of freedom that the implied variance must exceed for a comparison to count.
+/// A comparison counts only if its implied variance has more degrees of freedom than this: with fewer, the F
+/// distribution has no variance.
 const LEAST: f64 = 4.0;
 
 /// Returns the excess variance of one comparison's blocks; the default where there are too few blocks or trials do

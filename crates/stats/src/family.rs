@@ -28,8 +28,8 @@ pub struct ErrorLedger {
     wealth: f64,
 }
 
-/// The longest plan, in tests, whose error is shared evenly to the end. In a longer plan no test gets more than one
-/// over this number of the budget left.
+/// Plans of up to this many tests share the error evenly to the end. In a longer plan, no test gets more of the
+/// remaining budget than one part in this many.
 const SHORT_PLAN: u32 = 4;
 
 impl ErrorLedger {

@@ -27,7 +27,7 @@ const FIRST_LOOK: u32 = 4;
 const EVERY_BLOCK_TO: u32 = 16;
 /// The error of the high end over all looks of a step.
 const HIGH_ERROR: f64 = 0.05;
-/// The part of `HIGH_ERROR` that the first look and the last one get each; the others share the rest.
+/// The first look gets this part of `HIGH_ERROR`, and so does the last one. The looks between them share the rest.
 const END_PART: f64 = 0.3;
 /// A step is given up if the probability that its remaining blocks will show that it helps is below this.
 const PROSPECT: f64 = 0.02;

@@ -47,7 +47,8 @@ pub struct MeanDistance {
 }
 
 impl MeanDistance {
-    /// Returns true if the means are no further apart than two single runs would be.
+    /// Returns true if the means differ by no more than `bound`: the most by which two single runs differ if both sets
+    /// have the same mean.
     pub fn is_within(&self) -> bool {
         self.difference.abs() <= self.bound
     }

@@ -120,7 +120,7 @@ const SMALLER: [u32; 5] = [9000, 1500, 1400, 1260, 576];
 /// How many requests of one size go unanswered before a smaller one is tried: two losses in a row are rare.
 const TRIES: u32 = 2;
 
-/// The result of an answer to a connector.
+/// What the connecting end concludes from an answer of the listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConnectorOutcome {
     Ignored,

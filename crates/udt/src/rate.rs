@@ -62,7 +62,7 @@ pub const CONTROLS: [(&str, RateControlFactory); 3] = [
     ("daimd-steady", |first, seed| Box::new(Daimd::new(first, seed).with_steady_repairs())),
 ];
 
-/// Returns the congestion control with this name.
+/// Returns the constructor of the congestion control with this name; `None` if there is none.
 pub fn control(name: &str) -> Option<RateControlFactory> {
     CONTROLS.iter().find(|(known, _)| *known == name).map(|(_, make)| *make)
 }

@@ -40,7 +40,7 @@ impl<'a> TrialEnd<'a> {
     }
 }
 
-/// The settings that flows do not have as requested, each listed once.
+/// The settings whose value on a flow's socket differs from the requested one, each listed once.
 pub(crate) type UnmetSettings = BTreeSet<SettingMismatch>;
 
 /// Returns the part of an outcome that every workload has: the window, the observations, and the settings that the

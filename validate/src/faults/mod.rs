@@ -27,7 +27,8 @@ use run::{FaultCase, judge};
 /// What to run.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Only faults whose name contains this; "pairs" is the pairs, "clean" the paths without a fault.
+    /// Run only the faults whose name contains this. "pairs" runs only the pairs, "clean" only the paths without a
+    /// fault.
     #[arg(long, value_name = "PART-OF-A-NAME")]
     only: Option<String>,
     /// Draws strengths and pairs.

@@ -58,7 +58,7 @@ struct GridCoverage {
     alone: [bool; 2],
     /// True if the model took the cells to differ in noise.
     own: bool,
-    /// Each contrast's width.
+    /// The width of each contrast's simultaneous interval, as a log ratio.
     widths: Vec<f64>,
     /// The best possible widths; empty for all but the first grids.
     best: Vec<f64>,

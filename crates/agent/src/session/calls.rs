@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use crate::session::{Error, Reply, Request, one_line};
 
-/// Most progress messages of one request that may wait to be read.
+/// The largest number of unread progress messages of one request. Later ones are dropped.
 const UNREAD: usize = 16;
 
 /// A reply and the time at which it came.

@@ -186,7 +186,7 @@ impl Session {
         self.call_limit.into()
     }
 
-    /// Sends a request and waits for its answer, at most [`Options::call`].
+    /// Sends a request and waits for its answer, for at most [`Session::call_limit`].
     pub fn call(&self, request: &Request) -> Result<Reply, Error> {
         self.start(request)?.wait(self.call_limit)
     }

@@ -47,7 +47,8 @@ pub struct RunFigures {
     pub first_resent_s: Option<f64>,
     /// Percentiles 5, 50 and 95 of the probe's round trips while more than two flows ran.
     pub rtt_of_many_s: Option<[f64; 3]>,
-    /// The aggregate of the 5 samples after the last but one flow left, over that of the 10 before.
+    /// The ratio of two mean aggregate rates: that of the first 5 samples with only one flow left, divided by that of
+    /// the 10 samples before.
     pub last_leaving: Option<f64>,
 }
 
@@ -84,8 +85,8 @@ impl RunFigures {
         self.regions.iter().max_by_key(|region| region.flows).map(|region| region.mean_bps)
     }
 
-    /// Returns the median time to a fair share over the flows that enter a path in use; `None` where less than half
-    /// of them reached it.
+    /// Returns the median time, in seconds, that a flow needs to reach its fair share, over all flows that entered
+    /// while others ran; `None` if fewer than half of them reached it.
     pub(crate) fn median_convergence_s(&self) -> Option<f64> {
         convergence::median(&self.convergence_s)
     }

@@ -20,8 +20,8 @@ struct WatchedEnd<'a> {
     kernel: &'a str,
 }
 
-/// Returns the `most` TCP connections that moved most, the busiest first, each compared with the model. Their ends
-/// may be on any of the hosts; both are on one where a connection does not leave it.
+/// Returns at most `most` TCP connections, those that moved the most bytes first, each compared with the window model.
+/// The two ends of a connection may be on different hosts or on the same host.
 pub fn busiest(hosts: &[WatchedHost<'_>], idle_rtt: Option<Nanos>, most: usize) -> Vec<FlowWindow> {
     let ends: Vec<WatchedEnd<'_>> = hosts.iter().flat_map(ends_on).collect();
     let mut flows: Vec<FlowWindow> = ends

@@ -16,7 +16,8 @@ fn a(w: f64) -> f64 {
     w.powi(2) * 0.078 / w.powf(1.2) * 2.0 * b(w) / (2.0 - b(w))
 }
 
-/// Returns the rows of the C table: a and b in 1/65536.
+/// Returns the rows of `highspeed_table` in the C source: the increase a(w) and the decrease b(w) of each window, in
+/// units of 1/65536.
 fn rows() -> Vec<(f64, f64)> {
     let body = TABLE.split("highspeed_table[] = {").nth(1).expect("a table");
     let numbers = body.split(|c: char| !c.is_ascii_digit()).filter(|word| !word.is_empty());

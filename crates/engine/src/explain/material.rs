@@ -52,7 +52,7 @@ pub(super) struct ReportInputs {
     pub(super) goodput: Option<BitRate>,
     /// The cost of following packets.
     pub(super) tracer_effect: Option<Estimate>,
-    /// The packets sent to find out why the flow stalled.
+    /// The result of the packets that were sent to find out why the flow stalled; `None` if none were sent.
     pub(super) probe: Option<PathProbe>,
     /// The same stream at a lower rate.
     pub(super) slower: Option<PacedStream>,

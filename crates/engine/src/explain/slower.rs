@@ -16,7 +16,8 @@ const TIMES: (Nanos, Nanos) = (Nanos::millis(1_000), Nanos::millis(5_000));
 /// The setting for a pace.
 const PACE: &str = "pacing-rate";
 
-/// Repeats the stream of `flow`; `None` if a host refuses the pace.
+/// Repeats the stream of `flow`, paced to `how.pace` over all its flows. Returns `None` if a host refuses the run, the
+/// flows are of another kind than requested, or the path carries nothing.
 pub(super) fn repeat(
     pair: &Pair<'_>,
     flow: &Settings,

@@ -36,7 +36,7 @@ pub(super) fn searches(options: &TuneOptions) -> bool {
     datagrams && !options.untouched().iter().any(|name| name == PACE)
 }
 
-/// Returns about how long the search before the first step takes.
+/// Returns the usual duration of the search before the first step; zero if the run makes no search.
 pub(super) fn time(options: &TuneOptions) -> Nanos {
     if searches(options) { USUAL } else { Nanos(0) }
 }
@@ -121,7 +121,8 @@ fn bound(pace: f64, searched: &Settings, carried: CarriedLoad) -> RateBound {
     }
 }
 
-/// Returns the room that the receiving socket may request.
+/// Returns the receive buffer that the receiving socket requests for a search: its host's limit (rmem-max), but at
+/// most [`ROOM`].
 fn room(pair: &Pair<'_>) -> Bytes {
     let most = pair.b.values().get("rmem-max").and_then(|most| most.parse().ok());
     most.map_or(USUAL_ROOM, Bytes).min(ROOM)

@@ -30,7 +30,7 @@ pub(crate) struct FiltersArgs {
     /// File that says where filters run [default: one for three hosts]
     #[arg(long, value_name = "FILE")]
     placement: Option<PathBuf>,
-    /// Copies of the filter that works most
+    /// Number of copies of the busiest filter
     #[arg(long, default_value_t = 1)]
     copies: usize,
     /// Samples or pixels along an axis
@@ -76,8 +76,9 @@ struct FiltersReport {
     /// Megabytes between hosts, for all units.
     network_mb: f64,
     buffers: u64,
-    /// Greatest payload in flight, and its limit.
+    /// Greatest payload in flight.
     peak_bytes: u64,
+    /// Limit of the payload in flight.
     bound_bytes: u64,
     /// BLAKE3 hash of the pictures.
     hash: String,

@@ -9,10 +9,10 @@ use crate::filter::application::FilterStage;
 use crate::filter::error::PeerHost;
 use crate::filter::{Distribution, Error, Placement};
 
-/// One run of a filter group, for one of its hosts.
+/// What one host must know for a run of a filter group.
 #[derive(Debug, Clone)]
 pub struct FilterJob {
-    /// This host's number. The first host, 0, starts the query and runs the last filter.
+    /// This host's number, from 0. Host 0 starts the query and runs the last filter.
     pub host: usize,
     /// Addresses of all hosts.
     pub hosts: Vec<IpAddr>,

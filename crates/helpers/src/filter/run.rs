@@ -40,7 +40,7 @@ pub enum SlideUpdate {
 pub struct QueryOptions {
     /// The application.
     pub query: QueryKind,
-    /// This host's number, from 0.
+    /// This host's number, from 0; the command line counts from 1.
     pub host: usize,
     /// Addresses of all hosts.
     pub hosts: Vec<IpAddr>,
@@ -48,7 +48,7 @@ pub struct QueryOptions {
     pub port: u16,
     /// The placement in TOML; `None` for the application's default.
     pub placement: Option<String>,
-    /// Copies of the busiest filter (extract, decompress), in place of the placement's number.
+    /// Number of copies of the busiest filter (extract or decompress); `None` for the number in the placement.
     pub copies: Option<usize>,
     /// Size of the data along an axis.
     pub size: u32,

@@ -1,6 +1,6 @@
 //! Numbers in buffers: little endian, four bytes each.
 
-/// Returns number `n` of a buffer, or 0 beyond its end.
+/// Returns the number at index `n` of a buffer, or 0 beyond its end.
 pub(crate) fn word(bytes: &[u8], n: usize) -> u32 {
     let (words, _) = bytes.as_chunks::<4>();
     words.get(n).map_or(0, |word| u32::from_le_bytes(*word))

@@ -18,7 +18,7 @@ pub enum TrafficKind {
     Connect,
 }
 
-/// What is done over a connection, and how.
+/// The traffic that a client requests of the server over one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionTask {
     /// The kind of traffic.

@@ -15,7 +15,7 @@ pub(crate) struct PollableStream {
 }
 
 impl PollableStream {
-    /// Wraps a new connection, which sleeps until [`PollableStream::polls`].
+    /// Wraps a new connection. Its calls sleep while they wait, until [`PollableStream::polls`] makes them poll.
     pub(crate) fn new(socket: TcpStream) -> io::Result<Self> {
         socket.set_nodelay(true)?;
         socket.set_read_timeout(Some(SILENCE))?;

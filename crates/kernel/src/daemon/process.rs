@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct ProcessIdentity {
     pub pid: u32,
-    /// Field 22 of /proc/PID/stat, in clock ticks since boot (proc(5)).
+    /// The time at which the process started, in clock ticks since boot: field 22 of /proc/PID/stat (proc(5)).
     pub start_ticks: u64,
 }
 

@@ -34,7 +34,7 @@ pub enum Error {
     /// The group of settings has no setting with this name; nothing was sent.
     #[error("{family} has no setting called '{}'", name.escape_default())]
     NoSetting {
-        /// Name of the group: "coalesce", "rings", "channels", "pause" or "features".
+        /// Name of the group of ethtool settings: "coalesce", "rings", "channels", "pause" or "features".
         family: &'static str,
         name: String,
     },

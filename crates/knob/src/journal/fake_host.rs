@@ -68,7 +68,8 @@ pub(super) struct FakeWorld {
 #[derive(Debug, Clone)]
 pub(super) struct FakeJournalHost(pub(super) Arc<Mutex<FakeWorld>>);
 
-/// Returns the MTU of a VLAN on the device, which is never greater than the device's.
+/// Returns `mtu` as the setting "MTU of eth0.7", a VLAN on the device. A caller passes no more than the MTU of the
+/// device.
 fn vlan_mtu(mtu: u64) -> SettingValue {
     SettingValue::Of { device: "eth0.7".into(), value: mtu.to_string() }
 }

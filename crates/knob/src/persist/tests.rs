@@ -125,7 +125,8 @@ fn flow_settings_are_told_to_the_application() {
     insta::assert_snapshot!("application", persisted.application);
 }
 
-/// A program that does nothing already has these values.
+/// Some kept values are what a program has by default, such as placement=free and sndbuf=0. For these, the advice does
+/// not ask the program to set anything.
 #[test]
 fn a_value_that_a_program_has_by_itself_asks_nothing_of_it() {
     let told = |knob: &str, from: &str, to: &str| {

@@ -97,7 +97,7 @@ fn goes_back(knob: &Knob, target: &KnobTarget) -> Result<(), String> {
 /// The settings whose attribute iproute2 has learnt late, and the version that has it.
 const LATE_IN_IPROUTE2: &[(&str, f64)] = &[("gso-ipv4-max-size", 6.3), ("gro-ipv4-max-size", 6.3)];
 
-/// Returns true if this host's iproute2 has the attribute of a setting.
+/// Returns true if the `ip` of this host is new enough to set the knob `name`.
 fn ip_can_set(name: &str) -> bool {
     let Some((_, since)) = LATE_IN_IPROUTE2.iter().find(|(late, _)| *late == name) else { return true };
     let said = Command::new("ip").arg("-V").output().expect("iproute2 is here").stdout;
@@ -141,7 +141,8 @@ fn covers(disturbs: SideEffect, what: &str, target: &KnobTarget) -> bool {
     }
 }
 
-/// Returns an error that names what differs, except for what may differ.
+/// Compares two snapshots of a namespace's settings. Returns an error that lists the settings that differ, without
+/// those for which `may_differ` returns true.
 fn same(
     before: &NamespaceSettings,
     after: &NamespaceSettings,

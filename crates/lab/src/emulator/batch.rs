@@ -133,7 +133,7 @@ fn arrival_time(header: &libc::msghdr) -> Option<u64> {
 pub(super) struct SendOutcome {
     /// Frames that were sent or refused, and need no further handling.
     pub(super) done: usize,
-    /// True if the last of them was refused.
+    /// True if the kernel refused the last of these `done` frames.
     pub(super) refused: bool,
 }
 

@@ -26,7 +26,8 @@ pub(super) const LONGEST_TEXT: usize = 2000;
 /// The value that means "not at all".
 pub(super) const NONE: &str = "none";
 
-/// Parses a value with `read`; `Some(None)` for "none".
+/// Parses `text`: returns `Some(None)` for the word "none", `Some(Some(value))` for what `read` accepts, and `None` for
+/// anything else.
 pub(super) fn or_none<T>(text: &str, read: impl FnOnce(&str) -> Option<T>) -> Option<Option<T>> {
     if text == NONE { Some(None) } else { read(text).map(Some) }
 }

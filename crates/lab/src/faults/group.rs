@@ -43,7 +43,8 @@ impl GroupLimit {
     }
 }
 
-/// Returns the whole disk under [`DISK_FOLDER`], as "254:0".
+/// Returns the major and minor number, such as "254:0", of the disk that holds [`DISK_FOLDER`]: of the disk itself, not
+/// of its partition.
 fn disk() -> Result<String, Error> {
     let named = || format!("find the disk of {DISK_FOLDER}");
     let device = fs::metadata(DISK_FOLDER).during(named)?.dev();

@@ -15,10 +15,10 @@ pub(crate) fn interrupt_time_is_apart() -> Option<bool> {
     Some(enabled(&configuration()?, "CONFIG_IRQ_TIME_ACCOUNTING") && !switched_off())
 }
 
-/// Returns the figures that are valid for a path over `links`.
+/// Returns the method by which processor time must be measured for a path over `links`.
 ///
-/// Without interrupt accounting, the threads' own time is the whole cost only if every link of the path is virtual. A
-/// kernel whose accounting is unknown gets the figure that is always valid, though coarse.
+/// Without interrupt accounting, the threads' own time is the whole cost only if every link of the path is virtual. If
+/// it is unknown how the kernel accounts for interrupts, the method is `Stat`, which is coarse but always valid.
 pub(crate) fn accounting(interrupt_time_is_apart: Option<bool>, links: &[LinkFacts]) -> CpuAccounting {
     let virtual_only = !links.is_empty() && links.iter().all(|link| is_virtual(&link.driver));
     match interrupt_time_is_apart {

@@ -15,7 +15,7 @@ pub(super) const PROGRAMS: &str = "the path tracer's programs";
 /// The object that build.rs makes from path.bpf.c.
 static CODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/path.bpf.o"));
 
-/// A point of a packet's way that a program in this kernel traces.
+/// A point of a packet's way through the kernel, and the BPF program that traces it.
 pub(super) struct TracedPoint {
     pub(super) point: &'static PathPoint,
     pub(super) program: &'static BpfProgram,

@@ -34,7 +34,7 @@ const ADDRESS: usize = 29;
 const NUMBERS: usize = 4;
 /// Bytes of an offer: its numbers and an address.
 const MESSAGE: usize = NUMBERS * 8 + ADDRESS;
-/// Most offers that are kept.
+/// The largest number of open offers that the inbox keeps. Later ones are dropped.
 const MOST: usize = 4096;
 /// Send buffer of a link, in bytes: some 400 offers.
 const BUFFER: usize = 1 << 19;
@@ -61,7 +61,8 @@ pub(super) struct ReceivedOffer {
 }
 
 impl ReceivedOffer {
-    /// Takes the offer, for both ends.
+    /// Takes the offer for this supervisor. Returns true if this supervisor has it, and false if another one took it or
+    /// it was withdrawn.
     pub(super) fn take(&self) -> bool {
         self.word.take(self.which)
     }
@@ -77,7 +78,7 @@ pub(super) struct OfferInbox {
 #[derive(Default)]
 struct InboxContents {
     links: BTreeMap<RawFd, IncomingLink>,
-    /// Offers by the cookies of their clients.
+    /// The offers, by the cookie of the connecting client's socket.
     offers: BTreeMap<u64, ReceivedOffer>,
 }
 

@@ -83,11 +83,11 @@ pub struct ContestFigures {
     /// Mean goodput of a run, over repeats. The `_over_repeats` figures show which differences are real. `None` if no
     /// run has a value.
     pub mean_over_repeats_bps: Option<MeanInterval>,
-    /// `stability` of a run, over repeats; `None` if no run has a value.
+    /// Mean and interval of `stability` over the repeats, one value for each run; `None` if no run has a value.
     pub stability_over_repeats: Option<MeanInterval>,
-    /// `fairness_min` of a run, over repeats; `None` if no run has a value.
+    /// Mean and interval of `fairness_min` over the repeats, one value for each run; `None` if no run has a value.
     pub fairness_over_repeats: Option<MeanInterval>,
-    /// `rtt_sd_s` of a run, over repeats; `None` if no run has a value.
+    /// Mean and interval of `rtt_sd_s` over the repeats, one value for each run; `None` if no run has a value.
     pub rtt_sd_over_repeats_s: Option<MeanInterval>,
     /// Runs that count; without any, every figure is `None`.
     pub runs: u32,

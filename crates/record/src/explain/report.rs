@@ -86,7 +86,8 @@ pub struct ExplainReport {
     /// Result of the probes that were sent because the path carried nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe: Option<PathProbe>,
-    /// The same stream again at a part of its rate, because segments were lost.
+    /// Result of the same stream at a lower rate, sent to see whether segments are lost there too; `None` if it was not
+    /// repeated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slower: Option<PacedStream>,
     pub wan: Option<WanReport>,

@@ -41,9 +41,10 @@ pub struct FigureRow {
     pub about: &'static str,
     pub unit: FigureUnit,
     pub less_is_better: bool,
-    /// True if a grid shows the figure only if it or one of its expectations is about it.
+    /// True if a report shows the figure only where it is the grid's main figure or the subject of an expectation.
     pub is_on_request: bool,
-    /// Computes the figure in its unit; `None` if the trial does not have it.
+    /// Computes the figure in its unit; `None` if the trial does not have it. Zero counts as `None`, because grids
+    /// compare logarithms.
     pub(super) of: fn(&GridTrial) -> Option<f64>,
 }
 

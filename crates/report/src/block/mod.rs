@@ -115,7 +115,8 @@ impl ReportSection {
     }
 }
 
-/// Where a part of a report is shown. A page has room for everything; a terminal shows everything with full detail.
+/// Where a part of a report is shown. A page has room for details. A terminal shows `InFull` parts only if full detail
+/// is requested (`--full`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Visibility {
     #[default]

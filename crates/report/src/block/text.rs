@@ -23,7 +23,7 @@ pub(crate) struct TextSpan {
     pub(crate) look: TextStyle,
 }
 
-/// One line of text for a reader, of any width.
+/// A text of styled spans without line breaks. The output that prints it wraps it to its own width.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct StyledText(Vec<TextSpan>);
 

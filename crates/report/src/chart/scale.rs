@@ -137,7 +137,8 @@ fn per_cpu(program: &ProgramMetric) -> String {
     format!("{} per CPU-second", crate::safe(what))
 }
 
-/// Returns the shortest label of a tick that is still correct to three decimals.
+/// Formats the value of a tick: without decimals from 1000 on, and below with up to three decimals and no trailing
+/// zeros.
 pub(crate) fn label(value: f64) -> String {
     let digits = format!("{value:.3}");
     let trimmed = digits.trim_end_matches('0').trim_end_matches('.');

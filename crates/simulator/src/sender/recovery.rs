@@ -46,7 +46,7 @@ impl TcpSender {
         }
     }
 
-    /// Leaves a state when everything is acknowledged that was under way when it began.
+    /// Leaves Recovery or Loss once everything is acknowledged that was in flight when the state began.
     fn leave_state(&mut self) {
         let una = self.board.una();
         match self.sk.ca_state() {

@@ -127,7 +127,7 @@ pub struct CellMean {
     pub ln: f64,
     /// The standard error from the variance of trials and plots; the blocks' effects are taken as given.
     pub error: f64,
-    /// The low and high end of the interval for this cell alone.
+    /// The low and high end of this cell's own interval for `ln`. The interval is not widened for the number of cells.
     pub alone: (f64, f64),
 }
 
@@ -155,11 +155,11 @@ impl PointEstimate {
 }
 
 impl FittedGrid {
-    /// Fits the model to `trials`.
+    /// Fits the mixed model to `trials`. The effects of cells are relative to the cell `reference`.
     ///
     /// # Errors
-    /// Returns an error if no trial is of the cell `reference`, if no chain of blocks joins a cell to it, or if there
-    /// are too few blocks or trials to estimate the variances.
+    /// Returns an error if `reference` has no trial, if a cell shares no block with it, neither directly nor through
+    /// other cells, or if there are too few blocks or trials to estimate the variances.
     pub fn of(trials: &[CellTrial], reference: u32) -> Result<FittedGrid, GridError> {
         let design = GridDesign::of(trials, reference)?;
         let model = MixedModel::of(&design)?;

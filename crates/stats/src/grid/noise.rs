@@ -14,8 +14,9 @@ use super::model::positive;
 
 /// The probability that cells of equal variance are taken for cells that all differ.
 const DIFFER: f64 = 0.05;
-/// The probability that one of the cells of equal variance is taken for loud. A separate variance costs little; a
-/// loud cell that is missed costs coverage.
+/// The largest probability of a false alarm: that a cell is taken for loud (of a larger variance than the others)
+/// although all variances are equal. It is high, because a separate variance costs little, while a loud cell that is
+/// missed makes intervals too narrow.
 const LOUD: f64 = 0.2;
 /// At most one cell in this many is loud where the others are alike.
 const FEW: usize = 4;

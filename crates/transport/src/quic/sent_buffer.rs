@@ -22,7 +22,7 @@ impl SentBuffer {
         Arc::new(SentBuffer { memory: message.into(), taken: AtomicU64::new(0), acked: Arc::clone(acked) })
     }
 
-    /// Returns the memory in quinn's type.
+    /// Returns the memory as the `Bytes` that quinn takes, without a copy.
     pub(super) fn bytes(self: &Arc<SentBuffer>) -> Bytes {
         Bytes::from_owner(SentBufferOwner(Arc::clone(self)))
     }

@@ -112,7 +112,8 @@ impl UringSender {
         if count == 0 { Err(ErrorKind::TimedOut.into()) } else { Ok((self.slots.free(count as u32), count)) }
     }
 
-    /// Sends each pair of `parts` as a datagram, one in each slot, and waits for the result of each.
+    /// Sends one datagram for each of `slots`: its header and its payload are two consecutive elements of `parts`.
+    /// Waits for the result of each send.
     fn handed_over(
         &mut self,
         socket: &Socket,

@@ -16,8 +16,8 @@ use crate::message::{BATCH, SEGMENTS, SendMode};
 use crate::transport::{Sender, ZeroCopyCompletions};
 use crate::zerocopy::{self, ZeroCopySends};
 
-/// How long a sender that is dropped waits for the kernel to release memory: longer than devices and queues keep
-/// datagrams, except those for a neighbour that does not answer.
+/// How long a sender that is dropped waits for the kernel to release the memory of zero-copy sends. Devices and queues
+/// release it sooner, unless a datagram waits for a neighbour that does not answer.
 const LEAVING: Duration = Duration::from_secs(1);
 
 /// A sender of datagrams, with pacing.

@@ -18,8 +18,8 @@ pub enum SocketType {
     Datagram,
 }
 
-/// The kind of a handshake packet in the exchange of four (draft-gg-udt-03 section 5.1). The kinds of a rendezvous
-/// are not supported.
+/// The kind of a packet of the four-packet handshake (draft-gg-udt-03 section 5.1). Rendezvous handshakes are not
+/// supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HandshakeKind {
     /// 1: a request without a cookie, and the listener's answer with one.

@@ -20,7 +20,7 @@ pub struct RoleOutput {
 /// Returns the figures of the roles that ran, and the name of the deciding figure.
 ///
 /// # Errors
-/// Returns an error if a figure is not where the file says, with the output.
+/// Returns an error if a figure is not where the application's file says, or is no number above 0.
 pub fn figures(
     application: &Application,
     ran: &[RoleOutput],

@@ -32,8 +32,8 @@ fn sum(text: &str, columns: &[usize]) -> u64 {
     counters.map(of).sum()
 }
 
-/// Returns the packets for which a processor's backlog had no room (/proc/net/softnet_stat, second column;
-/// net/core/net-procfs.c).
+/// Returns the number of packets that were dropped since boot because a processor's backlog was full, over all
+/// processors (/proc/net/softnet_stat, second column; net/core/net-procfs.c).
 fn backlogs() -> u64 {
     let text = read_to_string("/proc/net/softnet_stat").unwrap_or_default();
     let of = |line: &str| u64::from_str_radix(line.split_whitespace().nth(1)?, 16).ok();

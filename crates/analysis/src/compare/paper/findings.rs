@@ -173,7 +173,7 @@ fn another_version(_: &PaperStudy<'_>) -> String {
     "this is UDT's version 4, whose rate control differs from version 2's, and the path carries no other traffic".into()
 }
 
-/// Explains why flows share differently than on a production network.
+/// Explains why the flows divide the path's rate differently than in the paper, whose path also carried other traffic.
 fn alone(_: &PaperStudy<'_>) -> String {
     "the flows have the path to themselves and lose in the same queue at the same moments; the paper's carried the traffic of \
      others"

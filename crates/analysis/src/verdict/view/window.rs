@@ -115,8 +115,9 @@ fn was_cut(end: &EndView<'_>, limit: &WindowLimit) -> bool {
     })
 }
 
-/// Returns true if the reader itself leaves data in the queue: it sleeps for something else, computes, or has much
-/// time left over. A reader that is woken for each small window does not: its queue is full while it wakes.
+/// Returns true if the receive queue stays full because of the reading thread: the thread sleeps on something other
+/// than this flow's data, it computes, or it is idle for much of the time. A reader that is woken for each small window
+/// does not count, although its queue is full at that moment.
 fn leaves_data(end: &EndView<'_>, limit: &WindowLimit) -> bool {
     if limit.queue.is_none_or(|queue| queue < FULL_QUEUE) {
         return false;

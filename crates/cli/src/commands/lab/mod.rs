@@ -68,7 +68,7 @@ pub(crate) enum LabAction {
         /// Faults to combine on one flow, each with its own strength if one is given
         #[arg(value_name = "FAULT[=STRENGTH]")]
         names: Vec<String>,
-        /// Strength of the other faults: 0 is a nuisance, 1 a disaster
+        /// Strength of the faults that have none of their own: 0 is a nuisance, 1 a disaster
         #[arg(long, default_value_t = 0.5, value_name = "0..1")]
         strength: f64,
         #[command(flatten)]

@@ -19,7 +19,8 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Compiles `source` with `arguments` and returns the control with the table `symbol` of the result.
+/// Compiles `source` with `arguments`. Returns our control `name` with the callbacks of the table `symbol` in the
+/// compiled object.
 fn table(name: &str, source: &Path, arguments: &[String], symbol: &str) -> NativeControl {
     let object = source.with_extension("so");
     let mut cc = Command::new("cc");

@@ -6,7 +6,7 @@ pub(super) struct PlantedErrors {
     pub(super) controls: &'static [&'static str],
     /// The source's path below src/algorithms.
     pub(super) file: &'static str,
-    /// A text that occurs once in the source, and its replacement.
+    /// The errors: for each, a text that occurs exactly once in the source, and the text that replaces it.
     pub(super) errors: &'static [[&'static str; 2]],
 }
 

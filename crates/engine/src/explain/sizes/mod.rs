@@ -99,7 +99,8 @@ pub fn explain_sizes(
     Ok(())
 }
 
-/// Returns the limits by host; those of a machine that is both hosts appear once.
+/// Returns the measured limits of each host, with the name of the host. Two hosts on one machine have one entry,
+/// "each host".
 fn limits(report: &ExplainReport, one_machine: bool) -> Vec<(&'static str, &HostLimits)> {
     let names: &[&str] = if one_machine { &["each host"] } else { &["host A", "host B"] };
     let known = names.iter().zip(&report.hosts);

@@ -23,8 +23,8 @@ pub(super) struct Camera {
 }
 
 impl Camera {
-    /// Makes the view of a unit: each has another direction, in 8 steps per quarter turn. Cosine and sine are
-    /// rational, and need no library.
+    /// Makes the view of a unit of work. From one unit to the next the view turns by one of the 8 steps of a quarter
+    /// turn. Cosine and sine are rational functions of the step, so they need no library.
     pub(super) fn new(unit: u32, size: usize, edge: usize) -> Self {
         let t = (unit % 8) as f32 / 8.0;
         let (c, s) = ((1.0 - t * t) / (1.0 + t * t), 2.0 * t / (1.0 + t * t));

@@ -84,7 +84,7 @@ pub(super) enum LabInterconnect {
 pub(crate) struct PortRates {
     /// Rate for every host but the last.
     pub(crate) port_bps: Option<u64>,
-    /// Rate for the last host: the destination of a fan.
+    /// Rate for the last host, whose port the traffic of all others shares under `--fan`.
     pub(crate) trunk_bps: Option<u64>,
 }
 
@@ -115,7 +115,7 @@ impl LabPlan {
         LabPlan { label, hosts, pairs, middle: Some((middle, LabInterconnect::Link(Box::new(spec)))) }
     }
 
-    /// Returns the words that name it.
+    /// Returns the words that name the lab on a command line, such as "lab:switch:4".
     pub fn label(&self) -> &str {
         &self.label
     }

@@ -16,7 +16,7 @@ pub(super) const NEAR_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 /// The MTU of the pair, in bytes: the largest packet that is sent is SC'03's 8160 bytes.
 const MTU: u32 = 9000;
 
-/// The longest time that the near end may take to come up. It takes a millisecond; this bounds a machine that stalls.
+/// How long to wait until the near end is up. It usually takes a millisecond; the limit is for a machine that stalls.
 const UP_WITHIN: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]

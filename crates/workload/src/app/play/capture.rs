@@ -18,12 +18,13 @@ pub(super) struct OutputCapture<R> {
 }
 
 impl<R: Read> OutputCapture<R> {
-    /// Keeps all of the output, up to a limit.
+    /// Makes a capture that keeps the whole output. An output of more than [`MOST`] bytes is cut, and sets
+    /// `overflowed`.
     pub(super) fn whole(pipe: R) -> Self {
         OutputCapture { pipe: Some(pipe), kept: Vec::new(), whole: true, overflowed: false }
     }
 
-    /// Keeps the end of the output.
+    /// Makes a capture that keeps the end of the output.
     pub(super) fn end(pipe: R) -> Self {
         OutputCapture { whole: false, ..OutputCapture::whole(pipe) }
     }

@@ -39,7 +39,7 @@ struct RoleInit<'a> {
     user: RoleUser,
 }
 
-/// An order of the agent.
+/// What a look at the agent's pipe found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AgentCommand {
     Nothing,
