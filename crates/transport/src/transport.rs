@@ -83,7 +83,8 @@ pub enum Delivery {
 pub struct ConnectRequest<'a> {
     /// The server's address.
     pub server: SocketAddr,
-    /// The number of the flow, unique in its trial.
+    /// The number of the flow. The flows of a trial that are open before its window have numbers of their own;
+    /// connections that a workload opens during its run are all number 0.
     pub number: u32,
     /// The source port; zero lets the kernel choose.
     pub source_port: u16,

@@ -55,7 +55,8 @@ fn timing(spec: &TrialSpec) -> Result<(), Error> {
     time("interval_ns", spec.interval_ns)
 }
 
-/// Checks that the trial fits into its share of this host's memory, with its buffers and its samples.
+/// Checks that the trial fits into its share of this host's memory, with its buffers and its samples. It counts the
+/// flows of `needs`, and at least one; a workload that opens more during its run must check those itself.
 fn budget(asked: &TrialSpec, needs: &FlowNeeds, lasts: Nanos) -> Result<(), Error> {
     let flows = u64::from(needs.flows.max(1));
     let (write, read) = (WRITE_SIZE.bytes(&needs.settings), READ_SIZE.bytes(&needs.settings));

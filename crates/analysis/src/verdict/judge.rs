@@ -64,7 +64,8 @@ pub(super) trait FindingBuilder: Sized {
     /// Adds a line of evidence, if there is one.
     fn saw_if(self, line: Option<String>) -> Self;
     fn saw_when(self, holds: bool, line: impl Into<String>) -> Self;
-    /// Adds the remedy to set a knob to `value`; an empty value lets the table choose.
+    /// Adds the remedy to set a knob to `value`. With an empty value, `tune` tries the first value that the knob's row
+    /// proposes, and `explain` shows no command.
     fn try_knob(self, knob: &str, value: impl Into<String>, what: &str) -> Self;
     /// Adds the remedy to set a knob to a value that was computed for this path, if there is one.
     fn try_computed(self, knob: &str, value: Option<ComputedValue>, what: &str) -> Self;

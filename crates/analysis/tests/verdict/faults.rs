@@ -1,4 +1,5 @@
-//! Each cause as the kernel would show it, with a strength from 0 to 1.
+//! Most causes, as the kernel would show them, with a strength from 0 to 1. Those of a path that is the limit are in
+//! `paths.rs`.
 
 use landspeed_record::units::{BitRate, Bytes, CpuNanos, Nanos};
 use landspeed_record::{

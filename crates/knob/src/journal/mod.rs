@@ -21,7 +21,15 @@
 //! | `fake_host.rs` | a host for tests of orders that a kernel does not offer |
 //!
 //! Where a setting is not restored, look first whether its file of `snapshot/` saw it: only what a look saw can go
-//! back.
+//! back. Where another program is blamed wrongly, look for the cause in this order:
+//!
+//! - a knob ("another program set it to"): `Domain::same`, for two spellings of one value; then `bracket.rs`, for a
+//!   value that the driver changes after it was read back;
+//! - another setting ("another program changed it"): `same` in its file of `snapshot/`, for two spellings of one value;
+//!   then `after_write.rs`, for an effect that came after the second look; then `disturbs` in the knob's row, for a
+//!   kind of setting that the knob changes and only another knob's row names.
+//!
+//! docs/decisions/0023 says why it works by differences.
 
 mod bracket;
 mod entry;

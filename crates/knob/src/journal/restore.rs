@@ -2,8 +2,8 @@
 //!
 //! Knobs are restored first, newest first, then the other settings that the run's writes changed, as far as they are
 //! still as the run left them. Each of these writes is bracketed like any other, so its side effects are known too and
-//! are restored in the next round. A setting that is not as the run left it was changed by another program: it is kept
-//! and reported. So is a setting that differs from the start without a write of the run.
+//! are restored in the next round. A setting that is not as the run left it counts as another program's: it is kept and
+//! reported. So is a setting that differs from the start without a write of the run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};

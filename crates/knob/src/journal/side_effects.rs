@@ -47,8 +47,8 @@ pub(super) fn put_back(
     rest.tell_failures(ledger, report);
 }
 
-/// Reports the settings that differ from the start without a write of this run, unless it is unknown which differences
-/// are this run's.
+/// Reports the settings that differ from the start without a write of this run as another program's, unless it is
+/// unknown which differences are this run's.
 fn mention_others(
     ledger: &JournalLedger,
     number: u32,

@@ -5,13 +5,14 @@
 //!
 //! A new sysctl is a row in the file whose first line names its subject. Its base is `NAMESPACED` if a new network
 //! namespace can write it (`unshare -n sysctl -w NAME=VALUE`), else `MACHINE`. `interacts` names at least one other
-//! factor; a test of the engine requires it. `disturbs` names what a write changes besides; the conformance suite
-//! fails if one is missing.
+//! factor, as the test `every_factor_is_whole_and_has_a_name_of_its_own` of the engine (`factors_tests.rs`) requires.
+//! `disturbs` names what a write changes besides; the conformance suite fails if one is missing.
 
 use crate::{Factor, FactorScope, Knob};
 
 /// Makes a knob of this family: `sysctl!(BASE_ROW, "name", "path below net", FileEncoding, { row fields }, propose)`.
-/// The domain of `Bit` is that of the base row, a switch. `Plain` needs a `domain`.
+/// The domain of `Bit` is that of the base row, a switch. `Plain` needs a `domain`. A file that calls the macro imports
+/// `FileSetting`.
 macro_rules! sysctl {
     (
         $base:ident, $name:literal, $path:literal, $encoding:ident,

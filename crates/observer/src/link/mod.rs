@@ -3,8 +3,11 @@
 //!
 //! The source is /proc/thread-self/net/dev: it takes one read, and the kernel shows the namespace of the *reading
 //! thread*. /sys/class/net shows the namespace in which sysfs was mounted, which is another one after setns(2), and
-//! /proc/net shows that of the process's first thread. rtnetlink's stats64 has the same numbers (both are
-//! `dev_get_stats`) at the price of a socket.
+//! /proc/net shows that of the process's first thread.
+//!
+//! The file has fewer counters than rtnetlink's stats64, which takes a socket: it adds rx_missed_errors (no buffer of
+//! the NIC was free) to rx_dropped, and prints errors of length, overrun, CRC and framing as one number
+//! (`dev_seq_printf_stats`, net/core/net-procfs.c).
 
 use std::collections::BTreeMap;
 

@@ -102,7 +102,7 @@ pub enum Cause {
 pub struct Remedy {
     /// Name of the knob; empty if a person must act.
     pub knob: String,
-    /// Value to try, in the knob's spelling; empty if the table chooses it.
+    /// Value to try, in the knob's spelling. If it is empty, `tune` tries the first value that it would propose itself.
     pub value: String,
     /// How the value was computed for this path, such as "500 Mb/s x 80 ms x 2"; empty for a value that suits any
     /// path.

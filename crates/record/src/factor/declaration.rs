@@ -1,4 +1,8 @@
 //! The declaration of a factor: everything that is known about it before any host is probed.
+//!
+//! Knobs relate to each other in four ways: `interacts` says that the effect of one depends on the other, `needs` that
+//! the kernel does not apply one without the other, `with` of a proposal that one step changes both, and `disturbs`
+//! that a write of one may change other settings. A proposal with a reason in `pointless` is listed and not tried.
 
 use crate::units::{Bytes, Nanos, Share};
 use crate::{HostFacts, LinkFacts, Settings};
@@ -122,7 +126,8 @@ pub struct FactorDeclaration<'a> {
     pub disturbs: &'static [SideEffect],
     /// True if a change can cut the path. It is then tried under a short lease.
     pub can_cut: bool,
-    /// Knobs that interact with this one: the effect of one depends on the other.
+    /// Knobs that interact with this one: the effect of one depends on the other. It is enough that one of the two rows
+    /// names the other.
     pub interacts: &'static [&'static str],
     /// Values of other knobs on the same host that this one requires. Without them it reads back as off or is
     /// refused. These knobs precede it in the table, and `in_order` of the knob crate sets them first.
@@ -250,6 +255,7 @@ pub struct Proposal {
     /// Values that other knobs must have at the same time, as (name, value).
     pub with: Vec<(&'static str, String)>,
     /// The place in the order of trials: 0 to 99 for what the literature calls decisive, up to 999 for folklore.
+    /// Proposals of equal rank keep the order of the table.
     pub rank: u32,
     /// The reason why the value cannot matter here. Such a value is listed and not tried.
     pub pointless: Option<String>,

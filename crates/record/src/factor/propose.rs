@@ -114,7 +114,7 @@ pub fn nothing(_: &FactorView) -> Vec<Proposal> {
     Vec::new()
 }
 
-/// Marks all `proposals` as listed but not tried if `here` is true.
+/// Returns `proposals`. If `here` is true, all of them are listed and not tried, for this `reason`.
 pub fn unless(here: bool, reason: &str, proposals: Vec<Proposal>) -> Vec<Proposal> {
     proposals.into_iter().map(|p| p.pointless_if(here, reason)).collect()
 }

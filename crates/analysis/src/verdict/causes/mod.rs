@@ -1,8 +1,15 @@
-//! The causes that can hold a flow back; those that share their evidence share a file.
+//! The causes that can hold a flow back; those that share their evidence share a file, whose first line says which they
+//! are.
 //!
 //! A new cause is a variant of [`Cause`], a judge and a row of [`CAUSES`]. `super::evidence` names what must have been
 //! observed, `super::thresholds` holds the limits, and `super::advice` rewrites remedies for the flow of another
-//! program. `tests/verdict/faults.rs` has a path for each cause.
+//! program. Where another cause sees the same effect (a drop at a host is also a loss of the path), the quantity in
+//! `super::view` that both use says which cause is responsible. [`Relieves`] says how `super::order` weighs the cause
+//! beside a path that is the limit.
+//!
+//! `tests/verdict/faults.rs` has a path for most causes; nothing fails if a new cause has none. The limits of the path
+//! are in `paths.rs` beside it, cases in which a cause must not be named in `main.rs`, and the causes of a path that
+//! carries nothing in the tests of `stall.rs`.
 
 mod bottleneck;
 mod connections;

@@ -3,8 +3,10 @@
 //! A plan has one of three shapes: a veth pair, a bridge, or a wide-area link. Another shape is a constructor of
 //! `LabPlan` here, and its links in `build.rs`. Each host has one link (`LabHost::device`), and all hosts share one
 //! subnet. A second link of a host takes more fields of `LabHost`, their names and addresses in `host` below, and
-//! `furnish` in `build.rs`. `TopologyHost` names one link of a host; the engine finds the link that carries the data
-//! by counters (`carry.rs`). Tests add a second link with `ip` (`add_second_link` of the workload's tests).
+//! `furnish` in `build.rs`. A second subnet takes routes on the hosts, for which `Rtnl` has no method yet (`add_route`
+//! restores a route that was read), and IP in the middle, which `build_middle` switches off. `TopologyHost` names one
+//! link of a host; the engine finds the link that carries the data by counters (`carry.rs`). Tests add a second link
+//! with `ip` (`add_second_link` of the workload's tests).
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
