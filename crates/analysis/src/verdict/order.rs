@@ -65,7 +65,8 @@ fn leads(view: &VerdictView<'_>, limit: &Finding, faults: &[Finding]) -> bool {
 }
 
 /// Returns the faults that bind well below what the path's link carries, the narrowest first. None where no fault
-/// costs anything: then a limit is the answer, and faults beyond it do not matter.
+/// costs anything: then a limit is the answer, and faults beyond it do not matter. Where nothing gets through, no byte is
+/// dear.
 fn binding_next(view: &VerdictView<'_>, found: &[Finding], candidates: Vec<Finding>) -> Vec<Finding> {
     if found.iter().all(|finding| is_limit(finding.cause)) {
         return Vec::new();
@@ -75,7 +76,9 @@ fn binding_next(view: &VerdictView<'_>, found: &[Finding], candidates: Vec<Findi
     // A flow that is already faster refutes the computed rate.
     let within = PASSED * view.goodput.0..CLEARLY_BELOW * link;
     let rate = |finding: &Finding| finding.allows_bps.map_or(f64::NAN, |rate| rate.0);
-    let mut next: Vec<Finding> = candidates.into_iter().filter(|f| within.contains(&rate(f))).collect();
+    let is_dear = |finding: &Finding| view.probe.is_none() || relieves(finding.cause) != Relieves::Processor;
+    let mut next: Vec<Finding> =
+        candidates.into_iter().filter(|f| is_dear(f) && within.contains(&rate(f))).collect();
     next.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
     next.into_iter().map(|finding| told(view, finding)).collect()
 }
