@@ -149,7 +149,7 @@ fn head(group: &HostGroup, plan: &TunePlan, options: &TuneOptions) -> String {
     let room = format!("time for about {tries} in {time}");
     let remarks = landspeed_analysis::remarks(pair.path);
     let head = remarks.iter().fold(safe(&head), |head, remark| head + "\n" + &safe(remark));
-    head + &format!("\n{open} of {all} settings can matter here; {room} (--full lists all)")
+    head + &format!("\n{open} of {all} settings can matter; {room} (--full lists all)")
 }
 
 /// Returns an error at the start if the run would end without an answer.
