@@ -72,7 +72,7 @@ impl CurveChart {
     }
 }
 
-/// Returns a logarithmic axis of sizes with at most nine ticks at powers of two, equally spaced.
+/// Returns a logarithmic axis of sizes with at most eight equally spaced ticks at powers of two.
 fn sizes(title: &str, of: &impl Fn(&str) -> Points) -> ChartAxis {
     let all: Points = ["curve-start", "curve-final"].into_iter().flat_map(of).collect();
     let low = all.iter().map(|v| v.0).fold(f64::INFINITY, f64::min).max(1.0).log2().ceil() as i32;
