@@ -51,8 +51,8 @@ fn row(name: &str, [before, after]: [TableCell; 2], change: Option<Estimate>, to
     TableRow { tone, ..TableRow::from([name.into(), before, after, TableCell::from(change), told.into()]) }
 }
 
-/// Returns the round trip under load, if both settings have one. It may double, and grow by milliseconds, before it
-/// counts as worse.
+/// Returns the row of the round trip under load, or `None` if it was not measured both before and after. It counts as
+/// worse only if it more than doubles and also grows by milliseconds.
 fn loaded(summary: &TuneSummary) -> Option<TableRow> {
     let known = |figures: &TrialFigures| figures.loaded_latency_ns.filter(|ns| ns.0 > 0);
     let (before, after): (Nanos, Nanos) = (known(&summary.start)?, known(&summary.final_)?);
