@@ -79,7 +79,7 @@ pub(crate) struct ExecReport {
     /// True if processes of the program continue in the background.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     goes_on: bool,
-    /// Why the path could not be put below the program, or why nothing is known of it.
+    /// Why the path could not be put below the program, or why its connections are not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unable: Option<String>,
 }
