@@ -158,7 +158,7 @@ fn about_device(device: &str) -> ControllerScript {
     ControllerScript::new(&format!("device {device:.20}"), said)
 }
 
-/// Starts an agent in a network namespace of its own, in which a turn could harm nothing.
+/// Starts an agent in a separate network namespace, in which a changed setting could harm nothing.
 fn agent(state: &Path) -> Child {
     let mut agent = Command::new("unshare");
     agent.args(["-n", LANDSPEED, "agent", "--stdio"]).env("LANDSPEED_STATE_DIR", state);
@@ -166,7 +166,7 @@ fn agent(state: &Path) -> Child {
     agent.spawn().expect("unshare runs")
 }
 
-/// Most memory that an agent uses for a hostile controller, in KiB, its program included.
+/// Largest amount of memory that an agent may use for a hostile controller, in KiB, its program included.
 const MOST_KIB: u64 = 200_000;
 
 /// Returns the most memory that a process has used, in KiB.
