@@ -100,8 +100,7 @@ pub fn study_result(outline: &RecordOutline, runs: impl Fn() -> usize) -> Listed
     ListedResult { is_done: made >= planned, words: format!("{made} of {planned} runs") }
 }
 
-/// Returns the result of a grid. The grid is done if its record ends with the reason why it ended, and that reason is
-/// not a stop.
+/// Returns the result of a grid. The grid is done if its record ends with a reason other than a stop.
 pub fn grid_result(outline: &RecordOutline) -> ListedResult {
     let Some(Line::Grid(grid)) = &outline.second else { return ListedResult::default() };
     let is_done = matches!(&outline.last, Some(Line::GridEnd(end)) if *end != GridEndReason::Stopped);

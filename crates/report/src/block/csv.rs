@@ -84,8 +84,7 @@ struct CsvColumn<'a> {
     index: usize,
     column: &'a TableColumn,
     units: Vec<&'static str>,
-    /// The names of the additional numbers in each text: "±" for "18.1 ±0.5", "low" and "high" for an interval. Empty
-    /// if each text is one number or none.
+    /// The names of the additional numbers in each text: "±" for "18.1 ±0.5", "low" and "high" for an interval.
     ends: &'static [&'static str],
 }
 
@@ -110,7 +109,7 @@ impl CsvColumn<'_> {
     }
 }
 
-/// Returns the names of the additional numbers in a column's texts, or nothing if each text is one number or none.
+/// Returns the names of the additional numbers in a column's texts; empty if there are none.
 fn ends(table: &ReportTable, index: usize) -> &'static [&'static str] {
     let text = |row: &TableRow| match &row.cells.get(index)?.value {
         CellValue::Text(text) => Some(text.words()),

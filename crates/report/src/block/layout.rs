@@ -20,9 +20,8 @@ pub(super) struct TableLayout<'a> {
 }
 
 impl<'a> TableLayout<'a> {
-    /// Computes the widths of the columns `kept` of a table that is `width` characters wide. Figures get the width that
-    /// they need, words share the rest, and drawings take what is still left. Gaps between columns narrow before a word
-    /// is broken.
+    /// Computes the widths of the columns `kept` for a table of `width` characters. Figures get the width that they
+    /// need, words share the rest, and drawings take what is still left. Gaps narrow before a word is broken.
     pub(super) fn of(table: &ReportTable, rows: &[&TableRow], kept: &'a [usize], width: usize) -> Self {
         let room = |gap: usize| width.saturating_sub(gap * (kept.len() - 1));
         let needs =
@@ -188,7 +187,7 @@ fn shared(columns: &[ColumnWidths], room: usize) -> Vec<usize> {
 }
 
 /// Widens the columns at the indices `places` to the widths that they need, by `room` characters in all. If that is too
-/// little, small needs are met and the other columns get equal shares. Returns the number of unused characters.
+/// little, small needs are met and the others get equal shares. Returns the rest of `room`.
 fn spread(widths: &mut [usize], places: &[usize], room: usize, needed: impl Fn(usize) -> usize) -> usize {
     let lacks = |widths: &[usize], at: usize| needed(at).saturating_sub(widths[at]);
     let mut order = places.to_vec();

@@ -25,7 +25,7 @@ pub(crate) enum ColumnKind {
 #[derive(Debug, Clone)]
 pub(crate) struct TableColumn {
     pub(crate) name: String,
-    /// Name of the group of adjacent columns that this column belongs to; empty if it belongs to none.
+    /// Name of the group of adjacent columns to which this one belongs; empty for none.
     pub(crate) group: String,
     pub(crate) kind: ColumnKind,
     /// Least terminal width that shows this column, in characters.

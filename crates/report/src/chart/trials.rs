@@ -13,8 +13,8 @@ fn trials(record: &Record) -> impl Iterator<Item = &Trial> {
     })
 }
 
-/// Returns the values of a figure by step, first those of the incumbent's trials, then those of the candidate's. Trials
-/// that did not measure the figure are left out.
+/// Returns the values of a figure by step: those of the incumbent's trials, then those of the candidate's. Trials
+/// without the figure are left out.
 pub(crate) fn by_step(record: &Record, figure: Metric) -> BTreeMap<&str, [Vec<f64>; 2]> {
     let mut steps = BTreeMap::<&str, [Vec<f64>; 2]>::new();
     for trial in trials(record) {

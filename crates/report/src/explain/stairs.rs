@@ -93,8 +93,8 @@ pub(super) fn stairs(report: &ExplainReport) -> Option<LimitStaircase> {
     measured.then_some(LimitStaircase { steps })
 }
 
-/// Merges `second` into `first` if they are the same limit with the same result, and returns true if so. The hosts of a
-/// lab are one machine, so its limits hold for both.
+/// Merges `second` into `first` if they are one limit with equal results, and returns true if so. The hosts of a lab
+/// are one machine, so its limits hold for both.
 fn same_machine(second: &mut LimitStair, first: &mut LimitStair) -> bool {
     let part = |stair: &LimitStair| stair.name.rsplit_once(", ").map(|(part, _)| part.to_owned());
     let (Some(part), Some(other)) = (part(first), part(second)) else { return false };

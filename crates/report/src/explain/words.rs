@@ -55,9 +55,8 @@ pub(super) fn titled(finding: &Finding) -> String {
     if place.is_empty() { name.to_owned() } else { format!("{name} ({place})") }
 }
 
-/// Returns the share of the flow's time or rate that a cause costs, 0 to 1. Returns `None` if a remedy has an expected
-/// gain, which is reported instead because it takes the next limit into account. Returns `None` for a limit too,
-/// because a limit remains after all causes are fixed.
+/// Returns the share of the flow's time or rate that a cause costs, 0 to 1. Returns `None` if a gain is expected, which
+/// takes the next limit into account, and for a limit, which remains after all causes are fixed.
 pub(super) fn toll(finding: &Finding) -> Option<f64> {
     let promises = finding.remedies.iter().any(|remedy| expected(remedy).is_some());
     Some(unit(finding.weight)).filter(|weight| *weight > 0.0 && !promises && !is_limit(finding.cause))

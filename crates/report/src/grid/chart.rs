@@ -45,7 +45,7 @@ pub(super) fn panels(report: &GridReport, record: &Record, curves: &GridCurves) 
     })
 }
 
-/// Returns (index of the cell, figure) for each trial that has the figure, up to the largest number of dots.
+/// Returns (index of the cell, figure) for each trial with the figure, up to the largest number of dots.
 fn dots(record: &Record, curves: &GridCurves) -> Vec<(u32, f64)> {
     let trial = |trial: &GridTrial| Some((trial.cell, curves.of(trial)?));
     let all = record.lines.iter().filter_map(|line| match line {
@@ -86,8 +86,8 @@ impl GridDrawing<'_> {
         found
     }
 
-    /// Returns the position of a cell along the axis: the number that its value stands for, or the place of its value
-    /// in the factor's list, from 1, if the values are words.
+    /// Returns the position of a cell along the axis: the number of its value or, if the values are words, the place of
+    /// its value among them, from 1.
     fn at(&self, cell: &GridCell) -> f64 {
         let factor = self.factor(self.axis);
         let place = factor.levels.iter().position(|level| level == self.value(cell, self.axis)).unwrap_or(0);

@@ -136,8 +136,7 @@ fn order(report: &GridReport, curves: &GridCurves) -> Vec<usize> {
     order
 }
 
-/// Returns the table of expectations, each with the published ratio, the measured ratio and the reason for the
-/// judgement.
+/// Returns the table of expectations, with the published ratio, the measured ratio and the reason for each result.
 pub(super) fn expected(report: &GridReport) -> Option<ReportTable> {
     let columns = vec![
         TableColumn::words("expected"),

@@ -139,8 +139,8 @@ impl TuneProgressState {
         std::iter::once(head).chain(restored.notes.iter().map(|note| format!("  {}", safe(note)))).collect()
     }
 
-    /// Returns the text of the progress line: the time left, the present step and its ratio so far. `width` is the
-    /// width of the terminal in characters, or `None` for a log.
+    /// Returns the progress line: the time left, the present step and its ratio so far. `width` is the terminal's in
+    /// characters, or `None` for a log.
     pub(super) fn status(&self, width: Option<usize>) -> String {
         let Some(began) = self.began else { return String::new() };
         self.status_at(began.elapsed().into(), width)

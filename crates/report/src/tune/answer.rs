@@ -183,8 +183,8 @@ pub(super) fn without_time(summary: &TuneSummary) -> usize {
     summary.steps.iter().filter(is_waiting).count()
 }
 
-/// Returns the budget that would suffice for the settings that had no time too, if each takes as long as a measured one
-/// took. Returns `None` if no setting was measured or the budget is unknown.
+/// Returns the budget that would suffice for the settings left too, if each takes as long as a measured one. Returns
+/// `None` if no setting was measured or the budget is unknown.
 pub(super) fn longer(summary: &TuneSummary, budget: Nanos) -> Option<String> {
     let measured = words::measured(summary).len();
     let wanted = (measured + without_time(summary)) as f64 / measured as f64;
