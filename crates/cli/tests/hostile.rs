@@ -79,7 +79,7 @@ fn listen(at: &str, transport: &str) -> String {
 /// What a controller sends to an agent.
 struct ControllerScript {
     name: String,
-    /// True to send a sound hello first.
+    /// True to send a valid hello first.
     greets: bool,
     said: Vec<u8>,
     /// What the agent must answer, if it must answer.
@@ -92,7 +92,8 @@ impl ControllerScript {
     }
 }
 
-/// Returns scripts of controllers that want an agent's memory, files or end, and of a sound one.
+/// Returns scripts of controllers that try to exhaust an agent's memory, to read or write its files or to end it, and
+/// one script of an honest controller.
 fn controllers() -> Vec<ControllerScript> {
     let many = |count, request: &str| (0..count).flat_map(|id| question(id, request)).collect::<Vec<u8>>();
     let one = |request: &str| question(0, request);
