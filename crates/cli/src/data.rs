@@ -34,7 +34,7 @@ impl From<&str> for RecordArg {
     }
 }
 
-/// Returns the user's data folder for landspeed: `given`, or by the XDG rules.
+/// Returns landspeed's data folder: `given`, or by default the user's by the XDG rules.
 pub(crate) fn folder(given: Option<&Path>) -> Result<PathBuf> {
     if let Some(given) = given {
         return Ok(given.to_owned());
@@ -46,17 +46,18 @@ pub(crate) fn folder(given: Option<&Path>) -> Result<PathBuf> {
         .join("landspeed"))
 }
 
-/// Returns the path of a new record: kind and start, so that a listing sorts by time.
+/// Returns the path of a new record. Its name is the kind, the start and the process id, so that a listing sorts by
+/// time.
 pub(crate) fn fresh(folder: &Path, kind: RecordKind, started: &str) -> PathBuf {
     let stamp: String = started.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
     folder.join(format!("{}-{stamp}-{}.jsonl", kind.name, std::process::id()))
 }
 
-/// Least free space for a record. That of a run of some minutes takes a few MiB.
+/// Least free space for a new record. The record of a run of some minutes takes a few MiB.
 const ROOM: Bytes = Bytes::mib(8);
 
-/// Checks that a record can be kept in a folder, which is made if it is missing. Called before anything is reached or
-/// measured.
+/// Creates a folder if it is missing, and checks that a record can be kept in it. Commands call this before they reach
+/// a host.
 pub(crate) fn room(folder: &Path) -> Result<()> {
     const REMEDY: &str = "name another folder with --data-dir";
     let failed = || format!("cannot keep a record in {}; {REMEDY}", folder.display());
@@ -79,7 +80,7 @@ pub(crate) fn records(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths.filter(|path| path.extension().is_some_and(|e| e == "jsonl")).collect())
 }
 
-/// Returns the record that `named` refers to in the data folder `given`.
+/// Returns the path of the record that `named` refers to, in the data folder `given` or the default one.
 pub(crate) fn find(named: &RecordArg, given: Option<&Path>) -> Result<PathBuf> {
     let word = match named {
         RecordArg::Last => return newest(&folder(given)?),
@@ -120,8 +121,8 @@ pub(crate) fn modified(path: &Path) -> Option<std::time::SystemTime> {
     path.metadata().and_then(|metadata| metadata.modified()).ok()
 }
 
-/// Returns a record's id: the month, day and time of day in UTC when its run began, from the name that [`fresh`] gave
-/// it. The id of any other file is its name.
+/// Returns a record's id, which is the UTC month, day and time of day when its run began. It comes from the file name
+/// that [`fresh`] makes. The id of any other file is its name.
 fn id(path: &Path) -> String {
     let stem = stem(path);
     let stamp = stem.rsplit('-').nth(1).and_then(|stamp| stamp.strip_suffix('Z')?.split_once('T'));
@@ -170,7 +171,7 @@ fn in_common(a: &str, b: &str) -> usize {
     alike(&mut a.chars(), &mut b.chars()).max(alike(&mut a.chars().rev(), &mut b.chars().rev()))
 }
 
-/// Joins the first few of `names`.
+/// Joins the first four of `names`, and counts the others.
 fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
     const MOST: usize = 4;
     let more = names.len().saturating_sub(MOST);
@@ -190,7 +191,7 @@ pub(crate) fn command_line() -> String {
     std::iter::once("landspeed".to_owned()).chain(args).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns a word as it should be typed the next time.
+/// Returns a word of the command line, quoted for a shell, or a placeholder for an agent's line, whose token is spent.
 pub(crate) fn typed_again(word: &str) -> String {
     let is_spent = word.starts_with("landspeed://") && word.contains('@');
     if is_spent { "'<the line of a new agent>'".to_owned() } else { quoted(word) }

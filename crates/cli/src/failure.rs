@@ -14,7 +14,7 @@ pub(crate) fn because(exit: Exit, why: &str) -> ExitCode {
     exit.into()
 }
 
-/// Returns the status of a command whose report is void for this reason, if there is one.
+/// Returns the status of a command. If its figures do not count, `why` is the reason, which is printed.
 pub(crate) fn void(why: Option<&str>) -> ExitCode {
     why.map_or(Exit::Done.into(), |why| because(Exit::Failed, &format!("the figures do not count: {why}")))
 }

@@ -83,7 +83,7 @@ impl HostArgs {
         local.into_iter().chain(self.hosts.iter().cloned()).collect()
     }
 
-    /// Returns the hosts in full, without tokens, for records.
+    /// Returns the hosts in full, without tokens, for records, or the default lab if none is named.
     pub(crate) fn describe(&self) -> String {
         match self.hosts.as_slice() {
             [] => "lab:back-to-back".to_owned(),
@@ -154,12 +154,12 @@ impl FlowArgs {
     }
 }
 
-/// Returns the names in the table of transports.
+/// Returns the parser of an option whose values are the names of transports.
 pub(crate) fn transports() -> PossibleValuesParser {
     choices(TRANSPORTS.iter().map(|transport| (transport.name(), transport.about().line)))
 }
 
-/// Returns the parser of names with their help.
+/// Returns the parser of an option whose values are these names, each with its help.
 pub(crate) fn choices(of: impl Iterator<Item = (&'static str, &'static str)>) -> PossibleValuesParser {
     of.map(|(name, help)| PossibleValue::new(name).help(help)).collect::<Vec<_>>().into()
 }
@@ -229,5 +229,5 @@ pub(crate) struct DataArgs {
     pub(crate) data_dir: Option<PathBuf>,
 }
 
-/// How commands name a record, for their help.
+/// The line of help on how commands name a record.
 pub(crate) const RECORD: &str = "RECORD is `last`, an id of `landspeed records` or a part of one, or a path.";

@@ -1,4 +1,4 @@
-//! Answers to what users of other tools type, and to slips of the keyboard: each names what to type here.
+//! Messages for users who type options of other tools or misspell a word. Each names what to type here.
 
 use std::ffi::OsString;
 
@@ -8,7 +8,7 @@ use landspeed_record::units::did_you_mean;
 
 use crate::commands::CliCommand;
 
-/// Options of iperf3, short and long, and what to type here. `{}` is the command.
+/// Options of iperf3, short and long, and what to type here. The name of the command replaces `{}`.
 const IPERF3: &[(&str, &str, &str)] = &[
     ("-c", "--client", "name the host alone: landspeed {} HOST"),
     (
@@ -33,7 +33,7 @@ const IPERF3: &[(&str, &str, &str)] = &[
 /// Commands that send a flow. Other commands have none of its options.
 const SENDERS: [&str; 3] = ["measure", "explain", "tune"];
 
-/// Returns what to type instead of the words that clap refuses, where it is known.
+/// Returns the message on what to type instead of the words that clap refuses, or `None` if that is not known.
 pub(crate) fn answer(refused: &clap::Error, words: &[OsString]) -> Option<String> {
     match refused.kind() {
         ErrorKind::UnknownArgument => option(&context(refused, ContextKind::InvalidArg)?, words),
@@ -83,7 +83,7 @@ fn command(words: &[OsString]) -> (Command, String) {
     (at, path.join(" "))
 }
 
-/// Returns what to type instead of a time in two words, such as "--budget 3 minutes".
+/// Returns the message on what to type instead of a time in two words, such as "--budget 3 minutes".
 pub(crate) fn split_time(words: &[OsString]) -> Option<String> {
     let words: Vec<&str> =
         words.iter().map_while(|word| word.to_str()).take_while(|word| *word != "--").collect();
@@ -95,7 +95,7 @@ pub(crate) fn split_time(words: &[OsString]) -> Option<String> {
     })
 }
 
-/// Returns the unit that follows a number without a space.
+/// Returns the abbreviation of a unit of time, which follows a number without a space, or `None` for any other word.
 fn unit_of(word: &str) -> Option<&'static str> {
     match word.to_ascii_lowercase().as_str() {
         "ms" | "millisecond" | "milliseconds" => Some("ms"),

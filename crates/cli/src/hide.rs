@@ -7,8 +7,8 @@ use std::os::unix::fs::FileExt;
 
 const SCHEME: &[u8] = b"landspeed://";
 
-/// Overwrites the tokens of agents' lines in this process's own arguments, so that `ps` shows crosses. If that fails,
-/// each token stays readable until it is used.
+/// Overwrites the tokens of agents' lines with `x` in this process's own arguments, so that `ps` does not show them. If
+/// that fails, each token stays readable until it is used.
 pub(crate) fn tokens() -> Result<()> {
     let line = std::fs::read("/proc/self/cmdline")?;
     let tokens = tokens_in(&line);
@@ -30,7 +30,7 @@ fn arguments_start() -> Result<u64> {
     start.ok_or_else(|| Error::other("no start of the arguments in /proc/self/stat"))
 }
 
-/// Returns the ranges between the scheme and the '@' of arguments.
+/// Returns the ranges of the tokens in the arguments `line`: from after "landspeed://" to before '@'.
 fn tokens_in(line: &[u8]) -> Vec<Range<usize>> {
     let schemes = (0..line.len()).filter(|at| line[*at..].starts_with(SCHEME));
     let token = |at: usize| {

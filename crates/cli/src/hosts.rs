@@ -22,13 +22,14 @@ pub(crate) struct NamedHosts {
 }
 
 impl NamedHosts {
-    /// Parses the arguments. Wrong ones are refused before any host is contacted.
+    /// Parses and checks the arguments, without contacting a host. `tune` is true if settings of the hosts will change.
     pub(crate) fn parse(args: &HostArgs, tune: bool) -> Result<NamedHosts> {
         topology::find(&args.hosts).map_err(usage)?;
         Ok(Self::apart(args, tune))
     }
 
-    /// Parses the arguments for hosts that need not be two and are not joined.
+    /// Parses the arguments for any number of hosts, which are not joined. `tune` is true if their settings will
+    /// change.
     pub(crate) fn apart(args: &HostArgs, tune: bool) -> NamedHosts {
         let ipv6 = match (args.ipv4, args.ipv6) {
             (true, _) => Some(false),
@@ -55,7 +56,7 @@ impl NamedHosts {
         self
     }
 
-    /// Returns true if landspeed creates the hosts itself.
+    /// Returns true if the hosts are those of a lab, which landspeed creates itself.
     pub(crate) fn in_lab(&self) -> bool {
         labs::is_lab(&self.words)
     }
@@ -89,7 +90,7 @@ impl NamedHosts {
         }
     }
 
-    /// Joins the hosts that `words` name; a fan of them may have a single client.
+    /// Reaches the hosts that `words` name and joins them. A fan may have a single client.
     pub(crate) fn join_others(&self, words: &[String], pairing: Pairing) -> Result<JoinedHosts> {
         self.open(labs::open(words)?, pairing)
     }
@@ -110,7 +111,7 @@ impl NamedHosts {
         Ok(joined)
     }
 
-    /// Connects to each named host without joining them; this machine if none is named.
+    /// Connects to each named host, or to this machine if none is named, without joining them.
     pub(crate) fn each(&self) -> Result<Vec<Host>> {
         let words = if self.words.is_empty() { vec!["local".to_owned()] } else { self.words.clone() };
         let hosts: Vec<Host> = self.reaching.hosts(&places(&words)?).into_iter().collect::<Result<_, _>>()?;
@@ -124,13 +125,14 @@ fn places(words: &[String]) -> Result<Vec<TopologyHost>> {
     words.iter().map(place).collect()
 }
 
-/// Connects to each of these hosts without joining them. One that cannot be reached spares the others.
+/// Connects to each of these hosts without joining them. A host that cannot be reached has an error as its result, and
+/// does not affect the others.
 pub(crate) fn apart(words: &[String], args: &ReachArgs, tune: bool) -> Result<Vec<Result<Host>>> {
     let reached = reaching(args, Nanos(0), tune).hosts(&places(words)?);
     Ok(reached.into_iter().map(|host| Ok(host?)).collect())
 }
 
-/// Reaches a host from this one, and joins both. Nothing is changed.
+/// Reaches a host from this one and joins both, for commands that change no settings.
 pub(crate) fn joined_to(word: &str, args: &ReachArgs, pairing: Pairing) -> Result<JoinedHosts> {
     let words = ["local".to_owned(), word.to_owned()];
     topology::find(&words).map_err(usage)?;
@@ -146,7 +148,7 @@ pub(crate) fn joined_to(word: &str, args: &ReachArgs, pairing: Pairing) -> Resul
     Ok(JoinedHosts::open(labs::open(&words)?, pairing, &reaching, &wishes)?)
 }
 
-/// How long a silent path is waited for where no option says it.
+/// Time after which a silent path counts as broken, for commands without an option for it.
 const PATIENCE: Nanos = Nanos::secs(30);
 
 fn reaching(args: &ReachArgs, patience: Nanos, tune: bool) -> ReachOptions {
@@ -161,7 +163,7 @@ fn reaching(args: &ReachArgs, patience: Nanos, tune: bool) -> ReachOptions {
     }
 }
 
-/// Says which machines are busy with something else, each once.
+/// Prints which of the hosts' machines are busy with other work, one line for each machine.
 fn warn_of_load(hosts: &[Host]) {
     let mut seen = Vec::new();
     for host in hosts.iter().filter(|host| !host.facts.boot_id.is_empty()) {
@@ -173,8 +175,9 @@ fn warn_of_load(hosts: &[Host]) {
     }
 }
 
-/// Returns the options of sessions. A session may use the measured path, so it should survive a silence of that path.
-/// If settings change, the lease stays short, because a silent controller's settings must be restored soon.
+/// Returns the options of sessions. A session may use the measured path, so its lease is longer than a silence of that
+/// path. If settings change, the lease stays short, because an agent must restore them soon after its controller
+/// becomes silent.
 fn options(patience: Nanos, tune: bool) -> Options {
     let usual = Options::default();
     let lease = if tune { usual.lease } else { usual.lease.max(patience + usual.lease).min(LONGEST_LEASE) };
@@ -189,10 +192,11 @@ pub(crate) fn flow_of(args: &FlowArgs, usual: FlowDefaults) -> Result<(&'static 
     Ok((transport, landspeed_engine::flow(transport, &set)?))
 }
 
-/// Settings of the flow that a workload uses by default, as (name, value).
+/// The settings of the flow that a workload uses by default, as (name, value).
 type FlowDefaults = &'static [(&'static str, &'static str)];
 
-/// Returns the transport and the settings of the flow that are set by name.
+/// Returns the transport and the settings of the flow: those of the options, and the workload's defaults `usual` for
+/// others.
 pub(crate) fn set_of(args: &FlowArgs, usual: FlowDefaults) -> Result<(&'static dyn Transport, Settings)> {
     let transport =
         landspeed_transport::find(&args.transport).context("clap takes the names of the table")?;

@@ -38,12 +38,12 @@ fn sides() -> impl TypedValueParser<Value = Side> {
     PossibleValuesParser::new(["a", "b"]).map(|name| if name == "a" { Side::A } else { Side::B })
 }
 
-/// The settings of a run that are to be permanent, of both hosts.
+/// The settings of both hosts that a run kept and that are to be made permanent.
 pub(crate) struct KeptSettings {
     pub(crate) path: PathBuf,
     pub(crate) summary: TuneSummary,
     record: Record,
-    /// The final setting, by default without changes that were not confirmed.
+    /// The final configuration, by default without changes that were not confirmed.
     end: Cell,
     pub(crate) unconfirmed: Vec<UnpersistedSetting>,
 }
@@ -103,7 +103,7 @@ impl KeptSettings {
         }
     }
 
-    /// Returns why this host cannot be that side of the run; `None` if it looks the same.
+    /// Returns why this host cannot be that side of the run, or `None` if its name and its interface are the same.
     fn differs(&self, side: Side, here: &HostFacts) -> Option<String> {
         let then = self.summary.host(side);
         if then.hostname != here.hostname {
@@ -121,7 +121,7 @@ impl KeptSettings {
     }
 }
 
-/// Returns the setting to make permanent, and the changes left out because they were not confirmed.
+/// Returns the configuration to make permanent, and the changes that are left out because the run did not confirm them.
 fn end(record: &Record, summary: &TuneSummary, unconfirmed: bool) -> (Cell, Vec<UnpersistedSetting>) {
     if unconfirmed {
         return (summary.final_cell.clone(), Vec::new());

@@ -1,7 +1,7 @@
 //! The table of the kinds of records: how each is shown and listed.
 //!
-//! A new kind is a constant of [`RecordKind`], also in its `ALL`; its lines in `landspeed_record::Line`; a judge in
-//! `analysis`; a page and a [`ListedResult`] in `report`; and a row here.
+//! A new kind needs a constant of [`RecordKind`], also in its `ALL`; its lines in `landspeed_record::Line`; a function
+//! in `analysis` that judges it; a page and a [`ListedResult`] in `report`; and a row here.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -14,17 +14,17 @@ use crate::commands::measure::grid;
 use crate::commands::{compare, show};
 use crate::groups::FormArgs;
 
-/// A record that is shown again.
+/// A record to show.
 pub(crate) struct ShownRecord<'a> {
     pub(crate) record: &'a Record,
     pub(crate) path: &'a Path,
-    /// The record as one word of a shell.
+    /// The record's name in commands, quoted for a shell.
     pub(crate) named: &'a str,
     pub(crate) form: &'a FormArgs,
     pub(crate) detail: DetailLevel,
 }
 
-/// A kind of record, and what its commands do with one.
+/// A kind of record, with the functions that show and list a record of it.
 pub(crate) struct KindRow {
     pub(crate) kind: RecordKind,
     /// Judges the record again, and prints its report or its JSON document.

@@ -1,4 +1,4 @@
-//! Creates and removes labs of this machine, together with the journals about their hosts' settings.
+//! Creates and removes labs of this machine. With a lab, the journals about its hosts' settings are removed too.
 
 use std::process::ExitCode;
 
@@ -7,7 +7,7 @@ use landspeed_knob::journal;
 use landspeed_lab::topology::lab::{self, LabSelection, RemovedLab};
 use landspeed_lab::topology::{self as topology, HostSet};
 
-/// Returns true if the words name hosts that landspeed creates itself.
+/// Returns true if the words name a lab, whose hosts landspeed creates itself.
 pub(crate) fn is_lab(words: &[String]) -> bool {
     let plan = topology::find(words).and_then(|topology| topology.plan(words));
     plan.is_ok_and(|plan| plan.is_lab())
@@ -42,7 +42,8 @@ pub(crate) fn leave() -> Result<()> {
     forget(&lab::leave()?)
 }
 
-/// Runs the keeper of the process that started this one; never called by people.
+/// Runs the keeper: waits until the process that started it has died, and then removes labs whose owner has died. It
+/// refuses to be started by hand.
 pub(crate) fn keep() -> Result<ExitCode> {
     if !lab::outlive_owner() {
         eprintln!("landspeed keeper is started by a process that makes a lab, not by hand");

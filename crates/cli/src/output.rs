@@ -45,6 +45,7 @@ pub(crate) fn list_as(
     }
 }
 
+/// Prints a report in the requested form, and writes the files that are requested.
 pub(crate) fn present(
     report: &Document,
     as_json: impl Fn() -> String,
@@ -137,7 +138,7 @@ impl ActivityLine {
         self.progress_line.draw();
     }
 
-    /// Prints a permanent line.
+    /// Prints a line that stays, above the progress line.
     pub(crate) fn say(&self, line: &str) {
         self.progress_line.say(line);
     }
@@ -159,7 +160,7 @@ pub(crate) fn usage(error: impl std::fmt::Display) -> anyhow::Error {
     UsageError(error.to_string()).into()
 }
 
-/// Returns an error if a question could not be answered. Called before anything is reached or measured.
+/// Returns an error if a question could not be answered. Commands call this before they reach a host.
 pub(crate) fn can_agree() -> Result<()> {
     if !std::io::stdin().is_terminal() {
         bail!("this needs a yes, and there is no terminal to ask at: add --yes");

@@ -5,11 +5,12 @@ use std::io::{Result, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Puts a file in place, and creates missing folders. After any interruption, even a crash of the machine, either the
-/// previous file is at `path` or the new one with all of its text.
+/// Writes a file and creates missing folders. After any interruption, even a crash of the machine, either the previous
+/// file is at `path` or the new one with all of its text.
 ///
 /// # Errors
-/// Returns an error if the file system does; `path` is unchanged then.
+/// Returns an error if the file system does. `path` is unchanged then, unless only the last step failed, which makes
+/// the new name durable.
 pub(crate) fn put_in_place(path: &Path, text: &str, mode: u32) -> Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();

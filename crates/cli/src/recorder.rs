@@ -1,11 +1,11 @@
-//! The recording of a run.
+//! Records a run, line by line.
 
 use landspeed_engine::RecordSink;
 use landspeed_record::{Line, RecordWriteError, RecordWriter};
 
 use crate::stop::StopRequest;
 
-/// Writes each line to the record first, then reports it to the user.
+/// A sink that writes each line to the record, and then reports it to the user.
 pub(crate) struct Recorder {
     writer: RecordWriter,
     stop: StopRequest,

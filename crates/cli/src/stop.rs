@@ -1,9 +1,9 @@
 //! The effects of Ctrl-C, SIGTERM and a closed terminal.
 //!
-//! At first they end this process immediately, with status 128 plus the signal's number. Its labs are removed;
-//! nothing else has been changed. Once there is something to finish, to restore or to report ([`StopRequest::in_order`]),
-//! the first signal requests an orderly end and prints a message. A second Ctrl-C still ends the process immediately,
-//! and agents and guardians restore the settings.
+//! At first, a signal ends this process immediately, with status 128 plus the signal's number. Its labs are removed,
+//! and nothing else has been changed. Once there is something to finish, to restore or to report
+//! ([`StopRequest::in_order`]), the first signal requests an orderly end and prints a message. A second Ctrl-C still
+//! ends the process immediately, and agents and guardians restore the settings.
 
 use std::io::{self, Write};
 use std::process::exit;
@@ -20,7 +20,7 @@ use crate::labs;
 
 const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
-/// Held by the thread that ends this process.
+/// A lock that the thread holds while it ends this process.
 static ENDING: Mutex<()> = Mutex::new(());
 
 /// The user's request for an orderly end, which signals set.
@@ -32,8 +32,8 @@ pub(crate) struct StopRequest {
     since: Arc<OnceLock<Instant>>,
 }
 
-/// Time within which a second signal counts as the first one: timeout(1) and sudo send a signal to a process and to
-/// its group.
+/// Time within which a second signal counts as the first one, because timeout(1) and sudo send a signal to a process
+/// and to its group.
 const AGAIN: Duration = Duration::from_millis(500);
 
 /// How a signal ends the process, and the message that it prints.
@@ -68,7 +68,7 @@ impl StopRequest {
         *self.action.lock() = SignalAction::AtOnce(Arc::new(what));
     }
 
-    /// Makes the first signal from here on request an orderly end and print `what`.
+    /// Makes the first signal after this call request an orderly end and print `what`.
     pub(crate) fn in_order(&self, what: &'static str) {
         *self.action.lock() = SignalAction::InOrder(what);
     }
@@ -102,8 +102,8 @@ impl StopRequest {
     }
 }
 
-/// Blocks forever if a signal is already ending this process. The caller must not end it then: its error may only be
-/// due to the removal of its lab.
+/// Blocks forever if a signal is already ending this process. The caller must not exit then, because its error may only
+/// be due to the removal of its lab.
 pub(crate) fn unless_leaving() {
     drop(ENDING.lock());
 }

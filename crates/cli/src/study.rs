@@ -31,7 +31,7 @@ const PROTOCOLS: [&str; 11] =
     ["reno", "highspeed", "htcp", "scalable", "fast", "ltcp", "hstcp_lp", "bic", "udt", "cubic", "bbr"];
 /// The paper's longest path. The paper does not state its queue.
 const PATH: &str = "lab:wan:rate=1G,rtt=164ms,queue=0.5bdp";
-/// Least length of a region, as a multiple of slow start from ten segments to the path's window; shorter regions show
+/// Least length of a region, in durations of slow start from ten segments to the path's window. Shorter regions show
 /// little else.
 const SLOW_STARTS: f64 = 2.0;
 /// Bytes of each short flow, about the size of a web page (HTTP Archive's median is 2 MB in some 70 requests).
@@ -47,7 +47,7 @@ pub(crate) fn words(hosts: &HostArgs) -> Vec<String> {
     if hosts.hosts.is_empty() { vec![PATH.to_owned()] } else { hosts.in_full() }
 }
 
-/// Returns the path that the words describe; `None` for hosts that landspeed does not join itself.
+/// Returns the path that the words describe, or `None` for hosts that landspeed does not join itself.
 pub(crate) fn lab_path(words: &[String]) -> Result<Option<StudyPath>> {
     let Some(path) = topology::path(words)? else { return Ok(None) };
     let words = words.join(" ");
@@ -66,7 +66,7 @@ pub(crate) fn lab_path(words: &[String]) -> Result<Option<StudyPath>> {
     }))
 }
 
-/// Refuses a path with properties that the simulator does not model.
+/// Returns an error for a path with properties that the simulator does not model.
 pub(crate) fn check_simulated(words: &[String]) -> Result<()> {
     let others = topology::path(words)?.map(|path| path.others()).unwrap_or_default();
     match others.first() {
@@ -87,7 +87,7 @@ pub(crate) fn real_path(pair: &Pair<'_>, words: &[String]) -> StudyPath {
     }
 }
 
-/// Refuses options that no study supports, before any host is contacted.
+/// Returns an error for options that no study supports, before any host is contacted.
 pub(crate) fn check(args: &CompareArgs) -> Result<()> {
     args.protocols.iter().try_for_each(|text| check_contestant(text, args.simulate))?;
     if args.ask.contains(&QuestionArg::RoundTrips) && !args.simulate {
@@ -219,7 +219,8 @@ fn asked(ask: QuestionArg, args: &CompareArgs, names: &[&str], study: &Study) ->
     }
 }
 
-/// Returns true if a study can limit the data in flight; on sockets it uses TCP's buffers for that.
+/// Returns true if a study can limit the data in flight of the protocol `name`. On sockets, it needs TCP's buffers for
+/// that.
 fn bounds(engine: StudyEngine, name: &str) -> bool {
     engine == StudyEngine::Simulator || is_tcps(name)
 }
@@ -274,7 +275,7 @@ pub(crate) fn warning(study: &Study, pair: &Pair<'_>) -> String {
 /// The progress of a study.
 struct StudyProgress {
     study: Study,
-    /// The remaining runs, the next one last.
+    /// The remaining runs, in reverse order.
     ahead: Vec<StudyRunKey>,
     made: usize,
     planned: usize,
@@ -285,7 +286,8 @@ struct StudyProgress {
     since: u32,
 }
 
-/// Announces the study. `done` are the runs that the record already has.
+/// Returns the recorder of a study. Prints the study's size and starts the progress line. `done` are the runs that the
+/// record already has.
 pub(crate) fn recorder(
     writer: RecordWriter,
     stop: &StopRequest,
@@ -331,13 +333,13 @@ impl StudyProgress {
         }
     }
 
-    /// Returns the length of a run on sockets; that of a simulated run is unknown.
+    /// Returns the duration of a run on sockets, or `None` for a simulated run, whose duration is unknown.
     fn length(&self) -> Option<Nanos> {
         (self.study.engine == StudyEngine::Kernel).then(|| self.study.duration())
     }
 
-    /// Returns the estimated time of the remaining runs, from the mean of those that were made, or from the length of
-    /// their flows.
+    /// Returns the estimated time of the remaining runs, from the mean of the runs that were made, or before the first
+    /// from the length of a run's flows.
     fn left(&self) -> Nanos {
         let each = match self.since {
             0 => self.length().unwrap_or_default(),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use support::ours::within;
 use support::{ControlHolder, LANDSPEED, controls_in_kernel, needs_controls, needs_root, output, text};
 
-/// A limit for a stalled machine; no test needs nearly as long.
+/// Time limit of a wait. Only a stalled machine reaches it.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn kernel_has(name: &str) -> bool {

@@ -11,7 +11,7 @@ use support::ours::within;
 use support::schema::checked;
 use support::{ControlHolder, LANDSPEED, controls_in_kernel, needs_controls, needs_root, text};
 
-/// A path of seventeen packets, for which regions of a second are long enough.
+/// A path that holds seventeen packets, for which regions of a second are long enough.
 const SMALL: &str = "lab:wan:rate=20M,rtt=10ms,queue=2bdp";
 
 fn compare(folder: &std::path::Path, args: &[&str]) -> Output {
@@ -194,7 +194,7 @@ fn a_transport_with_its_own_control_is_a_contestant_on_sockets() {
     }
 }
 
-/// A single test, because both parts check the controls loaded on this machine.
+/// Tests studies on sockets. It is a single test, because both parts check the controls loaded on this machine.
 #[test]
 fn a_study_on_real_sockets_leaves_nothing_loaded_however_it_ends() {
     needs_controls!();

@@ -10,10 +10,10 @@ use landspeed_record::{PathPrediction, SocketUsage};
 use serde_json::Value;
 use support::{LANDSPEED, needs_root, text};
 
-/// Variable that makes the test binary the compared program, with its behaviour as the value.
+/// Environment variable that makes the test binary the compared program, with its behaviour as the value.
 const PROGRAM: &str = "LANDSPEED_COMPARED_PROGRAM";
 
-/// The compared program. Without the variable it does nothing.
+/// Runs as the compared program. Without the variable it does nothing.
 #[test]
 fn program() {
     match std::env::var(PROGRAM).as_deref() {

@@ -41,7 +41,7 @@ use support::ours::signal;
 const PATHS: &[&str] = &["local", "mptcp"];
 /// The user documentation of the differences.
 const PAGE: &str = include_str!("../../../docs/reference/paths.md");
-/// Variable that makes the test binary run the check of this name.
+/// Environment variable that makes the test binary run the check of this name.
 const PROGRAM: &str = "LANDSPEED_CONFORMANCE";
 /// Time limit of a check, longer than any needs.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -184,7 +184,7 @@ fn program() {
     std::process::exit(0);
 }
 
-/// The output of a check, line by line, and the counts of the path.
+/// The output of a check, by line, and the counts of the path.
 #[derive(Debug, Default, Clone, PartialEq)]
 struct CheckOutcome {
     lines: Vec<(String, String)>,
@@ -231,8 +231,9 @@ fn run(path: &str, check: &ConformanceCheck) -> CheckOutcome {
 }
 
 impl CheckOutcome {
-    /// Returns the ends of connections that stayed on TCP because their listener did not accept in time. On a busy machine that
-    /// happens to some of a burst, as docs/reference/paths.md says; the server takes such a client for a stranger.
+    /// Returns the number of connection ends that stayed on TCP because the listener did not accept in time. On a busy
+    /// machine that happens to some connections of a burst (docs/reference/paths.md). The server then takes the client
+    /// for one that does not run over the path.
     fn late(&self) -> u64 {
         2 * self.left["not-accepted"].as_u64().unwrap_or(0)
     }

@@ -17,12 +17,12 @@ use parking_lot::Mutex;
 use support::schema::checked;
 use support::{LANDSPEED, needs_root, text};
 
-/// Allows one lab at a time, because the load of one test would disturb another.
+/// A lock that allows one lab at a time, because the load of one test would disturb another.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Runs a program with priority over all others on the machine, `make disturbed`'s included. Other programs really
-/// take processor time from a flow, and a test of the verdict on a quiet path needs a quiet path. Niceness is not
-/// enough, because it only applies within a scheduling group.
+/// The start of a command that runs a program with priority over all others on the machine, `make disturbed`'s
+/// included. Other programs really take processor time from a flow, and a test of the verdict on a quiet path needs a
+/// quiet path. Niceness is not enough, because it only applies within a scheduling group.
 const AHEAD: [&str; 3] = ["chrt", "--rr", "60"];
 
 /// Returns true if programs can get priority here; otherwise reports a skipped test.
@@ -221,7 +221,7 @@ impl Drop for BackgroundFlow {
     }
 }
 
-/// Tests that a short look at existing flows is answered soon, and measures nothing beside them.
+/// Tests that a short watch of existing flows is answered soon, and measures nothing beside them.
 #[test]
 fn existing_flows_are_answered_soon_and_nothing_else_is_measured() {
     let _alone = ALONE.lock();
@@ -245,7 +245,7 @@ fn existing_flows_are_answered_soon_and_nothing_else_is_measured() {
     assert!(none.contains(&at) && none.contains(&format!("(pid {pid})")), "flows there, with owners: {none}");
 }
 
-/// A client that asks over loopback, and a server that rests before it answers.
+/// Tests a client that asks over loopback, and a server that pauses before it answers.
 #[test]
 fn a_client_that_waits_for_replies_is_no_fault() {
     let _alone = ALONE.lock();
@@ -279,7 +279,8 @@ fn a_client_that_waits_for_replies_is_no_fault() {
     assert!(report.verdict.iter().all(|finding| is_limit(finding.cause)), "{:#?}", report.verdict);
 }
 
-/// The quota of a control group, made by the kernel. Programs with priority in real time have none.
+/// Tests a control group's quota in the kernel. The programs run without real-time priority, because a quota does not
+/// limit programs that have it.
 #[test]
 fn a_processor_quota_is_named_with_its_group() {
     needs_root!();

@@ -12,7 +12,7 @@ use landspeed_record::{ExplainReport, PerPacketCost, Settings};
 use parking_lot::Mutex;
 use support::{LANDSPEED, needs_root};
 
-/// Allows one lab at a time.
+/// A lock that allows one lab at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn lab() -> JoinedHosts {

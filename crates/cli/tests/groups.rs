@@ -1,5 +1,5 @@
-//! Tests of runs over many hosts that landspeed did not create, each reached by ssh: hosts that die cost what they were
-//! needed for, a knob is turned on all hosts of its side, and all of them are restored.
+//! Tests of runs over many hosts that landspeed did not create, each reached by ssh. A host that dies costs only what
+//! it was needed for, a knob is turned on all hosts of its side, and all of them are restored.
 
 mod support;
 

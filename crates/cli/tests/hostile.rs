@@ -79,7 +79,7 @@ fn listen(at: &str, transport: &str) -> String {
 /// What a controller sends to an agent.
 struct ControllerScript {
     name: String,
-    /// True to send a sound hello first.
+    /// True to send a valid hello first.
     greets: bool,
     said: Vec<u8>,
     /// What the agent must answer, if it must answer.
@@ -92,7 +92,8 @@ impl ControllerScript {
     }
 }
 
-/// Returns scripts of controllers that want an agent's memory, files or end, and of a sound one.
+/// Returns scripts of controllers that try to exhaust an agent's memory, to read or write its files or to end it, and
+/// one script of an honest controller.
 fn controllers() -> Vec<ControllerScript> {
     let many = |count, request: &str| (0..count).flat_map(|id| question(id, request)).collect::<Vec<u8>>();
     let one = |request: &str| question(0, request);
@@ -158,7 +159,7 @@ fn about_device(device: &str) -> ControllerScript {
     ControllerScript::new(&format!("device {device:.20}"), said)
 }
 
-/// Starts an agent in a network namespace of its own, in which a turn could harm nothing.
+/// Starts an agent in a separate network namespace, in which a changed setting could harm nothing.
 fn agent(state: &Path) -> Child {
     let mut agent = Command::new("unshare");
     agent.args(["-n", LANDSPEED, "agent", "--stdio"]).env("LANDSPEED_STATE_DIR", state);
@@ -166,7 +167,7 @@ fn agent(state: &Path) -> Child {
     agent.spawn().expect("unshare runs")
 }
 
-/// Most memory that an agent uses for a hostile controller, in KiB, its program included.
+/// Largest amount of memory that an agent may use for a hostile controller, in KiB, its program included.
 const MOST_KIB: u64 = 200_000;
 
 /// Returns the most memory that a process has used, in KiB.

@@ -45,7 +45,7 @@ impl NamespacePair {
         command
     }
 
-    /// Returns a command for a program, with this pair's own folders for landspeed.
+    /// Returns a command for a program, with the folders of this pair of namespaces as landspeed's.
     fn in_its_place(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.env("XDG_DATA_HOME", self.folder.path()).env("TERM", "xterm");
@@ -105,7 +105,7 @@ fn a_question_is_short_and_ctrl_c_or_no_answer_ends_it_at_once() {
     }
 }
 
-/// Held by tests that tune, because two simultaneous runs would take all cores from each other's agents.
+/// A lock that tests hold while they tune, because two simultaneous runs would take all cores from each other's agents.
 static TUNES: Mutex<()> = Mutex::new(());
 
 #[test]

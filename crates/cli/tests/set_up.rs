@@ -15,7 +15,7 @@ use support::{LANDSPEED, needs_root, sh, skip, text};
 
 /// The port that all firewalls here let in.
 const OPEN: &str = "4712";
-/// Time limit of an error.
+/// Time within which an error must be reported.
 const SOON: Duration = Duration::from_secs(30);
 
 static NEXT: AtomicU32 = AtomicU32::new(0);

@@ -1,4 +1,4 @@
-//! Tests of the main job in the lab, as a new user runs it, but shorter.
+//! Tests of `landspeed tune` in the lab, as a new user runs it, but shorter.
 
 mod support;
 
@@ -11,7 +11,7 @@ use support::schema::{CompiledSchema, checked};
 use support::terminal::{Terminal, lasting};
 use support::{LANDSPEED, needs_root, sh, text};
 
-/// Returns the settings outside the lab that it could have changed, one per line.
+/// Returns the settings outside the lab that a run could have changed, one per line.
 fn outside() -> BTreeSet<String> {
     let parts =
         ["sysctl -a --pattern ^net 2>/dev/null | grep -v conntrack_count", "ip -o link | cut -d' ' -f2-"];

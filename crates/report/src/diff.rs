@@ -11,7 +11,7 @@ use crate::block::{
 use crate::safe;
 use crate::words;
 
-/// Two records compared, as `landspeed diff` shows it.
+/// The comparison of two records by `landspeed diff`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, schemars::JsonSchema)]
 pub struct DiffReport {
     /// Format version of this document.
@@ -22,13 +22,13 @@ pub struct DiffReport {
     /// Path of the second record.
     #[serde(rename = "b")]
     pub name_b: String,
-    /// True if both records are of one path. Otherwise no ratio says what a setting did.
+    /// True if both records were made on the same path. If not, the ratios do not show what a setting did.
     pub same_path: bool,
     /// The result in one line.
     pub headline: String,
     /// Figures, settings and host facts, in display order.
     pub rows: Vec<DiffRow>,
-    /// Limits of the comparison, one line each: what only one record has, another kernel, another goal.
+    /// Limits of the comparison, one line each, such as steps in only one record, different kernels or different goals.
     pub notes: Vec<String>,
 }
 
@@ -46,7 +46,8 @@ pub struct DiffRow {
 }
 
 impl DiffReport {
-    /// Returns the report of an analysis of the records `name_a` and `name_b`. Steps with equal results are left out.
+    /// Returns the report of the comparison `diff` of the records `name_a` and `name_b`. Steps with equal results are
+    /// left out.
     pub fn of(diff: &RunDiff, name_a: &str, name_b: &str) -> Self {
         let program = diff.program.as_ref();
         let mut rows = figures("start", &diff.start, program);
@@ -78,7 +79,7 @@ fn headline(diff: &RunDiff) -> String {
     format!("{which}: its final rate is {} that of A (no proof: not interleaved)", words::estimate(&e))
 }
 
-/// Returns one line that counts the steps and settings of one record alone.
+/// Returns the line with the numbers of steps and settings that only one of the records has.
 fn of_one(diff: &RunDiff) -> Option<String> {
     let said = |[a, b]: [usize; 2], what: &str| {
         (a + b > 0).then(|| format!("{a} {what} only in A and {b} only in B"))

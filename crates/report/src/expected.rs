@@ -17,7 +17,8 @@ pub(crate) fn because(advised: &StepPrediction) -> String {
     format!("explain: {}", weighed(advised.cause, advised.weight))
 }
 
-/// Returns a cause with its share of the flow's time. A limit has no share: it remains after all causes are fixed.
+/// Returns a cause in words, with the share of the flow's time that it takes. A limit has no share, because it remains
+/// after all causes are fixed.
 pub(crate) fn weighed(cause: Cause, weight: f64) -> String {
     let words = cause_words(cause);
     let share = weight * 100.0;

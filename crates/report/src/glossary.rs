@@ -2,7 +2,8 @@
 
 use crate::block::{ReportBlock, ReportSection, Visibility};
 
-/// Sections that begin with "# kind of report", then one "word: meaning" per line.
+/// The text of all glossaries. Each section begins with a line "# kind of report" and has one line "word: meaning" per
+/// word.
 const WORDS: &str = include_str!("glossary.txt");
 
 pub(crate) fn of(kind: &str) -> ReportSection {

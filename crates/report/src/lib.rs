@@ -1,10 +1,10 @@
-//! The output of a run for people: live on a terminal, and as a report.
+//! The output of a run for people: its progress, live on a terminal, and its results, as a report.
 //!
-//! A report is a [`Document`], which is put together once ([`tune`], [`explain`], [`compare`], [`measure`], [`diff`],
-//! [`record_run`]) and printed as text, as one HTML page or as CSV; [`json`] writes the data behind it. Input is
-//! plain data of `landspeed-record`. This crate imports no plug-in, so a saved record can be shown anywhere. A record
-//! may come from a stranger: text in a document is escaped for terminals, and maud escapes it for HTML. The words that
-//! a page explains are in `glossary.txt`, a section for each kind of page.
+//! A report is a [`Document`]. It is built once (by [`tune`], [`explain`], [`compare`], [`measure`], [`diff`],
+//! [`record_run`] and others) and printed as text, as an HTML page, as Markdown or as CSV. [`json`] prints the data
+//! behind a report. The input is plain data of `landspeed-record`. This crate imports no plug-in, so a saved record can
+//! be shown anywhere. A record may come from a stranger, so text in a document is escaped for terminals, and maud
+//! escapes it for HTML. The words that a page explains are in `glossary.txt`, in a section for each kind of page.
 
 mod block;
 mod chart;

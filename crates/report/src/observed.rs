@@ -6,7 +6,7 @@ use crate::block::{
     CollapsibleGroup, Document, ReportSection, ReportTable, StyledText, TableCell, TableColumn,
 };
 
-/// Returns the figures grouped by part, with one column per host.
+/// Returns the table of figures, grouped by the observer or workload that measured them, with one column per host.
 pub(crate) fn table(title: &str, figures: &[PartFigures]) -> Option<ReportTable> {
     let hosts = each_once(figures.iter().map(|of| of.host.as_str()));
     let parts = each_once(figures.iter().map(|of| of.part.as_str()));
@@ -62,8 +62,8 @@ fn each_once<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 }
 
 impl Document {
-    /// Returns the document with the observers' figures of `what` inserted before the section "How to reproduce". The
-    /// page, the CSV and a terminal in full detail show them.
+    /// Returns the document with the observers' figures, in a group with the title `what`, inserted before the section
+    /// "How to reproduce". The page, the CSV and a terminal in full detail show them.
     #[must_use]
     pub fn with_observed(mut self, what: &str, figures: &[PartFigures]) -> Document {
         let Some(table) = table("What observers saw", figures) else { return self };

@@ -12,11 +12,11 @@ const PLAIN_WIDTH: u16 = 100;
 /// What an output stream can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutputCapabilities {
-    /// True if it is a terminal, on which lines may be overwritten.
+    /// True if the stream is a terminal, on which lines may be overwritten.
     pub terminal: bool,
     pub width: u16,
     pub color: bool,
-    /// True if it shows characters beyond ASCII.
+    /// True if the stream shows characters beyond ASCII.
     pub unicode: bool,
 }
 
@@ -34,8 +34,8 @@ impl OutputCapabilities {
         Self::of(&io::stderr())
     }
 
-    /// Detects the capabilities of `stream`. There is no colour if NO_COLOR is set and not empty (no-color.org), or
-    /// if the terminal is a dumb one.
+    /// Detects the capabilities of `stream`. There is no colour if NO_COLOR is set and not empty (no-color.org), if
+    /// `stream` is not a terminal, or if TERM is unset or "dumb".
     fn of(stream: &(impl IsTerminal + AsFd)) -> Self {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
@@ -57,7 +57,7 @@ impl OutputCapabilities {
     }
 }
 
-/// Returns the width that the environment asks for.
+/// Returns the width that the value `given` of COLUMNS requests, if it is a number above zero.
 fn columns(given: Option<OsString>) -> Option<u16> {
     given?.to_str()?.parse().ok().filter(|&width| width > 0)
 }
@@ -98,14 +98,14 @@ fn ascii(of: char) -> char {
     }
 }
 
-/// The meaning of a colour; see [`Painter::paint`].
+/// The meaning of a colour on a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
     /// A proven improvement.
     Good,
     /// Harm, or a warning.
     Bad,
-    /// An open question.
+    /// A result that is open, or not confirmed.
     Open,
     Noise,
     /// Less important.

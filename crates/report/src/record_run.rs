@@ -9,6 +9,7 @@ use crate::block::{
 use crate::words::{hosts, number};
 use crate::{gauges, safe};
 
+/// Returns the report of a record run as a document.
 pub fn record_run(run: &RecordRunReport) -> Document {
     let names = [
         "window",
@@ -61,7 +62,8 @@ pub fn record_run(run: &RecordRunReport) -> Document {
     Document { head, sections, gauges: gauges::of_record_run(run), ..Document::default() }
 }
 
-/// Returns the command that follows: the run again where it does not count, else what holds the path back.
+/// Returns the command to run next: the same run if this one does not count, otherwise an explanation of what holds the
+/// path back.
 fn next(run: &RecordRunReport) -> String {
     match run.capped.unfit.is_empty() {
         true => format!("landspeed explain {}   # what holds the path back", hosts(&run.topology)),

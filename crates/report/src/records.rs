@@ -71,7 +71,8 @@ pub struct ListedResult {
 }
 
 impl ListedResult {
-    /// Returns the row of a record with its state, and with the result in words.
+    /// Returns `row` with the state of the run and the result in words. `in_progress` is true if a run is still writing
+    /// the record.
     #[must_use]
     pub fn listed(self, in_progress: bool, row: RecordRow) -> RecordRow {
         let (state, word) = match (self.is_done, in_progress) {
@@ -84,7 +85,7 @@ impl ListedResult {
     }
 }
 
-/// Returns the result of a tuning run. Its record ends with a summary.
+/// Returns the result of a tuning run. The run is done if its record ends with a summary.
 pub fn tune_result(outline: &RecordOutline) -> ListedResult {
     match &outline.last {
         Some(Line::Summary(summary)) => ListedResult { is_done: true, words: result(summary) },
@@ -92,14 +93,14 @@ pub fn tune_result(outline: &RecordOutline) -> ListedResult {
     }
 }
 
-/// Returns the result of a study. `runs` counts the runs that it has made.
+/// Returns the result of a study. `runs` returns the number of runs that were made.
 pub fn study_result(outline: &RecordOutline, runs: impl Fn() -> usize) -> ListedResult {
     let Some(Line::Study(study)) = &outline.second else { return ListedResult::default() };
     let (made, planned) = (runs(), study.contests.len() * study.repeats as usize);
     ListedResult { is_done: made >= planned, words: format!("{made} of {planned} runs") }
 }
 
-/// Returns the result of a grid. Its record ends with the reason why it ended.
+/// Returns the result of a grid. The grid is done if its record ends with a reason other than a stop.
 pub fn grid_result(outline: &RecordOutline) -> ListedResult {
     let Some(Line::Grid(grid)) = &outline.second else { return ListedResult::default() };
     let is_done = matches!(&outline.last, Some(Line::GridEnd(end)) if *end != GridEndReason::Stopped);
@@ -130,7 +131,7 @@ pub fn gain_is_proven(summary: &TuneSummary) -> bool {
     answer::proven(summary).is_some()
 }
 
-/// Returns the list as a document.
+/// Returns the list of records as a document.
 pub fn records(report: &RecordsReport) -> Document {
     // Narrow terminals need no "when": the id is a time as well.
     let when = TableColumn::words("when").above_width(100);

@@ -5,7 +5,7 @@ use landspeed_record::units::EscapedText;
 
 use crate::block::StyledText;
 
-/// Longest text that is shown of one field, in characters; longer text is cut and marked.
+/// Largest number of characters that are shown of one field. Longer text is cut and marked.
 const LIMIT: usize = 600;
 
 /// Returns `text` with all characters escaped that would control a terminal or a browser, as
@@ -14,7 +14,7 @@ pub fn safe(text: &str) -> String {
     EscapedText::from(text).cut(LIMIT)
 }
 
-/// Returns what a reader should know of a path that its routes and addresses do not show.
+/// Returns remarks on a path: facts that a reader should know and that its routes and addresses do not show.
 pub(crate) fn remarks(path: &PathFacts) -> Vec<StyledText> {
     landspeed_analysis::remarks(path).iter().map(|remark| safe(remark).into()).collect()
 }

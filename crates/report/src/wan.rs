@@ -49,7 +49,8 @@ fn row(name: &str, direction: &DirectionStats) -> [TableCell; 8] {
     ]
 }
 
-/// Returns the drops by cause, those of the path first, then the counts of reordered, marked and duplicated segments.
+/// Returns the numbers of dropped segments by cause, causes of the emulated path first, then the numbers of reordered,
+/// marked and duplicated segments.
 fn dropped(direction: &DirectionStats) -> String {
     let causes = [
         ("queue", direction.queue_drops),
@@ -77,7 +78,8 @@ pub(crate) fn warning(wan: Option<&WanReport>) -> Option<&'static str> {
     )
 }
 
-/// Returns whether figures that were measured over the link are valid, one line each, and then the link's own notes.
+/// Returns the sentence on whether figures that were measured over the link are valid, then the reasons if they are
+/// not, and the link's own notes.
 pub(crate) fn verdict(wan: &WanReport) -> Vec<String> {
     let first = match (wan.unfit.is_empty(), wan.link.carrier) {
         (false, _) => {

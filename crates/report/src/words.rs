@@ -7,8 +7,8 @@ use landspeed_record::{ConfirmationReport, Estimate, StepSummary, TuneSummary};
 pub(crate) use crate::outcome::StepOutcome;
 use crate::safe;
 
-/// The least effect of interest (design, section 5): within this share of 1, a step is of no use even if its effect
-/// is real.
+/// The least effect of interest (design, section 5). A step whose ratio is within this share of 1 is of no use even if
+/// its effect is real.
 pub(crate) const LEAST_EFFECT: f64 = 0.02;
 
 /// Returns the first cell of a metric's row: the metric's name or, if the run measured a program, the name of the
@@ -55,12 +55,12 @@ pub(crate) fn confirmation(found: &ConfirmationReport, primary: Metric) -> Strin
     format!("{verdict} over {over}: {figure}, {} blocks{discarded}", found.blocks)
 }
 
-/// Returns true if the interval is real: an end beyond a factor of a thousand means that too little was measured.
+/// Returns true if enough was measured for a real interval, with both ends within a factor of a thousand of 1.
 pub(crate) fn has_ends(e: &Estimate) -> bool {
     e.is_plausible() && e.low >= 0.001 && e.high <= 1_000.0
 }
 
-/// Returns the steps that have an estimate of the primary statistic, in order.
+/// Returns the steps that have an estimate of the run's primary figure, in order.
 pub(crate) fn measured(summary: &TuneSummary) -> Vec<(&StepSummary, Estimate)> {
     let primary = Metric::of_goal(&summary.goal);
     summary.steps.iter().filter_map(|step| Some((step, primary.of_step(step)?))).collect()
@@ -86,8 +86,8 @@ pub(crate) fn times(x: f64) -> String {
     format!("{}×", number(x))
 }
 
-/// Formats an interval: "[1.38, 1.50]". An end that too few trials leave open is "?",
-/// and without either it is "[range unknown]".
+/// Formats an interval: "[1.38, 1.50]". An end that is unknown because there were too few trials is "?". If both are
+/// unknown, the text is "[range unknown]".
 pub(crate) fn interval(e: &Estimate) -> String {
     // An end beyond a factor of a thousand is not worth printing.
     let end = |x: f64| if (0.001..=1_000.0).contains(&x) { number(x) } else { "?".to_owned() };
@@ -120,7 +120,8 @@ pub(crate) fn change(step: &StepSummary) -> String {
     })
 }
 
-/// Returns a step's setting with its prerequisites, "tso=on with tx-checksum=on, sg=on", and marks a second try.
+/// Returns a step's setting with its prerequisites, "tso=on with tx-checksum=on, sg=on", and with "(again)" for a
+/// second try.
 pub(crate) fn step_words(step: &StepSummary) -> String {
     let mut words = setting(step);
     if !step.with.is_empty() {

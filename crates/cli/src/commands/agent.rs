@@ -80,8 +80,8 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Raises the soft limit of open files (usually 1024) to the hard one, because each flow needs a descriptor. If this
-/// fails, opening too many files reports it.
+/// Raises the soft limit of open files (usually 1024) to the hard one, because each flow needs a descriptor. A failure
+/// is ignored, because opening too many files reports it.
 fn raise_open_files() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });

@@ -106,7 +106,7 @@ fn shipped() -> impl Iterator<Item = &'static Application> {
     WORKLOADS.iter().filter_map(|one| one.application())
 }
 
-/// Returns the application that ships under this name.
+/// Returns the application that ships under this name, or a usage error if there is none.
 fn by_name(name: &str) -> Result<&'static Application> {
     let name = name.trim_start_matches("app:");
     shipped().find(|one| one.file_name() == name).ok_or_else(|| {
@@ -115,7 +115,7 @@ fn by_name(name: &str) -> Result<&'static Application> {
     })
 }
 
-/// Returns the workload of an application that ships, by its name, or of the one in a file.
+/// Returns the workload of the application `word`, which is a file or the name of an application that ships.
 pub(crate) fn named(word: &str) -> Result<Workload> {
     let name = word.trim_start_matches("app:");
     match is_file(name) {
@@ -129,12 +129,12 @@ pub(crate) fn of_file(application: &Application) -> Workload {
     Workload { file: Some(application.text.clone()), ..Workload::new(&application.name) }
 }
 
-/// Returns an application with parameters, such as "size=4K,metric=p99".
+/// Returns the workload of the application `word` with the parameters `with`, such as "size=4K,metric=p99".
 pub(crate) fn asked(word: &str, with: Option<&str>) -> Result<Workload> {
     set_on(named(word)?, with)
 }
 
-/// Returns the workload with parameters, such as "size=4K,metric=p99".
+/// Returns `workload` with the parameters `with`, such as "size=4K,metric=p99".
 pub(crate) fn set_on(mut workload: Workload, with: Option<&str>) -> Result<Workload> {
     let runner = landspeed_workload::find(&workload).context("it was read before")?;
     let parameters = runner.parameters();
@@ -153,7 +153,8 @@ fn is_file(name: &str) -> bool {
     name.contains('/') || Path::new(name).extension().is_some()
 }
 
-/// Reads the application in a file.
+/// Reads the application in a file. Returns a usage error for a mistake in the file, or if a parameter has the name of
+/// an option of `landspeed measure`.
 fn load(file: &Path) -> Result<Application> {
     let text = std::fs::read_to_string(file)
         .with_context(|| format!("cannot read {}", file.display()))

@@ -26,7 +26,7 @@ pub(crate) struct CauseEntry {
     cause: Cause,
     /// The cause in words that follow "held back by".
     words: &'static str,
-    /// True for a limit: what remains when nothing is wrong.
+    /// True for a limit, which remains when nothing is wrong.
     is_limit: bool,
 }
 

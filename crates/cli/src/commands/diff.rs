@@ -46,7 +46,8 @@ pub(crate) fn run(args: &DiffArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the command that measures interleaved what two runs can only suggest.
+/// Returns the command to run next. It measures both values of the first setting that differs, interleaved, because two
+/// separate runs can only suggest an effect.
 fn interleaved(diff: &RunDiff, topology: &str, name: &str) -> String {
     let is_plain = |value: &str| !value.is_empty() && !value.contains([' ', ',', '*']);
     let mut settings = diff.settings.iter().filter(|(_, a, b)| is_plain(a) && is_plain(b));

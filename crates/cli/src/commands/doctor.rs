@@ -96,7 +96,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode> {
     Ok(if is_wrong { Exit::Failed } else { Exit::Done }.into())
 }
 
-/// Returns the command that follows: mend the worst finding, or measure.
+/// Returns the command to run next: that of the worst finding that has one, or `landspeed explain`.
 fn command(findings: &[DoctorFinding], to: Option<&str>) -> String {
     let mend = |one: &DoctorFinding| {
         let (host, command) = (one.host.as_deref(), one.finding.command.as_ref()?);
@@ -125,7 +125,7 @@ fn words(path: DoctorPath) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(" and "))
 }
 
-/// Checks this host.
+/// Checks this host for `path`: the named interface, or all interfaces that are up.
 fn here(interface: Option<&str>, path: DoctorPath) -> Result<Vec<DoctorFinding>> {
     let facts = host::probe();
     let links: Vec<Option<&LinkFacts>> = match interface {
@@ -140,7 +140,8 @@ fn here(interface: Option<&str>, path: DoctorPath) -> Result<Vec<DoctorFinding>>
     Ok(checked.flat_map(|one| one.findings(path)).collect())
 }
 
-/// Checks both ends of the path to a host, for its round trip and the slower of its links.
+/// Checks both ends of the path to a host. The path has the measured round trip and the rate of the slower link, unless
+/// the command line gave others.
 fn both(to: &str, args: &DoctorArgs, given: DoctorPath) -> Result<(DoctorPath, Vec<DoctorFinding>)> {
     let joined = hosts::joined_to(to, &args.reach, Pairing::FirstTwo)?;
     let group = &joined.group;
@@ -159,7 +160,7 @@ fn both(to: &str, args: &DoctorArgs, given: DoctorPath) -> Result<(DoctorPath, V
     Ok((path, findings))
 }
 
-/// Returns the link of the host that carries the data.
+/// Returns the host's link that carries the flow's data.
 fn device(host: &Host) -> Option<&LinkFacts> {
     host.facts.links.iter().find(|link| link.name == host.device)
 }

@@ -60,7 +60,7 @@ pub(crate) struct ExecArgs {
     pub(crate) program: Vec<OsString>,
 }
 
-/// Returns the names in the table of paths.
+/// Returns the parser of an option whose values are the names of paths.
 pub(crate) fn paths() -> PossibleValuesParser {
     choices(PATHS.iter().map(|path| (path.name(), path.describe())))
 }
@@ -79,7 +79,7 @@ pub(crate) struct ExecReport {
     /// True if processes of the program continue in the background.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     goes_on: bool,
-    /// Why the path could not be put below the program, or why nothing is known of it.
+    /// Why the path could not be put below the program, or why its connections are not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unable: Option<String>,
 }
@@ -91,7 +91,8 @@ impl ExecReport {
         ExecReport { path: path.name().to_owned(), counts, took_ns, cpu_ns, goes_on, unable }
     }
 
-    /// Returns why this was not a run over the path, or `None` if all connections were carried.
+    /// Returns why this was not a run over the path, or `None` if it was. A path that carries no connections itself
+    /// gives no reason.
     pub(crate) fn why_not(&self) -> Option<String> {
         let carries = find(&self.path).is_some_and(|path| !path.rules().is_empty());
         let (all, left) = (self.counts.all(), self.counts.left.iter().next());
@@ -133,14 +134,15 @@ pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode> {
     Ok(code(ended.status))
 }
 
-/// Returns the command of the keeper, which takes over from a supervisor.
+/// Returns the command that starts the keeper, the process that continues the work of a supervisor after its exit.
 fn keeper(path: &dyn Path) -> Command {
     let mut keeper = Command::new("/proc/self/exe");
     keeper.arg("keep-path").arg(path.name());
     keeper
 }
 
-/// Returns a shell's exit code for a program that is not found (127) or cannot be run (126).
+/// Prints why the program did not start, and returns a shell's exit code: 127 if it was not found, 126 if it cannot be
+/// run.
 fn not_run(error: Error) -> Result<ExitCode> {
     let Error::Start { source, .. } = &error else { return Err(error.into()) };
     let code = if source.kind() == io::ErrorKind::NotFound { 127 } else { 126 };

@@ -36,9 +36,9 @@ pub(crate) struct ExperimentEntry {
     title: String,
     /// Paper and section.
     source: String,
-    /// Combinations of values at full size.
+    /// Number of combinations of values at full size.
     cells: u32,
-    /// Combinations of values in the short version.
+    /// Number of combinations of values in the short version.
     short_cells: u32,
     /// Number of published claims that it compares with its measurements.
     expectations: usize,
@@ -77,7 +77,7 @@ fn list_shipped(form: &ListArgs) -> Result<()> {
     first.map_or(Ok(()), |command| next(form.json, &command))
 }
 
-/// Returns the path and the text of an experiment: a file, or one that ships.
+/// Returns the path and the text of the experiment `name`, which is a file or the name of an experiment that ships.
 pub(crate) fn found(name: &str) -> Result<(PathBuf, String)> {
     let path = Path::new(name);
     if path.exists() {

@@ -1,8 +1,8 @@
-//! The command line: a command is a file or a folder here, and a row of the table.
+//! The command line. Each command is a module here and a row of the table at the end of this file.
 //!
-//! A command's module has its arguments, whose doc comment is the command's line in the help, `run`, and the types of what it
-//! prints as JSON, which the row names. Its `mod` line is outside the table, because rustfmt formats no module that a macro
-//! declares.
+//! A command's module has its arguments, the function `run`, and the types of its JSON documents, which the row names.
+//! The doc comment of the arguments is the command's line in the help. The `mod` lines are outside the table, because
+//! rustfmt formats no module that a macro declares.
 
 pub(crate) mod agent;
 pub(crate) mod app;
@@ -44,7 +44,7 @@ const EXAMPLES: &str = "Examples:\n  \
     landspeed doctor                check this host's settings\n  \
     landspeed tune HOST_A HOST_B    tune a real path by ssh";
 
-/// Makes the command line of clap, the calls of `run`, and the list of JSON documents, from the rows of the table.
+/// Generates the command line of clap, the calls of `run`, and the list of JSON documents from the rows of the table.
 macro_rules! commands {
     ($($(#[$($attribute:tt)+])? $name:ident($module:ident::$args:ident) $({ $($title:literal: $document:ty,)* })?,)*) => {
         /// Measure a network path between two hosts, find what holds it back, change one setting at a time, keep only what is proven

@@ -46,7 +46,7 @@ pub(crate) struct PersistReport {
     hostname: String,
     /// Files that apply the settings at boot.
     files: Vec<ConfigFile>,
-    /// The folder below which the files were written; `None` if they were only shown.
+    /// The folder below which the files were written; null if they were only shown.
     written_below: Option<PathBuf>,
     /// Settings of the flow, which its program must set.
     in_your_program: Vec<String>,
@@ -60,7 +60,7 @@ pub(crate) struct PersistReport {
 /// Commands to copy.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 struct SuggestedCommands {
-    /// What they do.
+    /// Purpose of the commands.
     what: &'static str,
     /// Shell commands.
     commands: Vec<String>,
@@ -111,7 +111,7 @@ fn side(kept: &KeptSettings, args: &PersistArgs) -> Result<Side> {
     kept.side_here(asked).map_err(|why| anyhow!("{why}; run it there, or add --other-host"))
 }
 
-/// Returns why there are no files; `None` if there are.
+/// Returns why there are no files, or `None` if there are some.
 fn nothing(kept: &KeptSettings, side: Side) -> Option<String> {
     let other = side.other();
     let why = match (kept.of_host(side).len(), kept.of_host(other).len(), kept.of_flow().len()) {

@@ -40,7 +40,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
     (row.show)(&ShownRecord { record: &record, path: &path, named: &named, form: &args.output.form, detail })
 }
 
-/// Returns what the record is of: its kind, path, date and goal.
+/// Returns the line that describes a record: its kind, path, date and goal.
 fn origin(header: &Header) -> String {
     let started = &header.started;
     let date = match (started.get(..10), started.get(11..16)) {
@@ -63,7 +63,7 @@ pub(crate) fn tuning(of: &ShownRecord<'_>) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Adds to the summary of a run that was cut off what this host knows about its end.
+/// Adds to the summary of a run that was cut off what this host knows about the end of the run.
 fn tell_the_end(summary: &mut TuneSummary, in_progress: bool) {
     if !summary.cut_off {
         return;

@@ -127,7 +127,7 @@ fn here_dry(args: &UndoArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Restores other hosts through their agents. One that cannot be reached spares the others.
+/// Restores other hosts through their agents. If a host cannot be reached, the others are restored nevertheless.
 fn there(args: &UndoArgs) -> Result<ExitCode> {
     let reached = hosts::apart(&args.hosts, &args.reach, true)?;
     let (mut lines, mut is_clean, mut left) = (Vec::new(), true, false);

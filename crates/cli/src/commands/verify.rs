@@ -63,11 +63,11 @@ struct SettingCheck {
     knob: String,
     /// The value that the run kept.
     kept: String,
-    /// The present value; `None` if it cannot be read.
+    /// The present value; null if it cannot be read.
     now: Option<String>,
-    /// True if the present value is another one, or cannot be read.
+    /// True if the present value is not the kept one, or cannot be read.
     differs: bool,
-    /// Why the value cannot be read.
+    /// Why the value cannot be read; null if it was read.
     why: Option<String>,
 }
 
@@ -76,18 +76,18 @@ struct SettingCheck {
 struct FileCheck {
     /// Path of the file.
     path: String,
-    /// What became of it.
+    /// State of the file.
     state: FileState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum FileState {
-    /// It is as `landspeed persist` writes it.
+    /// The file is as `landspeed persist` writes it.
     AsWritten,
-    /// It has other contents.
+    /// The file has other contents, or cannot be read.
     Changed,
-    /// It is not there.
+    /// The file does not exist.
     Missing,
 }
 
@@ -142,7 +142,8 @@ fn report(args: &VerifyArgs) -> Result<VerifyReport> {
     })
 }
 
-/// Returns the command that follows: write what differs, or measure what the settings are for.
+/// Returns the command to run next: it writes the files if a setting differs or does not last, otherwise it shows the
+/// record.
 fn command(report: &VerifyReport) -> String {
     let record = quoted(&report.record);
     let is_lasting = report.files.iter().all(|file| file.state == FileState::AsWritten);
@@ -169,7 +170,7 @@ fn gauges(report: &VerifyReport) -> Vec<Gauge> {
     ]
 }
 
-/// Returns what differs, if anything does.
+/// Returns the sentence that names what differs, or `None` if nothing does.
 fn differing(report: &VerifyReport) -> Option<String> {
     let settings = report.settings.iter().filter(|setting| is_other(setting));
     let files = report.files.iter().filter(|file| file.state != FileState::AsWritten);
@@ -179,7 +180,7 @@ fn differing(report: &VerifyReport) -> Option<String> {
         .then(|| format!("{} differ from what was kept; `landspeed persist` writes them", names.join(", ")))
 }
 
-/// Compares a setting with its kept value. One that cannot be read counts as different.
+/// Compares a setting with its kept value. A setting that cannot be read counts as different.
 fn check(change: &KeptChange<'_>, target: &KnobTarget) -> SettingCheck {
     let (knob, kept) = (change.knob.to_owned(), change.to.to_owned());
     let read = knob::find(change.knob)
@@ -203,7 +204,8 @@ fn check_file(file: &ConfigFile) -> FileCheck {
     FileCheck { path: file.path.clone(), state }
 }
 
-/// Returns true if a file is not as written, unless all are missing: then another tool may keep the settings.
+/// Returns true if a file is not as written. Returns false if all files are missing, because another tool may keep the
+/// settings.
 fn files_differ(files: &[FileCheck]) -> bool {
     let is_missing = |file: &FileCheck| file.state == FileState::Missing;
     !files.iter().all(is_missing) && files.iter().any(|file| file.state != FileState::AsWritten)

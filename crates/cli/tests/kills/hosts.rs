@@ -24,7 +24,7 @@ enum KillTarget {
     Controller,
     SshClient(&'static str),
     SshServer(&'static str),
-    /// All of these at one moment.
+    /// All of the processes above, at one moment.
     Everything,
 }
 

@@ -47,7 +47,7 @@ impl KillScope {
     }
 }
 
-/// Every second kill is of everything.
+/// The processes that are killed, in turn. Every second kill is of everything.
 const DEATHS: [KillScope; 6] = [Everything, Owner, Everything, AllButKeeper, Everything, OwnerAndKeeper];
 
 /// The command that removes the lab if no keeper survives.

@@ -15,8 +15,8 @@ use crate::run::{TestServer, carries, command, counts, run, said};
 use crate::support::ours::signal;
 use crate::support::{self, text};
 
-/// Greatest delay of supervisors in milliseconds, which occurs now and then at any of their steps. Not in a release
-/// build.
+/// Variable that delays supervisors by up to this number of milliseconds, now and then and at any of their steps. A
+/// release build ignores it.
 const LATE: &str = "LANDSPEED_PATH_LATE";
 
 /// Echoes what arrives, with many threads that all accept, until killed.
@@ -36,7 +36,7 @@ pub(crate) fn serve_on() {
     });
 }
 
-/// Sends first, and closes first, until killed.
+/// Greets each connection and closes it first, until killed.
 pub(crate) fn greet_on() {
     let listener = TcpListener::bind(at(0)).expect("a port");
     println!("\nport {}", listener.local_addr().expect("an address").port());

@@ -88,7 +88,7 @@ fn kills(path: &str) {
         said(&mut from, "asking");
         let [own, others] = [asking.id(), server.child.id()].map(supervisor_and_program);
         let programs = [own[1], others[1]];
-        // The moments of each victim are spread over many connections.
+        // The times of the kills of each victim are spread over many connections.
         std::thread::sleep(Duration::from_micros(5_000 + number * 7_919 % 60_000));
         let victim = number % 4;
         let killed = [own[0], others[0], programs[0], programs[1]][victim as usize];

@@ -78,7 +78,7 @@ fn two_network_namespaces_are_one_host_and_equal_addresses_in_them_are_two() {
     );
 }
 
-/// The capabilities needed to look up a socket in another network namespace.
+/// The capabilities to drop, without which a process cannot look up a socket in another network namespace.
 const LOOKS: &str = "-bpf,-sys_admin,-net_admin";
 
 #[test]

@@ -221,7 +221,7 @@ pub(crate) fn ask_undumpable(port: usize) {
     ask(port, 1000);
 }
 
-/// Waits for `connections` simultaneously, makes them, and prints its limit of descriptors.
+/// Accepts `connections` in as many threads, makes them, and prints its limit of descriptors.
 pub(crate) fn wait_for(connections: usize) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let at = listener.local_addr().expect("an address");

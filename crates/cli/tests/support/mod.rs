@@ -1,6 +1,6 @@
 //! Shared parts of the lab tests: hosts that landspeed did not create, and their state as seen from outside.
 //!
-//! Everything here uses other tools (ip, ethtool, tc, sysctl, sshd), so that landspeed is never its own witness.
+//! Everything here uses other tools (ip, ethtool, tc, sysctl, sshd), so that no test relies on landspeed's own reports.
 #![allow(dead_code, unused_imports, unused_macros, reason = "each test file uses its part")]
 
 pub(crate) mod bpf;

@@ -1,5 +1,5 @@
-//! Prints a document's tables as CSV (RFC 4180), one table a file. Figures are exact and in base units, which the headers
-//! name.
+//! Prints a document's tables as CSV (RFC 4180), one file per table. Figures are exact and in base units, which the
+//! headers name.
 
 use super::table::{CellValue, ColumnKind};
 use super::{Document, ReportBlock, ReportTable, TableCell, TableColumn, TableRow, Visibility};
@@ -7,14 +7,14 @@ use super::{Document, ReportBlock, ReportTable, TableCell, TableColumn, TableRow
 /// A table as CSV.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CsvTable {
-    /// A part of a file's name: letters, digits and '-'. No two tables of a document have the same.
+    /// The part of a file's name that identifies the table: letters, digits and '-'. It is unique within a document.
     pub name: String,
-    /// The lines, which end with a line break.
+    /// The header line and the rows, each with CR LF at its end.
     pub text: String,
 }
 
 impl Document {
-    /// Returns all tables of the document as CSV.
+    /// Returns each table of the document as CSV, except those that only a terminal in brief detail shows.
     pub fn csv(&self) -> Vec<CsvTable> {
         let mut tables = Vec::new();
         collect(&self.head.blocks, &mut tables);
@@ -30,7 +30,7 @@ impl Document {
     }
 }
 
-/// Returns a label as a part of a file's name.
+/// Returns up to six words of a label in lower case, joined by '-', for a file's name.
 fn file_name(label: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { ' ' };
     let words: String = label.chars().map(plain).collect();
@@ -44,7 +44,7 @@ fn free_name(name: &str, taken: &[CsvTable]) -> String {
     names.find(|name| taken.iter().all(|other| other.name != *name)).unwrap_or_default()
 }
 
-/// Returns `rows` of words under `headers` as CSV, which ends with a line break.
+/// Returns `headers` and `rows` as CSV, with CR LF at the end of each line.
 pub fn csv(headers: &[&str], rows: &[Vec<String>]) -> String {
     let columns = headers.iter().map(|name| TableColumn::words(*name)).collect();
     printed(&ReportTable::new("", "", columns).rows(rows.iter().cloned()))
@@ -79,12 +79,12 @@ fn printed(table: &ReportTable) -> String {
     text
 }
 
-/// A column of a table, which may take several in a file.
+/// A column of a table, with what its additional CSV columns need.
 struct CsvColumn<'a> {
     index: usize,
     column: &'a TableColumn,
     units: Vec<&'static str>,
-    /// What the further numbers of its texts are, such as those of "18.1 ±0.5".
+    /// The names of the additional numbers in each text: "±" for "18.1 ±0.5", "low" and "high" for an interval.
     ends: &'static [&'static str],
 }
 
@@ -109,7 +109,7 @@ impl CsvColumn<'_> {
     }
 }
 
-/// Returns what the further numbers of a column's texts are.
+/// Returns the names of the additional numbers in a column's texts; empty if there are none.
 fn ends(table: &ReportTable, index: usize) -> &'static [&'static str] {
     let text = |row: &TableRow| match &row.cells.get(index)?.value {
         CellValue::Text(text) => Some(text.words()),
@@ -119,7 +119,8 @@ fn ends(table: &ReportTable, index: usize) -> &'static [&'static str] {
     found.unwrap_or_default()
 }
 
-/// Splits "18.1 ±0.5" and "2.82× [1.37×, 5.77×]" into numbers, and says what the further ones are.
+/// Splits "18.1 ±0.5" or "2.82× [1.37×, 5.77×]" into numbers. Returns the names of all but the first number, and the
+/// numbers; `None` for any other text.
 fn numbers(text: &str) -> Option<(&'static [&'static str], Vec<String>)> {
     let (ends, parts): (&[&str], Vec<&str>) = match text.split_once(" ±") {
         Some((value, error)) => (&["±"], vec![value, error]),
@@ -148,7 +149,7 @@ fn unit(cell: &TableCell) -> Option<&'static str> {
     }
 }
 
-/// Returns a column's headers: three for an estimate, two if its figures have different units.
+/// Returns the CSV headers of a column: three for an estimate, two if its figures have different units, otherwise one.
 fn heads(column: &TableColumn, units: &[&str]) -> Vec<String> {
     let name = [column.group.as_str(), &column.name].map(str::trim).join(" ").trim().to_owned();
     match (column.kind, units) {

@@ -9,10 +9,10 @@ use crate::words::unit;
 
 /// Spaces between two columns: normally, and on a narrow terminal.
 const GAPS: [usize; 2] = [2, 1];
-/// Least and greatest width of a drawing.
+/// Least and greatest width of a drawing in a table, in characters.
 const DRAWN: (usize, usize) = (4, 40);
 
-/// The columns of a table that are shown, and their widths.
+/// The columns of a table that a terminal shows, with their widths in characters.
 pub(super) struct TableLayout<'a> {
     kept: &'a [usize],
     widths: Vec<usize>,
@@ -20,8 +20,8 @@ pub(super) struct TableLayout<'a> {
 }
 
 impl<'a> TableLayout<'a> {
-    /// Computes the widths of the columns. Figures get the room that they need, words share the rest, and drawings
-    /// take what is still left. Gaps narrow before a word is broken.
+    /// Computes the widths of the columns `kept` for a table of `width` characters. Figures get the width that they
+    /// need, words share the rest, and drawings take what is still left. Gaps narrow before a word is broken.
     pub(super) fn of(table: &ReportTable, rows: &[&TableRow], kept: &'a [usize], width: usize) -> Self {
         let room = |gap: usize| width.saturating_sub(gap * (kept.len() - 1));
         let needs =
@@ -46,8 +46,8 @@ impl<'a> TableLayout<'a> {
         TableLayout { kept, widths, gap: GAPS[1] }
     }
 
-    /// Returns the names of the columns over a rule, with the names of column groups above. Returns nothing if no
-    /// column has a name.
+    /// Returns the lines above the rows: the names of column groups, the names of columns and, unless the table has
+    /// drawings, a rule. Returns nothing if no column has a name.
     pub(super) fn heads(&self, table: &ReportTable) -> Vec<String> {
         let columns = || self.kept.iter().map(|&index| &table.columns[index]);
         if columns().all(|column| column.name.is_empty()) {
@@ -115,7 +115,7 @@ impl<'a> TableLayout<'a> {
         (0..tall).map(line).map(paint).collect()
     }
 
-    /// Joins cells to a line: (words, true if right-aligned).
+    /// Joins cells to a line. Each cell is a pair of its text and true if it is right-aligned.
     fn line(&self, cells: impl Iterator<Item = (String, bool)>) -> String {
         let gap = " ".repeat(self.gap);
         let padded = cells.zip(&self.widths).map(|((words, right), width)| {
@@ -167,8 +167,8 @@ fn is_words(kind: ColumnKind) -> bool {
     matches!(kind, ColumnKind::Words | ColumnKind::Why)
 }
 
-/// Divides `room` among the columns. Each gets its least width; then words get more, then the names of figures if all
-/// of them fit, then drawings.
+/// Divides `room`, a number of characters, among the columns. Each column gets its least width. What is left goes to
+/// words, then to figures if all of their names then fit, then to drawings.
 fn shared(columns: &[ColumnWidths], room: usize) -> Vec<usize> {
     let mut widths: Vec<usize> = columns.iter().map(|needs| needs.least).collect();
     let places = |chosen: &dyn Fn(ColumnKind) -> bool| -> Vec<usize> {
@@ -186,8 +186,8 @@ fn shared(columns: &[ColumnWidths], room: usize) -> Vec<usize> {
     widths
 }
 
-/// Widens the columns `places` as far as they need, within `room`. If that is too little, they get equal shares.
-/// Returns the unused room.
+/// Widens the columns at the indices `places` to the widths that they need, by `room` characters in all. If that is too
+/// little, small needs are met and the others get equal shares. Returns the rest of `room`.
 fn spread(widths: &mut [usize], places: &[usize], room: usize, needed: impl Fn(usize) -> usize) -> usize {
     let lacks = |widths: &[usize], at: usize| needed(at).saturating_sub(widths[at]);
     let mut order = places.to_vec();
@@ -286,7 +286,7 @@ fn piece(words: &str) -> usize {
 const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Draws a bar of `share` (0 to 1) of `width` columns; any share above zero is visible.
+/// Draws a bar that fills `share` (0 to 1) of `width` characters. Any share above zero is visible.
 fn bar(share: f64, width: usize) -> String {
     let share = unit(share);
     let eighths = (share * width as f64 * 8.0).round() as usize;
@@ -298,7 +298,7 @@ fn bar(share: f64, width: usize) -> String {
     bar
 }
 
-/// Draws a curve of `width` columns at most; a missing value leaves a gap.
+/// Draws a curve of values from 0 to 1, at most `width` characters wide. A missing value leaves a gap.
 fn curve(values: &[Option<f64>], width: usize) -> String {
     let columns = values.len().min(width);
     let column = |index: usize| match values[index * values.len() / columns] {

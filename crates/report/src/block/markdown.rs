@@ -149,7 +149,7 @@ fn fenced(commands: &[(StyledText, String)]) -> String {
     format!("```sh\n{}\n```", lines.join("\n").replace("```", ""))
 }
 
-/// Returns text on one line, in which nothing is an instruction of Markdown or HTML.
+/// Returns `text` on one line, with the characters of tables, code, `*` emphasis, links and HTML escaped.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
@@ -164,7 +164,8 @@ fn escaped(text: &str) -> String {
     out.trim().to_owned()
 }
 
-/// Lays out a pipe table, with cells as wide as their column.
+/// Returns a pipe table whose cells are padded to the width of their column. `numbers` is true for right-aligned
+/// columns.
 fn pipes(heads: &[String], numbers: &[bool], rows: &[Vec<String>]) -> String {
     let cell = |row: &[String], index: usize| row.get(index).cloned().unwrap_or_default();
     let widest = |index: usize| rows.iter().map(|row| count(&cell(row, index))).max().unwrap_or(0);

@@ -1,7 +1,8 @@
-//! The content of a report, separate from its presentation. Content is put together once; four printers show it on a
-//! terminal, as a page, as Markdown and as CSV.
+//! The content of a report, separate from its presentation. A report is built once, and four printers show it: on a
+//! terminal, as an HTML page, as Markdown and as CSV.
 //!
-//! No text in a block can control a terminal or a browser: [`StyledText`] escapes its words wherever they come from.
+//! No text in a block can control a terminal or a browser: [`StyledText`] escapes its words, and the printers escape
+//! commands.
 
 mod csv;
 mod layout;
@@ -24,16 +25,17 @@ use crate::output::Tone;
 #[derive(Debug, Clone)]
 pub(crate) struct Chart(pub(crate) maud::Markup);
 
-/// How much detail a terminal shows.
+/// The amount of detail that a terminal shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DetailLevel {
-    /// A screen or two.
+    /// The main results, on one or two screens.
     #[default]
     Brief,
-    /// Everything that the page shows, as far as text can.
+    /// Everything that the HTML page shows, except what text cannot show, such as charts.
     Full,
 }
 
+/// A report, independent of the output that shows it.
 #[derive(Debug, Clone, Default)]
 pub struct Document {
     pub(crate) head: DocumentHead,
@@ -42,12 +44,12 @@ pub struct Document {
     pub(crate) version: String,
     /// Style sheets in addition to the one that all pages share.
     pub(crate) styles: &'static [&'static str],
-    /// Its figures, for OpenMetrics.
+    /// The report's figures for OpenMetrics.
     pub(crate) gauges: Vec<Gauge>,
 }
 
 impl Document {
-    /// Returns the document's figures in OpenMetrics' text format; `None` if it has none.
+    /// Returns the document's figures in OpenMetrics' text format, or `None` if it has no figures.
     pub fn open_metrics(&self) -> Option<String> {
         (!self.gauges.is_empty()).then(|| gauges::open_metrics(&self.gauges))
     }
@@ -61,19 +63,20 @@ pub(crate) struct DocumentHead {
     pub(crate) warnings: Vec<StyledText>,
     pub(crate) title: StyledText,
     pub(crate) lead: StyledText,
-    /// Replaces the rest of the head on a terminal, if that is too long for one.
+    /// Blocks that a terminal shows in place of the warnings, title, lead and `blocks`, and Markdown in place of
+    /// `blocks`. Empty if the head needs no short form.
     pub(crate) brief: Vec<ReportBlock>,
     /// What was measured, where and when, a few words each.
     pub(crate) facts: Vec<StyledText>,
-    /// What a reader should know of the path, a sentence each.
+    /// Remarks on the path, a sentence each.
     pub(crate) remarks: Vec<StyledText>,
-    /// The figures at a glance, below the rest of the head.
+    /// The main figures, shown below the rest of the head.
     pub(crate) blocks: Vec<ReportBlock>,
 }
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ReportSection {
-    /// The page's anchor.
+    /// The section's anchor on an HTML page.
     pub(crate) id: String,
     /// The heading; a terminal shows none if it is empty.
     pub(crate) title: StyledText,
@@ -91,7 +94,7 @@ impl ReportSection {
         ReportSection { is_minor: true, ..self }
     }
 
-    /// Returns the section shown only on a page and on a terminal in full detail.
+    /// Restricts the section to pages and to terminals in full detail.
     pub(crate) fn in_full(self) -> Self {
         if self.blocks.is_empty() {
             return self;
@@ -115,8 +118,8 @@ impl ReportSection {
     }
 }
 
-/// Where a part of a report is shown. A page has room for details. A terminal shows `InFull` parts only if full detail
-/// is requested (`--full`).
+/// The outputs that show a part of a report. A terminal is in full detail if the user requests it (`--full`), otherwise
+/// in brief detail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Visibility {
     #[default]
@@ -137,14 +140,15 @@ pub(crate) enum ReportBlock {
     Pairs(&'static str, Vec<(StyledText, StyledText)>),
     Commands(Vec<(StyledText, String)>),
     Table(ReportTable),
-    /// A drawing on a page; a terminal draws within tables.
+    /// A drawing, which only a page shows.
     Chart(Chart),
     Article(Article),
-    /// The most important figures, on a page; a terminal shows them in its first lines.
+    /// The most important figures under a label for screen readers. Only a page shows them.
     Cards(&'static str, Vec<Card>),
-    /// A part that is shown on request.
+    /// A part that a reader of a page can fold, and that a terminal shows only in full detail.
     Group(CollapsibleGroup),
-    /// A label at the left of its blocks, or a small indent if the label is empty. For terminals.
+    /// Blocks with a label at their left on a terminal, or with a small indent if the label is empty. A page shows no
+    /// label.
     Labelled(&'static str, Vec<ReportBlock>),
     Only(Visibility, Vec<ReportBlock>),
 }
@@ -163,7 +167,7 @@ pub(crate) enum ParagraphStyle {
 pub(crate) struct List {
     pub(crate) class: &'static str,
     pub(crate) items: Vec<StyledText>,
-    /// The number of items that a terminal in brief detail shows.
+    /// The largest number of items that a terminal in brief detail shows; `None` for all.
     pub(crate) most: Option<usize>,
     pub(crate) tone: Option<Tone>,
 }
@@ -175,20 +179,20 @@ pub(crate) struct Card {
     pub(crate) under: StyledText,
 }
 
-/// One of several items of a kind, each of which needs more than a row.
+/// An item, such as a finding, that needs more space than a row of a table.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Article {
     pub(crate) class: &'static str,
     pub(crate) title: StyledText,
-    /// Its properties in a few words each, some with a share to be drawn.
+    /// Its properties in a few words each, some with a share (0 to 1) that a page draws.
     pub(crate) facts: Vec<(Option<f64>, StyledText)>,
     pub(crate) lead: StyledText,
     pub(crate) lists: Vec<(&'static str, List)>,
-    /// Commands to paste, each after the place where it runs.
+    /// Commands to paste, each as (where it runs, command).
     pub(crate) commands: Vec<(StyledText, String)>,
     /// The line that a terminal in brief detail shows in place of the article.
     pub(crate) brief: Option<StyledText>,
-    /// Colour of its toned words on a terminal.
+    /// Colour of the [`TextStyle::Toned`] words of its title on a terminal.
     pub(crate) tone: Option<Tone>,
     /// True if the head of the report already shows its title and lead.
     pub(crate) is_first: bool,
@@ -227,7 +231,7 @@ impl ReportBlock {
         ReportBlock::Heading(text.into())
     }
 
-    /// Returns lines of minor importance, or `None` if there are none.
+    /// Returns a list of lines of minor importance, or `None` if there are no lines.
     pub(crate) fn asides<T: Into<StyledText>>(lines: impl IntoIterator<Item = T>) -> Option<Self> {
         let items: Vec<StyledText> = lines.into_iter().map(Into::into).collect();
         (!items.is_empty()).then(|| {

@@ -13,7 +13,7 @@ use crate::words::{interval, times, unit};
 
 const STYLE: &str = include_str!("page.css");
 
-/// A policy that forbids loads and scripts: the page needs only its own style sheet.
+/// The page's content security policy. It forbids loads and scripts, because the page needs only its own style sheet.
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
 
@@ -189,7 +189,8 @@ fn some(class: &str) -> Option<&str> {
     Some(class).filter(|class| !class.is_empty())
 }
 
-/// Adds explicit roles to a table that a phone shows as cards, so that it is still read aloud as a table.
+/// True if the parts of a table get explicit ARIA roles. A table that a phone shows as cards needs them to be read
+/// aloud as a table.
 #[derive(Clone, Copy)]
 struct AriaRoles(bool);
 

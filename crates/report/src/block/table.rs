@@ -1,4 +1,4 @@
-//! Tables of columns, rows, and cells that keep the values of their figures.
+//! Tables whose cells keep the exact values of their figures beside the text that is shown.
 
 use landspeed_record::Estimate;
 use landspeed_record::units::{BitRate, Bytes, BytesPerCpuSecond, CpuNanos, Nanos};
@@ -10,21 +10,22 @@ use crate::output::Tone;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ColumnKind {
     Words,
-    /// Figures, which are never broken.
+    /// Figures, which are broken only on a terminal that is too narrow for the table otherwise.
     Number,
     Estimate,
     /// Ratios with intervals; a terminal shows the ratios only.
     Ratio,
-    /// Reasons. A terminal too narrow for this column prints those of toned rows below the table.
+    /// Reasons. A terminal too narrow for this column prints the reasons of harmful and open rows below the table, in
+    /// full detail those of all rows.
     Why,
-    /// Drawings, on a page and on a terminal, but not in a file.
+    /// Drawings, which a page and a terminal show. A text file, Markdown and CSV do not.
     Drawn,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct TableColumn {
     pub(crate) name: String,
-    /// Common name of adjacent columns.
+    /// Name of the group of adjacent columns to which this one belongs; empty for none.
     pub(crate) group: String,
     pub(crate) kind: ColumnKind,
     /// Least terminal width that shows this column, in characters.
@@ -52,7 +53,7 @@ impl TableColumn {
         TableColumn { least, ..self }
     }
 
-    /// Returns true for figures, which are right-aligned.
+    /// Returns true if the column holds figures, which are right-aligned.
     pub(crate) fn is_number(&self) -> bool {
         matches!(self.kind, ColumnKind::Number | ColumnKind::Estimate | ColumnKind::Ratio)
     }
@@ -72,7 +73,7 @@ pub(crate) enum CellValue {
     Estimate(Option<Estimate>),
     /// A bar that fills this share (0 to 1) of its column.
     Bar(f64),
-    /// A curve of values from 0 to 1, one per character.
+    /// A curve of values from 0 to 1, one per character. `None` leaves a gap.
     Curve(Vec<Option<f64>>),
 }
 
@@ -84,7 +85,7 @@ pub(crate) struct TableCell {
     pub(crate) tooltip: Option<StyledText>,
 }
 
-/// Shown for an unknown value.
+/// The text of a cell whose value is unknown.
 pub(crate) const ABSENT: &str = "–";
 
 impl TableCell {
@@ -92,7 +93,7 @@ impl TableCell {
         TableCell { value, class: None, tooltip: None }
     }
 
-    /// Returns a cell with a figure that has no unit, or whose unit its column names.
+    /// Returns the cell of a figure without a unit, or with a unit that the column's name states.
     pub(crate) fn number(value: f64, shown: impl Into<String>) -> Self {
         TableCell::of(CellValue::Quantity(Quantity { value, unit: "", shown: shown.into() }))
     }
@@ -159,7 +160,7 @@ impl From<Estimate> for TableCell {
     }
 }
 
-/// Converts quantities to cells, with the unit of the stored value.
+/// Implements the conversion of quantities to cells. The literal is the unit of the cell's exact value.
 macro_rules! quantities {
     ($($name:ident $unit:literal $value:expr;)*) => {$(
         impl From<$name> for TableCell {
@@ -190,7 +191,7 @@ impl From<u64> for TableCell {
 pub(crate) struct TableRow {
     pub(crate) cells: Vec<TableCell>,
     pub(crate) class: String,
-    /// Colour of its toned words on a terminal.
+    /// Colour of the row's `TextStyle::Toned` words on a terminal.
     pub(crate) tone: Option<Tone>,
     pub(crate) visibility: Visibility,
 }
@@ -203,7 +204,7 @@ impl<C: Into<TableCell>, I: IntoIterator<Item = C>> From<I> for TableRow {
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ReportTable {
-    /// Label that a screen reader reads before the table.
+    /// Label that a screen reader reads before the table, and from which the name of its CSV file is made.
     pub(crate) label: String,
     /// Caption above the table on a page.
     pub(crate) caption: Option<StyledText>,
@@ -211,7 +212,7 @@ pub(crate) struct ReportTable {
     pub(crate) class: &'static str,
     pub(crate) columns: Vec<TableColumn>,
     pub(crate) rows: Vec<TableRow>,
-    /// True if a page shows a value only once where all columns have the same.
+    /// True if a page shows a single wide cell where all values of a row are equal.
     pub(crate) merged: bool,
 }
 
@@ -220,7 +221,7 @@ impl ReportTable {
         ReportTable { label: crate::safe(&label.into()), class, columns, ..ReportTable::default() }
     }
 
-    /// Returns a table with these column names: the first column holds words, the others figures.
+    /// Returns a table without rows and with the columns `names`. The first column holds words, the others figures.
     pub(crate) fn figures(label: impl Into<String>, names: &[&str]) -> Self {
         let column = |(index, name): (usize, &&str)| match index {
             0 => TableColumn::words(*name),

@@ -9,17 +9,17 @@ use super::{
 use crate::output::{OutputCapabilities, Painter, Tone};
 use crate::safe::clean;
 
-/// Least and greatest line width, whatever the terminal's.
+/// Least and greatest width of a line in characters, even if the terminal is narrower or wider.
 const WIDTHS: std::ops::RangeInclusive<u16> = 60..=160;
-/// Commands of an article that brief detail shows.
+/// The largest number of commands of an article that brief detail shows.
 const ARTICLE_COMMANDS: usize = 4;
-/// Width of a label and the gap after it.
+/// Width of a label with the gap after it, in characters.
 const LABEL: usize = 9;
 /// Indent of blocks without a label.
 const INDENT: usize = 2;
 
 impl Document {
-    /// Returns the document as text for `output`, which ends with a line break.
+    /// Returns the document as text in the width and style of `output`. The text ends with a line break.
     pub fn text(&self, output: OutputCapabilities, detail: DetailLevel) -> String {
         let printer = TerminalPrinter::of(output, detail);
         let mut parts = vec![printer.head(self)];
@@ -30,8 +30,8 @@ impl Document {
     }
 }
 
-/// Lays out `rows` of words under `headers` for `output`, without a line break at the end. A row may be shorter than
-/// the headers.
+/// Returns `rows` under `headers` as a table for `output`, without a line break at the end. A row may have fewer cells
+/// than there are headers.
 pub fn table(headers: &[&str], rows: &[Vec<String>], output: OutputCapabilities) -> String {
     let columns = headers.iter().map(|name| TableColumn::words(*name)).collect();
     let printer = TerminalPrinter {
@@ -104,7 +104,7 @@ impl TerminalPrinter {
         }
     }
 
-    /// Prints blocks one below the other, with a blank line where two would run into each other.
+    /// Prints blocks one below the other, with blank lines between those that would look like one block otherwise.
     fn blocks(self, blocks: &[ReportBlock]) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         let mut above: Option<&ReportBlock> = None;
@@ -172,7 +172,7 @@ impl TerminalPrinter {
     }
 
     fn list(self, list: &List) -> Vec<String> {
-        // One item left is printed: the line that counts it would take the same room.
+        // A single hidden item is printed, because the line that counts hidden items would be as long.
         let most = list.most.filter(|most| !self.full && *most + 1 < list.items.len()).unwrap_or(usize::MAX);
         let is_dim = list.class == "asides";
         let (lead, indent) = if is_dim { ("", 0) } else { ("  - ", 4) };
@@ -188,7 +188,7 @@ impl TerminalPrinter {
         lines
     }
 
-    /// Prints a whole article, or its brief form.
+    /// Prints an article, or its brief form if it has one and full detail is not requested.
     fn article(self, article: &Article) -> Vec<String> {
         if let Some(brief) = article.brief.as_ref().filter(|_| !self.full) {
             return self.wrapped(&StyledText::from("  ").and(brief.words()), 4);
@@ -230,7 +230,7 @@ impl TerminalPrinter {
 
     /// Lays out a table for the width, and prints reasons below it if their column does not fit.
     fn table(self, table: &ReportTable) -> Vec<String> {
-        // One row left is printed: the line that counts it would take the same room.
+        // A single hidden row is printed, because the line that counts hidden rows would be as long.
         let is_cut = |row: &&TableRow| row.visibility == Visibility::InFull && !self.full;
         let hidden = table.rows.iter().filter(is_cut).count();
         let rows = table.rows.iter().filter(|row| self.shows(row.visibility) || (hidden == 1 && is_cut(row)));
@@ -313,7 +313,7 @@ fn is_apart(above: &ReportBlock, below: &ReportBlock) -> bool {
     }
 }
 
-/// Replaces a character that some terminal fonts lack.
+/// Replaces `×` by `x`, because some terminal fonts lack it.
 pub(crate) fn plain(text: &str) -> String {
     text.replace('×', "x")
 }

@@ -9,11 +9,11 @@ pub(crate) enum TextStyle {
     Code,
     Strong,
     Quiet,
-    /// Quiet on a page, left out elsewhere.
+    /// Quiet text that only a page shows.
     Beside,
-    /// In the colour of its row.
+    /// Text in the colour of its row or article.
     Toned,
-    /// One group of a ranking, best first.
+    /// One group of a ranking. Text output separates groups by ">".
     Group,
 }
 
@@ -48,7 +48,7 @@ impl StyledText {
         self.0.is_empty()
     }
 
-    /// Returns the words without their styles, and without those of [`TextStyle::Beside`].
+    /// Returns the text without styles. Spans of [`TextStyle::Beside`] are left out.
     pub(crate) fn words(&self) -> String {
         let mut words = String::new();
         for (index, span) in self.0.iter().filter(|span| span.look != TextStyle::Beside).enumerate() {
@@ -83,7 +83,7 @@ pub(crate) fn code(words: impl AsRef<str>) -> StyledText {
     StyledText::default().with(TextStyle::Code, words)
 }
 
-/// Replaces the unit in "41 us" by "µs".
+/// Replaces the unit "us" after a number by "µs".
 pub(crate) fn micros(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! Curves of the start and the final configuration: rate by write size, and round trips.
+//! Charts that compare the start and the final configuration: goodput by write size, and round trips.
 
 use landspeed_record::{FigureUnit, LatencyHistogram, Record};
 use maud::{Markup, html};
@@ -72,7 +72,7 @@ impl CurveChart {
     }
 }
 
-/// Returns an axis with ticks at every power of two, or at every second or third of them.
+/// Returns a logarithmic axis of sizes with at most eight equally spaced ticks at powers of two.
 fn sizes(title: &str, of: &impl Fn(&str) -> Points) -> ChartAxis {
     let all: Points = ["curve-start", "curve-final"].into_iter().flat_map(of).collect();
     let low = all.iter().map(|v| v.0).fold(f64::INFINITY, f64::min).max(1.0).log2().ceil() as i32;
@@ -81,7 +81,8 @@ fn sizes(title: &str, of: &impl Fn(&str) -> Points) -> ChartAxis {
     ChartAxis::log(title).at((low..=high).step_by(step).map(|e| 2f64.powi(e)))
 }
 
-/// Draws goodput against write size at the start and at the end, or nothing if it was not measured.
+/// Draws goodput against write size for the start and the final configuration. Returns `None` if fewer than two sizes
+/// were measured.
 pub(crate) fn sweep(record: &Record) -> Option<Markup> {
     let of = |step: &str| -> Points {
         trials::sweep(record, step).into_iter().map(|(size, rate)| (size.0 as f64, rate)).collect()
@@ -92,7 +93,7 @@ pub(crate) fn sweep(record: &Record) -> Option<Markup> {
     CurveChart { name, title, caption, y: "rate", x, unit: FigureUnit::BitRate, is_marked: true }.draw(of)
 }
 
-/// Draws round trips of the smallest message by percentile, or nothing if they were not measured.
+/// Draws the round-trip time of the smallest message by percentile. Returns `None` if it was not measured.
 pub(crate) fn latency_distribution(record: &Record) -> Option<Markup> {
     const PERCENTILES: [(f64, &str); 6] =
         [(0.0, "0"), (0.5, "50"), (0.9, "90"), (0.99, "99"), (0.999, "99.9"), (0.9999, "99.99")];
@@ -108,7 +109,8 @@ pub(crate) fn latency_distribution(record: &Record) -> Option<Markup> {
     CurveChart { name, title, caption, y: "round trip", x, unit: FigureUnit::Time, is_marked: false }.draw(of)
 }
 
-/// Returns (nines, round trip in ns) in steps of 1/20, up to the last percentile that has enough samples.
+/// Returns (number of nines of a percentile, round trip in ns), in steps of 1/20 of a nine, up to the last percentile
+/// that has enough samples.
 fn distribution(histogram: &LatencyHistogram) -> Points {
     let steps = (0..=80).map(|i| f64::from(i) / 20.0);
     steps
@@ -117,7 +119,7 @@ fn distribution(histogram: &LatencyHistogram) -> Points {
         .collect()
 }
 
-/// Draws the median round trip against message size, or nothing if fewer than two sizes were measured.
+/// Draws the median round trip against message size. Returns `None` if fewer than two sizes were measured.
 pub(crate) fn latency_by_size(record: &Record) -> Option<Markup> {
     let of = |step: &str| -> Points {
         let medians = trials::latency(record, step);

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::scale::{Scale, label};
 
-/// Width beyond which a drawing takes the page's whole width, and scrolls on a phone.
+/// Width in units of the drawing above which it takes the page's whole width, and scrolls on a phone.
 const WIDE: f64 = 800.0;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,7 +30,8 @@ pub(crate) struct ChartFrame<'a> {
 }
 
 impl ChartFrame<'_> {
-    /// Returns the figure around `inside`. A drawing that is too wide for a screen scrolls within its own box.
+    /// Returns an HTML figure with the drawing `inside`. A drawing that is too wide for a screen scrolls within its own
+    /// box.
     pub(crate) fn figure(&self, inside: &Markup) -> Markup {
         let (title, desc) = (format!("{}-title", self.name), format!("{}-desc", self.name));
         let (view, class, style) = match self.shape {
@@ -56,7 +57,7 @@ impl ChartFrame<'_> {
     }
 }
 
-/// Formats a coordinate to a tenth.
+/// Formats a coordinate with at most one decimal.
 pub(crate) fn n(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)

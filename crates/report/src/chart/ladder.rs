@@ -37,7 +37,7 @@ pub(crate) fn ladder(summary: &TuneSummary) -> Option<Markup> {
     Some(frame.figure(&inside))
 }
 
-/// Draws the band of the least effect, and the line of no change.
+/// Draws the band of effects that are too small to matter, and the line of no change.
 fn behind(scale: &Scale, primary: Metric) -> Markup {
     let (low, high) = (scale.at(1.0 / (1.0 + LEAST_EFFECT)), scale.at(1.0 + LEAST_EFFECT));
     let (left, right) =

@@ -1,4 +1,5 @@
-//! The chart of a measured figure by step: the incumbent's level, and each candidate's value.
+//! The chart of a measured figure by step: the median of the incumbent as a line, and that of each candidate as a
+//! point.
 
 use landspeed_analysis::Metric;
 use landspeed_record::{Record, TuneSummary};
@@ -15,7 +16,7 @@ const SIZE: ChartSize = ChartSize { width: 912.0, names: 100.0, bottom: 220.0 };
 /// Number of steps above which only the kept ones are named.
 const NAMED: usize = 45;
 
-/// Draws the chart, or nothing if the record has no trials of a measured step.
+/// Draws the chart. Returns `None` if the record has no trials of a measured step.
 pub(crate) fn level(figure: Metric, summary: &TuneSummary, record: &Record) -> Option<Markup> {
     let steps = words::measured(summary);
     let trials = by_step(record, figure);

@@ -1,4 +1,4 @@
-//! Charts of lines over common axes, described as data and drawn here.
+//! Line charts: the types that describe a chart, and the functions that draw it as SVG.
 
 use maud::{Markup, html};
 
@@ -41,11 +41,12 @@ pub(crate) enum ScaleKind {
 pub(crate) struct ChartAxis {
     pub(crate) title: String,
     pub(crate) scale_kind: ScaleKind,
-    /// Labels by value; round values if empty.
+    /// Ticks as (value, label). If empty, the ticks are at round values.
     pub(crate) ticks: Vec<(f64, String)>,
-    /// True if the ticks are names too long to fit side by side.
+    /// True if the labels of the ticks are too long to fit side by side, and are drawn slanted.
     pub(crate) is_slanted: bool,
-    /// Values that the axis covers in addition to the drawn ones, so that several drawings can be compared.
+    /// Least and greatest value that the axis covers in addition to the drawn values, so that several charts can be
+    /// compared.
     pub(crate) shared: Option<(f64, f64)>,
 }
 
@@ -109,13 +110,13 @@ pub(crate) enum MarkerShape {
     Square,
 }
 
-/// A point: its position, the ends of its interval, and the text that it shows under the pointer.
+/// A point of a series: its position, the ends of its interval, and the text that is shown while the pointer is on it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ChartPoint {
     pub(crate) at: (f64, f64),
     pub(crate) ends: Option<(f64, f64)>,
     pub(crate) tooltip: String,
-    /// Outcome of its step, whose marker replaces the mark of the series.
+    /// Outcome of the step that the point shows. The outcome's marker replaces that of the series.
     pub(crate) outcome: Option<StepOutcome>,
 }
 
@@ -128,9 +129,9 @@ pub(crate) struct ChartSeries {
     pub(crate) is_level: bool,
     pub(crate) mark: MarkerShape,
     pub(crate) points: Vec<ChartPoint>,
-    /// Position, low end and high end of an interval along the line.
+    /// Intervals along the line, each as (position, low end, high end).
     pub(crate) band: Vec<(f64, f64, f64)>,
-    /// Single values around the line.
+    /// Single values, as (position, value), drawn as small dots around the line.
     pub(crate) cloud: Vec<(f64, f64)>,
 }
 
@@ -145,12 +146,12 @@ pub(crate) struct LineChart {
     pub(crate) y: ChartAxis,
     pub(crate) series: Vec<ChartSeries>,
     pub(crate) uprights: Vec<f64>,
-    /// Events by position, marked at the bottom of the plot.
+    /// Events as (position, text), marked at the bottom of the plot.
     pub(crate) events: Vec<(f64, String)>,
 }
 
 impl LineChart {
-    /// Draws the chart, or nothing if no line has two points.
+    /// Draws the chart. Returns `None` if no series has two points.
     pub(crate) fn figure(&self) -> Option<Markup> {
         let places = || {
             let of = |s: &'_ ChartSeries| {
@@ -223,7 +224,7 @@ impl ChartSeries {
         }
     }
 
-    /// Returns the path along the high ends, and back along the low ones.
+    /// Returns the outline of the band: along the high ends, and back along the low ends.
     fn ribbon(&self, x: &Scale, y: &Scale) -> String {
         let there = self.band.iter().map(|(at, _, high)| (*at, *high));
         let back = self.band.iter().rev().map(|(at, low, _)| (*at, *low));
@@ -258,7 +259,8 @@ fn dot(mark: MarkerShape, x: f64, y: f64, tooltip: &str) -> Markup {
     }
 }
 
-/// Returns positions for names near the ends of their lines, without overlap.
+/// Returns vertical positions for names, each near the end of its line (`ends`), without overlap, from `top` to
+/// `bottom`.
 pub(crate) fn apart(ends: &[f64], top: f64, bottom: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..ends.len()).collect();
     order.sort_by(|a, b| ends[*a].total_cmp(&ends[*b]));

@@ -7,14 +7,14 @@ use super::frame::short;
 use super::scale::{Scale, label};
 use crate::words;
 
-/// Characters of a setting's name that fit a phone beside its value.
+/// Number of characters of a setting's name that fit beside its value on a phone.
 const PHONE: usize = 23;
-/// Characters of a setting's name that are shown at most; the table shows all of it.
+/// Largest number of characters of a setting's name in a chart. The report's table shows the whole name.
 const SETTING: usize = 30;
-/// Characters of a setting with its prerequisites that fit a wide screen.
+/// Number of characters of a setting with its prerequisites that fit on a wide screen.
 const NAME: usize = 36;
 
-/// Returns a horizontal position for the style sheet: 0 is the left end of the plot, 1 the right.
+/// Returns the style of an element at a horizontal position: 0 is the left end of the plot, 1 the right.
 pub(super) fn at(share: f64) -> String {
     format!("--x:{share:.4}")
 }
@@ -23,7 +23,7 @@ pub(super) fn span(low: f64, high: f64) -> String {
     format!("--x:{low:.4};--w:{:.4}", (high - low).max(0.0))
 }
 
-/// Draws the axis under all rows, and `behind` in the background.
+/// Draws the axis below all rows, a rule for each tick, and `behind` in the background.
 pub(super) fn ground(scale: &Scale, title: &str, behind: &Markup) -> Markup {
     let ticks = scale.ticks(8);
     html! {
@@ -40,7 +40,7 @@ pub(super) fn ground(scale: &Scale, title: &str, behind: &Markup) -> Markup {
     }
 }
 
-/// Draws the number and name at the left of a row; a phone shows only the first characters.
+/// Draws the number and the setting of a step at the left of a row. A phone shows only the first characters.
 pub(super) fn name(number: usize, step: &StepSummary) -> Markup {
     let setting: Vec<char> = short(&words::setting(step), SETTING).chars().collect();
     let (first, more) = setting.split_at(setting.len().min(PHONE));
@@ -59,7 +59,7 @@ pub(super) fn name(number: usize, step: &StepSummary) -> Markup {
     }
 }
 
-/// Returns the index of a row, from which the style sheet computes its position.
+/// Returns the style of a row, from whose index the style sheet computes its position.
 pub(super) fn place(index: usize) -> String {
     format!("--i:{index}")
 }

@@ -17,7 +17,7 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// Returns a logarithmic axis around `values` with a small margin; values that are not positive are ignored.
+    /// Returns a logarithmic axis that covers `values` with a small margin. Values that are not positive are ignored.
     pub(crate) fn log(values: impl IntoIterator<Item = f64>, from: f64, to: f64) -> Self {
         let (mut low, mut high) = extent(values.into_iter().filter(|v| *v > 0.0)).unwrap_or((0.9, 1.1));
         low = low.max(high / SPAN);
@@ -121,7 +121,8 @@ pub(crate) fn size_of(largest: f64) -> (f64, &'static str) {
     *STEPS.iter().find(|(per, _)| largest >= 2.0 * per).unwrap_or(&STEPS[3])
 }
 
-/// Returns the unit like [`unit_of`], but the program's own unit if the run measured a program.
+/// Returns the unit that suits values of `figure` up to `largest`, as (divisor, name). If the run measured a program,
+/// its rate and cost are in the program's own unit.
 pub(crate) fn unit_in(figure: Metric, largest: f64, summary: &TuneSummary) -> (f64, String) {
     let plain = unit_of(figure.row().unit, largest);
     match (figure, &summary.program) {

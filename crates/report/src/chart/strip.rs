@@ -11,7 +11,7 @@ use super::scale::{Scale, label, unit_in};
 use super::trials::by_step;
 use crate::words::{self, StepOutcome};
 
-/// Trials that are drawn at most, per step and arm.
+/// Largest number of trials that are drawn per step and arm.
 const DRAWN: usize = 200;
 
 struct StripRow<'a> {
@@ -21,7 +21,7 @@ struct StripRow<'a> {
     arms: [Vec<f64>; 2],
 }
 
-/// Draws the chart, or nothing if the record has no trials of a measured step.
+/// Draws the chart. Returns `None` if the record has no trials of a measured step.
 pub(crate) fn strip(summary: &TuneSummary, record: &Record) -> Option<Markup> {
     let primary = Metric::of_goal(&summary.goal);
     let mut trials = by_step(record, primary);

@@ -13,7 +13,8 @@ fn trials(record: &Record) -> impl Iterator<Item = &Trial> {
     })
 }
 
-/// Returns a figure of all trials by step, the incumbent's first, without trials that did not measure it.
+/// Returns the values of a figure by step: those of the incumbent's trials, then those of the candidate's. Trials
+/// without the figure are left out.
 pub(crate) fn by_step(record: &Record, figure: Metric) -> BTreeMap<&str, [Vec<f64>; 2]> {
     let mut steps = BTreeMap::<&str, [Vec<f64>; 2]>::new();
     for trial in trials(record) {
@@ -25,7 +26,7 @@ pub(crate) fn by_step(record: &Record, figure: Metric) -> BTreeMap<&str, [Vec<f6
     steps
 }
 
-/// Returns the goodput by write size of the trials of `step`; repeated sizes are combined.
+/// Returns (write size, goodput in bit/s) of the trials of `step`, in order of size. Trials of one size are combined.
 pub(crate) fn sweep(record: &Record, step: &str) -> Vec<(Bytes, f64)> {
     let mut sizes: BTreeMap<Bytes, (u64, u64)> = BTreeMap::new();
     for trial in trials(record).filter(|t| t.step == step) {

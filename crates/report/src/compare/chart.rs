@@ -1,5 +1,5 @@
-//! Charts of each protocol over time: its flows stacked, and below them the round trip and the queue (the paper's
-//! Figures 2 to 5).
+//! Charts of each protocol over time: its flows stacked, and below them the round trip and the queue (Figures 2 to 5 of
+//! Cottrell et al. 2005).
 
 use landspeed_record::{CompareReport, Study};
 use maud::{Markup, html};
@@ -17,7 +17,7 @@ const GOODPUT: (f64, f64) = (22.0, 152.0);
 const ROUND_TRIP: (f64, f64) = (184.0, 240.0);
 const QUEUE: (f64, f64) = (272.0, 314.0);
 const FOOT: f64 = 36.0;
-/// Number of tints for flows; further flows start again with the first.
+/// Number of tints for flows. The tints of further flows start again with the first.
 const TINTS: usize = 4;
 
 /// Draws one small chart per protocol, on common axes.
@@ -44,7 +44,7 @@ pub(super) fn courses(report: &CompareReport, courses: &[ProtocolCourse]) -> Mar
     }
 }
 
-/// Returns the main figures of a protocol: "402 Mb/s, S 0.28".
+/// Returns the mean goodput and the stability of a protocol: "402 Mb/s, S 0.28".
 fn facts(report: &CompareReport, index: usize) -> String {
     let Some(p) = report.protocols.get(index).filter(|p| p.runs > 0) else { return String::new() };
     let stability = words::shown(p.stability, words::hundredths);

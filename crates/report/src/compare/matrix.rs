@@ -1,4 +1,4 @@
-//! The matrix of meetings: each pair of protocols on one path.
+//! The matrix of meetings: how each pair of protocols shares one path.
 
 use landspeed_record::{CompareReport, MeanInterval};
 
@@ -6,11 +6,12 @@ use super::words;
 use crate::block::{ReportTable, TableCell};
 use crate::words::number;
 
-/// Ratios that separate the tints: even up to the first, then slightly, clearly and very uneven.
+/// Ratios of goodput that separate the tints of cells: even up to the first ratio, then slightly, clearly and very
+/// uneven.
 const STEPS: [f64; 3] = [1.1, 2.0, 4.0];
 const MOST_SIDES: usize = 16;
 
-/// How two protocols shared a path: the ratio of their goodput, and the ends of its interval.
+/// The ratio of two protocols' goodput on one path, and the ends of its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct MeetingRatio {
     pub(super) ratio: f64,
@@ -18,13 +19,13 @@ pub(super) struct MeetingRatio {
 }
 
 impl MeetingRatio {
-    /// Returns true if the repeats do not show which protocol gets more. A single repeat never does.
+    /// Returns true if the repeats do not show which protocol gets more, as is the case after a single repeat.
     pub(super) fn is_open(self) -> bool {
         self.ends.is_none_or(|(low, high)| low <= 1.0 && high >= 1.0)
     }
 
-    /// Returns the cell of the ratio, tinted by how uneven the shares are, or in brackets if the interval contains an
-    /// even share.
+    /// Returns the table cell of the ratio. It is tinted by how uneven the shares are, or in brackets if the interval
+    /// contains an even share.
     fn cell(self) -> TableCell {
         let shown = share(self.ratio);
         let shown = if self.is_open() { format!("({shown})") } else { shown };

@@ -1,8 +1,9 @@
 //! The report of `landspeed compare`, and a progress line for each run of a study.
 //!
-//! The report begins with the validity of the study and its conclusions in words. Then follow the real differences,
-//! the paper's two tables (with the paper's own values where they are comparable), further questions, and the paper's
-//! findings. A record may come from a stranger: values that no measurement could give are left out.
+//! The report begins with the validity of the study and its conclusions in words. Then follow the real differences, the
+//! two tables of the paper that the study repeats (Cottrell et al. 2005) with the paper's values where they are
+//! comparable, further questions, and the paper's findings. A record may come from a stranger: values that no
+//! measurement could give are left out.
 
 mod chart;
 mod matrix;
@@ -25,9 +26,9 @@ pub use progress::{about, compare_progress};
 
 /// Styles of this page alone, in addition to those of every page.
 const STYLE: &str = include_str!("compare.css");
-/// Invalid runs that are listed at most.
+/// Largest number of invalid runs that are listed.
 const LISTED: usize = 200;
-/// Invalid runs up to which their list is unfolded at first.
+/// Largest number of invalid runs whose list is unfolded when a page opens.
 const OPEN: usize = 6;
 
 /// Returns the report of a study as a document. `record` is the record behind the report; its runs are drawn over
@@ -130,7 +131,7 @@ fn rankings(report: &CompareReport) -> ReportSection {
 
 const RANKED: &str = "Statistics: Student's test of the differences repeat by repeat, Holm's correction over all pairs of a row, 5 %.";
 
-/// Returns Tables 1 and 2 as the paper prints them, and the intervals behind them.
+/// Returns Tables 1 and 2 as the paper prints them, and the table of intervals over repeats.
 fn paper_tables(report: &CompareReport) -> ReportSection {
     let section = ReportSection::new("tables", "The paper's two tables");
     if report.protocols.is_empty() {
@@ -227,7 +228,7 @@ fn finding(finding: &PaperFinding) -> ReportBlock {
     Article { class, title, lead, tone: Some(tone), ..Article::default() }.into()
 }
 
-/// Returns the section on invalid runs, on how late the link was, and on further notes.
+/// Returns the section with the invalid runs, the lateness of the link, and further notes.
 fn runs(report: &CompareReport, record: &Record) -> ReportSection {
     let invalid = runs::invalid(record);
     let made = format!("{} of {} runs were made", report.runs, report.runs_planned);
@@ -282,7 +283,7 @@ fn reproduce(report: &CompareReport, record: &Record) -> ReportSection {
         .with(ReportBlock::Commands(vec![("next:".into(), next(report))]))
 }
 
-/// Returns the command that follows: the runs that are missing, the study again, or its page.
+/// Returns the command to run next: it makes the missing runs, repeats the study, or writes its page.
 fn next(report: &CompareReport) -> String {
     let record = report.record.as_ref().map(|path| crate::words::quoted(path));
     let invalid = report.invalid_runs > 0;

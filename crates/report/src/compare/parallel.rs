@@ -12,16 +12,18 @@ use crate::words::number;
 
 const WIDTH: f64 = 912.0;
 const HEIGHT: f64 = 430.0;
-/// Positions of the first and the last axis; names of protocols are right of the last.
+/// Horizontal positions of the first and the last axis. Names of protocols are right of the last.
 const ACROSS: (f64, f64) = (56.0, 790.0);
 const TOP: f64 = 78.0;
 const BOTTOM: f64 = 376.0;
-/// Protocols that are drawn at most. Tints distinguish the first ones, dashes the others.
+/// Largest number of protocols that are drawn. The first eight differ by tint; the others have the same tints, dashed.
 const DRAWN: usize = 16;
 const TINTS: usize = 8;
-/// Least value on a logarithmic axis, as a share of the worst; smaller values, zero among them, are drawn there.
+/// Least value on a logarithmic axis, as a share of the worst value. Smaller values, including zero, are drawn at this
+/// one.
 const LEAST_OF_WORST: f64 = 1e-4;
-/// The share of an axis that protocols with a figure take if others have none; those are drawn at its end.
+/// The part of an axis for protocols that have its figure, if others lack it. The others are drawn at the end of the
+/// axis.
 const BEFORE_NEVER: f64 = 0.8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +36,7 @@ enum AxisDirection {
     LessOrNever,
 }
 
-/// Name, unit, which values are better, and the figure.
+/// An axis: its name, its unit, which values are better, and the function that returns its figure.
 type TradeoffAxis = (&'static str, &'static str, AxisDirection, fn(&ContestFigures) -> Option<f64>);
 
 const AXES: [TradeoffAxis; 7] = [
@@ -47,7 +49,7 @@ const AXES: [TradeoffAxis; 7] = [
     ("processor", "cycles/bit", AxisDirection::Less, |p| p.cycles_per_bit),
 ];
 
-/// An axis with figures of at least two protocols, or of one if others are at its end.
+/// An axis on which at least two protocols have a position.
 struct AxisLayout {
     axis: TradeoffAxis,
     best: f64,
@@ -108,7 +110,7 @@ fn down(share: f64) -> f64 {
     TOP + share * (BOTTOM - TOP)
 }
 
-/// Draws the chart, or nothing if fewer than two protocols have figures.
+/// Draws the chart. Returns `None` if fewer than two protocols or fewer than two axes have figures.
 pub(super) fn chart(report: &CompareReport) -> Option<Markup> {
     let protocols: Vec<&ContestFigures> =
         report.protocols.iter().filter(|p| p.runs > 0).take(DRAWN).collect();

@@ -10,21 +10,21 @@ use super::words;
 use crate::safe;
 
 const DRAWN: usize = 24;
-/// Points of a line at most: a drawing is not much wider in pixels.
+/// Largest number of points of a line, because a drawing is not much wider in pixels.
 const POINTS: usize = 300;
-/// Samples in a mean, as in the paper's figures (cottrell-2005 section IV.A).
+/// Least number of samples in a mean, except in short runs, as in the paper's figures (cottrell-2005 section IV.A).
 const SMOOTHED: usize = 5;
 
-/// Least time that a mean covers, because data that waited behind a lost segment arrives in one burst.
+/// Least time in nanoseconds that a mean covers, because data that waited behind a lost segment arrives in one burst.
 const LEAST_NS: u64 = 1_000_000_000;
 
-/// A line as (seconds, value).
+/// The points of a line, as (seconds, value).
 pub(super) type Points = Vec<(f64, f64)>;
 
 #[derive(Debug)]
 pub(super) struct ProtocolCourse {
     pub(super) name: String,
-    /// The number of the repeat that is drawn, from 1, and the number of repeats.
+    /// The number of the repeat that is drawn, from 1. `repeats` is the number of valid repeats.
     pub(super) repeat: u64,
     pub(super) repeats: usize,
     /// Goodput of each flow in bit/s, smoothed.
@@ -35,7 +35,7 @@ pub(super) struct ProtocolCourse {
     pub(super) queue: Points,
 }
 
-/// Returns, for each protocol, the repeat with the median mean, and the aggregates of the other repeats.
+/// Returns, for each protocol, the repeat whose mean goodput is the median, and the aggregates of the other repeats.
 pub(super) fn courses(report: &CompareReport, record: &Record) -> Vec<ProtocolCourse> {
     let study = &report.study;
     let asked = study.contests.iter().filter(|contest| matches!(contest.question, ContestQuestion::Regions));
@@ -74,7 +74,7 @@ fn course(name: String, run: &StudyRun, timeline: &Timeline) -> ProtocolCourse {
     }
 }
 
-/// Returns the valid runs of a contest; if a repeat was run again, the later run.
+/// Returns the valid runs of a contest. Of a repeat that was run several times, only the last run can count.
 fn counted<'a>(record: &'a Record, contest: &str) -> Vec<&'a StudyRun> {
     let mut runs: BTreeMap<u32, &StudyRun> = BTreeMap::new();
     for line in &record.lines {
@@ -95,8 +95,7 @@ fn together(timeline: &Timeline) -> Points {
     smoothed(timeline, &timeline.aggregate(0..timeline.slots.len()))
 }
 
-/// Returns means over five samples and at least a second, each at the middle of its window, thinned to the points
-/// that can be drawn.
+/// Returns moving means of `rates`, each at the middle of its window, thinned to the points that can be drawn.
 fn smoothed(timeline: &Timeline, rates: &[f64]) -> Points {
     let stride = rates.len().div_ceil(POINTS).max(1);
     let point = |(first, window): (usize, &[f64])| {
@@ -107,7 +106,7 @@ fn smoothed(timeline: &Timeline, rates: &[f64]) -> Points {
     rates.windows(window(timeline)).enumerate().step_by(stride).map(point).collect()
 }
 
-/// Returns the number of samples in a mean.
+/// Returns the number of samples in a mean: five, or those of a second if they are more, but at most an eighth of all.
 fn window(timeline: &Timeline) -> usize {
     let all = timeline.slots.len();
     let whole = timeline.slots.last().map_or(0, |last| last.end_ns.0);
@@ -116,7 +115,8 @@ fn window(timeline: &Timeline) -> usize {
     samples.clamp(1, (all / 8).max(1))
 }
 
-/// Returns points in order of time, thinned to the greatest of each group, because peaks are what readers look for.
+/// Returns points in order of time. If there are too many, only the greatest of each group is kept, because readers
+/// look for peaks.
 fn ordered(values: impl Iterator<Item = (Nanos, f64)>) -> Points {
     let mut points: Points = values.map(|(at, value)| (at.as_secs_f64(), value)).collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -139,8 +139,8 @@ pub(super) fn invalid(record: &Record) -> Vec<(String, Vec<String>)> {
     runs.map(|run| told(run)).collect()
 }
 
-/// Returns the number of landspeed's own links in valid runs, the greatest 99th percentile of their lateness, and
-/// the lateness of their worst frame. The kernel's emulator does not report lateness.
+/// Returns the number of landspeed's own links in valid runs, the greatest 99th percentile of their lateness, and the
+/// lateness of their worst frame. Returns `None` if none is known: the kernel's emulator does not report lateness.
 pub(super) fn lateness(record: &Record) -> Option<(usize, Nanos, Nanos)> {
     let links: Vec<&WanStats> = record
         .lines
@@ -157,8 +157,8 @@ pub(super) fn lateness(record: &Record) -> Option<(usize, Nanos, Nanos)> {
     Some((links.len(), p99, worst))
 }
 
-/// Returns the congestion controls that the flows used, as their sockets reported; `None` for a simulated study and
-/// for older records.
+/// Returns the sentence on the congestion controls that the flows used, as their sockets reported; `None` for a
+/// simulated study and for older records.
 pub(super) fn controls(record: &Record) -> Option<String> {
     let runs = record.lines.iter().filter_map(|line| match line {
         Line::Run(run) => Some(&run.controls),

@@ -21,7 +21,7 @@ fn of_paper(cells: impl IntoIterator<Item = TableCell>) -> TableRow {
     TableRow { class: "papers".into(), ..std::iter::once(PAPERS.into()).chain(cells).into() }
 }
 
-/// Returns the paper's value of a figure if it is comparable.
+/// Returns the paper's value of a figure, if it is comparable with this study's.
 fn papers(report: &CompareReport, protocol: &str, figure: &str) -> Option<f64> {
     report.paper.iter().find(|v| v.protocol == protocol && v.figure == figure).map(|v| v.paper)
 }

@@ -7,14 +7,14 @@ use crate::block::ABSENT;
 use crate::safe;
 use crate::words::number;
 
-/// Protocols that a headline names at most.
+/// Largest number of protocols that a headline names.
 const NAMED: usize = 3;
 
 pub(super) fn name(study: &Study, protocol: &str) -> String {
     safe(title(study, protocol))
 }
 
-/// Returns the value unless no measurement could give it.
+/// Returns the value, or `None` if no measurement could give it: if it is not finite, or 10^18 or more.
 pub(super) fn sane(value: Option<f64>) -> Option<f64> {
     value.filter(|v| v.is_finite() && v.abs() < 1e18)
 }
@@ -148,7 +148,7 @@ pub(super) fn groups(study: &Study, ranking: &Ranking) -> Vec<String> {
     ranking.groups.iter().map(names).collect()
 }
 
-/// Returns the notes of the rankings: those that hold for all of them once, the others with the names of their
+/// Returns the notes of the rankings. A note that all rankings have is printed alone, any other after the names of its
 /// rankings.
 pub(super) fn ranking_notes(report: &CompareReport) -> Vec<String> {
     let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -167,7 +167,8 @@ pub(super) fn ranking_notes(report: &CompareReport) -> Vec<String> {
     notes.into_iter().map(told).collect()
 }
 
-/// Returns the facts of a study: "10 contests, 3 repeats of 96 s each, on kernels' sockets over lab:wan:...".
+/// Returns the facts of a study, a few words each: the topology, the path, the queue, the engine, the variation between
+/// repeats, the number and duration of the runs, and the scale.
 pub(super) fn setting(report: &CompareReport) -> Vec<String> {
     let study = &report.study;
     let who = match study.engine {

@@ -67,7 +67,8 @@ impl<'a> HostCost<'a> {
         }
     }
 
-    /// Returns the share of the samples in kernel code that a rule classifies.
+    /// Returns the share of the samples in kernel code that the rules classify, 0 to 1, or `None` if no sample is in
+    /// kernel code.
     pub(super) fn classified(&self) -> Option<f64> {
         let profile = self.profile?;
         let unknown = profile.unclassified.iter().map(|s| s.samples as f64).sum::<f64>();
@@ -81,8 +82,8 @@ impl<'a> HostCost<'a> {
         profile.unclassified.iter().map(|s| (crate::safe(&s.symbol), s.samples as f64 / all)).collect()
     }
 
-    /// Describes whose the processor time was: "of host B's busy processor time 3.0 % was the flow's; others: stress-ng
-    /// 64 %".
+    /// Returns the sentence on who used the busy processor time: "Of the busy processor time of host B, 3.0 % was the
+    /// flow's; others: stress-ng 64 %."
     pub(super) fn owners(&self) -> Option<String> {
         let owners = cost_owners(self.profile?, unit(self.share_of_links))?;
         let (named, rest) = owners.others.split_at(owners.others.len().min(NAMED));
@@ -108,10 +109,11 @@ impl<'a> HostCost<'a> {
     }
 }
 
-/// Programs beside the flow that are named.
+/// Largest number of programs, other than the flow's, that are named.
 const NAMED: usize = 3;
 
-/// Classes that a terminal in brief detail lists: those with most time on any host. The others are summed.
+/// Largest number of classes that a terminal in brief detail lists: those with most time on any host. The others are
+/// summed.
 const TOLD: usize = 5;
 
 /// Returns the table of all classes, hosts side by side, with stolen time in a separate row.
@@ -187,7 +189,8 @@ fn split(hosts: &[HostCost<'_>]) -> (Vec<CostClass>, Vec<CostClass>) {
     classes.into_iter().partition(|class| by_size.contains(class))
 }
 
-/// Returns the source of the samples and their notes; a line that holds for several hosts is printed once.
+/// Returns lines on the source of the samples, and the notes on them. A line that holds for several hosts is printed
+/// once.
 pub(super) fn asides(hosts: &[HostCost<'_>]) -> Vec<String> {
     let mut lines: Vec<(String, String)> = Vec::new();
     for host in hosts {

@@ -6,7 +6,7 @@ use landspeed_record::{CostClass, CostProfile};
 
 /// Share of all samples below which a frame is not drawn.
 pub(super) const NARROWEST: f64 = 1.0 / 2000.0;
-/// Depth to which stacks are followed; time in deeper frames is drawn where they end.
+/// Depth to which stacks are followed. Time in deeper frames is drawn as time of the frame at this depth.
 pub(super) const DEEPEST: usize = 48;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -19,7 +19,7 @@ pub(super) struct PlacedFrame {
     pub(super) from: f64,
     /// Width, 0 to 1.
     pub(super) share: f64,
-    /// The width at the right end of the frame for time in the function itself, by class.
+    /// Width, 0 to 1, of the time in the function itself, by class. It is drawn at the right end of the frame.
     pub(super) own: Vec<(CostClass, f64)>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct PlacedFrame {
 pub(super) struct FlameGraph {
     pub(super) frames: Vec<PlacedFrame>,
     pub(super) levels: usize,
-    /// Share of the samples whose innermost frames are too narrow to draw.
+    /// Share of the samples in frames that are too narrow to draw.
     pub(super) cut: f64,
     /// Share of the host's samples whose stacks are not in the report.
     pub(super) missing: f64,

@@ -36,7 +36,7 @@ pub(super) fn head(
     }
 }
 
-/// Returns the congestion controls that the flows used, as the kernel reported.
+/// Returns the names of the congestion controls that the flows used, as the kernel reported them.
 fn controls(report: &ExplainReport) -> Option<String> {
     let flows = report.hosts.iter().flat_map(|host| host.observed.get::<Vec<FlowWatch>>());
     let named: BTreeSet<String> =
@@ -50,7 +50,7 @@ fn card(name: &'static str, figure: impl AsRef<str>, under: &str) -> Card {
     Card { name, figure: text(TextStyle::Strong, figure.as_ref()), under: text(TextStyle::Quiet, under) }
 }
 
-/// Returns the card of the flow's rate, and of the rate expected from the first remedy.
+/// Returns the card with the flow's rate, and with the rate expected from the first remedy.
 fn rate(report: &ExplainReport) -> Card {
     const NAME: &str = "Rate now (goodput)";
     let rate = report.goodput_bps.0;

@@ -8,9 +8,9 @@ use landspeed_record::{ExplainReport, ExplainedHost, PathTrace, StackHop, StackH
 use super::words;
 use crate::block::{ColumnKind, ReportTable, TableCell, TableColumn, TableRow, Visibility};
 
-/// Least number of packets beyond a percentile that is shown.
+/// Least number of packets beyond a percentile above the median. With fewer, the percentile is not shown.
 const BEYOND: f64 = 10.0;
-/// Bins at most: the powers of two of a 64-bit time in nanoseconds.
+/// Largest number of bins: the powers of two of a 64-bit time in nanoseconds.
 const MOST_BINS: usize = 64;
 
 /// Events of packets in the order in which they can occur; any other is a loss and is listed last.
@@ -20,7 +20,7 @@ const WAY: [&str; 6] = ["sent", "retransmitted", "received", "gro-merged", "back
 pub(super) struct HopRow {
     pub(super) host: String,
     pub(super) hop: StackHop,
-    /// (upper edge in ns, packets), ascending, without empty bins.
+    /// Bins as (upper edge in ns, packets), ascending, without empty bins.
     pub(super) bins: Vec<(u64, u64)>,
     pub(super) packets: f64,
 }
@@ -49,8 +49,8 @@ impl HopRow {
         HopRow { host, hop: seen.hop, bins, packets }
     }
 
-    /// Returns the upper edge in ns of the bin in which a share of the packets is reached. Percentiles above the
-    /// median need enough packets beyond them.
+    /// Returns the upper edge in ns of the bin that holds the percentile `share` (0 to 1), or `None` if too few packets
+    /// lie beyond a percentile above the median.
     pub(super) fn percentile(&self, share: f64) -> Option<u64> {
         if share > 0.5 && self.packets * (1.0 - share) < BEYOND {
             return None;
@@ -64,7 +64,7 @@ impl HopRow {
     }
 }
 
-/// Hops that a terminal in brief detail lists.
+/// Largest number of hops that a terminal in brief detail lists.
 const TOLD: usize = 8;
 
 /// Returns the table of the percentiles of each hop, with a histogram over powers of two.

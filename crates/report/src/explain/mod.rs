@@ -30,9 +30,10 @@ pub(crate) use words::cause as cause_words;
 /// Styles of this page alone, in addition to those of every page.
 const STYLE: &str = include_str!("explain.css");
 
-/// Unclassified symbols that are listed at most; there may be thousands.
+/// Largest number of unclassified symbols that are listed. There may be thousands.
 const LISTED: usize = 200;
 
+/// Returns the report of an explanation as a document.
 pub fn explain(report: &ExplainReport) -> Document {
     let costs = cost::hosts(report);
     let stairs = stairs::stairs(report);
@@ -81,7 +82,7 @@ fn hottest(hosts: &[cost::HostCost<'_>]) -> Option<ReportBlock> {
     ReportBlock::only(Visibility::OnTerminal, told)
 }
 
-/// Returns the share of kernel samples that rules classify, and the symbols of the others.
+/// Returns the part with the share of kernel samples that rules classify, and the symbols of the other samples.
 fn unclassified(host: &cost::HostCost<'_>) -> Option<CollapsibleGroup> {
     let known = host.classified()?;
     let symbols = host.unclassified();
@@ -159,7 +160,7 @@ fn unseen(report: &ExplainReport) -> ReportSection {
         .all(ReportBlock::only(Visibility::InFull, [all]))
 }
 
-/// Returns a short form of what was not measured, seen or judged.
+/// Returns short notes on what was not measured, and on what could not be seen or judged.
 fn gaps(report: &ExplainReport) -> Vec<ReportBlock> {
     let absent = parts::absent(report);
     let missing = (!absent.is_empty()).then(|| format!("not measured: {}", absent.join(", ")));

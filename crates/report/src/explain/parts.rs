@@ -78,8 +78,8 @@ fn parts(limits: &HostLimits) -> Vec<NamedValue> {
     pairs
 }
 
-/// Formats a packet rate, and the rate beside a load: if it does not fall, the processor is not the limit (SC'03,
-/// section 3.5.2).
+/// Formats the packet rate of a core, alone and beside a load on that core. If the load does not lower the rate, the
+/// processor is not the limit (SC'03, section 3.5.2).
 fn packets(rate: &CorePacketRate) -> NamedValue {
     let line = BitRate(rate.alone_pps * rate.packet_bytes.0 as f64 * 8.0);
     let mut told = format!("{} packets/s ({line})", count(rate.alone_pps));
@@ -98,8 +98,8 @@ fn count(value: f64) -> String {
     }
 }
 
-/// Formats the current state of the PCIe link with the limits of the device and the slot: the present-day MMRBC
-/// (SC'03, section 3.3.1).
+/// Formats the current state of the PCIe link with the limits of the device and the slot. Its read request size is the
+/// present-day counterpart of MMRBC (SC'03, section 3.3.1).
 fn pcie(link: &PcieLink) -> NamedValue {
     let lanes = |speed: f64, width: u32| format!("{} GT/s × {width} lanes", number(speed / 1e9));
     let mut told = vec![
@@ -163,7 +163,7 @@ fn seen(host: &ExplainedHost) -> Vec<NamedValue> {
     pairs
 }
 
-/// Returns a link's MTU and those of its offloads that affect a flow; the JSON document has all.
+/// Returns a link's MTU, and those of its offloads that affect a flow. The JSON document has all offloads.
 fn settings(link: &LinkSettings) -> Vec<NamedValue> {
     let named = |on: bool| {
         let features = link.features.iter().filter(|(name, state)| **state == on && met(name));
@@ -219,7 +219,7 @@ fn listener(listener: &ListenerWatch) -> NamedValue {
     pair(format!("Listening on {}", listener.local), told)
 }
 
-/// Returns the parts of a complete explanation that this one lacks.
+/// Returns the names of the parts of a complete explanation that `report` lacks.
 pub(super) fn absent(report: &ExplainReport) -> Vec<&'static str> {
     let parts = [
         (super::cost::hosts(report).is_empty(), "processor time by layer"),
@@ -230,7 +230,7 @@ pub(super) fn absent(report: &ExplainReport) -> Vec<&'static str> {
     parts.into_iter().filter_map(|(absent, name)| absent.then_some(name)).collect()
 }
 
-/// Returns what could not be seen or judged as (where, what), the verdict's lines first.
+/// Returns the lines on what could not be seen or judged, as (where, what). The verdict's lines come first.
 pub(super) fn unseen(report: &ExplainReport) -> Vec<NamedValue> {
     let mut lines: Vec<NamedValue> = report.unjudged.iter().map(|line| pair("verdict", safe(line))).collect();
     for (index, host) in report.hosts.iter().enumerate() {

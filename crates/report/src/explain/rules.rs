@@ -6,7 +6,7 @@ use crate::block::{ReportBlock, ReportTable, TableColumn, TableRow};
 use crate::safe;
 
 const FLOWS: usize = 8;
-/// Rules that are shown per flow at most; a real record has fewer.
+/// Largest number of rules that are shown per flow. A genuine record has fewer.
 const RULES: usize = 12;
 
 pub(super) fn blocks(report: &ExplainReport) -> Vec<ReportBlock> {

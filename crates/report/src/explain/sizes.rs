@@ -13,11 +13,11 @@ use crate::safe;
 
 /// Layers that are not parts of another, in display order.
 pub(super) const WHOLE: [&str; 5] = [HOST_A, HOST_B, SHARED, BOTH, LINK];
-/// Residual above which a line does not fit.
+/// Residual, as a share of the mean cost, above which a line does not fit.
 const POOR: f64 = 0.15;
-/// Lines of an answer on a terminal in brief detail.
+/// Largest number of lines of an answer that a terminal in brief detail shows.
 const LINES: usize = 6;
-/// Sizes and steps of a sweep that are shown at most; a real one has a few dozen.
+/// Largest number of sizes, and of steps, of a sweep that are shown. A genuine sweep has a few dozen.
 const MOST: usize = 100;
 
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(super) struct SizeSweep<'a> {
     pub(super) points: Vec<&'a SizePoint>,
     /// Sizes above which a message takes one more packet.
     pub(super) steps: Vec<Bytes>,
-    /// True if the sweep is of interest alone; false if it is only a comparison for another.
+    /// True if the sweep is shown in brief detail too. False if it only serves to compare another sweep with it.
     pub(super) plain: bool,
     pub(super) cut: bool,
 }
@@ -71,7 +71,8 @@ impl<'a> SizeSweep<'a> {
         WHOLE.into_iter().filter(seen).collect()
     }
 
-    /// Returns the fitted lines of the layers in [`WHOLE`], or of all other layers.
+    /// Returns the table of the fitted lines: those of the layers in [`WHOLE`] if `whole` is true, otherwise those of
+    /// all other layers.
     fn fitted(&self, whole: bool) -> ReportTable {
         let names = ["Layer", "ns/message", "ns/byte", "first cut, ns", "ns/further packet", "residual"];
         let of_cuts = |ns: Option<f64>| TableCell::from(ns.map(figure));
@@ -108,8 +109,8 @@ impl<'a> SizeSweep<'a> {
         ReportTable::figures(format!("{}, sizes", self.title), &names).rows(self.points.iter().map(row))
     }
 
-    /// Returns the chart, the lines, and all figures behind them. A terminal in brief detail leaves out sweeps for
-    /// comparison.
+    /// Returns the chart, the fitted lines, and the tables of all figures behind them. A terminal in brief detail
+    /// leaves out sweeps that only serve for comparison.
     fn blocks(&self, index: usize) -> ReportBlock {
         let group = |title: &str, table: ReportTable| {
             table.non_empty().map(|table| CollapsibleGroup {
@@ -128,7 +129,7 @@ impl<'a> SizeSweep<'a> {
     }
 }
 
-/// Returns the answers, sweeps and notes, or nothing if no size was measured.
+/// Returns the section of answers, sweeps and notes, or `None` if the report has no sweep.
 pub(super) fn section(report: &ExplainReport) -> Option<ReportSection> {
     let sweeps = sweeps(report);
     let about = "Cost over message sizes, fitted as a time per message and a time per byte; where a message is cut, a time once for \

@@ -10,10 +10,10 @@ use crate::output::Tone;
 use crate::safe;
 use crate::words::times;
 
-/// Steps that a terminal in brief detail shows.
+/// Largest number of limits that a terminal in brief detail shows.
 const TOLD: usize = 4;
 const DRAWN: usize = 24;
-/// Least terminal width with a column for the method of measurement.
+/// Least width of a terminal, in characters, that shows the column with the methods of measurement.
 const MEASURED_BY: usize = 140;
 /// Relative difference from the flow's rate below which a step is the flow itself.
 const SAME: f64 = 0.01;
@@ -93,7 +93,8 @@ pub(super) fn stairs(report: &ExplainReport) -> Option<LimitStaircase> {
     measured.then_some(LimitStaircase { steps })
 }
 
-/// Merges two steps with equal results. The hosts of a lab are one machine, so its limits hold for both.
+/// Merges `second` into `first` if they are one limit with equal results, and returns true if so. The hosts of a lab
+/// are one machine, so its limits hold for both.
 fn same_machine(second: &mut LimitStair, first: &mut LimitStair) -> bool {
     let part = |stair: &LimitStair| stair.name.rsplit_once(", ").map(|(part, _)| part.to_owned());
     let (Some(part), Some(other)) = (part(first), part(second)) else { return false };

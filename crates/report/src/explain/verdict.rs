@@ -8,7 +8,8 @@ use crate::block::{Article, List, ReportBlock, ReportSection, StyledText, TextSt
 use crate::output::Tone;
 use crate::safe;
 
-/// Causes, lines of evidence and remedies that a terminal in brief detail shows.
+/// Largest number of causes that a terminal in brief detail shows, and below, of the lines of evidence and of the
+/// remedies of a cause.
 const CAUSES: usize = 5;
 const EVIDENCE: usize = 2;
 const REMEDIES: usize = 2;
@@ -93,7 +94,7 @@ fn brief(finding: &Finding) -> StyledText {
     format!("{}: {}{toll}{setting}", words::titled(finding), sureness(finding.confidence)).into()
 }
 
-/// Returns the commands of a finding's remedies to paste, each after its host: "on host B".
+/// Returns the commands of a finding's remedies to paste, each after the host on which it runs: "on host B:".
 fn commands(finding: &Finding) -> Vec<(StyledText, String)> {
     let all = finding.remedies.iter().flat_map(|remedy| &remedy.commands);
     all.map(|command| (format!("on {}:", called(&command.host)).into(), command.line.clone())).collect()

@@ -7,7 +7,7 @@ use super::words::{percent, unit};
 use crate::block::{ColumnKind, ReportTable, TableCell, TableColumn, TableRow, Visibility};
 use crate::safe;
 
-/// Points of a line at most.
+/// Largest number of points of a line.
 const DRAWN: usize = 600;
 /// Ratio of the greatest window to the least above which the axis is logarithmic.
 const WIDE: f64 = 30.0;
@@ -49,7 +49,7 @@ impl WindowBound {
     }
 }
 
-/// One line of the chart: (seconds since the window opened, bytes).
+/// One line of the chart. Points are (seconds since the observation began, bytes).
 #[derive(Debug)]
 pub(super) struct WindowCurve {
     pub(super) bound: WindowBound,
@@ -62,7 +62,7 @@ pub(super) struct WindowHistory {
     /// Description of the flow: "10.0.0.1:4000 to 10.0.0.2:5000 (cubic)".
     pub(super) flow: String,
     pub(super) tracks: Vec<WindowCurve>,
-    /// (seconds, segments retransmitted since the previous sample).
+    /// Points of (seconds since the observation began, segments retransmitted since the previous sample).
     pub(super) retransmits: Vec<(f64, u64)>,
     /// Shares of the busy time in which the peer's window and the send buffer limited the flow, if the sender was
     /// watched.
@@ -71,7 +71,7 @@ pub(super) struct WindowHistory {
 }
 
 impl WindowHistory {
-    /// Returns true if a logarithmic axis shows more.
+    /// Returns true if the windows differ so much that the chart needs a logarithmic axis.
     pub(super) fn wide(&self) -> bool {
         let values = || self.tracks.iter().flat_map(|t| &t.points).map(|p| p.1);
         let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
@@ -120,7 +120,7 @@ impl WindowHistory {
         (0..CURVE).map(column).collect()
     }
 
-    /// Returns what limited the flow by the kernel's account, and the number of retransmissions.
+    /// Returns the sentence on what limited the flow, as the kernel counted, and on the number of retransmissions.
     pub(super) fn limited_by(&self) -> Option<String> {
         let (rwnd, sndbuf) = self.limited?;
         let again = self.retransmits.iter().fold(0_u64, |sum, r| sum.saturating_add(r.1));
@@ -132,7 +132,7 @@ impl WindowHistory {
     }
 }
 
-/// Returns the windows of the flow that moved most, or `None` if no TCP flow was watched.
+/// Returns the windows of the flow that moved the most bytes, or `None` if no TCP flow was watched.
 pub(super) fn window(report: &ExplainReport) -> Option<WindowHistory> {
     let watched = || report.hosts.iter().flat_map(|host| host.observed.get::<Vec<FlowWatch>>());
     let flows = || watched().filter(|f| f.tcp_states().count() > 1);
@@ -183,7 +183,7 @@ fn described(flow: &FlowWatch, sends: bool) -> String {
     format!("{from} to {to}{with}")
 }
 
-/// Returns the values above zero, thinned to the points that can be drawn.
+/// Returns the points of a window over time, without zeros, thinned to the points that can be drawn.
 fn points(flow: &FlowWatch, bound: WindowBound) -> Vec<(f64, f64)> {
     let stride = flow.tcp_states().count().div_ceil(DRAWN).max(1);
     flow.tcp_states()

@@ -9,7 +9,8 @@ use crate::safe;
 pub(super) use crate::words::{grouped, unit};
 use crate::words::{number, times};
 
-/// Returns the verdict in a line: what the path carries, the first cause, or that only a limit holds the flow back.
+/// Returns the verdict in a line: the rate that the path carries, the first cause, or the limit that alone holds the
+/// flow back.
 pub(super) fn headline(report: &ExplainReport) -> String {
     if let Some(carried) = path_rate(report.path_rate.as_ref()) {
         return carried;
@@ -25,7 +26,7 @@ pub(super) fn headline(report: &ExplainReport) -> String {
     }
 }
 
-/// Returns the sentence on what the path carries, if the rate is one that a path can have.
+/// Returns the sentence on the rate that the path carries, or `None` if that rate is unknown or not positive.
 pub(super) fn path_rate(path: Option<&PathRate>) -> Option<String> {
     let rate = path?.rate_bps;
     let known = rate.0.is_finite() && rate.0 > 0.0;
@@ -37,7 +38,7 @@ fn says_so(finding: &Finding) -> bool {
     is_limit(finding.cause) && finding.summary.to_lowercase().starts_with("nothing holds it back but")
 }
 
-/// Returns the sentence under the headline, if it adds anything.
+/// Returns the sentence under the headline, or `None` if it would only repeat the headline.
 pub(super) fn lead(report: &ExplainReport) -> Option<String> {
     if let Some(proof) = report.path_rate.as_ref().and_then(|path| path.proof.first()) {
         return Some(capital(&safe(proof)));
@@ -54,20 +55,20 @@ pub(super) fn titled(finding: &Finding) -> String {
     if place.is_empty() { name.to_owned() } else { format!("{name} ({place})") }
 }
 
-/// Returns the cost of a cause, if no gain is expected: of the two, a gain is what the next limit allows. A limit costs
-/// nothing: it remains after all causes are fixed.
+/// Returns the share of the flow's time or rate that a cause costs, 0 to 1. Returns `None` if a gain is expected, which
+/// takes the next limit into account, and for a limit, which remains after all causes are fixed.
 pub(super) fn toll(finding: &Finding) -> Option<f64> {
     let promises = finding.remedies.iter().any(|remedy| expected(remedy).is_some());
     Some(unit(finding.weight)).filter(|weight| *weight > 0.0 && !promises && !is_limit(finding.cause))
 }
 
-/// Returns the rate that a cause without a present cost would allow: "costs nothing now, would allow about 20 Mb/s".
+/// Returns the sentence on a cause that costs nothing at present: "costs nothing now, would allow about 20 Mb/s".
 pub(super) fn allows(finding: &Finding) -> Option<String> {
     let rate = finding.allows_bps.filter(|rate| rate.0.is_finite() && rate.0 > 0.0)?;
     Some(format!("costs nothing now, would allow about {rate}"))
 }
 
-/// Returns a remedy's setting, "nodelay=on", or `None` if no knob is the remedy. A remedy with a command is its command.
+/// Returns a remedy's setting, "nodelay=on", or `None` if the remedy is not a knob.
 pub(super) fn setting(remedy: &Remedy) -> Option<String> {
     let knob = safe(&remedy.knob);
     match (knob.is_empty(), remedy.value.is_empty()) {
@@ -77,7 +78,7 @@ pub(super) fn setting(remedy: &Remedy) -> Option<String> {
     }
 }
 
-/// Returns a remedy's expected gain, "1.9× to 2.6×" or "about 2.6×", if it is plausible.
+/// Returns a remedy's expected gain, "1.9× to 2.6×" or "about 2.6×", or `None` if it has no plausible one.
 pub(super) fn expected(remedy: &Remedy) -> Option<String> {
     let plausible = |ratio: Option<f64>| ratio.filter(|r| r.is_finite() && *r > 0.0);
     let ratio = plausible(remedy.expected_ratio)?;
@@ -89,7 +90,7 @@ pub(super) fn expected(remedy: &Remedy) -> Option<String> {
     })
 }
 
-/// Returns a confidence from 0 to 1 as a word, which may be trusted more than a percentage.
+/// Returns a confidence from 0 to 1 as a word, which is more reliable than a percentage.
 pub(super) fn sureness(confidence: f64) -> &'static str {
     match confidence {
         c if c >= 0.9 => "almost certain",
@@ -99,7 +100,7 @@ pub(super) fn sureness(confidence: f64) -> &'static str {
     }
 }
 
-/// Returns the name of a hop, and where packets are on it.
+/// Returns the name of a hop, and the part of the stack in which packets are on it.
 pub(super) fn hop(hop: StackHop) -> (&'static str, &'static str) {
     match hop {
         StackHop::SendToQueue => ("send to queue", "from the send call to the queueing discipline"),

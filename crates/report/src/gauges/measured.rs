@@ -52,7 +52,7 @@ fn percentiles(report: &MeasureReport, of: &GaugeLabels<'_>) -> Gauge {
     Gauge::new(name, "seconds", help).all(report.latency.iter().flat_map(one))
 }
 
-/// The labels of a measurement's gauges. Those of one workload on one path are the same in every run.
+/// The labels of a measurement's gauges. All runs of one workload on one path have the same labels.
 struct GaugeLabels<'a> {
     report: &'a MeasureReport,
 }
@@ -86,7 +86,7 @@ impl GaugeLabels<'_> {
     }
 }
 
-/// Returns the name of a host: its own, or its side where both hosts have one name, as in a lab.
+/// Returns the name of a host, or its side ("A", "B") if both hosts have the same name, as in a lab, or if it has none.
 pub(super) fn name(side: Side, a: &HostFacts, b: &HostFacts) -> String {
     let own = if side == Side::A { &a.hostname } else { &b.hostname };
     match own.is_empty() || a.hostname == b.hostname {

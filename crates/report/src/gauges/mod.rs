@@ -1,5 +1,5 @@
-//! Prints figures in OpenMetrics' text format (<https://prometheus.io/docs/specs/om/open_metrics_spec/>), in the part of it that
-//! Prometheus' own text format has too: node_exporter's textfile collector reads that.
+//! Prints figures in OpenMetrics' text format (<https://prometheus.io/docs/specs/om/open_metrics_spec/>). It uses only
+//! what Prometheus' own text format has too, because node_exporter's textfile collector reads that format.
 
 mod explained;
 mod measured;
@@ -13,12 +13,12 @@ pub(crate) use measured::of_measurement;
 pub(crate) use studied::{of_grid, of_study};
 pub(crate) use tuned::{of_record_run, of_tuning};
 
-/// A family of values that can go up and down, one for each set of labels.
+/// A metric of OpenMetrics whose values can go up and down, one value for each set of labels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gauge {
-    /// Name, without the prefix of all gauges and without the unit.
+    /// Name, without the prefix "landspeed_" and without the unit.
     name: String,
-    /// Base unit, the end of the name; empty without one.
+    /// Base unit, which ends the printed name; empty if there is none.
     unit: &'static str,
     help: String,
     samples: Vec<(Labels, f64)>,
@@ -32,14 +32,14 @@ impl Gauge {
         Gauge { name: name.replace('-', "_"), unit, help: help.to_owned(), samples: Vec::new() }
     }
 
-    /// Adds a value.
+    /// Returns the gauge with one more value.
     #[must_use]
     pub fn with(mut self, labels: Labels, value: impl Into<f64>) -> Gauge {
         self.samples.push((labels, value.into()));
         self
     }
 
-    /// Adds the values that are known.
+    /// Returns the gauge with the values added that are known and finite.
     #[must_use]
     pub fn all(mut self, samples: impl IntoIterator<Item = (Labels, Option<f64>)>) -> Gauge {
         let known = samples.into_iter().filter_map(|(labels, value)| Some((labels, value?)));
@@ -62,19 +62,19 @@ impl Gauge {
     }
 }
 
-/// Makes labels of pairs.
+/// Returns labels from pairs of a name and a value.
 pub fn labels<V: ToString>(pairs: impl IntoIterator<Item = (&'static str, V)>) -> Labels {
     pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_string())).collect()
 }
 
-/// Returns gauges as a document of OpenMetrics. Gauges without values are left out.
+/// Returns a document in OpenMetrics' text format. Gauges without values are left out.
 pub fn open_metrics(gauges: &[Gauge]) -> String {
     let mut text = String::new();
     gauges.iter().filter(|gauge| !gauge.samples.is_empty()).for_each(|gauge| gauge.print(&mut text));
     text + "# EOF\n"
 }
 
-/// Returns a label, whose name consists of letters, digits and underscores.
+/// Returns a label as `name="value"`. Characters of the name other than ASCII letters and digits become underscores.
 fn label((name, value): &(String, String)) -> String {
     let name: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     format!("{name}=\"{}\"", escaped(&crate::safe(value)).replace('"', "\\\""))

@@ -25,7 +25,7 @@ pub(crate) fn of_grid(report: &GridReport) -> Vec<Gauge> {
     report.figures.iter().map(gauge).collect()
 }
 
-/// Returns what a figure is divided by for its base unit, and the unit.
+/// Returns the divisor that converts a figure to its base unit, and the name of the base unit.
 fn base_unit(unit: FigureUnit) -> (f64, &'static str) {
     match unit {
         FigureUnit::BitRate => (8.0, "bytes_per_second"),

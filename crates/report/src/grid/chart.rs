@@ -12,13 +12,14 @@ use crate::safe;
 const ALONE: ChartSize = ChartSize { width: 760.0, names: 150.0, bottom: 330.0 };
 /// Size of charts side by side.
 const BESIDE: ChartSize = ChartSize { width: 450.0, names: 104.0, bottom: 230.0 };
-/// Number of tints for curves; further curves start again with the first.
+/// Number of tints for curves. The tints of further curves start again with the first.
 const TINTS: usize = 8;
-/// Charts at most, and dots at most in all of them.
+/// Largest number of charts of a figure, and below, of dots in all of them.
 const PANELS: usize = 16;
 const DOTS: usize = 4000;
 
-/// Returns the factor along the axis: the one with the most values, except for the factor of the curves.
+/// Returns the index of the factor along the horizontal axis: the one with the most values, the factor of the curves
+/// excepted.
 pub(super) fn axis_of(report: &GridReport) -> Option<usize> {
     let by = report.by.map(|by| by as usize);
     let all = report
@@ -31,7 +32,7 @@ pub(super) fn axis_of(report: &GridReport) -> Option<usize> {
     all.clone().find(|(_, factor)| factor.levels.len() == most).map(|(number, _)| number)
 }
 
-/// Draws all charts of a figure, on common axes; nothing if no curve has two points.
+/// Draws all charts of a figure, on common axes. Returns `None` if no curve has two points.
 pub(super) fn panels(report: &GridReport, record: &Record, curves: &GridCurves) -> Option<Markup> {
     let axis = axis_of(report)?;
     let by = report.by.map(|by| by as usize).filter(|by| *by != axis);
@@ -44,7 +45,7 @@ pub(super) fn panels(report: &GridReport, record: &Record, curves: &GridCurves) 
     })
 }
 
-/// Returns each trial's cell and figure.
+/// Returns (index of the cell, figure) for each trial with the figure, up to the largest number of dots.
 fn dots(record: &Record, curves: &GridCurves) -> Vec<(u32, f64)> {
     let trial = |trial: &GridTrial| Some((trial.cell, curves.of(trial)?));
     let all = record.lines.iter().filter_map(|line| match line {
@@ -73,7 +74,7 @@ impl GridDrawing<'_> {
         cell.values.get(number).map_or("", String::as_str)
     }
 
-    /// Returns the combinations of the other factors' values, in the order of the cells.
+    /// Returns the combinations of values of the factors `others`, in the order of the cells.
     fn combinations(&self) -> Vec<Vec<&str>> {
         let mut found: Vec<Vec<&str>> = Vec::new();
         for cell in &self.curves.cells {
@@ -85,7 +86,8 @@ impl GridDrawing<'_> {
         found
     }
 
-    /// Returns the position of a cell along the axis: its amount, or its index among the values.
+    /// Returns the position of a cell along the axis: the number of its value or, if the values are words, the place of
+    /// its value among them, from 1.
     fn at(&self, cell: &GridCell) -> f64 {
         let factor = self.factor(self.axis);
         let place = factor.levels.iter().position(|level| level == self.value(cell, self.axis)).unwrap_or(0);
@@ -133,7 +135,7 @@ impl GridDrawing<'_> {
         .figure()
     }
 
-    /// Returns one curve: means, their intervals and the trials.
+    /// Returns one curve: the means of its cells, their intervals, and the trials as a cloud.
     fn series(&self, cells: &[(u32, &GridCell)], tint: usize, value: &str, per: f64) -> ChartSeries {
         let own: Vec<&(u32, &GridCell)> =
             cells.iter().filter(|(_, cell)| self.by.is_none_or(|by| self.value(cell, by) == value)).collect();
@@ -171,8 +173,8 @@ impl GridDrawing<'_> {
         }
     }
 
-    /// Returns the horizontal axis: logarithmic if amounts differ by a factor of 8 or more, one position per value if
-    /// they are words.
+    /// Returns the horizontal axis. It is logarithmic if the factor's numbers differ by a ratio of 8 or more, and has
+    /// one position per value if the values are words.
     fn x(&self) -> ChartAxis {
         let factor = self.factor(self.axis);
         let amounts = &factor.amounts;
@@ -212,7 +214,7 @@ impl GridDrawing<'_> {
         ChartAxis { shared: Some((dots().fold(f64::INFINITY, f64::min), dots().fold(0.0, f64::max))), ..axis }
     }
 
-    /// Returns the divisor of values, and the resulting unit.
+    /// Returns the divisor of values, and the resulting unit as the end of an axis's title: ", Gb/s".
     fn unit(&self) -> (f64, String) {
         let largest = self.curves.cells.iter().filter_map(|cell| cell.mean).fold(0.0, f64::max);
         let (per, unit) = match words::own(self.curves) {
@@ -226,7 +228,7 @@ impl GridDrawing<'_> {
     }
 }
 
-/// Thins ticks to the number that fits.
+/// Thins ticks evenly to ten or fewer.
 fn thinned(ticks: Vec<(f64, String)>) -> Vec<(f64, String)> {
     const MOST: usize = 10;
     let every = ticks.len().div_ceil(MOST).max(1);

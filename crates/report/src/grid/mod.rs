@@ -16,8 +16,8 @@ use crate::{gauges, glossary, safe};
 /// Styles of this page alone, in addition to those of every page.
 const STYLE: &str = include_str!("grid.css");
 
-/// Returns the report of a grid as a document. Its commands refer to the record as `named`, one word of a shell. The
-/// dots in the charts are the trials of `record`.
+/// Returns the report of a grid as a document. `named` is the record's path as commands contain it, quoted for a shell
+/// if necessary. The dots in the charts are the trials of `record`.
 pub fn grid(report: &GridReport, record: &Record, named: &str) -> Document {
     let mut sections = vec![expected(report), side_by_side(report), predicted(report)];
     for (number, curves) in report.figures.iter().enumerate() {
@@ -86,7 +86,7 @@ fn effects(effects: &[FactorEffect]) -> List {
     List { items, ..List::default() }
 }
 
-/// Returns all figures in one table, if there are few cells.
+/// Returns the section with all figures in one table, which is empty if there are too many cells.
 fn side_by_side(report: &GridReport) -> ReportSection {
     ReportSection::new("side-by-side", "Side by side").minor().all(tables::side_by_side(report))
 }
@@ -134,7 +134,7 @@ fn neighbours(report: &GridReport) -> ReportSection {
     ReportSection::new("neighbours", "From one value to the next").all(table).in_full()
 }
 
-/// Returns commands that continue from here.
+/// Returns the section with the commands to run next: they write the page, or measure more blocks.
 fn next(report: &GridReport, named: &str) -> ReportSection {
     let page = format!("landspeed show {named} --html report.html");
     let resume = match report.workload.name.as_str() {

@@ -8,7 +8,7 @@ use maud::html;
 use super::words;
 use crate::block::Chart;
 
-/// Pictures on a page at most: each may take half a megabyte.
+/// Largest number of pictures on a page, because each may take half a megabyte.
 const MOST: usize = 24;
 
 pub(super) fn pictures(report: &GridReport, record: &Record) -> Option<Chart> {

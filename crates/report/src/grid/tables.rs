@@ -13,12 +13,12 @@ use crate::block::{
 use crate::safe;
 use crate::words::times;
 
-/// Trials that a page lists at most.
+/// Largest number of trials that a page lists.
 const LISTED: usize = 5000;
-/// Cells that fit side by side at most.
+/// Largest number of cells that fit side by side.
 const MOST_SIDE_BY_SIDE: usize = 4;
 
-/// Returns a row for each cell: its values, its figure, and the ratio to the reference.
+/// Returns the table of a figure, with a row for each cell: its values, its mean, and the ratio to the first cell.
 pub(super) fn cells(report: &GridReport, curves: &GridCurves) -> ReportTable {
     let mut columns: Vec<TableColumn> =
         report.factors.iter().map(|factor| TableColumn::words(&factor.name)).collect();
@@ -42,8 +42,8 @@ pub(super) fn cells(report: &GridReport, curves: &GridCurves) -> ReportTable {
     ReportTable::new(curves.figure.title, "cells", columns).rows(rows)
 }
 
-/// Returns all figures of a few cells that differ in one factor: the first cell's, and the ratios of the other cells
-/// to it.
+/// Returns the table of all figures of a few cells that differ in one factor: the means of the first cell, and the
+/// ratios of the other cells to it.
 pub(super) fn side_by_side(report: &GridReport) -> Option<ReportTable> {
     let ([factor], [first, _, ..]) = (report.factors.as_slice(), report.figures.as_slice()) else {
         return None;
@@ -64,7 +64,7 @@ pub(super) fn side_by_side(report: &GridReport) -> Option<ReportTable> {
     ReportTable::new("Side by side", "figures", columns).rows(report.figures.iter().map(row)).non_empty()
 }
 
-/// Returns the prediction for each path beside the measured ratio.
+/// Returns the table of the predicted ratio for each path, beside the measured ratio.
 pub(super) fn predicted(report: &GridReport) -> Option<ReportTable> {
     let mut columns = costs("path");
     columns.extend([TableColumn::number("predicted"), TableColumn::of(ColumnKind::Estimate, "measured")]);
@@ -114,7 +114,8 @@ fn cost_cells(one: &PathPrediction) -> Vec<TableCell> {
     vec![safe(path).into(), (*connect_ns).into(), (*message_ns).into(), (*rate_bps).into(), ratio]
 }
 
-/// Returns cells in the order of a curve: all values of the axis's factor in sequence.
+/// Returns the indices of cells in the order of the curves, so that cells that differ only in the factor of the axis
+/// are adjacent.
 fn order(report: &GridReport, curves: &GridCurves) -> Vec<usize> {
     let axis = super::chart::axis_of(report);
     let place = |at: usize, number: usize| {
@@ -135,7 +136,7 @@ fn order(report: &GridReport, curves: &GridCurves) -> Vec<usize> {
     order
 }
 
-/// Returns each expectation with its figures and the reason.
+/// Returns the table of expectations, with the published ratio, the measured ratio and the reason for each result.
 pub(super) fn expected(report: &GridReport) -> Option<ReportTable> {
     let columns = vec![
         TableColumn::words("expected"),
@@ -191,7 +192,7 @@ pub(super) fn neighbours(report: &GridReport, curves: &GridCurves) -> Option<Rep
     ReportTable::new("From one value to the next", "figures", columns).rows(rows).non_empty()
 }
 
-/// Returns the raw trials, for the CSV and for closer study.
+/// Returns the table of the raw trials, for CSV and for closer study.
 pub(super) fn trials(report: &GridReport, record: &Record) -> Option<crate::block::ReportBlock> {
     let mut columns: Vec<TableColumn> = ["block", "plot", "at, s"].map(TableColumn::number).into();
     columns.extend(report.factors.iter().map(|factor| TableColumn::words(&factor.name)));

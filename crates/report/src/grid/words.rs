@@ -11,7 +11,7 @@ use crate::output::Tone;
 use crate::safe;
 use crate::words::{estimate, has_ends, number};
 
-/// Returns the anchor of a figure's section.
+/// Returns the id of a figure's section on a page, which also names the figure's column of raw trials.
 pub(super) fn id(curves: &GridCurves) -> String {
     let name = curves.figure.name;
     let beside = curves.program.as_ref().filter(|_| curves.is_beside);
@@ -90,7 +90,7 @@ fn shown(unit: FigureUnit, value: f64) -> TableCell {
     }
 }
 
-/// Returns a value of a factor as people write it, with the value that the flows really had if it differs.
+/// Returns a value of a factor as people write it, followed by the value that the flows really had if it differs.
 pub(super) fn level(factor: &GridFactor, value: &str) -> String {
     let turned_out = factor.turned_out.get(value).map(|got| format!(" ({})", safe(got))).unwrap_or_default();
     written(factor, value) + &turned_out

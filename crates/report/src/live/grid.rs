@@ -11,7 +11,8 @@ use super::{ProgressLine, clock};
 use crate::words::counted;
 use crate::{OutputCapabilities, about, safe};
 
-/// A progress line on standard error, with the trial and block, and the time that is left.
+/// The progress of a grid on standard error: the time used and, if known, the time left, then the block and the cell of
+/// the last trial.
 pub struct GridProgress {
     now: Arc<Mutex<GridProgressState>>,
     progress_line: ProgressLine,
@@ -20,7 +21,7 @@ pub struct GridProgress {
 struct GridProgressState {
     grid: Grid,
     blocks: u32,
-    /// Trials made since this process began, and before that.
+    /// Trials made by this process. `before` counts those that the record already had.
     made: usize,
     before: usize,
     last: Option<(u32, u32)>,
@@ -28,7 +29,8 @@ struct GridProgressState {
 }
 
 impl GridProgress {
-    /// Announces `blocks` at most, with `done` trials already in the record, and starts the line.
+    /// Prints the size of the grid, of at most `blocks` blocks, and starts the progress line. `done` trials are already
+    /// in the record.
     pub fn new(output: OutputCapabilities, grid: &Grid, blocks: u32, done: usize) -> GridProgress {
         let now = GridProgressState {
             grid: grid.clone(),
@@ -50,7 +52,7 @@ impl GridProgress {
         GridProgress { now, progress_line }
     }
 
-    /// Takes a finished trial, and reports one without figures.
+    /// Counts a finished trial. If it has no figures, prints the reason.
     pub fn take(&mut self, trial: &GridTrial) {
         let mut now = self.now.lock();
         now.made += 1;
@@ -64,7 +66,7 @@ impl GridProgress {
 }
 
 impl GridProgressState {
-    /// Returns the size of the grid: "24 cells, 8 blocks: about 2 min".
+    /// Returns the size of the grid and its estimated duration: "24 cells, 8 blocks: about 2 min".
     fn total(&self) -> String {
         let cells = counted(self.grid.cells() as usize, "cell");
         match (self.blocks_are_known(), self.grid.budget_ns) {

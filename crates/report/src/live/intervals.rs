@@ -7,7 +7,7 @@ use landspeed_record::{Side, TcpProgress, TrialProgress};
 
 use crate::safe;
 
-/// The progress of both ends of some pairs, printed as lines.
+/// Lines on the intervals of a stream, or of one stream for each of several pairs of hosts.
 #[derive(Debug, Default)]
 pub struct IntervalLines {
     /// Names of the two hosts of each pair, in the order of the pairs' numbers.
@@ -23,8 +23,8 @@ impl IntervalLines {
         IntervalLines { names, ..IntervalLines::default() }
     }
 
-    /// Takes the progress of one end of a pair and returns the new lines. The receiving end reports what arrived, the
-    /// other end the state of its TCP.
+    /// Takes the progress of one end of a pair and returns the new lines, none if no data arrived at that end. The
+    /// receiving end reports what arrived, the other end the state of its TCP.
     pub fn take(&mut self, pair: usize, side: Side, now: TrialProgress) -> Vec<String> {
         let before = self.last.insert((pair, side), now).unwrap_or_default();
         if now.received_bytes.0 == 0 {
@@ -50,7 +50,8 @@ impl IntervalLines {
         format!("  {again:>11}  {:>9}  {:>9}", tcp.rtt_ns.to_string(), tcp.window_bytes.to_string())
     }
 
-    /// Returns the direction, if it is ambiguous.
+    /// Returns the direction of data to the end `to`. It is empty if there is one pair and data moves in one direction
+    /// only.
     fn way(&self, pair: usize, to: Side) -> String {
         let both = self.last.get(&(pair, to.other())).is_some_and(|other| other.received_bytes.0 > 0);
         let Some([a, b]) = self.names.get(pair).filter(|_| both || self.names.len() > 1) else {
@@ -60,7 +61,7 @@ impl IntervalLines {
         safe(&format!("  {from} -> {to}"))
     }
 
-    /// Returns the goodput so far, a line for each direction; empty if nothing arrived.
+    /// Returns the goodput so far, with a line for each direction, or an empty text if nothing arrived.
     pub fn unfinished(&self) -> String {
         let lines =
             self.last.iter().filter(|(_, so_far)| so_far.received_bytes.0 > 0).map(|((pair, side), now)| {

@@ -23,16 +23,16 @@ use crate::output::Painter;
 use crate::{DetailLevel, OutputCapabilities};
 use state::TuneProgressState;
 
-/// A view of a tuning run that takes the lines of its record as they are written.
+/// The progress of a tuning run on standard error, made from the lines of its record as they are written.
 pub struct TuneProgress {
     state: Arc<Mutex<TuneProgressState>>,
     progress_line: ProgressLine,
-    /// True if it has printed a permanent line.
+    /// True once a permanent line has been printed.
     said: bool,
 }
 
 impl TuneProgress {
-    /// Returns a view on standard error, which `output` describes.
+    /// Starts the progress line on standard error, which `output` describes.
     pub fn new(output: OutputCapabilities, detail: DetailLevel) -> Self {
         let state = Arc::new(Mutex::new(TuneProgressState::new(Painter { color: output.color }, detail)));
         let seen = Arc::clone(&state);
@@ -40,6 +40,7 @@ impl TuneProgress {
         TuneProgress { state, progress_line: ProgressLine::new(output, line), said: false }
     }
 
+    /// Updates the progress with a line of the record, and prints the permanent lines that follow from it.
     pub fn line(&mut self, line: &Line) {
         let news = self.state.lock().take(line);
         for text in news {

@@ -10,16 +10,17 @@ use parking_lot::{Condvar, Mutex};
 use crate::OutputCapabilities;
 use crate::block::plain;
 
-/// Time between redraws of a line that has no news: once a second does not disturb a measurement.
+/// Time between redraws of the line on a terminal. A redraw each second does not disturb a measurement.
 const TICK: Duration = Duration::from_secs(1);
 /// Time between lines if standard error is a log and not a terminal.
 const HEARTBEAT: Duration = Duration::from_secs(30);
 
-/// Moves to the start of the line and clears to the end of the screen. The cursor stays at the start of the progress
-/// line, so this clears all parts of a line that the terminal wrapped after a resize.
+/// Control sequence that moves to the start of the line and clears to the end of the screen. The cursor stays at the
+/// start of the progress line, so this clears all parts of a line that the terminal wrapped after a resize.
 const CLEAR: &str = "\r\u{1b}[J";
 
-/// Returns the prefix of a line that replaces the progress line; empty if there is none.
+/// Returns the text to print before a line that replaces the progress line: a control sequence on a terminal, otherwise
+/// nothing.
 pub fn over_the_line() -> &'static str {
     if OutputCapabilities::stderr().terminal { CLEAR } else { "" }
 }
@@ -46,8 +47,8 @@ struct ProgressLineState {
 }
 
 impl ProgressLine {
-    /// Starts the line. `line` returns its text for a number of columns, or for a log with `None`. Empty text is not
-    /// shown.
+    /// Starts the line. `line` returns its text for the terminal's number of columns, or for a log if it is given
+    /// `None`. Empty text is not shown.
     pub fn new(
         output: OutputCapabilities,
         line: impl Fn(Option<usize>) -> String + Send + Sync + 'static,
@@ -64,7 +65,7 @@ impl ProgressLine {
         ProgressLine { shared, ticker }
     }
 
-    /// Prints a permanent line.
+    /// Prints a line that stays, above the progress line.
     pub fn say(&self, text: &str) {
         self.shared.write(&mut self.shared.now.lock(), &format!("{text}\n"));
     }

@@ -1,4 +1,4 @@
-//! The state of a tuning run so far, and its description in words. It writes nothing.
+//! The state of a tuning run so far, and its description in words. This module prints nothing.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -14,18 +14,18 @@ use crate::output::{Painter, Tone};
 use crate::words::{self, StepOutcome};
 use crate::{DetailLevel, safe};
 
-/// Greatest width of permanent lines.
+/// Greatest width of permanent lines, in characters.
 const COLUMNS: usize = 80;
-/// Columns of a step's description, and of the progress bar.
+/// Width of a step's description in characters, and below, of the progress bar.
 const WORDS: usize = 29;
 const BAR: usize = 20;
-/// Width below which there is no bar and no count of blocks.
+/// Width of a terminal in characters below which there is no bar and no count of blocks.
 const NARROW: usize = 72;
 
-/// A step that is being tried, or was.
+/// The progress of a step that is being tried, or that was tried.
 #[derive(Debug, Clone, Default)]
 struct StepProgress {
-    /// Description, and the greatest number of blocks; 0 if that is not fixed.
+    /// Description of the step. `most` is its greatest number of blocks, 0 if that is not fixed.
     what: String,
     most: u32,
     blocks: u32,
@@ -41,7 +41,7 @@ pub(super) struct TuneProgressState {
     budget: Nanos,
     /// Time at which the run's clock started.
     began: Option<Instant>,
-    /// The step of the last trial, and all steps tried, because blocks of several steps alternate.
+    /// The step of the last trial. `tried` has all steps so far, because blocks of several steps alternate.
     step: String,
     tried: BTreeMap<String, StepProgress>,
     /// The outcome that was printed for each step.
@@ -98,7 +98,8 @@ impl TuneProgressState {
         Vec::new()
     }
 
-    /// Returns a line for each measured step, and another if a kept step is dropped in the end.
+    /// Returns the lines on the result of a step: one for each measured step, and another if a kept step is dropped in
+    /// the end.
     fn decision(&mut self, step: &StepSummary) -> Vec<String> {
         let outcome = StepOutcome::of(step);
         let before = self.said.insert(step.id.clone(), outcome);
@@ -121,7 +122,7 @@ impl TuneProgressState {
         lines
     }
 
-    /// Notes are shown in full detail only, except those that void the run.
+    /// Returns the lines of a note: none in brief detail, unless the note says that the run does not count.
     fn note(&self, text: &str) -> Vec<String> {
         let is_grave = text.starts_with("VOID");
         let tone = if is_grave { Tone::Bad } else { Tone::Dim };
@@ -138,7 +139,8 @@ impl TuneProgressState {
         std::iter::once(head).chain(restored.notes.iter().map(|note| format!("  {}", safe(note)))).collect()
     }
 
-    /// Returns the present step, for a terminal of `width` columns or for a log.
+    /// Returns the progress line: the time left, the present step and its ratio so far. `width` is the terminal's in
+    /// characters, or `None` for a log.
     pub(super) fn status(&self, width: Option<usize>) -> String {
         let Some(began) = self.began else { return String::new() };
         self.status_at(began.elapsed().into(), width)
@@ -164,7 +166,7 @@ impl TuneProgressState {
         format!("{start}{}{end}", fitting(what, room))
     }
 
-    /// Draws the used part of the budget.
+    /// Draws a bar that shows the used part of the budget.
     fn bar(&self, used: Nanos) -> String {
         let part = (used.0 as f64 / self.budget.0.max(1) as f64).min(1.0);
         let full = (part * BAR as f64) as usize;
@@ -192,7 +194,7 @@ fn change(step: &StepSummary) -> String {
     if whole.chars().count() <= WORDS { whole } else { fitting(&brief, WORDS) }
 }
 
-/// Returns the reason why a step is not kept, in a word or two.
+/// Returns the reason why a step is not kept, in a few words; empty for a kept step.
 fn word(step: &StepSummary, outcome: StepOutcome) -> &'static str {
     let helps = step.reason.starts_with("helps");
     match outcome {
@@ -223,7 +225,7 @@ fn bottleneck(verdict: &Verdict) -> String {
     format!("  bottleneck: {}", fitting(&line.unwrap_or_else(|| "not known".into()), COLUMNS - 15))
 }
 
-/// Returns `text`, cut to `room` characters.
+/// Returns `text`, cut to `room` characters with "..." at its end if it is longer.
 fn fitting(text: &str, room: usize) -> String {
     if text.chars().count() <= room {
         return text.to_owned();

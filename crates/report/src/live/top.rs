@@ -8,7 +8,8 @@ use landspeed_record::units::Bytes;
 
 use crate::{OutputCapabilities, safe, table};
 
-/// Returns the flows, fastest first, in `height` lines of at most `width` columns.
+/// Returns the lines of a screen that lists the flows, fastest first: at most `height` lines of at most `width`
+/// columns.
 pub fn top(flows: &[FlowWatch], width: u16, height: u16) -> Vec<String> {
     let mut seen: Vec<(FlowSummary, &FlowWatch)> =
         flows.iter().filter_map(|flow| Some((glance(flow)?, flow))).collect();

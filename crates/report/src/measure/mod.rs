@@ -16,9 +16,10 @@ use crate::block::{
 use crate::words::number;
 use crate::{gauges, observed, remarks, safe, wan};
 
-/// What only the page of a measurement has.
+/// Styles of this page alone, in addition to those of every page.
 const STYLE: &str = include_str!("measure.css");
 
+/// Returns the report of a measurement as a document.
 pub fn measure(report: &MeasureReport) -> Document {
     let sections = [
         stalled(report),
@@ -67,7 +68,7 @@ fn head(report: &MeasureReport) -> DocumentHead {
     }
 }
 
-/// Returns why the figures cover only a part of the run, with causes if they are known.
+/// Returns the section on why the figures cover only a part of the run, with causes if they are known.
 fn stalled(report: &MeasureReport) -> ReportSection {
     let partial =
         report.partial.as_ref().map(|why| format!("PARTIAL: the run did not come to its end: {}", safe(why)));
@@ -127,7 +128,7 @@ fn stream(figure: &StreamFigure) -> [TableCell; 4] {
     [data.into(), figure.rate_bps.into(), figure.window_ns.into(), flows]
 }
 
-/// Returns the two hosts of a flow: `between`, or A and B where there is one pair.
+/// Returns the direction of a flow: `between`, or "A to B" or "B to A" if there is only one pair of hosts.
 fn direction(sender: Side, between: Option<&String>) -> String {
     let usual = match sender {
         Side::A => "A to B",
@@ -136,7 +137,8 @@ fn direction(sender: Side, between: Option<&String>) -> String {
     between.map_or_else(|| usual.to_owned(), |between| safe(between))
 }
 
-/// Returns the table with NTTCP's two figures: the peak over the sizes and their mean (feng-2003, section 3.2).
+/// Returns the table of goodput by write size, and NTTCP's two figures: the peak and the mean over the sizes
+/// (feng-2003, section 3.2).
 fn sweep(points: &[SweepPoint]) -> Vec<ReportBlock> {
     let rates: Vec<f64> = points.iter().map(|p| p.moved_bytes.per(p.took_ns).0).collect();
     let Some((index, peak)) = rates.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)) else {

@@ -19,7 +19,7 @@ struct Curve {
     points: Vec<(f64, f64)>,
 }
 
-/// Returns the charts for a page, which has room for them.
+/// Returns the section of the charts, which only a page shows.
 pub(super) fn section(report: &MeasureReport) -> ReportSection {
     let charts = [rate(report), round_trip(report), window(report)].into_iter().flatten().map(Chart);
     let charts = charts.map(ReportBlock::from).collect::<Vec<_>>();
@@ -44,7 +44,8 @@ fn rate(report: &MeasureReport) -> Option<Markup> {
     .draw(curves, FigureUnit::BitRate)
 }
 
-/// Draws round trips beside the traffic, over the idle one: what a flow does to the others on its path.
+/// Draws the round trips under load, with the idle round trip for comparison. They show what a flow does to others on
+/// its path.
 fn round_trip(report: &MeasureReport) -> Option<Markup> {
     let mut curves = curves(report, |point| Some(point.rtt_ns?.0 as f64));
     curves.extend(probes(&report.probes));
@@ -82,7 +83,7 @@ fn window(report: &MeasureReport) -> Option<Markup> {
         .draw_in(curves, (1.0, unit))
 }
 
-/// Returns a curve for each direction.
+/// Returns the curve of a value for each direction. Directions with fewer than two points are left out.
 fn curves(report: &MeasureReport, of: fn(&TimelinePoint) -> Option<f64>) -> Vec<Curve> {
     let curve = |line: &Timeline| Curve {
         name: direction(line.sender, line.between.as_ref()),
@@ -108,7 +109,7 @@ impl Panel<'_> {
         self.draw_in(curves, unit_of(unit, most))
     }
 
-    /// Draws curves in a unit, whose size comes before its name.
+    /// Draws curves in a unit, which is given as (divisor, name).
     fn draw_in(self, curves: Vec<Curve>, (per, unit): (f64, &str)) -> Option<Markup> {
         let most = curves.iter().flat_map(|curve| &curve.points).map(|point| point.1).fold(0.0, f64::max);
         let names: Vec<&str> = curves.iter().map(|curve| curve.name.as_str()).collect();

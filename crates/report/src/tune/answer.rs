@@ -46,8 +46,8 @@ pub(crate) fn proven(summary: &TuneSummary) -> Option<Estimate> {
     (is_shown && summary.void.is_none() && is_any_kept(summary)).then_some(gain)
 }
 
-/// Returns the shares of datagrams lost before and after, if the run found a pace and fresh trials confirm that it
-/// loses less.
+/// Returns the shares of datagrams lost before and after, if the run found the rate that the path carries and fresh
+/// trials confirm that sending at that rate loses less.
 fn paced(summary: &TuneSummary) -> Option<[String; 2]> {
     let is_bound = |step: &StepSummary| step.kept && step.blocks == 0 && step.confirmed == Some(true);
     let shares = [summary.start.lost?, summary.final_.lost?];
@@ -55,7 +55,8 @@ fn paced(summary: &TuneSummary) -> Option<[String; 2]> {
     (holds && shares[0] - shares[1] > WORTH_TELLING).then(|| shares.map(percent_lost))
 }
 
-/// Returns the effect that a placebo is proven to have at least, as a factor; 1 or less if its interval contains 1.
+/// Returns the least effect that a placebo is proven to have, as a ratio above 1. A value of 1 or less means that it is
+/// proven to have none.
 fn shown_by_nothing(placebo: Estimate) -> f64 {
     placebo.low.max(1.0 / placebo.high)
 }
@@ -80,8 +81,8 @@ fn settings(summary: &TuneSummary) -> String {
     }
 }
 
-/// Describes how far apart two measurements of one setting are: the half width of the final comparison's interval, or
-/// the greatest distance of a placebo from 1 if that is larger.
+/// Describes how far apart two measurements of one setting are. This is the half width of the final comparison's
+/// interval, or the greatest distance of a placebo's ratio from 1 if that is larger.
 fn noise(summary: &TuneSummary) -> String {
     let half = Metric::of_goal(&summary.goal)
         .of_gain(&summary.gain)
@@ -182,7 +183,8 @@ pub(super) fn without_time(summary: &TuneSummary) -> usize {
     summary.steps.iter().filter(is_waiting).count()
 }
 
-/// Returns the budget that has time for the settings left, at the pace of this run; `None` if the pace is unknown.
+/// Returns the budget that would suffice for the settings left too, if each takes as long as a measured one. Returns
+/// `None` if no setting was measured or the budget is unknown.
 pub(super) fn longer(summary: &TuneSummary, budget: Nanos) -> Option<String> {
     let measured = words::measured(summary).len();
     let wanted = (measured + without_time(summary)) as f64 / measured as f64;
@@ -201,8 +203,8 @@ fn rounded(nanos: f64) -> String {
     }
 }
 
-/// Returns the result for a figure, by its ratio (above 1 is better). A guarded figure may lose as much as its guard
-/// allows.
+/// Returns the word for the change of a figure, such as "better", by its ratio (above 1 is better). A guarded figure
+/// that is worse by no more than its guard allows is "within its limit".
 pub(super) fn word(better: Option<Estimate>, is_guard: bool) -> &'static str {
     let rules = LadderRules::default();
     let (least, limit) = (1.0 + rules.least_effect, 1.0 + rules.guard);

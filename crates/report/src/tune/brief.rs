@@ -13,11 +13,11 @@ use crate::output::Tone;
 use crate::safe;
 use crate::words::{self, StepOutcome};
 
-/// Doubts and kept steps that a terminal in brief detail shows.
+/// Largest number of doubts, and below, of kept steps, that a terminal in brief detail shows.
 const DOUBTS: usize = 2;
 const KEPT: usize = 6;
 
-/// Returns the summary from the result to the next commands, which refer to the record as `named`.
+/// Returns the summary, from the result to the next commands. `named` is the record's path as the commands contain it.
 pub(super) fn blocks(summary: &TuneSummary, record: &Record, named: &str) -> Vec<ReportBlock> {
     let (kept, tried, left) = (kept(summary), tried(summary), left(summary, record));
     let labelled = [("KEPT", kept), ("TRIED", tried), ("LEFT", left)];
@@ -161,7 +161,7 @@ fn listed<const N: usize>(counts: [(usize, &str, bool); N]) -> String {
     shown.map(|(count, what, _)| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Printed if the only settings left are those that another program changed.
+/// The message for a run after which only settings that another program had changed were not restored.
 pub(super) const LEFT: &str = "✗ Another program changed settings meanwhile: these were left as it set them. All others were restored, nothing is to undo.";
 
 fn restored(summary: &TuneSummary) -> Vec<ReportBlock> {

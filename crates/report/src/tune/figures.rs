@@ -51,8 +51,8 @@ fn row(name: &str, [before, after]: [TableCell; 2], change: Option<Estimate>, to
     TableRow { tone, ..TableRow::from([name.into(), before, after, TableCell::from(change), told.into()]) }
 }
 
-/// Returns the round trip under load, if both settings have one. It may double, and grow by milliseconds, before it
-/// counts as worse.
+/// Returns the row of the round trip under load, or `None` if it was not measured both before and after. It counts as
+/// worse only if it more than doubles and also grows by milliseconds.
 fn loaded(summary: &TuneSummary) -> Option<TableRow> {
     let known = |figures: &TrialFigures| figures.loaded_latency_ns.filter(|ns| ns.0 > 0);
     let (before, after): (Nanos, Nanos) = (known(&summary.start)?, known(&summary.final_)?);
@@ -64,7 +64,7 @@ fn loaded(summary: &TuneSummary) -> Option<TableRow> {
     Some(row("RTT under load", [before.into(), after.into()], change, told))
 }
 
-/// Returns the share of datagrams that did not arrive, if there were datagrams.
+/// Returns the row of the share of datagrams that did not arrive, or `None` if the run sent no datagrams.
 fn lost(summary: &TuneSummary) -> Option<TableRow> {
     let [before, after] = [summary.start.lost?, summary.final_.lost?];
     let told = match before - after {
@@ -85,7 +85,7 @@ pub(super) fn percent_lost(share: f64) -> String {
     }
 }
 
-/// Returns a figure with its unit, if it was measured.
+/// Returns the cell of a figure with its unit, or `None` if it was not measured.
 fn shown(figure: Metric, of: &TrialFigures, program: Option<&ProgramMetric>) -> Option<TableCell> {
     let value = figure.of_figures(of)?;
     let own = |unit: &str| {
@@ -113,7 +113,7 @@ fn both(figure: Metric, summary: &TuneSummary) -> ([String; 2], String) {
     (values.map(said), unit.replace(" per ", "/"))
 }
 
-/// Returns a figure before and after, "13.5 -> 13.1 Gb/s", or `None` unless both were measured.
+/// Returns a figure before and after, "13.5 -> 13.1 Gb/s", or `None` if one of them was not measured.
 pub(super) fn span(figure: Metric, summary: &TuneSummary) -> Option<String> {
     let _measured = (figure.of_figures(&summary.start)?, figure.of_figures(&summary.final_)?);
     let ([before, after], unit) = both(figure, summary);

@@ -20,8 +20,8 @@ use crate::words;
 use crate::{chart, gauges, glossary, safe};
 pub(crate) use hosts::general;
 
-/// Returns the report of a tuning run as a document. Its commands refer to the record as `named`, one word of a
-/// shell. Charts whose trials the record lacks are left out.
+/// Returns the report of a tuning run as a document. `named` is the record's path as commands contain it, quoted for a
+/// shell if necessary. Charts whose trials the record lacks are left out.
 pub fn tune(summary: &TuneSummary, record: &Record, named: &str) -> Document {
     let sections = [
         ladder(summary, record),
@@ -84,7 +84,7 @@ fn head(summary: &TuneSummary, record: &Record) -> DocumentHead {
     }
 }
 
-/// Returns what a reader should know of the path, and of trials that took another one.
+/// Returns remarks on the path, and on trials that took another path.
 fn remarks(record: &Record) -> Vec<StyledText> {
     let of_path = record.path().map(crate::remarks).unwrap_or_default();
     of_path.into_iter().chain(strays(record).map(|told| safe(&told).into())).collect()
@@ -98,7 +98,7 @@ fn gains(gain: &Gain, of: &[Metric]) -> String {
     said.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns whether everything was restored; failures are listed without unfolding.
+/// Returns the blocks on whether everything was restored. Lines on failures are visible without unfolding a group.
 fn restored(summary: &TuneSummary) -> Vec<ReportBlock> {
     let items: Vec<StyledText> = summary.restored_notes.iter().map(|note| safe(note).into()).collect();
     let count = items.len();
@@ -164,7 +164,8 @@ fn ladder(summary: &TuneSummary, record: &Record) -> ReportSection {
         .with(ReportBlock::Only(Visibility::OnPage, trials))
 }
 
-/// Returns charts of the levels at each step, which lack the pairing of the ladder's ratios.
+/// Returns charts of the medians at each step. Unlike the ratios of the ladder, medians are not paired, so they include
+/// the machine's drift.
 fn levels(summary: &TuneSummary, record: &Record) -> ReportSection {
     let section = ReportSection::new("levels", "What it carried, and at what cost");
     let charts: Vec<ReportBlock> = [Metric::Rate, Metric::Cost]

@@ -42,7 +42,7 @@ static OVERHEADS: &[Overhead] = &[
     },
 ];
 
-/// Returns an empty section if the run measured no budgets: it was not about datagrams.
+/// Returns the section on overheads, which is empty if the run measured no time budgets, as it does only for datagrams.
 pub(super) fn section(summary: &TuneSummary, record: &Record) -> ReportSection {
     let section = ReportSection::new("overheads", "Overheads of a datagram");
     let budgets = budgets(record);

@@ -10,7 +10,7 @@ use crate::block::{
 use crate::safe;
 use crate::words::{self, StepOutcome};
 
-/// Least terminal widths with a column for the blocks, and with one for the reasons.
+/// Least width of a terminal, in characters, that shows the column of blocks, and below, that of reasons.
 const BLOCKS: usize = 96;
 const REASONS: usize = 132;
 
@@ -66,7 +66,7 @@ pub(super) fn answer(step: &StepSummary) -> StyledText {
         .with(TextStyle::Toned, format!("{} {}", outcome.labels().symbol, outcome.labels().brief))
 }
 
-/// Returns a moment of the run: "the start", or after which kept step.
+/// Returns the words for a time in the run: "the start", or "after tso=on" for the kept step whose id is `after`.
 pub(super) fn moment(after: &str, summary: &TuneSummary) -> StyledText {
     let step = summary.steps.iter().find(|step| step.id == after);
     step.map_or_else(
@@ -108,7 +108,7 @@ fn named(names: &[String]) -> StyledText {
     names.iter().skip(1).fold(first, |text, name| text.and(", ").with(TextStyle::Code, name))
 }
 
-/// A setting that the run changed: place, knob, start, final.
+/// A setting that the run changed, as (place, knob, value at the start, final value).
 type SettingChange<'a> = (&'static str, &'a str, &'a str, &'a str);
 
 fn differing<'a>(place: &'static str, from: &'a Settings, to: &'a Settings) -> Vec<SettingChange<'a>> {
@@ -119,7 +119,7 @@ fn differing<'a>(place: &'static str, from: &'a Settings, to: &'a Settings) -> V
         .collect()
 }
 
-/// Returns the settings that differ between start and end; a change on both hosts is one row.
+/// Returns the section on the settings that differ between start and end. A change on both hosts is one row.
 pub(super) fn changed(summary: &TuneSummary) -> ReportSection {
     let (start, last) = (&summary.start_cell, &summary.final_cell);
     let mut rows = differing("host A", &start.a, &last.a);

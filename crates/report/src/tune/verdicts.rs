@@ -13,7 +13,7 @@ use crate::words;
 
 const SHOWN: usize = 4;
 
-/// Returns the verdicts of the run and the steps that they moved forward; an empty section if the run has no
+/// Returns the section of the run's verdicts and of the steps that they moved forward. It is empty if the run has no
 /// expectations.
 pub(super) fn section(summary: &TuneSummary, record: &Record) -> ReportSection {
     let section = ReportSection::new("verdicts", "What held the path back on the way");

@@ -9,14 +9,14 @@ const LIGHT: &str = "--blink-settings=preferredColorScheme=1";
 /// Option for a reader who prefers dark pages.
 const DARK: &str = "--blink-settings=preferredColorScheme=0";
 /// The cases in which pages are measured: width of the frame in pixels, colour scheme, and the expected colour of the
-/// paper.
+/// background.
 const CASES: [(u32, &str, &str); 3] = [
     (1100, LIGHT, "rgb(255, 255, 255)"),
     (1100, DARK, "rgb(18, 23, 28)"),
     (360, LIGHT, "rgb(255, 255, 255)"),
 ];
 
-/// A page that embeds the tested page: its policy forbids scripts, so a script outside of it measures.
+/// A page that embeds the tested page and measures it by a script. The tested page's own policy forbids scripts.
 const FRAME: &str = r#"<!doctype html><meta charset="utf-8"><meta name="color-scheme" content="light dark">
 <body style="margin:0"><iframe id="page" width="WIDTH" height="1200" style="border:0" srcdoc="PAGE"></iframe>
 <pre id="result"></pre><script>

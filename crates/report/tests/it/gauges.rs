@@ -1,4 +1,4 @@
-//! Every kind of report has figures for a monitoring system, in a form that its collector takes.
+//! Tests that every kind of report has figures for a monitoring system, in a form that its collector accepts.
 
 use std::collections::HashSet;
 

@@ -75,7 +75,7 @@ impl OpenReport {
     }
 }
 
-/// Keeps at most six lines of each kind in a record.
+/// Returns a kind whose record has at most six lines of each kind of line.
 fn few(mut kind: ReportKind) -> ReportKind {
     if let Value::Array(lines) = &mut kind.json {
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();

@@ -11,7 +11,7 @@ fn shown(summary: &TuneSummary, record: &Record) -> String {
     tune(summary, record, "last").text(output, DetailLevel::Brief)
 }
 
-/// Returns the first line of the result, and all lines, after `changed` has altered the recorded run.
+/// Returns the first line and all lines of the result, after `changed` has altered the recorded run.
 fn answer(changed: impl FnOnce(&mut TuneSummary)) -> (String, String) {
     let (mut summary, record) = recorded::tuned();
     changed(&mut summary);

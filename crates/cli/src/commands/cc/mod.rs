@@ -76,7 +76,7 @@ struct ControlEntry {
 enum ControlState {
     /// Not in this kernel.
     Absent,
-    /// The kernel's own.
+    /// Part of this kernel.
     Kernel,
     /// Loaded by landspeed, until the loading process ends.
     Loaded,

@@ -42,11 +42,11 @@ pub(crate) struct RecoveryList {
     rate_bps: BitRate,
     /// The path's round-trip time.
     rtt_ns: Nanos,
-    /// Its largest packet.
+    /// Largest packet of the path, in bytes.
     mtu_bytes: u16,
     /// Reno's recovery time by the formula of Feng et al. (2003): half the window, one segment per round trip.
     formula_ns: Nanos,
-    /// Longest time that was simulated.
+    /// Longest recovery that was simulated.
     within_ns: Nanos,
     /// The congestion controls, the fastest first.
     controls: Vec<RecoveryEntry>,
@@ -59,7 +59,7 @@ struct RecoveryEntry {
     name: String,
     /// Its name in the literature.
     title: String,
-    /// Time from the loss to a full window; null if it is longer than was simulated.
+    /// Time from the loss to a full window; null if it is longer than `within_ns`.
     recovery_ns: Option<Nanos>,
 }
 

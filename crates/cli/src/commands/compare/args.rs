@@ -34,7 +34,7 @@ pub(crate) enum ExchangeArg {
 }
 
 impl ExchangeArg {
-    /// Returns the application that does this exchange.
+    /// Returns the name of the application that does this exchange.
     pub(crate) fn application(self) -> &'static str {
         match self {
             ExchangeArg::Pingpong => "sockets-pingpong",

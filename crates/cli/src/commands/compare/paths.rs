@@ -73,7 +73,8 @@ fn costs(args: &CompareArgs, options: &GridOptions<'_>, stop: &StopRequest) -> R
     Ok(each.map(cost).collect())
 }
 
-/// Returns a grid of an application over its parameter `path`.
+/// Returns the job of a grid that runs the application over each of the compared paths, the values of its parameter
+/// `path`.
 fn job(args: &CompareArgs, workload: Workload, options: &GridOptions<'_>) -> Result<GridJob> {
     let runner = landspeed_workload::find(&workload).context("it was read before")?;
     let names = FactorNames { runner: runner.as_ref(), words: &args.hosts.hosts };
@@ -89,7 +90,7 @@ fn job(args: &CompareArgs, workload: Workload, options: &GridOptions<'_>) -> Res
     GridJob::of(grid, args.hosts.hosts.clone(), options)
 }
 
-/// Compares the paths of a program on this host. An uncounted run over each path comes first.
+/// Compares the paths of a program on this host. Each path begins with a run that is not counted.
 fn on_this_host(args: &CompareArgs, stop: &StopRequest) -> Result<ExitCode> {
     if !args.hosts.hosts.is_empty() {
         return Err(usage("a program behind -- runs on this host: leave the hosts out"));
@@ -141,7 +142,7 @@ fn once(path: &str, program: &[OsString]) -> Result<LocalRunTimes, String> {
 }
 
 fn all(mut file: File) -> std::io::Result<String> {
-    /// Bytes of output that are kept: its end is enough.
+    /// Largest number of bytes that are returned, from the end of the file.
     const MOST: u64 = 64 << 10;
     let length = file.seek(SeekFrom::End(0))?;
     file.seek(SeekFrom::Start(length.saturating_sub(MOST)))?;

@@ -80,7 +80,7 @@ pub(crate) struct ExplainArgs {
     pub(crate) form: FormArgs,
 }
 
-/// Parses an address with a port, or alone.
+/// Parses an address with or without a port, which is 0 if there is none.
 fn flow_address(text: &str) -> Result<SocketAddr, String> {
     let bare = || text.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     text.parse()
@@ -112,8 +112,8 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
     sizes.map(|()| ExitCode::SUCCESS)
 }
 
-/// Explains a stream that landspeed sends, and measures costs by message size if requested. An error in the latter
-/// does not invalidate the explanation.
+/// Explains a stream that landspeed sends, and measures costs by message size if requested. An error in measuring the
+/// costs does not invalidate the explanation.
 fn own(
     args: &ExplainArgs,
     options: &ExplainOptions,
@@ -143,7 +143,7 @@ fn own(
     Ok((report, result.map_err(Into::into)))
 }
 
-/// Returns a description of what will happen, and how long it takes.
+/// Returns a description of what will happen, and of how long it takes.
 fn about(args: &ExplainArgs, options: &ExplainOptions, rtt: Nanos) -> String {
     if let Some(program) = &options.program {
         return format!("{} runs once and is watched from both ends", program.name);
@@ -194,7 +194,7 @@ fn options(args: &ExplainArgs) -> Result<ExplainOptions> {
     })
 }
 
-/// Parses a process id, or a name.
+/// Parses the id or the name of a process.
 fn process(text: &str) -> Result<WatchTarget, String> {
     match text.parse() {
         Ok(pid) => Ok(WatchTarget::Pid { pid }),

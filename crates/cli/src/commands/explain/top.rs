@@ -16,7 +16,7 @@ use super::ExplainArgs;
 use crate::hosts::NamedHosts;
 use crate::stop::StopRequest;
 
-/// Enters the alternate screen and hides the cursor; the second sequence reverts both.
+/// Control sequence that enters the alternate screen and hides the cursor. `LEAVE` reverts both.
 const ENTER: &str = "\u{1b}[?1049h\u{1b}[?25l";
 const LEAVE: &str = "\u{1b}[?25h\u{1b}[?1049l";
 const ROWS: u16 = 24;

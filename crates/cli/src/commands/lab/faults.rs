@@ -66,7 +66,7 @@ pub(crate) fn hold(names: &[String], strength: f64) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Parses "FAULT" or "FAULT=STRENGTH".
+/// Parses "FAULT" or "FAULT=STRENGTH". A fault without a strength has the strength `usual`.
 fn parse(word: &str, usual: f64) -> Result<(&str, f64)> {
     let (name, strength) = match word.split_once('=') {
         Some((name, strength)) => {

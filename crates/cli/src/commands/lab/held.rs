@@ -1,7 +1,7 @@
 //! `landspeed lab up` and `lab enter`: a lab for a user's own programs.
 //!
-//! A process of its own holds the lab: it outlives the command that started it, and ends with `lab down`. If it dies, its
-//! keeper removes the lab, as that of every other lab.
+//! A separate process holds the lab. It outlives the command that started it, and ends with `lab down`. If it dies, its
+//! keeper removes the lab, as the keeper of any lab does.
 
 use std::fs::File;
 use std::io::{PipeWriter, Read, Write};
@@ -19,7 +19,7 @@ use signal_hook::iterator::Signals;
 use crate::labs;
 use crate::output::{out, usage};
 
-/// Makes the lab, and returns when it can be used.
+/// Starts the process that makes and holds the lab, and returns when the lab can be used.
 pub(crate) fn up(words: &[String]) -> Result<ExitCode> {
     let (name, lab) = named(words)?;
     topology::find(&lab).map_err(usage)?;
@@ -41,10 +41,10 @@ pub(crate) fn up(words: &[String]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Precedes the hosts in the answer of the process that holds a lab.
+/// The first line of the answer from the process that holds a lab, if it succeeds. The hosts follow.
 const UP: &str = "up\n";
 
-/// Returns the name and the words of the lab.
+/// Returns the name of the lab and its words, by default "lab" and "lab:back-to-back".
 fn named(words: &[String]) -> Result<(String, Vec<String>)> {
     let is_lab = |word: &String| word == "lab" || word.starts_with("lab:");
     let (name, lab): (Vec<String>, Vec<String>) = words.iter().cloned().partition(|word| !is_lab(word));
@@ -57,7 +57,7 @@ fn named(words: &[String]) -> Result<(String, Vec<String>)> {
     }
 }
 
-/// Runs in the process that holds a lab; started by `lab up`.
+/// Makes a lab and holds it until SIGTERM, in the process that `lab up` started.
 pub(crate) fn hold(name: &str, words: &[String]) -> Result<ExitCode> {
     let Some(teller) = daemon::inherited(is_pipe) else {
         eprintln!("landspeed hold-lab is started by `landspeed lab up`, not by hand");
@@ -117,7 +117,7 @@ pub(crate) fn enter(words: &[String], command: &[String]) -> Result<ExitCode> {
     Err(Error::from(error).context(format!("cannot run {program}")))
 }
 
-/// Returns the lab, and the host if one is named.
+/// Returns the lab that the words name, or the only lab that is up, and the host if one is named.
 fn place(words: &[String]) -> Result<(LabInfo, Option<String>)> {
     match words {
         [] => Ok((lab::find_held(None)?, None)),
@@ -133,7 +133,7 @@ fn place(words: &[String]) -> Result<(LabInfo, Option<String>)> {
     }
 }
 
-/// Returns the namespace of a host; without one, of the first.
+/// Returns the network namespace of `host`, or of the first host if it is `None`.
 fn namespace(lab: &LabInfo, host: Option<&str>) -> Result<String> {
     let hosts = lab::hosts(lab)?;
     let names: Vec<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
@@ -148,7 +148,7 @@ fn namespace(lab: &LabInfo, host: Option<&str>) -> Result<String> {
     Ok(found.netns.clone())
 }
 
-/// Returns a remark on the labs that are up, if there are any.
+/// Returns a remark on the labs that are up, or an empty text if there are none.
 pub(crate) fn still_up() -> Result<String> {
     let all = lab::list()?;
     let names: Vec<&str> = all.iter().filter_map(|lab| lab.name.as_deref()).collect();

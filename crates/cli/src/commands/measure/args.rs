@@ -14,7 +14,7 @@ use super::grid_args::GridArgs;
 use crate::commands::app;
 use crate::groups::{FanArg, FlowArgs, HostArgs, OutputArgs, choices};
 
-/// Returns the names in the table of observers.
+/// Returns the parser of an option whose values are the names of observers.
 fn observers() -> PossibleValuesParser {
     choices(OBSERVERS.iter().map(|row| (row.name, row.about)))
 }
@@ -69,7 +69,7 @@ struct IperfArgs {
 }
 
 impl CommonArgs {
-    /// Applies the options of iperf3 to those of landspeed.
+    /// Sets landspeed's options from those of iperf3.
     fn with_habits(mut self) -> CommonArgs {
         self.hosts.hosts.extend(self.habits.client.take());
         self.output.form.json |= self.habits.document;
@@ -133,7 +133,7 @@ impl FromArgMatches for MeasureArgs {
     }
 }
 
-/// Help after the example of every workload.
+/// The part of the help after the example of each workload.
 const GRID: &str = "\n\nWith --vary, it measures a grid: every combination of values in randomised blocks, so that the ratios between \
                     them carry intervals. Ctrl-C keeps what was measured; --resume continues.\n\
                     Example: landspeed measure stream --vary mtu=1500,9000 --vary write-size=1K..1M*4";
@@ -151,7 +151,7 @@ fn example(runner: &dyn WorkloadRunner) -> String {
     format!("{}{set} HOST_A HOST_B", runner.name())
 }
 
-/// Hides the options that the workload does not use; some of them are refused by name.
+/// Hides the options that the workload does not use. `--flows` is also refused if the workload has no flows to count.
 fn only_own(command: Command, runner: &'static dyn WorkloadRunner) -> Command {
     let flows = |number: &str| {
         let flow = [(FLOWS.name.to_owned(), number.to_owned())].into();
@@ -177,7 +177,8 @@ fn only_own(command: Command, runner: &'static dyn WorkloadRunner) -> Command {
     command.mut_arg("fan", |arg| arg.hide(!many))
 }
 
-/// Returns the argument of a parameter: a flag for a switch, otherwise an option with a value of its domain.
+/// Returns the command-line argument of a parameter: a flag for a switch, otherwise an option with a value of its
+/// domain.
 fn argument(parameter: Factor) -> Arg {
     let arg = Arg::new(parameter.name).long(parameter.name).short(parameter.short);
     if matches!(parameter.domain, Domain::Switch) {

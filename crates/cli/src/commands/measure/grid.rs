@@ -40,7 +40,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     job.finish(&options, &stop)
 }
 
-/// Options for how a grid is measured and shown.
+/// How a grid is measured and shown.
 pub(crate) struct GridOptions<'a> {
     /// Options for reaching the hosts.
     pub(crate) hosts: &'a HostArgs,
@@ -248,7 +248,7 @@ fn of_flow(flow: Settings) -> Vec<GridSetting> {
     flow.into_iter().map(one).collect()
 }
 
-/// Refuses a budget that is too short for an answer.
+/// Returns a usage error if the budget is too short for an answer.
 fn check_budget(grid: &Grid) -> Result<()> {
     let least = landspeed_analysis::grid::least_time(grid);
     let budget = grid.budget_ns;
@@ -272,8 +272,8 @@ struct GridTestbed<'a> {
     at: Option<(Settings, JoinedHosts)>,
 }
 
-/// Returns the words of the lab with these parameters. "topology" replaces the lab itself, and "fan" is not a lab's
-/// parameter.
+/// Returns the words of the command line for the lab with the parameters `path`. The parameter "topology" replaces the
+/// lab itself. "fan" is left out, because it is not a parameter of a lab.
 fn words_of(words: &[String], path: &Settings) -> Vec<String> {
     let mut parameters = path.clone();
     let lab = parameters.remove("topology").map(|word| vec![word]);
@@ -315,7 +315,8 @@ impl GridHosts for GridTestbed<'_> {
     }
 }
 
-/// Announces the grid, of which `done` trials are recorded, and starts the progress line.
+/// Returns the recorder of a grid, of which `done` trials are already recorded. Prints the size of the grid and starts
+/// the progress line.
 pub(crate) fn recorder(writer: RecordWriter, stop: &StopRequest, grid: &Grid, done: usize) -> Recorder {
     let mut progress = GridProgress::new(OutputCapabilities::stderr(), grid, planned_blocks(grid), done);
     Recorder::new(writer, stop, move |line| {

@@ -54,14 +54,14 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     Ok(unfinished(&report).map_or(Exit::Done.into(), |why| because(Exit::Failed, &why)))
 }
 
-/// Returns why the figures do not cover everything, if so.
+/// Returns why the figures do not cover the whole run or all hosts, or `None` if they do.
 fn unfinished(report: &MeasureReport) -> Option<String> {
     let lost = report.lost.first().map(|lost| format!("{} was lost: {}", lost.name, lost.why));
     report.partial.as_ref().map(|why| format!("the run did not come to its end: {why}")).or(lost)
 }
 
-/// Returns the command that follows from the figures, over the same path: what holds the streams back, or what
-/// shortens the round trip.
+/// Returns the command to run next over the same path: it explains what holds the data back or, for a round trip, looks
+/// for settings that shorten it.
 fn next(args: &CommonArgs, report: &MeasureReport) -> String {
     let is_program =
         landspeed_workload::find(&report.workload).is_some_and(|runner| runner.hosts().is_some());
@@ -74,7 +74,7 @@ fn next(args: &CommonArgs, report: &MeasureReport) -> String {
     format!("landspeed {}", words.concat().join(" "))
 }
 
-/// Time between two lines on a terminal by default.
+/// Time between two lines of figures on a terminal, if no option sets another.
 const USUAL: Nanos = Nanos::secs(1);
 
 fn measurement(args: &MeasureArgs) -> Result<MeasureOptions> {

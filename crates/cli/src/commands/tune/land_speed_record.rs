@@ -61,13 +61,13 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
     })
 }
 
-/// Returns why the capped run, or the recovery after its loss, does not count.
+/// Returns why the capped run, or the recovery after its loss, does not count, or `None` if both count.
 fn unfit(run: &RecordRunReport) -> Option<String> {
     let recovery = run.recovery.lab.iter().flat_map(|lab| &lab.unfit);
     run.capped.unfit.iter().chain(recovery).next().cloned()
 }
 
-/// Returns the emulated path, which can drop a segment on request.
+/// Returns the emulated path of a lab, which can drop a segment on request, or an error for other hosts.
 fn path(words: &[String]) -> Result<Box<dyn PlannedPath>> {
     topology::path(words)?.context(
         "--recovery loses a segment on purpose, which only a link of landspeed's own does: name one, such as \

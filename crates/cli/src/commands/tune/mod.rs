@@ -125,7 +125,8 @@ fn introduce(group: &HostGroup, plan: &TunePlan, options: &TuneOptions, args: &T
     ))
 }
 
-/// Returns the hosts, the path between them, and the number of settings and tries in the budget.
+/// Returns the lines on the hosts, the path between them, the number of settings, and the number of tries for which the
+/// budget has time.
 fn head(group: &HostGroup, plan: &TunePlan, options: &TuneOptions) -> String {
     let pair = group.first();
     let [a, b] = Side::BOTH.map(|side| {
@@ -152,7 +153,7 @@ fn head(group: &HostGroup, plan: &TunePlan, options: &TuneOptions) -> String {
     head + &format!("\n{open} of {all} settings can matter; {room} (--full lists all)")
 }
 
-/// Returns an error at the start if the run would end without an answer.
+/// Returns an error before the run if it would end without an answer.
 fn check_answerable(plan: &TunePlan, options: &TuneOptions) -> Result<()> {
     let asked = match options.only.as_slice() {
         [] => "any setting".to_owned(),

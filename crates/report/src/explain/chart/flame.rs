@@ -7,7 +7,7 @@ use super::super::flame::{DEEPEST, FlameGraph, NARROWEST, PlacedFrame};
 use super::super::words::{grouped, percent};
 use crate::chart::frame::{ChartFrame, ChartShape, n, short};
 
-/// Height of a level; the style sheet has the same value.
+/// Height of a level in pixels. The style sheet has the same value.
 const LEVEL: f64 = 19.0;
 /// Assumed width of the graph and of a letter in pixels, from which the part of a name that fits is computed.
 const WIDTH: f64 = 900.0;

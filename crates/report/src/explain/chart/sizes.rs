@@ -11,16 +11,16 @@ use crate::chart::lines::{ChartAxis, ChartPoint, ChartSeries, ChartSize, LineCha
 use crate::chart::scale::unit_of;
 
 const SIZE: ChartSize = ChartSize { width: 912.0, names: 122.0, bottom: 330.0 };
-/// Sizes at which a line is computed, in addition to two at each step.
+/// Number of intervals between the sizes at which a line is computed. Each step adds two sizes.
 const PLACES: u32 = 96;
 const STEPS: usize = 24;
-/// Plausible figures in nanoseconds; others come from no measurement.
+/// Range of plausible costs in nanoseconds. No measurement gives a cost outside it.
 const SANE: std::ops::RangeInclusive<f64> = 1e-3..=1e12;
 
 /// Layers that are drawn, with the classes of their colours.
 const DRAWN: [(&str, &str); 4] = [(HOST_A, "of-a"), (HOST_B, "of-b"), (BOTH, "of-both"), (LINK, "of-link")];
 
-/// Returns the series of a layer, in units of `per` nanoseconds.
+/// Returns the series of a layer, in units of `per` nanoseconds, or `None` if fewer than two sizes were measured.
 fn series(sweep: &SizeSweep<'_>, name: &str, class: &str, per: f64) -> Option<ChartSeries> {
     let sane = |ns: f64| Some(ns).filter(|ns| SANE.contains(ns));
     let point = |point: &&SizePoint| {
