@@ -10,7 +10,7 @@ pub enum JournalError {
     /// A folder or file of the journal cannot be trusted.
     #[error("{} {why}", path.display())]
     Folder { path: PathBuf, why: String },
-    /// The file system refused.
+    /// An operation on a file failed.
     #[error("cannot {operation} {}: {source}{}", path.display(), remedy(.source))]
     Io { operation: &'static str, path: PathBuf, source: io::Error },
     /// Another run holds the lock.
@@ -45,7 +45,7 @@ pub enum JournalError {
     Full { path: PathBuf },
 }
 
-/// Returns " of user N" if the user is not that of this process.
+/// Returns " of user N", or an empty text if the user is that of this process.
 fn of_user(uid: u32) -> String {
     if uid == rustix::process::geteuid().as_raw() { String::new() } else { format!(" of user {uid}") }
 }
