@@ -1,4 +1,5 @@
-//! The folder of journals. It belongs to root alone and is never reached through a symlink.
+//! The folder of journals. Only the user who runs landspeed can enter it, and it is never opened through a symbolic
+//! link that another user could change.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -20,8 +21,8 @@ pub const STATE_DIR_VARIABLE: &str = "LANDSPEED_STATE_DIR";
 
 const JOURNALS: &str = "journal";
 
-/// An open journal folder. Everything in it is opened relative to this descriptor, so that no other process can
-/// replace the path in between.
+/// An open journal folder. Files in it are opened relative to its descriptor, so that no other process can replace the
+/// path in between.
 #[derive(Debug)]
 pub(super) struct JournalFolder(PrivateFolder);
 
@@ -51,7 +52,7 @@ impl JournalFolder {
         Ok(found.map(JournalFolder))
     }
 
-    /// Takes over a folder of second copies.
+    /// Returns the journal folder for an open folder of second copies.
     pub(super) fn of(folder: PrivateFolder) -> JournalFolder {
         JournalFolder(folder)
     }

@@ -1,4 +1,4 @@
-//! The lease: how long the guardian waits for a heartbeat or a write of its agent.
+//! The lease: the time that the guardian waits for a heartbeat or a write of its agent before it restores everything.
 
 use std::time::{Duration, Instant};
 
@@ -30,7 +30,8 @@ impl Lease {
         Lease { normal: bounded(length), short: None, more: Duration::ZERO, untried: false, renewed: now }
     }
 
-    /// Renews the lease. A heartbeat comes from the controller, so the path still works.
+    /// Renews the lease, and ends a short lease unless its write is still to come. A heartbeat comes from the
+    /// controller, so the path works.
     pub(super) fn heartbeat(&mut self, now: Instant) {
         if !self.untried {
             (self.short, self.more) = (None, Duration::ZERO);
@@ -45,7 +46,7 @@ impl Lease {
     }
 
     /// Renews the lease after a write, or its refusal, and adds the time that the knob takes to settle. A short lease
-    /// remains, because it checks that the controller still reaches the agent.
+    /// stays in force until a heartbeat shows that the controller still reaches the agent.
     pub(super) fn end_write(&mut self, settle: Nanos, now: Instant) {
         (self.untried, self.more, self.renewed) = (false, settle.into(), now);
     }

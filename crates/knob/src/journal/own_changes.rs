@@ -2,8 +2,8 @@
 //! combined over all writes.
 //!
 //! A setting that was `a` before a write and is `b` after it was changed from `a` to `b` by this run. A later write
-//! that finds `b` continues this change, and one that restores `a` ends it. A write that finds a third value has found
-//! another program's, which is the value to restore from then on. Two cases cannot be recognised: another program
+//! that finds `b` continues this change, and one that restores `a` ends it. If a write finds a third value, another
+//! program has set it, and this is the value to restore from then on. Two cases cannot be recognised: another program
 //! changes a setting while a write takes effect, or sets it to exactly the value that this run left.
 
 use std::collections::BTreeMap;
