@@ -6,9 +6,9 @@ use super::SettingFinding;
 use super::Severity::{Fault, Hint, Warning};
 use super::rule::{DoctorInput, DoctorRule};
 
-/// An RTT that a link is likely to see, within a region.
+/// Assumed RTT of a path within a region.
 const REGION: Nanos = Nanos::millis(10);
-/// An RTT that a link is likely to see, across a continent.
+/// Assumed RTT of a path across a continent.
 const CONTINENT: Nanos = Nanos::millis(100);
 
 /// The ratio of a socket's memory to its window: half is window, the rest is the kernel's bookkeeping of packets.
@@ -49,7 +49,8 @@ pub(super) const RULES: &[DoctorRule] = &[
     ),
 ];
 
-/// Compares the last number of "least initial greatest" with the bytes in flight that fill the link.
+/// Reports a buffer whose limit, the last number of "least initial greatest", is too small for the bytes in flight that
+/// fill the link.
 fn buffer(input: &DoctorInput<'_>, rule: &DoctorRule, which: &str) -> Vec<SettingFinding> {
     let greatest =
         input.value(rule.knob).and_then(|value| value.split_ascii_whitespace().nth(2)?.parse::<u64>().ok());

@@ -77,7 +77,7 @@ pub(super) fn lock(fd: &OwnedFd, path: &Path) -> Result<(), JournalError> {
 }
 
 /// Waits for [`PAUSE`] if only guardians hold the lock, because their agents are dead or have not begun. Returns an
-/// error that describes the holder if it is another process, a stopped guardian, or, with `late`, any process.
+/// error that describes the holder if it is another process or a stopped guardian, or if `late` is true.
 fn wait(fd: &OwnedFd, path: &Path, late: bool) -> Result<(), JournalError> {
     let holders = holders(fd).map_err(|e| JournalError::io("stat", path, e))?;
     if let Some(holder) = holders.iter().find(|h| !is_daemon(h.pid, ROLE)) {

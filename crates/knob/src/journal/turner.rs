@@ -175,7 +175,7 @@ impl KnobTurner {
     }
 }
 
-/// Requests the guardian to begin, and returns the handles that it sends.
+/// Sends the guardian the request to begin, and returns the handles that it sends back.
 fn begin(channel: &GuardianChannel, options: &TurnerOptions) -> Result<GuardianHandles, Error> {
     let died = |what: &str| JournalError::Guardian(format!("died {what}"));
     let deaf = |e: std::io::Error| JournalError::Guardian(format!("did not begin: {e}"));

@@ -40,7 +40,7 @@ pub(super) struct GuardianClient {
 }
 
 impl GuardianClient {
-    /// Returns the reason why no knob may be changed any more.
+    /// Returns the reason why no knob may be changed any more, or `None` while knobs may be changed.
     pub(super) fn lost(&self) -> Option<String> {
         self.lost.lock().clone()
     }
@@ -64,8 +64,7 @@ impl GuardianClient {
         let _ = pidfd_send_signal(&self.handles.guardian, Signal::KILL);
     }
 
-    /// Sends the guardian a message. The channel has a time limit; a guardian that does not receive for that long is
-    /// given up.
+    /// Sends a message to the guardian. A guardian that does not receive it within the channel's time limit is killed.
     ///
     /// # Errors
     /// Returns [`JournalError::Lost`] if nothing more may be changed.

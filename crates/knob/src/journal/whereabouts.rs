@@ -33,8 +33,8 @@ impl From<LinkDestination> for Departure {
     }
 }
 
-/// Searches for a device, first in this thread's network namespace, then in every other that can be reached. `ended`
-/// is true if the device's own namespace has ended.
+/// Searches for a device, first in this thread's network namespace, then in every other that can be reached. `left` is
+/// the kernel's report of its departure. `ended` is true if the namespace in which its knobs were changed has ended.
 pub(super) fn find(
     device: &DeviceIdentity,
     left: Option<&Departure>,

@@ -21,7 +21,7 @@ pub(super) struct LinkLine {
 }
 
 impl LinkLine {
-    /// Returns this line as a setting that no file holds, because the record does not name a link.
+    /// Returns the knob of this line as one that no file holds, because the record does not name a link.
     pub(super) fn without_link(&self) -> UnpersistedSetting {
         UnpersistedSetting {
             knob: self.knob.clone(),

@@ -7,8 +7,8 @@
 //! | the rest of the system | a script and a unit that runs it | systemd, when the device appears |
 //! | of a flow | none: text for the application | the application |
 //!
-//! Values come from a record, which may come from anywhere, and end up in files that root's programs read. Each is
-//! checked as a value of its kind before it is written; one that does not fit is an error, never a guess.
+//! Values come from a record, which may come from anywhere, and end up in files that root's programs read. Before a
+//! value is written, it is checked to be of the kind that its setting requires. A value of another kind is an error.
 
 mod application;
 mod check;
@@ -59,13 +59,13 @@ pub struct ConfigFile {
 }
 
 impl ConfigFile {
-    /// Returns true if `found`, the text of an existing file, has the same settings. Comments are ignored, because
-    /// they name the source.
+    /// Returns true if an existing file with the text `found` has the same settings. Comments are ignored, because they
+    /// name the source.
     pub fn says_the_same(&self, found: &str) -> bool {
         settings_of(&self.text).eq(settings_of(found))
     }
 
-    /// Returns the lines of an existing file that this one does not have.
+    /// Returns the settings of an existing file with the text `found` that this file lacks, one line each.
     pub fn drops<'a>(&self, found: &'a str) -> Vec<&'a str> {
         let kept: Vec<&str> = settings_of(&self.text).collect();
         settings_of(found).filter(|line| !kept.contains(line)).collect()
@@ -140,8 +140,8 @@ impl KeptChange<'_> {
     }
 }
 
-/// Returns files for all kept settings. `table` gives the way in which each setting is persisted; the name of a sysctl
-/// comes from its knob.
+/// Returns the files that hold the kept settings of one host, and the settings that no file can hold. `table` gives the
+/// way in which each setting is persisted. The name of a sysctl comes from its knob.
 ///
 /// # Errors
 /// Returns an error, and no file at all, if a value or a name does not have its required form.
@@ -183,7 +183,7 @@ enum PersistDestination {
     None(&'static str),
 }
 
-/// Returns the first of `ways` that can hold the change's value, or else a command of the script.
+/// Returns the place for a change: the first of `ways` that can hold its value, or else the script.
 fn destination(
     change: &KeptChange<'_>,
     ways: &[PersistMethod],
@@ -213,7 +213,7 @@ pub(crate) fn shown(text: &str) -> String {
     EscapedText::from(text).cut(60)
 }
 
-/// The beginning of every file's first line.
+/// The beginning of the first comment of every file, by which landspeed recognises its own files.
 const OURS: &str = "# Written by landspeed persist";
 
 /// Returns the first lines of every file. Each line of `origin`, whatever it contains, becomes one comment line.

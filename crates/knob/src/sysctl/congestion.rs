@@ -9,8 +9,8 @@ use landspeed_record::units::Nanos;
 /// RTT above which the growth of the window dominates the rate (feng-2003 table 1).
 const LONG: Nanos = Nanos::millis(10);
 
-/// What "rto-min-us" proposes. Linux delays acknowledgements by 40 ms and more, which a shorter time-out would take for a
-/// loss.
+/// The value that is proposed for "rto-min-us". Linux delays acknowledgements by 40 ms and more, and a shorter time-out
+/// would take such a delay for a loss.
 const LEAST_RTO: Nanos = Nanos::millis(50);
 
 pub(super) const KNOBS: &[Knob] = &[

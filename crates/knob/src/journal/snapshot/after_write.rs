@@ -25,9 +25,10 @@ pub(super) fn is_running(link: &Link) -> bool {
     link.flags & libc::IFF_RUNNING as u32 != 0
 }
 
-/// Takes a snapshot like [`SettingsSnapshot::take`] after a write. Waits until a link that ran before runs again and
-/// the kernel has checked the addresses of the device for duplicates, but no longer than the longest wait. If all
-/// addresses and routes are in place after the write, no effects can follow, and there is no wait.
+/// Takes a snapshot of the settings of `kinds` after a write, once its effects have settled. Waits, for [`PATIENCE`] at
+/// most, until a link that ran in `before` runs again and the kernel has checked the addresses of the device for
+/// duplicates. If all addresses and routes of `before` are in place then, no more effects can follow. Otherwise waits
+/// further until nothing changes for [`QUIET`].
 pub(in crate::journal) fn take_after_write(
     kinds: &[SideEffect],
     device: &str,

@@ -7,10 +7,10 @@ use std::path::Path;
 use super::cannot;
 use crate::Error;
 
-/// Longest value in bytes: one page, as the kernel's own.
+/// Longest value in bytes: one page, the kernel's own limit.
 const MAX_VALUE: usize = 4096;
-/// Number of rounds. Settings can depend on one another (two names of one value, limits); this many rounds settle any
-/// order.
+/// Number of times that values which differ are written. Settings can depend on one another: one limits another, or two
+/// are names of one value. This many rounds settle any order.
 const ROUNDS: usize = 3;
 
 /// Returns true if a value in a journal is one line of plain text.
