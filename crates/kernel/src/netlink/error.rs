@@ -50,12 +50,12 @@ impl Error {
         }
     }
 
-    /// Returns true if the driver or kernel lacks the requested feature, rather than refusing this request.
+    /// Returns true if the driver or kernel lacks the requested feature. Other errors concern only this request.
     pub fn is_unsupported(&self) -> bool {
         matches!(self, Error::Unsupported { .. } | Error::NoFamily(_))
     }
 
-    /// Returns true if the object does not exist or has just disappeared.
+    /// Returns true if the error means that the requested object does not exist or has just disappeared.
     pub fn is_absent(&self) -> bool {
         matches!(self.errno(), Some(libc::ENODEV | libc::ENOENT | libc::ESRCH | libc::EADDRNOTAVAIL))
     }

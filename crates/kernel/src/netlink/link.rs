@@ -79,9 +79,9 @@ pub struct Link {
     pub qdisc: String,
     /// Index of the bridge or bond that the link belongs to.
     pub master: Option<u32>,
-    /// Index of the other end (veth) or of the lower device, in the namespace where that device is.
+    /// Index of the other end of a veth pair, or of the device that this one is stacked on, in that device's namespace.
     pub peer: Option<u32>,
-    /// Id of the namespace of the device in `peer`; `None` if it is in this link's namespace.
+    /// Id of the namespace of the device `peer`; `None` if it is in this link's namespace.
     pub peer_netnsid: Option<i32>,
     /// Bus address of the hardware ("0000:01:00.0"); `None` for virtual devices.
     pub parent: Option<String>,
@@ -127,7 +127,8 @@ fn parse(message: &[u8]) -> Result<Link, RequestFailure> {
     })
 }
 
-/// Returns struct ifinfomsg for the device with this index (0: an attribute names the device).
+/// Returns a request body that starts with struct ifinfomsg for the device with this index. With index 0, an attribute
+/// must name the device.
 pub(crate) fn header(index: u32, flags: u32, change: u32) -> MessageBody {
     MessageBody::of_words(&[0, index, flags, change])
 }

@@ -15,13 +15,13 @@ const LINK_LAYER_ETHERNET: u8 = 1;
 pub struct TokenBucket {
     /// Rate in bytes per second, link headers included.
     pub rate_bytes_per_s: u64,
-    /// Size of the bucket in bytes. A larger packet never passes, but a superpacket is segmented first.
+    /// Size of the bucket in bytes. A packet that is larger never passes. A superpacket is segmented first.
     pub burst_bytes: u32,
     pub limit_bytes: u32,
 }
 
 impl TokenBucket {
-    /// Returns struct tc_tbf_qopt: two struct tc_ratespec, limit, buffer, mtu.
+    /// Returns the bytes of struct tc_tbf_qopt: two struct tc_ratespec, limit, buffer, mtu.
     fn parameters(&self) -> [u8; 36] {
         let mut bytes = [0; 36];
         bytes[1] = LINK_LAYER_ETHERNET;

@@ -25,9 +25,9 @@ use rule::{DoctorInput, DoctorRule};
 pub enum Severity {
     /// The remedy is worth a try on some paths.
     Hint,
-    /// The setting costs a considerable part of the rate or of the processor time on paths that use the whole link.
+    /// The setting costs a considerable part of the rate or of the processor time on the usual paths of such a link.
     Warning,
-    /// The setting, or the state of the link, prevents traffic that the link should carry.
+    /// The setting, or the state of the link, keeps the link from carrying the traffic that it is made for.
     Fault,
 }
 

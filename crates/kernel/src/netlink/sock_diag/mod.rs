@@ -1,6 +1,7 @@
 //! All sockets of a network namespace: sock_diag(7), the interface behind `ss`.
 //!
-//! Any user sees every socket of the namespace. The interface does not name the process, but the inode leads to it.
+//! Any user sees every socket of the namespace. The interface does not name a socket's process, but /proc/PID/fd shows
+//! the inode that it reports.
 
 mod id;
 mod socket;
@@ -48,8 +49,8 @@ struct DiagRequest {
     name: &'static str,
     protocol: u8,
     states: u32,
-    /// Extensions to request, as bits. TCP_INFO is not requested for listeners, because it adds nothing to their
-    /// queues.
+    /// Extensions to request, one bit each. TCP_INFO is not requested for listeners, because it contains nothing that
+    /// their queues do not.
     extensions: u8,
 }
 
@@ -110,8 +111,8 @@ impl SockDiag {
             .map(|channel| SockDiag { channel })
     }
 
-    /// Takes over a socket that another process has opened in its network namespace, handed over, and no longer uses.
-    /// It lists the sockets of that namespace.
+    /// Returns a [`SockDiag`] over a socket that another process has opened in its network namespace, handed over, and
+    /// no longer uses. It lists the sockets of that namespace.
     ///
     /// Returns `None` if the descriptor is not a sock_diag socket.
     pub fn of(fd: OwnedFd) -> Option<Self> {
@@ -160,7 +161,7 @@ impl AsFd for SockDiag {
     }
 }
 
-/// Returns struct inet_diag_req_v2: family, protocol, extensions, padding, states, socket id.
+/// Returns a request body: struct inet_diag_req_v2 (family, protocol, extensions, padding, states, socket id).
 fn request(kind: SocketKind, family: u8, id: &[u8; id::SIZE]) -> MessageBody {
     let mut header = [0u8; 8 + id::SIZE];
     header[0] = family;
