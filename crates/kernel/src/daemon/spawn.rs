@@ -9,14 +9,14 @@ use std::process::{Command, Stdio};
 /// The number of the descriptor that the new process inherits.
 const INHERITED_FD: RawFd = 3;
 
-/// Returns a command line that runs the executable of the process that uses it, with the argument `role`, even if the
-/// executable's file has been replaced since.
+/// Returns a command line that runs this process's executable with the argument `role`, even if the executable's file
+/// has been replaced since.
 pub fn own_command(role: &str) -> Vec<OsString> {
     ["/proc/self/exe", role].map(OsString::from).into()
 }
 
-/// Replaces the program of this process with the same executable and other arguments, under the name "landspeed" and
-/// with only the standard descriptors. Returns only if that fails.
+/// Runs the same executable again in place of this process, with other arguments, under the name "landspeed" and with
+/// only the standard descriptors. Returns only if that fails.
 pub fn start_over(arguments: impl IntoIterator<Item = OsString>) -> io::Error {
     let mut again = Command::new("/proc/self/exe");
     again.arg0("landspeed").args(arguments);

@@ -50,7 +50,7 @@ impl Error {
         }
     }
 
-    /// Returns true if the driver or kernel lacks the requested feature. Other errors concern only this request.
+    /// Returns true if the driver or kernel lacks the requested feature, so that no such request can succeed.
     pub fn is_unsupported(&self) -> bool {
         matches!(self, Error::Unsupported { .. } | Error::NoFamily(_))
     }

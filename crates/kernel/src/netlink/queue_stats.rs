@@ -29,7 +29,7 @@ pub struct QueueStats {
     pub packets: u64,
     pub backlog_bytes: u32,
     pub drops: u32,
-    /// Number of times that a packet was delayed because the configured rate was used up.
+    /// Number of times that sending was delayed because the configured rate was used up.
     pub overlimits: u32,
     /// Highest rate in bytes per second: the rate of a token bucket or the ceiling of an htb class; `None` for other
     /// kinds.
