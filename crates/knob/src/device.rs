@@ -1,4 +1,4 @@
-//! Access to a device: checks of its name, which comes over the wire, and the sysfs of its namespace.
+//! Access to a device: checks of its name, which comes from the network, and the sysfs of its namespace.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, 
 use crate::file::KernelFile;
 use crate::{Error, KnobTarget};
 
-/// Returns the name of the target's device if it is safe as one component of a path.
+/// Returns the name of the target's device, or an error if it is not safe as one component of a path.
 pub(crate) fn name(target: &KnobTarget) -> Result<&str, Error> {
     let name = target.device.as_str();
     let no_name = || Error::Unavailable(format!("'{}' is no interface name", name.escape_default()));

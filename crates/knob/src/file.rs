@@ -59,7 +59,7 @@ impl<'a> KernelFile<'a> {
     /// Checks, without opening it, that the file can be written.
     ///
     /// # Errors
-    /// Returns [`Error::Unavailable`] with the reason if it cannot.
+    /// Returns [`Error::Unavailable`] with the reason if the file cannot be written.
     pub(crate) fn writable(self) -> Result<(), Error> {
         match rustix::fs::accessat(self.dir, self.path, Access::WRITE_OK, AtFlags::EACCESS) {
             Ok(()) => Ok(()),

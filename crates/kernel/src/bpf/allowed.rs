@@ -11,7 +11,7 @@ const BTF: &str = "/sys/kernel/btf/vmlinux";
 /// Changes nothing and leaves nothing behind.
 ///
 /// # Errors
-/// Returns the reason, with the remedy, if one of these does not hold.
+/// Returns the reason and the remedy if a capability is missing, the types are not exported, or bpf() fails.
 pub fn allowed(needed: CapabilitySet) -> Result<(), String> {
     let held =
         capabilities(None).map_err(|error| format!("cannot read this thread's capabilities: {error}"))?;

@@ -10,8 +10,8 @@ thread_local! {
     static HEARD: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Stops libbpf from printing to standard error. From now on, this thread's first failure message is kept for
-/// [`take`].
+/// Makes libbpf pass its messages to this module, so that it prints nothing to standard error. From now on, this
+/// thread's first failure message is kept for [`take`].
 pub fn listen() {
     HEARD.take();
     libbpf_rs::set_print(Some((PrintLevel::Warn, hear)));

@@ -25,7 +25,7 @@ pub fn start_over(arguments: impl IntoIterator<Item = OsString>) -> io::Error {
 }
 
 /// Starts `command` in its own session, in the directory /, without standard input and output, and as an orphan that
-/// init adopts. The new process inherits `given`, which it takes by [`inherited`], and no other descriptor.
+/// init adopts. The new process inherits no other descriptor than `given`, which it can take by [`inherited`].
 ///
 /// # Errors
 /// Returns an error if the program cannot be started, and [`io::ErrorKind::InvalidInput`] if `command` is empty.

@@ -1,4 +1,4 @@
-//! Netlink attributes as bytes, read without copying and written in place.
+//! Netlink attributes: reading them from a message without copying, and appending them to one.
 //!
 //! Layout: <https://docs.kernel.org/userspace-api/netlink/intro.html>. Attributes that this crate does not know pass
 //! through unchanged, which makes an exact restore possible.

@@ -1,4 +1,4 @@
-//! A netlink socket that sends requests and reads their answers, with the kernel's own text in errors.
+//! A netlink socket that sends requests and reads their answers. Its errors contain the kernel's own text.
 
 use std::cell::Cell;
 use std::io;
@@ -14,7 +14,8 @@ use crate::netlink::error::RequestFailure;
 /// Size in bytes of struct nlmsghdr: length, type, flags, sequence number, port id.
 const HEADER: usize = 16;
 const ACK_TLVS_MSG: u16 = 1;
-/// Timeout of one receive call. The kernel answers within the send call, so it expires only if something is broken.
+/// Timeout of one receive call. The kernel answers within the send call, so the timeout expires only if something is
+/// broken.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 /// The largest number of attempts of one dump. A dump is repeated if the listed objects change during it.
 const DUMP_ATTEMPTS: usize = 8;

@@ -19,7 +19,7 @@ pub enum Error {
         /// The kernel's extended acknowledgement text, if it sent one.
         detail: Option<String>,
     },
-    /// The socket failed, not the request.
+    /// The netlink socket itself failed, and the kernel has not answered the request.
     #[error("{operation}: netlink socket: {}", strerror(.source))]
     Socket { operation: String, source: io::Error },
     /// The answer does not follow the protocol.
@@ -41,7 +41,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns the errno of the kernel's answer or of the failed socket call, if there is one.
+    /// Returns the errno of the kernel's answer or of the failed socket call; `None` for other errors.
     pub fn errno(&self) -> Option<i32> {
         match self {
             Error::Kernel { source, .. } | Error::Socket { source, .. } => source.raw_os_error(),
@@ -78,7 +78,7 @@ fn told(detail: &Option<String>) -> String {
     detail.as_ref().map(|d| format!(" ({})", d.escape_debug())).unwrap_or_default()
 }
 
-/// A failure that does not name the operation yet; [`FailureContext`] adds it.
+/// A failure of a request, without the name of the operation, which [`FailureContext`] adds.
 #[derive(Debug)]
 pub(crate) enum RequestFailure {
     Kernel { errno: i32, detail: Option<String> },

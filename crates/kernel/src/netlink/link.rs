@@ -55,7 +55,8 @@ pub struct Link {
     pub mtu_range: (u32, u32),
     pub txqlen: u32,
     pub mac: HardwareAddress,
-    /// The permanent hardware address, which identifies a physical device whatever its name is.
+    /// The permanent hardware address, which identifies a physical device whatever its name is; `None` for virtual
+    /// devices.
     pub permanent_mac: Option<HardwareAddress>,
     /// True if the link is administratively up.
     pub up: bool,
@@ -77,7 +78,7 @@ pub struct Link {
     /// Largest packet that the device segments itself (TSO), in bytes.
     pub tso_max_size: u32,
     pub qdisc: String,
-    /// Index of the bridge or bond that the link belongs to.
+    /// Index of the bridge or bond that the link is a port of; `None` if it is no port.
     pub master: Option<u32>,
     /// Index of the other end of a veth pair, or of the device that this one is stacked on, in that device's namespace.
     pub peer: Option<u32>,

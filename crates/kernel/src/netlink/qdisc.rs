@@ -98,7 +98,7 @@ impl Rtnl {
     /// Removes the root qdisc; the kernel then installs its default.
     ///
     /// # Errors
-    /// Returns an error with [`Error::is_absent`] if the root qdisc already is that default.
+    /// Returns an error with [`Error::is_absent`] if the root qdisc is the kernel's default already.
     pub fn delete_root_qdisc(&self, device: &str) -> Result<(), Error> {
         let body = header(self.index_of(device)?, 0, ROOT);
         let done = self.channel.request(libc::RTM_DELQDISC, 0, &body);

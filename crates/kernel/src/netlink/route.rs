@@ -140,7 +140,8 @@ impl Route {
         self.attrs().ip(rta::GATEWAY)
     }
 
-    /// Returns the metric, which ranks routes to the same destination.
+    /// Returns the metric. Of several routes to the same destination, the kernel prefers the one with the lowest
+    /// metric.
     pub fn metric(&self) -> u32 {
         self.attrs().u32(rta::PRIORITY).unwrap_or(0)
     }

@@ -8,7 +8,7 @@ use crate::netlink::rtnl::Rtnl;
 const TCA_TBF_PARMS: u16 = 1;
 const TCA_TBF_RATE64: u16 = 4;
 const TCA_TBF_BURST: u16 = 6;
-/// Value of `linklayer` in struct tc_ratespec. No rate table is sent, and the kernel computes times itself.
+/// Value of `linklayer` in struct tc_ratespec. With it the kernel computes times itself, so no rate table is sent.
 const LINK_LAYER_ETHERNET: u8 = 1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

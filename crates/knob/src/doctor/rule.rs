@@ -140,7 +140,8 @@ impl<'a> DoctorInput<'a> {
         self.state(knob).is_some_and(|state| state.skip.is_none())
     }
 
-    /// Returns the rate of the path, or the reported or assumed speed of the link; `None` without both.
+    /// Returns the rate of the path if it is known, and otherwise the reported or assumed speed of the link. Returns
+    /// `None` if there is no link either.
     pub(super) fn speed(&self) -> Option<BitRate> {
         if let Some(rate) = self.path.rate {
             return Some(rate);

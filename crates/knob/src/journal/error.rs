@@ -31,13 +31,13 @@ pub enum JournalError {
     /// An earlier run that could not restore its changes has left its journal.
     #[error("an earlier run left changes: run `landspeed undo` (journal {})", path.display())]
     Pending { path: PathBuf },
-    /// A property of this process or host that the journal needs cannot be determined.
+    /// A property of this process or host cannot be determined, but the journal needs it.
     #[error("cannot find out {what}: {source}")]
     Unknown { what: &'static str, source: io::Error },
     /// The guardian could not be started or does not answer.
     #[error("the guardian {0}")]
     Guardian(String),
-    /// The run has lost the right to change knobs.
+    /// The run may no longer change knobs, for this reason, and everything is being restored.
     #[error("{0}: everything is being put back, no knob is turned any more")]
     Lost(String),
     /// The journal has reached its maximum size.

@@ -133,8 +133,8 @@ impl JournalFile {
         Ok(())
     }
 
-    /// Keeps a second copy from now on, which replaces an existing one. If it cannot be kept, the run continues
-    /// without one.
+    /// Keeps a second copy of the journal from now on, which replaces an existing copy. If that fails, the run
+    /// continues without one.
     pub(super) fn double(&mut self) {
         let made = self.bytes().and_then(|bytes| {
             SecondCopies::open_or_make(&self.folder.state()).and_then(|copies| copies.put(&self.name, &bytes))
@@ -142,7 +142,7 @@ impl JournalFile {
         self.copy = made.map_or_else(|error| CopyState::None(error.to_string()), CopyState::Kept);
     }
 
-    /// Returns the reason why there is no complete second copy, or `None` if there is one.
+    /// Returns the reason why the second copy is missing or incomplete; `None` if it is complete or not wanted yet.
     pub(super) fn without_copy(&self) -> Option<&str> {
         match &self.copy {
             CopyState::NotYet => None,

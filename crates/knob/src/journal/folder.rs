@@ -99,7 +99,7 @@ impl JournalFolder {
         self.0.path().parent().unwrap_or(self.0.path()).to_owned()
     }
 
-    /// Returns true if the path still leads to this folder.
+    /// Returns true if this folder's path still leads to this folder.
     pub(super) fn is_reachable(&self) -> bool {
         let named = JournalFolder::open(&self.state()).ok().flatten();
         let same = |named: JournalFolder| Some(identity(&named.0)? == identity(&self.0)?);
@@ -122,7 +122,7 @@ impl JournalFolder {
         renamed.map_err(|e| JournalError::io("rename", &self.path_of(from), e))
     }
 
-    /// Atomically replaces the file with this name by one with these bytes. The change is not durable yet.
+    /// Atomically replaces the file called `name` by a new file with these bytes. The change is not durable yet.
     pub(super) fn put(&self, name: &str, bytes: &[u8]) -> Result<File, JournalError> {
         let draft = draft_of(name);
         let _ = unlinkat(&self.0, &draft, AtFlags::empty());

@@ -112,7 +112,7 @@ struct Guardian {
 }
 
 impl Guardian {
-    /// Sends the agent the locks to share, and a pidfd of this process.
+    /// Sends the agent the descriptors of journal and namespace, which hold the locks, and a pidfd of this process.
     fn announce(&self) -> io::Result<()> {
         let me = pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
         let begun = GuardianReply::Begun { name: self.ledger.file.name().to_owned() };

@@ -17,9 +17,9 @@ const MOST: Duration = Duration::from_secs(3600);
 pub(super) struct Lease {
     normal: Duration,
     short: Option<Duration>,
-    /// Extra time for the write in progress, or for the path to recover after it.
+    /// Extra time for the write in progress or, after it, for the path to recover.
     more: Duration,
-    /// True while a write is announced or in progress. A heartbeat that arrives then says nothing about the path
+    /// True while a write is announced or in progress. A heartbeat during that time does not show that the path works
     /// after the write.
     untried: bool,
     renewed: Instant,
@@ -39,8 +39,8 @@ impl Lease {
         self.renewed = now;
     }
 
-    /// Renews the lease and extends it by `patience` for a write. The agent acts on a request, so its controller was
-    /// alive a moment ago.
+    /// Renews the lease and extends it by `patience` for a write. The agent writes on request, so its controller was
+    /// alive shortly before.
     pub(super) fn begin_write(&mut self, patience: Nanos, now: Instant) {
         (self.untried, self.more, self.renewed) = (true, patience.into(), now);
     }

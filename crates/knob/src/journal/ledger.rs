@@ -1,5 +1,5 @@
-//! The ledger: the journal's history, also kept in memory, and the decision whether a knob may be written. A knob that
-//! still has the value that it had after this run's last write counts as this run's; otherwise another program has set
+//! The ledger: the journal's history, also kept in memory, and the decision whether a knob may be written. If a knob
+//! still has the value after this run's last write, that value counts as this run's. Otherwise another program has set
 //! it. Every write is bracketed (see `bracket.rs`).
 
 use std::collections::BTreeSet;
@@ -79,7 +79,7 @@ impl JournalLedger {
         }
     }
 
-    /// Records that departures were missed, so that no remaining device is certain to be in its place.
+    /// Records that departures were missed. Any device that was not known to have left may then have left.
     fn lose_sight(&mut self) {
         let turned = self.history.turned.iter().map(TurnedKnob::device);
         let devices: BTreeSet<u32> = turned.filter(|on| !self.history.left.contains_key(on)).collect();

@@ -29,7 +29,7 @@
 //!   then `after_write.rs`, for an effect that came after the second snapshot; then `disturbs` in the knob's row, for a
 //!   kind of setting that the knob changes and only another knob's row names.
 //!
-//! docs/decisions/0023 says why it works by differences.
+//! docs/decisions/0023 explains why changes are attributed by differences.
 
 mod bracket;
 mod entry;

@@ -192,7 +192,7 @@ fn put_back_knob(ledger: &mut JournalLedger, turned: &TurnedKnob, report: &mut R
     }
 }
 
-/// Returns a need of a knob that is not met at present: "gro=on".
+/// Returns the first need of a knob that is not met at present, such as "gro=on".
 fn lacks(ledger: &JournalLedger, knob: &Knob, location: &DeviceLocation) -> Option<String> {
     let is_missing = |(name, value): &&(&str, &str)| {
         let read = (ledger.lookup)(name).and_then(|need| ledger.host.read(need, location).ok());

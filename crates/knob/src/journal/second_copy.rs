@@ -97,7 +97,7 @@ pub(super) fn names(state: &Path) -> Result<Vec<String>, JournalError> {
     SecondCopies::open(state)?.map_or_else(|| Ok(Vec::new()), |copies| copies.names())
 }
 
-/// Removes the copy of a journal, if it belongs to the run with this header.
+/// Removes the copy of the journal called `name` if the copy begins with `header`, the first line of the run's journal.
 pub(super) fn remove(state: &Path, name: &str, header: &[u8]) -> Result<(), JournalError> {
     let Some(copies) = SecondCopies::open(state)? else { return Ok(()) };
     let Some(copy) = copies.open_copy(name)? else { return Ok(()) };

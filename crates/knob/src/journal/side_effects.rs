@@ -47,8 +47,8 @@ pub(super) fn put_back(
     rest.tell_failures(ledger, report);
 }
 
-/// Reports the settings that differ from the start without a write of this run as another program's, unless it is
-/// unknown which differences are this run's.
+/// Reports, as another program's changes, the settings that differ from the start although no write of this run changed
+/// them. Reports nothing if it is unknown which differences are this run's.
 fn mention_others(
     ledger: &JournalLedger,
     number: u32,
@@ -119,7 +119,7 @@ fn foreign(key: &SettingKey, was: Option<&SettingValue>, is: Option<&SettingValu
     format!("{subject}: another program changed it since, left alone (is {is}, was {was})")
 }
 
-/// Returns the name of a setting as users know it.
+/// Returns the name of a setting for messages.
 fn subject(key: &SettingKey, value: Option<&SettingValue>, device: &str) -> String {
     match (key, value) {
         (SettingKey::Route(_), Some(routes)) => format!("route {}", routes.shown()),
@@ -171,7 +171,7 @@ impl SideEffectRestore {
         Ok(Some(rest).filter(|rest| !rest.kinds.is_empty()))
     }
 
-    /// Restores one stage. Returns false if nothing remains to be restored.
+    /// Restores the settings of one stage. Returns false if nothing remains to be restored.
     fn round(&mut self, ledger: &mut JournalLedger, report: &mut RestoreReport) -> Result<bool, String> {
         let slots = ledger.slots(self.number);
         let now = ledger.host.snapshot(&self.kinds, &self.location, &slots).map_err(|e| e.to_string())?;

@@ -92,8 +92,8 @@ impl KnobTurner {
     /// Sets a knob and reads it back. If the value differs from the written one, the write is reverted immediately.
     ///
     /// # Errors
-    /// Returns [`Error::NotAsWritten`] or the kernel's refusal, after which the knob has its earlier value;
-    /// [`Error::Refused`] if the guardian does not permit the write; and [`Error::Journal`] if the run is over and
+    /// Returns [`Error::NotAsWritten`] or the kernel's refusal if the knob has its earlier value again. Returns
+    /// [`Error::Refused`] if the guardian does not permit the write. Returns [`Error::Journal`] if the run is over and
     /// nothing was written, or if the write could not be reverted.
     pub fn turn(&self, knob: &str, value: &str, target: &KnobTarget) -> Result<KnobChangeReport, Error> {
         let knob = checked(self.client.lookup, knob, value)?;
@@ -225,7 +225,7 @@ impl Drop for KnobTurner {
     }
 }
 
-/// Writes a value and reads it back. If it differs, the write is reverted.
+/// Writes a value and reads it back. If the knob reads another value, the write is reverted.
 fn write(knob: &Knob, target: &KnobTarget, value: &str, before: &str) -> Result<String, Error> {
     let (turn, domain) = (knob.setting, &knob.factor.domain);
     let written = turn.write(target, value).and_then(|()| turn.read(target));

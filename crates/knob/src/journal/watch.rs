@@ -45,7 +45,7 @@ impl GuardianClient {
         self.lost.lock().clone()
     }
 
-    /// Takes the right to change a knob, which one thread at a time has.
+    /// Locks the answers, which gives this thread alone the right to change a knob.
     pub(super) fn lock_turn(&self) -> MutexGuard<'_, Receiver<GuardianReply>> {
         self.turning.lock()
     }
@@ -88,7 +88,7 @@ impl GuardianClient {
     }
 }
 
-/// Starts the listening thread, which returns the outcome of the restore.
+/// Starts the listening thread. It ends with the guardian, and returns the outcome of the restore.
 pub(super) fn watch(
     channel_to: GuardianChannel,
     handles: GuardianHandles,

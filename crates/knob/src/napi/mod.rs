@@ -92,7 +92,7 @@ fn unpolled(view: &FactorView, proposals: Vec<Proposal>) -> Vec<Proposal> {
     unless(off, UNPOLLED, proposals)
 }
 
-/// Proposes the timer together with deferred polls, because neither has an effect alone.
+/// Proposes the timer of GRO together with deferred interrupts, because neither has an effect alone.
 fn flush(view: &FactorView) -> Vec<Proposal> {
     let defer = view.is_set_to("napi-defer-hard-irqs", "0");
     let with = |p: Proposal| if defer { p.with("napi-defer-hard-irqs", "2") } else { p };

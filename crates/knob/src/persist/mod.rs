@@ -36,9 +36,10 @@ pub struct PersistInput<'a> {
     pub end: &'a Cell,
     /// The host whose settings are written.
     pub side: Side,
-    /// The host's link on the path, for settings of devices.
+    /// The host's link on the path, for settings of devices; `None` if the record does not name it.
     pub link: Option<&'a LinkFacts>,
-    /// The source of the settings (the record and the command), in lines, for the head of the files.
+    /// The source of the settings (record and command), for the comments at the head of the files. It may have several
+    /// lines.
     pub origin: &'a str,
 }
 
@@ -84,7 +85,7 @@ pub fn is_ours(text: &str) -> bool {
 /// A kept setting that no file holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct UnpersistedSetting {
-    /// The knob.
+    /// Name of the knob.
     pub knob: String,
     /// The reason, and what to do instead.
     pub why: String,
@@ -128,7 +129,7 @@ pub enum PersistError {
 pub struct KeptChange<'a> {
     /// Name of the knob or of the flow's setting.
     pub knob: &'a str,
-    /// The value before the run, if the record has it.
+    /// The value before the run; `None` if the record does not have it.
     pub from: Option<&'a str>,
     /// The kept value.
     pub to: &'a str,

@@ -1,4 +1,4 @@
-//! Sysctls for how large a window may grow.
+//! Sysctls that limit the size of TCP windows.
 
 use landspeed_record::units::Bytes;
 

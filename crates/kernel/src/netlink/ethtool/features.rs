@@ -41,7 +41,8 @@ impl DeviceFeatures {
     }
 }
 
-/// Short names of `ethtool -K` for groups of features, from before features had names (ethtool.c, off_flag_def).
+/// Short names of `ethtool -K`, each with the pattern of the features that it means. They date from the time before
+/// features had names (ethtool.c, off_flag_def).
 const LEGACY: &[(&str, &str)] = &[
     ("rx", "rx-checksum"),
     ("tx", "tx-checksum-*"),

@@ -8,8 +8,8 @@ pub(super) const SIZE: usize = 48;
 /// INET_DIAG_NOCOOKIE in both words of the cookie, which matches any socket with the requested addresses.
 const ANY_COOKIE: u64 = u64::MAX;
 
-/// The identity of a socket, unique within this boot. Addresses are as the socket has them: those of an IPv6 socket
-/// that talks IPv4 are v4-mapped (RFC 4291, 2.5.5.2).
+/// The identity of a socket, unique within this boot. An IPv6 socket that talks IPv4 has v4-mapped addresses (RFC 4291,
+/// 2.5.5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct InetSocketId {
     /// Local address and port; unspecified if the socket is not bound.

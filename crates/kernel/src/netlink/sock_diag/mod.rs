@@ -33,8 +33,8 @@ mod state {
     pub(super) const CLOSING: u32 = 1 << 11;
 }
 
-/// The kind of sockets to list. The kernel leaves out all others, so a list of listeners is cheap on a host with a
-/// hundred thousand connections.
+/// A kind of sockets to list. The kernel sends only these, so a list of listeners is cheap on a host with a hundred
+/// thousand connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SocketKind {
     /// TCP connections from SYN to the last acknowledgement, without listeners and connections in TIME_WAIT.
@@ -88,7 +88,7 @@ impl SocketKind {
     }
 }
 
-/// Ports by which the kernel filters a list; 0 is any.
+/// Ports by which the kernel filters a list of sockets; 0 matches any port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PortFilter {
     /// Local port.
@@ -121,8 +121,9 @@ impl SockDiag {
         is_one.then(|| SockDiag { channel: NetlinkChannel::of(fd) })
     }
 
-    /// Returns all sockets of this kind, IPv4 and IPv6. The kernel walks its whole table, which takes a millisecond
-    /// on a small host, and each socket listed costs about 5 us (measured with 10,000 connections, Linux 6.18).
+    /// Returns all IPv4 and IPv6 sockets of this kind that match `ports`. The kernel walks its whole table, which takes
+    /// a millisecond on a small host, and each socket listed costs about 5 us (measured with 10,000 connections, Linux
+    /// 6.18).
     ///
     /// # Errors
     /// Returns an error with [`Error::is_absent`] if the kernel lacks the protocol's part of sock_diag.

@@ -90,8 +90,8 @@ pub(super) fn put(
     Ok(refused)
 }
 
-/// Sort key: adding addresses in this order gives the kernel's earlier order. IPv4 keeps the order of arrival (the
-/// first of a prefix is its primary address), IPv6 puts the newest of a scope first.
+/// Returns a sort key for adding addresses, which gives the kernel's earlier order. IPv4 keeps the order of arrival
+/// (the first of a prefix is its primary address), IPv6 puts the newest of a scope first.
 fn rank(held: &AddressSnapshot) -> (bool, usize) {
     let ipv6 = held.address.address.is_ipv6();
     (ipv6, if ipv6 { usize::MAX - held.nth } else { held.nth })

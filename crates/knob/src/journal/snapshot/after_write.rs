@@ -8,15 +8,15 @@ use landspeed_kernel::netlink::{AddressFlags, Link, Rtnl};
 use super::{RouteSlot, SettingsSnapshot};
 use crate::{Error, SideEffect};
 
-/// Longest wait. It covers a link that trains again, and duplicate address detection, which takes up to a second to
-/// start and one more to end (RFC 4862, sections 5.1 and 5.4.2).
+/// The longest wait for effects. It covers a link that trains again, and duplicate address detection, which takes up to
+/// a second to start and one more to end (RFC 4862, sections 5.1 and 5.4.2).
 const PATIENCE: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(20);
 /// Time without changes after which effects count as settled. The kernel makes some routes a moment after their
 /// address or link, from a work queue.
 const QUIET: Duration = Duration::from_millis(50);
 
-/// Returns true if a knob that disturbs `kinds` has effects that take time.
+/// Returns true if the effects of a write that disturbs `kinds` take time.
 pub(super) fn matters(kinds: &[SideEffect]) -> bool {
     kinds.iter().any(|kind| matches!(kind, SideEffect::Addresses | SideEffect::Routes))
 }

@@ -91,7 +91,8 @@ impl SettingKey {
         matches!(self, SettingKey::Sysctl(_))
     }
 
-    /// Returns the stage of restoring. Settings of one stage are restored together, before those of the next stage.
+    /// Returns the stage in which the setting is restored, from 0. All settings of one stage are restored together,
+    /// before those of the next stage.
     pub(in crate::journal) fn stage(&self) -> u8 {
         match self {
             SettingKey::Address(_) => 1,
@@ -229,7 +230,7 @@ impl RouteSlot {
         self.automatic.is_some()
     }
 
-    /// Returns true if the kernel made the route for the prefix of an IPv6 address.
+    /// Returns true if the kernel makes the routes in this slot for the prefix of an IPv6 address.
     pub(super) fn is_ipv6_prefix(&self) -> bool {
         let is_unicast = |&(_, kind, _): &(u8, u8, _)| kind == libc::RTN_UNICAST;
         self.ipv6 && self.automatic.as_ref().is_some_and(is_unicast)
@@ -249,7 +250,7 @@ impl RouteSlot {
 }
 
 impl SettingValue {
-    /// Returns true if both are equal except for values that change by themselves: lifetimes, counters.
+    /// Returns true if both values are equal except for parts that change by themselves: lifetimes, counters.
     pub(in crate::journal) fn same(&self, other: &SettingValue) -> bool {
         match (self, other) {
             (SettingValue::Qdisc(a), SettingValue::Qdisc(b)) => qdisc::same(a, b),
@@ -273,7 +274,8 @@ impl SettingValue {
         }
     }
 
-    /// Returns true if the kernel itself maintains the setting, as it does with settings that routers announce.
+    /// Returns true if a change of the setting without a write of this run needs no report, because the kernel itself
+    /// maintains it (as with settings that routers announce) or it belongs to a related device.
     pub(in crate::journal) fn is_the_kernels_own(&self) -> bool {
         match self {
             SettingValue::Address(held) => held.is_the_kernels_own(),

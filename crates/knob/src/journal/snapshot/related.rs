@@ -17,7 +17,8 @@ use super::{SettingKey, SettingValue, cannot, text};
 use crate::journal::namespaces;
 use crate::{Error, device};
 
-/// The feature that the kernel switches off on lower devices along with the upper device (NETIF_F_UPPER_DISABLES).
+/// The name of the feature that the kernel switches off on lower devices along with the upper device
+/// (NETIF_F_UPPER_DISABLES).
 const LRO: &str = "rx-lro";
 
 /// A setting of a related device.
@@ -123,8 +124,8 @@ fn elsewhere() -> BTreeMap<u64, OwnedFd> {
     all.filter(|(cookie, _)| Some(*cookie) != own).collect()
 }
 
-/// Returns settings of the devices in this thread's namespace that are stacked on the devices `lower` of the
-/// namespace `ours`, and of those related to them.
+/// Returns the settings of devices in this thread's namespace, which has this cookie: those that are stacked on the
+/// devices `lower` of the namespace `ours`, and those related to them.
 fn items_elsewhere(
     cookie: u64,
     ours: &OwnedFd,

@@ -1,4 +1,5 @@
-//! Reading and restoring sysctls: those of one device, and single ones that are coupled to a knob.
+//! Reading and restoring sysctls: those of one device, and single ones of the namespace that the write of a knob also
+//! changes.
 
 use std::collections::BTreeMap;
 use std::fs;

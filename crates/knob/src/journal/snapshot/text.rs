@@ -25,7 +25,8 @@ pub(super) fn read(path: &Path) -> Option<String> {
     is_value(value).then(|| value.to_owned())
 }
 
-/// Restores the values below `root` that differ. Returns the settings that the kernel refused, with the reason.
+/// Writes those values of `was` that differ from the files below `root`. Returns the settings that the kernel refused,
+/// with the reason.
 pub(super) fn put(root: &Path, was: &BTreeMap<&str, &str>) -> Vec<(String, String)> {
     let differing = || was.iter().filter(|(name, value)| read(&root.join(name)).as_deref() != Some(**value));
     let mut refused: BTreeMap<&str, Error> = BTreeMap::new();
