@@ -34,8 +34,8 @@ fn cookie() -> io::Result<u64> {
 }
 
 /// Runs `work` on a new thread in a new, unnamed network namespace, which the kernel removes with the thread. A panic
-/// in `work` continues in the caller. A caller can so find out whether this kernel and user allow an operation, without
-/// changing the host.
+/// in `work` continues in the caller. This shows whether this kernel and user allow an operation, without changing the
+/// host.
 pub fn in_throwaway<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
     on_fresh_thread(|| {
         unshare_network()?;

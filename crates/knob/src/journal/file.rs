@@ -73,8 +73,8 @@ impl JournalFile {
         }
     }
 
-    /// Creates and locks a new journal, which replaces an existing one with its name. It gets its final name only once
-    /// header and mark are on disk, so a journal that lacks one of these was damaged.
+    /// Creates and locks a new journal, which replaces an existing one with its name. The file gets its final name only
+    /// once header and mark are on disk, so a journal that lacks one of these was damaged.
     pub(super) fn begin(
         folder: JournalFolder,
         name: &str,
@@ -228,7 +228,7 @@ impl JournalFile {
         if whole.is_ok() && line.ends_with(b"\n") { line } else { Vec::new() }
     }
 
-    /// Removes this file, which has not got the name of a journal yet.
+    /// Removes this file, which does not have its final name yet.
     pub(super) fn discard(&self) -> Result<(), JournalError> {
         self.folder.remove(&self.name)
     }

@@ -93,9 +93,9 @@ pub(super) trait JournalHost: Send {
         before: &SettingsSnapshot,
     ) -> Result<SettingsSnapshot, Error>;
 
-    /// Sets each key in `todo` to its value, or removes the setting if it has none. All keys are of one stage. As the
-    /// last resort, also adds routes that the kernel usually makes itself. Returns the keys that the kernel refused,
-    /// with the reason.
+    /// Sets each key in `todo` to its value, or removes the setting if it has none. All keys are of one stage. If
+    /// `last_resort` is true, also adds routes that the kernel usually makes itself. Returns the keys that the kernel
+    /// refused, with the reason.
     fn put(
         &self,
         location: &DeviceLocation,

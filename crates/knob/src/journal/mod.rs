@@ -13,7 +13,7 @@
 //! | file | does |
 //! |---|---|
 //! | `bracket.rs` | takes a snapshot before and after each write |
-//! | `snapshot/` | reads and restores the settings of a snapshot, a file for each kind of [`SideEffect`](crate::SideEffect) |
+//! | `snapshot/` | reads and restores the settings of a snapshot, a file for each [`SideEffect`](crate::SideEffect) |
 //! | `own_changes.rs` | combines all differences into the changes that this run made |
 //! | `restore.rs` | restores knobs, for agent, guardian and undo alike |
 //! | `side_effects.rs` | restores the other settings in stages, and leaves those of other programs |

@@ -41,7 +41,7 @@ impl RestoreReport {
         self.failures.is_empty() && self.unsure.is_empty()
     }
 
-    /// Returns the outcome of the restore, the type that agents and records use.
+    /// Converts the report to a [`RestoreOutcome`], which agents and records use.
     pub(super) fn into_restored(self) -> RestoreOutcome {
         let restored = self.is_done() && !self.foreign;
         let left = self.is_done() && self.foreign;

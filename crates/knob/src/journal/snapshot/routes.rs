@@ -49,9 +49,9 @@ pub(super) fn is_the_kernels_own(route: &Route) -> bool {
 }
 
 /// Restores the routes of each slot in `was`: removes those that were not in it, then adds those that are missing. The
-/// kernel makes some routes itself from addresses, a little later. These are added only as the last resort, because a
-/// program cannot add them exactly: a local IPv6 route gets another metric. Returns the slots with a refused route,
-/// with the reason.
+/// kernel makes some routes itself from addresses, a little later. These are added only if `last_resort` is true,
+/// because a program cannot add them exactly: a local IPv6 route gets another metric. Returns the slots with a refused
+/// route, with the reason.
 pub(super) fn put(
     was: &[(&RouteSlot, &[Route])],
     now: &[(SettingKey, SettingValue)],
