@@ -11,14 +11,15 @@ pub fn boot_id() -> io::Result<String> {
     Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }
 
-/// Runs `work` on a new thread, which may leave its namespaces. A panic in it continues here.
+/// Runs `work` on a new thread and returns its result. `work` may move that thread into other namespaces, because the
+/// thread ends with it. A panic in `work` continues in the caller.
 pub fn on_fresh_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     let outcome = std::thread::scope(|scope| scope.spawn(work).join());
     outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Runs `work` on a new thread inside a network namespace. A panic in it continues here. Sockets opened there stay in
-/// the namespace. /sys still shows the caller's devices.
+/// Runs `work` on a new thread inside a network namespace and returns its result. A panic in `work` continues in the
+/// caller. Sockets that `work` opens stay in the namespace. /sys still shows the caller's devices.
 pub fn inside<T: Send>(namespace: BorrowedFd<'_>, work: impl FnOnce() -> T + Send) -> io::Result<T> {
     on_fresh_thread(|| {
         enter_network(namespace)?;
@@ -31,12 +32,13 @@ pub fn enter_network(namespace: impl AsFd) -> io::Result<()> {
     Ok(move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?)
 }
 
-/// Moves this thread into a new network namespace, which ends with its last thread, socket and name.
+/// Moves this thread into a new network namespace, which ends when no thread, socket or name uses it any more.
 pub fn unshare_network() -> io::Result<()> {
     unshare(UnshareFlags::NEWNET)
 }
 
-/// Mounts a /sys that only this thread sees, with the devices of its network namespace. Mounts below /sys are hidden.
+/// Mounts a /sys with the devices of this thread's network namespace. Only this thread, and what it starts, sees the
+/// mount. Mounts below the old /sys are hidden.
 pub fn own_sysfs() -> io::Result<()> {
     unshare(UnshareFlags::NEWNS)?;
     // Mounts made here must not show outside; later mounts outside may show here. In a chroot, / is not a mount, but

@@ -1,11 +1,11 @@
-//! Socket options and addresses that no crate wraps.
+//! Functions for socket options and addresses that no crate wraps.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
 use libc::{c_int, socklen_t};
 
-/// Reads an option into `value`, and returns how many bytes of it the kernel filled.
+/// Reads a socket option into `value`. Returns the number of bytes that the kernel wrote to it.
 pub fn get_option(socket: impl AsFd, level: c_int, name: c_int, value: &mut [u8]) -> io::Result<usize> {
     let (fd, mut length) = (socket.as_fd().as_raw_fd(), value.len() as socklen_t);
     // SAFETY: the kernel writes at most `length` bytes to `value`, which is that long.
@@ -19,7 +19,8 @@ pub fn set_option<T>(socket: impl AsFd, level: c_int, name: c_int, value: &T) ->
     checked(unsafe { libc::setsockopt(fd, level, name, (&raw const *value).cast(), length) })
 }
 
-/// Binds a packet socket to a link. It receives frames of `protocol` (an EtherType), or none if that is 0.
+/// Binds a packet socket to a link. The socket then receives frames of `protocol`, an EtherType, or no frames if that
+/// is 0.
 pub fn bind_to_link(socket: impl AsFd, index: u32, protocol: u16) -> io::Result<()> {
     let address = libc::sockaddr_ll {
         sll_family: libc::AF_PACKET as u16,

@@ -1,4 +1,4 @@
-//! Access to a device: checks of its name, which comes over the wire, and the sysfs of its namespace.
+//! Access to a device: checks of its name, which comes from the network, and the sysfs of its namespace.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, 
 use crate::file::KernelFile;
 use crate::{Error, KnobTarget};
 
-/// Returns the name of the target's device if it is safe as one component of a path.
+/// Returns the name of the target's device, or an error if it is not safe as one component of a path.
 pub(crate) fn name(target: &KnobTarget) -> Result<&str, Error> {
     let name = target.device.as_str();
     let no_name = || Error::Unavailable(format!("'{}' is no interface name", name.escape_default()));
@@ -26,7 +26,8 @@ pub(crate) fn is_name(name: &str) -> bool {
     (1..=15).contains(&name.len()) && !reserved.contains(&name) && name.bytes().all(good)
 }
 
-/// Returns true for an interface name that needs no quoting anywhere. The kernel allows nearly any byte.
+/// Returns true for an interface name that needs no quotes in a shell, a path or a configuration file. The kernel
+/// allows nearly any byte in a name.
 pub(crate) fn is_plain(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     (1..=15).contains(&name.len())
@@ -49,16 +50,16 @@ pub(crate) fn refused(knob: &str, error: netlink::Error) -> Error {
 
 /// The sysfs of this thread's network namespace.
 ///
-/// /sys shows the devices of the namespace in which it was mounted, not of the one that reads it. After setns it would
-/// show, and change, another host's device of the same name. So a private mount is made, which belongs to no mount
-/// table and is removed when this is dropped.
+/// /sys shows the devices of the namespace in which it was mounted, not those of the thread that reads it. After
+/// setns(2), a file in /sys may belong to another host's device of the same name. This type therefore makes a private
+/// mount, which is in no mount table and is removed when the value is dropped.
 pub(crate) struct Sysfs(OwnedFd);
 
 impl Sysfs {
     /// Opens the sysfs of this thread's network namespace.
     ///
     /// # Errors
-    /// Returns [`Error::Unavailable`] without CAP_SYS_ADMIN, unless /sys shows this very namespace.
+    /// Returns [`Error::Unavailable`] if the process lacks CAP_SYS_ADMIN and /sys shows another namespace.
     pub(crate) fn open() -> Result<Self, Error> {
         let own = fsopen("sysfs", FsOpenFlags::FSOPEN_CLOEXEC).and_then(|fs| {
             fsconfig_create(&fs)?;
@@ -96,7 +97,7 @@ impl Sysfs {
         KernelFile::below(knob, &self.0, path)
     }
 
-    /// Returns the names in a folder in the order of their numbers ("rx-2" before "rx-10").
+    /// Returns the names in the folder `path`, ordered by their numbers ("rx-2" before "rx-10").
     pub(crate) fn list(&self, path: &str) -> Result<Vec<String>, Error> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let names = rustix::fs::openat(&self.0, path, flags, Mode::empty()).and_then(|folder| {
@@ -110,7 +111,7 @@ impl Sysfs {
     }
 }
 
-/// Splits a name into its last number and the part before that number.
+/// Splits a name into the part before its trailing number, and that number; zero if there is none.
 fn natural(name: &str) -> (&str, u64) {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
     (stem, name[stem.len()..].parse().unwrap_or(0))

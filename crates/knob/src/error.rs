@@ -16,11 +16,11 @@ pub enum Error {
     /// The kernel returned an error for a file.
     #[error("{knob}: cannot {operation}: {source}")]
     Io { knob: String, operation: String, source: std::io::Error },
-    /// The kernel accepted a write without carrying it out.
+    /// The kernel accepted a write, but the knob reads back another value.
     #[error("{knob}: asked for '{asked}', reads back '{found}'; it was put back")]
     NotAsWritten { knob: String, asked: String, found: String },
-    /// The value is neither the original nor the one that this run wrote last, so the guardian did not permit the
-    /// write.
+    /// The current value is neither the original one nor the one after this run's last write, so another program has
+    /// set it. The guardian did not permit the write.
     #[error(
         "{knob}: another program set it to '{}' since this run set it to '{ours}': it is left alone",
         found.escape_default()
@@ -29,8 +29,8 @@ pub enum Error {
     /// The guardian did not permit the write, for this reason.
     #[error("{0}")]
     Refused(String),
-    /// Either the journal or its guardian refused or failed, and nothing was changed. Or a write could not be reverted
-    /// at once, and the old value is restored at the end of the run.
+    /// The journal or its guardian refused or failed, and nothing was changed. The same variant reports a write that
+    /// could not be reverted immediately. The old value is then restored at the end of the run.
     #[error("journal: {0}")]
     Journal(String),
 }

@@ -9,7 +9,7 @@ use crate::device::Sysfs;
 use crate::{Error, HostKnob, KnobLimits, KnobTarget};
 use landspeed_record::factor::{MAX_CPU, join, parse_cpus, print_cpus, split};
 
-/// Longest text that is read, in bytes. The kernel's files with one value hold at most a page.
+/// The largest number of bytes that are read from a file. A file of the kernel with one value holds at most a page.
 const LONGEST: u64 = 65_536;
 
 /// A file of the kernel, with the name of its knob for errors.
@@ -25,12 +25,12 @@ impl<'a> KernelFile<'a> {
         KernelFile { knob, dir: rustix::fs::CWD, path }
     }
 
-    /// Returns a file below an open directory, for mounts without a path.
+    /// Returns the file at `path` below an open directory, which may belong to a mount that has no path.
     pub(crate) fn below(knob: &'a str, dir: &'a impl AsFd, path: &'a str) -> Self {
         KernelFile { knob, dir: dir.as_fd(), path }
     }
 
-    /// Reads the text and replaces each run of white space by one space.
+    /// Returns the file's text, with each run of white space replaced by one space.
     pub(crate) fn read(self) -> Result<String, Error> {
         let text = self.open(OFlags::RDONLY).and_then(|file| {
             let mut text = String::new();
@@ -59,7 +59,7 @@ impl<'a> KernelFile<'a> {
     /// Checks, without opening it, that the file can be written.
     ///
     /// # Errors
-    /// Returns [`Error::Unavailable`] with the reason if it cannot.
+    /// Returns [`Error::Unavailable`] with the reason if the file cannot be written.
     pub(crate) fn writable(self) -> Result<(), Error> {
         match rustix::fs::accessat(self.dir, self.path, Access::WRITE_OK, AtFlags::EACCESS) {
             Ok(()) => Ok(()),
@@ -95,19 +95,20 @@ fn lacks(e: &io::Error) -> bool {
 /// The way in which a file of the kernel spells a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileEncoding {
-    /// As in the knob table.
+    /// The spelling of the knob's domain.
     Plain,
     /// 0 and 1 for off and on.
     Bit,
     /// 0 and 1 for on and off, because the file states what is disabled.
     Disabled,
     Mask,
-    /// A list of at least one processor.
+    /// A list of processors such as "0-3", with at least one.
     List,
 }
 
 impl FileEncoding {
-    /// Returns `None` for a text that could not be restored exactly.
+    /// Converts the text of a file to the spelling of the knob's domain. Returns `None` for a text that could not be
+    /// restored exactly.
     fn decode(self, text: &str) -> Option<String> {
         match (self, text) {
             (FileEncoding::Plain, _) => Some(text.to_owned()),
@@ -131,7 +132,8 @@ impl FileEncoding {
     }
 }
 
-/// Converts a bitmap as the kernel prints it (%*pb: 32-bit words in hex, highest first, joined by commas) to a list.
+/// Converts a bitmap of processors to a list such as "0-3". The kernel prints a bitmap (%*pb) as 32-bit words in
+/// hexadecimal, highest first, joined by commas. Returns `None` for any other text.
 fn mask_to_list(mask: &str) -> Option<String> {
     let mut cpus = Vec::new();
     for (n, word) in mask.split(',').rev().enumerate() {
@@ -142,7 +144,8 @@ fn mask_to_list(mask: &str) -> Option<String> {
     cpus.last().is_none_or(|last| *last <= MAX_CPU).then(|| print_cpus(&cpus))
 }
 
-/// Converts a list of processors to the hexadecimal mask that /sys accepts: words of 32 bits, highest first.
+/// Converts a list of processors to the hexadecimal mask that /sys accepts: words of 32 bits, highest first. Returns
+/// `None` if `list` is no such list.
 pub(crate) fn list_to_mask(list: &str) -> Option<String> {
     let cpus = parse_cpus(list)?;
     let mut words = vec![0u32; cpus.last().map_or(1, |last| *last as usize / 32 + 1)];
@@ -161,7 +164,8 @@ pub(crate) struct FileSetting {
     choices: fn() -> Vec<String>,
 }
 
-/// The files of a setting's members in the members' order, below a sysfs or with absolute paths.
+/// The files of a setting's members, in the order of the members. The paths are below the sysfs, or absolute if there
+/// is none.
 pub(crate) struct MemberFiles(pub(crate) Option<Sysfs>, pub(crate) Vec<String>);
 
 impl MemberFiles {
@@ -171,7 +175,8 @@ impl MemberFiles {
 }
 
 impl FileSetting {
-    /// Returns a setting in the files that `find` returns; its error says why there are none.
+    /// Returns a setting that is kept in the files that `find` returns. If there are none, the error of `find` gives
+    /// the reason.
     pub(crate) const fn new(
         knob: &'static str,
         encoding: FileEncoding,
@@ -180,12 +185,12 @@ impl FileSetting {
         FileSetting { knob, encoding, find, obstacle: |_| Ok(()), choices: Vec::new }
     }
 
-    /// Makes [`HostKnob::can_write`] also return the error of `obstacle`, even if the files can be written.
+    /// Adds a condition for writing: [`HostKnob::can_write`] also returns the error of `obstacle`.
     pub(crate) const fn unless(self, obstacle: fn(&KnobTarget) -> Result<(), Error>) -> FileSetting {
         FileSetting { obstacle, ..self }
     }
 
-    /// Makes `choices` return the values that this host offers.
+    /// Sets the function that returns the values that this host offers.
     pub(crate) const fn offering(self, choices: fn() -> Vec<String>) -> FileSetting {
         FileSetting { choices, ..self }
     }

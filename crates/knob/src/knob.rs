@@ -1,10 +1,10 @@
-//! The trait of a knob: a factor that is a setting of the host.
+//! Knobs: factors that are settings of the host, and the trait that reads and writes them.
 
 use crate::device::is_plain;
 use crate::{Error, Factor};
 
-/// Makes a row of a family: `knob!(BASE_ROW, "name", Setting(its own arguments), { row fields })`. The name is the
-/// first argument of the setting, whose errors contain it.
+/// Expands to a [`Knob`], one row of a family: `knob!(BASE_ROW, "name", Setting(its own arguments), { row fields })`.
+/// The name also becomes the first argument of the setting's constructor, because the setting's errors contain it.
 macro_rules! knob {
     (
         $base:ident, $name:literal,
@@ -23,13 +23,14 @@ macro_rules! knob {
 pub struct Knob {
     /// The declaration: name, domain, proposals and so on.
     pub factor: Factor,
-    /// How the knob is read and written.
+    /// The implementation that reads and writes the knob.
     pub setting: &'static dyn HostKnob,
 }
 
 impl Knob {
-    /// Returns the shell command by which a person sets the knob to `value` on `device`, as root. `None` if no command
-    /// of the system sets it, or if `device` or `value` is not one that the knob takes.
+    /// Returns the shell command that sets the knob to `value` on `device`, to be run as root. Returns `None` if no
+    /// single command can do that, if `value` is not in the knob's domain, or if `device` has a character that would
+    /// need quotes.
     pub fn command(&self, device: &str, value: &str) -> Option<String> {
         self.factor.check(value).ok()?;
         let text = self.setting.spelled(value)?;
@@ -39,33 +40,34 @@ impl Knob {
     }
 }
 
-/// Returns `text` as one word of a shell. Values of a domain have no character that needs more than these quotes.
+/// Returns `text` as one word of a shell, in double quotes if it contains a space. No value of a knob contains another
+/// character that needs quotes.
 fn quoted(text: &str) -> String {
     if text.contains(' ') { format!("\"{text}\"") } else { text.to_owned() }
 }
 
-/// The target of a knob: a device in this process's network namespace.
+/// The place where a knob is read and written: a device in this thread's network namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnobTarget {
-    /// The device that faces the peer.
+    /// Name of the device on the path to the peer. It may be empty for a knob that belongs to no device.
     pub device: String,
 }
 
-/// A setting of the host, read and written where the kernel keeps it. The [`journal`](crate::journal) module journals
-/// writes, verifies them and restores values.
+/// A setting of the host. An implementation reads and writes the setting itself, without a journal. The
+/// [`journal`](crate::journal) module records each write, verifies it and restores the original value.
 pub trait HostKnob: Sync {
-    /// Returns the current value in the domain's spelling.
+    /// Returns the current value, spelled as in the knob's domain.
     ///
     /// # Errors
     /// Returns [`Error::Unavailable`] with the reason if this host lacks the knob.
     fn read(&self, target: &KnobTarget) -> Result<String, Error>;
 
-    /// Writes `value`, which is in the domain, and changes nothing else. It is also called when the knob already has
-    /// this value: an offload that is off only because it lacks another one then stays off when that one is switched
-    /// on.
+    /// Writes `value`, which is in the domain, and nothing else. A value that the knob already has is written too:
+    /// "off" for an offload that is off only because another one is off keeps it off when the other one is switched on.
     fn write(&self, target: &KnobTarget, value: &str) -> Result<(), Error>;
 
-    /// Returns the value as the system's own command takes it; `None` if that command cannot set it.
+    /// Returns `value` as the system's own command (sysctl, ethtool, ip, tc) spells it, or `None` if that command
+    /// cannot set it.
     fn spelled(&self, value: &str) -> Option<String> {
         Some(value.to_owned())
     }
@@ -78,16 +80,16 @@ pub trait HostKnob: Sync {
         Ok(())
     }
 
-    /// Returns the limits of this host for the knob's values.
+    /// Returns the limits that this host sets for the knob's values at this place.
     fn limits(&self, _place: &KnobTarget) -> Result<KnobLimits, Error> {
         Ok(KnobLimits::default())
     }
 }
 
-/// Limits of a host for a knob's values, beyond the table's domain.
+/// Limits that a host sets for a knob's values, in addition to the knob's domain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnobLimits {
-    /// The greatest value that the host accepts.
+    /// The greatest value that the host accepts; `None` if it reports none.
     pub most: Option<u64>,
     /// The values that the host offers; empty if it does not list them.
     pub choices: Vec<String>,

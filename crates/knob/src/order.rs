@@ -6,11 +6,11 @@ use crate::Knob;
 use crate::table::all;
 
 /// Returns the changes that lead from `now` to `wanted` on one host, in an order in which each takes effect. A change
-/// that meets a knob's need comes before that knob, and a change that ends a need comes after the knob that had it.
-/// TSO is switched on after checksums and off before them; a fixed interrupt delay is set after the adaptive one is
-/// switched off, and restored before it is switched on again. Otherwise the order is that of the table.
+/// that fulfils what another knob needs comes before the change of that knob, and a change that removes it comes after.
+/// For example, TSO is switched on after checksums and off before them. A fixed interrupt delay is set after the
+/// adaptive one is switched off, and restored before it is switched on again. Otherwise the order is that of the table.
 ///
-/// Knobs that `now` does not contain are changed. Names that are not in the table are left out.
+/// A knob that `now` does not contain counts as changed. A name that is not in the table is left out.
 pub fn in_order(now: &Settings, wanted: &Settings) -> Vec<(&'static str, String)> {
     let mut order = ChangeOrder { now, wanted, begun: Vec::new(), placed: Vec::new() };
     for knob in all() {

@@ -9,10 +9,11 @@ use crate::{FactorScope, Knob, KnobLimits, KnobTarget};
 /// Number of CAP_NET_ADMIN's bit in /proc/self/status (linux/capability.h).
 const CAP_NET_ADMIN: u32 = 12;
 
-/// The reason given for a knob that the agent cannot change because it lacks CAP_NET_ADMIN.
+/// The reason in [`KnobState::skip`] for a knob that the agent cannot change because it lacks CAP_NET_ADMIN.
 pub const NOT_ROOT: &str = "not root (no CAP_NET_ADMIN): run the agent with sudo";
 
-/// Returns the state of every knob of the table at `target`, with the reason if it cannot be changed there.
+/// Returns the state of every knob of the table at `target`: its value, its limits and, if it cannot be changed there,
+/// the reason.
 pub fn probe(target: &KnobTarget) -> Vec<KnobState> {
     all().map(|knob| knob.probe(target)).collect()
 }

@@ -21,7 +21,7 @@ impl KnobFamily {
     }
 }
 
-/// All families. Each knob comes after those that it needs. The order of trials is another one: `Proposal::rank`.
+/// All families, ordered so that each knob comes after the knobs that it needs. Trials follow `Proposal::rank` instead.
 pub(crate) const FAMILIES: &[KnobFamily] = &[
     KnobFamily { name: "sysctl", about: "settings under /proc/sys/net", knobs: sysctl::KNOBS },
     KnobFamily { name: "link", about: "settings of the link", knobs: link::KNOBS },
@@ -36,7 +36,7 @@ pub(crate) const FAMILIES: &[KnobFamily] = &[
     KnobFamily { name: "cpu", about: "how fast processors run and how deep they sleep", knobs: cpu::KNOBS },
 ];
 
-/// Returns every knob, each after those that it needs.
+/// Returns every knob. Each comes after the knobs that it needs.
 pub fn all() -> impl Iterator<Item = &'static Knob> {
     FAMILIES.iter().flat_map(KnobFamily::knobs)
 }
@@ -55,8 +55,8 @@ pub fn find(name: &str) -> Result<&'static Knob, Error> {
     found.ok_or_else(|| Error::unknown(name, factors().map(|factor| factor.name)))
 }
 
-/// Checks that `value` may be written to the knob `name`. Values from the wire or from a file are checked here before
-/// anything is changed.
+/// Checks that `name` is a knob and that `value` is in its domain. Values from the network or from a file are checked
+/// here before anything is changed.
 ///
 /// # Errors
 /// Returns an error for an unknown name or a value outside the knob's domain.

@@ -5,13 +5,13 @@ use std::io;
 use libbpf_rs::{MapHandle, MapType, libbpf_sys};
 use rustix::thread::{CapabilitySet, capabilities};
 
-/// The kernel's own types. Without them no CO-RE program can be adapted to the running kernel.
+/// The file with the kernel's type information. Without it no CO-RE program can be adapted to the running kernel.
 const BTF: &str = "/sys/kernel/btf/vmlinux";
 /// Checks that this thread holds the capabilities `needed`, that the kernel exports its types, and that bpf() works.
 /// Changes nothing and leaves nothing behind.
 ///
 /// # Errors
-/// Returns the reason, with the remedy, if one of these does not hold.
+/// Returns the reason and the remedy if a capability is missing, the types are not exported, or bpf() fails.
 pub fn allowed(needed: CapabilitySet) -> Result<(), String> {
     let held =
         capabilities(None).map_err(|error| format!("cannot read this thread's capabilities: {error}"))?;

@@ -10,14 +10,14 @@ thread_local! {
     static HEARD: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Stops libbpf from printing to standard error. From now on, this thread's first failure message is kept for
-/// [`take`].
+/// Makes libbpf pass its messages to this module, so that it prints nothing to standard error. From now on, this
+/// thread's first failure message is kept for [`take`].
 pub fn listen() {
     HEARD.take();
     libbpf_rs::set_print(Some((PrintLevel::Warn, hear)));
 }
 
-/// Returns the first failure message on this thread since [`listen`].
+/// Returns and removes the first failure message on this thread since [`listen`]; `None` if there was none.
 pub fn take() -> Option<String> {
     HEARD.take()
 }
@@ -28,8 +28,8 @@ fn hear(_: PrintLevel, text: String) {
     }
 }
 
-/// Returns the essential part of a message. Of a verifier log, which may be thousands of lines long, this is the
-/// program's name and the verifier's last line. A message of one line is returned as it is.
+/// Returns the essential part of a message, or `None` if it has none. Of a verifier log, which may be thousands of
+/// lines long, this is the program's name and the verifier's last line. A message of one line is returned as it is.
 fn gist(text: &str) -> Option<String> {
     let lines: Vec<_> = text.trim().lines().collect();
     let first = lines.first()?.trim_start_matches("libbpf: ");

@@ -13,7 +13,7 @@ use rustix::mount::{
 /// The strongest protection from the out-of-memory killer short of exemption (proc_pid_oom_score_adj(5)).
 const OOM_SCORE_ADJ: &str = "-900";
 
-/// Makes this process a daemon with a role such as "guardian", the name that `ps` shows. Returns the steps that
+/// Makes this process a daemon. Its name in `ps` then contains `role`, such as "guardian". Returns the steps that
 /// failed, one line each.
 pub fn daemonize(role: &str) -> Vec<String> {
     for signal in [
@@ -33,8 +33,8 @@ pub fn daemonize(role: &str) -> Vec<String> {
     shelter(std::process::id(), role)
 }
 
-/// Protects the process `pid`, which this one has just started, from the out-of-memory killer and moves it out of its
-/// session's cgroup. Returns the steps that failed, one line each.
+/// Protects the process `pid`, which this process has just started, from the out-of-memory killer and moves it out of
+/// its session's cgroup. Returns the steps that failed, one line each.
 pub fn shelter(pid: u32, role: &str) -> Vec<String> {
     let mut notes = Vec::new();
     if let Err(e) = fs::write(format!("/proc/{pid}/oom_score_adj"), OOM_SCORE_ADJ) {
@@ -75,8 +75,8 @@ fn leave_session_cgroup(pid: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Moves a process to the root of a hierarchy through a private mount. /sys/fs/cgroup may be another mount, or
-/// missing, where an agent runs in a network namespace with its own /sys.
+/// Moves a process to the root of a cgroup hierarchy through a private mount, because /sys/fs/cgroup may be another
+/// mount, or missing, if an agent runs in a network namespace with its own /sys.
 fn move_to_root(pid: u32, kind: &str, name: Option<&str>) -> io::Result<()> {
     let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
     if let Some(name) = name {

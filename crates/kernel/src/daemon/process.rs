@@ -14,7 +14,8 @@ pub struct ProcessIdentity {
 }
 
 impl ProcessIdentity {
-    /// Returns the living process with this id. A process that is dead but not yet reaped does not count.
+    /// Returns the living process with this id, or `None` if there is none. A process that is dead but not yet reaped
+    /// does not count as living.
     pub fn find(pid: u32) -> Option<ProcessIdentity> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         Some(ProcessIdentity { pid, start_ticks: start_ticks(&stat)? })

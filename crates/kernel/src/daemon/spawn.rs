@@ -9,13 +9,14 @@ use std::process::{Command, Stdio};
 /// The number of the descriptor that the new process inherits.
 const INHERITED_FD: RawFd = 3;
 
-/// Returns a command line that runs this same executable as `role`, even if its file has been replaced since.
+/// Returns a command line that runs this process's executable with the argument `role`, even if the executable's file
+/// has been replaced since.
 pub fn own_command(role: &str) -> Vec<OsString> {
     ["/proc/self/exe", role].map(OsString::from).into()
 }
 
-/// Replaces this process with the same executable and other arguments, under the name "landspeed" and with only the
-/// standard descriptors. Returns only if that fails.
+/// Runs the same executable again in place of this process, with other arguments, under the name "landspeed" and with
+/// only the standard descriptors. Returns only if that fails.
 pub fn start_over(arguments: impl IntoIterator<Item = OsString>) -> io::Error {
     let mut again = Command::new("/proc/self/exe");
     again.arg0("landspeed").args(arguments);
@@ -24,7 +25,7 @@ pub fn start_over(arguments: impl IntoIterator<Item = OsString>) -> io::Error {
 }
 
 /// Starts `command` in its own session, in the directory /, without standard input and output, and as an orphan that
-/// init adopts. The new process inherits `given`, which it takes by [`inherited`], and no other descriptor.
+/// init adopts. The new process inherits no other descriptor than `given`, which it can take by [`inherited`].
 ///
 /// # Errors
 /// Returns an error if the program cannot be started, and [`io::ErrorKind::InvalidInput`] if `command` is empty.
@@ -44,8 +45,9 @@ pub fn spawn(command: &[OsString], given: impl AsFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes the descriptor that [`spawn`] passed to this process. Returns `None` if there is none, or if `is_ours`
-/// rejects it because the process was started by hand. Call it once, before anything else opens a descriptor.
+/// Takes the descriptor that the parent's [`spawn`] passed to this process. Returns `None` if there is none, or if
+/// `is_ours` returns false for it because the process was started by hand. Call it once, before anything else opens a
+/// descriptor.
 pub fn inherited(is_ours: impl FnOnce(BorrowedFd<'_>) -> bool) -> Option<OwnedFd> {
     // SAFETY: F_GETFD touches no memory and is defined for descriptors that are not open.
     if unsafe { libc::fcntl(INHERITED_FD, libc::F_GETFD) } < 0 {

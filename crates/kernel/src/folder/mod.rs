@@ -1,8 +1,8 @@
 //! Folders that only one user can enter.
 //!
-//! A [`PrivateFolder`] keeps a descriptor open, and reaches everything inside through it, so that another user
-//! cannot put something else under its name. A folder is refused if other users can read it or can write to a folder
-//! above it.
+//! A [`PrivateFolder`] keeps a descriptor of the folder open and reaches everything inside through it, so that another
+//! user cannot put a different folder in its place. A folder is refused if other users can enter it or can write to a
+//! folder above it.
 
 mod error;
 mod walk;
@@ -22,7 +22,8 @@ use rustix::io::Errno;
 pub use error::Error;
 pub use walk::open_trusted;
 
-/// Returns why a folder or a file is not this user's alone, and what to do. Nothing is to be removed: it may be in use.
+/// Returns the reason why a folder or file with these attributes is not private to this user, and the remedy. The
+/// remedy removes nothing, because the folder or file may be in use.
 pub fn not_ours(stat: &Stat) -> String {
     let me = rustix::process::geteuid().as_raw();
     match is_mine(stat) {
@@ -33,11 +34,11 @@ pub fn not_ours(stat: &Stat) -> String {
     }
 }
 
-/// Environment variable that names another folder than /run/landspeed, for tests and for hosts without a writable
-/// /run.
+/// Environment variable that names the folder to use in place of /run/landspeed, for tests and for hosts without a
+/// writable /run.
 pub const RUN_DIR_VARIABLE: &str = "LANDSPEED_RUN_DIR";
 
-/// Returns the folder of files that do not outlive the boot.
+/// Returns the folder of files that do not outlive the boot: /run/landspeed, unless [`RUN_DIR_VARIABLE`] names another.
 pub fn run_dir() -> PathBuf {
     let given = std::env::var_os(RUN_DIR_VARIABLE).filter(|value| !value.is_empty());
     given.map_or_else(|| "/run/landspeed".into(), PathBuf::from)
@@ -97,7 +98,7 @@ impl PrivateFolder {
         opened(self.as_fd(), Path::new(name), &self.path.join(name))
     }
 
-    /// Returns another handle of the folder.
+    /// Returns a second handle of the same folder.
     ///
     /// # Errors
     /// Returns an error if this process can open no more files.
@@ -105,7 +106,7 @@ impl PrivateFolder {
         Ok(PrivateFolder { fd: self.fd.try_clone()?, path: self.path.clone() })
     }
 
-    /// Returns the path that the folder was opened by, for messages.
+    /// Returns the path by which the folder was opened, for messages. It may lead to another folder by now.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -116,7 +117,8 @@ impl PrivateFolder {
         Path::new(&format!("/proc/self/fd/{}", self.fd.as_raw_fd())).join(name)
     }
 
-    /// Returns the type of the entry `name` if it exists and belongs to this user. Symbolic links are not followed.
+    /// Returns the type of the entry `name`, or `None` if it does not exist or belongs to another user. Symbolic links
+    /// are not followed.
     pub fn own(&self, name: impl AsRef<Path>) -> Option<FileType> {
         let found = statat(&self.fd, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
         is_mine(&found).then(|| FileType::from_raw_mode(found.st_mode))
@@ -164,7 +166,7 @@ fn is_mine(stat: &Stat) -> bool {
     stat.st_uid == rustix::process::geteuid().as_raw()
 }
 
-/// Splits a path into the folder above and the last name.
+/// Splits a path into the path of the folder above and the last name.
 fn parted(path: &Path) -> Result<(&Path, &Path), Error> {
     let name = path.file_name().map(Path::new);
     path.parent().zip(name).ok_or_else(|| Error::refused(path, "is no folder that one user can own"))

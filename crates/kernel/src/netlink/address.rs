@@ -34,14 +34,14 @@ impl AddressFlags {
     /// IPv6: a temporary (privacy) address, which only the kernel can make. IPv4: a secondary address, not the first
     /// of its prefix.
     pub(crate) const TEMPORARY: Self = AddressFlags(0x01);
-    /// The address is not checked for duplicates and is usable immediately.
+    /// The kernel does not check the address for duplicates, so it is usable immediately.
     pub const NODAD: Self = AddressFlags(0x02);
     pub const DADFAILED: Self = AddressFlags(0x08);
     /// The address is past its preferred lifetime.
     pub(crate) const DEPRECATED: Self = AddressFlags(0x20);
     /// The check for duplicates is in progress.
     pub const TENTATIVE: Self = AddressFlags(0x40);
-    /// Temporary states that the kernel sets itself.
+    /// The flags for temporary states, which the kernel sets itself.
     const STATE: u32 = Self::DADFAILED.0 | Self::DEPRECATED.0 | Self::TENTATIVE.0 | 0x04;
 
     /// Returns true if all flags of `other` are set.
@@ -116,8 +116,8 @@ impl InterfaceAddress {
     }
 
     /// Returns true if both addresses are equal except for lifetimes that run down and states that the kernel sets,
-    /// such as duplicate address detection in progress. Of a label only the part behind the interface's name is
-    /// compared, because the kernel changes the rest when the interface is renamed (inetdev_changename in
+    /// such as duplicate address detection in progress. Of a label, only the part after the interface's name is
+    /// compared, because the kernel changes the name in it when the interface is renamed (inetdev_changename in
     /// net/ipv4/devinet.c).
     pub fn same_as(&self, other: &InterfaceAddress) -> bool {
         let timeless = |a: &InterfaceAddress| InterfaceAddress {
@@ -212,7 +212,7 @@ impl Rtnl {
         self.new_address(address, flag::EXCL, "add")
     }
 
-    /// Adds an address, or sets the flags and lifetimes of the existing one.
+    /// Adds an address. If the link already has it, sets its flags and lifetimes.
     pub fn replace_address(&self, address: &InterfaceAddress) -> Result<(), Error> {
         self.new_address(address, flag::REPLACE, "put back")
     }

@@ -1,4 +1,4 @@
-//! Netlink attributes as bytes, read without copying and written in place.
+//! Netlink attributes: reading them from a message without copying, and appending them to one.
 //!
 //! Layout: <https://docs.kernel.org/userspace-api/netlink/intro.html>. Attributes that this crate does not know pass
 //! through unchanged, which makes an exact restore possible.
@@ -19,7 +19,7 @@ const fn aligned(len: usize) -> usize {
 pub(crate) struct Attrs<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Attrs<'a> {
-    /// Returns the attributes behind a fixed header of `len` bytes (none if the message is shorter).
+    /// Returns the attributes after a message's fixed header of `len` bytes; none if the message is shorter.
     pub(crate) fn after(message: &'a [u8], len: usize) -> Self {
         Attrs(message.get(aligned(len)..).unwrap_or_default())
     }
@@ -49,14 +49,14 @@ impl<'a> Attrs<'a> {
         self.u32(kind).map(u32::cast_signed)
     }
 
-    /// Returns the text up to its NUL. Bytes that are not UTF-8 are replaced.
+    /// Returns the value of a text attribute up to its NUL. Bytes that are not UTF-8 are replaced.
     pub(crate) fn string(self, kind: u16) -> Option<String> {
         let bytes = self.get(kind)?;
         let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
         Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
     }
 
-    /// Returns an IPv4 or IPv6 address, depending on the length of the value.
+    /// Returns the value of an attribute that is an IPv4 or IPv6 address, depending on its length.
     pub(crate) fn ip(self, kind: u16) -> Option<IpAddr> {
         ip_of(self.get(kind)?)
     }
@@ -87,7 +87,7 @@ pub(crate) fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
 
-/// Returns an IPv4 or IPv6 address, depending on the number of bytes.
+/// Returns the IPv4 address in four bytes or the IPv6 address in 16 bytes; `None` for any other length.
 fn ip_of(bytes: &[u8]) -> Option<IpAddr> {
     if let Ok(v4) = <[u8; 4]>::try_from(bytes) {
         return Some(Ipv4Addr::from(v4).into());
@@ -146,7 +146,7 @@ impl MessageBody {
         }
     }
 
-    /// Appends an attribute that contains the attributes of `inner`.
+    /// Appends an attribute of this kind that contains the attributes of `inner`.
     pub(crate) fn nest(self, kind: u16, inner: MessageBody) -> Self {
         self.attr(kind | NESTED, &inner.0)
     }

@@ -1,4 +1,4 @@
-//! A netlink socket that sends requests and reads their answers, with the kernel's own text in errors.
+//! A netlink socket that sends requests and reads their answers. Its errors contain the kernel's own text.
 
 use std::cell::Cell;
 use std::io;
@@ -14,9 +14,10 @@ use crate::netlink::error::RequestFailure;
 /// Size in bytes of struct nlmsghdr: length, type, flags, sequence number, port id.
 const HEADER: usize = 16;
 const ACK_TLVS_MSG: u16 = 1;
-/// Timeout of one receive call. The kernel answers within the send call, so it expires only if something is broken.
+/// Timeout of one receive call. The kernel answers within the send call, so the timeout expires only if something is
+/// broken.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
-/// How often a dump is tried. It is repeated when the listed objects change during it.
+/// The largest number of attempts of one dump. A dump is repeated if the listed objects change during it.
 const DUMP_ATTEMPTS: usize = 8;
 
 /// Flags of a request: `NLM_F_*`.
@@ -37,7 +38,7 @@ pub(crate) struct NetlinkChannel {
     sequence: Cell<u32>,
 }
 
-/// Result of reading all answers to one request.
+/// The result of reading all answers to one request. A dump is interrupted if the listed objects changed during it.
 enum ExchangeResult {
     Complete(Vec<Vec<u8>>),
     Interrupted,
@@ -56,7 +57,7 @@ impl NetlinkChannel {
         Ok(NetlinkChannel { socket, sequence: Cell::new(0) })
     }
 
-    /// Takes over a socket that another process has opened in its network namespace and no longer uses.
+    /// Returns a channel over a socket that another process has opened in its network namespace and no longer uses.
     pub(crate) fn of(socket: OwnedFd) -> Self {
         // SAFETY: the descriptor is open and has no other owner.
         let socket = unsafe { Socket::from_raw_fd(socket.into_raw_fd()) };
@@ -71,7 +72,7 @@ impl NetlinkChannel {
         Ok(NetlinkChannel { socket, sequence: Cell::new(0) })
     }
 
-    /// Returns the kind and body of every message that has arrived.
+    /// Returns the kind and body of every message from the kernel that has arrived, without waiting.
     pub(crate) fn heard(&self) -> io::Result<Vec<(u16, Vec<u8>)>> {
         let mut all = Vec::new();
         loop {
@@ -178,7 +179,7 @@ struct NetlinkMessage<'a> {
 }
 
 impl NetlinkMessage<'_> {
-    /// Returns `Ok` if this error or done message reports success, and the kernel's error otherwise.
+    /// Returns the kernel's error in this error or done message, or `Ok` if the message reports success.
     fn status(&self) -> Result<(), RequestFailure> {
         let errno = u32_at(self.body, 0).unwrap_or(0).cast_signed().saturating_abs();
         if errno == 0 {
@@ -187,8 +188,8 @@ impl NetlinkMessage<'_> {
         Err(RequestFailure::Kernel { errno, detail: self.told() })
     }
 
-    /// Returns the text of the extended acknowledgement. It follows the errno and, in an error, the request: only its
-    /// header if the message is capped, else all of it.
+    /// Returns the text of the extended acknowledgement, if there is one. The text follows the errno and, in an error
+    /// message, the request that the kernel echoes. A capped message echoes only the header of the request.
     fn told(&self) -> Option<String> {
         if self.flags & libc::NLM_F_ACK_TLVS as u16 == 0 {
             return None;

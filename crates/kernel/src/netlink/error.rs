@@ -19,7 +19,7 @@ pub enum Error {
         /// The kernel's extended acknowledgement text, if it sent one.
         detail: Option<String>,
     },
-    /// The socket failed, not the request.
+    /// The netlink socket itself failed, and the kernel has not answered the request.
     #[error("{operation}: netlink socket: {}", strerror(.source))]
     Socket { operation: String, source: io::Error },
     /// The answer does not follow the protocol.
@@ -41,7 +41,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns the errno of the kernel's answer or of the failed socket call, if there is one.
+    /// Returns the errno of the kernel's answer or of the failed socket call; `None` for other errors.
     pub fn errno(&self) -> Option<i32> {
         match self {
             Error::Kernel { source, .. } | Error::Socket { source, .. } => source.raw_os_error(),
@@ -50,12 +50,12 @@ impl Error {
         }
     }
 
-    /// Returns true if the driver or kernel lacks the requested feature, rather than refusing this request.
+    /// Returns true if the driver or kernel lacks the requested feature, so that no such request can succeed.
     pub fn is_unsupported(&self) -> bool {
         matches!(self, Error::Unsupported { .. } | Error::NoFamily(_))
     }
 
-    /// Returns true if the object does not exist or has just disappeared.
+    /// Returns true if the error means that the requested object does not exist or has just disappeared.
     pub fn is_absent(&self) -> bool {
         matches!(self.errno(), Some(libc::ENODEV | libc::ENOENT | libc::ESRCH | libc::EADDRNOTAVAIL))
     }
@@ -78,7 +78,7 @@ fn told(detail: &Option<String>) -> String {
     detail.as_ref().map(|d| format!(" ({})", d.escape_debug())).unwrap_or_default()
 }
 
-/// A failure that does not name the operation yet; [`FailureContext`] adds it.
+/// A failure of a request, without the name of the operation, which [`FailureContext`] adds.
 #[derive(Debug)]
 pub(crate) enum RequestFailure {
     Kernel { errno: i32, detail: Option<String> },

@@ -48,7 +48,7 @@ impl GenlAnswer {
     }
 }
 
-/// Returns the start of a request: the command, version 1.
+/// Returns the start of a request body: struct genlmsghdr with this command and version 1.
 pub(crate) fn command(command: u8) -> MessageBody {
     MessageBody::new(&[command, 1, 0, 0])
 }

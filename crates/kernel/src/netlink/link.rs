@@ -55,7 +55,8 @@ pub struct Link {
     pub mtu_range: (u32, u32),
     pub txqlen: u32,
     pub mac: HardwareAddress,
-    /// The permanent hardware address, which identifies a physical device whatever its name is.
+    /// The permanent hardware address, which identifies a physical device whatever its name is; `None` for virtual
+    /// devices.
     pub permanent_mac: Option<HardwareAddress>,
     /// True if the link is administratively up.
     pub up: bool,
@@ -77,11 +78,11 @@ pub struct Link {
     /// Largest packet that the device segments itself (TSO), in bytes.
     pub tso_max_size: u32,
     pub qdisc: String,
-    /// Index of the bridge or bond that the link belongs to.
+    /// Index of the bridge or bond that the link is a port of; `None` if it is no port.
     pub master: Option<u32>,
-    /// Index of the other end (veth) or of the lower device, in the namespace where that device is.
+    /// Index of the other end of a veth pair, or of the device that this one is stacked on, in that device's namespace.
     pub peer: Option<u32>,
-    /// Id of the namespace of the device in `peer`; `None` if it is in this link's namespace.
+    /// Id of the namespace of the device `peer`; `None` if it is in this link's namespace.
     pub peer_netnsid: Option<i32>,
     /// Bus address of the hardware ("0000:01:00.0"); `None` for virtual devices.
     pub parent: Option<String>,
@@ -127,7 +128,8 @@ fn parse(message: &[u8]) -> Result<Link, RequestFailure> {
     })
 }
 
-/// Returns struct ifinfomsg for the device with this index (0: an attribute names the device).
+/// Returns a request body that starts with struct ifinfomsg for the device with this index. With index 0, an attribute
+/// must name the device.
 pub(crate) fn header(index: u32, flags: u32, change: u32) -> MessageBody {
     MessageBody::of_words(&[0, index, flags, change])
 }

@@ -23,7 +23,7 @@ pub enum LinkChange<'a> {
     GroIpv4MaxSize(u32),
     /// Moves the link into the network namespace behind this descriptor.
     Netns(BorrowedFd<'a>),
-    /// Renames the link, which must be down on kernels before 6.2.
+    /// Renames the link. On kernels before 6.2 the link must be down.
     Name(&'a str),
     /// Adds the link to the bridge or bond with this index; 0 removes it.
     Master(u32),
@@ -74,7 +74,7 @@ impl LinkChange<'_> {
 }
 
 impl Rtnl {
-    /// Makes one change to a link. The kernel may do less than requested without an error, so read the value back.
+    /// Changes one property of a link. The kernel may do less than requested without an error, so read the value back.
     pub fn set_link(&self, device: &str, change: LinkChange<'_>) -> Result<(), Error> {
         if let LinkChange::Name(name) = change {
             check_name(name)?;

@@ -8,7 +8,7 @@ use crate::netlink::link::{HEADER, ifla};
 /// RTMGRP_LINK of linux/rtnetlink.h.
 const GROUP_LINK: u32 = 1;
 
-/// A socket that reports links that leave the network namespace of the thread that opened it.
+/// A socket that receives a message for each link that leaves the network namespace of the thread that opened it.
 pub struct LinkWatch {
     channel: NetlinkChannel,
 }
@@ -23,7 +23,7 @@ pub struct LinkDeparture {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkDestination {
-    /// Id of the new namespace, as the namespace that the link left knows it.
+    /// Id of the new namespace, valid in the namespace that the link left.
     pub nsid: i32,
     /// Index of the link in the new namespace; `None` before about Linux 4.17, where the link kept its index if that
     /// was free.
@@ -50,10 +50,10 @@ impl LinkWatch {
         channel.map_err(Into::into).during(|| "listen for links".into()).map(|channel| LinkWatch { channel })
     }
 
-    /// Returns the links that have left since the last call, without waiting.
+    /// Returns the links that have left since the last call, or since the socket was opened. Does not wait.
     ///
     /// # Errors
-    /// Returns an error if the kernel could not keep all messages. Some departures are then unknown.
+    /// Returns an error if messages were lost because the socket's buffer was full. Some departures are then unknown.
     pub fn gone(&self) -> Result<Vec<LinkDeparture>, Error> {
         let heard = self.channel.heard().map_err(Into::into).during(|| "hear of links".into())?;
         let gone = heard.iter().filter(|(kind, _)| *kind == libc::RTM_DELLINK);

@@ -20,8 +20,8 @@ const HEADER: usize = 4;
 const NETNSA_NSID: u16 = 1;
 const NETNSA_FD: u16 = 3;
 
-/// Returns the kernel's cookie of this thread's network namespace. It is unique among all namespaces of this boot and
-/// never used again (Linux 5.14).
+/// Returns the kernel's cookie of this thread's network namespace, a number that no other namespace of this boot has or
+/// will have (Linux 5.14).
 pub fn netns_cookie() -> Result<u64, Error> {
     cookie().map_err(RequestFailure::from).during(|| "read the network namespace cookie".into())
 }
@@ -44,8 +44,8 @@ pub fn in_throwaway<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
 }
 
 impl Rtnl {
-    /// Returns the id by which this socket's network namespace knows the namespace behind `netns`, or `None` if it has
-    /// none. In that case no device has moved from here to there (Linux 4.15).
+    /// Returns the id by which this socket's network namespace knows the namespace behind `netns`. Returns `None` if it
+    /// has no id; no device has then moved from here to there (Linux 4.15).
     pub fn nsid_of(&self, netns: BorrowedFd<'_>) -> Result<Option<i32>, Error> {
         let body = MessageBody::new(&[0; HEADER]).u32(NETNSA_FD, netns.as_raw_fd().cast_unsigned());
         let answer = self.channel.request_one(libc::RTM_GETNSID, &body);
@@ -53,7 +53,7 @@ impl Rtnl {
         Ok(nsid(&answer))
     }
 
-    /// Returns the ids of all network namespaces that this socket's namespace knows.
+    /// Returns the ids of all network namespaces that have an id in this socket's namespace.
     pub fn known_nsids(&self) -> Result<Vec<i32>, Error> {
         let answers = self.channel.dump(libc::RTM_GETNSID, &MessageBody::new(&[0; HEADER]));
         let answers = answers.during(|| "list network namespaces".into())?;

@@ -25,7 +25,7 @@ pub struct Qdisc {
     pub handle: u32,
     /// Handle of the parent class; `u32::MAX` (TC_H_ROOT) for a root qdisc.
     pub parent: u32,
-    /// Options as the kernel lists them, if there are any.
+    /// Options as the kernel sent them; `None` if there are none.
     pub options: Option<RawMessage>,
 }
 
@@ -34,7 +34,7 @@ impl Qdisc {
         self.parent == ROOT
     }
 
-    /// Returns true if the kernel chose the qdisc. It is then restored by deleting its replacement.
+    /// Returns true if the kernel chose the qdisc. To restore such a qdisc, delete the one that has replaced it.
     pub fn is_default(&self) -> bool {
         self.handle == 0
     }
@@ -52,7 +52,7 @@ impl Qdisc {
     }
 }
 
-/// Returns struct tcmsg; `index` 0 means all links.
+/// Returns a request body that starts with struct tcmsg. The index 0 means all links.
 pub(crate) fn header(index: u32, handle: u32, parent: u32) -> MessageBody {
     MessageBody::of_words(&[0, index, handle, parent, 0])
 }
@@ -73,15 +73,15 @@ impl Rtnl {
         Ok(all)
     }
 
-    /// Replaces the root qdisc by one of this kind with its default options. The kernel refuses kinds that need
-    /// options (tbf), and returns `ENOENT` for a kind that it does not have.
+    /// Replaces the root qdisc by one of this kind with its default options. The kernel refuses kinds that need options
+    /// (tbf), and returns `ENOENT` for a kind that it lacks.
     pub fn replace_root_qdisc(&self, device: &str, kind: &str) -> Result<(), Error> {
         let body = header(self.index_of(device)?, 0, ROOT).string(TCA_KIND, kind);
         self.replace_qdisc(&body).during(|| format!("set root qdisc of {device} to {kind}"))
     }
 
-    /// Restores a root qdisc with its options. If the kernel had chosen it, this removes its replacement. Classes and
-    /// filters below a classful qdisc are not restored.
+    /// Restores the root qdisc `was` with its options. If the kernel had chosen `was`, deletes the qdisc that has
+    /// replaced it. Classes and filters below a classful qdisc are not restored.
     pub fn restore_root_qdisc(&self, device: &str, was: &Qdisc) -> Result<(), Error> {
         if was.is_default() {
             return match self.delete_root_qdisc(device) {
@@ -98,7 +98,7 @@ impl Rtnl {
     /// Removes the root qdisc; the kernel then installs its default.
     ///
     /// # Errors
-    /// Returns an error with [`Error::is_absent`] if the root qdisc already is that default.
+    /// Returns an error with [`Error::is_absent`] if the root qdisc is the kernel's default already.
     pub fn delete_root_qdisc(&self, device: &str) -> Result<(), Error> {
         let body = header(self.index_of(device)?, 0, ROOT);
         let done = self.channel.request(libc::RTM_DELQDISC, 0, &body);

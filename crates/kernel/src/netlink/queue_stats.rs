@@ -29,9 +29,10 @@ pub struct QueueStats {
     pub packets: u64,
     pub backlog_bytes: u32,
     pub drops: u32,
-    /// Number of times that sending was delayed because the rate was used up.
+    /// Number of times that sending was delayed because the configured rate was used up.
     pub overlimits: u32,
-    /// Highest rate in bytes per second: the rate of a token bucket, the ceiling of an htb class.
+    /// Highest rate in bytes per second: the rate of a token bucket or the ceiling of an htb class; `None` for other
+    /// kinds.
     pub rate_bytes_per_s: Option<u64>,
 }
 
@@ -62,8 +63,8 @@ impl QueueStats {
     }
 }
 
-/// Returns the rate of this kind of qdisc or class, in bytes per second: from the 64-bit attribute if the kernel sent
-/// it, else from the struct tc_ratespec in the parameters.
+/// Returns the configured rate of a qdisc or class of this kind, in bytes per second; `None` for a kind without one. It
+/// comes from the 64-bit attribute if the kernel sent that, otherwise from the struct tc_ratespec in the parameters.
 fn rate(kind: &str, options: Attrs<'_>) -> Option<u64> {
     /// Offset of `rate` in struct tc_ratespec.
     const IN_SPEC: usize = 8;
@@ -79,7 +80,8 @@ fn rate(kind: &str, options: Attrs<'_>) -> Option<u64> {
 }
 
 impl Rtnl {
-    /// Returns all qdiscs of one link (0: of all links), and the classes of qdiscs that shape by class (htb).
+    /// Returns the statistics of all qdiscs of one link, and of the classes of qdiscs that shape by class (htb). With
+    /// `index` 0, those of all links.
     pub fn queue_stats(&self, index: u32) -> Result<Vec<QueueStats>, Error> {
         let mut all = self.queues(libc::RTM_GETQDISC, index)?;
         // Kernels before 4.20 do not filter by link.

@@ -116,7 +116,7 @@ impl Route {
         IpPrefix { address: self.attrs().ip(rta::DST).unwrap_or(any), len: self.byte(1) }
     }
 
-    /// Returns the type of service. Routes to one destination may differ in it.
+    /// Returns the type of service. Routes to the same destination may differ in it.
     pub fn tos(&self) -> u8 {
         self.byte(3)
     }
@@ -140,7 +140,8 @@ impl Route {
         self.attrs().ip(rta::GATEWAY)
     }
 
-    /// Returns the metric, which ranks routes to the same destination.
+    /// Returns the metric. Of several routes to the same destination, the kernel prefers the one with the lowest
+    /// metric.
     pub fn metric(&self) -> u32 {
         self.attrs().u32(rta::PRIORITY).unwrap_or(0)
     }
@@ -153,8 +154,8 @@ impl Route {
         }
     }
 
-    /// Returns true if the kernel itself makes the route from addresses and link state, so that it returns with them:
-    /// local, broadcast, anycast, multicast and prefix routes.
+    /// Returns true if the kernel makes the route itself from addresses and link state, so that it comes back with
+    /// these. Such routes are local, broadcast, anycast, multicast and prefix routes.
     pub fn is_automatic(&self) -> bool {
         self.protocol() == libc::RTPROT_KERNEL || self.kind() != libc::RTN_UNICAST && self.table() == 255
     }
@@ -165,7 +166,8 @@ impl Route {
         self.settable(false).bytes() == other.settable(false).bytes()
     }
 
-    /// Returns the message as the kernel accepts it: without attributes and flags that only the kernel may set.
+    /// Returns the route's message in the form that the kernel accepts in a request: without attributes and flags that
+    /// only the kernel may set. The lifetime is included if `keep_expiry` is true.
     fn settable(&self, keep_expiry: bool) -> MessageBody {
         let attrs = self.attrs();
         let mut header = [0u8; HEADER];
@@ -190,28 +192,30 @@ impl Route {
         body.with(self.expires_s().filter(|_| keep_expiry), |b, s| b.u32(rta::EXPIRES, s))
     }
 
-    /// Returns the seconds until an IPv6 route expires, or `None` if it does not (struct rta_cacheinfo: rta_expires,
-    /// in clock ticks of 10 ms). A restored route gets this lifetime.
+    /// Returns the seconds until an IPv6 route expires, or `None` for a route that does not expire. A restored route
+    /// gets this lifetime. The kernel reports it in clock ticks of 10 ms (struct rta_cacheinfo: rta_expires).
     pub(crate) fn expires_s(&self) -> Option<u32> {
         const USER_HZ: u32 = 100;
         let ticks = u32_at(self.attrs().get(rta::CACHEINFO)?, 8)?;
         (self.is_ipv6() && ticks != 0 && ticks.cast_signed() > 0).then_some(ticks.div_ceil(USER_HZ))
     }
 
-    /// Sort key for adding routes: directly reached destinations come before routes that need them for a gateway.
+    /// Returns a sort key for adding routes: routes to directly reached destinations come before routes that need them
+    /// for a gateway.
     fn rank(&self) -> (bool, u8) {
         let indirect = self.gateway().is_some()
             || [rta::MULTIPATH, rta::VIA].iter().any(|k| self.attrs().get(*k).is_some());
         (indirect, u8::MAX - self.destination().len)
     }
 
-    /// Sorts routes so that each can be added after those before it.
+    /// Sorts routes into an order in which they can be added: a route to a gateway comes before the routes through it.
     pub fn sort_for_adding(routes: &mut [Route]) {
         routes.sort_by_key(Route::rank);
     }
 }
 
-/// Iterates over the next hops. struct rtnexthop: u16 length, u8 flags, u8 weight, i32 index, then attributes.
+/// Iterates over the next hops of a multipath route. Each is a struct rtnexthop (u16 length, u8 flags, u8 weight, i32
+/// index) and attributes.
 fn next_hops(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let len = usize::from(u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?));
@@ -245,10 +249,10 @@ impl Rtnl {
         Ok(routes)
     }
 
-    /// Adds a route beside the existing ones.
+    /// Adds a route and keeps the existing ones.
     ///
     /// # Errors
-    /// Returns an error with [`Error::is_present`] if exactly this route exists.
+    /// Returns an error with [`Error::is_present`] if the same route already exists.
     pub fn add_route(&self, route: &Route) -> Result<(), Error> {
         // APPEND, not EXCL: with EXCL the kernel refuses an IPv6 route over one link because another link has a route
         // to the same destination with the same metric (fe80::/64).

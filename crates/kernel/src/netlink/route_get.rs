@@ -14,17 +14,17 @@ const RTAX_LOCK: u16 = 1;
 const RTAX_MTU: u16 = 2;
 const RTAX_CWND: u16 = 7;
 
-/// The route to an address, as the kernel would choose it now.
+/// The route that the kernel would choose to an address now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouteLookup {
     pub index: u32,
     pub device: String,
-    /// The source address that the kernel would use.
+    /// The source address that the kernel would use; `None` if it reports none.
     pub source: Option<IpAddr>,
-    /// The next hop, if the address is not reached directly.
+    /// The next hop; `None` if the address is reached directly.
     pub gateway: Option<IpAddr>,
     pub local: bool,
-    /// MTU in bytes that the route itself sets or has learned, below that of the link.
+    /// MTU in bytes that is set for the route or was learned on the path; `None` if the MTU of the link applies.
     pub mtu: Option<u32>,
 }
 
@@ -37,8 +37,8 @@ impl Rtnl {
         self.route_towards(SocketAddr::new(to, 0))
     }
 
-    /// Returns the route that the kernel would use to an address whose zone (`scope_id`) may name the outgoing
-    /// interface. The port is ignored.
+    /// Returns the route that the kernel would use to an address. The zone of an IPv6 address (`scope_id`), if it is
+    /// not zero, names the outgoing interface. The port is ignored.
     pub fn route_towards(&self, to: SocketAddr) -> Result<RouteLookup, Error> {
         let (to, zone) = match to {
             SocketAddr::V4(v4) => (IpAddr::from(*v4.ip()), 0),

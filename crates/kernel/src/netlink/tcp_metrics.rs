@@ -18,8 +18,8 @@ impl TcpMetrics {
         Genl::open("tcp_metrics").map(TcpMetrics)
     }
 
-    /// Deletes RTT, window and threshold of one peer, so that the next connection starts like the first. Returns
-    /// false if there were none.
+    /// Deletes the RTT, congestion window and slow-start threshold that TCP keeps of one peer, so that the next
+    /// connection starts like the first. Returns false if there were none.
     pub fn delete(&self, peer: IpAddr) -> Result<bool, Error> {
         let kind = if peer.is_ipv4() { ADDR_IPV4 } else { ADDR_IPV6 };
         match self

@@ -19,15 +19,15 @@ use serde::Serialize;
 
 use rule::{DoctorInput, DoctorRule};
 
-/// How serious a finding is. The worst is the greatest in this order.
+/// The severity of a finding. The order is from the least to the most serious.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Worth a try on some paths.
+    /// The remedy is worth a try on some paths.
     Hint,
-    /// Costs a considerable part of the rate or of the processor on the paths that the link is for.
+    /// The setting costs a considerable part of the rate or of the processor time on the usual paths of such a link.
     Warning,
-    /// Prevents the link from carrying what it should.
+    /// The setting, or the state of the link, keeps the link from carrying the traffic that it is made for.
     Fault,
 }
 
@@ -46,7 +46,7 @@ impl std::fmt::Display for Severity {
 pub struct SettingFinding {
     /// How serious the finding is.
     pub severity: Severity,
-    /// The name of the knob that would change it; empty if there is none.
+    /// Name of the knob that changes the setting; empty if there is none.
     pub knob: &'static str,
     /// The current setting.
     pub now: String,
@@ -56,16 +56,17 @@ pub struct SettingFinding {
     pub source: &'static str,
     /// The remedy.
     pub remedy: String,
-    /// The shell command of the remedy; `None` if there is no single one.
+    /// The shell command of the remedy; `None` if no single command is the remedy.
     pub command: Option<String>,
 }
 
-/// The path that a host is for, as far as it is known. It takes the place of what the link states, and of assumptions.
+/// The known properties of the path that a host is used for. They replace the speed that the link reports, and
+/// assumptions.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct DoctorPath {
-    /// Rate that the path carries.
+    /// Rate that the path carries; `None` if it is unknown.
     pub rate: Option<BitRate>,
-    /// Round trip without load.
+    /// RTT without load; `None` if it is unknown.
     pub rtt: Option<Nanos>,
 }
 
@@ -80,8 +81,8 @@ const TABLES: [&[DoctorRule]; 6] =
     [link::RULES, windows::RULES, offloads::RULES, tcp::RULES, queues::RULES, host::RULES];
 
 /// Returns the findings for a host, the worst first, otherwise in the order of the tables. Without a `link`, only the
-/// rules that hold for every link apply. Rules for knobs that are missing in `states` are skipped. With a `path`, hints are
-/// left out: they hold on some other paths.
+/// rules that hold for every link apply. Rules for knobs that are missing in `states` are skipped. If anything is known
+/// of the `path`, hints are left out, because they help only on some other paths.
 pub fn doctor(
     facts: &HostFacts,
     link: Option<&LinkFacts>,

@@ -116,7 +116,8 @@ fn coalescing(input: &DoctorInput<'_>, rule: &DoctorRule) -> Vec<SettingFinding>
     }
 }
 
-/// Reports a short backlog. It is used if packets change processors (RPS) and by devices without NAPI.
+/// Reports a short backlog queue. Packets wait in it if RPS hands them to another processor, or if their device has no
+/// NAPI.
 fn backlog(input: &DoctorInput<'_>, rule: &DoctorRule) -> Vec<SettingFinding> {
     let steered = input.value("rps").is_some_and(|value| value.split(';').any(|set| set != "none"));
     match input.number(rule.knob) {

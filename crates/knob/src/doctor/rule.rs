@@ -1,4 +1,4 @@
-//! The data that rules examine, and the rules themselves.
+//! The rules of the doctor, and the data that they examine.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ impl DoctorRule {
         DoctorRule { knob, source, check: RuleCheck::Look(check) }
     }
 
-    /// Reports a switch that is off for all or some of its members.
+    /// Returns a rule that reports a switch which is off for all or some of its members.
     pub(super) const fn off(
         knob: &'static str,
         severity: Severity,
@@ -57,13 +57,13 @@ impl DoctorRule {
 }
 
 impl SettingFinding {
-    /// Adds the command that gives the knob this value.
+    /// Adds the shell command that sets the rule's knob to `value`.
     pub(super) fn set_to(self, input: &DoctorInput<'_>, value: &str) -> SettingFinding {
         SettingFinding { command: command(self.knob, input, value), ..self }
     }
 }
 
-/// Returns the shell command that gives a knob this value on the link.
+/// Returns the shell command that sets a knob to this value on the link, or `None` if there is none.
 fn command(knob: &str, input: &DoctorInput<'_>, value: &str) -> Option<String> {
     let system = &crate::find(knob).ok()?.factor.system;
     let device = input.link.map_or("lo", |link| link.name.as_str());
@@ -81,7 +81,7 @@ fn command(knob: &str, input: &DoctorInput<'_>, value: &str) -> Option<String> {
 
 enum RuleCheck {
     Off(Severity, &'static str),
-    /// Returns the findings; most rules have at most one.
+    /// A function that returns the rule's findings, usually none or one.
     Look(fn(&DoctorInput<'_>, &DoctorRule) -> Vec<SettingFinding>),
 }
 
@@ -92,7 +92,7 @@ pub(super) struct DoctorInput<'a> {
     path: DoctorPath,
 }
 
-/// Assumed speed, in Mb/s, of a link that reports none: that of guests and most servers today.
+/// Assumed speed, in Mb/s, of a link that reports none. Guests and most servers today have this speed.
 const ASSUMED_MBPS: u64 = 10_000;
 
 /// The lowest speed, in Mb/s, at which a host needs careful settings: 10 Gb/s, ESnet fasterdata's limit.
@@ -140,7 +140,8 @@ impl<'a> DoctorInput<'a> {
         self.state(knob).is_some_and(|state| state.skip.is_none())
     }
 
-    /// Returns the rate of the path, or the reported or assumed speed of the link; `None` without both.
+    /// Returns the rate of the path if it is known, and otherwise the reported or assumed speed of the link. Returns
+    /// `None` if there is no link either.
     pub(super) fn speed(&self) -> Option<BitRate> {
         if let Some(rate) = self.path.rate {
             return Some(rate);

@@ -1,4 +1,4 @@
-//! Rules for windows: whether they can grow to what the link needs.
+//! Rules for TCP windows, which must be able to grow to the BDP of the link or path.
 
 use landspeed_record::units::{Bytes, Nanos};
 
@@ -6,12 +6,13 @@ use super::SettingFinding;
 use super::Severity::{Fault, Hint, Warning};
 use super::rule::{DoctorInput, DoctorRule};
 
-/// An RTT that a link is likely to see, within a region.
+/// Assumed RTT of a path within a region.
 const REGION: Nanos = Nanos::millis(10);
-/// An RTT that a link is likely to see, across a continent.
+/// Assumed RTT of a path across a continent.
 const CONTINENT: Nanos = Nanos::millis(100);
 
-/// The ratio of a socket's memory to its window: half is window, the rest is the kernel's bookkeeping of packets.
+/// The ratio of a socket's memory to its window. Half of the memory is window, and the rest is the kernel's bookkeeping
+/// of packets.
 const SHARE: u64 = 2;
 
 pub(super) const RULES: &[DoctorRule] = &[
@@ -49,7 +50,8 @@ pub(super) const RULES: &[DoctorRule] = &[
     ),
 ];
 
-/// Compares the last number of "least initial greatest" with the bytes in flight that fill the link.
+/// Reports a buffer whose limit, the last number of "least initial greatest", is too small for the bytes in flight that
+/// fill the link.
 fn buffer(input: &DoctorInput<'_>, rule: &DoctorRule, which: &str) -> Vec<SettingFinding> {
     let greatest =
         input.value(rule.knob).and_then(|value| value.split_ascii_whitespace().nth(2)?.parse::<u64>().ok());
@@ -81,7 +83,7 @@ fn buffer(input: &DoctorInput<'_>, rule: &DoctorRule, which: &str) -> Vec<Settin
     vec![rule.finding(severity, now, what, remedy).set_to(input, &value)]
 }
 
-/// Reports a limit on what an application may request with a socket option, if the limit is too low.
+/// Reports a limit of a socket option, SO_RCVBUF or SO_SNDBUF, that is too low for the bytes in flight within a region.
 fn ceiling(input: &DoctorInput<'_>, rule: &DoctorRule, option: &str) -> Vec<SettingFinding> {
     let (Some(most), Some(near)) = (input.number(rule.knob), input.in_flight(REGION)) else {
         return Vec::new();

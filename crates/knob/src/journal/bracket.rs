@@ -1,7 +1,7 @@
-//! A bracket around a write: a snapshot of the settings that the write can disturb is taken right before it, and
-//! another once its effects have settled. The differences are attributed to this run. Writes of a run and of a restore
-//! are bracketed alike. So a process that takes over after a death finds in the journal the state before the write
-//! that was cut short.
+//! Brackets: pairs of snapshots around a write. One snapshot of the settings that the write can disturb is taken right
+//! before it, and another once the effects of the write have settled. The differences are attributed to this run.
+//! Writes of a run and of a restore are bracketed alike, so a process that takes over after a death finds in the
+//! journal the state before the write that was cut short.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,8 +14,8 @@ use super::restore::location_of;
 use super::snapshot::{RouteSlot, SettingKey, SettingValue, SettingsSnapshot};
 use crate::{Error, Knob, SideEffect};
 
-/// Age in seconds beyond which the differences are no longer attributed to a write whose end was not seen, because
-/// another program may have made them since.
+/// The longest time, in seconds since the beginning of a write that was cut short, during which all differences are
+/// attributed to it. After that, another program may have made them.
 const CLAIM_S: u64 = 120;
 pub(super) struct WriteBracket {
     pub(super) knob: &'static Knob,
@@ -27,15 +27,15 @@ pub(super) struct WriteBracket {
     seen: Option<SettingsSnapshot>,
 }
 
-/// Returns the id that follows the last one.
+/// Returns the id after the greatest one in `all`, or 1 if there is none.
 fn next_id<T>(all: &BTreeMap<u32, T>) -> u32 {
     all.last_key_value().map_or(1, |(id, _)| id.saturating_add(1))
 }
 
 impl JournalLedger {
-    /// Runs a write of this run for the intent `seq`, or for [`ProgressMark::SIDE_EFFECTS`], on the device of
-    /// `turned`, and attributes the changes of `kinds` to it. A journal that accepts no more lines does not prevent the
-    /// write, so that settings can always be restored.
+    /// Calls `write`, which belongs to the intent `seq` or to [`ProgressMark::SIDE_EFFECTS`], and attributes to this
+    /// run the changes of `kinds` on the device of `turned`. The write is made even if its snapshot or its journal
+    /// entry fails, so that settings can always be restored.
     pub(super) fn bracketed<T>(
         &mut self,
         seq: u32,
@@ -53,7 +53,7 @@ impl JournalLedger {
         done
     }
 
-    /// Takes a snapshot of the settings that a write may disturb, right before it.
+    /// Opens a bracket: takes a snapshot of the settings of `kinds`, right before the write for the intent `seq`.
     pub(super) fn open_bracket(
         &self,
         seq: u32,
@@ -73,7 +73,8 @@ impl JournalLedger {
         Ok(WriteBracket { knob, seq, kinds: kinds.to_vec(), location: location.clone(), device, seen })
     }
 
-    /// Returns the values of the other knobs that are at their original value or at the one that this run wrote.
+    /// Returns the current values of this run's knobs except that of the intent `but`, each with the number of its
+    /// intent. A knob that another program has set is left out.
     fn own_values(&self, but: u32, device: u32, location: &DeviceLocation) -> Vec<(u32, String)> {
         let others = self.history.turned.iter().filter(|turned| turned.intent.seq != but);
         let own = |turned: &TurnedKnob| {
@@ -87,7 +88,7 @@ impl JournalLedger {
         others.filter_map(own).collect()
     }
 
-    /// Returns the slots of routing tables in which this run changed something.
+    /// Returns the slots of routing tables in which this run changed routes of the device with index `device`.
     pub(super) fn slots(&self, device: u32) -> BTreeSet<RouteSlot> {
         let slot = |((on, key), _): (&(u32, SettingKey), &OwnChange)| match key {
             SettingKey::Route(slot) if *on == device => Some(slot.clone()),
@@ -96,7 +97,8 @@ impl JournalLedger {
         self.net.changes.iter().filter_map(slot).collect()
     }
 
-    /// Returns the id of the snapshot, and true if the journal already has it.
+    /// Returns the id of the bracket's snapshot, and true if the journal already contains that snapshot. The id is zero
+    /// if the bracket has none.
     pub(super) fn id_of(&self, bracket: &WriteBracket) -> (u32, bool) {
         let Some(seen) = &bracket.seen else { return (0, true) };
         let is_it = |(_, (device, old)): &(&u32, &(u32, SettingsSnapshot))| {
@@ -106,7 +108,8 @@ impl JournalLedger {
         (known.unwrap_or(next_id(&self.history.seen)), known.is_some())
     }
 
-    /// Makes the entries of the next write and of the snapshot before it durable.
+    /// Writes to the journal that a write begins: `entries`, the snapshot before the write, and the mark. Entries and
+    /// snapshot are durable on return. A frozen journal is left unchanged.
     pub(super) fn enter(
         &mut self,
         bracket: &WriteBracket,
@@ -133,7 +136,7 @@ impl JournalLedger {
         self.file.mark(mark)
     }
 
-    /// Attributes to this run the differences since right before the finished write.
+    /// Closes the open bracket: attributes to this run the differences since the snapshot before the finished write.
     pub(super) fn close(&mut self) -> Result<(), Error> {
         let Some(bracket) = self.bracket.take() else { return Ok(()) };
         let mut net = self.net.clone();
@@ -155,14 +158,15 @@ impl JournalLedger {
         Ok(self.write_down()?)
     }
 
-    /// Returns the current value of a knob, if a journal may contain that value.
+    /// Returns the current value of the knob of the intent `seq`, or `None` if it cannot be read or is not in the
+    /// knob's domain, because a journal may not contain it then.
     fn value_at(&self, seq: u32, location: &DeviceLocation) -> Option<String> {
         let knob = (self.lookup)(&self.history.turned(seq)?.intent.knob)?;
         self.host.read(knob, location).ok().filter(|value| knob.factor.domain.check(value).is_ok())
     }
 
-    /// Returns the current value of a knob at the place where its device is now. The device with index `device` is
-    /// known to be at `location`.
+    /// Returns the current value of the knob of the intent `seq`, wherever its device is now. The device with index
+    /// `device` is known to be at `location`. Other devices are searched for.
     fn value_now(&self, seq: u32, device: u32, location: &DeviceLocation) -> Option<String> {
         let turned = self.history.turned(seq)?;
         if turned.device() == device && !location.is_elsewhere() {
@@ -186,8 +190,9 @@ impl JournalLedger {
         self.mark(ProgressMark { net: id, ..ProgressMark::default() })
     }
 
-    /// Closes the bracket that a death left open. If its write was long ago, the differences since then are not
-    /// certainly from this run. They are then returned, one line each, unless `claim` attributes them to it.
+    /// Closes the bracket that a dead process left open. If the write began more than [`CLAIM_S`] ago, another program
+    /// may have made the differences since. They are then attributed to this run only if `claim` is true, and otherwise
+    /// returned, one line each.
     pub(super) fn close_left_open(&mut self, claim: bool) -> Vec<String> {
         self.note_departures();
         if self.bracket.is_none() {
@@ -197,7 +202,7 @@ impl JournalLedger {
         let age_s = self.host.now_s().saturating_sub(self.history.mark.at_s.into());
         if !claim && age_s > CLAIM_S {
             let (lines, seq) = (self.unsure(bracket), bracket.seq);
-            // A value that we wrote is ours, even if no process saw it written.
+            // A value that this run wrote counts as this run's, even if no process recorded the end of the write.
             let written = self.history.turned(seq).map(|turned| turned.written.clone()).unwrap_or_default();
             let now = self.value_at(seq, &bracket.location).filter(|now| written.contains(now));
             self.net.values.extend(now.map(|now| (seq, now)));
@@ -262,7 +267,8 @@ impl JournalLedger {
         self.firsts_on(device).find(|seen| seen.is_about(key)).and_then(|seen| seen.get(key))
     }
 
-    /// Returns the differences that may come from a write whose end no process saw, or from another program.
+    /// Returns the differences since the bracket's snapshot, one line each. They may come from the write that was cut
+    /// short or from another program.
     fn unsure(&self, bracket: &WriteBracket) -> Vec<String> {
         let Some(seen) = &bracket.seen else { return Vec::new() };
         match self.host.snapshot(&bracket.kinds, &bracket.location, &seen.slots().cloned().collect()) {

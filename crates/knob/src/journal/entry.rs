@@ -11,12 +11,12 @@
 //! {"entry":"also","seq":2,"to":"4148"}
 //! ```
 //!
-//! A `seen` line is the snapshot from right before a write, a `net` line what all writes so far have changed. Lines
-//! are only appended, except for the mark, which has a fixed width and is overwritten in place. It names the intent
-//! whose knob is being written now (zero between writes), the snapshot before that write, the changes before it, when
-//! it began, and the number of lines. A number and a checksum precede each entry (`line.rs`). A snapshot or a set of
-//! changes that the journal already contains is named by its id, not written again, so toggling a knob thousands of
-//! times between known values does not make the file grow.
+//! A `seen` line is a snapshot from right before a write. A `net` line is the set of changes that all writes so far
+//! have made. Lines are only appended, except for the mark, which has a fixed width and is overwritten in place. The
+//! mark names the intent whose knob is being written (zero between writes), the snapshot and the set of changes before
+//! that write, the time at which it began, and the number of lines. In the file, a number and a checksum precede each
+//! entry (`line.rs`). A snapshot or a set of changes that the journal already contains is named by its id and not
+//! written again, so toggling a knob thousands of times between known values does not make the file grow.
 
 use std::collections::BTreeMap;
 
@@ -40,18 +40,19 @@ pub(super) enum JournalEntry {
     Header(JournalHeader),
     Mark(ProgressMark),
     Intent(Box<Intent>),
-    /// Another value of a knob that has an intent. It is on disk before the value is first written.
+    /// A further value for a knob that already has an intent. It is on disk before the value is first written.
     Also {
         seq: u32,
         to: String,
     },
-    /// The snapshot from right before a write. Ids count from 1, without gaps; the device is zero if there is none.
+    /// The snapshot from right before a write. Ids count from 1 without gaps. The device is an index, and zero for a
+    /// knob without a device.
     Seen {
         id: u32,
         device: u32,
         seen: SettingsSnapshot,
     },
-    /// The changes that all writes so far have made. Ids count from 1, without gaps.
+    /// The changes that all writes so far have made. Ids count from 1 without gaps.
     Net {
         id: u32,
         net: OwnChanges,
@@ -73,11 +74,11 @@ pub(super) struct JournalHeader {
     pub(super) guardian: ProcessIdentity,
 }
 
-/// The current state of the run. Each number is written with ten digits.
+/// The current state of the run. Each number has ten digits, so that the line has a fixed width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ProgressMark {
-    /// The intent whose knob is being written; zero for none.
+    /// Number of the intent whose knob is being written; zero for none.
     #[serde(with = "digits")]
     pub(super) turning: u32,
     /// Id of the snapshot before the current write; zero if its knob disturbs nothing.
@@ -123,7 +124,7 @@ mod digits {
     }
 }
 
-/// The first write of a knob. It is on disk before the write.
+/// The announcement of a knob's first write, which is on disk before the write.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Intent {

@@ -10,7 +10,7 @@ pub enum JournalError {
     /// A folder or file of the journal cannot be trusted.
     #[error("{} {why}", path.display())]
     Folder { path: PathBuf, why: String },
-    /// The file system refused.
+    /// An operation on a file failed.
     #[error("cannot {operation} {}: {source}{}", path.display(), remedy(.source))]
     Io { operation: &'static str, path: PathBuf, source: io::Error },
     /// Another run holds the lock.
@@ -31,13 +31,13 @@ pub enum JournalError {
     /// An earlier run that could not restore its changes has left its journal.
     #[error("an earlier run left changes: run `landspeed undo` (journal {})", path.display())]
     Pending { path: PathBuf },
-    /// A property of this process or host that the journal needs cannot be determined.
+    /// A property of this process or host cannot be determined, but the journal needs it.
     #[error("cannot find out {what}: {source}")]
     Unknown { what: &'static str, source: io::Error },
     /// The guardian could not be started or does not answer.
     #[error("the guardian {0}")]
     Guardian(String),
-    /// The run has lost the right to change knobs.
+    /// The run may no longer change knobs, for this reason, and everything is being restored.
     #[error("{0}: everything is being put back, no knob is turned any more")]
     Lost(String),
     /// The journal has reached its maximum size.
@@ -45,7 +45,7 @@ pub enum JournalError {
     Full { path: PathBuf },
 }
 
-/// Returns " of user N" if the user is not that of this process.
+/// Returns " of user N", or an empty text if the user is that of this process.
 fn of_user(uid: u32) -> String {
     if uid == rustix::process::geteuid().as_raw() { String::new() } else { format!(" of user {uid}") }
 }

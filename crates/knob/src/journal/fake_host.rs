@@ -1,5 +1,5 @@
-//! A fake host, which is a map: every knob of the table that disturbs something, and settings of every kind, with the
-//! rules by which a kernel changes one setting along with another.
+//! A fake host: a map of every knob of the table that disturbs something and of settings of every kind, with the rules
+//! by which a kernel changes one setting along with another.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -285,7 +285,7 @@ fn is_ipv4(key: &SettingKey) -> bool {
 }
 
 impl FakeWorld {
-    /// Begins to record writes anew.
+    /// Forgets the writes that were recorded so far, and records the first and the current state.
     pub(super) fn begin_again(&mut self) {
         self.wrote.clear();
         self.put.clear();
@@ -298,7 +298,7 @@ impl FakeJournalHost {
         self.0.lock()
     }
 
-    /// Counts a write. At the last one before the death, keeps the current state.
+    /// Counts a write. Before the first write after the death, keeps the current state.
     fn before_write(&self) {
         let mut world = self.lock();
         match world.dies_after {

@@ -43,17 +43,18 @@ pub(super) fn name_of(netns_cookie: u64) -> String {
     format!("net-{netns_cookie}.jsonl")
 }
 
-/// Returns the name of a journal before it gets its final name: "net-7.jsonl.new". No setting is changed before that.
+/// Returns the name under which a journal is created: "net-7.jsonl.new". No setting is changed before the journal has
+/// its final name.
 pub(super) fn draft_of(name: &str) -> String {
     format!("{name}.new")
 }
 
-/// Returns the final name of a draft.
+/// Returns the final name of a journal that is created as `name`; `None` for a name of another form.
 pub(super) fn draft_for(name: &str) -> Option<&str> {
     name.strip_suffix(".new").filter(|name| cookie_of(name).is_some())
 }
 
-/// Returns the cookie in a journal's file name: 7 for "net-7.jsonl".
+/// Returns the cookie in a journal's file name: 7 for "net-7.jsonl", `None` for a name of another form.
 pub(super) fn cookie_of(name: &str) -> Option<u64> {
     let digits = name.strip_prefix("net-")?.strip_suffix(".jsonl")?;
     digits.parse().ok().filter(|cookie| name_of(*cookie) == name)
@@ -72,8 +73,8 @@ impl JournalFile {
         }
     }
 
-    /// Creates and locks a new journal, which replaces one under which nothing was changed. It gets its name only once
-    /// header and mark are on disk, so a journal without these was damaged.
+    /// Creates and locks a new journal, which replaces an existing one with its name. The file gets its final name only
+    /// once header and mark are on disk, so a journal that lacks one of these was damaged.
     pub(super) fn begin(
         folder: JournalFolder,
         name: &str,
@@ -118,7 +119,8 @@ impl JournalFile {
         from_start.and_then(|_| read::read(&self.file, lookup)).map_err(|e| self.failed("read", e))
     }
 
-    /// Continues the journal that `contents` were read from. An incomplete last line is cut off.
+    /// Prepares the journal for appending: cuts off an incomplete last line and starts a second copy. `contents` were
+    /// read from this journal. A damaged journal is left as it is.
     pub(super) fn resume(&mut self, contents: &JournalContents) -> Result<(), JournalError> {
         self.end = contents.end;
         if contents.damage.is_empty() {
@@ -131,8 +133,8 @@ impl JournalFile {
         Ok(())
     }
 
-    /// Keeps a second copy from now on, which replaces an existing one. If it cannot be kept, the run continues
-    /// without one.
+    /// Keeps a second copy of the journal from now on, which replaces an existing copy. If that fails, the run
+    /// continues without one.
     pub(super) fn double(&mut self) {
         let made = self.bytes().and_then(|bytes| {
             SecondCopies::open_or_make(&self.folder.state()).and_then(|copies| copies.put(&self.name, &bytes))
@@ -140,7 +142,7 @@ impl JournalFile {
         self.copy = made.map_or_else(|error| CopyState::None(error.to_string()), CopyState::Kept);
     }
 
-    /// Returns the reason why there is no complete second copy, or `None` if there is one.
+    /// Returns the reason why the second copy is missing or incomplete; `None` if it is complete or not wanted yet.
     pub(super) fn without_copy(&self) -> Option<&str> {
         match &self.copy {
             CopyState::NotYet => None,
@@ -155,7 +157,7 @@ impl JournalFile {
         Ok(bytes)
     }
 
-    /// Returns another handle of the same journal, under the same lock.
+    /// Returns another handle of this journal, under the same lock.
     pub(super) fn again(&self) -> Result<JournalFile, JournalError> {
         let file = self.file.try_clone().map_err(|e| self.failed("duplicate", e))?;
         let (folder, name) = (self.folder.again()?, self.name.clone());
@@ -193,9 +195,9 @@ impl JournalFile {
         self.end.lines.map_or_else(|| line::plain(entry), |lines| line::sealed(lines + nth, entry))
     }
 
-    /// Overwrites the mark with the run's current state. It is not synced: it must survive the death of this process,
-    /// which the page cache ensures, and it means nothing after a reboot. It is one write within one page, so no death
-    /// leaves half of it.
+    /// Overwrites the mark with the run's current state. The write is not synced: the mark must survive only the death
+    /// of this process, which the page cache ensures, because it means nothing after a reboot. It is one write within
+    /// one page, so no death leaves half of it.
     pub(super) fn mark(&self, mark: ProgressMark) -> Result<(), JournalError> {
         let mark = JournalEntry::Mark(ProgressMark { lines: self.end.lines.unwrap_or(0), ..mark });
         let line = self.end.lines.map_or_else(|| line::plain(&mark), |_| line::sealed(line::MARK, &mark));
@@ -206,8 +208,8 @@ impl JournalFile {
         Ok(())
     }
 
-    /// Marks everything as restored, and removes both files unless the name belongs to another file by now. The lock
-    /// lasts until this value is dropped.
+    /// Marks everything as restored, and removes the journal and its second copy. A file of another run, which has one
+    /// of these names by now, is kept. The lock lasts until this value is dropped.
     pub(super) fn remove(&self) -> Result<(), JournalError> {
         // A process that has only read the journal does not know where the mark is, and no other process waits for
         // it.
@@ -218,7 +220,7 @@ impl JournalFile {
         if self.is_there() { self.folder.remove(&self.name) } else { Ok(()) }
     }
 
-    /// Returns the first line, which distinguishes runs.
+    /// Returns the journal's first line, which distinguishes runs; empty if it is incomplete.
     fn header(&self) -> Vec<u8> {
         let mut line = Vec::new();
         let mut lines = BufReader::new(&self.file).take(read::MAX_LINE as u64);
@@ -226,22 +228,22 @@ impl JournalFile {
         if whole.is_ok() && line.ends_with(b"\n") { line } else { Vec::new() }
     }
 
-    /// Removes a draft of a journal.
+    /// Removes this file, which does not have its final name yet.
     pub(super) fn discard(&self) -> Result<(), JournalError> {
         self.folder.remove(&self.name)
     }
 
-    /// Returns true if this is still the file with its name.
+    /// Returns true if the journal's name in its folder still leads to this file.
     pub(super) fn is_there(&self) -> bool {
         self.folder.is_current(&self.name, &self.file)
     }
 
-    /// Returns true if a process that searches for the journal later finds this file.
+    /// Returns true if the journal's path still leads to this file.
     pub(super) fn is_findable(&self) -> bool {
         self.folder.is_reachable() && self.is_there()
     }
 
-    /// Returns true if a process that searches for the journal later finds this file with the length that was written.
+    /// Returns true if the journal's path still leads to this file, and the file has the length that was written.
     pub(super) fn is_kept(&self) -> bool {
         self.is_findable() && self.file.metadata().is_ok_and(|file| file.len() == self.end.len)
     }
@@ -251,13 +253,15 @@ impl JournalFile {
         self.folder.anew()?.put(&self.name, &self.bytes()?).map(drop)
     }
 
-    /// Returns the paths of the file, its folder and the folder above. The first two stay valid if they are renamed.
+    /// Returns paths of the file, its folder and the folder above. The first two lead through descriptors, so they stay
+    /// valid after a rename.
     pub(super) fn places(&self) -> [PathBuf; 3] {
         let held = |fd: BorrowedFd<'_>| PathBuf::from(format!("/proc/self/fd/{}", fd.as_raw_fd()));
         [held(self.fd()), held(self.folder.fd()), self.folder.state()]
     }
 
-    /// Returns this journal, or the one that the guardian has written in its place since.
+    /// Returns the run's journal: this file, or the one that the guardian has written at its path since another program
+    /// removed it.
     pub(super) fn current(&self, lookup: KnobLookup) -> Result<JournalFile, JournalError> {
         let held = self.read(lookup)?;
         let is_newer = |file: &JournalFile| {

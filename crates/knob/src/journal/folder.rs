@@ -1,4 +1,5 @@
-//! The folder of journals. It belongs to root alone and is never reached through a symlink.
+//! The folder of journals. Only the user who runs landspeed can enter it, and it is never opened through a symbolic
+//! link that another user could change.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -20,8 +21,8 @@ pub const STATE_DIR_VARIABLE: &str = "LANDSPEED_STATE_DIR";
 
 const JOURNALS: &str = "journal";
 
-/// An open journal folder. Everything in it is opened relative to this descriptor, so that no other process can
-/// replace the path in between.
+/// An open journal folder. Files in it are opened relative to its descriptor, so that no other process can replace the
+/// path in between.
 #[derive(Debug)]
 pub(super) struct JournalFolder(PrivateFolder);
 
@@ -51,7 +52,7 @@ impl JournalFolder {
         Ok(found.map(JournalFolder))
     }
 
-    /// Takes over a folder of second copies.
+    /// Returns the journal folder for an open folder of second copies.
     pub(super) fn of(folder: PrivateFolder) -> JournalFolder {
         JournalFolder(folder)
     }
@@ -98,7 +99,7 @@ impl JournalFolder {
         self.0.path().parent().unwrap_or(self.0.path()).to_owned()
     }
 
-    /// Returns true if the path still leads to this folder.
+    /// Returns true if this folder's path still leads to this folder.
     pub(super) fn is_reachable(&self) -> bool {
         let named = JournalFolder::open(&self.state()).ok().flatten();
         let same = |named: JournalFolder| Some(identity(&named.0)? == identity(&self.0)?);
@@ -121,7 +122,7 @@ impl JournalFolder {
         renamed.map_err(|e| JournalError::io("rename", &self.path_of(from), e))
     }
 
-    /// Atomically replaces the file with this name by one with these bytes. The change is not durable yet.
+    /// Atomically replaces the file called `name` by a new file with these bytes. The change is not durable yet.
     pub(super) fn put(&self, name: &str, bytes: &[u8]) -> Result<File, JournalError> {
         let draft = draft_of(name);
         let _ = unlinkat(&self.0, &draft, AtFlags::empty());

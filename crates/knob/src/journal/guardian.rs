@@ -27,22 +27,25 @@ use super::second_copy;
 use super::wire::{GuardianChannel, GuardianReply, GuardianRequest, fitting};
 use super::{JournalError, KnobLookup};
 
-/// The guardian's role as a daemon, by which other runs recognise it.
+/// The guardian's role as a daemon. It is part of the thread name by which other runs recognise a guardian.
 pub(super) const ROLE: &str = "guardian";
-/// How long an agent whose lease ran out during a write may take to finish it before it is killed, in addition to the
-/// time that the table gives the knob.
+/// The additional time for an agent whose lease ran out during a write to finish that write, besides the time that the
+/// table gives the knob. After it, the agent is killed.
 const GRACE: Duration = Duration::from_secs(3);
-/// Number of attempts to restore, because some refusals are temporary: a busy driver, a link that comes up.
+/// The largest number of attempts to restore. Some refusals are temporary, such as those of a busy driver or of a link
+/// that comes up.
 const TRIES: usize = 3;
 const BETWEEN_TRIES: Duration = Duration::from_secs(1);
 
-/// Runs a guardian on the socket that its agent left on descriptor 3, until everything is restored. `landspeed
-/// guardian` only calls this, and is not useful by hand.
+/// Runs a guardian until everything is restored. Its agent has left it a socket on descriptor 3. This is all that
+/// `landspeed guardian` does, which is not useful by hand. Returns failure if a setting does not have its original
+/// value, and 2 if there is no such socket.
 pub fn guardian_main() -> ExitCode {
     guardian_main_with(super::default_lookup)
 }
 
-/// Runs a guardian with another knob table; otherwise like [`guardian_main`].
+/// Runs a guardian that finds knobs by `lookup`, on the socket at descriptor 3, until everything is restored.
+/// [`guardian_main`] does this with the knob table of this build.
 pub fn guardian_main_with(lookup: KnobLookup) -> ExitCode {
     let is_socket =
         |fd: BorrowedFd<'_>| sockopt::socket_type(fd).is_ok_and(|kind| kind == SocketType::SEQPACKET);
@@ -92,7 +95,8 @@ enum StopReason {
     /// The agent's end of the socket is closed. The kernel closes it when the agent's last thread has ended, so none
     /// of its writes is in progress any more.
     AgentGone,
-    /// The controller is silent, or the living agent sent an invalid message.
+    /// The guardian ends the run, for this reason: the controller is silent, the living agent sent an invalid message,
+    /// or another program changed the journal.
     Lost(String),
 }
 
@@ -103,12 +107,12 @@ struct Guardian {
     ledger: JournalLedger,
     namespace: NamespaceLock,
     lease: Lease,
-    /// The thread that keeps the journal, while the guardian serves.
+    /// The thread that keeps the journal at its path; `None` once the guardian no longer serves.
     keeper: Option<JournalKeeper>,
 }
 
 impl Guardian {
-    /// Sends the agent the locks to share, and a pidfd of this process.
+    /// Sends the agent the descriptors of journal and namespace, which hold the locks, and a pidfd of this process.
     fn announce(&self) -> io::Result<()> {
         let me = pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
         let begun = GuardianReply::Begun { name: self.ledger.file.name().to_owned() };
@@ -190,8 +194,9 @@ impl Guardian {
         StopReason::Lost(format!("another program removed or changed the journal {}{again}", path.display()))
     }
 
-    /// Makes sure that the agent writes nothing from here on. Every write needs a `Go`, and none is sent any more, so
-    /// only a write that was permitted and not reported as finished can still be in progress.
+    /// Waits until the agent writes nothing any more, and kills it if its write takes too long. Every write needs a
+    /// `Go`, and the guardian sends no more of them. So only a write that was permitted and not reported as finished
+    /// can still be in progress.
     fn take_over(&mut self, end: StopReason) {
         let StopReason::Lost(why) = end else { return };
         let lost = GuardianReply::Lost { why };
@@ -278,7 +283,7 @@ fn open(
     Ok((namespace, JournalLedger::new(file, lookup, header), pidfd_open(agent, PidfdFlags::empty()).ok()))
 }
 
-/// Interval at which a wait checks its condition.
+/// The longest time between two checks of the condition of [`wait`].
 const LOOK: Duration = Duration::from_millis(250);
 
 /// The result of a wait.
@@ -292,8 +297,8 @@ enum WaitResult {
     ConditionLost,
 }
 
-/// Waits for a packet or the end of the other side, as long as `goes_on` returns true. Only time in which this process
-/// could have received something counts. After a suspend, or a pause by the hypervisor, time has passed in which the
+/// Waits up to `time` for a packet or the end of the other side, as long as `goes_on` returns true. Time in which this
+/// process could not have received anything, as in a suspend or a pause by the hypervisor, does not count, because the
 /// other side could not send either.
 fn wait(channel: &GuardianChannel, time: Duration, goes_on: impl Fn() -> bool) -> io::Result<WaitResult> {
     let mut left = time;

@@ -49,12 +49,13 @@ pub(super) trait JournalHost: Send {
     /// Returns true if host-wide settings can be changed from here.
     fn is_initial_netns(&self) -> bool;
 
-    /// Returns the cookie of the journal's network namespace if it has ended. Only devices outlive it.
+    /// Returns the cookie of the journal's network namespace if that has ended. Of its settings, only those of devices
+    /// can still exist.
     fn ended_netns(&self) -> Option<u64> {
         None
     }
 
-    /// Returns the devices that have left since the last call.
+    /// Returns the devices that have left the network namespace since the last call.
     ///
     /// # Errors
     /// Returns an error if some departures are unknown.
@@ -64,19 +65,19 @@ pub(super) trait JournalHost: Send {
 
     fn device(&self, name: &str) -> Result<Option<DeviceIdentity>, String>;
 
-    /// Searches for a device, which may have been renamed.
+    /// Searches for a device, which may have been renamed or moved. `left` is the kernel's report of its departure.
     fn find(&self, device: &DeviceIdentity, left: Option<&Departure>) -> Result<DeviceWhereabouts, String>;
 
     fn read(&self, knob: &Knob, location: &DeviceLocation) -> Result<String, Error>;
 
     fn write(&self, knob: &Knob, location: &DeviceLocation, value: &str) -> Result<(), Error>;
 
-    /// Returns an error if the knob's row does not permit a write at this location now.
+    /// Returns an error if the knob cannot be written at this location now.
     fn can_write(&self, _knob: &Knob, _spot: &DeviceLocation) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Reads the settings of `kinds`, and the routes in the slots `also`.
+    /// Reads the settings of `kinds` at the location, and the routes in the slots `also`.
     fn snapshot(
         &self,
         kinds: &[SideEffect],
@@ -92,7 +93,9 @@ pub(super) trait JournalHost: Send {
         before: &SettingsSnapshot,
     ) -> Result<SettingsSnapshot, Error>;
 
-    /// Sets the keys of one stage. Returns those that the kernel refused, with the reason.
+    /// Sets each key in `todo` to its value, or removes the setting if it has none. All keys are of one stage. If
+    /// `last_resort` is true, also adds routes that the kernel usually makes itself. Returns the keys that the kernel
+    /// refused, with the reason.
     fn put(
         &self,
         location: &DeviceLocation,

@@ -15,8 +15,8 @@ use super::file::JournalFile;
 pub(super) struct JournalKeeper(Arc<Mutex<bool>>);
 
 impl JournalKeeper {
-    /// Keeps the journal at its path from now on. If the kernel sends no notifications, the guardian's next check
-    /// finds a removal.
+    /// Starts the thread that keeps `journal` at its path. If that fails, or the kernel sends no notifications, a
+    /// removal is found by the guardian's next check.
     pub(super) fn of(journal: &JournalFile) -> JournalKeeper {
         let is_over = Arc::new(Mutex::new(false));
         if let (Ok(events), Ok(copy)) = (watched(journal), journal.again()) {
@@ -47,7 +47,8 @@ fn watched(journal: &JournalFile) -> io::Result<OwnedFd> {
     Ok(events)
 }
 
-/// Waits for an event. Returns false if the journal need not be kept any more.
+/// Waits for an event, and writes the journal again if its path no longer leads to it. Returns false if the journal
+/// need not be kept any more.
 fn keep(events: &OwnedFd, journal: &JournalFile, is_over: &Mutex<bool>) -> bool {
     let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
     let heard = inotify::Reader::new(events, &mut buffer).next().is_ok();

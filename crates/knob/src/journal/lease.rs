@@ -1,4 +1,4 @@
-//! The lease: how long the guardian waits for a heartbeat or a write of its agent.
+//! The lease: the time that the guardian waits for a heartbeat or a write of its agent before it restores everything.
 
 use std::time::{Duration, Instant};
 
@@ -17,9 +17,9 @@ const MOST: Duration = Duration::from_secs(3600);
 pub(super) struct Lease {
     normal: Duration,
     short: Option<Duration>,
-    /// Extra time for the write in progress, or for the path to recover after it.
+    /// Extra time for the write in progress or, after it, for the path to recover.
     more: Duration,
-    /// True while a write is announced or in progress. A heartbeat that arrives then says nothing about the path
+    /// True while a write is announced or in progress. A heartbeat during that time does not show that the path works
     /// after the write.
     untried: bool,
     renewed: Instant,
@@ -30,7 +30,8 @@ impl Lease {
         Lease { normal: bounded(length), short: None, more: Duration::ZERO, untried: false, renewed: now }
     }
 
-    /// Renews the lease. A heartbeat comes from the controller, so the path still works.
+    /// Renews the lease, and ends a short lease unless its write is still to come. A heartbeat comes from the
+    /// controller, so the path works.
     pub(super) fn heartbeat(&mut self, now: Instant) {
         if !self.untried {
             (self.short, self.more) = (None, Duration::ZERO);
@@ -38,14 +39,14 @@ impl Lease {
         self.renewed = now;
     }
 
-    /// Renews the lease and extends it by `patience` for a write. The agent acts on a request, so its controller was
-    /// alive a moment ago.
+    /// Renews the lease and extends it by `patience` for a write. The agent writes on request, so its controller was
+    /// alive shortly before.
     pub(super) fn begin_write(&mut self, patience: Nanos, now: Instant) {
         (self.untried, self.more, self.renewed) = (true, patience.into(), now);
     }
 
     /// Renews the lease after a write, or its refusal, and adds the time that the knob takes to settle. A short lease
-    /// remains, because it checks that the controller still reaches the agent.
+    /// stays in force until a heartbeat shows that the controller still reaches the agent.
     pub(super) fn end_write(&mut self, settle: Nanos, now: Instant) {
         (self.untried, self.more, self.renewed) = (false, settle.into(), now);
     }

@@ -1,5 +1,5 @@
-//! The ledger: the journal's history, also kept in memory, and the decision whether a knob may be written. A knob that
-//! still has the value that it had after this run's last write counts as this run's; otherwise another program has set
+//! The ledger: the journal's history, also kept in memory, and the decision whether a knob may be written. If a knob
+//! still has the value after this run's last write, that value counts as this run's. Otherwise another program has set
 //! it. Every write is bracketed (see `bracket.rs`).
 
 use std::collections::BTreeSet;
@@ -33,8 +33,8 @@ pub(super) struct JournalLedger {
     pub(super) bracket: Option<WriteBracket>,
     /// The reason why the bracket of a finished write could not be closed. No more writes are permitted then.
     stuck: Option<String>,
-    /// True if the file must not change, because it is damaged or holds the only trace of a write whose end was not
-    /// seen.
+    /// True if the file must not change, because it is damaged or holds the only trace of a write whose end no process
+    /// recorded.
     pub(super) is_frozen: bool,
 }
 
@@ -79,7 +79,7 @@ impl JournalLedger {
         }
     }
 
-    /// Records that departures were missed, so that no remaining device is certain to be in its place.
+    /// Records that departures were missed. Any device that was not known to have left may then have left.
     fn lose_sight(&mut self) {
         let turned = self.history.turned.iter().map(TurnedKnob::device);
         let devices: BTreeSet<u32> = turned.filter(|on| !self.history.left.contains_key(on)).collect();
@@ -132,9 +132,9 @@ impl JournalLedger {
         }
     }
 
-    /// Records in the journal that `knob` is about to be set to `to`, with a snapshot of the settings that this may
-    /// disturb; on return both are on disk. Checks again whether the host permits the write, whatever agent and
-    /// controller have read before. Returns how long the write may take.
+    /// Records in the journal that `knob` is about to be set to `to`, with a snapshot of the settings that the write
+    /// may disturb. Both are on disk on return. Reads the knob first and checks again whether the host permits the
+    /// write, whatever agent and controller have read before. Returns the longest time that the write may take.
     pub(super) fn intend(&mut self, knob: &str, device: &str, to: &str) -> Result<Nanos, Error> {
         if let Some(why) = &self.stuck {
             return Err(Error::Journal(why.clone()));
@@ -176,8 +176,8 @@ impl JournalLedger {
     /// Checks that a knob with the value `now` may be written.
     ///
     /// # Errors
-    /// Returns [`Error::Foreign`] if another program set it, or the row's reason if its original value may not be
-    /// overwritten.
+    /// Returns [`Error::Foreign`] if another program set it, or the error of the knob's `can_write` if its original
+    /// value may not be overwritten.
     fn check(
         &self,
         knob: &Knob,
@@ -186,7 +186,7 @@ impl JournalLedger {
         now: &str,
     ) -> Result<(), Error> {
         let same = |value: &str| knob.factor.domain.same(value, now);
-        // For a value of ours the row would say that a user configured it.
+        // Only for the original value: `can_write` would take a value of ours for one that a user configured.
         if same(&turned.intent.before) {
             return self.host.can_write(knob, location);
         }
@@ -222,8 +222,8 @@ impl JournalLedger {
         Ok(TurnedKnob { intent, written: vec![to.to_owned()] })
     }
 
-    /// Closes the bracket of the finished write: all differences are attributed to it. Returns how long the knob takes
-    /// to settle.
+    /// Closes the bracket of the finished write, and attributes all differences to this run. Returns the time that the
+    /// knob takes to settle.
     pub(super) fn wrote(&mut self) -> Nanos {
         let settle = self.bracket.as_ref().map_or(Nanos(0), |bracket| bracket.knob.factor.toggle);
         if let Err(e) = self.close() {
@@ -232,7 +232,7 @@ impl JournalLedger {
         settle
     }
 
-    /// Returns how long the write in progress may take.
+    /// Returns the longest time that the write in progress may take; zero if there is none.
     pub(super) fn patience(&self) -> Nanos {
         self.bracket.as_ref().map_or(Nanos(0), |bracket| bracket.knob.factor.patience())
     }
@@ -243,8 +243,8 @@ impl JournalLedger {
     }
 }
 
-/// Returns true if `turned` is the knob `knob` on the device `device`, which may have been renamed. Also returns true
-/// if another device now has its name.
+/// Returns true if `turned` is `knob` on `device`, which may have been renamed since. Another device with the old name
+/// counts too, so that [`rewritten`] can refuse it.
 fn is_of(turned: &TurnedKnob, knob: &Knob, device: Option<&DeviceIdentity>) -> bool {
     let is_it = |(then, now): (&DeviceIdentity, &DeviceIdentity)| {
         then.ifindex == now.ifindex || then.name == now.name
@@ -253,7 +253,7 @@ fn is_of(turned: &TurnedKnob, knob: &Knob, device: Option<&DeviceIdentity>) -> b
     turned.intent.knob == knob.factor.name && (knob.factor.scope != FactorScope::Device || same_device())
 }
 
-/// Returns a knob that was written before, if the device with its name is still the same.
+/// Returns a copy of `turned` for another write, or an error if its device's name belongs to another device now.
 fn rewritten(turned: &TurnedKnob, now: Option<&DeviceIdentity>) -> Result<TurnedKnob, Error> {
     match (&turned.intent.device, now) {
         (Some(then), Some(now)) if then.ifindex != now.ifindex && then.name == now.name => {

@@ -15,8 +15,9 @@ const REST: &[u8] = b"\",";
 const DIGITS: usize = 10;
 const SUM_DIGITS: usize = 16;
 
-/// Line numbers of the header and the mark.
+/// Line number of the header.
 pub(super) const HEADER: u32 = 1;
+/// Line number of the mark.
 pub(super) const MARK: u32 = 2;
 
 /// Returns an entry as JSON, without number and checksum.
@@ -26,7 +27,7 @@ pub(super) fn plain(entry: &JournalEntry) -> Vec<u8> {
     line
 }
 
-/// Returns an entry as the line with this number.
+/// Returns an entry as a line with this number and a checksum.
 pub(super) fn sealed(number: u32, entry: &JournalEntry) -> Vec<u8> {
     let plain = plain(entry);
     let rest = &plain[1..];

@@ -76,8 +76,8 @@ pub(super) fn lock(fd: &OwnedFd, path: &Path) -> Result<(), JournalError> {
     }
 }
 
-/// Waits a moment if only guardians hold the lock, because their agents are dead or have not begun. Otherwise returns
-/// the error.
+/// Waits for [`PAUSE`] if only guardians hold the lock, because their agents are dead or have not begun. Returns an
+/// error that describes the holder if it is another process or a stopped guardian, or if `late` is true.
 fn wait(fd: &OwnedFd, path: &Path, late: bool) -> Result<(), JournalError> {
     let holders = holders(fd).map_err(|e| JournalError::io("stat", path, e))?;
     if let Some(holder) = holders.iter().find(|h| !is_daemon(h.pid, ROLE)) {
@@ -103,7 +103,7 @@ struct LockHolder {
     uid: u32,
 }
 
-/// Returns the processes with a locked descriptor of this file. /proc/locks names only the one that took the lock,
+/// Returns the processes with a locked descriptor of this file. /proc/locks names only the process that took the lock,
 /// which may have shared it and died.
 fn holders(fd: &OwnedFd) -> rustix::io::Result<Vec<LockHolder>> {
     let stat = rustix::fs::fstat(fd)?;

@@ -12,24 +12,24 @@
 //!
 //! | file | does |
 //! |---|---|
-//! | `bracket.rs` | looks before and after each write |
-//! | `snapshot/` | what a look sees: a file for each kind of [`SideEffect`](crate::SideEffect) reads and restores it |
-//! | `own_changes.rs` | the sum of all differences: what is ours |
+//! | `bracket.rs` | takes a snapshot before and after each write |
+//! | `snapshot/` | reads and restores the settings of a snapshot, a file for each [`SideEffect`](crate::SideEffect) |
+//! | `own_changes.rs` | combines all differences into the changes that this run made |
 //! | `restore.rs` | restores knobs, for agent, guardian and undo alike |
 //! | `side_effects.rs` | restores the other settings in stages, and leaves those of other programs |
-//! | `undo.rs` | finds journals and locks them; it restores by `restore.rs` |
-//! | `fake_host.rs` | a host for tests of orders that a kernel does not offer |
+//! | `undo.rs` | finds journals, locks them, and restores by `restore.rs` |
+//! | `fake_host.rs` | a simulated host, for tests of orders of events that a kernel does not offer |
 //!
-//! Where a setting is not restored, look first whether its file of `snapshot/` saw it: only what a look saw can go
-//! back. Where another program is blamed wrongly, look for the cause in this order:
+//! If a setting is not restored, check first that its file of `snapshot/` reads it, because only a setting in a
+//! snapshot can be restored. If another program is blamed wrongly, look for the cause in this order:
 //!
 //! - a knob ("another program set it to"): `Domain::same`, for two spellings of one value; then `bracket.rs`, for a
 //!   value that the driver changes after it was read back;
 //! - another setting ("another program changed it"): `same` in its file of `snapshot/`, for two spellings of one value;
-//!   then `after_write.rs`, for an effect that came after the second look; then `disturbs` in the knob's row, for a
+//!   then `after_write.rs`, for an effect that came after the second snapshot; then `disturbs` in the knob's row, for a
 //!   kind of setting that the knob changes and only another knob's row names.
 //!
-//! docs/decisions/0023 says why it works by differences.
+//! docs/decisions/0023 explains why changes are attributed by differences.
 
 mod bracket;
 mod entry;
@@ -72,7 +72,7 @@ pub(crate) use identity::in_initial_netns;
 pub use turner::{KnobTurner, TurnerOptions};
 pub use undo::{Undo, UndoReport, has_journal, undo_namespaces};
 
-/// A function that finds a knob by its name in a table. Only knobs that it finds are ever changed.
+/// A function that finds a knob by its name. Only knobs that it finds are ever changed.
 pub type KnobLookup = fn(&str) -> Option<&'static crate::Knob>;
 
 /// Finds a knob in the knob table of this build.

@@ -9,8 +9,7 @@ use landspeed_kernel::namespace;
 use landspeed_kernel::netlink::netns_cookie;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
-/// Returns the namespace with this cookie, through any handle to it, or `None` if no name or process holds it any
-/// more.
+/// Returns the namespace with this cookie, or `None` if no name in /run/netns and no visible process leads to it.
 pub(super) fn find(cookie: u64) -> Option<OwnedFd> {
     candidates()
         .into_iter()
@@ -44,7 +43,7 @@ fn open(path: &Path) -> io::Result<OwnedFd> {
     Ok(openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
-/// Runs `work` in the namespace on a temporary thread. This thread stays in its own.
+/// Runs `work` in the namespace on a temporary thread. The calling thread stays in its own namespace.
 pub(super) fn inside<T: Send>(namespace: &OwnedFd, work: impl FnOnce() -> T + Send) -> io::Result<T> {
     namespace::inside(namespace.as_fd(), work)
 }

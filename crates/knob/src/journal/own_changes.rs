@@ -2,8 +2,8 @@
 //! combined over all writes.
 //!
 //! A setting that was `a` before a write and is `b` after it was changed from `a` to `b` by this run. A later write
-//! that finds `b` continues this change, and one that restores `a` ends it. A write that finds a third value has found
-//! another program's, which is the value to restore from then on. Two cases cannot be recognised: another program
+//! that finds `b` continues this change, and one that restores `a` ends it. If a write finds a third value, another
+//! program has set it, and this is the value to restore from then on. Two cases cannot be recognised: another program
 //! changes a setting while a write takes effect, or sets it to exactly the value that this run left.
 
 use std::collections::BTreeMap;
@@ -30,8 +30,8 @@ pub(super) struct OwnChanges {
 pub(super) struct OwnChange {
     pub(super) before: Option<SettingValue>,
     pub(super) after: Option<SettingValue>,
-    /// True for a route that existed before the write without the address that the kernel made it from. An IPv6
-    /// prefix route outlives an address with a lifetime.
+    /// True for a route that already existed before the write although the address from which the kernel had made it
+    /// was gone. An IPv6 prefix route outlives an address with a lifetime.
     pub(super) was_orphan: bool,
 }
 
@@ -47,7 +47,7 @@ impl OwnChanges {
         }
     }
 
-    /// Returns true if both are equal except for values that change by themselves.
+    /// Returns true if both contain the same changes, except for values that change by themselves.
     pub(super) fn same(&self, other: &OwnChanges) -> bool {
         let alike = |((ka, a), (kb, b)): ((&_, &OwnChange), (&_, &OwnChange))| {
             ka == kb && same(a.before.as_ref(), b.before.as_ref()) && same(a.after.as_ref(), b.after.as_ref())

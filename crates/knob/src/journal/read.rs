@@ -1,6 +1,5 @@
 //! Reading a journal as if an attacker had written it: only knobs of the table, values in their domains and data of
-//! bounded size are accepted. Of a damaged journal, the lines that are still as they were written are read, and the
-//! damage is reported.
+//! bounded size are accepted. If a journal is damaged, its unchanged lines are read and the damage is reported.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read};
@@ -19,7 +18,7 @@ use crate::{Knob, device};
 pub(super) const MAX_LINE: usize = 32 << 20;
 /// Longest journal in bytes.
 pub(super) const MAX_FILE: u64 = 256 << 20;
-/// The most knobs of one journal, counted per device, and the most values of one knob.
+/// The largest number of knobs in one journal, counted per device, and of values for one knob.
 pub(super) const MAX_TURNED: usize = 4096;
 
 #[derive(Debug, Default)]
@@ -29,9 +28,9 @@ pub(super) struct JournalContents {
     pub(super) history: WriteHistory,
     /// Messages about refused lines, already escaped.
     pub(super) refused: Vec<String>,
-    /// Reasons why the journal is not as landspeed left it, for people: lost, changed or moved lines.
+    /// Descriptions of the journal's damage for people: lost, changed or moved lines.
     pub(super) damage: Vec<String>,
-    /// The boot and the format in a header that another version of landspeed wrote.
+    /// The format and the boot id in the header, if another version of landspeed wrote it.
     pub(super) other_format: Option<OtherVersionHeader>,
     /// The position at which the next entry is appended.
     pub(super) end: AppendPosition,
@@ -40,10 +39,11 @@ pub(super) struct JournalContents {
 /// The position at which a journal is continued, and its format.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct AppendPosition {
-    /// Bytes up to the end of the last complete line, and up to the mark.
+    /// Offset in bytes of the end of the last complete line.
     pub(super) len: u64,
+    /// Offset in bytes of the mark.
     pub(super) mark_at: u64,
-    /// Number of lines, if lines have numbers.
+    /// Number of lines; `None` if the journal's format has no line numbers.
     pub(super) lines: Option<u32>,
 }
 
@@ -61,12 +61,12 @@ impl JournalContents {
         !self.history.mark.is_done() && (may_hold || !self.damage.is_empty() || self.other_format.is_some())
     }
 
-    /// Returns true if lines are missing, to which other lines may refer.
+    /// Returns true if the journal is damaged. Lines to which other lines refer may then be missing.
     fn is_gapped(&self) -> bool {
         !self.damage.is_empty()
     }
 
-    /// Returns true if the journal has its header or has lost it.
+    /// Returns true if the journal's header was read or is lost. Intents are accepted only then.
     fn is_begun(&self) -> bool {
         self.header.is_some() || self.is_gapped()
     }
@@ -106,7 +106,7 @@ pub(super) fn read(file: impl Read, lookup: KnobLookup) -> io::Result<JournalCon
 struct JournalReader {
     lookup: KnobLookup,
     contents: JournalContents,
-    /// Entries of lines that have numbers.
+    /// Entries of lines that have numbers, by number.
     sealed: BTreeMap<u32, Vec<u8>>,
     /// The greatest line number so far.
     last: u32,
@@ -165,7 +165,7 @@ impl JournalReader {
     }
 }
 
-/// Returns the missing line numbers, including that of the mark, as text.
+/// Returns the ranges of line numbers that are missing, as text. The header and the mark count as missing too.
 fn gaps(sealed: &BTreeMap<u32, Vec<u8>>) -> Vec<String> {
     let mut expected = line::HEADER;
     let mut missing = Vec::new();
@@ -178,8 +178,8 @@ fn gaps(sealed: &BTreeMap<u32, Vec<u8>>) -> Vec<String> {
     missing
 }
 
-/// Returns format and boot of a journal that another version wrote. Its lines are not read, because they could mean
-/// something else.
+/// Returns format and boot id if the line is a header that another version of landspeed wrote. The other lines of such
+/// a journal are not read, because they could mean something else.
 fn other_format(line: &[u8]) -> Option<OtherVersionHeader> {
     let line = match line::unsealed(line) {
         None if line::is_sealed(line) => return None,
@@ -251,7 +251,7 @@ fn take_intent(contents: &mut JournalContents, intent: Intent, lookup: KnobLooku
     Ok(())
 }
 
-/// Returns true if `id` comes after the last one, and directly after it unless lines are missing.
+/// Returns true if `id` is the next one after the ids of `all`, or any later one if lines are missing.
 fn is_next<T>(contents: &JournalContents, all: &BTreeMap<u32, T>, id: u32) -> bool {
     let next = all.last_key_value().map_or(1, |(last, _)| last.saturating_add(1));
     id == next || (id > next && contents.is_gapped())

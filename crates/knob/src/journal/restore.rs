@@ -1,9 +1,9 @@
 //! Restoring the settings in a journal.
 //!
-//! Knobs are restored first, newest first, then the other settings that the run's writes changed, as far as they are
-//! still as the run left them. Each of these writes is bracketed like any other, so its side effects are known too and
-//! are restored in the next round. A setting that is not as the run left it counts as another program's: it is kept and
-//! reported. So is a setting that differs from the start without a write of the run.
+//! Knobs are restored first, beginning with the newest, and then the other settings that the run's writes changed. A
+//! setting is restored only if it is still as the run left it. Otherwise it counts as another program's, and is kept
+//! and reported. So is a setting that differs from the start although no write of the run changed it. Each write of a
+//! restore is bracketed like any other, so its side effects are known too and are restored in the next round.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,14 +18,14 @@ use super::side_effects;
 use super::snapshot::SettingKey;
 use crate::{FactorScope, Knob, SideEffect};
 
-/// Number of passes. A setting may not be restorable while an older change is still in place; the next pass then
-/// restores it.
+/// The largest number of passes. A setting may not be restorable while an older change is still in place. The next pass
+/// then restores it.
 const PASSES: usize = 3;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct RestoreReport {
     /// What was restored and what was kept, one line each.
     pub(super) notes: Vec<String>,
-    /// Settings that could not be restored but may be in another attempt, one line each.
+    /// Settings that could not be restored, one line each. Another attempt may succeed.
     pub(super) failures: Vec<String>,
     /// Changes that may be this run's or another program's, because the write that may have made them was cut short.
     pub(super) unsure: Vec<String>,
@@ -41,7 +41,7 @@ impl RestoreReport {
         self.failures.is_empty() && self.unsure.is_empty()
     }
 
-    /// Returns the report in the form that agents and records use.
+    /// Converts the report to a [`RestoreOutcome`], which agents and records use.
     pub(super) fn into_restored(self) -> RestoreOutcome {
         let restored = self.is_done() && !self.foreign;
         let left = self.is_done() && self.foreign;
@@ -67,8 +67,8 @@ impl RestoreReport {
     }
 }
 
-/// Restores everything. With `claim`, all changes that may come from a write that was cut short long ago count as this
-/// run's.
+/// Restores everything. If `claim` is true, changes that may come from a write that was cut short long ago count as
+/// this run's, whatever program made them.
 pub(super) fn restore(ledger: &mut JournalLedger, claim: bool) -> RestoreReport {
     let mut report = RestoreReport { unsure: ledger.close_left_open(claim), ..RestoreReport::default() };
     for _ in 0..PASSES {
@@ -113,7 +113,7 @@ pub(super) fn inventory(ledger: &JournalLedger) -> Vec<String> {
     ledger.history.turned.iter().map(knob).chain(rest).chain(refused).collect()
 }
 
-/// Returns the knobs whose value is still the one after the last write, and not the one before it, one line each.
+/// Returns the knobs that still have the value from this run's last write and not the original one, one line each.
 pub(super) fn still_ours(ledger: &JournalLedger) -> Vec<String> {
     let line = |turned: &TurnedKnob| {
         let knob = knob_of(ledger, turned).ok()?;
@@ -131,7 +131,8 @@ fn devices(ledger: &JournalLedger) -> BTreeMap<u32, Option<DeviceIdentity>> {
     ledger.history.turned.iter().map(|t| (t.device(), t.intent.device.clone())).collect()
 }
 
-/// Returns the knob of an entry, if this host and this namespace still permit changing it.
+/// Returns the knob of `turned`, or the reason why it cannot be restored here: its name is unknown, or it belongs to
+/// the whole host and this is not the host's first network namespace.
 fn knob_of(ledger: &JournalLedger, turned: &TurnedKnob) -> Result<&'static Knob, String> {
     let name = &turned.intent.knob;
     let knob = (ledger.lookup)(name).ok_or_else(|| format!("{name} is no knob"))?;
@@ -179,7 +180,7 @@ fn put_back_knob(ledger: &mut JournalLedger, turned: &TurnedKnob, report: &mut R
             report.note(format!("{subject}: {now} -> {before}"));
         }
         Ok(after) => match lacks(ledger, knob, &location) {
-            // It is requested again, and comes on as soon as what it needs is on.
+            // The feature is wanted again, and comes on as soon as the features that it needs are on.
             Some(need) => {
                 report.note(format!("{subject}: asked for {before} again, and {after} without {need}"))
             }
@@ -191,7 +192,7 @@ fn put_back_knob(ledger: &mut JournalLedger, turned: &TurnedKnob, report: &mut R
     }
 }
 
-/// Returns a need of a knob that is not met at present: "gro=on".
+/// Returns the first need of a knob that is not met at present, such as "gro=on".
 fn lacks(ledger: &JournalLedger, knob: &Knob, location: &DeviceLocation) -> Option<String> {
     let is_missing = |(name, value): &&(&str, &str)| {
         let read = (ledger.lookup)(name).and_then(|need| ledger.host.read(need, location).ok());
@@ -207,8 +208,8 @@ fn subject(turned: &TurnedKnob, knob: &Knob) -> String {
     }
 }
 
-/// Returns the location at which a knob is set now, or `None` if its device is gone. A setting with a wider scope than
-/// the device outlives it.
+/// Returns the location at which a knob is set now, or `None` if its device is gone. A knob with a wider scope than one
+/// device outlives the device.
 pub(super) fn location_of(
     ledger: &JournalLedger,
     turned: &TurnedKnob,
@@ -229,8 +230,8 @@ pub(super) fn location_of(
     }
 }
 
-/// Returns true if a knob still has the value that it had after the last write. If that value is unknown, every value
-/// that was ever written counts.
+/// Returns true if `now`, a knob's current value, is the one after this run's last write. If that one is unknown, every
+/// value that the run ever wrote counts.
 fn is_ours(ledger: &JournalLedger, turned: &TurnedKnob, knob: &Knob, now: &str) -> bool {
     let same = |ours: &String| knob.factor.domain.same(ours, now);
     match ledger.net.values.get(&turned.intent.seq) {

@@ -2,9 +2,9 @@
 //! everything is killed at the same moment.
 //!
 //! A journal's lines are written to the first file and then to the second before anything is changed, so either file
-//! alone suffices. The second one is removed first. Before a journal is read, [`bring_back`] replaces the first file
-//! by the second if the first is missing or lacks lines that the second has, so all other code handles one file.
-//! After a reboot /run is empty, and the first file counts.
+//! alone suffices. At the end of a run the second file is removed first. Before a journal is read, [`bring_back`]
+//! replaces the first file by the second if the first is missing or lacks lines that the second has, so all other code
+//! handles one file. After a reboot /run is empty, and the first file counts.
 
 use std::fs::File;
 use std::io::Read;
@@ -36,7 +36,8 @@ pub(super) struct SecondCopy {
 }
 
 impl SecondCopy {
-    /// Writes the bytes of the first file at the same offset. If this fails, a reader notices the missing lines.
+    /// Writes `bytes`, which the first file has at the offset `at`, at the same offset. If this fails, a reader notices
+    /// the missing lines.
     pub(super) fn write(&self, bytes: &[u8], at: u64) {
         if let Err(error) = self.file.write_all_at(bytes, at) {
             let _ = self.missed.set(error.to_string());
@@ -59,7 +60,7 @@ impl SecondCopies {
         Ok(SecondCopies { of: prefix(state), folder })
     }
 
-    /// Opens the copies. Returns `None` if there are none.
+    /// Opens the folder of the copies. Returns `None` if it does not exist or belongs to another user.
     fn open(state: &Path) -> Result<Option<SecondCopies>, JournalError> {
         let folder = place(state);
         let me = rustix::process::geteuid();
@@ -71,7 +72,7 @@ impl SecondCopies {
         Ok(folder.map(|folder| SecondCopies { of: prefix(state), folder }))
     }
 
-    /// Writes a copy, which replaces an existing one.
+    /// Writes a copy of the journal called `name`, which replaces an existing copy.
     pub(super) fn put(&self, name: &str, bytes: &[u8]) -> Result<SecondCopy, JournalError> {
         Ok(SecondCopy { file: self.folder.put(&self.own(name), bytes)?, missed: OnceLock::new() })
     }
@@ -96,7 +97,7 @@ pub(super) fn names(state: &Path) -> Result<Vec<String>, JournalError> {
     SecondCopies::open(state)?.map_or_else(|| Ok(Vec::new()), |copies| copies.names())
 }
 
-/// Removes the copy of a journal, if it belongs to the run with this header.
+/// Removes the copy of the journal called `name` if the copy begins with `header`, the first line of the run's journal.
 pub(super) fn remove(state: &Path, name: &str, header: &[u8]) -> Result<(), JournalError> {
     let Some(copies) = SecondCopies::open(state)? else { return Ok(()) };
     let Some(copy) = copies.open_copy(name)? else { return Ok(()) };
@@ -105,11 +106,11 @@ pub(super) fn remove(state: &Path, name: &str, header: &[u8]) -> Result<(), Jour
     if is_of_it && !header.is_empty() { copies.folder.remove(&copies.own(name)) } else { Ok(()) }
 }
 
-/// Replaces `first`, the locked first file of a journal, by the second if the first is missing or lacks lines that the
-/// second has. Returns true if it did: then the file with the journal's name is another one, and not locked.
+/// Replaces `first`, the locked first file of a journal, by the second file if the first is missing or lacks lines that
+/// the second has. Returns true if it did. The journal's name then leads to a new file, which is not locked.
 ///
-/// The lock comes first. Another process may hold it for a moment longer, and what remains of a changed journal would
-/// otherwise be restored before its copy.
+/// The first file must be locked before this call. Otherwise, while another process holds the lock a little longer, the
+/// remains of a changed journal could be restored before its copy.
 pub(super) fn bring_back(
     state: &Path,
     name: &str,

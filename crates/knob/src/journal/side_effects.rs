@@ -12,8 +12,8 @@ use super::restore::RestoreReport;
 use super::snapshot::{SettingKey, SettingValue, SettingsSnapshot, same, shown};
 use crate::SideEffect;
 
-/// The most rounds: three stages, each repeated if the first attempt had no effect, and the side effects. No host has
-/// needed half as many.
+/// The largest number of rounds: three stages, each repeated if the first attempt had no effect, and again for the side
+/// effects of restoring. No host has needed half as many.
 const ROUNDS: usize = 32;
 
 /// Restores the settings that are still as the run's writes left them, on the device with index `number`.
@@ -47,8 +47,8 @@ pub(super) fn put_back(
     rest.tell_failures(ledger, report);
 }
 
-/// Reports the settings that differ from the start without a write of this run as another program's, unless it is
-/// unknown which differences are this run's.
+/// Reports, as another program's changes, the settings that differ from the start although no write of this run changed
+/// them. Reports nothing if it is unknown which differences are this run's.
 fn mention_others(
     ledger: &JournalLedger,
     number: u32,
@@ -119,7 +119,7 @@ fn foreign(key: &SettingKey, was: Option<&SettingValue>, is: Option<&SettingValu
     format!("{subject}: another program changed it since, left alone (is {is}, was {was})")
 }
 
-/// Returns the name of a setting as users know it.
+/// Returns the name of a setting for messages.
 fn subject(key: &SettingKey, value: Option<&SettingValue>, device: &str) -> String {
     match (key, value) {
         (SettingKey::Route(_), Some(routes)) => format!("route {}", routes.shown()),
@@ -139,12 +139,13 @@ struct SideEffectRestore {
     refused: BTreeMap<SettingKey, String>,
     /// Settings that no attempt could change.
     given_up: BTreeSet<SettingKey>,
-    /// True if the last round changed nothing.
+    /// True if the last round changed nothing. If the next one changes nothing either, its settings are given up.
     is_stuck: bool,
 }
 
 impl SideEffectRestore {
-    /// Prepares restoring a device. Returns `None` if no setting remains that could be restored.
+    /// Prepares the restore of the device with index `number`. Returns `None` if none of its settings could be
+    /// restored.
     fn on(
         ledger: &JournalLedger,
         number: u32,
@@ -170,7 +171,7 @@ impl SideEffectRestore {
         Ok(Some(rest).filter(|rest| !rest.kinds.is_empty()))
     }
 
-    /// Restores one stage. Returns false if nothing remains to be restored.
+    /// Restores the settings of one stage. Returns false if nothing remains to be restored.
     fn round(&mut self, ledger: &mut JournalLedger, report: &mut RestoreReport) -> Result<bool, String> {
         let slots = ledger.slots(self.number);
         let now = ledger.host.snapshot(&self.kinds, &self.location, &slots).map_err(|e| e.to_string())?;
@@ -198,8 +199,8 @@ impl SideEffectRestore {
         Ok(true)
     }
 
-    /// Returns the changes that are still as the run's writes left them, and drops the others, which another program
-    /// has changed since.
+    /// Returns the changes that are still as the run's writes left them. Removes the other changes from the ledger:
+    /// those that are undone, and those that another program has overwritten, which are reported.
     fn ours(
         &self,
         ledger: &mut JournalLedger,
@@ -218,7 +219,7 @@ impl SideEffectRestore {
             if same(is, was) || !key.can_be(was, ledger.host.now_s()) || key.is_gone(is) {
                 settled.push(place.clone());
             } else if self.follows(ledger, report, place) {
-                // It stays in the list: it may still be removed with its address, because of this run.
+                // The change stays in the list: the route may still be removed with its address, because of this run.
                 continue;
             } else if same(is, change.after.as_ref()) {
                 todo.push((key.clone(), change.clone()));
@@ -235,8 +236,8 @@ impl SideEffectRestore {
         todo
     }
 
-    /// Returns true if the kernel makes and removes this route with an address that belongs to another program. That
-    /// holds for a new route, unless it replaces one that this run removed, and for a lost route that no address has
+    /// Returns true if the route at `place` comes and goes with an address that belongs to another program. This
+    /// applies to a new route, unless it replaces one that this run removed, and to a lost route that no address has
     /// brought back.
     fn follows(&self, ledger: &JournalLedger, report: &RestoreReport, place: &(u32, SettingKey)) -> bool {
         let SettingKey::Route(slot) = &place.1 else { return false };
@@ -296,8 +297,8 @@ impl SideEffectRestore {
     }
 }
 
-/// Returns true if settings of this kind can be reached: none of a device that is gone, and of a device in another
-/// network namespace only the settings that moved with it.
+/// Returns true if settings of this kind can be reached at `location`. A device that is gone has none, and one in
+/// another network namespace only those that moved with it.
 pub(super) fn is_reachable(kind: &SideEffect, location: &DeviceLocation) -> bool {
     let is_there = !location.device.is_empty();
     match kind {

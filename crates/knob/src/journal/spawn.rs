@@ -10,7 +10,8 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
 use super::JournalError;
 use super::wire::GuardianChannel;
 
-/// Buffer size in bytes: the largest packet with the kernel's overhead, whatever net.core.wmem_default is.
+/// Size in bytes of a socket's send buffer, enough for the largest packet with the kernel's overhead, whatever
+/// net.core.wmem_default is.
 const SOCKET_BUFFER: usize = 256 * 1024;
 
 pub(super) fn default_command() -> Vec<OsString> {

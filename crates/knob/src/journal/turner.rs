@@ -23,7 +23,8 @@ use super::wire::{GuardianChannel, GuardianReply, GuardianRequest};
 use super::{JournalError, KnobLookup, lease, spawn};
 use crate::{Error, Knob, KnobTarget};
 
-/// Time limit for restoring, which can take longer: drivers that reset their hardware, several attempts.
+/// Time limit for restoring. It is longer than that for other answers, because drivers may reset their hardware and
+/// several attempts may be needed.
 const RESTORE_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The options of a [`KnobTurner`]. The default is right outside of tests.
@@ -31,13 +32,13 @@ const RESTORE_TIMEOUT: Duration = Duration::from_secs(300);
 pub struct TurnerOptions {
     /// Folder of landspeed's state, which contains the journals' folder.
     pub state_dir: PathBuf,
-    /// The longest time without a heartbeat, after which everything is restored.
+    /// The longest time without a heartbeat of the controller. After that, everything is restored.
     pub lease: Nanos,
-    /// The time without an answer after which a guardian counts as hung: it is killed, and the agent takes over.
+    /// The longest time that the guardian may take for an answer. After that, it is killed and the agent takes over.
     pub answer: Nanos,
-    /// Program and arguments that call [`super::guardian_main`].
+    /// Command line of a guardian: a program, and arguments that make it call [`super::guardian_main`].
     pub guardian: Vec<OsString>,
-    /// Finds knobs in the knob table. The guardian must have the same table.
+    /// The function that finds a knob by its name. The guardian must have the same table.
     pub lookup: KnobLookup,
 }
 
@@ -54,8 +55,8 @@ impl Default for TurnerOptions {
 }
 
 impl TurnerOptions {
-    /// Checks that `value` may be written to `knob` on this host, as far as the names and values alone decide it.
-    /// Reads no setting.
+    /// Checks, without reading any setting, that `knob` exists, that `value` is in its domain, and that this network
+    /// namespace may set it.
     ///
     /// # Errors
     /// Returns an error for an unknown knob, for a value outside its domain, and for a knob that this namespace may
@@ -65,8 +66,8 @@ impl TurnerOptions {
     }
 }
 
-/// Changes knobs of this process's network namespace. All its changes are restored by [`KnobTurner::restore_all`],
-/// when the turner is dropped, and when its process dies in whatever way.
+/// An agent's means to change knobs of this process's network namespace. All changes are restored by
+/// [`KnobTurner::restore_all`], when the turner is dropped, and when its process dies in whatever way.
 #[must_use = "dropping a turner puts everything back"]
 pub struct KnobTurner {
     /// The listening thread; `None` once [`KnobTurner::restore_all`] has been called.
@@ -79,8 +80,8 @@ impl KnobTurner {
     /// Starts a guardian, takes the lock of this network namespace and opens its journal.
     ///
     /// # Errors
-    /// Returns [`Error::Journal`] if another run is in progress, an earlier one left changes, or the journal cannot
-    /// be kept. Nothing was changed then.
+    /// Returns [`Error::Journal`] if another run is in progress, an earlier one left changes, or the journal cannot be
+    /// kept. In each case nothing was changed.
     pub fn start(options: TurnerOptions) -> Result<KnobTurner, Error> {
         let channel = spawn::spawn(&options.guardian)?;
         let handles = begin(&channel, &options).inspect_err(|_| discard_empty(&options))?;
@@ -91,8 +92,8 @@ impl KnobTurner {
     /// Sets a knob and reads it back. If the value differs from the written one, the write is reverted immediately.
     ///
     /// # Errors
-    /// Returns [`Error::NotAsWritten`] or the kernel's refusal, after which the knob has its earlier value;
-    /// [`Error::Refused`] if the guardian does not permit the write; and [`Error::Journal`] if the run is over and
+    /// Returns [`Error::NotAsWritten`] or the kernel's refusal if the knob has its earlier value again. Returns
+    /// [`Error::Refused`] if the guardian does not permit the write. Returns [`Error::Journal`] if the run is over and
     /// nothing was written, or if the write could not be reverted.
     pub fn turn(&self, knob: &str, value: &str, target: &KnobTarget) -> Result<KnobChangeReport, Error> {
         let knob = checked(self.client.lookup, knob, value)?;
@@ -131,7 +132,7 @@ impl KnobTurner {
     }
 
     /// Reports to the guardian that the write is over, and waits until it has recorded the changes, because later
-    /// changes are another program's. If the guardian is dead, the watch also restores this write.
+    /// changes count as another program's. If the guardian is dead, the listening thread restores this write too.
     fn report(&self, answers: &Receiver<GuardianReply>) {
         let told = self.client.tell(&GuardianRequest::Wrote {});
         if told.is_ok() && answers.recv_timeout(self.answer) == Err(RecvTimeoutError::Timeout) {
@@ -145,20 +146,20 @@ impl KnobTurner {
         let _ = self.client.channel.try_send(&GuardianRequest::Heartbeat {});
     }
 
-    /// From now on, everything is restored unless a heartbeat comes within `lease`; for knobs that can cut the path to
-    /// the controller. The first heartbeat after the next write ends this.
+    /// Shortens the lease, for a write that can cut the path to the controller. Everything is then restored unless a
+    /// heartbeat comes within `lease`. The first heartbeat after the next write ends the short lease.
     pub fn short_lease(&self, lease: Nanos) {
         let _ = self.client.tell(&GuardianRequest::ShortLease { lease });
     }
 
-    /// Returns the reason if this process may no longer change knobs: the lease ran out or the guardian died, and
-    /// everything is being restored.
+    /// Returns the reason why this process may no longer change knobs, or `None` while it may. When the lease runs out
+    /// or the guardian dies, everything is restored.
     pub fn lost(&self) -> Option<String> {
         self.client.lost()
     }
 
-    /// Restores everything, newest first, and returns what was restored and what differs. If another process already
-    /// restores, waits for it. Only the first call restores and returns anything.
+    /// Restores everything, beginning with the newest change, and returns what was restored and what differs. If
+    /// another process is already restoring, waits for it. Later calls do nothing and return an empty outcome.
     pub fn restore_all(&self) -> RestoreOutcome {
         let watch = self.watch.lock().take();
         let Some(watch) = watch else { return RestoreOutcome::default() };
@@ -174,7 +175,7 @@ impl KnobTurner {
     }
 }
 
-/// Requests that the guardian begin, and returns the handles that it sends.
+/// Sends the guardian the request to begin, and returns the handles that it sends back.
 fn begin(channel: &GuardianChannel, options: &TurnerOptions) -> Result<GuardianHandles, Error> {
     let died = |what: &str| JournalError::Guardian(format!("died {what}"));
     let deaf = |e: std::io::Error| JournalError::Guardian(format!("did not begin: {e}"));
@@ -224,7 +225,7 @@ impl Drop for KnobTurner {
     }
 }
 
-/// Writes a value and reads it back. If it differs, the write is reverted.
+/// Writes a value and reads it back. If the knob reads another value, the write is reverted.
 fn write(knob: &Knob, target: &KnobTarget, value: &str, before: &str) -> Result<String, Error> {
     let (turn, domain) = (knob.setting, &knob.factor.domain);
     let written = turn.write(target, value).and_then(|()| turn.read(target));

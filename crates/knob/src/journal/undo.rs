@@ -32,15 +32,15 @@ pub struct UndoReport {
 pub struct Undo {
     /// True to work on the journals of all network namespaces that can be found, and not only of the current one.
     pub all: bool,
-    /// True to attribute to the run all changes that a write that was cut short long ago may have made, although
-    /// another program may have made them.
+    /// True to restore also the changes that may come either from a write that was cut short long ago or from another
+    /// program.
     pub unsure: bool,
-    /// True if virtual devices end with their network namespace, as those of a lab do. Otherwise a similar device
-    /// elsewhere may be one that left the namespace before it ended.
+    /// True if the virtual devices of an ended network namespace are known to have ended with it, as in a lab. If
+    /// false, a similar device in another namespace may be one that left before the end.
     pub devices_ended: bool,
     /// Folder of landspeed's state, which contains the journals' folder.
     pub state_dir: PathBuf,
-    /// Finds knobs in the knob table.
+    /// The function that finds a knob by its name.
     pub lookup: KnobLookup,
 }
 
@@ -56,8 +56,8 @@ impl Default for Undo {
     }
 }
 
-/// Undoes the changes in the journals of a lab's network namespaces, which have these cookies. If a namespace has
-/// ended, its journal is removed.
+/// Undoes the changes in the journals of the network namespaces with these cookies, which belong to a lab. The journal
+/// of a namespace that has ended is removed.
 pub fn undo_namespaces(cookies: &[u64]) -> Result<UndoReport, JournalError> {
     let (undo, here) = (Undo { devices_ended: true, ..Undo::default() }, NamespaceIdentity::find_out()?);
     let mut report = UndoReport { clean: true, ..UndoReport::default() };
@@ -71,9 +71,9 @@ pub fn undo_namespaces(cookies: &[u64]) -> Result<UndoReport, JournalError> {
     Ok(report)
 }
 
-/// Returns true if this host has a journal of a run in a network namespace of `boot_id`, which exists until
-/// everything is restored. Returns `None` if this cannot be determined here: another boot or host, or the journals
-/// are not readable.
+/// Returns true if a journal exists for the network namespace with this cookie, so that not everything in it is
+/// restored. Returns `None` if this cannot be determined: `boot_id` is not the boot of this host, or the journals are
+/// not readable.
 pub fn has_journal(boot_id: &str, netns_cookie: u64) -> Option<bool> {
     let here = NamespaceIdentity::find_out().ok()?;
     if here.boot_id != boot_id {
@@ -82,7 +82,7 @@ pub fn has_journal(boot_id: &str, netns_cookie: u64) -> Option<bool> {
     Some(names(&state_dir()).ok()?.contains(&name_of(netns_cookie)))
 }
 
-/// Returns the names of all journals in the folder, and of those that have only a second copy.
+/// Returns the names of all files in the journals' folder, and of the journals that have only a second copy.
 fn names(state: &Path) -> Result<Vec<String>, JournalError> {
     let mut names = match JournalFolder::open(state)? {
         Some(folder) => folder.names()?,
@@ -94,15 +94,15 @@ fn names(state: &Path) -> Result<Vec<String>, JournalError> {
     Ok(names)
 }
 
-/// A journal and its lock, `None` if there is no such journal.
+/// A locked journal; `None` if there is no such journal.
 type Locked = Result<Option<JournalFile>, JournalError>;
 
 /// The work on one journal, under its lock.
 type JournalAction<'a> = dyn FnMut(JournalFile, &str, &mut UndoReport) -> Result<(), JournalError> + 'a;
 
 impl Undo {
-    /// Restores the settings in the journals. Journals of another boot are reported, because their settings ended with
-    /// that boot. They are removed unless a setting still has the value that the run left. A damaged journal is kept.
+    /// Restores the settings in the journals. A journal of another boot is only reported, because its settings ended
+    /// with that boot, and removed unless a setting still has the value that the run left. A damaged journal is kept.
     ///
     /// # Errors
     /// Returns an error if the journals' folder cannot be trusted or read.
@@ -118,8 +118,8 @@ impl Undo {
         Ok(report)
     }
 
-    /// Gives up journals: shows the current and the original value of each setting, and removes the journal if `agree`
-    /// returns true. Nothing on the host is changed.
+    /// Gives up the settings in the journals. Calls `agree` with the current and the original value of each setting of
+    /// a journal, one line each, and removes the journal if it returns true. Changes no setting.
     pub fn forget(&self, mut agree: impl FnMut(&[String]) -> bool) -> Result<UndoReport, JournalError> {
         let here = NamespaceIdentity::find_out()?;
         self.each(&here, &mut |file, name, report| {
@@ -134,7 +134,7 @@ impl Undo {
         })
     }
 
-    /// Lists what [`Undo::run`] would restore. Nothing is changed, not even where only a journal's second copy remained.
+    /// Lists what [`Undo::run`] would restore. Changes nothing, even if only the second copy of a journal remains.
     pub fn preview(&self) -> Result<UndoReport, JournalError> {
         let here = NamespaceIdentity::find_out()?;
         let mut report = UndoReport { clean: true, ..UndoReport::default() };
@@ -197,7 +197,8 @@ impl Undo {
         }
     }
 
-    /// Works on a journal, and then on another run's journal of the same name, of which only the second copy remained.
+    /// Calls `work` for a journal. If only the second copy of another run's journal of the same name remains then,
+    /// calls `work` for that too.
     fn one(&self, name: &str, work: &mut JournalAction<'_>, report: &mut UndoReport) {
         let (locked, _) = self.lock_whole(name, report);
         let is_free = locked.is_ok();
@@ -207,7 +208,8 @@ impl Undo {
         }
     }
 
-    /// Locks a journal, after its second copy has taken its place where that has more lines. Returns true if it has.
+    /// Locks a journal. If the second copy has lines that the journal lacks, it first takes the journal's place.
+    /// Returns true if it did.
     fn lock_whole(&self, name: &str, report: &mut UndoReport) -> (Locked, bool) {
         let locked = self.lock(name);
         let Ok(first) = &locked else { return (locked, false) };

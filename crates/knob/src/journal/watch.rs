@@ -40,12 +40,12 @@ pub(super) struct GuardianClient {
 }
 
 impl GuardianClient {
-    /// Returns the reason why no knob may be changed any more.
+    /// Returns the reason why no knob may be changed any more, or `None` while knobs may be changed.
     pub(super) fn lost(&self) -> Option<String> {
         self.lost.lock().clone()
     }
 
-    /// Takes the right to change a knob, which one thread at a time has.
+    /// Locks the answers, which gives this thread alone the right to change a knob.
     pub(super) fn lock_turn(&self) -> MutexGuard<'_, Receiver<GuardianReply>> {
         self.turning.lock()
     }
@@ -64,8 +64,7 @@ impl GuardianClient {
         let _ = pidfd_send_signal(&self.handles.guardian, Signal::KILL);
     }
 
-    /// Sends the guardian a message. The channel has a time limit; a guardian that does not receive for that long is
-    /// given up.
+    /// Sends a message to the guardian. A guardian that does not receive it within the channel's time limit is killed.
     ///
     /// # Errors
     /// Returns [`JournalError::Lost`] if nothing more may be changed.
@@ -89,7 +88,7 @@ impl GuardianClient {
     }
 }
 
-/// Starts the listening thread, which returns the outcome of the restore.
+/// Starts the listening thread. It ends with the guardian, and returns the outcome of the restore.
 pub(super) fn watch(
     channel_to: GuardianChannel,
     handles: GuardianHandles,

@@ -17,8 +17,8 @@ use super::namespaces;
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Departure {
     Deleted,
-    /// Moved into another namespace: `nsid` is its id in the namespace that the device left, and `ifindex` is the
-    /// device's index in it.
+    /// Moved into another namespace. `nsid` is the id of that namespace in the one that the device left, and `ifindex`
+    /// is the device's new index.
     To {
         nsid: i32,
         ifindex: Option<u32>,
@@ -33,8 +33,8 @@ impl From<LinkDestination> for Departure {
     }
 }
 
-/// Searches for a device, first in this thread's network namespace, then in every other that can be reached. `ended`
-/// is true if the device's own namespace has ended.
+/// Searches for a device, first in this thread's network namespace, then in every other that can be reached. `left` is
+/// the kernel's report of its departure. `ended` is true if the namespace in which its knobs were changed has ended.
 pub(super) fn find(
     device: &DeviceIdentity,
     left: Option<&Departure>,
@@ -74,8 +74,7 @@ struct ReachableLinks {
 
 #[derive(Debug, Default)]
 struct OtherNamespace {
-    /// Id by which this thread's namespace knows the other one. A device leaves a namespace only for one that has an
-    /// id in it.
+    /// Id of this namespace in that of this thread. A device leaves a namespace only for one that has an id in it.
     nsid: Option<i32>,
     /// True for the machine's first network namespace.
     is_initial: bool,

@@ -20,9 +20,9 @@ use serde::{Deserialize, Serialize};
 
 /// Largest packet in bytes, below what a socket's buffer accepts anywhere.
 const MAX_PACKET: usize = 64 * 1024;
-/// The most bytes that the notes of [`RestoreOutcome`] take in a packet.
+/// The largest number of bytes that the notes of [`RestoreOutcome`] take in a packet.
 const MAX_NOTES: usize = MAX_PACKET - 1024;
-/// The most characters of one note.
+/// The largest number of characters of one note. The rest is cut off.
 const MAX_NOTE: usize = 400;
 const DESCRIPTORS: usize = 3;
 
@@ -46,8 +46,8 @@ pub(super) enum GuardianRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "kebab-case")]
 pub(super) enum GuardianReply {
-    /// The journal is open. The packet carries the descriptors of journal and namespace, which hold the locks, and a
-    /// pidfd of the guardian.
+    /// The journal is open, in the file `name`. The packet carries the descriptors of journal and namespace, which hold
+    /// the locks, and a pidfd of the guardian.
     Begun { name: String },
     /// The intent is on disk: write now.
     Go {},

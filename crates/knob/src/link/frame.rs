@@ -11,7 +11,7 @@ use landspeed_record::factor::unless;
 /// routes from the link.
 const LEAST: u64 = 1280;
 const USUAL: u64 = 9000;
-/// Rank of proposals that come after the knobs that size windows.
+/// Rank of a proposal that must come after those of the knobs that size windows.
 const BEHIND_WINDOWS: u32 = 28;
 
 pub(super) const KNOBS: &[Knob] = &[
@@ -36,7 +36,7 @@ pub(super) const KNOBS: &[Knob] = &[
     }),
 ];
 
-/// Proposes the jumbo frame sizes that the paper tried, and the largest MTU that both devices accept.
+/// Proposes the jumbo frame sizes that feng-2003 tried, and the largest MTU that both devices accept.
 fn propose(view: &FactorView) -> Vec<Proposal> {
     let takes = |mtu: u64| view.most.is_none_or(|most| mtu <= most);
     let mut proposals: Vec<Proposal> = [(USUAL, 15), (16_000, 70), (8160, 72)]

@@ -86,7 +86,7 @@ impl HostKnob for RootQdisc {
         written.map_err(|e| refused(self.0, e))
     }
 
-    /// `tc qdisc replace` names no default.
+    /// Returns `None` for the kernel's default, which `tc qdisc replace` cannot set.
     fn spelled(&self, value: &str) -> Option<String> {
         (value != DEFAULT).then(|| value.to_owned())
     }
@@ -110,9 +110,9 @@ impl HostKnob for RootQdisc {
     }
 }
 
-/// Returns the kinds that this kernel has built in, loaded, or as a module that it would load. The kernel has no list
-/// of them, but each kind has an enqueue function, and a module is named after it. The result is computed once,
-/// because the list of symbols is long.
+/// Returns those of [`KINDS`] that this kernel has built in, loaded, or as a module that it would load. The kernel has
+/// no list of qdiscs, but each kind has an enqueue function among the kernel's symbols, and a module is named after it.
+/// The result is computed once, because the list of symbols is long.
 fn kinds_of_this_kernel() -> Vec<String> {
     static KNOWN: OnceLock<Vec<String>> = OnceLock::new();
     let known = KNOWN.get_or_init(|| {

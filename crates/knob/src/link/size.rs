@@ -7,7 +7,7 @@ use crate::{
     Domain, FactorPlacement, FactorView, Knob, PersistMethod, Proposal, SystemSetting, SystemdSpelling,
 };
 
-/// Size in bytes, from the examples of the patches that introduced BIG TCP.
+/// The packet size in bytes that is proposed, from the examples of the patches that introduced BIG TCP.
 const BIG: &str = "185000";
 const SOURCE: &str = "Dumazet, BIG TCP, netdev 0x15 (2021); ip-link(8)";
 
@@ -55,8 +55,7 @@ pub(super) const KNOBS: &[Knob] = &[
     }),
 ];
 
-/// The IPv4 limit of GSO. The kernel also sets it when the other limit is set to at most 64 KiB
-/// (netif_set_gso_max_size).
+/// The IPv4 limit of GSO. The kernel also sets it when gso_max_size is set to at most 64 KiB (netif_set_gso_max_size).
 static GSO_IPV4: LinkAttribute =
     LinkAttribute::new("gso-max-size", |link| link.gso_ipv4_max_size, LinkChange::GsoIpv4MaxSize);
 static GRO_IPV4: LinkAttribute =
@@ -66,7 +65,7 @@ fn largest_tso(link: &Link) -> u32 {
     link.tso_max_size
 }
 
-/// Proposes BIG TCP at both ends: large packets at the sender, large packets at the receiver.
+/// Proposes BIG TCP: larger packets at the sender and, by the knob `receiver` if there is one, at the receiver.
 fn big_tcp(view: &FactorView, rank: u32, receiver: Option<&'static str>) -> Vec<Proposal> {
     let big = Proposal::new(BIG, rank)
         .pointless_if(!view.is_set_to("tso", "on"), "TSO is off: no packet is larger than the MTU");

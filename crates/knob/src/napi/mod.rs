@@ -72,8 +72,8 @@ fn is_veth(device: &str) -> Result<bool, netlink::Error> {
     Ok(Rtnl::open().and_then(|rtnl| rtnl.link(device))?.kind.as_deref() == Some("veth"))
 }
 
-/// Returns an error if `gro` would end the polling of a veth whose threads are on: the kernel could not turn them off
-/// after that.
+/// Returns an error if `gro`, a new value of the knob gro, would turn GRO off on a veth with threaded NAPI. The kernel
+/// would then no longer poll the device, and could not turn the threads off.
 pub(crate) fn threads_remain(target: &KnobTarget, gro: &str) -> Result<(), Error> {
     let device = name(target)?;
     if gro.split(';').any(|value| value == "on") || !is_veth(device).map_err(|e| refused("gro", e))? {
@@ -92,7 +92,7 @@ fn unpolled(view: &FactorView, proposals: Vec<Proposal>) -> Vec<Proposal> {
     unless(off, UNPOLLED, proposals)
 }
 
-/// Proposes the timer together with deferred polls, because neither has an effect alone.
+/// Proposes the timer of GRO together with deferred interrupts, because neither has an effect alone.
 fn flush(view: &FactorView) -> Vec<Proposal> {
     let defer = view.is_set_to("napi-defer-hard-irqs", "0");
     let with = |p: Proposal| if defer { p.with("napi-defer-hard-irqs", "2") } else { p };

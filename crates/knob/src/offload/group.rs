@@ -1,4 +1,4 @@
-//! The kernel's features that one knob switches together.
+//! Knobs that switch one or more of the kernel's features.
 
 use landspeed_kernel::netlink::{DeviceFeatures, Ethtool, features_called};
 
@@ -19,7 +19,8 @@ impl FeatureGroup {
         FeatureGroup { knob, called, obstacle: |_, _| Ok(()) }
     }
 
-    /// Makes [`HostKnob::write`] return the error of `obstacle`, and write nothing then.
+    /// Adds a check before each write: if `obstacle` returns an error, [`HostKnob::write`] returns it and writes
+    /// nothing.
     pub(super) const fn unless(self, obstacle: fn(&KnobTarget, &str) -> Result<(), Error>) -> FeatureGroup {
         FeatureGroup { obstacle, ..self }
     }
@@ -47,7 +48,7 @@ impl FeatureGroup {
         members
     }
 
-    /// Returns true if a feature of the group is on and cannot be switched. A knob that needs this group is then
+    /// Returns true if a feature of the group is on and cannot be switched. Another knob that needs this group is then
     /// satisfied.
     fn fixed_on(&self, features: &DeviceFeatures) -> bool {
         !features_called(self.called, features.active.iter().map(String::as_str)).is_empty()

@@ -1,8 +1,8 @@
 //! Offloads: work that the device does, or that the stack does once for many packets.
 //!
-//! A value means that the feature is *active*. The kernel keeps the wanted features separately: TSO that is wanted
-//! while checksums are off is not active, and comes back with them. Switching a knob "off" therefore also removes the
-//! feature from those that are wanted.
+//! The value "on" means that the feature is *active*. The kernel keeps the wanted features separately: TSO that is
+//! wanted while checksums are off is not active, and becomes active with them. Switching a knob "off" therefore also
+//! removes the feature from those that are wanted.
 
 mod group;
 mod receive;
@@ -26,8 +26,8 @@ const OFFLOAD: Factor = Factor {
     ..Factor::KNOB
 };
 
-/// Returns the proposal `on` together with the `needs` that `settings` does not meet yet, or nothing if the knob is
-/// already on.
+/// Returns the proposal `on`, to which the `needs` that `settings` does not meet yet are added. Returns nothing if the
+/// knob is already on.
 fn lacking(
     view: &FactorView,
     settings: &Settings,

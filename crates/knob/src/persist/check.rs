@@ -33,7 +33,7 @@ pub(super) fn switch(change: &KeptChange<'_>) -> Result<bool, PersistError> {
     as_switch(change.to).ok_or_else(|| change.wrong("on or off"))
 }
 
-/// Parses one member's value of a switch.
+/// Parses the value of a switch: returns `Some` for "on" and "off", and `None` for anything else.
 pub(super) fn as_switch(value: &str) -> Option<bool> {
     match value {
         "on" => Some(true),
@@ -42,25 +42,25 @@ pub(super) fn as_switch(value: &str) -> Option<bool> {
     }
 }
 
-/// Returns the change's value as a whole number, which may contain only digits.
+/// Returns the change's value as a whole number, or an error if it contains anything but digits.
 pub(super) fn number(change: &KeptChange<'_>) -> Result<u64, PersistError> {
     as_number(change.to).ok_or_else(|| change.wrong("a whole number"))
 }
 
-/// Parses one member's value as a whole number.
+/// Parses a whole number. Returns `None` for a text with anything but digits.
 pub(super) fn as_number(value: &str) -> Option<u64> {
     value.bytes().all(|b| b.is_ascii_digit()).then(|| value.parse().ok())?
 }
 
-/// Accepts a lower-case word of the kernel, such as the name of a qdisc or governor.
+/// Returns the value if it is a lower-case word of the kernel, such as the name of a qdisc or governor.
 pub(super) fn as_word(value: &str) -> Option<&str> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
     let fits = (1..=15).contains(&value.len()) && value.chars().all(plain);
     (fits && value.starts_with(|c: char| c.is_ascii_lowercase())).then_some(value)
 }
 
-/// Parses one value for all members, or one value per member, with `fit`. At most 1024 values are accepted, more than
-/// any device has queues.
+/// Parses the change's value with `fit`: one value for all members, or one per member, joined by ';'. Returns an error
+/// if `fit` returns `None` for one of them, or if there are over 1024 values, which is more than any device has queues.
 pub(super) fn members<T>(
     change: &KeptChange<'_>,
     expected: &'static str,

@@ -5,12 +5,13 @@ use landspeed_record::{Cell, Settings, StepLine};
 use super::UnpersistedSetting;
 use crate::persist::shown;
 
-/// A function that returns what a knob needs, as (knob, value), from the knob table.
+/// A function that returns the settings that the knob with this name needs, as (knob, value), from the knob table.
 pub type KnobNeeds<'a> = &'a dyn Fn(&str) -> &'static [(&'static str, &'static str)];
 
-/// Returns `start` with every kept step that the blocks over the rest of the run did not refute, and the steps that
-/// are left out because those blocks did not confirm them. The setting includes what the knobs of these steps need,
-/// even if another step set that. `steps` are the run's decisions in order, each in its last version.
+/// Returns the setting to persist, and the steps that it leaves out. The setting is `start` with every kept step,
+/// except those that the blocks over the rest of the run did not confirm. It also contains the settings of `end` that
+/// its knobs need, even if a step that is left out made them. `steps` are the run's decisions in order, each in its
+/// last version.
 pub fn confirmed(
     start: &Cell,
     end: &Cell,
@@ -54,7 +55,7 @@ fn change(from: &Cell, to: &Cell) -> Cell {
     Cell { a: differing(&from.a, &to.a), b: differing(&from.b, &to.b), flow: differing(&from.flow, &to.flow) }
 }
 
-/// Adds the settings of `end` that the settings changed since `start` need, until nothing more is needed.
+/// Adds to `sure` the settings of `end` that its changes since `start` need, until nothing more is needed.
 fn add_needed(sure: &mut Settings, start: &Settings, end: &Settings, needs: KnobNeeds<'_>) {
     loop {
         let changed = sure.iter().filter(|(knob, value)| start.get(*knob) != Some(*value));

@@ -1,9 +1,9 @@
 //! systemd.link(5) files: settings that udev makes when a device appears.
 //!
-//! Of all .link files only the first that matches a device, in the order of their names, is applied. This one comes
-//! before the distribution's 99-default.link and therefore repeats its policies; otherwise the device would get
-//! another name. An earlier file (netplan writes 10-netplan-*.link to /run) would take precedence or be shadowed, so
-//! the commands show which one applies.
+//! Of all .link files, only the first in the order of their names that matches a device is applied. landspeed's file
+//! comes before the distribution's 99-default.link and therefore repeats the policies of that file. Otherwise the
+//! device would get another name. A file with an earlier name (netplan writes 10-netplan-*.link to /run) would take
+//! precedence or be shadowed, so the commands show which file applies.
 
 use super::check::{CheckedLink, as_switch, members, number, switch};
 use super::{ConfigFile, KeptChange, PersistError, UnpersistedSetting, heading, shown};
@@ -21,7 +21,7 @@ pub(super) struct LinkLine {
 }
 
 impl LinkLine {
-    /// Returns this line as a setting that no file holds, because the record does not name a link.
+    /// Returns the knob of this line as one that no file holds, because the record does not name a link.
     pub(super) fn without_link(&self) -> UnpersistedSetting {
         UnpersistedSetting {
             knob: self.knob.clone(),

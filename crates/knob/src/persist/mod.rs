@@ -7,8 +7,8 @@
 //! | the rest of the system | a script and a unit that runs it | systemd, when the device appears |
 //! | of a flow | none: text for the application | the application |
 //!
-//! Values come from a record, which may come from anywhere, and end up in files that root's programs read. Each is
-//! checked as a value of its kind before it is written; one that does not fit is an error, never a guess.
+//! Values come from a record, which may come from anywhere, and end up in files that root's programs read. Before a
+//! value is written, it is checked to be of the kind that its setting requires. A value of another kind is an error.
 
 mod application;
 mod check;
@@ -36,9 +36,10 @@ pub struct PersistInput<'a> {
     pub end: &'a Cell,
     /// The host whose settings are written.
     pub side: Side,
-    /// The host's link on the path, for settings of devices.
+    /// The host's link on the path, for settings of devices; `None` if the record does not name it.
     pub link: Option<&'a LinkFacts>,
-    /// The source of the settings (the record and the command), in lines, for the head of the files.
+    /// The source of the settings (record and command), for the comments at the head of the files. It may have several
+    /// lines.
     pub origin: &'a str,
 }
 
@@ -59,13 +60,13 @@ pub struct ConfigFile {
 }
 
 impl ConfigFile {
-    /// Returns true if `found`, the text of an existing file, has the same settings. Comments are ignored, because
-    /// they name the source.
+    /// Returns true if an existing file with the text `found` has the same settings. Comments are ignored, because they
+    /// name the source.
     pub fn says_the_same(&self, found: &str) -> bool {
         settings_of(&self.text).eq(settings_of(found))
     }
 
-    /// Returns the lines of an existing file that this one does not have.
+    /// Returns the settings of an existing file with the text `found` that this file lacks, one line each.
     pub fn drops<'a>(&self, found: &'a str) -> Vec<&'a str> {
         let kept: Vec<&str> = settings_of(&self.text).collect();
         settings_of(found).filter(|line| !kept.contains(line)).collect()
@@ -84,7 +85,7 @@ pub fn is_ours(text: &str) -> bool {
 /// A kept setting that no file holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct UnpersistedSetting {
-    /// The knob.
+    /// Name of the knob.
     pub knob: String,
     /// The reason, and what to do instead.
     pub why: String,
@@ -128,7 +129,7 @@ pub enum PersistError {
 pub struct KeptChange<'a> {
     /// Name of the knob or of the flow's setting.
     pub knob: &'a str,
-    /// The value before the run, if the record has it.
+    /// The value before the run; `None` if the record does not have it.
     pub from: Option<&'a str>,
     /// The kept value.
     pub to: &'a str,
@@ -140,8 +141,8 @@ impl KeptChange<'_> {
     }
 }
 
-/// Returns files for all kept settings. `table` gives the way in which each setting is persisted; the name of a sysctl
-/// comes from its knob.
+/// Returns the files that hold the kept settings of one host, and the settings that no file can hold. `table` gives the
+/// way in which each setting is persisted. The name of a sysctl comes from its knob.
 ///
 /// # Errors
 /// Returns an error, and no file at all, if a value or a name does not have its required form.
@@ -183,7 +184,7 @@ enum PersistDestination {
     None(&'static str),
 }
 
-/// Returns the first of `ways` that can hold the change's value, or else a command of the script.
+/// Returns the place for a change: the first of `ways` that can hold its value, or else the script.
 fn destination(
     change: &KeptChange<'_>,
     ways: &[PersistMethod],
@@ -213,7 +214,7 @@ pub(crate) fn shown(text: &str) -> String {
     EscapedText::from(text).cut(60)
 }
 
-/// The beginning of every file's first line.
+/// The beginning of the first comment of every file, by which landspeed recognises its own files.
 const OURS: &str = "# Written by landspeed persist";
 
 /// Returns the first lines of every file. Each line of `origin`, whatever it contains, becomes one comment line.

@@ -61,7 +61,7 @@ pub(super) const NOWHERE: &str =
     "no file of a distribution holds it; set it where the link or host is set up";
 const DIFFERENT: &str = "its members have different values, which no single line sets";
 
-/// Returns the lines that write a file of each queue: "queues/rx" and "rps_cpus", for example.
+/// Returns the lines that write the file `file` of each queue, such as "rps_cpus" of the queues "queues/rx".
 fn of_queues(
     change: &KeptChange<'_>,
     device: &str,
@@ -90,8 +90,8 @@ fn write_all(files: &str, value: &str) -> String {
     format!("for file in {files}; do echo {value} > \"$file\" || failed=1; done")
 }
 
-/// Returns the lines that set the interrupts' processors. Interrupts get their numbers at boot, so their order
-/// identifies them.
+/// Returns the lines that set the interrupts' processors. The script identifies interrupts by their order, because they
+/// get their numbers at boot.
 fn interrupts(change: &KeptChange<'_>, device: &str) -> Result<PersistDestination, PersistError> {
     let list = |value: &str| parse_cpus(value).filter(|cpus| !cpus.is_empty()).map(|_| value.to_owned());
     let values = members(change, "sets of processors", list)?;
@@ -109,7 +109,8 @@ fn interrupts(change: &KeptChange<'_>, device: &str) -> Result<PersistDestinatio
     }))
 }
 
-/// Returns the lines that write a file of each processor: a word, or 0 and 1 if the file states what is disabled.
+/// Returns the lines that write a file of each processor. The text is a word, or 0 for "on" and 1 for "off" if the file
+/// states what is disabled.
 fn each_file(change: &KeptChange<'_>, files: &str) -> Result<PersistDestination, PersistError> {
     let disables = files.ends_with("/disable");
     let values = match disables {
@@ -122,7 +123,7 @@ fn each_file(change: &KeptChange<'_>, files: &str) -> Result<PersistDestination,
     })
 }
 
-/// Returns the script and its unit, if there are commands.
+/// Returns the script and its unit; nothing if there are no commands.
 pub(super) fn files(commands: &[String], device: Option<&CheckedLink<'_>>, origin: &str) -> Vec<ConfigFile> {
     if commands.is_empty() {
         return Vec::new();

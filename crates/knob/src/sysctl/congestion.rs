@@ -1,4 +1,4 @@
-//! Sysctls for how TCP reacts to the path: congestion control, loss recovery, acknowledgement.
+//! Sysctls of TCP's reactions to the path: congestion control, loss recovery, acknowledgement.
 
 use super::NAMESPACED;
 use crate::file::FileSetting;
@@ -6,11 +6,11 @@ use crate::{Domain, FactorPlacement, FactorView, Knob, Proposal};
 use landspeed_record::factor::{algorithms, each, flip, switch_on, unless};
 use landspeed_record::units::Nanos;
 
-/// RTT above which the growth of the window dominates the rate (feng-2003 table 1).
+/// The lowest RTT of a long path, on which the growth of the window dominates the rate (feng-2003 table 1).
 const LONG: Nanos = Nanos::millis(10);
 
-/// What "rto-min-us" proposes. Linux delays acknowledgements by 40 ms and more, which a shorter time-out would take for a
-/// loss.
+/// The value that is proposed for "rto-min-us". Linux delays acknowledgements by 40 ms and more, and a shorter time-out
+/// would take such a delay for a loss.
 const LEAST_RTO: Nanos = Nanos::millis(50);
 
 pub(super) const KNOBS: &[Knob] = &[
@@ -133,7 +133,8 @@ pub(super) const KNOBS: &[Knob] = &[
     }, |_| each(&["0"], 775)),
 ];
 
-/// The reason why a namespace may not use an algorithm by default. A socket of root may still request it.
+/// The reason that is shown if a namespace may not make an algorithm its default. A socket of root may still request
+/// it.
 const RESTRICTED: &str = "only the machine's first network namespace can make it the default; a flow of root can still \
                           ask for it (socket-congestion)";
 

@@ -1,4 +1,4 @@
-//! Sysctls for how segments are cut, gathered and queued.
+//! Sysctls that control how TCP cuts, gathers and queues segments.
 
 use super::NAMESPACED;
 use crate::file::FileSetting;

@@ -10,9 +10,9 @@
 
 use crate::{Factor, FactorScope, Knob};
 
-/// Makes a knob of this family: `sysctl!(BASE_ROW, "name", "path below net", FileEncoding, { row fields }, propose)`.
-/// The domain of `Bit` is that of the base row, a switch. `Plain` needs a `domain`. A file that calls the macro imports
-/// `FileSetting`.
+/// Expands to a knob of this family: `sysctl!(BASE_ROW, "name", "path below net", FileEncoding, { row fields },
+/// propose)`. With `Bit`, the domain is the switch of the base row. `Plain` needs a `domain`. A file that calls the
+/// macro imports `FileSetting`.
 macro_rules! sysctl {
     (
         $base:ident, $name:literal, $path:literal, $encoding:ident,

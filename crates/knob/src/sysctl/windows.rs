@@ -1,4 +1,4 @@
-//! Sysctls for how large a window may grow.
+//! Sysctls that limit the size of TCP windows.
 
 use landspeed_record::units::Bytes;
 
@@ -65,16 +65,16 @@ fn greatest(value: &str) -> u64 {
     value.split(' ').next_back().and_then(|n| n.parse().ok()).unwrap_or(0)
 }
 
-/// Returns `times` the BDP in bytes, rounded up to a power of two: at least `floor`, at most a sixteenth of the
-/// memory.
+/// Returns a buffer size in bytes: `times` the BDP, rounded up to a power of two, but at least `floor` and at most a
+/// sixteenth of `memory`. A `memory` of zero is unknown and does not limit the size.
 fn room(view: &FactorView, times: u64, floor: u64, memory: Bytes) -> u64 {
     let product = view.bdp().0.saturating_mul(times).min(LARGEST / 2).next_power_of_two();
     let ceiling = if memory.0 == 0 { LARGEST } else { (memory.0 / 16).max(floor) };
     product.clamp(floor, ceiling.min(LARGEST))
 }
 
-/// Proposes windows that autotuning can grow to twice the BDP. The step changes both ends, because the smaller of the
-/// two buffers limits the flow. Half of a receive buffer is window, hence the factor of four for the BDP.
+/// Proposes buffers in which autotuning can let the window grow to twice the BDP. A buffer is four times the BDP,
+/// because half of it is window. The step changes both ends, because the smaller of the two buffers limits the flow.
 fn receive(view: &FactorView) -> Vec<Proposal> {
     let receive = room(view, 4, RECEIVE_MAX, view.receiver.memory_bytes);
     let send = room(view, 4, SEND_MAX, view.sender.memory_bytes);

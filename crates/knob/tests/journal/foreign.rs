@@ -65,8 +65,8 @@ fn what_others_changed_between_two_of_our_turns_is_theirs_for_undo_too() {
     }
 }
 
-/// If another program removes an IPv6 address with a lifetime, the kernel keeps the route to its prefix. That our
-/// write then removes this route has nothing to do with the address.
+/// If another program removes an IPv6 address with a lifetime, the kernel keeps the route to its prefix. If our write
+/// then removes that route, undo restores it without the address.
 #[test]
 fn a_route_that_outlived_its_address_comes_back() {
     let Some((host, _, mut agent)) = started(60_000) else { return };
@@ -81,7 +81,7 @@ fn a_route_that_outlived_its_address_comes_back() {
     assert!(!host.picture().contains("fd00:3::1/64") && host.journals().is_empty());
 }
 
-/// HTB counts, in its options, the packets that no class took.
+/// The options of HTB contain a counter of the packets that no class took.
 #[test]
 fn a_qdisc_that_counts_in_its_options_does_not_block_the_host() {
     let Some(host) = TestHost::try_new() else { return };

@@ -32,15 +32,15 @@ pub(crate) fn can_run() -> bool {
     root && ip
 }
 
-/// Returns a host, its picture, and an agent that may change its knobs; `None` if tests with real namespaces cannot
-/// run.
+/// Returns a host, the text of its settings ([`TestHost::picture`]), and an agent that may change its knobs. Returns
+/// `None` if tests with real namespaces cannot run.
 pub(crate) fn started(lease_ms: u64) -> Option<(TestHost, String, AgentProcess)> {
     let host = TestHost::try_new()?;
     let (before, agent) = (host.picture(), host.started(lease_ms));
     Some((host, before, agent))
 }
 
-/// A namespace with a state folder. Both end with this.
+/// A namespace with a state folder. Both are removed when this value is dropped.
 pub(crate) struct TestHost {
     netns: OwnedFd,
     cookie: u64,
@@ -173,7 +173,7 @@ impl TestHost {
         })
     }
 
-    /// Waits until the remaining processes have restored, and compares.
+    /// Waits until the remaining processes have restored, and fails unless the settings are those of `before`.
     pub(crate) fn comes_back(&self, before: &str) {
         wait_until_no_journal(self);
         assert_same(&self.picture(), before, "afterwards");

@@ -26,7 +26,8 @@ impl RandomSource {
     }
 }
 
-/// Our writes: with the tests' knobs IPv6 goes and comes, with the real ones everything that veth has.
+/// The writes of our run. Those of the tests' knobs remove IPv6 and bring it back, and those of the real knobs use
+/// everything that a veth has.
 const TURNS: [&[&str]; 2] = [
     &["mtu 1200", "mtu 9000", "mtu 3000", "down on", "down off", "sack 0", "sack 1"],
     &[
@@ -49,7 +50,7 @@ const TURNS: [&[&str]; 2] = [
     ],
 ];
 
-/// What another program does, with numbers for N that nothing else sets.
+/// Commands of another program. N is a number that nothing else sets.
 const FOREIGN: &[&str] = &[
     "addr del 198.18.0.9/24 dev v0",
     "addr del fd00:1::2/64 dev v0",
@@ -68,7 +69,7 @@ const FOREIGN: &[&str] = &[
 
 const FILES: &[&str] = &["ipv4/conf/v0/rp_filter", "ipv6/neigh/v0/gc_stale_time", "ipv6/conf/v0/hop_limit"];
 
-/// Does something as another program on our host and, if it had an effect, on the other.
+/// Runs the command `what` as another program on our host and, if it had an effect there, on the other host.
 fn foreign(ours: &TestHost, other: &TestHost, what: &str, n: usize) {
     if let Some(file) = FILES.iter().find(|file| file.ends_with(what)) {
         let value = if what == "rp_filter" { n % 2 } else { 100 + n };

@@ -20,7 +20,8 @@ pub(crate) fn signal(pid: u32, signal: rustix::process::Signal) {
 
 pub(crate) const KILL: rustix::process::Signal = rustix::process::Signal::KILL;
 
-/// Waits, as long as a slow machine may need, until guardian or agent is done.
+/// Waits until the host has no journal, because guardian or agent has restored. The time limit is enough for a slow
+/// machine.
 pub(crate) fn wait_until_no_journal(host: &TestHost) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !host.journals().is_empty() {

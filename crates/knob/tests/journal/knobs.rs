@@ -1,4 +1,4 @@
-//! The tests' own knob table: an MTU that may fall below what IPv6 needs, a sysctl, and knobs that lie.
+//! The tests' own knob table: an MTU that may fall below what IPv6 needs, sysctls, and knobs that misbehave.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,7 +41,7 @@ const fn knob(
     Knob { factor, setting }
 }
 
-/// Returns the knob with this time for a toggle.
+/// Returns `knob` with `toggle` as its time to settle.
 const fn slower(toggle: Nanos, knob: Knob) -> Knob {
     Knob { factor: Factor { toggle, ..knob.factor }, ..knob }
 }
@@ -66,14 +66,14 @@ const MTU: TestSetting = TestSetting {
     read: |target| Ok(Rtnl::open()?.link(&target.device)?.mtu.to_string()),
     write: |target, value| change(target, LinkChange::Mtu(value.parse().expect("in the domain"))),
 };
-/// Takes the link down, which loses static routes and IPv6 addresses.
+/// A switch that takes the link down, which loses static routes and IPv6 addresses.
 const DOWN: TestSetting = TestSetting {
     read: |target| Ok(if Rtnl::open()?.link(&target.device)?.up { "off" } else { "on" }.into()),
     write: |target, value| change(target, LinkChange::Up(value == "off")),
 };
 const RMEM: TestSetting =
     TestSetting { read: |_| read_file("tcp_rmem"), write: |_, value| write_file("tcp_rmem", value) };
-/// Also changes another sysctl.
+/// The sysctl tcp_sack. Its write also sets tcp_dsack.
 const SACK: TestSetting = TestSetting {
     read: |_| read_file("tcp_sack"),
     write: |_, value| {
@@ -83,13 +83,13 @@ const SACK: TestSetting = TestSetting {
 };
 const DSACK: TestSetting =
     TestSetting { read: |_| read_file("tcp_dsack"), write: |_, value| write_file("tcp_dsack", value) };
-/// Writes 600 for 13 and every other value as it is. It uses tcp_base_mss, because that variable belongs to a
-/// namespace.
+/// A setting that writes 600 for 13 and every other value as it is. It uses tcp_base_mss, because that variable belongs
+/// to a namespace.
 const LIAR: TestSetting = TestSetting {
     read: |_| read_file("tcp_base_mss"),
     write: |_, value| write_file("tcp_base_mss", if value == "13" { "600" } else { value }),
 };
-/// The first write in a process goes halfway (to 7), waits, and continues.
+/// A setting whose first write in a process writes 7 first, waits, and then writes the value.
 const SLOW: TestSetting = TestSetting {
     read: |_| read_file("tcp_probe_threshold"),
     write: |_, value| {
@@ -100,7 +100,7 @@ const SLOW: TestSetting = TestSetting {
         write_file("tcp_probe_threshold", value)
     },
 };
-/// Its first write in a process takes several times as long as its row says.
+/// A setting whose first write in a process takes several times as long as its row says.
 const STEADY: TestSetting = TestSetting {
     write: |_, value| {
         if IS_FIRST.swap(false, Ordering::SeqCst) && value == "9" {

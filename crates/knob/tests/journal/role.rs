@@ -10,7 +10,7 @@ use landspeed_record::units::Nanos;
 use super::host::{ROLE, TABLE};
 use super::knobs;
 
-/// Plays the role in the environment variable and then does not return.
+/// If the environment variable [`ROLE`] names a role, plays it and ends the process.
 pub(crate) fn play() {
     match std::env::var(ROLE).as_deref() {
         Ok("guardian") => {

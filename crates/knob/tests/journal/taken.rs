@@ -1,5 +1,6 @@
-//! Tests in which another program removes, replaces or leaves no room for a journal during a run, and everything is
-//! killed a moment later. Afterwards everything is restored, or the journal exists and says what is not.
+//! Tests in which another program removes or replaces a journal during a run, or leaves no space for it, and every
+//! process is killed shortly after. Afterwards everything is restored, or the journal exists and undo lists what is not
+//! restored.
 //!
 //! `LANDSPEED_TAKEN` is the number of rounds (default 4; `make undo` makes 50).
 

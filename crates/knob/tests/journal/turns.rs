@@ -1,4 +1,4 @@
-//! Tests of changes that end well, and of those that the knob or another program spoils.
+//! Tests of knob changes that succeed, and of those that fail because of the knob or of another program.
 
 use super::host::{TestHost, assert_same, ip, started};
 

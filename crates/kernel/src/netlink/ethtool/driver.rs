@@ -50,8 +50,8 @@ fn ask(device: &str) -> io::Result<DrvInfo> {
 }
 
 impl Ethtool {
-    /// Returns the driver of a device in this thread's network namespace. This is the one request by ioctl, because
-    /// netlink does not offer it.
+    /// Returns the driver of a device in this thread's network namespace. The request is an ioctl, because netlink does
+    /// not offer it.
     pub fn driver(device: &str) -> Result<DriverInfo, Error> {
         let raw = ask(check_name(device)?).map_err(|e| match e.raw_os_error() {
             Some(errno) => RequestFailure::Kernel { errno, detail: None },

@@ -22,12 +22,12 @@ const BIT_VALUE: u16 = 3;
 /// The features of a device, under the kernel's names ("tx-tcp-segmentation").
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DeviceFeatures {
-    /// Features that can be switched on this device.
+    /// Features that the device can switch on and off.
     pub hw: BTreeSet<String>,
     pub wanted: BTreeSet<String>,
     /// Features that are on: they are wanted, and the features that they depend on are on too.
     pub active: BTreeSet<String>,
-    /// Features that can never be switched.
+    /// Features that no device can switch.
     pub nochange: BTreeSet<String>,
 }
 
@@ -41,7 +41,8 @@ impl DeviceFeatures {
     }
 }
 
-/// Short names of `ethtool -K` for groups of features, from before features had names (ethtool.c, off_flag_def).
+/// Short names of `ethtool -K`, each with the pattern of the features that it means. They date from the time before
+/// features had names (ethtool.c, off_flag_def).
 const LEGACY: &[(&str, &str)] = &[
     ("rx", "rx-checksum"),
     ("tx", "tx-checksum-*"),
@@ -56,15 +57,15 @@ const LEGACY: &[(&str, &str)] = &[
     ("rxhash", "rx-hashing"),
 ];
 
-/// Returns the features of `all` that `name` means: those of a short name of `ethtool -K` ("tso"), or the feature
-/// with exactly this name.
+/// Returns the features of `all` that `name` means. A short name of `ethtool -K` ("tso") may mean several. Any other
+/// name means the feature with exactly this name.
 pub fn features_called<'a>(name: &str, all: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let pattern = LEGACY.iter().find(|(short, _)| *short == name).map_or(name, |(_, pattern)| pattern);
     all.into_iter().filter(|feature| matches(pattern, feature)).collect()
 }
 
-/// Returns the names of the bits that are set in a verbose bitset. A plain list contains only these; one with a mask
-/// (the features that a device can switch) lists every bit and marks those that are set.
+/// Returns the names of the bits that are set in a verbose bitset. A bitset without a mask lists only these. A bitset
+/// with a mask, such as that of the features that a device can switch, lists every bit and marks those that are set.
 fn names(bitset: Option<Attrs<'_>>) -> BTreeSet<String> {
     let Some(set) = bitset else { return BTreeSet::new() };
     let plain = set.get(BITSET_NOMASK).is_some();
@@ -86,8 +87,8 @@ impl Ethtool {
         })
     }
 
-    /// Switches features on or off, all in one request, and returns the resulting features. The kernel reports
-    /// success even if a dependency (of TSO on checksum and scatter-gather) keeps a feature off.
+    /// Switches features on or off, all in one request, and returns the resulting features. The kernel reports success
+    /// even if a feature stays off because another one that it needs is off, as TSO does without checksums.
     pub fn set_features<'a>(
         &self,
         device: &str,

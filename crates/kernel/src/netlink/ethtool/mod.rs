@@ -24,7 +24,7 @@ const A_LINKMODES_SPEED: u16 = 5;
 
 /// A socket of the `ethtool` family in the network namespace of the thread that opened it.
 ///
-/// A request fails with [`Error::Unsupported`] if the driver does not have such settings at all.
+/// A request fails with [`Error::Unsupported`] if the driver has no settings of the requested group.
 pub struct Ethtool {
     genl: Genl,
 }
@@ -34,7 +34,7 @@ impl Ethtool {
         Genl::open("ethtool").map(|genl| Ethtool { genl })
     }
 
-    /// Returns the speed that a link claims, in Mb/s, or `None` if it is unknown (no carrier). Virtual devices claim
+    /// Returns the speed that a link reports, in Mb/s, or `None` if it is unknown (no carrier). Virtual devices report
     /// 10000 Mb/s, which means nothing.
     pub fn speed_mbps(&self, device: &str) -> Result<Option<u32>, Error> {
         let answer = self.genl.get(&about(MSG_LINKMODES_GET, device)?);

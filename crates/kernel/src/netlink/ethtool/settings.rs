@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::{Ethtool, about};
 use crate::netlink::error::{Error, FailureContext};
 
-/// Settings by the names that the ethtool program prints, without those that the driver does not support. Switches
-/// are 0 or 1.
+/// Values of settings, by the names that the ethtool program prints. Settings that the driver does not support are left
+/// out. Switches are 0 or 1.
 pub type DriverSettings = BTreeMap<&'static str, u32>;
 
 /// Width of an attribute in a message.
@@ -148,7 +148,8 @@ impl Ethtool {
         Ok((FIRST..).zip(group.attributes).filter_map(read).collect())
     }
 
-    /// Changes these settings only. Most drivers reset the link for rings and channels.
+    /// Changes the given settings of a group and leaves the others alone. Most drivers reset the link when rings or
+    /// channels change.
     pub fn set_settings(
         &self,
         group: SettingGroup,

@@ -5,20 +5,20 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 /// Size in bytes of struct inet_diag_sockid: ports, addresses, interface, cookie.
 pub(super) const SIZE: usize = 48;
-/// INET_DIAG_NOCOOKIE in both words, which matches any socket with the requested addresses.
+/// INET_DIAG_NOCOOKIE in both words of the cookie, which matches any socket with the requested addresses.
 const ANY_COOKIE: u64 = u64::MAX;
 
-/// The identity of a socket, unique within this boot. Addresses are as the socket has them: those of an IPv6 socket
-/// that talks IPv4 are v4-mapped (RFC 4291, 2.5.5.2).
+/// The identity of a socket, unique within this boot. An IPv6 socket that talks IPv4 has v4-mapped addresses (RFC 4291,
+/// 2.5.5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct InetSocketId {
     /// Local address and port; unspecified if the socket is not bound.
     pub local: SocketAddr,
     /// Address and port of the peer; unspecified with port 0 if the socket is not connected.
     pub remote: SocketAddr,
-    /// Index of the link that the socket is bound to; 0 for none.
+    /// Index of the link that the socket is bound to; 0 if it is bound to none.
     pub interface: u32,
-    /// The kernel's number of the socket (SO_COOKIE), never used again.
+    /// The kernel's number of the socket (SO_COOKIE), which no other socket gets in this boot.
     pub cookie: u64,
 }
 

@@ -1,6 +1,7 @@
 //! All sockets of a network namespace: sock_diag(7), the interface behind `ss`.
 //!
-//! Any user sees every socket of the namespace. The interface does not name the process, but the inode leads to it.
+//! Any user sees every socket of the namespace. The interface does not name a socket's process, but /proc/PID/fd shows
+//! the inode that it reports.
 
 mod id;
 mod socket;
@@ -32,8 +33,8 @@ mod state {
     pub(super) const CLOSING: u32 = 1 << 11;
 }
 
-/// The kind of sockets to list. The kernel leaves out all others, so a list of listeners is cheap on a host with a
-/// hundred thousand connections.
+/// A kind of sockets to list. The kernel sends only these, so a list of listeners is cheap on a host with a hundred
+/// thousand connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SocketKind {
     /// TCP connections from SYN to the last acknowledgement, without listeners and connections in TIME_WAIT.
@@ -48,8 +49,8 @@ struct DiagRequest {
     name: &'static str,
     protocol: u8,
     states: u32,
-    /// Extensions to request, as bits. TCP_INFO is not requested for listeners, because it adds nothing to their
-    /// queues.
+    /// Extensions to request, one bit each. TCP_INFO is not requested for listeners, because it contains nothing that
+    /// their queues do not.
     extensions: u8,
 }
 
@@ -87,7 +88,7 @@ impl SocketKind {
     }
 }
 
-/// Ports by which the kernel filters a list; 0 is any.
+/// Ports by which the kernel filters a list of sockets; 0 matches any port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PortFilter {
     /// Local port.
@@ -110,8 +111,8 @@ impl SockDiag {
             .map(|channel| SockDiag { channel })
     }
 
-    /// Takes over a socket that another process has opened in its network namespace, handed over, and no longer uses.
-    /// It lists the sockets of that namespace.
+    /// Returns a [`SockDiag`] over a socket that another process has opened in its network namespace, handed over, and
+    /// no longer uses. It lists the sockets of that namespace.
     ///
     /// Returns `None` if the descriptor is not a sock_diag socket.
     pub fn of(fd: OwnedFd) -> Option<Self> {
@@ -120,8 +121,9 @@ impl SockDiag {
         is_one.then(|| SockDiag { channel: NetlinkChannel::of(fd) })
     }
 
-    /// Returns all sockets of this kind, IPv4 and IPv6. The kernel walks its whole table, which takes a millisecond
-    /// on a small host, and each socket listed costs about 5 us (measured with 10,000 connections, Linux 6.18).
+    /// Returns all IPv4 and IPv6 sockets of this kind that match `ports`. The kernel walks its whole table, which takes
+    /// a millisecond on a small host, and each socket listed costs about 5 us (measured with 10,000 connections, Linux
+    /// 6.18).
     ///
     /// # Errors
     /// Returns an error with [`Error::is_absent`] if the kernel lacks the protocol's part of sock_diag.
@@ -160,7 +162,7 @@ impl AsFd for SockDiag {
     }
 }
 
-/// Returns struct inet_diag_req_v2: family, protocol, extensions, padding, states, socket id.
+/// Returns a request body: struct inet_diag_req_v2 (family, protocol, extensions, padding, states, socket id).
 fn request(kind: SocketKind, family: u8, id: &[u8; id::SIZE]) -> MessageBody {
     let mut header = [0u8; 8 + id::SIZE];
     header[0] = family;

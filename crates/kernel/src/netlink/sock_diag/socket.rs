@@ -51,19 +51,19 @@ pub struct SocketMemory {
     pub receive: u32,
     /// Limit for receiving (SO_RCVBUF).
     pub receive_limit: u32,
-    /// Memory of packets handed to the link and not sent by it yet.
+    /// Memory of packets that were handed to the link and are not sent yet.
     pub in_transmission: u32,
     /// Limit for sending (SO_SNDBUF).
     pub send_limit: u32,
-    /// Memory of the send queue, which TCP compares with the limit.
+    /// Memory of the send queue, which TCP compares with `send_limit`.
     pub send_queued: u32,
     /// Number of packets dropped for lack of space; zero before Linux 4.7.
     pub drops: u32,
 }
 
 impl SocketMemory {
-    /// Parses RMEM_ALLOC, RCVBUF, WMEM_ALLOC, SNDBUF, FWD_ALLOC, WMEM_QUEUED, OPTMEM, BACKLOG, DROPS. An old kernel
-    /// sends fewer.
+    /// Parses the kernel's list of numbers: RMEM_ALLOC, RCVBUF, WMEM_ALLOC, SNDBUF, FWD_ALLOC, WMEM_QUEUED, OPTMEM,
+    /// BACKLOG, DROPS. Those that an old kernel does not send are zero.
     fn parse(bytes: &[u8]) -> Self {
         let at = |n: usize| u32_at(bytes, n * 4).unwrap_or(0);
         SocketMemory {

@@ -28,8 +28,8 @@ impl AddressSnapshot {
         self.address.is_temporary() || self.address.proto == Some(KERNEL_RA)
     }
 
-    /// Returns the address with its remaining lifetime, or `None` if that is over or the address is temporary, because
-    /// only the kernel can make temporary addresses.
+    /// Returns the address with the lifetimes that remain at `now_s`, in seconds since boot. Returns `None` if the
+    /// valid lifetime is over, or if the address is temporary, because only the kernel can make temporary addresses.
     pub(super) fn aged(&self, now_s: u64) -> Option<InterfaceAddress> {
         let address = &self.address;
         if address.is_temporary() {
@@ -54,8 +54,8 @@ impl AddressSnapshot {
     }
 }
 
-/// Removes addresses that did not exist and adds those that did, or restores their flags. Returns the addresses that
-/// the kernel refused, with the reason.
+/// Restores addresses: removes those that did not exist, and adds those that did, or restores their flags. `now` is the
+/// current state. Returns the addresses that the kernel refused, with the reason.
 pub(super) fn put(
     was: &[(&AddressKey, Option<&SettingValue>)],
     now: &[(SettingKey, SettingValue)],
@@ -90,15 +90,16 @@ pub(super) fn put(
     Ok(refused)
 }
 
-/// Sort key: adding addresses in this order gives the kernel's earlier order. IPv4 keeps the order of arrival (the
-/// first of a prefix is its primary address), IPv6 puts the newest of a scope first.
+/// Returns a sort key for adding addresses, which gives the kernel's earlier order. IPv4 keeps the order of arrival
+/// (the first of a prefix is its primary address), IPv6 puts the newest of a scope first.
 fn rank(held: &AddressSnapshot) -> (bool, usize) {
     let ipv6 = held.address.address.is_ipv6();
     (ipv6, if ipv6 { usize::MAX - held.nth } else { held.nth })
 }
 
-/// Adds an address that was in use a moment ago. It is not checked for duplicates again, because the routes that
-/// prefer it could not be restored for a second or two; the flag that disables the check is then removed.
+/// Adds an address that was in use shortly before. The kernel does not check it for duplicates again, because during
+/// that check, a second or two, the routes that prefer the address could not be restored. Afterwards the flag that
+/// disables the check is removed.
 fn put_one(rtnl: &Rtnl, address: &InterfaceAddress) -> Result<(), landspeed_kernel::netlink::Error> {
     if address.address.is_ipv4() || address.flags.contains(AddressFlags::TENTATIVE) {
         return rtnl.replace_address(address);

@@ -8,15 +8,15 @@ use landspeed_kernel::netlink::{AddressFlags, Link, Rtnl};
 use super::{RouteSlot, SettingsSnapshot};
 use crate::{Error, SideEffect};
 
-/// Longest wait. It covers a link that trains again, and duplicate address detection, which takes up to a second to
-/// start and one more to end (RFC 4862, sections 5.1 and 5.4.2).
+/// The longest wait for effects. It covers a link that trains again, and duplicate address detection, which takes up to
+/// a second to start and one more to end (RFC 4862, sections 5.1 and 5.4.2).
 const PATIENCE: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(20);
 /// Time without changes after which effects count as settled. The kernel makes some routes a moment after their
 /// address or link, from a work queue.
 const QUIET: Duration = Duration::from_millis(50);
 
-/// Returns true if a knob that disturbs `kinds` has effects that take time.
+/// Returns true if the effects of a write that disturbs `kinds` take time.
 pub(super) fn matters(kinds: &[SideEffect]) -> bool {
     kinds.iter().any(|kind| matches!(kind, SideEffect::Addresses | SideEffect::Routes))
 }
@@ -25,9 +25,10 @@ pub(super) fn is_running(link: &Link) -> bool {
     link.flags & libc::IFF_RUNNING as u32 != 0
 }
 
-/// Takes a snapshot like [`SettingsSnapshot::take`] after a write. Waits until a link that ran before runs again and
-/// the kernel has checked the addresses of the device for duplicates, but no longer than the longest wait. If all
-/// addresses and routes are in place after the write, no effects can follow, and there is no wait.
+/// Takes a snapshot of the settings of `kinds` after a write, once its effects have settled. Waits, for [`PATIENCE`] at
+/// most, until a link that ran in `before` runs again and the kernel has checked the addresses of the device for
+/// duplicates. If all addresses and routes of `before` are in place then, no more effects can follow. Otherwise waits
+/// further until nothing changes for [`QUIET`].
 pub(in crate::journal) fn take_after_write(
     kinds: &[SideEffect],
     device: &str,

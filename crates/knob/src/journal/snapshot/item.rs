@@ -9,8 +9,8 @@ use super::related::RelatedKey;
 use super::{qdisc, queues, routes, sysctls, text};
 use crate::SideEffect;
 
-/// The identity of a setting. The order is that of restoring: features and sysctls first, then the addresses that need
-/// them, then the routes that need the addresses.
+/// The identity of a setting. The order of the variants is that of restoring: features and sysctls first, then the
+/// addresses that need them, then the routes that need the addresses.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::journal) enum SettingKey {
@@ -24,7 +24,7 @@ pub(in crate::journal) enum SettingKey {
     Queue(String),
     /// The root qdisc.
     Qdisc,
-    /// A setting of a device that the kernel changes along with this one.
+    /// A setting of a related device, which the kernel changes along with this device.
     Related(RelatedKey),
     /// An address of the device.
     Address(AddressKey),
@@ -51,7 +51,8 @@ pub(in crate::journal) struct RouteSlot {
     pub(super) to: IpPrefix,
     pub(super) tos: u8,
     pub(super) metric: u32,
-    /// Protocol, kind and devices of a route that the kernel makes from addresses and link state.
+    /// Protocol, kind and devices of a route that the kernel makes from addresses and link state; `None` for other
+    /// routes.
     pub(super) automatic: Option<(u8, u8, Vec<u32>)>,
 }
 
@@ -90,7 +91,8 @@ impl SettingKey {
         matches!(self, SettingKey::Sysctl(_))
     }
 
-    /// Returns the stage of restoring. Settings of one stage are restored together, before those of the next stage.
+    /// Returns the stage in which the setting is restored, from 0. All settings of one stage are restored together,
+    /// before those of the next stage.
     pub(in crate::journal) fn stage(&self) -> u8 {
         match self {
             SettingKey::Address(_) => 1,
@@ -127,8 +129,8 @@ impl SettingKey {
         }
     }
 
-    /// Returns true if a journal may contain this key with this value for the device with index `index`: no setting
-    /// of another device, and no name that could lead elsewhere.
+    /// Returns true if a journal may contain this key with this value for the device with index `index`. It may contain
+    /// no setting of another device, and no name that leads to another folder.
     pub(in crate::journal) fn is_sound(&self, value: Option<&SettingValue>, index: Option<u32>) -> bool {
         let here = |other: u32| Some(other) == index;
         let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
@@ -171,13 +173,13 @@ impl SettingKey {
         }
     }
 
-    /// Returns true if the last look did not see this setting of a related device: the device is gone, or it is no
-    /// longer related. It then counts as settled.
+    /// Returns true if `now`, from the last snapshot, lacks this setting of a related device. The device is then gone
+    /// or no longer related, and nothing can be restored.
     pub(in crate::journal) fn is_gone(&self, now: Option<&SettingValue>) -> bool {
         matches!(self, SettingKey::Related(_)) && now.is_none()
     }
 
-    /// Returns the name as users know it.
+    /// Returns the setting's name for messages, with the name of the device.
     pub(in crate::journal) fn shown(&self, device: &str) -> String {
         match self {
             SettingKey::Feature(name) => format!("feature {name} of {device}"),
@@ -228,7 +230,7 @@ impl RouteSlot {
         self.automatic.is_some()
     }
 
-    /// Returns true if the kernel made the route for the prefix of an IPv6 address.
+    /// Returns true if the kernel makes the routes in this slot for the prefix of an IPv6 address.
     pub(super) fn is_ipv6_prefix(&self) -> bool {
         let is_unicast = |&(_, kind, _): &(u8, u8, _)| kind == libc::RTN_UNICAST;
         self.ipv6 && self.automatic.as_ref().is_some_and(is_unicast)
@@ -239,8 +241,8 @@ impl RouteSlot {
         self.to.contains(key.peer.unwrap_or(key.address))
     }
 
-    /// Returns true if one route may be the kernel's replacement of the other: to the same destination with another
-    /// metric.
+    /// Returns true if one route may be the kernel's replacement of the other, which has the same destination but
+    /// another metric.
     pub(in crate::journal) fn is_variant_of(&self, other: &RouteSlot) -> bool {
         let key = |slot: &RouteSlot| (slot.ipv6, slot.table, slot.to, slot.tos, slot.automatic.clone());
         key(self) == key(other) && self.metric != other.metric
@@ -248,7 +250,7 @@ impl RouteSlot {
 }
 
 impl SettingValue {
-    /// Returns true if both are equal except for values that change by themselves: lifetimes, counters.
+    /// Returns true if both values are equal except for parts that change by themselves: lifetimes, counters.
     pub(in crate::journal) fn same(&self, other: &SettingValue) -> bool {
         match (self, other) {
             (SettingValue::Qdisc(a), SettingValue::Qdisc(b)) => qdisc::same(a, b),
@@ -272,7 +274,8 @@ impl SettingValue {
         }
     }
 
-    /// Returns true if the kernel itself maintains the setting, as it does with settings that routers announce.
+    /// Returns true if a change of the setting without a write of this run needs no report, because the kernel itself
+    /// maintains it (as with settings that routers announce) or it belongs to a related device.
     pub(in crate::journal) fn is_the_kernels_own(&self) -> bool {
         match self {
             SettingValue::Address(held) => held.is_the_kernels_own(),

@@ -43,8 +43,8 @@ pub(super) struct SettingsSnapshot {
     kinds: BTreeSet<String>,
     /// True if the link was running (IFF_RUNNING), so that it is expected to run again.
     running: bool,
-    /// The values of other knobs, by their intents, if they were the original ones or this run's. An offload is
-    /// switched off along with one that it needs.
+    /// The values of this run's other knobs, by the numbers of their intents, because a write can change them too: an
+    /// offload is switched off along with one that it needs. A knob that another program has set is left out.
     pub(super) own: Vec<(u32, String)>,
     #[serde(with = "pairs")]
     items: BTreeMap<SettingKey, SettingValue>,
@@ -56,7 +56,8 @@ fn cannot(operation: &str, path: &Path, source: io::Error) -> Error {
 }
 
 impl SettingsSnapshot {
-    /// Reads the settings of `kinds` on `device`, in this thread's network namespace, and the extra slots `also`.
+    /// Reads the settings of `kinds` on `device`, in this thread's network namespace, and the routes in the slots
+    /// `also`. `at_s` is the current time in seconds since boot.
     ///
     /// # Errors
     /// Returns an error if a setting cannot be read, because it could not be restored either.
@@ -91,7 +92,7 @@ impl SettingsSnapshot {
         SettingsSnapshot { kinds: kinds.iter().map(word).collect(), running: false, own: Vec::new(), items }
     }
 
-    /// Adds the values that other knobs had at that moment.
+    /// Adds the values that this run's other knobs had when the snapshot was taken.
     pub(super) fn beside(self, own: Vec<(u32, String)>) -> SettingsSnapshot {
         SettingsSnapshot { own, ..self }
     }
@@ -137,7 +138,7 @@ impl SettingsSnapshot {
             .collect()
     }
 
-    /// Returns the slots of routing tables that were occupied.
+    /// Returns the slots of routing tables that contained routes.
     pub(super) fn slots(&self) -> impl Iterator<Item = &RouteSlot> {
         self.keys().filter_map(|key| match key {
             SettingKey::Route(slot) => Some(slot),
@@ -156,7 +157,8 @@ impl SettingsSnapshot {
         self.running == other.running && places(self) == places(other)
     }
 
-    /// Returns true if both are equal, including the lifetimes of addresses.
+    /// Returns true if both snapshots are equal except for values that change by themselves, such as counters. The
+    /// lifetimes of addresses must end at the same time.
     pub(super) fn same(&self, other: &SettingsSnapshot) -> bool {
         self.kinds == other.kinds
             && self.own == other.own

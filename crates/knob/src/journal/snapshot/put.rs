@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use super::{SettingKey, SettingValue, addresses, features, qdisc, queues, related, routes, sysctls};
 use crate::Error;
 
-/// Sets each key to its value, or removes it if it has none; all keys are of one stage. Returns the keys that cannot
-/// be set, with the reason. The next snapshot shows whether the kernel kept the value.
+/// Sets each key in `todo` to its value, or removes the setting if it has none. All keys are of one stage. If
+/// `last_resort` is true, also adds routes that the kernel usually makes itself. Returns the keys that cannot be set,
+/// with the reason. The next snapshot shows whether the kernel kept the values.
 pub(in crate::journal) fn put(
     device: &str,
     todo: &[(&SettingKey, Option<&SettingValue>)],

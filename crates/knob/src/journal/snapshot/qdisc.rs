@@ -11,8 +11,8 @@ use crate::Error;
 const PLAIN: [&str; 8] =
     ["pfifo", "bfifo", "pfifo_head_drop", "pfifo_fast", "fq", "fq_codel", "codel", "tbf"];
 
-/// Returns kind, handle and options of the root. Its children are left out: a multi-queue root has one per queue,
-/// made by the kernel. The handle of a default qdisc is the kernel's choice too.
+/// Returns the root qdisc. Its children are left out, because the kernel makes them: a multi-queue root has one for
+/// each queue. The handle 0 shows that the kernel has chosen the qdisc.
 pub(super) fn take(device: &str) -> Result<Vec<(SettingKey, SettingValue)>, Error> {
     let rtnl = Rtnl::open()?;
     let root = rtnl.qdiscs(rtnl.index_of(device)?)?.into_iter().find(Qdisc::is_root);

@@ -35,7 +35,7 @@ fn folder(device: &str) -> Result<PathBuf, Error> {
     }
 }
 
-/// Returns every queue setting that can be read: "rx-0/rps_cpus".
+/// Returns every setting of the device's queues that can be read, under a name such as "rx-0/rps_cpus".
 pub(super) fn take(device: &str) -> Result<Vec<(SettingKey, SettingValue)>, Error> {
     let folder = folder(device)?;
     let mut all = Vec::new();
@@ -45,7 +45,7 @@ pub(super) fn take(device: &str) -> Result<Vec<(SettingKey, SettingValue)>, Erro
         let settings: &[&str] = if queue.starts_with("rx-") { &RX } else { &TX };
         for setting in settings {
             let name = format!("{queue}/{setting}");
-            // Devices lack some: a single transmit queue has no XPS.
+            // Not every queue has every setting: a single transmit queue has no XPS.
             all.extend(
                 text::read(&folder.join(&name))
                     .map(|value| (SettingKey::Queue(name), SettingValue::Text(value))),

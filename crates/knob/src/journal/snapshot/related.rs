@@ -1,8 +1,9 @@
-//! Related devices, which the kernel changes along with another: those that are stacked on it (VLAN, macvlan,
-//! ipvlan), the bridge or bond that it belongs to and the devices on that, and, of a bridge or bond, its own ports.
-//! The other ports of its bridge are not among them: the kernel leaves their MTU alone. The kernel passes a lower MTU
-//! on to related devices, and not a greater one (macvlan_device_event, vlan_device_event and ipvlan_device_event of
-//! drivers/net and net/8021q, Linux 6.12); a bond passes its own on to its ports (bond_change_mtu).
+//! Related devices, whose settings the kernel changes along with those of another device. They are the devices that are
+//! stacked on it (VLAN, macvlan, ipvlan), the bridge or bond that it is a port of, the devices stacked on that, and, if
+//! it is a bridge or bond itself, its ports. The other ports of its bridge are not related, because the kernel leaves
+//! their MTU alone. The kernel passes a lower MTU on to stacked devices, but not a greater one (macvlan_device_event,
+//! vlan_device_event and ipvlan_device_event of drivers/net and net/8021q, Linux 6.12). A bond passes its own MTU on to
+//! its ports (bond_change_mtu).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,7 +17,8 @@ use super::{SettingKey, SettingValue, cannot, text};
 use crate::journal::namespaces;
 use crate::{Error, device};
 
-/// The feature that the kernel switches off on lower devices along with the upper device (NETIF_F_UPPER_DISABLES).
+/// The name of the feature that the kernel switches off on lower devices along with the upper device
+/// (NETIF_F_UPPER_DISABLES).
 const LRO: &str = "rx-lro";
 
 /// A setting of a related device.
@@ -46,7 +48,7 @@ impl RelatedKey {
         RelatedKey { netns: None, index, what: RelatedSetting::Mtu }
     }
 
-    /// Returns the name as users know it.
+    /// Returns the setting's name for messages.
     pub(super) fn shown(&self) -> &'static str {
         match self.what {
             RelatedSetting::Mtu => "mtu",
@@ -55,7 +57,7 @@ impl RelatedKey {
         }
     }
 
-    /// Returns true if a journal may contain this value for this key.
+    /// Returns true if a journal may contain this value for this key, of a device called `name`.
     pub(super) fn takes(&self, name: &str, value: &str) -> bool {
         let fits = match self.what {
             RelatedSetting::Lro => ["on", "off"].contains(&value),
@@ -86,14 +88,14 @@ fn own_netns() -> Result<OwnedFd, Error> {
     Ok(fs::File::open(path).map_err(|e| cannot("open", path, e))?.into())
 }
 
-/// Returns true if a write to the lower device reaches `link`. The two ends of a veth pair are not stacked on one
-/// another.
+/// Returns true if `link` is stacked on the device with index `lower` of the same namespace, so that a write to that
+/// device reaches it. The two ends of a veth pair are not stacked on each other.
 fn stands_on(link: &Link, lower: u32) -> bool {
     link.peer == Some(lower) && link.peer_netnsid.is_none() && link.kind.as_deref() != Some("veth")
 }
 
-/// Returns the indexes of related devices: upwards all devices that are stacked on the device and on its masters,
-/// downwards only its own ports.
+/// Returns the indexes of the devices that are related to the one with this index. Upwards they are its masters and all
+/// devices that are stacked on it or on them, downwards only its own ports.
 fn related(links: &[Link], index: u32) -> BTreeSet<u32> {
     let master = |of: u32| links.iter().find(|link| link.index == of).and_then(|link| link.master);
     let above = |of: u32| {
@@ -122,8 +124,8 @@ fn elsewhere() -> BTreeMap<u64, OwnedFd> {
     all.filter(|(cookie, _)| Some(*cookie) != own).collect()
 }
 
-/// Returns settings of the devices in this thread's namespace that are stacked on the devices `lower` of the
-/// namespace `ours`, and of those related to them.
+/// Returns the settings of devices in this thread's namespace, which has this cookie: those that are stacked on the
+/// devices `lower` of the namespace `ours`, and those related to them.
 fn items_elsewhere(
     cookie: u64,
     ours: &OwnedFd,
@@ -173,8 +175,9 @@ fn ipv6_mtu(device: &str) -> PathBuf {
     PathBuf::from(format!("/proc/sys/net/ipv6/conf/{device}/mtu"))
 }
 
-/// Restores the settings of devices that are still related. Returns what the kernel refused, with the reason. Skips
-/// a device that has left its bridge or bond since, without a word.
+/// Restores the settings `was` of devices that are still related to `device`. A device that is no longer related, for
+/// example because it has left its bridge, is skipped without a report. Returns the settings that the kernel refused,
+/// with the reason.
 pub(super) fn put(device: &str, was: &[(&RelatedKey, &str)]) -> Result<Vec<(SettingKey, String)>, Error> {
     let now: BTreeMap<SettingKey, SettingValue> = take(device)?.into_iter().collect();
     let mut refused = Vec::new();

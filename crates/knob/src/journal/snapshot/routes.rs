@@ -48,9 +48,10 @@ pub(super) fn is_the_kernels_own(route: &Route) -> bool {
     route.is_automatic() || route.protocol() == ROUTER_ANNOUNCED
 }
 
-/// Removes from each slot the routes that were not in it, then adds those that were. The kernel makes some routes
-/// itself from addresses, a moment later and more exactly: a local IPv6 route that a program adds gets another metric.
-/// Such routes are added only as the last resort.
+/// Restores the routes of each slot in `was`: removes those that were not in it, then adds those that are missing. The
+/// kernel makes some routes itself from addresses, a little later. These are added only if `last_resort` is true,
+/// because a program cannot add them exactly: a local IPv6 route gets another metric. Returns the slots with a refused
+/// route, with the reason.
 pub(super) fn put(
     was: &[(&RouteSlot, &[Route])],
     now: &[(SettingKey, SettingValue)],

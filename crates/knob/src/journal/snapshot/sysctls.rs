@@ -1,4 +1,5 @@
-//! Reading and restoring sysctls: those of one device, and single ones that are coupled to a knob.
+//! Reading and restoring sysctls: those of one device, and single ones of the namespace that the write of a knob also
+//! changes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +13,7 @@ const NET: &str = "/proc/sys/net";
 /// The folders that contain a folder for each device.
 const FOLDERS: [&str; 4] = ["ipv4/conf", "ipv4/neigh", "ipv6/conf", "ipv6/neigh"];
 
-/// Returns every sysctl of the device that has a value: "ipv6/conf/accept_ra".
+/// Returns every sysctl of the device that has a value, under a name such as "ipv6/conf/accept_ra".
 pub(super) fn take_of_device(device: &str) -> Result<Vec<(SettingKey, SettingValue)>, Error> {
     let mut all = Vec::new();
     for folder in FOLDERS {
@@ -72,7 +73,7 @@ pub(super) fn take(name: &str) -> Result<Option<String>, Error> {
     }
 }
 
-/// Returns true if the knob's row lists this sysctl of a journal.
+/// Returns true if `kinds`, the side effects in a knob's row, contain the sysctl `name`.
 pub(super) fn is_among(name: &str, kinds: &[SideEffect]) -> bool {
     kinds.iter().any(|kind| matches!(kind, SideEffect::Sysctl(listed) if *listed == name))
 }

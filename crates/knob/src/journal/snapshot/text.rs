@@ -7,10 +7,10 @@ use std::path::Path;
 use super::cannot;
 use crate::Error;
 
-/// Longest value in bytes: one page, as the kernel's own.
+/// Longest value in bytes: one page, the kernel's own limit.
 const MAX_VALUE: usize = 4096;
-/// Number of rounds. Settings can depend on one another (two names of one value, limits); this many rounds settle any
-/// order.
+/// Number of times that values which differ are written. Settings can depend on one another: one limits another, or two
+/// are names of one value. This many rounds settle any order.
 const ROUNDS: usize = 3;
 
 /// Returns true if a value in a journal is one line of plain text.
@@ -25,7 +25,8 @@ pub(super) fn read(path: &Path) -> Option<String> {
     is_value(value).then(|| value.to_owned())
 }
 
-/// Restores the values below `root` that differ. Returns the settings that the kernel refused, with the reason.
+/// Writes those values of `was` that differ from the files below `root`. Returns the settings that the kernel refused,
+/// with the reason.
 pub(super) fn put(root: &Path, was: &BTreeMap<&str, &str>) -> Vec<(String, String)> {
     let differing = || was.iter().filter(|(name, value)| read(&root.join(name)).as_deref() != Some(**value));
     let mut refused: BTreeMap<&str, Error> = BTreeMap::new();
