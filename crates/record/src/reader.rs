@@ -31,7 +31,8 @@ pub struct Record {
     pub lines: Vec<Line>,
     /// True if the last line was cut off because the run died while it wrote the line.
     pub cut_off: bool,
-    /// Lines that are left out because they hold a value that this landspeed does not know: numbers and reasons.
+    /// One message for each line that was left out because it holds a value that this landspeed does not know. A
+    /// message has the number of the line and the reason.
     pub unread: Vec<String>,
 }
 

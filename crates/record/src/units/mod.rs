@@ -1,6 +1,6 @@
 //! Units of measurement. Public interfaces of landspeed use these types for every quantity instead of bare numbers.
 //!
-//! Serialised values are plain JSON numbers. The *field* that holds one names its unit (`rate_bps`, `took_ns`,
+//! Serialised values are plain JSON numbers. The name of a field says its unit (`rate_bps`, `took_ns`,
 //! `bytes_per_cpu_s`), so that readers without this crate know it too.
 //!
 //! Bit rates have decimal prefixes (1 Gb/s = 10^9 bit/s) and sizes have binary ones (1 KiB = 1024 B), as is usual in
@@ -51,7 +51,7 @@ pub struct Nanos(pub u64);
 pub struct CpuNanos(pub u64);
 
 /// Payload bytes delivered per second of processor time, summed over both hosts: landspeed's cost figure (higher is
-/// better). On a shared machine it is comparable between runs, and rates are not.
+/// better). Unlike a rate, it is comparable between runs on a shared machine.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct BytesPerCpuSecond(pub f64);
@@ -96,8 +96,8 @@ impl Nanos {
         Nanos(self.0.saturating_mul(n))
     }
 
-    /// Returns the difference, or zero if `earlier` is later. The operator `-` saturates too; this method makes it
-    /// explicit.
+    /// Returns the time since `earlier`, or zero if `earlier` is later. The operator `-` saturates too; this method
+    /// makes it explicit.
     pub fn saturating_sub(self, earlier: Nanos) -> Nanos {
         self - earlier
     }
@@ -121,8 +121,8 @@ impl From<Nanos> for Duration {
     }
 }
 
-/// Implements sums and differences that saturate. Figures come from other hosts and from files, and a forged one must
-/// not make the program panic.
+/// Implements sums and differences that saturate. Figures come from other hosts and from files, and an absurd one
+/// must not make the program panic.
 macro_rules! additive {
     ($($unit:ident),*) => {$(
         impl Add for $unit {
