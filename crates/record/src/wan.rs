@@ -82,8 +82,8 @@ pub struct DirectionStats {
     pub neighbour_frames: u64,
     /// Largest amount of data that waited in the queue, in bytes of IP packets.
     pub most_queued_bytes: Bytes,
-    /// Median lateness of the frames: how long after the time given by the path's rate and delay they left the link.
-    /// `None` if no frame left, or if the link does not measure it.
+    /// Median lateness of the frames, the time by which they left the link later than the path's rate and delay
+    /// require; `None` if no frame left, or if the link does not measure it.
     #[serde(deserialize_with = "unknown::or_default")]
     pub late_p50_ns: Option<Nanos>,
     /// 99th percentile of the frames' lateness; `None` if no frame left, or if the link does not measure it.

@@ -247,7 +247,7 @@ impl<'a> CandidatePlanner<'a> {
         candidates
     }
 
-    /// Turns a proposal into a candidate, or returns `None` if all values that it proposes are set already.
+    /// Turns a proposal into a candidate, or returns `None` if the proposal's value is set already.
     fn candidate(&self, factor: &Factor, proposal: &Proposal) -> Option<Candidate> {
         let mut candidate = Candidate {
             value: proposal.value.clone(),

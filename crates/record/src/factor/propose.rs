@@ -7,8 +7,7 @@ use crate::factor::{FactorView, Proposal};
 /// Speed in Mb/s that is assumed for a device that reports none (veth, tun, most virtual NICs). It is the most that
 /// one core can move.
 const UNSTATED_MBPS: u64 = 100_000;
-/// Shortest round trip for which windows are planned. The idle round trip of a lab can be shorter, but is far below
-/// that of a loaded one.
+/// Shortest round trip for which windows are planned. The idle round trip of a lab is far below that of a loaded one.
 const LEAST_RTT: Nanos = Nanos::micros(100);
 
 /// The shortest round trip at which the growth of the window decides the goodput (feng-2003 table 1).

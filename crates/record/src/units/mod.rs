@@ -121,8 +121,8 @@ impl From<Nanos> for Duration {
     }
 }
 
-/// Implements sums and differences that saturate. Figures come from other hosts and from files, and an absurd one
-/// must not make the program panic.
+/// Implements sums and differences that saturate. Figures come from other hosts and from files, and a forged one must
+/// not make the program panic.
 macro_rules! additive {
     ($($unit:ident),*) => {$(
         impl Add for $unit {
