@@ -173,8 +173,8 @@ pub struct StepSummary {
     pub cost: Option<Estimate>,
     /// Ratio of idle round-trip time, candidate to incumbent (above one is slower); `None` if it was not measured.
     pub latency: Option<Estimate>,
-    /// For a kept step, ratio of the primary statistic between the final setting with and without the step, from new
-    /// trials at the end; `None` otherwise.
+    /// For a step that was kept, ratio of the primary statistic between the last setting with the step and that
+    /// setting without it, from new trials after the step; `None` without such trials.
     pub left_out: Option<Estimate>,
     /// For a kept step: true if the blocks spread over the rest of the run confirm it. `None` for other steps, and in
     /// older records.
