@@ -24,7 +24,8 @@ pub struct DatagramCounts {
     pub duplicated: u64,
     /// Datagrams dropped because they did not belong to the flow, or were malformed.
     pub malformed: u64,
-    /// Times that the socket's receive buffer had no room for a datagram, or for several that the stack had joined.
+    /// Number of times that the socket's receive buffer had no room for a datagram, or for several that the stack had
+    /// joined.
     pub overflowed: u64,
     /// Time in which `received_bytes` arrived; `None` if nothing arrived. It ends with the last arrival in the
     /// window. It begins with the last arrival before the window or, if there was none, with the first arrival. The

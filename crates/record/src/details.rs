@@ -1,4 +1,4 @@
-//! The details of a record: data that one observer, workload or transport adds, with types that it defines itself.
+//! The details of a record: data that one observer, workload or transport adds, each with its own name and type.
 //!
 //! ```
 //! use landspeed_record::{Details, detail};

@@ -11,8 +11,8 @@ use crate::unknown;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CpuAccounting {
-    /// Exact run time of the workload's tasks and of ksoftirqd. It is correct if softirqs run in task context and the
-    /// kernel charges them to the task (veth on a tick-accounting kernel).
+    /// Exact run time of the workload's tasks and of ksoftirqd. This is correct if softirqs run in task context and
+    /// the kernel charges them to the task (veth on a tick-accounting kernel).
     Tasks,
     /// Run time of the workload's tasks, plus irq and softirq time of all cores from /proc/stat. A kernel with
     /// CONFIG_IRQ_TIME_ACCOUNTING measures irq and softirq time to the nanosecond and does not charge it to tasks.
@@ -48,7 +48,7 @@ pub struct HostFacts {
     pub may_not_tune_because: String,
     /// Model of the processors from /proc/cpuinfo, or else their architecture.
     pub cpu_model: String,
-    /// Clock of the first processor in Hz, when it was probed; `None` if the kernel does not report it.
+    /// Clock of the first processor in Hz, at the time of the probe; `None` if the kernel does not report it.
     pub cpu_clock_hz: Option<f64>,
     /// Number of processors online.
     #[serde(with = "unknown::Measured::<u32>")]

@@ -238,7 +238,8 @@ pub enum Line {
         /// States of the knobs, in the table's order.
         states: Vec<KnobState>,
     },
-    /// A host of a group beyond the first pair, whose two hosts have lines of their own.
+    /// A host of a group beyond the first pair. The two hosts of the first pair have lines of the kind `host` and
+    /// `knobs`.
     Member(Box<GroupMember>),
     /// All changes that were considered: those that may be tried, in order, and those that are not, with the reason.
     Plan {

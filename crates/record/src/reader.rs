@@ -93,7 +93,7 @@ pub(crate) fn header(input: &mut impl BufRead, name: &str) -> Result<Header, Rec
     }
 }
 
-/// Reads the next line with its newline. It is empty at the end of the record.
+/// Reads the next line, including its newline. Returns an empty one at the end of the record.
 pub(crate) fn line(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     input.take(LINE_LIMIT).read_until(b'\n', &mut text)?;

@@ -61,7 +61,7 @@ pub fn newest_first<K: Ord, T>(records: Vec<(RecordSequence, K, T)>) -> Vec<T> {
     for (RecordSequence { folder, number }, time, record) in records {
         folders.entry(folder).or_default().push((number, time, record));
     }
-    // The last element of each is its newest.
+    // The last record of each folder is its newest.
     let mut folders: Vec<Vec<(u64, K, T)>> = folders.into_values().collect();
     for folder in &mut folders {
         folder.sort_by(|(number, time, _), (other, then, _)| number.cmp(other).then_with(|| time.cmp(then)));

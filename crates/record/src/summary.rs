@@ -130,7 +130,8 @@ pub struct StepPrediction {
     pub verdict: u32,
     /// The cause that the step should relieve.
     pub cause: Cause,
-    /// Estimated share of the flow's time that the cause costs, 0 to 1; 0 if it would limit the flow only later.
+    /// Estimated share of the flow's time that the cause costs, 0 to 1; 0 for a cause that will limit the flow only
+    /// when others are removed.
     pub weight: f64,
     /// Expected ratio of goodput, candidate to incumbent; `None` if the verdict gave no figure for this step.
     #[serde(default)]
@@ -147,10 +148,10 @@ pub struct StepSummary {
     pub value: String,
     /// The value before the step: of the flow or of host A, or of host B if the step changes the knob only there.
     pub from: String,
-    /// The value before on host A; `None` if the step does not set the knob there.
+    /// The value on host A before the step; `None` if the step does not set the knob there.
     #[serde(default)]
     pub from_a: Option<String>,
-    /// The value before on host B; `None` if the step does not set the knob there.
+    /// The value on host B before the step; `None` if the step does not set the knob there.
     #[serde(default)]
     pub from_b: Option<String>,
     /// Other knobs that the step sets together with this knob, as "knob=value".
@@ -263,10 +264,10 @@ pub struct TuneSummary {
     pub topology: String,
     pub host_a: HostFacts,
     pub host_b: HostFacts,
-    /// Names of the further hosts of side A, for a run over more than two.
+    /// Names of the further hosts of side A, for a run over more than two hosts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others_a: Vec<String>,
-    /// Names of the further hosts of side B.
+    /// Names of the further hosts of side B, for a run over more than two hosts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others_b: Vec<String>,
     /// Figures of the setting at the start: geometric means over its trials in the blocks from which `gain` is

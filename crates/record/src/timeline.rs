@@ -50,7 +50,7 @@ impl Timeline {
             ticks.entry(sample.at_ns).or_default().insert(sample.flow, sample);
         }
         let span = ticks.keys().next_back()?.saturating_sub(*ticks.keys().next()?);
-        // The sample at the end may follow the one before it at once, which is too soon for a rate.
+        // The last sample may follow the one before it so closely that no rate can be computed.
         let least = Nanos(span.0 / (2 * ticks.len() as u64));
         let mut points = Vec::new();
         let mut before: Option<(Nanos, &Tick<'_>)> = None;

@@ -50,8 +50,8 @@ impl Workload {
 pub struct Program {
     /// Name of the program's file.
     pub name: String,
-    /// The program's file, byte for byte. It is sent as bytes, because a string that is read has its line ends
-    /// escaped.
+    /// The program's file, byte for byte. It is sent as bytes, because reading it as a string would escape its line
+    /// ends.
     #[serde(with = "pieces")]
     pub text: String,
     /// Addresses of all hosts, in the order of the hosts' numbers.

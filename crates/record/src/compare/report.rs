@@ -75,8 +75,8 @@ pub struct ContestFigures {
     /// Retransmitted segments per delivered segment; `None` if no segment was delivered.
     pub resent_share: Option<f64>,
     /// Time from a flow's entry until the mean of its goodput over 5 samples first stays within 20 % of its fair
-    /// share. This is the median over the flows that enter a path in use; `None` if less than half of them converged
-    /// within their region.
+    /// share; median over the flows that enter a path in use. `None` if less than half of them converged within their
+    /// region.
     pub convergence_s: Option<f64>,
     /// Goodput of all flows together in the middle region, in which all flows run, over repeats; `None` if no run has
     /// a value.

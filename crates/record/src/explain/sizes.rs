@@ -29,7 +29,7 @@ pub struct LayerCostFit {
 }
 
 impl LayerCostFit {
-    /// Returns the line's cost, in nanoseconds, of a message of `size` that becomes `fragments` packets.
+    /// Returns the cost by this fit, in nanoseconds, of a message of `size` that becomes `fragments` packets.
     pub fn at(&self, size: Bytes, fragments: u64) -> f64 {
         let more = fragments.saturating_sub(1) as f64;
         let cut = self.first_cut_ns.filter(|_| more > 0.0).unwrap_or(0.0);

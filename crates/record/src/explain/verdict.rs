@@ -53,7 +53,7 @@ pub enum Cause {
     UdpReceiveBuffer,
     /// Connections are dropped because too many wait to be accepted.
     ListenBacklog,
-    /// Rounding of windows to whole segments wastes much of them.
+    /// Rounding to whole segments leaves much of the window unused.
     WindowAlignment,
     /// A queueing discipline of the sender drops packets.
     QdiscDrops,

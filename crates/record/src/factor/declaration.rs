@@ -117,7 +117,7 @@ pub struct FactorDeclaration<'a> {
     pub domain: Domain<'a>,
     /// The default value, in canonical spelling. Empty for a knob, because its host has a value already.
     pub default: &'a str,
-    /// The default for transports that carry datagrams, if it differs.
+    /// The default for transports that carry datagrams; `None` if it is the same as for other transports.
     pub default_of_datagrams: Option<&'static str>,
     /// Usual duration of one toggle, settling included.
     pub toggle: Nanos,
@@ -128,8 +128,8 @@ pub struct FactorDeclaration<'a> {
     /// Knobs that interact with this one: the effect of one depends on the other. It is enough if one of the two
     /// declarations names the other.
     pub interacts: &'static [&'static str],
-    /// Values of other knobs on the same host that this knob requires. Without them it reads back as off or is
-    /// refused. The knobs named here precede it in the table, and `in_order` of the knob crate sets them first.
+    /// Values of other knobs on the same host that this knob requires. Without these, this knob reads back as off or
+    /// is refused. The other knobs precede it in the table, and `in_order` of the knob crate sets them first.
     pub needs: &'static [(&'static str, &'static str)],
     /// Function that returns a value equivalent to the current one, for a placebo. Toggling between the two values
     /// takes the same steps as toggling a candidate, but has no effect. Field or result are `None` if no such value

@@ -43,7 +43,7 @@ pub struct FigureRow {
     pub less_is_better: bool,
     /// True if a report shows the figure only where it is the grid's main figure or the subject of an expectation.
     pub is_on_request: bool,
-    /// Computes the figure in its unit; `None` if the trial does not have it. Zero is taken for `None`, because grids
+    /// Computes the figure in its unit; `None` if the trial does not have it. Zero counts as `None`, because grids
     /// compare logarithms.
     pub(super) of: fn(&GridTrial) -> Option<f64>,
 }

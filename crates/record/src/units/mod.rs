@@ -152,7 +152,8 @@ impl Add for BitRate {
     }
 }
 
-/// Writes `value` with three significant figures, in the largest unit of `steps` (scale, name) that is not above it.
+/// Writes `value` with three significant figures, in the largest unit of `steps` (scale, name) that does not exceed
+/// `value`.
 fn scaled(f: &mut fmt::Formatter<'_>, value: f64, steps: &[(f64, &str)]) -> fmt::Result {
     let &(scale, name) =
         steps.iter().find(|(scale, _)| value.abs() >= *scale).unwrap_or(&steps[steps.len() - 1]);
