@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Cell;
 
-/// One change with its prerequisites. They are tried, kept and left out together.
+/// One change together with its prerequisites. All of them are tried, kept or left out as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct Candidate {
@@ -13,23 +13,25 @@ pub struct Candidate {
     pub knob: String,
     /// The value to try.
     pub value: String,
-    /// The value before, for display.
+    /// The value before the change, for display.
     pub from: String,
-    /// All settings that it changes, prerequisites included.
+    /// All settings that the candidate changes, prerequisites included.
     pub change: Cell,
     /// The prerequisites as "knob=value", for display.
     pub with: Vec<String>,
-    /// Other knobs whose effect depends on this one. Once one of them is kept, a rejected candidate is tried again.
+    /// Other knobs whose effect depends on this one. If this candidate was rejected, it is tried again once one of
+    /// them is kept.
     pub interacts: Vec<String>,
     /// Place in the order of trials, lowest first, from the literature and the probe.
     pub rank: u32,
-    /// Time that one toggle takes. Slow knobs get longer blocks.
+    /// Usual duration of one toggle. A knob that is slow to change gets blocks of four trials instead of eight.
     pub toggle_ns: Nanos,
-    /// Why it is skipped or cannot matter here. Such a candidate is listed and never tried.
+    /// Reason why the change is not available or cannot matter here; `None` if it can be tried. A candidate with a
+    /// reason is listed and never tried.
     pub skip: Option<String>,
     /// True if `skip` says that the change has no effect here (not tried), and false if it says that the knob is not
     /// available (skipped).
     pub cannot_matter: bool,
-    /// Where the expectation comes from: paper section, RFC, or kernel documentation.
+    /// Source of the expected effect: paper section, RFC, or kernel documentation.
     pub source: String,
 }

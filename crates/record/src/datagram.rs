@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{EndpointOutcome, LostRounds, SweepDatagrams, SweepPoint, unknown};
 
-/// Datagrams of one flow, at one end, in one window. The receiving end counts by the numbers that the datagrams
-/// carry.
+/// Counts of the datagrams of one flow at one end, over one window. The receiving end derives its counts from the
+/// sequence numbers in the datagrams.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct DatagramCounts {
@@ -16,18 +16,20 @@ pub struct DatagramCounts {
     pub received: u64,
     /// Payload of the datagrams received, without duplicates.
     pub received_bytes: Bytes,
-    /// Datagrams not received although a later one was.
+    /// Datagrams that were not received, although one that was sent later was.
     pub lost: u64,
     /// Datagrams received after one that was sent later (RFC 4737 section 3.3).
     pub reordered: u64,
-    /// Datagrams received again.
+    /// Further copies of datagrams that had already been received.
     pub duplicated: u64,
     /// Datagrams dropped because they did not belong to the flow, or were malformed.
     pub malformed: u64,
-    /// Times that the socket's receive buffer had no room for a datagram, or for several that the stack had joined.
+    /// Number of times that the socket's receive buffer had no room for a datagram, or for several that the stack had
+    /// joined.
     pub overflowed: u64,
-    /// Time in which the `received_bytes` arrived: from the last arrival before the window (or from the first
-    /// arrival, if there was none), which is not counted, to the last in the window; `None` if none arrived.
+    /// Time in which `received_bytes` arrived; `None` if nothing arrived. It ends with the last arrival in the
+    /// window. It begins with the last arrival before the window or, if there was none, with the first arrival. The
+    /// bytes of the arrival at its beginning do not count.
     #[serde(with = "unknown::Measured::<Nanos>")]
     pub arrivals_ns: Nanos,
 }
@@ -39,7 +41,7 @@ impl DatagramCounts {
         self.received_bytes.per(self.arrivals_ns)
     }
 
-    /// Returns the number of datagrams that should have arrived.
+    /// Returns the number of datagrams that were received or lost.
     pub fn expected(&self) -> u64 {
         self.received.saturating_add(self.lost)
     }
@@ -50,11 +52,12 @@ impl DatagramCounts {
     }
 }
 
-/// Flows whose segments (UDP_SEGMENT) became too large for the path, so that their datagrams were sent one by one.
+/// The number of flows that stopped using UDP_SEGMENT, because a segment had become too large for the path. Their
+/// datagrams were then sent one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SegmentationFallbacks(pub u64);
 
-/// Returns remarks on an outcome's datagrams, one line each. Without them a rate looks like everything that was sent.
+/// Returns remarks on the datagrams of an outcome, one line each. They report losses, which a rate does not show.
 pub(crate) fn notes(outcome: &EndpointOutcome) -> Vec<String> {
     let by_size = !outcome.get::<SweepDatagrams>().0.is_empty();
     let flows = outcome.get::<Vec<DatagramCounts>>();

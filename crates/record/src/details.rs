@@ -1,4 +1,4 @@
-//! Details: what one observer, workload or transport adds to a record, typed by the part that adds it.
+//! The details of a record: data that one observer, workload or transport adds, each with its own name and type.
 //!
 //! ```
 //! use landspeed_record::{Details, detail};
@@ -35,15 +35,15 @@ const NOT_READ: &str = "what came has another shape than this landspeed reads";
 /// A type that is stored in a record under its own name. [`detail!`](crate::detail) implements it.
 pub trait Detail: Serialize + DeserializeOwned + JsonSchema + Clone + Send + Sync + 'static {
     const NAME: &'static str;
-    /// Where older records hold the members of this type: (member, name among the other details).
+    /// Names under which older records hold the members of this type, as (member, name among the other details).
     const FORMERLY: &'static [(&'static str, &'static str)] = &[];
 
     /// Returns the value for a detail that the record does not have.
     fn absent() -> &'static Self;
 }
 
-/// Makes a type with a default a [`Detail`]: `detail!("name" => Type)`. If older records hold its members one by one,
-/// use `detail!("name" => Type, formerly "member" = "old-name", ...)`.
+/// Implements [`Detail`] for a type with a default: `detail!("name" => Type)`. If older records hold the type's
+/// members one by one, use `detail!("name" => Type, formerly "member" = "old-name", ...)`.
 #[macro_export]
 macro_rules! detail {
     ($name:literal => $type:ty $(, formerly $($member:literal = $old:literal),+)?) => {
@@ -59,7 +59,7 @@ macro_rules! detail {
     };
 }
 
-/// Makes types of this crate details, and lists their rows.
+/// Implements [`Detail`] for types of this crate, and defines the list of their rows.
 macro_rules! details {
     ($list:ident { $($name:literal => $type:ty $(, formerly $($member:literal = $old:literal),+)?;)+ }) => {
         $($crate::detail!($name => $type $(, formerly $($member = $old),+)?);)+
@@ -68,7 +68,7 @@ macro_rules! details {
 }
 pub(crate) use details;
 
-/// A value that does not fit its type, because another version or an attacker wrote it.
+/// An error about a value that does not fit its type, because another version or an attacker wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{name}: {NOT_READ}: {why}")]
 pub struct DetailError {
@@ -81,20 +81,20 @@ impl DetailError {
         DetailError { name, why: why.to_string().chars().take(REASON).collect() }
     }
 
-    /// Returns true if a line of text was made from such an error.
+    /// Returns true if `line` is the text of a [`DetailError`].
     pub fn is_told_by(line: &str) -> bool {
         line.contains(NOT_READ)
     }
 }
 
-/// A detail that a part adds to records.
+/// A row in a table of details: the name of a detail and its type's schema.
 #[derive(Debug, Clone, Copy)]
 pub struct DetailRow {
     /// Name in the record.
     pub name: &'static str,
     /// Returns the schema of the detail's type.
     pub schema: fn(&mut SchemaGenerator) -> Schema,
-    /// Converts the detail to its type and drops the JSON value that was read.
+    /// Converts the detail of a record to its type. The JSON value that was read is dropped.
     admit: fn(&mut Details) -> Result<(), DetailError>,
 }
 
@@ -108,7 +108,7 @@ impl DetailRow {
     }
 }
 
-/// An open map from names to values. Details that this landspeed does not know are kept unchanged.
+/// A map of details by name. Those that this landspeed does not know are kept unchanged.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Details(BTreeMap<String, Entry>);
@@ -144,7 +144,8 @@ impl Details {
         self.0.remove(T::NAME);
     }
 
-    /// Returns the detail for changes. It starts as [`Detail::absent`] if there is none or it cannot be read.
+    /// Returns the detail as a mutable reference. If there is none or it cannot be read, it is [`Detail::absent`] at
+    /// first.
     pub fn get_mut<T: Detail>(&mut self) -> &mut T {
         let absent = || Entry::of(T::absent().clone());
         let entry = self.0.entry(T::NAME.to_owned()).or_insert_with(absent);
@@ -177,7 +178,7 @@ impl Details {
         Ok(())
     }
 
-    /// Joins the members of a detail that an older record holds one by one.
+    /// Joins the members that an older record holds one by one to a detail.
     fn gather<T: Detail>(&mut self) {
         let old = T::FORMERLY.iter().filter_map(|(member, name)| Some((*member, self.0.remove(*name)?)));
         let members: serde_json::Map<String, Value> =
@@ -188,7 +189,7 @@ impl Details {
     }
 }
 
-/// A value as the JSON that was read, as its type, or both.
+/// A value in two forms, of which one may be missing: the JSON that was read, and the typed value.
 #[derive(Clone)]
 struct Entry {
     came: Option<Value>,

@@ -9,7 +9,7 @@ use crate::DetailError;
 pub struct Figure {
     /// Name, such as "retransmitted segments".
     pub name: String,
-    /// The meaning, if the name does not say everything.
+    /// The meaning; empty if the name says it all.
     #[serde(default)]
     pub about: String,
     #[serde(flatten)]
@@ -27,19 +27,19 @@ pub enum FigureValue {
     Share(f64),
     /// An amount of data.
     Bytes(Bytes),
-    /// A rate.
+    /// A bit rate.
     RateBps(BitRate),
-    /// A time.
+    /// A duration.
     TimeNs(Nanos),
     /// Processor time.
     CpuNs(CpuNanos),
-    /// A number in a unit that a program's file names.
+    /// A number with a unit that an application's file defines.
     Measured(CustomQuantity),
     /// Text.
     Text(String),
 }
 
-/// A number in a unit that is not one of landspeed's.
+/// A number with a unit that landspeed itself does not define.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct CustomQuantity {
@@ -51,7 +51,7 @@ pub struct CustomQuantity {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PartFigures {
-    /// "A" or "B", or the host's name if there are more than two.
+    /// The host: "A" or "B", or its name if there are more than two hosts.
     pub host: String,
     /// Name of the workload or the observer.
     pub part: String,
@@ -59,7 +59,7 @@ pub struct PartFigures {
     pub figures: Vec<Figure>,
 }
 
-/// A figure that an observer or a workload derives from its data, `T`.
+/// A figure that can be computed from a `T`, the data of an observer or a workload.
 #[derive(Debug)]
 pub struct Headline<T> {
     /// Name, such as "retransmitted segments".
@@ -71,10 +71,10 @@ pub struct Headline<T> {
 }
 
 impl<T> Headline<T> {
-    /// Computes all figures that were measured.
+    /// Computes the figures `all` from `seen`. Figures that were not measured are left out.
     ///
     /// # Errors
-    /// Returns an error if a detail does not fit its type.
+    /// Returns an error if a detail in `seen` does not fit its type.
     pub fn figures(all: &[Headline<T>], seen: &T) -> Result<Vec<Figure>, DetailError> {
         let figure = |headline: &Headline<T>| {
             let (name, about) = (headline.name.to_owned(), headline.about.to_owned());

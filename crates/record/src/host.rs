@@ -11,12 +11,12 @@ use crate::unknown;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CpuAccounting {
-    /// Exact run time of the workload's tasks and of ksoftirqd. It is correct if softirqs run in task context and the
-    /// kernel charges them to the task (veth on a tick-accounting kernel).
+    /// Exact run time of the workload's tasks and of ksoftirqd. This is correct if softirqs run in task context and
+    /// the kernel charges them to the task (veth on a tick-accounting kernel).
     Tasks,
-    /// Run time of the workload's tasks, plus irq and softirq time of all cores from /proc/stat. This kernel measures
-    /// the latter to the nanosecond and does not charge it to tasks (CONFIG_IRQ_TIME_ACCOUNTING). ksoftirqd's time is
-    /// part of it.
+    /// Run time of the workload's tasks, plus irq and softirq time of all cores from /proc/stat. A kernel with
+    /// CONFIG_IRQ_TIME_ACCOUNTING measures irq and softirq time to the nanosecond and does not charge it to tasks.
+    /// The time of ksoftirqd is included.
     TasksAndIrq,
     /// All non-idle time of all cores from /proc/stat, including that of anything else on the host.
     #[default]
@@ -48,12 +48,13 @@ pub struct HostFacts {
     pub may_not_tune_because: String,
     /// Model of the processors from /proc/cpuinfo, or else their architecture.
     pub cpu_model: String,
-    /// Clock of the first processor in Hz, when it was probed; `None` if the kernel does not report it.
+    /// Clock of the first processor in Hz, at the time of the probe; `None` if the kernel does not report it.
     pub cpu_clock_hz: Option<f64>,
     /// Number of processors online.
     #[serde(with = "unknown::Measured::<u32>")]
     pub cpus: u32,
-    /// Load of the last minute (/proc/loadavg): tasks that ran or wanted to; `None` if it was not read.
+    /// Load average of the last minute (/proc/loadavg), the mean number of tasks that ran or waited to run; `None` if
+    /// it was not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<f64>,
     /// Number of NUMA nodes online.
@@ -70,9 +71,9 @@ pub struct HostFacts {
     pub cpu_accounting: CpuAccounting,
     /// Congestion controls that a socket may use.
     pub congestion_available: Vec<String>,
-    /// Those of `congestion_available` that may become the default of the agent's network namespace
-    /// (net.ipv4.tcp_congestion_control): all in the machine's initial namespace, and elsewhere those that need no
-    /// privilege (`tcp_set_default_congestion_control` in net/ipv4/tcp_cong.c).
+    /// Congestion controls that may become the default of the agent's network namespace
+    /// (net.ipv4.tcp_congestion_control). In the machine's initial namespace these are all in `congestion_available`,
+    /// elsewhere those that need no privilege (`tcp_set_default_congestion_control` in net/ipv4/tcp_cong.c).
     pub congestion_defaults: Vec<String>,
     /// The host's address through which ssh reached the agent; `None` if the agent was not started by ssh.
     pub reached_at: Option<IpAddr>,
@@ -92,7 +93,7 @@ pub struct LinkFacts {
     pub index: u32,
     /// Driver or link kind: "veth", "ixgbe", "virtio_net", "bridge".
     pub driver: String,
-    /// Its MTU.
+    /// MTU of the interface.
     pub mtu_bytes: u32,
     /// Hardware address in colon notation.
     pub mac: String,
@@ -102,7 +103,7 @@ pub struct LinkFacts {
     pub addresses: Vec<IpAddr>,
     /// NUMA node of the device; `None` if it has none or the kernel does not report it.
     pub numa_node: Option<u32>,
-    /// Processors of that node; empty if unknown.
+    /// Processors of the device's NUMA node; empty if unknown.
     pub local_cpus: Vec<u32>,
     /// Receive queues in use.
     pub rx_queues: u32,
@@ -110,9 +111,9 @@ pub struct LinkFacts {
     pub tx_queues: u32,
     /// Processors that handle the device's interrupts, in queue order; empty without interrupts.
     pub irq_cpus: Vec<u32>,
-    /// Index of the bridge, bond or VRF that the interface belongs to.
+    /// Index of the bridge, bond or VRF that the interface belongs to; `None` if it belongs to none.
     pub upper: Option<u32>,
-    /// Index of the interface below this one in its network namespace (VLAN, macvlan).
+    /// Index of the interface below this one (VLAN, macvlan), if that is in the same network namespace.
     pub lower: Option<u32>,
     /// True if the link is up and has a carrier.
     pub up: bool,

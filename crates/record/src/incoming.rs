@@ -9,15 +9,15 @@ use crate::units::EscapedText;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// Largest number of values in a document, including each member of a list or object. The outcome of a trial with its
+/// Largest number of values in a document, including each member of a list or object. The outcome of a trial with
 /// 30,000 samples has half a million.
 const MOST_VALUES: u32 = 2_000_000;
-/// Largest number of objects in a document. Each takes some hundred bytes of memory.
+/// Largest number of objects in a document. Each takes a few hundred bytes of memory.
 const MOST_OBJECTS: u32 = 130_000;
 /// Largest amount of text in a document, in bytes, without the names of members. 400 call stacks are 3 MB.
 const MOST_TEXT: usize = 4 << 20;
 
-/// The error about rejected JSON, in one line that is safe to print on a terminal.
+/// An error about rejected JSON, in one line that is safe to print on a terminal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct DecodeError(EscapedText);
@@ -25,12 +25,12 @@ pub struct DecodeError(EscapedText);
 /// Parses `json` as a `T` and escapes its texts.
 ///
 /// # Errors
-/// Returns an error if `json` is not valid JSON, is not a `T`, or holds more than any honest peer sends.
+/// Returns an error if `json` is not valid JSON, is not a `T`, or exceeds the limits on values, objects and text.
 pub fn decode<T: DeserializeOwned>(json: &[u8]) -> Result<T, DecodeError> {
     serde_json::from_value(value(json)?).map_err(decode_error)
 }
 
-/// Checks that `json` is valid JSON within the bounds of [`decode`], whatever its type.
+/// Checks that `json` is valid JSON of any type, within the limits of [`decode`].
 pub(crate) fn check(json: &[u8]) -> Result<(), DecodeError> {
     value(json).map(drop)
 }

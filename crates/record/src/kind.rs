@@ -1,4 +1,4 @@
-//! The kinds of records, and the header that a record of each begins with.
+//! The kinds of records, and the header of each.
 
 use crate::{Header, RECORD_FORMAT, Record};
 
@@ -18,7 +18,7 @@ impl RecordKind {
 
     const ALL: [RecordKind; 3] = [RecordKind::TUNE, RecordKind::STUDY, RecordKind::GRID];
 
-    /// Returns the header of a record of this kind that this landspeed writes, without what only one kind has.
+    /// Returns the header of a new record of this kind. Fields that not all kinds use have their defaults.
     pub fn header(&self, command: &str, started: &str) -> Header {
         Header {
             format: RECORD_FORMAT,
@@ -33,12 +33,12 @@ impl RecordKind {
     /// Checks that a record, which was read from `path`, is of this kind.
     ///
     /// # Errors
-    /// Returns an error if its header names another kind.
+    /// Returns an error if the record's header names another kind.
     pub fn check(&self, record: &Record, path: &str) -> Result<(), WrongKind> {
         if record.header.kind == self.name { Ok(()) } else { Err(self.missing(record, path)) }
     }
 
-    /// Returns the error that a record, which was read from `path`, does not hold what this kind does.
+    /// Returns the error about a record, read from `path`, that does not hold the data of this kind.
     pub fn missing(&self, record: &Record, path: &str) -> WrongKind {
         let kind = &record.header.kind;
         let writer = RecordKind::ALL.into_iter().find(|known| known.name == kind);
@@ -51,7 +51,7 @@ impl RecordKind {
     }
 }
 
-/// The error that a record is of another kind, or has no plan that this landspeed can read.
+/// An error about a record that is of another kind, or that has no plan that this landspeed can read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the record {path} holds nothing of `{command}` ({why}): choose one that it wrote")]
 pub struct WrongKind {

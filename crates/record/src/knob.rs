@@ -14,7 +14,7 @@ pub struct KnobState {
     pub value: Option<String>,
     /// Why the knob cannot be changed here ("veth has no rings"); `None` if it can be.
     pub skip: Option<String>,
-    /// Greatest value that this device accepts, if it reports one (ring slots, channels, MTU).
+    /// Greatest value that this device accepts (ring slots, channels, MTU); `None` if it reports none.
     pub most: Option<u64>,
     /// Values that this host offers (congestion controls); empty if it reports none.
     pub choices: Vec<String>,
@@ -30,6 +30,6 @@ pub struct KnobChangeReport {
     pub before: String,
     /// Value read back after the write.
     pub after: String,
-    /// Time of the write and the read-back.
+    /// Duration of the write and the read-back.
     pub took_ns: Nanos,
 }

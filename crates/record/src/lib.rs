@@ -1,15 +1,16 @@
-//! The data of a run, in the types that hosts, plans and reports share.
+//! The types of all data that landspeed records, plans and reports.
 //!
-//! A record is a file of JSON Lines ([`Line`]), appended and flushed during the run: first a [`Header`], then hosts,
-//! knob states, every raw [`Trial`], every verdict and decision, and what was restored. Summaries are computed from a
-//! record and never stored alone. Readers ignore unknown fields, skip unknown lines, and leave out lines with unknown
-//! values with a note, so that an older landspeed reads a newer record of the same format.
+//! A record is a file of JSON Lines ([`Line`]) that grows during the run. It holds a [`Header`], the hosts, the
+//! states of their knobs, every raw [`Trial`], every verdict and decision, and the result of the restore. Summaries
+//! are computed from a record and are never stored alone. A reader ignores unknown fields and skips unknown lines. It
+//! leaves out a line with an unknown value and notes that it did. An older landspeed therefore reads a newer record
+//! of the same format.
 //!
-//! Data of a peer or of a record is read by [`decode`] only. It bounds the size and escapes every text, so that no
-//! field of these types can hold terminal control characters.
+//! All data from a peer or from a record is read with [`decode`], which bounds its size and escapes its text. No
+//! field of these types can therefore hold a terminal control character that a peer or a record brought in.
 //!
-//! The data of a single observer, workload or transport is in an open map ([`Details`]). A type that `analysis` or `report`
-//! reads is defined here; any other by the observer, workload or transport itself.
+//! Data that only one observer, workload or transport adds is in an open map ([`Details`]). This crate defines the
+//! type of such data if `analysis` or `report` reads it. The observer, workload or transport defines all other types.
 //!
 //! All types here are plain data: nothing in this crate accesses a host.
 

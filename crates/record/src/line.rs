@@ -15,11 +15,11 @@ pub struct Header {
     /// Record format; see [`crate::RECORD_FORMAT`].
     pub format: u32,
     pub landspeed: String,
-    /// Kind of record, by the command that wrote it, such as "tune".
+    /// Kind of record, after the command that wrote it, such as "tune".
     pub kind: String,
     /// Start of the run, RFC 3339 UTC.
     pub started: String,
-    /// Place of the record among those of its folder, independent of the clock. The writer sets it.
+    /// Place of the record in the order of its folder's records, independent of the clock. The writer sets it.
     #[serde(skip_serializing_if = "is_uncounted")]
     pub sequence: RecordSequence,
     /// The command line, quoted for a shell. It never contains tokens.
@@ -38,7 +38,7 @@ pub struct Header {
     /// Time limit of the run; `None` without one.
     #[serde(with = "unknown::Measured::<Nanos>")]
     pub budget_ns: Nanos,
-    /// How long the result is confirmed after the run; zero if it is not.
+    /// Time for which the result is confirmed after the run; zero if it is not confirmed.
     pub confirm_for_ns: Nanos,
 }
 
@@ -57,13 +57,13 @@ pub struct PathFacts {
     pub address_a: String,
     /// Address of host B on `link_b`.
     pub address_b: String,
-    /// Interfaces of host A that carried the data, according to its counters.
+    /// Interfaces of host A that carried the data, according to the counters of its interfaces.
     #[serde(skip_serializing_if = "Carrier::is_unknown")]
     pub carrier_a: Carrier,
-    /// Interfaces of host B that carried the data, according to its counters.
+    /// Interfaces of host B that carried the data, according to the counters of its interfaces.
     #[serde(skip_serializing_if = "Carrier::is_unknown")]
     pub carrier_b: Carrier,
-    /// Other addresses of host B that were tried and had not answered by the time that one did.
+    /// Addresses of host B that were tried, but had not answered when another one did.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub silent: Vec<String>,
     /// Idle median round trip at the start; `None` if it was not measured.
@@ -83,10 +83,10 @@ pub struct Carrier {
     pub data: String,
     /// The interface through which acknowledgements enter the sending host, or leave the receiving one.
     pub acks: String,
-    /// Interfaces above or below `data` that the data also passes: the ports of a bond or bridge, the parent of a
-    /// VLAN or macvlan.
+    /// Interfaces above or below the one in `data` that the data also passes: the ports of a bond or bridge, the
+    /// parent of a VLAN or macvlan.
     pub below: Vec<String>,
-    /// Other interfaces that passed about as much data in the same time, and could have carried it.
+    /// Other interfaces that passed a similar amount of data in the same time, and could have carried it.
     pub beside: Vec<String>,
 }
 
@@ -122,20 +122,20 @@ impl PathFacts {
 pub struct StepLine {
     /// The result of the step.
     pub summary: StepSummary,
-    /// The setting in force.
+    /// The setting that is in force before the step.
     pub incumbent: Cell,
-    /// The setting with the change.
+    /// The setting in force with the step's change.
     pub candidate: Cell,
 }
 
-/// A verdict during a run. It decides what the run tries first from then on.
+/// A verdict that was made during a run. It decides what the run tries first from then on.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct VerdictLine {
-    /// Number within the run, from 0, to which [`crate::StepPrediction::verdict`] refers. The trial behind the verdict,
-    /// with its observations, precedes it in the record as step "watch 0", "watch 1", ...
+    /// Number of the verdict within the run, from 0; [`crate::StepPrediction::verdict`] refers to it. The verdict's
+    /// trial, with its observations, precedes it in the record as step "watch 0", "watch 1", ...
     pub number: u32,
-    /// ID of the kept step after which the verdict was made; empty at the start.
+    /// ID of the kept step after which the verdict was made; empty for a verdict at the start of the run.
     pub after: String,
     /// Time that the run had used before the verdict.
     pub at_ns: Nanos,
@@ -148,14 +148,14 @@ pub struct VerdictLine {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct RestoreOutcome {
-    /// True if every host reads back as before.
+    /// True if every host reads back as before the run.
     pub restored: bool,
-    /// True if every setting that differs was changed by another program. It is left on purpose, and there is nothing
-    /// to undo.
+    /// True if another program changed every setting that does not read back as before. Such settings are left on
+    /// purpose, and there is nothing to undo.
     pub left: bool,
-    /// True if every host that does not read back as before could not be asked, because its session ended.
+    /// True if the hosts that are not known to be restored could not be asked, because their sessions ended.
     pub unknown: bool,
-    /// What was done and what differs, one line each.
+    /// What was restored and what differs, one line each.
     pub notes: Vec<String>,
 }
 
@@ -165,17 +165,18 @@ impl RestoreOutcome {
         RestoreOutcome { restored: true, ..RestoreOutcome::default() }
     }
 
-    /// Returns the result if something may not be as before, and why.
+    /// Returns the result for a host that may not be as before, for the reason `why`.
     pub fn failed(why: String) -> RestoreOutcome {
         RestoreOutcome { notes: vec![why], ..RestoreOutcome::default() }
     }
 
-    /// Returns the result of a host that could not be asked, and why.
+    /// Returns the result for a host that could not be asked, for the reason `why`.
     pub fn unknown(why: String) -> RestoreOutcome {
         RestoreOutcome { unknown: true, notes: vec![why], ..RestoreOutcome::default() }
     }
 
-    /// Returns the combined result of both. If a host does not read back as before, only the notes of such hosts are kept.
+    /// Returns the result for the hosts of both results together. If any host does not read back as before, only the
+    /// notes of such hosts are kept.
     #[must_use]
     pub fn and(self, other: RestoreOutcome) -> RestoreOutcome {
         let both = [self, other];
@@ -188,7 +189,7 @@ impl RestoreOutcome {
         RestoreOutcome { restored, left, unknown, notes: told.flat_map(|one| one.notes).collect() }
     }
 
-    /// Returns the message about a host that does not read back as before.
+    /// Returns the message about the hosts that do not read back as before, or `None` if all do.
     pub fn complaint(&self) -> Option<String> {
         let notes = self.notes.join("; ");
         match self {
@@ -208,13 +209,13 @@ impl RestoreOutcome {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct GroupMember {
-    /// The name that the user gave it.
+    /// Name of the host, as the user gave it.
     pub name: String,
-    /// The side whose settings of a cell hold for it.
+    /// Side of the host: the settings of a cell for this side are those of the host.
     pub side: Option<Side>,
     /// Facts about the host, as its agent probed them.
     pub facts: HostFacts,
-    /// Settings of its knobs before the run, and which can be changed.
+    /// States of the host's knobs before the run: their values, and which of them can be changed.
     pub states: Vec<KnobState>,
 }
 
@@ -231,22 +232,23 @@ pub enum Line {
     },
     /// The path between the hosts.
     Path(PathFacts),
-    /// Settings of a host's knobs before the run, and which can be changed.
+    /// States of a host's knobs before the run: their values, and which of them can be changed.
     Knobs {
         side: Side,
         /// States of the knobs, in the table's order.
         states: Vec<KnobState>,
     },
-    /// A host of a group beyond the first pair, whose two hosts have lines of their own.
+    /// A host of a group beyond the first pair. The two hosts of the first pair have lines of the kind `host` and
+    /// `knobs`.
     Member(Box<GroupMember>),
-    /// Changes that may be tried, in order, and those that are not, with the reason.
+    /// All changes that were considered: those that may be tried, in order, and those that are not, with the reason.
     Plan {
         /// The setting at the start.
         start: Cell,
-        /// All changes that were considered.
+        /// The changes, each with the reason if it is not tried.
         candidates: Vec<Candidate>,
     },
-    /// A step begins. The trials that follow belong to it.
+    /// The beginning of a step. The trials that follow belong to the step.
     Trying {
         /// ID of the step (`StepSummary::id`), or "start", "final", "without tso", ...
         step: String,
@@ -260,7 +262,7 @@ pub enum Line {
     },
     /// One short measurement of a setting.
     Trial(Box<Trial>),
-    /// What holds the path back at the setting in force.
+    /// A verdict: what holds the path back at the setting in force.
     Verdict(Box<VerdictLine>),
     Step(Box<StepLine>),
     /// The plan of `landspeed compare`.
@@ -273,9 +275,10 @@ pub enum Line {
     GridTrial(Box<GridTrial>),
     /// What ended a grid.
     GridEnd(GridEndReason),
-    /// Costs of the paths of a grid, measured by exchanges over them at that time. The reference comes first.
+    /// Costs of the paths of a grid, measured at this point of the run by exchanges over each path. The reference
+    /// path comes first.
     PathCosts {
-        /// Costs of each path.
+        /// Costs of each path, the reference first.
         costs: Vec<PathCost>,
     },
     /// Something that a reader should know: a discarded block, a refused knob.

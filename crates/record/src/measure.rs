@@ -11,7 +11,7 @@ use crate::{
 
 pub const MEASURE_FORMAT: u32 = 3;
 
-/// The result of a measurement. Figures that the workload does not have are empty.
+/// The result of a measurement. Figures that the workload does not measure are empty.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MeasureReport {
     pub format: u32,
@@ -24,7 +24,7 @@ pub struct MeasureReport {
     /// Host A, the client, which opens the connections.
     pub host_a: HostFacts,
     pub host_b: HostFacts,
-    /// The path between them.
+    /// The path between the two hosts.
     pub path: PathFacts,
     /// Goodput by direction, and by pair of hosts if there are several.
     pub streams: Vec<StreamFigure>,
@@ -36,9 +36,9 @@ pub struct MeasureReport {
     /// What `latency` contains: "round trip" or "connection set-up time".
     #[serde(default)]
     pub latency_of: String,
-    /// Times of `latency_of` by message size.
+    /// Distribution of the times that `latency_of` names, by message size.
     pub latency: Vec<LatencyFigure>,
-    /// Connections set up per second, in documents before format 3. Newer ones have it in `figures`.
+    /// Connections set up per second, in documents before format 3. Newer ones have this figure in `figures`.
     #[serde(default, skip_serializing)]
     pub connections_per_s: Option<f64>,
     /// Processor time by host.
@@ -53,22 +53,22 @@ pub struct MeasureReport {
     pub observed: Vec<PartFigures>,
     #[serde(default)]
     pub wan: Option<WanReport>,
-    /// Times without any arrival, by sending host.
+    /// Times in which nothing arrived, by sending host.
     #[serde(default)]
     pub silences: Vec<SilenceFigure>,
-    /// TCP's flows over time by sending host, if the run was sampled.
+    /// The TCP flows of each sending host over time; empty if the run was not sampled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timeline: Vec<Timeline>,
-    /// Round trips of a probe beside the flows, if the workload sends one.
+    /// Round trips of probes that were sent beside the flows; empty if the workload sends none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub probes: Vec<ProbeSample>,
-    /// Why the figures do not cover the whole run; `None` if they do.
+    /// Reason why the figures do not cover the whole run; `None` if they do.
     #[serde(default)]
     pub partial: Option<String>,
     /// Hosts and pairs of hosts without figures, each with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<LostHost>,
-    /// Result of the probes that were sent because nothing arrived.
+    /// Result of the probes that were sent because nothing arrived; `None` if none were sent.
     #[serde(default)]
     pub probe: Option<PathProbe>,
     /// Causes that the probes showed.
@@ -92,7 +92,8 @@ pub struct LostHost {
 }
 
 impl LostHost {
-    /// Makes the entry of a host from its error, whose text may begin with the name.
+    /// Creates the entry of the host `name` from an error. If the text of the error begins with the name, the entry
+    /// omits it there.
     pub fn new(name: &str, error: &impl std::fmt::Display) -> Self {
         let text = error.to_string();
         let why = text.strip_prefix(name).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(&text);
@@ -124,13 +125,14 @@ pub struct SilenceFigure {
     /// Names of the two hosts, sender first, if several pairs were measured at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<String>,
-    /// Sum of these times.
+    /// Total of the times in which nothing arrived.
     pub total_ns: Nanos,
-    /// The longest of these times.
+    /// The longest time in which nothing arrived.
     pub longest_ns: Nanos,
 }
 
-/// Round trips of one message size. A percentile is given only with ten or more samples beyond it.
+/// The distribution of round trips, or of connection set-up times, for one message size. A percentile is given only
+/// if ten or more samples lie beyond it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct LatencyFigure {
@@ -193,7 +195,7 @@ pub struct HostCpu {
     pub softirq_ns: CpuNanos,
     /// Time taken by the hypervisor.
     pub steal_ns: CpuNanos,
-    /// Time of the workload's own threads, of helper threads, and of the processes that they started.
+    /// Time of the workload's own threads, of its helper threads, and of the processes that were started for it.
     pub workload_ns: CpuNanos,
 }
 
@@ -272,7 +274,7 @@ impl TcpFigure {
 }
 
 impl MeasureReport {
-    /// Returns this report with the names of its two hosts at each figure, for a table of several pairs.
+    /// Returns this report with the names of its two hosts in each figure, for a table of several pairs.
     #[must_use]
     pub fn named(mut self, [a, b]: [&str; 2]) -> Self {
         let between = |sender: Side| match sender {
@@ -288,7 +290,8 @@ impl MeasureReport {
         self
     }
 
-    /// Adds the figures of another pair. A host that is in both keeps its first processor time.
+    /// Returns this report with the figures of another pair added. A host of both pairs keeps the processor time that
+    /// this report has.
     #[must_use]
     pub fn with_pair(mut self, other: MeasureReport) -> Self {
         let new = |cpu: &HostCpu| self.cpu.iter().all(|known| known.host != cpu.host);
@@ -306,8 +309,8 @@ impl MeasureReport {
         self
     }
 
-    /// Returns this report with the figures that follow from the outcomes of both ends. Cost is not among them,
-    /// because it depends on how each host counts processor time.
+    /// Returns this report with the figures that follow from the outcomes of both ends. Cost is not included, because
+    /// it depends on how each host counts processor time.
     #[must_use]
     pub fn with_outcomes(mut self, a: &EndpointOutcome, b: &EndpointOutcome) -> Self {
         let ways = [(Side::A, b), (Side::B, a)];

@@ -11,7 +11,7 @@ use crate::{
     QdiscWatch, unknown,
 };
 
-/// Processor time of one core over the window by class, from /proc/stat (in steps of USER_HZ).
+/// Processor time of one core over the window, by class, from /proc/stat (in steps of USER_HZ).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct CoreCpuTime {
@@ -25,7 +25,7 @@ pub struct CoreCpuTime {
     pub irq_ns: CpuNanos,
     /// Softirqs.
     pub softirq_ns: CpuNanos,
-    /// Time taken by the hypervisor.
+    /// Time that the hypervisor took away.
     pub steal_ns: CpuNanos,
     /// Idle time, including waiting for I/O.
     pub idle_ns: CpuNanos,
@@ -38,28 +38,28 @@ impl CoreCpuTime {
     }
 }
 
-/// Processor time over the measured window.
+/// Processor time of a host and of the workload over the measured window.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct CpuUsage {
     pub window_ns: Nanos,
-    /// Classes of each core of the machine.
+    /// Processor time of each core of the machine.
     pub cores: Vec<CoreCpuTime>,
-    /// Exact run time of this workload's own threads.
+    /// Exact run time of the workload's own threads.
     pub workload_ns: CpuNanos,
-    /// Exact run time of the process's other threads, such as a transport's own, without the agent's.
+    /// Exact run time of the process's other threads, such as a transport's, without those of the agent.
     pub helpers_ns: CpuNanos,
-    /// Run time of the processes that this end's agent started, for any of its ends.
+    /// Run time of the processes that this end's agent started, for this end or another.
     pub children_ns: CpuNanos,
     /// Exact run time of all ksoftirqd threads of the machine.
     pub ksoftirqd_ns: CpuNanos,
-    /// Exact run time of all threaded-NAPI kernel threads (napi/LINK-N) of the machine. Unlike ksoftirqd's, it is in
-    /// no other figure, whichever way the kernel accounts.
+    /// Exact run time of all threaded-NAPI kernel threads (napi/LINK-N) of the machine. Unlike that of ksoftirqd, no
+    /// other figure includes it, whichever way the kernel accounts.
     pub napi_ns: CpuNanos,
 }
 
 impl CpuUsage {
-    /// Returns the processor time that this end used for the trial, without kernel threads.
+    /// Returns the processor time that this end used for the trial, kernel threads excluded.
     pub fn own(&self) -> CpuNanos {
         self.workload_ns + self.helpers_ns + self.children_ns
     }
@@ -75,27 +75,27 @@ impl CpuUsage {
     }
 }
 
-/// Time over the window in which this host's processors were throttled.
+/// The time within the window in which the host's processors were throttled.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct Throttling {
     pub window_ns: Nanos,
-    /// Throttling by a processor quota: the largest value of the control groups of the agent, or of the flow's
-    /// processes, and those around them. It is summed over processors, and the kernel adds it only when the group may
-    /// run again.
+    /// Time throttled by a processor quota, summed over processors. This is the largest value among the control
+    /// groups of the agent, or of the flow's processes, and the groups around them. The kernel adds to it only when
+    /// the group may run again.
     pub quota_ns: Nanos,
-    /// The control group with that value; empty if none was throttled.
+    /// The control group that a quota throttled longest; empty if none was throttled.
     pub group: String,
-    /// The processor time that this group may take in each period; zero if it is not known.
+    /// Processor time that the quota allows this group in each period; zero if it is not known.
     pub allowed_ns: Nanos,
-    /// Length of its period.
+    /// Length of a period of the quota; zero if it is not known.
     pub period_ns: Nanos,
-    /// Throttling by heat, of the processor that was throttled longest.
+    /// Time throttled by heat, of the processor for which it was longest.
     pub heat_ns: Nanos,
 }
 
 impl Throttling {
-    /// Returns the longer of both as a share of the window, 0 to 1.
+    /// Returns the longer of the times throttled by a quota and by heat, as a share of the window, 0 to 1.
     pub fn share(&self) -> f64 {
         if self.window_ns.0 == 0 {
             return 0.0;
@@ -108,13 +108,13 @@ impl Throttling {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CongestionControls(pub BTreeSet<String>);
 
-/// TCP_INFO of one flow at one moment. Times and counts are from the start of the connection.
+/// A sample of TCP_INFO of one flow. Times and counts are from the start of the connection.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct TcpSample {
     /// Flow number, from 0.
     pub flow: u32,
-    /// Time from the flow's first data.
+    /// Time since the flow's first data.
     pub at_ns: Nanos,
     /// Smoothed round-trip time; `None` before the first measurement.
     #[serde(with = "unknown::Measured::<Nanos>")]
@@ -157,14 +157,14 @@ pub struct TcpSample {
 pub struct LinkCounters {
     /// Name of the interface.
     pub link: String,
-    /// Time between the two readings, which are before and after the window of the flows.
+    /// Time between the two readings of the counters, one before and one after the window of the flows.
     pub window_ns: Nanos,
     /// Bytes received.
     pub rx_bytes: Bytes,
     /// Packets received (after GRO if the driver counts there).
     pub rx_packets: u64,
-    /// Incoming packets that were dropped: by the NIC for want of receive buffers (rx_missed_errors), by its driver or
-    /// by the stack. /proc/net/dev has only their sum.
+    /// Incoming packets that were dropped by the NIC for want of receive buffers (rx_missed_errors), by its driver or
+    /// by the stack. /proc/net/dev has only the sum of these.
     pub rx_dropped: u64,
     /// Incoming packets with errors.
     pub rx_errors: u64,
@@ -190,8 +190,8 @@ pub struct LinkTraffic {
     pub tx_bytes: Bytes,
 }
 
-/// softnet_stat over all cores: "processed", "dropped", "time_squeeze", "received_rps", "flow_limit"; and "backlog", the
-/// packets that waited at the window's end.
+/// Counts of softnet_stat over all cores: "processed", "dropped", "time_squeeze", "received_rps", "flow_limit".
+/// "backlog" is the number of packets that waited at the end of the window.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SoftnetCounts(pub BTreeMap<String, u64>);
 
@@ -218,7 +218,7 @@ details!(OBSERVATION_DETAILS {
     "settings" => Vec<LinkSettings>;
 });
 
-/// All observations besides the workload's own figures: a detail for each observer that has data.
+/// All observations besides the workload's own figures. Each observer that has data adds a detail.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(remote = "Self", default)]
 #[schemars(!remote)]
@@ -256,7 +256,7 @@ impl Serialize for Observations {
     }
 }
 
-/// Details are converted to their types as soon as they are read. Errors are added to `unseen`.
+/// Converts the details to their types as soon as they are read. Errors are added to `unseen`.
 impl<'de> Deserialize<'de> for Observations {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let mut seen = Observations::deserialize(from)?;

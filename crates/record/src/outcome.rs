@@ -10,11 +10,11 @@ use crate::{
     Silences,
 };
 
-/// Time that one size took in a sweep over sizes.
+/// The time that the messages of one size took in a sweep over sizes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SweepPoint {
-    /// Size of a write, or of a datagram.
+    /// Size of each write or datagram.
     pub size_bytes: Bytes,
     /// Payload that arrived.
     pub moved_bytes: Bytes,
@@ -26,27 +26,27 @@ pub struct SweepPoint {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SweepDatagrams(pub Vec<DatagramCounts>);
 
-/// Rounds of a ping-pong that were given up because the message or the answer was lost (client only). They are not in
-/// the latency.
+/// The number of rounds of a ping-pong that were given up because the message or the answer was lost (client only).
+/// The latency does not include them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LostRounds(pub u64);
 
-/// Connections set up, one after the other (client only).
+/// The number of connections that were set up, one after the other (client only).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ConnectionCount(pub u64);
 
-/// Connections that were begun within the window and not set up, because they were given up or a second had passed
-/// since the window's end (client only). The set-up times include them, with the time waited.
+/// The number of connections that began within the window and were not set up, because they were given up or a second
+/// had passed since the window's end (client only). The set-up times include them, with the time waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct FailedConnections(pub u64);
 
-/// The results of requests for zero-copy transfers.
+/// Counts of zero-copy transfers: those that the kernel did without a copy, and those that it copied after all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ZeroCopyCounts {
     /// MSG_ZEROCOPY completions.
     pub completions: u64,
-    /// Completions for which the kernel had copied the data.
+    /// Completions that report that the kernel had copied the data.
     pub copied: u64,
     /// Payload that TCP_ZEROCOPY_RECEIVE mapped. The rest of the received payload was copied.
     pub mapped_bytes: Bytes,
@@ -62,28 +62,29 @@ pub struct ProgramFigure {
     pub unit: String,
     /// The value, in that unit.
     pub value: f64,
-    /// True if more of it is better.
+    /// True if higher values of the figure are better.
     pub more_is_better: bool,
 }
 
-/// The figures of a program's file, as the program reported them (only at the end whose role printed them).
+/// The figures that an application's file defines, as the program reported them. Empty at an end whose role prints
+/// none.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ProgramFigures {
     /// Name of the figure that decides.
     pub asked: String,
-    /// All figures of the program's file.
+    /// All figures of the application's file.
     pub all: Vec<ProgramFigure>,
 }
 
 impl ProgramFigures {
-    /// Returns the figure that decides.
+    /// Returns the figure that decides, or `None` if the program did not report it.
     pub fn deciding(&self) -> Option<&ProgramFigure> {
         self.all.iter().find(|figure| figure.name == self.asked)
     }
 
     /// Returns the figure whose cost is reported: the deciding one if more of it is better, or else the first such
-    /// figure. A latency has no cost.
+    /// figure. `None` if there is no such figure, because a latency has no cost.
     pub fn costed(&self) -> Option<&ProgramFigure> {
         self.deciding().into_iter().chain(&self.all).find(|figure| figure.more_is_better)
     }
@@ -99,12 +100,12 @@ pub struct SettingMismatch {
     pub asked: String,
     /// Value that was read back.
     pub got: String,
-    /// All of this in one line, with the usual reason.
+    /// One line with the setting, both values and the usual reason for the difference.
     pub line: String,
 }
 
 impl SettingMismatch {
-    /// Creates the value, with a line that names the setting and the reason.
+    /// Creates a mismatch. Its line names the setting, both values and the reason `why`.
     pub fn of(setting: &str, asked: &str, got: &str, why: &str) -> Self {
         let line = format!("{setting}: asked for {asked}, got {got}; {why}");
         let [setting, asked, got] = [setting, asked, got].map(str::to_owned);
@@ -142,7 +143,7 @@ pub struct EndpointOutcome {
     pub window_ns: Nanos,
     /// Payload that this end received within its window, by flow.
     pub flow_bytes: Vec<Bytes>,
-    /// Connections and datagrams that reached the data port before the trial without this session's key.
+    /// Number of connections and datagrams without this session's key that reached the data port before the trial.
     pub strangers: u64,
     /// Round trips, or connection set-up times (client only).
     pub latency: Vec<LatencyHistogram>,
@@ -150,7 +151,7 @@ pub struct EndpointOutcome {
     pub not_as_asked: Vec<String>,
     /// Observations at this end.
     pub observed: Observations,
-    /// Details of the workload or the transport, by name, at the level of the other members.
+    /// Details of the workload or the transport, by name. In JSON they are beside the other members.
     #[serde(flatten)]
     #[schemars(skip)]
     pub details: Details,
@@ -174,7 +175,7 @@ impl Serialize for EndpointOutcome {
     }
 }
 
-/// Details are converted to their types as soon as they are read. Errors are added to `observed.unseen`.
+/// Converts the details to their types as soon as they are read. Errors are added to `observed.unseen`.
 impl<'de> Deserialize<'de> for EndpointOutcome {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let mut outcome = EndpointOutcome::deserialize(from)?;

@@ -1,4 +1,5 @@
-//! The first and the last lines of a record. Records are long, and a list of hundreds of them must appear at once.
+//! The outline of a record: its first two lines and its last. Reading it is fast, because a list of hundreds of long
+//! records must appear without delay.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -11,9 +12,10 @@ use crate::{Header, Line, RecordReadError, decode};
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordOutline {
     pub header: Header,
-    /// The line after the header. In the record of a study or a grid it is the plan.
+    /// The line after the header; `None` if it is missing or cannot be read. In the record of a study or a grid it is
+    /// the plan.
     pub second: Option<Line>,
-    /// The last complete line; `None` if it cannot be read.
+    /// The last complete line; `None` if it is missing or cannot be read.
     pub last: Option<Line>,
     /// True if a run is writing the record now.
     pub in_progress: bool,
@@ -31,14 +33,14 @@ pub fn outline(path: &Path) -> Result<RecordOutline, RecordReadError> {
     Ok(RecordOutline { header, second, last: decode(&last).ok(), in_progress: is_locked(&file) })
 }
 
-/// Reads the first line of a record.
+/// Reads the header of a record.
 pub fn read_header(path: &Path) -> Result<Header, RecordReadError> {
     let name = path.display().to_string();
     let io = |source| RecordReadError::Io { path: name.clone(), source };
     header(&mut BufReader::new(File::open(path).map_err(io)?), &name)
 }
 
-/// Counts the runs of a study in a record, by how their lines begin.
+/// Counts the runs of a study in a record, without parsing its lines.
 pub fn count_runs(path: &Path) -> io::Result<usize> {
     let mut input = BufReader::new(File::open(path)?);
     let mut runs = 0;
@@ -56,7 +58,8 @@ fn is_locked(file: &File) -> bool {
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
-/// Returns the last complete line. It is empty if that line is longer than any line that ends a run.
+/// Returns the last complete line. Returns an empty one if there is none or if it is longer than 4 MiB, which no line
+/// at the end of a run is.
 fn last_line(file: &mut File) -> io::Result<Vec<u8>> {
     const TAIL: u64 = 4 << 20;
     let len = file.metadata()?.len();

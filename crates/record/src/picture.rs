@@ -13,13 +13,13 @@ pub struct Png(Vec<u8>);
 /// An error that says why bytes are not accepted as a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PngError {
-    /// They are not Base64.
+    /// The text is not Base64.
     #[error("no Base64")]
     Base64,
-    /// They do not start with the signature of PNG files (PNG, third edition, W3C 2025, section 5.2).
+    /// The file does not start with the signature of PNG files (PNG, third edition, W3C 2025, section 5.2).
     #[error("no PNG file")]
     Signature,
-    /// They are more than 512 KiB.
+    /// The file is larger than 512 KiB.
     #[error("a picture of more than {} KiB", Png::MOST >> 10)]
     Large,
 }
@@ -31,7 +31,7 @@ impl Png {
     /// Decodes a PNG file from Base64.
     ///
     /// # Errors
-    /// Returns an error if `text` is not such a file, or if the file is larger than 512 KiB.
+    /// Returns an error if `text` is not Base64 or not a PNG file, or if the file is larger than 512 KiB.
     pub fn from_base64(text: &str) -> Result<Self, PngError> {
         let bytes = BASE64.decode(text.as_bytes()).map_err(|_| PngError::Base64)?;
         Png::try_from(bytes)

@@ -31,7 +31,8 @@ pub struct Record {
     pub lines: Vec<Line>,
     /// True if the last line was cut off because the run died while it wrote the line.
     pub cut_off: bool,
-    /// Lines that are left out because they hold a value that this landspeed does not know: numbers and reasons.
+    /// One message for each line that was left out because it holds a value that this landspeed does not know. A
+    /// message has the number of the line and the reason.
     pub unread: Vec<String>,
 }
 
@@ -92,7 +93,7 @@ pub(crate) fn header(input: &mut impl BufRead, name: &str) -> Result<Header, Rec
     }
 }
 
-/// Reads the next line with its newline. It is empty at the end of the record.
+/// Reads the next line, including its newline. Returns an empty one at the end of the record.
 pub(crate) fn line(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     input.take(LINE_LIMIT).read_until(b'\n', &mut text)?;

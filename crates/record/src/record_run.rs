@@ -15,23 +15,23 @@ pub struct RecordRunFigures {
     pub window_bytes: Option<Bytes>,
     /// Payload rate at the receiver, without the start-up.
     pub rate_bps: BitRate,
-    /// `rate_bps` over the path's rate: what headers and idle times leave.
+    /// Payload rate divided by the path's rate. Headers and idle times take the rest.
     pub efficiency: f64,
     /// Largest share of the path's rate that headers leave for payload, with this MTU.
     pub ceiling: f64,
-    /// Rate times distance (the Internet2 Land Speed Record's metric); `None` without a distance.
+    /// Payload rate times distance (the Internet2 Land Speed Record's metric); `None` without a distance.
     pub bit_metres_per_s: Option<f64>,
     /// Length of the measured window.
     pub window_ns: Nanos,
     /// Segments retransmitted within the window.
     pub retransmits: u64,
-    /// Segments retransmitted from the flow's start to its end.
+    /// Segments retransmitted from the flow's start to its end, outside the window too.
     pub retransmits_in_all: u64,
-    /// Smoothed round trip at the end. The excess over the idle round trip is time in queues.
+    /// Smoothed round trip at the end of the flow. What exceeds the idle round trip is time in queues.
     pub rtt_ns: Nanos,
     /// Statistics of landspeed's own link from the flow's start to its end; `None` without such a link.
     pub link: Option<WanStats>,
-    /// Why the run does not count, one line each.
+    /// Reasons why the run does not count, one line each; empty for a run that counts.
     pub unfit: Vec<String>,
 }
 
@@ -39,9 +39,11 @@ pub struct RecordRunFigures {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct LabRecovery {
-    /// Time from the retransmission until the window is as large as before the loss; `None` if the run ended before.
+    /// Time from the retransmission until the window is as large as before the loss; `None` if the run ended before
+    /// that.
     pub back_s: Option<f64>,
-    /// Recovery time for this window by the paper's formula: half the window, at one segment per round trip.
+    /// Recovery time for the window before the loss by the paper's formula: half the window, at one segment per round
+    /// trip.
     pub expected_s: f64,
     /// Window before the loss, in segments.
     pub window_segments: u32,
@@ -50,7 +52,7 @@ pub struct LabRecovery {
     /// Segments retransmitted. Without other losses there are two: the one lost on purpose, and the one whose loss
     /// ends slow start.
     pub retransmits: u64,
-    /// Why the run does not count, one line each.
+    /// Reasons why the run does not count, one line each; empty for a run that counts.
     pub unfit: Vec<String>,
 }
 
@@ -62,7 +64,7 @@ pub struct LossRecovery {
     pub formula_s: f64,
     /// Recovery time after one loss on this path in the simulator; `None` if it was not simulated.
     pub simulated_s: Option<f64>,
-    /// Recovery on real sockets; `None` if it was not requested.
+    /// Recovery on real sockets in a lab; `None` if it was not requested.
     pub lab: Option<LabRecovery>,
     /// Payload of a segment.
     pub segment_bytes: Bytes,
@@ -86,21 +88,21 @@ pub struct RecordRunReport {
     pub path_rate_bps: BitRate,
     /// Rate times idle round trip.
     pub bdp_bytes: Bytes,
-    /// The smaller MTU of the two links.
+    /// The smaller MTU of the two hosts' links.
     pub mtu_bytes: u32,
     /// Distance that the data travelled, in metres; `None` if it was not given.
     pub distance_m: Option<f64>,
     /// Settings of the capped run on both hosts.
     pub cell: Cell,
-    /// Run with a limited window, which comes close to filling the queue and never overruns it.
+    /// Run with a limited window, which almost fills the queue and never overruns it.
     pub capped: RecordRunFigures,
     /// Run without a limit on the window.
     pub uncapped: RecordRunFigures,
     /// The cost of one loss on this path, as a recovery time.
     pub recovery: LossRecovery,
-    /// True if every value reads back as it was before.
+    /// True if every value reads back as before the run.
     pub restored: bool,
-    /// True if every setting that differs was changed by another program.
+    /// True if another program changed every setting that does not read back as before.
     #[serde(default)]
     pub left: bool,
     pub notes: Vec<String>,

@@ -1,4 +1,4 @@
-//! The order of the records of a folder, by a counter that is independent of the clock.
+//! The order of a folder's records, by a counter that is independent of the clock.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -15,13 +15,13 @@ const FILE: &str = ".sequence";
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct RecordSequence {
-    /// Random ID of the folder that counted, because records may be copied to other folders.
+    /// Random ID of the folder whose counter gave the number. A record may be copied to another folder.
     pub folder: String,
-    /// Number in that folder, from 1.
+    /// Number given by this counter, from 1.
     pub number: u64,
 }
 
-/// Returns the next place in a folder.
+/// Counts one more record in a folder, and returns its place.
 ///
 /// # Errors
 /// Returns an error if the counter cannot be read or written.
@@ -38,7 +38,7 @@ pub(crate) fn next(folder: &Path) -> io::Result<RecordSequence> {
     Ok(next)
 }
 
-/// Returns the last place that was given, or `None` if there is none or the file is damaged.
+/// Returns the place of the last record that was counted, or `None` if there is none or the file is damaged.
 fn last(file: &mut File) -> io::Result<Option<RecordSequence>> {
     let mut text = Vec::new();
     file.take(200).read_to_end(&mut text)?;
@@ -54,14 +54,14 @@ fn fresh_number() -> String {
     random.trim().to_owned()
 }
 
-/// Sorts records, each with its place and its clock's time, newest first. Records that one folder counted are in the
-/// order of the count. Among several folders, and records without a place, the clock decides.
+/// Sorts records, given as (place, time, record), newest first. Records that one folder counted are in the order of
+/// their numbers. Among records of several folders or without a place, the time decides.
 pub fn newest_first<K: Ord, T>(records: Vec<(RecordSequence, K, T)>) -> Vec<T> {
     let mut folders: BTreeMap<String, Vec<(u64, K, T)>> = BTreeMap::new();
     for (RecordSequence { folder, number }, time, record) in records {
         folders.entry(folder).or_default().push((number, time, record));
     }
-    // The last element of each is its newest.
+    // The last record of each folder is its newest.
     let mut folders: Vec<Vec<(u64, K, T)>> = folders.into_values().collect();
     for folder in &mut folders {
         folder.sort_by(|(number, time, _), (other, then, _)| number.cmp(other).then_with(|| time.cmp(then)));

@@ -3,18 +3,18 @@
 use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// Shorter pauses than this are part of any flow.
+/// The shortest pause that counts as a silence. Shorter ones occur in any flow.
 const SHORTEST: Nanos = Nanos::millis(300);
 /// A pause counts as a silence if it is longer than the time of this many full packets at the flow's own rate.
 const PACKETS: u64 = 4;
 /// Size of a full Ethernet packet with its headers.
 const PACKET: Bytes = Bytes(1500);
 
-/// Times in which no payload arrived at a receiving end.
+/// The periods in which no payload arrived at a receiving end.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct Silences {
-    /// Duration of each, in order of time.
+    /// Duration of each period, in order of time.
     pub each_ns: Vec<Nanos>,
 }
 
@@ -44,15 +44,15 @@ impl Silences {
     }
 }
 
-/// The early end of a run that waited for its path until its patience was over.
+/// The early end of a run whose path carried nothing for longer than the run was to wait.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct PathStall {
-    /// Time without anything from the peer; zero if the run ended normally.
+    /// Time during which nothing arrived from the peer; zero if the run ended normally.
     pub waited_ns: Nanos,
-    /// Current timeout of the transport, for the flow whose timer expired most often.
+    /// The transport's timeout at the end of the run, for the flow whose timer expired most often.
     pub timeout_ns: Nanos,
-    /// Consecutive expirations of that timer.
+    /// Number of consecutive timeouts of the flow whose timer expired most often.
     pub timeouts: u32,
 }
 

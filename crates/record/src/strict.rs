@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use toml::Spanned;
 
-/// A mistake in the text of a file, and its place.
+/// A mistake in the text of a file, and its position in bytes.
 #[derive(Debug)]
 pub struct FileMistake {
     pub at: Option<Range<usize>>,
@@ -23,16 +23,16 @@ pub struct FileError {
     pub why: String,
 }
 
-/// Returns a function that makes a mistake at the place of `at`.
+/// Returns a function that makes a [`FileMistake`] of a message, at the position of `at`.
 pub fn here<T>(at: &Spanned<T>) -> impl Fn(String) -> FileMistake + use<T> {
     let span = at.span();
     move |why| FileMistake { at: Some(span.clone()), why }
 }
 
-/// Parses the text of the file `path`, and turns its keys into a value by `check`.
+/// Parses the text of the file `path` into its keys, and turns these into a value with `check`.
 ///
 /// # Errors
-/// Returns the first mistake, with its line.
+/// Returns an error with the line of the first mistake.
 pub fn read<F: DeserializeOwned, T>(
     path: &Path,
     text: &str,

@@ -9,12 +9,12 @@ pub const SUMMARY_FORMAT: u32 = 1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Estimate {
-    /// Point estimate. 1 means no change.
+    /// Point estimate of the ratio; 1 means no change.
     pub ratio: f64,
-    /// Low end of its interval; `None` if the data are too few for an end.
+    /// Low end of the ratio's interval; `None` if the data are too few for an end.
     #[serde(with = "unknown::LowEnd")]
     pub low: f64,
-    /// High end of its interval; `None` if the data are too few for an end.
+    /// High end of the ratio's interval; `None` if the data are too few for an end.
     #[serde(with = "unknown::HighEnd")]
     pub high: f64,
 }
@@ -25,7 +25,8 @@ impl Estimate {
         Estimate { ratio: 1.0 / self.ratio, low: 1.0 / self.high, high: 1.0 / self.low }
     }
 
-    /// Returns true if the estimate can be drawn and printed: a record may contain any numbers.
+    /// Returns true if the ratio and its interval are finite, positive and in order, so that they can be drawn and
+    /// printed. A record may contain any numbers.
     pub fn is_plausible(&self) -> bool {
         [self.ratio, self.low, self.high].iter().all(|x| x.is_finite() && *x > 0.0)
             && self.low <= self.ratio
@@ -33,34 +34,34 @@ impl Estimate {
     }
 }
 
-/// The deciding figure of a program, and its cost.
+/// The deciding figure of a program in one trial, and its cost.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct ProgramMetricValue {
-    /// Value, in the figure's own unit.
+    /// Value of the figure, in its own unit.
     pub value: f64,
-    /// True if less of it is better.
+    /// True if lower values of the figure are better.
     pub less_is_better: bool,
-    /// Work per second of processor time over both hosts: the figure itself, or, if less of it is better, the
-    /// program's first figure of which more is better, else its number of runs. `None` if it was not measured.
+    /// Work per second of processor time over both hosts; `None` if it was not measured. The work is the figure
+    /// itself if more of it is better, else the program's first such figure, else its number of runs.
     #[serde(with = "unknown::Measured::<f64>")]
     pub per_cpu_s: f64,
 }
 
 impl ProgramMetricValue {
-    /// Returns the figure, or its reciprocal if less of it is better.
+    /// Returns the figure, or its reciprocal if lower values are better.
     pub fn better(&self) -> f64 {
         if self.less_is_better { 1.0 / self.value } else { self.value }
     }
 
-    /// Returns a copy whose [`ProgramMetricValue::better`] is `better`.
+    /// Returns a copy with the figure for which [`ProgramMetricValue::better`] returns `better`.
     #[must_use]
     pub fn with_better(self, better: f64) -> Self {
         ProgramMetricValue { value: if self.less_is_better { 1.0 / better } else { better }, ..self }
     }
 }
 
-/// The program of a run.
+/// The program that a run measures, and the figure that decides.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct ProgramMetric {
@@ -70,7 +71,7 @@ pub struct ProgramMetric {
     pub figure: String,
     /// Unit of the figure.
     pub unit: String,
-    /// True if less of it is better.
+    /// True if lower values of the figure are better.
     pub less_is_better: bool,
 }
 
@@ -86,8 +87,8 @@ pub struct TrialFigures {
     /// Median round trip of a 1-byte message on the otherwise idle path; `None` if it was not measured.
     #[serde(with = "unknown::Measured::<Nanos>")]
     pub latency_ns: Nanos,
-    /// Median round trip of the stream's own flows under load, from the sender's TCP; `None` if none was sampled
-    /// (another transport, an older record).
+    /// Median round trip of the stream's own flows under load, from the sender's TCP; `None` if none was sampled, as
+    /// with another transport or in an older record.
     pub loaded_latency_ns: Option<Nanos>,
     /// Share of the datagrams that did not arrive, 0 to 1; `None` for a transport that loses nothing, and in older
     /// records.
@@ -96,27 +97,28 @@ pub struct TrialFigures {
     /// Deciding figure of a program and its cost; `None` for landspeed's own workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramMetricValue>,
-    /// Share of processor time that the hypervisor took away during the window, 0 to 1, on the worse machine.
+    /// Share of processor time that the hypervisor took away during the window, 0 to 1, on the machine with the
+    /// larger share.
     pub steal: f64,
     /// Share of the window in which a processor quota or heat throttled the workload's processors, 0 to 1, on the
-    /// worse host.
+    /// host with the larger share.
     pub throttled: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepAnswer {
-    /// The interval lies above the least effect of interest.
+    /// The ratio's interval lies above the least effect of interest.
     Helps,
-    /// The interval lies below one, or the change violated a guard.
+    /// The ratio's interval lies below one, or the change violated a guard.
     Harms,
-    /// The interval lies below the least effect of interest.
+    /// The ratio's interval lies below the least effect of interest.
     NoEffect,
-    /// The budget of blocks ended without an answer.
+    /// The step used up its budget of blocks without an answer.
     Undecided,
     /// The knob cannot be changed here.
     Skipped,
-    /// The budget had no room for it, or it cannot matter here.
+    /// The run's budget was too small for the step, or the change cannot matter here.
     #[default]
     NotTried,
 }
@@ -128,30 +130,31 @@ pub struct StepPrediction {
     pub verdict: u32,
     /// The cause that the step should relieve.
     pub cause: Cause,
-    /// Estimated share of the flow's time that the cause costs, 0 to 1; 0 if it would limit the flow only later.
+    /// Estimated share of the flow's time that the cause costs, 0 to 1; 0 for a cause that will limit the flow only
+    /// when others are removed.
     pub weight: f64,
-    /// Expected goodput, candidate over incumbent; `None` if the verdict gave no figure for this step.
+    /// Expected ratio of goodput, candidate to incumbent; `None` if the verdict gave no figure for this step.
     #[serde(default)]
     pub expected_ratio: Option<f64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StepSummary {
-    /// ID in the record, which the step's trials carry.
+    /// ID of the step in the record. Its trials have the same ID.
     pub id: String,
     /// Name of the knob, such as "tso".
     pub knob: String,
     /// The value that was tried, such as "on".
     pub value: String,
-    /// The value before, where the step changes it: in the flow, on host A, or else on host B.
+    /// The value before the step: of the flow or of host A, or of host B if the step changes the knob only there.
     pub from: String,
-    /// The value before on host A; `None` if the step does not set the knob there.
+    /// The value on host A before the step; `None` if the step does not set the knob there.
     #[serde(default)]
     pub from_a: Option<String>,
-    /// The value before on host B; `None` if the step does not set the knob there.
+    /// The value on host B before the step; `None` if the step does not set the knob there.
     #[serde(default)]
     pub from_b: Option<String>,
-    /// Other knobs that the step sets with it, as "knob=value".
+    /// Other knobs that the step sets together with this knob, as "knob=value".
     pub with: Vec<String>,
     /// The answer.
     pub answer: StepAnswer,
@@ -159,45 +162,46 @@ pub struct StepSummary {
     pub kept: bool,
     /// True if the step was a placebo, which toggles between two equivalent values.
     pub placebo: bool,
-    /// True for a second try, after another step was kept.
+    /// True if this was the second try of a change, after another step was kept.
     pub reopened: bool,
-    /// The prediction of the verdict that brought the step forward; `None` if its turn came by the order of the
+    /// The prediction of the verdict that brought the step forward; `None` if the step was tried in the order of the
     /// literature.
     #[serde(default)]
     pub advised: Option<StepPrediction>,
-    /// Goodput, candidate over incumbent, if measured.
+    /// Ratio of goodput, candidate to incumbent; `None` if it was not measured.
     pub rate: Option<Estimate>,
-    /// Bytes per CPU-second, candidate over incumbent, if measured.
+    /// Ratio of bytes per CPU-second, candidate to incumbent; `None` if it was not measured.
     pub cost: Option<Estimate>,
-    /// Idle round-trip time, candidate over incumbent (above one is slower), if measured.
+    /// Ratio of idle round-trip time, candidate to incumbent (above one is slower); `None` if it was not measured.
     pub latency: Option<Estimate>,
-    /// For a kept step, from new trials at the end: the primary statistic of the final setting over that of the final
-    /// setting without this step.
+    /// For a step that was kept, ratio of the primary statistic between the last setting with the step and that
+    /// setting without it, from new trials after the step; `None` without such trials.
     pub left_out: Option<Estimate>,
     /// For a kept step: true if the blocks spread over the rest of the run confirm it. `None` for other steps, and in
     /// older records.
     #[serde(default)]
     pub confirmed: Option<bool>,
-    /// Number of blocks that count.
+    /// Number of blocks that count for the answer.
     pub blocks: u32,
-    /// Blocks discarded, blind to the arms, because their steal was far above the usual. An answer holds both without
-    /// and with them.
+    /// Number of blocks discarded because their steal was far above the usual. They are chosen without knowledge of
+    /// the arms. An answer must hold both without and with them.
     pub discarded: u32,
     /// The reason for the answer, in one line.
     pub reason: String,
 }
 
-/// The final setting over the start, from new trials only; `None` for a figure that was not measured.
+/// Ratios of the final setting's figures to those of another setting, from new trials only. A figure that was not
+/// measured is `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct Gain {
-    /// Goodput.
+    /// Ratio of goodput.
     pub rate: Option<Estimate>,
-    /// Bytes per CPU-second.
+    /// Ratio of bytes per CPU-second.
     pub cost: Option<Estimate>,
-    /// Idle round-trip time (below one is faster).
+    /// Ratio of idle round-trip time (below one is faster).
     pub latency: Option<Estimate>,
-    /// Round-trip time under load (below one is faster).
+    /// Ratio of round-trip time under load (below one is faster).
     pub loaded_latency: Option<Estimate>,
 }
 
@@ -208,13 +212,13 @@ pub struct Gain {
 pub struct ConfirmationReport {
     /// Time from the first block to the last.
     pub over_ns: Nanos,
-    /// Number of blocks that count.
+    /// Number of blocks that count for the answer.
     pub blocks: u32,
-    /// Blocks discarded, blind to the arms, because their steal was far above the usual. An answer holds both without
-    /// and with them.
+    /// Number of blocks discarded because their steal was far above the usual. They are chosen without knowledge of
+    /// the arms. An answer must hold both without and with them.
     pub discarded: u32,
-    /// The final setting over the start from these blocks alone, each weighted by the time around it. Intervals are
-    /// Student's, at 95 %.
+    /// Ratios of the final setting's figures to those of the start, from these blocks alone. Each block is weighted
+    /// by the time around it. Intervals are Student's, at 95 %.
     pub gain: Gain,
     /// True if the interval of the primary statistic lies above the least effect of interest.
     pub holds: bool,
@@ -228,17 +232,18 @@ pub struct PredictionAccuracy {
     pub verdicts: u32,
     /// Measured steps that a verdict brought forward.
     pub advised: u32,
-    /// Those of `advised` that helped when they were tried.
+    /// Steps in `advised` that helped when they were tried.
     pub advised_helped: u32,
     /// Measured steps that were tried in the order of the literature.
     pub others: u32,
-    /// Those of `others` that helped when they were tried.
+    /// Steps in `others` that helped when they were tried.
     pub others_helped: u32,
     /// Advised steps with both an expected and a measured ratio of goodput.
     pub compared: u32,
-    /// Those of `compared` whose measured interval contains the expected ratio.
+    /// Steps in `compared` whose measured interval contains the expected ratio.
     pub held: u32,
-    /// Geometric mean of measured over expected ratio for the steps in `compared`; `None` without any.
+    /// Geometric mean of the measured divided by the expected ratio, over the steps in `compared`; `None` without
+    /// any.
     pub measured_over_expected: Option<f64>,
 }
 
@@ -259,24 +264,25 @@ pub struct TuneSummary {
     pub topology: String,
     pub host_a: HostFacts,
     pub host_b: HostFacts,
-    /// Names of the further hosts of side A, for a run over more than two.
+    /// Names of the further hosts of side A, for a run over more than two hosts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others_a: Vec<String>,
-    /// Names of the further hosts of side B.
+    /// Names of the further hosts of side B, for a run over more than two hosts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others_b: Vec<String>,
     /// Figures of the setting at the start: geometric means over its trials in the blocks from which `gain` is
-    /// computed. `final` divided by `start` is therefore the ratio in `gain`.
+    /// computed. The ratios in `gain` are therefore `final` divided by `start`.
     #[serde(with = "unknown::Measured::<TrialFigures>")]
     pub start: TrialFigures,
-    /// Geometric means of the final cell's trials in the same blocks.
+    /// Figures of the final setting: geometric means over its trials in the blocks from which `gain` is computed.
     #[serde(rename = "final", with = "unknown::Measured::<TrialFigures>")]
     pub final_: TrialFigures,
-    /// The final setting over the start, from new interleaved trials at the end.
+    /// Ratios of the final setting's figures to those of the start, from new interleaved trials at the end.
     pub gain: Gain,
-    /// The final setting over the one given with `--against`; `None` without that option.
+    /// Ratios of the final setting's figures to those of the setting given with `--against`; `None` without that
+    /// option.
     pub against: Option<Gain>,
-    /// Confirmation that the gain lasts; `None` without `--confirm-for`.
+    /// Later comparison of the final setting with the start (`--confirm-for`); `None` without that option.
     #[serde(default)]
     pub confirmation: Option<ConfirmationReport>,
     /// All candidates, in the order in which they were tried.
@@ -290,15 +296,15 @@ pub struct TuneSummary {
     pub final_cell: Cell,
     /// True if every value reads back as it was before the run.
     pub restored: bool,
-    /// True if every setting that differs was changed by another program.
+    /// True if another program changed every setting that does not read back as before.
     #[serde(default)]
     pub left: bool,
     /// True if the record ends before the settings were restored. The value of `restored` is then unknown.
     #[serde(default)]
     pub cut_off: bool,
-    /// What differs, and remarks on the restore, one line each.
+    /// Settings that do not read back as before, and remarks on the restore, one line each.
     pub restored_notes: Vec<String>,
-    /// Why the run does not count, because a placebo was kept or the run ended early; `None` for a valid run.
+    /// Reason why the run does not count, such as a kept placebo or an early end; `None` for a valid run.
     pub void: Option<String>,
     /// Signs of noise in the run's own trials under which the rate of false keeps is not bounded, in words
     /// (docs/results/decisions.md).
@@ -308,7 +314,7 @@ pub struct TuneSummary {
 }
 
 impl TuneSummary {
-    /// Returns true if landspeed made the hosts itself: the topology is then called "lab".
+    /// Returns true if landspeed made the hosts itself. The first word of the topology is then "lab".
     pub fn is_lab(&self) -> bool {
         self.topology.split([':', ' ']).next() == Some("lab")
     }

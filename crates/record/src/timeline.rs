@@ -17,31 +17,32 @@ pub struct Timeline {
     pub between: Option<String>,
     /// Number of flows.
     pub flows: u32,
-    /// What the sender's sockets reported, in time order.
+    /// State of the flows as the sender's sockets reported it, oldest first.
     pub points: Vec<TimelinePoint>,
 }
 
-/// The flows at one time.
+/// The state of all flows of a sending host at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TimelinePoint {
-    /// Time from the flows' first data.
+    /// Time since the first data of the flows.
     pub at_ns: Nanos,
-    /// Payload acknowledged since the previous point, over that time, all flows together.
+    /// Rate at which the peers acknowledged payload since the previous point, all flows together.
     pub rate_bps: BitRate,
-    /// Mean smoothed round-trip time; `None` before the first measurement.
+    /// Mean of the flows' smoothed round-trip times; `None` before the first measurement.
     #[serde(default)]
     pub rtt_ns: Option<Nanos>,
-    /// Congestion windows of all flows together.
+    /// Sum of the congestion windows of all flows.
     pub window_bytes: Bytes,
-    /// Segments sent again since the previous point.
+    /// Segments retransmitted since the previous point.
     pub retransmits: u64,
 }
 
-/// Samples of one time by flow.
+/// The samples of one time, by flow.
 type Tick<'a> = BTreeMap<u32, &'a TcpSample>;
 
 impl Timeline {
-    /// Joins the samples of a sending host's flows, or returns `None` if it sent nothing or was sampled only once.
+    /// Joins the samples of a sending host's flows, or returns `None` if the host sent nothing or was sampled only
+    /// once.
     pub(crate) fn of(sender: Side, samples: &[TcpSample]) -> Option<Timeline> {
         let sending = sending(samples);
         let mut ticks: BTreeMap<Nanos, Tick<'_>> = BTreeMap::new();
@@ -49,7 +50,7 @@ impl Timeline {
             ticks.entry(sample.at_ns).or_default().insert(sample.flow, sample);
         }
         let span = ticks.keys().next_back()?.saturating_sub(*ticks.keys().next()?);
-        // The sample at the end may follow the one before it at once, which is too soon for a rate.
+        // The last sample may follow the one before it so closely that no rate can be computed.
         let least = Nanos(span.0 / (2 * ticks.len() as u64));
         let mut points = Vec::new();
         let mut before: Option<(Nanos, &Tick<'_>)> = None;
@@ -66,7 +67,7 @@ impl Timeline {
     }
 }
 
-/// Returns the flows of which more was acknowledged over time.
+/// Returns the flows whose acknowledged payload changes over time.
 fn sending(samples: &[TcpSample]) -> BTreeSet<u32> {
     let mut first = BTreeMap::new();
     let grew =
@@ -74,7 +75,8 @@ fn sending(samples: &[TcpSample]) -> BTreeSet<u32> {
     samples.iter().filter(grew).map(|sample| sample.flow).collect()
 }
 
-/// Returns the point at the end of the time between two ticks. A flow counts in which both have it.
+/// Returns the point at the end of the time between two ticks. The differences include only flows that both ticks
+/// have.
 fn point((from, then): (Nanos, &Tick<'_>), (at_ns, now): (Nanos, &Tick<'_>)) -> TimelinePoint {
     let sum =
         |of: &dyn Fn(&TcpSample) -> u64| now.values().fold(0u64, |sum, one| sum.saturating_add(of(one)));

@@ -25,7 +25,8 @@ pub struct Workload {
     /// Parameters by name, in canonical spelling. A missing one has its default.
     #[serde(default)]
     pub parameters: Settings,
-    /// Text of the application's file. One that ships is also found by its name. It is never written to a record.
+    /// Text of the application's file. It may be absent for an application that ships with landspeed, which is found
+    /// by its name. It is never written to a record.
     #[serde(skip)]
     pub file: Option<Arc<str>>,
 }
@@ -49,20 +50,20 @@ impl Workload {
 pub struct Program {
     /// Name of the program's file.
     pub name: String,
-    /// The program's file, byte for byte. It is sent as bytes, because a string that is read has its line ends
-    /// escaped.
+    /// The program's file, byte for byte. It is sent as bytes, because reading it as a string would escape its line
+    /// ends.
     #[serde(with = "pieces")]
     pub text: String,
-    /// Addresses of all hosts, in the order of their numbers.
+    /// Addresses of all hosts, in the order of the hosts' numbers.
     pub hosts: Vec<IpAddr>,
-    /// Number of the host that receives this, from 1.
+    /// Number, from 1, of the host that receives this program.
     pub number: u32,
-    /// Number of the host at the other end of the pair.
+    /// Number, from 1, of the host at the other end of the pair.
     pub other: u32,
-    /// A name that changes when services must restart. A service that outlives its trial runs as long as it stays the
-    /// same.
+    /// A name that changes when services must restart. A service that outlives its trial runs until this name
+    /// changes.
     pub epoch: String,
-    /// A secret that all roles of this trial know, and no other trial has.
+    /// A secret that all roles of this trial share, and that no other trial has.
     pub token: String,
 }
 
@@ -77,16 +78,16 @@ impl std::fmt::Debug for Program {
 /// Default time that a run waits for a silent path or peer.
 pub const PATIENCE: Nanos = Nanos::secs(30);
 
-/// One end of a trial, as an agent is requested to run it.
+/// A request to an agent to run one end of a trial.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct TrialSpec {
     pub workload: Workload,
     pub flow: Settings,
     /// Cores to which this end's worker threads are pinned, in turn. Empty leaves them unpinned.
     pub cores: Vec<u32>,
-    /// Time after the start of the flows that is not counted.
+    /// Time after the start of the flows that does not count.
     pub warm_up_ns: Nanos,
-    /// Time between TCP_INFO samples. Zero takes only one at each end of the window.
+    /// Time between two TCP_INFO samples. If it is zero, only the start and the end of the window are sampled.
     pub interval_ns: Nanos,
     /// Names of the observers to run in addition to the usual ones.
     #[serde(default)]
@@ -94,7 +95,7 @@ pub struct TrialSpec {
     /// Time between two reports of progress; zero for none.
     #[serde(default)]
     pub progress_ns: Nanos,
-    /// Longest time to wait for a silent path or peer; zero for [`PATIENCE`].
+    /// Longest time to wait for a silent path or peer; zero means [`PATIENCE`].
     #[serde(default)]
     pub patience_ns: Nanos,
     /// The program, if the workload is an application.
@@ -109,8 +110,8 @@ impl TrialSpec {
     }
 }
 
-/// The progress of one end of a run, reported during the run. Except for the round trip and the window, the figures
-/// are sums since the run's window opened, so that a lost report does no harm.
+/// The progress of one end of a run, reported during the run. Except for round trip and congestion window, the
+/// figures are totals, so that a lost report does no harm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TrialProgress {
@@ -133,19 +134,19 @@ pub struct TcpProgress {
     pub window_bytes: Bytes,
 }
 
-/// A histogram of latency samples: values in nanoseconds (upper edge, three significant figures), and the number of
-/// round trips at each.
+/// A histogram of latency samples: round trips or connection set-up times in nanoseconds (upper edge, three
+/// significant figures), and the number of samples at each.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct LatencyHistogram {
     /// Size of the message.
     pub size_bytes: Bytes,
-    /// Bins as (round-trip time in ns, count), ascending.
+    /// Bins as (latency in ns, count), ascending.
     pub bins: Vec<(u64, u64)>,
 }
 
 impl LatencyHistogram {
-    /// Joins histograms of one size into one, or returns `None` without any.
+    /// Joins histograms of one message size into one, or returns `None` without any.
     pub fn together(several: impl IntoIterator<Item = LatencyHistogram>) -> Option<LatencyHistogram> {
         several.into_iter().reduce(|mut all, more| {
             all.bins.extend(more.bins);
@@ -170,9 +171,9 @@ impl LatencyHistogram {
         beyond.fold(0, |count, (_, n)| count.saturating_add(*n))
     }
 
-    /// Returns the round-trip time that a share `q` (0 to 1) of the samples does not exceed. Returns `None` if fewer
-    /// than `10` samples lie beyond it, because such a percentile is noise. The median, and anything below, needs
-    /// only one sample.
+    /// Returns the latency that a share `q` (0 to 1) of the samples does not exceed. Returns `None` if fewer than 10
+    /// samples lie beyond it, because such a percentile is noise. The median and lower percentiles need only one
+    /// sample.
     pub fn percentile(&self, q: f64) -> Option<Nanos> {
         let count = self.count();
         let rank = (q * count as f64).ceil().max(1.0) as u64;
@@ -205,7 +206,7 @@ pub struct Trial {
     pub block: u32,
     /// Position within the block: 0 to 3, or 0 to 7 in a block of eight.
     pub position: u32,
-    /// Which of the two settings it measures.
+    /// Arm of the step: which of its two settings the trial measures.
     pub arm: Arm,
     /// Time from the run's start.
     pub at_ns: Nanos,
@@ -215,7 +216,7 @@ pub struct Trial {
     pub a: EndpointOutcome,
     /// Outcome at host B.
     pub b: EndpointOutcome,
-    /// Outcomes of the other pairs that ran at the same time, each A and B.
+    /// Outcomes of the other pairs that ran at the same time, each as A, then B.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<[EndpointOutcome; 2]>,
     /// Goodput, cost and idle round trip, computed from the outcomes.

@@ -1,20 +1,21 @@
-//! Serialisation of unknown figures as null. In memory they are `None`, with two exceptions: an interval without an
-//! end has one that no measurement reaches, and figures that code only adds up or compares are zero ([`Measured`]).
+//! Serialisation of unknown figures as null. In memory most of them are `None`. There are two exceptions: the end of
+//! an unbounded interval is a number that no measurement reaches, and a figure that code only adds up or compares is
+//! zero ([`Measured`]).
 //!
-//! Older records have such a figure in place of null: zero, or the end of an unbounded interval. It is read as
+//! Older records have a number in place of null: zero, or the one for an unbounded end. These numbers are read as
 //! unknown.
 //!
-//! Each type is the form of a field in JSON: `#[serde(with = "unknown::LowEnd")]` names the functions of the type for
-//! serde, and the type itself for the schema. Its comment is on the `impl`, because a comment on the type would make it
-//! a type of its own in the schema.
+//! Each type here is the JSON form of a field. In `#[serde(with = "unknown::LowEnd")]`, serde uses the functions of
+//! the type, and the schema uses the type itself. The comment of a type is on its `impl`, because a comment on the
+//! type would make it a type of its own in the schema.
 
 use std::marker::PhantomData;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// End of an interval that is unbounded; see `landspeed_stats::estimate`.
+/// The number for an unbounded upper end of an interval. `landspeed_stats::estimate` uses the same one.
 const FARTHEST: f64 = 1e9;
-/// Ends beyond this count as unbounded, which allows for rounding.
+/// The limit from which an end counts as unbounded. It allows for rounding.
 const NEAR: f64 = 0.999 * FARTHEST;
 
 #[derive(schemars::JsonSchema)]
@@ -47,7 +48,7 @@ impl HighEnd {
     }
 }
 
-/// Reads an optional figure. A default value, which older records have for an unknown figure, becomes `None`.
+/// Reads an optional figure. The default value, which older records have for an unknown figure, becomes `None`.
 pub(crate) fn or_default<'de, T, D>(from: D) -> Result<Option<T>, D::Error>
 where
     T: Default + PartialEq + Deserialize<'de>,
@@ -78,7 +79,8 @@ impl Threshold {
 #[schemars(with = "Option<T>", bound = "T: schemars::JsonSchema")]
 pub(crate) struct Measured<T>(PhantomData<T>);
 
-/// A figure whose default value, which no measurement gives, is null in JSON.
+/// A figure whose default value means that it is unknown, because no measurement gives that value. It is null in
+/// JSON.
 impl<T: Default> Measured<T> {
     pub(crate) fn serialize<S: Serializer>(figure: &T, to: S) -> Result<S::Ok, S::Error>
     where

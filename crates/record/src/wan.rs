@@ -1,4 +1,4 @@
-//! The statistics of a wide-area link in user space, and whether it behaved like the path that it emulates.
+//! The statistics of a lab's wide-area link, and whether it behaved like the path that it emulates.
 
 use crate::units::{BitRate, Bytes, CpuNanos, Nanos};
 use serde::{Deserialize, Serialize};
@@ -8,95 +8,99 @@ use crate::unknown;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WanCarrier {
-    /// Threads of landspeed, which measure their own lateness.
+    /// Threads of landspeed, which measure how late they forward frames.
     #[default]
     Threads,
-    /// The kernel's emulator, which does not report its lateness.
+    /// The kernel's emulator (netem), which does not report how late it forwards frames.
     Netem,
 }
 
-/// The statistics of a wide-area link since it was made, or within one run.
+/// The statistics of a wide-area link, since it was made or over one run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct WanStats {
-    /// The configured path: "rate=1G,rtt=20ms,queue=1bdp".
+    /// The configured path, such as "rate=1G,rtt=20ms,queue=1bdp".
     pub spec: String,
-    /// What forwards the frames.
+    /// The part that forwards the frames: landspeed's threads or the kernel.
     pub carrier: WanCarrier,
-    /// Rate of the line from the first host to the second, in bits of IP packets; the mean rate if it follows a
-    /// trace.
+    /// Rate of the link from the first host to the second, in bits of IP packets. If the rate follows a trace, this
+    /// is its mean.
     pub rate_bps: BitRate,
-    /// Idle round trip.
+    /// Idle round trip of the configured path.
     pub rtt_ns: Nanos,
-    /// Capacity of the queue in front of that line, in bytes of IP packets; `None` if the queue counts packets.
+    /// Capacity of the queue from the first host to the second, in bytes of IP packets; `None` if the queue has no
+    /// limit in bytes.
     #[serde(deserialize_with = "unknown::or_default")]
     pub queue_bytes: Option<Bytes>,
-    /// Capacity of the queue in front of that line, in packets; `None` if the queue counts bytes.
+    /// Capacity of the queue from the first host to the second, in packets; `None` if the queue has no limit in
+    /// packets.
     pub queue_packets: Option<u64>,
-    /// Time that all counts cover: since the link was made, or since the run began.
+    /// Time that the counts cover: from the making of the link, or from the start of the run.
     pub window_ns: Nanos,
     /// Statistics from the first host to the second.
     pub a_to_b: DirectionStats,
     /// Statistics from the second host to the first.
     pub b_to_a: DirectionStats,
-    /// Remarks for the reader, one line each: no real-time scheduling, a direction that has ended, why the kernel's
-    /// own emulator was not used.
+    /// Remarks for the reader, one line each. Examples are the lack of real-time scheduling, a direction that has
+    /// ended, and the reason why the kernel's emulator was not used.
     pub notes: Vec<String>,
 }
 
-/// The statistics of one direction. Segments are IP packets as on a wire, so that a superpacket counts as several.
+/// The statistics of one direction. A segment is an IP packet as it would be on a wire: a superpacket (TSO, GRO)
+/// counts as several segments.
 ///
-/// `arrived + duplicated = forwarded + queue + loss + size + overrun drops + refused + those still on their way`.
+/// `arrived + duplicated = forwarded + queue + loss + size + overrun drops + refused + those still in the link`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct DirectionStats {
-    /// Segments that arrived, without those in `missed_frames`.
+    /// Segments that arrived at the link, without those in `missed_frames`.
     pub arrived_segments: u64,
     /// Segments handed to the other host.
     pub forwarded_segments: u64,
-    /// Bytes of frames handed to the other host. A superpacket's headers count once.
+    /// Bytes of the frames handed to the other host. The headers of a superpacket count once.
     pub forwarded_bytes: Bytes,
     /// Segments dropped because the queue was full.
     pub queue_drops: u64,
-    /// Segments that the line lost on purpose, as configured.
+    /// Segments dropped on purpose, because the configured path loses packets.
     pub loss_drops: u64,
-    /// Segments larger than the path's MTU.
+    /// Segments dropped because they were larger than the path's MTU.
     pub size_drops: u64,
     /// Segments delayed on purpose, so that others could overtake them.
     pub reordered_segments: u64,
     /// Segments whose IP header was marked "congestion experienced" because the queue was long.
     pub marked_segments: u64,
-    /// Segments that were delivered a second time.
+    /// Segments delivered a second time.
     pub duplicated_segments: u64,
-    /// Segments for which the link's own memory had no room: a fault of the link, not of the path.
+    /// Segments dropped because the link's own memory was full. This is a fault of the link, not of the path.
     pub overrun_drops: u64,
-    /// Frames that the kernel dropped before the link read them, because the link did not run in time: a fault of the
-    /// link, not of the path.
+    /// Frames that the kernel dropped because the link did not read them in time. This is a fault of the link, not of
+    /// the path.
     pub missed_frames: u64,
-    /// Segments that were malformed, or that the kernel refused: a fault of the link.
+    /// Segments that were malformed or that the kernel refused to send. This is a fault of the link, not of the path.
     pub refused_segments: u64,
-    /// Frames of ARP and neighbour discovery, which are passed on at once and are in no other count.
+    /// Frames of ARP and neighbour discovery. The link forwards them without delay, and no other count includes them.
     pub neighbour_frames: u64,
-    /// Most bytes of IP packets that waited in front of the line.
+    /// Largest amount of data that waited in the queue, in bytes of IP packets.
     pub most_queued_bytes: Bytes,
-    /// Median lateness of the frames, against the time that rate and delay of the path give; `None` if no frame left,
-    /// or if the carrier does not report it.
+    /// Median lateness of the frames, the time by which they left the link later than the path's rate and delay
+    /// require; `None` if no frame left, or if the link does not measure it.
     #[serde(deserialize_with = "unknown::or_default")]
     pub late_p50_ns: Option<Nanos>,
-    /// 99th percentile of the lateness.
+    /// 99th percentile of the frames' lateness; `None` if no frame left, or if the link does not measure it.
     #[serde(deserialize_with = "unknown::or_default")]
     pub late_p99_ns: Option<Nanos>,
-    /// Maximum of the lateness.
+    /// Maximum of the frames' lateness; `None` if no frame left, or if the link does not measure it.
     #[serde(deserialize_with = "unknown::or_default")]
     pub late_max_ns: Option<Nanos>,
-    /// Processor time of the direction's thread, which runs on the hosts' own processors; `None` if the kernel does
-    /// not report it.
+    /// Processor time of the thread that forwards this direction. The thread runs on the processors of the lab's
+    /// hosts. `None` if the kernel does not report it.
     pub cpu_ns: Option<CpuNanos>,
 }
 
 impl DirectionStats {
-    /// Returns counts and processor time since `earlier`, a previous state of the same direction. `most_queued_bytes`
-    /// keeps its current value and the lateness is empty, because they cannot be subtracted.
+    /// Returns the counts and the processor time since `earlier`, a previous state of the same direction. A maximum
+    /// or a percentile cannot be subtracted: `most_queued_bytes` keeps its current value, and the lateness becomes
+    /// `None`.
     pub fn since(&self, earlier: &DirectionStats) -> DirectionStats {
         let count = |of: fn(&DirectionStats) -> u64| of(self).saturating_sub(of(earlier));
         DirectionStats {
@@ -119,8 +123,7 @@ impl DirectionStats {
         }
     }
 
-    /// Returns the number of drops that are the link's own fault. If there are any, the path was worse than
-    /// configured.
+    /// Returns the number of drops that are faults of the link. If there are any, the path was worse than configured.
     pub fn faults(&self) -> u64 {
         self.overrun_drops.saturating_add(self.missed_frames).saturating_add(self.refused_segments)
     }
@@ -131,6 +134,7 @@ impl DirectionStats {
 pub struct WanReport {
     /// Statistics of the link.
     pub link: WanStats,
-    /// Why figures over the link are not those of the configured path, one line each; empty if they are.
+    /// Reasons why figures measured over the link do not hold for the configured path, one line each. Empty if they
+    /// do.
     pub unfit: Vec<String>,
 }

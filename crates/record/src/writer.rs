@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use crate::reader::LINE_LIMIT;
 use crate::{Header, Line, incoming, sequence};
 
-/// A record that could not be written. It names the file and, for a full disk, the remedy.
+/// An error about a record that could not be written. It names the file and, for a full disk or a missing permission,
+/// a remedy.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write the record {path}: {source}{remedy}")]
 pub struct RecordWriteError {
@@ -17,8 +18,8 @@ pub struct RecordWriteError {
     remedy: &'static str,
 }
 
-/// A writer of lines to a record file. Each line is complete on disk, or cut off at the end of the file, before the
-/// next one starts. The writer holds an exclusive lock on the file (flock), because two runs with one record would
+/// A writer of lines to a record file. It hands each line to the kernel before the next, so that only the last line
+/// can be cut off. The writer holds an exclusive lock on the file (flock), because two runs with one record would
 /// each repeat runs of the other.
 #[derive(Debug)]
 pub struct RecordWriter {
@@ -61,8 +62,8 @@ impl RecordWriter {
         Ok(RecordWriter { file, path: path.to_owned() })
     }
 
-    /// Appends one line and hands it to the kernel. A header gets its place among the records of the folder. If the
-    /// places cannot be counted, only the clock gives the order.
+    /// Appends one line and hands it to the kernel. A header is given its number among the records of the folder. If
+    /// the folder's counter cannot be used, the header has no number, and only the clock orders the record.
     ///
     /// # Errors
     /// Returns an error if the line cannot be written, or if [`crate::read`] would refuse it. A refused line is not
@@ -95,7 +96,7 @@ fn readable(line: &[u8]) -> io::Result<()> {
     incoming::check(line).map_err(|why| refused(format!("a line that could not be read back: {why}")))
 }
 
-/// Locks a record for its writer. A file system without such locks (such as some NFS) never refuses.
+/// Locks a record for its writer. On a file system without such locks (such as some NFS), this always succeeds.
 fn lock(file: &File) -> io::Result<()> {
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => {
@@ -117,8 +118,8 @@ fn writer_of(file: &File) -> Option<u32> {
     ours.next()?.get(4)?.parse().ok()
 }
 
-/// Returns where the last complete line ends. It searches from the end, because records are long and lines have some
-/// megabytes at most.
+/// Returns the position after the last complete line. It searches from the end, because records are long and lines
+/// have a few megabytes at most.
 fn end_of_last_line(file: &mut File) -> io::Result<u64> {
     let mut end = file.metadata()?.len();
     let mut block = [0; 65_536];

@@ -8,16 +8,16 @@ use crate::Settings;
 const DEFAULT: &str = "default";
 /// The setting of a flow that names its transport.
 const TRANSPORT: &str = "transport";
-/// The transport of flows without that setting.
+/// The transport of flows that name none.
 const TCP: &str = "tcp";
-/// Transports with a congestion control of their own. Each is a contestant under its own name.
+/// Transports with their own congestion control. Each is a contestant under its own name.
 const WHOLE: [&str; 2] = ["udt", "quic"];
 
 /// A contestant of a study: a congestion control and the other settings of its flows, such as the transport. As text:
 /// `cubic`, `bbr+pacing-rate=1G`, `default+transport=mptcp`, `udt`.
 ///
-/// Only this type interprets the name of a contestant: `udt` is the transport of that name without a congestion
-/// control of the kernel, and `cubic` is a congestion control over TCP.
+/// The name before the first `+` is a congestion control over TCP, such as `cubic`, or a transport with its own
+/// congestion control, such as `udt`. Only this type interprets it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Contestant {
     /// The congestion control's name in `landspeed cc list`; `None` for the host's default, or the transport's own.
@@ -26,12 +26,13 @@ pub struct Contestant {
 }
 
 impl Contestant {
-    /// Returns the transport of its flows: the value of the setting `transport`.
+    /// Returns the transport of the contestant's flows, which the setting `transport` names. Without this setting it
+    /// is TCP.
     pub fn transport(&self) -> &str {
         self.settings.get(TRANSPORT).map_or(TCP, String::as_str)
     }
 
-    /// Returns true if its transport has a congestion control of its own.
+    /// Returns true if the contestant's transport has a congestion control of its own.
     fn is_whole(&self) -> bool {
         WHOLE.contains(&self.transport())
     }

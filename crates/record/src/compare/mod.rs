@@ -1,4 +1,4 @@
-//! The data of `landspeed compare`: the plan of the study, the raw data of its runs, and the figures of the report.
+//! The data of `landspeed compare`: the plan of a study, the raw data of its runs, and the figures of its report.
 //!
 //! | file | is |
 //! |---|---|

@@ -20,7 +20,7 @@ pub struct MeanInterval {
     pub high: Option<f64>,
 }
 
-/// One region of the schedule (cottrell-2005 section III.A).
+/// Figures of one region of the schedule, in which the number of flows stays the same (cottrell-2005 section III.A).
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct RegionFigures {
@@ -41,13 +41,13 @@ pub struct RegionFigures {
     pub fairness: Option<f64>,
 }
 
-/// One protocol under the schedule: a row of the paper's Tables 1 and 2.
+/// Figures of one protocol under the schedule, as in a row of Tables 1 and 2 of cottrell-2005.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct ContestFigures {
     /// Name of the congestion control in `landspeed cc list`.
     pub protocol: String,
-    /// Its name in the literature: "H-TCP".
+    /// Name of the protocol in the literature: "H-TCP".
     pub title: String,
     /// Goodput of all flows together over all regions, mean over repeats; `None` if no run counts.
     #[serde(with = "unknown::Measured::<BitRate>")]
@@ -75,13 +75,14 @@ pub struct ContestFigures {
     /// Retransmitted segments per delivered segment; `None` if no segment was delivered.
     pub resent_share: Option<f64>,
     /// Time from a flow's entry until the mean of its goodput over 5 samples first stays within 20 % of its fair
-    /// share. Median over the flows that enter a path in use; `None` if less than half of them converged within their
+    /// share; median over the flows that enter a path in use. `None` if less than half of them converged within their
     /// region.
     pub convergence_s: Option<f64>,
-    /// Aggregate goodput of the middle region, with all flows, over repeats.
+    /// Goodput of all flows together in the middle region, in which all flows run, over repeats; `None` if no run has
+    /// a value.
     pub middle_bps: Option<MeanInterval>,
-    /// Mean goodput of a run, over repeats. The `_over_repeats` figures show which differences are real. `None` if no
-    /// run has a value.
+    /// Mean and interval of `mean_bps` over the repeats, one value for each run; `None` if no run has a value. The
+    /// `_over_repeats` figures show which differences are real.
     pub mean_over_repeats_bps: Option<MeanInterval>,
     /// Mean and interval of `stability` over the repeats, one value for each run; `None` if no run has a value.
     pub stability_over_repeats: Option<MeanInterval>,
@@ -89,22 +90,22 @@ pub struct ContestFigures {
     pub fairness_over_repeats: Option<MeanInterval>,
     /// Mean and interval of `rtt_sd_s` over the repeats, one value for each run; `None` if no run has a value.
     pub rtt_sd_over_repeats_s: Option<MeanInterval>,
-    /// Runs that count; without any, every figure is `None`.
+    /// Number of runs that count. Without any, every figure is `None`.
     pub runs: u32,
-    /// Runs that do not count. They are in no figure.
+    /// Number of runs that do not count. No figure includes them.
     pub invalid: u32,
 }
 
-/// Two protocols on one path.
+/// Figures of two protocols whose flows share one path.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct MeetingFigures {
-    /// The first: flows 1 and 3.
+    /// Name of the first protocol, which has flows 1 and 3.
     pub first: String,
-    /// The second: flows 2 and 4.
+    /// Name of the second protocol, which has flows 2 and 4.
     pub second: String,
-    /// Mean goodput of the first protocol's flows over that of the second's while all flows run, geometric mean over
-    /// repeats. 1 is fair; `None` if nothing arrived.
+    /// Mean goodput of the first protocol's flows divided by that of the second's, while all flows run; geometric
+    /// mean over repeats. 1 is fair; `None` if nothing arrived.
     pub ratio: Option<MeanInterval>,
     /// Jain's index of all flows in the middle region; `None` if nothing arrived.
     pub fairness: Option<f64>,
@@ -115,7 +116,7 @@ pub struct MeetingFigures {
     pub invalid: u32,
 }
 
-/// Two flows of one protocol with different round trips.
+/// Figures of two flows of one protocol that share a path and have different round trips.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct RoundTripFigures {
@@ -124,11 +125,11 @@ pub struct RoundTripFigures {
     pub short_rtt_ns: Nanos,
     /// Idle round trip of the second flow.
     pub long_rtt_ns: Nanos,
-    /// Goodput of the flow with the shorter round trip over that of the other, both over the whole run: geometric
-    /// mean over repeats. 1 is fair; `None` if nothing arrived.
+    /// Goodput of the flow with the shorter round trip divided by that of the other flow, both over the whole run;
+    /// geometric mean over repeats. 1 is fair; `None` if nothing arrived.
     pub ratio: Option<MeanInterval>,
-    /// The exponent `a` if goodput is proportional to `RTT^-a` (Lakshman & Madhow 1997, who find 1 to 2 for Reno):
-    /// the logarithm of `ratio` divided by that of the ratio of the round trips. 0 is fair; `None` if nothing
+    /// The exponent `a` if goodput is proportional to `RTT^-a` (Lakshman & Madhow 1997, who find 1 to 2 for Reno). It
+    /// is the logarithm of `ratio`, divided by that of the ratio of the two round trips. 0 is fair; `None` if nothing
     /// arrived.
     pub bias: Option<f64>,
     /// Goodput of both flows together, mean over repeats; `None` if no run counts.
@@ -138,14 +139,14 @@ pub struct RoundTripFigures {
     pub invalid: u32,
 }
 
-/// Short flows beside a long one.
+/// Figures of short flows beside a long one.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct ShortFlowFigures {
     pub protocol: String,
-    /// Short flows that completed within the run.
+    /// Number of short flows that completed within the run.
     pub completed: u32,
-    /// Short flows that did not complete within the run.
+    /// Number of short flows that did not complete within the run.
     pub unfinished: u32,
     /// Median completion time; `None` if no short flow completed.
     pub median_s: Option<f64>,
@@ -158,13 +159,13 @@ pub struct ShortFlowFigures {
     pub invalid: u32,
 }
 
-/// Processor cost over the number of parallel streams (cottrell-2005 Figures 6 and 7).
+/// Processor cost with one number of parallel streams (cottrell-2005 Figures 6 and 7).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct ParallelStreamFigures {
     /// Number of parallel streams.
     pub streams: u32,
-    /// Window of each stream: the one with the highest goodput of those tried.
+    /// Window of each stream. Of the windows that were tried, it is the one with the highest goodput.
     pub window_bytes: Bytes,
     /// Goodput of all streams together, mean over repeats; `None` if no run counts.
     #[serde(with = "unknown::Measured::<BitRate>")]
@@ -173,32 +174,33 @@ pub struct ParallelStreamFigures {
     pub cpu: Option<f64>,
     /// Processor cycles of the sender per bit (GHz per Gb/s); `None` if the clock is unknown.
     pub cycles_per_bit: Option<f64>,
-    /// Runs with this window that count.
+    /// Number of runs with this window that count.
     pub runs: u32,
     /// Number of windows that were tried.
     pub windows_tried: u32,
 }
 
-/// The protocols in order of one figure, best first.
+/// The protocols in the order of one figure, best first.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct Ranking {
     /// Name of the figure: "throughput", "stability", "fairness", "effect on RTT", "convergence", "processor cost".
     pub by: String,
-    /// Groups of protocols, best first. No difference within a group is real (Student's test of the paired
+    /// Groups of protocols, best first. Differences within a group are not significant (Student's test of the paired
     /// differences over repeats, Holm's correction over all pairs, 5 % for the whole ranking).
     pub groups: Vec<Vec<String>>,
     /// A remark on the ranking, such as that the repeats are too few for any difference; `None` without one.
     pub note: Option<String>,
 }
 
-/// A value from the paper beside the value of this study. Only at scale 1.
+/// A value from the paper (cottrell-2005), and this study's value. Only for a study with the size and the path of the
+/// paper's.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct PaperValue {
     pub protocol: String,
-    /// "mean_bps", "sd_bps", "stability", "fairness_min", "fairness_max", "cycles_per_bit", "rtt_sd_s", and
-    /// "stability_1" to "fairness_7" for the regions.
+    /// Name of the figure: "mean_bps", "sd_bps", "stability", "fairness_min", "fairness_max", "cycles_per_bit",
+    /// "rtt_sd_s", and "stability_1" to "fairness_7" for the regions.
     pub figure: String,
     /// The paper's value, in landspeed's unit.
     pub paper: f64,
@@ -213,11 +215,11 @@ pub struct PaperFinding {
     pub place: String,
     /// The paper's claim.
     pub claim: String,
-    /// True if it reproduces here; `None` if this study cannot decide.
+    /// True if the claim reproduces here; `None` if this study cannot decide.
     pub reproduces: Option<bool>,
-    /// Figures of this study that decide it, in words.
+    /// Figures of this study that decide the claim, in words.
     pub evidence: String,
-    /// The likely reason if it does not reproduce.
+    /// The likely reason if the claim does not reproduce.
     pub reason: Option<String>,
 }
 
@@ -227,8 +229,8 @@ pub struct CompareReport {
     pub format: u32,
     pub landspeed: String,
     pub started: String,
-    /// From the start of the first run to the end of the last; `None` in the simulator, where runs have no wall-clock
-    /// time.
+    /// Time from the start of the first run to the end of the last; `None` in the simulator, whose runs have no
+    /// wall-clock time.
     #[serde(deserialize_with = "unknown::or_default")]
     pub took_ns: Option<Nanos>,
     pub command: String,
@@ -244,20 +246,20 @@ pub struct CompareReport {
     pub round_trips: Vec<RoundTripFigures>,
     /// Processor cost by number of parallel streams.
     pub streams: Vec<ParallelStreamFigures>,
-    /// Rankings of the protocols, with the differences that are real.
+    /// Rankings of the protocols, in groups whose differences are significant.
     pub rankings: Vec<Ranking>,
-    /// The paper's values beside those of this study. Only at full size.
+    /// The paper's values and those of this study. Empty unless the study has the size and the path of the paper's.
     pub paper: Vec<PaperValue>,
     /// The paper's findings, and whether they reproduce here.
     pub findings: Vec<PaperFinding>,
-    /// Runs that were planned.
+    /// Number of runs that were planned.
     pub runs_planned: u32,
-    /// Runs that were made.
+    /// Number of runs that were made.
     pub runs: u32,
-    /// Those of `runs` that do not count.
+    /// Number of runs that were made and do not count.
     pub invalid_runs: u32,
-    /// Why the study as a whole does not count: more than a fifth of its runs do not count, or runs are missing. `None` for
-    /// a valid study.
+    /// Reason why the study as a whole does not count: more than a fifth of its runs do not count, or runs are
+    /// missing. `None` for a valid study.
     pub void: Option<String>,
     pub notes: Vec<String>,
     pub record: Option<String>,

@@ -9,7 +9,7 @@ use crate::{WanStats, unknown};
 
 use super::study::FlowPlan;
 
-/// One interval of a flow. Samples are in order of time, and the first interval starts with the run.
+/// A sample of a flow over one interval. Samples are in order of time, and the first interval starts with the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct RunSample {
@@ -23,7 +23,7 @@ pub struct RunSample {
     /// The sender's smoothed round trip at the end of the interval; `None` before the first measurement.
     #[serde(with = "unknown::Measured::<Nanos>")]
     pub rtt_ns: Nanos,
-    /// Segments retransmitted from the flow's start.
+    /// Segments retransmitted since the flow's start.
     pub retransmits: u64,
 }
 
@@ -59,7 +59,7 @@ pub struct RunFlow {
 }
 
 impl RunFlow {
-    /// Returns true if it is a short flow of `ContestQuestion::ShortFlows`, which ends once its data is sent.
+    /// Returns true if this is a short flow of `ContestQuestion::ShortFlows`, which ends once its data is sent.
     pub fn is_short(&self) -> bool {
         self.plan.data_bytes.is_some()
     }
@@ -77,7 +77,7 @@ pub struct RunPath {
     pub queue_bytes: Bytes,
 }
 
-/// What tells a run of a study from the others.
+/// The key of a run within its study.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StudyRunKey {
     /// Name of the contest.
@@ -102,16 +102,16 @@ pub struct StudyRun {
     /// Start of the run, from the start of the study; `None` in the simulator.
     #[serde(deserialize_with = "unknown::or_default")]
     pub at_ns: Option<Nanos>,
-    /// The run's own path, if repeats vary it (`Study::varied_share`).
+    /// The run's own path, if repeats vary it (`Study::varied_share`); `None` if it is the study's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<RunPath>,
     /// Data of each flow, in the order of the schedule.
     pub flows: Vec<RunFlow>,
     /// Round trips of the probes that came back.
     pub probes: Vec<ProbeSample>,
-    /// Probes that did not come back, or only after a retransmission.
+    /// Number of probes that did not come back, or that came back only after a retransmission.
     pub probes_lost: u64,
-    /// Length of the queue over time, if the link reports it.
+    /// Length of the queue over time; empty if the link does not report it.
     pub queue: Vec<QueueSample>,
     /// Processor time of the sending process over the run; `None` in the simulator.
     pub sender_cpu_ns: Option<CpuNanos>,
@@ -120,9 +120,9 @@ pub struct StudyRun {
     /// Congestion controls that the sender's sockets reported (TCP_CONGESTION); empty in the simulator.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub controls: BTreeSet<String>,
-    /// Statistics of the link during this run, if it is landspeed's own.
+    /// Statistics of landspeed's own link during this run; `None` over another link.
     pub link: Option<WanStats>,
-    /// Why the run does not count, one line each: the link was late, or lost packets that it should have carried.
-    /// Empty for a run that counts.
+    /// Reasons why the run does not count, one line each: the link was late, or lost packets that it should have
+    /// carried. Empty for a run that counts.
     pub invalid: Vec<String>,
 }

@@ -13,7 +13,7 @@ pub enum StudyEngine {
     /// Sockets of real hosts, or of a lab's hosts.
     #[default]
     Kernel,
-    /// The simulator. It runs the same C sources, packet by packet.
+    /// The simulator, which runs the C sources of the same congestion controls packet by packet.
     Simulator,
 }
 
@@ -31,13 +31,13 @@ pub struct StudyPath {
     pub queue_bytes: Option<Bytes>,
     /// MTU of the path.
     pub mtu_bytes: u16,
-    /// Largest receive window that hosts grant a flow; `None` if nothing bounds it.
+    /// Largest receive window that the hosts grant a flow; `None` if nothing bounds it.
     pub window_bytes: Option<Bytes>,
     /// The topology: "lab:wan:rate=100M,rtt=164ms,queue=0.5bdp", or the hosts' names.
     pub topology: String,
 }
 
-/// Rate for which a study provides buffers if the path's rate is unknown.
+/// Rate for which a study sizes its buffers if the path's rate is unknown.
 const AMPLE: BitRate = BitRate(1e10);
 
 impl StudyPath {
@@ -68,27 +68,27 @@ pub enum ContestQuestion {
     /// How flows of one protocol share a path as flows enter and leave (cottrell-2005 section III.A).
     #[default]
     Regions,
-    /// How flows of two protocols share a path: the same schedule, with flows 1 and 3 of the first protocol, 2 and 4
-    /// of the second.
+    /// How flows of two protocols share a path as flows enter and leave. Flows 1 and 3 are of the first protocol, and
+    /// 2 and 4 of the second.
     Meeting,
-    /// How short flows fare beside a long one: one long flow of the contest's protocol over the whole run, and short
-    /// flows at fixed intervals (RFC 5166 section 2.1.3).
+    /// How short flows fare beside a long one. One long flow of the contest's protocol lasts for the whole run, and
+    /// short flows start at fixed intervals (RFC 5166 section 2.1.3).
     ShortFlows {
         /// Bytes that each short flow sends.
         size_bytes: Bytes,
         /// Time between the starts of two short flows.
         every_ns: Nanos,
     },
-    /// How much processor time a bit costs the sender with several parallel streams of one protocol over the whole
+    /// How much processor time a bit costs the sender. Several parallel streams of one protocol last for the whole
     /// run (cottrell-2005 section IV.B.2, Figures 6 and 7).
     Streams {
         /// Number of streams.
         streams: u16,
-        /// Most bytes that each stream has in flight.
+        /// Largest number of bytes that each stream has in flight.
         window_bytes: Bytes,
     },
-    /// How two flows of one protocol share a path if the second one's round trip is longer. Only the simulator can
-    /// run it.
+    /// How two flows of one protocol share a path if the second has a longer round trip. Only the simulator can run
+    /// this.
     RoundTrips {
         /// Time by which the second flow's round trip exceeds the path's.
         longer_ns: Nanos,
@@ -100,7 +100,7 @@ pub enum ContestQuestion {
 pub struct Contest {
     /// Name in records: "htcp", "htcp beside reno", "htcp with short flows". Unique within a study.
     pub name: String,
-    /// The contestants in text form (`Contestant`). The flows are assigned to them in turn.
+    /// The contestants in text form (`Contestant`). Flows are assigned to the contestants in turn.
     #[serde(alias = "controls")]
     pub contestants: Vec<String>,
     #[serde(flatten)]
@@ -125,7 +125,7 @@ pub struct FlowPlan {
     pub leaves_ns: Nanos,
     /// Bytes that a short flow sends; `None` for a flow that sends until it leaves.
     pub data_bytes: Option<Bytes>,
-    /// Time by which the flow's round trip exceeds the path's.
+    /// Time by which the flow's round trip exceeds the path's; zero if it does not.
     pub longer_ns: Nanos,
 }
 
@@ -133,13 +133,13 @@ pub struct FlowPlan {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct Study {
-    /// What carries the flows: sockets or the simulator.
+    /// What carries the flows: sockets of hosts or the simulator.
     pub engine: StudyEngine,
     /// The path that the flows share.
     pub path: StudyPath,
     /// The contests: the contestants of each, and the question that it answers.
     pub contests: Vec<Contest>,
-    /// Short titles of contestants, by their names. Records from before they were written have none.
+    /// Short titles of contestants, by their names. Empty in older records.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub titles: BTreeMap<String, String>,
     /// Number of flows in a run (4 in the paper).
@@ -147,12 +147,13 @@ pub struct Study {
     /// Length of a region, in which the number of flows stays the same (120 s in the paper). The middle region, with
     /// all flows, is twice as long.
     pub region_ns: Nanos,
-    /// `region_ns` over the paper's 120 s. Unless it is 1, figures are never compared with the paper's.
+    /// Length of a region, divided by the paper's 120 s. Figures are compared with the paper's only if this is 1.
     pub scale: f64,
     /// Number of runs of each contest.
     pub repeats: u32,
-    /// How far rate, round trip and queue of a repeat may differ from the path's: 0.02 is 2 % either way, uniformly
-    /// distributed, from the seed, and the same for all contests of a repeat. 0 keeps the path the same.
+    /// Largest deviation of a repeat's rate, round trip and queue from the path's, as a share: 0.02 is 2 % either
+    /// way. Deviations are distributed uniformly, follow from the seed, and are the same for all contests of a
+    /// repeat. 0 keeps the path the same.
     pub varied_share: f64,
     /// Time between samples of flows (1 s in the paper; shorter for shorter regions).
     pub sample_ns: Nanos,
@@ -162,7 +163,7 @@ pub struct Study {
     pub seed: u64,
 }
 
-/// MTU in the paper, whose hosts use Ethernet.
+/// MTU of the paper's hosts, which use Ethernet.
 const MTU: u16 = 1500;
 const REGION: Nanos = Nanos::secs(120);
 
@@ -188,8 +189,8 @@ impl Study {
         }
     }
 
-    /// Returns the study with the regions' length multiplied by `scale`. For shorter regions, samples and probes
-    /// become more frequent too, so that a region keeps as many as in the paper, down to one every 100 ms.
+    /// Returns the study with regions of the paper's length multiplied by `scale`. In shorter regions, samples and
+    /// probes are more frequent, so that a region keeps as many as in the paper. They are at least 100 ms apart.
     #[must_use]
     pub fn scaled(self, scale: f64) -> Self {
         let region_ns = Nanos((REGION.0 as f64 * scale) as u64);
@@ -197,9 +198,9 @@ impl Study {
         Study { region_ns, scale, sample_ns: sample, probe_ns: sample, ..self }
     }
 
-    /// Returns the number of repeats that an interval or a difference may use. Real hosts vary from run to run.
-    /// Simulated ones do not, so simulated runs over exactly the same path, even with other seeds, count as one
-    /// measurement: a simulated network locks flows into patterns that depend on the ratio of rate, round trip and
+    /// Returns the number of independent repeats, which an interval or a difference may use. Real hosts vary from run
+    /// to run. Simulated ones do not: even with other seeds, simulated runs over exactly the same path count as one
+    /// measurement. A simulated network locks flows into patterns that depend on the ratio of rate, round trip and
     /// queue (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
     pub fn independent_repeats(&self) -> u32 {
         match self.engine {
@@ -255,7 +256,7 @@ impl Study {
         FlowPlan { contestant: contestant.to_owned(), leaves_ns: self.duration(), ..FlowPlan::default() }
     }
 
-    /// Returns the regions in order. A single flow has one region.
+    /// Returns the regions of the schedule in order of time. With a single flow there is one region.
     pub fn regions(&self) -> Vec<StudyRegion> {
         let all = u64::from(self.flows);
         let bound = |n: u64| Nanos(self.region_ns.0.saturating_mul(n));

@@ -4,8 +4,8 @@ use crate::units::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Declares the classes, each with the name that is printed and serialised. The order is that of a packet's way down
-/// and up the stack, and that of the bars in reports.
+/// Declares the classes, each with the name that is printed and serialised. They are in the order of a packet's way
+/// down and up the stack, which is also that of the bars in reports.
 macro_rules! classes {
     ($($(#[$about:meta])* $class:ident = $name:literal,)+) => {
         /// The kind of work that a processor did when it was sampled: the taxonomy of Cai et al., "Understanding Host
@@ -54,8 +54,8 @@ classes! {
     Scheduling = "scheduling",
     /// Pinning, mapping and accounting of pages; zero-copy bookkeeping; page faults.
     Page = "page",
-    /// Work of the virtual machine itself: hypercalls, paravirtual clocks. Stolen time is not sampled and has a
-    /// figure of its own.
+    /// Work of the virtual machine itself: hypercalls, paravirtual clocks. Stolen time is not sampled; `steal_share`
+    /// has it.
     Hypervisor = "hypervisor",
     /// The observers themselves.
     Observer = "observer",
@@ -89,7 +89,7 @@ pub struct StackSamples {
     /// Frames from the outermost to the innermost, joined by ";": the folded format of flame graphs. Kernel frames
     /// end in "_[k]".
     pub stack: String,
-    /// Class that the innermost frames belong to.
+    /// Class of work to which the innermost frames belong.
     pub class: CostClass,
     /// Samples with these frames.
     pub samples: u64,
@@ -103,7 +103,7 @@ pub struct ProgramSamples {
     pub name: String,
     /// Process ID.
     pub pid: u32,
-    /// Core that it ran on.
+    /// Core on which the process ran.
     pub core: u32,
     /// Samples of this process on this core.
     pub samples: u64,
@@ -115,32 +115,34 @@ pub struct ProgramSamples {
 pub struct CostProfile {
     /// The sampling event: "cpu-clock" (a timer) or "cycles" (a hardware counter).
     pub event: String,
-    /// The processor time that is sampled: "tasks" (the workload's own threads and the softirqs that ran on them),
-    /// "process" (all threads of the flow's processes, likewise) or "machine" (all processors, where no process is
-    /// known).
+    /// The processor time that is sampled. "tasks" is that of the workload's own threads and of the softirqs that ran
+    /// on them, "process" that of all threads of the flow's processes and of the softirqs that ran on them. "machine"
+    /// is that of all processors, if no process is known.
     pub scope: String,
     pub window_ns: Nanos,
     /// Time that one sample represents.
     pub period_ns: Nanos,
     /// Samples outside the idle loop.
     pub samples: u64,
-    /// Those of `samples` in kernel code.
+    /// Samples in kernel code; part of `samples`.
     pub kernel_samples: u64,
     /// Samples that the kernel could not deliver.
     pub lost: u64,
-    /// Stolen time as a share of the window over all processors, 0 to 1. It is in none of the classes.
+    /// Stolen time as a share of the window over all processors, 0 to 1. No class includes it.
     pub steal_share: f64,
     /// Samples by class; their sum is `samples`.
     pub classes: Vec<ClassSamples>,
-    /// Network softirqs that ran outside of the watched threads, by class, for all flows of the machine. Empty where
-    /// other hosts of a lab share the machine.
+    /// Samples of network softirqs that ran outside of the watched threads, by class. They served all flows of the
+    /// machine. Empty if other hosts of a lab share the machine.
     pub softirq: Vec<ClassSamples>,
-    /// What else ran, by process and core, the most samples first. Empty where all processors are in the scope.
+    /// Samples of processes outside the scope, by process and core, the most samples first. Empty if the scope is all
+    /// processors.
     pub others: Vec<ProgramSamples>,
-    /// Symbols that no rule classifies and that therefore count as [`CostClass::Other`], the most frequent first.
+    /// Symbols that no rule classifies, the most frequent first. Their samples count as [`CostClass::Other`].
     pub unclassified: Vec<SymbolSamples>,
-    /// Stacks, the most frequent first. The rarest may be left out, and a note says how many samples those have.
+    /// Samples by call stack, the most frequent first. If the rarest are left out, a note says how many samples they
+    /// had.
     pub stacks: Vec<StackSamples>,
-    /// Remarks for the reader, one line each. One describes the bias of the event.
+    /// Remarks for the reader, one line each. One of them describes the bias of the sampling event.
     pub notes: Vec<String>,
 }

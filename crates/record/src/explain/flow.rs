@@ -14,8 +14,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::unknown;
 
-/// The transport protocol of a socket, by its number (IANA, "Protocol Numbers"). Its text is the name if it has one
-/// here, and else the number.
+/// The transport protocol of a socket, by its number (IANA, "Protocol Numbers"). Its text is "tcp", "udp", or the
+/// number of any other protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema)]
 #[schemars(with = "String")]
 pub struct IpProtocol(pub u16);
@@ -72,7 +72,7 @@ pub struct FlowKey {
     pub remote: SocketAddr,
 }
 
-/// TCP_INFO at one moment (include/uapi/linux/tcp.h). Counts and times are from the start of the connection.
+/// A sample of TCP_INFO (include/uapi/linux/tcp.h). Counts and times are from the start of the connection.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TcpState {
@@ -90,7 +90,7 @@ pub struct TcpState {
     pub app_limited: bool,
     /// Retransmission timeout (RFC 6298).
     pub rto_ns: Nanos,
-    /// Longest delay of an acknowledgement; `None` before data arrived.
+    /// Timeout for sending a delayed acknowledgement; `None` before data arrived.
     #[serde(with = "unknown::Measured::<Nanos>")]
     pub ato_ns: Nanos,
     /// Largest payload of a segment that this end sends.
@@ -129,15 +129,15 @@ pub struct TcpState {
     pub ssthresh_segments: u32,
     /// Congestion window.
     pub cwnd_segments: u32,
-    /// Segments by which a packet may be overtaken before it counts as lost.
+    /// Number of segments that may overtake a segment before it counts as lost.
     pub reordering_segments: u32,
-    /// Times that reordering occurred.
+    /// Number of times that reordering was detected.
     pub reorderings_seen: u64,
-    /// Duplicates that the peer reported (DSACK).
+    /// Duplicate segments that the peer reported (DSACK).
     pub duplicates_reported: u64,
     /// Segments received out of order.
     pub out_of_order_segments: u64,
-    /// Space that the receiver provides for incoming data.
+    /// Buffer space that this end provides for incoming data.
     pub receive_space_bytes: Bytes,
     /// Window that the peer advertised last.
     pub peer_window_bytes: Bytes,
@@ -175,7 +175,7 @@ pub struct TcpState {
     pub sndbuf_limited_ns: Nanos,
     /// Segments that the peer acknowledged, in any order.
     pub delivered_segments: u64,
-    /// Those of `delivered_segments` that the path marked "congestion experienced".
+    /// Segments that the path marked "congestion experienced"; part of `delivered_segments`.
     pub delivered_ce_segments: u64,
 }
 
@@ -202,12 +202,12 @@ pub struct SocketState {
     pub tcp: Option<Box<TcpState>>,
 }
 
-/// One flow over a window: its addresses, its settings and its samples.
+/// One flow, observed over a window: its addresses, its settings and its samples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowWatch {
     /// The flow, from the view of this end.
     pub key: FlowKey,
-    /// Process that holds the socket; `None` if unknown, because it belongs to another user or is in another
+    /// Process that holds the socket; `None` if unknown because the process belongs to another user or is in another
     /// namespace.
     #[serde(default, deserialize_with = "unknown::or_default")]
     pub pid: Option<u32>,
@@ -227,7 +227,7 @@ impl FlowWatch {
     }
 }
 
-/// A listening socket over a window, and its connections that waited to be accepted.
+/// A listening socket, observed over a window, and its connections that waited to be accepted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ListenerWatch {
     /// Address and port that the socket listens on.
@@ -246,7 +246,8 @@ pub struct ListenerWatch {
     pub drops: u64,
 }
 
-/// A process that holds a flow's socket: where its busiest thread ran, and what that waited for, over a window.
+/// A process that holds a flow's socket, observed over a window: its processor time, and where its busiest thread ran
+/// and waited.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ProcessWatch {
@@ -266,14 +267,14 @@ pub struct ProcessWatch {
     pub allowed_cores: Vec<u32>,
     /// Times that the busiest thread went to sleep (voluntary context switches).
     pub voluntary_switches: u64,
-    /// Where the busiest thread was, with the number of samples in each place (/proc/TID/wchan, or "running"):
-    /// "tcp_recvmsg_locked", "sk_stream_wait_memory", "hrtimer_nanosleep".
+    /// Samples of the busiest thread, by the kernel function in which it waited (/proc/TID/wchan) or "running".
+    /// Examples are "tcp_recvmsg_locked", "sk_stream_wait_memory" and "hrtimer_nanosleep".
     pub waiting_in: BTreeMap<String, u32>,
-    /// Samples of `waiting_in` in which it could not be interrupted (state D), as while it waits for a disk.
+    /// Samples of the busiest thread in uninterruptible sleep (state D), for example while it waited for a disk.
     pub uninterruptible_samples: u32,
 }
 
-/// A queueing discipline over a window: what it sent and dropped, and its queue.
+/// A queueing discipline, observed over a window: what it sent and dropped, and its queue.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct QdiscWatch {
@@ -289,9 +290,9 @@ pub struct QdiscWatch {
     pub sent_packets: u64,
     /// Packets dropped within the window.
     pub drops: u64,
-    /// Times within the window that a packet had to wait because of the rate limit.
+    /// Number of times within the window that a packet had to wait because of the rate limit.
     pub overlimits: u64,
-    /// Most bytes waiting in any sample.
+    /// Largest number of bytes that waited in any sample.
     pub most_waiting_bytes: Bytes,
     /// Configured rate; `None` without one.
     pub rate_bps: Option<BitRate>,
@@ -303,13 +304,13 @@ pub struct QdiscWatch {
 pub struct LinkSettings {
     /// Name of the interface.
     pub link: String,
-    /// Its MTU.
+    /// MTU of the interface.
     pub mtu_bytes: Bytes,
     /// Largest number of packets that wait above the driver (txqueuelen).
     pub tx_queue_packets: u32,
     /// Current state of each offload, by its ethtool name: "tx-checksum-ip-generic" -> true. Offloads that the link
     /// cannot have are left out.
     pub features: BTreeMap<String, bool>,
-    /// Names of the offloads that are fixed: they cannot be changed.
+    /// Names of the offloads that cannot be changed.
     pub fixed: Vec<String>,
 }

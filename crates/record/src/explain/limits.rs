@@ -17,8 +17,8 @@ pub enum MemoryKernel {
     Triad,
 }
 
-/// Memory bandwidth of one kernel. The rate is in bit/s and counts bytes as STREAM does: read and written once each,
-/// without write-allocate.
+/// Memory bandwidth of one kernel of STREAM. The rate is in bit/s and counts bytes as STREAM does: each is read or
+/// written once, without write-allocate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MemoryBandwidth {
     /// The kernel of STREAM.
@@ -51,10 +51,10 @@ pub struct CorePacketRate {
     pub method: String,
     /// Size of a packet, headers included.
     pub packet_bytes: Bytes,
-    /// Packets per second with nothing else on the core.
+    /// Packets per second without another load on the core.
     pub alone_pps: f64,
-    /// Packets per second beside a load on the same core. If the rate holds, the CPU is not the limit (feng-2003
-    /// section 3.5.2).
+    /// Packets per second with another load on the same core; `None` if it was not measured. If this rate is as high
+    /// as the one without the load, the processor is not the limit (feng-2003 section 3.5.2).
     pub loaded_pps: Option<f64>,
 }
 
@@ -63,39 +63,41 @@ pub struct CorePacketRate {
 pub struct PcieLink {
     /// Current transfers per second and lane: 8.0e9 for 8 GT/s.
     pub speed_transfers: f64,
-    /// Most transfers per second and lane that the device supports.
+    /// Largest number of transfers per second and lane that the device supports.
     pub most_speed_transfers: f64,
     /// Lanes in use.
     pub width: u32,
-    /// Most lanes that the device supports.
+    /// Largest number of lanes that the device supports.
     pub most_width: u32,
-    /// Most transfers per second and lane of the port above, which is the slot's limit.
+    /// Largest number of transfers per second and lane of the port above, which is the slot's limit; `None` if
+    /// unknown.
     pub slot_speed_transfers: Option<f64>,
-    /// Most lanes of the port above.
+    /// Largest number of lanes of the port above, which is the slot's limit; `None` if unknown.
     pub slot_width: Option<u32>,
-    /// Largest read request that the device sends to memory (Max_Read_Request_Size; MMRBC on PCI-X). Only root can
-    /// read it.
+    /// Largest read request that the device sends to memory (Max_Read_Request_Size; MMRBC on PCI-X); `None` if
+    /// unknown. Only root can read it.
     pub read_request_bytes: Option<Bytes>,
-    /// Largest payload of a packet that the device sends (Max_Payload_Size). Only root can read it.
+    /// Largest payload of a packet that the device sends (Max_Payload_Size); `None` if unknown. Only root can read
+    /// it.
     pub payload_bytes: Option<Bytes>,
-    /// Payload rate that the link supports in its current state, without the encoding.
+    /// Bit rate of the link at its current speed and width, without the overhead of the encoding.
     pub rate_bps: BitRate,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct HostLimits {
-    /// Memory bandwidth by STREAM, on one core and on all.
+    /// Memory bandwidth by STREAM, on one core and on all cores.
     pub memory: Vec<MemoryBandwidth>,
-    /// Rates of copying and summing by one core.
+    /// Rates at which one core copies and sums memory.
     pub passes: Vec<MemoryPass>,
-    /// Rate of TCP over loopback, with one flow, on two cores if there are two; `None` if it was not measured.
+    /// Rate of one TCP flow over loopback, on two cores if there are two; `None` if it was not measured.
     pub loopback_bps: Option<BitRate>,
-    /// Packet rates of one core.
+    /// Packet rates of one core, by sending method and packet size.
     pub packets: Vec<CorePacketRate>,
     /// Nominal speed of the link towards the peer; `None` if it reports none.
     pub link_bps: Option<BitRate>,
-    /// PCI Express bus of the link towards the peer; `None` if it is on none.
+    /// PCI Express link of the network device towards the peer; `None` if that is not on PCI Express.
     pub pcie: Option<PcieLink>,
     /// Clock of the fastest core during the measurement, in Hz; `None` if the kernel does not report it.
     pub cpu_hz: Option<f64>,
@@ -103,7 +105,7 @@ pub struct HostLimits {
     pub most_cpu_hz: Option<f64>,
     /// cpufreq governor; empty without one.
     pub governor: String,
-    /// NUMA node of the link towards the peer; `None` if it has none.
+    /// NUMA node of the link towards the peer; `None` if it has none or the kernel does not report it.
     pub link_node: Option<u32>,
     /// NUMA nodes of the processors that handle the link's interrupts.
     pub irq_nodes: Vec<u32>,

@@ -25,17 +25,18 @@ pub enum StackHop {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StackHopLatency {
-    /// Part of the packet's way.
+    /// Part of the host that the packets passed.
     pub hop: StackHop,
-    /// Histogram as (upper edge in ns, packets), ascending. The edges are powers of two.
+    /// Histogram of the times as (upper edge in ns, packets), ascending. The edges are powers of two.
     pub bins: Vec<(u64, u64)>,
 }
 
-/// Packets that were traced through the kernel over a window: their number, and their time from hop to hop.
+/// The packets that were traced through the kernel over a window: their number, and the time that they spent in each
+/// part.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PathTrace {
-    /// Packets of a flow per packet that is traced.
+    /// Number of packets of a flow for each packet that is traced.
     pub one_in: u32,
     /// The part of `window_ns` in which the BPF programs were attached.
     pub attached_ns: Nanos,
@@ -45,14 +46,14 @@ pub struct PathTrace {
     /// Number of packets by event while the programs were attached: "sent", "received", "gro-merged", "backlog",
     /// "retransmitted", "out-of-order", "fragments", "dropped: REASON".
     pub counts: BTreeMap<String, u64>,
-    /// Events for which the buffers had no room.
+    /// Number of events that were lost because the buffers were full.
     pub lost: u64,
     /// What could not be traced here and why, one line each.
     pub notes: Vec<String>,
 }
 
 impl PathTrace {
-    /// Adds up several windows of one host, or returns `None` without any.
+    /// Returns the sum of several windows of one host, or `None` without any.
     pub fn sum(traces: Vec<PathTrace>) -> Option<PathTrace> {
         traces.into_iter().reduce(|mut sum, trace| {
             sum.attached_ns += trace.attached_ns;

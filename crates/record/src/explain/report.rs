@@ -24,13 +24,14 @@ pub struct CostFigure {
     pub ns_per_packet: Option<f64>,
 }
 
-/// A step of the staircase of limits.
+/// A limit of a host's part, or the flow's current goodput, with its rate.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct LimitStep {
-    /// Name of the limit: "memory copy, host B", "raw packets, host A", "link", "TCP now".
+    /// Name of the limit, such as "memory, host B", "raw packets, host A" or "link, host A". "the flow now" is the
+    /// current goodput.
     pub name: String,
-    /// Highest rate of payload.
+    /// Highest payload rate that the limit allows, or the current goodput.
     pub rate_bps: BitRate,
     /// How the rate was determined.
     pub how: String,
@@ -43,7 +44,7 @@ pub struct ExplainedHost {
     pub name: String,
     /// Facts about the host; `None` if they were not requested.
     pub facts: Option<HostFacts>,
-    /// Processor time by class of work, in the order of a packet's way. Empty if nothing was sampled.
+    /// Processor time by class of work. Empty if nothing was sampled.
     pub cost: BTreeMap<String, CostFigure>,
     /// Measured limits of the host's parts; `None` if they were not measured.
     pub limits: Option<HostLimits>,
@@ -63,36 +64,36 @@ pub struct ExplainReport {
     pub watched: String,
     /// Goodput of all flows over the window.
     pub goodput_bps: BitRate,
-    /// What the path carries, where it is the limit.
+    /// Payload rate that the path allows; `None` if the path is not the limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_rate: Option<PathRate>,
     /// Causes, the most important first.
     pub verdict: Vec<Finding>,
-    /// Why there is no verdict.
+    /// Reason why there is no verdict; `None` if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cannot_tell: Option<NoVerdictReason>,
     /// What could not be judged and why, one line each.
     pub unjudged: Vec<String>,
     /// The hosts, A first.
     pub hosts: Vec<ExplainedHost>,
-    /// Cost over sizes; empty without `--sizes`.
+    /// Cost of a message by its size; empty without `--sizes`.
     pub per_packet: Vec<PerPacketCost>,
     /// Conclusions from `per_packet`: Jin & Yoo's questions, answered for these hosts.
     pub answers: Vec<SizeAnswer>,
-    /// The staircase of limits, highest first.
+    /// Limits of the hosts' parts and the flow's current goodput (the staircase), the highest rate first.
     pub staircase: Vec<LimitStep>,
-    /// The window model compared with the flows that moved most, the busiest first.
+    /// The window model compared with the flows that moved the most data, the busiest first.
     pub windows: Vec<FlowWindow>,
-    /// Result of the probes that were sent because the path carried nothing.
+    /// Result of the probes that were sent because the path carried nothing; `None` if none were sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe: Option<PathProbe>,
-    /// Result of the same stream at a lower rate, sent to see whether segments are lost there too; `None` if it was not
-    /// repeated.
+    /// Result of the same stream at a lower rate, which shows whether segments are lost at that rate too; `None` if
+    /// the stream was not repeated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slower: Option<PacedStream>,
     pub wan: Option<WanReport>,
-    /// Bytes per processor second with the path tracer over those without it: ratio and 95 % interval. `None` if the
-    /// tracer was not attached.
+    /// Bytes per processor second with the path tracer, divided by those without it; `None` if the tracer was not
+    /// attached.
     pub tracer_effect: Option<crate::Estimate>,
     pub notes: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Cost over sizes: the cost of a message by layer, and the fitted lines.
+//! The cost of a message by its size and by layer, and lines fitted to it.
 
 use std::collections::BTreeMap;
 
@@ -17,19 +17,19 @@ pub struct LayerCostFit {
     /// Nanoseconds per byte of payload.
     pub per_byte_ns: f64,
     /// Nanoseconds that fragmentation costs once per message; `None` if no message was fragmented, or if the trials
-    /// cannot separate it from the other terms.
+    /// cannot separate this term from the others.
     #[serde(deserialize_with = "unknown::or_default")]
     pub first_cut_ns: Option<f64>,
     /// Nanoseconds per fragment after the first; `None` if no message was fragmented, or if the trials cannot
-    /// separate it from the other terms.
+    /// separate this term from the others.
     #[serde(deserialize_with = "unknown::or_default")]
     pub per_fragment_ns: Option<f64>,
-    /// Root mean square of the residuals, as a share of the mean cost.
+    /// Root mean square of the residuals of the fit, as a share of the mean cost.
     pub residual: f64,
 }
 
 impl LayerCostFit {
-    /// Returns the line's cost, in nanoseconds, of a message of `size` that becomes `fragments` packets.
+    /// Returns the cost by this fit, in nanoseconds, of a message of `size` that becomes `fragments` packets.
     pub fn at(&self, size: Bytes, fragments: u64) -> f64 {
         let more = fragments.saturating_sub(1) as f64;
         let cut = self.first_cut_ns.filter(|_| more > 0.0).unwrap_or(0.0);
@@ -72,31 +72,32 @@ pub struct SizePoint {
 pub struct FragmentStepCost {
     /// Size of the largest datagram before the step.
     pub size_bytes: Bytes,
-    /// Packets of a datagram of this size. One byte more adds a packet.
+    /// Number of packets of a datagram of this size. A datagram that is one byte larger has one packet more.
     pub fragments: u64,
-    /// The difference in cost by layer.
+    /// Increase of the cost that the further byte causes, by layer.
     pub layers: BTreeMap<String, LayerCost>,
 }
 
-/// The cost of each full packet after the first for both hosts together, from lines fitted to the trials of each
-/// round. Over sizes, a packet and its bytes always come together, so their sum is more certain than the two parts.
+/// The cost of each full packet after the first, for both hosts together, from lines fitted to the trials of each
+/// round. A larger datagram has both more packets and more bytes, so that the sum of their costs is more certain than
+/// each of the two.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct FurtherPacketCost {
-    /// Payload of the packet.
+    /// Payload of a full packet.
     pub data_bytes: Bytes,
-    /// Cost of the packet and its bytes.
+    /// Cost of the packet together with its bytes.
     pub whole: LayerCost,
-    /// Cost of the packet without its bytes; `None` if no round can separate the two.
+    /// Cost of the packet without its bytes; `None` if no round of trials can separate the two.
     #[serde(deserialize_with = "unknown::or_default")]
     pub alone: Option<LayerCost>,
 }
 
-/// Cost over sizes, by layer, as Jin & Yoo report it (sections 3 and 4).
+/// The cost of a message by its size and by layer, as Jin & Yoo report it (sections 3 and 4).
 ///
-/// Layers: "host A" and "host B" are processor time; "shared by A and B" is the time of two hosts of one machine that
-/// cannot be attributed to either; "both hosts" is their sum; "link" is the time between arrivals at the receiver;
-/// "copy, host A" and similar names are classes of a host's time.
+/// Layers: "host A" and "host B" are processor time. "shared by A and B" is the time of two hosts on one machine that
+/// cannot be attributed to either. "both hosts" is the sum of these. "link" is the time between arrivals at the
+/// receiver. "copy, host A" and similar names are classes of a host's time.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct PerPacketCost {
@@ -111,9 +112,9 @@ pub struct PerPacketCost {
     pub steps_bytes: Vec<Bytes>,
     /// Measurements, ascending by size.
     pub points: Vec<SizePoint>,
-    /// Steps that were measured individually.
+    /// Costs of single steps, in each of which a datagram becomes one packet longer.
     pub fragment_steps: Vec<FragmentStepCost>,
-    /// Cost of a further packet; `None` if messages are not fragmented.
+    /// Cost of a full packet after the first; `None` if messages are not fragmented.
     pub further_packet: Option<FurtherPacketCost>,
     pub notes: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! The targets of an observation.
+//! The targets of an observation: the flows or processes to watch.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -23,7 +23,8 @@ pub enum WatchTarget {
     Top,
 }
 
-/// The most bytes of a process's name that the kernel keeps (TASK_COMM_LEN in include/linux/sched.h, less the zero).
+/// Largest length of a process's name in the kernel, in bytes (TASK_COMM_LEN in include/linux/sched.h, less the
+/// zero).
 const LONGEST: usize = 15;
 
 /// The name of a process as the kernel keeps it: its first 15 bytes.

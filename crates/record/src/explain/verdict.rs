@@ -14,7 +14,7 @@ pub enum Cause {
     SendBuffer,
     /// The receiving application reads more slowly than data arrives.
     SlowReader,
-    /// The sending application writes more slowly than the path would take it.
+    /// The sending application writes more slowly than the path could carry the data.
     SlowWriter,
     /// Writes so small that their cost dominates.
     TinyWrites,
@@ -28,12 +28,12 @@ pub enum Cause {
     RateLimit,
     /// Packets are lost one at a time, without a full queue.
     RandomLoss,
-    /// Packets are lost many at a time, as when a queue overflows.
+    /// Many packets are lost together, as when a queue overflows.
     BurstLoss,
     /// Packets overtake each other, and the sender presumes them lost.
     Reordering,
-    /// The window is smaller than the bandwidth-delay product of a long path, because of window scaling or a buffer's
-    /// limit.
+    /// The window is smaller than the bandwidth-delay product of a long path. The reason is window scaling or the
+    /// limit of a buffer.
     WindowBelowBdp,
     /// Packets above some size vanish, or the two ends disagree on the MTU.
     MtuBlackHole,
@@ -41,11 +41,11 @@ pub enum Cause {
     IcmpBlocked,
     /// Fragmented packets vanish.
     FragmentsDropped,
-    /// Nothing passes, or nothing passed for a long time.
+    /// The path carries nothing, or it carried nothing for a long time.
     PathDown,
     /// An offload of the link is off: segmentation (TSO, GSO), or reassembly (GRO).
     OffloadsOff,
-    /// The processor computes checksums of the payload, which the link could do.
+    /// The processor computes checksums of the payload, although the link could do it.
     SoftwareChecksum,
     /// Datagrams are larger than the MTU and are fragmented.
     Fragmentation,
@@ -53,11 +53,11 @@ pub enum Cause {
     UdpReceiveBuffer,
     /// Connections are dropped because too many wait to be accepted.
     ListenBacklog,
-    /// Rounding of windows to whole segments wastes much of them.
+    /// Rounding to whole segments leaves much of the window unused.
     WindowAlignment,
     /// A queueing discipline of the sender drops packets.
     QdiscDrops,
-    /// The congestion control keeps the window small though neither buffers nor applications do.
+    /// The congestion control keeps the window small, although neither buffers nor applications limit it.
     CongestionControl,
     /// The governor or the clock of a processor is low.
     CpuFrequency,
@@ -65,11 +65,12 @@ pub enum Cause {
     Placement,
     /// The hypervisor takes processor time away.
     Steal,
-    /// A policer on the way, or a queue there of under two milliseconds: packets above a rate are lost.
+    /// A policer on the way, or a queue there that holds less than two milliseconds of data. Packets above a rate are
+    /// lost.
     Policer,
     /// The acknowledgements are lost on the way back.
     ReturnPath,
-    /// A queue on the way holds far more than the path, so that every packet is late.
+    /// A queue on the way holds far more data than the path itself, so that every packet is late.
     Bufferbloat,
     /// A processor quota of a control group stops a program of the flow.
     CpuQuota,
@@ -77,23 +78,24 @@ pub enum Cause {
     SlowDisk,
     /// The machine's memory for TCP is used up, so receivers offer small windows.
     TcpMemory,
-    /// The receiver once dropped a segment for want of room, and offers two segments ever since.
+    /// The receiver once dropped a segment because its buffer was full, and has offered a window of two segments
+    /// since then.
     DroppedWindow,
-    /// The congestion window falls after each pause of the program, though nothing was lost.
+    /// The congestion window shrinks after each pause of the program, although nothing was lost.
     IdleRestart,
     /// Connection tracking is full and drops new connections.
     Conntrack,
     /// Handshakes wait in a full queue, and are answered with SYN cookies.
     SynCookies,
-    /// A limit: each request waits for its reply, and nothing else is wrong.
+    /// Each request waits for its reply. This is a limit and no fault: nothing else is wrong.
     RequestReply,
-    /// A limit: a core is fully busy with this flow, and nothing else is wrong.
+    /// A core is fully busy with this flow. This is a limit and no fault: nothing else is wrong.
     CpuLimit,
-    /// A limit: the link runs at full rate.
+    /// The link runs at full rate. This is a limit and no fault.
     LinkLimit,
-    /// A limit: memory moves data at full rate.
+    /// Memory moves data at full rate. This is a limit and no fault.
     MemoryLimit,
-    /// A limit: the bus to the network card runs at full rate.
+    /// The bus to the network card runs at full rate. This is a limit and no fault.
     BusLimit,
 }
 
@@ -113,37 +115,38 @@ pub struct Remedy {
     pub commands: Vec<RemedyCommand>,
     /// The action and its reason, in one line.
     pub what: String,
-    /// Expected goodput over the current one, the middle of the interval; `None` if it cannot be estimated.
+    /// Expected goodput divided by the current one, the middle of an interval; `None` if it cannot be estimated.
     pub expected_ratio: Option<f64>,
-    /// Lower end of the interval, which should hold the measured gain in 80 % of cases.
+    /// Lower end of the interval of the expected ratio. The measured ratio should lie in the interval in 80 % of
+    /// cases.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_low: Option<f64>,
-    /// Upper end of the interval: no more than the next limit allows.
+    /// Upper end of the interval of the expected ratio, which is at most what the next limit allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_high: Option<f64>,
 }
 
-/// The payload rate that the path between the hosts allows, whatever the hosts are set to.
+/// The payload rate that the path between the hosts allows, independent of the settings of the hosts.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PathRate {
-    /// The estimate.
+    /// Estimate of the rate.
     pub rate_bps: BitRate,
-    /// Lower end of its interval.
+    /// Lower end of the estimate's interval.
     pub low_bps: BitRate,
-    /// Upper end of its interval.
+    /// Upper end of the estimate's interval.
     pub high_bps: BitRate,
-    /// Why the path is the limit and not a host, one line each.
+    /// Evidence that the path is the limit and not a host, one line each.
     pub proof: Vec<String>,
 }
 
-/// A line to paste into a shell.
+/// A command to paste into a shell.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RemedyCommand {
-    /// Name of the host to run it on, as in the list of hosts.
+    /// Name of the host on which to run the command, as in the list of hosts.
     pub host: String,
-    /// The line, for a shell of root. A comment at its end says how the value was computed.
+    /// The command, for a shell of root. A comment at its end says how the value was computed.
     pub line: String,
 }
 
@@ -158,10 +161,11 @@ pub struct Finding {
     pub summary: String,
     /// Confidence, 0 to 1.
     pub confidence: f64,
-    /// Share of the flow's time or rate that the cause costs, 0 to 1, as far as it can be determined. Findings are
-    /// ordered by it.
+    /// Share of the flow's time or rate that the cause costs, 0 to 1, as far as it can be determined. Faults are
+    /// ordered by this share, and so are limits.
     pub weight: f64,
-    /// For a cause that costs nothing now: the rate that it will allow once the causes before it are removed.
+    /// For a cause that costs nothing now, the rate that it will allow once the causes before it are removed; `None`
+    /// for other causes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allows_bps: Option<BitRate>,
     /// Observations with figures, one line each.
@@ -171,7 +175,7 @@ pub struct Finding {
     pub remedies: Vec<Remedy>,
 }
 
-/// Why a path cannot be judged.
+/// The reason why a path cannot be judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 pub enum NoVerdictReason {
@@ -181,7 +185,7 @@ pub enum NoVerdictReason {
     Idle,
     /// No flow has enough samples.
     FewSamples {
-        /// Samples of the flow with the most.
+        /// Number of samples of the flow that has the most.
         samples: u32,
         /// Number of samples that a verdict needs.
         needed: u32,
@@ -194,18 +198,18 @@ pub enum NoVerdictReason {
 pub struct Verdict {
     /// Goodput of all flows over the window.
     pub goodput_bps: BitRate,
-    /// What the path carries, where it is the limit.
+    /// Payload rate that the path allows; `None` if the path is not the limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_rate: Option<PathRate>,
     /// Causes and limits, the most important first. Empty only if the path cannot be judged, because a healthy path
     /// has a limit.
     pub findings: Vec<Finding>,
-    /// Why the path cannot be judged.
+    /// Reason why the path cannot be judged; `None` if it can be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cannot_tell: Option<NoVerdictReason>,
     /// What could not be judged and why, one line each.
     pub unjudged: Vec<String>,
-    /// Name of the host that sends the data; empty where it was not watched.
+    /// Name of the host that sends the data; empty if the sender was not watched.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub sender: String,
 }

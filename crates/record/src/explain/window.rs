@@ -16,7 +16,8 @@ pub enum WindowRule {
     UsableBuffer,
     /// Windows are advertised in units of 2^scale bytes (RFC 7323 section 2.2).
     ScaleStep,
-    /// The receiver rounds the window that it advertises.
+    /// The receiver rounds the window that it advertises: to the unit of window scaling or, without scaling, to whole
+    /// segments.
     ReceiverRounding,
     /// The sender fills the window with whole segments of its own size.
     SenderRounding,
@@ -43,13 +44,13 @@ pub struct WindowFigure {
     pub rule: WindowRule,
     /// The relation that the observed value must have to the predicted one.
     pub binding: WindowRelation,
-    /// Value by the rule.
+    /// Value that the rule predicts.
     pub predicted_bytes: Bytes,
     /// Observed value.
     pub seen_bytes: Bytes,
-    /// True if the two agree, as far as the samples can show.
+    /// True if the observed value has this relation to the predicted one, as far as the samples can show.
     pub holds: bool,
-    /// The origin of both values, in one sentence.
+    /// The origin of the predicted and of the observed value, in one sentence.
     #[serde(default)]
     pub told: String,
 }
@@ -61,7 +62,7 @@ pub struct FlowWindow {
     /// Payload that the flow moved over the window.
     #[serde(default)]
     pub moved_bytes: Bytes,
-    /// Results of the rules, in their order. Rules without any observation are left out.
+    /// Results of the rules, in the order in which a window is formed. Rules without any observation are left out.
     #[serde(default)]
     pub rules: Vec<WindowFigure>,
 }

@@ -1,5 +1,5 @@
-//! Turns the proposals of a table of factors into candidates: changes that a ladder may try, or the reasons why it
-//! does not.
+//! Candidates of a ladder, made from the proposals of a table of factors. A candidate is a change that the ladder may
+//! try, or has the reason why it does not.
 
 use crate::units::Nanos;
 use crate::{Candidate, Cell, HostFacts, KnobState, LinkFacts, Settings, Side};
@@ -23,7 +23,7 @@ pub struct PathView<'a> {
     pub rtt: Nanos,
     /// True if the path uses IPv6.
     pub ipv6: bool,
-    /// True if the hosts are network namespaces of this machine. Settings of the whole machine are then left alone.
+    /// True if the hosts are network namespaces of this machine. Settings of the whole machine are then not changed.
     pub in_lab: bool,
 }
 
@@ -53,8 +53,8 @@ impl PathView<'_> {
         }
     }
 
-    /// Returns about how long a toggle takes on this path. For a device, the table's figure includes the time in
-    /// which the hardware resets its link. A pair of veths has no hardware and toggles within 5 ms.
+    /// Returns the usual duration of a toggle on this path. The time in a device's declaration includes the reset of
+    /// the link by its hardware. Between two veths, which have no hardware, a toggle takes at most 5 ms.
     pub fn toggle(&self, factor: &Factor) -> Nanos {
         const AT_ONCE: Nanos = Nanos::millis(5);
         let links = [self.sender_link, self.receiver_link];
@@ -67,7 +67,8 @@ impl PathView<'_> {
         self.obstacle(factor, on, "it").or_else(|| self.refusal(factor, on, value))
     }
 
-    /// Returns the reason why a knob cannot be changed on this path. `what` names the knob within that sentence.
+    /// Returns the reason why a knob cannot be changed on this path, or `None` if it can. `what` names the knob
+    /// within the reason.
     fn obstacle(&self, factor: &Factor, on: &[Side], what: &str) -> Option<String> {
         let name = factor.name;
         if self.in_lab && factor.scope == FactorScope::Host {
@@ -88,7 +89,7 @@ impl PathView<'_> {
         })
     }
 
-    /// Returns the reason why a host would not accept a value.
+    /// Returns the reason why a host would not accept a value, or `None` if all hosts would.
     fn refusal(&self, factor: &Factor, on: &[Side], value: &str) -> Option<String> {
         if let Err(expected) = factor.domain.check(value) {
             return Some(format!("{value} is not {expected}"));
@@ -106,7 +107,7 @@ impl PathView<'_> {
         })
     }
 
-    /// Returns all values of one side: those of the cell, and the probed ones for knobs that the cell does not name.
+    /// Returns the current values of one side. The cell's values have priority over the probed ones.
     fn settings(&self, side: Side, start: &Cell) -> Settings {
         let probed = self.states(side).iter();
         let mut settings: Settings =
@@ -126,8 +127,8 @@ fn sides(on: FactorPlacement) -> &'static [Side] {
     }
 }
 
-/// Removes candidates whose change equals that of an earlier one: scatter-gather with checksums is the same change as
-/// checksums with scatter-gather.
+/// Removes candidates whose change equals that of an earlier one. For example, scatter-gather with checksums is the
+/// same change as checksums with scatter-gather.
 fn without_twins(candidates: Vec<Candidate>) -> Vec<Candidate> {
     let mut kept: Vec<Candidate> = Vec::new();
     for candidate in candidates {
@@ -140,11 +141,11 @@ fn without_twins(candidates: Vec<Candidate>) -> Vec<Candidate> {
     kept
 }
 
-/// Proposes changes on a path, starting from a cell, with the factors of a table. It has no side effects.
+/// A planner of changes on a path, starting from a cell, with the factors of a table. It has no side effects.
 pub struct CandidatePlanner<'a> {
     table: &'a FactorTable<'static>,
     path: &'a PathView<'a>,
-    /// Values of the sender and of the flow.
+    /// Current values of the sender and of the flow.
     settings: Settings,
     receiver: Settings,
 }
@@ -156,8 +157,8 @@ impl<'a> CandidatePlanner<'a> {
         CandidatePlanner { table, path, settings, receiver: path.settings(Side::B, start) }
     }
 
-    /// Returns every change that is worth trying, in the order of the literature. Changes that cannot be tried or
-    /// cannot matter are included, with the reason.
+    /// Returns every change that the factors propose, lowest rank first. Changes that cannot be tried or cannot
+    /// matter are included, with the reason.
     pub fn candidates(&self, filter: &KnobSelection) -> Result<Vec<Candidate>, Error> {
         for name in filter.only.iter().chain(filter.skip) {
             self.table.find(name)?;
@@ -207,14 +208,15 @@ impl<'a> CandidatePlanner<'a> {
         })
     }
 
-    /// Returns a single candidate for a knob that is not tried at all, with the reason.
+    /// Returns the one candidate for a knob that is not tried at all. It has the reason.
     fn skipped(&self, factor: &Factor, reason: String) -> Candidate {
         let first = self.proposals(factor).into_iter().min_by_key(|proposal| proposal.rank);
         let (value, rank) = first.map_or((String::new(), 999), |proposal| (proposal.value, proposal.rank));
         Candidate { value, rank, skip: Some(reason), ..self.blank(factor) }
     }
 
-    /// Returns the names of the factors that interact with this one. It is enough that one of the two declares it.
+    /// Returns the names of the factors that interact with this one. It is enough if one of the two declarations
+    /// names the other.
     fn partners(&self, factor: &Factor) -> Vec<String> {
         let mutual = |other: &&Factor| {
             factor.interacts.contains(&other.name) || other.interacts.contains(&factor.name)
@@ -245,7 +247,7 @@ impl<'a> CandidatePlanner<'a> {
         candidates
     }
 
-    /// Turns a proposal into a candidate, or returns `None` if its value is set already.
+    /// Turns a proposal into a candidate, or returns `None` if the proposal's value is set already.
     fn candidate(&self, factor: &Factor, proposal: &Proposal) -> Option<Candidate> {
         let mut candidate = Candidate {
             value: proposal.value.clone(),

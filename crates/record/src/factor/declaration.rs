@@ -1,8 +1,8 @@
 //! The declaration of a factor: everything that is known about it before any host is probed.
 //!
-//! Knobs relate to each other in four ways: `interacts` says that the effect of one depends on the other, `needs` that
-//! the kernel does not apply one without the other, `with` of a proposal that one step changes both, and `disturbs`
-//! that a write of one may change other settings. A proposal with a reason in `pointless` is listed and not tried.
+//! Four fields relate a knob to others. `interacts` names knobs on which its effect depends. `needs` names values
+//! without which the kernel does not apply it. `with` of a [`Proposal`] names knobs that the same step changes.
+//! `disturbs` names settings that a write of the knob may change.
 
 use crate::units::{Bytes, Nanos, Share};
 use crate::{HostFacts, LinkFacts, Settings};
@@ -34,7 +34,7 @@ impl std::fmt::Display for FactorScope {
 /// The hosts of a path on which a knob is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FactorPlacement {
-    /// No host: it is a setting of the flow.
+    /// No host. The factor is a setting of the flow.
     Flow,
     Sender,
     Receiver,
@@ -79,8 +79,8 @@ pub enum Domain<'a> {
     Each(&'a Domain<'a>),
 }
 
-/// Other settings that the kernel may change when a knob is set. They are saved in the journal before, and restored
-/// and compared after.
+/// Other settings that the kernel may change when a knob is set. The journal saves them before the change. They are
+/// restored and compared after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SideEffect {
     /// IPv4 and IPv6 addresses of the device.
@@ -100,42 +100,42 @@ pub enum SideEffect {
     Sysctl(&'static str),
 }
 
-/// The declaration of anything that can be varied. It borrows its text: from constants in a [`Factor`], from the
-/// application for a parameter of one.
+/// The declaration of a factor: anything that can be varied. Its texts are borrowed from constants for a [`Factor`],
+/// or from an application's file for a parameter of the application.
 #[derive(Clone, Copy)]
 pub struct FactorDeclaration<'a> {
     /// The name on the command line and in records: the usual term, lower case, with dashes.
     pub name: &'a str,
     pub short: Option<char>,
-    /// Where the system keeps the setting. The system's own names for it are accepted too.
+    /// Where the system keeps the setting. Users may also name the factor by the system's names for it.
     pub system: SystemSetting,
     pub about: &'a str,
-    /// The protocol that it applies to, such as "tcp". Flows over other protocols are not affected. Empty for all
-    /// protocols.
+    /// The protocol whose flows the factor affects, such as "tcp". Empty if it affects all flows.
     pub protocol: &'static str,
     pub scope: FactorScope,
     pub on: FactorPlacement,
     pub domain: Domain<'a>,
     /// The default value, in canonical spelling. Empty for a knob, because its host has a value already.
     pub default: &'a str,
-    /// The default for transports that carry datagrams, if it differs.
+    /// The default for transports that carry datagrams; `None` if it is the same as for other transports.
     pub default_of_datagrams: Option<&'static str>,
-    /// About how long one toggle takes, settling included.
+    /// Usual duration of one toggle, settling included.
     pub toggle: Nanos,
     /// Other settings that a change can disturb.
     pub disturbs: &'static [SideEffect],
-    /// True if a change can cut the path. It is then tried under a short lease.
+    /// True if a change can cut the path. Such a change is tried under a short lease.
     pub can_cut: bool,
-    /// Knobs that interact with this one: the effect of one depends on the other. It is enough that one of the two rows
-    /// names the other.
+    /// Knobs that interact with this one: the effect of one depends on the other. It is enough if one of the two
+    /// declarations names the other.
     pub interacts: &'static [&'static str],
-    /// Values of other knobs on the same host that this one requires. Without them it reads back as off or is
-    /// refused. These knobs precede it in the table, and `in_order` of the knob crate sets them first.
+    /// Values of other knobs on the same host that this knob requires. Without these, this knob reads back as off or
+    /// is refused. The other knobs precede it in the table, and `in_order` of the knob crate sets them first.
     pub needs: &'static [(&'static str, &'static str)],
-    /// Returns a value that is equivalent to the current one, for a placebo: toggling between the two takes the same
-    /// steps as a candidate's toggle, but has no effect. `None`, here or as the result, if no such value is known.
+    /// Function that returns a value equivalent to the current one, for a placebo. Toggling between the two values
+    /// takes the same steps as toggling a candidate, but has no effect. Field or result are `None` if no such value
+    /// is known.
     pub placebo: Option<fn(&FactorView) -> Option<String>>,
-    /// Where the expectation comes from: paper section, RFC, or kernel documentation.
+    /// Source of the expected effect: paper section, RFC, or kernel documentation.
     pub source: &'static str,
     /// How to make the setting permanent if neither sysctl.d nor a script does.
     pub persist: &'static [PersistMethod],
@@ -145,11 +145,12 @@ pub struct FactorDeclaration<'a> {
 /// The declaration of a factor that is part of landspeed.
 pub type Factor = FactorDeclaration<'static>;
 
-/// A toggle may take this many times the time in the table, because a busy driver is several times slower.
+/// The largest time of a toggle, as a multiple of the time in its declaration. A busy driver is several times slower
+/// than an idle one.
 const SLOWER: u64 = 4;
 
 impl Factor {
-    /// The base for declarations of the flow's settings: a switch that is off.
+    /// The base for declarations of the flow's settings. It is a switch that is off by default.
     pub const FLOW: Factor = Factor {
         name: "",
         short: None,
@@ -172,7 +173,7 @@ impl Factor {
         propose: crate::factor::nothing,
     };
 
-    /// The base for declarations of a host's knobs: a switch in the network namespaces of both hosts.
+    /// The base for declarations of a host's knobs. It is a switch in the network namespaces of both hosts.
     pub const KNOB: Factor = Factor {
         scope: FactorScope::Namespace,
         on: FactorPlacement::Both,
@@ -183,7 +184,8 @@ impl Factor {
 }
 
 impl<'a> FactorDeclaration<'a> {
-    /// Returns the default value over a transport that carries datagrams, or over one that carries a stream.
+    /// Returns the default value. `datagrams` is true for a transport that carries datagrams, and false for one that
+    /// carries a stream.
     pub fn default_over(&self, datagrams: bool) -> &'a str {
         self.default_of_datagrams.filter(|_| datagrams).unwrap_or(self.default)
     }
@@ -199,7 +201,8 @@ impl<'a> FactorDeclaration<'a> {
         self.of(settings) == "on"
     }
 
-    /// Returns the factor's whole number in `settings`, whose values were checked before.
+    /// Returns the factor's value in `settings` as a whole number; 0 if it is not one. The values were checked
+    /// before.
     pub fn number(&self, settings: &Settings) -> u64 {
         self.of(settings).parse().unwrap_or(0)
     }
@@ -227,7 +230,7 @@ impl<'a> FactorDeclaration<'a> {
     }
 }
 
-/// The input of proposals: the probed facts of both hosts, and the current values. It is pure data.
+/// The facts from which a factor proposes values: the probed facts of both hosts, and the current values.
 #[derive(Debug, Clone, Copy)]
 pub struct FactorView<'a> {
     pub sender: &'a HostFacts,
@@ -242,20 +245,20 @@ pub struct FactorView<'a> {
     /// Current values of the sender and the flow, by name.
     pub settings: &'a Settings,
     pub receiver_settings: &'a Settings,
-    /// The greatest value that all hosts concerned accept, if they report one.
+    /// The greatest value that all hosts concerned accept; `None` if none of them reports a limit.
     pub most: Option<u64>,
     /// The number of members (queues, features, processors) that the value covers; 1 for a plain value.
     pub members: u32,
 }
 
-/// A value that is worth trying.
+/// A value of a factor that may be worth trying.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
     pub value: String,
     /// Values that other knobs must have at the same time, as (name, value).
     pub with: Vec<(&'static str, String)>,
-    /// The place in the order of trials: 0 to 99 for what the literature calls decisive, up to 999 for folklore.
-    /// Proposals of equal rank keep the order of the table.
+    /// The place in the order of trials, lowest first: 0 to 99 for what the literature calls decisive, up to 999 for
+    /// folklore. Proposals of equal rank keep the order of the table.
     pub rank: u32,
     /// The reason why the value cannot matter here. Such a value is listed and not tried.
     pub pointless: Option<String>,

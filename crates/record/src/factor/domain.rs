@@ -9,7 +9,7 @@ pub const MAX_VALUE_BYTES: usize = 4096;
 /// Largest number of members in a joined value. It covers the queues of the largest NICs and the processors of the
 /// largest hosts.
 const MAX_MEMBERS: usize = 1024;
-/// Highest processor number: CONFIG_NR_CPUS of the largest distribution kernels, less one.
+/// Highest processor number that is accepted: CONFIG_NR_CPUS of the largest distribution kernels, less one.
 pub const MAX_CPU: u32 = 8191;
 
 impl Domain<'_> {
@@ -44,7 +44,7 @@ impl Domain<'_> {
     }
 
     /// Returns true if two values mean the same setting. The kernel may print a value in another spelling than the
-    /// written one ("on" for every member, or once for all).
+    /// one that was written: "on" for every member, or once for all.
     pub fn same(&self, a: &str, b: &str) -> bool {
         let Domain::Each(inner) = self else {
             return a.split_ascii_whitespace().eq(b.split_ascii_whitespace());
@@ -140,7 +140,8 @@ fn is_name(text: &str) -> bool {
     (1..=15).contains(&text.len()) && text.bytes().all(letter) && !text.starts_with('-')
 }
 
-/// Parses a list of processors in the kernel's format: ascending ranges, or "none" for the empty set.
+/// Parses a list of processors in the kernel's format: ascending ranges, or "none" for the empty set. Returns `None`
+/// for malformed text and for a number above [`MAX_CPU`].
 pub fn parse_cpus(text: &str) -> Option<Vec<u32>> {
     if text == "none" {
         return Some(Vec::new());
@@ -178,15 +179,15 @@ pub fn print_cpus(cpus: &[u32]) -> String {
     ranges.iter().map(range).collect::<Vec<_>>().join(",")
 }
 
-/// Joins the values of all members with ';', or returns a single value if all are equal. Returns `None` without
-/// members.
+/// Joins the values of all members with ';', or returns a single value if all are equal. Returns `None` if there are
+/// no members.
 pub fn join(values: &[String]) -> Option<String> {
     let first = values.first()?;
     if values.iter().all(|v| v == first) { Some(first.clone()) } else { Some(values.join(";")) }
 }
 
-/// Splits a joined value into one value per member: the inverse of [`join`]. Returns `None` if the number of values
-/// is wrong.
+/// Splits a joined value into one value per member: the inverse of [`join`]. A single value counts for all members.
+/// Returns `None` for any other number of values than 1 and `members`.
 pub fn split(value: &str, members: usize) -> Option<Vec<&str>> {
     let parts: Vec<&str> = value.split(';').collect();
     match parts.len() {

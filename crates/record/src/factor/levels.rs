@@ -69,14 +69,14 @@ impl FactorDeclaration<'_> {
         values.map(|value| self.parse(&self.spelled(value))).collect()
     }
 
-    /// Returns true if the values are plain numbers, so that a range without a step counts by one.
+    /// Returns true if the values are plain numbers. A range of such values that names no step goes up by one.
     fn counts(&self) -> bool {
         matches!(self.domain, Domain::Int(..) | Domain::Signed(..))
             || matches!(self.domain, Domain::Each(inner) if matches!(inner, Domain::Int(..)))
     }
 
-    /// Returns the amount of a value: bytes, nanoseconds, bit/s, or the plain number. Returns `None` if it is not an
-    /// amount.
+    /// Returns a value as a number: bytes, nanoseconds, bit/s, a share from 0 to 1, or the plain number. Returns
+    /// `None` if the factor's values are no amounts, or if `text` is malformed.
     pub fn amount(&self, text: &str) -> Option<f64> {
         let inner = if let Domain::Each(inner) = self.domain { *inner } else { self.domain };
         match inner {
@@ -91,7 +91,8 @@ impl FactorDeclaration<'_> {
         }
     }
 
-    /// Formats an amount, rounded to a whole unit: the inverse of [`Factor::amount`].
+    /// Formats an amount, rounded to a whole unit, as a value of the factor. This is the inverse of
+    /// [`Factor::amount`].
     fn spelled(&self, amount: f64) -> String {
         match self.domain {
             Domain::Time(..) => Nanos(amount.round() as u64).exact(),

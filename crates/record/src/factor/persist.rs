@@ -1,14 +1,15 @@
 //! Ways to make a setting permanent.
 
-/// A way to make a setting permanent other than the files and commands that [`crate::factor::SystemSetting`] describes. Those
-/// set the value at boot for everything that has no entry here.
+/// A way to make a setting permanent outside the files and commands of [`crate::factor::SystemSetting`]. A setting
+/// without such a way is set at boot by those files or commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PersistMethod {
     /// Keys of systemd.link(5), the spelling of their values, and the first version of systemd that supports them.
     Link(&'static [&'static str], SystemdSpelling, u32),
-    /// What an application must do, for a setting of the flow.
+    /// An instruction for the application, for a setting of the flow.
     Application(&'static str),
-    /// What an application must do for one value, where that is something else.
+    /// An instruction for the application that differs for one value of a setting of the flow: the value and the
+    /// instruction.
     ApplicationValue(&'static str, &'static str),
 }
 

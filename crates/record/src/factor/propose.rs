@@ -4,14 +4,13 @@ use crate::units::{Bytes, Nanos};
 
 use crate::factor::{FactorView, Proposal};
 
-/// Speed in Mb/s that is assumed for a device that reports none (veth, tun, most virtual NICs): the most that one
-/// core moves.
+/// Speed in Mb/s that is assumed for a device that reports none (veth, tun, most virtual NICs). It is the most that
+/// one core can move.
 const UNSTATED_MBPS: u64 = 100_000;
-/// Shortest round trip that windows are planned for, because the round trip of an idle lab is far below that of a
-/// loaded one.
+/// Shortest round trip for which windows are planned. The idle round trip of a lab is far below that of a loaded one.
 const LEAST_RTT: Nanos = Nanos::micros(100);
 
-/// The round trip from which the growth of the window is decisive (feng-2003 table 1).
+/// The shortest round trip at which the growth of the window decides the goodput (feng-2003 table 1).
 const LONG_RTT: Nanos = Nanos::millis(10);
 
 impl Proposal {
@@ -25,7 +24,8 @@ impl Proposal {
         self
     }
 
-    /// Marks the proposal as listed but not tried if `here` is true.
+    /// If `here` is true, marks the proposal as one that is listed but not tried, for this `reason`. A reason from
+    /// before is kept.
     #[must_use]
     pub fn pointless_if(mut self, here: bool, reason: impl Into<String>) -> Self {
         if here && self.pointless.is_none() {
@@ -51,7 +51,7 @@ impl FactorView<'_> {
         self.settings.get(knob)?.parse().ok()
     }
 
-    /// Returns the payload of each datagram in bytes, or `None` if the flow carries a stream.
+    /// Returns the payload of each datagram in bytes, or `None` if the flow carries a stream of bytes.
     pub fn datagram(&self) -> Option<u64> {
         self.settings.contains_key("datagram-send").then(|| self.number("write-size")).flatten()
     }
@@ -77,7 +77,9 @@ impl FactorView<'_> {
         !self.sender.boot_id.is_empty() && self.sender.boot_id == self.receiver.boot_id
     }
 
-    /// Returns the bandwidth-delay product of the slower link's reported speed and the idle round trip.
+    /// Returns the bandwidth-delay product of the path: its idle round trip times the lower of the two links'
+    /// reported speeds. A round trip below 100 µs counts as 100 µs. If neither link reports a speed, it is taken as
+    /// 100 Gb/s.
     pub fn bdp(&self) -> Bytes {
         let speeds = [self.sender_link.speed_mbps, self.receiver_link.speed_mbps];
         let mbps = speeds.into_iter().flatten().min().unwrap_or(UNSTATED_MBPS);
@@ -85,17 +87,19 @@ impl FactorView<'_> {
         Bytes((u128::from(mbps) * u128::from(rtt.0) / 8_000).try_into().unwrap_or(u64::MAX))
     }
 
-    /// Returns the largest window that the receiver's tcp-rmem allows. It is half of its maximum, because the kernel
-    /// counts a packet's memory and not its payload (TCP_DEFAULT_SCALING_RATIO, include/net/tcp.h).
+    /// Returns the largest window that the receiver's tcp-rmem allows, or `None` if it is unknown. The window is half
+    /// of the maximum in tcp-rmem, because the kernel counts the memory of a packet and not its payload
+    /// (TCP_DEFAULT_SCALING_RATIO, include/net/tcp.h).
     pub fn window(&self) -> Option<Bytes> {
         let max = self.receiver_settings.get("tcp-rmem")?.split(' ').next_back()?.parse::<u64>().ok()?;
         Some(Bytes(max / 2))
     }
 }
 
-/// Proposes each congestion control that the sender offers, except the current one, and reports whether it may be the
-/// default of the sender's namespace. On a long path the growth of the window is decisive; on a short one, mostly the
-/// processor cost is.
+/// Proposes each congestion control that the sender offers, except the current one. The flag of a proposal is true if
+/// the congestion control may become the default of the sender's namespace. The proposals come early in the order on
+/// a long path, where the growth of the window decides. They come later on a short path, where mostly the processor
+/// cost differs.
 pub fn algorithms<'a>(view: &'a FactorView, stands: &'a str) -> impl Iterator<Item = (bool, Proposal)> + 'a {
     let first = if view.rtt >= LONG_RTT { 30 } else { 100 };
     let order = ["cubic", "bbr", "htcp", "dctcp", "reno"];
@@ -107,24 +111,24 @@ pub fn algorithms<'a>(view: &'a FactorView, stands: &'a str) -> impl Iterator<It
     })
 }
 
-/// The reason why busy polling cannot matter on a veth.
+/// The reason why busy polling has no effect on a veth.
 pub const NO_QUEUE: &str = "veth has no hardware queue to poll: packets arrive in the sender's own context";
 
 pub fn nothing(_: &FactorView) -> Vec<Proposal> {
     Vec::new()
 }
 
-/// Returns `proposals`. If `here` is true, all of them are listed and not tried, for this `reason`.
+/// Returns `proposals`. If `here` is true, marks each of them as one that is listed but not tried, for this `reason`.
 pub fn unless(here: bool, reason: &str, proposals: Vec<Proposal>) -> Vec<Proposal> {
     proposals.into_iter().map(|p| p.pointless_if(here, reason)).collect()
 }
 
-/// Proposes "on" if the switch is off. Most switches need no other proposal.
+/// Proposes "on" if the switch is off. Most switches are worth trying in no other position.
 pub fn switch_on(view: &FactorView, rank: u32) -> Vec<Proposal> {
     if view.current == "on" { Vec::new() } else { vec![Proposal::new("on", rank)] }
 }
 
-/// Proposes the other position of a switch.
+/// Proposes the opposite of a switch's current position.
 pub fn flip(view: &FactorView, rank: u32) -> Vec<Proposal> {
     vec![Proposal::new(if view.current == "on" { "off" } else { "on" }, rank)]
 }
@@ -134,8 +138,8 @@ pub fn each(values: &[&str], rank: u32) -> Vec<Proposal> {
     (rank..).zip(values).map(|(rank, value)| Proposal::new(*value, rank)).collect()
 }
 
-/// Returns an adjacent number: `value` plus one, or minus one if that would exceed `most`. Returns `None` if `value`
-/// is not a number above 0.
+/// Returns the number `value` plus one, or minus one if the sum would exceed `most`. Returns `None` if `value` is not
+/// a number above 0.
 pub fn next_to(value: &str, most: u64) -> Option<String> {
     let value: u64 = value.parse().ok().filter(|value| *value > 0)?;
     Some(if value < most { value + 1 } else { value - 1 }.to_string())

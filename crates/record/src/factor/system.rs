@@ -3,11 +3,12 @@
 /// Where the system keeps a setting, by the system's own name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SystemSetting {
-    /// Nowhere: it is a program's own choice.
+    /// Nowhere. The setting is a choice of the program itself.
     Own,
     /// A file below /proc/sys: "net/ipv4/tcp_rmem".
     Sysctl(&'static str),
-    /// The option of ethtool(8) that sets it, such as "-K", and its names there, a short one such as "gro" first.
+    /// The option of ethtool(8) that sets it, such as "-K", and the names of the setting with this option, a short
+    /// one such as "gro" first.
     Ethtool(&'static str, &'static [&'static str]),
     /// A setting of `ip link set`.
     Link(&'static str),
@@ -17,13 +18,14 @@ pub enum SystemSetting {
     Device(&'static str),
     /// The processors of each of the device's interrupts.
     Interrupts,
-    /// The setting's name, and its files, one per processor. The files say what is disabled, so a 0 means "on".
+    /// The setting's name, and the pattern of its files, one per processor. The files say what is disabled, so a 0
+    /// means "on".
     Processors(&'static str, &'static str),
     /// An option of setsockopt(2).
     Socket(&'static str),
 }
 
-/// Folders that may precede a name and are ignored.
+/// Folders that a user may write before a name. They are ignored.
 const FOLDERS: [&str; 2] = ["/proc/sys/", "/sys/class/net/*/"];
 
 impl SystemSetting {
@@ -59,8 +61,8 @@ impl SystemSetting {
         self.names().into_iter().next().unwrap_or_default()
     }
 
-    /// Returns the shell commands that read the setting and that set it. VALUE stands for a value in the system's own
-    /// spelling.
+    /// Returns two shell commands, one that reads the setting and one that sets it. VALUE in the second is a
+    /// placeholder for a value in the system's own spelling. Returns `None` if no command can do this.
     pub fn commands(&self, device: &str) -> Option<[String; 2]> {
         let files = |files: &str| [format!("grep . {files}"), format!("echo VALUE | tee {files}")];
         Some(match *self {

@@ -45,8 +45,8 @@ impl<'a> FactorTable<'a> {
         })
     }
 
-    /// Checks that `name` accepts `value`, in its canonical spelling. Everything from the wire or from a file must
-    /// pass this check before it changes anything.
+    /// Checks that the factor `name` accepts `value`, in its canonical spelling. Every setting from a peer or a file
+    /// must pass this check before it is applied.
     ///
     /// # Errors
     /// Returns an error for an unknown name or a value outside its domain.
@@ -54,8 +54,8 @@ impl<'a> FactorTable<'a> {
         self.find(name)?.check(value)
     }
 
-    /// Parses a setting that a person wrote into landspeed's name and the canonical spelling of the value ("64K" of
-    /// bytes is "65536").
+    /// Parses a setting that a person wrote. Returns landspeed's name for it, and the canonical spelling of the value
+    /// (for a size, "64K" becomes "65536").
     ///
     /// # Errors
     /// Returns an error for an unknown name or a value outside its domain.
@@ -67,14 +67,14 @@ impl<'a> FactorTable<'a> {
     /// Checks that all settings are in this table and in their domains.
     ///
     /// # Errors
-    /// Returns an error for the first setting that is not.
+    /// Returns an error for the first setting that is not in the table or whose value is outside its domain.
     pub fn check_all(&self, settings: &Settings) -> Result<(), Error> {
         settings.iter().try_for_each(|(name, value)| self.check(name, value))
     }
 }
 
 impl FactorDeclaration<'_> {
-    /// Returns landspeed's name, then the system's names.
+    /// Returns landspeed's name of the factor, followed by the system's names.
     pub fn names(&self) -> impl Iterator<Item = String> + use<> {
         std::iter::once(self.name.to_owned()).chain(self.system.names())
     }

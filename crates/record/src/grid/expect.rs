@@ -1,11 +1,11 @@
-//! Expectations of a grid and their results: a published figure, an order, a crossing or a shape.
+//! Expectations of a grid, and their results. An expectation is a published ratio, an order, a crossing or a shape.
 
 use serde::{Deserialize, Serialize};
 
 use super::GridFigure;
 use crate::{Estimate, Settings};
 
-/// A claim about some cells. Cells are named by the values of some factors, which means all values of the others.
+/// A claim about some cells of a grid. Values of some factors select the cells, with all values of the other factors.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Expectation {
@@ -13,9 +13,9 @@ pub struct Expectation {
     pub claim: String,
     /// Source of the claim: paper and section.
     pub source: String,
-    /// The figure that the claim is about; `None` for the figure of the grid.
+    /// The figure that the claim concerns; `None` for the main figure of the grid.
     pub figure: Option<GridFigure>,
-    /// The claim in a form that can be tested.
+    /// The test of the claim.
     pub test: ExpectationTest,
     /// Why the result may differ today, in one sentence.
     pub otherwise: String,
@@ -49,22 +49,22 @@ pub enum ExpectationTest {
     Crossing {
         /// The factor along which the curves run.
         along: String,
-        /// The curve that starts below.
+        /// The curve that starts below, selected by the values of other factors.
         below: Settings,
-        /// The curve that starts above.
+        /// The curve that starts above, selected by the values of other factors.
         above: Settings,
     },
     /// The shape of a curve along a factor.
     Shape {
-        /// The shape.
+        /// The expected shape.
         shape: CurveShape,
         /// The factor along which the curve runs.
         along: String,
-        /// The curve.
+        /// The curve, selected by the values of other factors.
         at: Settings,
-        /// For a dip: the first and the last value within it.
+        /// For a dip, the first and the last value within it; `None` for other shapes.
         between: Option<[String; 2]>,
-        /// For a flat curve: the largest deviation from its first value, as a share.
+        /// For a flat curve, the largest deviation from its first value, as a share.
         within: f64,
     },
 }
@@ -79,13 +79,13 @@ impl Default for ExpectationTest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CurveShape {
-    /// It ends higher than it starts, and falls nowhere.
+    /// The curve ends higher than it starts, and falls nowhere.
     Rises,
-    /// It ends lower than it starts, and rises nowhere.
+    /// The curve ends lower than it starts, and rises nowhere.
     Falls,
-    /// It stays close to its first value.
+    /// The curve stays close to its first value.
     Flat,
-    /// It is lower in the middle than at its ends.
+    /// The curve is lower in the middle than at its ends.
     Dip,
 }
 
@@ -95,12 +95,12 @@ pub enum CurveShape {
 pub enum ExpectationAgreement {
     /// The measured result is the published one.
     Reproduces,
-    /// The measured result is proven to differ.
+    /// The interval of the measured result excludes the published one.
     Differs,
     /// The intervals are too wide to decide.
     #[default]
     Undecided,
-    /// These hosts cannot have the values of the expectation.
+    /// These hosts cannot have the values that the expectation needs.
     NotHere,
 }
 
@@ -116,9 +116,9 @@ pub struct ExpectationReport {
     pub agreement: ExpectationAgreement,
     /// The published ratio; `None` for an order, a crossing or a shape.
     pub published: Option<f64>,
-    /// The measured ratio. For an order, a crossing or a shape it is the ratio that decided. The intervals of one
-    /// expectation hold together in 95 % of grids.
+    /// The measured ratio; `None` if there is none. For an order, a crossing or a shape it is the ratio that decided.
+    /// All intervals of one expectation hold together in 95 % of grids.
     pub ours: Option<Estimate>,
-    /// What the measured ratio is, why it may differ, or what the hosts reported.
+    /// Remark on the result: what the measured ratio is, why it may differ, or what the hosts reported.
     pub why: String,
 }

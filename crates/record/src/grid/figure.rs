@@ -35,7 +35,7 @@ pub struct FigureRow {
     pub name: &'static str,
     /// Name in records, which ends with the unit.
     pub recorded: &'static str,
-    /// Heading over the figure.
+    /// Heading of the figure in reports.
     pub title: &'static str,
     /// Short description, for help.
     pub about: &'static str,
@@ -48,7 +48,7 @@ pub struct FigureRow {
     pub(super) of: fn(&GridTrial) -> Option<f64>,
 }
 
-/// A row without contents, for the members that most rows leave out.
+/// A row with empty or default members, for those that most rows leave out.
 const BLANK: FigureRow = FigureRow {
     name: "",
     recorded: "",
@@ -135,7 +135,7 @@ const FIGURES: &[FigureRow] = &[
         of: |trial| Some(trial.datagrams(|flow| flow.received) / trial.seconds()?),
         ..BLANK
     },
-    // The others are those known to be lost.
+    // The datagrams that did not arrive are those known to be lost.
     FigureRow {
         name: "delivered",
         recorded: "delivered_share",
@@ -158,7 +158,7 @@ const FIGURES: &[FigureRow] = &[
         of: |trial| trial.of_payload(1e9 / 8.0 / trial.figures.bytes_per_cpu_s.0),
         ..BLANK
     },
-    // What whole segments of the sent size do not fill cannot be in flight (feng-2003 section 3.5.1).
+    // The part of the window that whole segments do not fill cannot be in flight (feng-2003 section 3.5.1).
     FigureRow {
         name: "window-share",
         recorded: "window_share",
@@ -181,14 +181,14 @@ const FIGURES: &[FigureRow] = &[
     },
 ];
 
-/// The name of a figure: one of the table of figures. A newer landspeed may have more.
+/// A figure of the table of figures. In JSON it is the figure's name in records. A newer landspeed may have more.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub struct GridFigure(&'static FigureRow);
 
 impl GridFigure {
-    /// Payload that arrived.
+    /// Payload that arrived, per second.
     pub const GOODPUT: GridFigure = GridFigure(&GOODPUT);
     /// Median of the workload's latency.
     pub const LATENCY: GridFigure = GridFigure(&LATENCY);
@@ -241,8 +241,8 @@ impl TryFrom<String> for GridFigure {
     }
 }
 
-/// Returns the share of the window that whole segments fill, for the flow that a sender sampled last. The window is
-/// the smaller of the peer's and the sender's own. The segment is the average one that the host sent.
+/// Returns the share of a TCP window that whole segments fill, from the last sample of a sender's flows. The window
+/// is the smaller of the peer's and the congestion window. The segment is the average one that the host sent.
 fn window_share(end: &EndpointOutcome) -> Option<f64> {
     let sample = end.observed.get::<Vec<TcpSample>>().last()?;
     let segments = *end.observed.get::<SnmpCounts>().0.get("TcpExt.TCPOrigDataSent")? as f64;

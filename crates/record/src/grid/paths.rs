@@ -35,23 +35,24 @@ impl PathCost {
 pub struct SocketUsage {
     /// Connections that the program opened (Tcp.ActiveOpens).
     pub connections: u64,
-    /// Pieces of data that its hosts handed to the network: the smaller of Ip.OutRequests and TcpExt.TCPOrigDataSent.
+    /// Pieces of data that the program's hosts handed to the network: the smaller of Ip.OutRequests and
+    /// TcpExt.TCPOrigDataSent.
     pub messages: u64,
-    /// Bytes of IP packets that its hosts sent (IpExt.OutOctets).
+    /// Bytes of IP packets that the program's hosts sent (IpExt.OutOctets).
     pub bytes: Bytes,
-    /// How long the run took.
+    /// Duration of the run.
     pub took_ns: Nanos,
 }
 
-/// A model of a program's speed over a path, from its use of the sockets and the costs of the path.
+/// The predicted speed of a program over a path, from its use of the sockets and the costs of the path.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct PathPrediction {
     /// The path and its costs.
     #[serde(flatten)]
     pub cost: PathCost,
-    /// Predicted speed, as a multiple of that over the first entry.
+    /// Predicted speed of the program, divided by its speed over the first path of the list.
     pub predicted: f64,
-    /// Measured speed or amount, as a multiple of that over the first entry; `None` if it was not measured.
+    /// Measured speed or amount, divided by that over the first path of the list; `None` if it was not measured.
     pub measured: Option<Estimate>,
 }

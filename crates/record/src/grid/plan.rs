@@ -30,7 +30,7 @@ pub enum GridSettingTarget {
     Topology,
 }
 
-/// The kind of a factor's values. It decides whether they have a position on an axis.
+/// The kind of a factor's values. Words have no position on an axis, and all other kinds have one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LevelKind {
@@ -47,7 +47,7 @@ pub enum LevelKind {
     Rate,
 }
 
-/// One value, and where it is set.
+/// One value of a setting, and where it is set.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct GridSetting {
@@ -67,7 +67,7 @@ pub struct MissingLevel {
     pub factor: String,
     /// The value.
     pub level: String,
-    /// What the hosts reported.
+    /// Why the hosts cannot have the value, as they reported it.
     pub why: String,
 }
 
@@ -81,16 +81,16 @@ pub struct GridFactor {
     pub kind: LevelKind,
     /// Values in canonical spelling, in the order that the user gave. The first is the reference.
     pub levels: Vec<String>,
-    /// Settings of each value: one, or several that change together under one name.
+    /// Settings of each value in `levels`: one, or several that change together under one name.
     pub sets: Vec<Vec<GridSetting>>,
     /// The values as amounts: bytes, nanoseconds, bit/s or plain numbers. Empty for words.
     pub amounts: Vec<f64>,
-    /// True if the factor is slow to change. All cells with one of its values are then measured together in a block:
-    /// it is varied over whole plots.
+    /// True if the factor is slow to change. All cells with one of its values are then measured together in a block.
+    /// Such a group of cells is a whole plot.
     pub is_slow: bool,
-    /// About how long a change takes.
+    /// Usual duration of a change.
     pub toggle_ns: Nanos,
-    /// Values that turned out to be something else in the trials: "on" turned out to be "copied".
+    /// Values that the trials did not use as requested, each with what they used: "on" with "copied".
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub turned_out: BTreeMap<String, String>,
 }
@@ -101,7 +101,7 @@ impl GridFactor {
         self.sets.iter().flatten()
     }
 
-    /// Keeps only the values with these indices, in this order.
+    /// Keeps only the values of the factor with these indices, in this order.
     pub fn keep(&mut self, indices: &[usize]) {
         self.sets = indices.iter().map(|n| self.sets[*n].clone()).collect();
         if !self.amounts.is_empty() {
@@ -122,32 +122,33 @@ pub struct Grid {
     /// The program whose figure is compared; `None` for landspeed's own workloads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramMetric>,
-    /// Time at the start of each trial that is not counted.
+    /// Time at the start of each trial that does not count.
     pub warm_up_ns: Nanos,
-    /// Factors that are varied. Cells are numbered with the values of the last factor changing fastest.
+    /// Factors that are varied. Cells are numbered so that the value of the last factor changes fastest.
     pub factors: Vec<GridFactor>,
     /// Position in `factors` of the factor that has a curve for each value; `None` if there is only one factor.
     pub by: Option<u32>,
-    /// The figure of the comparison.
+    /// The figure that is compared.
     pub figure: GridFigure,
     /// True if main effects and interactions are requested.
     pub is_factorial: bool,
     /// Number of blocks to measure; `None` if precision or the budget ends the grid.
     pub blocks: Option<u32>,
-    /// Largest half-width of any interval, as a share of the figure; `None` if it was not requested.
+    /// Largest half-width of any interval at which the grid ends, as a share of the figure; `None` if it was not
+    /// requested.
     pub precision: Option<f64>,
     /// Time limit of the grid; `None` without one.
     #[serde(with = "unknown::Measured::<Nanos>")]
     pub budget_ns: Nanos,
-    /// About how long a trial takes, including the time to connect.
+    /// Estimated duration of a trial, including the time to connect.
     pub trial_ns: Nanos,
     /// Seed of the order of the cells.
     pub seed: u64,
-    /// Requested values that these hosts cannot have.
+    /// Requested values that the hosts cannot have.
     pub missing: Vec<MissingLevel>,
     /// Title from an experiment's file; empty otherwise.
     pub title: String,
-    /// Settings from which the hosts start: "sc03", or empty for the settings that they have.
+    /// Settings from which the hosts start: "sc03", or empty for their current ones.
     pub baseline: String,
     /// Expectations of the result.
     pub expectations: Vec<Expectation>,
@@ -160,7 +161,7 @@ impl Grid {
         u32::try_from(levels.fold(1, u64::saturating_mul)).unwrap_or(u32::MAX)
     }
 
-    /// Returns the position of each factor's value in a cell, among the factor's levels.
+    /// Returns, for each factor, the position of the cell's value among the factor's levels.
     pub fn levels_of(&self, cell: u32) -> Vec<usize> {
         let mut rest = cell as usize;
         let mut places: Vec<usize> = self
@@ -178,7 +179,7 @@ impl Grid {
         places
     }
 
-    /// Returns the values of a cell, factor by factor.
+    /// Returns the values of a cell, one for each factor.
     pub fn values_of(&self, cell: u32) -> Vec<&str> {
         let places = self.levels_of(cell);
         let values = self.factors.iter().zip(places).map(|(factor, place)| factor.levels.get(place));
@@ -191,7 +192,7 @@ impl Grid {
         values.map(|(factor, value)| format!("{}={value}", factor.name)).collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns all settings of a cell. Later ones replace earlier ones.
+    /// Returns all settings of a cell. A later one replaces an earlier one of the same name.
     pub fn settings_of(&self, cell: u32) -> impl Iterator<Item = &GridSetting> {
         let sets = self.factors.iter().zip(self.levels_of(cell));
         self.base.iter().chain(sets.flat_map(|(factor, place)| factor.sets.get(place).into_iter().flatten()))
@@ -202,7 +203,7 @@ impl Grid {
         self.base.iter().chain(self.factors.iter().flat_map(GridFactor::settings))
     }
 
-    /// Returns the number of the whole plot of a cell. There is one plot for each combination of values of the slow
+    /// Returns the number of a cell's whole plot. There is one plot for each combination of values of the slow
     /// factors.
     pub fn plot_of(&self, cell: u32) -> u32 {
         let slow = self.factors.iter().zip(self.levels_of(cell)).filter(|(factor, _)| factor.is_slow);

@@ -24,17 +24,17 @@ pub struct GridReport {
     pub workload: Workload,
     pub host_a: HostFacts,
     pub host_b: HostFacts,
-    /// The path between them.
+    /// The path between the two hosts.
     pub path: PathFacts,
     /// Factors that were varied.
     pub factors: Vec<GridFactor>,
-    /// Position in `factors` of the factor that has a curve for each value.
+    /// Position in `factors` of the factor that has a curve for each value; `None` if there is only one factor.
     pub by: Option<u32>,
-    /// Blocks that were completed.
+    /// Number of blocks that were completed.
     pub blocks: u32,
-    /// Trials that gave figures.
+    /// Number of trials that gave figures.
     pub trials: u32,
-    /// Trials that gave no figures.
+    /// Number of trials that gave no figures.
     pub failed: u32,
     pub took_ns: Nanos,
     /// What ended the grid; `None` if it was interrupted.
@@ -43,27 +43,27 @@ pub struct GridReport {
     pub title: String,
     /// Expectations and the measured results.
     pub expected: Vec<ExpectationReport>,
-    /// Requested values that these hosts cannot have.
+    /// Requested values that the hosts cannot have.
     pub missing: Vec<MissingLevel>,
-    /// Curves of the requested figure, then those of the workload's other figures.
+    /// Curves of the requested figure, followed by those of the workload's other figures.
     pub figures: Vec<GridCurves>,
     /// The program's use of its sockets over the first path; `None` unless the costs of paths are known.
     pub used: Option<SocketUsage>,
-    /// Predictions from `used` for each path.
+    /// Predictions of the program's speed over each path, from `used`.
     pub predicted: Vec<PathPrediction>,
-    /// Predictions from `used` for the papers' interconnects, relative to the first of them.
+    /// Predictions of the program's speed over the papers' interconnects, from `used`, relative to the first of them.
     pub interconnects: Vec<PathPrediction>,
-    /// Why the figures must not be used; `None` if they may be.
+    /// Reason why the figures must not be used; `None` if they may be.
     pub void: Option<String>,
     pub notes: Vec<String>,
     pub record: Option<String>,
 }
 
-/// One figure over all cells.
+/// The results of one figure over all cells.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct GridCurves {
-    /// Name and unit of the figure, for a figure of a program.
+    /// Name and unit of the figure, if it is a program's; `None` otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramMetric>,
     /// The figure. Its name ends with its unit.
@@ -73,9 +73,9 @@ pub struct GridCurves {
     pub is_beside: bool,
     /// Results of all cells, by cell number.
     pub cells: Vec<GridCell>,
-    /// Ratios between neighbouring values of one factor, with all others equal.
+    /// Ratios between neighbouring values of one factor, with the values of all other factors equal.
     pub neighbours: Vec<GridContrast>,
-    /// The effect of each factor, and a bound on it.
+    /// The effect of each factor, with a bound on its size.
     pub effects: Vec<FactorEffect>,
     /// Main effects and interactions, if they were requested.
     pub factorial: Vec<FactorialEffect>,
@@ -98,26 +98,27 @@ impl GridCurves {
     }
 }
 
-/// One combination of values.
+/// The result of one cell: one combination of values.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct GridCell {
-    /// The values, factor by factor.
+    /// The values, one for each factor.
     pub values: Vec<String>,
     /// Trials that gave the figure.
     pub trials: u32,
-    /// Geometric mean, without the differences between blocks; `None` if no trial gave the figure.
+    /// Geometric mean of the figure, corrected for the differences between blocks; `None` if no trial gave the
+    /// figure.
     pub mean: Option<f64>,
     /// Low end of the mean's own 95 % interval; `None` without one.
     pub low: Option<f64>,
     /// High end of the mean's own 95 % interval; `None` without one.
     pub high: Option<f64>,
-    /// Ratio to the reference, which is the first cell. All ratios of a figure hold together in 95 % of grids. `None`
-    /// for the reference itself, and without an interval.
+    /// Ratio of the figure to that of the reference, which is the first cell; `None` for the reference itself, and
+    /// without an interval. All ratios of a figure hold together in 95 % of grids.
     pub ratio: Option<Estimate>,
 }
 
-/// A ratio between two cells.
+/// The ratio of a figure between two cells.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct GridContrast {
@@ -127,17 +128,17 @@ pub struct GridContrast {
     pub from: u32,
     /// Number of the cell in the numerator.
     pub to: u32,
-    /// Ratio of the figure. The ratios between neighbours hold together in 95 % of grids.
+    /// Ratio of the figure. All ratios between neighbours hold together in 95 % of grids.
     pub ratio: Estimate,
 }
 
-/// The effect of a factor over all its values and all else that was varied.
+/// The effect of a factor over all its values and over all values of the other factors.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct FactorEffect {
     /// Name of the factor.
     pub factor: String,
-    /// True if the interval of any ratio between two neighbouring values lies on one side of 1.
+    /// True if the ratio of any two neighbouring values has an interval on one side of 1.
     pub has_effect: bool,
     /// The largest change in either direction that the intervals do not exclude, as a share: 0.04 is 4 %. `None` if
     /// an interval is unbounded.
@@ -152,7 +153,7 @@ pub struct FactorialEffect {
     pub factors: Vec<String>,
     /// The condition: "alone", "with tso=on", "on average", "interaction".
     pub given: String,
-    /// Ratio of the figure between the second and the first value. For an interaction, it is the quotient of that
-    /// ratio at the other factor's second and first value.
+    /// Ratio of the figure between the factor's second and first value. For an interaction it is a quotient of two
+    /// such ratios: that at the other factor's second value, divided by that at its first.
     pub ratio: Estimate,
 }

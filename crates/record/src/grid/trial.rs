@@ -28,14 +28,14 @@ pub enum GridEndReason {
 pub struct GridTrial {
     /// Number of the block, from 0.
     pub block: u32,
-    /// Number of the whole plot within the block: one combination of values of the slow factors.
+    /// Number of the whole plot within the block. A whole plot is one combination of values of the slow factors.
     pub plot: u32,
     /// Number of the cell (`Grid::factors` defines the order).
     pub cell: u32,
     pub at_ns: Nanos,
     /// Duration of the trial, settling included.
     pub took_ns: Nanos,
-    /// Why it gave no figures; `None` if it gave them.
+    /// Reason why the trial gave no figures; `None` if it gave them.
     pub failed: Option<String>,
     /// Outcome at host A.
     pub a: EndpointOutcome,
@@ -55,12 +55,13 @@ impl GridTrial {
         value.filter(|value| *value > 0.0 && value.is_finite())
     }
 
-    /// Returns a figure of the payload; `None` for a workload that measures latency, whose bytes are not goodput.
+    /// Returns `figure`, which is computed from the payload; `None` for a workload that measures latency, whose bytes
+    /// are not goodput.
     pub(super) fn of_payload(&self, figure: f64) -> Option<f64> {
         self.latency().is_none().then_some(figure)
     }
 
-    /// Returns a percentile of the latency, in nanoseconds, if the trial has enough samples.
+    /// Returns a percentile of the latency, in nanoseconds, or `None` if the trial has too few samples.
     pub(super) fn percentile(&self, share: f64) -> Option<f64> {
         Some(self.latency()?.percentile(share)?.0 as f64)
     }
@@ -70,12 +71,12 @@ impl GridTrial {
         std::iter::once([&self.a, &self.b]).chain(self.others.iter().map(|[a, b]| [a, b]))
     }
 
-    /// Returns the figures that the program of the trial reported.
+    /// Returns the figures that the trial's program reported, or `None` without any.
     pub fn program(&self) -> Option<&ProgramFigures> {
         self.ends().map(|end| end.get::<ProgramFigures>()).find(|told| !told.all.is_empty())
     }
 
-    /// Returns the picture that the program of the trial drew.
+    /// Returns the picture that the trial's program drew, or `None` without one.
     pub fn picture(&self) -> Option<&Png> {
         self.ends().find_map(|end| end.details.find().ok()?)
     }
@@ -89,7 +90,8 @@ impl GridTrial {
         self.pairs().flatten()
     }
 
-    /// Returns the samples of all pairs together. Each sample has the same weight, whichever client took it.
+    /// Returns the latency samples of all pairs together, or `None` without any. Each sample has the same weight,
+    /// whichever client took it.
     fn latency(&self) -> Option<LatencyHistogram> {
         let of_pair =
             |pair: [&EndpointOutcome; 2]| pair.into_iter().find_map(|end| end.latency.first().cloned());
@@ -102,7 +104,7 @@ impl GridTrial {
         flows.map(|flow| which(flow) as f64).sum()
     }
 
-    /// Returns the longest window of all ends, in seconds.
+    /// Returns the longest window of all ends, in seconds, or `None` if it is zero.
     pub(super) fn seconds(&self) -> Option<f64> {
         let window = self.ends().map(|end| end.window_ns).max().unwrap_or_default().as_secs_f64();
         (window > 0.0).then_some(window)

@@ -1,6 +1,6 @@
 //! Units of measurement. Public interfaces of landspeed use these types for every quantity instead of bare numbers.
 //!
-//! Serialised values are plain JSON numbers. The *field* that holds one names its unit (`rate_bps`, `took_ns`,
+//! Serialised values are plain JSON numbers. The name of a field says its unit (`rate_bps`, `took_ns`,
 //! `bytes_per_cpu_s`), so that readers without this crate know it too.
 //!
 //! Bit rates have decimal prefixes (1 Gb/s = 10^9 bit/s) and sizes have binary ones (1 KiB = 1024 B), as is usual in
@@ -51,7 +51,7 @@ pub struct Nanos(pub u64);
 pub struct CpuNanos(pub u64);
 
 /// Payload bytes delivered per second of processor time, summed over both hosts: landspeed's cost figure (higher is
-/// better). On a shared machine it is comparable between runs, and rates are not.
+/// better). Unlike a rate, it is comparable between runs on a shared machine.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct BytesPerCpuSecond(pub f64);
@@ -96,8 +96,8 @@ impl Nanos {
         Nanos(self.0.saturating_mul(n))
     }
 
-    /// Returns the difference, or zero if `earlier` is later. The operator `-` saturates too; this method makes it
-    /// explicit.
+    /// Returns the time since `earlier`, or zero if `earlier` is later. The operator `-` saturates too; this method
+    /// makes it explicit.
     pub fn saturating_sub(self, earlier: Nanos) -> Nanos {
         self - earlier
     }
@@ -152,7 +152,8 @@ impl Add for BitRate {
     }
 }
 
-/// Writes `value` with three significant figures, in the largest unit of `steps` (scale, name) that is not above it.
+/// Writes `value` with three significant figures, in the largest unit of `steps` (scale, name) that does not exceed
+/// `value`.
 fn scaled(f: &mut fmt::Formatter<'_>, value: f64, steps: &[(f64, &str)]) -> fmt::Result {
     let &(scale, name) =
         steps.iter().find(|(scale, _)| value.abs() >= *scale).unwrap_or(&steps[steps.len() - 1]);

@@ -7,7 +7,8 @@ pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) ->
 }
 
 /// Returns the first name in `known` with the least edit distance from `name` (a letter inserted, deleted, replaced,
-/// or two swapped). It may differ by one edit per three letters, and by one edit in shorter names.
+/// or two swapped). Returns `None` if the distance exceeds one edit per three letters of `name`. One edit is always
+/// allowed.
 fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     /// Longest name that is compared, in letters. Longer text is not a misspelled name.
     const LONGEST: usize = 64;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::units::{BitRate, Bytes, Nanos};
 
-/// A quantity that could not be parsed: the text, and the formats that are accepted.
+/// An error about a quantity that could not be parsed. It has the text and the accepted formats.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseUnitError {
     given: String,

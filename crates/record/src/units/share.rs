@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// A part of a whole, from 0 to 1, in steps of 10^-9. It is an integer inside, so that it compares, hashes and prints
-/// exactly.
+/// A part of a whole, from 0 to 1, in steps of 10^-9. It is stored as an integer, so that it compares, hashes and
+/// prints exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Share(u32);
 

@@ -10,17 +10,17 @@ const LONGEST: usize = 8192;
 
 /// Text that is safe to print on a terminal.
 ///
-/// It is escaped when it is created, from a frame, a record or a string, so that the raw text is never available.
-/// Control characters, escape sequences, direction overrides (UAX #9; CVE-2021-42574), zero-width and other
-/// unprintable characters become `\u{..}`; line ends and tabs become `\n`, `\r` and `\t`. Text of more than 8 KiB is
-/// cut and ends in `…`. Backslashes and quotes stay as they are, so that escaping twice changes nothing and equal
-/// texts stay equal.
+/// Text from a peer, a record or a string is escaped when the value is created, so that the raw text is never
+/// available. Control characters, escape sequences, direction overrides (UAX #9; CVE-2021-42574), zero-width and
+/// other unprintable characters become `\u{..}`; line ends and tabs become `\n`, `\r` and `\t`. Text of more than 8
+/// KiB is cut and ends in `…`. Backslashes and quotes stay as they are, so that escaping twice changes nothing and
+/// equal texts stay equal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize)]
 #[serde(from = "String")]
 pub struct EscapedText(Box<str>);
 
 impl EscapedText {
-    /// Returns the first `most` characters, and `…` for what follows them.
+    /// Returns the first `most` characters, followed by `…` if there are more.
     pub fn cut(&self, most: usize) -> String {
         match self.char_indices().nth(most) {
             Some((end, _)) => format!("{}…", &self[..end]),

@@ -9,9 +9,10 @@ use crate::factor::{Factor, Proposal};
 const LAST: u32 = 999;
 
 impl CandidatePlanner<'_> {
-    /// Returns the change to a value that a verdict names, including what the factor requires. Returns `None` if the
-    /// factor does not accept the value or has it already, if the factor cannot be changed here or the user left it
-    /// out, or if the table knows better: it proposes the value itself or says that the factor cannot matter here.
+    /// Returns a candidate for the value that a verdict names, with the other settings that the factor requires.
+    /// Returns `None` if the factor does not accept the value, has it already or cannot be changed here, or if the
+    /// user left the factor out. Also returns `None` if the table proposes the value itself, or says that the factor
+    /// cannot matter here.
     pub fn named(&self, filter: &KnobSelection, name: &str, value: &str) -> Option<Candidate> {
         let factor = self.table.find(name).ok()?;
         let listed = |names: &[String]| names.iter().any(|listed| listed == name);

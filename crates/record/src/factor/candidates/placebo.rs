@@ -5,13 +5,13 @@ use crate::Candidate;
 use super::CandidatePlanner;
 use crate::factor::{Factor, FactorScope, Proposal};
 
-/// A factor that a run may toggle between two equivalent values, in the way that it toggles a candidate.
+/// A factor that a run may toggle between two equivalent values, just as it toggles a candidate.
 #[derive(Debug, Clone)]
 pub struct Placebo {
-    /// What the factor affects, because an artefact of toggling can depend on it.
+    /// What the factor affects. An artefact of toggling can depend on it.
     pub scope: FactorScope,
     pub factor: &'static str,
-    /// The change, or the reason why there is none here.
+    /// The change to the equivalent value, or the reason why there is none here.
     pub change: Result<Candidate, String>,
 }
 
