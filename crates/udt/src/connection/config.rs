@@ -24,7 +24,7 @@ pub struct UdtConfig {
     pub connect_patience: Nanos,
     /// The time after which a silent peer is given up. A peer that is alive sends keep-alives.
     pub silence: Nanos,
-    /// The time for which [`Connection::close`] waits for the written data to arrive.
+    /// The time for which [`Connection::close`](super::Connection::close) waits for the written data to arrive.
     pub linger: Nanos,
     /// The time for which the packets that are due, at the current rate, leave in one burst. After a late wake-up, up
     /// to twice as many leave.
