@@ -1,8 +1,8 @@
-//! Ganglia's collector: `landspeed-helpers gather`.
+//! The collector of Ganglia: `landspeed-helpers gather`.
 //!
-//! It connects to each node in turn, reads the node's state until the node closes, and closes (Balaji et al. 2006,
-//! section 6.2.3: each server keeps only its own state, and the client asks all of them). Set-up and transfer are
-//! timed separately.
+//! The collector connects to each node in turn, reads the node's state until the node closes the connection, and
+//! closes it too (Balaji et al. 2006, section 6.2.3: each server keeps only its own state, and the client asks all of
+//! them). Connection set-up and transfer are timed separately.
 
 use std::io::Read;
 use std::net::{SocketAddr, TcpStream};
@@ -10,36 +10,36 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-/// Time limit for a node's answer.
+/// The time limit for a node's answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The longest answer of a node, in bytes.
 const MOST: u64 = 1 << 20;
-/// End of gmond's answer.
+/// The end of gmond's answer.
 const END: &[u8] = b"</GANGLIA_XML>";
 
-/// The result of gathering. Times are sums over all nodes and rounds.
+/// The result of gathering. Times and bytes are sums over all nodes and rounds.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct GatherResult {
-    /// Number of rounds, without the first one.
+    /// The number of rounds that count.
     pub rounds: u32,
-    /// Number of nodes.
+    /// The number of nodes.
     pub nodes: usize,
-    /// Total time.
+    /// The total time, in seconds.
     pub seconds: f64,
-    /// Time of connect(2).
+    /// The time of connect(2), in seconds.
     pub connect_seconds: f64,
-    /// Time from then on until the node closed.
+    /// The time from the end of connect(2) until the node closed the connection, in seconds.
     pub transfer_seconds: f64,
-    /// Bytes that the nodes sent.
+    /// The number of bytes that the nodes sent.
     pub bytes: u64,
-    /// Metrics in the answers of the last round.
+    /// The number of metrics in the answers of the last round.
     pub metrics: usize,
 }
 
-/// Asks every node `rounds` times, after one round that does not count.
+/// Reads the state of every node in each of `rounds` rounds, after one round that does not count.
 ///
 /// # Errors
-/// Returns an error that names a node that cannot be reached, is silent, or does not answer as gmond does.
+/// Returns an error with the name of a node that cannot be reached, is silent, or does not answer as gmond does.
 pub fn gather(nodes: &[SocketAddr], rounds: u32) -> Result<GatherResult, String> {
     let mut all = GatherResult { rounds, nodes: nodes.len(), ..GatherResult::default() };
     nodes.iter().try_for_each(|node| ask(*node).map(drop))?;
@@ -61,7 +61,7 @@ pub fn gather(nodes: &[SocketAddr], rounds: u32) -> Result<GatherResult, String>
     Ok(all)
 }
 
-/// The answer of a node, and its times.
+/// The answer of a node, and the times that it took.
 struct NodeAnswer {
     text: Vec<u8>,
     connect: Duration,

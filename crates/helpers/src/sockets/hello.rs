@@ -1,4 +1,4 @@
-//! The first messages of a connection.
+//! The first messages of a connection: the proof of the token, and the task.
 
 use std::io::{self, Read, Write};
 
@@ -23,27 +23,27 @@ pub enum TrafficKind {
 pub struct ConnectionTask {
     /// The kind of traffic.
     pub kind: TrafficKind,
-    /// Size of a message, or of a write call, in bytes: 1 to 16 MiB.
+    /// The size of a message, or of a write call, in bytes: 1 to 16 MiB.
     pub size: usize,
-    /// True if both ends poll instead of sleeping.
+    /// True if both ends poll, and do not sleep, while they wait.
     pub is_polling: bool,
 }
 
 /// The largest message, in bytes.
 const LARGEST: usize = 16 << 20;
 
-/// Length of an encoded task in bytes: kind, polling, size.
+/// The length of an encoded task in bytes: kind, polling, size.
 const LENGTH: usize = 1 + 1 + 4;
 
 impl ConnectionTask {
-    /// Returns the request for this task.
+    /// Returns the encoded request for this task.
     pub(crate) fn request(self) -> Vec<u8> {
         [&[self.kind as u8, u8::from(self.is_polling)][..], &(self.size as u32).to_be_bytes()].concat()
     }
 }
 
-/// Receives the task of a connection. Returns an error if the other end does not know the token, or sends an unknown
-/// task.
+/// Receives the proof and the task of a connection. Returns an error if the client does not know the token, or sends
+/// an unknown task.
 pub(crate) fn receive_task(from: &mut (impl Read + Write), token: Secret) -> io::Result<ConnectionTask> {
     let request = receive_request(from, token, LENGTH as u32)?;
     task(&request).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no task of this program"))
