@@ -92,7 +92,7 @@ mod tests {
 
     use super::*;
 
-    /// Starts a node that sends this to its next `clients` clients.
+    /// Starts a node that sends the text `tells` to its next `clients` clients.
     fn node(tells: &'static str, clients: usize) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap();

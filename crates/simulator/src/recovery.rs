@@ -120,7 +120,7 @@ fn one_loss(control: &str, path: FullPath, segment: Bytes, lasts: Nanos) -> Simu
 mod tests {
     use super::*;
 
-    /// Rate in Gb/s, RTT in ms, segment in bytes, seconds: `feng.table1`.
+    /// The rows of `feng.table1`: rate in Gb/s, RTT in ms, segment in bytes, recovery time in seconds.
     const TABLE_1: [(f64, u64, u64, f64); 5] = [
         (10.0, 1, 1460, 0.428_08),
         (10.0, 120, 1460, 6164.4),

@@ -133,7 +133,7 @@ mod tests {
 
     use super::*;
 
-    /// Makes a study that runs fast: it has a hundredth of the paper's rate, about a tenth of its RTT, and a twentieth
+    /// Returns a study that runs fast: it has a hundredth of the paper's rate, about a tenth of its RTT, and a twentieth
     /// of its time.
     fn small() -> Study {
         let mut study = Study::paper().scaled(0.05);
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(run.path, Some(paths[1]), "each run says what its path was");
     }
 
-    /// Records of older builds, which varied nothing, are continued with one path.
+    /// Checks that records of older builds, in which paths did not vary, are continued with one path.
     #[test]
     fn a_study_that_varies_nothing_has_one_path() {
         let study = small();

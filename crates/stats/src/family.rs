@@ -84,7 +84,7 @@ mod tests {
     }
 
     proptest! {
-        /// Checks the sum that the proof bounds: the grants of tests not kept, plus the next one.
+        /// Checks the sum that the proof bounds: the grants of all tests that kept nothing, plus the next grant.
         #[test]
         fn never_grants_more_than_it_has(planned in 0u32..40, kept in prop::collection::vec(any::<bool>(), 0..200)) {
             let mut ledger = ErrorLedger::new(0.05, planned);

@@ -115,8 +115,8 @@ mod tests {
         assert_eq!(guard(&equal(4, -0.5), 0.1, 0.95).0, GuardVerdict::Broken);
     }
 
-    /// Returns blocks in which the candidate sends as much, and in which one of its trials in twelve costs twenty
-    /// times as much.
+    /// Returns blocks in which both arms send as much, but one in twelve of the candidate's trials costs twenty times
+    /// as much.
     fn mishaps() -> Vec<[ArmTotals; 2]> {
         let arm = |spent| ArmTotals { gained: 4.0, spent };
         (0..12).map(|i| [arm(4.0), arm(if i < 4 { 23.0 } else { 4.0 })]).collect()

@@ -303,7 +303,7 @@ mod tests {
     }
 
     proptest! {
-        /// A reply to an address that has not been proven is no longer than the datagram from there.
+        /// Checks that a reply to an address without proof is no longer than the datagram from that address.
         #[test]
         fn no_reply_is_longer_than_its_request(
             noise in prop::collection::vec(any::<u8>(), 0..200),

@@ -118,7 +118,7 @@ mod tests {
     const PAYLOAD: usize = 4;
 
     proptest! {
-        /// Packets of any length, in any order within the window, are read in the order of their numbers.
+        /// Checks that packets of any length, which arrive in any order, are read in the order of their numbers.
         #[test]
         fn a_ring_is_a_stream(
             lengths in prop::collection::vec(1usize..=PAYLOAD, 1..60),

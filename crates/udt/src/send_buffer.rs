@@ -265,7 +265,7 @@ mod tests {
     }
 
     proptest! {
-        /// A ring of packets is a queue of bytes; packets keep their boundaries when they are sent again.
+        /// Checks that the ring is a queue of bytes, and that packets keep their boundaries when they are sent again.
         #[test]
         fn a_ring_is_a_queue(steps in prop::collection::vec(step(), 1..80)) {
             let start = Seq::MAX.minus(20);
@@ -314,7 +314,7 @@ mod tests {
         }
     }
 
-    /// This happens when one acknowledgement covers a repaired loss: soon as many packets are in flight as before.
+    /// Checks the case of one acknowledgement that covers a repaired loss. Soon as many packets are in flight as before.
     #[test]
     fn a_ring_that_was_nearly_empty_has_room_for_as_much_as_before() {
         let mut buffer = SendBuffer { batch: 2, ..SendBuffer::new(100, PAYLOAD, Seq::MAX, UdtSocketId(5)) };

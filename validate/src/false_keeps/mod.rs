@@ -268,9 +268,9 @@ fn harmless(kind: &NoiseKind) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Whole runs of each kind.
+    /// The number of whole runs with each kind of noise.
     const RUNS: u32 = 4;
-    /// Single steps of each kind.
+    /// The number of single steps with each kind of noise.
     const STEPS: u32 = 40;
 
     fn normal() -> NoiseKind {
@@ -287,7 +287,7 @@ mod tests {
         assert!(confirmed < 10, "{confirmed} of {} runs", bounded.len() as u32 * RUNS);
     }
 
-    /// Returns the least number of hits if the share is `least`, with an error of 0.1 %.
+    /// Returns the number of hits below which a true share of `least` is unlikely, with an error of 0.1 %.
     fn low(least: f64) -> u32 {
         let steps = f64::from(STEPS);
         (steps * least - 3.1 * (steps * least * (1.0 - least)).sqrt()) as u32

@@ -107,7 +107,7 @@ mod tests {
         assert!(most <= Some(5), "{most:?}");
     }
 
-    /// In a closed surface, each edge is passed once in each direction.
+    /// Checks that the surface is closed: its triangles pass each edge once in each direction.
     #[test]
     fn the_surface_has_no_cracks() {
         let block = CellBlock::whole(24);
