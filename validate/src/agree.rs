@@ -18,7 +18,7 @@ use crate::table;
 const CONFIDENCE: f64 = 0.95;
 /// The bounds of the interval of the ratio of the two rates.
 const RATES: std::ops::RangeInclusive<f64> = 0.85..=1.18;
-/// The least share of the protocols that must agree.
+/// Least share of the protocols that must agree.
 const ENOUGH: f64 = 0.8;
 
 #[derive(Debug, Args)]

@@ -13,10 +13,10 @@ use landspeed_record::{FigureValue, MeasureReport};
 use crate::landspeed::{document, landspeed};
 use crate::table::{self, BrokenPromises};
 
-/// The rates of the links, in bits of IP packets per second.
+/// Rates of the links, in bits of IP packets per second.
 const RATES: [(&str, f64); 5] =
     [("50M", 50e6), ("200M", 200e6), ("500M", 500e6), ("1G", 1e9), ("2.5G", 2.5e9)];
-/// The largest relative error of an answer that counts as close.
+/// Largest relative error of an answer that counts as close.
 const NEAR: f64 = 0.02;
 /// The time limit of an answer, in seconds.
 const SECONDS: f64 = 90.0;

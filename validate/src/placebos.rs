@@ -27,7 +27,7 @@ use crate::{stop, table};
 const DECISIONS: u32 = 200;
 /// The largest number of these decisions that may keep a placebo.
 const MOST_KEPT: u32 = 2;
-/// The number of tests over which a run of the usual five minutes splits its error.
+/// Number of tests over which a run of the usual five minutes splits its error.
 const PLANNED: u32 = 12;
 
 #[derive(Debug, Args)]
@@ -139,7 +139,7 @@ struct PlaceboLab {
     tuned: Cell,
 }
 
-/// The names of the settings, in the order of decisions.
+/// Names of the settings, in the order of decisions.
 const SETTINGS: [&str; 2] = ["start", "tuned"];
 
 impl PlaceboLab {

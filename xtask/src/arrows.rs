@@ -34,7 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 /// checked.
 const TOP: &[&str] = &["landspeed", "validate", "xtask"];
 
-/// The programs for developers, which are no part of the product.
+/// Programs for developers, which are no part of the product.
 const TOOLS: &[&str] = &["validate", "xtask"];
 
 fn name_of(package: &Value) -> &str {

@@ -11,7 +11,7 @@ use syn::{Attribute, FnArg, Ident, ImplItem, Item, Signature, TraitItem, Type, V
 use crate::arrows;
 use crate::incoming::entries;
 
-/// The folders that are counted, where they exist.
+/// Folders that are counted, where they exist.
 const COUNTED: [&str; 3] = ["crates", "validate", "xtask"];
 /// A file with more lines than this is counted as long.
 const LONG: usize = 400;

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use parking_lot::{Condvar, Mutex};
 use serde_json::Value;
 
-/// The number of test programs that run at the same time.
+/// Number of test programs that run at the same time.
 const LANES: usize = 2;
 
 /// The programs that load congestion controls, as "CRATE TARGET". No two of them run at the same time, because a
@@ -95,7 +95,7 @@ struct TestQueue {
 
 struct QueueState {
     waiting: Vec<TestProgram>,
-    /// The names of the programs that run.
+    /// Names of the programs that run.
     running: Vec<String>,
 }
 
@@ -132,7 +132,7 @@ impl TestQueue {
     }
 }
 
-/// Returns true if the two programs may run at the same time.
+/// Returns true if two programs may run at the same time.
 fn suit(one: &str, other: &str) -> bool {
     let touches = |name: &str| LOADERS.contains(&name) || name.starts_with(READERS);
     let collide = |one: &str, other: &str| LOADERS.contains(&one) && touches(other);

@@ -31,7 +31,7 @@ pub struct Sock {
     pub sk_max_pacing_rate: u64,
     /// The congestion window. Like all counts below, it is in packets.
     pub snd_cwnd: u32,
-    /// The number of packets acknowledged since the window last grew by one (Reno, CUBIC).
+    /// Packets acknowledged since the window last grew by one (Reno, CUBIC).
     pub snd_cwnd_cnt: u32,
     /// The upper bound of the window.
     pub snd_cwnd_clamp: u32,
@@ -39,8 +39,7 @@ pub struct Sock {
     pub snd_ssthresh: u32,
     /// The window before the last reduction, to which an undo returns.
     pub prior_cwnd: u32,
-    /// The number of packets sent and not acknowledged cumulatively. `sacked_out`, `lost_out` and `retrans_out` count
-    /// some of them.
+    /// Packets sent and not acknowledged cumulatively. `sacked_out`, `lost_out` and `retrans_out` count some of them.
     pub packets_out: u32,
     /// Packets acknowledged selectively.
     pub sacked_out: u32,
@@ -243,9 +242,9 @@ pub struct RateSample {
     pub delivered: i32,
     /// The number of packets that were marked lost by this acknowledgement.
     pub losses: i32,
-    /// The number of packets newly acknowledged, cumulatively or selectively.
+    /// Packets newly acknowledged, cumulatively or selectively.
     pub acked_sacked: u32,
-    /// The number of packets in flight before this acknowledgement.
+    /// Packets in flight before this acknowledgement.
     pub prior_in_flight: u32,
     /// Not zero if the application paused during the interval.
     pub is_app_limited: u8,

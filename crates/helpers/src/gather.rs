@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-/// The time limit for a node's answer.
+/// Time limit for a node's answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The longest answer of a node, in bytes.
 const MOST: u64 = 1 << 20;
-/// The end of gmond's answer.
+/// End of gmond's answer.
 const END: &[u8] = b"</GANGLIA_XML>";
 
 /// The result of gathering. Times and bytes are sums over all nodes and rounds.
@@ -22,7 +22,7 @@ const END: &[u8] = b"</GANGLIA_XML>";
 pub struct GatherResult {
     /// The number of rounds that count.
     pub rounds: u32,
-    /// The number of nodes.
+    /// Number of nodes.
     pub nodes: usize,
     /// The total time, in seconds.
     pub seconds: f64,
@@ -30,9 +30,9 @@ pub struct GatherResult {
     pub connect_seconds: f64,
     /// The time from the end of connect(2) until the node closed the connection, in seconds.
     pub transfer_seconds: f64,
-    /// The number of bytes that the nodes sent.
+    /// Bytes that the nodes sent.
     pub bytes: u64,
-    /// The number of metrics in the answers of the last round.
+    /// Metrics in the answers of the last round.
     pub metrics: usize,
 }
 

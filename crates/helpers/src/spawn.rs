@@ -17,9 +17,9 @@ use crate::accept::serve_each;
 
 /// The only program that the server starts.
 const DAEMON: &str = "orted";
-/// The time limit for a request to arrive.
+/// Time limit for a request to arrive.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The interval at which a running daemon is checked.
+/// Interval at which a running daemon is checked.
 const LOOK: Duration = Duration::from_millis(10);
 /// The time limit for a daemon to end after SIGTERM.
 const IN_ORDER: Duration = Duration::from_secs(3);

@@ -35,7 +35,7 @@ const PLACEMENT: &str = "credits = 3\n[[filter]]\nname = 'make'\nhosts = [1, 2]\
 struct TestChain {
     /// The number of bytes created and not yet taken, if all hosts are threads of one process.
     now: AtomicI64,
-    /// The maximum of `now`.
+    /// Maximum of `now`.
     most: AtomicI64,
     /// The channel on which the last filter signals at the first buffer, and the one on which it then waits for a
     /// reply.

@@ -18,7 +18,7 @@ pub(crate) struct SimulatedFlow {
     /// Both ends; `None` before the flow starts.
     ends: Option<Box<dyn FlowEnds>>,
     outcome: FlowOutcome,
-    /// The payload that had arrived in order by the last sample.
+    /// Payload that had arrived in order by the last sample.
     sampled: Bytes,
 }
 

@@ -17,7 +17,7 @@ use crate::packet::{PROBE, SimulatedPacket};
 pub struct LinkSpec {
     /// The rate of the line, in bits of IP packets per second. Framing is not counted.
     pub rate_bps: BitRate,
-    /// The delay from the line's end to the next hop.
+    /// Delay from the line's end to the next hop.
     pub delay_ns: Nanos,
     /// The largest number of bytes that may wait before the line, including the packet on it. An idle line accepts
     /// any packet.
@@ -77,7 +77,7 @@ pub(crate) struct SimulatedLink {
     usual: TransmissionTime,
     line: VecDeque<SimulatedPacket>,
     waiting: QueueOccupancy,
-    /// The number of packets at the front of `line` that have been transmitted and are propagating.
+    /// Number of packets at the front of `line` that have been transmitted and are propagating.
     left: usize,
     counts: LinkCounts,
 }

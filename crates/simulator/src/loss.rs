@@ -8,7 +8,7 @@ pub enum LossSpec {
     None,
     /// Loses the packets `nth`, `2 * nth` and so on. If `nth` is 0, no packet is lost.
     EveryNth {
-        /// The number of packets per lost packet.
+        /// Packets per lost packet.
         nth: u64,
     },
     /// Loses the packets with the numbers in `packets`.

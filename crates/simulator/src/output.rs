@@ -41,7 +41,7 @@ pub struct FlowOutcome {
 pub struct SimulatedFlowSample {
     /// The end of the sample's interval, since the start of the run.
     pub at_ns: Nanos,
-    /// The payload that reached the receiver in order within the interval.
+    /// Payload that reached the receiver in order within the interval.
     pub goodput_bytes: Bytes,
     /// The sender's state at the end of the interval, as TCP_INFO would report it.
     pub tcp: TcpSample,
@@ -57,9 +57,9 @@ pub struct LinkOutcome {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LinkSample {
-    /// The time of the sample, since the start of the run.
+    /// Time of the sample, since the start of the run.
     pub at_ns: Nanos,
-    /// The number of packets that wait, including the one on the line.
+    /// Packets that wait, including the one on the line.
     pub waiting_packets: u64,
     /// The sum of the sizes of the IP packets that wait.
     pub waiting_bytes: Bytes,

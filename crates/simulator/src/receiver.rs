@@ -11,11 +11,11 @@ use crate::packet::{NONE, TcpAck};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReceiverSpec {
-    /// The number of segments per acknowledgement; 1 for no delayed acknowledgements.
+    /// Segments per acknowledgement; 1 for no delayed acknowledgements.
     pub ack_every: u32,
-    /// The longest delay of an acknowledgement.
+    /// Longest delay of an acknowledgement.
     pub delayed_ack_ns: Nanos,
-    /// The number of segments at the connection's start that are acknowledged one by one (TCP_MAX_QUICKACKS).
+    /// Segments at the connection's start that are acknowledged one by one (TCP_MAX_QUICKACKS).
     pub quick_acks: u32,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct TcpReceiver {
     /// The segments above a gap, one bit each, at the segment's number modulo the number of bits.
     above: Box<[u64]>,
     held: u32,
-    /// The number of segments in order that are not acknowledged yet.
+    /// Segments in order that are not acknowledged yet.
     owed: u32,
     quick: u32,
     ack_at: Nanos,

@@ -35,14 +35,14 @@ pub struct FlowSpec {
     pub stop_ns: Option<Nanos>,
     /// The amount of data to send; `None` for data without end.
     pub data_bytes: Option<Bytes>,
-    /// The size of full packets, in bytes.
+    /// Size of full packets, in bytes.
     pub mtu_bytes: u16,
     /// The length of the headers in a packet of TCP, in bytes. The default is 40 of IPv4 and TCP and 12 of
     /// timestamps.
     pub header_bytes: u16,
     /// The receive window; `None` for no limit.
     pub receive_window_bytes: Option<Bytes>,
-    /// The congestion window at the start, in segments (RFC 6928).
+    /// Congestion window at the start, in segments (RFC 6928).
     pub initial_window: u32,
     /// The window at which slow start first ends, in segments, as `ip route ... ssthresh` would set it; `None` for no
     /// limit.
@@ -50,7 +50,7 @@ pub struct FlowSpec {
     /// The least margin of the retransmission timeout beyond the RTT (TCP_RTO_MIN).
     pub min_rto_ns: Nanos,
     pub receiver: ReceiverSpec,
-    /// The seed for the random choices of a congestion control, and for UDT's first sequence number.
+    /// Seed for the random choices of a congestion control, and for UDT's first sequence number.
     pub seed: u32,
 }
 
@@ -84,9 +84,9 @@ impl FlowSpec {
 /// III.A).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeSpec {
-    /// The delay from the line's end back to the sender.
+    /// Delay from the line's end back to the sender.
     pub return_ns: Nanos,
-    /// The time between two probes.
+    /// Time between two probes.
     pub every_ns: Nanos,
     /// The size of a probe's IP packet, in bytes.
     pub packet_bytes: u16,

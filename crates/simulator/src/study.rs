@@ -133,8 +133,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns a study that runs fast: it has a hundredth of the paper's rate, about a tenth of its RTT, and a twentieth
-    /// of its time.
+    /// Returns a study that runs fast: it has a hundredth of the paper's rate, about a tenth of its RTT, and a
+    /// twentieth of its time.
     fn small() -> Study {
         let mut study = Study::paper().scaled(0.05);
         study.path.rate_bps = BitRate(1e7);

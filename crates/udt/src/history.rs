@@ -110,13 +110,13 @@ pub(crate) struct ArrivalHistory {
     train: Option<PacketTrain>,
 }
 
-/// A span of arrivals that has not ended yet.
+/// The span of arrivals that has not ended yet.
 #[derive(Debug, Clone, Copy)]
 struct OpenSpan {
     since: Nanos,
     last: Nanos,
     packets: u32,
-    /// The number of packets that arrived at `since`.
+    /// The packets that arrived at `since`.
     first: u32,
 }
 

@@ -314,7 +314,7 @@ mod tests {
         }
     }
 
-    /// Checks the case of one acknowledgement that covers a repaired loss. Soon as many packets are in flight as before.
+    /// Checks that one acknowledgement may cover a repaired loss. Soon as many packets are in flight as before.
     #[test]
     fn a_ring_that_was_nearly_empty_has_room_for_as_much_as_before() {
         let mut buffer = SendBuffer { batch: 2, ..SendBuffer::new(100, PAYLOAD, Seq::MAX, UdtSocketId(5)) };

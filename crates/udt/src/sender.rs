@@ -26,8 +26,7 @@ pub(crate) struct PacketRun {
 pub(crate) struct SendHalf {
     pub(crate) buffer: SendBuffer,
     losses: LossList,
-    /// The packets that were reported lost and are not acknowledged. Some were sent again since then, the others wait
-    /// to be.
+    /// Packets that were reported lost and are not acknowledged. Some were sent again since then, others wait to be.
     reported: LossList,
     /// The first packet after those that were in flight at the last timeout; `None` once all of those are
     /// acknowledged.

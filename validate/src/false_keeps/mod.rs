@@ -18,29 +18,29 @@ use crate::table::{self, BrokenPromises, interval, percent, share};
 use noise::{KINDS, NoiseKind};
 use run::{CandidateEffect, SimulatedRun, USEFUL};
 
-/// The deviation of a block's log ratio in whole runs.
+/// Deviation of a block's log ratio in whole runs.
 const DEVIATION: f64 = 0.05;
 /// The largest share of whole runs that may keep and confirm a useless change.
 const MOST_FALSE: f64 = 0.05;
 /// The largest upper end of the interval of the share of whole runs that keep and confirm a useless change.
 const HIGHEST_FALSE: f64 = 0.06;
-/// The effects that must be found.
+/// Effects that must be found.
 const EFFECTS: [EffectTarget; 2] = [
     EffectTarget { effect: 1.1, deviation: 0.05, least: 0.85 },
     EffectTarget { effect: 1.3, deviation: 0.15, least: 0.80 },
 ];
 /// The effect that must be found if a tenth of the processor time or less is stolen.
 const STOLEN: EffectTarget = EffectTarget { effect: 1.3, deviation: 0.05, least: 0.85 };
-/// The kinds of noise for which `STOLEN` is promised, by the beginnings of their names.
+/// Kinds of noise for which `STOLEN` is promised, by the beginnings of their names.
 const STOLEN_PROMISED: [&str; 2] = ["5 % stolen in bursts, b", "10 % stolen in bursts, b"];
-/// The largest share of candidates with mishaps that may be kept.
+/// Largest share of candidates with mishaps that may be kept.
 const MISHAPS: f64 = 0.10;
 
 /// An effect on rate and cost, and the share of steps that must find it.
 #[derive(Debug, Clone, Copy)]
 struct EffectTarget {
     effect: f64,
-    /// The deviation of a block's log ratio.
+    /// Deviation of a block's log ratio.
     deviation: f64,
     /// The least share of the steps that must keep the candidate with this effect.
     least: f64,

@@ -25,7 +25,7 @@ type TrialSource = fn(&mut NoiseState, &[Arm]) -> Vec<TrialDeviations>;
 /// The deviations of a trial from its cell's true figures.
 #[derive(Debug, Clone, Copy, Default)]
 struct TrialDeviations {
-    /// The deviations of ln(rate), ln(bytes per CPU-second) and ln(round trip), in units of the noise's deviation.
+    /// Deviations of ln(rate), ln(bytes per CPU-second) and ln(round trip), in units of the noise's deviation.
     units: [f64; 3],
     /// Additional deviations of the same three logs, independent of the noise's deviation.
     fixed: [f64; 3],

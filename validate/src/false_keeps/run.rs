@@ -47,7 +47,7 @@ impl CandidateEffect {
 /// The parameters of a run to simulate.
 pub(super) struct SimulatedRun {
     kind: NoiseKind,
-    /// The deviation of the log ratio of a block's rate.
+    /// Deviation of the log ratio of a block's rate.
     deviation: f64,
     /// The effects by knob. Knobs that are missing have none.
     effects: BTreeMap<String, CandidateEffect>,

@@ -13,7 +13,7 @@ use super::clean::HealthyPath;
 use super::draw::DrawnFault;
 use crate::landspeed::document;
 
-/// The time for the traffic to reach its rate before `explain` starts.
+/// Time for the traffic to reach its rate before `explain` starts.
 const START_UP: Duration = Duration::from_millis(1500);
 /// The time for which `explain` watches a path with one fault. (Its default is ten seconds.)
 const WATCH: &str = "4s";

@@ -24,7 +24,7 @@ const TOGETHER: f64 = 0.94;
 const ALONE: RangeInclusive<f64> = 0.94..=0.96;
 /// The largest ratio of the mean width of intervals to that of the best possible ones.
 const WIDTH: f64 = 1.3;
-/// The number of grids for which the best possible widths are computed.
+/// Number of grids for which the best possible widths are computed.
 const BEST: u32 = 20;
 
 #[derive(Debug, Args)]

@@ -19,7 +19,7 @@ pub(super) enum MeasuredTrials {
 pub(super) enum ContrastFamily {
     Reference,
     Neighbours,
-    /// The main effects, the interactions of two factors, and each factor's effect alone and with all others changed.
+    /// Main effects, interactions of two factors, and each factor's effect alone and with all others changed.
     Factorial,
 }
 

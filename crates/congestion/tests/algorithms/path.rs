@@ -23,13 +23,13 @@ struct PathSample {
 
 pub(crate) struct FluidPath {
     pub(crate) flows: Vec<FluidFlow>,
-    /// The RTT without a queue, in milliseconds.
+    /// RTT without a queue, in milliseconds.
     base: usize,
     /// The largest number of packets per millisecond that the path delivers. The next field is the number that the
     /// application sends.
     pub(crate) rate: f64,
     pub(crate) offered: f64,
-    /// The interval between losses of a packet, in milliseconds; 0 for no losses.
+    /// Interval between losses of a packet, in milliseconds; 0 for no losses.
     pub(crate) loses_every: usize,
     recovers_at: usize,
     sent: f64,

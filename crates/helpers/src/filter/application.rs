@@ -17,11 +17,11 @@ pub struct FilterStage {
 /// The position of one copy of a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FilterCopy {
-    /// The index of the filter in the chain, from 0.
+    /// Index of the filter in the chain, from 0.
     pub stage: usize,
-    /// The index of the copy, from 0.
+    /// Index of the copy, from 0.
     pub copy: usize,
-    /// The number of copies of this filter.
+    /// Number of copies of this filter.
     pub copies: usize,
 }
 

@@ -27,7 +27,7 @@ pub enum Error {
     /// The placement's text has a mistake.
     #[error("placement, line {line}: {why}")]
     Placement {
-        /// The number of the line, from 1.
+        /// Number of the line, from 1.
         line: usize,
         /// The mistake, and the remedy.
         why: String,

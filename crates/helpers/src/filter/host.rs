@@ -16,7 +16,7 @@ use crate::filter::stream::{receive, receive_credits};
 use crate::filter::wires::{HostWiring, clone};
 use crate::filter::{Bytes, Error, FilterInput, FilterOutput};
 
-/// The interval of heartbeats.
+/// Interval of heartbeats.
 const BEAT: Duration = Duration::from_secs(1);
 
 /// The silence after which a host is taken for gone.
@@ -25,7 +25,7 @@ const SILENCE: Duration = Duration::from_secs(15);
 /// The time limit for the other ends to close their control connections after the query.
 const LINGER: Duration = Duration::from_secs(3);
 
-/// The longest text of an error that a host sends, in bytes.
+/// Longest text of an error that a host sends, in bytes.
 const TEXT: usize = 1024;
 
 /// The outcome of a query on one host.

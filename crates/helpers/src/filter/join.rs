@@ -13,10 +13,10 @@ use landspeed_proof::{DeadlineStream, receive_request, verify_server};
 use crate::filter::Error;
 use crate::filter::plan::{ConnectionPurpose, FilterJob, HELLO};
 
-/// The pause between two checks of the listener, and between two attempts to connect.
+/// Pause between two checks of the listener, and between two attempts to connect.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The time limit of one attempt to connect.
+/// Time limit of one attempt to connect.
 const TRY: Duration = Duration::from_secs(2);
 
 /// The time limit for the other end's proof of the token.

@@ -14,7 +14,7 @@ use crate::filter::{Distribution, Error, Placement};
 pub struct FilterJob {
     /// This host's number, from 0. Host 0 starts the query and runs the last filter.
     pub host: usize,
-    /// The addresses of all hosts.
+    /// Addresses of all hosts.
     pub hosts: Vec<IpAddr>,
     /// Host n listens at this port + n.
     pub port: u16,
@@ -22,15 +22,15 @@ pub struct FilterJob {
     pub token: Secret,
     /// The assignment of all filters to hosts.
     pub placement: Placement,
-    /// The number of units of work in the query.
+    /// Number of units of work in the query.
     pub units: u32,
     /// The largest number of units in the pipeline at a time.
     pub ahead: u32,
     /// A text of all other parameters that must be equal on all hosts.
     pub parameters: String,
-    /// The time limit for the hosts to join.
+    /// Time limit for the hosts to join.
     pub join: Duration,
-    /// The time limit of the query.
+    /// Time limit of the query.
     pub limit: Duration,
 }
 

@@ -15,7 +15,7 @@ pub(crate) const GRACE: Duration = Duration::from_secs(3);
 /// The figures of one host for the outcome of the query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct HostReport {
-    /// The bytes of frames that the host sent over sockets.
+    /// Bytes of frames that the host sent over sockets.
     pub(crate) network: u64,
     /// The number of buffers that the host's filters sent.
     pub(crate) buffers: u64,
@@ -44,19 +44,19 @@ pub(crate) struct QueryState {
     suspect: Option<(Instant, Error)>,
     /// True once the query has ended without a failure. Later errors are then not recorded.
     pub(crate) is_over: bool,
-    /// The number of other hosts that have joined all others.
+    /// Number of other hosts that have joined all others.
     pub(crate) ready: usize,
     /// The number of this host's filters that still run.
     pub(crate) running: usize,
-    /// The number of control connections that are still read.
+    /// Control connections that are still read.
     pub(crate) listening: usize,
     /// The reports that other hosts have sent.
     pub(crate) reports: Vec<HostReport>,
     /// The start time of each unit.
     started: Vec<Instant>,
-    /// The duration of each finished unit, with its picture's hash.
+    /// Duration of each finished unit, with its picture's hash.
     pub(crate) finished: Vec<(Duration, blake3::Hash)>,
-    /// The picture of the unit that finished last.
+    /// Picture of the unit that finished last.
     pub(crate) picture: Vec<u8>,
 }
 

@@ -42,13 +42,13 @@ pub struct QueryOptions {
     pub query: QueryKind,
     /// This host's number, from 0. (The command line counts from 1.)
     pub host: usize,
-    /// The addresses of all hosts.
+    /// Addresses of all hosts.
     pub hosts: Vec<IpAddr>,
     /// Host n listens at this port + n.
     pub port: u16,
     /// The placement in TOML; `None` for the application's default.
     pub placement: Option<String>,
-    /// The number of copies of the busiest filter (extract or decompress); `None` for the number in the placement.
+    /// Number of copies of the busiest filter (extract or decompress); `None` for the number in the placement.
     pub copies: Option<usize>,
     /// The size of the data along an axis, in samples (Iso-Surface) or pixels (Virtual Microscope).
     pub size: u32,
@@ -56,7 +56,7 @@ pub struct QueryOptions {
     pub chunk: u32,
     /// The seed from which the data are generated.
     pub seed: u64,
-    /// The number of units of work.
+    /// Number of units of work.
     pub units: u32,
     /// The largest number of units in the pipeline at a time. With 1, each picture is finished before the next unit
     /// starts.
@@ -65,9 +65,9 @@ pub struct QueryOptions {
     pub token: Secret,
     /// True if the first host computes each picture again without filters, and compares the two.
     pub verify: bool,
-    /// The time limit for the hosts to join.
+    /// Time limit for the hosts to join.
     pub join: Duration,
-    /// The time limit of the query.
+    /// Time limit of the query.
     pub limit: Duration,
 }
 

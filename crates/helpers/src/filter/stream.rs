@@ -14,7 +14,7 @@ use crate::filter::frame::{self, FrameKind, FrameReadError, HEADER, SocketFrame}
 use crate::filter::query::Query;
 use crate::filter::{Distribution, Error};
 
-/// The interval at which a waiting filter checks that the query continues.
+/// Interval at which a waiting filter checks that the query continues.
 const SLICE: Duration = Duration::from_millis(100);
 
 /// A message from a producer's copy.
@@ -194,7 +194,7 @@ struct Consumer {
 pub(crate) struct OutputParts {
     pub(crate) distribution: Distribution,
     pub(crate) credits: usize,
-    /// The size of the largest buffer, in bytes.
+    /// Size of the largest buffer, in bytes.
     pub(crate) largest: usize,
     /// The index of this copy of the producer.
     pub(crate) producer: usize,

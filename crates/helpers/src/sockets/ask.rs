@@ -31,7 +31,7 @@ pub struct BenchmarkOptions {
     pub connections: usize,
     /// The pause after each connection, for the task that opens connections. The server goes to sleep in it.
     pub gap: Duration,
-    /// The duration of the run.
+    /// Duration of the run.
     pub time: Duration,
 }
 
@@ -44,7 +44,7 @@ pub struct BenchmarkReport {
     pub bytes: u64,
     /// The duration of the run, in seconds.
     pub seconds: f64,
-    /// The number of operations per second.
+    /// Operations per second.
     pub per_second: f64,
     /// The rate of the payload. A message that was sent and returned counts twice.
     pub gbit_per_s: f64,

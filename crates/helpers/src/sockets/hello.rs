@@ -23,7 +23,7 @@ pub enum TrafficKind {
 pub struct ConnectionTask {
     /// The kind of traffic.
     pub kind: TrafficKind,
-    /// The size of a message, or of a write call, in bytes: 1 to 16 MiB.
+    /// Size of a message, or of a write call, in bytes: 1 to 16 MiB.
     pub size: usize,
     /// True if both ends poll, and do not sleep, while they wait.
     pub is_polling: bool,
@@ -32,7 +32,7 @@ pub struct ConnectionTask {
 /// The largest message, in bytes.
 const LARGEST: usize = 16 << 20;
 
-/// The length of an encoded task in bytes: kind, polling, size.
+/// Length of an encoded task in bytes: kind, polling, size.
 const LENGTH: usize = 1 + 1 + 4;
 
 impl ConnectionTask {

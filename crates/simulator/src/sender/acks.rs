@@ -1,4 +1,4 @@
-//! The handling of an acknowledgement: tcp_ack of net/ipv4/tcp_input.c.
+//! Handling of an acknowledgement: tcp_ack of net/ipv4/tcp_input.c.
 
 use landspeed_congestion::{AckSample, CaState, RateSample};
 use landspeed_record::units::Nanos;

@@ -29,7 +29,7 @@ use scoreboard::{NewestDelivery, Scoreboard};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SenderCounts {
-    /// The number of packets sent, including retransmissions and packets without data.
+    /// Packets sent, including retransmissions and packets without data.
     pub sent: u64,
     /// The number of retransmissions, which are included in `sent`.
     pub retransmits: u64,
@@ -55,7 +55,7 @@ pub(crate) struct TcpSender {
     /// The sequence number at which the current state of recovery ends, once all segments below it are acknowledged
     /// (high_seq).
     state_ends: u64,
-    /// The segment whose acknowledgement starts a new measurement of the window's use (cwnd_usage_seq).
+    /// Segment whose acknowledgement starts a new measurement of the window's use (cwnd_usage_seq).
     usage_ends: u64,
     cwnd_limited: bool,
     /// The receive window, in segments.
@@ -63,16 +63,16 @@ pub(crate) struct TcpSender {
     /// The first segment that is not to be sent: the end of the data.
     end: u64,
     mss: u32,
-    /// The delay from the receiver to the sender.
+    /// Delay from the receiver to the sender.
     way_back: Nanos,
     rto_at: Nanos,
     reorder_at: Nanos,
     probing: TailLossProbe,
     min_rto: Nanos,
     pace_at: Nanos,
-    /// The number of timeouts since the last RTT sample.
+    /// Timeouts since the last RTT sample.
     backoff: u32,
-    /// The number of timeouts since a segment was last acknowledged.
+    /// Timeouts since a segment was last acknowledged.
     retries: u32,
     counts: SenderCounts,
 }

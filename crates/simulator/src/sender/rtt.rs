@@ -15,7 +15,7 @@ pub(super) struct RttEstimator {
     floor_us: u32,
     variation_us: u32,
     mdev_max_us: u32,
-    /// The segment whose acknowledgement starts a new measurement of the RTT's variation.
+    /// Segment whose acknowledgement starts a new measurement of the RTT's variation.
     round_ends: u64,
     least: WindowedMinimum,
 }

@@ -17,7 +17,7 @@ const DIRECTIONS: usize = 8192;
 /// The number of directions that are averaged together after sorting them by reach. Among this many neighbours the
 /// reach hardly varies.
 const ALIKE: usize = 64;
-/// The degrees of freedom beyond which Student's distribution equals the normal one to all digits that matter.
+/// Degrees of freedom beyond which Student's distribution equals the normal one to all digits that matter.
 pub(super) const NORMAL: f64 = 1e6;
 
 /// Returns the bound that the magnitudes of all variables stay below with probability `confidence`. Row i of

@@ -24,7 +24,7 @@ fn assert_close(a: f64, b: f64, relative: f64) {
     assert!((a / b - 1.0).abs() < relative, "{a} {b}");
 }
 
-/// Fits the grid with one variance for all cells, as in textbooks.
+/// Fits the grid with one variance for all cells, as in the textbooks.
 fn common(trials: &[CellTrial]) -> FittedGrid {
     let mut grid = FittedGrid::of(trials, 0).unwrap();
     grid.noise = CellNoise::Alike;

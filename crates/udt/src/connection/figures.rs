@@ -61,8 +61,8 @@ pub struct PathFigures {
     pub period: Nanos,
     /// The congestion window, in packets.
     pub window: u32,
-    /// The number of packets in flight.
+    /// The packets in flight.
     pub flight: u32,
-    /// The number of packets that are missing at this end.
+    /// The packets that are missing at this end.
     pub missing: u32,
 }

@@ -45,7 +45,7 @@ impl NetworkImpairments {
     }
 }
 
-/// The number of recent datagrams that the network remembers.
+/// The number of recent datagrams that a network remembers.
 const SEEN: usize = 64;
 
 pub(crate) const CONNECTOR: usize = 0;

@@ -11,7 +11,7 @@ use landspeed_congestion::{NativeControl, native};
 
 use super::planted::PlantedErrors;
 
-/// The folder of kernel.h and table.h.
+/// Folder of kernel.h and table.h.
 const HERE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/algorithms/linux");
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 

@@ -2,7 +2,7 @@
 
 use crate::filter::words::mixed;
 
-/// The number of blobs in a field.
+/// Number of blobs in a field.
 const BLOBS: u64 = 24;
 
 /// The value of the field at the surface.

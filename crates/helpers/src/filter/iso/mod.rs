@@ -13,7 +13,7 @@ use crate::filter::application::{Filter, FilterApplication, FilterCopy, FilterSt
 use crate::filter::words::{floats, word};
 use crate::filter::{Error, FilterInput, FilterOutput};
 
-/// The size of a triangle in a buffer, in bytes.
+/// Size of a triangle in a buffer, in bytes.
 const TRIANGLE: usize = 36;
 
 /// The largest number of triangles in one buffer of 64 KiB.
@@ -26,7 +26,7 @@ const BAND: usize = 16 << 10;
 #[derive(Debug)]
 pub struct IsoSurface {
     field: ScalarField,
-    /// The number of cells along each axis of a block.
+    /// Cells along each axis of a block.
     block: usize,
     stages: [FilterStage; 4],
 }

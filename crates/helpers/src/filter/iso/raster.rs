@@ -6,7 +6,7 @@ use super::cubes::Triangle;
 /// The value of a pixel without a triangle.
 pub(super) const EMPTY: u32 = u32::MAX;
 
-/// The upper bound of depths.
+/// Upper bound of depths.
 const DEPTHS: f32 = (1 << 24) as f32;
 
 /// The number of subdivisions of a pixel, in each direction, at which corners of triangles are placed.

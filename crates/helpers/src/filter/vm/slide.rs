@@ -8,10 +8,10 @@ use flate2::write::ZlibEncoder;
 
 use crate::filter::words::mixed;
 
-/// The distance between the corners of the tissue's pattern, in pixels.
+/// Distance between the corners of the tissue's pattern, in pixels.
 const LATTICE: u32 = 64;
 
-/// The edge of the square around one cell, in pixels.
+/// Edge of the square around one cell, in pixels.
 const CELL: u32 = 48;
 
 /// A rectangle of the slide's pixels.

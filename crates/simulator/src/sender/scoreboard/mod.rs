@@ -28,9 +28,9 @@ pub(super) struct SentSegment {
     /// The sending time of the newest segment that was known to be delivered when this segment was sent
     /// (first_tx_mstamp).
     pub(super) first_at: Nanos,
-    /// The time of the last delivery before this segment was sent (tcp_rate.c: delivered_mstamp).
+    /// Time of the last delivery before this segment was sent (tcp_rate.c: delivered_mstamp).
     pub(super) news_at: Nanos,
-    /// The number of segments that had been delivered when this segment was sent.
+    /// Number of segments that had been delivered when this segment was sent.
     pub(super) delivered: u32,
     /// The flags [`SACKED`], [`LOST`], [`RESENT`] and [`EVER_RESENT`].
     pub(super) flags: u8,
@@ -50,7 +50,7 @@ pub(super) struct Scoreboard {
     unjudged: u64,
     /// The retransmissions in the order of sending, each with its time and segment.
     again: VecDeque<(Nanos, u64)>,
-    /// The segments whose retransmission was lost. They are the oldest, so they are sent first.
+    /// Segments whose retransmission was lost. They are the oldest, so they are sent first.
     lost_again: VecDeque<u64>,
     lost_first: VecDeque<u64>,
 }
