@@ -25,7 +25,8 @@ pub(super) struct AckSummary {
     /// The sending time of the segment that was sent once and is now acknowledged selectively.
     sacked_sent: Option<Nanos>,
     origin: Option<SampleOrigin>,
-    /// The RTT of the newest segment that this acknowledgement covers; `None` if each was sent more than once.
+    /// The RTT of the newest segment that this acknowledgement covers; `None` if retransmissions make it
+    /// ambiguous.
     rtt_us: Option<i32>,
     in_flight_before: u32,
     lost_before: u32,
