@@ -6,11 +6,11 @@
 //! The effects of slow factors are therefore known no better than plots repeat themselves.
 //!
 //! The model is fitted by restricted maximum likelihood. Each contrast gets the error and the degrees of freedom of
-//! Kenward & Roger, "Small sample inference for fixed effects from restricted maximum likelihood", Biometrics 53,
-//! 1997. All contrasts of a family together get intervals from the largest of their Student statistics (Hothorn,
-//! Bretz & Westfall, Biometrical Journal 50, 2008). Where all cells differ in noise, each contrast has the error of
-//! its own differences within blocks. docs/decisions/0032 gives the reasons; `make grid-coverage` shows how often the
-//! intervals hold the truth.
+//! Kenward & Roger, "Small sample inference for fixed effects from restricted maximum likelihood",
+//! Biometrics 53, 1997. All contrasts of a family together get intervals from the largest of their Student statistics
+//! (Hothorn, Bretz & Westfall, Biometrical Journal 50, 2008). Where all cells differ in noise, each contrast has the
+//! error of its own differences within blocks. docs/decisions/0032 gives the reasons; `make grid-coverage` shows how
+//! often the intervals hold the truth.
 
 mod block_means;
 mod design;
