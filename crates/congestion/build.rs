@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 const ALGORITHMS: &str = "src/algorithms";
 
-/// Controls that the kernel has itself; they are compiled for the simulator only.
+/// The controls that the kernel has itself. They are compiled for the simulator only.
 const KERNELS: &[&str] = &["bbr", "cubic", "reno"];
 
-/// Sequence numbers and clocks wrap in signed arithmetic too; the compiler must not assume otherwise.
+/// The compiler flag for signed arithmetic that wraps, because sequence numbers and clocks wrap in signed arithmetic
+/// too.
 const WRAPS: &str = "-fwrapv";
 
 fn main() {

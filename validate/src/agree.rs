@@ -1,9 +1,9 @@
-//! `make agree`: checks whether the kernel and the simulator agree in a study, from one record of `landspeed compare`
-//! by each.
+//! `make agree`: checks if the kernel and the simulator agree in a study, from one record of `landspeed compare` by
+//! each.
 //!
-//! Every congestion control fills a link, so the rate distinguishes none; the other figures do. A figure agrees if the
-//! two means are no further apart than two single runs are in 95 of 100 cases, by the spread of both engines' runs
-//! (docs/decisions/0021).
+//! Every congestion control fills the link, so the rate does not distinguish them, but the other figures do. A figure
+//! agrees if its two means are no further apart than two single runs are in 95 of 100 cases, by the spread of both
+//! engines' runs (docs/decisions/0021).
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use landspeed_stats::{apart, mean_and_deviation, unpaired};
 use crate::table;
 
 const CONFIDENCE: f64 = 0.95;
-/// Bounds of the interval of the ratio of rates.
+/// The bounds of the interval of the ratio of the two rates.
 const RATES: std::ops::RangeInclusive<f64> = 0.85..=1.18;
 /// Least share of the protocols that must agree.
 const ENOUGH: f64 = 0.8;
@@ -29,17 +29,18 @@ pub(crate) struct Options {
     simulator: PathBuf,
 }
 
-/// Names of a run's figures. S is stability, the deviation of the aggregate over its mean; F is Jain's index of
-/// fairness. Rates and windows are those of the middle region, where all flows run.
+/// The names of a run's figures. S is stability: the deviation of the aggregate rate over its mean. F is Jain's index
+/// of fairness. Rates and windows are those of the middle region, in which all flows run.
 const FIGURES: [&str; 6] = ["rate", "S", "least F", "window", "window's deviation", "round trip's deviation"];
 
-/// A protocol's figures in one engine: one row for each valid run.
+/// The figures of one protocol in one engine, with one row for each valid run.
 struct ProtocolFigures {
     protocol: String,
     runs: Vec<[f64; FIGURES.len()]>,
 }
 
-/// Prints one row for each protocol. Fails if a rate differs, or too few protocols agree.
+/// Prints one row for each protocol. Returns an error if the rates of a protocol differ, or if too few protocols
+/// agree.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let (kernel, simulator) = (columns(&options.kernel)?, columns(&options.simulator)?);
     println!("Kernel over simulator\n");
@@ -96,7 +97,7 @@ fn figures(study: &Study, run: &StudyRun) -> Option<[f64; FIGURES.len()]> {
     Some([rate, figures.stability?, figures.fairness_min?, window, deviation / window, figures.rtt_sd_s?])
 }
 
-/// Returns the sum of all flows' windows while all run: its mean and deviation over the samples.
+/// Returns the mean and the deviation, over the samples, of the sum of all flows' windows while all flows run.
 fn windows(study: &Study, run: &StudyRun) -> Option<(f64, f64)> {
     let StudyRegion { start, end, .. } = study.regions().into_iter().max_by_key(|region| region.flows)?;
     let of_flow = |flow: &RunFlow| -> Option<Vec<u32>> {
@@ -114,7 +115,7 @@ impl ProtocolFigures {
         self.runs.iter().map(|run| run[i]).collect()
     }
 
-    /// Returns the figures in which the two engines differ; `None` if either has too few runs.
+    /// Returns the names of the figures in which the two engines differ; `None` if either has too few runs.
     fn differs(&self, other: &ProtocolFigures) -> Option<Vec<&'static str>> {
         let rates = unpaired(&self.figure(0), &other.figure(0), CONFIDENCE)?;
         let mut differing = Vec::new();
@@ -131,7 +132,7 @@ impl ProtocolFigures {
         Some(differing)
     }
 
-    /// Formats the ratio of this figure to that of the other engine, with its interval.
+    /// Formats the ratio of figure `i` in this engine to that in the other one, with its interval.
     fn ratio(&self, other: &ProtocolFigures, i: usize) -> String {
         table::ratio(unpaired(&self.figure(i), &other.figure(i), CONFIDENCE))
     }

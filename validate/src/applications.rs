@@ -1,5 +1,5 @@
-//! `make applications`: runs every application that ships, with its real programs in labs, in rounds, and prints the
-//! table of docs/results/applications.md.
+//! `make applications`: runs every application that ships, with its real programs in labs, in several rounds. It
+//! prints the table of docs/results/applications.md.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub(crate) struct Options {
     rounds: usize,
 }
 
-/// More runs, after one of each application with its defaults.
+/// The further runs, after one run of each application with its defaults.
 const MORE: &[&str] = &[
     "app:redis --size 3",
     "app:ganglia lab:switch:9",
@@ -58,7 +58,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let mut failed = Vec::new();
     for round in 0..options.rounds {
         for at in 0..runs.len() {
-            // Each round begins at another run, so that drift does not always affect the same ones.
+            // Each round begins with another run, so that drift does not always affect the same runs.
             let at = (at + round * 7) % runs.len();
             match figures(&landspeed, &runs[at]) {
                 Ok(figures) => figures.into_iter().for_each(|(name, figure)| {
@@ -81,7 +81,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Returns the figures that `landspeed measure` prints for these words, by name.
+/// Returns the figures that `landspeed measure` prints for the arguments `words`, each with its name.
 fn figures(landspeed: &Path, words: &str) -> Result<Vec<(String, CustomQuantity)>> {
     let report: MeasureReport =
         document(Command::new(landspeed).arg("measure").args(words.split(' ')).arg("--json"))?;

@@ -1,5 +1,5 @@
 //! `make capacity`: checks that `landspeed measure capacity` finds the rate of a known link. It prints the table of
-//! docs/results/capacity.md, and fails if an answer is neither close nor marked as limited by a host.
+//! docs/results/capacity.md, and fails if an answer is neither close to the rate nor marked as limited by a host.
 
 use std::path::Path;
 use std::process::Command;
@@ -18,7 +18,7 @@ const RATES: [(&str, f64); 5] =
     [("50M", 50e6), ("200M", 200e6), ("500M", 500e6), ("1G", 1e9), ("2.5G", 2.5e9)];
 /// Largest relative error of an answer that counts as close.
 const NEAR: f64 = 0.02;
-/// Time limit of an answer.
+/// The time limit of an answer, in seconds.
 const SECONDS: f64 = 90.0;
 
 #[derive(Debug, Args)]

@@ -1,4 +1,4 @@
-//! `make experiments`: runs every experiment that ships, in its short version, in the lab. It writes a page for each
+//! `make experiments`: runs every experiment that ships in the lab, in its short version. It writes a page for each
 //! in target/experiments, and prints the table of docs/results/experiments.md.
 
 use std::fs;
@@ -24,7 +24,7 @@ pub(crate) struct Options {
     full: bool,
 }
 
-/// Folder of the experiments that compare landspeed with other tools, which `make bench` runs.
+/// The folder of the experiments that compare landspeed with other tools. `make bench` runs them.
 const BENCH: &str = "bench/";
 
 pub(crate) fn run(options: &Options) -> Result<()> {

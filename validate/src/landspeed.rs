@@ -1,4 +1,4 @@
-//! The program that is measured, and what it prints.
+//! The landspeed program that is measured, and the documents that it prints.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use serde::de::DeserializeOwned;
 
-/// Returns the landspeed program beside this one, so that both are of one build. Fails in a debug build, whose figures
-/// would be meaningless.
+/// Returns the path of the landspeed program beside this one, so that both are from the same build. Returns an error
+/// in a debug build, whose figures would be meaningless.
 pub(crate) fn landspeed() -> Result<PathBuf> {
     let own = std::env::current_exe().context("cannot find this program itself")?;
     let landspeed = own.with_file_name("landspeed");

@@ -1,8 +1,8 @@
 //! Studies that check what landspeed promises: `cargo run --release -p validate -- --help`.
 //!
-//! Each study prints the tables of a page in docs/results, and fails if a promise is broken. Some simulate, and run
-//! the product's own decisions on simulated trials; the others measure in labs, as root. None is a test: they take
-//! from minutes to hours.
+//! Each study prints the tables of a page in docs/results, and fails if a promise is broken. Some studies run the
+//! product's own decisions on simulated trials. The others measure in labs, as root. None is a test, because they
+//! take from minutes to hours.
 
 mod agree;
 mod applications;

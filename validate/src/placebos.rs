@@ -1,9 +1,9 @@
 //! `make placebos`: measures what landspeed decides about changes without an effect, on real trials.
 //! docs/results/decisions.md has the figures.
 //!
-//! Each decision is what `tune` does with a placebo as its only step: the same ladder, the same blocks, and the same
-//! toggling of a real knob between two equivalent values. The setting alternates from decision to decision, and the
-//! toggled knob changes every two decisions.
+//! Each decision is that of a run of `tune` with a placebo as its only step. It has the same ladder, the same blocks,
+//! and the same toggling of a real knob between two equivalent values. The setting alternates from decision to
+//! decision, and the toggled knob changes every two decisions.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -23,9 +23,9 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use crate::landspeed::landspeed;
 use crate::{stop, table};
 
-/// Number of decisions that the promise is about.
+/// The number of decisions for which the promise is made.
 const DECISIONS: u32 = 200;
-/// Most placebos of these that may be kept.
+/// The largest number of these decisions that may keep a placebo.
 const MOST_KEPT: u32 = 2;
 /// Number of tests over which a run of the usual five minutes splits its error.
 const PLANNED: u32 = 12;
@@ -37,7 +37,7 @@ pub(crate) struct Options {
     decisions: u32,
 }
 
-/// Takes the requested number of decisions, or ends after the current block on Ctrl-C. Then prints the report.
+/// Takes the requested number of decisions and prints the report. Ctrl-C ends it early, after the current block.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let stop = stop::on(&[SIGINT, SIGTERM, SIGHUP])?;
     let mut bench = PlaceboLab::new()?;
@@ -50,7 +50,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// A sink that does not keep trials.
+/// A sink that discards the record, and reports if the user has stopped the study.
 struct DiscardingSink<'a>(&'a AtomicBool);
 
 impl RecordSink for DiscardingSink<'_> {
@@ -63,7 +63,7 @@ impl RecordSink for DiscardingSink<'_> {
     }
 }
 
-/// Takes decisions; fewer than `wanted` if the user stopped.
+/// Takes `wanted` decisions and returns their summaries. There are fewer if the user has stopped the study.
 fn decisions(
     bench: &mut PlaceboLab,
     wanted: u32,
@@ -78,7 +78,7 @@ fn decisions(
     Ok(decisions)
 }
 
-/// Takes one decision; returns `None` if the user stopped.
+/// Takes decision `number` and returns its summary; `None` if the user has stopped the study.
 fn decide(
     bench: &mut PlaceboLab,
     number: u32,
@@ -128,13 +128,14 @@ fn decide(
     }
 }
 
-/// Two joined lab hosts.
+/// Two joined lab hosts, and the settings between which decisions alternate.
 struct PlaceboLab {
     joined: JoinedHosts,
     timing: TrialTiming,
-    /// The start of `tune` in the lab: two cores, no offloads, small windows. It is noisy.
+    /// The settings at the start of `tune` in the lab: two cores, no offloads, small windows. Trials with them are
+    /// noisy.
     start: Cell,
-    /// About where `tune` ends: one core, segmentation offload, large writes. It is quiet.
+    /// Settings near the end of `tune`: one core, segmentation offload, large writes. Trials with them are quiet.
     tuned: Cell,
 }
 
@@ -151,7 +152,7 @@ impl PlaceboLab {
         Ok(PlaceboLab { joined, timing: plan.timing, start: plan.start, tuned })
     }
 
-    /// Returns the placebo of a decision. Its scope is drawn anew every two decisions.
+    /// Returns the placebo of decision `number`. Its knob is drawn anew every two decisions.
     fn placebo(&self, number: u32) -> Result<Candidate> {
         let options = options(Settings::new(), u64::from(number / 2));
         let placebos = placebos(&self.joined.group, self.cell(number), &options);
@@ -163,8 +164,8 @@ impl PlaceboLab {
     }
 }
 
-/// Returns the settings that matter most by the lab's hand measurements, to add to the start. The windows are those of
-/// the unchanged hosts, which are autotuned.
+/// Returns the settings to add to the start, which matter most by hand measurements in the lab. The windows are those
+/// of the unchanged hosts, which are autotuned.
 fn tuned(group: &HostGroup) -> Result<Settings> {
     const HAND: &[(&str, &str)] = &[
         ("placement", "same-core"),
@@ -183,7 +184,7 @@ fn tuned(group: &HostGroup) -> Result<Settings> {
     Ok(settings)
 }
 
-/// Returns the options of `tune`, with this seed.
+/// Returns the options of a run of `tune` with the seed `seed`, compared with the settings `tuned`.
 fn options(tuned: Settings, seed: u64) -> TuneOptions {
     TuneOptions {
         program: None,
@@ -206,7 +207,7 @@ fn options(tuned: Settings, seed: u64) -> TuneOptions {
     }
 }
 
-/// Prints the decisions. Returns false if more were kept than promised.
+/// Prints the table of decisions. Returns false if more placebos were kept than promised.
 fn report(decisions: &[StepSummary]) -> bool {
     println!("### Decisions about nothing, on real trials\n");
     table::head(
@@ -228,7 +229,7 @@ fn report(decisions: &[StepSummary]) -> bool {
     kept <= MOST_KEPT
 }
 
-/// Prints one row of decisions, and returns how many were kept.
+/// Prints one row of the table of decisions, and returns the number of kept placebos.
 fn row(name: &str, of: &[&StepSummary]) -> u32 {
     let count = |answer| of.iter().filter(|summary| summary.answer == answer).count();
     let kept = of.iter().filter(|summary| summary.kept).count() as u32;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use landspeed_stats::Random;
 
-/// Calls `of` with every seed below `seeds`, on all processors. The results are in no order.
+/// Calls `of` with every seed below `seeds`, on all processors, and returns the results in no particular order.
 pub(crate) fn each_seed<T: Send>(seeds: u32, of: impl Fn(u32) -> T + Sync) -> Vec<T> {
     let next = AtomicU32::new(0);
     let draw = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|seed| *seed < seeds);
@@ -16,7 +16,7 @@ pub(crate) fn each_seed<T: Send>(seeds: u32, of: impl Fn(u32) -> T + Sync) -> Ve
     })
 }
 
-/// Draws a value from 0 to 1, never 1, each equally likely.
+/// Returns a value drawn uniformly from 0 to 1, but never 1.
 pub(crate) fn uniform(random: &mut Random) -> f64 {
     (random.draw() >> 11) as f64 / (1_u64 << 53) as f64
 }

@@ -1,5 +1,5 @@
-//! `make stolen`: checks that `tune` achieves about as much beside a program that takes a part of each core in bursts
-//! as it does alone. It runs pairs of runs in the lab, alternately.
+//! `make stolen`: checks that `tune` gains about as much beside a program that takes a part of each core in bursts as
+//! it does alone. It makes pairs of runs in the lab, whose order alternates.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -11,8 +11,8 @@ use landspeed_record::TuneSummary;
 use crate::landspeed::{document, landspeed};
 use crate::table;
 
-/// Least share of the gain alone that must remain beside the neighbour: for the geometric mean of the pairs, and for
-/// each pair.
+/// The least share of the gain alone that must remain beside the neighbour: first for the geometric mean over the
+/// pairs, then for each single pair.
 const LEAST: [f64; 2] = [0.7, 0.5];
 
 #[derive(Debug, Args)]
@@ -28,7 +28,7 @@ pub(crate) struct Options {
     budget: String,
 }
 
-/// A program that takes a part of each core, in bursts; dropping it ends it.
+/// A running program that takes a part of each core, in bursts. It ends when this value is dropped.
 struct NoisyNeighbour(Child);
 
 impl NoisyNeighbour {
@@ -47,14 +47,14 @@ impl NoisyNeighbour {
 
 impl Drop for NoisyNeighbour {
     fn drop(&mut self) {
-        // SIGTERM, on which it ends its children; after SIGKILL they would stay.
+        // SIGTERM makes it end its children, which would survive after SIGKILL.
         let pid = rustix::process::Pid::from_child(&self.0);
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
         let _ = self.0.wait();
     }
 }
 
-/// Prints a row for each pair. Fails if a run fails, or if too little of the gain remains.
+/// Prints one row for each pair of runs. Returns an error if a run fails, or if too little of the gain remains.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let landspeed = landspeed()?;
     table::head(

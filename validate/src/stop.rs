@@ -1,11 +1,11 @@
-//! Turns signals into requests to end.
+//! Signals as requests to end.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result};
 
-/// Returns a flag that any of `signals` sets. They no longer end the program by themselves.
+/// Returns a flag that is set by any of `signals`. The signals no longer end the program by themselves.
 pub(crate) fn on(signals: &[i32]) -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     for &signal in signals {

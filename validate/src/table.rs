@@ -1,4 +1,4 @@
-//! Tables in Markdown, as docs/results has them, and promises whose results they show.
+//! Tables in Markdown for the pages of docs/results, and the promises whose results they show.
 
 use std::fmt::Display;
 
@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use landspeed_record::Estimate;
 use landspeed_stats::proportion_interval;
 
-/// Prints the first two lines of a table, for names such as "noise | kept | promise".
+/// Prints the head of a table. `columns` holds names such as "noise | kept | promise".
 pub(crate) fn head(columns: &str) {
     println!("| {columns} |\n|{}", "---|".repeat(columns.split('|').count()));
 }
@@ -25,13 +25,13 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-/// Returns the 95 % interval of a share.
+/// Returns the 95 % interval of the share `hits` / `of`, as text in percent.
 pub(crate) fn interval(hits: u32, of: u32) -> String {
     let (low, high) = proportion_interval(hits.into(), of.into());
     format!("{:.1} to {:.1} %", 100.0 * low, 100.0 * high)
 }
 
-/// Returns a ratio with its interval.
+/// Returns a ratio with its interval as text; "-" for `None`.
 pub(crate) fn ratio(found: Option<Estimate>) -> String {
     found.map_or("-".to_owned(), |found| format!("{:.3} [{:.3}, {:.3}]", found.ratio, found.low, found.high))
 }
@@ -41,13 +41,13 @@ pub(crate) fn ratio(found: Option<Estimate>) -> String {
 pub(crate) struct BrokenPromises(u32);
 
 impl BrokenPromises {
-    /// Counts the promise as broken unless it `holds`, and returns the cell for its row.
+    /// Counts a promise, as broken unless `holds` is true, and returns its cell for the table.
     pub(crate) fn check(&mut self, holds: bool) -> &'static str {
         self.0 += u32::from(!holds);
         if holds { "kept" } else { "NOT KEPT" }
     }
 
-    /// Prints the number of broken promises; fails if there are any.
+    /// Prints the number of broken promises. Returns an error if there are any.
     pub(crate) fn sum_up(&self) -> Result<()> {
         println!("\n{} promises broken.", self.0);
         ensure!(self.0 == 0, "a promise is broken");

@@ -1,5 +1,4 @@
-//! Checks that each crate uses only the crates that the architecture allows (the arrows of the picture in
-//! ARCHITECTURE.md).
+//! Checks that each crate uses only the crates that the architecture allows, as the picture in ARCHITECTURE.md shows.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,8 +6,8 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-/// Every crate with the crates of this workspace that it may use. A crate that is missing here is an error: a new
-/// crate needs a place in the architecture.
+/// Every crate, with the crates of this workspace that it may use. A crate that is missing here is an error, because
+/// a new crate needs a place in the architecture.
 const ARROWS: &[(&str, &[&str])] = &[
     ("record", &[]),
     ("bpf-build", &[]),
@@ -31,7 +30,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("helpers", &["record", "proof"]),
 ];
 
-/// The crates at the top, which may use any crate; no other crate may use them. Dependencies of tests are not
+/// The crates at the top. They may use any crate, and no other crate may use them. The dependencies of tests are not
 /// checked.
 const TOP: &[&str] = &["landspeed", "validate", "xtask"];
 
@@ -42,7 +41,8 @@ fn name_of(package: &Value) -> &str {
     package["name"].as_str().unwrap_or_default()
 }
 
-/// Returns the number of crates, and the number of uses between them, without those of the crates at the top.
+/// Returns the number of crates, and the number of uses between them. The crates of developers are not counted, nor
+/// the uses by crates at the top.
 pub(crate) fn counted(root: &Path) -> Result<(usize, usize)> {
     let crates: Vec<Value> =
         packages(root)?.into_iter().filter(|package| !TOOLS.contains(&name_of(package))).collect();
@@ -50,12 +50,12 @@ pub(crate) fn counted(root: &Path) -> Result<(usize, usize)> {
     Ok((crates.len(), below.map(|package| uses(package).count()).sum()))
 }
 
-/// Returns one line for each crate that uses a crate that it must not use.
+/// Returns one line for each use of a crate that the architecture does not allow.
 pub(crate) fn wrong(root: &Path) -> Result<Vec<String>> {
     Ok(packages(root)?.iter().flat_map(wrong_in).collect())
 }
 
-/// Returns the workspace's packages as cargo describes them.
+/// Returns the workspace's packages, as `cargo metadata` describes them.
 fn packages(root: &Path) -> Result<Vec<Value>> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
@@ -69,7 +69,7 @@ fn packages(root: &Path) -> Result<Vec<Value>> {
     metadata["packages"].as_array().cloned().context("cargo metadata has no packages")
 }
 
-/// Returns the crates of this workspace that a package uses, its tests left out.
+/// Returns the names of the crates of this workspace that a package uses, except in its tests.
 fn uses(package: &Value) -> impl Iterator<Item = &str> {
     let uses = package["dependencies"].as_array().map(Vec::as_slice).unwrap_or_default();
     let own = uses.iter().filter(|used| used["path"].is_string() && used["kind"] != "dev");

@@ -1,4 +1,4 @@
-//! `xtask census`: the size of the code base in figures that a redesign is judged by.
+//! `xtask census`: prints figures of the size of the code base, by which a redesign is judged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,7 +13,7 @@ use crate::incoming::entries;
 
 /// Folders that are counted, where they exist.
 const COUNTED: [&str; 3] = ["crates", "validate", "xtask"];
-/// Length in lines above which a file is also counted as long.
+/// A file with more lines than this is counted as long.
 const LONG: usize = 400;
 
 #[derive(Debug, Args)]
@@ -23,14 +23,14 @@ pub(crate) struct Options {
     pub(crate) tree: Option<PathBuf>,
 }
 
-/// Numbers of lines of a source. `code` has neither blank lines nor comments.
+/// The numbers of lines of a source. Lines of `code` are neither blank nor comments.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Lines {
     code: usize,
     comments: usize,
 }
 
-/// Counts of all sources.
+/// The counts over all sources.
 #[derive(Debug, Default)]
 struct Census {
     production: Lines,
@@ -38,7 +38,7 @@ struct Census {
     long_files: usize,
     public_items: usize,
     tuple_parameters: usize,
-    /// For each name of a public type: the crates that have one.
+    /// For each name of a public type, the crates that have a type of this name.
     types: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn print(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Finds the sources in a folder. Each has a flag that is true for tests.
+/// Adds the sources in a folder to `files`. Each has a flag that is true for tests.
 fn gather(folder: &Path, in_tests: bool, files: &mut Vec<(PathBuf, bool)>) -> Result<()> {
     let entries = entries(folder)?;
     let of_tests = test_modules(&entries)?;
@@ -90,7 +90,7 @@ fn gather(folder: &Path, in_tests: bool, files: &mut Vec<(PathBuf, bool)>) -> Re
     Ok(())
 }
 
-/// Returns the modules that the sources of one folder declare for tests alone.
+/// Returns the names of the modules that the sources of one folder declare only for tests.
 fn test_modules(entries: &[PathBuf]) -> Result<BTreeSet<String>> {
     let mut modules = BTreeSet::new();
     for entry in entries.iter().filter(|entry| entry.extension().is_some_and(|extension| extension == "rs")) {
@@ -174,7 +174,7 @@ impl Census {
         self.tuple_parameters += usize::from(signature.inputs.iter().any(is_tuple));
     }
 
-    /// Returns the names of public types that more than one crate has, without those that every crate may have.
+    /// Returns the names of public types that are in more than one crate, except those that every crate may have.
     fn shared_types(&self) -> impl Iterator<Item = &str> {
         let is_shared = |(name, crates): &(&String, &BTreeSet<String>)| {
             crates.len() > 1 && !["Error", "Options"].contains(&name.as_str())
@@ -203,7 +203,7 @@ impl Lines {
     }
 }
 
-/// Splits a source before its module of tests, which comes last.
+/// Splits a source in front of its module of tests, which comes last. The second part is empty if it has none.
 fn parted(text: &str) -> (&str, &str) {
     let begins = |marker: &&str| text.find(marker);
     let markers = [

@@ -1,4 +1,4 @@
-//! Writes and checks the pages that are generated from the code.
+//! Generates, writes and checks the pages that come from the code.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::schemas;
 
-/// The exit codes of `landspeed`. They are included by path, because the crate `cli` has no library.
+/// The exit codes of `landspeed`. The file is included by path, because the crate `cli` has no library.
 #[path = "../../crates/cli/src/exit.rs"]
 #[expect(dead_code, reason = "a page needs the table alone")]
 mod exit;
@@ -46,7 +46,7 @@ pub(crate) fn write(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns one line for each page that differs from what its source generates.
+/// Returns one line for each page that differs from the text that its source generates.
 pub(crate) fn stale(root: &Path) -> Result<Vec<String>> {
     let differs = |(path, text): &(String, String)| {
         std::fs::read_to_string(root.join(path)).map_or(true, |found| found != *text)

@@ -1,22 +1,24 @@
-//! Checks that JSON from elsewhere is decoded by `landspeed_record::decode`, which bounds it and escapes its texts.
+//! Checks that JSON from outside the process is decoded by `landspeed_record::decode`, which limits its size and
+//! escapes its texts.
 
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// Other places below `crates` where JSON may become values. None of it comes from a peer or from a record.
+/// The other places below `crates` where JSON may be decoded. None of that JSON comes from a peer or from a record.
 const ELSEWHERE: [&str; 9] = [
     "record/src/incoming.rs",
-    // A value that `decode` made.
+    // A value that `decode` has returned.
     "agent/src/session/hello.rs",
-    // From the program that started this one.
+    // JSON from the program that started this one.
     "lab/src/faults/app/mod.rs",
-    // From the agent that started this process, and back. A program's output is kept byte by byte for its figures.
+    // JSON from the agent that started this process, and back. A program's output is kept byte by byte for its
+    // figures.
     "workload/src/app/figure.rs",
     "workload/src/app/play/",
     "workload/src/app/role.rs",
-    // From the process that it forked.
+    // JSON from the process that it forked.
     "path/src/exec.rs",
     // Root's own files, and the guardian's pipe; their contents are written back byte by byte.
     "knob/src/journal/",
@@ -47,7 +49,7 @@ fn look(path: &Path, crates: &Path, wrong: &mut Vec<String>) -> Result<()> {
         return Ok(());
     }
     let text = fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
-    // Tests come last in a file, and decode only what they made themselves.
+    // Tests come last in a file, and decode only JSON that they made themselves.
     let lines = text.lines().take_while(|line| *line != "#[cfg(test)]");
     let found = (1..).zip(lines).filter(|(_, line)| MAKERS.iter().any(|maker| line.contains(maker)));
     wrong.extend(
@@ -56,7 +58,7 @@ fn look(path: &Path, crates: &Path, wrong: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// Returns the paths in a folder, sorted by name.
+/// Returns the paths of the entries of a folder, sorted by name.
 pub(crate) fn entries(folder: &Path) -> Result<Vec<std::path::PathBuf>> {
     let read = fs::read_dir(folder).with_context(|| format!("look into {}", folder.display()))?;
     let mut entries = read.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;

@@ -1,5 +1,5 @@
-//! `xtask check`: no crate whose licence, or whose name, deny.toml does not allow. cargo-deny checks the same and more
-//! (`make deny`), but takes longer to build than the rest of the check takes to run.
+//! The part of `xtask check` about licences: deny.toml must allow the licence and the name of every crate. cargo-deny
+//! checks the same and more (`make deny`), but takes longer to build than the rest of the check takes to run.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use toml::Table;
 
 use crate::notices::{metadata, text};
 
-/// Returns a line for each crate that deny.toml does not allow.
+/// Returns one line for each crate that deny.toml does not allow.
 pub(crate) fn wrong(root: &Path) -> Result<Vec<String>> {
     let rules: Table = toml::from_str(&std::fs::read_to_string(root.join("deny.toml"))?)?;
     let list = |table: &str, key: &str| {

@@ -1,6 +1,6 @@
 //! Developer tasks: `cargo run -p xtask -- --help`.
 //!
-//! `check` checks rules that no compiler checks, such as which crate may use which, and whether generated pages match
+//! `check` checks rules that no compiler checks, such as which crate may use which, and that generated pages match
 //! their sources. `docs` writes those pages, and `test` runs all tests.
 
 mod arrows;

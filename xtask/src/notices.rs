@@ -1,5 +1,5 @@
-//! `xtask notices`: prints the licences of the crates that are linked into landspeed's programs, from the crates' own
-//! files. Most licences require that their text is distributed with the program.
+//! `xtask notices`: prints the licences of the crates that are linked into landspeed's programs, from the files of
+//! these crates. Most licences require that their text is distributed with the program.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,18 +10,18 @@ use serde_json::Value;
 
 /// The programs that are distributed.
 const PROGRAMS: &[&str] = &["landspeed", "landspeed-helpers"];
-/// Beginnings of the names of a crate's licence files.
+/// The beginnings of the names of licence files.
 const FILES: &[&str] = &["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "UNLICENSE"];
 
-/// Prints each text once, below the crates that have it. A crate without a text is listed with the name of its
-/// licence.
+/// Prints each licence text once, below the names of the crates that have it. For a crate without a text, the name of
+/// its licence is printed.
 pub(crate) fn print(root: &Path) -> Result<()> {
     let metadata = metadata(root)?;
     let linked = linked(&metadata);
     ensure!(!linked.is_empty(), "cargo metadata names nothing that landspeed is made of");
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for package in metadata["packages"].as_array().into_iter().flatten() {
-        // The project's own crates have no source; their licence is the project's.
+        // The project's own crates have no source. Their licence is the project's.
         if !linked.contains(text(&package["id"])) || package["source"].is_null() {
             continue;
         }
@@ -48,7 +48,8 @@ pub(crate) fn metadata(root: &Path) -> Result<Value> {
     serde_json::from_slice(&output.stdout).context("cargo metadata")
 }
 
-/// Returns the IDs of the crates that the programs depend on, without those that only build or test it.
+/// Returns the IDs of the crates that are linked into the programs, without those that are only needed to build or
+/// test.
 fn linked(metadata: &Value) -> BTreeSet<&str> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
     let nodes = metadata["resolve"]["nodes"].as_array().into_iter().flatten();

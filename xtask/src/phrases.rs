@@ -1,5 +1,4 @@
-//! Checks that pages, help texts, messages and comments do not contain certain phrases, which are not how engineers
-//! write.
+//! Checks that pages, help texts, messages and comments do not contain certain phrases that engineers do not use.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +7,7 @@ use anyhow::{Context, Result};
 
 use crate::incoming::entries;
 
-/// A phrase, and what to write in its place.
+/// A phrase, and the text to write in its place.
 type Phrase = (&'static str, &'static str);
 
 /// Phrases that are wrong everywhere.
@@ -26,8 +25,8 @@ const IN_TEXT: [Phrase; 1] = [("stands", "\"is\", or the value")];
 const IN_COMMENTS: [Phrase; 2] =
     [("told", "\"reported\", \"returned\" or \"printed\""), ("as it were", "nothing")];
 
-/// Files whose whole text is checked: pages, and the help of the command line. Decisions and the changelog are left
-/// out.
+/// The files whose whole text is checked: pages, and the sources with the help of the command line. Decisions and the
+/// changelog are left out.
 const READ: [&str; 6] = [
     "README.md",
     "ARCHITECTURE.md",
@@ -65,7 +64,7 @@ fn read(file: &Path) -> Result<String> {
     fs::read_to_string(file).with_context(|| format!("read {}", file.display()))
 }
 
-/// Returns one line for each phrase in `text`, which is from `file`.
+/// Returns one line for each phrase of `phrases` in `text`. `file` is the file of the text.
 fn lines(root: &Path, file: &Path, text: &str, phrases: &'static [Phrase]) -> Vec<String> {
     let name = file.strip_prefix(root).unwrap_or(file).display();
     let line = |(line, (phrase, better)): (usize, Phrase)| {
@@ -74,13 +73,13 @@ fn lines(root: &Path, file: &Path, text: &str, phrases: &'static [Phrase]) -> Ve
     found(text, phrases).map(line).collect()
 }
 
-/// Returns true if the strings of a source are messages for users. Those of tests and of xtask are not.
+/// Returns true if the strings of a source file are messages for users. Strings of tests and of xtask are not.
 fn speaks(file: &Path) -> bool {
     let has = |name: &str| file.components().any(|part| part.as_os_str() == name);
     has("crates") && has("src") && !file.to_string_lossy().ends_with("tests.rs")
 }
 
-/// Returns the comments of a source, each on its line.
+/// Returns the comments of a source. Each stays on its line.
 fn comments(source: &str) -> String {
     let comment = |line: &str| {
         let line = line.trim_start();
@@ -89,8 +88,8 @@ fn comments(source: &str) -> String {
     source.lines().map(comment).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the messages of a source for users: the strings before its tests, without those of panics. Each string
-/// stays on its line.
+/// Returns the messages for users in a source: the strings before its tests, except those of panics. Each stays on
+/// its line.
 fn messages(source: &str) -> String {
     let said = |line: &str| {
         let is_bug =
@@ -115,7 +114,7 @@ fn gather(path: &Path, root: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// Returns the lines of `text` that have a phrase of `EVERYWHERE` or of `more`, as whole words.
+/// Returns the phrases of `EVERYWHERE` and of `more` that `text` has as whole words, each with its line's number.
 fn found(text: &str, more: &'static [Phrase]) -> impl Iterator<Item = (usize, Phrase)> {
     (1..).zip(text.lines()).flat_map(move |(number, line)| {
         // `nobody` is also a Unix user.

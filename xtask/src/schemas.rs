@@ -1,4 +1,5 @@
-//! Generates the pages of the JSON documents and of the record from the schemas that `landspeed generate` writes.
+//! Generates the pages about the JSON documents and about the record, from the schemas that `landspeed generate`
+//! writes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,10 +25,10 @@ const RECORD: &str = "# The record\n\nA record is a file of JSON Lines: one obje
                       The schema of a line is `record.json`, beside those of [JSON documents](json.md). Older records lack what \
                       was added since.";
 
-/// Returns both pages: path within the project, and text.
+/// Returns both pages: for each, its path within the project, and its text.
 ///
 /// # Errors
-/// Returns an error if landspeed cannot be built, or if a member or value has no doc comment, because its row would be
+/// Returns an error if landspeed cannot be built, or if a field or value has no doc comment, because its row would be
 /// empty.
 pub(crate) fn pages(root: &Path) -> Result<Vec<(String, String)>> {
     let mut schemas = schemas(root)?;
@@ -43,9 +44,9 @@ pub(crate) fn pages(root: &Path) -> Result<Vec<(String, String)>> {
     Ok(vec![("docs/reference/json.md".into(), json_text), ("docs/reference/record.md".into(), record_text)])
 }
 
-/// Returns the schemas of the present code, by file name.
+/// Builds landspeed and returns the schemas that it generates, by file name.
 fn schemas(root: &Path) -> Result<BTreeMap<String, Value>> {
-    // With the features of the whole workspace, so that this build is also that of the tests.
+    // The features are those of the whole workspace, so that the tests use the same build.
     let build = ["build", "--quiet", "--locked", "--workspace", "--bin", "landspeed"];
     ensure!(cargo(root).args(build).status()?.success(), "landspeed does not build");
     let landspeed = std::env::current_exe()?.with_file_name("landspeed");
@@ -61,7 +62,7 @@ fn schemas(root: &Path) -> Result<BTreeMap<String, Value>> {
     entries.map(schema).collect()
 }
 
-/// Returns the table rows of a page that have no meaning, each with its heading.
+/// Returns the table rows of a page that have no text in the column "meaning", each with its heading.
 fn silent(page: &str) -> impl Iterator<Item = String> {
     let mut heading = "";
     page.lines().filter_map(move |line| {
@@ -75,7 +76,7 @@ struct SchemaPage {
     documents: Vec<Value>,
     /// The definitions of all documents, by name.
     types: Map<String, Value>,
-    /// The documents that json.md describes; empty for the page json.md itself.
+    /// The documents that json.md describes, to which the page links; empty for the page json.md itself.
     elsewhere: Vec<Value>,
 }
 
@@ -86,7 +87,7 @@ impl SchemaPage {
         SchemaPage { documents, types, elsewhere }
     }
 
-    /// Returns a section for each document and type.
+    /// Returns a section for each document, and one for each type.
     fn documents(&self) -> String {
         let section = |(number, document): (usize, &Value)| {
             let known = self.known(document, &self.documents[..number]);
@@ -95,7 +96,8 @@ impl SchemaPage {
         self.documents.iter().enumerate().map(section).collect::<String>() + &self.sections()
     }
 
-    /// Returns a section for each kind of line in a record, and for each type that the other page does not describe.
+    /// Returns a section for each kind of line in a record, and one for each type that the other page does not
+    /// describe.
     fn lines(&self) -> String {
         let section = |line| {
             let (_, kind) = tag(line).unwrap_or_default();
@@ -105,7 +107,7 @@ impl SchemaPage {
         self.documents.iter().flat_map(alternatives).map(section).collect::<String>() + &self.sections()
     }
 
-    /// Returns the text about one kind of line of a record. The fields of the line are those of the type `held`.
+    /// Returns the text about one kind of line of a record. The line has the fields of the type `held`.
     fn line(&self, line: &Value, held: &str) -> String {
         let schema = &self.types[held];
         let body = match self.known(schema, &self.elsewhere) {
@@ -116,7 +118,7 @@ impl SchemaPage {
         head(line) + &body
     }
 
-    /// Returns a link to the first of `documents` whose members are those of the schema.
+    /// Returns a link to the first of `documents` that has the same members as `schema`.
     fn known(&self, schema: &Value, documents: &[Value]) -> Option<String> {
         let is_same =
             |known: &&Value| !known["properties"].is_null() && known["properties"] == schema["properties"];
@@ -125,7 +127,7 @@ impl SchemaPage {
         Some(format!("As [{title}]({page}#{}).\n", title.replace(' ', "-")))
     }
 
-    /// Returns a section for each type that is not in `elsewhere`.
+    /// Returns a section for each type that the other page does not describe.
     fn sections(&self) -> String {
         let own = self.types.iter().filter(|(name, schema)| has_section(schema) && !self.is_elsewhere(name));
         let section = |(name, schema)| format!("\n## {name}\n\n{}", self.body(schema));
@@ -136,7 +138,7 @@ impl SchemaPage {
         self.elsewhere.iter().flat_map(definitions).any(|(known, _)| known == name)
     }
 
-    /// Returns the description of a schema, and tables of its members and alternatives.
+    /// Returns the description of a schema, with tables of its members and of its alternatives.
     fn body(&self, schema: &Value) -> String {
         let tables: Vec<String> = [self.fields(schema), self.choices(schema)].into_iter().flatten().collect();
         let tables = if tables.is_empty() {
@@ -171,7 +173,7 @@ impl SchemaPage {
         table([name, "with", "meaning"], values.chain(alternatives(schema).map(choice)).collect())
     }
 
-    /// Returns the members of an object in words: names, types and meanings.
+    /// Returns the members of an object as text: names, types and meanings.
     fn with(&self, schema: &Value) -> String {
         let member = |(name, field): (&str, &Value)| {
             format!("`{name}` {} ({})", self.words(field), self.about(field).trim_end_matches('.'))
@@ -179,7 +181,7 @@ impl SchemaPage {
         members(schema).into_iter().map(member).collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns the type of a value in words, with links to types that have a section.
+    /// Returns the type of a value as text, with links to the types that have a section.
     fn words(&self, schema: &Value) -> String {
         if let Some(name) = reference(schema) {
             return self.link(name);
@@ -216,7 +218,7 @@ impl SchemaPage {
         }
     }
 
-    /// Returns the description of a member or, if it has none, that of its type.
+    /// Returns the description of a member. If it has none, this is the description of its type.
     fn about<'a>(&'a self, schema: &'a Value) -> &'a str {
         let inner = schema.get("items").or(schema["anyOf"].get(0));
         let of_type = || reference(schema).map(|name| &self.types[name]).or(inner);
@@ -225,7 +227,7 @@ impl SchemaPage {
     }
 }
 
-/// Returns a table of these rows, or `None` without any. A second column without any text is left out.
+/// Returns a table of `rows`, or `None` if there are none. If the second column has no text, it is left out.
 fn table(heads: [&str; 3], rows: Vec<[String; 3]>) -> Option<String> {
     let is_narrow = rows.iter().all(|[_, second, _]| second.is_empty());
     let row = |[first, second, third]: [String; 3]| match is_narrow {
@@ -251,12 +253,12 @@ fn definitions(document: &Value) -> impl Iterator<Item = (&String, &Value)> {
     document["$defs"].as_object().into_iter().flatten()
 }
 
-/// Returns true for an object or a choice; false for a number, a text, a list or a map.
+/// Returns true if a schema is an object or a choice, and so has a section. Numbers, texts, lists and maps have none.
 fn has_section(schema: &Value) -> bool {
     ["properties", "oneOf", "enum"].iter().any(|word| schema.get(word).is_some())
 }
 
-/// Returns the name of the definition that the schema refers to.
+/// Returns the name of the definition to which the schema refers.
 fn reference(schema: &Value) -> Option<&str> {
     schema["$ref"].as_str()?.strip_prefix("#/$defs/")
 }
@@ -265,13 +267,13 @@ fn alternatives(schema: &Value) -> impl Iterator<Item = &Value> {
     ["oneOf", "anyOf"].into_iter().filter_map(|word| schema[word].as_array()).flatten()
 }
 
-/// Returns the member that identifies an alternative, and its value.
+/// Returns the member that identifies an alternative (its tag), and the value of this member.
 fn tag(schema: &Value) -> Option<(&str, &str)> {
     let mut members = schema["properties"].as_object()?.iter();
     members.find_map(|(name, member)| Some((name.as_str(), member["const"].as_str()?)))
 }
 
-/// Returns the members of an object, without the tag: first those that are always there, in the order of the type.
+/// Returns the members of an object, without its tag. The required ones come first, in the order of the type.
 fn members(schema: &Value) -> Vec<(&str, &Value)> {
     let Some(all) = schema["properties"].as_object() else { return Vec::new() };
     let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);

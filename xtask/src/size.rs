@@ -1,12 +1,13 @@
-//! Checks the size of the release build, because it is sent to hosts.
+//! Checks the size of the release build, which is limited because the program is sent to hosts.
 
 use std::fs::metadata;
 use std::path::Path;
 
-/// Largest size in bytes.
+/// The largest size of the release build, in bytes.
 const MOST: u64 = 30_000_000;
 
-/// Returns one line if the release build is too large. A build that is older than its profile is not checked.
+/// Returns one line if the release build is too large. A build from before the last change of Cargo.toml is not
+/// checked.
 pub(crate) fn wrong(root: &Path) -> Option<String> {
     let path = root.join("target/release/landspeed");
     let built = metadata(&path).ok()?;

@@ -1,7 +1,7 @@
 //! `make test`: runs all tests, two programs at a time.
 //!
-//! cargo runs one test program after another, but lab tests mostly wait: for round trips, for a dead process's lease,
-//! for a browser. Tests that need the machine for themselves run after the others.
+//! cargo runs one test program after another, although lab tests mostly wait: for round trips, for the end of a dead
+//! process's lease, for a browser. Tests that need the whole machine run after the others.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -15,26 +15,27 @@ use serde_json::Value;
 /// Number of test programs that run at the same time.
 const LANES: usize = 2;
 
-/// Programs that load congestion controls, as "CRATE TARGET". None of them runs beside another, because a kernel has
-/// one table of controls; nor beside the tests of [`READERS`], which compare that table with its former contents.
+/// The programs that load congestion controls, as "CRATE TARGET". No two of them run at the same time, because a
+/// kernel has one table of controls. They also do not run beside the tests of [`READERS`], which check that the table
+/// is unchanged.
 const LOADERS: [&str; 6] =
     ["agent controls", "cli cc", "cli compare", "cli interrupted", "cli kills", "congestion kernel"];
 const READERS: &str = "cli ";
 
-/// Programs that judge what else runs on the machine, or measure its maximum.
+/// The programs that judge what else runs on the machine, or measure its maximum. They run alone.
 const ALONE: [&str; 1] = ["cli explain"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct TestProgram {
-    /// The crate's folder, in which its tests expect to run.
+    /// The crate's folder, which its tests expect as the current directory.
     folder: PathBuf,
-    /// Name of the target: the library, or one of tests/.
+    /// The name of the target: that of the library, or of a file in tests/.
     target: String,
     executable: PathBuf,
 }
 
 impl TestProgram {
-    /// Parses a message of `cargo --message-format=json`; returns `None` if it is not about a test program.
+    /// Parses a message of `cargo --message-format=json`; `None` if it is not about a test program.
     fn of(message: &Value) -> Option<TestProgram> {
         let is_test = message["profile"]["test"].as_bool()?;
         let executable = message["executable"].as_str()?.into();
@@ -63,14 +64,14 @@ struct TestOutcome {
     took: Duration,
 }
 
-/// Builds and runs all tests; fails if any of them fails.
+/// Builds and runs all tests. Returns an error if any of them fails.
 pub(crate) fn run(root: &Path) -> Result<()> {
     let is_alone = |program: &TestProgram| ALONE.contains(&program.name().as_str());
     let (alone, mut others): (Vec<_>, Vec<_>) = built(root)?.into_iter().partition(is_alone);
     let loads = |program: &TestProgram| LOADERS.contains(&program.name().as_str());
     let loaders = others.iter().filter(|program| loads(program)).count();
     ensure!(alone.len() == ALONE.len() && loaders == LOADERS.len(), "a program that a list names is gone");
-    // Those that may not run beside others come first, so that no lane waits at the end.
+    // Programs that may not run beside others come first, so that no lane waits at the end.
     others.sort_by_key(|program| (!loads(program), !program.name().starts_with(READERS)));
     let output = root.join("target/test-output");
     fs::create_dir_all(&output)?;
@@ -85,10 +86,10 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     sum_up(ended?.into_iter().flatten().chain(alone).collect(), documented)
 }
 
-/// The programs that wait for a lane.
+/// The test programs that wait for a lane, and those that run.
 struct TestQueue {
     state: Mutex<QueueState>,
-    /// Notified when a program has ended.
+    /// The condition that is notified when a program has ended.
     ended: Condvar,
 }
 
@@ -99,7 +100,7 @@ struct QueueState {
 }
 
 impl TestQueue {
-    /// Runs programs until none is left.
+    /// Runs waiting programs, one after the other, until none is left.
     fn lane(&self, output: &Path) -> Result<Vec<TestOutcome>> {
         let mut outcomes = Vec::new();
         while let Some(program) = self.take() {
@@ -111,7 +112,8 @@ impl TestQueue {
         Ok(outcomes)
     }
 
-    /// Waits for a program that may run beside the running ones, and takes it; `None` if no program is left.
+    /// Waits until a program may run beside the running ones, and removes it from the queue; `None` if no program is
+    /// left.
     fn take(&self) -> Option<TestProgram> {
         let mut state = self.state.lock();
         loop {
@@ -137,8 +139,8 @@ fn suit(one: &str, other: &str) -> bool {
     !collide(one, other) && !collide(other, one)
 }
 
-/// Returns a call of cargo without the variables that the `cargo run` of this program has set. The build script of
-/// ring reads them: with them, everything that depends on ring would be built a second time.
+/// Returns a cargo command without the variables that the `cargo run` of this program has set. The build script of
+/// ring reads these variables. With them, everything that depends on ring would be built a second time.
 pub(crate) fn cargo(root: &Path) -> Command {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(root);
@@ -165,7 +167,7 @@ fn built(root: &Path) -> Result<Vec<TestProgram>> {
     Ok(messages.iter().filter_map(TestProgram::of).collect())
 }
 
-/// Runs a program, and prints its result; if it failed, also its output.
+/// Runs a test program and prints its result. If it failed, its output is printed too.
 fn run_one(program: &TestProgram, folder: &Path) -> Result<TestOutcome> {
     let name = program.name();
     let path = folder.join(format!("{}.txt", name.replace(' ', "-")));
@@ -187,9 +189,10 @@ fn run_one(program: &TestProgram, folder: &Path) -> Result<TestOutcome> {
     Ok(ended)
 }
 
-/// Returns one line for a program that passed; for one that failed, its output from the failures on.
+/// Returns the text to print for a program: one line, with the reasons of skipped tests, if it passed; otherwise its
+/// output from the failures on.
 fn told(ended: &TestOutcome, printed: &str) -> String {
-    // A program with its own main prints no such line.
+    // A program with its own main function prints no such line.
     let results = printed.lines().find(|line| line.starts_with("test result: ")).unwrap_or("passed");
     let head = format!("{:6.1} s  {}", ended.took.as_secs_f64(), ended.name);
     if ended.passed {
@@ -206,7 +209,7 @@ fn told(ended: &TestOutcome, printed: &str) -> String {
     format!("{head}: FAILED\n{failed}{}", &printed[details..])
 }
 
-/// Returns true if the documentation's examples pass.
+/// Runs the documentation's examples. Returns true if they pass.
 fn documented(root: &Path) -> Result<bool> {
     let output = cargo(root).args(["test", "--doc", "--workspace", "--locked", "--quiet"]).output()?;
     if !output.status.success() {

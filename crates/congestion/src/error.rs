@@ -7,22 +7,22 @@ use landspeed_record::units::did_you_mean;
 
 use crate::CONTROLS;
 
-/// A failed operation: its subject, the cause, and the remedy.
+/// A failed operation on a congestion control. The message names the control, the cause and the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// No control has this name.
     #[error("no congestion control is called {name:?}{near} (`landspeed cc list` lists all)")]
     Unknown {
-        /// The name as given.
+        /// The unknown name.
         name: String,
-        /// "; did you mean cubic?", or empty.
+        /// The end of the message: a suggestion such as "; did you mean cubic?", or empty.
         near: String,
     },
-    /// The kernel has this control itself.
+    /// The control cannot be loaded, because it is the kernel's own.
     #[error("{name} is the kernel's own: it needs no loading (where it is missing: modprobe tcp_{name})")]
     Kernels { name: &'static str },
-    /// The kernel's own control is not in this kernel.
+    /// The control is one of the kernel's own, but the running kernel does not have it.
     #[error("{name} is not in this kernel: `modprobe tcp_{name}` loads it where it was built as a module")]
     Missing { name: &'static str },
     #[error(
@@ -42,10 +42,10 @@ pub enum Error {
     #[error("{name} is loaded already{holder}")]
     Taken {
         name: &'static str,
-        /// The holder of the name and how to end it, or empty if not known.
+        /// The end of the message: the holder of the control and how to end it; empty if it is not known.
         holder: String,
     },
-    /// The kernel refused the programs.
+    /// The kernel refused the control's BPF programs.
     #[error("the kernel refuses {name}: {why}")]
     Kernel {
         name: &'static str,
@@ -55,7 +55,7 @@ pub enum Error {
     #[error("{name} was not loaded with --keep{holder}")]
     NotKept {
         name: &'static str,
-        /// The holder of the name and how to end it, or empty if there is none.
+        /// The end of the message: the holder of the control and how to end it; empty if there is none.
         holder: String,
     },
     /// An operation on a file or folder of the BPF file system failed.
@@ -64,7 +64,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Makes the error for a name that is not in the table.
+    /// Creates the error for a name that no control has.
     pub fn unknown(name: &str) -> Self {
         let near = did_you_mean(name, CONTROLS.iter().map(|row| row.name));
         Error::Unknown { name: name.to_owned(), near }

@@ -1,8 +1,9 @@
 //! The TCP congestion controls of the PFLDnet study, and later ones.
 //!
-//! Each is one C source (`src/algorithms/NAME/NAME.c`), written from its paper or RFC. It is compiled twice: for BPF,
-//! so that it loads into a stock kernel, and for this machine, so that tests and the simulator run the very code that
-//! the kernel runs. The C sources are MIT or GPL-2.0, because the kernel accepts no other licence.
+//! Each control has one C source (`src/algorithms/NAME/NAME.c`), written from its paper or RFC. The source is
+//! compiled twice: for BPF, so that it loads into a stock kernel, and for this machine, so that tests and the
+//! simulator run the very code that the kernel runs. The C sources are MIT or GPL-2.0, because the kernel accepts no
+//! other licence.
 
 mod algorithms;
 mod control;

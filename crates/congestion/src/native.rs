@@ -1,4 +1,4 @@
-//! Safe calls of the C sources as compiled for this machine.
+//! Safe calls of the C sources that are compiled for this machine.
 //!
 //! A driver of a control must make the calls in the kernel's order (tcp_input.c):
 //!
@@ -47,7 +47,7 @@ impl fmt::Debug for CongestionOps {
     }
 }
 
-/// The error for a control that this connection cannot use.
+/// The error for a control that cannot run on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ControlRefusal {
     pub name: &'static str,
@@ -63,33 +63,33 @@ impl fmt::Display for ControlRefusal {
 
 impl std::error::Error for ControlRefusal {}
 
-/// The reason why a control that judges one-way delays is refused without timestamps.
+/// The reason why a control that judges one-way delays is refused if there are no TCP timestamps.
 pub(crate) const NEEDS_TIMESTAMPS: &str = "it infers congestion from one-way delays, which only TCP timestamps \
                                            give; turn net.ipv4.tcp_timestamps on at both ends";
 
-/// A congestion control as compiled for this machine. It has no state: all state is in the [`Sock`], so that one
-/// `NativeControl` serves any number of connections, on any threads.
+/// A congestion control compiled for this machine. All state is in the [`Sock`], so one `NativeControl` can be used
+/// for any number of connections, on any threads.
 #[derive(Debug, Clone, Copy)]
 pub struct NativeControl {
     row: &'static Control,
 }
 
-/// Returns the control called `name`, with or without the prefix of its kernel name.
+/// Returns the control called `name` (with or without `ls_`); `None` if there is no such control.
 pub fn native(name: &str) -> Option<NativeControl> {
     let row = CONTROLS.iter().find(|row| row.name == name || row.kernel_name == name)?;
     Some(NativeControl { row })
 }
 
-// SAFETY, for every call below: the C sources read and write only the structure that they are given and the
-// sample, both of this layout. They keep no pointer, divide only by what is not zero, and have no state outside the
-// structure (cc.h). So any `Sock` may be passed, whatever it holds.
+// SAFETY, for every call below: the C sources read and write only the connection and the sample that they are given,
+// and both have the layout that the sources expect. They keep no pointer, never divide by zero, and have no state
+// outside the connection (cc.h). So any `Sock` may be passed, whatever it holds.
 impl NativeControl {
     pub fn row(self) -> &'static Control {
         self.row
     }
 
-    /// Returns the control with another table of callbacks: its source built in another way, or the kernel's own. The
-    /// table entry that this makes is never freed.
+    /// Returns the control with another table of callbacks: from a different build of its source, or from the kernel.
+    /// The memory of the control's description is never freed.
     ///
     /// # Safety
     /// `table` must point to a `struct tcp_congestion_ops` of `c/native.h` that lives as long as the program, and
@@ -100,10 +100,10 @@ impl NativeControl {
         NativeControl { row: Box::leak(Box::new(Control { ops, ..*self.row })) }
     }
 
-    /// Starts the control on a connection: zeroes its private bytes, as the kernel does, and initialises them.
+    /// Starts the control on a connection. Its private bytes are zeroed, as in the kernel, and then initialised.
     ///
     /// # Errors
-    /// Returns [`ControlRefusal`] if the connection lacks what the control needs (TCP timestamps).
+    /// Returns an error if the control needs TCP timestamps and the connection has none.
     pub fn init(self, sk: &mut Sock) -> Result<(), ControlRefusal> {
         if self.row.needs_timestamps && !sk.has_timestamps() {
             return Err(ControlRefusal { name: self.row.name, reason: NEEDS_TIMESTAMPS });
@@ -116,13 +116,13 @@ impl NativeControl {
         Ok(())
     }
 
-    /// Returns the slow-start threshold, in packets, after a loss that has just been detected.
+    /// Returns the new slow-start threshold, in packets, for a loss that has just been detected.
     pub fn ssthresh(self, sk: &mut Sock) -> u32 {
         self.ask(self.row.ops.ssthresh, sk).unwrap_or(sk.snd_ssthresh)
     }
 
-    /// Reports `acked` packets, acknowledged outside recovery up to sequence number `ack`: the window may grow.
-    /// Does nothing for rate-based controls.
+    /// Reports to the control that `acked` packets were acknowledged outside recovery, up to sequence number `ack`.
+    /// The control may let the window grow. Does nothing for rate-based controls.
     pub fn cong_avoid(self, sk: &mut Sock, ack: u32, acked: u32) {
         if let Some(call) = self.row.ops.cong_avoid {
             // SAFETY: see above.
@@ -130,7 +130,7 @@ impl NativeControl {
         }
     }
 
-    /// Reports an acknowledgement; call it in every state.
+    /// Reports an acknowledgement to the control. It must be called in every state of recovery.
     pub fn pkts_acked(self, sk: &mut Sock, sample: &AckSample) {
         if let Some(call) = self.row.ops.pkts_acked {
             // SAFETY: see above.
@@ -138,8 +138,8 @@ impl NativeControl {
         }
     }
 
-    /// Changes the state of loss recovery. Calls the control first, then changes [`Sock::ca_state`], as the kernel's
-    /// tcp_set_ca_state does.
+    /// Changes the state of loss recovery. The control is called before [`Sock::ca_state`] changes, as in the
+    /// kernel's tcp_set_ca_state.
     pub fn set_state(self, sk: &mut Sock, state: CaState) {
         if let Some(call) = self.row.ops.set_state {
             // SAFETY: see above.
@@ -148,7 +148,7 @@ impl NativeControl {
         sk.store_ca_state(state);
     }
 
-    /// Reports an event.
+    /// Reports an event to the control.
     pub fn cwnd_event(self, sk: &mut Sock, event: CwndEvent) {
         if let Some(call) = self.row.ops.cwnd_event {
             // SAFETY: see above.
@@ -156,13 +156,14 @@ impl NativeControl {
         }
     }
 
-    /// Returns the window, in packets, to restore after a needless reduction.
+    /// Returns the window, in packets, to restore after a reduction that turned out to be needless.
     pub fn undo_cwnd(self, sk: &mut Sock) -> u32 {
         self.ask(self.row.ops.undo_cwnd, sk).unwrap_or(sk.snd_cwnd)
     }
 
-    /// Reports one acknowledgement's rate sample, in any state: a rate-based control sets its window and pacing rate.
-    /// Does nothing for others. `ack` is the sequence number acknowledged.
+    /// Reports the rate sample of one acknowledgement, which ends at sequence number `ack`, to a rate-based control.
+    /// The control sets its window and pacing rate. Does nothing for other controls. It must be called in every state
+    /// of recovery.
     pub fn cong_control(self, sk: &mut Sock, ack: u32, sample: &RateSample) {
         if let Some(call) = self.row.ops.cong_control {
             // SAFETY: see above. None of our controls reads the flags of tcp_input.c.
@@ -170,7 +171,7 @@ impl NativeControl {
         }
     }
 
-    /// Returns the fewest packets that a burst may have: the control's value, or the kernel's default of two.
+    /// Returns the smallest number of packets in a burst: the control's value, or the kernel's default of two.
     pub fn min_tso_segs(self, sk: &mut Sock) -> u32 {
         self.ask(self.row.ops.min_tso_segs, sk).unwrap_or(2)
     }

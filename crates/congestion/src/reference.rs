@@ -1,11 +1,11 @@
-//! The controls' pages of the reference, made from the table.
+//! The reference pages of the controls, which are generated from the table of controls.
 
 use std::fmt::Write;
 
 use crate::algorithms::CONTROLS;
 use crate::control::Control;
 
-/// Returns a page for each control: its path within the project, and its text.
+/// Returns one page for each control: its path within the project, and its Markdown text.
 pub fn pages() -> Vec<(String, String)> {
     CONTROLS.iter().map(|row| (format!("docs/reference/cc/{}.md", row.name), page(row))).collect()
 }

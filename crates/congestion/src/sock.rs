@@ -1,9 +1,9 @@
-//! A connection as a congestion control accesses it: the structures of `c/native.h`.
+//! The data of a connection that a congestion control accesses: the structures of `c/native.h`.
 
-/// `TCP_INFINITE_SSTHRESH` of include/net/tcp.h: the slow-start threshold while none is known.
+/// The slow-start threshold of a connection before its first loss: `TCP_INFINITE_SSTHRESH` of include/net/tcp.h.
 pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
-/// `TCP_INIT_CWND` of include/net/tcp.h: the window of a new connection (RFC 6928).
+/// The congestion window of a new connection, in packets: `TCP_INIT_CWND` of include/net/tcp.h (RFC 6928).
 const INITIAL_WINDOW: u32 = 10;
 
 /// The fields of a connection that a control may read and write. They have the kernel's names, units and meaning
@@ -15,26 +15,27 @@ const INITIAL_WINDOW: u32 = 10;
 #[repr(C)]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sock {
-    /// The current time in µs: that of the acknowledgement or timer being handled. Most controls have no other clock.
+    /// The current time in µs: the time of the acknowledgement or timer that is handled. Most controls have no other
+    /// clock.
     pub tcp_mstamp: u64,
-    /// The earliest time at which pacing lets the next packet leave, in ns. BBR only.
+    /// The earliest time at which pacing lets the next packet leave, in ns. Only BBR reads it.
     pub tcp_wstamp_ns: u64,
-    /// The current time in ns. BBR only.
+    /// The current time in ns. Only BBR reads it.
     pub tcp_clock_cache: u64,
     /// The time at which `delivered` last grew, in µs.
     pub delivered_mstamp: u64,
-    /// The rate at which the connection may send, in bytes per second. A control without pacing leaves it unchanged.
+    /// The pacing rate, in bytes per second. A control without pacing leaves it unchanged.
     pub sk_pacing_rate: u64,
     /// The bound on the pacing rate that the application set (`SO_MAX_PACING_RATE`), in bytes per second; `u64::MAX`
     /// for none.
     pub sk_max_pacing_rate: u64,
-    /// The congestion window, in packets, like all counts below.
+    /// The congestion window. Like all counts below, it is in packets.
     pub snd_cwnd: u32,
     /// Packets acknowledged since the window last grew by one (Reno, CUBIC).
     pub snd_cwnd_cnt: u32,
     /// The upper bound of the window.
     pub snd_cwnd_clamp: u32,
-    /// The slow-start threshold: below it the connection is in slow start.
+    /// The slow-start threshold. The connection is in slow start while the window is below it.
     pub snd_ssthresh: u32,
     /// The window before the last reduction, to which an undo returns.
     pub prior_cwnd: u32,
@@ -46,38 +47,39 @@ pub struct Sock {
     pub lost_out: u32,
     /// Packets retransmitted and not yet acknowledged.
     pub retrans_out: u32,
-    /// The most packets in flight during the last window.
+    /// The largest number of packets in flight during the last window.
     pub max_packets_out: u32,
-    /// Packets delivered over the connection's life.
+    /// The number of packets delivered since the connection began.
     pub delivered: u32,
-    /// Packets lost over the connection's life.
+    /// The number of packets lost since the connection began.
     pub lost: u32,
-    /// Not zero while the application, not the window, limits the packets in flight.
+    /// Not zero if the application, not the window, limits the packets in flight.
     pub app_limited: u32,
     /// The sequence number of the first byte not acknowledged.
     pub snd_una: u32,
     /// The sequence number of the next byte to send.
     pub snd_nxt: u32,
-    /// Payload bytes of a packet.
+    /// The payload of a full packet, in bytes.
     pub mss_cache: u32,
     /// Eight times the smoothed RTT, in µs.
     pub srtt_us: u32,
     /// Four times the mean deviation of the RTT, in µs.
     pub mdev_us: u32,
-    /// The smallest RTT (in the kernel: within five minutes), in µs; `u32::MAX` before the first.
+    /// The smallest RTT, in µs (in the kernel: within five minutes); `u32::MAX` before the first measurement.
     pub rtt_min: u32,
     /// The peer's timestamp on the last acknowledgement, in the peer's unit (Linux: ms).
     pub rcv_tsval: u32,
     /// Our timestamp that the last acknowledgement echoed, in ms.
     pub rcv_tsecr: u32,
-    /// State of the random generator for controls that need one (BBR's phase). Seed it to repeat a run.
+    /// The state of the random generator, for controls that need one (BBR's phase). A fixed seed makes runs
+    /// repeatable.
     pub random: u32,
-    /// The part that changes only through method calls.
+    /// The fields that only methods change.
     pub inner: SockInternals,
 }
 
-/// The part of a [`Sock`] that changes only through method calls: the state of recovery, the flags, the control's
-/// private bytes.
+/// The fields of a [`Sock`] that only methods change: the state of recovery, the flags, and the control's private
+/// bytes.
 #[repr(C)]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SockInternals {
@@ -106,7 +108,8 @@ impl Default for SockInternals {
 }
 
 impl Default for Sock {
-    /// Makes a connection just opened: a window of ten packets of 1448 bytes, nothing measured, timestamps on.
+    /// Returns the data of a connection just opened: a window of ten packets of 1448 bytes, no measurements,
+    /// timestamps on.
     fn default() -> Self {
         Sock {
             tcp_mstamp: 0,
@@ -147,13 +150,13 @@ impl Sock {
         CaState::of(self.inner.icsk_ca_state)
     }
 
-    /// Sets `is_cwnd_limited`: true if the window was used in full. Controls grow only then. If it was not, slow start
-    /// still continues while `snd_cwnd < 2 * max_packets_out`, so update that field too.
+    /// Sets whether the window was used in full. Controls let it grow only then. If it was not, slow start still
+    /// continues while `snd_cwnd < 2 * max_packets_out`, so that field must be updated too.
     pub fn set_cwnd_limited(&mut self, limited: bool) {
         self.inner.is_cwnd_limited = u8::from(limited);
     }
 
-    /// Sets whether both ends send timestamps.
+    /// Sets whether both ends send TCP timestamps.
     pub fn set_timestamps(&mut self, on: bool) {
         self.inner.tstamp_ok = u8::from(on);
     }
@@ -172,12 +175,12 @@ impl Sock {
 #[repr(u8)]
 pub enum CaState {
     Open,
-    /// Duplicate or selective acknowledgements arrived, and no loss is declared yet.
+    /// Duplicate or selective acknowledgements have arrived, but no loss is declared yet.
     Disorder,
     /// The window is being reduced for a reason other than loss: ECN, or a full local queue.
     Cwr,
     Recovery,
-    /// After a retransmission timeout.
+    /// A retransmission timeout has occurred.
     Loss,
 }
 
@@ -193,17 +196,17 @@ impl CaState {
     }
 }
 
-/// An event that a control is notified of: enum tcp_ca_event of include/net/tcp.h.
+/// An event that the driver reports to a control: enum tcp_ca_event of include/net/tcp.h.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum CwndEvent {
     /// A packet is sent while none is in flight.
     TxStart,
-    /// The window restarts after an idle time.
+    /// The window is reset after an idle time.
     CwndRestart,
-    /// A reduction without loss has ended.
+    /// A reduction of the window has ended.
     CompleteCwr,
-    /// The retransmission timer fired.
+    /// The retransmission timer has expired.
     Loss,
 }
 
@@ -211,12 +214,13 @@ pub enum CwndEvent {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AckSample {
-    /// Packets acknowledged, cumulatively or selectively.
+    /// The number of packets acknowledged cumulatively.
     pub pkts_acked: u32,
-    /// The RTT of the newest packet acknowledged, in µs; -1 if there is none because the packet was sent more than
-    /// once.
+    /// The RTT of the newest packet acknowledged, in µs; -1 if there is no measurement, because the packet was sent
+    /// more than once.
     pub rtt_us: i32,
-    /// Bytes in flight when the newest packet acknowledged was sent, estimated as the bytes delivered since.
+    /// The number of bytes in flight when the newest acknowledged packet was sent, estimated as the bytes delivered
+    /// since.
     pub in_flight: u32,
 }
 
@@ -225,17 +229,18 @@ pub struct AckSample {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateSample {
-    /// Start of the interval, in µs: `Sock::delivered_mstamp` when the packet now acknowledged was sent.
+    /// The start of the interval, in µs: the value that `Sock::delivered_mstamp` had when the acknowledged packet was
+    /// sent.
     pub prior_mstamp: u64,
-    /// The interval in which `delivered` arrived, in µs; -1 if the sample is invalid.
+    /// The duration of the interval in which `delivered` packets arrived, in µs; -1 if the sample is invalid.
     pub interval_us: i64,
-    /// The RTT that this acknowledgement gives, in µs; -1 if it gives none.
+    /// The RTT from this acknowledgement, in µs; -1 if it gives none.
     pub rtt_us: i64,
-    /// `Sock::delivered` when the packet now acknowledged was sent.
+    /// The value that `Sock::delivered` had when the acknowledged packet was sent.
     pub prior_delivered: u32,
-    /// Packets delivered over the interval; -1 if the sample is invalid.
+    /// The number of packets delivered in the interval; -1 if the sample is invalid.
     pub delivered: i32,
-    /// Packets marked lost by this acknowledgement.
+    /// The number of packets that were marked lost by this acknowledgement.
     pub losses: i32,
     /// Packets newly acknowledged, cumulatively or selectively.
     pub acked_sacked: u32,
@@ -252,7 +257,7 @@ pub struct RateSample {
 }
 
 impl Default for RateSample {
-    /// Makes an invalid sample.
+    /// Returns an invalid sample.
     fn default() -> Self {
         RateSample {
             prior_mstamp: 0,

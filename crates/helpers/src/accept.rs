@@ -1,16 +1,17 @@
-//! The loop of the servers that serve until their process ends.
+//! The accept loop of the servers that run until their process ends.
 
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// Wait after a failed accept: without it, a process without free descriptors would spin.
+/// The pause after a failed accept. Without it, a process without free descriptors would spin.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Stack of a connection's thread, in bytes.
+/// The stack size of a connection's thread, in bytes.
 const STACK: usize = 256 << 10;
 
-/// Serves each connection on a thread of its own, at most `most` at a time; further ones are closed immediately.
+/// Calls `answer` for each connection on its own thread, with at most `most` connections at a time. Further ones are
+/// closed immediately. Never returns.
 pub(crate) fn serve_each(
     listener: &TcpListener,
     most: usize,
@@ -18,7 +19,7 @@ pub(crate) fn serve_each(
 ) {
     let places = Arc::new(());
     loop {
-        // The connection was closed before it was accepted, or no descriptors are left: later ones may succeed.
+        // The connection was closed before it was accepted, or no descriptors are left. Later ones may succeed.
         let Ok((stream, _)) = listener.accept() else {
             thread::sleep(PAUSE);
             continue;

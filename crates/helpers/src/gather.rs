@@ -1,8 +1,8 @@
-//! Ganglia's collector: `landspeed-helpers gather`.
+//! The collector of Ganglia: `landspeed-helpers gather`.
 //!
-//! It connects to each node in turn, reads the node's state until the node closes, and closes (Balaji et al. 2006,
-//! section 6.2.3: each server keeps only its own state, and the client asks all of them). Set-up and transfer are
-//! timed separately.
+//! The collector connects to each node in turn, reads the node's state until the node closes the connection, and
+//! closes it too (Balaji et al. 2006, section 6.2.3: each server keeps only its own state, and the client asks all of
+//! them). Connection set-up and transfer are timed separately.
 
 use std::io::Read;
 use std::net::{SocketAddr, TcpStream};
@@ -17,18 +17,18 @@ const MOST: u64 = 1 << 20;
 /// End of gmond's answer.
 const END: &[u8] = b"</GANGLIA_XML>";
 
-/// The result of gathering. Times are sums over all nodes and rounds.
+/// The result of gathering. Times and bytes are sums over all nodes and rounds.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct GatherResult {
-    /// Number of rounds, without the first one.
+    /// The number of rounds that count.
     pub rounds: u32,
     /// Number of nodes.
     pub nodes: usize,
-    /// Total time.
+    /// The total time, in seconds.
     pub seconds: f64,
-    /// Time of connect(2).
+    /// The time of connect(2), in seconds.
     pub connect_seconds: f64,
-    /// Time from then on until the node closed.
+    /// The time from the end of connect(2) until the node closed the connection, in seconds.
     pub transfer_seconds: f64,
     /// Bytes that the nodes sent.
     pub bytes: u64,
@@ -36,10 +36,10 @@ pub struct GatherResult {
     pub metrics: usize,
 }
 
-/// Asks every node `rounds` times, after one round that does not count.
+/// Reads the state of every node in each of `rounds` rounds, after one round that does not count.
 ///
 /// # Errors
-/// Returns an error that names a node that cannot be reached, is silent, or does not answer as gmond does.
+/// Returns an error with the name of a node that cannot be reached, is silent, or does not answer as gmond does.
 pub fn gather(nodes: &[SocketAddr], rounds: u32) -> Result<GatherResult, String> {
     let mut all = GatherResult { rounds, nodes: nodes.len(), ..GatherResult::default() };
     nodes.iter().try_for_each(|node| ask(*node).map(drop))?;
@@ -61,7 +61,7 @@ pub fn gather(nodes: &[SocketAddr], rounds: u32) -> Result<GatherResult, String>
     Ok(all)
 }
 
-/// The answer of a node, and its times.
+/// The answer of a node, and the times that it took.
 struct NodeAnswer {
     text: Vec<u8>,
     connect: Duration,
@@ -92,7 +92,7 @@ mod tests {
 
     use super::*;
 
-    /// Starts a node that sends this to its next `clients` clients.
+    /// Starts a node that sends the text `tells` to its next `clients` clients.
     fn node(tells: &'static str, clients: usize) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap();

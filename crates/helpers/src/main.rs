@@ -1,4 +1,4 @@
-//! The `landspeed-helpers` program. `{helpers}` in an application's file is its path.
+//! The program `landspeed-helpers`. In an application's file, `{helpers}` is the path of this program.
 
 mod command;
 

@@ -1,11 +1,11 @@
-//! A relay between a client and a server, and a replay of what it recorded, for tests.
+//! A relay that records what a client sends to a server, and a replay of the record, for tests.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread::{self, JoinHandle};
 
-/// Relays between one client of a new port and the server at `to`. Returns the port's address; the thread returns the
-/// bytes that the client sent.
+/// Relays between one client, at a new port, and the server at `to`. Returns the port's address, and a thread that
+/// returns the bytes that the client sent.
 pub(crate) fn relay(to: SocketAddr) -> (SocketAddr, JoinHandle<Vec<u8>>) {
     let ear = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = ear.local_addr().unwrap();
@@ -25,7 +25,7 @@ pub(crate) fn relay(to: SocketAddr) -> (SocketAddr, JoinHandle<Vec<u8>>) {
     (at, relay)
 }
 
-/// Sends `said` to the server at `to`, and returns what it answers until it ends the connection.
+/// Sends the bytes `said` to the server at `to`, and returns the answer until the server ends the connection.
 pub(crate) fn replay(said: &[u8], to: SocketAddr) -> Vec<u8> {
     let mut again = TcpStream::connect(to).unwrap();
     again.write_all(said).unwrap();

@@ -1,8 +1,8 @@
-//! Ranks of MPI on other hosts, without ssh: `landspeed-helpers spawn`.
+//! The start of MPI's ranks on other hosts, without ssh: `landspeed-helpers spawn`.
 //!
 //! Open MPI can start its daemon on another host by any program that is called as `AGENT HOST COMMAND...`
-//! (mca_plm_rsh_agent). [`run`] is that program. It asks [`serve`], a role on the other host, which starts Open MPI's
-//! daemon and nothing else, and only for clients that prove the trial's token.
+//! (mca_plm_rsh_agent). [`run`] is that program. It sends a request to [`serve`], which runs on the other host. The
+//! server starts Open MPI's daemon and nothing else, and only for clients that prove the trial's token.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -15,22 +15,22 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::accept::serve_each;
 
-/// The only program that is started.
+/// The only program that the server starts.
 const DAEMON: &str = "orted";
 /// Time limit for a request to arrive.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Interval at which a running daemon is checked.
 const LOOK: Duration = Duration::from_millis(10);
-/// Time limit for a daemon to end in order.
+/// The time limit for a daemon to end after SIGTERM.
 const IN_ORDER: Duration = Duration::from_secs(3);
-/// The first reply, once the daemon runs; its exit status follows.
+/// The first reply, which is sent once the daemon runs. The daemon's exit status follows.
 const STARTED: u8 = b'+';
 /// The longest request, in bytes.
 const MOST: u32 = 64 << 10;
-/// Most requests at a time.
+/// The largest number of requests that are served at a time.
 const AT_ONCE: usize = 64;
 
-/// Serves on `at` until this process ends.
+/// Serves requests at the address `at` until this process ends.
 ///
 /// # Errors
 /// Returns an error if it cannot listen on the address.
@@ -50,7 +50,7 @@ fn serve_on(listener: &TcpListener, secret: Secret, daemon: &str) {
     });
 }
 
-/// Starts what one client requests, and sends it the exit status.
+/// Starts the daemon for one client's request, and sends the client the daemon's exit status.
 fn answer(mut stream: TcpStream, secret: Secret, daemon: &str) -> Result<(), String> {
     let failed = |error: std::io::Error| error.to_string();
     let request = match receive_request(&mut DeadlineStream::new(&stream, PATIENCE), secret, MOST) {
@@ -75,7 +75,7 @@ fn answer(mut stream: TcpStream, secret: Secret, daemon: &str) -> Result<(), Str
     stream.write_all(&[code]).map_err(failed)
 }
 
-/// Returns the exit status of a child, or an error if its client hangs up first.
+/// Waits for the end of a child and returns its exit status. Returns an error if the client hangs up first.
 fn ended(child: &mut Child, stream: &TcpStream) -> Result<u8, String> {
     stream.set_nonblocking(true).map_err(|error| error.to_string())?;
     loop {
@@ -91,7 +91,8 @@ fn ended(child: &mut Child, stream: &TcpStream) -> Result<u8, String> {
     }
 }
 
-/// Ends a daemon in order, so that it ends its ranks, which have their own process groups; after that by force.
+/// Ends a daemon by SIGTERM, so that it ends its ranks, which have their own process groups. After [`IN_ORDER`], it
+/// is ended by SIGKILL.
 fn end(child: &mut Child) {
     let Some(group) = Pid::from_raw(child.id().cast_signed()) else { return };
     let until = Instant::now() + IN_ORDER;
@@ -103,10 +104,11 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Has the server at `host` run what mpirun requests there, and returns its exit status.
+/// Requests from the server at `host` the command that mpirun passes in `words`, and returns the command's exit
+/// status.
 ///
 /// # Errors
-/// Returns an error if the host cannot be reached or has gone, or if the words start another program.
+/// Returns an error if the host cannot be reached or has gone, or if the words start a program other than the daemon.
 pub fn run(host: SocketAddr, secret: Secret, words: &[String]) -> Result<u8, String> {
     let words = plain(words)?;
     let mut stream = TcpStream::connect_timeout(&host, PATIENCE).map_err(|error| {
@@ -122,14 +124,14 @@ pub fn run(host: SocketAddr, secret: Secret, words: &[String]) -> Result<u8, Str
     Ok(code[0])
 }
 
-/// Requests a daemon with these arguments.
+/// Sends a request for a daemon with the arguments `words`.
 fn ask(stream: &mut TcpStream, secret: Secret, words: &[String]) -> std::io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     let request = serde_json::to_vec(words).map_err(std::io::Error::other)?;
     verify_server(stream, secret, &request)?.confirm(stream)
 }
 
-/// Returns the daemon's arguments: mpirun quotes them for a shell, and may pass them as one line.
+/// Returns the daemon's arguments. mpirun quotes them for a shell, and may pass them as one line.
 fn plain(words: &[String]) -> Result<Vec<String>, String> {
     let line = words.join(" ");
     let words = shlex::split(&line).ok_or_else(|| format!("the quotes of '{line}' do not match"))?;

@@ -1,4 +1,5 @@
-//! Tests of a group of three hosts, each a thread with its own loopback address, against the plain computation.
+//! Tests of a group of three hosts. Each host is a thread with its own loopback address, and results are compared
+//! with the plain computation.
 
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
@@ -11,12 +12,12 @@ use landspeed_helpers::filter::{
 };
 use landspeed_proof::Secret;
 
-/// Returns 127.0.0.1 to 127.0.0.3.
+/// Returns the addresses 127.0.0.1 to 127.0.0.3.
 fn hosts() -> Vec<IpAddr> {
     (1..=3).map(|last| Ipv4Addr::new(127, 0, 0, last).into()).collect()
 }
 
-/// Returns the first of three free ports, below those that the kernel hands out.
+/// Returns the first of three consecutive free ports, below those that the kernel assigns.
 fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let first = 10_000 + (std::process::id() % 1000) as u16 * 20;
@@ -49,7 +50,7 @@ fn args(query: QueryKind, size: u32, chunk: u32) -> QueryOptions {
     }
 }
 
-/// Runs all hosts, and returns their results. `change` makes one host's arguments.
+/// Runs all hosts and returns their results. `change` adapts each host's arguments.
 fn run_all(args: &QueryOptions, change: impl Fn(&mut QueryOptions)) -> Vec<Result<QueryOutcome, Error>> {
     let parts = (0..args.hosts.len()).map(|host| {
         let mut own = QueryOptions { host, ..args.clone() };
@@ -60,7 +61,7 @@ fn run_all(args: &QueryOptions, change: impl Fn(&mut QueryOptions)) -> Vec<Resul
     parts.into_iter().map(|part| part.join().unwrap()).collect()
 }
 
-/// Returns the first host's outcome; all hosts must succeed.
+/// Runs all hosts, which must succeed, and returns the first host's outcome.
 fn outcome(args: &QueryOptions) -> QueryOutcome {
     let mut all: Vec<QueryOutcome> = run_all(args, |_| {}).into_iter().map(Result::unwrap).collect();
     let first = all.swap_remove(0);
@@ -71,7 +72,7 @@ fn outcome(args: &QueryOptions) -> QueryOutcome {
     first
 }
 
-/// Returns the placement with all buffers distributed in turn.
+/// Returns the placement with round robin for all filters.
 fn in_turn(placement: &str) -> String {
     placement.replace("[[filter]]", "[[filter]]\ndistribution = 'round-robin'")
 }
@@ -141,8 +142,8 @@ fn strangers_at_the_door_change_nothing() {
     drop(stranger.join().unwrap());
 }
 
-/// Checks that every host fails and names another. The first to connect reports `why`; a later one may find that host
-/// gone.
+/// Checks that every host fails and that its error names another host. The first one to connect reports `why`. A
+/// later one may find that that host is gone.
 fn assert_joining_failed(ended: Vec<Result<QueryOutcome, Error>>, why: &str) {
     let texts: Vec<String> = ended.into_iter().map(|ended| ended.unwrap_err().to_string()).collect();
     assert!(texts.iter().any(|text| text.contains(why)), "{texts:?}");

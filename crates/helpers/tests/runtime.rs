@@ -15,10 +15,10 @@ use landspeed_helpers::filter::{
 use landspeed_proof::Secret;
 use parking_lot::Mutex;
 
-/// Size of a buffer in bytes.
+/// The size of a buffer, in bytes.
 const BUFFER: usize = 10_000;
 
-/// Buffers of a unit, from each copy.
+/// The number of buffers in a unit from each copy of the first filter.
 const BUFFERS: usize = 50;
 
 const STAGES: [FilterStage; 3] = [
@@ -30,14 +30,15 @@ const STAGES: [FilterStage; 3] = [
 const PLACEMENT: &str = "credits = 3\n[[filter]]\nname = 'make'\nhosts = [1, 2]\n[[filter]]\nname = 'pass'\n\
                          hosts = [1, 2]\n[[filter]]\nname = 'take'\nhosts = [0]\n";
 
-/// Makes buffers, passes them on, and counts them at the end.
+/// A chain of filters that creates buffers, passes them on, and counts them at the end.
 #[derive(Default)]
 struct TestChain {
-    /// Bytes made and not yet taken, if all hosts are threads of one process.
+    /// The number of bytes created and not yet taken, if all hosts are threads of one process.
     now: AtomicI64,
     /// Maximum of `now`.
     most: AtomicI64,
-    /// At the first buffer, the last filter signals on this, and waits for a reply.
+    /// The channel on which the last filter signals at the first buffer, and the one on which it then waits for a
+    /// reply.
     pause: Mutex<Option<(Sender<()>, Receiver<()>)>>,
 }
 
@@ -106,7 +107,7 @@ fn hosts() -> Vec<IpAddr> {
     (1..=3).map(|last| Ipv4Addr::new(127, 0, 0, last).into()).collect()
 }
 
-/// Returns the first of three free ports, below those that the kernel hands out.
+/// Returns the first of three consecutive free ports, below those that the kernel assigns.
 fn free_port(first: u16) -> u16 {
     let is_free = |port: u16| (0..).zip(hosts()).all(|(n, host)| TcpListener::bind((host, port + n)).is_ok());
     (first + (std::process::id() % 300) as u16 * 3..first + 2000)

@@ -1,32 +1,34 @@
-//! The times of the next events of all sources, and the earliest of them.
+//! The agenda of a simulation: the time of each event source's next event, and the earliest of these times.
 //!
-//! Packets wait in FIFO lines, so only the head of a line can be next: a simulation has a handful of sources, however
-//! many packets are under way. The sources play a knock-out tournament (Knuth, The Art of Computer Programming 3,
-//! section 5.4.1); a changed time replays only the games on the way from its leaf to the root.
+//! Packets wait in FIFO queues, so only the head of a queue can be next. A simulation therefore has few event
+//! sources, however many packets are under way. The earliest time is found by a tournament of the sources (Knuth, The
+//! Art of Computer Programming 3, section 5.4.1): a changed time repeats only the comparisons from its leaf to the
+//! root.
 
 use landspeed_record::units::Nanos;
 
 /// The time of a source without a next event.
 pub(crate) const NEVER: Nanos = Nanos(u64::MAX);
 
-/// A fixed number of sources, each with the time of its next event.
+/// A fixed number of event sources, each with the time of its next event.
 #[derive(Debug, Clone)]
 pub(crate) struct Agenda {
     times: Vec<Nanos>,
-    /// The winners: node `n` has the children `2n` and `2n + 1`, source `s` is the leaf `leaves + s`.
+    /// The source with the earlier time at each node of the tournament. Node `n` has the children `2n` and `2n + 1`,
+    /// and source `s` is the leaf `leaves + s`.
     winners: Vec<u32>,
     leaves: usize,
 }
 
 impl Agenda {
-    /// Makes an agenda of `sources` sources without events.
+    /// Creates an agenda of `sources` sources, none of which has a next event.
     pub(crate) fn new(sources: usize) -> Self {
         let leaves = sources.next_power_of_two();
         let mut winners = vec![0; 2 * leaves];
         for (source, leaf) in winners[leaves..].iter_mut().enumerate() {
             *leaf = u32::try_from(source).expect("sources are few");
         }
-        // No source has a time yet, so the lower number wins every game.
+        // No source has a time yet, so the lower number wins every comparison.
         for node in (1..leaves).rev() {
             winners[node] = winners[2 * node];
         }
@@ -49,7 +51,7 @@ impl Agenda {
         }
     }
 
-    /// Sets the time of a source's next event to `at` unless it is already earlier.
+    /// Sets the time of a source's next event to `at` if that is earlier than the time so far.
     pub(crate) fn set_earlier(&mut self, source: usize, at: Nanos) {
         if at < self.times[source] {
             self.set(source, at);
@@ -57,7 +59,7 @@ impl Agenda {
     }
 
     pub(crate) fn first(&self) -> (Nanos, usize) {
-        // A single source has no games: it is the leaf 1.
+        // A single source has no comparisons: it is the leaf 1.
         let source = self.winners[1] as usize;
         (self.times[source], source)
     }

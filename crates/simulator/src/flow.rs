@@ -1,4 +1,4 @@
-//! A flow: its two ends on the line that all flows share, and its samples.
+//! A flow: its two ends, which use the line that all flows share, and its samples.
 
 use landspeed_record::TcpSample;
 use landspeed_record::units::{Bytes, Nanos};
@@ -15,7 +15,7 @@ use crate::scenario::{FlowSpec, SimulationError, SimulationScenario};
 pub(crate) struct SimulatedFlow {
     number: u16,
     starts: Nanos,
-    /// `None` before the start.
+    /// Both ends; `None` before the flow starts.
     ends: Option<Box<dyn FlowEnds>>,
     outcome: FlowOutcome,
     /// Payload that had arrived in order by the last sample.
@@ -70,12 +70,12 @@ impl SimulatedFlow {
         }
     }
 
-    /// Returns when the next answer reaches the sender.
+    /// Returns the time at which the next answer reaches the sender.
     pub(crate) fn next_answer(&self) -> Nanos {
         self.ends.as_ref().map_or(NEVER, |ends| ends.next_answer())
     }
 
-    /// Returns when the next timer of either end is due.
+    /// Returns the time of the next timer of either end.
     pub(crate) fn next_timer(&self) -> Nanos {
         self.ends.as_ref().map_or(NEVER, |ends| ends.next_timer())
     }
@@ -120,7 +120,7 @@ impl SimulatedFlow {
         self.outcome.samples.push(SimulatedFlowSample { at_ns: now, goodput_bytes, tcp });
     }
 
-    /// Returns all that was recorded; `under_way` is the number of the flow's packets on the line.
+    /// Returns the flow's outcome. `under_way` is the number of the flow's packets that are still on the line.
     pub(crate) fn finish(self, under_way: u64) -> FlowOutcome {
         let (sender, receiver) = self.ends.map(|ends| ends.counts()).unwrap_or_default();
         FlowOutcome { sender, receiver, under_way, ..self.outcome }

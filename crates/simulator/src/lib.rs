@@ -7,11 +7,11 @@
 //! order by a sender that follows net/ipv4/tcp_input.c. UDT is the crate `landspeed-udt`, which also runs on sockets,
 //! driven by the simulation's clock.
 //!
-//! To keep the cost of a packet at about a tenth of a microsecond, it simplifies: acknowledgements neither wait nor
-//! get lost, hosts are infinitely fast, TCP's packets all have one size, and packets never overtake each other. A
-//! flow's own delay, in addition to the line's, is wholly on its way back.
+//! To keep the cost of a packet at about a tenth of a microsecond, the simulator simplifies. Acknowledgements neither
+//! queue nor get lost, hosts are infinitely fast, TCP's packets all have one size, and packets never overtake each
+//! other. A flow's own delay, in addition to the line's, is only on its way back.
 //!
-//! [`recovery_time`] is feng-2003's formula, with which the simulator is compared.
+//! [`recovery_time`] is the formula of feng-2003 for the recovery after a loss, with which the simulator is compared.
 
 mod agenda;
 mod ends;

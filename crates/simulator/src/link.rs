@@ -1,9 +1,9 @@
 //! A line of fixed rate with a queue before it and a fixed delay after it.
 //!
-//! The order is that of a real path, and of the lab's `wan` link: the queue drops packets that do not fit (tail drop),
-//! the line transmits each packet at its rate and loses some, and the rest arrives a fixed time later. A lost packet
-//! has used the line. Packets stay in order, so the time of arrival is known on entry, and packets wait in one ring
-//! until then.
+//! The order is that of a real path, and of the lab's `wan` link: the queue drops packets that do not fit (tail
+//! drop), the line transmits each packet at its rate and loses some, and the rest arrives a fixed time later. A lost
+//! packet has used the line. Packets stay in order, so the time of a packet's arrival is known when it enters, and
+//! all packets wait in one ring.
 
 use std::collections::VecDeque;
 
@@ -15,16 +15,17 @@ use crate::packet::{PROBE, SimulatedPacket};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinkSpec {
-    /// Rate in bits of IP packets; framing is not counted.
+    /// The rate of the line, in bits of IP packets per second. Framing is not counted.
     pub rate_bps: BitRate,
     /// Delay from the line's end to the next hop.
     pub delay_ns: Nanos,
-    /// The most bytes that may wait before the line, including the packet on it. An idle line accepts any packet.
+    /// The largest number of bytes that may wait before the line, including the packet on it. An idle line accepts
+    /// any packet.
     pub queue_bytes: Bytes,
     pub loss: LossSpec,
 }
 
-/// The number of packets that wait, and their bytes.
+/// The number of waiting packets, and the sum of their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct QueueOccupancy {
     pub(crate) packets: u64,
@@ -49,11 +50,11 @@ pub struct LinkCounts {
     pub most_waiting_bytes: u64,
 }
 
-/// Nanoseconds per second times bits per byte: the nanoseconds of a byte on a line of 1 b/s.
+/// The number of nanoseconds that a byte takes on a line of 1 b/s.
 const BYTE_NANOS: u64 = 8_000_000_000;
 
-/// The time that the line needs for a packet of one size, in whole nanoseconds and a remainder in units of 1/rate of a
-/// nanosecond.
+/// The time that the line needs for a packet of `size` bytes: whole nanoseconds, and a remainder in units of 1/rate
+/// of a nanosecond.
 #[derive(Debug, Clone, Copy, Default)]
 struct TransmissionTime {
     size: u16,
@@ -67,12 +68,12 @@ pub(crate) struct SimulatedLink {
     delay: Nanos,
     most_bytes: u64,
     loss: LossProcess,
-    /// The time at which the line has sent all accepted packets.
+    /// The time at which the line will have sent all packets that it accepted.
     free_at: Nanos,
     /// The fraction of a nanosecond that `free_at` leaves out, in units of 1/rate.
     remainder: u64,
-    /// The transmission time of the last packet's size. Nearly all packets have the same size, and the division takes
-    /// longer than everything else.
+    /// The transmission time of a packet of the last packet's size. It is kept because nearly all packets have the
+    /// same size, and the division takes longer than everything else.
     usual: TransmissionTime,
     line: VecDeque<SimulatedPacket>,
     waiting: QueueOccupancy,
@@ -98,7 +99,7 @@ impl SimulatedLink {
         }
     }
 
-    /// Admits a packet at `now`. Times must never go back.
+    /// Adds a packet to the queue and returns its fate. `now` must not be earlier than in calls before.
     pub(crate) fn admit(&mut self, now: Nanos, mut packet: SimulatedPacket) -> PacketFate {
         self.pass(now);
         self.counts.arrived += 1;
@@ -118,12 +119,12 @@ impl SimulatedLink {
         if packet.is_lost { PacketFate::Lost } else { PacketFate::Arrives }
     }
 
-    /// Returns when the next packet arrives at the other end; [`NEVER`] if none is under way.
+    /// Returns the time at which the next packet reaches the other end; [`NEVER`] if none is under way.
     pub(crate) fn next(&self) -> Nanos {
         self.line.front().map_or(NEVER, |packet| packet.leaves + self.delay)
     }
 
-    /// Removes the packet that arrives at `now`; `None` if the line lost it.
+    /// Removes the packet that reaches the other end at `now`; `None` if the line lost it.
     pub(crate) fn take(&mut self, now: Nanos) -> Option<SimulatedPacket> {
         self.pass(now);
         let packet = self.line.pop_front()?;
@@ -140,12 +141,12 @@ impl SimulatedLink {
         self.counts
     }
 
-    /// Returns the flow of each packet that is under way and will arrive.
+    /// Returns the flow index of each packet that is under way and will arrive.
     pub(crate) fn under_way(&self) -> impl Iterator<Item = u16> {
         self.line.iter().filter(|packet| !packet.is_lost).map(|packet| packet.flow)
     }
 
-    /// Removes the packets that the line has transmitted by `now` from the waiting ones.
+    /// Removes the packets that the line has transmitted by `now` from the count of waiting ones.
     fn pass(&mut self, now: Nanos) {
         while let Some(packet) = self.line.get(self.left).filter(|packet| packet.leaves <= now) {
             self.waiting.packets -= 1;
@@ -154,8 +155,8 @@ impl SimulatedLink {
         }
     }
 
-    /// Puts a packet on the line. Returns when its last bit leaves, exact to the nanosecond however long the line
-    /// runs.
+    /// Puts a packet on the line. Returns the time at which the packet's last bit leaves. It is exact to the
+    /// nanosecond, however long the line runs.
     fn occupy(&mut self, now: Nanos, size: u16) -> Nanos {
         if self.free_at < now {
             (self.free_at, self.remainder) = (now, 0);

@@ -1,4 +1,4 @@
-//! Tests of packets through one line.
+//! Tests of packets that pass one line.
 
 use proptest::prelude::*;
 

@@ -1,19 +1,19 @@
-//! The packets that a line loses, apart from those for which its queue has no room.
+//! The rules by which a line loses packets. Packets for which its queue has no room are not among them.
 
-/// The rule by which a line loses packets. Counts only packets of flows, not probes, in the order in which they enter
-/// the line.
+/// The rule by which a line loses packets. Packets are counted in the order in which they enter the line. Probes are
+/// neither counted nor lost.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum LossSpec {
     #[default]
     None,
-    /// Loses packets `nth`, `2 * nth` and so on, without randomness. `nth` 0 loses nothing.
+    /// Loses the packets `nth`, `2 * nth` and so on. If `nth` is 0, no packet is lost.
     EveryNth {
         /// Packets per lost packet.
         nth: u64,
     },
-    /// Loses the packets with these numbers, counted from 1 and listed in ascending order.
+    /// Loses the packets with the numbers in `packets`.
     List {
-        /// Numbers of packets.
+        /// Numbers of packets, counted from 1 and in ascending order.
         packets: Vec<u64>,
     },
 }
@@ -22,9 +22,9 @@ pub enum LossSpec {
 pub(crate) struct LossProcess {
     spec: LossSpec,
     count: u64,
-    /// `EveryNth` and `List`: number of the next packet to lose.
+    /// The number of the next packet to lose, for `EveryNth` and `List`.
     next: u64,
-    /// `List`: index of `next`.
+    /// The index of `next` in the list, for `List`.
     place: usize,
 }
 
@@ -43,7 +43,7 @@ impl LossProcess {
         self.count == self.next && self.advance()
     }
 
-    /// Moves to the next number to lose, after one was reached.
+    /// Moves `next` to the following packet to lose, after it was reached. Returns true.
     fn advance(&mut self) -> bool {
         match &self.spec {
             LossSpec::EveryNth { nth } => self.next += nth,

@@ -1,4 +1,4 @@
-//! The line, and the agenda of everything that happens.
+//! The line that all flows share, and the agenda of all events.
 
 use landspeed_record::units::Nanos;
 
@@ -7,10 +7,11 @@ use crate::link::{PacketFate, SimulatedLink};
 use crate::packet::SimulatedPacket;
 use crate::scenario::SimulationScenario;
 
-/// A source of events. Sources are numbered in this order; of two events at one time, the lower number comes first.
+/// A source of events. Sources are numbered in the order of declaration. Of two events at the same time, the one with
+/// the lower number comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EventSource {
-    /// Starts, stops, samples and probes.
+    /// The events at fixed times: starts and stops of flows, samples and probes.
     Schedule,
     /// A packet reaches the end of the line.
     Line,
@@ -62,14 +63,14 @@ impl SimulatedNetwork {
         fate
     }
 
-    /// Takes the packet that reaches the end of the line now; `None` if it was lost on the way.
+    /// Returns the packet that reaches the end of the line now; `None` if the line lost it.
     pub(crate) fn take(&mut self, now: Nanos) -> Option<SimulatedPacket> {
         let packet = self.link.take(now);
         self.agenda.set(self.agenda_index(EventSource::Line), self.link.next());
         packet
     }
 
-    /// Returns the number of each flow's packets that are under way and will arrive.
+    /// Returns for each flow the number of its packets that are under way and will arrive.
     pub(crate) fn under_way(&self) -> Vec<u64> {
         let mut counts = vec![0; self.flows];
         for flow in self.link.under_way() {

@@ -13,37 +13,37 @@ pub struct SimulationOutcome {
     pub flows: Vec<FlowOutcome>,
     pub link: LinkOutcome,
     pub probes: Vec<SimulatedProbeSample>,
-    /// Probes sent. Those without a sample were dropped or were still under way at the end.
+    /// The number of probes sent. Those without a sample were dropped, or were still under way at the end.
     pub probes_sent: u64,
-    /// Number of events: arrivals of packets and acknowledgements, timers, samples.
+    /// The number of simulated events: arrivals of packets and acknowledgements, timers, samples and others.
     pub events: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FlowOutcome {
-    /// The contestant, as in the scenario.
+    /// The contestant, as the scenario names it.
     pub contestant: String,
     pub start_ns: Nanos,
-    /// The time at which the flow's last data was acknowledged; `None` if the data had no end or was not all
-    /// acknowledged.
+    /// The time at which all of the flow's data was acknowledged. `None` if that did not happen, or if the data had
+    /// no end.
     pub finished_ns: Option<Nanos>,
     pub samples: Vec<SimulatedFlowSample>,
     pub sender: SenderCounts,
     pub receiver: ReceiverCounts,
-    /// Packets of the flow for which a queue had no room.
+    /// The number of the flow's packets for which the queue had no room.
     pub no_room: u64,
-    /// Packets of the flow that a line lost.
+    /// The number of the flow's packets that the line lost.
     pub lost: u64,
     pub under_way: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SimulatedFlowSample {
-    /// End of the interval, since the start of the run.
+    /// The end of the sample's interval, since the start of the run.
     pub at_ns: Nanos,
     /// Payload that reached the receiver in order within the interval.
     pub goodput_bytes: Bytes,
-    /// The sender at the end of the interval, as TCP_INFO would report it.
+    /// The sender's state at the end of the interval, as TCP_INFO would report it.
     pub tcp: TcpSample,
 }
 
@@ -51,7 +51,7 @@ pub struct SimulatedFlowSample {
 pub struct LinkOutcome {
     /// One sample at the end of each interval.
     pub samples: Vec<LinkSample>,
-    /// Counts from the start to the end.
+    /// The counts of the whole run.
     pub counts: LinkCounts,
 }
 
@@ -61,30 +61,30 @@ pub struct LinkSample {
     pub at_ns: Nanos,
     /// Packets that wait, including the one on the line.
     pub waiting_packets: u64,
-    /// Bytes of the IP packets that wait.
+    /// The sum of the sizes of the IP packets that wait.
     pub waiting_bytes: Bytes,
-    /// Packets for which the queue had no room, so far.
+    /// The number of packets for which the queue had no room so far.
     pub no_room: u64,
-    /// Packets that the line lost, so far.
+    /// The number of packets that the line lost so far.
     pub lost: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SimulatedProbeSample {
-    /// Sending time, since the start of the run.
+    /// The time at which the probe was sent, since the start of the run.
     pub at_ns: Nanos,
     pub rtt_ns: Nanos,
 }
 
 impl FlowOutcome {
-    /// Returns the rate of the payload that arrived in order in the intervals that end after `from` and not after
-    /// `to`.
+    /// Returns the mean goodput from `from` to `to`. It is the payload of all intervals that end after `from` and not
+    /// after `to`, divided by the whole time.
     pub fn goodput(&self, from: Nanos, to: Nanos) -> BitRate {
         let within = self.samples.iter().filter(|sample| sample.at_ns > from && sample.at_ns <= to);
         within.map(|sample| sample.goodput_bytes).sum::<Bytes>().per(to - from)
     }
 
-    /// Returns true if every packet sent is accounted for: it arrived, was dropped, or is under way.
+    /// Returns true if every packet sent is accounted for: it arrived, was dropped or lost, or is still under way.
     pub fn is_whole(&self) -> bool {
         self.sender.sent == self.receiver.received + self.no_room + self.lost + self.under_way
     }

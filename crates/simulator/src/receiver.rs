@@ -1,8 +1,8 @@
-//! The receiving end of a flow: puts segments in order and acknowledges them.
+//! The receiving end of a TCP flow, which puts segments in order and acknowledges them.
 //!
-//! It follows Linux's rules (net/ipv4/tcp_input.c, __tcp_ack_snd_check): an acknowledgement for every second segment
-//! or after a delay, immediately above or within a gap (RFC 5681, section 4.2), and for each of the first segments of
-//! a connection.
+//! It follows Linux's rules (net/ipv4/tcp_input.c, __tcp_ack_snd_check). Every second segment is acknowledged, or any
+//! after a delay. A segment above or within a gap is acknowledged immediately (RFC 5681, section 4.2), and so is each
+//! of the first segments of a connection.
 
 use landspeed_record::units::Nanos;
 
@@ -28,18 +28,18 @@ impl Default for ReceiverSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReceiverCounts {
     pub received: u64,
-    /// Packets with data that had already arrived.
+    /// Packets with data that had already arrived before.
     pub duplicates: u64,
-    /// Acknowledgements, and all other packets sent back.
+    /// All packets sent back: acknowledgements, and other control packets of UDT.
     pub acks: u64,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct TcpReceiver {
     spec: ReceiverSpec,
-    /// All segments below this have arrived.
+    /// The first segment that has not arrived.
     next: u64,
-    /// Segments above a gap, one bit each, at their number modulo the length.
+    /// The segments above a gap, one bit each, at the segment's number modulo the number of bits.
     above: Box<[u64]>,
     held: u32,
     /// Segments in order that are not acknowledged yet.
@@ -72,13 +72,13 @@ impl TcpReceiver {
         self.counts
     }
 
-    /// Returns when [`TcpReceiver::on_timer`] must be called; calling it too early does no harm.
+    /// Returns the time at which [`TcpReceiver::on_timer`] must be called. Calling it too early does no harm.
     pub(crate) fn next_timer(&self) -> Nanos {
         self.ack_at
     }
 
-    /// Takes a segment. Returns the acknowledgement if one leaves immediately; its `arrives` is the current time,
-    /// because it has not travelled yet.
+    /// Processes segment `seq`. Returns the acknowledgement if one leaves immediately. The field `arrives` of that is
+    /// `now`, because the way back is not included.
     pub(crate) fn on_segment(&mut self, now: Nanos, seq: u64) -> Option<TcpAck> {
         self.counts.received += 1;
         if seq != self.next {
@@ -104,7 +104,7 @@ impl TcpReceiver {
         (self.ack_at <= now).then(|| self.acknowledge(now, NONE))
     }
 
-    /// Takes a segment that has already arrived, or one above a gap.
+    /// Processes a segment that is not the next in order: one that has already arrived, or one above a gap.
     fn out_of_order(&mut self, now: Nanos, seq: u64) -> TcpAck {
         if seq < self.next || !self.put_above(seq) {
             self.counts.duplicates += 1;
@@ -137,7 +137,7 @@ impl TcpReceiver {
         is_new
     }
 
-    /// Removes a segment. Returns true if it was stored.
+    /// Removes a segment from those above a gap. Returns true if it was there.
     fn take_above(&mut self, seq: u64) -> bool {
         let (word, bit) = self.place(seq);
         let was_there = self.above[word] & bit != 0;

@@ -1,4 +1,4 @@
-//! The time that Reno takes to return to the full rate after one loss.
+//! The time that a congestion control takes to return to its full window after one loss: by formula, and simulated.
 
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 
@@ -8,27 +8,28 @@ use crate::output::SimulatedFlowSample;
 use crate::scenario::{FlowSpec, SimulationError, SimulationScenario};
 use crate::simulation::simulate_until;
 
-/// Computes the recovery time by feng-2003, section 4.2 and Table 1: the window was rate times RTT, is halved, and
-/// grows by one segment per RTT, so `T = W / 2 * RTT = C * RTT^2 / (16 * MSS)`.
+/// Returns Reno's recovery time by the formula of feng-2003, section 4.2 and Table 1. The window before the loss was
+/// rate times RTT. It is halved, and then grows by one segment per RTT, so `T = W / 2 * RTT = C * RTT^2 / (16 *
+/// MSS)`.
 ///
-/// The paper's row for a LAN assumes an RTT of 1 ms; the RTT measured there was 38 to 50 us.
+/// The paper's row for a LAN assumes an RTT of 1 ms, although the RTT measured there was 38 to 50 us.
 pub fn recovery_time(rate: BitRate, rtt: Nanos, segment: Bytes) -> Nanos {
     Nanos((full_window(rate, rtt, segment) / 2.0 * rtt.0 as f64) as u64)
 }
 
-/// Returns the full window W of feng-2003's formula, in segments: all that the path holds, without a queue.
+/// Returns the full window W of feng-2003's formula: the number of segments that the path holds without a queue.
 pub fn full_window(rate: BitRate, rtt: Nanos, segment: Bytes) -> f64 {
     rate.0 * rtt.as_secs_f64() / 8.0 / segment.0.max(1) as f64
 }
 
-/// Headers of IPv4 and TCP without timestamps, because the formula has no others.
+/// The length of the headers of IPv4 and TCP, in bytes. It has no timestamps, because the formula has none.
 const HEADERS: u16 = 40;
-/// Windows of segments sent before the loss. By then the window is full, because slow start from ten segments sends
-/// less than two windows.
+/// The number of full windows of segments that are sent before the loss. By then the window is full, because slow
+/// start from ten segments sends less than two windows.
 const FULL_AFTER_WINDOWS: u64 = 4;
-/// RTTs allowed for the window to become full, with some reserve: a doubling window is full sooner.
+/// The number of RTTs that are allowed for the window to become full. A doubling window is full sooner.
 const FULL_AFTER_ROUND_TRIPS: u64 = 60;
-/// A path for a flow whose window is exactly what the path holds, so that there is no queue.
+/// A path for a flow whose window is exactly the data that the path holds, so that there is no queue.
 #[derive(Debug, Clone, Copy)]
 pub struct FullPath {
     pub rate_bps: BitRate,
@@ -37,20 +38,20 @@ pub struct FullPath {
 }
 
 impl FullPath {
-    /// Returns the payload of a packet; `None` if there is none.
+    /// Returns the payload of a packet; `None` if the MTU leaves no room for payload.
     fn segment(&self) -> Option<Bytes> {
         let payload = self.mtu_bytes.checked_sub(HEADERS).filter(|payload| *payload > 0)?;
         Some(Bytes(payload.into()))
     }
 
-    /// Computes the recovery time of this path by feng-2003's formula; `None` if a packet holds no payload.
+    /// Returns Reno's recovery time on this path by feng-2003's formula; `None` if a packet has no room for payload.
     pub fn formula(&self) -> Option<Nanos> {
         Some(recovery_time(self.rate_bps, self.rtt_ns, self.segment()?))
     }
 }
 
-/// Simulates, packet by packet, how long after one loss a congestion control has its full window again. Returns `None`
-/// if it takes longer than `within`, or if a packet holds no payload.
+/// Simulates one loss, packet by packet, and returns the time until the congestion control `control` has its full
+/// window again. Returns `None` if that takes longer than `within`, or if a packet has no room for payload.
 ///
 /// # Errors
 /// Returns an error if the control or the path cannot be simulated.
@@ -71,13 +72,13 @@ pub fn simulated_recovery(
     Ok(watch.back.filter(|back| *back <= within))
 }
 
-/// Waits for a flow to lose a packet, and then for its window.
+/// A watch for the recovery of a flow: it detects the first loss, and then the return to the full window.
 struct RecoveryWatch {
-    /// The window to return to, in segments: all that the path holds, or the window before the loss if that was
-    /// smaller.
+    /// The window to which the flow must return, in segments: the number that the path holds, or the window before
+    /// the loss if that was smaller.
     window: u32,
     lost: Option<Nanos>,
-    /// Time from the first sample that shows the loss to the first with the full window.
+    /// The time from the first sample that shows the loss to the first sample with the full window.
     back: Option<Nanos>,
 }
 
@@ -101,7 +102,7 @@ fn one_loss(control: &str, path: FullPath, segment: Bytes, lasts: Nanos) -> Simu
         return_ns: path.rtt_ns,
         mtu_bytes: path.mtu_bytes,
         header_bytes: HEADERS,
-        // The window is what the path holds, at the loss and after, so that there is no queue.
+        // The window is always what the path holds, at the loss and after, so that there is no queue.
         initial_ssthresh: Some(window as u32),
         receive_window_bytes: Some(Bytes(window * segment.0)),
         ..FlowSpec::default()
@@ -119,7 +120,7 @@ fn one_loss(control: &str, path: FullPath, segment: Bytes, lasts: Nanos) -> Simu
 mod tests {
     use super::*;
 
-    /// Rate in Gb/s, RTT in ms, segment in bytes, seconds: `feng.table1`.
+    /// The rows of `feng.table1`: rate in Gb/s, RTT in ms, segment in bytes, recovery time in seconds.
     const TABLE_1: [(f64, u64, u64, f64); 5] = [
         (10.0, 1, 1460, 0.428_08),
         (10.0, 120, 1460, 6164.4),

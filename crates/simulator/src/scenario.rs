@@ -10,41 +10,44 @@ use thiserror::Error;
 use crate::link::LinkSpec;
 use crate::receiver::ReceiverSpec;
 
-/// A line, the flows over it, and the records to make.
+/// A line, the flows that share it, and the samples to take.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SimulationScenario {
     pub link: LinkSpec,
     pub flows: Vec<FlowSpec>,
     pub duration_ns: Nanos,
     pub sample_ns: Nanos,
-    /// A round-trip probe in addition to the flows.
+    /// A round-trip probe that runs beside the flows, if any.
     pub probe: Option<ProbeSpec>,
 }
 
-/// A flow. The default is Reno as in Linux, for the whole duration.
+/// A flow of a scenario. The default is Reno as in Linux, for the whole duration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlowSpec {
-    /// The contestant, as [`Contestant`] writes it: a control of TCP by its name in `landspeed-congestion`, or `udt`.
+    /// The contestant, in the form of [`Contestant`]: `udt`, or a congestion control of TCP by its name in
+    /// `landspeed-congestion`.
     pub contestant: String,
-    /// Delay from the receiver back to the sender. With the line's delay it is the flow's RTT.
+    /// The delay from the receiver back to the sender. The flow's RTT is the sum of this and the line's delay.
     pub return_ns: Nanos,
-    /// Time of the first packet.
+    /// The time of the first packet, since the start of the run.
     pub start_ns: Nanos,
-    /// Time after which no new data is sent; `None` for never.
+    /// The time after which no new data is sent, since the start of the run; `None` for never.
     pub stop_ns: Option<Nanos>,
-    /// Amount of data to send; `None` for no end.
+    /// The amount of data to send; `None` for data without end.
     pub data_bytes: Option<Bytes>,
     /// Size of full packets, in bytes.
     pub mtu_bytes: u16,
-    /// Bytes of TCP's headers in a packet: 40 of IPv4 and TCP, 12 of timestamps.
+    /// The length of the headers in a packet of TCP, in bytes. The default is 40 of IPv4 and TCP and 12 of
+    /// timestamps.
     pub header_bytes: u16,
-    /// The receiver's window; `None` for no limit.
+    /// The receive window; `None` for no limit.
     pub receive_window_bytes: Option<Bytes>,
     /// Congestion window at the start, in segments (RFC 6928).
     pub initial_window: u32,
-    /// Window at which slow start ends, in segments, as `ip route ... ssthresh` would set it.
+    /// The window at which slow start first ends, in segments, as `ip route ... ssthresh` would set it; `None` for no
+    /// limit.
     pub initial_ssthresh: Option<u32>,
-    /// Shortest retransmission timeout beyond the RTT (TCP_RTO_MIN).
+    /// The least margin of the retransmission timeout beyond the RTT (TCP_RTO_MIN).
     pub min_rto_ns: Nanos,
     pub receiver: ReceiverSpec,
     /// Seed for the random choices of a congestion control, and for UDT's first sequence number.
@@ -77,14 +80,15 @@ impl FlowSpec {
     }
 }
 
-/// Small packets sent periodically, which measure the current RTT of the path (ping, of cottrell-2005 section III.A).
+/// Small packets that are sent periodically to measure the current RTT of the path (the ping of cottrell-2005 section
+/// III.A).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeSpec {
     /// Delay from the line's end back to the sender.
     pub return_ns: Nanos,
     /// Time between two probes.
     pub every_ns: Nanos,
-    /// Size of the IP packet, in bytes.
+    /// The size of a probe's IP packet, in bytes.
     pub packet_bytes: u16,
 }
 
@@ -99,18 +103,18 @@ impl Default for ProbeSpec {
 pub enum SimulationError {
     #[error("flow {flow}: {reason}")]
     NotSimulated { flow: usize, reason: String },
-    /// The control cannot run on this flow.
+    /// The congestion control cannot run on this flow.
     #[error("flow {flow}: {reason}")]
     Refused { flow: usize, reason: landspeed_congestion::ControlRefusal },
     #[error("{what} is {value}: it must be {must}")]
     Figure { what: String, value: String, must: &'static str },
 }
 
-/// The most flows, because packets number them in 16 bits.
+/// The largest number of flows. Packets number their flow in 16 bits.
 const MOST: usize = 60_000;
 
 impl SimulationScenario {
-    /// Checks everything on which a simulation relies.
+    /// Returns an error if a simulation cannot run this scenario.
     pub fn check(&self) -> Result<(), SimulationError> {
         require(self.sample_ns.0 > 0, "the time between samples", self.sample_ns, "above 0")?;
         require(self.flows.len() <= MOST, "the number of flows", self.flows.len(), "at most 60,000")?;
@@ -178,7 +182,7 @@ impl SimulatedProtocol {
     }
 }
 
-/// Returns an error, with the reason, if the simulator cannot run a contestant.
+/// Returns an error, with the reason, if the simulator cannot run `contestant`.
 pub fn simulates(contestant: &str) -> Result<(), String> {
     SimulatedProtocol::of(contestant).map(|_| ())
 }

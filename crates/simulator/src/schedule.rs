@@ -1,4 +1,4 @@
-//! The events at fixed times: flows start and stop, samples are taken, probes are sent.
+//! The events at fixed times: flows start and stop, samples are taken, and probes are sent.
 
 use landspeed_record::units::Nanos;
 
@@ -15,10 +15,10 @@ pub(crate) enum ScheduledEvent {
     Probe,
 }
 
-/// The fixed times of a scenario, in order.
+/// The events at fixed times of a scenario, in order.
 #[derive(Debug, Clone)]
 pub(crate) struct Schedule {
-    /// Starts and stops, latest first.
+    /// The starts and stops of flows, the latest first.
     flows: Vec<(Nanos, ScheduledEvent)>,
     sample_at: Nanos,
     sample_every: Nanos,
@@ -52,7 +52,7 @@ impl Schedule {
         flow.min(self.sample_at).min(self.probe_at)
     }
 
-    /// Takes the next event. A sample comes before the other events of its time.
+    /// Removes and returns the next event. Of events at the same time, a sample comes first.
     pub(crate) fn take(&mut self) -> ScheduledEvent {
         let at = self.next();
         if self.sample_at == at {
@@ -63,8 +63,8 @@ impl Schedule {
             self.probe_at += self.probe_every;
             return ScheduledEvent::Probe;
         }
-        // One of the three has the earliest time. The flows' time is NEVER once none is left: then the simulation is
-        // over.
+        // One of the three times is the earliest. The flows' time is NEVER once none is left, and then the simulation
+        // is over.
         self.flows.pop().map_or(ScheduledEvent::Sample, |(_, event)| event)
     }
 }

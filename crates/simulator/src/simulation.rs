@@ -1,4 +1,4 @@
-//! The simulator's loop: it takes the next event and applies it.
+//! The simulator's loop, which applies one event after the other.
 
 use landspeed_record::units::{Bytes, Nanos};
 
@@ -14,7 +14,7 @@ pub fn simulate(scenario: &SimulationScenario) -> Result<SimulationOutcome, Simu
     simulate_until(scenario, |_| false)
 }
 
-/// Runs a scenario as [`simulate`] does, but stops at the first sample for which `ends` returns true.
+/// Runs a scenario, packet by packet, and stops at the end or at the first sample for which `ends` returns true.
 pub(crate) fn simulate_until(
     scenario: &SimulationScenario,
     ends: impl FnMut(&[SimulatedFlow]) -> bool,
@@ -79,7 +79,7 @@ impl<'a> Simulation<'a> {
         Ok(())
     }
 
-    /// Handles the arrival of a packet.
+    /// Handles the arrival of a packet at the end of the line.
     fn on_line(&mut self, now: Nanos) {
         let Some(packet) = self.network.take(now) else { return };
         if packet.flow == PROBE {
@@ -110,8 +110,8 @@ impl<'a> Simulation<'a> {
         self.network.agenda.set(timers, self.flows[n].next_timer());
     }
 
-    /// Sets a flow's timers in the agenda, but only to an earlier time. Packets postpone timers all the time, so the
-    /// agenda keeps the old time; an event that comes too early does no harm.
+    /// Updates the time of a flow's timers in the agenda, but only to an earlier one. Packets postpone timers all the
+    /// time, so the agenda keeps the old time. An event that comes too early does no harm.
     fn look_at_timers(&mut self, n: usize) {
         let timers = self.network.agenda_index(EventSource::Timers(n));
         self.network.agenda.set_earlier(timers, self.flows[n].next_timer());

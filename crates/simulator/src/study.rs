@@ -1,4 +1,5 @@
-//! The studies of `landspeed compare` in the simulator, with the same study, schedule and record as on real hosts.
+//! The studies of `landspeed compare` in the simulator. The study, its schedule and its record are those of real
+//! hosts.
 
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{
@@ -13,15 +14,16 @@ use crate::output::{FlowOutcome, SimulatedFlowSample, SimulationOutcome};
 use crate::scenario::{FlowSpec, ProbeSpec, SimulationError, SimulationScenario};
 use crate::simulation::simulate;
 
-/// The largest share by which a simulated repeat's rate, RTT and queue differ from the path's: enough to change which
-/// packets meet in the queue, and little compared with the changes of a real path from day to day.
+/// The usual limit of the relative difference between a repeat's rate, RTT and queue and those of the path. It is
+/// enough to change which packets meet in the queue, and little compared with the changes of a real path from day to
+/// day.
 pub const VARIED_SHARE: f64 = 0.02;
 
-/// Separates the random numbers of paths from those of flows.
+/// A value that makes the random numbers of paths independent of those of flows.
 const PATHS: u64 = 0x7061_7468;
 
-/// Returns the path of a repeat: rate, RTT and queue, each drawn uniformly within the study's share of the path's
-/// value.
+/// Returns the path of a repeat. Its rate, RTT and queue are drawn uniformly around the study's values, within
+/// [`Study::varied_share`].
 fn path_of(study: &Study, repeat: u32) -> RunPath {
     let mut random = Random::stream(study.seed ^ PATHS, u64::from(repeat));
     let mut factor = || 1.0 + study.varied_share * (2.0 * (random.draw() as f64 / u64::MAX as f64) - 1.0);
@@ -33,9 +35,9 @@ fn path_of(study: &Study, repeat: u32) -> RunPath {
     }
 }
 
-/// Returns the scenario of one run of a contest. Repeats differ by their path ([`Study::varied_share`]), by the times,
-/// within one RTT, at which flows enter, and by the seeds of controls with random choices. The path of one repeat is
-/// the same for all contests.
+/// Returns the scenario of one run of a contest. Repeats differ in their path ([`Study::varied_share`]), in the times
+/// at which flows enter (by up to one RTT), and in the seeds of controls with random choices. The path of one repeat
+/// is the same for all contests.
 pub fn study_scenario(study: &Study, contest: &Contest, repeat: u32) -> SimulationScenario {
     let path = path_of(study, repeat);
     let one_way = Nanos(path.rtt_ns.0 / 2);
@@ -111,8 +113,8 @@ fn run_flow(plan: FlowPlan, seen: &FlowOutcome) -> RunFlow {
     RunFlow { plan, samples, took_ns }
 }
 
-/// Converts a sample. On real hosts a flow that has left is closed: it has no window any more, and its packets that
-/// are still under way do not count.
+/// Converts a sample. For a flow that has left, window and goodput are zero: on real hosts it is closed by then, and
+/// its packets that are still under way do not count.
 fn run_sample(sample: &SimulatedFlowSample, plan: &FlowPlan) -> RunSample {
     let TcpSample { cwnd_segments, rtt_ns, retransmits, .. } = sample.tcp;
     let here = sample.at_ns <= plan.leaves_ns;
@@ -131,8 +133,8 @@ mod tests {
 
     use super::*;
 
-    /// Makes a study that runs fast: it has a hundredth of the paper's rate, about a tenth of its RTT, and a twentieth
-    /// of its time.
+    /// Returns a study that runs fast: it has a hundredth of the paper's rate, about a tenth of its RTT, and a
+    /// twentieth of its time.
     fn small() -> Study {
         let mut study = Study::paper().scaled(0.05);
         study.path.rate_bps = BitRate(1e7);
@@ -190,7 +192,7 @@ mod tests {
         assert_eq!(run.path, Some(paths[1]), "each run says what its path was");
     }
 
-    /// Records of older builds, which varied nothing, are continued with one path.
+    /// Checks that records of older builds, in which paths did not vary, are continued with one path.
     #[test]
     fn a_study_that_varies_nothing_has_one_path() {
         let study = small();

@@ -1,12 +1,13 @@
-//! Windows against loss rates. Losses have equal distances, because random ones would shift Reno's window by 7 %.
-//! Windows grow by acknowledged segments, as in Linux, so that delayed acknowledgements change nothing.
+//! Tests of the window as a function of the loss rate. Losses have equal distances, because random ones would shift
+//! Reno's window by 7 %. Windows grow by acknowledged segments, as in Linux, so that delayed acknowledgements have no
+//! effect.
 
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_simulator::{
     FlowOutcome, FlowSpec, LinkSpec, LossSpec, SimulatedFlowSample, SimulationScenario, simulate,
 };
 
-/// Losses before the window is measured, and cycles that are measured.
+/// The number of losses before the window is measured. The next constant is the number of cycles that are measured.
 const WARM_UP: u64 = 10;
 const CYCLES: u64 = 30;
 const SEGMENT: u64 = 1448;
@@ -14,14 +15,14 @@ const RTT: Nanos = Nanos::millis(100);
 
 #[derive(Debug)]
 struct MeasuredWindow {
-    /// Segments that arrived, divided by the RTTs that this took.
+    /// The number of segments that arrived, divided by the number of RTTs in which they did.
     mean: f64,
-    /// Mean of the largest windows between two losses.
+    /// The mean of the largest windows between two losses, in segments.
     at_loss: f64,
 }
 
-/// Measures the window of one flow with `control` over a path that is never full and loses one of `nth` packets.
-/// `expected` is an estimate of the window, at which slow start ends.
+/// Measures the window of one flow with `control` over a path that is never full and that loses one of `nth` packets.
+/// Slow start ends at `expected`, an estimate of the window.
 fn measured(control: &str, nth: u64, expected: f64) -> MeasuredWindow {
     let packets = nth * (WARM_UP + CYCLES + 1);
     let link = LinkSpec {
@@ -66,7 +67,8 @@ fn window(flow: &FlowOutcome) -> MeasuredWindow {
     MeasuredWindow { mean: segments as f64 / round_trips, at_loss }
 }
 
-/// Compares a control with its response function: within 10 % for loss rates up to 1e-4, 20 % at 1e-3.
+/// Asserts that a control's window is within 10 % of its response function for loss rates up to 1e-4, and within 20 %
+/// at 1e-3.
 fn hold(control: &str, response: impl Fn(f64) -> f64, nths: &[u64]) {
     for &nth in nths {
         let expected = response(1.0 / nth as f64);
@@ -127,9 +129,9 @@ fn stepping_is_the_closed_form_where_there_is_one() {
     }
 }
 
-/// UDT's interval between two increases (draft-gg-udt-03 section 4).
+/// UDT's synchronisation time: the interval between two increases (draft-gg-udt-03 section 4).
 const SYN: Nanos = Nanos::millis(10);
-/// Rate of UDT's path in packets of 1500 bytes per second, and the payload of such a packet.
+/// The rate of UDT's path in packets of 1500 bytes per second. The next constant is the payload of such a packet.
 const CAPACITY: f64 = 1e9 / 8.0 / 1500.0;
 const UDT_PAYLOAD: f64 = 1456.0;
 
@@ -180,10 +182,10 @@ fn udt_is_its_papers_closed_form_over_a_round_trip_of_a_syn() {
     }
 }
 
-/// Over a long path UDT deviates from the closed form. While a packet is missing, the acknowledgements stand still,
-/// and what is not acknowledged counts against the window (draft-gg-udt-03 section 6.1), which holds an RTT and a SYN.
-/// So the sender is silent for an RTT less a SYN until the loss is repaired. No acknowledgement comes in the next RTT
-/// either, and the rate grows only with acknowledgements (section 7.2).
+/// Tests that UDT deviates from the closed form over a long path. While a packet is missing, acknowledgements stall,
+/// and all packets after the last acknowledged one count against the window (draft-gg-udt-03 section 6.1), which has
+/// room for an RTT and a SYN. The sender is therefore silent for an RTT less a SYN until the loss is repaired. No
+/// acknowledgement arrives in the next RTT either, and the rate grows only with acknowledgements (section 7.2).
 #[test]
 fn udt_waits_for_a_round_trip_at_each_loss() {
     for (nth, ms) in [(1_000, 180), (10_000, 40), (10_000, 180)] {
@@ -195,10 +197,10 @@ fn udt_waits_for_a_round_trip_at_each_loss() {
     }
 }
 
-/// `daimd-steady` follows the closed form, because its window of several round trips does not stop it while a loss is
-/// repaired, and its rate then makes up for the increases that it missed. With several losses per RTT it carries more
-/// (1.35 times at 1e-3 and 180 ms): the closed form reduces the rate at every loss, but a loss of a packet that was
-/// sent before the last reduction does not always reduce it again.
+/// Tests that `daimd-steady` follows the closed form. Its window of several round trips does not stop it while a loss
+/// is repaired, and its rate then makes up for the increases that it missed. With several losses per RTT it carries
+/// more (1.35 times at 1e-3 and 180 ms). The closed form reduces the rate at every loss, but the loss of a packet
+/// that was sent before the last reduction does not always reduce it again.
 #[test]
 fn a_steady_udt_is_the_closed_form_over_a_long_path_too() {
     for (nth, ms) in [(1_000, 40), (10_000, 40), (10_000, 180), (100_000, 180)] {
@@ -211,14 +213,15 @@ fn a_steady_udt_is_the_closed_form_over_a_long_path_too() {
     }
 }
 
-/// Returns the mean window of a control that keeps the share `kept` at a loss and then gains `gain(window, window at
-/// the loss, RTTs since)` each RTT until it has the window of the loss again, with `1/p` packets between losses.
+/// Returns the mean window of a control that keeps the share `kept` of its window at a loss. In each RTT it then
+/// gains `gain(window, window at the loss, RTTs since)`, until it has the window of the loss again. There are `1/p`
+/// packets between losses.
 fn periodic(p: f64, kept: f64, gain: impl Fn(f64, f64, f64) -> f64) -> f64 {
     periodic_with(p, kept, gain, (0.0, 0.0))
 }
 
-/// Returns that mean window if nothing is sent for `silent` RTTs after a loss, and then the window stays for `flat`
-/// RTTs.
+/// Returns the mean window as [`periodic`] does, if in addition nothing is sent for `silent` RTTs after a loss, and
+/// the window then stays constant for `flat` RTTs.
 fn periodic_with(p: f64, kept: f64, gain: impl Fn(f64, f64, f64) -> f64, (silent, flat): (f64, f64)) -> f64 {
     let epoch = |most: f64| {
         let (mut window, mut packets, mut round_trips) = (most * kept, most * kept * flat, 0.0);

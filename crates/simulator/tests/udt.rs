@@ -1,4 +1,4 @@
-//! UDT, the crate that runs on sockets, over simulated paths.
+//! Tests of UDT, with the crate that also runs on sockets, over simulated paths.
 
 mod path;
 
@@ -7,9 +7,9 @@ use landspeed_simulator::{FlowSpec, LossSpec, SimulationOutcome, SimulationScena
 
 const RATE: f64 = 1e8;
 const RTT: Nanos = Nanos::millis(40);
-/// Payload of a packet of 1500 bytes without the headers of IP, UDP and UDT.
+/// The payload of a packet of 1500 bytes: all but the headers of IP, UDP and UDT.
 const PAYLOAD: u64 = 1500 - 28 - 16;
-/// The path's rate of payload.
+/// The largest rate of payload on the path, in bits per second.
 const MOST: f64 = RATE * PAYLOAD as f64 / 1500.0;
 
 fn flow(contestant: &str, seed: u32) -> FlowSpec {

@@ -1,10 +1,10 @@
 //! The mean log ratio of a comparison's blocks, with the effect of the arms' order removed, and its standard error.
 //!
-//! A block's arms come in one order or the other. An effect of the place in the block (a cold start after a toggle, a
-//! bend in a trend) favours one arm in one order and the other arm in the other, by the same amount: a term of known
-//! sign. Its coefficient is estimated together with the mean, which costs a degree of freedom and keeps the effect
-//! out of the variance. With one two-valued regressor that is the mean of the two orders' means (Kutner et al.,
-//! Applied Linear Statistical Models, section 8.3).
+//! In a block, either the candidate or the incumbent is measured first. An effect of the place in the block (a cold
+//! start after a toggle, a bend in a trend) favours one arm in one order and the other arm in the other, by the same
+//! amount. It is a regression term of known sign. Its coefficient is estimated together with the mean, which costs
+//! one degree of freedom and keeps the effect out of the variance. With this single two-valued regressor, the
+//! estimate is the mean of the two orders' means (Kutner et al., Applied Linear Statistical Models, section 8.3).
 
 use std::borrow::Borrow;
 use std::cell::RefCell;
@@ -22,7 +22,8 @@ pub struct BlockContrast {
     pub ln_ratio: f64,
     /// The log ratio after removing the effect of lost processor time on the block's trials.
     pub freed: f64,
-    /// The most that lost processor time may explain of the log ratio; above zero where the candidate lost more.
+    /// The largest part of the log ratio that lost processor time may explain. It is above zero where the candidate
+    /// lost more.
     pub explained_at_most: f64,
     /// The variance that lost processor time adds to `ln_ratio` by chance. It is estimated from the blocks of all
     /// comparisons of a run, because one comparison has few.
@@ -32,7 +33,7 @@ pub struct BlockContrast {
     /// The deviation of each trial's log, with the effect of lost time removed, from the mean of its arm in this
     /// block, in time order.
     pub within: Vec<f64>,
-    /// True if the block counts; false if it was discarded and is used for the second opinion only.
+    /// True if the block counts. A discarded block has false, and is used only to confirm a decision.
     pub counts: bool,
 }
 
@@ -51,9 +52,9 @@ impl BlockContrast {
     }
 }
 
-/// The least standard error, as a part of the one that the trials' spread within their blocks implies. Few blocks can
-/// agree by chance; the spread of their trials shows by how much they would differ. A part of 1 would cost power
-/// where drift makes trials spread and cancels between the arms.
+/// The least standard error, as a part of the standard error that the spread of the trials within their blocks
+/// implies. A few blocks can agree by chance, while the spread of their trials shows how far blocks would differ. A
+/// part of 1 would cost power where drift spreads the trials but cancels between the arms.
 const FLOOR: f64 = 0.7;
 
 /// The mean log ratio of several blocks, with its errors.
@@ -63,9 +64,9 @@ pub struct MeanLogRatio {
     pub value: f64,
     /// The mean log ratio after removing the effect of lost processor time.
     pub freed: f64,
-    /// The most that lost processor time may explain of the mean, in either direction.
+    /// The largest part of the mean that lost processor time may explain, as a magnitude.
     pub slack: f64,
-    /// The standard error of the measured mean, with the noise that lost processor time adds.
+    /// The standard error of `value`, including the noise that lost processor time adds.
     pub measured_error: f64,
     /// The standard error of `freed`.
     pub error: f64,
@@ -75,7 +76,7 @@ pub struct MeanLogRatio {
     pub(crate) blocks: f64,
 }
 
-/// The two estimates of a block's variance: from how blocks differ, and from how their trials spread.
+/// Two estimates of a block's variance: one from the differences between blocks, one from the spread of their trials.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct VarianceEstimates {
     /// The effective number of blocks: with this many, half of each order, the mean would have the same variance.
@@ -90,7 +91,8 @@ pub(crate) struct VarianceEstimates {
 }
 
 impl VarianceEstimates {
-    /// Estimates both variances of `blocks`; `None` for fewer than three blocks, or two of the same order.
+    /// Estimates both variances from `blocks`. Returns `None` for fewer than three blocks, except for two of the same
+    /// order, which are enough.
     pub(crate) fn of<B: Borrow<BlockContrast>>(blocks: &[B]) -> Option<VarianceEstimates> {
         let groups = groups(blocks, |block| block.freed);
         let (count, n) = (groups.len() as f64, blocks.len() as f64);
@@ -110,7 +112,8 @@ impl VarianceEstimates {
 }
 
 impl MeanLogRatio {
-    /// Fits the mean of `blocks`; `None` for fewer than three blocks, or two of the same order.
+    /// Estimates the mean log ratio from `blocks`. Returns `None` for fewer than three blocks, except for two of the
+    /// same order, which are enough.
     pub fn of<B: Borrow<BlockContrast>>(blocks: &[B]) -> Option<MeanLogRatio> {
         let VarianceEstimates { equal, variance, freedom, implied, .. } = VarianceEstimates::of(blocks)?;
         let mean = |groups: Vec<OrderGroup>| {
@@ -131,36 +134,38 @@ impl MeanLogRatio {
         })
     }
 
-    /// Returns the low end of the interval, which exceeds the true value with probability `error` at most. It covers
-    /// both readings of lost processor time: that it adds noise alone, and that it shifts the mean by up to `slack`.
+    /// Returns the low end of the interval, which exceeds the true value with probability `error` at most. The
+    /// interval holds both if lost processor time adds noise alone and if it also shifts the mean by up to `slack`.
     pub fn low(&self, error: f64) -> f64 {
         self.value - self.reach(error)
     }
 
-    /// Returns the high end of the interval, below which the true value lies with the same guarantee as
-    /// [`low`](Self::low) gives.
+    /// Returns the high end of the interval, which is below the true value with probability `error` at most. The
+    /// interval holds both if lost processor time adds noise alone and if it also shifts the mean by up to `slack`.
     pub fn high(&self, error: f64) -> f64 {
         self.value + self.reach(error)
     }
 
-    /// Returns the distance of the ends from the mean.
+    /// Returns the distance from `value` to each end of the interval, for a probability `error` on each side.
     fn reach(&self, error: f64) -> f64 {
         let quantile = known_quantile(self.freedom, error);
         (quantile * self.measured_error).max(self.slack + quantile * self.error)
     }
 
-    /// Returns half the width of the interval around the freed mean.
+    /// Returns half the width of the interval around `freed`, for a probability `error` on each side.
     pub(crate) fn half(&self, error: f64) -> f64 {
         known_quantile(self.freedom, error) * self.error
     }
 
-    /// Returns the low end if lost processor time added noise alone and did not shift the mean.
+    /// Returns the low end of the interval under the assumption that lost processor time added noise alone and did
+    /// not shift the mean. It exceeds the true value with probability `error` at most.
     pub(crate) fn low_unexplained(&self, error: f64) -> f64 {
         self.value - known_quantile(self.freedom, error) * self.measured_error
     }
 }
 
-/// The mean of the blocks that count, and of all blocks including the discarded ones. The interval covers both.
+/// Two means: that of the blocks that count, and that of all blocks including the discarded ones. The interval covers
+/// the intervals of both.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CountedAndAllMeans {
     pub counted: MeanLogRatio,
@@ -168,7 +173,7 @@ pub struct CountedAndAllMeans {
 }
 
 impl CountedAndAllMeans {
-    /// Fits both means; `blocks` includes the discarded ones. `None` where too few blocks count.
+    /// Estimates both means from `blocks`, which include the discarded ones. Returns `None` if too few blocks count.
     pub fn of(blocks: &[BlockContrast]) -> Option<CountedAndAllMeans> {
         let counted: Vec<&BlockContrast> = blocks.iter().filter(|block| block.counts).collect();
         let of_counted = MeanLogRatio::of(&counted)?;
@@ -184,15 +189,16 @@ impl CountedAndAllMeans {
         self.counted.high(error).max(self.all.high(error))
     }
 
-    /// Returns the two-sided interval at `confidence`, as ratios, around the mean of the blocks that count.
+    /// Returns the mean of the blocks that count, as a ratio, with the two-sided interval at `confidence` (0.95,
+    /// say).
     pub fn estimate(&self, confidence: f64) -> Estimate {
         let error = (1.0 - confidence) / 2.0;
         ratio_of(self.counted.value, self.low(error), self.high(error))
     }
 }
 
-/// Returns Student's quantile that is exceeded with probability `error`. Each value is computed once per thread,
-/// because steps request the same few again and again.
+/// Returns the quantile of Student's distribution with `freedom` degrees of freedom that is exceeded with probability
+/// `error`. Each value is computed once per thread, because steps request the same few values again and again.
 pub(crate) fn known_quantile(freedom: f64, error: f64) -> f64 {
     thread_local!(static KNOWN: RefCell<HashMap<[u64; 2], f64>> = RefCell::default());
     let key = [freedom.to_bits(), error.to_bits()];
@@ -206,7 +212,8 @@ struct OrderGroup {
     squares: f64,
 }
 
-/// Returns the mean and spread of `of` for each order that has blocks.
+/// Returns the count, mean and sum of squares of the values `of` the blocks, separately for each order that has
+/// blocks.
 fn groups<B: Borrow<BlockContrast>>(blocks: &[B], of: impl Fn(&BlockContrast) -> f64) -> Vec<OrderGroup> {
     let group = |first: bool| {
         let own =
@@ -218,9 +225,9 @@ fn groups<B: Borrow<BlockContrast>>(blocks: &[B], of: impl Fn(&BlockContrast) ->
     [false, true].map(group).into_iter().filter(|group| group.n > 0.0).collect()
 }
 
-/// Returns the variance of a block's log ratio that its trials imply, with its degrees of freedom. It comes from the
-/// trials' spread around their arm's mean in their block, less what each place in a block has in common over the
-/// blocks (both orders give the arms the same two sets of places).
+/// Returns the variance of a block's log ratio that the spread of its trials implies, and the degrees of freedom of
+/// that variance. The spread is that of the trials around their arm's mean in their block, less what each place in a
+/// block has in common over all blocks. (In both orders, each arm has one of the same two sets of places.)
 fn implied<B: Borrow<BlockContrast>>(blocks: &[B]) -> (f64, f64) {
     let blocks = || blocks.iter().map(Borrow::borrow);
     let trials = blocks().map(|block| block.within.len()).min().unwrap_or_default();

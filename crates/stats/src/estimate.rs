@@ -5,16 +5,17 @@ use std::borrow::Borrow;
 use landspeed_record::Estimate;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// The largest log ratio that an estimate holds, ln(10^9). Larger ones are clamped to it, because a record's numbers
-/// are finite, and the interval of a single block has no ends.
+/// The largest log ratio that an estimate holds, ln(10^9). Larger ones are clamped to it, because the numbers of a
+/// record are finite while the interval of a single block is unbounded.
 const FARTHEST: f64 = 20.723_265_836_946_41;
 
-/// Returns the middle value, or the mean of the two middle ones; `None` for no values.
+/// Returns the median: the middle value, or the mean of the two middle ones. `None` for no values.
 pub fn median(values: impl IntoIterator<Item: Borrow<f64>>) -> Option<f64> {
     quantile(values, 0.5)
 }
 
-/// Returns the `p` quantile of the values, interpolated linearly between the two nearest; `None` for no values.
+/// Returns the `p` quantile of the values (`p` from 0 to 1), interpolated linearly between the two nearest; `None`
+/// for no values.
 pub fn quantile(values: impl IntoIterator<Item: Borrow<f64>>, p: f64) -> Option<f64> {
     let mut sorted: Vec<f64> = values.into_iter().map(|value| *value.borrow()).collect();
     sorted.sort_by(f64::total_cmp);
@@ -24,8 +25,8 @@ pub fn quantile(values: impl IntoIterator<Item: Borrow<f64>>, p: f64) -> Option<
     Some(if below == above { below } else { below + (at - at.floor()) * (above - below) })
 }
 
-/// Returns the mean and the standard deviation (n - 1) of `values`; the deviation of fewer than two is infinite,
-/// because their spread is unknown.
+/// Returns the mean and the standard deviation (with n - 1) of `values`. For fewer than two values the deviation is
+/// infinite, because their spread is unknown.
 pub fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n.max(1.0);
@@ -36,11 +37,11 @@ pub fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     (mean, (squares / (n - 1.0)).sqrt())
 }
 
-/// Returns the two-sided Student interval at `confidence` (0.95, say) for the mean of per-block log ratios, as
-/// ratios. The number of blocks must not depend on their values; for decisions taken while blocks come in see
+/// Returns the mean of per-block log ratios as a ratio, with its two-sided Student interval at `confidence` (0.95,
+/// say). The number of blocks must not depend on their values; for decisions taken while blocks come in see
 /// [`crate::judge`].
 ///
-/// The ends are finite (10^-9 and 10^9 mean that there is none), so that they survive JSON.
+/// Both ends are finite, so that they survive JSON: an interval without ends goes from 10^-9 to 10^9.
 pub fn estimate(ln_ratios: &[f64], confidence: f64) -> Estimate {
     let (mean, deviation) = mean_and_deviation(ln_ratios);
     if ln_ratios.len() < 2 {
@@ -51,9 +52,9 @@ pub fn estimate(ln_ratios: &[f64], confidence: f64) -> Estimate {
     ratio_of(mean, mean - half, mean + half)
 }
 
-/// Returns the two-sided Student interval for the mean of `parts`: pairs of a weight and a log ratio, which represent
-/// unequal parts of a whole. The fewer parts carry most of the weight, the wider it is (Kish's effective number);
-/// equal weights give the same interval as [`estimate`].
+/// Returns the weighted mean of `parts` as a ratio, with its two-sided Student interval at `confidence` (0.95, say).
+/// Each part is a weight and a log ratio, and represents an unequal part of a whole. The interval is wider the fewer
+/// parts carry most of the weight (Kish's effective number). Equal weights give the same interval as [`estimate`].
 pub fn weighted_estimate(parts: &[(f64, f64)], confidence: f64) -> Estimate {
     let total: f64 = parts.iter().map(|(weight, _)| weight).sum();
     let share = |weight: f64| if total > 0.0 { weight / total } else { 1.0 / parts.len() as f64 };
@@ -68,7 +69,8 @@ pub fn weighted_estimate(parts: &[(f64, f64)], confidence: f64) -> Estimate {
     ratio_of(mean, mean - half, mean + half)
 }
 
-/// Returns the estimate for log values, with its ends made finite.
+/// Returns an estimate as ratios, from the logs of its value and of its ends. Infinite ends become finite: 10^-9 and
+/// 10^9.
 pub fn ratio_of(mean: f64, low: f64, high: f64) -> Estimate {
     let ratio = |ln: f64| ln.clamp(-FARTHEST, FARTHEST).exp();
     Estimate { ratio: ratio(mean), low: ratio(low), high: ratio(high) }

@@ -4,28 +4,30 @@ use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
 use crate::contrast::{BlockContrast, VarianceEstimates};
 
-/// The variance of blocks relative to the variance that their trials imply, summed over any number of comparisons.
+/// The ratio of the variance of blocks to the variance that their trials imply, averaged over any number of
+/// comparisons.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ExcessVariance {
-    /// The sum over the comparisons of the variances' ratio (blocks over implied), each times the degrees of freedom
-    /// of the blocks' variance.
+    /// A sum over the comparisons. Each term is the ratio of the variances (blocks' over implied) times the degrees
+    /// of freedom of the blocks' variance.
     weighted: f64,
-    /// The degrees of freedom of the blocks' variance and of the implied one.
+    /// The degrees of freedom of the blocks' variance, and those of the implied variance, each summed over the
+    /// comparisons.
     freedom: [f64; 2],
 }
 
-/// A comparison counts only if its implied variance has more degrees of freedom than this: with fewer, the F
+/// A comparison is used only if its implied variance has more degrees of freedom than this. With fewer, the F
 /// distribution has no variance.
 const LEAST: f64 = 4.0;
 
-/// Returns the excess variance of one comparison's blocks; the default where there are too few blocks or trials do
-/// not vary.
+/// Returns the excess variance of one comparison's blocks. If there are too few blocks, or if their trials do not
+/// vary, the result has no comparison in it.
 pub fn excess(blocks: &[BlockContrast]) -> ExcessVariance {
     let known = |parts: &VarianceEstimates| parts.implied > 0.0 && parts.implied_freedom > LEAST;
     let counted: Vec<&BlockContrast> = blocks.iter().filter(|block| block.counts).collect();
     let Some(parts) = VarianceEstimates::of(&counted).filter(known) else { return ExcessVariance::default() };
     let freedom = [parts.freedom, parts.implied_freedom];
-    // The mean of an F distribution is above one where the lower variance has few degrees of freedom.
+    // The mean of an F distribution is above one, and far above it where the denominator has few degrees of freedom.
     let mean = freedom[1] / (freedom[1] - 2.0);
     ExcessVariance { weighted: parts.freedom * parts.variance / (parts.implied * mean), freedom }
 }
@@ -37,13 +39,13 @@ impl ExcessVariance {
         ExcessVariance { weighted: self.weighted + other.weighted, freedom }
     }
 
-    /// Returns the ratio of the blocks' variance to the implied one; 1 without any comparison.
+    /// Returns the blocks' variance as a multiple of the variance that their trials imply; 1 without any comparison.
     pub fn times(&self) -> f64 {
         if self.freedom[0] > 0.0 { self.weighted / self.freedom[0] } else { 1.0 }
     }
 
-    /// Returns the probability of a ratio at least this large if only the trials' own spread made blocks vary (the F
-    /// test of nested variance).
+    /// Returns the p-value of the F test of nested variance: the probability of a ratio at least as large as
+    /// [`times`](Self::times) if only the spread of the trials made the blocks vary. 1 without any comparison.
     pub fn chance(&self) -> f64 {
         let [upper, lower] = self.freedom;
         FisherSnedecor::new(upper, lower).map_or(1.0, |f| 1.0 - f.cdf(self.times()))

@@ -16,11 +16,11 @@
 //! P(any useless kept) = sum over i of P(T = i, i useless and kept) <= E[sum of g_i over useless i <= T] <= `a`. No
 //! independence between tests is needed, only that each test's blocks are judged given the past.
 //!
-//! **Size of the grants.** `a / planned` each while that is at most a quarter of the wealth, then a quarter of what
-//! is left: the planned tests get an even share, yet a run that comes further than planned always has something for
-//! the next test. Plans of up to four tests share evenly to the end.
+//! **Size of the grants.** Each grant is `a / planned`, as long as that is at most a quarter of the wealth left; then
+//! it is a quarter of that wealth. The planned tests get an even share, yet a run that needs more tests than planned
+//! always has something for the next one. Plans of up to four tests share evenly to the end.
 
-/// The run's error budget, which grants each test its error.
+/// The error budget of a run, which grants each test the error that it may use.
 #[derive(Debug, Clone)]
 pub struct ErrorLedger {
     share: f64,
@@ -33,7 +33,7 @@ pub struct ErrorLedger {
 const SHORT_PLAN: u32 = 4;
 
 impl ErrorLedger {
-    /// Returns a budget of `alpha` for a run that plans `planned` tests (at least one).
+    /// Returns a budget of error `alpha` for a run that plans `planned` tests. Zero planned tests count as one.
     pub fn new(alpha: f64, planned: u32) -> Self {
         let largest_part = if planned <= SHORT_PLAN { 1.0 } else { 1.0 / f64::from(SHORT_PLAN) };
         ErrorLedger { share: alpha / f64::from(planned.max(1)), largest_part, wealth: alpha }
@@ -54,7 +54,7 @@ impl ErrorLedger {
     }
 }
 
-/// The part of an even share below which a grant decides nothing; the run then reports that its budget is spent.
+/// A grant below this part of an even share decides nothing. The run then reports that its budget is spent.
 const NEGLIGIBLE: f64 = 1e-3;
 
 #[cfg(test)]
@@ -84,7 +84,7 @@ mod tests {
     }
 
     proptest! {
-        /// Checks the sum that the proof bounds: the grants of tests not kept, plus the next one.
+        /// Checks the sum that the proof bounds: the grants of all tests that kept nothing, plus the next grant.
         #[test]
         fn never_grants_more_than_it_has(planned in 0u32..40, kept in prop::collection::vec(any::<bool>(), 0..200)) {
             let mut ledger = ErrorLedger::new(0.05, planned);

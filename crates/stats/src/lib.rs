@@ -2,9 +2,9 @@
 //! run.
 //!
 //! Ladders work on **log ratios**, one per block: the mean log of the candidate's trials minus the mean log of the
-//! incumbent's. Zero is no change, 0.0198 is 2 % better. Studies of transports work on figures over repeats: means,
-//! paired differences, and the fairness index. All functions are pure: callers pass the source of randomness in, and
-//! nothing is read or written.
+//! incumbent's. Zero is no change, and 0.0198 is 2 % better. Studies of transports work on figures over repeats:
+//! means, paired differences, and the fairness index. All functions are pure: callers pass in the source of
+//! randomness, and no function reads or writes anything outside its arguments.
 
 mod contrast;
 mod estimate;

@@ -5,8 +5,8 @@ use statrs::distribution::ContinuousCDF;
 use crate::estimate::{student, student_quantile};
 use crate::mean_and_deviation;
 
-/// Returns the ends of the two-sided Student interval at `confidence` (0.95, say) for the mean of `values`; `None`
-/// for fewer than two, whose spread is unknown.
+/// Returns the low and the high end of the two-sided Student interval at `confidence` (0.95, say) for the mean of
+/// `values`. `None` for fewer than two values, whose spread is unknown.
 pub fn mean_interval(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
     if values.len() < 2 {
         return None;
@@ -17,10 +17,10 @@ pub fn mean_interval(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
     Some((mean - half, mean + half))
 }
 
-/// Returns the p-value of Student's paired test (two sides): the probability of a mean at least as far from zero if
-/// the mean of all such `differences` were zero. `None` for fewer than two.
+/// Returns the p-value of Student's two-sided paired test: the probability of a mean at least as far from zero as
+/// that of `differences` if the true mean were zero. `None` for fewer than two differences.
 ///
-/// If all differences are equal the p-value is 0, or 1 where all are zero.
+/// If all differences are equal, the p-value is 0, or 1 if they are zero.
 pub fn paired_test(differences: &[f64]) -> Option<f64> {
     if differences.len() < 2 {
         return None;
@@ -34,9 +34,10 @@ pub fn paired_test(differences: &[f64]) -> Option<f64> {
     Some(2.0 * student(n - 1.0).cdf(-t.abs()))
 }
 
-/// Returns the adjusted p-values of a family of tests, in the order given: accepting those up to `a` as real is wrong
-/// even once with probability at most `a`, however the tests depend on each other (Holm, "A simple sequentially
-/// rejective multiple test procedure", Scandinavian Journal of Statistics 6, 1979).
+/// Returns the p-values of a family of tests after Holm's correction, in the order of `p_values`. Accepting every
+/// effect whose adjusted p-value is at most `a` as real makes even one error with probability at most `a`, however
+/// the tests depend on each other (Holm, "A simple sequentially rejective multiple test procedure", Scandinavian
+/// Journal of Statistics 6, 1979).
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|a, b| p_values[*a].total_cmp(&p_values[*b]));

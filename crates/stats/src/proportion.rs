@@ -2,8 +2,8 @@
 
 use statrs::distribution::{Beta, ContinuousCDF};
 
-/// Returns the two-sided 95 % interval for a probability after `hits` in `trials` (Clopper & Pearson 1934), in the
-/// form of beta quantiles; 0 to 1 for no trials.
+/// Returns the low and the high end of the two-sided 95 % interval for a probability after `hits` in `trials`
+/// (Clopper & Pearson 1934, by beta quantiles); 0 and 1 for no trials.
 pub fn proportion_interval(hits: u64, trials: u64) -> (f64, f64) {
     let (k, n) = (hits as f64, trials as f64);
     let quantile = |a: f64, b: f64, p: f64| Beta::new(a, b).map_or(f64::NAN, |beta| beta.inverse_cdf(p));
@@ -16,7 +16,7 @@ pub fn proportion_interval(hits: u64, trials: u64) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    /// The other end has a closed form where all trials or none are hits: (alpha/2)^(1/n).
+    /// Compares with the closed form for all hits or none, in which one end is (alpha/2)^(1/n).
     #[test]
     fn all_or_nothing_has_a_closed_form() {
         let end = 0.025_f64.powf(1.0 / 200.0);
@@ -27,8 +27,8 @@ mod tests {
         assert_eq!(proportion_interval(0, 0), (0.0, 1.0));
     }
 
-    /// Compares each end with the sum that defines it: there, the observed count or a more extreme one has a
-    /// probability of 2.5 %.
+    /// Compares each end with its definition: if it were the true probability, the observed count or a more extreme
+    /// one would have a probability of 2.5 %.
     #[test]
     fn ends_are_where_the_binomial_tails_are() {
         let at_most = |k: u64, n: u64, p: f64| -> f64 {

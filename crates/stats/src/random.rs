@@ -10,14 +10,14 @@ impl Random {
         Random(seed)
     }
 
-    /// Returns the generator of one of several independent random decisions with the same seed; `which` numbers them,
-    /// and 0 gives the generator of [`Random::new`].
+    /// Returns one of several generators for independent random decisions with the same `seed`. `which` is the number
+    /// of the decision; for 0 the generator equals that of [`Random::new`].
     pub fn stream(seed: u64, which: u64) -> Self {
         // The streams start far apart in the generator's cycle, whatever the seed.
         Random(seed.wrapping_add(which.wrapping_mul(0xd1b5_4a32_d192_ed03)))
     }
 
-    /// Returns the next 64 bits.
+    /// Returns the next 64 random bits.
     pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -26,20 +26,22 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Shuffles by Fisher and Yates; the bias of the remainder is one in 2^50 for thousands of items.
+    /// Shuffles `items` by the method of Fisher and Yates. The bias from taking a remainder is one in 2^50 for
+    /// thousands of items.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for n in (1..items.len()).rev() {
             items.swap(n, (self.draw() % (n as u64 + 1)) as usize);
         }
     }
 
-    /// Returns true with probability `share`. Draws nothing where the answer is certain.
+    /// Returns true with probability `share`. The generator does not advance where the answer is certain (`share` is
+    /// 0 or less, or 1 or more).
     pub fn happens(&mut self, share: f64) -> bool {
         share >= 1.0 || (share > 0.0 && ((self.draw() >> 11) as f64) < share * STEPS)
     }
 
     /// Returns a Gaussian value of mean 0 and deviation 1 (Box & Muller, "A note on the generation of random normal
-    /// deviates", Annals of Mathematical Statistics 29, 1958). Draws twice.
+    /// deviates", Annals of Mathematical Statistics 29, 1958). The generator advances twice.
     pub fn normal(&mut self) -> f64 {
         let [length, turn] = [(); 2].map(|()| (self.draw() >> 11) as f64 / STEPS);
         (-2.0 * (1.0 - length).ln()).sqrt() * (std::f64::consts::TAU * turn).cos()

@@ -1,15 +1,15 @@
-//! Decisions about a step: it is kept only at its last look, and may be given up at any look before.
+//! Decisions about a step: it is kept only at its last look, and may be given up at any earlier look.
 //!
-//! Only the last look can decide that a step helps, by one t test at the step's whole share of the run's error. The
-//! looks before can only give it up (harms, no useful effect, no prospect), which keeps nothing useless: an outer
-//! stop for futility that is not binding lowers the error and never raises it (Jennison & Turnbull 2000, section
-//! 4.6). An early look that could keep a step would rest on the deviation of four or five blocks, which is tiny if
-//! those blocks happen to agree.
+//! A look is a judgement after a planned number of blocks. Only the last look can decide that a step helps, by one t
+//! test that uses the step's whole share of the run's error. Earlier looks can only give the step up (it harms, has
+//! no useful effect, or has no prospect), which keeps nothing useless: a stop for futility that is not binding lowers
+//! the error and never raises it (Jennison & Turnbull 2000, section 4.6). If an early look could keep a step, its
+//! decision would rest on the deviation of four or five blocks, which is tiny if those blocks happen to agree.
 //!
-//! The two ends of the interval have different errors. The low end is that of the last look's single test. The high
-//! end decides whether the step is given up: it errs with 5 % per step over all looks. Of that, the first and the
-//! last look get three tenths each, and the others share the rest by the number of blocks between them (a union bound
-//! over the looks, so that their joint distribution need not be known).
+//! The two ends of the interval have different errors. The low end has the error of the single test at the last look.
+//! The high end decides if the step is given up, with an error of 5 % per step over all looks. The first and the last
+//! look get three tenths of these 5 % each, and the others share the rest by the number of blocks between them (a
+//! union bound over the looks, so that their joint distribution need not be known).
 //!
 //! Discarded blocks are used for a second opinion: a decision must hold both without and with them. Looks are counted
 //! in blocks that count.
@@ -21,21 +21,23 @@ use crate::contrast::{BlockContrast, CountedAndAllMeans, MeanLogRatio, known_qua
 use crate::estimate::student;
 use crate::ratio_of;
 
-/// The first look, in blocks: with fewer, their deviation is hardly known.
+/// The number of blocks at the first look. The deviation of fewer blocks is hardly known.
 const FIRST_LOOK: u32 = 4;
-/// The number of blocks up to which every block is a look; beyond it, the distance between looks grows by a tenth.
+/// Up to this number of blocks, every block is a look. Beyond it, the distance between looks is a tenth of the number
+/// of blocks.
 const EVERY_BLOCK_TO: u32 = 16;
 /// The error of the high end over all looks of a step.
 const HIGH_ERROR: f64 = 0.05;
-/// The first look gets this part of `HIGH_ERROR`, and so does the last one. The looks between them share the rest.
+/// The part of `HIGH_ERROR` that the first look gets. The last look gets the same part, and the looks between them
+/// share the rest.
 const END_PART: f64 = 0.3;
-/// A step is given up if the probability that its remaining blocks will show that it helps is below this.
+/// A step is given up if the probability that its remaining blocks will show that it helps is below this value.
 const PROSPECT: f64 = 0.02;
-/// The number of blocks at which a step may first be given up for want of prospects: before, its deviation is hardly
-/// known.
+/// The number of blocks from which a step may be given up for want of prospects. The deviation of fewer blocks is
+/// hardly known.
 const GIVE_UP_FROM: u32 = 6;
 
-/// The rules by which one step is decided; fixed before its first block.
+/// The rules by which one step is decided. They are fixed before the step's first block.
 #[derive(Debug, Clone)]
 pub struct StepDesign {
     alpha: f64,
@@ -47,7 +49,7 @@ pub struct StepDesign {
 #[derive(Debug, Clone, Copy)]
 struct StepLook {
     blocks: u32,
-    /// The error that the high end may spend at this look.
+    /// The probability that the high end may be too low at this look.
     high_error: f64,
     /// True if this is the last look, the only one that may keep the step.
     is_last: bool,
@@ -57,13 +59,13 @@ struct StepLook {
 pub enum StepState {
     /// More blocks are needed.
     Continue,
-    /// The interval lies above the least effect, at the last look.
+    /// The interval lies above the least effect of interest, at the last look.
     Helps,
     /// The interval lies below minus the least effect.
     Harms,
-    /// The interval lies below the least effect.
+    /// The interval lies below the least effect of interest.
     NoEffect,
-    /// The blocks have ended, or the remaining ones could not show that the step helps.
+    /// The blocks have ended without a decision, or the remaining ones could hardly show that the step helps.
     Undecided,
 }
 
@@ -71,38 +73,39 @@ pub enum StepState {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StepJudgement {
     pub state: StepState,
-    /// The ratio and its interval. The high end holds at all looks together, the low end at the last.
+    /// The ratio and its interval. The high end holds at all looks together, the low end only at the last look.
     pub estimate: Estimate,
-    /// True if an undecided step was given up early, for want of prospects.
+    /// True if the step is undecided because it was given up early, for want of prospects.
     pub given_up: bool,
 }
 
 impl StepDesign {
-    /// Returns the design of a step that is wrongly found to help with probability `alpha` at most, where "helps" is
-    /// a mean log ratio above `least_effect_ln`, within `max_blocks` blocks (raised to the first look, 4).
+    /// Returns the design of a step of up to `max_blocks` blocks (raised to the first look, 4). A step helps if its
+    /// mean log ratio is above `least_effect_ln`. The probability that a step which does not is found to help is
+    /// `alpha` at most.
     pub fn new(alpha: f64, least_effect_ln: f64, max_blocks: u32) -> Self {
         StepDesign { alpha, least_effect_ln, thorough: false, looks: looks(max_blocks.max(FIRST_LOOK)) }
     }
 
-    /// Returns the design without the rule that gives a step up for want of prospects: the step goes on until it
-    /// harms or has no useful effect, or until its blocks end. For runs whose budget has no better use.
+    /// Returns the design without the rule that gives a step up for want of prospects. The step continues until it
+    /// harms, has no useful effect, or its blocks end. This suits runs whose budget has no better use.
     #[must_use]
     pub fn thorough(self) -> Self {
         StepDesign { thorough: true, ..self }
     }
 
-    /// Returns the block count at which the step ends at the latest.
+    /// Returns the largest number of blocks that the step may take.
     pub fn max_blocks(&self) -> u32 {
         self.looks.last().map_or(FIRST_LOOK, |look| look.blocks)
     }
 
-    /// Returns the smallest block count that can be judged.
+    /// Returns the smallest number of blocks that can be judged.
     pub fn first_look(&self) -> u32 {
         FIRST_LOOK
     }
 
-    /// Returns the reason why blocks that seem to help are not accepted as helping. They seem to help if the mean of
-    /// those that count lies above the least effect, at the design's error; `None` if it does not.
+    /// Returns the reason why `blocks` are not accepted as helping although they seem to. They seem to help if the
+    /// mean of the blocks that count lies above the least effect, at the design's error. `None` if it does not.
     pub fn objection(&self, blocks: &[BlockContrast]) -> Option<Objection> {
         let shows = |fit: MeanLogRatio| fit.low_unexplained(self.alpha) > self.least_effect_ln;
         let both = CountedAndAllMeans::of(blocks).filter(|both| shows(both.counted))?;
@@ -113,23 +116,23 @@ impl StepDesign {
 /// A reason why blocks that seem to help are not accepted as helping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Objection {
-    /// The mean including the discarded blocks does not show it.
+    /// The mean that includes the discarded blocks does not show the effect.
     Discarded,
     /// Processor time lost to others may explain the effect.
     Lost,
 }
 
-/// Judges a step by its blocks so far, the discarded ones among them, in the order of time. It may be called after
-/// every block, or after any number: only the looks of the design decide. Between looks the interval is that of the
-/// latest look.
+/// Judges a step by its blocks so far, in the order of time, including the discarded ones. It may be called after any
+/// block, because only the looks of the design decide. Between looks, the result is that of the latest look.
 pub fn judge(design: &StepDesign, blocks: &[BlockContrast]) -> StepJudgement {
     let counted = counted(blocks);
     let look = design.looks.iter().rev().find(|look| look.blocks <= counted);
     at_look(design, blocks, look.copied())
 }
 
-/// Judges a step that ends here whatever its blocks show, because its time is over. This is its last look, as valid
-/// as that of the design, because the clock does not depend on the blocks.
+/// Judges a step that ends now whatever its blocks show, because its time is over. `blocks` are in the order of time
+/// and include the discarded ones. This look is the step's last one, and as valid as a planned last look, because the
+/// clock does not depend on the blocks.
 pub fn judge_last(design: &StepDesign, blocks: &[BlockContrast]) -> StepJudgement {
     let seen = design.max_blocks().min(counted(blocks));
     let look = StepLook { blocks: seen, high_error: END_PART * HIGH_ERROR, is_last: true };
@@ -140,7 +143,7 @@ fn counted(blocks: &[BlockContrast]) -> u32 {
     blocks.iter().filter(|block| block.counts).count() as u32
 }
 
-/// Returns the blocks up to the `counted`-th one that counts.
+/// Returns the leading blocks up to and including the `counted`-th one that counts.
 fn until(blocks: &[BlockContrast], counted: u32) -> &[BlockContrast] {
     let mut counting = blocks.iter().enumerate().filter(|(_, block)| block.counts);
     let last = counting.nth((counted as usize).saturating_sub(1));
@@ -163,7 +166,7 @@ fn at_look(design: &StepDesign, blocks: &[BlockContrast], look: Option<StepLook>
     let state = match () {
         () if is_last && low > least => StepState::Helps,
         () if high < -least => StepState::Harms,
-        // A step that looks harmful gets a little longer to show it.
+        // A step that looks harmful gets a few more blocks to show it.
         () if high < least && (value > -least || seen >= GIVE_UP_FROM || is_last) => StepState::NoEffect,
         () if given_up || is_last => StepState::Undecided,
         () => StepState::Continue,
@@ -172,8 +175,8 @@ fn at_look(design: &StepDesign, blocks: &[BlockContrast], look: Option<StepLook>
 }
 
 /// Returns the predictive probability (Jennison & Turnbull 2000, section 10.3) that the low end at the last look will
-/// lie above the least effect. The mean of the remaining blocks is drawn from its distribution given the blocks so
-/// far, with their deviation taken as the true one.
+/// be above the least effect. The mean of the remaining blocks is taken from its distribution given the blocks so
+/// far, and their deviation is taken as the true one.
 fn prospect(design: &StepDesign, fit: &MeanLogRatio) -> f64 {
     let all = f64::from(design.max_blocks()).max(fit.blocks);
     let deviation = fit.measured_error * fit.blocks.sqrt();

@@ -1,15 +1,15 @@
-//! The effect of one quantity on another: a regression line through trials with the same settings.
+//! The effect of one quantity (x) on another (y): a regression line through trials with the same settings.
 //!
-//! Trials of one arm in one block have the same settings, so that besides their place in the block only chance and
-//! the quantity x make them differ. The line's slope is ordinary least squares with arm, block and place as factors
-//! (Kutner et al., Applied Linear Statistical Models, section 22.1).
+//! Trials of one arm in one block have the same settings. Apart from their place in the block, only chance and x make
+//! their y differ. The line's slope is ordinary least squares with arm, block and place as factors (Kutner et al.,
+//! Applied Linear Statistical Models, section 22.1).
 
 use crate::contrast::known_quantile;
 
-/// The slope of y over x, from deviations within arm and block.
+/// The slope of y over x, from the trials' deviations from the mean of their arm in their block.
 #[derive(Debug, Clone, Default)]
 pub struct Slope {
-    /// Moments for each place in the block.
+    /// The moments of the trials at each place in the block.
     places: Vec<Moments>,
     blocks: f64,
 }
@@ -33,7 +33,7 @@ struct CenteredSums {
 }
 
 impl Slope {
-    /// Adds a block: the deviations of its trials' x and y from the mean of their own arm, in time order.
+    /// Adds a block. `x` and `y` hold its trials' deviations from the mean of their arm in that block, in time order.
     pub fn add(&mut self, x: &[f64], y: &[f64]) {
         let trials = x.len().min(y.len());
         self.places.resize(self.places.len().max(trials), Moments::default());
@@ -48,15 +48,16 @@ impl Slope {
         self.sums().map(|sums| sums.xy / sums.xx)
     }
 
-    /// Returns the low end of the slope's interval, below which the true slope lies with probability `error`.
+    /// Returns the low end of the slope's interval, which exceeds the true slope with probability `error`. `None`
+    /// where x does not vary, or for too few trials.
     pub fn low(&self, error: f64) -> Option<f64> {
         let sums = self.sums()?;
         let error_of_slope = (sums.unexplained() / sums.xx).sqrt();
         Some(sums.xy / sums.xx - known_quantile(sums.freedom, error) * error_of_slope)
     }
 
-    /// Returns the standard deviation of x over that of the part of y that x does not explain; `None` where x does
-    /// not vary or explains everything, or for too few trials.
+    /// Returns the ratio of two standard deviations: that of x, divided by that of the part of y that x does not
+    /// explain. `None` where x does not vary or explains everything, or for too few trials.
     pub fn sway(&self) -> Option<f64> {
         let sums = self.sums()?;
         let sway = (sums.xx / sums.freedom / sums.unexplained()).sqrt();
@@ -65,8 +66,8 @@ impl Slope {
 
     fn sums(&self) -> Option<CenteredSums> {
         let sum = |of: fn(&Moments) -> f64| self.places.iter().map(of).sum::<f64>();
-        // The estimated means are those of the places; of both arms in each block but one, because the places give
-        // one of them; then comes the slope.
+        // Degrees of freedom are lost to the means of the places, to both arms' means in each block but one (the
+        // places determine the last block's), and to the slope.
         let means = self.places.len() as f64 + 2.0 * (self.blocks - 1.0);
         let freedom = sum(|place| place.n) - means - 1.0;
         let xx = sum(|place| place.xx - place.x * place.x / place.n);
@@ -85,7 +86,7 @@ impl Moments {
 }
 
 impl CenteredSums {
-    /// Returns the variance of y that x does not explain.
+    /// Returns the residual variance: that of the part of y that x does not explain.
     fn unexplained(&self) -> f64 {
         (self.yy - self.xy * self.xy / self.xx).max(0.0) / self.freedom
     }

@@ -5,10 +5,10 @@ use landspeed_record::Estimate;
 use crate::estimate::student_quantile;
 use crate::{mean_and_deviation, ratio_of};
 
-/// Returns the ratio of `new` over `old` (both positive figures of single trials) with Welch's interval (1947) on
-/// their logs at two-sided `confidence`.
+/// Returns the ratio of `new` over `old` (positive figures of single trials) with Welch's interval (1947) on their
+/// logs at two-sided `confidence` (0.95, say). Figures that are not positive are ignored.
 ///
-/// The two sets were measured at different times: any drift between them is in the ratio and is *not* in the
+/// The two sets were measured at different times. Any drift between them is in the ratio and is *not* in the
 /// interval. `None` where either set has fewer than two positive figures.
 pub fn unpaired(new: &[f64], old: &[f64], confidence: f64) -> Option<Estimate> {
     let logs = |xs: &[f64]| -> Vec<f64> { xs.iter().filter(|x| **x > 0.0).map(|x| x.ln()).collect() };
@@ -25,8 +25,8 @@ pub fn unpaired(new: &[f64], old: &[f64], confidence: f64) -> Option<Estimate> {
     Some(ratio_of(difference, difference - half, difference + half))
 }
 
-/// Returns half the width of the two-sided interval of a difference, by Welch's degrees of freedom. `parts` are the
-/// variances of its two terms, each with the number of values from which it is known.
+/// Returns half the width of the two-sided interval of a difference, by Welch's degrees of freedom. Each part is one
+/// term of the difference: its variance, and the number of values from which that variance is estimated.
 fn reach(parts: [(f64, usize); 2], confidence: f64) -> f64 {
     let variance: f64 = parts.iter().map(|(variance, _)| variance).sum();
     if variance == 0.0 {
@@ -41,23 +41,23 @@ fn reach(parts: [(f64, usize); 2], confidence: f64) -> f64 {
 pub struct MeanDistance {
     /// The first set's mean less the second's.
     pub difference: f64,
-    /// The most by which a single run of one set and a single run of the other differ, at the given confidence, if
-    /// both sets have the same mean. It comes from both sets' own spread.
+    /// The largest likely difference between a single run of one set and a single run of the other, at the requested
+    /// confidence, if both sets have the same mean. It comes from the spread within both sets.
     pub bound: f64,
 }
 
 impl MeanDistance {
-    /// Returns true if the means differ by no more than `bound`: the most by which two single runs differ if both sets
-    /// have the same mean.
+    /// Returns true if the means differ by no more than `bound`, the largest likely difference of two single runs if
+    /// both sets have the same mean.
     pub fn is_within(&self) -> bool {
         self.difference.abs() <= self.bound
     }
 }
 
-/// Returns the distance between the means of two sets, and the most by which two single runs may differ at
-/// `confidence` (0.95, say), by Welch's degrees of freedom (1947) for a difference of single values. The bound does
-/// not shrink with more runs: the question is whether one set may replace the other, not whether they differ at all.
-/// `None` where either has fewer than two.
+/// Returns the difference between the means of two sets, and a bound: the largest likely difference of two single
+/// runs at `confidence` (0.95, say), by Welch's degrees of freedom (1947) for a difference of single values. The
+/// bound does not shrink with more runs, because the question is if one set may replace the other, not if they differ
+/// at all. `None` where either set has fewer than two values.
 pub fn apart(one: &[f64], other: &[f64], confidence: f64) -> Option<MeanDistance> {
     if one.len() < 2 || other.len() < 2 {
         return None;

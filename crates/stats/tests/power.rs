@@ -5,7 +5,7 @@ use landspeed_stats::{BlockContrast, StepDesign, StepState, judge};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-/// Runs one step. Returns its final state and the blocks it took.
+/// Runs one step. Returns its final state, and the number of blocks that it took.
 fn run(design: &StepDesign, rng: &mut ChaCha8Rng, shape: (f64, f64), noise: NoiseDraw) -> (StepState, usize) {
     let mut seen = Vec::new();
     loop {
@@ -17,11 +17,11 @@ fn run(design: &StepDesign, rng: &mut ChaCha8Rng, shape: (f64, f64), noise: Nois
     }
 }
 
-/// Draws the eight trials of a block, each of deviation 1. The candidate's are those at indexes 1, 2, 4 and 7, or the
-/// others if it comes first.
+/// A function that draws the eight trials of a block, each with the deviation 1. The candidate's trials have the
+/// indexes 1, 2, 4 and 7, or the others if `candidate_first` is true.
 type NoiseDraw = fn(&mut ChaCha8Rng, candidate_first: bool) -> [f64; 8];
 
-/// Returns block `number` of a comparison of this mean and deviation. Orders alternate.
+/// Returns block `number` of a comparison with the given mean and deviation. The order of arms alternates.
 fn block(
     rng: &mut ChaCha8Rng,
     number: usize,
@@ -49,19 +49,19 @@ fn gaussian(rng: &mut ChaCha8Rng, _: bool) -> [f64; 8] {
     [(); 8].map(|()| normal(rng))
 }
 
-/// Draws a block whose first trial is slow by more than the others vary.
+/// Draws trials of which the first is slow, by more than the others vary.
 fn cold(rng: &mut ChaCha8Rng, _: bool) -> [f64; 8] {
     let mut trials = gaussian(rng, false);
     trials[0] -= 4.0;
     trials
 }
 
-/// Draws trials that have one of two rates each.
+/// Draws trials each of which has one of two rates.
 fn two_rates(rng: &mut ChaCha8Rng, _: bool) -> [f64; 8] {
     [(); 8].map(|()| if rand::Rng::random_bool(rng, 0.5) { 1.0 } else { -1.0 })
 }
 
-/// Draws a Gaussian value (Box and Muller).
+/// Returns a Gaussian value (Box and Muller).
 fn normal(rng: &mut ChaCha8Rng) -> f64 {
     let (u, v): (f64, f64) = (rand::Rng::random(rng), rand::Rng::random(rng));
     (-2.0 * (1.0 - u).ln()).sqrt() * (std::f64::consts::TAU * v).cos()
@@ -90,7 +90,7 @@ fn share_of(
     (f64::from(hits) / f64::from(runs), blocks as f64 / f64::from(runs))
 }
 
-/// The error of one of the twelve tests of a five-minute run.
+/// The error of one test in a five-minute run, which plans twelve.
 const IN_RUN: f64 = 0.05 / 12.0;
 
 fn least() -> f64 {
@@ -133,9 +133,9 @@ fn what_helps_takes_all_its_blocks_and_what_does_not_ends_early() {
     assert!(blocks < 7.0, "{blocks}");
 }
 
-/// Checks that the last look spends the error: a true effect equal to the least effect is found to help with
-/// probability alpha at most, and little less where nothing is given up. With few blocks it is half of alpha, because
-/// of the floor of the standard error.
+/// Checks that the last look uses its error. A true effect equal to the least effect is found to help with
+/// probability alpha at most, and little less if no step is given up. With few blocks it is half of alpha, because of
+/// the floor of the standard error.
 #[test]
 fn the_error_is_what_was_asked_for() {
     let few =
@@ -167,7 +167,7 @@ fn many_blocks_find_a_small_effect_in_heavy_noise() {
     assert!(dismissed >= 0.7, "{dismissed}");
 }
 
-/// Checks that the interval at the end of a step, wherever it stopped, holds the true effect.
+/// Checks that the interval at the end of a step, at any look, contains the true effect.
 #[test]
 fn the_interval_survives_peeking() {
     let design = StepDesign::new(0.05, least(), 11);

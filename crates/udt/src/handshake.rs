@@ -1,7 +1,8 @@
-//! The start of a connection (draft-gg-udt-03 section 5.1): request, cookie, request with the cookie, answer.
-//! Rendezvous is not supported.
+//! The handshake that starts a connection (draft-gg-udt-03 section 5.1): request, cookie, request with the cookie,
+//! answer. Rendezvous is not supported.
 //!
-//! A listener keeps no state of a request before its cookie is proven, and never sends more bytes than it received.
+//! A listener keeps no state of a request before its cookie is proven, and never sends more bytes than it has
+//! received.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -10,7 +11,7 @@ use landspeed_record::units::Nanos;
 use crate::packet::{HANDSHAKE, Handshake, HandshakeKind, PacketBody, SocketType, UDP_HEADERS, UdtPacket};
 use crate::seq::{Seq, UdtSocketId};
 
-/// libudt's code for "refused".
+/// The code with which libudt refuses a connection.
 const REFUSED: u32 = 1002;
 
 /// The stateless part of a listener, which issues cookies and checks them.
@@ -24,11 +25,11 @@ pub struct HandshakeListener {
 pub enum ListenerResponse {
     /// The datagram is not a request, or its cookie is not the listener's.
     Ignore,
-    /// The caller sends this many bytes of the reply's buffer back.
+    /// The caller sends this many bytes from the start of `reply` back to the peer.
     Reply(usize),
-    /// The cookie shows that the peer receives packets at its address. If the caller already has the connection of
-    /// this request ([`HandshakeRequest::id`]), it passes the datagram to that connection, which answers again.
-    /// Otherwise it makes a connection ([`Connection::accept`](crate::Connection::accept)).
+    /// The request's cookie shows that the peer receives packets at its address. If the caller already has a
+    /// connection with this request's [`id`](HandshakeRequest::id), it passes the datagram to that connection, which
+    /// answers again. Otherwise it creates one ([`Connection::accept`](crate::Connection::accept)).
     Proven(HandshakeRequest),
 }
 
@@ -42,20 +43,21 @@ pub struct HandshakeRequest {
 }
 
 impl HandshakeRequest {
-    /// Returns the identity of the requested connection. A repeated request has the same one.
+    /// Returns the identity of the requested connection: the peer's address, its socket identifier, and the first
+    /// sequence number. Repeated requests have the same identity.
     pub fn id(&self) -> (SocketAddr, UdtSocketId, Seq) {
         (self.peer, self.handshake.socket, self.handshake.first_seq)
     }
 }
 
 impl HandshakeListener {
-    /// Creates a listener whose cookies are computed with `key`: 32 random bytes.
+    /// Creates a listener. Its cookies are computed with `key`, which must be 32 random bytes.
     pub fn new(key: [u8; 32]) -> Self {
         HandshakeListener { key }
     }
 
-    /// Processes a datagram for the listener's identifier, 0. A reply is never longer than the datagram. A proven
-    /// request for a connection of messages is refused.
+    /// Processes a datagram that arrived at the listener's port, and writes the reply, if any, to `reply`. A reply is
+    /// never longer than the datagram. A request with a valid cookie for a connection of messages is refused.
     pub fn handle(
         &self,
         now: Nanos,
@@ -93,7 +95,7 @@ impl HandshakeListener {
         }
     }
 
-    /// Computes a cookie: the first word of a keyed hash of the peer's address and the minute.
+    /// Returns a cookie: the first word of a keyed hash of the peer's address, its port and the minute.
     fn cookie(&self, peer: SocketAddr, minute: u64) -> u32 {
         let mut hash = blake3::Hasher::new_keyed(&self.key);
         match peer.ip() {
@@ -111,16 +113,16 @@ fn write(handshake: &Handshake, to: UdtSocketId, reply: &mut [u8; HANDSHAKE]) ->
     packet.write(reply).map_or(ListenerResponse::Ignore, ListenerResponse::Reply)
 }
 
-/// The time between two requests until one is answered, as in libudt.
+/// The time after which an unanswered request is sent again, as in libudt.
 const RETRY: Nanos = Nanos::millis(250);
-/// The packet sizes that a connector falls back to, with the headers of IPv4 and UDP: jumbo frames, Ethernet, tunnels
-/// over it, and what every path of IPv6 and of IPv4 carries (RFC 8200 section 5 less the longer header, RFC 791
-/// section 3.1).
+/// The packet sizes that a connector proposes after larger ones got no answer, in bytes with the headers of IPv4 and
+/// UDP. They are for jumbo frames, Ethernet, tunnels over Ethernet, and the least sizes that every path of IPv6 and
+/// of IPv4 carries (RFC 8200 section 5 less the longer header, RFC 791 section 3.1).
 const SMALLER: [u32; 5] = [9000, 1500, 1400, 1260, 576];
-/// How many requests of one size go unanswered before a smaller one is tried: two losses in a row are rare.
+/// The number of unanswered requests of one size after which a smaller size is tried. Two losses in a row are rare.
 const TRIES: u32 = 2;
 
-/// What the connecting end concludes from an answer of the listener.
+/// The conclusion of the connecting end from an answer of the listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConnectorOutcome {
     Ignored,
@@ -135,10 +137,11 @@ pub(crate) struct Connector {
     pub(crate) request: Handshake,
     retry_at: Nanos,
     give_up_at: Nanos,
-    /// The time at which the current kind of request was first sent, and how often it was sent.
+    /// The time at which the current kind of request was first sent, and the number of times that it was sent.
     asked: (Nanos, u32),
     round_trip: Option<Nanos>,
-    /// The packet size of the first request, if requests are padded to the size that they propose.
+    /// The packet size of the first request, in bytes. `None` if requests are not padded to the size that they
+    /// propose.
     probed: Option<u32>,
 }
 
@@ -154,13 +157,13 @@ impl Connector {
         }
     }
 
-    /// Makes requests with a cookie as large as the packets that they propose. If they get lost, later requests
-    /// propose smaller packets.
+    /// Returns the connector with padded requests: each request with a cookie is as large as the packets that it
+    /// proposes. If requests get lost, later ones propose smaller packets.
     pub(crate) fn with_probes(self) -> Self {
         Connector { probed: Some(self.request.mss), ..self }
     }
 
-    /// Returns the bytes of a request. The bytes after the handshake are padding.
+    /// Returns the length of the current request in bytes, with its padding after the handshake.
     pub(crate) fn length(&self) -> usize {
         if self.is_probing() { (self.request.mss as usize - UDP_HEADERS).max(HANDSHAKE) } else { HANDSHAKE }
     }
@@ -177,7 +180,7 @@ impl Connector {
         now >= self.give_up_at
     }
 
-    /// Returns the request if it is time to send it.
+    /// Returns the request to send now, and schedules its repetition; `None` if no request is due.
     pub(crate) fn poll(&mut self, now: Nanos) -> Option<Handshake> {
         if now < self.retry_at {
             return None;
@@ -191,8 +194,8 @@ impl Connector {
         Some(self.request)
     }
 
-    /// Returns the shortest round trip of the requests that were sent once and answered. A request that was sent
-    /// several times gives none, because the answer may be to any copy.
+    /// Returns the shortest measured round trip of the handshake; `None` if there is none. A request that was sent
+    /// several times has no measured round trip, because the answer may be to any copy.
     pub(crate) fn round_trip(&self) -> Option<Nanos> {
         self.round_trip
     }
@@ -219,8 +222,8 @@ impl Connector {
             // Both directions begin at the number that the connector drew, which a stranger does not know.
             _ if answer.first_seq != self.request.first_seq => ConnectorOutcome::Ignored,
             HandshakeKind::Refused(code) => ConnectorOutcome::Refused(code),
-            // A late answer to an earlier, larger request is accepted: it shows that packets of that size get
-            // through.
+            // A late answer to an earlier, larger request is accepted, because it shows that packets of that size
+            // arrive.
             HandshakeKind::Connect if answer.mss > self.probed.unwrap_or(self.request.mss) => {
                 ConnectorOutcome::Ignored
             }
@@ -300,7 +303,7 @@ mod tests {
     }
 
     proptest! {
-        /// A reply to an address that has not been proven is no longer than the datagram from there.
+        /// Checks that a reply to an address without proof is no longer than the datagram from that address.
         #[test]
         fn no_reply_is_longer_than_its_request(
             noise in prop::collection::vec(any::<u8>(), 0..200),

@@ -1,5 +1,5 @@
-//! Measurements of the path at a receiver (draft-gg-udt-03 section 6.2): the arrival rate, the path's capacity, and
-//! the acknowledgements that were sent.
+//! Measurements of the path at a receiver (draft-gg-udt-03 section 6.2): the arrival rate of packets, the path's
+//! capacity, and the round trips of acknowledgements.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use landspeed_record::units::Nanos;
 use crate::packet::PacketTime;
 use crate::seq::Seq;
 
-/// The synchronisation time, the draft's SYN: the interval of acknowledgements and of rate changes (draft-gg-udt-03
+/// The synchronisation time (SYN in the draft): the interval of acknowledgements and of rate changes (draft-gg-udt-03
 /// section 4).
 pub(crate) const SYNC_INTERVAL: Nanos = Nanos::millis(10);
 
@@ -17,21 +17,21 @@ pub(crate) const SYNC_INTERVAL: Nanos = Nanos::millis(10);
 pub struct UdtPacketRate(pub f64);
 
 impl UdtPacketRate {
-    /// Returns the rate of one packet in each `period`; zero if the period is zero.
+    /// Returns the rate of one packet per `period`; zero if the period is zero.
     pub(crate) fn each(period: Nanos) -> Self {
         if period.0 == 0 { UdtPacketRate(0.0) } else { UdtPacketRate(1e9 / period.0 as f64) }
     }
 
-    /// Returns the rate rounded up, as it is on the wire.
+    /// Returns the rate in whole packets per second, rounded up, as it is sent on the wire.
     pub(crate) fn to_wire(self) -> u32 {
         self.0.ceil() as u32
     }
 }
 
-/// The least number of packets for an estimate of a rate.
+/// The least number of packets from which the arrival rate is estimated.
 const ENOUGH: u64 = 16;
 
-/// A number of packets that arrived within a time.
+/// A number of packets, and the time within which they arrived.
 #[derive(Debug, Clone, Copy, Default)]
 struct ArrivalSpan {
     time: Nanos,
@@ -39,7 +39,7 @@ struct ArrivalSpan {
 }
 
 impl ArrivalSpan {
-    /// Returns the time per packet, in nanoseconds.
+    /// Returns the mean time per packet, in nanoseconds.
     fn share(self) -> u64 {
         self.time.0 / u64::from(self.packets.max(1))
     }
@@ -70,7 +70,8 @@ impl<const N: usize> SpanRing<N> {
         self.known().iter().map(|span| u64::from(span.packets)).sum()
     }
 
-    /// Returns the median time per packet, weighted by packets.
+    /// Returns the median time per packet in nanoseconds, where each span counts once for each of its packets. `None`
+    /// without packets.
     fn median(&self) -> Option<u64> {
         let mut known = self.ring;
         let known = &mut known[..self.known().len()];
@@ -83,8 +84,8 @@ impl<const N: usize> SpanRing<N> {
         middle.map(|span| span.share())
     }
 
-    /// Returns the rate over the spans whose time per packet is between an eighth of the median and eight times it,
-    /// and how many these are.
+    /// Returns the rate over the spans that are no outliers, and the number of these spans. The time per packet of
+    /// such a span is between an eighth of the median and eight times the median.
     fn filtered(&self) -> Option<(UdtPacketRate, usize)> {
         let known = self.known();
         let median = self.median()?;
@@ -100,7 +101,7 @@ impl<const N: usize> SpanRing<N> {
 /// The history of packet arrivals.
 ///
 /// Packets leave and arrive in bursts of all sizes (UDP_SEGMENT, UDP_GRO, recvmmsg), so rates are computed from spans
-/// that are longer than a burst. At low rates each span has one packet, as in the draft.
+/// of time that are longer than a burst. At low rates each span has one packet, as in the draft.
 #[derive(Debug, Clone)]
 pub(crate) struct ArrivalHistory {
     arrivals: SpanRing<16>,
@@ -120,7 +121,7 @@ struct OpenSpan {
 }
 
 impl OpenSpan {
-    /// Records a packet's arrival. Returns the span that the packet ends, if any.
+    /// Records the arrival of a packet. Returns the previous span if this packet ends it.
     fn arrived(&mut self, now: Nanos) -> Option<ArrivalSpan> {
         let before = *self;
         if now < before.since + SPAN {
@@ -141,28 +142,28 @@ impl OpenSpan {
     }
 }
 
-/// The least length of a span of arrivals.
+/// The least duration of a span of arrivals.
 const SPAN: Nanos = Nanos(SYNC_INTERVAL.0 / 10);
 
 /// The longest time, in microseconds, between the departures of the two packets of a pair, which UDT sends one after
 /// the other.
 const PAIR: u32 = 5;
 
-/// The packets that left together (a train), as far as they have arrived.
+/// The packets that left the sender together (a train), as far as they have arrived.
 #[derive(Debug, Clone, Copy)]
 struct PacketTrain {
-    /// The last packet of the train.
+    /// The last packet of the train that has arrived.
     seq: Seq,
     timestamp: u32,
     /// The arrival time of the train's first batch.
     first: Nanos,
     last: Nanos,
-    /// The number of packets after the first batch.
+    /// The number of packets that arrived after the first batch.
     since_first: u32,
 }
 
 impl PacketTrain {
-    /// Returns true if the next packet left together with the last one.
+    /// Returns true if the next packet, whose header has `timestamp`, left the sender together with the last one.
     fn is_joined_by(&self, timestamp: u32) -> bool {
         let later = timestamp.wrapping_sub(self.timestamp);
         later == 0 || later <= PAIR && self.seq.to_wire().is_multiple_of(16)
@@ -177,7 +178,7 @@ impl Default for ArrivalHistory {
 }
 
 impl ArrivalHistory {
-    /// Notes the arrival of a data packet, whose timestamp says when it left.
+    /// Records the arrival of data packet `seq`. `at` holds the time of arrival and the sender's timestamp.
     pub(crate) fn arrived(&mut self, at: PacketTime, seq: Seq) {
         let ended = match &mut self.arriving {
             Some(arriving) => arriving.arrived(at.now),
@@ -192,9 +193,10 @@ impl ArrivalHistory {
         self.board(at, seq);
     }
 
-    /// Adds a packet to the train, or begins a new one. Packets that left together arrive at the rate of the
-    /// bottleneck. UDT itself sends pairs, packet 16n and the next (draft-gg-udt-03 section 6.1); a sender with
-    /// batches sends longer trains, whose packets have one timestamp. The packets of the first batch do not count.
+    /// Adds a packet to the current train, or begins a new train. Packets that left the sender together arrive at the
+    /// rate of the bottleneck. The draft's sender emits pairs: packet 16n and the next one (draft-gg-udt-03 section
+    /// 6.1). A sender with batches emits longer trains, whose packets have one timestamp. The packets of a train's
+    /// first batch are not counted.
     fn board(&mut self, PacketTime { now, timestamp }: PacketTime, seq: Seq) {
         if let Some(train) = &mut self.train
             && train.seq.next() == seq
@@ -210,7 +212,7 @@ impl ArrivalHistory {
         self.train = Some(PacketTrain { seq, timestamp, first: now, last: now, since_first: 0 });
     }
 
-    /// Returns the arrival rate; 0 before sixteen packets, or if at least half of the spans are outliers.
+    /// Returns the arrival rate; 0 before 16 packets have arrived, or if at least half of the spans are outliers.
     pub(crate) fn arrival_rate(&self) -> UdtPacketRate {
         let enough = self.arrivals.packets() >= ENOUGH;
         match self.arrivals.filtered() {
@@ -219,8 +221,8 @@ impl ArrivalHistory {
         }
     }
 
-    /// Returns the path's capacity; 0 if no packets that left together have arrived at different times. It uses the
-    /// median, because a batch that is received late makes one span longer and another one shorter.
+    /// Returns the path's capacity; 0 if no packets that left together have arrived at different times. The
+    /// capacity is a median, because a batch that is received late makes one span longer and another one shorter.
     pub(crate) fn capacity(&self) -> UdtPacketRate {
         self.trains.median().map_or(UdtPacketRate(0.0), |share| UdtPacketRate::each(Nanos(share)))
     }
@@ -228,7 +230,7 @@ impl ArrivalHistory {
 
 const ACKS: usize = 1024;
 
-/// The last acknowledgements that were sent, by number, to match with an ACK2.
+/// The acknowledgements that were sent last, by number. An ACK2 is matched with one of them.
 #[derive(Clone)]
 pub(crate) struct AckHistory {
     ring: Box<[Option<(u32, Seq, Nanos)>]>,
@@ -252,8 +254,8 @@ impl AckHistory {
         self.ring[number as usize % ACKS] = Some((number, next, now));
     }
 
-    /// Returns the first packet that acknowledgement `number` did not cover, and how long ago it was sent. Each number
-    /// is answered once.
+    /// Returns the first packet that acknowledgement `number` did not cover, and the time since it was sent. `None`
+    /// if it was not sent, was sent too long ago, or was confirmed already.
     pub(crate) fn answered(&mut self, now: Nanos, number: u32) -> Option<(Seq, Nanos)> {
         let place = &mut self.ring[number as usize % ACKS];
         let (_, next, then) = place.filter(|(known, ..)| *known == number)?;

@@ -1,10 +1,10 @@
-//! UDT (UDP-based Data Transfer), version 4, without sockets and without clocks: the same code runs on real sockets,
-//! in a simulator and over a test's artificial network.
+//! The protocol UDT (UDP-based Data Transfer), version 4, without sockets and without clocks. The same code runs on
+//! real sockets, in a simulator and over an artificial network in tests.
 //!
-//! The source is draft-gg-udt-03 (Gu, 2010); on the wire this is what Debian's libudt 4.11 sends and reads
+//! The source is draft-gg-udt-03 (Gu, 2010). The wire format is what Debian's libudt 4.11 sends and reads
 //! (docs/decisions/0040-udt.md says where the two differ). A datagram passes the modules in this order: `packet`
-//! parses it, then `handshake` or `connection` processes it, which passes data to `receiver` and acknowledgements to
-//! `sender`. `loss`, `history`, `round_trip` and `rate` hold what those two know of the path.
+//! parses it, `handshake` or `connection` processes it, and an open connection passes data to `receiver` and
+//! acknowledgements to `sender`. These two estimate the path with `loss`, `history`, `round_trip` and `rate`.
 
 mod connection;
 mod handshake;

@@ -1,7 +1,7 @@
-//! Lists of lost packets (draft-gg-udt-03 sections 6.1 and 6.2): ranges of sequence numbers in ascending order.
+//! Lists of lost packets (draft-gg-udt-03 sections 6.1 and 6.2), as ranges of sequence numbers in ascending order.
 //!
-//! One type serves the sender (what to send again) and the receiver (what has not arrived). Both only insert numbers
-//! of one window, so that a list holds at most one range for every two packets of it. The window must be less than
+//! The sender lists what to send again, and the receiver what has not arrived. Each inserts only numbers of one
+//! window, so that a list holds at most one range for every two packets of the window. The window must be less than
 //! 2^30 packets.
 
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ pub struct SeqRange {
 }
 
 impl SeqRange {
-    /// Returns how many packets the range has.
+    /// Returns the number of packets in the range.
     pub fn packets(self) -> u32 {
         self.last.since(self.first).cast_unsigned() + 1
     }
@@ -38,7 +38,7 @@ impl LossList {
         LossList::default()
     }
 
-    /// Returns how many packets are in the list.
+    /// Returns the number of packets in the list.
     pub(crate) fn packets(&self) -> u32 {
         self.packets
     }
@@ -48,7 +48,7 @@ impl LossList {
         self.packets == 0
     }
 
-    /// Returns the earliest packet.
+    /// Returns the earliest packet in the list, if any.
     pub(crate) fn first(&self) -> Option<Seq> {
         self.ranges.front().map(|range| range.first)
     }
@@ -64,7 +64,7 @@ impl LossList {
         self.packets = 0;
     }
 
-    /// Adds packets, some of which may be in the list already.
+    /// Adds the packets `added`. Some of them may be in the list already.
     pub(crate) fn insert(&mut self, added: SeqRange) {
         // The ranges from `start` to `end` overlap the new one or are adjacent to it.
         let start = self.ranges.partition_point(|range| range.last.next().is_before(added.first));
@@ -87,7 +87,7 @@ impl LossList {
         }
     }
 
-    /// Removes those of the packets that are in the list.
+    /// Removes the packets `gone`. Some of them may not be in the list.
     pub(crate) fn remove(&mut self, gone: SeqRange) {
         // The ranges from `start` to `end` overlap; a piece of the first and of the last one may stay.
         let start = self.ranges.partition_point(|range| range.last.is_before(gone.first));
@@ -126,7 +126,8 @@ impl LossList {
         }
     }
 
-    /// Removes and returns at most the first `count` packets, from the first range only.
+    /// Removes and returns the first packets of the list: at least one, at most `count`, and only from the first
+    /// range.
     pub(crate) fn take_first(&mut self, count: u32) -> Option<SeqRange> {
         let front = self.ranges.front_mut()?;
         let count = count.clamp(1, front.packets());

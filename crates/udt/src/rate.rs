@@ -1,6 +1,7 @@
-//! Congestion control: the plug-in (draft-gg-udt-03 section 7.1), and UDT's own algorithm, DAIMD, which increases the
-//! rate by ever smaller steps and decreases it by a ninth (section 7.2, and Gu, Hong and Grossman, "An Analysis of
-//! AIMD Algorithms with Decreasing Increases", 2004). It has no clock: every call passes the time.
+//! Congestion control: the interface of a control (draft-gg-udt-03 section 7.1), and UDT's own algorithm, DAIMD,
+//! which increases the rate by ever smaller steps and decreases it by a ninth (section 7.2, and Gu, Hong and
+//! Grossman, "An Analysis of AIMD Algorithms with Decreasing Increases", 2004). A control has no clock, and every
+//! call passes the time.
 
 use std::fmt::Debug;
 
@@ -12,47 +13,47 @@ use crate::history::{SYNC_INTERVAL, UdtPacketRate};
 use crate::round_trip::RoundTrip;
 use crate::seq::Seq;
 
-/// A congestion control's knowledge of the path.
+/// The state of the path, as a congestion control gets it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PathState {
-    /// The round trip, as the receiver measured it.
+    /// The round-trip time, as the receiver measured it.
     pub round_trip: RoundTrip,
     /// The rate at which packets arrive; 0 if the receiver has no estimate.
     pub arrival: UdtPacketRate,
     /// The rate that the path could carry; 0 if the receiver has no estimate.
     pub capacity: UdtPacketRate,
-    /// The newest packet that was sent for the first time.
+    /// The newest packet that has been sent.
     pub last_sent: Seq,
-    /// The largest packet, with its headers.
+    /// The size of the largest packet, with the headers of IPv4, UDP and UDT.
     pub packet: Bytes,
-    /// The most packets that may be in flight.
+    /// The largest congestion window, in packets: the room at the peer.
     pub max_window: u32,
 }
 
-/// A congestion control. It sets how many packets may be in flight, and the time between two of them.
+/// A congestion control. It sets the number of packets that may be in flight, and the time between two packets.
 pub trait RateControl: Debug + Send {
     /// Handles a full acknowledgement: all packets before `next` have arrived.
     fn on_ack(&mut self, now: Nanos, next: Seq, path: &PathState);
-    /// Handles a loss report, whose first packet is `first`.
+    /// Handles a loss report. `first` is the first packet that it names.
     fn on_loss(&mut self, now: Nanos, first: Seq, path: &PathState);
-    /// Handles a timeout: nothing was acknowledged for a while.
+    /// Handles a timeout: nothing was acknowledged for too long.
     fn on_timeout(&mut self, now: Nanos, path: &PathState);
     /// Handles the peer's warning of congestion.
     fn on_warning(&mut self, _now: Nanos, _path: &PathState) {}
-    /// Notes that a new packet was sent.
+    /// Records that the new packets up to `seq` were sent.
     fn on_sent(&mut self, _now: Nanos, _seq: Seq) {}
-    /// Returns the time between two packets; zero if the window alone limits.
+    /// Returns the time between two packets; zero if only the window limits the sender.
     fn period(&self) -> Nanos;
-    /// Returns how many packets may be in flight.
+    /// Returns the congestion window: the number of packets that may be in flight.
     fn window(&self) -> u32;
-    /// Returns until when nothing new is sent; zero if the control does not freeze.
+    /// Returns the time until which no new packet is sent. It is zero for a control that never stops the sender.
     fn frozen_until(&self) -> Nanos {
         Nanos(0)
     }
 }
 
-/// The constructor of a congestion control, from a connection's first packet and a random seed. Flows that share a
-/// path need different seeds.
+/// The constructor of a congestion control. It takes the connection's first packet and a random seed. Flows that
+/// share a path need different seeds.
 pub type RateControlFactory = fn(Seq, u64) -> Box<dyn RateControl>;
 
 /// All congestion controls by name, UDT's own first.
@@ -62,23 +63,24 @@ pub const CONTROLS: [(&str, RateControlFactory); 3] = [
     ("daimd-steady", |first, seed| Box::new(Daimd::new(first, seed).with_steady_repairs())),
 ];
 
-/// Returns the constructor of the congestion control with this name; `None` if there is none.
+/// Returns the constructor of the congestion control `name`; `None` if there is no such control.
 pub fn control(name: &str) -> Option<RateControlFactory> {
     CONTROLS.iter().find(|(known, _)| *known == name).map(|(_, make)| *make)
 }
 
 const FIRST_WINDOW: f64 = 16.0;
-/// The smallest increase, in packets per SYN. Without it a rate that has fallen far would take minutes to rise.
+/// The smallest increase, in packets per synchronisation time. Without it, a rate that has fallen far would take
+/// minutes to rise.
 const MIN_INCREASE: f64 = 0.01;
 const BETA: f64 = 0.000_001_5;
-/// The capacity, in packets per second, assumed where the receiver has no estimate: all packets that left together
-/// arrived in one batch, as happens only on a fast path. Twice the current rate is assumed instead if that is more.
+/// The least capacity, in packets per second, that is assumed if the receiver has no estimate because packets that
+/// left together always arrived in one batch. This happens only on a fast path. Twice the current rate is assumed
+/// instead if that is more.
 const UNTOLD: f64 = 10_000.0;
 const DECREASE: f64 = 1.125;
-/// The most packets in flight while a loss is repaired, if repairs are steady, in windows of a round trip and a SYN
-/// each.
+/// The most packets in flight while a loss is repaired, as a multiple of the congestion window, if repairs are steady.
 const REPAIR_WINDOWS: f64 = 4.0;
-/// The most decreases within a period of congestion: (8/9)^5 is 0.55, so that the rate at most halves.
+/// The most decreases within a period of congestion. (8/9)^5 is 0.55, so the rate about halves at most.
 const MAX_DECREASES: u32 = 5;
 
 /// UDT's own congestion control.
@@ -98,12 +100,13 @@ pub(crate) struct Daimd {
     average_naks: f64,
     naks: u32,
     decreases: u32,
-    /// Loss reports per decrease.
+    /// The number of loss reports after which the rate is decreased once more.
     spacing: u32,
     freezes: bool,
     frozen_until: Nanos,
     steady: bool,
-    /// The newest packet sent before the latest loss report, until all packets up to it are acknowledged.
+    /// The newest packet sent before the latest loss report; `None` once it is acknowledged, or without steady
+    /// repairs.
     repairs: Option<Seq>,
     random: ChaCha8Rng,
 }
@@ -133,26 +136,28 @@ impl Daimd {
         }
     }
 
-    /// Sends nothing new for a SYN after the first loss report of each period of congestion, as UDT did until version
-    /// 3 (Gu, Hong and Grossman 2004). UDT4 does not, and so it is off by default.
+    /// Returns the control with a freeze: nothing new is sent for a synchronisation time (10 ms) after the first loss
+    /// report of each period of congestion, as in UDT until version 3 (Gu, Hong and Grossman 2004). UDT4 has no
+    /// freeze, so the default is without.
     #[must_use]
     pub(crate) fn with_freeze(mut self) -> Self {
         self.freezes = true;
         self
     }
 
-    /// Limits the cost of a loss to a ninth of the rate, as in the closed form of Gu, Hong and Grossman (2004). While
-    /// a packet is missing, acknowledgements stall. UDT4's window of a round trip and a SYN then fills, and its rate,
-    /// which grows with acknowledgements, does not grow. With this setting, only the pace limits the sender during
-    /// that time, up to a few windows, and the rate later catches up on the SYNs without acknowledgements.
+    /// Returns the control with steady repairs, which limit the cost of a loss to a ninth of the rate, as in the
+    /// closed form of Gu, Hong and Grossman (2004). While a packet is missing, acknowledgements stall. UDT4's window,
+    /// of a round trip and a synchronisation time (10 ms), then fills, and the rate does not grow, because only
+    /// acknowledgements increase it. With steady repairs, only the packet period limits the sender during that time,
+    /// up to a few windows. The rate later makes up for the increases that were missed.
     #[must_use]
     pub(crate) fn with_steady_repairs(mut self) -> Self {
         self.steady = true;
         self
     }
 
-    /// Returns the number of rate increases for an acknowledgement: one for each SYN since the last one with steady
-    /// repairs, otherwise one.
+    /// Returns the number of rate increases for an acknowledgement. With steady repairs it is one for each
+    /// synchronisation time since the last one, otherwise one.
     fn steps(&self, now: Nanos, path: &PathState) -> u64 {
         let Some(last) = self.last_change.filter(|_| self.steady) else { return 1 };
         // Acknowledgements stall for two round trips if the packet is lost again; a longer silence is not a repair.
@@ -163,15 +168,16 @@ impl Daimd {
         self.slow_start = false;
         let cycle = (path.round_trip.mean + SYNC_INTERVAL).0 as f64;
         self.period = if path.arrival.0 > 0.0 {
-            // With few packets the receiver's rate is near zero: libudt reports one per second. Half of the window
-            // arrived a round trip ago.
+            // With few packets the receiver's rate is near zero: libudt reports one per second. The rate is therefore
+            // at least half of the window per round trip.
             (1e9 / path.arrival.0).min(cycle / (self.window / 2.0).max(FIRST_WINDOW))
         } else {
             cycle / self.window
         };
     }
 
-    /// Returns the increase in packets per SYN, from the unused part of the capacity (draft-gg-udt-03 section 7.2).
+    /// Returns the increase in packets per synchronisation time, from the unused part of the capacity
+    /// (draft-gg-udt-03 section 7.2).
     fn increase(&self, path: &PathState) -> f64 {
         let rate = 1e9 / self.period.max(1.0);
         let capacity = if path.capacity.0 > 0.0 { path.capacity.0 } else { (2.0 * rate).max(UNTOLD) };
@@ -198,7 +204,7 @@ impl Daimd {
         self.average_naks = (self.average_naks * 0.875 + f64::from(self.naks) * 0.125).ceil();
         self.naks = 1;
         self.decreases = 1;
-        // Flows that lose packets together must not slow down together.
+        // Flows that lose packets at the same time must not slow down at the same time.
         self.spacing = self.random.random_range(1..=(self.average_naks as u32).max(1));
         if self.freezes {
             self.frozen_until = now + SYNC_INTERVAL;

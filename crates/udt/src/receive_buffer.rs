@@ -1,5 +1,5 @@
-//! The receive buffer, with the packets that have arrived and were not read: a ring with a slot for each packet of
-//! the window.
+//! The receive buffer, which holds the packets that have arrived and were not read: a ring with a slot for each
+//! packet of the window.
 //!
 //! Consecutive full packets are adjacent in memory, so that a stream is read as one piece.
 
@@ -15,9 +15,9 @@ pub(crate) struct ReceiveBuffer {
     payload: usize,
     /// The index of the slot of packet `first`.
     head: usize,
-    /// The first packet that was not read to its end.
+    /// The first packet that was not read completely.
     first: Seq,
-    /// The number of bytes of packet `first` that were read.
+    /// The number of bytes of packet `first` that were already read.
     read: usize,
 }
 
@@ -43,7 +43,7 @@ impl ReceiveBuffer {
         self.slots.len() as u32
     }
 
-    /// Returns the first packet for which there is no slot.
+    /// Returns the first packet after the window, for which there is no slot.
     pub(crate) fn end(&self) -> Seq {
         self.first.plus(self.capacity())
     }
@@ -57,7 +57,7 @@ impl ReceiveBuffer {
         if slot >= self.slots.len() { slot - self.slots.len() } else { slot }
     }
 
-    /// Stores a packet. Returns true if there was a slot for it, and it is new.
+    /// Stores a packet. Returns true if there was a slot for the packet and the slot was empty.
     pub(crate) fn store(&mut self, data: &DataPacket<'_>) -> bool {
         let Some(slot) = self.offset(data.seq).map(|offset| self.slot(offset)) else { return false };
         let length = data.payload.len();
@@ -69,8 +69,8 @@ impl ReceiveBuffer {
         true
     }
 
-    /// Returns the stream's next bytes before packet `next`: up to the ring's end, or to the end of a packet that is
-    /// not full.
+    /// Returns the stream's next bytes before packet `next`. They end at the ring's end, or at the end of a packet
+    /// that is not full.
     pub(crate) fn peek(&self, next: Seq) -> &[u8] {
         let ready = self.offset(next).unwrap_or(self.capacity()) as usize;
         let slots = &self.slots[self.head..self.slots.len().min(self.head + ready)];
@@ -79,7 +79,7 @@ impl ReceiveBuffer {
         &self.ring[self.head * self.payload..][self.read..full * self.payload + rest]
     }
 
-    /// Consumes the first `bytes` of what [`peek`](Self::peek) returned.
+    /// Marks the first `bytes` of what [`peek`](Self::peek) returned as read.
     pub(crate) fn consume(&mut self, mut bytes: usize) {
         while self.slots[self.head] != 0 {
             let left = self.slots[self.head] as usize - self.read;
@@ -92,7 +92,8 @@ impl ReceiveBuffer {
         }
     }
 
-    /// Skips packet `seq`, which was read elsewhere. Returns false if it is not the first one.
+    /// Skips packet `seq`, whose payload the caller already has. Returns false if `seq` is not the first unread
+    /// packet.
     pub(crate) fn pass(&mut self, seq: Seq) -> bool {
         let is_first = seq == self.first && self.slots[self.head] == 0;
         if is_first {
@@ -117,7 +118,7 @@ mod tests {
     const PAYLOAD: usize = 4;
 
     proptest! {
-        /// Packets of any length, in any order within the window, are read in the order of their numbers.
+        /// Checks that packets of any length, which arrive in any order, are read in the order of their numbers.
         #[test]
         fn a_ring_is_a_stream(
             lengths in prop::collection::vec(1usize..=PAYLOAD, 1..60),

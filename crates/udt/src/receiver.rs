@@ -1,5 +1,5 @@
-//! The receiving half of a connection (draft-gg-udt-03 section 6.2): what has arrived, what is missing, and what to
-//! report.
+//! The receiving half of a connection (draft-gg-udt-03 section 6.2): the packets that have arrived, those that are
+//! missing, and the reports to the sender.
 
 use landspeed_record::units::Nanos;
 
@@ -12,16 +12,16 @@ use crate::seq::Seq;
 
 /// The number of packets between two light acknowledgements.
 const LIGHT_ACK: u32 = 64;
-/// The least time between two light acknowledgements: each wakes the sender.
+/// The least time between two light acknowledgements. It is not shorter because each of them wakes the sender.
 const LIGHT_ACK_PAUSE: Nanos = Nanos(SYNC_INTERVAL.0 / 64);
-/// The window that a full buffer announces: two packets, by which the sender finds out when there is room again.
+/// The window that a full buffer announces, in packets. With them the sender finds out when there is room again.
 const MIN_WINDOW: u32 = 2;
-/// How often the time between two reports of the same packet grows.
+/// The number of times that the interval between reports of the same missing packet may grow.
 const MAX_REPEATS: u32 = 3;
-/// The largest number of an acknowledgement: 31 bits, as in libudt.
+/// The largest number of an acknowledgement, as in libudt: 31 bits.
 const ACK_NUMBERS: u32 = i32::MAX.cast_unsigned();
 
-/// The result of a data packet.
+/// The receiver's treatment of a data packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DataArrival {
     New,
@@ -37,14 +37,15 @@ pub(crate) struct ReceiveHalf {
     history: ArrivalHistory,
     acks: AckHistory,
     round_trip: RoundTripEstimate,
-    /// The highest number that has arrived.
+    /// The highest sequence number that has arrived.
     largest: Seq,
     missing: LossList,
     /// Missing packets that were not reported yet.
     unreported: LossList,
     report_all: bool,
     nak_at: Option<Nanos>,
-    /// The first packet of the last repeated report, and the number of consecutive reports that began with it.
+    /// The first packet of the last repeated report, and the number of consecutive repeated reports that began with
+    /// it.
     repeated: (Seq, u32),
     ack_at: Option<Nanos>,
     /// True if an acknowledgement is due even if it repeats the last one.
@@ -56,14 +57,16 @@ pub(crate) struct ReceiveHalf {
     last_ack: Seq,
     last_ack_at: Option<Nanos>,
     last_rates_at: Option<Nanos>,
-    /// The highest acknowledged number that the sender is known to have, by its ACK2.
+    /// The number of the first packet that is not covered by the acknowledgements that the sender has confirmed with
+    /// an ACK2.
     known_acked: Seq,
-    /// The end of the window that was last announced to the sender.
+    /// The first packet after the window that was last announced to the sender.
     announced_end: Seq,
 }
 
 impl ReceiveHalf {
-    /// Creates a receiver of packets from `first` on, with the round trip of the handshake if it was measured.
+    /// Creates the receiver of a connection whose first packet is `first`. `round_trip` is that of the handshake, if
+    /// it was measured.
     pub(crate) fn new(buffer: ReceiveBuffer, first: Seq, round_trip: Option<Nanos>) -> Self {
         let announced_end = buffer.end();
         ReceiveHalf {
@@ -100,7 +103,7 @@ impl ReceiveHalf {
         self.missing.packets()
     }
 
-    /// Processes a data packet. `full` is the payload of a full packet, in bytes.
+    /// Processes a data packet that arrives `at`. `full` is the payload of a full packet, in bytes.
     pub(crate) fn on_data(&mut self, at: PacketTime, data: &DataPacket<'_>, full: usize) -> DataArrival {
         let (begin, end, now) = (self.next(), self.buffer.end(), at.now);
         if data.seq.is_before(begin) || !data.seq.is_before(end) {
@@ -122,8 +125,8 @@ impl ReceiveHalf {
         DataArrival::New
     }
 
-    /// Processes packet `seq`, whose payload did not pass through the buffer. Returns false if other packets must be
-    /// read before it.
+    /// Processes packet `seq`, whose payload is already with the reader and did not pass through the buffer. `is_end`
+    /// is true if the packet is not full. Returns false, and does nothing, if other packets must be read before it.
     pub(crate) fn on_delivery(&mut self, at: PacketTime, seq: Seq, is_end: bool) -> bool {
         if !self.missing.is_empty() || seq != self.largest.next() || !self.buffer.pass(seq) {
             return false;
@@ -135,8 +138,8 @@ impl ReceiveHalf {
         true
     }
 
-    /// Schedules the acknowledgement of a packet: immediately if it is not full, because it often ends a message for
-    /// which the sender waits.
+    /// Schedules the acknowledgement of a packet. A packet that is not full is acknowledged immediately, because it
+    /// often ends a message, for whose arrival the sender waits.
     fn note_arrival(&mut self, now: Nanos, is_end: bool) {
         self.acknowledge_by(if is_end { now } else { now + SYNC_INTERVAL });
         self.since_ack += 1;
@@ -165,22 +168,22 @@ impl ReceiveHalf {
         self.ack_at = Some(self.ack_at.map_or(at, |known| known.min(at)));
     }
 
-    /// Makes an acknowledgement due immediately if packets are not acknowledged yet.
+    /// Makes an acknowledgement due immediately if some packets are not acknowledged yet.
     pub(crate) fn acknowledge(&mut self) {
         if self.next() != self.last_ack {
             self.ack_at = Some(Nanos(0));
         }
     }
 
-    /// Makes an acknowledgement of everything that has arrived due immediately, even if it was sent before.
+    /// Makes an acknowledgement of everything that has arrived due immediately, even if it repeats the last one.
     pub(crate) fn acknowledge_again(&mut self) {
         self.repeat_ack = true;
         self.ack_at = Some(Nanos(0));
     }
 
-    /// Returns the time until missing packets are reported again: a number of round trips, one more each time that
-    /// the same packet was reported in vain (draft-gg-udt-03 section 6.2), and the time in which the sender can send
-    /// all missing packets.
+    /// Returns the time after which missing packets are reported again. It is a number of round trips, one more each
+    /// time that the same packet was reported in vain (draft-gg-udt-03 section 6.2), plus the time that the sender
+    /// needs to send all missing packets.
     fn nak_interval(&self) -> Nanos {
         let rate = self.history.arrival_rate().0;
         let sending = if rate > 0.0 { f64::from(self.missing.packets()) * 1e9 / rate } else { 0.0 };
@@ -189,7 +192,8 @@ impl ReceiveHalf {
             + Nanos(sending as u64).min(Nanos::secs(1))
     }
 
-    /// Processes an ACK2. Returns false if no acknowledgement of this number was sent.
+    /// Processes an ACK2, by which the sender confirms acknowledgement `number`. Returns false if no acknowledgement
+    /// of this number waits for confirmation.
     pub(crate) fn on_ack2(&mut self, now: Nanos, number: u32) -> bool {
         let Some((next, sample)) = self.acks.answered(now, number) else { return false };
         self.round_trip.sample(sample);
@@ -199,7 +203,8 @@ impl ReceiveHalf {
         true
     }
 
-    /// Notes that bytes were read. Acknowledges immediately if the sender may have stopped for want of room.
+    /// Records that bytes were read. An acknowledgement becomes due immediately if the sender may have stopped for
+    /// want of room.
     pub(crate) fn on_read(&mut self) {
         let half = self.buffer.capacity().cast_signed() / 2;
         let opened = self.buffer.end().since(self.announced_end);
@@ -228,7 +233,7 @@ impl ReceiveHalf {
         }
     }
 
-    /// Returns the next control packet that is due. `room` holds a loss report.
+    /// Returns the next control packet that is due, if any. `room` is the memory for a loss report.
     pub(crate) fn poll<'a>(&mut self, now: Nanos, room: &'a mut [u8]) -> Option<PacketBody<'a>> {
         if let Some(ack) = self.poll_ack(now) {
             return Some(ack);
@@ -259,8 +264,8 @@ impl ReceiveHalf {
         self.next().is_after(self.last_ack).then(|| PacketBody::LightAck(self.next()))
     }
 
-    /// Returns a full acknowledgement if it acknowledges or announces something new, or if the last one is not known
-    /// to have arrived after a round trip.
+    /// Returns a full acknowledgement if it acknowledges something new, if a repetition was requested, or if the
+    /// sender has not confirmed the last one within a round trip.
     fn full_ack(&mut self, now: Nanos) -> Option<FullAck> {
         let next = self.next();
         let timeout = self.round_trip.round_trip().timeout();

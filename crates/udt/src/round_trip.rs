@@ -1,15 +1,15 @@
-//! The estimate of the round trip (draft-gg-udt-03 section 6.2).
+//! The estimate of the round-trip time (draft-gg-udt-03 section 6.2).
 
 use landspeed_record::units::Nanos;
 
 use crate::history::SYNC_INTERVAL;
 
-/// The round trip and its variance, as moving means (draft-gg-udt-03 section 6.2).
+/// The round-trip time and its variation, as moving means (draft-gg-udt-03 section 6.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoundTrip {
-    /// The mean of the round trip.
+    /// The moving mean of the round-trip time.
     pub mean: Nanos,
-    /// The mean deviation of the round trip from its mean.
+    /// The mean absolute deviation of the round-trip time from its mean. The draft calls it variance.
     pub variance: Nanos,
 }
 
@@ -20,20 +20,20 @@ impl Default for RoundTrip {
 }
 
 impl RoundTrip {
-    /// Adds a sample.
+    /// Updates the moving means with a sample of the round-trip time.
     pub(crate) fn sample(&mut self, sample: Nanos) {
         let deviation = Nanos(sample.0.abs_diff(self.mean.0));
         self.variance = Nanos((self.variance.times(3) + deviation).0 / 4);
         self.mean = Nanos((self.mean.times(7) + sample).0 / 8);
     }
 
-    /// Returns a time that is longer than all but a few round trips.
+    /// Returns a timeout that only a few round trips exceed: the mean and four times the variation.
     pub(crate) fn timeout(self) -> Nanos {
         self.mean + self.variance.times(4)
     }
 }
 
-/// An estimate of the round trip, which may have no sample yet.
+/// An estimate of the round-trip time, which may have no sample yet.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RoundTripEstimate {
     round_trip: RoundTrip,
@@ -41,14 +41,14 @@ pub(crate) struct RoundTripEstimate {
 }
 
 impl RoundTripEstimate {
-    /// Creates an estimate with the round trip of the handshake, if it was measured.
+    /// Creates an estimate. `first` is the round-trip time of the handshake, if it was measured.
     pub(crate) fn new(first: Option<Nanos>) -> Self {
         let mut estimate = RoundTripEstimate::default();
         first.into_iter().for_each(|first| estimate.sample(first));
         estimate
     }
 
-    /// Adds a sample; the first one counts in full (RFC 6298 section 2.2).
+    /// Adds a sample. The first sample replaces the initial value (RFC 6298 section 2.2).
     pub(crate) fn sample(&mut self, sample: Nanos) {
         if self.is_known {
             self.round_trip.sample(sample);
@@ -58,9 +58,9 @@ impl RoundTripEstimate {
         }
     }
 
-    /// Adds a value that the peer reports. Until libudt has measured something, it reports its initial value, which is
-    /// ignored. Its next values approach the true one, with a variance of up to twice the mean: such a value counts
-    /// only as the first sample.
+    /// Adds a value that the peer reports. Until libudt has measured something, it reports its initial value, which
+    /// is ignored. The next values approach the true one, and their variance is up to twice the mean. Values with a
+    /// variance of more than half the mean are used only as the first sample.
     pub(crate) fn reported(&mut self, mean: Nanos, variance: Nanos) {
         let is_measured = mean.0 > 0 && RoundTrip { mean, variance } != RoundTrip::default();
         let is_settled = variance.0 <= mean.0 / 2;
@@ -73,8 +73,8 @@ impl RoundTripEstimate {
         self.round_trip
     }
 
-    /// Returns a time that is longer than all but a few round trips, or a second if none is known (RFC 6298 section
-    /// 2.1).
+    /// Returns a timeout that only a few round trips exceed, or one second if no round trip is known (RFC 6298
+    /// section 2.1).
     pub(crate) fn patience(&self) -> Nanos {
         if self.is_known { self.round_trip.timeout() } else { Nanos::secs(1) }
     }

@@ -1,11 +1,11 @@
-//! The send buffer, with the data that was written and is not yet acknowledged: a ring of packets in wire format,
-//! each with its header.
+//! The send buffer, which holds the data that was written and is not yet acknowledged: a ring of packets in wire
+//! format, each with its header.
 //!
-//! Consecutive packets are adjacent in memory. So a run of them is one piece, which a socket sends with one call
+//! Consecutive packets are adjacent in memory. A run of them is one piece, which a socket sends with one call
 //! (UDP_SEGMENT), and the payload is copied only once, when it is written.
 //!
-//! The ring turns back to its start as soon as there is room there, rather than at its end, because recently used
-//! memory is still in the processor's cache. For the same reason only little of a stream waits to be sent.
+//! The ring turns back to its start as soon as there is room there, not only at its end, because recently used memory
+//! is still in the processor's cache. For the same reason, only a few batches of unsent data are accepted.
 
 use std::fmt;
 use std::ops::Range;
@@ -15,11 +15,12 @@ use landspeed_record::units::Nanos;
 use crate::packet::{HEADER, PacketTime, put};
 use crate::seq::{Seq, UdtSocketId};
 
-/// The most bytes that one datagram of IPv4 carries. It also limits one call with UDP_SEGMENT.
+/// The largest payload of a UDP datagram over IPv4, in bytes. It also limits one call with UDP_SEGMENT.
 const MAX_BATCH: usize = 65_507;
-/// The most full batches of a stream that wait to be sent.
+/// The largest amount of unsent data in the buffer, in full batches.
 const WAITING_BATCHES: usize = 4;
-/// The second word of each data packet: message 1, in order, whole in one packet. The receiver of a stream ignores it.
+/// The second word of each data packet: message number 1, in order, complete in this packet. The receiver of a stream
+/// ignores it.
 const MESSAGE: u32 = 0b111 << 29 | 1;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -36,17 +37,17 @@ pub(crate) struct SendBuffer {
     to: UdtSocketId,
     /// The index of the slot of packet `first`.
     head: usize,
-    /// The index of the slot at which the ring turns back to its start: the ring's end, or an earlier slot if it has
-    /// turned back early.
+    /// The number of slots in use before the ring turns back to its start: all of them, or fewer if it has turned
+    /// back early.
     turn: usize,
-    /// The most used slots since the head was last at the ring's start, and in the round before.
+    /// The largest number of used slots: since the head was last at the ring's start, and in the round before that.
     most: [u32; 2],
-    /// The most packets that one call sends.
+    /// The largest number of packets that one call sends.
     batch: usize,
     /// The first packet that is not acknowledged.
     first: Seq,
     used: u32,
-    /// How many of the used packets were sent, from the first one on.
+    /// The number of used packets that were sent. They precede the unsent ones.
     sent: u32,
 }
 
@@ -78,7 +79,7 @@ impl SendBuffer {
         self.first
     }
 
-    /// Returns how many packets are in flight.
+    /// Returns the number of packets that were sent and are not acknowledged.
     pub(crate) fn sent(&self) -> u32 {
         self.sent
     }
@@ -91,12 +92,12 @@ impl SendBuffer {
         self.waiting() > 0
     }
 
-    /// Returns how many packets wait to be sent.
+    /// Returns the number of packets that were never sent.
     pub(crate) fn waiting(&self) -> u32 {
         self.used - self.sent
     }
 
-    /// Returns the most packets that one call sends.
+    /// Returns the largest number of packets that one call sends.
     pub(crate) fn batch(&self) -> u32 {
         self.batch as u32
     }
@@ -109,7 +110,7 @@ impl SendBuffer {
         self.turn - self.used as usize
     }
 
-    /// Returns how many new packets can be written now, not counting the room in the last one.
+    /// Returns the number of new packets that can be written now, not counting the free bytes of the last one.
     pub(crate) fn room(&self) -> usize {
         self.free().min((WAITING_BATCHES * self.batch).saturating_sub(self.waiting() as usize))
     }
@@ -119,8 +120,8 @@ impl SendBuffer {
         if slot >= self.turn { slot - self.turn } else { slot }
     }
 
-    /// Turns back early if the start of the ring has room for the most packets of recent rounds, and for those that
-    /// may wait.
+    /// Turns the ring back to its start early if the free slots there are enough for the most packets of recent
+    /// rounds and for all that may be unsent.
     fn turn_back(&mut self) {
         let end = self.head + self.used as usize;
         let has_turned = end > self.turn || self.turn < self.slots.len();
@@ -130,8 +131,9 @@ impl SendBuffer {
         }
     }
 
-    /// Writes as many bytes as there is room for, and returns how many. Large data is cut at a whole number of
-    /// batches; the caller passes the rest again. The last packet is filled up if it has not been sent.
+    /// Writes as many bytes as there is room for, and returns their number. Data of more than a batch is cut at a
+    /// whole number of batches, and the caller passes the rest again. The last packet is filled up if it has not been
+    /// sent.
     pub(crate) fn write(&mut self, data: &[u8]) -> usize {
         self.turn_back();
         let mut written = self.fill_last(data);
@@ -170,7 +172,8 @@ impl SendBuffer {
         self.most[0] = self.most[0].max(self.used);
     }
 
-    /// Releases the first `packets`, all of which were sent and have arrived. Returns how many bytes they had.
+    /// Releases the first `packets` packets, all of which were sent and have arrived. Returns the number of their
+    /// payload bytes.
     pub(crate) fn release(&mut self, packets: u32) -> u64 {
         let bytes = (0..packets).map(|offset| u64::from(self.slots[self.slot(offset)].length)).sum();
         self.used -= packets;
@@ -185,8 +188,8 @@ impl SendBuffer {
         bytes
     }
 
-    /// Returns how many packets from `offset` on form a run, at least one and at most `most`: adjacent in memory, and
-    /// all full except the last.
+    /// Returns the number of packets that form a run from `offset` on, at least one and at most `most`. The packets
+    /// of a run are adjacent in memory, and all but the last are full.
     pub(crate) fn run(&self, offset: u32, most: u32) -> u32 {
         let start = self.slot(offset);
         let most = (most.min(self.used - offset) as usize).min(self.turn - start).min(self.batch).max(1);
@@ -195,13 +198,13 @@ impl SendBuffer {
         (full + 1).min(most) as u32
     }
 
-    /// Returns when the packet at `offset` was last sent.
+    /// Returns the time at which the packet at `offset` was last sent.
     pub(crate) fn sent_at(&self, offset: u32) -> Nanos {
         self.slots[self.slot(offset)].sent_at
     }
 
-    /// Returns the bytes of a run of `count` packets from `offset` on, with the timestamp in each. New packets count
-    /// as sent.
+    /// Writes the timestamp into a run of `count` packets from `offset` on and marks them as sent. Returns the range
+    /// of their bytes.
     pub(crate) fn take(&mut self, offset: u32, count: u32, at: PacketTime) -> Range<usize> {
         let (start, size) = (self.slot(offset), HEADER + self.payload);
         let last = start + count as usize - 1;
@@ -262,7 +265,7 @@ mod tests {
     }
 
     proptest! {
-        /// A ring of packets is a queue of bytes; packets keep their boundaries when they are sent again.
+        /// Checks that the ring is a queue of bytes, and that packets keep their boundaries when they are sent again.
         #[test]
         fn a_ring_is_a_queue(steps in prop::collection::vec(step(), 1..80)) {
             let start = Seq::MAX.minus(20);
@@ -311,7 +314,7 @@ mod tests {
         }
     }
 
-    /// This happens when one acknowledgement covers a repaired loss: soon as many packets are in flight as before.
+    /// Checks that one acknowledgement may cover a repaired loss. Soon as many packets are in flight as before.
     #[test]
     fn a_ring_that_was_nearly_empty_has_room_for_as_much_as_before() {
         let mut buffer = SendBuffer { batch: 2, ..SendBuffer::new(100, PAYLOAD, Seq::MAX, UdtSocketId(5)) };

@@ -1,4 +1,4 @@
-//! The sending half of a connection (draft-gg-udt-03 section 6.1): what to send next, and when.
+//! The sending half of a connection (draft-gg-udt-03 section 6.1), which decides what to send next, and when.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::round_trip::RoundTripEstimate;
 use crate::send_buffer::SendBuffer;
 use crate::seq::Seq;
 
-/// The data packets to send next.
+/// A run of data packets to send next.
 #[derive(Debug)]
 pub(crate) struct PacketRun {
     /// The packets' bytes in the send buffer.
@@ -28,13 +28,13 @@ pub(crate) struct SendHalf {
     losses: LossList,
     /// Packets that were reported lost and are not acknowledged. Some were sent again since then, others wait to be.
     reported: LossList,
-    /// The first packet after those that were in flight at the last timeout; `None` once all of these are
+    /// The first packet after those that were in flight at the last timeout; `None` once all of those are
     /// acknowledged.
     timed_out: Option<Seq>,
-    /// How often the first packet was sent again for want of an acknowledgement.
+    /// The number of times that the first packet was sent again for want of an acknowledgement.
     stuck: u32,
     control: Box<dyn RateControl>,
-    /// The sequence number of the last full acknowledgement.
+    /// The first packet that the last full acknowledgement did not cover.
     full_ack: Seq,
     /// The first packet for which the receiver has no room.
     window_end: Seq,
@@ -46,10 +46,10 @@ pub(crate) struct SendHalf {
     burst_at: Option<Nanos>,
     /// The time at which a burst was last split.
     split_at: Option<Nanos>,
-    /// True if the last packet was the first of a pair, and the second could not leave in the same run. The period of
-    /// the first is then added to that of the second, so that the second need not wait.
+    /// True if the last packet was the first of a pair, and the second could not leave in the same run. The second
+    /// may then leave without waiting, and the waiting time of both follows it.
     owes: bool,
-    /// The time whose packets, at the current rate, leave in one burst.
+    /// The time for which the packets that are due, at the current rate, leave in one burst.
     catch_up: Nanos,
     last_warning: Option<Nanos>,
     acked: AckedTotals,
@@ -62,11 +62,11 @@ pub(crate) struct AckedTotals {
     pub(crate) bytes: Bytes,
 }
 
-/// The sizes that both ends agreed on.
+/// The limits that both ends agreed on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NegotiatedLimits {
     pub(crate) mss: u32,
-    /// How many packets the peer has room for.
+    /// The number of packets that the peer has room for.
     pub(crate) peer_flight: u32,
     /// The round trip of the handshake, if it was measured.
     pub(crate) round_trip: Option<Nanos>,
@@ -117,7 +117,7 @@ impl SendHalf {
         self.acked
     }
 
-    /// Returns the longest time that an acknowledgement should take.
+    /// Returns the time within which an acknowledgement should arrive.
     pub(crate) fn patience(&self) -> Nanos {
         self.round_trip.patience()
     }
@@ -134,14 +134,15 @@ impl SendHalf {
         self.buffer.sent() > 0
     }
 
-    /// Returns true if everything that was written is covered by a full acknowledgement. A light one is not enough,
-    /// because libudt discards data that it acknowledged by a light one alone when the connection is closed.
+    /// Returns true if a full acknowledgement covers everything that was written. A light acknowledgement is not
+    /// enough: when the connection is closed, libudt discards data that only a light one has acknowledged.
     pub(crate) fn is_all_delivered(&self) -> bool {
         self.buffer.is_empty() && self.full_ack == self.buffer.first()
     }
 
-    /// Processes an acknowledgement of all packets before `next`. Returns how many packets it newly acknowledges, or
-    /// `None` if it is impossible: sent by a stranger, or overtaken by a later one.
+    /// Processes an acknowledgement of all packets before `next`. Returns the number of packets that it newly
+    /// acknowledges. Returns `None` if the acknowledgement is impossible: a stranger sent it, or a later one overtook
+    /// it.
     pub(crate) fn acknowledge(&mut self, next: Seq) -> Option<u32> {
         let packets = u32::try_from(next.since(self.buffer.first())).ok()?;
         if packets > self.buffer.sent() {
@@ -158,7 +159,8 @@ impl SendHalf {
         Some(packets)
     }
 
-    /// Processes the other fields of a full acknowledgement, once [`acknowledge`](Self::acknowledge) has accepted it.
+    /// Processes a full acknowledgement that [`acknowledge`](Self::acknowledge) has accepted: its window, and its
+    /// estimates of the path.
     pub(crate) fn on_ack(&mut self, now: Nanos, ack: &FullAck) {
         self.full_ack = ack.next;
         self.window_end = ack.next.plus(ack.window.min(MAX_WINDOW));
@@ -195,8 +197,8 @@ impl SendHalf {
         true
     }
 
-    /// Schedules packets to be sent again after a time without acknowledgements, if none waits to be sent again. First
-    /// come the packets that were reported lost (libudt reports nothing twice), the first packet (its report may be
+    /// Schedules packets to be sent again after a time without acknowledgements, if none is scheduled already. These
+    /// are the packets that were reported lost (libudt reports nothing twice), the first packet (its report may be
     /// lost), and the last one (after which the receiver reports what else is missing). If another timeout comes
     /// before all packets in flight are acknowledged, all are scheduled.
     pub(crate) fn on_timeout(&mut self, now: Nanos) {
@@ -214,16 +216,17 @@ impl SendHalf {
         self.control.on_timeout(now, &self.path);
     }
 
-    /// Returns when the first packet is sent again because the receiver reports losses after it but does not
-    /// acknowledge it. Either the packet was lost again, which libudt does not report, or the report was lost. EXP
-    /// would not expire as long as other reports arrive.
+    /// Returns the time at which the first packet is sent again because the receiver reports losses after it but does
+    /// not acknowledge it. Either the packet was lost again, which libudt does not report, or the report was lost.
+    /// The EXP timer would not expire as long as other reports arrive. `None` if the packet need not be sent again or
+    /// is already scheduled.
     fn stuck_until(&self) -> Option<Nanos> {
         let waits = self.reported.is_empty() || self.losses.first() == Some(self.buffer.first());
         let patience = self.repeat_patience().times(u64::from(1 + self.stuck));
         (!waits).then(|| self.buffer.sent_at(0) + patience)
     }
 
-    /// Returns how long a packet that was sent again may stay unacknowledged before it counts as lost.
+    /// Returns the time for which a packet that was sent again may stay unacknowledged before it is taken for lost.
     fn repeat_patience(&self) -> Nanos {
         self.round_trip.patience() + SYNC_INTERVAL.times(2)
     }
@@ -237,8 +240,8 @@ impl SendHalf {
         }
     }
 
-    /// Schedules the reported packets that were sent again too long ago, because a burst of losses is often lost again
-    /// as a burst.
+    /// Schedules the reported packets that were sent again and should have been acknowledged by now, because a burst
+    /// of losses is often lost again as a burst.
     fn repeat_reported(&mut self, now: Nanos) {
         let (start, patience) = (self.buffer.first(), self.repeat_patience());
         let packets =
@@ -251,7 +254,7 @@ impl SendHalf {
         }
     }
 
-    /// Processes a warning of congestion, at most once in a round trip.
+    /// Processes a warning of congestion. Warnings within a round trip of the last one are ignored.
     pub(crate) fn on_warning(&mut self, now: Nanos) {
         if self.last_warning.is_none_or(|last| now - last >= self.path.round_trip.mean.max(SYNC_INTERVAL)) {
             self.last_warning = Some(now);
@@ -259,15 +262,16 @@ impl SendHalf {
         }
     }
 
-    /// Returns how many new packets the windows leave room for.
+    /// Returns the number of new packets that may be sent within both windows, the peer's and the congestion window.
     fn room(&self) -> u32 {
         let flow = u32::try_from(self.window_end.since(self.buffer.next_seq())).unwrap_or(0);
         let window = self.control.window().clamp(1, self.most_in_flight());
         flow.min(window.saturating_sub(self.buffer.sent()))
     }
 
-    /// Returns how many packets the fastest paths hold. UDT's window has room for 10 ms beyond the round trip; more
-    /// packets in flight would only wait at the receiver, and push what it reads out of the processor's cache.
+    /// Returns the limit for packets in flight: the number that the fastest paths hold within a round trip. UDT's
+    /// window has room for 10 ms beyond the round trip. More packets in flight would only wait at the receiver, and
+    /// push what it reads out of the processor's cache.
     fn most_in_flight(&self) -> u32 {
         let holds = FASTEST.0 / 8.0 * self.path.round_trip.mean.as_secs_f64();
         let packets = LEAST_IN_FLIGHT.0.max(holds as u64) / self.path.packet.0.max(1);
@@ -278,12 +282,13 @@ impl SendHalf {
         self.buffer.has_new() && self.room() > 0
     }
 
-    /// Returns true if packets wait for the pace alone.
+    /// Returns true if packets could be sent, but must wait for their departure times.
     pub(crate) fn is_pacing(&self) -> bool {
         !self.losses.is_empty() || self.has_new()
     }
 
-    /// Returns when something can leave; `None` if there is nothing to send, or the windows are closed.
+    /// Returns the time of the next departure or repetition; `None` if there is nothing to send, or the windows are
+    /// closed.
     pub(crate) fn next_timeout(&self) -> Option<Nanos> {
         let next = self.burst_due();
         let lost = (!self.losses.is_empty()).then_some(next);
@@ -291,14 +296,14 @@ impl SendHalf {
         [lost, new, self.stuck_until()].into_iter().flatten().min()
     }
 
-    /// Returns when a whole burst is due. A single packet would be due earlier, but each packet would then cost a
-    /// sleep.
+    /// Returns the time at which a whole burst is due. A single packet would be due earlier, but each packet would
+    /// then cost a sleep.
     fn burst_due(&self) -> Nanos {
         self.next_send + (self.catch_up - self.control.period())
     }
 
-    /// Returns how many of the `wanted` packets may leave now. A system call costs the same for few packets as for
-    /// many, so a few packets wait for others as long as the catch-up time allows.
+    /// Returns the number of the `wanted` packets that may leave now. A system call costs about the same for few
+    /// packets as for many. A few packets therefore wait for others, as long as the catch-up time allows.
     fn due(&self, now: Nanos, wanted: u32) -> u32 {
         let period = self.control.period();
         if now < self.next_send {
@@ -320,7 +325,8 @@ impl SendHalf {
         self.burst_at = Some(now);
     }
 
-    /// Returns the next packets, at most `most` and of equal size. Lost packets come before new ones.
+    /// Returns the next packets to send, at most `most`. All but the last are full. Lost packets come before new
+    /// ones.
     pub(crate) fn poll(&mut self, at: PacketTime, most: u32) -> Option<PacketRun> {
         let lost = self.losses.ranges().next();
         let wanted = lost.map_or(self.buffer.waiting().min(self.room()), SeqRange::packets);
@@ -360,9 +366,9 @@ impl SendHalf {
         Some(PacketRun { bytes, packets, again: false })
     }
 
-    /// Returns how many packets the first piece of a burst has. A burst is sent in at least two pieces of similar
-    /// length, because the receiver measures the path's capacity by the time between pieces: within one, arrival
-    /// times do not differ.
+    /// Returns the number of packets in the first piece of a burst of `due` packets. A burst is sent in at least two
+    /// pieces of similar length, because the receiver measures the path's capacity by the time between pieces. Within
+    /// a piece, arrival times do not differ.
     fn piece(&mut self, now: Nanos, due: u32) -> u32 {
         let parts_one = self.split_at.is_none_or(|last| now - last >= PART_PAUSE);
         if parts_one {
@@ -373,21 +379,22 @@ impl SendHalf {
     }
 }
 
-/// The factor by which a sleep of one burst's time may last longer than planned without a loss of rate.
+/// The number of catch-up times for which packets that are late still leave. After a longer sleep, the rate falls.
 const LATE: u64 = 2;
-/// The least time between two bursts that are split only to measure: frequent splits would cost more than they reveal.
+/// The least time between two bursts that are split only for the measurement. More frequent splits would cost more
+/// than they reveal.
 const PART_PAUSE: Nanos = Nanos(SYNC_INTERVAL.0 / 16);
-/// The rate of the fastest paths, for which the window is always large enough.
+/// The rate of the fastest paths, for which the limit of packets in flight is always high enough.
 const FASTEST: BitRate = BitRate(100e9);
-/// The room for packets in flight that even the shortest path has.
+/// The data that may be in flight even on the shortest path.
 const LEAST_IN_FLIGHT: Bytes = Bytes(4 << 20);
-/// The number of times that the interval at which the first packet is sent again may grow.
+/// The number of times that the interval between repetitions of the first packet may grow.
 const MAX_STUCK: u32 = 7;
 
-/// The largest window, in packets: distances within a window are never ambiguous.
+/// The largest window, in packets. Distances between packets within a window of this size are never ambiguous.
 pub(crate) const MAX_WINDOW: u32 = 1 << 28;
 
-/// Updates a moving mean. The first sample counts in full, and 0 is no sample.
+/// Updates a moving mean with `sample`. The first sample replaces the mean, and a sample of 0 is ignored.
 fn blend(mean: &mut UdtPacketRate, sample: u32) {
     let sample = f64::from(sample);
     if sample > 0.0 {

@@ -5,7 +5,8 @@ const MASK: u32 = (1 << BITS) - 1;
 
 /// A packet's sequence number: 31 bits that wrap to 0 (draft-gg-udt-03 section 2).
 ///
-/// The type has no `Ord`, because which of two numbers is earlier is only defined within half of the number circle.
+/// The type has no `Ord`, because the order of two numbers is only defined if they are within half of the number
+/// circle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Seq(u32);
 
@@ -13,28 +14,28 @@ impl Seq {
     /// The last number before the wrap.
     pub const MAX: Seq = Seq(MASK);
 
-    /// Returns the number with the lower 31 bits of `value`.
+    /// Returns the sequence number with the lower 31 bits of `value`.
     pub const fn new(value: u32) -> Self {
         Seq(value & MASK)
     }
 
-    /// Parses a number from the wire; `None` if the first bit, which is not part of it, is set.
+    /// Parses a sequence number from the wire; `None` if the first bit of the word is set.
     pub(crate) const fn from_wire(word: u32) -> Option<Self> {
         if word & !MASK == 0 { Some(Seq(word)) } else { None }
     }
 
-    /// Returns the number as it is on the wire.
+    /// Returns the sequence number as a word on the wire.
     pub const fn to_wire(self) -> u32 {
         self.0
     }
 
-    /// Returns the number `n` packets later.
+    /// Returns the sequence number `n` packets later.
     #[must_use]
     pub const fn plus(self, n: u32) -> Self {
         Seq(self.0.wrapping_add(n) & MASK)
     }
 
-    /// Returns the number `n` packets earlier.
+    /// Returns the sequence number `n` packets earlier.
     #[must_use]
     pub const fn minus(self, n: u32) -> Self {
         Seq(self.0.wrapping_sub(n) & MASK)
@@ -52,25 +53,24 @@ impl Seq {
         self.minus(1)
     }
 
-    /// Returns how many packets this one is after `other`; negative if it is before.
+    /// Returns the number of packets from `other` to this one; negative if this one is before `other`.
     pub const fn since(self, other: Seq) -> i32 {
         // The 31st bit of the difference is its sign.
         (self.0.wrapping_sub(other.0) << 1).cast_signed() >> 1
     }
 
-    /// Returns true if this packet is before `other`.
+    /// Returns true if this sequence number is before `other`.
     pub const fn is_before(self, other: Seq) -> bool {
         self.since(other) < 0
     }
 
-    /// Returns true if this packet is after `other`.
+    /// Returns true if this sequence number is after `other`.
     pub const fn is_after(self, other: Seq) -> bool {
         self.since(other) > 0
     }
 }
 
-/// The identifier of a connection among those on a UDP port, by which packets are addressed (draft-gg-udt-03 section
-/// 3).
+/// The identifier of a connection on its UDP port. Packets are addressed with it (draft-gg-udt-03 section 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct UdtSocketId(pub u32);
 
@@ -78,8 +78,8 @@ impl UdtSocketId {
     /// The identifier of a listener, to which requests for a connection are sent.
     pub(crate) const LISTENER: UdtSocketId = UdtSocketId(0);
 
-    /// Returns true if a connection can have this identifier. libudt treats one with the first bit set as a negative
-    /// number.
+    /// Returns true if a connection can have this identifier. Zero is the listener's, and libudt treats an identifier
+    /// with the first bit set as a negative number.
     pub(crate) const fn is_connection(self) -> bool {
         self.0 > 0 && self.0 <= MASK
     }

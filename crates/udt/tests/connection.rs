@@ -1,4 +1,4 @@
-//! Connections on a good network, with a peer that is gone, and with a stranger's packets.
+//! Tests of connections on a good network, with a peer that is gone, and with packets from a stranger.
 
 mod network;
 
@@ -10,7 +10,7 @@ use landspeed_udt::{
 use network::{CONNECTOR, LISTENER, NetworkImpairments, TestNetwork, bytes, config};
 use proptest::prelude::*;
 
-/// Steps until `done` returns true, for at most `most`.
+/// Advances the network until `done` returns true, for at most `most`.
 fn until(network: &mut TestNetwork, most: Nanos, mut done: impl FnMut(&mut TestNetwork) -> bool) {
     let end = network.now + most;
     while !done(network) {
@@ -31,7 +31,7 @@ fn connected(impairments: NetworkImpairments, config: &UdtConfig) -> TestNetwork
     network
 }
 
-/// Sends `length` bytes from one side to the other, and returns how long that took.
+/// Sends `length` bytes from one side to the other, and returns the time that this took.
 fn transfer(network: &mut TestNetwork, from: usize, length: usize) -> Nanos {
     let (data, start) = (bytes(&mut network.random, length), network.now);
     let (mut written, mut read) = (0, Vec::new());
@@ -290,7 +290,8 @@ fn what_cannot_be_is_ignored() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever a stranger sends who knows the socket identifier, there is no panic, and the work is bounded.
+    /// Checks that packets from a stranger who knows the socket identifier cause no panic and only a bounded amount
+    /// of work.
     #[test]
     fn any_packets_do_not_panic(
         packets in prop::collection::vec((0u8..12, any::<bool>(), prop::collection::vec(any::<u8>(), 0..60)), 1..60),

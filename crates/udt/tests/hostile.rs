@@ -1,5 +1,5 @@
-//! Strangers that send arbitrary packets: to a listener, to an end whose socket identifier they know, and to one
-//! whose identifier they do not know.
+//! Tests with strangers that send arbitrary packets: to a listener, to an end whose socket identifier they know, and
+//! to an end whose identifier they do not know.
 //!
 //! `make fuzz-udt` runs more cases.
 
@@ -51,18 +51,18 @@ unsafe impl GlobalAlloc for CountingAllocator {
     }
 }
 
-/// Returns the bytes that this thread holds, without those of the network.
+/// Returns the number of bytes that this thread holds, without those of the network.
 fn held(network: &TestNetwork) -> isize {
     HELD.with(Cell::get) - network.holds().cast_signed()
 }
 
-/// The most bytes that an end may use beyond its buffers: loss lists have at most one range for every two packets of
-/// a window.
+/// The largest number of bytes that an end may use beyond its buffers. Loss lists have at most one range for every
+/// two packets of a window.
 const MOST_HELD: isize = 50_000;
-/// A number of datagrams that exceeds two whole windows.
+/// The number of sends in reply after which an end is taken to send forever. It exceeds two whole windows.
 const MOST_REPLIES: usize = 2000;
 
-/// Returns the seeds of the runs; `make fuzz-udt` requests more of them.
+/// Returns the seeds of the runs. `make fuzz-udt` requests more of them than `usual`.
 fn runs(usual: u64) -> impl Iterator<Item = u64> {
     let factor = std::env::var("LANDSPEED_UDT_FUZZ").ok().and_then(|factor| factor.parse().ok()).unwrap_or(1);
     0..usual * factor
@@ -122,7 +122,7 @@ fn act(network: &mut TestNetwork) {
     }
 }
 
-/// Runs one connection whose datagrams are changed and repeated.
+/// Runs one connection whose datagrams are randomly changed and repeated.
 fn attacked(seed: u64) {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let config = config();
@@ -164,7 +164,7 @@ fn changed_datagrams_do_no_harm() {
     runs(600).for_each(attacked);
 }
 
-/// Returns a packet with values that cannot be true of the transfer in progress.
+/// Returns a packet with values that are impossible in the current transfer.
 fn impossible(random: &mut ChaCha8Rng, first: Seq, to: UdtSocketId) -> Vec<u8> {
     // A window has 512 packets, and no more than 2000 are sent.
     let far = first.plus(random.random_range(4000..1 << 30));
@@ -203,7 +203,7 @@ fn shutdown(to: UdtSocketId) -> Vec<u8> {
     datagram
 }
 
-/// Writes a piece, or closes if the piece is empty. Returns how much was written.
+/// Writes `piece`, or closes the connection if `piece` is empty. Returns the number of bytes written.
 fn write(end: &mut Connection, now: Nanos, piece: &[u8]) -> usize {
     if piece.is_empty() {
         end.close(now);
@@ -221,7 +221,7 @@ fn read(end: &mut Connection, all: &mut Vec<u8>) {
     }
 }
 
-/// Runs a transfer during which a stranger sends impossible packets. It must end as it would without them.
+/// Runs a transfer during which a stranger sends impossible packets. The transfer must end as it would without them.
 fn spoofed(seed: u64) {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let first = Seq::MAX.minus(random.random_range(0..1000));
@@ -254,7 +254,8 @@ fn what_cannot_be_true_changes_nothing() {
     runs(60).for_each(spoofed);
 }
 
-/// A listener sends strangers no more than it receives, and any proven request is safe to accept.
+/// Checks that a listener sends strangers no more than it receives from them, and that any proven request is safe to
+/// accept.
 #[test]
 fn a_listener_is_no_amplifier() {
     let peer = "10.0.0.1:1000".parse().expect("an address");

@@ -1,5 +1,5 @@
-//! Connections over a network that loses, delays, duplicates and reorders packets. Every byte arrives, in order, or
-//! both ends report that it did not; neither waits for ever.
+//! Tests of connections over a network that loses, delays, duplicates and reorders packets. Every byte must arrive,
+//! in order, or both ends must report that it did not. Neither end may wait forever.
 //!
 //! `make lossy-udt` tries 10,000 networks.
 
@@ -11,13 +11,13 @@ use network::{CONNECTOR, LISTENER, NetworkImpairments, TestNetwork, bytes, confi
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// The application at one end: what it writes and what it has read.
+/// The application at one end: the data that it writes and the data that it has read.
 struct TestApplication {
     writes: Vec<u8>,
     written: usize,
     hash: blake3::Hasher,
     read: usize,
-    /// The chance that it reads when it could.
+    /// The probability that the application reads when it could.
     diligence: f64,
 }
 
@@ -83,8 +83,8 @@ fn plan(random: &mut ChaCha8Rng) -> TransferPlan {
     TransferPlan { impairments, configs, first, lengths }
 }
 
-/// Runs a transfer over the network of this seed. Returns true if every byte arrived and the connection closed in
-/// order.
+/// Runs a transfer over the network with the seed `seed`. Returns true if every byte arrived and the connection
+/// closed in order.
 fn run(seed: u64) -> bool {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let plan = plan(&mut random);

@@ -1,5 +1,5 @@
-//! Replays what two programs of libudt sent to each other, with losses: every datagram is parsed and written back
-//! unchanged, and an end of this crate receives from them what libudt's received.
+//! Replays the datagrams that two programs of libudt sent to each other, with losses. Every datagram is parsed and
+//! written back unchanged, and an end of this crate receives from them what libudt's end received.
 //!
 //! tests/recorded.txt has a line for each datagram: microseconds, direction (`>` from the connector), bytes.
 //! tests/libudt/record.rs wrote it.
@@ -33,7 +33,7 @@ fn parse(line: &RecordedDatagram) -> UdtPacket<'_> {
     UdtPacket::parse(&line.datagram).expect("libudt sends packets")
 }
 
-/// Returns the handshake of one direction that opened the connection, and its line.
+/// Returns the handshake by which one direction opened the connection, and the index of its datagram.
 fn handshake(lines: &[RecordedDatagram], from_connector: bool) -> (usize, Handshake) {
     let is_it = |line: &RecordedDatagram| match parse(line).body {
         PacketBody::Handshake(handshake) if line.from_connector == from_connector => {
@@ -44,7 +44,7 @@ fn handshake(lines: &[RecordedDatagram], from_connector: bool) -> (usize, Handsh
     lines.iter().enumerate().find_map(|(at, line)| Some((at, is_it(line)?))).expect("a handshake")
 }
 
-/// Returns byte `at` of the content.
+/// Returns byte `at` of the transferred content.
 fn byte(at: usize) -> u8 {
     ((at as u32).wrapping_mul(2_654_435_761) >> 13) as u8
 }
@@ -69,7 +69,7 @@ fn every_datagram_is_written_as_libudt_did() {
 }
 
 /// Passes the connector's datagrams to an end of this crate in the listener's place, at the times of the capture.
-/// Returns what it read.
+/// Returns the data that the end has read.
 fn replay(lines: &[RecordedDatagram]) -> Vec<u8> {
     let (start, asked) = handshake(lines, true);
     let (_, answered) = handshake(lines, false);

@@ -1,5 +1,5 @@
-//! `make false-keeps`: simulates how often something useless is kept, how often something useful is found, and what
-//! guards let through. It prints the tables of docs/results/decisions.md, and fails if a promise is broken.
+//! `make false-keeps`: simulates how often a useless change is kept, how often a useful one is found, and what guards
+//! let pass. It prints the tables of docs/results/decisions.md, and fails if a promise is broken.
 //!
 //! The real [`landspeed_analysis::Ladder`] decides; only the measurements are simulated.
 
@@ -20,9 +20,9 @@ use run::{CandidateEffect, SimulatedRun, USEFUL};
 
 /// Deviation of a block's log ratio in whole runs.
 const DEVIATION: f64 = 0.05;
-/// Largest share of whole runs that keep and confirm anything useless.
+/// The largest share of whole runs that may keep and confirm a useless change.
 const MOST_FALSE: f64 = 0.05;
-/// Largest upper end of the interval of that share.
+/// The largest upper end of the interval of the share of whole runs that keep and confirm a useless change.
 const HIGHEST_FALSE: f64 = 0.06;
 /// Effects that must be found.
 const EFFECTS: [EffectTarget; 2] = [
@@ -36,13 +36,13 @@ const STOLEN_PROMISED: [&str; 2] = ["5 % stolen in bursts, b", "10 % stolen in b
 /// Largest share of candidates with mishaps that may be kept.
 const MISHAPS: f64 = 0.10;
 
-/// An effect on rate and cost, and how often it must be found.
+/// An effect on rate and cost, and the share of steps that must find it.
 #[derive(Debug, Clone, Copy)]
 struct EffectTarget {
     effect: f64,
     /// Deviation of a block's log ratio.
     deviation: f64,
-    /// Least share of the steps that must keep it.
+    /// The least share of the steps that must keep the candidate with this effect.
     least: f64,
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     tables.broken.sum_up()
 }
 
-/// Sums `count` over runs with seeds from 0.
+/// Returns the sums of the numbers that `count` returns, over runs with the seeds from 0.
 fn total<const N: usize>(
     run: &SimulatedRun,
     runs: u32,
@@ -87,8 +87,8 @@ fn is_confirmed(step: &StepSummary) -> bool {
     step.kept && step.confirmed == Some(true)
 }
 
-/// Returns four flags of a run: it kept a candidate, even if it dropped it later; it confirmed one; its result is
-/// void; it doubts its own trials. Placebos are not candidates.
+/// Returns four flags of a run: it kept a candidate, even if it dropped the candidate later; it confirmed one; its
+/// result is void; it doubts its own trials. Placebos do not count as candidates.
 fn verdicts(findings: &LadderFindings) -> [u32; 4] {
     let steps = || findings.steps.iter().filter(|step| !step.placebo);
     let kept = steps().any(|step| step.answer == StepAnswer::Helps);
@@ -96,8 +96,8 @@ fn verdicts(findings: &LadderFindings) -> [u32; 4] {
     [kept, confirmed, findings.void.is_some(), !findings.doubts.is_empty()].map(u32::from)
 }
 
-/// Returns four flags of a run with one candidate: it was kept; it was confirmed; it stayed undecided; it was called
-/// harmful. The last two numbers are the blocks that its step discarded and counted.
+/// Returns four flags and two numbers of a run with one candidate. The flags: it was kept; it was confirmed; it
+/// stayed undecided; it was found harmful. The numbers: the blocks that its step discarded, and those that counted.
 fn answers(findings: &LadderFindings) -> [u32; 6] {
     let [kept, confirmed, ..] = verdicts(findings);
     let said = |answer| u32::from(findings.steps.iter().any(|step| step.answer == answer));
@@ -106,8 +106,8 @@ fn answers(findings: &LadderFindings) -> [u32; 6] {
     [kept, confirmed, said(StepAnswer::Undecided), said(StepAnswer::Harms), discarded, blocks]
 }
 
-/// Returns four counts of a run: the steps kept in the end; those of them that are confirmed; the useful candidates
-/// in its final settings; the steps that it measured.
+/// Returns four counts of a run: the steps kept in the end; the confirmed steps among them; the useful candidates in
+/// its final settings; the steps that it measured.
 fn found(findings: &LadderFindings) -> [u32; 4] {
     let count = |which: &dyn Fn(&StepSummary) -> bool| findings.steps.iter().filter(|s| which(s)).count();
     let useful = USEFUL.iter().filter(|useful| findings.final_cell.flow.contains_key(useful.knob)).count();
@@ -116,7 +116,7 @@ fn found(findings: &LadderFindings) -> [u32; 4] {
 
 struct ResultTables {
     kinds: Vec<NoiseKind>,
-    /// Number of runs of each row.
+    /// The number of runs in each row.
     runs: u32,
     broken: BrokenPromises,
 }
@@ -126,7 +126,7 @@ impl ResultTables {
         if promised { self.broken.check(holds) } else { "-" }
     }
 
-    /// Returns the share of runs, and its interval, as two cells.
+    /// Returns the share of runs and its interval, as two cells of a table.
     fn cells(&self, hits: u32) -> String {
         format!("{} | {}", self.percent(hits), interval(hits, self.runs))
     }
@@ -254,7 +254,7 @@ impl ResultTables {
     }
 }
 
-/// Returns the least share of harmless candidates that must be kept; `None` if nothing is promised.
+/// Returns the least share of harmless candidates that must be kept under this noise; `None` if nothing is promised.
 fn harmless(kind: &NoiseKind) -> Option<f64> {
     match kind.name {
         "normal" => Some(0.95),
@@ -263,14 +263,14 @@ fn harmless(kind: &NoiseKind) -> Option<f64> {
     }
 }
 
-/// Tests with few runs of each kind. Their bounds leave room for Monte Carlo error.
+/// Tests with few runs of each kind of noise. Their bounds leave room for Monte Carlo error.
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Whole runs of each kind.
+    /// The number of whole runs with each kind of noise.
     const RUNS: u32 = 4;
-    /// Single steps of each kind.
+    /// The number of single steps with each kind of noise.
     const STEPS: u32 = 40;
 
     fn normal() -> NoiseKind {
@@ -287,7 +287,7 @@ mod tests {
         assert!(confirmed < 10, "{confirmed} of {} runs", bounded.len() as u32 * RUNS);
     }
 
-    /// Returns the least number of hits if the share is `least`, with an error of 0.1 %.
+    /// Returns the number of hits below which a true share of `least` is unlikely, with an error of 0.1 %.
     fn low(least: f64) -> u32 {
         let steps = f64::from(STEPS);
         (steps * least - 3.1 * (steps * least * (1.0 - least)).sqrt()) as u32

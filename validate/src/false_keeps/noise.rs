@@ -1,4 +1,4 @@
-//! The kinds of noise, each of which is a row of the tables.
+//! The kinds of noise. Each is a row of the tables.
 
 use landspeed_record::units::{BitRate, BytesPerCpuSecond, Nanos};
 use landspeed_record::{Arm, TrialFigures};
@@ -6,11 +6,11 @@ use landspeed_stats::Random;
 
 use crate::simulate::uniform;
 
-/// A kind of noise: the distribution of trials with equal settings.
+/// A kind of noise: the distribution of trials that have equal settings.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NoiseKind {
     pub(super) name: &'static str,
-    /// Trials of a block: eight or four.
+    /// The number of trials in a block: eight or four.
     pub(super) trials: usize,
     /// True if the method promises to bound false keeps under this noise.
     pub(super) bounded: bool,
@@ -19,21 +19,21 @@ pub(super) struct NoiseKind {
     source: TrialSource,
 }
 
-/// Draws a block's trials.
+/// A function that draws the deviations of a block's trials.
 type TrialSource = fn(&mut NoiseState, &[Arm]) -> Vec<TrialDeviations>;
 
-/// A trial's deviations from its cell's figures.
+/// The deviations of a trial from its cell's true figures.
 #[derive(Debug, Clone, Copy, Default)]
 struct TrialDeviations {
     /// Deviations of ln(rate), ln(bytes per CPU-second) and ln(round trip), in units of the noise's deviation.
     units: [f64; 3],
-    /// Deviations that do not depend on the noise's deviation.
+    /// Additional deviations of the same three logs, independent of the noise's deviation.
     fixed: [f64; 3],
-    /// Share of processor time that is stolen.
+    /// The share of processor time that is stolen from the trial.
     steal: f64,
 }
 
-/// The state of a source from block to block.
+/// The state that a source of trials keeps from block to block.
 #[derive(Debug)]
 struct NoiseState {
     random: Random,
@@ -93,7 +93,7 @@ pub(super) const KINDS: &[NoiseKind] = &[
     row("10 % stolen in bursts, of the incumbent twice as much", 8, spared),
 ];
 
-/// Noise of one kind at a given deviation.
+/// Noise of one kind, with a given deviation.
 #[derive(Debug)]
 pub(super) struct SimulatedNoise {
     kind: NoiseKind,
@@ -102,7 +102,7 @@ pub(super) struct SimulatedNoise {
 }
 
 impl SimulatedNoise {
-    /// Makes noise in which the log ratio of a block's rate varies by `deviation`.
+    /// Creates noise of one kind, in which the log ratio of a block's rate has the deviation `deviation`.
     pub(super) fn new(kind: NoiseKind, deviation: f64, seed: u64) -> Self {
         let trials = (kind.trials / 2) as f64;
         // With independent trials of deviation 1, the block's log ratio has deviation sqrt(2 / trials of an arm).
@@ -110,7 +110,7 @@ impl SimulatedNoise {
         SimulatedNoise { kind, deviation, state: NoiseState::new(seed) }
     }
 
-    /// Returns the next block's trials; `truth` returns the true figures of each arm.
+    /// Returns the figures of the next block's trials. `truth` returns the true figures of an arm.
     pub(super) fn block(&mut self, arms: &[Arm], truth: impl Fn(Arm) -> TrialFigures) -> Vec<TrialFigures> {
         let trials = (self.kind.source)(&mut self.state, arms);
         self.state.last = arms.last().copied();
@@ -129,7 +129,7 @@ impl SimulatedNoise {
         arms.iter().zip(trials).map(figures).collect()
     }
 
-    /// Returns true with this probability, for events that are not part of the noise.
+    /// Returns true with probability `share`, for events that are not part of the noise.
     pub(super) fn happens(&mut self, share: f64) -> bool {
         self.state.random.happens(share)
     }
@@ -141,18 +141,19 @@ impl NoiseState {
         NoiseState { random, level: [0.0; 3], last: None, burst: 0, depth: 0.0, time: 0.0 }
     }
 
-    /// Draws from Student's distribution with three degrees of freedom, scaled to deviation 1.
+    /// Returns a value from Student's distribution with three degrees of freedom, scaled to deviation 1.
     fn heavy(&mut self) -> f64 {
         let square: f64 = (0..3).map(|_| self.random.normal().powi(2)).sum();
         self.random.normal() / square.sqrt()
     }
 
-    /// Draws one of two values, with deviation 1.
+    /// Returns 1 or -1 with equal probability.
     fn coin(&mut self) -> f64 {
         if self.random.happens(0.5) { 1.0 } else { -1.0 }
     }
 
-    /// Returns the depth of the burst that a trial is in, if any; `depth` draws that of a new one.
+    /// Returns the depth of the burst in which the next trial is; `None` if it is in none. `depth` draws the depth of
+    /// a new burst.
     fn burst(&mut self, law: &BurstLaw, depth: impl Fn(&mut Random) -> f64) -> Option<f64> {
         if self.burst == 0 && self.random.happens(law.share) {
             self.burst = law.least + (uniform(&mut self.random) * law.more) as u32;
@@ -163,17 +164,19 @@ impl NoiseState {
     }
 }
 
-/// A burst begins in `share` of the trials outside one, and lasts for at least `least` trials, plus up to `more`.
+/// The distribution of bursts. A burst begins with probability `share` in a trial outside of bursts, and lasts for at
+/// least `least` trials, plus up to `more`.
 struct BurstLaw {
     share: f64,
     least: u32,
     more: f64,
 }
 
-/// Relative deviations: the round trip varies by a third as much as the rate.
+/// The deviations of the three figures relative to that of the rate. The round trip varies by a third as much as the
+/// rate.
 const SPREADS: [f64; 3] = [1.0, 1.0, 1.0 / 3.0];
 
-/// Makes trials whose three deviations come from separate calls of `draw`.
+/// Returns trials whose three deviations come from separate calls of `draw`.
 fn each(arms: &[Arm], mut draw: impl FnMut(Arm, usize) -> f64) -> Vec<TrialDeviations> {
     let mut units = |arm| std::array::from_fn(|i| SPREADS[i] * draw(arm, i));
     arms.iter().map(|arm| TrialDeviations { units: units(*arm), ..TrialDeviations::default() }).collect()
@@ -194,7 +197,7 @@ fn heavy(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
     each(arms, |_, _| state.heavy())
 }
 
-/// Autoregressive noise from trial to trial, plus independent noise.
+/// Draws autoregressive noise from trial to trial, plus independent noise.
 fn drift(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
     const STAYS: f64 = 0.9;
     each(arms, |_, i| {
@@ -204,15 +207,15 @@ fn drift(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
     })
 }
 
-/// Each connection is fast or slow, independent of its arm (as by the processor of its queue).
+/// Draws a fast or a slow rate for each connection, independent of its arm (as the processor of its queue may cause).
 fn two_rates(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
     each(arms, |_, _| 0.995 * state.coin() + 0.1 * state.random.normal())
 }
 
-/// All connections of an arm in a block are fast or slow.
+/// Draws a fast or a slow rate for all connections of an arm in a block.
 fn two_rates_an_arm(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
     let [own, other] = [(); 2].map(|()| [(); 3].map(|()| state.coin()));
-    // Trials of an arm are alike, so each draw counts for all of them.
+    // Trials of an arm are alike, so each draw counts for all of its trials.
     let scale = (2.0 / arms.len() as f64).sqrt();
     each(arms, |arm, i| {
         let draws = if arm == Arm::Candidate { own } else { other };
@@ -226,8 +229,8 @@ fn unequal(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
     each(arms, |arm, _| of(arm) * state.random.normal())
 }
 
-/// The first trial after a change of the arm is slow. Blocks of eight measure their idle round trips first, so that
-/// their first stream also follows a change, and in addition finds the path idle.
+/// Draws trials of which the first after a change of the arm is slow. Blocks of eight measure their idle round trips
+/// first, so that their first stream also follows a change, and in addition finds the path idle.
 fn cold_start(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
     let mut trials = normal(state, arms);
     let mut last = if arms.len() == 8 { None } else { state.last };
@@ -254,7 +257,8 @@ fn trend(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
     trials
 }
 
-/// Neighbours take a tenth to a half of the processors, for a quarter of a block to several blocks.
+/// Draws trials with neighbours that take a tenth to a half of the processors, for a quarter of a block to several
+/// blocks.
 fn stolen(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
     const LAW: BurstLaw = BurstLaw { share: 0.01, least: 2, more: 20.0 };
     let mut trials = normal(state, arms);
@@ -268,29 +272,29 @@ fn stolen(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
     trials
 }
 
-/// Ratio of the logarithm of the rate lost to that of the processor share lost. It is above 1, because a flow waits
-/// for the processor that is missing.
+/// The ratio of the logarithm of the remaining rate to that of the remaining processor share. It is above 1, because
+/// a flow waits for the processor that is missing.
 const SENSITIVITY: f64 = 1.5;
-/// The least and the largest depth of a burst.
+/// The least and the largest depth of a burst: the share of a trial's time that is lost.
 const DEPTHS: [f64; 2] = [0.1, 0.5];
 
-/// Takes `depth` of a trial's processor time away.
+/// Takes the share `depth` of a trial's processor time away.
 fn steal(trial: &mut TrialDeviations, depth: f64) {
     let lost = (1.0 - depth).ln();
     trial.steal = depth;
     trial.fixed = [SENSITIVITY * lost, 0.3 * lost, -lost];
 }
 
-/// Takes processor time in bursts of a sixth of a second to a second. In a burst a trial loses a tenth to a half of
-/// its time; `share` of all processor time is taken on average. The candidate's trials lose `times` as much, and gain
-/// that back on average, so that its effect is zero.
+/// Draws trials that lose processor time in bursts of a sixth of a second to a second. In a burst a trial loses a
+/// tenth to a half of its time, and the share `share` of all processor time is lost on average. The candidate's
+/// trials lose `times` as much, and are raised by as much on average, so that the candidate's effect is zero.
 fn stolen_in_bursts(state: &mut NoiseState, arms: &[Arm], share: f64, times: f64) -> Vec<TrialDeviations> {
     const MOST_MORE: f64 = 6.0;
     const LEAST: u32 = 1;
     let depth = (DEPTHS[0] + DEPTHS[1]) / 2.0 * (1.0 + times) / 2.0;
     let within = share / depth;
     let length = f64::from(LEAST) + (MOST_MORE - 1.0) / 2.0;
-    // Probability that a burst begins, with which bursts of this mean length cover this part of the time.
+    // The probability that a burst begins, so that bursts of this mean length cover this part of the time.
     let begins = within / (within + length * (1.0 - within));
     let gain = SENSITIVITY * within * (mean_loss(times) - mean_loss(1.0));
     let mut trials = normal(state, arms);
@@ -304,14 +308,15 @@ fn stolen_in_bursts(state: &mut NoiseState, arms: &[Arm], share: f64, times: f64
     trials
 }
 
-/// Returns the mean of -ln(1 - x) over bursts that are `times` as deep.
+/// Returns the mean of -ln(1 - x), where x is `times` the depth of a burst.
 fn mean_loss(times: f64) -> f64 {
     let [most, least] = DEPTHS.map(|depth| 1.0 - times * depth);
     let integral = |left: f64| left - left * left.ln();
     (integral(most) - integral(least)) / (most - least)
 }
 
-/// The candidate's trials lose half as much processor time as the incumbent's, which is its only effect.
+/// Draws trials of which the candidate's lose half as much processor time as the incumbent's. This is the candidate's
+/// only effect.
 fn spared(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
     let mut trials = stolen_in_bursts(state, arms, 0.133, 1.0);
     for trial in of_candidate(arms, &mut trials) {
@@ -321,7 +326,7 @@ fn spared(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
     trials
 }
 
-/// The rate halves for some trials; nothing is counted as stolen.
+/// Draws trials of which some have half the rate, without stolen time.
 fn bursts(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
     const LAW: BurstLaw = BurstLaw { share: 0.02, least: 1, more: 6.0 };
     let mut trials = normal(state, arms);
@@ -333,8 +338,8 @@ fn bursts(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
     trials
 }
 
-/// The candidate's trials share a deviation that changes from block to block and lasts for `memory` blocks. It is
-/// `size` times as large as the noise of a whole block.
+/// Draws trials in which all of the candidate's share a deviation. It changes from block to block with a memory of
+/// `memory` blocks, and is `size` times as large as the noise of a whole block.
 fn favoured(state: &mut NoiseState, arms: &[Arm], memory: f64, size: f64) -> Vec<TrialDeviations> {
     let stays = (-1.0 / memory).exp();
     if state.time == 0.0 {
@@ -353,8 +358,8 @@ fn favoured(state: &mut NoiseState, arms: &[Arm], memory: f64, size: f64) -> Vec
     trials
 }
 
-/// The candidate halves the rate of some of its trials. All its trials are raised so that the mean does not change:
-/// only the rare mishaps remain.
+/// Draws trials of which the candidate halves the rate of a few. All of its trials are raised so that the mean does
+/// not change, and only the rare mishaps remain.
 fn mishaps(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
     const SHARE: f64 = 0.04;
     let mut trials = normal(state, arms);
@@ -365,8 +370,8 @@ fn mishaps(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
     trials
 }
 
-/// A fifth of the candidate's trials lose three tenths of their time to the hypervisor. All its trials are raised so
-/// that the mean does not change.
+/// Draws trials in which a fifth of the candidate's lose three tenths of their time to the hypervisor. All of its
+/// trials are raised so that the mean does not change.
 fn drawn_steal(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
     const SHARE: f64 = 0.2;
     let mut trials = normal(state, arms);

@@ -8,15 +8,15 @@ use landspeed_record::{Arm, Candidate, Cell, Settings, TrialFigures};
 
 use super::noise::{NoiseKind, SimulatedNoise};
 
-/// Share of a candidate's trials with a mishap, if it has any.
+/// The share of a candidate's trials that have a mishap, if the candidate has mishaps.
 const RARE: f64 = 0.06;
 const CANDIDATES: u32 = 30;
 
-/// A gain that the lab's start after SC'03 offers, by hand measurements.
+/// A useful setting, with the gain that it offers at the lab's start after SC'03 by hand measurements.
 pub(super) struct UsefulKnob {
     pub(super) knob: &'static str,
     factor: f64,
-    /// Position in the order of trying.
+    /// The position of the setting in the order of trying.
     place: u32,
 }
 
@@ -29,35 +29,35 @@ pub(super) const USEFUL: [UsefulKnob; 6] = [
     UsefulKnob { knob: "small", factor: 1.06, place: 14 },
 ];
 
-/// The factors of a candidate on rate, bytes per CPU-second and idle round trip of its trials.
+/// The effect of a candidate: factors on the rate, the bytes per CPU-second and the idle round trip of its trials.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CandidateEffect {
     pub(super) factors: [f64; 3],
-    /// Further factors on the figures of [`RARE`] trials.
+    /// Further factors on the figures of rare trials, whose share is [`RARE`]; `None` if there are no such trials.
     pub(super) mishap: Option<[f64; 3]>,
 }
 
 impl CandidateEffect {
-    /// Makes a factor on both the rate and the bytes per CPU-second.
+    /// Returns the effect that multiplies the rate and the bytes per CPU-second by `factor`.
     pub(super) fn of(factor: f64) -> Self {
         CandidateEffect { factors: [factor, factor, 1.0], mishap: None }
     }
 }
 
-/// A run to simulate.
+/// The parameters of a run to simulate.
 pub(super) struct SimulatedRun {
     kind: NoiseKind,
     /// Deviation of the log ratio of a block's rate.
     deviation: f64,
-    /// Effects by knob; missing knobs have none.
+    /// The effects by knob. Knobs that are missing have none.
     effects: BTreeMap<String, CandidateEffect>,
     candidates: Vec<Candidate>,
     rules: LadderRules,
 }
 
 impl SimulatedRun {
-    /// Returns a run of thirty candidates with the effect `effect` each (1 is none, 1.0199 is just not useful), and
-    /// two placebos.
+    /// Returns a run of thirty useless candidates, each with the effect `effect`, and two placebos. An effect of 1 is
+    /// none, and 1.0199 is just too small to be useful.
     pub(super) fn useless(kind: NoiseKind, deviation: f64, effect: f64) -> SimulatedRun {
         let knob = |i: u32| format!("useless-{i:02}");
         SimulatedRun {
@@ -69,7 +69,7 @@ impl SimulatedRun {
         }
     }
 
-    /// Returns a run of one candidate, whose step has the blocks and the share of the error of one test of twelve.
+    /// Returns a run of one candidate. Its step has the blocks and the error of one test in a plan of twelve.
     pub(super) fn single(kind: NoiseKind, deviation: f64, effect: CandidateEffect) -> SimulatedRun {
         SimulatedRun {
             kind,
@@ -80,7 +80,7 @@ impl SimulatedRun {
         }
     }
 
-    /// Returns a run of the [`USEFUL`] candidates and of useless ones, thirty in total.
+    /// Returns a run of thirty candidates: the [`USEFUL`] ones, and useless ones without an effect.
     pub(super) fn poor_start(kind: NoiseKind, deviation: f64, budget: Nanos) -> SimulatedRun {
         let useful = USEFUL.iter().map(|useful| candidate(useful.knob, 10 * useful.place));
         let others = 0..CANDIDATES - USEFUL.len() as u32;
@@ -95,7 +95,7 @@ impl SimulatedRun {
         }
     }
 
-    /// Simulates the run; `seed` draws the noise and the orders.
+    /// Simulates the run and returns its findings. The noise and the orders of trials depend on `seed`.
     pub(super) fn findings(&self, seed: u64) -> LadderFindings {
         let rules = LadderRules { seed, fine: self.kind.trials == 8, ..self.rules.clone() };
         let took = rules.block_time;

@@ -1,4 +1,4 @@
-//! Healthy paths, each limited by something else.
+//! Healthy paths, each with another limit.
 
 use landspeed_lab::faults::FaultScenario;
 

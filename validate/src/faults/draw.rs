@@ -1,18 +1,18 @@
-//! Random faults.
+//! Random faults, alone and in pairs.
 
 use landspeed_lab::faults::{FAULTS, Fault};
 use landspeed_stats::Random;
 
 use crate::simulate::uniform;
 
-/// A fault at a strength from 0 to 1.
+/// A fault with its strength, from 0 to 1.
 #[derive(Clone, Copy)]
 pub(super) struct DrawnFault {
     pub(super) fault: &'static Fault,
     pub(super) strength: f64,
 }
 
-/// Draws two faults that can be combined on one flow, each such pair equally likely.
+/// Returns a random pair of faults that can be combined on one flow. Each such pair is equally likely.
 pub(super) fn pair(random: &mut Random) -> [DrawnFault; 2] {
     loop {
         let mut one = || {

@@ -2,7 +2,7 @@
 //! and at a random one, random pairs of faults, and four kinds of paths without faults.
 //!
 //! `explain` is run as a user runs it, and gets only the two hosts and the flow's address. A fault that it does not
-//! name is an error; a fault that it names in addition is counted.
+//! name is an error. A fault that it names although it was not made is counted.
 
 mod clean;
 mod draw;
@@ -52,7 +52,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let mut judged = Vec::new();
     let stop = stop::on(&[SIGINT, SIGTERM])?;
     for (number, case) in cases.into_iter().enumerate() {
-        // The present case removes its lab before this ends.
+        // The current case removes its lab before this ends.
         ensure!(!stop.load(Ordering::Relaxed), "stopped after {number} cases");
         let found = judge(&landspeed, case);
         eprintln!("{} {}", number + 1, found.line());

@@ -15,22 +15,22 @@ use crate::landspeed::document;
 
 /// Time for the traffic to reach its rate before `explain` starts.
 const START_UP: Duration = Duration::from_millis(1500);
-/// How long `explain` watches one fault. (Its default is ten seconds.)
+/// The time for which `explain` watches a path with one fault. (Its default is ten seconds.)
 const WATCH: &str = "4s";
-/// How long `explain` watches two faults, of which the lesser shows less often.
+/// The time for which `explain` watches a path with two faults, because the lesser of them shows less often.
 const WATCH_TWO: &str = "8s";
 
 pub(super) struct FaultCase {
     name: String,
     causes: Vec<Cause>,
-    /// The faults by name, each at its strength; or the path without faults.
+    /// The scenario with the faults at their strengths, or the healthy path.
     scenario: Result<FaultScenario, landspeed_lab::faults::Error>,
 }
 
 pub(super) struct FaultCaseResult {
     pub(super) name: String,
     pub(super) causes: Vec<Cause>,
-    /// Findings, in order; empty if the case could not be decided.
+    /// The findings, the most expensive first; empty if the case could not be decided.
     pub(super) found: Vec<Finding>,
     /// The reason why the case could not be decided.
     pub(super) undecided: Option<String>,
@@ -56,7 +56,8 @@ impl FaultCase {
 }
 
 impl FaultCaseResult {
-    /// Returns the faults that were named: those that cost something now, and those that would limit next.
+    /// Returns the named faults, without the limits of healthy paths. These include faults that cost something now
+    /// and faults that would limit next.
     pub(super) fn named(&self) -> impl Iterator<Item = Cause> + '_ {
         self.found.iter().map(|finding| finding.cause).filter(|cause| !is_limit(*cause))
     }
@@ -79,7 +80,7 @@ impl FaultCaseResult {
     }
 }
 
-/// Sets the case up and has it explained. A case that cannot be set up or explained is undecided.
+/// Sets up the case, runs `explain` on it, and returns the findings. A case in which either fails is undecided.
 pub(super) fn judge(landspeed: &Path, case: FaultCase) -> FaultCaseResult {
     let began = Instant::now();
     let FaultCase { name, causes, scenario } = case;
@@ -100,7 +101,7 @@ fn explained(landspeed: &Path, name: &str, scenario: &FaultScenario) -> Result<E
     let mut command = Command::new(landspeed);
     command.args(["explain", &a, &b, "--flow", &at, "--time", watch, "--no-limits", "--no-trace", "--json"]);
     let report: ExplainReport = document(&mut command)?;
-    // For readers who want to know the reasons.
+    // For readers who want to know the reasons for a verdict.
     let folder = landspeed.with_file_name("faults");
     std::fs::create_dir_all(&folder)?;
     std::fs::write(folder.join(format!("{name}.json")), serde_json::to_vec_pretty(&report)?)?;

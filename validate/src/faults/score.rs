@@ -1,6 +1,6 @@
-//! Judges findings, and checks them against targets.
+//! Judges findings, and checks the results against targets.
 //!
-//! The targets were set before the first run that is judged by them, from what the previous study reached: every
+//! The targets were set before the first run that they judge, from the results of the previous study. In it, every
 //! single fault was named (66 of 66), 4 of 16 random pairs were named completely, and one in five named causes had
 //! not been made.
 
@@ -8,8 +8,8 @@ use super::run::FaultCaseResult;
 use crate::table;
 
 impl FaultCaseResult {
-    /// Returns true if the only fault is named first, both of a pair are named, or a healthy path has a limit and no
-    /// fault. An undecided case is wrong.
+    /// Returns true if the case was answered correctly: a single fault is named first, both faults of a pair are
+    /// named, or a healthy path has a limit and no fault. An undecided case is wrong.
     pub(super) fn is_right(&self) -> bool {
         match self.causes.as_slice() {
             [] => !self.found.is_empty() && self.named().next().is_none(),
@@ -18,13 +18,13 @@ impl FaultCaseResult {
         }
     }
 
-    /// Returns true if the first finding is one of the faults.
+    /// Returns true if the first finding is one of the faults that were made.
     fn begins_right(&self) -> bool {
         self.found.first().is_some_and(|first| self.causes.contains(&first.cause))
     }
 }
 
-/// A measured share, and the least that it must reach.
+/// A measured share of cases or causes, and the least value that it must reach.
 struct ScoreTarget {
     what: &'static str,
     reached: usize,
@@ -43,7 +43,7 @@ impl ScoreTarget {
         ScoreTarget { what, reached, of, least }
     }
 
-    /// Returns true if the target is met, or if there is nothing to count.
+    /// Returns true if the target is reached, or if there is nothing to count.
     fn is_met(&self) -> bool {
         self.reached as f64 >= self.least * self.of as f64
     }
@@ -70,14 +70,14 @@ fn targets(judged: &[FaultCaseResult]) -> [ScoreTarget; 6] {
     ]
 }
 
-/// Returns how many of the faults are named, and the number of faults.
+/// Returns the number of the case's faults that were named, and the number of its faults.
 fn recalled(case: &FaultCaseResult) -> (usize, usize) {
     let named = case.causes.iter().filter(|cause| case.named().any(|named| named == **cause));
     (named.count(), case.causes.len())
 }
 
-/// Returns how many of the named causes are faults, and the number of named causes. A consequence of a fault (no
-/// segmentation offload after checksums in software) does not count as one.
+/// Returns the number of named causes that were made, and the number of named causes. A consequence of a fault (no
+/// segmentation offload after checksums in software) counts as not made.
 fn precise(case: &FaultCaseResult) -> (usize, usize) {
     (case.named().filter(|cause| case.causes.contains(cause)).count(), case.named().count())
 }
@@ -98,7 +98,7 @@ pub(super) fn print(judged: &[FaultCaseResult]) {
     }
 }
 
-/// Returns the targets that are not met, one line each.
+/// Returns one line for each target that is not reached.
 pub(super) fn broken(judged: &[FaultCaseResult]) -> Vec<String> {
     let short = |target: ScoreTarget| {
         (!target.is_met()).then(|| format!("{}: {} of {}", target.what, target.reached, target.of))

@@ -1,4 +1,4 @@
-//! Computes the best possible intervals: those of least squares with the true variances, as wide as the normal
+//! The best possible intervals: those of least squares with the true variances, with the width that the normal
 //! distribution requires.
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use super::scene::GridScenario;
 
 const DRAWS: usize = 20_000;
 
-/// Returns the widths of the intervals of the scene's family if all variances were known.
+/// Returns the widths of the intervals of the scene's contrasts if all variances were known.
 pub(super) fn best_widths(scene: &GridScenario, trials: &[CellTrial], confidence: f64) -> Vec<f64> {
     let covariance = covariance(scene, trials);
     let deviations = covariance.diagonal().map(f64::sqrt);
@@ -19,7 +19,7 @@ pub(super) fn best_widths(scene: &GridScenario, trials: &[CellTrial], confidence
     deviations.iter().map(|deviation| 2.0 * bound * deviation).collect()
 }
 
-/// Returns the covariance of the family's estimates.
+/// Returns the covariance of the estimates of the scene's contrasts.
 fn covariance(scene: &GridScenario, trials: &[CellTrial]) -> DMatrix<f64> {
     let shared = |a: &CellTrial, b: &CellTrial| match scene.plots {
         Some(deviation) if a.block == b.block && a.plot == b.plot => deviation * deviation,
@@ -50,7 +50,8 @@ fn covariance(scene: &GridScenario, trials: &[CellTrial]) -> DMatrix<f64> {
     &rows * inverse * rows.transpose()
 }
 
-/// Returns the bound below which the largest of the Gaussian variables stays with this confidence.
+/// Returns the bound that the magnitudes of all Gaussian variables, each over its deviation, stay below with
+/// probability `confidence`.
 fn bound(covariance: &DMatrix<f64>, deviations: &DVector<f64>, confidence: f64) -> f64 {
     let eigen = covariance.clone().symmetric_eigen();
     let root =

@@ -18,11 +18,11 @@ use best::best_widths;
 use scene::{GridScenario, SCENES};
 
 const CONFIDENCE: f64 = 0.95;
-/// Least share of grids in which all intervals of the family contain the truth.
+/// The least share of grids in which all intervals of the family contain their true values.
 const TOGETHER: f64 = 0.94;
-/// Range of the share of grids in which the interval of a single contrast contains its true value.
+/// The range for the share of grids in which the interval of a single contrast contains its true value.
 const ALONE: RangeInclusive<f64> = 0.94..=0.96;
-/// Largest ratio of the mean width to that of the best possible intervals.
+/// The largest ratio of the mean width of intervals to that of the best possible ones.
 const WIDTH: f64 = 1.3;
 /// Number of grids for which the best possible widths are computed.
 const BEST: u32 = 20;
@@ -49,23 +49,23 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     broken.sum_up()
 }
 
-/// The intervals of one simulated grid.
+/// The results of one simulated grid.
 #[derive(Debug)]
 struct GridCoverage {
-    /// True if all intervals of the family contain the truth.
+    /// True if all simultaneous intervals of the family contain their true values.
     together: bool,
-    /// True if the interval of a single contrast contains the truth: for one between plots, and for one within plots.
+    /// For one contrast between plots and one within plots: true if its interval alone contains its true value.
     alone: [bool; 2],
-    /// True if the model took the cells to differ in noise.
+    /// True if the fitted grid does not use one variance for all cells.
     own: bool,
     /// The width of each contrast's simultaneous interval, as a log ratio.
     widths: Vec<f64>,
-    /// The best possible widths; empty for all but the first grids.
+    /// The width of each contrast's best possible interval; empty for all but the first grids.
     best: Vec<f64>,
 }
 
 impl GridCoverage {
-    /// Returns the results of the grid of `seed`.
+    /// Simulates and fits the grid of `scene` with the seed `seed`.
     fn of(scene: &GridScenario, seed: u32) -> GridCoverage {
         let trials = scene.trials(seed.into());
         let family = scene.contrasts();
@@ -99,7 +99,8 @@ impl CoverageTally {
         share(self.count(which), self.0.len() as u32)
     }
 
-    /// Returns each contrast's mean width, over the mean of the best possible one.
+    /// Returns for each contrast the ratio of two mean widths: that of its interval, divided by that of the best
+    /// possible interval.
     fn widths(&self) -> Vec<f64> {
         let contrasts = self.0.first().map_or(0, |grid| grid.widths.len());
         let mean = |at: usize, of: fn(&GridCoverage) -> &Vec<f64>| {

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use landspeed_stats::Random;
 use landspeed_stats::grid::{CellTrial, Contrast, GridLayout};
 
-/// Which of a block's trials are measured.
+/// The part of a block's trials that is measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum MeasuredTrials {
     All,
     /// Each trial is missing with probability 0.1.
     NineTenths,
-    /// The reference and half of the other cells; the other half is in the next block.
+    /// The reference and half of the other cells. The other half is measured in the next block.
     Half,
 }
 
@@ -23,22 +23,22 @@ pub(super) enum ContrastFamily {
     Factorial,
 }
 
-/// A kind of grid. Its trials have deviation 1.
+/// A kind of grid. The deviation of its trials is 1, except in a noisy cell.
 #[derive(Debug)]
 pub(super) struct GridScenario {
     pub(super) name: &'static str,
-    /// Numbers of levels. The first factor is slow, and the last has two levels.
+    /// The number of levels of each factor. The first factor is slow, and the last one has two levels.
     levels: &'static [u32],
     blocks: u32,
-    /// Deviation of the plots; `None` if a block is one plot.
+    /// The deviation of the plots; `None` if each block is one plot.
     pub(super) plots: Option<f64>,
-    /// Number of the cell that is three times as noisy as the others.
+    /// The number of the cell that is three times as noisy as the others, if there is one.
     pub(super) loud: Option<u32>,
     measured: MeasuredTrials,
     family: ContrastFamily,
 }
 
-/// Eight blocks of two plots with eight cells each, all compared with the reference.
+/// The basic grid: eight blocks of two plots with eight cells each. All cells are compared with the reference.
 const PLAIN: GridScenario = GridScenario {
     name: "",
     levels: &[2, 4, 2],
@@ -103,7 +103,7 @@ impl GridScenario {
         GridLayout { levels: self.levels.to_vec() }
     }
 
-    /// Returns the family whose intervals must hold together.
+    /// Returns the family of contrasts whose intervals must contain their true values together.
     pub(super) fn contrasts(&self) -> Vec<Contrast> {
         let layout = self.layout();
         let factors = || 0..self.levels.len();
@@ -132,7 +132,7 @@ impl GridScenario {
         contrast.weights.iter().map(|(cell, weight)| weight * effect(*cell)).sum()
     }
 
-    /// Returns the deviation of a cell's trials.
+    /// Returns the deviation of the trials of a cell.
     pub(super) fn deviation(&self, cell: u32) -> f64 {
         if self.loud == Some(cell) { 3.0 } else { 1.0 }
     }

@@ -1,6 +1,6 @@
-//! The table of controls, a folder for each algorithm.
+//! The table of congestion controls. Each algorithm has a folder.
 
-/// Refers to the table of callbacks that `LS_CONTROL` defines in a control's C source.
+/// Returns a reference to the table of callbacks that `LS_CONTROL` defines in a control's C source.
 macro_rules! source {
     ($name:ident) => {{
         unsafe extern "C" {
@@ -11,7 +11,7 @@ macro_rules! source {
     }};
 }
 
-/// The object file of a control compiled for BPF.
+/// Returns the bytes of the object file of a control compiled for BPF.
 macro_rules! bpf {
     ($name:literal) => {
         include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".bpf.o"))
@@ -34,7 +34,8 @@ mod westwood;
 
 use crate::Control;
 
-/// All congestion controls: those of the study, the two that it names as future work, later ones, and the kernel's own.
+/// All congestion controls: those of the PFLDnet study, the two that it names as future work, later ones, and the
+/// kernel's own.
 pub static CONTROLS: &[&Control] = &[
     &highspeed::CONTROL,
     &scalable::CONTROL,

@@ -1,13 +1,13 @@
-//! Checks that this host can load congestion controls.
+//! The check that this host can load congestion controls.
 
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::Struct;
 use rustix::thread::CapabilitySet;
 
-/// Checks that this host can load congestion controls. Changes nothing and leaves nothing behind.
+/// Checks if this host can load congestion controls. The check changes nothing on the host.
 ///
 /// # Errors
-/// Returns the reason why none can be loaded, with the remedy.
+/// Returns the reason and the remedy as an error if the host can load none.
 pub fn can_load() -> Result<(), String> {
     // kernel/bpf/syscall.c, bpf_prog_load and map_create: a control is a BPF program, reads kernel memory, and is a
     // network program.
@@ -16,7 +16,7 @@ pub fn can_load() -> Result<(), String> {
     supports(|name| btf.type_by_name::<Struct<'_>>(name).is_some())
 }
 
-/// Checks the kernel's types for the features that loading needs.
+/// Checks that the kernel has the types that loading needs. `has` returns true for the name of a known type.
 fn supports(has: impl Fn(&str) -> bool) -> Result<(), String> {
     if !has("bpf_struct_ops_tcp_congestion_ops") {
         return Err(

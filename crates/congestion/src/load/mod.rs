@@ -1,8 +1,9 @@
 //! Congestion controls in the running kernel.
 //!
-//! A control stays as long as its link is held: by a [`LoadedControl`], or by a file in the BPF file system
-//! ([`LoadedControl::keep`]). When the holder dies, even by SIGKILL, the kernel closes the link, and new sockets can no
-//! longer choose the name. Sockets that use it keep it until they close.
+//! A control is loaded as long as its link is open. The link is held by a [`LoadedControl`], or by a file in the BPF
+//! file system ([`LoadedControl::keep`]). When the process of a [`LoadedControl`] dies, even by SIGKILL, the kernel
+//! closes the link, and new sockets can no longer choose the name. Sockets that use the control keep it until they
+//! close.
 
 mod allowed;
 mod object;
@@ -22,7 +23,8 @@ pub use allowed::can_load;
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 const TIMESTAMPS: &str = "/proc/sys/net/ipv4/tcp_timestamps";
 
-/// A control in the kernel, held by this process. When it is dropped, new sockets can no longer choose it.
+/// A control that this process has loaded into the kernel. When this value is dropped, new sockets can no longer
+/// choose the control.
 #[derive(Debug)]
 #[must_use = "the control leaves the kernel when this is dropped"]
 pub struct LoadedControl {
@@ -35,20 +37,20 @@ pub struct LoadedControl {
 /// The state of a control on this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoadState {
-    /// The kernel does not know the name.
+    /// The kernel does not know the control.
     Absent,
-    /// It can be chosen: a process holds it, or it is the kernel's own.
+    /// Programs can choose the control, because a process holds it or it is the kernel's own.
     Available,
-    /// It can be chosen, and stays until it is unloaded, because this file holds it.
+    /// Programs can choose the control until it is unloaded, because the file at this path holds it.
     Kept(PathBuf),
 }
 
-/// Loads the control called `name` (with or without `ls_`). From then on any program of this host may choose it by its
+/// Loads the control called `name` (with or without `ls_`). Any program on this host may then choose it by its
 /// [`Control::kernel_name`].
 ///
 /// # Errors
-/// Returns an error for an unknown name, for the kernel's own control, on a host that cannot load any (not root, no
-/// BTF, no struct_ops), for a control that is loaded already, and for one that needs TCP timestamps if they are off.
+/// Returns an error if the name is unknown, if the control is the kernel's own or is already loaded, if the host
+/// cannot load controls (not root, no BTF, no struct_ops), or if the control needs TCP timestamps and they are off.
 pub fn load(name: &str) -> Result<LoadedControl, Error> {
     let row = find(name)?;
     let Some(image) = row.object else {
@@ -64,11 +66,12 @@ pub fn load(name: &str) -> Result<LoadedControl, Error> {
     Ok(LoadedControl { row, link, _programs: programs })
 }
 
-/// Returns the control called `name` (with or without `ls_`), and its state on this host. If it is absent, [`load`] it.
+/// Returns the control called `name` (with or without `ls_`), and its state on this host. An absent control must be
+/// loaded with [`load`] before use.
 ///
 /// # Errors
-/// Returns an error for an unknown name, for a control of the kernel's own that this kernel lacks, and for one that
-/// needs TCP timestamps if they are off.
+/// Returns an error if the name is unknown, if the control is one of the kernel's own that this kernel lacks, or if
+/// the control needs TCP timestamps and they are off.
 pub fn look_up(name: &str) -> Result<(&'static Control, LoadState), Error> {
     let row = find(name)?;
     fits(row)?;
@@ -79,7 +82,7 @@ pub fn look_up(name: &str) -> Result<(&'static Control, LoadState), Error> {
     Ok((row, state))
 }
 
-/// Checks that the host's settings allow `row`.
+/// Returns an error if `row` needs TCP timestamps and this host has turned them off.
 fn fits(row: &'static Control) -> Result<(), Error> {
     if row.needs_timestamps && std::fs::read_to_string(TIMESTAMPS).is_ok_and(|on| on.trim() == "0") {
         return Err(Error::Refused { name: row.kernel_name, reason: NEEDS_TIMESTAMPS });
@@ -87,17 +90,18 @@ fn fits(row: &'static Control) -> Result<(), Error> {
     Ok(())
 }
 
-/// Removes a kept control from the kernel. Sockets that use it keep it until they close.
+/// Removes the control called `name`, which was kept by a file, from the kernel. Sockets that use the control keep it
+/// until they close.
 ///
 /// # Errors
-/// Returns an error for an unknown name, for a control that no file holds, and if the file cannot be removed.
+/// Returns an error if the name is unknown, if no file holds the control, or if the file cannot be removed.
 pub fn unload(name: &str) -> Result<&'static Control, Error> {
     let row = find(name)?;
     pin::remove(row)?;
     Ok(row)
 }
 
-/// Returns the state of `row` on this host.
+/// Returns the state of control `row` on this host.
 pub fn state(row: &Control) -> LoadState {
     if let Some(path) = pin::path(row) {
         return LoadState::Kept(path);
@@ -106,7 +110,8 @@ pub fn state(row: &Control) -> LoadState {
     if is_there { LoadState::Available } else { LoadState::Absent }
 }
 
-/// Returns the names that `TCP_CONGESTION` accepts on this host now; none if the kernel's list cannot be read.
+/// Returns the names that `TCP_CONGESTION` accepts on this host now. The list is empty if it cannot be read from the
+/// kernel.
 pub fn available() -> Vec<String> {
     let names = std::fs::read_to_string(AVAILABLE).unwrap_or_default();
     names.split_whitespace().map(str::to_owned).collect()
@@ -118,8 +123,8 @@ fn find(name: &str) -> Result<&'static Control, Error> {
 }
 
 impl LoadState {
-    /// Returns a clause, for the end of an error message, that names the holder of the control and how to end it;
-    /// empty if no process or file holds it.
+    /// Returns the end of an error message, which names the holder of the control and how to end it. It is empty if
+    /// no process or file holds the control.
     fn holder(&self) -> String {
         match self {
             LoadState::Absent => String::new(),
@@ -139,10 +144,11 @@ impl LoadedControl {
         self.row
     }
 
-    /// Pins the control in the BPF file system, so that it outlives this process; [`unload`] removes it.
+    /// Keeps the control loaded after this process ends, by a file in the BPF file system, and returns the file's
+    /// path. [`unload`] removes the control.
     ///
     /// # Errors
-    /// Returns an error if there is no BPF file system, or if it cannot be written.
+    /// Returns an error if there is no BPF file system, or if the file cannot be created.
     pub fn keep(mut self) -> Result<PathBuf, Error> {
         pin::keep(self.row, &mut self.link)
     }

@@ -1,4 +1,4 @@
-//! Loading of an object file into the kernel.
+//! Loading of a control's object file into the kernel.
 
 use libbpf_rs::{Link, MapCore, MapType, Object, ObjectBuilder};
 

@@ -1,4 +1,4 @@
-//! Controls that outlive the command that loaded them: files in the BPF file system.
+//! Files in the BPF file system, which keep controls loaded after the command that loaded them has ended.
 
 use std::fs;
 use std::io;

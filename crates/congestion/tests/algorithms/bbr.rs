@@ -1,11 +1,11 @@
-//! BBR over a path with a rate and an RTT: it finds both.
+//! BBR over a path with a rate and an RTT: it estimates both correctly.
 
 use landspeed_congestion::{CaState, CwndEvent, native};
 
 use crate::drive::close;
 use crate::path::{FluidPath, PER_MS};
 
-/// Makes a path with an RTT of 50 ms, which holds 500 packets.
+/// Returns a path with an RTT of 50 ms, which holds 500 packets.
 fn path() -> FluidPath {
     path_of(50)
 }
@@ -51,12 +51,12 @@ fn a_loss_leaves_the_model_alone() {
     close(f64::from(path.sk().snd_cwnd), f64::from(before), 0.1);
 }
 
-/// Makes a path with an RTT of `base` ms.
+/// Returns a path with an RTT of `base` ms.
 fn path_of(base: usize) -> FluidPath {
     FluidPath::new(&[native("bbr").expect("bbr")], base)
 }
 
-/// Returns the windows at the ends of `SPANS` spans of `milliseconds` each.
+/// Returns the windows at the ends of the next `SPANS` spans of `milliseconds` each.
 fn windows<const SPANS: usize>(path: &mut FluidPath, milliseconds: u32) -> [u32; SPANS] {
     std::array::from_fn(|_| {
         path.run(milliseconds);

@@ -4,7 +4,7 @@ use landspeed_congestion::{ControlRefusal, Sock, native};
 
 use crate::drive::{DrivenConnection, RTT, close};
 
-/// Returns the RTT on a path of `product` packets per `RTT`: a larger window waits in a queue.
+/// Returns the RTT, in µs, on a path that holds `product` packets. The packets of a larger window wait in a queue.
 fn rtt_of(window: u32, product: u32) -> u32 {
     let rtt = u64::from(RTT) * u64::from(window.max(product)) / u64::from(product);
     u32::try_from(rtt).expect("a round trip")
@@ -59,7 +59,8 @@ fn africa_is_highspeed_without_a_queue_and_reno_with_one() {
     close(drive.gain(64), 1.0, 0.02);
 }
 
-/// HSTCP-LP over a path with a one-way delay of `RTT`/2 and a queue. Clocks tick in ms; the peer's has a large offset.
+/// A flow of HSTCP-LP over a path with a one-way delay of `RTT`/2 and a queue. Clocks tick in ms, and the peer's has
+/// a large offset.
 struct LowPriorityFlow(DrivenConnection);
 
 impl LowPriorityFlow {
@@ -70,7 +71,7 @@ impl LowPriorityFlow {
         low
     }
 
-    /// Runs `count` RTTs with `queue` µs of waiting on the way to the peer.
+    /// Runs `count` RTTs in which packets wait `queue` µs on the way to the peer.
     fn rounds(&mut self, count: u32, queue: u32) {
         for _ in 0..count * 20 {
             self.0.wait(u64::from(RTT / 20));

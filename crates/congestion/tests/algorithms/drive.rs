@@ -12,7 +12,7 @@ pub(crate) struct DrivenConnection {
 pub(crate) const RTT: u32 = 100_000;
 
 impl DrivenConnection {
-    /// Makes a connection in congestion avoidance with a window of `cwnd` packets, in full use.
+    /// Creates a connection in congestion avoidance with a window of `cwnd` packets, in full use.
     pub(crate) fn new(name: &str, cwnd: u32) -> Self {
         DrivenConnection::with(native(name).unwrap_or_else(|| panic!("no {name}")), cwnd)
     }
@@ -43,7 +43,8 @@ impl DrivenConnection {
         self.sk.tcp_clock_cache = self.sk.tcp_mstamp * 1000;
     }
 
-    /// Plays an acknowledgement of `packets` sent `rtt` µs ago, in the order of the kernel's tcp_ack.
+    /// Simulates an acknowledgement of `packets` packets that were sent `rtt` µs ago, in the order of the kernel's
+    /// tcp_ack.
     pub(crate) fn ack(&mut self, packets: u32, rtt: u32) {
         let sk = &mut self.sk;
         sk.packets_out = sk.snd_cwnd;
@@ -62,7 +63,7 @@ impl DrivenConnection {
         }
     }
 
-    /// Plays an RTT in which every packet of the window is acknowledged, evenly, one by one.
+    /// Simulates an RTT in which every packet of the window is acknowledged, evenly, one by one.
     pub(crate) fn round(&mut self, rtt: u32) {
         let window = self.sk.snd_cwnd;
         let start = self.sk.tcp_mstamp;
@@ -73,7 +74,7 @@ impl DrivenConnection {
         }
     }
 
-    /// Plays a loss that is detected and repaired immediately: the result of fast recovery.
+    /// Simulates a loss that is detected and repaired immediately, with the result of fast recovery.
     pub(crate) fn lose(&mut self) {
         let sk = &mut self.sk;
         sk.prior_cwnd = sk.snd_cwnd;
@@ -84,8 +85,8 @@ impl DrivenConnection {
         self.control.set_state(sk, CaState::Open);
     }
 
-    /// Returns the packets that a window's acknowledgements add at this instant: the mean over `times` windows. The
-    /// window is restored after each acknowledgement.
+    /// Returns the number of packets that the acknowledgements of a whole window add at this time: the mean over
+    /// `times` windows. The window is restored after each acknowledgement.
     pub(crate) fn gain(&mut self, times: u32) -> f64 {
         let window = self.sk.snd_cwnd;
         let mut added = 0;

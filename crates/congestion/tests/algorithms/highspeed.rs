@@ -5,13 +5,13 @@ use crate::drive::{DrivenConnection, close};
 const TABLE: &str = include_str!("../../src/algorithms/highspeed/table.h");
 const ONE: f64 = 65_536.0;
 
-/// Computes b(w): RFC 3649, section 5.
+/// Returns b(w) by RFC 3649, section 5.
 fn b(w: f64) -> f64 {
     let (low, high) = (38_f64, 83_000_f64);
     (0.1 - 0.5) * (w.ln() - low.ln()) / (high.ln() - low.ln()) + 0.5
 }
 
-/// Computes a(w): RFC 3649, section 5, with the response function given there, p = 0.078 / w^1.2.
+/// Returns a(w) by RFC 3649, section 5, with the response function given there, p = 0.078 / w^1.2.
 fn a(w: f64) -> f64 {
     w.powi(2) * 0.078 / w.powf(1.2) * 2.0 * b(w) / (2.0 - b(w))
 }
@@ -37,7 +37,7 @@ fn every_row_of_the_table_is_what_the_formulas_give() {
     }
 }
 
-/// RFC 3649, appendix B: the windows at which a(w) reaches each whole packet from 2 on.
+/// The windows at which a(w) reaches each whole packet from 2 on, in RFC 3649, appendix B.
 const APPENDIX_WINDOWS: [u32; 71] = [
     118, 221, 347, 495, 663, 851, 1058, 1284, 1529, 1793, 2076, 2378, 2699, 3039, 3399, 3778, 4177, 4596,
     5036, 5497, 5979, 6483, 7009, 7558, 8130, 8726, 9346, 9991, 10661, 11358, 12082, 12834, 13614, 14424,
@@ -45,7 +45,7 @@ const APPENDIX_WINDOWS: [u32; 71] = [
     32450, 33986, 35586, 37253, 38992, 40808, 42707, 44694, 46776, 48961, 51258, 53677, 56230, 58932, 61799,
     64851, 68113, 71617, 75401, 79517, 84035, 89053,
 ];
-/// RFC 3649, appendix B: b(w) at these windows, in hundredths.
+/// The values of b(w) at these windows, in hundredths, in RFC 3649, appendix B.
 const APPENDIX_B: [u32; 71] = [
     44, 41, 38, 37, 35, 34, 33, 32, 31, 30, 29, 28, 28, 27, 27, 26, 26, 25, 25, 24, 24, 23, 23, 22, 22, 22,
     21, 21, 21, 20, 20, 20, 19, 19, 19, 19, 18, 18, 18, 17, 17, 17, 17, 16, 16, 16, 16, 15, 15, 15, 15, 14,

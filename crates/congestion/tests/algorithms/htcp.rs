@@ -2,7 +2,7 @@
 
 use crate::drive::{DrivenConnection, RTT, close};
 
-/// Computes alpha(D), D in seconds: Leith and Shorten.
+/// Returns alpha(D) by Leith and Shorten. `since` is D, in seconds.
 fn alpha(since: f64) -> f64 {
     if since <= 1.0 { 1.0 } else { 1.0 + 10.0 * (since - 1.0) + ((since - 1.0) / 2.0).powi(2) }
 }
@@ -30,8 +30,8 @@ fn five_minutes_after_a_loss_alpha_still_fits() {
     close(drive.gain(1), alpha(342.0), 1e-3);
 }
 
-/// Returns the share of the window kept after the last of `epochs` epochs. Each has a steady rate, RTTs from `RTT` to
-/// `longest`, and then a loss.
+/// Returns the share of the window that the last of `epochs` epochs keeps. Each epoch has a steady rate and RTTs from
+/// `RTT` to `longest`, and ends with a loss.
 fn kept_after(longest: u32, epochs: u32) -> f64 {
     let mut drive = DrivenConnection::new("htcp", 1000);
     for _ in 0..epochs {

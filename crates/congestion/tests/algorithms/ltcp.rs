@@ -1,4 +1,4 @@
-//! LTCP: the layers.
+//! LTCP: the windows at which its layers begin, its increase and its decrease.
 
 use crate::drive::{DrivenConnection, close};
 

@@ -1,4 +1,5 @@
-//! Each algorithm against its source, on a clock that the test drives: the very C code that the kernel runs.
+//! Tests of each algorithm against its source, on a clock that the test drives. They run the very C code that the
+//! kernel runs.
 
 mod bbr;
 mod bic;

@@ -1,9 +1,10 @@
-//! A fluid path for controls that set their own window and rate. In each millisecond it delivers what has arrived, at
-//! most its rate; the rest waits. Further controls may receive the same acknowledgements as the one that sends.
+//! A fluid path for controls that set their own window and rate. In each millisecond it delivers the packets that
+//! have arrived, up to its rate, and the rest waits. Further controls may receive the same acknowledgements as the
+//! sending one.
 
 use landspeed_congestion::{CaState, NativeControl, RateSample, Sock};
 
-/// Rate of the path: 10 packets of 1000 bytes per millisecond, 10 MB/s.
+/// The rate of the path in packets of 1000 bytes per millisecond: 10 MB/s.
 pub(crate) const PER_MS: f64 = 10.0;
 
 pub(crate) struct FluidFlow {
@@ -11,7 +12,8 @@ pub(crate) struct FluidFlow {
     pub(crate) sk: Sock,
 }
 
-/// The packets sent and delivered up to a millisecond, and whether the application limited those sent in it.
+/// The packets sent and delivered up to a millisecond, and a flag that is true if the application limited the sending
+/// in it.
 #[derive(Clone, Copy)]
 struct PathSample {
     sent: f64,
@@ -23,7 +25,8 @@ pub(crate) struct FluidPath {
     pub(crate) flows: Vec<FluidFlow>,
     /// RTT without a queue, in milliseconds.
     base: usize,
-    /// Packets per millisecond that the path delivers, and that the application has to send.
+    /// The largest number of packets per millisecond that the path delivers. The next field is the number that the
+    /// application sends.
     pub(crate) rate: f64,
     pub(crate) offered: f64,
     /// Interval between losses of a packet, in milliseconds; 0 for no losses.
@@ -35,7 +38,7 @@ pub(crate) struct FluidPath {
 }
 
 impl FluidPath {
-    /// Makes a path with an RTT of `base` ms, and the controls that receive its acknowledgements.
+    /// Creates a path with an RTT of `base` ms, and the controls that receive its acknowledgements.
     pub(crate) fn new(controls: &[NativeControl], base: usize) -> Self {
         let flow = |&control: &NativeControl| {
             let mut sk = Sock { mss_cache: 1000, tcp_mstamp: 1_000_000, ..Sock::default() };
@@ -59,8 +62,8 @@ impl FluidPath {
         &self.flows[0].sk
     }
 
-    /// Plays one millisecond: the sender paces within its window, the path delivers, and one acknowledgement reports
-    /// it.
+    /// Simulates one millisecond: the sender sends within its window and pacing rate, the path delivers packets, and
+    /// one acknowledgement reports them.
     pub(crate) fn millisecond(&mut self) {
         for FluidFlow { sk, .. } in &mut self.flows {
             sk.tcp_mstamp += 1000;
@@ -129,7 +132,7 @@ impl FluidPath {
         }
     }
 
-    /// Enters recovery at a loss and leaves it an RTT later. Returns the packets lost now.
+    /// Enters recovery at a loss, and leaves it an RTT later. Returns the number of packets lost in this millisecond.
     fn recover(&mut self) -> u32 {
         let now = self.history.len();
         if now >= self.recovers_at {
@@ -148,7 +151,7 @@ impl FluidPath {
         1
     }
 
-    /// Plays `milliseconds`. Returns the packets delivered per millisecond.
+    /// Simulates a number of milliseconds. Returns the packets delivered per millisecond.
     pub(crate) fn run(&mut self, milliseconds: u32) -> f64 {
         let before = self.delivered;
         for _ in 0..milliseconds {

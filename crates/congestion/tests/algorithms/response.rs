@@ -1,11 +1,11 @@
-//! The window against the loss rate: every n-th packet is lost, and the mean window over 30 cycles, after ten that do
-//! not count, is compared with the published response functions. The RTT is constant, so only the effect of losses is
-//! tested.
+//! Tests of the window as a function of the loss rate. Every n-th packet is lost, and the mean window over 30 cycles,
+//! after ten that do not count, is compared with the published response functions. The RTT is constant, so only the
+//! effect of losses is tested.
 
 use crate::drive::{DrivenConnection, RTT, close};
 
-/// Returns the mean window with every `n`-th packet lost, from `start` packets on: ten cycles do not forget a distant
-/// start.
+/// Returns the mean window if every `n`-th packet is lost. The flow begins with `start` packets, which should be near
+/// the mean, because ten cycles do not remove the effect of a distant start.
 fn mean_window(name: &str, n: u64, start: f64) -> f64 {
     let mut drive = DrivenConnection::new(name, start as u32);
     let (mut since, mut losses) = (0, 0);
@@ -27,7 +27,7 @@ fn mean_window(name: &str, n: u64, start: f64) -> f64 {
     packets as f64 / rounds as f64
 }
 
-/// Asserts that the window is within 10 % of `published` at loss rates of 1e-4 to 1e-6, and within 20 % at 1e-3.
+/// Asserts that the mean window is within 10 % of `published` at loss rates of 1e-4 to 1e-6, and within 20 % at 1e-3.
 fn follows(name: &str, published: impl Fn(f64) -> f64) {
     for (n, share) in [(1_000, 0.2), (10_000, 0.1), (100_000, 0.1), (1_000_000, 0.1)] {
         let should = published(1.0 / n as f64);

@@ -1,4 +1,4 @@
-//! Scalable's two constants, Westwood+'s rate, and tests of every row of the table.
+//! Tests of Scalable's two constants, of Westwood+'s rate, and of every row of the table of controls.
 
 use landspeed_congestion::{CONTROLS, native};
 

@@ -1,4 +1,5 @@
-//! Every control over a path that loses packets, so that its reaction to a loss runs in the kernel too.
+//! Transfers with every control over a path that loses packets, so that each control's reaction to a loss runs in the
+//! kernel too.
 //!
 //! ```text
 //!   a  ==== veth ====  lab:wan, one packet in 500 lost  ==== veth ====  b

@@ -1,5 +1,5 @@
-//! The controls in the running kernel: loaded, chosen by a socket, used for a transfer, gone with their owner.
-//! Traffic stays on loopback and in a lab that the test makes.
+//! Tests of the controls in the running kernel: they are loaded, chosen by a socket, used for a transfer, and gone
+//! with their owner. Traffic stays on loopback and in a lab that the test creates.
 
 mod lossy;
 mod transfer;
@@ -8,10 +8,10 @@ use std::sync::Mutex;
 
 use landspeed_congestion::{CONTROLS, Control, Error, LoadState, available, can_load, load, state};
 
-/// The kernel's names belong to the whole machine, so only one test runs at a time.
+/// A lock that lets only one test run at a time, because the names of controls belong to the whole machine.
 static KERNEL: Mutex<()> = Mutex::new(());
 
-/// Returns true if controls can be loaded here; otherwise prints why not.
+/// Returns true if controls can be loaded here. Otherwise prints the reason.
 fn can(test: &str) -> bool {
     let others: Vec<_> = available().into_iter().filter(|name| name.starts_with("ls_")).collect();
     match can_load() {

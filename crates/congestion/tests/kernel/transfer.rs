@@ -8,15 +8,15 @@ use std::thread::{self, JoinHandle};
 /// The kernel's report about a connection after a transfer.
 #[derive(Debug)]
 pub(crate) struct TransferReport {
-    /// `TCP_CONGESTION`.
+    /// The value of `TCP_CONGESTION`.
     pub(crate) control: String,
-    /// `tcpi_snd_cwnd`, packets.
+    /// The value of `tcpi_snd_cwnd`, in packets.
     pub(crate) window: u32,
-    /// `tcpi_total_retrans`, packets.
+    /// The value of `tcpi_total_retrans`, in packets.
     pub(crate) sent_again: u32,
 }
 
-/// A connection over loopback whose far end reads everything.
+/// A connection over loopback whose far end reads everything that arrives.
 pub(crate) struct LoopbackFlow {
     near: TcpStream,
     far: JoinHandle<io::Result<u64>>,
@@ -29,7 +29,7 @@ impl LoopbackFlow {
         LoopbackFlow::between(control, near, &listener)
     }
 
-    /// Makes a flow from `near` to `listener`.
+    /// Opens a flow from `near`, which uses `control`, to `listener`.
     pub(crate) fn between(control: &str, near: TcpStream, listener: &TcpListener) -> io::Result<Self> {
         choose(&near, control)?;
         let (mut peer, _) = listener.accept()?;
@@ -99,7 +99,8 @@ fn ask(stream: &TcpStream, option: libc::c_int, into: &mut [u8]) -> io::Result<(
     if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Makes this thread continue as the user `nobody`. Uses the raw system call, because the library's changes all threads.
+/// Makes this thread continue as the user `nobody`. It uses the raw system call, because the library's function
+/// changes all threads.
 pub(crate) fn drop_privileges() {
     const NOBODY: libc::c_long = 65534;
     // SAFETY: no memory is passed.

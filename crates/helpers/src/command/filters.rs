@@ -61,28 +61,28 @@ enum FiltersQuery {
     Partial,
 }
 
-/// Time limits: for hosts to connect to each other, and for all units of work.
+/// The time limit for the hosts to connect to each other; the next constant is that for all units of work.
 const JOIN: Duration = Duration::from_secs(20);
 const LIMIT: Duration = Duration::from_secs(600);
-/// A fixed seed, so that the data are always the same.
+/// The seed of the data. It is fixed, so that the data are always the same.
 const SEED: u64 = 1;
 
-/// The result that the first host prints as a line of JSON.
+/// The result of a query, which the first host prints as a line of JSON.
 #[derive(Serialize)]
 struct FiltersReport {
     units: usize,
-    /// Mean time per unit in milliseconds.
+    /// The mean time per unit of work, in milliseconds.
     unit_ms: f64,
-    /// Megabytes between hosts, for all units.
+    /// The data sent between hosts for all units, in megabytes.
     network_mb: f64,
     buffers: u64,
-    /// Greatest payload in flight.
+    /// The largest payload in flight, in bytes.
     peak_bytes: u64,
-    /// Limit of the payload in flight.
+    /// The limit of the payload in flight, in bytes.
     bound_bytes: u64,
-    /// BLAKE3 hash of the pictures.
+    /// The BLAKE3 hash over the hashes of all pictures.
     hash: String,
-    /// True if the pictures equal the plain computation; null if that was not requested.
+    /// True if all pictures equal the plain computation; null if they were not compared.
     is_equal: Option<bool>,
     /// The last picture, as PNG in Base64.
     #[serde(skip_serializing_if = "Option::is_none")]

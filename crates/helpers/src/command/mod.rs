@@ -12,13 +12,13 @@ use anyhow::Result;
 use landspeed_proof::Secret;
 use serde::Serialize;
 
-/// Prints a result as one line of JSON.
+/// Prints `result` as one line of JSON.
 fn print(result: &impl Serialize) -> Result<ExitCode> {
     writeln!(std::io::stdout(), "{}", serde_json::to_string(result)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the secret of a kind of port, from the environment.
+/// Returns the secret for the port kind `port` from the environment.
 fn secret(port: &str) -> Result<Secret> {
     Secret::from_env(port).map_err(anyhow::Error::msg)
 }

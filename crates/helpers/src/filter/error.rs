@@ -8,7 +8,7 @@ use std::time::Duration;
 /// One host of a group, shown in errors as "host 2 (10.0.0.3)".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PeerHost {
-    /// Its number, from 0.
+    /// The host's number, from 0.
     pub number: usize,
     /// The address at which it listens.
     pub address: IpAddr,
@@ -20,22 +20,22 @@ impl fmt::Display for PeerHost {
     }
 }
 
-/// The reason why a query ended early, in one line that names the thing and the remedy.
+/// The reason why a query ended early. The message is one line that names the cause and the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A mistake in the placement's text.
+    /// The placement's text has a mistake.
     #[error("placement, line {line}: {why}")]
     Placement {
         /// Number of the line, from 1.
         line: usize,
-        /// What is wrong, and the remedy.
+        /// The mistake, and the remedy.
         why: String,
     },
-    /// A parameter is out of its range.
+    /// A parameter is out of its range. Holds the message.
     #[error("{0}")]
     Parameter(String),
-    /// The operating system of this host refused something.
+    /// An operation failed on this host.
     #[error("cannot {what}: {source}")]
     Io {
         /// The operation, such as "listen at 10.0.0.1:7500".
@@ -43,28 +43,28 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
-    /// A host did not join in time.
+    /// A host did not join within the time limit.
     #[error("{peer} did not join within {within:?} ({why}); start landspeed there with the same arguments")]
     Absent {
         /// The missing host.
         peer: PeerHost,
-        /// How long it was waited for.
+        /// The time limit.
         within: Duration,
-        /// The last error of an attempt.
+        /// The error of the last attempt to connect.
         why: String,
     },
-    /// The two ends have different tokens.
+    /// The two ends have different tokens. Holds the other host.
     #[error("{0} has another token; set {token} to the same text on every host", token = landspeed_proof::TOKEN)]
     Refused(PeerHost),
-    /// The two ends were started with different arguments.
+    /// The two ends were started with different arguments. Holds the other host.
     #[error("{0} was started with other parameters, addresses or another placement; give all hosts the same")]
     Differs(PeerHost),
-    /// A host ended, or its connection did.
+    /// A host has ended, or the connection to it has.
     #[error("{peer} is gone: {why}; look at what that host printed last")]
     Lost {
         /// The host.
         peer: PeerHost,
-        /// How this was detected.
+        /// The error that showed it.
         why: String,
     },
     /// A host sent something that the protocol does not allow.
@@ -72,7 +72,7 @@ pub enum Error {
     Protocol {
         /// The host.
         peer: PeerHost,
-        /// What it sent.
+        /// The content that is not allowed.
         why: String,
     },
     /// A host ended the query with an error.
@@ -80,24 +80,24 @@ pub enum Error {
     PeerFailed {
         /// The host.
         peer: PeerHost,
-        /// Its own error.
+        /// The error that the host reported.
         why: String,
     },
-    /// The time limit of the whole query expired.
+    /// The time limit of the whole query has expired. Holds the limit.
     #[error("the query did not end within {0:?}; give it more time, or less to do")]
     Late(Duration),
     /// A filter got a buffer that its producer cannot have made.
     #[error("filter {filter}: {why}")]
     Buffer {
-        /// The filter's name.
+        /// The name of the filter that got the buffer.
         filter: &'static str,
-        /// What is wrong with the buffer.
+        /// The fault of the buffer.
         why: &'static str,
     },
-    /// A filter of this host panicked.
+    /// A filter on this host panicked.
     #[error("a filter panicked, which is a bug of landspeed's: please report what it printed")]
     Panicked,
-    /// The query ended for a reason that is already recorded.
+    /// The query ended, for a reason that the shared state holds.
     #[error("the query ended")]
     Stopped,
 }

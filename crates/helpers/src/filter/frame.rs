@@ -1,4 +1,4 @@
-//! Frames on a socket: kind, length and body. The length is checked before any of the body is read.
+//! Frames on a socket: kind, length and body. The length is checked before the body is read.
 
 use std::io::{self, IoSlice, Read, Write};
 
@@ -8,17 +8,17 @@ use std::io::{self, IoSlice, Read, Write};
 pub(crate) enum FrameKind {
     /// A buffer of a stream.
     Buffer = 1,
-    /// End-of-work marker; the body is the unit's number.
+    /// An end-of-work marker. The body is the unit's number.
     End = 2,
-    /// The consumer has used up the oldest frame.
+    /// The consumer has used up its oldest frame.
     Credit = 3,
     /// A heartbeat.
     Beat = 4,
     /// The host has joined all others.
     Ready = 5,
-    /// The host's filters are done; the body is a report.
+    /// The host's filters are done. The body is a report.
     Done = 6,
-    /// The host ends with an error; the body is its text.
+    /// The host ends with an error. The body is the error's text.
     Failed = 7,
     /// The query is over.
     Goodbye = 8,
@@ -43,7 +43,7 @@ pub(crate) struct SocketFrame {
     pub(crate) body: Vec<u8>,
 }
 
-/// Length of a frame's header in bytes: kind and length.
+/// The length of a frame's header, in bytes: kind and length of the body.
 pub(crate) const HEADER: usize = 5;
 
 /// The reason why no frame could be read.
@@ -57,7 +57,7 @@ pub(crate) enum FrameReadError {
     Large { length: usize, limit: usize },
 }
 
-/// Reads one frame whose body has at most `limit` bytes.
+/// Reads one frame. Returns an error if its body has more than `limit` bytes.
 pub(crate) fn read(from: &mut impl Read, limit: usize) -> Result<SocketFrame, FrameReadError> {
     let mut header = [0; HEADER];
     from.read_exact(&mut header)?;
@@ -73,7 +73,7 @@ pub(crate) fn read(from: &mut impl Read, limit: usize) -> Result<SocketFrame, Fr
     Ok(SocketFrame { kind, body })
 }
 
-/// Writes one frame, with header and body in one call if the kernel takes both.
+/// Writes one frame. Header and body are passed to the kernel in one call; only if it takes less, more calls follow.
 pub(crate) fn write(to: &mut impl Write, kind: FrameKind, body: &[u8]) -> io::Result<()> {
     let mut header = [kind as u8; HEADER];
     let length = u32::try_from(body.len()).map_err(|_| io::ErrorKind::InvalidInput)?;

@@ -1,4 +1,4 @@
-//! One host of a group: its filters as threads, its ends of the streams, and its control connections.
+//! The runtime of one host of a group: its filters as threads, its ends of the streams, and its control connections.
 
 use std::net::{Shutdown, TcpStream};
 use std::thread::{self, Scope};
@@ -19,49 +19,52 @@ use crate::filter::{Bytes, Error, FilterInput, FilterOutput};
 /// Interval of heartbeats.
 const BEAT: Duration = Duration::from_secs(1);
 
-/// Silence after which a host counts as gone.
+/// The silence after which a host is taken for gone.
 const SILENCE: Duration = Duration::from_secs(15);
 
-/// Time limit for the other ends to close their control connections.
+/// The time limit for the other ends to close their control connections after the query.
 const LINGER: Duration = Duration::from_secs(3);
 
 /// Longest text of an error that a host sends, in bytes.
 const TEXT: usize = 1024;
 
-/// The outcome of a query.
+/// The outcome of a query on one host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueryOutcome {
-    /// Duration of each unit in seconds, from its start to the last filter's end, on the first host's clock. Empty on
-    /// other hosts.
+    /// The duration of each unit in seconds, from its start until the last filter is done, on the first host's clock.
+    /// Empty on other hosts.
     pub seconds: Vec<f64>,
-    /// Bytes of frames that the hosts sent to each other. On hosts other than the first: only those of this host.
+    /// The bytes of frames that the hosts sent to each other. On hosts other than the first: only those that this
+    /// host sent.
     pub network: Bytes,
-    /// Buffers that the filters sent. On hosts other than the first: only those of this host.
+    /// The number of buffers that the filters sent. On hosts other than the first: only those of this host's filters.
     pub buffers: u64,
-    /// Upper bound of the payload bytes in flight: the sum of the hosts' own maxima.
+    /// An upper bound of the largest payload in flight: the sum of each host's own maximum. On hosts other than the
+    /// first: only this host's own maximum.
     pub peak: Bytes,
-    /// The limit that [`Placement::bound`](crate::filter::Placement::bound) returns.
+    /// The limit of the payload in flight, from [`Placement::bound`](crate::filter::Placement::bound).
     pub bound: Bytes,
-    /// BLAKE3 hash over the hashes of all pictures, in order; empty on other hosts.
+    /// The BLAKE3 hash over the hashes of all pictures, in order. Empty on hosts other than the first.
     pub hash: String,
-    /// True if every picture equals the plain computation; `None` if this was not checked.
+    /// True if every picture equals the plain computation; `None` if they were not compared.
     pub is_equal: Option<bool>,
-    /// The last unit's picture, one byte of grey per pixel; empty on other hosts.
+    /// The last unit's picture, one byte of grey per pixel. Empty on hosts other than the first.
     pub picture: Vec<u8>,
 }
 
-/// Runs this host's part of a query until it ends. All hosts run the same job.
+/// Runs this host's part of a query until the query ends. All hosts must run the same job. If `verify` is true, the
+/// first host compares every picture with the plain computation.
 ///
 /// # Errors
-/// Returns an error if a host is missing or has gone, a filter fails, or the time limit expires. Then every host
-/// returns an error.
+/// Returns an error if a host is missing or has gone, if a filter fails, or if the time limit expires. Every host
+/// then returns an error.
 pub fn run_job(
     application: &dyn FilterApplication,
     job: &FilterJob,
     verify: bool,
 ) -> Result<QueryOutcome, Error> {
     job.check()?;
-    // Filters make their data before the hosts join, so that no unit waits for it.
+    // Filters create their data before the hosts join, so that no unit waits for it.
     let filters = own_filters(application, job);
     let mut connections = join(job)?;
     let controls = controls(&mut connections)?;
@@ -86,7 +89,7 @@ fn own_filters<'a>(application: &'a dyn FilterApplication, job: &FilterJob) -> V
     all.filter(|(host, _)| *host == job.host).map(|(_, place)| (place, application.filter(place))).collect()
 }
 
-/// A control connection: between the first host and another one.
+/// A control connection, between the first host and another one.
 #[derive(Debug)]
 struct ControlConnection {
     host: usize,
@@ -100,7 +103,7 @@ impl ControlConnection {
     }
 }
 
-/// Takes the control connections out of all connections.
+/// Removes the control connections from `connections` and returns them.
 fn controls(connections: &mut JoinedConnections) -> Result<Vec<ControlConnection>, Error> {
     let taken = connections.extract_if(|purpose, _| matches!(purpose, ConnectionPurpose::Control(_)));
     taken
@@ -122,7 +125,7 @@ struct HostRuntime<'a> {
 }
 
 impl<'a> HostRuntime<'a> {
-    /// Starts all threads, waits for the end, and reports it.
+    /// Starts all threads, waits for the end of the query, and records its failure if any.
     fn serve<'s>(
         &'a self,
         scope: &'s Scope<'s, '_>,
@@ -149,18 +152,19 @@ impl<'a> HostRuntime<'a> {
         Ok(())
     }
 
-    /// Runs the first host: waits for its own filters and all reports, and ends the query.
+    /// Runs the first host's part: waits for its own filters and the reports of all other hosts, and ends the query.
     fn lead(&self) -> Result<(), Error> {
         let others = self.controls.len();
         self.query.until(|state| state.running == 0 && state.reports.len() == others)?;
-        // From here on, a closed connection is no error. The others receive the goodbye before the streams close.
+        // From here on, a closed connection is no error. The other hosts receive the goodbye before the streams
+        // close.
         self.query.note(|state| state.is_over = true);
         self.controls.iter().for_each(|control| drop(control.write_frame(FrameKind::Goodbye, &[])));
         self.query.end();
         Ok(())
     }
 
-    /// Runs another host: reports to the first one when it is done, and waits for the end.
+    /// Runs the part of another host: reports to the first host when its filters are done, and waits for the end.
     fn follow(&self) -> Result<(), Error> {
         let first = &self.controls[0];
         let lost = |error| Error::lost(self.job.peer(first.host), error);
@@ -171,7 +175,7 @@ impl<'a> HostRuntime<'a> {
         self.query.until(|_| false).or(Ok(()))
     }
 
-    /// Sends the others the reason if the query failed, and closes the control connections.
+    /// Sends the reason to the other hosts if the query has failed, and closes the control connections.
     fn leave(&self) {
         let mut text = None;
         self.query.note(|state| text = state.failure.as_ref().map(ToString::to_string));
@@ -186,7 +190,7 @@ impl<'a> HostRuntime<'a> {
         self.controls.iter().for_each(|control| drop(control.reads.shutdown(Shutdown::Both)));
     }
 
-    /// Sends heartbeats, and ends the query at its time limit.
+    /// Sends heartbeats, and fails the query at its time limit.
     fn watch(&self) {
         let until = Instant::now() + self.job.limit;
         loop {
@@ -219,7 +223,7 @@ impl<'a> HostRuntime<'a> {
         self.query.fail(error);
     }
 
-    /// Handles a frame, and returns true if more frames may follow.
+    /// Handles a frame of a control connection. Returns true if more frames may follow.
     fn handle_frame(&self, peer: PeerHost, SocketFrame { kind, body }: SocketFrame) -> Result<bool, Error> {
         let is_first = self.job.host == 0;
         match kind {
@@ -282,7 +286,7 @@ impl<'a> HostRuntime<'a> {
         Ok(outcome)
     }
 
-    /// Connects the filters by streams, and starts a thread for each.
+    /// Connects the filters by streams, and starts a thread for each filter.
     fn start<'s>(
         &'a self,
         scope: &'s Scope<'s, '_>,
@@ -323,7 +327,7 @@ impl<'a> HostRuntime<'a> {
         Ok(())
     }
 
-    /// Starts each unit: its marker is all that the first filter gets.
+    /// Starts each unit with an end-of-work marker, which is all that the first filter gets.
     fn begin(&self, mut output: FilterOutput<'_>) {
         let others = self.controls.len();
         let begun = (0..self.job.units).try_for_each(|unit| {
@@ -333,7 +337,7 @@ impl<'a> HostRuntime<'a> {
         begun.unwrap_or_else(|error| self.query.fail(error));
     }
 
-    /// Runs a filter.
+    /// Runs a filter for all units.
     fn work(
         &self,
         mut input: FilterInput<'_>,
@@ -353,7 +357,7 @@ impl<'a> HostRuntime<'a> {
     }
 }
 
-/// Ends the query if a filter panics, so that the other hosts do not wait for it.
+/// A guard that fails the query if its thread panics, so that the other hosts do not wait for its filter.
 struct PanicGuard<'a>(&'a Query);
 
 impl Drop for PanicGuard<'_> {

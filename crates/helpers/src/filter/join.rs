@@ -1,4 +1,5 @@
-//! Connects the hosts of a group: every socket is open and proven before the query starts.
+//! Connects the hosts of a group. Every socket is open, and its other end has proven the token, before the query
+//! starts.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read, Write};
@@ -18,16 +19,16 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// Time limit of one attempt to connect.
 const TRY: Duration = Duration::from_secs(2);
 
-/// Time limit for a peer's proof.
+/// The time limit for the other end's proof of the token.
 const PROOF_TIME: Duration = Duration::from_secs(5);
 
-/// Most connections that prove themselves at a time. More wait in the kernel's queue.
+/// The largest number of accepted connections whose proofs are pending. Others wait in the kernel's queue.
 const UNPROVEN: usize = 64;
 
-/// Connections by their purpose, with the host at the other end.
+/// The connections by their purpose, each with the number of the host at the other end.
 pub(crate) type JoinedConnections = HashMap<ConnectionPurpose, (TcpStream, usize)>;
 
-/// Opens this host's connections, and waits for those that the others open.
+/// Opens this host's connections to others, and waits for the connections that others open to it.
 ///
 /// # Errors
 /// Returns an error if a host is missing, has another token, or was started with other arguments.
@@ -39,7 +40,7 @@ pub(crate) fn join(job: &FilterJob) -> Result<JoinedConnections, Error> {
     let until = Instant::now() + job.join;
     let (found, arrivals) = channel();
     let mut connections = JoinedConnections::new();
-    // Connects on its own thread, because two hosts that wait for each other would wait forever.
+    // The connector is a thread of its own, because otherwise two hosts could wait for each other forever.
     let connector = {
         let (job, found) = (job.clone(), found.clone());
         thread::spawn(move || connect_all(&job, until, &found))
@@ -77,7 +78,7 @@ fn absent(job: &FilterJob, host: usize, why: impl ToString) -> Error {
 
 type JoinResult = Result<(ConnectionPurpose, TcpStream, usize), Error>;
 
-/// The accepting side. Each connection proves itself on its own thread, so that a stranger delays no peer.
+/// The accepting side. Each connection is proven on its own thread, so that a stranger delays no peer.
 struct ConnectionAcceptor<'a> {
     job: &'a FilterJob,
     found: Sender<JoinResult>,
@@ -85,7 +86,7 @@ struct ConnectionAcceptor<'a> {
 }
 
 impl ConnectionAcceptor<'_> {
-    /// Accepts the connections that wait at the listener.
+    /// Accepts the connections that wait at the listener, up to the limit of unproven ones.
     fn open(&mut self, listener: &TcpListener) -> Result<(), Error> {
         self.waiting.retain(|one| !one.is_finished());
         while self.waiting.len() < UNPROVEN {
@@ -94,7 +95,7 @@ impl ConnectionAcceptor<'_> {
                     let (job, found) = (self.job.clone(), self.found.clone());
                     self.waiting.push(thread::spawn(move || greet(&job, stream, &found)));
                 }
-                // There is none, or it was closed again.
+                // No connection waits, or it was closed again.
                 Err(error) if is_passing(&error) => break,
                 Err(error) => return Err(Error::io("accept a connection", error)),
             }
@@ -108,8 +109,8 @@ fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), WouldBlock | Interrupted | ConnectionAborted | ConnectionReset)
 }
 
-/// Proves one connection. One that fails is dropped without an effect on the query, because a stranger may have opened
-/// it.
+/// Receives the proof of an accepted connection, and answers it. A connection that fails is dropped without an effect
+/// on the query, because a stranger may have opened it.
 fn greet(job: &FilterJob, stream: TcpStream, found: &Sender<JoinResult>) {
     let expected = job.incoming();
     let Ok(()) = stream.set_nonblocking(false) else { return };
@@ -133,7 +134,7 @@ fn connect_all(job: &FilterJob, until: Instant, found: &Sender<JoinResult>) {
     }
 }
 
-/// Connects to another host, and retries until it listens.
+/// Connects to another host. Retries until that host listens or the time `until` has passed.
 fn connect(
     job: &FilterJob,
     purpose: ConnectionPurpose,
@@ -159,7 +160,7 @@ fn connect(
     }
 }
 
-/// Proves one connection to its acceptor. Returns false if that host was started with other arguments.
+/// Proves the token over an opened connection. Returns false if the other host was started with other arguments.
 fn is_expected(stream: &TcpStream, job: &FilterJob, purpose: ConnectionPurpose) -> io::Result<bool> {
     let mut timed = DeadlineStream::new(stream, PROOF_TIME);
     verify_server(&mut timed, job.token, &job.hello(purpose))?.confirm(&mut timed)?;

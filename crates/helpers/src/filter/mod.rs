@@ -1,14 +1,14 @@
 //! Filters and streams as in DataCutter (Beynon et al., Parallel Computing 27, 2001; balaji-2006 section 6.2.1), and
 //! the two applications of that section.
 //!
-//! A **filter** takes buffers from a stream and sends buffers to the next one. A **group** is a chain of filters. Each
-//! may have several **copies**, and a [`Placement`] assigns them to hosts. Copies on one host are threads of one
-//! process; between hosts a stream is a TCP socket for each pair of copies. A **unit of work** is one question that
-//! flows through the chain, such as a picture from one side. Units follow each other as in a pipeline, with an
-//! **end-of-work marker** after each.
+//! A **filter** takes buffers from a stream and sends buffers to the next stream. A **group** is a chain of filters.
+//! A filter may have several **copies**, and a [`Placement`] assigns the copies to hosts. Copies on one host are
+//! threads of one process. Between hosts, a stream has one TCP socket for each pair of copies. A **unit of work** is
+//! one request that flows through the chain, such as a picture from one direction. Units follow each other as in a
+//! pipeline, with an **end-of-work marker** after each.
 //!
-//! Every host calls [`run`] with the same [`QueryOptions`] and its own number. The first host starts the units and runs
-//! the last filter. Start reading at [`FilterApplication`], then `host.rs`.
+//! Every host calls [`run`] with the same [`QueryOptions`], except for its own number. The first host starts the
+//! units and runs the last filter. Start reading at [`FilterApplication`], then `host.rs`.
 
 mod application;
 mod error;

@@ -1,15 +1,15 @@
-//! Writes a grey picture as a PNG file (PNG, third edition, W3C 2025, sections 5 and 11).
+//! Writes grey pictures as PNG files (PNG, third edition, W3C 2025, sections 5 and 11).
 
 use std::io::{self, Write};
 
 use flate2::write::ZlibEncoder;
 use flate2::{Compression, Crc};
 
-/// Returns a PNG file of a square picture of 8 bits per pixel, such as
+/// Returns the PNG file of a square picture of 8 bits per pixel, such as
 /// [`QueryOutcome::picture`](crate::filter::QueryOutcome::picture).
 ///
 /// # Errors
-/// Returns an error if memory is short.
+/// Returns an error if the picture cannot be compressed.
 pub fn png(pixels: &[u8]) -> io::Result<Vec<u8>> {
     let edge = pixels.len().isqrt();
     let mut rows = ZlibEncoder::new(Vec::new(), Compression::default());

@@ -1,5 +1,5 @@
-//! Assigns the copies of filters to hosts, by strict TOML. Unknown keys are errors, and every mistake is reported with
-//! its line.
+//! The placement, which assigns the copies of filters to hosts, and its format in TOML. Unknown keys are errors, and
+//! every mistake is reported with its line.
 
 use std::path::Path;
 
@@ -11,17 +11,18 @@ use toml::Spanned;
 use crate::filter::application::FilterStage;
 use crate::filter::{Bytes, Error};
 
-/// Most copies of one filter. A stream between two filters has a socket for each pair of their copies.
+/// The largest number of copies of one filter. A stream between two filters has a connection for each pair of their
+/// copies.
 pub const MOST_COPIES: usize = 16;
 
-/// Most buffers that may be in flight between two copies.
+/// The largest number of buffers that may be in flight between two copies.
 pub const MOST_CREDITS: u32 = 64;
 
-/// How a producer chooses the copy of its consumer that gets the next buffer.
+/// The rule by which a producer chooses the copy of its consumer that gets the next buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Distribution {
-    /// The copy that owes the fewest credits, so that a slow copy gets fewer buffers.
+    /// The copy with the fewest unreturned credits, so that a slow copy gets fewer buffers.
     #[default]
     Demand,
     /// Each copy in turn.
@@ -31,16 +32,16 @@ pub enum Distribution {
 /// The hosts of one filter's copies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilterPlacement {
-    /// The host's number, for each copy.
+    /// The number of the host of each copy.
     pub hosts: Vec<usize>,
-    /// How buffers to these copies are distributed.
+    /// The rule that distributes buffers to these copies.
     pub distribution: Distribution,
 }
 
 /// The hosts of all filters of a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
-    /// Most buffers in flight between a copy and a copy of its consumer.
+    /// The largest number of buffers in flight between a copy of a filter and a copy of its consumer.
     pub credits: u32,
     /// The copies of each filter, in the order of the chain.
     pub filters: Vec<FilterPlacement>,
@@ -70,11 +71,11 @@ struct FilterRow {
 }
 
 impl Placement {
-    /// Reads the placement of the filters `stages` on `hosts` hosts. `copies` replaces the file's number of copies of
-    /// the filters with [`FilterStage::is_varied`].
+    /// Parses the placement of the filters `stages` on `hosts` hosts. For filters with [`FilterStage::is_varied`],
+    /// `copies` replaces the number of copies in `text`.
     ///
     /// # Errors
-    /// Returns [`Error::Placement`] with the first mistake.
+    /// Returns [`Error::Placement`] for the first mistake.
     pub fn read(
         text: &str,
         stages: &[FilterStage],
@@ -85,10 +86,10 @@ impl Placement {
             .map_err(|FileError { line, why, .. }| Error::Placement { line, why })
     }
 
-    /// Returns the most payload bytes that all streams hold at one time: credits x largest buffer x streams, where
-    /// each pair of a producer's and a consumer's copy is one stream. A buffer counts from the moment it is sent until
-    /// its consumer requests the next one. The buffer that a copy is filling, and each filter's own data, are not
-    /// included.
+    /// Returns the limit of the payload that all streams hold at one time, in bytes: credits x largest buffer x
+    /// streams, where each pair of a producer's and a consumer's copy counts as one stream. A buffer counts from when
+    /// it is sent until its consumer requests the next one. The buffer that a copy is filling, and each filter's own
+    /// data, are not included.
     pub fn bound(&self, stages: &[FilterStage]) -> Bytes {
         let pairs = self.filters.windows(2).map(|pair| (pair[0].hosts.len() * pair[1].hosts.len()) as u64);
         let bytes = pairs.zip(stages).map(|(pairs, stage)| pairs * stage.largest as u64);

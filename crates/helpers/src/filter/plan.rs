@@ -1,4 +1,4 @@
-//! The description of one run of a group: hosts, placement and units. Each host derives all sockets from it.
+//! The description of one run of a group: hosts, placement and units. Each host derives its connections from it.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::filter::application::FilterStage;
 use crate::filter::error::PeerHost;
 use crate::filter::{Distribution, Error, Placement};
 
-/// What one host must know for a run of a filter group.
+/// The parameters of one host for a run of a filter group.
 #[derive(Debug, Clone)]
 pub struct FilterJob {
     /// This host's number, from 0. Host 0 starts the query and runs the last filter.
@@ -20,13 +20,13 @@ pub struct FilterJob {
     pub port: u16,
     /// The secret that all hosts share.
     pub token: Secret,
-    /// The hosts of all filters.
+    /// The assignment of all filters to hosts.
     pub placement: Placement,
     /// Number of units of work in the query.
     pub units: u32,
-    /// Most units in the pipeline at a time.
+    /// The largest number of units in the pipeline at a time.
     pub ahead: u32,
-    /// Other parameters that must be the same on all hosts, in any spelling.
+    /// A text of all other parameters that must be equal on all hosts.
     pub parameters: String,
     /// Time limit for the hosts to join.
     pub join: Duration,
@@ -34,11 +34,11 @@ pub struct FilterJob {
     pub limit: Duration,
 }
 
-/// Most hosts of a group.
+/// The largest number of hosts in a group.
 pub const MOST_HOSTS: usize = 64;
 
-/// A producer's copy and a consumer's copy, connected by a stream. Stream n leads from filter n to filter n + 1, where
-/// filter 0 is the one that starts the units.
+/// The connection of one producer's copy with one consumer's copy. Stream n leads from filter n to filter n + 1,
+/// where filter 0 is the one that starts the units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct StreamLink {
     pub(crate) stream: u8,
@@ -49,18 +49,18 @@ pub(crate) struct StreamLink {
 /// The purpose of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum ConnectionPurpose {
-    /// Heartbeats, reports and errors, between this host and the first one.
+    /// Heartbeats, reports and errors between the first host and the host with this number.
     Control(usize),
     Stream(StreamLink),
 }
 
-/// Length of a hello in bytes.
+/// The length of a connection's hello, in bytes.
 pub(crate) const HELLO: usize = 45;
 
 const VERSION: &[u8; 8] = b"LSFILT02";
 
 impl FilterJob {
-    /// Checks the numbers of the job.
+    /// Checks that the numbers of the job are in their ranges.
     ///
     /// # Errors
     /// Returns [`Error::Parameter`] if a number is out of its range.
@@ -99,12 +99,12 @@ impl FilterJob {
         }
     }
 
-    /// Returns how the buffers to filter `n`'s copies are distributed.
+    /// Returns the rule that distributes buffers to the copies of filter `n`.
     pub(crate) fn distribution(&self, n: usize) -> Distribution {
         n.checked_sub(1).map_or(Distribution::Demand, |n| self.placement.filters[n].distribution)
     }
 
-    /// Returns the size of stream `n`'s largest buffer, in bytes.
+    /// Returns the size of the largest buffer of stream `n`, in bytes.
     pub(crate) fn largest(stages: &[FilterStage], n: usize) -> usize {
         n.checked_sub(1).map_or(0, |n| stages[n].largest)
     }
@@ -122,27 +122,28 @@ impl FilterJob {
         })
     }
 
-    /// Returns the hosts of a link's producer and consumer.
+    /// Returns the host of a link's producer and that of its consumer.
     pub(crate) fn ends(&self, link: StreamLink) -> (usize, usize) {
         let stream = usize::from(link.stream);
         (self.copies(stream)[usize::from(link.producer)], self.copies(stream + 1)[usize::from(link.consumer)])
     }
 
-    /// Returns the connections that this host opens, with the host at the other end: streams to their consumers,
-    /// control to the first host.
+    /// Returns the connections that this host opens, each with the host at the other end. A host opens the streams to
+    /// its consumers, and a control connection to the first host.
     pub(crate) fn outgoing(&self) -> Vec<(ConnectionPurpose, usize)> {
         let control = (self.host != 0).then_some((ConnectionPurpose::Control(self.host), 0));
         control.into_iter().chain(self.streams(|producer, consumer| (producer, consumer))).collect()
     }
 
-    /// Returns the connections that other hosts open to this one, with those hosts.
+    /// Returns the connections that other hosts open to this one, each with the host at the other end.
     pub(crate) fn incoming(&self) -> Vec<(ConnectionPurpose, usize)> {
         let others = if self.host == 0 { 1..self.hosts.len() } else { 0..0 };
         let control = others.map(|host| (ConnectionPurpose::Control(host), host));
         control.chain(self.streams(|producer, consumer| (consumer, producer))).collect()
     }
 
-    /// Returns the streams between this host and another one; `order` puts this host's end first.
+    /// Returns the streams between this host and others, each with the other host. `order` puts this host's end
+    /// first.
     fn streams(
         &self,
         order: fn(usize, usize) -> (usize, usize),
@@ -160,7 +161,7 @@ impl FilterJob {
         *blake3::hash(format!("{same:?}").as_bytes()).as_bytes()
     }
 
-    /// Returns the request of a connection: a version, the purpose and a digest of the job.
+    /// Returns the hello of a connection: a version, the purpose, and a digest of the job.
     pub(crate) fn hello(&self, purpose: ConnectionPurpose) -> [u8; HELLO] {
         let mut hello = [0; HELLO];
         hello[..8].copy_from_slice(VERSION);

@@ -1,4 +1,4 @@
-//! The state that the threads of one host share: whether the query continues, and its results.
+//! The state that the threads of one host share: if the query continues, and its results.
 
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,18 +8,18 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::filter::Error;
 
-/// How long a broken stream waits for the first host to report the cause. A host that ends because another one has
-/// gone breaks streams too, and only the first host hears from all of them.
+/// The time for which a broken stream waits for the first host to report the cause. A host that ends because another
+/// one has gone breaks streams too, and only the first host gets the errors of all.
 pub(crate) const GRACE: Duration = Duration::from_secs(3);
 
-/// One host's contribution to the outcome.
+/// The figures of one host for the outcome of the query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct HostReport {
     /// Bytes of frames that the host sent over sockets.
     pub(crate) network: u64,
-    /// Buffers that it sent.
+    /// The number of buffers that the host's filters sent.
     pub(crate) buffers: u64,
-    /// Most payload bytes that it had sent and that were not yet used up.
+    /// The largest payload that the host had sent and that was not used up yet, in bytes.
     pub(crate) peak: u64,
 }
 
@@ -40,19 +40,19 @@ impl HostReport {
 pub(crate) struct QueryState {
     /// The first reason why the query ended.
     pub(crate) failure: Option<Error>,
-    /// A broken stream, which may be the consequence of another failure.
+    /// The error of a broken stream and its time. It may be the consequence of another failure.
     suspect: Option<(Instant, Error)>,
-    /// True once the query has ended in order, so that later failures are not recorded as errors.
+    /// True once the query has ended without a failure. Later errors are then not recorded.
     pub(crate) is_over: bool,
     /// Number of other hosts that have joined all others.
     pub(crate) ready: usize,
-    /// Filters of this host that still run.
+    /// The number of this host's filters that still run.
     pub(crate) running: usize,
     /// Control connections that are still read.
     pub(crate) listening: usize,
-    /// Reports of other hosts.
+    /// The reports that other hosts have sent.
     pub(crate) reports: Vec<HostReport>,
-    /// Start of each unit.
+    /// The start time of each unit.
     started: Vec<Instant>,
     /// Duration of each finished unit, with its picture's hash.
     pub(crate) finished: Vec<(Duration, blake3::Hash)>,
@@ -64,7 +64,7 @@ pub(crate) struct QueryState {
 pub(crate) struct Query {
     state: Mutex<QueryState>,
     changed: Condvar,
-    /// Sockets to shut down when the query ends, so that no thread stays in a read or a write.
+    /// The sockets to shut down when the query ends, so that no thread stays blocked in a read or a write.
     sockets: Vec<TcpStream>,
     network: AtomicU64,
     buffers: AtomicU64,
@@ -85,13 +85,13 @@ impl Query {
         }
     }
 
-    /// Changes the state, and wakes the threads that wait for it.
+    /// Changes the state, and wakes the threads that wait for a change.
     pub(crate) fn note(&self, change: impl FnOnce(&mut QueryState)) {
         change(&mut self.state.lock());
         self.changed.notify_all();
     }
 
-    /// Ends the query with its first error. Later errors are consequences.
+    /// Ends the query with `error`, if it is the first one. Later errors are consequences and are ignored.
     pub(crate) fn fail(&self, error: Error) {
         self.note(|state| {
             if state.failure.is_none() && !state.is_over && !matches!(error, Error::Stopped) {
@@ -114,7 +114,7 @@ impl Query {
         }
     }
 
-    /// Notes a broken stream. For a while, the first host may report a better reason.
+    /// Records a broken stream. The first host may report a better reason within [`GRACE`].
     pub(crate) fn suspect(&self, error: Error) {
         self.note(|state| {
             state.suspect.get_or_insert_with(|| (Instant::now(), error));
@@ -124,7 +124,7 @@ impl Query {
     /// Checks that the query continues.
     ///
     /// # Errors
-    /// Returns [`Error::Stopped`] if the query has ended; the state has the reason.
+    /// Returns [`Error::Stopped`] if the query has ended. The reason is in the state.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let mut state = self.state.lock();
         // When no filter runs any more, streams break because their other ends have received the goodbye earlier.
@@ -136,7 +136,7 @@ impl Query {
         if state.is_over || state.failure.is_some() { Err(Error::Stopped) } else { Ok(()) }
     }
 
-    /// Waits until the query has ended, after a stream broke for the reason `error`.
+    /// Records that a stream broke with `error`, waits until the query has ended, and returns [`Error::Stopped`].
     pub(crate) fn verdict(&self, error: Error) -> Error {
         self.suspect(error);
         while self.check().is_ok() {
@@ -145,7 +145,8 @@ impl Query {
         Error::Stopped
     }
 
-    /// Waits until `done`, a failure or the end, for at most `time`. Returns true if it is done without a failure.
+    /// Waits until `done` returns true or the query ends, for at most `time`. Returns true if `done` does and the
+    /// query has not failed.
     pub(crate) fn wait(&self, time: Duration, done: impl Fn(&QueryState) -> bool) -> bool {
         let goes_on = |state: &mut QueryState| state.failure.is_none() && !state.is_over && !done(state);
         let mut state = self.state.lock();
@@ -153,15 +154,15 @@ impl Query {
         state.failure.is_none() && done(&state)
     }
 
-    /// Waits until `done`, even after the end of the query, for at most `time`.
+    /// Waits until `done` returns true, for at most `time`. It waits even after the end of the query.
     pub(crate) fn settle(&self, time: Duration, done: impl Fn(&QueryState) -> bool) {
         self.changed.wait_while_for(&mut self.state.lock(), |state| !done(state), time);
     }
 
-    /// Waits until `done`, without its own limit: `HostRuntime::watch` ends every query in time.
+    /// Waits until `done` returns true. It has no time limit, because `HostRuntime::watch` ends every query in time.
     ///
     /// # Errors
-    /// Returns [`Error::Stopped`] if the query ended first.
+    /// Returns [`Error::Stopped`] if the query ends first.
     pub(crate) fn until(&self, done: impl Fn(&QueryState) -> bool) -> Result<(), Error> {
         while !self.wait(Duration::from_secs(1), &done) {
             self.check()?;
@@ -169,7 +170,8 @@ impl Query {
         Ok(())
     }
 
-    /// Waits until unit `unit` may start, with `ahead` units in the pipeline, and starts its clock.
+    /// Waits until unit `unit` may start and records its start time. At most `ahead` units may be in the pipeline,
+    /// and all `others` hosts must be ready.
     pub(crate) fn start(&self, unit: u32, ahead: u32, others: usize) -> Result<(), Error> {
         let may = |state: &QueryState| {
             state.ready == others && u64::from(unit) < state.finished.len() as u64 + u64::from(ahead)
@@ -179,7 +181,7 @@ impl Query {
         Ok(())
     }
 
-    /// Notes that the last filter is done with the next unit.
+    /// Records that the last filter has finished the next unit, with its picture.
     pub(crate) fn finish(&self, picture: Vec<u8>) {
         self.note(|state| {
             let started = state.started.get(state.finished.len()).copied();
@@ -189,7 +191,7 @@ impl Query {
         });
     }
 
-    /// Counts a buffer that was sent, with `bytes` of payload, and `network` bytes of frames on a socket.
+    /// Counts a buffer that was sent: `bytes` of payload, and `network` bytes of frames on a socket.
     pub(crate) fn sent(&self, bytes: u64, network: u64) {
         self.network.fetch_add(network, Ordering::Relaxed);
         self.buffers.fetch_add(1, Ordering::Relaxed);
@@ -197,7 +199,7 @@ impl Query {
         self.peak.fetch_max(now, Ordering::Relaxed);
     }
 
-    /// Counts `bytes` of payload as used up.
+    /// Counts `bytes` of payload as used up by their consumer.
     pub(crate) fn used(&self, bytes: u64) {
         self.in_flight.fetch_sub(bytes, Ordering::Relaxed);
     }

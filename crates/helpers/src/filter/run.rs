@@ -1,4 +1,4 @@
-//! The entry point: runs one host's part of a query of one of the two applications.
+//! The entry point, which runs one host's part of a query of one of the two applications.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -18,11 +18,11 @@ pub const VM_PLACEMENT: &str = include_str!("../../placements/vm.toml");
 /// The application of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueryKind {
-    /// A surface in a field, from another direction in each unit. Size and chunk are samples and cells along an axis;
-    /// the paper's 64 MiB correspond to 256.
+    /// Iso-Surface: a surface in a field, from another direction in each unit. `size` is in samples along an axis and
+    /// `chunk` in cells along an axis. The paper's 64 MiB correspond to a size of 256.
     Iso,
-    /// A window of a slide in each unit. Size and chunk are pixels along an edge; the paper's 16 MiB correspond to
-    /// 4096.
+    /// Virtual Microscope: a window of a slide in each unit. `size` and `chunk` are in pixels along an edge. The
+    /// paper's 16 MiB correspond to a size of 4096.
     Vm(SlideUpdate),
 }
 
@@ -31,16 +31,16 @@ pub enum QueryKind {
 pub enum SlideUpdate {
     /// The whole slide.
     Complete,
-    /// A window of a quarter of the slide's edge, at another place in each unit.
+    /// A window at another place in each unit, with an edge of a quarter of the slide's.
     Partial,
 }
 
-/// One host's part of a query. All hosts have the same values, except for `host`, the source of `token`, and `verify`.
+/// The parameters of one host's part of a query. All hosts must have equal values, except for `host` and `verify`.
 #[derive(Debug, Clone)]
 pub struct QueryOptions {
     /// The application.
     pub query: QueryKind,
-    /// This host's number, from 0; the command line counts from 1.
+    /// This host's number, from 0. (The command line counts from 1.)
     pub host: usize,
     /// Addresses of all hosts.
     pub hosts: Vec<IpAddr>,
@@ -50,19 +50,20 @@ pub struct QueryOptions {
     pub placement: Option<String>,
     /// Number of copies of the busiest filter (extract or decompress); `None` for the number in the placement.
     pub copies: Option<usize>,
-    /// Size of the data along an axis.
+    /// The size of the data along an axis, in samples (Iso-Surface) or pixels (Virtual Microscope).
     pub size: u32,
-    /// Size of one buffer's part of the data along an axis.
+    /// The size of one buffer's part of the data along an axis, in cells or pixels.
     pub chunk: u32,
-    /// Seed of the data.
+    /// The seed from which the data are generated.
     pub seed: u64,
     /// Number of units of work.
     pub units: u32,
-    /// Most units in the pipeline at a time; with 1, each answer is awaited before the next question.
+    /// The largest number of units in the pipeline at a time. With 1, each picture is finished before the next unit
+    /// starts.
     pub ahead: u32,
     /// The secret that all hosts share.
     pub token: Secret,
-    /// True if the first host computes each picture again without filters, and compares.
+    /// True if the first host computes each picture again without filters, and compares the two.
     pub verify: bool,
     /// Time limit for the hosts to join.
     pub join: Duration,
@@ -70,7 +71,7 @@ pub struct QueryOptions {
     pub limit: Duration,
 }
 
-/// Runs this host's part until the query ends. Hosts other than the first serve until then.
+/// Runs this host's part of a query until the query ends.
 ///
 /// # Errors
 /// Returns an error for a mistake in the arguments. If the query ends early, every host returns an error that names

@@ -1,8 +1,8 @@
 //! Streams: the inputs and outputs of a filter's copy.
 //!
-//! Between each copy of a producer and each copy of its consumer, at most `credits` frames are in flight. A frame is a
-//! buffer or an end-of-work marker. Its credit returns when the consumer requests the next frame. So a slow filter
-//! stops those before it, one after the other, and no data piles up.
+//! Between each copy of a producer and each copy of its consumer, at most `credits` frames are in flight. A frame is
+//! a buffer or an end-of-work marker. The frame's credit returns when the consumer requests the next frame. A slow
+//! filter therefore stops the filters before it, one after the other, and no data accumulates.
 
 use std::collections::VecDeque;
 use std::net::TcpStream;
@@ -24,10 +24,10 @@ pub(crate) enum StreamMessage {
     End(u32),
 }
 
-/// A message, with the number of the producer's copy.
+/// A message, with the index of the producer's copy that sent it.
 pub(crate) type InboxEntry = (usize, StreamMessage);
 
-/// The connection to one copy of the consumer or, for credits, to one copy of the producer.
+/// The way to one copy of the consumer or, for credits, to one copy of the producer.
 #[derive(Debug)]
 pub(crate) enum StreamEndpoint<T> {
     Local(T),
@@ -41,7 +41,7 @@ pub struct FilterInput<'a> {
     credits: usize,
     inbox: Receiver<InboxEntry>,
     producers: Vec<Producer>,
-    /// The buffer that the filter holds, with its producer.
+    /// The buffer that the filter uses now, with the index of its producer.
     held: Option<(usize, Vec<u8>)>,
     unit: u32,
 }
@@ -49,14 +49,14 @@ pub struct FilterInput<'a> {
 #[derive(Debug)]
 struct Producer {
     back: StreamEndpoint<(SyncSender<usize>, usize)>,
-    /// Messages that arrived before they were requested, because a producer may be one unit ahead of another.
+    /// The messages that arrived before they were requested, because one producer may be a unit ahead of another.
     waiting: VecDeque<StreamMessage>,
-    /// True once its marker of this unit has arrived.
+    /// True once the producer's marker of the current unit has arrived.
     ended: bool,
 }
 
 impl<'a> FilterInput<'a> {
-    /// Makes the input from the producers, one for each way back.
+    /// Creates an input. `back` holds, for each producer, the way for its credits.
     pub(crate) fn new(
         query: &'a Query,
         credits: usize,
@@ -74,8 +74,8 @@ impl<'a> FilterInput<'a> {
         }
     }
 
-    /// Returns the next buffer of this unit; `None` once every copy of the producer has sent its marker. The previous
-    /// buffer is used up.
+    /// Returns the next buffer of this unit; `None` once every copy of the producer has sent its marker. The buffer
+    /// of the previous call counts as used up.
     ///
     /// # Errors
     /// Returns an error if the query has ended, or if a producer breaks the protocol.
@@ -100,7 +100,7 @@ impl<'a> FilterInput<'a> {
         }
     }
 
-    /// Moves to the next unit, after dropping what the filter has not taken of this one.
+    /// Moves to the next unit. The buffers of the current unit that the filter has not taken are dropped.
     pub(crate) fn turn(&mut self) -> Result<(), Error> {
         while self.take()?.is_some() {}
         self.producers.iter_mut().for_each(|one| one.ended = false);
@@ -117,7 +117,7 @@ impl<'a> FilterInput<'a> {
         self.release(producer)
     }
 
-    /// Waits for a message.
+    /// Waits for a message from any producer, for one [`SLICE`] at most.
     fn pull(&mut self) -> Result<(), Error> {
         match self.inbox.recv_timeout(SLICE) {
             Ok((n, message)) => {
@@ -166,7 +166,7 @@ pub struct FilterOutput<'a> {
 #[derive(Debug)]
 enum OutputTarget {
     Stream(OutgoingStream),
-    /// The picture of this unit so far, and its full size: the output of the last filter.
+    /// The output of the last filter: the picture of this unit so far, and the size of the complete picture in bytes.
     Picture(Vec<u8>, usize),
 }
 
@@ -178,28 +178,28 @@ struct OutgoingStream {
     producer: usize,
     consumers: Vec<Consumer>,
     back: Receiver<usize>,
-    /// The next copy in round robin; with demand, the first of equals.
+    /// The index of the copy that is next in round robin. By demand, it is the copy preferred among equals.
     turn: usize,
 }
 
 #[derive(Debug)]
 struct Consumer {
     endpoint: StreamEndpoint<SyncSender<InboxEntry>>,
-    /// Payload bytes of the frames in flight, oldest first.
+    /// The payload of each frame in flight in bytes, oldest first.
     owed: VecDeque<u64>,
 }
 
-/// The parts of an output.
+/// The parts from which an output is created.
 #[derive(Debug)]
 pub(crate) struct OutputParts {
     pub(crate) distribution: Distribution,
     pub(crate) credits: usize,
     /// Size of the largest buffer, in bytes.
     pub(crate) largest: usize,
-    /// Index of this copy.
+    /// The index of this copy of the producer.
     pub(crate) producer: usize,
     pub(crate) endpoints: Vec<StreamEndpoint<SyncSender<InboxEntry>>>,
-    /// Credits that the consumer's copies return, as their indices.
+    /// The returned credits: for each, the index of the consumer's copy that returned it.
     pub(crate) back: Receiver<usize>,
 }
 
@@ -216,7 +216,7 @@ impl<'a> FilterOutput<'a> {
         FilterOutput { query, to: OutputTarget::Picture(Vec::new(), size) }
     }
 
-    /// Sends a buffer to one copy of the consumer, after waiting for a credit.
+    /// Waits for a credit, and sends a buffer to one copy of the consumer.
     ///
     /// # Errors
     /// Returns an error if the query has ended, or if a consumer breaks the protocol.
@@ -238,7 +238,7 @@ impl<'a> FilterOutput<'a> {
         }
     }
 
-    /// Sends the marker of a unit to every copy of the consumer.
+    /// Sends the end-of-work marker of a unit to every copy of the consumer.
     pub(crate) fn end(&mut self, unit: u32) -> Result<(), Error> {
         match &mut self.to {
             OutputTarget::Picture(picture, _) => {
@@ -258,7 +258,7 @@ impl OutgoingStream {
         self.consumers[n].owed.len() < self.credits
     }
 
-    /// Returns the copy that gets the next buffer.
+    /// Waits for a credit, and returns the index of the copy that gets the next buffer.
     fn choose(&mut self, query: &Query) -> Result<usize, Error> {
         let copies = self.consumers.len();
         let first = self.turn;
@@ -277,7 +277,7 @@ impl OutgoingStream {
         Ok(chosen)
     }
 
-    /// Takes credits back until `enough` returns true.
+    /// Receives returned credits until `enough` returns true.
     fn await_credit(&mut self, query: &Query, enough: impl Fn(&Self) -> bool) -> Result<(), Error> {
         loop {
             match self.back.try_recv() {
@@ -318,7 +318,7 @@ impl OutgoingStream {
             consumer.owed.push_back(0);
         }
         match &mut consumer.endpoint {
-            // A consumer that ended has reported why; its inbox has room for every credit.
+            // A consumer that has ended has reported the reason. Its inbox has room for every credit.
             StreamEndpoint::Local(inbox) => match inbox.try_send((self.producer, message)) {
                 Ok(()) => Ok(()),
                 Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => query.check(),
@@ -334,7 +334,7 @@ impl OutgoingStream {
     }
 }
 
-/// Reads the frames of one producer's copy, until the query ends.
+/// Reads the frames of one producer's copy from its socket, until the query ends.
 pub(crate) fn receive(
     query: &Query,
     (mut stream, peer): (TcpStream, PeerHost),
@@ -364,7 +364,7 @@ pub(crate) fn receive(
     query.fail(error);
 }
 
-/// Reads the credits that one consumer's copy returns, until the query ends.
+/// Reads the credits that one consumer's copy returns over its socket, until the query ends.
 pub(crate) fn receive_credits(
     query: &Query,
     (mut stream, peer): (TcpStream, PeerHost),

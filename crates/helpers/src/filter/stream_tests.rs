@@ -9,7 +9,7 @@ const PEER: PeerHost = PeerHost { number: 7, address: std::net::IpAddr::V4(Ipv4A
 
 const NOTHING: &[u8] = &[];
 
-/// Size of the largest buffer of these streams.
+/// The size of the largest buffer of the streams in these tests, in bytes.
 const LARGEST: usize = 8;
 
 fn pair() -> (TcpStream, TcpStream) {
@@ -34,7 +34,7 @@ fn frames(frames: &[(FrameKind, &[u8])]) -> Vec<u8> {
     bytes
 }
 
-/// Returns the failure of a stream with two credits after these bytes and the end of the connection.
+/// Returns the failure of a stream with two credits that receives `bytes` and then the end of the connection.
 fn received(bytes: &[u8], hears: impl FnOnce(&Query, TcpStream)) -> Option<String> {
     let (mut peer, own) = pair();
     peer.write_all(bytes).unwrap();
@@ -138,7 +138,8 @@ fn a_unit_ends_when_every_producer_has_ended_it() {
     assert_eq!(input.take().unwrap(), Some([2].as_slice()));
 }
 
-/// Returns which of two copies gets each of five buffers, if only the second returns its credits.
+/// Returns the index of the copy that gets each of five buffers, if only the second of two copies returns its
+/// credits.
 fn shared_out(distribution: Distribution) -> Vec<usize> {
     let query = query();
     let ends: Vec<_> = (0..2).map(|_| sync_channel(8)).collect();

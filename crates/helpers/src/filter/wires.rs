@@ -1,4 +1,4 @@
-//! Connects the filters of one host to each other and to its sockets.
+//! The connections of one host's filters with each other and with the host's sockets.
 
 use std::collections::HashMap;
 use std::net::TcpStream;
@@ -16,23 +16,23 @@ pub(crate) fn clone(stream: &TcpStream) -> Result<TcpStream, Error> {
     stream.try_clone().map_err(|error| Error::io("share a socket", error))
 }
 
-/// Channels by stream and copy. Each receiver is taken once.
+/// The channels by stream and copy. Each receiver is taken out once.
 type CopyChannels<T> = HashMap<(usize, usize), (SyncSender<T>, Option<Receiver<T>>)>;
 
 /// The channels and sockets of one host. Stream n leads from filter n to filter n + 1, where filter 0 starts the
 /// units.
 pub(crate) struct HostWiring<'j> {
     job: &'j FilterJob,
-    /// Arrived messages, for each consumer's copy on this host.
+    /// The channels of arrived messages, one for each consumer's copy on this host.
     inboxes: CopyChannels<InboxEntry>,
-    /// Returned credits, for each producer's copy on this host.
+    /// The channels of returned credits, one for each producer's copy on this host.
     backs: CopyChannels<usize>,
-    /// Sockets by stream, producer's copy and consumer's copy.
+    /// The sockets by stream, producer's copy and consumer's copy, each with the host at the other end.
     sockets: HashMap<(usize, usize, usize), (TcpStream, PeerHost)>,
 }
 
 impl<'j> HostWiring<'j> {
-    /// Makes channels with room for every credit, so that no send waits.
+    /// Creates the channels. They have room for every credit, so that no send waits.
     pub(crate) fn new(job: &'j FilterJob) -> Self {
         let credits = job.placement.credits as usize;
         let mut wiring =
@@ -66,7 +66,7 @@ impl<'j> HostWiring<'j> {
         self.backs[&(n, producer)].0.clone()
     }
 
-    /// Returns the socket of a link between two hosts, or else the local connection of two copies on this one.
+    /// Returns the socket of a link between two hosts, or `local()` for a link within this host.
     fn endpoint<T>(
         &self,
         link: (usize, usize, usize),
@@ -78,7 +78,7 @@ impl<'j> HostWiring<'j> {
         })
     }
 
-    /// Returns the input of copy `consumer` at the end of stream `n`.
+    /// Returns the input of copy `consumer` of the filter at the end of stream `n`.
     pub(crate) fn input<'q>(
         &mut self,
         query: &'q Query,
@@ -93,7 +93,7 @@ impl<'j> HostWiring<'j> {
         Ok(FilterInput::new(query, self.job.placement.credits as usize, inbox, backs))
     }
 
-    /// Returns the output of a copy of filter `n`. After the last filter, it is the picture.
+    /// Returns the output of a copy of filter `n`. For the last filter, it is the picture.
     pub(crate) fn output<'q>(
         &mut self,
         query: &'q Query,

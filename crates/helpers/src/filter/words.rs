@@ -1,17 +1,17 @@
-//! Numbers in buffers: little endian, four bytes each.
+//! Numbers in buffers, of four bytes each in little-endian order.
 
-/// Returns the number at index `n` of a buffer, or 0 beyond its end.
+/// Returns the number at index `n` of `bytes`, or 0 beyond the end.
 pub(crate) fn word(bytes: &[u8], n: usize) -> u32 {
     let (words, _) = bytes.as_chunks::<4>();
     words.get(n).map_or(0, |word| u32::from_le_bytes(*word))
 }
 
-/// Returns the numbers of a buffer as floating point.
+/// Returns the numbers of `bytes` as floating point.
 pub(crate) fn floats(bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks::<4>().0.iter().map(|word| f32::from_le_bytes(*word)).collect()
 }
 
-/// Mixes an integer (splitmix64, by Sebastiano Vigna, public domain): the same on every host.
+/// Returns a hash of an integer (splitmix64, by Sebastiano Vigna, public domain). It is the same on every host.
 pub(crate) fn mixed(seed: u64) -> u64 {
     let z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

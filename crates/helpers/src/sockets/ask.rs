@@ -1,4 +1,4 @@
-//! The asking end, which reports the figures.
+//! The client of the benchmark, which measures and reports the figures.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -15,46 +15,47 @@ use landspeed_proof::{Secret, verify_server};
 use crate::sockets::hello::{ConnectionTask, TrafficKind};
 use crate::sockets::stream::PollableStream;
 
-/// Most connections that one thread makes: each takes a port for a while.
+/// The largest number of connections that one thread opens. Each uses a port for a while.
 const MOST_CONNECTS: u64 = 2000;
-/// The upper bound of a histogram in ns: longer times count as this one.
+/// The upper bound of a histogram, in ns. Longer times count as this one.
 const LONGEST: u64 = 60_000_000_000;
 
-/// The parameters of a run.
+/// The parameters of a run of the benchmark.
 #[derive(Debug, Clone)]
 pub struct BenchmarkOptions {
-    /// The servers.
+    /// The addresses of the servers.
     pub servers: Vec<SocketAddr>,
     /// The task of each connection.
     pub task: ConnectionTask,
-    /// Connections to each server, each with its own thread.
+    /// The number of connections to each server. Each has its own thread.
     pub connections: usize,
-    /// Pause after each connection if connections are made; the server goes to sleep in it.
+    /// The pause after each connection, for the task that opens connections. The server goes to sleep in it.
     pub gap: Duration,
     /// Duration of the run.
     pub time: Duration,
 }
 
-/// The results of a run, over all connections.
+/// The results of a run of the benchmark, over all connections.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BenchmarkReport {
-    /// Messages that came back, calls that moved data, or connections.
+    /// The number of operations: messages that came back, calls that moved data, or connections.
     pub operations: u64,
-    /// Payload that arrived; a message that goes back and forth counts once.
+    /// The payload that arrived, in bytes. A message that was sent and returned counts once.
     pub bytes: u64,
-    /// Duration of the run.
+    /// The duration of the run, in seconds.
     pub seconds: f64,
     /// Operations per second.
     pub per_second: f64,
-    /// Payload per second; messages that go back and forth count twice.
+    /// The rate of the payload. A message that was sent and returned counts twice.
     pub gbit_per_s: f64,
-    /// Median time of a round trip, or of connect(2); `None` for streams.
+    /// The median time of a round trip, or of connect(2), in microseconds; `None` for streams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p50_us: Option<f64>,
-    /// 99th percentile of that time.
+    /// The 99th percentile of the time of a round trip, or of connect(2), in microseconds; `None` for streams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p99_us: Option<f64>,
-    /// For connections, the median time until the other end's first byte.
+    /// The median time from the start of connect(2) until the server's first message was verified, in microseconds;
+    /// `None` for tasks that do not open connections.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_us: Option<f64>,
 }
@@ -74,10 +75,10 @@ impl ConnectionResults {
     }
 }
 
-/// Runs the task on all servers in parallel.
+/// Performs the task with all servers in parallel, and reports the results.
 ///
 /// # Errors
-/// Returns an error if a server cannot be reached, refuses the token, or leaves.
+/// Returns an error if a server cannot be reached, refuses the token, or closes a connection.
 pub fn ask(options: &BenchmarkOptions, token: Secret) -> io::Result<BenchmarkReport> {
     let each = options.servers.iter().flat_map(|server| vec![*server; options.connections]);
     let each: Vec<SocketAddr> = each.collect();
@@ -141,7 +142,7 @@ fn pingpong(
     Ok(())
 }
 
-/// Sends until the time is over. The result is what the other end reports to have received.
+/// Sends until the time is over. The bytes in the result are those that the server reports to have received.
 fn send(
     stream: &mut PollableStream,
     (results, until): (&mut ConnectionResults, Instant),
@@ -181,7 +182,7 @@ fn receive(
     Ok(())
 }
 
-/// Makes one connection after the other, and resets each, so that no port stays in TIME_WAIT.
+/// Opens one connection after the other, and resets each, so that no port stays in TIME_WAIT.
 fn connect(
     (server, token): (SocketAddr, Secret),
     (results, until): (&mut ConnectionResults, Instant),

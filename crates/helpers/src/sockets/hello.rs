@@ -1,4 +1,4 @@
-//! The first messages of a connection.
+//! The first messages of a connection: the proof of the token, and the task.
 
 use std::io::{self, Read, Write};
 
@@ -25,7 +25,7 @@ pub struct ConnectionTask {
     pub kind: TrafficKind,
     /// Size of a message, or of a write call, in bytes: 1 to 16 MiB.
     pub size: usize,
-    /// True if both ends poll instead of sleeping.
+    /// True if both ends poll, and do not sleep, while they wait.
     pub is_polling: bool,
 }
 
@@ -36,14 +36,14 @@ const LARGEST: usize = 16 << 20;
 const LENGTH: usize = 1 + 1 + 4;
 
 impl ConnectionTask {
-    /// Returns the request for this task.
+    /// Returns the encoded request for this task.
     pub(crate) fn request(self) -> Vec<u8> {
         [&[self.kind as u8, u8::from(self.is_polling)][..], &(self.size as u32).to_be_bytes()].concat()
     }
 }
 
-/// Receives the task of a connection. Returns an error if the other end does not know the token, or sends an unknown
-/// task.
+/// Receives the proof and the task of a connection. Returns an error if the client does not know the token, or sends
+/// an unknown task.
 pub(crate) fn receive_task(from: &mut (impl Read + Write), token: Secret) -> io::Result<ConnectionTask> {
     let request = receive_request(from, token, LENGTH as u32)?;
     task(&request).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no task of this program"))

@@ -1,4 +1,4 @@
-//! The serving end.
+//! The server of the benchmark.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -9,10 +9,10 @@ use crate::accept::serve_each;
 use crate::sockets::hello::{ConnectionTask, TrafficKind, receive_task};
 use crate::sockets::stream::PollableStream;
 
-/// Most connections at a time.
+/// The largest number of connections at a time.
 const MOST: usize = 512;
 
-/// Serves until the process is killed.
+/// Serves at the address `at` until the process is killed.
 ///
 /// # Errors
 /// Returns an error if it cannot listen on the address.
@@ -43,7 +43,7 @@ fn echo(stream: &mut PollableStream, task: ConnectionTask) -> io::Result<()> {
     }
 }
 
-/// Receives until the other end has sent all, and reports how much that was.
+/// Receives until the client has sent everything, and reports the number of bytes.
 fn take(stream: &mut PollableStream, task: ConnectionTask) -> io::Result<()> {
     let (mut bytes, mut total) = (vec![0; task.size], 0_u64);
     loop {
@@ -56,7 +56,7 @@ fn take(stream: &mut PollableStream, task: ConnectionTask) -> io::Result<()> {
     stream.socket().shutdown(Shutdown::Write)
 }
 
-/// Sends until the other end leaves.
+/// Sends until the client closes the connection.
 fn give(stream: &mut PollableStream, task: ConnectionTask) -> io::Result<()> {
     let bytes = vec![0x5a; task.size];
     loop {

@@ -1,21 +1,22 @@
-//! A connection that sleeps in its calls, or polls.
+//! A connection whose calls either sleep or poll while they wait.
 
 use std::hint::spin_loop;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// Silence after which a peer counts as gone.
+/// The silence after which the other end is taken for gone.
 const SILENCE: Duration = Duration::from_secs(20);
 
-/// One end of a connection.
+/// One end of a connection, whose calls may poll.
 pub(crate) struct PollableStream {
     socket: TcpStream,
     is_polling: bool,
 }
 
 impl PollableStream {
-    /// Wraps a new connection. Its calls sleep while they wait, until [`PollableStream::polls`] makes them poll.
+    /// Creates the end of a new connection. Its calls sleep while they wait, until [`PollableStream::polls`] makes
+    /// them poll.
     pub(crate) fn new(socket: TcpStream) -> io::Result<Self> {
         socket.set_nodelay(true)?;
         socket.set_read_timeout(Some(SILENCE))?;
@@ -23,7 +24,7 @@ impl PollableStream {
         Ok(PollableStream { socket, is_polling: false })
     }
 
-    /// Polls from here on if `is_polling`.
+    /// Returns the connection with calls that poll if `is_polling` is true, and sleep otherwise.
     pub(crate) fn polls(mut self, is_polling: bool) -> io::Result<Self> {
         self.is_polling = is_polling;
         self.socket.set_nonblocking(is_polling)?;
@@ -34,7 +35,7 @@ impl PollableStream {
         &self.socket
     }
 
-    /// Repeats a polling call until it has a result. A sleeping call is made once.
+    /// Repeats `call` while polling until it has a result. Without polling, it is made once.
     fn until(&self, mut call: impl FnMut(&TcpStream) -> io::Result<usize>) -> io::Result<usize> {
         loop {
             match call(&self.socket) {

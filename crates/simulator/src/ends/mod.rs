@@ -1,4 +1,4 @@
-//! Both ends of a flow, with the way back between them, for each transport.
+//! Both ends of a flow and the way back between them, for each transport.
 
 mod tcp;
 mod udt;
@@ -15,31 +15,32 @@ use crate::sender::SenderCounts;
 use tcp::TcpEnds;
 use udt::UdtEnds;
 
-/// Puts a packet on the line and returns its fate. Takes the packet's number and its size as an IP packet in bytes.
+/// A function that puts a packet on the line and returns the packet's fate. Its arguments are the packet's number and
+/// its size as an IP packet, in bytes.
 pub(crate) type PacketSink<'a> = dyn FnMut(u64, u16) -> PacketFate + 'a;
 
 /// Both ends of a flow. The connection is open from the start, as on real hosts before a run.
 ///
-/// Packets of the sender go over the line, which flows share. Answers of the receiver go over the flow's own way back,
-/// which loses nothing and takes the flow's own delay.
+/// Packets of the sender pass the line, which all flows share. Answers of the receiver take the flow's own way back,
+/// which loses nothing and has a fixed delay for each flow.
 pub(crate) trait FlowEnds: Debug {
     /// Sends the packets that may leave now.
     fn transmit(&mut self, now: Nanos, line: &mut PacketSink<'_>);
 
-    /// Handles the packet of this number, which has come over the line. Packets come in the order in which they were
-    /// sent.
+    /// Handles the arrival of packet `number` from the line. Packets arrive in the order in which they were sent.
     fn on_packet(&mut self, now: Nanos, number: u64);
 
-    /// Returns when the next answer reaches the sender; [`NEVER`](crate::agenda::NEVER) if none is under way.
+    /// Returns the time at which the next answer reaches the sender; [`NEVER`](crate::agenda::NEVER) if none is under
+    /// way.
     fn next_answer(&self) -> Nanos;
 
-    /// Delivers the next answer to the sender. [`FlowEnds::transmit`] must be called after it.
+    /// Delivers the next answer to the sender. The caller must then call [`FlowEnds::transmit`].
     fn on_answer(&mut self, now: Nanos);
 
-    /// Returns when the next timer of either end is due; calling [`FlowEnds::on_timer`] too early does no harm.
+    /// Returns the time of the next timer of either end. Calling [`FlowEnds::on_timer`] too early does no harm.
     fn next_timer(&self) -> Nanos;
 
-    /// Handles the timers due by `now` at either end. [`FlowEnds::transmit`] must be called after it.
+    /// Handles the timers of both ends that are due by `now`. The caller must then call [`FlowEnds::transmit`].
     fn on_timer(&mut self, now: Nanos);
 
     /// Stops sending new data.
@@ -48,18 +49,18 @@ pub(crate) trait FlowEnds: Debug {
     /// Returns true if all data to send has been acknowledged.
     fn is_done(&self) -> bool;
 
-    /// Returns the payload that an application at the receiver could have read so far.
+    /// Returns the amount of payload that an application at the receiver could have read so far.
     fn delivered(&self) -> Bytes;
 
-    /// Returns the sender's state as TCP_INFO would report it, as far as it exists. The caller sets flow, time and
-    /// rate.
+    /// Returns the sender's state as TCP_INFO would report it, where the transport has such a state. The caller sets
+    /// flow, time and rate.
     fn state(&self) -> TcpSample;
 
     /// Returns the counts of both ends.
     fn counts(&self) -> (SenderCounts, ReceiverCounts);
 }
 
-/// Makes the ends of flow number `flow` of a scenario, which starts now.
+/// Creates the ends of flow `flow` of a scenario. The flow starts at `now`.
 pub(crate) fn start(
     scenario: &SimulationScenario,
     flow: usize,

@@ -25,7 +25,7 @@ pub(crate) struct TcpEnds {
 }
 
 impl TcpEnds {
-    /// Makes ends whose handshake has just measured an RTT of `rtt`.
+    /// Creates both ends of a connection whose handshake has just measured an RTT of `rtt`.
     pub(super) fn start(
         spec: &FlowSpec,
         control: NativeControl,

@@ -1,5 +1,5 @@
-//! UDT flows: the crate that also runs on sockets, driven by the simulation's clock. Its packets are those that a
-//! network would carry.
+//! UDT flows: the crate `landspeed-udt`, which also runs on sockets, driven by the simulation's clock. The packets
+//! are those that a real network would carry.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -19,13 +19,14 @@ use crate::receiver::ReceiverCounts;
 use crate::scenario::FlowSpec;
 use crate::sender::SenderCounts;
 
-/// The most data packets that leave together.
+/// The largest number of data packets that leave together.
 const BATCH: u32 = 16;
-/// Packets that are written ahead. A stopped flow still sends these.
+/// The number of packets that are written in advance. A stopped flow still sends these.
 const AHEAD: u64 = 2 * BATCH as u64;
-/// The smallest buffer of each end without a configured receive window, in packets: libudt's receive buffer.
+/// The smallest buffer of each end, in packets, for a flow without a configured receive window. It is libudt's
+/// receive buffer.
 const LEAST_ROOM: u64 = 8192;
-/// The largest buffer of each end, in packets, for a long path.
+/// The largest buffer of each end, in packets. It limits the buffers of long paths.
 const MOST_ROOM: u64 = 1 << 18;
 
 const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 1);
@@ -42,19 +43,19 @@ struct Datagram {
 pub(crate) struct UdtEnds {
     sender: Connection,
     receiver: Connection,
-    /// Datagrams on the line that will arrive.
+    /// The datagrams on the line that will arrive at the receiver.
     going: VecDeque<Datagram>,
     /// Answers on their way back, with their times of arrival.
     coming: VecDeque<(Nanos, Box<[u8]>)>,
-    /// How far the connection's clock is ahead of the simulation's: the duration of the handshake.
+    /// The time by which the connection's clock is ahead of the simulation's: the duration of the handshake.
     ahead: Nanos,
     way_back: Nanos,
     payload: usize,
-    /// Buffer in which a datagram is reassembled.
+    /// The buffer in which an arriving datagram is rebuilt.
     scratch: Box<[u8]>,
-    /// Zeros that are written as data, repeatedly.
+    /// Zeros, which are written as data again and again.
     blank: Box<[u8]>,
-    /// Bytes not written yet.
+    /// The number of bytes of the flow's data that were not written yet.
     left: u64,
     written: u64,
     read: Bytes,
@@ -95,7 +96,7 @@ impl UdtEnds {
         ends
     }
 
-    /// Writes enough data in advance that only the pace decides when a packet leaves.
+    /// Writes enough data in advance that only the congestion control decides when a packet leaves.
     fn write_ahead(&mut self, now: Nanos) {
         let unsent = (self.written / self.payload as u64).saturating_sub(self.sender.counts().sent);
         if self.left == 0 || unsent > AHEAD / 2 {
@@ -132,7 +133,8 @@ impl UdtEnds {
         }
     }
 
-    /// Sets the time of the next timer: now if it is overdue, because the simulation's time never goes back.
+    /// Sets the time of the next timer. If a timer is overdue it is `now`, because the simulation's time never goes
+    /// back.
     fn set_timer(&mut self, now: Nanos) {
         let timers = [self.sender.next_timeout(), self.receiver.next_timeout()];
         let next = timers.into_iter().flatten().min();
@@ -140,9 +142,9 @@ impl UdtEnds {
     }
 }
 
-/// Returns libudt's configuration, with buffers of twice the bytes that path and queue hold, because that much is
-/// under way while a loss is repaired. Each packet leaves at its own time, because the simulation's timers are never
-/// late; on sockets, many leave together each millisecond.
+/// Returns libudt's configuration with larger buffers: twice the bytes that the path and its queue hold, because that
+/// much is under way while a loss is repaired. Each packet leaves at its own time, because the simulation's timers
+/// are never late. (On sockets, many packets leave together each millisecond.)
 fn config(spec: &FlowSpec, link: &LinkSpec) -> UdtConfig {
     let mtu = u64::from(spec.mtu_bytes);
     let round_trip = (link.delay_ns + spec.return_ns).as_secs_f64();
@@ -159,8 +161,8 @@ fn config(spec: &FlowSpec, link: &LinkSpec) -> UdtConfig {
     }
 }
 
-/// Opens a connection over an idle path with this RTT. Returns both ends after the handshake, and their clock's time
-/// at that moment. No packet of the handshake uses the line.
+/// Opens a connection over an idle path with the RTT `rtt`. Returns the sender, the receiver, and the connection's
+/// time after the handshake. No packet of the handshake uses the line.
 fn open(began: Nanos, rtt: Nanos, config: &UdtConfig, seed: u32) -> (Connection, Connection, Nanos) {
     let identity = |socket| ConnectionIdentity {
         socket: UdtSocketId(socket),

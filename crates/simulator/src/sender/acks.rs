@@ -9,37 +9,39 @@ use super::rtt::us;
 use super::scoreboard::{EVER_RESENT, SACKED, SentSegment};
 use crate::packet::{NONE, TcpAck};
 
-/// The information in one acknowledgement.
+/// A summary of what one acknowledgement reports.
 #[derive(Debug, Default)]
 pub(super) struct AckSummary {
-    /// Segments acknowledged cumulatively.
+    /// The number of segments that were newly acknowledged cumulatively.
     pub(super) acked: u32,
-    /// Segments that arrived for the first time, acknowledged cumulatively or selectively.
+    /// The number of segments newly known to have arrived, acknowledged cumulatively or selectively.
     pub(super) delivered: u32,
-    /// True if a segment was acknowledged selectively.
+    /// True if a segment was newly acknowledged selectively.
     pub(super) sacked: bool,
-    /// True if one of the segments acknowledged had been sent more than once.
+    /// True if one of the segments acknowledged cumulatively had been sent more than once.
     pub(super) was_resent: bool,
-    /// First and last sending times of the segments that were sent once and acknowledged cumulatively.
+    /// The first and the last sending time of the segments that were sent once and are now acknowledged cumulatively.
     acked_sent: Option<(Nanos, Nanos)>,
-    /// Sending time of the segment that was sent once and acknowledged selectively.
+    /// The sending time of the segment that was sent once and is now acknowledged selectively.
     sacked_sent: Option<Nanos>,
     origin: Option<SampleOrigin>,
-    /// RTT of the newest segment that this acknowledgement covers.
+    /// The RTT of the newest segment that this acknowledgement covers; `None` if retransmissions make it
+    /// ambiguous.
     rtt_us: Option<i32>,
     in_flight_before: u32,
     lost_before: u32,
 }
 
 impl AckSummary {
-    /// Returns true if this acknowledgement may show a loss, so that the state must be checked (tcp_ack_is_dubious).
+    /// Returns true if this acknowledgement may show a loss, so that the state of recovery must be checked
+    /// (tcp_ack_is_dubious).
     fn is_dubious(&self) -> bool {
         self.acked == 0 || self.sacked
     }
 }
 
 impl TcpSender {
-    /// Handles an acknowledgement; [`TcpSender::transmit`] must be called after it.
+    /// Handles an acknowledgement. The caller must then call [`TcpSender::transmit`].
     pub(crate) fn on_ack(&mut self, now: Nanos, ack: &TcpAck) {
         if self.board.out() == 0 {
             return;
@@ -68,15 +70,16 @@ impl TcpSender {
         self.steer(now, &summary);
     }
 
-    /// Returns true if the segment acknowledged selectively was sent before the last transmission of the first segment
-    /// under way. That transmission may then still arrive, so the timeout starts anew. A segment sent after it does
-    /// not extend the timeout.
+    /// Returns true if the selectively acknowledged segment was sent before the last transmission of the first
+    /// segment under way. The latter may then still arrive, so the timeout starts anew. A segment sent later does not
+    /// extend the timeout.
     fn tells_of_older(&self, summary: &AckSummary) -> bool {
         summary.sacked_sent.is_some_and(|at| at < self.board.at(self.board.una()).at)
     }
 
-    /// Sets the receiver's timestamp, and the sender's timestamp that the receiver echoed: that of the first segment
-    /// acknowledged (RFC 7323, section 4.3). An acknowledgement without new data echoes the previous one again.
+    /// Sets the receiver's timestamp and the sender's timestamp that the receiver has echoed, which is that of the
+    /// first segment acknowledged (RFC 7323, section 4.3). An acknowledgement without new data echoes the previous
+    /// timestamp again.
     fn read_timestamps(&mut self, now: Nanos, ack: &TcpAck) {
         const MILLISECOND: u64 = 1_000_000;
         self.sk.rcv_tsval = ((now - self.way_back).0 / MILLISECOND) as u32;
@@ -121,7 +124,8 @@ impl TcpSender {
         self.advance(now, seq, was);
     }
 
-    /// Records the delivered segment that was sent last (tcp_rack_advance).
+    /// Updates the newest delivered segment: of all delivered segments, the one that was sent last
+    /// (tcp_rack_advance).
     fn advance(&mut self, now: Nanos, seq: u64, was: &SentSegment) {
         let rtt = now - was.at;
         if was.flags & EVER_RESENT != 0 && us(rtt) < u64::from(self.sk.rtt_min) {
@@ -135,7 +139,7 @@ impl TcpSender {
         }
     }
 
-    /// Updates the RTT (tcp_ack_update_rtt) and calls `pkts_acked`.
+    /// Updates the RTT (tcp_ack_update_rtt) and calls the congestion control's `pkts_acked`.
     fn tell_acked(&mut self, now: Nanos, summary: &mut AckSummary) {
         let acked = summary.acked_sent.filter(|_| !summary.was_resent);
         let first = acked.map(|(first, _)| first).or(summary.sacked_sent);
@@ -157,7 +161,7 @@ impl TcpSender {
         self.control.pkts_acked(&mut self.sk, &sample);
     }
 
-    /// Sets the window (tcp_cong_control).
+    /// Updates the congestion window and the pacing rate (tcp_cong_control).
     fn steer(&mut self, now: Nanos, summary: &AckSummary) {
         self.update_counts();
         self.rate.update_last_delivery(now, &mut self.sk, summary.delivered);

@@ -1,11 +1,11 @@
-//! The sending end of a flow: what net/ipv4/tcp_input.c and tcp_output.c do with a bulk transfer, in their order, so
-//! that a congestion control is called as the kernel calls it.
+//! The sending end of a TCP flow. It does what net/ipv4/tcp_input.c and tcp_output.c do with a bulk transfer, in the
+//! same order, so that a congestion control is called as the kernel calls it.
 //!
-//! Losses are detected by RFC 8985 (RACK) with RFC 6675's threshold of three while no reordering was observed, windows
-//! are reduced by RFC 6937 (proportional rate reduction) in Linux's form, and timeouts are RFC 6298's with Linux's
-//! floor. Some parts are left out, because a line that keeps its order and a way back without losses never need them:
-//! undoing of needless reductions (Eifel, DSACK, F-RTO), SACK reneging, adaptation to reordering. The effects of an
-//! application that pauses are left out too.
+//! Losses are detected by RFC 8985 (RACK) with RFC 6675's threshold of three while no reordering was observed.
+//! Windows are reduced by RFC 6937 (proportional rate reduction) in Linux's form. Timeouts are RFC 6298's with
+//! Linux's floor. Some parts are left out, because a line that keeps the order of packets and a way back without
+//! losses never need them: undoing of needless reductions (Eifel, DSACK, F-RTO), SACK reneging, adaptation to
+//! reordering. Also left out are the effects of an application that pauses.
 
 mod acks;
 mod probe;
@@ -31,11 +31,11 @@ use scoreboard::{NewestDelivery, Scoreboard};
 pub struct SenderCounts {
     /// Packets sent, including retransmissions and packets without data.
     pub sent: u64,
-    /// Retransmissions, included in `sent`.
+    /// The number of retransmissions, which are included in `sent`.
     pub retransmits: u64,
-    /// Number of reductions of the window for a loss; for UDT, loss reports.
+    /// The number of reductions of the congestion window for a loss; for UDT, the number of loss reports.
     pub recoveries: u64,
-    /// Number of timeouts.
+    /// The number of retransmission timeouts.
     pub timeouts: u64,
 }
 
@@ -49,17 +49,18 @@ pub(crate) struct TcpSender {
     rtt: RttEstimator,
     rate: DeliveryRateSampler,
     newest: NewestDelivery,
-    /// True if `newest` moved since losses were last detected.
+    /// True if `newest` has changed since the last search for lost segments.
     is_newer: bool,
     reduction: WindowReduction,
-    /// Sequence number at which the current state of recovery ends: all segments below it are acknowledged (high_seq).
+    /// The sequence number at which the current state of recovery ends, once all segments below it are acknowledged
+    /// (high_seq).
     state_ends: u64,
     /// Segment whose acknowledgement starts a new measurement of the window's use (cwnd_usage_seq).
     usage_ends: u64,
     cwnd_limited: bool,
-    /// Segments that the receiver accepts.
+    /// The receive window, in segments.
     window: u64,
-    /// The first segment that is never sent.
+    /// The first segment that is not to be sent: the end of the data.
     end: u64,
     mss: u32,
     /// Delay from the receiver to the sender.
@@ -77,7 +78,7 @@ pub(crate) struct TcpSender {
 }
 
 impl TcpSender {
-    /// Makes a sender whose handshake has just measured an RTT of `rtt`.
+    /// Creates a sender whose handshake has just measured an RTT of `rtt`.
     pub(crate) fn new(
         spec: &FlowSpec,
         control: NativeControl,
@@ -121,7 +122,7 @@ impl TcpSender {
         Ok(sender)
     }
 
-    /// Stops sending new data; lost data is still sent again.
+    /// Stops sending new data. Lost data is still sent again.
     pub(crate) fn stop(&mut self) {
         self.end = self.end.min(self.board.next());
     }
@@ -131,7 +132,7 @@ impl TcpSender {
         self.board.una() >= self.end
     }
 
-    /// Returns when [`TcpSender::on_timer`] must be called; calling it too early does no harm.
+    /// Returns the time at which [`TcpSender::on_timer`] must be called. Calling it too early does no harm.
     pub(crate) fn next_timer(&self) -> Nanos {
         self.rto_at.min(self.reorder_at).min(self.probing.at).min(self.pace_at)
     }
@@ -140,7 +141,7 @@ impl TcpSender {
         &self.sk
     }
 
-    /// Returns the number of segments acknowledged without a gap.
+    /// Returns the number of segments that are acknowledged cumulatively.
     pub(crate) fn acked(&self) -> u64 {
         self.board.una()
     }
@@ -154,7 +155,7 @@ impl TcpSender {
         self.sk.tcp_clock_cache = now.0;
     }
 
-    /// Updates the counts that a congestion control reads.
+    /// Updates the counts in `sk` that a congestion control reads.
     fn update_counts(&mut self) {
         let sk = &mut self.sk;
         [sk.packets_out, sk.sacked_out, sk.lost_out, sk.retrans_out] = self.board.counts();
@@ -170,7 +171,7 @@ fn sock(spec: &FlowSpec, mss: u32) -> Sock {
     sk.mss_cache = mss;
     sk.snd_cwnd = spec.initial_window;
     sk.snd_ssthresh = spec.initial_ssthresh.unwrap_or(sk.snd_ssthresh);
-    // The handshake's own segment counts, because 0 would mean that none was ever delivered.
+    // The handshake counts as one delivered segment, because 0 would mean that none was ever delivered.
     sk.delivered = 1;
     sk.random = spec.seed;
     sk

@@ -1,5 +1,6 @@
-//! Tail loss probes: RFC 8985, section 7, as in net/ipv4/tcp_output.c and tcp_input.c. If nothing arrives for two
-//! RTTs, one segment is sent. Its acknowledgement then reveals a loss at the end of a flight without a timeout.
+//! Tail loss probes: RFC 8985, section 7, as in net/ipv4/tcp_output.c and tcp_input.c. If no acknowledgement arrives
+//! for two RTTs, one segment is sent. Its acknowledgement then reveals a loss at the end of a flight without a
+//! timeout.
 
 use landspeed_congestion::CaState;
 use landspeed_record::units::Nanos;
@@ -8,14 +9,15 @@ use super::TcpSender;
 use super::acks::AckSummary;
 use crate::agenda::NEVER;
 
-/// Granularity of a timer (TCP_TIMEOUT_MIN_US), which a probe waits in addition to two RTTs.
+/// The time that a probe waits in addition to two RTTs: the granularity of a timer (TCP_TIMEOUT_MIN_US).
 const SLACK: Nanos = Nanos::millis(2);
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TailLossProbe {
     pub(super) at: Nanos,
     is_due: bool,
-    /// While a probe is under way: all segments below this were sent before or by it (tlp_high_seq).
+    /// `Some` while a probe is under way: all segments below this number were sent before the probe or by it
+    /// (tlp_high_seq).
     ends: Option<u64>,
     /// True if the probe repeated the last segment (tlp_retrans).
     is_repeat: bool,
@@ -28,8 +30,8 @@ impl Default for TailLossProbe {
 }
 
 impl TcpSender {
-    /// Restarts the timer after progress: for a probe in states Open and Cwr, otherwise for a timeout
-    /// (tcp_set_xmit_timer).
+    /// Restarts the timer after progress. In the states Open and Cwr it is the timer of a probe, otherwise that of a
+    /// timeout (tcp_set_xmit_timer).
     pub(super) fn arm(&mut self, now: Nanos) {
         let timeout = self.rtt.timeout(&self.sk, self.backoff);
         if !self.arm_probe(now, now + timeout) {
@@ -37,13 +39,15 @@ impl TcpSender {
         }
     }
 
-    /// Restarts the timer after new data was sent; a timeout counts from the first segment under way.
+    /// Restarts the timer of a probe after new data was sent. The probe is due no later than the timeout of the first
+    /// segment under way.
     pub(super) fn arm_after_sending(&mut self, now: Nanos) {
         let timeout = self.rtt.timeout(&self.sk, self.backoff);
         self.arm_probe(now, self.board.at(self.board.una()).at + timeout);
     }
 
-    /// Schedules a probe, no later than the timeout (tcp_schedule_loss_probe). Returns false if there can be none.
+    /// Schedules a probe, no later than `timeout_at` (tcp_schedule_loss_probe). Returns false if the state allows no
+    /// probe.
     fn arm_probe(&mut self, now: Nanos, timeout_at: Nanos) -> bool {
         let is_well = matches!(self.sk.ca_state(), CaState::Open | CaState::Cwr);
         if !is_well || self.board.out() == 0 {
@@ -59,13 +63,14 @@ impl TcpSender {
         true
     }
 
-    /// Handles the probe's timer: [`TcpSender::transmit`] will send the probe (tcp_send_loss_probe).
+    /// Handles the probe's timer (tcp_send_loss_probe). [`TcpSender::transmit`] then sends the probe.
     pub(super) fn on_probe_timer(&mut self, now: Nanos) {
         self.probing.is_due = self.probing.ends.is_none();
         self.arm_rto(now);
     }
 
-    /// Sends a probe that is due, whatever the window: new data, or the last segment again.
+    /// Sends a probe if one is due, whatever the window: new data, or the last segment again. Returns the number of
+    /// the segment that was sent.
     pub(super) fn send_probe(&mut self, now: Nanos) -> Option<u64> {
         if !std::mem::take(&mut self.probing.is_due) || self.board.out() == 0 {
             return None;
@@ -78,7 +83,8 @@ impl TcpSender {
         Some(seq)
     }
 
-    /// Evaluates an acknowledgement for a probe under way (tcp_process_tlp_ack).
+    /// Ends a probe under way if an acknowledgement decides it (tcp_process_tlp_ack). A loss that the probe has
+    /// repaired reduces the window.
     pub(super) fn judge_probe(&mut self, summary: &AckSummary) {
         let Some(ends) = self.probing.ends else { return };
         let una = self.board.una();
@@ -88,7 +94,7 @@ impl TcpSender {
         if !self.probing.is_repeat {
             self.probing.ends = None;
         } else if una > ends {
-            // No second copy was reported: the first was lost, and the probe repaired the loss silently.
+            // No second copy was reported, so the first one was lost, and the probe has repaired the loss silently.
             self.counts.recoveries += 1;
             self.begin_reduction();
             self.control.set_state(&mut self.sk, CaState::Cwr);
@@ -100,7 +106,7 @@ impl TcpSender {
         }
     }
 
-    /// Forgets a probe under way, which a reduction or a timeout makes meaningless.
+    /// Forgets a probe that is due or under way, because a reduction or a timeout makes it meaningless.
     pub(super) fn forget_probe(&mut self) {
         self.probing = TailLossProbe::default();
     }

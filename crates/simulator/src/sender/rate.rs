@@ -1,5 +1,5 @@
-//! Samples of the delivery rate: net/ipv4/tcp_rate.c, after draft-cheng-iccrg-delivery-rate-estimation.
-//! An application never pauses here, so no sample is limited by it.
+//! Samples of the delivery rate: net/ipv4/tcp_rate.c, after draft-cheng-iccrg-delivery-rate-estimation. Simulated
+//! applications never pause, so no sample is limited by the application.
 
 use landspeed_congestion::{RateSample, Sock};
 use landspeed_record::units::Nanos;
@@ -14,7 +14,7 @@ pub(super) struct DeliveryRateSampler {
     news_at: Nanos,
 }
 
-/// The segment from which a sample starts: of all delivered by one acknowledgement, the one sent last.
+/// The segment from which a rate sample starts: of all segments delivered by one acknowledgement, the one sent last.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SampleOrigin {
     sent: SentSegment,
@@ -23,7 +23,8 @@ pub(super) struct SampleOrigin {
 }
 
 impl DeliveryRateSampler {
-    /// Returns the record of a segment that is sent now (tcp_rate_skb_sent); `idle` if none is under way.
+    /// Returns the record of a segment that is sent now (tcp_rate_skb_sent). `idle` is true if no segment is under
+    /// way.
     pub(super) fn on_send(&mut self, now: Nanos, idle: bool, delivered: u32) -> SentSegment {
         if idle {
             (self.first_at, self.news_at) = (now, now);
@@ -47,10 +48,10 @@ impl DeliveryRateSampler {
         }
     }
 
-    /// Returns the sample of one acknowledgement (tcp_rate_gen), without its counts.
+    /// Returns the rate sample of one acknowledgement (tcp_rate_gen), without the fields that the caller fills in.
     pub(super) fn sample(&self, now: Nanos, sk: &Sock, origin: Option<SampleOrigin>) -> RateSample {
         let Some(origin) = origin else { return RateSample::default() };
-        // The path can compress the sending or the arrival of segments: the slower of the two is the rate.
+        // The path can compress the sending or the arrival of segments, so the rate is the slower of the two.
         let interval = us(origin.sent_for).max(us(now - origin.sent.news_at));
         let is_too_short = interval < u64::from(sk.rtt_min);
         RateSample {
@@ -65,7 +66,7 @@ impl DeliveryRateSampler {
 }
 
 impl SampleOrigin {
-    /// Returns `Sock::delivered` at the time when its segment was sent.
+    /// Returns the value that `Sock::delivered` had when the segment was sent.
     pub(super) fn delivered(&self) -> u32 {
         self.sent.delivered
     }

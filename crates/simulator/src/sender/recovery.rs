@@ -1,5 +1,5 @@
-//! The effect of an acknowledgement on the state of recovery (tcp_fastretrans_alert), and the reduction of a window:
-//! proportional rate reduction, RFC 6937 in Linux's form.
+//! The effect of an acknowledgement on the state of recovery (tcp_fastretrans_alert), and the reduction of the
+//! congestion window by proportional rate reduction (RFC 6937 in Linux's form).
 
 use landspeed_congestion::{CaState, CwndEvent, INFINITE_SSTHRESH};
 use landspeed_record::units::Nanos;
@@ -7,7 +7,8 @@ use landspeed_record::units::Nanos;
 use super::TcpSender;
 use crate::agenda::NEVER;
 
-/// DupThresh of RFC 6675, net.ipv4.tcp_reordering: a gap with this number of segments above it is a loss.
+/// DupThresh of RFC 6675, net.ipv4.tcp_reordering: a gap is a loss once this number of segments above it have
+/// arrived.
 const REORDERING: u32 = 3;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -19,7 +20,7 @@ pub(super) struct WindowReduction {
 }
 
 impl TcpSender {
-    /// Returns true if a reduction is under way (tcp_in_cwnd_reduction).
+    /// Returns true if a reduction of the window is under way (tcp_in_cwnd_reduction).
     pub(super) fn is_reducing(&self) -> bool {
         matches!(self.sk.ca_state(), CaState::Cwr | CaState::Recovery)
     }
@@ -46,7 +47,7 @@ impl TcpSender {
         }
     }
 
-    /// Leaves Recovery or Loss once everything is acknowledged that was in flight when the state began.
+    /// Leaves Recovery or Loss once all segments are acknowledged that were in flight when the state began.
     fn leave_state(&mut self) {
         let una = self.board.una();
         match self.sk.ca_state() {
@@ -59,7 +60,7 @@ impl TcpSender {
         }
     }
 
-    /// Marks the segments that are lost by now. Returns true if a retransmission is among them.
+    /// Marks the segments that are lost by now. Returns true if a retransmission is newly among them.
     pub(super) fn find_lost(&mut self, now: Nanos) -> bool {
         if !std::mem::take(&mut self.is_newer) {
             return false;
@@ -69,8 +70,8 @@ impl TcpSender {
         self.board.counts()[3] < resent_before
     }
 
-    /// Returns how long a gap may last before it is a loss (tcp_rack_reo_wnd): zero once losses are known or enough
-    /// segments arrived above the gap, otherwise a quarter of the smallest RTT.
+    /// Returns the time for which a gap may last before it is a loss (tcp_rack_reo_wnd). It is zero once losses are
+    /// known or enough segments have arrived above the gap, otherwise a quarter of the smallest RTT.
     fn patience(&self) -> Nanos {
         let is_known = matches!(self.sk.ca_state(), CaState::Recovery | CaState::Loss);
         if is_known || self.board.sacked() >= REORDERING {
@@ -79,7 +80,7 @@ impl TcpSender {
         Nanos::micros(u64::from((self.sk.rtt_min >> 2).min(self.sk.srtt_us >> 3)))
     }
 
-    /// Enters Open, or Disorder if a segment is missing (tcp_try_keep_open).
+    /// Enters the state Open, or Disorder if a segment is missing or under way again (tcp_try_keep_open).
     pub(super) fn keep_open(&mut self) {
         let is_whole = self.board.sacked() + self.board.lost() == 0 && !self.board.any_resent();
         let state = if is_whole { CaState::Open } else { CaState::Disorder };
@@ -109,7 +110,8 @@ impl TcpSender {
         self.sk.snd_ssthresh = self.control.ssthresh(&mut self.sk);
     }
 
-    /// Ends a reduction (tcp_end_cwnd_reduction). Rate-based controls set their own window.
+    /// Ends a reduction of the window (tcp_end_cwnd_reduction). Does nothing for rate-based controls, which set their
+    /// own window.
     pub(super) fn end_reduction(&mut self) {
         if self.is_rate_based {
             return;
@@ -143,7 +145,7 @@ impl TcpSender {
         self.sk.snd_cwnd = in_flight + may_send as u32;
     }
 
-    /// Handles the reordering timer: missing segments have been missing for long enough (tcp_rack_reo_timeout).
+    /// Handles the reordering timer: gaps have lasted long enough to be losses (tcp_rack_reo_timeout).
     pub(super) fn on_reorder_timer(&mut self, now: Nanos) {
         self.reorder_at = NEVER;
         let lost_before = self.board.lost_ever();

@@ -1,15 +1,15 @@
-//! The RTT as Linux smooths it: tcp_rtt_estimator and tcp_set_rto of net/ipv4/tcp_input.c, after RFC 6298, and the
-//! minimum within five minutes (lib/win_minmax.c).
+//! The RTT as Linux smooths it (tcp_rtt_estimator and tcp_set_rto of net/ipv4/tcp_input.c, after RFC 6298), and the
+//! minimum RTT within five minutes (lib/win_minmax.c).
 
 use landspeed_congestion::Sock;
 use landspeed_record::units::Nanos;
 
-/// Window of the minimum: net.ipv4.tcp_min_rtt_wlen.
+/// The window of the minimum RTT, in microseconds (net.ipv4.tcp_min_rtt_wlen).
 const LEAST_WITHIN_US: u64 = 300 * 1_000_000;
-/// Longest timeout: TCP_RTO_MAX.
+/// The longest timeout, in microseconds (TCP_RTO_MAX).
 const LONGEST_US: u64 = 120 * 1_000_000;
 
-/// The state of a flow's RTT estimation beyond the [`Sock`]'s own fields.
+/// The state of a flow's RTT estimation that the [`Sock`] does not hold.
 #[derive(Debug, Clone)]
 pub(super) struct RttEstimator {
     floor_us: u32,
@@ -21,7 +21,7 @@ pub(super) struct RttEstimator {
 }
 
 impl RttEstimator {
-    /// Makes an estimator with this shortest timeout (beyond the RTT itself).
+    /// Creates an estimator. `floor` is the least margin of the timeout beyond the RTT.
     pub(super) fn new(floor: Nanos) -> Self {
         RttEstimator {
             floor_us: us(floor) as u32,
@@ -32,8 +32,8 @@ impl RttEstimator {
         }
     }
 
-    /// Updates the estimates with an RTT sample. `una` and `next` are the flow's first segment under way and the next
-    /// to send.
+    /// Updates the estimates with an RTT sample. `una` is the first segment that is not acknowledged, and `next` the
+    /// next one to be sent for the first time.
     pub(super) fn sample(&mut self, sk: &mut Sock, rtt_us: u32, una: u64, next: u64) {
         if sk.srtt_us == 0 {
             sk.srtt_us = (rtt_us << 3).max(1);
@@ -78,13 +78,13 @@ impl RttEstimator {
     }
 }
 
-/// Converts to whole microseconds.
+/// Returns a time in whole microseconds.
 pub(super) fn us(time: Nanos) -> u64 {
     time.0 / 1000
 }
 
-/// The minimum of a sliding window in constant space (Kathleen Nichols' algorithm): the best sample, the best one
-/// after it, and the best one after that.
+/// The minimum of a sliding window in constant space (Kathleen Nichols' algorithm). Holds the best sample, the best
+/// one after it, and the best one after that, each with its time.
 #[derive(Debug, Clone, Copy)]
 struct WindowedMinimum {
     best: [(u64, u32); 3],

@@ -1,4 +1,5 @@
-//! A sender alone, with acknowledgements that the test makes. The control is Reno: the window follows RFC 5681.
+//! Tests of a sender alone, with acknowledgements that the test creates. The control is Reno, so the window follows
+//! RFC 5681.
 
 use landspeed_congestion::{CaState, native};
 

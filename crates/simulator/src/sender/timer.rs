@@ -1,4 +1,4 @@
-//! The retransmission timer: RFC 6298, and tcp_enter_loss of net/ipv4/tcp_input.c.
+//! The retransmission timer of RFC 6298, and tcp_enter_loss of net/ipv4/tcp_input.c.
 
 use landspeed_congestion::{CaState, CwndEvent};
 use landspeed_record::units::Nanos;
@@ -7,7 +7,7 @@ use super::TcpSender;
 use crate::agenda::NEVER;
 
 impl TcpSender {
-    /// Handles all timers that are due by `now`; [`TcpSender::transmit`] must be called after it.
+    /// Handles all timers that are due by `now`. The caller must then call [`TcpSender::transmit`].
     pub(crate) fn on_timer(&mut self, now: Nanos) {
         self.tick(now);
         if self.reorder_at <= now {
@@ -20,7 +20,7 @@ impl TcpSender {
         }
     }
 
-    /// Restarts the timer (RFC 6298, section 5).
+    /// Restarts the retransmission timer, or stops it if no segment is under way (RFC 6298, section 5).
     pub(super) fn arm_rto(&mut self, now: Nanos) {
         self.probing.at = NEVER;
         self.rto_at = match self.board.out() {
@@ -49,7 +49,7 @@ impl TcpSender {
         self.arm_rto(now);
     }
 
-    /// Returns true if the window has not been reduced yet for the segments under way now.
+    /// Returns true if the window was not yet reduced for the segments that are under way now.
     fn is_a_new_loss(&self) -> bool {
         match self.sk.ca_state() {
             CaState::Open | CaState::Disorder => true,

@@ -8,7 +8,7 @@ use super::scoreboard::SentSegment;
 use crate::agenda::NEVER;
 
 impl TcpSender {
-    /// Sends the segments that may be sent now: calls `send` with the number of each.
+    /// Sends the segments that may leave now. `send` is called with the number of each.
     pub(crate) fn transmit(&mut self, now: Nanos, mut send: impl FnMut(u64)) {
         let pacing =
             if self.is_paced { self.sk.sk_pacing_rate.min(self.sk.sk_max_pacing_rate) } else { u64::MAX };
@@ -38,7 +38,7 @@ impl TcpSender {
         self.board.next() < self.end.min(self.board.una() + self.window)
     }
 
-    /// Returns true if pacing lets a segment leave now, and then sets the time of the next one.
+    /// Returns true if pacing lets a segment leave now, and then schedules the next one.
     fn is_time(&mut self, now: Nanos, bytes_per_second: u64) -> bool {
         if self.sk.tcp_wstamp_ns > now.0 {
             self.pace_at = Nanos(self.sk.tcp_wstamp_ns);
@@ -48,8 +48,8 @@ impl TcpSender {
         true
     }
 
-    /// Sets the rate at which Linux paces if it paces, and which it takes for the flow's rate otherwise
-    /// (tcp_update_pacing_rate): 1.2 windows per RTT, or 2 far below the threshold.
+    /// Sets the pacing rate (tcp_update_pacing_rate): 1.2 windows per RTT, or 2 far below the threshold. Linux
+    /// computes it even if it does not pace, as the flow's rate.
     pub(super) fn set_pacing_rate(&mut self) {
         let sk = &mut self.sk;
         let percent = if sk.snd_cwnd < sk.snd_ssthresh / 2 { 200 } else { 120 };
@@ -86,7 +86,7 @@ impl TcpSender {
         self.rate.on_send(now, is_idle, self.sk.delivered)
     }
 
-    /// Records whether the window limits the flow (tcp_cwnd_validate), because only then may it grow.
+    /// Records if the window limits the flow (tcp_cwnd_validate), because only then may the window grow.
     fn judge_use(&mut self, has_sent: bool) {
         let limited = self.board.in_flight() >= self.sk.snd_cwnd;
         if !has_sent && !limited {

@@ -3,8 +3,8 @@
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_simulator::{LinkSpec, LossSpec, SimulationScenario};
 
-/// Makes a scenario of one line without delay (flows have theirs on their way back), with a queue of `queue_bdp` BDPs
-/// and no flow.
+/// Returns a scenario of one line without delay (flows have their delay on the way back), with a queue of `queue_bdp`
+/// BDPs and without flows.
 pub(crate) fn scenario(rate: f64, rtt: Nanos, queue_bdp: f64) -> SimulationScenario {
     let link = LinkSpec {
         rate_bps: BitRate(rate),

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::{CellTrial, Contrast, ContrastEstimate, VarianceMethod};
 use crate::contrast::known_quantile;
 
-/// The number of blocks with all cells of a contrast that is needed to estimate its variance.
+/// A contrast's variance is estimated only if at least this many blocks have all of its cells.
 const LEAST: usize = 4;
 
 /// The mean log of each cell in each block.
@@ -28,8 +28,8 @@ impl BlockMeans {
         BlockMeans(blocks.into_values().map(means).collect())
     }
 
-    /// Estimates a contrast that belongs to a family of `family` contrasts; `None` where too few blocks have all of
-    /// its cells.
+    /// Estimates a contrast that belongs to a family of `family` contrasts, with intervals at `confidence`. `None` if
+    /// too few blocks have all cells of the contrast.
     pub(super) fn compare(
         &self,
         contrast: &Contrast,

@@ -6,23 +6,23 @@ use nalgebra::{DMatrix, DVector};
 
 use super::{CellTrial, GridError};
 
-/// Least number of blocks with several plots from which the plots' variance is estimated: with two plots a block,
-/// five degrees of freedom.
+/// The least number of blocks with several plots from which the plots' variance is estimated. With two plots a block
+/// it gives five degrees of freedom.
 const PLOT_BLOCKS: usize = 6;
 
-/// The design of a grid. The effects are those of the blocks, then those of the cells except the reference, whose
-/// effect is 0.
+/// The linear model of a grid's trials. Its effects are those of the blocks, then those of the cells except the
+/// reference, whose effect is 0.
 pub(super) struct GridDesign {
     /// The cells, in ascending order.
     pub(super) cells: Vec<u32>,
     pub(super) blocks: usize,
     /// Each trial's cell, as an index into `cells`.
     pub(super) cell: Vec<usize>,
-    /// Each trial's plot, or its block if each block is one plot, or each trial is.
+    /// Each trial's plot. If each block is one plot, or each trial is its own plot, it is the trial's block instead.
     pub(super) plot: Vec<usize>,
     /// The number of trials in each plot.
     pub(super) sizes: DVector<f64>,
-    /// True if plots have a random effect of their own.
+    /// True if plots have a random effect in the model.
     pub(super) has_plots: bool,
     /// The design matrix: trials by effects.
     pub(super) x: DMatrix<f64>,
@@ -78,7 +78,7 @@ impl GridDesign {
         (place != self.reference).then_some(self.blocks + place - before)
     }
 
-    /// Returns the sums over the trials of each plot: plots by the columns of `of`.
+    /// Returns the sums of the rows of `of` (one per trial) over each plot: a matrix of plots by columns of `of`.
     pub(super) fn by_plot(&self, of: &DMatrix<f64>) -> DMatrix<f64> {
         let mut sums = DMatrix::zeros(self.sizes.len(), of.ncols());
         for (trial, plot) in self.plot.iter().enumerate() {
@@ -90,7 +90,7 @@ impl GridDesign {
     }
 }
 
-/// Returns the cells that no chain of blocks with common cells joins to the reference.
+/// Returns the cells that no chain of blocks with common cells joins to the cell `reference`.
 fn apart(trials: &[CellTrial], reference: u32) -> Vec<u32> {
     let mut blocks: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     trials.iter().for_each(|t| _ = blocks.entry(t.block).or_default().insert(t.cell));

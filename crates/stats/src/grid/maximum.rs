@@ -1,9 +1,9 @@
-//! The bound that the largest of several correlated Student variables keeps (Hothorn, Bretz, Westfall, "Simultaneous
+//! A bound for the largest magnitude of several correlated Student variables (Hothorn, Bretz, Westfall, "Simultaneous
 //! inference in general parametric models", Biometrical Journal 50, 2008).
 //!
-//! The vector of the variables is a direction times a length, independent of each other. Directions are drawn; the
-//! length has a known distribution (Fisher's), so that a few thousand directions give three digits. The seed is
-//! fixed, so that each call gives the same bound.
+//! The vector of the variables is the product of a direction and a length, which are independent of each other.
+//! Directions are drawn at random. The length has a known distribution (Fisher's), so that a few thousand directions
+//! give three digits. The seed is fixed, so that each call gives the same bound.
 
 use std::cmp::Ordering;
 
@@ -14,15 +14,15 @@ use crate::Random;
 use crate::estimate::student_quantile;
 
 const DIRECTIONS: usize = 8192;
-/// Directions that are averaged together, after sorting them by reach: among so few neighbours the reach hardly
-/// varies.
+/// The number of directions that are averaged together after sorting them by reach. Among this many neighbours the
+/// reach hardly varies.
 const ALIKE: usize = 64;
 /// Degrees of freedom beyond which Student's distribution equals the normal one to all digits that matter.
 pub(super) const NORMAL: f64 = 1e6;
 
-/// Returns the bound that all of the variables keep with probability `confidence`. Row i of `factor`, times a vector
-/// of independent Gaussian variables, is the i-th variable before it is divided by the common deviation, which has
-/// `freedom` degrees of freedom. Rows have length 1.
+/// Returns the bound that the magnitudes of all variables stay below with probability `confidence`. Row i of
+/// `factor`, times a vector of independent Gaussian variables, is the i-th variable before it is divided by the
+/// common deviation, which has `freedom` degrees of freedom. Each row has length 1.
 pub(super) fn bound(factor: &DMatrix<f64>, freedom: f64, confidence: f64) -> f64 {
     let freedom = freedom.min(NORMAL);
     let reaches = reaches(factor);
@@ -45,8 +45,7 @@ pub(super) fn bound(factor: &DMatrix<f64>, freedom: f64, confidence: f64) -> f64
     high
 }
 
-/// Returns the distance from zero of the variable farthest from it, per unit of length, for directions of equal
-/// probability.
+/// Returns, for directions of equal probability, the largest magnitude among the variables per unit of length.
 fn reaches(factor: &DMatrix<f64>) -> Vec<f64> {
     let mut random = Random::new(20_080_346);
     let directions = DMatrix::from_fn(factor.ncols(), DIRECTIONS, |_, _| random.normal());

@@ -2,13 +2,15 @@
 //! contrasts say which cells differ.
 //!
 //! Figures are logs. The log of a trial is the sum of its block's effect, its cell's effect, a random effect of its
-//! plot and its own error. A plot is a part of a block in which factors that are slow to change keep their values, so
-//! that effects of slow factors are known no better than plots repeat themselves. The model is fitted by restricted
-//! maximum likelihood; each contrast gets the error and the degrees of freedom of Kenward & Roger, "Small sample
-//! inference for fixed effects from restricted maximum likelihood", Biometrics 53, 1997; all contrasts of a family
-//! together get intervals from the largest of their Student statistics (Hothorn, Bretz & Westfall, Biometrical
-//! Journal 50, 2008). Where cells differ in noise, each contrast has the error of its own differences within blocks.
-//! docs/decisions/0032 gives the reasons; `make grid-coverage` shows how often the intervals hold the truth.
+//! plot, and its own error. A plot is a part of a block in which factors that are slow to change keep their values.
+//! The effects of slow factors are therefore known no better than plots repeat themselves.
+//!
+//! The model is fitted by restricted maximum likelihood. Each contrast gets the error and the degrees of freedom of
+//! Kenward & Roger, "Small sample inference for fixed effects from restricted maximum likelihood",
+//! Biometrics 53, 1997. All contrasts of a family together get intervals from the largest of their Student statistics
+//! (Hothorn, Bretz & Westfall, Biometrical Journal 50, 2008). Where all cells differ in noise, each contrast has the
+//! error of its own differences within blocks. docs/decisions/0032 gives the reasons; `make grid-coverage` shows how
+//! often the intervals hold the truth.
 
 mod block_means;
 mod design;
@@ -33,19 +35,19 @@ pub use layout::GridLayout;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CellTrial {
     pub block: u32,
-    /// The plot's number: trials of one block with the same number share a plot. If each block is one plot, or each
-    /// trial is its own plot, plots have no effect of their own in the model.
+    /// The plot's number. Trials of one block with the same number share a plot. Plots have no effect in the model if
+    /// each block is one plot, or if each trial is its own plot.
     pub plot: u32,
-    /// The cell's number, as [`GridLayout`] numbers the cells of a grid of factors.
+    /// The cell's number. [`GridLayout`] defines the numbers for a grid of factors.
     pub cell: u32,
     /// The natural log of the figure.
     pub ln: f64,
 }
 
-/// A weighted sum of cells' effects, whose weights sum to 0.
+/// A weighted sum of the effects of cells. The weights sum to 0.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contrast {
-    /// The cells with their weights.
+    /// The cells' numbers, each with its weight.
     pub weights: Vec<(u32, f64)>,
 }
 
@@ -73,15 +75,16 @@ pub enum GridError {
     Weights,
 }
 
-/// The variances from which a contrast's error comes.
+/// The source of the variance from which a contrast's error is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VarianceMethod {
     /// One variance for all cells.
     Common,
-    /// One variance for most cells, and a separate one for each louder cell. Where all cells differ in noise and too
-    /// few blocks have all cells of the contrast: a separate one for every cell.
+    /// One variance for most cells, and a separate one for each noisier cell. If all cells differ in noise and too
+    /// few blocks have all cells of the contrast, every cell has a separate one.
     Own,
-    /// The variance of the contrast's differences within each block, where all cells differ in noise.
+    /// The variance of the contrast's differences within each block. It is used for grids whose cells all differ in
+    /// noise, and where it is known better than the variances of a few noisier cells.
     Paired,
 }
 
@@ -107,31 +110,31 @@ pub struct ContrastEstimate {
     pub freedom: f64,
     /// The low and high end of the interval for this contrast alone.
     pub alone: (f64, f64),
-    /// The low and high end of the simultaneous interval: all intervals of the family hold the truth together with
-    /// the given confidence.
+    /// The low and high end of the simultaneous interval. With the requested confidence, the simultaneous intervals
+    /// of all contrasts in the family contain the true values.
     pub together: (f64, f64),
     pub method: VarianceMethod,
 }
 
 impl ContrastEstimate {
-    /// Returns the ratio with its simultaneous interval.
+    /// Returns the contrast as a ratio with its simultaneous interval.
     pub fn estimate(&self) -> Estimate {
         ratio_of(self.ln, self.together.0, self.together.1)
     }
 }
 
-/// The mean of a cell over the blocks.
+/// The mean of a cell over the blocks, as a log.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CellMean {
     pub cell: u32,
     pub ln: f64,
-    /// The standard error from the variance of trials and plots; the blocks' effects are taken as given.
+    /// The standard error from the variances of trials and plots. It does not include how blocks vary.
     pub error: f64,
-    /// The low and high end of this cell's own interval for `ln`. The interval is not widened for the number of cells.
+    /// The low and high end of the interval for `ln` of this cell alone, not widened for the number of cells.
     pub alone: (f64, f64),
 }
 
-/// A grid with the fitted model.
+/// A mixed model that was fitted to the trials of a grid.
 pub struct FittedGrid {
     design: GridDesign,
     model: MixedModel,
@@ -158,8 +161,8 @@ impl FittedGrid {
     /// Fits the mixed model to `trials`. The effects of cells are relative to the cell `reference`.
     ///
     /// # Errors
-    /// Returns an error if `reference` has no trial, if a cell shares no block with it, neither directly nor through
-    /// other cells, or if there are too few blocks or trials to estimate the variances.
+    /// Returns an error if `reference` has no trial, if no chain of blocks with common cells joins a cell to it, or
+    /// if there are too few blocks or trials to estimate the variances.
     pub fn of(trials: &[CellTrial], reference: u32) -> Result<FittedGrid, GridError> {
         let design = GridDesign::of(trials, reference)?;
         let model = MixedModel::of(&design)?;
@@ -190,9 +193,9 @@ impl FittedGrid {
         let Some(freedom) = estimates.iter().map(|one| one.freedom).max_by(f64::total_cmp) else {
             return Ok(Vec::new());
         };
-        // Contrasts whose errors are known less well than the best one's are put on its scale by their probabilities.
-        // The common error assumed here makes them depend on each other less than they do, which makes intervals
-        // wider, not narrower.
+        // The bound is for the contrast whose error has the most degrees of freedom. The others get the bound of the
+        // same probability at their own degrees of freedom. The common error assumed here makes contrasts depend on
+        // each other less than they do, which makes intervals wider, not narrower.
         let most = maximum::bound(&self.factor(&rows), freedom, confidence);
         let error = student(freedom).cdf(-most);
         let method = if self.noise.own().is_some() { VarianceMethod::Own } else { VarianceMethod::Common };
@@ -217,7 +220,8 @@ impl FittedGrid {
         Ok(both.map(|(contrast, one)| paired((contrast, one)).unwrap_or_else(|| compared(one))).collect())
     }
 
-    /// Estimates the mean of each cell over the blocks; cells in ascending order.
+    /// Estimates the mean of each cell over the blocks, with an interval at `confidence` (0.95, say). Cells are in
+    /// ascending order.
     pub fn means(&self, confidence: f64) -> Vec<CellMean> {
         let mean = |(place, cell): (usize, &u32)| {
             let mut row = DVector::zeros(self.model.effects.len());
@@ -232,7 +236,7 @@ impl FittedGrid {
         self.design.cells.iter().enumerate().map(mean).collect()
     }
 
-    /// Returns the weights of the effects in a contrast.
+    /// Returns the weight of each effect of the model in `contrast`.
     fn row(&self, contrast: &Contrast) -> Result<DVector<f64>, GridError> {
         let mut row = DVector::zeros(self.model.effects.len());
         for (cell, weight) in &contrast.weights {
@@ -254,9 +258,9 @@ impl FittedGrid {
                 shares.iter().zip(own).map(|((square, _), own)| square * (own.value - self.model.variance));
             let before = variance;
             variance += others.sum::<f64>();
-            // The common variance is known as well as before; the uncertainty of the cells' own variances is added.
-            // It is counted on the safe side: the freedom of a loud cell bounds that of every contrast that it is
-            // part of.
+            // The common variance is known as well as before, and the uncertainty of the cells' own variances is
+            // added. It is counted on the safe side: a contrast has at most the degrees of freedom of the noisy cells
+            // in it.
             spread *= (variance / before).powi(2);
             let apart = |((square, part), own): (&(f64, f64), &Variance)| {
                 2.0 * ((square - total * part) * own.value).powi(2) / own.freedom
@@ -267,8 +271,8 @@ impl FittedGrid {
         PointEstimate { ln: self.model.effects.dot(row), error: (variance + excess).sqrt(), freedom }
     }
 
-    /// Returns for each cell the sum of the squares of its trials' weights in an estimate, and its part of all
-    /// trials.
+    /// Returns two numbers for each cell: the sum of the squared weights of its trials in an estimate, and its part
+    /// of the number of all trials.
     fn shares(&self, row: &DVector<f64>) -> Vec<(f64, f64)> {
         let mut shares = vec![(0.0, 0.0); self.design.cells.len()];
         let trials = self.design.cell.len() as f64;
@@ -279,7 +283,7 @@ impl FittedGrid {
         shares
     }
 
-    /// Returns rows of length 1 whose products are the correlations of the estimates.
+    /// Returns one row of length 1 for each estimate. The product of two rows is the correlation of their estimates.
     fn factor(&self, rows: &[DVector<f64>]) -> DMatrix<f64> {
         let cells = self.design.cells.len() - 1;
         let among = self.covariance.view((self.design.blocks, self.design.blocks), (cells, cells));
@@ -295,8 +299,8 @@ impl FittedGrid {
     }
 }
 
-/// Returns the largest effect, in either direction, that the simultaneous intervals do not rule out: "no effect
-/// larger than".
+/// Returns the largest magnitude of an effect that the simultaneous intervals of `compared` do not rule out: the
+/// value for "no effect larger than".
 pub fn largest(compared: &[ContrastEstimate]) -> f64 {
     compared.iter().flat_map(|one| [one.together.0.abs(), one.together.1.abs()]).fold(0.0, f64::max)
 }

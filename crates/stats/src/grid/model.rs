@@ -1,23 +1,24 @@
-//! The mixed model: blocks and cells fixed, plots random. Variances by restricted maximum likelihood, errors and
-//! degrees of freedom by Kenward and Roger.
+//! The mixed model: blocks and cells are fixed effects, plots are random. Variances come from restricted maximum
+//! likelihood, errors and degrees of freedom from Kenward and Roger.
 //!
-//! The variance of the trials is `variance * H`, `H = I + ratio * Z Z'`, where `Z` assigns trials to plots. With `M`
-//! the projection onto the residuals of least squares, the restricted likelihood depends on `ratio` by the
-//! eigenvalues of `Z' M Z` alone (Kang et al., "Efficient control of population structure in model organism
-//! association mapping", Genetics 178, 2008), so its profile costs nothing once they are known.
+//! The covariance of the trials is `variance * H`, `H = I + ratio * Z Z'`, where `Z` assigns trials to plots. With
+//! `M` the projection onto the residuals of least squares, the restricted likelihood depends on `ratio` only through
+//! the eigenvalues of `Z' M Z` (Kang et al., "Efficient control of population structure in model organism association
+//! mapping", Genetics 178, 2008). Once these are known, computing it for another ratio costs almost nothing.
 
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn, Matrix2, SymmetricEigen, Vector2};
 
 use super::GridError;
 use super::design::GridDesign;
 
-/// Lower bound for the variance of a plot's mean, as a part of what the trials' variance alone would give it. A ratio
-/// below 0 is allowed: the classical analysis of variance has it too, and a bound at 0 makes intervals between plots
-/// too wide where plots do not differ.
+/// Lower bound for the variance of a plot's mean, as a part of the variance that the trials alone would give it. A
+/// ratio below 0 is allowed, as in the classical analysis of variance. A bound at 0 would make intervals between
+/// plots too wide where plots do not differ.
 const LEAST: f64 = 0.05;
-/// The largest ratio tried, times the size of the largest plot.
+/// The largest ratio of the variances of plots and trials that is tried, times the number of trials in the largest
+/// plot.
 const MOST: f64 = 1e8;
-/// The degrees of freedom that are needed to estimate the plots' variance.
+/// The degrees of freedom that are needed to estimate the variance of plots.
 const PLOT_FREEDOM: usize = 5;
 
 pub(super) struct MixedModel {
@@ -72,12 +73,12 @@ impl MixedModel {
         })
     }
 
-    /// Returns the covariance of the effects if the estimated variances were the true ones.
+    /// Returns the covariance of the effects, with the estimated variances taken as the true ones.
     pub(super) fn covariance(&self) -> DMatrix<f64> {
         &self.inverse * self.variance
     }
 
-    /// Returns the error of an estimate, which is a weighted sum of effects.
+    /// Returns the variances of an estimate. `of` holds the weight of each effect in it.
     pub(super) fn error_of(&self, of: &DVector<f64>) -> EstimateVariance {
         let form = |matrix: &DMatrix<f64>| of.dot(&(matrix * of));
         let (unit, by_plots) = (form(&self.inverse), form(&self.by_plots));
@@ -91,11 +92,11 @@ impl MixedModel {
 }
 
 pub(super) struct EstimateVariance {
-    /// The variance of the estimate if the estimated variances were the true ones.
+    /// The variance of the estimate, with the estimated variances of plots and trials taken as the true ones.
     pub(super) variance: f64,
-    /// The variance added because they are estimates.
+    /// The variance added because the variances of plots and trials are estimates.
     pub(super) excess: f64,
-    /// The variance of `variance`.
+    /// The variance of the field `variance`.
     pub(super) spread: f64,
 }
 
@@ -177,7 +178,8 @@ impl PlotStrata {
         ratio((low + high) / 2.0)
     }
 
-    /// Returns the inverse of the expected information on the variances of plots and trials.
+    /// Returns the covariance of the estimated variances of plots and trials: the inverse of their expected
+    /// information.
     fn spread(&self) -> Matrix2<f64> {
         let square = self.variance * self.variance;
         let trials = self.freedom - self.plots.len() as f64;

@@ -1,8 +1,8 @@
 //! Tests of whether some cells are noisier than others, and each cell's variance.
 //!
-//! Residuals within plots (with the plots' effects removed) give each cell's own variance. An F test identifies a
-//! cell that is louder than the others; a chi-squared test of the logs of the variances shows whether all cells
-//! differ.
+//! A noisy ("loud") cell is one whose trials have a larger variance. Residuals within plots (with the plots' effects
+//! removed) give each cell's own variance. An F test identifies a cell that is noisier than the others. A chi-squared
+//! test of the logs of the variances shows if all cells differ.
 
 use nalgebra::{DMatrix, DVector};
 use statrs::distribution::{ChiSquared, ContinuousCDF, FisherSnedecor};
@@ -12,13 +12,13 @@ use super::GridError;
 use super::design::GridDesign;
 use super::model::positive;
 
-/// The probability that cells of equal variance are taken for cells that all differ.
+/// The significance level of the chi-squared test: the probability that cells of equal variance are taken for cells
+/// that all differ.
 const DIFFER: f64 = 0.05;
-/// The largest probability of a false alarm: that a cell is taken for loud (of a larger variance than the others)
-/// although all variances are equal. It is high, because a separate variance costs little, while a loud cell that is
-/// missed makes intervals too narrow.
+/// The largest probability that the F tests take a cell for noisier than the others although all variances are equal.
+/// It is high, because a separate variance costs little, while a missed noisy cell makes intervals too narrow.
 const LOUD: f64 = 0.2;
-/// At most one cell in this many is loud where the others are alike.
+/// If more than one cell in this many is noisier than the others, all cells are taken to differ.
 const FEW: usize = 4;
 
 /// A variance with its degrees of freedom.
@@ -33,9 +33,9 @@ pub(super) struct Variance {
 struct CellResiduals {
     cell: usize,
     squares: f64,
-    /// The expected value of `squares` if all trials have variance 1.
+    /// The expected value of `squares` if the trials of all cells have variance 1.
     expected: f64,
-    /// The part of `expected` that the cell's own trials contribute.
+    /// The part of `expected` that comes from the errors of the cell's own trials.
     from_own: f64,
 }
 
@@ -44,23 +44,24 @@ impl CellResiduals {
         self.expected * self.expected / self.from_own
     }
 
-    /// Returns the cell's variance, assuming that all cells have the same.
+    /// Returns the cell's variance, assuming that all cells have the same variance.
     fn equal(&self) -> Variance {
         Variance { value: (self.squares / self.expected).max(1e-30), freedom: self.freedom() }
     }
 
-    /// Returns the cell's own variance, assuming that the others have the variance `rest`.
+    /// Returns the cell's own variance, assuming that the other cells have the variance `rest`. It is at least
+    /// `rest`.
     fn beside(&self, rest: f64) -> Variance {
         let value = (self.squares - (self.expected - self.from_own) * rest) / self.from_own;
         Variance { value: value.max(rest), freedom: self.freedom() }
     }
 }
 
-/// How the cells differ in noise.
+/// The way in which the cells differ in noise.
 pub(super) enum CellNoise {
     /// No cell differs from the others by more than chance.
     Alike,
-    /// A few cells are louder than the others, which are alike. Holds the variance of each cell.
+    /// A few cells are noisier than the others, which share one variance. Holds the variance of each cell.
     Loud(Vec<Variance>),
     /// All cells differ. Holds the variance of each cell, which is imprecise because it comes from few trials.
     Differs(Vec<Variance>),
@@ -91,7 +92,7 @@ impl CellNoise {
         Ok(CellNoise::Differs(own))
     }
 
-    /// Returns each cell's own variance; `None` where one variance fits all.
+    /// Returns each cell's own variance; `None` if all cells share one variance.
     pub(super) fn own(&self) -> Option<&[Variance]> {
         match self {
             CellNoise::Alike => None,
@@ -100,7 +101,7 @@ impl CellNoise {
     }
 }
 
-/// Returns true if the logs of the variances spread further than chance spreads them.
+/// Returns true if the logs of the variances differ by more than chance.
 fn spreads(all: &[CellResiduals]) -> bool {
     let own: Vec<Variance> = all.iter().map(CellResiduals::equal).collect();
     if own.len() < 2 {
@@ -112,8 +113,8 @@ fn spreads(all: &[CellResiduals]) -> bool {
     ChiSquared::new(own.len() as f64 - 1.0).expect("there is freedom").sf(spread) < DIFFER
 }
 
-/// Returns the residuals of each cell of `which` whose trials are informative, in a model of these cells and their
-/// plots alone.
+/// Returns the residuals of each cell that `which` marks and whose trials are informative. The model has only the
+/// marked cells and their plots.
 fn residuals(design: &GridDesign, which: &[bool]) -> Result<Vec<CellResiduals>, GridError> {
     let used: Vec<usize> = (0..design.cell.len()).filter(|trial| which[design.cell[*trial]]).collect();
     let cells = which.len();
@@ -154,8 +155,8 @@ fn residuals(design: &GridDesign, which: &[bool]) -> Result<Vec<CellResiduals>, 
     Ok((0..cells).map(of).filter(|one| one.expected > 1e-6).collect())
 }
 
-/// Returns the projection onto the directions that differences within plots cannot estimate: the mean of each set of
-/// cells that plots join.
+/// Returns the projection onto the directions that differences within plots cannot estimate. These are the means of
+/// each set of cells that common plots join.
 fn joined(counts: &DMatrix<f64>) -> DMatrix<f64> {
     let cells = counts.ncols();
     let mut set: Vec<usize> = (0..cells).collect();
@@ -173,7 +174,8 @@ fn pooled(variances: &[Variance]) -> Variance {
     Variance { value, freedom }
 }
 
-/// Returns the cell whose variance is larger than the others' by more than chance, if any.
+/// Returns the cell with the largest variance if that is larger than the others' by more than chance, at the error
+/// `error`.
 fn loudest(quiet: &[CellResiduals], error: f64) -> Option<CellResiduals> {
     let value = |one: &CellResiduals| one.equal().value;
     let loudest = *quiet.iter().max_by(|a, b| value(a).total_cmp(&value(b)))?;

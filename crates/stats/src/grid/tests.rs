@@ -4,8 +4,8 @@ use statrs::distribution::{Continuous, Normal};
 use super::*;
 use crate::Random;
 
-/// Returns the trials of a split plot: the first factor has two levels and changes by plots of `sub` cells. Trials
-/// vary by 1, plots by `deviation`; all cells are equal.
+/// Returns the trials of a split plot. The first factor has two levels and changes by plots of `sub` cells. Trials
+/// have the deviation 1, and plots have `deviation`. All cells are equal.
 fn split_plot(blocks: u32, sub: u32, deviation: f64, random: &mut Random) -> Vec<CellTrial> {
     let mut trials = Vec::new();
     for (block, plot) in (0..blocks).flat_map(|block| [(block, 0), (block, 1)]) {
@@ -35,7 +35,8 @@ fn alone(grid: &FittedGrid, contrast: Contrast) -> ContrastEstimate {
     grid.compare(&[contrast], 0.95).unwrap()[0]
 }
 
-/// Kutner et al., Applied Linear Statistical Models, section 27.6: the analysis of variance of a split plot.
+/// Compares with the analysis of variance of a split plot: Kutner et al., Applied Linear Statistical Models, section
+/// 27.6.
 #[test]
 fn a_balanced_split_plot_has_the_classical_errors_and_freedom() {
     let (blocks, sub) = (7, 3);
@@ -119,7 +120,7 @@ impl PublishedFormulas {
         information.determinant().ln() - weight.determinant().ln() + left.dot(&(&weight * &left))
     }
 
-    /// Returns the standard error and the degrees of freedom.
+    /// Returns the standard error and the degrees of freedom of the contrast `row`.
     fn kenward_roger(&self, variances: [f64; 2], row: &DVector<f64>) -> (f64, f64) {
         let (x, v) = (&self.x, self.weight(variances));
         let phi = (x.transpose() * &v * x).cholesky().unwrap().inverse();
@@ -162,9 +163,10 @@ fn unbalanced_grids_have_the_errors_and_freedom_that_the_paper_prints() {
     }
 }
 
-/// Dunnett, "A multiple comparison procedure for comparing several treatments with a control", Journal of the
-/// American Statistical Association 50, 1955: two sides, equal numbers, so that correlations are 1/2. The expected
-/// bound comes from sums over the control's error and the deviation, given which the comparisons are independent.
+/// Compares with Dunnett, "A multiple comparison procedure for comparing several treatments with a control", Journal
+/// of the American Statistical Association 50, 1955, for two sides and equal numbers, so that correlations are 1/2.
+/// The expected bound comes from sums over the control's error and the deviation. Given both, the comparisons are
+/// independent.
 #[test]
 fn many_comparisons_with_one_have_dunnetts_bound() {
     let normal = Normal::standard();
@@ -202,8 +204,8 @@ fn one_contrast_has_students_bound_and_independent_ones_have_sidaks() {
     assert_close(bound, student_quantile(1e6, 0.5 + 0.95_f64.powf(0.125) / 2.0), 3e-3);
 }
 
-/// Counts the grids, of `grids` with trials from `split_plot`, that hold the truth in all intervals together, in one
-/// between plots alone and in one within plots alone.
+/// Returns three counts over `grids` grids with trials from `split_plot`: those in which all intervals contain the
+/// truth together, those in which one interval between plots does, and those in which one within plots does.
 fn coverage(grids: u64, deviation: f64, change: impl Fn(&mut CellTrial, &mut Random)) -> [u32; 3] {
     let layout = GridLayout { levels: vec![2, 4] };
     let mut held = [0; 3];
@@ -221,7 +223,8 @@ fn coverage(grids: u64, deviation: f64, change: impl Fn(&mut CellTrial, &mut Ran
     held
 }
 
-/// Of 400 grids 380 are expected to hold the truth; 362 is four deviations fewer, and 393 three more.
+/// Checks the coverage of 400 grids. 380 are expected to contain the truth; 362 is four deviations fewer, and 393
+/// three more.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     let loud = |trial: &mut CellTrial, random: &mut Random| {

@@ -5,12 +5,14 @@ use landspeed_record::units::Nanos;
 use crate::rate::{CONTROLS, RateControlFactory};
 use crate::seq::{Seq, UdtSocketId};
 
-/// The initial settings of both directions of a connection. The defaults are libudt's, where it has them.
+/// The initial settings of both directions of a connection. The defaults are those of libudt, for settings that
+/// libudt has.
 #[derive(Debug, Clone)]
 pub struct UdtConfig {
-    /// The largest packet, with the headers of IPv4 and UDP. The smaller value of the two ends applies.
+    /// The size of the largest packet in bytes, with the headers of IPv4 and UDP. The smaller value of the two ends
+    /// applies.
     pub mss: u32,
-    /// True if a connector's requests are as large as the packets that they propose. Where a path silently drops such
+    /// True if a connector's requests are as large as the packets that they propose. If a path silently drops such
     /// packets, the connector proposes smaller ones after half a second (as RFC 8899 probes). A libudt listener does
     /// not answer such requests.
     pub probes_path: bool,
@@ -18,14 +20,14 @@ pub struct UdtConfig {
     pub send_buffer: u32,
     /// The size of the receive buffer, in packets.
     pub receive_buffer: u32,
-    /// How long a connector waits for an answer.
+    /// The time for which a connector waits for an answer to its requests.
     pub connect_patience: Nanos,
-    /// How long a peer may be silent. A peer that is alive sends keep-alives.
+    /// The time after which a silent peer is given up. A peer that is alive sends keep-alives.
     pub silence: Nanos,
-    /// How long [`Connection::close`] waits for the written data to arrive.
+    /// The time for which [`Connection::close`](super::Connection::close) waits for the written data to arrive.
     pub linger: Nanos,
-    /// The time whose packets, at the current rate, leave in one burst. After a late wake-up, up to twice as many
-    /// leave.
+    /// The time for which the packets that are due, at the current rate, leave in one burst. After a late wake-up, up
+    /// to twice as many leave.
     pub catch_up: Nanos,
     /// The constructor of the congestion control.
     pub control: RateControlFactory,
@@ -47,12 +49,13 @@ impl Default for UdtConfig {
     }
 }
 
-/// The random values of a connection. They must be hard to guess, because nothing else keeps strangers out.
+/// The random values of a connection. They must be hard to guess, because they alone protect the connection against
+/// strangers.
 #[derive(Debug, Clone, Copy)]
 pub struct ConnectionIdentity {
-    /// The identifier of the connection, of 31 bits, unique on its UDP port.
+    /// The identifier of this end: 31 bits, not zero, and unique on its UDP port.
     pub socket: UdtSocketId,
-    /// The first sequence number of a connecting end. An accepted connection uses its peer's.
+    /// The first sequence number, if this end connects. An accepted connection uses that of its peer.
     pub first_seq: Seq,
     /// The seed of the congestion control.
     pub seed: u64,

@@ -17,13 +17,13 @@ pub struct PacketCounts {
     pub received: u64,
     /// Data packets that had arrived before.
     pub received_again: u64,
-    /// Data packets for which there was no room.
+    /// The number of data packets for which the receive buffer had no room.
     pub no_room: u64,
-    /// Loss reports accepted.
+    /// The number of loss reports that were accepted.
     pub naks: u64,
-    /// Number of timeouts: nothing was acknowledged for too long.
+    /// The number of timeouts after which packets were sent again because nothing was acknowledged for too long.
     pub timeouts: u64,
-    /// Datagrams that were not valid packets, or had impossible values.
+    /// The number of datagrams that were not valid packets, had impossible values, or brought nothing new.
     pub ignored: u64,
 }
 
@@ -48,16 +48,16 @@ impl PacketCounts {
     }
 }
 
-/// The estimates and the state of a connection's path.
+/// The estimates of a connection's path, and the state of its congestion control.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PathFigures {
-    /// The sender's estimate of the round trip.
+    /// The sender's estimate of the round-trip time.
     pub round_trip: RoundTrip,
-    /// The rate at which the peer receives packets.
+    /// The rate at which the peer receives packets; 0 if there is no estimate.
     pub arrival: UdtPacketRate,
-    /// The path's capacity, estimated by packet pairs.
+    /// The path's capacity, which the peer estimates from packet pairs; 0 if there is no estimate.
     pub capacity: UdtPacketRate,
-    /// The time between two packets.
+    /// The time between two packets that the congestion control sets; zero if only the window limits the sender.
     pub period: Nanos,
     /// The congestion window, in packets.
     pub window: u32,

@@ -1,16 +1,17 @@
-//! Reading and writing by the application.
+//! The application's side of a connection: reading and writing the stream.
 
 use super::open::OpenConnection;
 use super::outcome::IoError;
 use super::{Connection, ConnectionPhase};
 
 impl Connection {
-    /// Returns true if [`write`](Self::write) would find room.
+    /// Returns true if [`write`](Self::write) would accept data now.
     pub fn is_writable(&self) -> bool {
         matches!(&self.phase, ConnectionPhase::Open(open) if open.sender.buffer.room() > 0)
     }
 
-    /// Acknowledges everything that has arrived, for a caller that will not call when the acknowledgement is due.
+    /// Makes an acknowledgement of all that has arrived due immediately. It is for a caller that will not be active
+    /// when the acknowledgement would be due.
     pub fn acknowledge(&mut self) {
         if let ConnectionPhase::Open(open) = &mut self.phase {
             open.receiver.acknowledge();
@@ -25,12 +26,12 @@ impl Connection {
         }
     }
 
-    /// Writes at least one of a stream's bytes, and returns how many: as many as there is room for, but of large data
-    /// only whole runs of packets. Because the buffer of unsent bytes is small, sending makes room too: write again
-    /// after [`poll_transmit`](Self::poll_transmit).
+    /// Writes bytes of the stream and returns their number, which is at least one if `data` is not empty. As many are
+    /// written as there is room for, but of large data only whole runs of packets. Because the buffer of unsent bytes
+    /// is small, sending also makes room: write again after [`poll_transmit`](Self::poll_transmit).
     ///
     /// # Errors
-    /// Returns an error if there is no room, or if the connection is not open.
+    /// Returns an error if there is no room, or if the connection is not open or is being closed.
     pub fn write(&mut self, data: &[u8]) -> Result<usize, IoError> {
         if self.closed.is_some() || self.closing.is_some() {
             return Err(IoError::Closed);
@@ -40,8 +41,8 @@ impl Connection {
         if written == 0 && !data.is_empty() { Err(IoError::Full) } else { Ok(written) }
     }
 
-    /// Returns the stream's next bytes in place; more may follow once they are consumed. Empty if nothing can be read
-    /// now.
+    /// Returns the stream's next bytes without copying them. More may follow once these are consumed. Empty if
+    /// nothing can be read now.
     pub fn peek(&self) -> &[u8] {
         match &self.phase {
             ConnectionPhase::Open(open) => open.receiver.buffer.peek(open.receiver.next()),
@@ -49,7 +50,7 @@ impl Connection {
         }
     }
 
-    /// Consumes the first `bytes` of what [`peek`](Self::peek) returns.
+    /// Marks the first `bytes` of what [`peek`](Self::peek) returns as read.
     pub fn consume(&mut self, bytes: usize) {
         let bytes = bytes.min(self.peek().len());
         if let ConnectionPhase::Open(open) = &mut self.phase
@@ -60,8 +61,8 @@ impl Connection {
         }
     }
 
-    /// Copies the stream's next bytes and returns how many; 0 if there are none now, which is the end if the
-    /// connection is closed.
+    /// Copies the stream's next bytes into `out` and returns their number. It is 0 if there are none now; if the
+    /// connection is closed, this is the end of the stream.
     ///
     /// # Errors
     /// Returns an error if the connection was never open.

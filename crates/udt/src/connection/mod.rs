@@ -1,12 +1,12 @@
 //! A connection without sockets and without clocks.
 //!
-//! The caller passes datagrams ([`handle`](Connection::handle)) and the time, sends what
-//! [`poll_transmit`](Connection::poll_transmit) returns until it returns nothing, sleeps until
+//! The caller passes datagrams ([`handle`](Connection::handle)) and the time. It sends what
+//! [`poll_transmit`](Connection::poll_transmit) returns until that returns nothing, sleeps until
 //! [`next_timeout`](Connection::next_timeout) or the next datagram, and calls
-//! [`handle_timeout`](Connection::handle_timeout) after each sleep. Times count from any fixed moment.
+//! [`handle_timeout`](Connection::handle_timeout) after each sleep. Times may count from any fixed origin.
 //!
-//! `opening` is the handshake, `open` is the open connection with both halves, and `io` is reading and writing by the
-//! application.
+//! The module `opening` is the handshake, `open` is the open connection with both halves, and `io` is reading and
+//! writing by the application.
 
 mod config;
 mod figures;
@@ -35,7 +35,7 @@ use crate::receiver::DataArrival;
 use crate::sender::PacketRun;
 use crate::seq::UdtSocketId;
 
-/// One end of a connection.
+/// One end of a UDT connection.
 pub struct Connection {
     config: UdtConfig,
     identity: ConnectionIdentity,
@@ -58,7 +58,7 @@ enum ConnectionPhase {
     Open(Box<OpenConnection>),
 }
 
-/// Events that the caller has not polled yet, and pending notifications.
+/// Events that the caller has not polled yet, and the state that decides which events are next.
 #[derive(Debug, Default)]
 struct ConnectionFlags {
     connected: bool,
@@ -89,22 +89,23 @@ impl Connection {
         self.peer
     }
 
-    /// Returns the counts so far.
+    /// Returns the packet counts so far.
     pub fn counts(&self) -> PacketCounts {
         self.counts
     }
 
-    /// Returns why the connection has ended, once it has.
+    /// Returns the reason why the connection has ended; `None` if it has not.
     pub fn closed(&self) -> Option<CloseReason> {
         self.closed
     }
 
-    /// Returns true if the peer has reported that it is closed.
+    /// Returns true if the peer has sent a shutdown.
     pub fn has_peer_closed(&self) -> bool {
         self.peer_closed
     }
 
-    /// Returns how far the peer has acknowledged.
+    /// Returns the amount of data that the peer has acknowledged. Before the connection is open it is zero, and
+    /// `is_all` is true.
     pub fn progress(&self) -> DeliveryProgress {
         let ConnectionPhase::Open(open) = &self.phase else {
             return DeliveryProgress { is_all: true, ..DeliveryProgress::default() };
@@ -125,7 +126,8 @@ impl Connection {
         }
     }
 
-    /// Returns the estimates of the path, once the connection is open.
+    /// Returns the estimates of the path and the state of the congestion control; `None` before the connection is
+    /// open.
     pub fn path(&self) -> Option<PathFigures> {
         let ConnectionPhase::Open(open) = &self.phase else { return None };
         let path = open.sender.path();
@@ -147,7 +149,7 @@ impl Connection {
         }
     }
 
-    /// Processes a data packet whose `length` bytes of payload are already in the reader's memory and count as read.
+    /// Processes a data packet whose payload of `length` bytes is already in the reader's memory and counts as read.
     /// Returns false if other data must be read before it, or if the packet does not belong to the stream. The caller
     /// must then pass the packet to [`handle`](Self::handle).
     pub fn deliver(&mut self, now: Nanos, header: &[u8; HEADER], length: usize) -> bool {
@@ -217,8 +219,8 @@ impl Connection {
         is_believed
     }
 
-    /// Processes a packet that arrives after the end of the connection. Sends the shutdown again, at most once in a
-    /// SYN, because the peer has not received it.
+    /// Processes a packet that arrives after the end of the connection. It shows that the peer has not received the
+    /// shutdown, which is then sent again, at most once in a synchronisation time (10 ms).
     fn on_late_packet(&mut self, now: Nanos, body: &PacketBody<'_>) -> bool {
         self.peer_closed |= *body == PacketBody::Shutdown;
         if let (ConnectionPhase::Open(open), PacketBody::Ack(ack)) = (&mut self.phase, body) {
@@ -231,8 +233,9 @@ impl Connection {
         true
     }
 
-    /// Returns when [`handle_timeout`](Self::handle_timeout) or [`poll_transmit`](Self::poll_transmit) has something
-    /// to do, if nothing else happens before. The time may be past. `None` once the connection is closed.
+    /// Returns the time at which [`handle_timeout`](Self::handle_timeout) or [`poll_transmit`](Self::poll_transmit)
+    /// next has something to do, if no datagram arrives and nothing is written. The time may be past. `None` once the
+    /// connection is closed and nothing is left to send.
     pub fn next_timeout(&self) -> Option<Nanos> {
         if self.flags.send_shutdown {
             return Some(Nanos(0));
@@ -248,8 +251,8 @@ impl Connection {
         Some(closing.map_or(phase, |closing| closing.min(phase)))
     }
 
-    /// Returns true if data waits only for the pace. New packets of the peer then change little before
-    /// [`next_timeout`](Self::next_timeout).
+    /// Returns true if data could be sent, but must wait for its departure time. New packets from the peer then
+    /// change little before [`next_timeout`](Self::next_timeout).
     pub fn is_pacing(&self) -> bool {
         matches!(&self.phase, ConnectionPhase::Open(open) if self.closed.is_none() && open.sender.is_pacing())
     }
@@ -278,8 +281,8 @@ impl Connection {
         }
     }
 
-    /// Returns the next datagrams to send: one control packet, or up to `most` data packets of equal size. Call it
-    /// until it returns `None`.
+    /// Returns the next datagrams to send: one control packet, or up to `most` data packets of equal size, the last
+    /// of which may be shorter. Call it until it returns `None`.
     pub fn poll_transmit(&mut self, now: Nanos, most: u32) -> Option<TransmitBatch<'_>> {
         if self.closing.is_some() && self.closed.is_none() && self.is_all_delivered() {
             self.end(CloseReason::Closed);
@@ -299,7 +302,7 @@ impl Connection {
         Some(TransmitBatch { bytes: open.sender.buffer.bytes(bytes), segment: HEADER + open.payload })
     }
 
-    /// Writes the next control packet into the scratch buffer.
+    /// Writes the next control packet into the scratch buffer and returns its length; `None` if none is due.
     fn poll_control(&mut self, now: Nanos, timestamp: u32) -> Option<usize> {
         let (to, body) = match &mut self.phase {
             ConnectionPhase::Open(open) if self.flags.send_shutdown => {
@@ -318,7 +321,7 @@ impl Connection {
             ConnectionPhase::Open(open) => (open.peer, open.poll_control(now, &mut self.report)?),
         };
         let length = UdtPacket { timestamp, to, body }.write(&mut self.scratch)?;
-        // The padding of a request is the zeros of the fresh scratch buffer: nothing else was written so far.
+        // The padding of a request is zeros, because nothing else was written into the fresh scratch buffer so far.
         Some(if let ConnectionPhase::Connecting(connector) = &self.phase {
             connector.length()
         } else {
@@ -338,13 +341,13 @@ impl Connection {
         self.repeat_close();
     }
 
-    /// Closes the connection once everything that was written has arrived. What arrives before then can still be
-    /// read.
+    /// Closes the connection once everything that was written has arrived, or after [`UdtConfig::linger`]. What
+    /// arrives before then can still be read.
     pub fn close(&mut self, now: Nanos) {
         self.closing.get_or_insert(now);
     }
 
-    /// Repeats the last acknowledgement and the shutdown if this end is closed, because they may have got lost.
+    /// Sends the last acknowledgement and the shutdown again if this end is closed, because they may have been lost.
     pub fn repeat_close(&mut self) {
         if let ConnectionPhase::Open(open) = &mut self.phase
             && self.closed.is_some()
@@ -354,14 +357,14 @@ impl Connection {
         }
     }
 
-    /// Closes the connection without waiting. What has not arrived is lost.
+    /// Closes the connection without waiting. Data that has not arrived is lost.
     pub fn abort(&mut self) {
         if self.closed.is_none() {
             self.end(CloseReason::Aborted);
         }
     }
 
-    /// Returns the next event since the last call; `None` if there is none.
+    /// Returns the next event since the last call; `None` if there is no other.
     pub fn poll_event(&mut self) -> Option<UdtEvent> {
         if self.flags.wants_room && self.is_writable() {
             self.flags.wants_room = false;

@@ -1,4 +1,4 @@
-//! An open connection: both halves, and what they share.
+//! An open connection: its sending and receiving half, and the state that both share.
 
 use landspeed_record::units::Nanos;
 
@@ -14,10 +14,10 @@ use crate::send_buffer::SendBuffer;
 use crate::sender::{MAX_WINDOW, NegotiatedLimits, PacketRun, SendHalf};
 use crate::seq::{Seq, UdtSocketId};
 
-/// The bytes by which a packet's size, as a handshake gives it, exceeds its payload: the headers of IPv4, UDP and UDT.
+/// The difference between a packet's size in a handshake and its payload, in bytes: the headers of IPv4, UDP and UDT.
 const HEADERS: usize = UDP_HEADERS + HEADER;
 
-/// The result of a handshake.
+/// The parameters that a handshake has settled.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HandshakeAgreement {
     /// The peer's handshake, with the packet size that both ends agreed on.
@@ -32,7 +32,7 @@ pub(super) struct OpenConnection {
     pub(super) peer: UdtSocketId,
     /// The payload of a full data packet, in bytes.
     pub(super) payload: usize,
-    /// The answer of an accepted connection to each repeated request.
+    /// The handshake with which an accepted connection answers each request; `None` at a connecting end.
     answer: Option<Handshake>,
     send_answer: bool,
     pub(super) sender: SendHalf,
@@ -44,7 +44,7 @@ pub(super) struct OpenConnection {
 }
 
 impl OpenConnection {
-    /// Creates the two halves with the parameters that both ends agreed on.
+    /// Creates both halves with the parameters that the two ends agreed on.
     pub(super) fn new(
         now: Nanos,
         config: &UdtConfig,
@@ -71,7 +71,8 @@ impl OpenConnection {
         }
     }
 
-    /// Sets the handshake that an accepted connection sends first, and again as the answer to each repeated request.
+    /// Returns the connection with the handshake that it sends first, and again as the answer to each repeated
+    /// request.
     #[must_use]
     pub(super) fn with_answer(mut self, answer: Handshake) -> Self {
         self.answer = Some(answer);
@@ -79,8 +80,8 @@ impl OpenConnection {
         self
     }
 
-    /// Answers a repeated request, because the peer has not received the answer. Returns false if the request is for
-    /// another connection.
+    /// Schedules the answer to a repeated request, because the peer has not received it. Returns false if the request
+    /// is for another connection.
     pub(super) fn on_repeated_request(&mut self, request: &Handshake) -> bool {
         let is_ours = self.answer.is_some_and(|answer| {
             let is_request = request.kind == HandshakeKind::Connect && request.cookie == answer.cookie;
@@ -98,7 +99,7 @@ impl OpenConnection {
         }
     }
 
-    /// Processes a data packet that arrives `at`. Also returns true if there is something new to read.
+    /// Processes a data packet that arrives `at`. Returns true in the second place if there is something new to read.
     pub(super) fn on_data(&mut self, at: PacketTime, data: &DataPacket<'_>) -> (DataArrival, bool) {
         let before = self.receiver.next();
         let arrival = self.receiver.on_data(at, data, self.payload);
@@ -158,12 +159,12 @@ impl OpenConnection {
         is_waiting
     }
 
-    /// Returns true if everything that was written has arrived, and an accepted connection has answered.
+    /// Returns true if everything that was written has arrived, and no answer to a request waits to be sent.
     pub(super) fn is_all_delivered(&self) -> bool {
         self.sender.is_all_delivered() && !self.send_answer
     }
 
-    /// Returns the next data packets, at most `most`.
+    /// Returns the next data packets to send, at most `most`.
     pub(super) fn poll_data(&mut self, at: PacketTime, most: u32) -> Option<PacketRun> {
         let was_idle = !self.sender.is_waiting_for_ack();
         let next = self.sender.poll(at, most)?;

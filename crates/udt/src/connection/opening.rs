@@ -1,4 +1,4 @@
-//! The start of a connection: at the connecting end, or from a request whose cookie a listener has checked.
+//! The start of a connection at the connecting end, and at the accepting end from a request whose cookie was checked.
 
 use std::net::SocketAddr;
 
@@ -15,7 +15,7 @@ use crate::sender::MAX_WINDOW;
 use crate::seq::UdtSocketId;
 
 impl Connection {
-    /// Begins a connection to the listener at `peer`.
+    /// Creates a connection and begins its handshake with the listener at `peer`.
     pub fn connect(now: Nanos, config: UdtConfig, identity: ConnectionIdentity, peer: SocketAddr) -> Self {
         let request = Handshake {
             socket_type: SocketType::Stream,
@@ -32,7 +32,8 @@ impl Connection {
         Self::new(now, config, identity, peer, ConnectionPhase::Connecting(connector))
     }
 
-    /// Accepts a request whose cookie the listener has checked. The connection first sends the answer.
+    /// Creates a connection from a request whose cookie the listener has checked. The first packet that it sends is
+    /// the answer.
     pub fn accept(
         now: Nanos,
         config: UdtConfig,

@@ -1,4 +1,4 @@
-//! The results of a connection for its caller: events, the reason of its end, and the datagrams to send.
+//! What a connection reports to its caller: events, the reason of its end, and the datagrams to send.
 
 use thiserror::Error;
 
@@ -17,18 +17,19 @@ pub enum CloseReason {
     /// No listener answered the connector.
     #[error("no listener answered")]
     NoAnswer,
-    /// The listener refused, with libudt's code.
+    /// The listener refused the connection. Holds libudt's code for the reason.
     #[error("the listener refused the connection (code {0})")]
     Refused(u32),
     /// The peer was silent for too long.
     #[error("the peer fell silent")]
     Silent,
-    /// The written data did not arrive within the time that a close waits.
+    /// This end closed the connection, and the written data did not arrive within
+    /// [`UdtConfig::linger`](super::UdtConfig::linger).
     #[error("the peer did not receive all data in time")]
     Linger,
 }
 
-/// The reason why nothing was written or read.
+/// The reason why a read or a write failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum IoError {
     /// The handshake is not complete.
@@ -37,7 +38,7 @@ pub enum IoError {
     /// The connection is closed, or is being closed.
     #[error("the connection is closed")]
     Closed,
-    /// There is no room now; [`UdtEvent::Writable`] follows when there is.
+    /// The send buffer has no room now. [`UdtEvent::Writable`] follows when it has.
     #[error("the send buffer is full")]
     Full,
 }
@@ -47,18 +48,18 @@ pub enum IoError {
 pub enum UdtEvent {
     /// The handshake is complete.
     Connected,
-    /// There may be something to read.
+    /// There may be new data to read.
     Readable,
-    /// There is room again after a write that found none.
+    /// There is room for data again after a write that did not accept all of its data.
     Writable,
-    /// The peer could not process what it received; the code is the peer's.
+    /// The peer could not process a packet that it received. Holds the peer's code for the reason.
     PeerError(u32),
-    /// The connection has ended. What has arrived before can still be read.
+    /// The connection has ended. Data that arrived before can still be read.
     Closed(CloseReason),
 }
 
-/// Datagrams to send to the peer: pieces of `segment` bytes, the last one possibly shorter (as UDP_SEGMENT takes
-/// them).
+/// Datagrams to send to the peer. Each has `segment` bytes, except that the last one may be shorter (as UDP_SEGMENT
+/// takes them).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TransmitBatch<'a> {
     /// The datagrams, one after the other.

@@ -4,20 +4,22 @@ use landspeed_record::units::Nanos;
 
 use crate::history::SYNC_INTERVAL;
 
-/// The shortest time of the EXP timer (libudt 4.11); it grows by this much each time that the timer expires in a row.
+/// The shortest timeout of the EXP timer (libudt 4.11). Each consecutive expiry lengthens the timeout by at least
+/// this much.
 pub const MIN_EXP: Nanos = Nanos::millis(300);
-/// How often the timer expires before the peer is given up (draft-gg-udt-03 section 5.3).
+/// The number of consecutive expiries of the EXP timer after which the peer is given up (draft-gg-udt-03 section
+/// 5.3).
 const MAX_EXP: u32 = 16;
-/// The shortest silence after which a peer is given up.
+/// The shortest silence after which repeated expiries of the EXP timer give a peer up.
 const MIN_SILENCE: Nanos = Nanos::secs(3);
 
-/// The EXP timer, and when the peer was last heard.
+/// The EXP timer, and the time of the last packet from the peer.
 #[derive(Debug)]
 pub(super) struct ExpTimer {
     last_heard: Nanos,
     /// The time at which the timer was started.
     since: Nanos,
-    /// One more than the number of times that the timer has expired since the peer was heard.
+    /// One more than the number of times that the timer has expired since the last packet from the peer.
     count: u32,
 }
 
@@ -37,20 +39,21 @@ impl ExpTimer {
         self.since = now;
     }
 
-    /// Returns when the timer expires. `patience` is the longest time that an acknowledgement should take.
+    /// Returns the time at which the timer expires. `patience` is the time within which an acknowledgement should
+    /// arrive.
     fn at(&self, patience: Nanos) -> Nanos {
         let count = u64::from(self.count);
         self.since + (patience.times(count) + SYNC_INTERVAL).max(MIN_EXP.times(count))
     }
 
-    /// Returns true if the peer is to be given up.
+    /// Returns true if the peer must be given up: it was silent for `most`, or the timer has expired too often.
     pub(super) fn is_silent(&self, now: Nanos, patience: Nanos, most: Nanos) -> bool {
         let silence = now - self.last_heard;
         silence >= most || self.count > MAX_EXP && silence >= MIN_SILENCE && now >= self.at(patience)
     }
 
-    /// Returns true if the timer has expired, and restarts it with a longer time. A packet from the peer makes the
-    /// time short again.
+    /// Returns true if the timer has expired, and then restarts it with a longer timeout. A packet from the peer
+    /// makes the timeout short again.
     pub(super) fn goes_off(&mut self, now: Nanos, patience: Nanos) -> bool {
         let goes_off = now >= self.at(patience);
         if goes_off {
@@ -60,7 +63,8 @@ impl ExpTimer {
         goes_off
     }
 
-    /// Returns when the timer expires, or when the peer has been silent for `most`.
+    /// Returns the time at which the timer expires, or at which the peer has been silent for `most`, whichever is
+    /// earlier.
     pub(super) fn next(&self, patience: Nanos, most: Nanos) -> Nanos {
         self.at(patience).min(self.last_heard + most)
     }

@@ -9,12 +9,12 @@ use crate::seq::{Seq, UdtSocketId};
 /// The protocol version of UDT4.
 const VERSION: u32 = 4;
 
-/// The type of data that a connection carries. libudt numbers the types 1 and 2, the draft 0 and 1.
+/// The type of data that a connection carries. On the wire, libudt numbers the types 1 and 2, and the draft 0 and 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SocketType {
     /// A stream of bytes.
     Stream,
-    /// Messages, which a listener refuses.
+    /// Messages. A listener refuses connections of this type.
     Datagram,
 }
 
@@ -22,32 +22,33 @@ pub enum SocketType {
 /// supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HandshakeKind {
-    /// 1: a request without a cookie, and the listener's answer with one.
+    /// Value 1: a request without a cookie, or the listener's answer with one.
     Cookie,
-    /// -1: the request with the cookie, and the answer that opens the connection.
+    /// Value -1: a request with the cookie, or the answer that opens the connection.
     Connect,
-    /// 1000 and more, an extension of libudt: the listener refuses.
+    /// Values from 1000 on, an extension of libudt: the listener refuses the connection. Holds the value.
     Refused(u32),
 }
 
 /// The control information of a handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Handshake {
-    /// The type of the connection.
+    /// The type of data that the connection carries.
     pub socket_type: SocketType,
-    /// The first data packet's number. libudt's listener uses the connector's number for both directions.
+    /// The sequence number of the first data packet. libudt's listener uses the connector's number for both
+    /// directions.
     pub first_seq: Seq,
-    /// The largest packet in bytes, including the headers of IP and UDP.
+    /// The size of the largest packet in bytes, including the headers of IPv4 and UDP.
     pub mss: u32,
-    /// The most packets that may be in flight.
+    /// The largest number of packets that may be in flight to the sender of this handshake.
     pub flight: u32,
     /// The kind of this handshake packet.
     pub kind: HandshakeKind,
-    /// The sender's identifier; in an answer with a cookie, the receiver's own.
+    /// The socket identifier of the sender of this packet. In an answer with a cookie it is the receiver's own.
     pub socket: UdtSocketId,
-    /// The cookie; zero before there is one.
+    /// The cookie; zero in a request without one.
     pub cookie: u32,
-    /// The receiver's address.
+    /// The IP address of the receiver of this packet.
     pub peer: IpAddr,
 }
 
@@ -111,9 +112,9 @@ impl Handshake {
     }
 }
 
-/// Returns an address as libudt sends it. libudt keeps an address as four words in host byte order, filled from the
-/// first byte on, and sends each word big-endian: on a little-endian host the bytes of each word are reversed. An
-/// IPv4 address uses only the first word.
+/// Returns the four words of an address as libudt sends them. libudt keeps an address as four words in host byte
+/// order, filled from the first byte on, and sends each word big-endian. On a little-endian host the bytes of each
+/// word are therefore reversed. An IPv4 address uses only the first word.
 pub(super) fn address_words(address: IpAddr) -> [u32; 4] {
     match address {
         IpAddr::V4(address) => [u32::from_le_bytes(address.octets()), 0, 0, 0],

@@ -5,7 +5,7 @@ use super::words::{put, words};
 use crate::loss::SeqRange;
 use crate::seq::Seq;
 
-/// The ranges of a loss report in their wire format, validated (draft-gg-udt-03 section 6.4).
+/// The lost packets of a validated loss report, in wire format (draft-gg-udt-03 section 6.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LossReport<'a>(&'a [u8]);
 
@@ -26,7 +26,7 @@ impl<'a> LossReport<'a> {
         Ok(LossReport(bytes))
     }
 
-    /// Writes as many of `ranges` as fit into `room`, and returns a view of them.
+    /// Writes as many of `ranges` as fit into `room`, and returns them as a report that borrows `room`.
     pub fn write(ranges: impl Iterator<Item = SeqRange>, room: &'a mut [u8]) -> Self {
         let mut length = 0;
         for range in ranges {
@@ -44,7 +44,7 @@ impl<'a> LossReport<'a> {
         LossReport(&room[..length])
     }
 
-    /// Iterates over the lost packets, in the report's order.
+    /// Iterates over the ranges of lost packets, in the report's order.
     pub(crate) fn ranges(self) -> impl Iterator<Item = SeqRange> + 'a {
         let mut words = words(self.0);
         std::iter::from_fn(move || {
@@ -55,7 +55,7 @@ impl<'a> LossReport<'a> {
         })
     }
 
-    /// Returns the report as it is on the wire.
+    /// Returns the control information of the report in wire format.
     pub(super) fn bytes(self) -> &'a [u8] {
         self.0
     }

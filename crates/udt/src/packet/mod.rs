@@ -1,6 +1,6 @@
 //! The format of packets on the wire (draft-gg-udt-03 section 2): 16 bytes of header, then payload or control
-//! information. All words are big-endian. Where the draft and Debian's libudt 4.11 differ, this is what libudt sends;
-//! a comment marks each such place.
+//! information. All words are big-endian. Where the draft and Debian's libudt 4.11 differ, this format is that of
+//! libudt, and a comment marks each such place.
 
 mod handshake;
 mod loss_report;
@@ -17,36 +17,37 @@ pub(crate) use self::words::put;
 use self::words::{get, put_all, seq_at, word_at};
 use crate::seq::{Seq, UdtSocketId};
 
-/// The bytes of a packet's header.
+/// The length of a packet's header, in bytes.
 pub const HEADER: usize = 16;
-/// The bytes of a handshake packet.
+/// The length of a handshake packet with its header, in bytes.
 pub const HANDSHAKE: usize = HEADER + 48;
-/// The bytes of the headers of IPv4 and UDP, which the packet size of a handshake includes, even over IPv6.
+/// The length of the headers of IPv4 and UDP, in bytes. The packet size in a handshake includes them, even over IPv6.
 pub const UDP_HEADERS: usize = 28;
-/// The smallest packet size, in bytes: a handshake fits.
+/// The smallest packet size that a handshake may propose, in bytes with the headers of IPv4 and UDP.
 pub const MIN_MSS: u32 = (UDP_HEADERS + 48) as u32;
-/// The largest packet size that IPv4 can carry, in bytes.
+/// The largest packet size that a handshake may propose, in bytes: the limit of IPv4.
 pub(crate) const MAX_MSS: u32 = 65_535;
 
-/// The reason why bytes are not a packet.
+/// The reason why a datagram is not a valid packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum PacketError {
-    /// Fewer bytes than the packet's kind needs.
+    /// The datagram is shorter than a packet of its kind.
     #[error("the packet is too short")]
     Short,
-    /// A data packet without data, which no implementation sends.
+    /// A data packet has no data. No implementation sends such packets.
     #[error("the data packet has no data")]
     Empty,
-    /// A type of control packet that UDT4 does not define, or that only connections of messages have (type 7).
+    /// The control packet has a type that UDT4 does not define, or that only connections of messages have (type 7).
     #[error("the control packet has an unknown type")]
     Type,
-    /// A sequence number with its first bit set, or a range that ends before it begins.
+    /// A sequence number has its first bit set, or a range ends before it begins.
     #[error("the packet has an impossible sequence number")]
     Sequence,
-    /// An invalid version, socket type, request type, size or socket identifier of a handshake.
+    /// The version, socket type, packet size, flight size, request type or socket identifier of a handshake is
+    /// invalid.
     #[error("the handshake has an impossible {0}")]
     Handshake(&'static str),
-    /// A reported round trip of more than half an hour.
+    /// The round trip in an acknowledgement is more than half an hour.
     #[error("the acknowledgement has an impossible round trip")]
     RoundTrip,
 }
@@ -54,9 +55,9 @@ pub enum PacketError {
 /// A packet, borrowed from its datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UdtPacket<'a> {
-    /// Microseconds since the sender's connection began; wraps.
+    /// The microseconds since the sender's connection began, modulo 2^32.
     pub timestamp: u32,
-    /// The destination connection.
+    /// The identifier of the destination connection.
     pub to: UdtSocketId,
     /// Data, or one of the kinds of control packets.
     pub body: PacketBody<'a>,
@@ -67,23 +68,23 @@ pub struct UdtPacket<'a> {
 pub enum PacketBody<'a> {
     /// A piece of the stream.
     Data(DataPacket<'a>),
-    /// Type 0.
+    /// Type 0: the handshake.
     Handshake(Handshake),
-    /// Type 1.
+    /// Type 1: the peer is alive.
     KeepAlive,
-    /// Type 2 with only a sequence number: all packets before it have arrived.
+    /// Type 2 with only a sequence number: all packets before that number have arrived.
     LightAck(Seq),
-    /// Type 2 in full.
+    /// Type 2 in full: an acknowledgement with the receiver's estimates of the path.
     Ack(FullAck),
-    /// Type 3: lost packets.
+    /// Type 3: a report of lost packets.
     Nak(LossReport<'a>),
-    /// Type 4. libudt accepts it but sends none.
+    /// Type 4: a warning of congestion. libudt accepts it but sends none.
     CongestionWarning,
-    /// Type 5.
+    /// Type 5: the peer has closed the connection.
     Shutdown,
-    /// Type 6: the acknowledgement of this number has arrived.
+    /// Type 6: the acknowledgement with this number has arrived.
     Ack2(u32),
-    /// Type 8, an extension of libudt: the peer could not process what it received.
+    /// Type 8, an extension of libudt: the peer could not process a packet that it received. Holds the peer's code.
     Error(u32),
 }
 
@@ -108,17 +109,17 @@ pub struct DataPacket<'a> {
 /// A full acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FullAck {
-    /// The number of this acknowledgement, which an ACK2 returns.
+    /// The number of this acknowledgement, which the ACK2 repeats.
     pub number: u32,
-    /// The first packet that has not arrived: all before it have.
+    /// The first packet that has not arrived. All packets before it have.
     pub next: Seq,
-    /// The receiver's estimate of the round trip.
+    /// The receiver's estimate of the round-trip time.
     pub rtt: Nanos,
-    /// The variance of the receiver's estimate of the round trip.
+    /// The mean deviation of the round-trip time, which the draft calls variance.
     pub rtt_variance: Nanos,
-    /// How many packets from `next` on the receiver has room for.
+    /// The number of packets from `next` on for which the receiver has room.
     pub window: u32,
-    /// The receiver's estimates of rates; at most one acknowledgement in 10 ms has them.
+    /// The receiver's estimates of rates. At most one acknowledgement in 10 ms has them.
     pub rates: Option<RateEstimates>,
 }
 
@@ -251,7 +252,7 @@ fn rate(word: u32) -> u32 {
     if word > i32::MAX.cast_unsigned() { 0 } else { word }
 }
 
-/// Parses the header of a data packet: its sequence number, its timestamp and its destination; `None` for a control
+/// Parses the header of a data packet into its sequence number, timestamp and destination. `None` for a control
 /// packet.
 pub(crate) fn data_header(header: &[u8; HEADER]) -> Option<(Seq, u32, UdtSocketId)> {
     Some((Seq::from_wire(get(header, 0))?, get(header, 2), UdtSocketId(get(header, 3))))

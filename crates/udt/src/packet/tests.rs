@@ -1,4 +1,4 @@
-//! Packets that are written and parsed again, and bytes that are no packets.
+//! Tests of packets that are written and parsed again, and of bytes that are no packets.
 
 use std::net::IpAddr;
 
@@ -90,8 +90,7 @@ proptest! {
         prop_assert_eq!(parsed.ranges().collect::<Vec<_>>(), ranges);
     }
 
-    /// A parsed packet is the same after it is written and parsed again: no field has a value that only the
-    /// parser knows.
+    /// Checks that a parsed packet is unchanged after it is written and parsed again.
     #[test]
     fn any_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), kind in 0u8..10) {
         let mut bytes = bytes;

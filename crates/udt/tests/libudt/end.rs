@@ -1,4 +1,4 @@
-//! One end of this crate on a real socket.
+//! One end of a connection of this crate, on a real socket.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Instant;
@@ -11,10 +11,10 @@ use landspeed_udt::{
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// The most datagrams that are read before timers run again.
+/// The largest number of datagrams that are read before timers run again.
 const BATCH: usize = 64;
 
-/// A socket with room for bursts, and a clock.
+/// A socket with large buffers, and a clock.
 pub(crate) struct ClockedSocket {
     socket: UdpSocket,
     began: Instant,
@@ -37,7 +37,7 @@ impl ClockedSocket {
         Nanos::secs(1000) + Nanos::from(self.began.elapsed())
     }
 
-    /// Sends a datagram. One that finds no room is lost, as it may be on its way.
+    /// Sends a datagram. If the socket has no room, the datagram is lost, as may happen on its way.
     pub(crate) fn send(&self, datagram: &[u8], to: SocketAddr) {
         let _ = self.socket.send_to(datagram, to);
     }
@@ -57,7 +57,7 @@ impl ClockedSocket {
     }
 }
 
-/// A connection on a socket.
+/// A connection of this crate on a socket.
 pub(crate) struct ConnectionEnd {
     pub(crate) socket: ClockedSocket,
     pub(crate) connection: Connection,
@@ -74,14 +74,14 @@ impl ConnectionEnd {
         ConnectionEnd { socket, connection }
     }
 
-    /// Listens until a peer has proven its cookie, for at most `most`.
+    /// Listens for at most `most` until a peer has proven its cookie, and accepts the connection.
     pub(crate) fn accept(mut socket: ClockedSocket, config: UdtConfig, most: Nanos) -> Self {
         let request = listen(&mut socket, most).expect("the peer connects");
         let connection = Connection::accept(socket.now(), config, identity(99), &request);
         ConnectionEnd { socket, connection }
     }
 
-    /// Runs the loop that drives a connection once: sends, then waits for a datagram, a timer, or `most`.
+    /// Runs the loop that drives a connection once: sends, then waits for a datagram or a timer, for at most `most`.
     pub(crate) fn drive(&mut self, most: Nanos) {
         let now = self.socket.now();
         self.connection.handle_timeout(now);
@@ -109,7 +109,7 @@ impl ConnectionEnd {
         }
     }
 
-    /// Drives a connection until it has ended. Returns the reason.
+    /// Drives the connection until it has ended, for at most `most`. Returns the reason of the end.
     pub(crate) fn until_closed(&mut self, most: Nanos) -> CloseReason {
         let end = self.socket.now() + most;
         loop {
@@ -122,8 +122,8 @@ impl ConnectionEnd {
     }
 }
 
-/// Returns the first request whose cookie is proven; `None` if none arrives. A request for the other socket type is
-/// refused.
+/// Waits for the first request with a proven cookie, for at most `most`, and returns it; `None` if none arrives. A
+/// request for connections of messages is refused.
 pub(crate) fn listen(socket: &mut ClockedSocket, most: Nanos) -> Option<HandshakeRequest> {
     let listener = HandshakeListener::new([5; 32]);
     let end = socket.now() + most;

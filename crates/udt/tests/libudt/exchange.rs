@@ -1,4 +1,4 @@
-//! One transfer between an end of this crate and libudt, with a comparison of the bytes.
+//! One transfer between an end of this crate and libudt, in which the bytes are compared.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -52,7 +52,7 @@ impl TransferCase {
 /// The results of a transfer.
 #[derive(Debug)]
 pub(crate) struct TransferFigures {
-    /// The time from the first request to the last byte.
+    /// The time from the first request to the arrival of the last byte.
     pub(crate) took: Duration,
     pub(crate) counts: PacketCounts,
 }
@@ -64,7 +64,7 @@ struct TransferContent {
     hash: Hasher,
 }
 
-/// The most bytes of a piece.
+/// The largest size of a piece, in bytes.
 const PIECE: u64 = 1 << 16;
 
 impl TransferContent {
@@ -76,7 +76,7 @@ impl TransferContent {
         }
     }
 
-    /// Returns the next piece; empty at the end.
+    /// Returns the next piece. It is empty at the end.
     fn next(&mut self) -> Vec<u8> {
         let mut piece = vec![0; self.left.min(PIECE) as usize];
         self.random.fill_bytes(&mut piece);
@@ -86,7 +86,7 @@ impl TransferContent {
     }
 }
 
-/// Makes one transfer; `None` if this machine has no libudt.
+/// Runs one transfer and returns its figures; `None` if this machine has no libudt.
 pub(crate) fn run(case: &TransferCase) -> Option<TransferFigures> {
     peer::program()?;
     let figures = if case.to_libudt { to_libudt(case) } else { from_libudt(case) };
@@ -117,7 +117,7 @@ fn to_libudt(case: &TransferCase) -> TransferFigures {
     }
     let took = start.elapsed();
     assert_eq!(end.connection.closed(), Some(CloseReason::Closed), "{:?}", end.connection);
-    // The shutdown may be lost: it is repeated in answer to each packet of libudt's.
+    // The shutdown may be lost. It is repeated in answer to each packet from libudt.
     let until = Instant::now() + Duration::from_secs(20);
     while peer.has_ended().is_none() && Instant::now() < until {
         end.drive(Nanos::millis(5));
@@ -128,7 +128,7 @@ fn to_libudt(case: &TransferCase) -> TransferFigures {
     TransferFigures { took, counts: end.connection.counts() }
 }
 
-/// Writes what there is room for. Returns false if there is no room.
+/// Writes as much of `piece` as there is room for. Returns false if there is no room.
 fn write(end: &mut ConnectionEnd, piece: &mut Vec<u8>) -> bool {
     match end.connection.write(piece) {
         Ok(written) => piece.drain(..written),
@@ -186,7 +186,7 @@ fn write_all(
     })
 }
 
-/// Makes the same transfer from libudt to libudt, for comparison. Returns how long it took.
+/// Runs a transfer from libudt to libudt with the same parameters, for comparison. Returns the time that it took.
 pub(crate) fn libudt_alone(case: &TransferCase) -> Duration {
     let (_receiver, listener, out) = LibudtPeer::listen(case.any_port(), case.mss);
     let relay = case.impairments.map(|impairments| Relay::start(listener, impairments, case.bytes));

@@ -1,5 +1,5 @@
-//! Failures: an end that does not exist, refuses, or silently disappears. The other end reports an error, and its
-//! port can be used again.
+//! Tests of failures: an end that does not exist, that refuses, or that silently disappears. The other end reports an
+//! error, and its port can be used again.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -24,7 +24,7 @@ fn impatient() -> UdtConfig {
     UdtConfig { connect_patience, silence, ..UdtConfig::default() }
 }
 
-/// Returns an end of this crate that has sent some hundred packets to libudt at `to`.
+/// Returns an end of this crate that has sent some hundred packets to libudt at `to` and is still sending.
 fn busy_sender(socket: ClockedSocket, to: SocketAddr) -> ConnectionEnd {
     let mut end = ConnectionEnd::connect(socket, impatient(), to);
     while end.connection.counts().sent < 300 {
@@ -35,7 +35,7 @@ fn busy_sender(socket: ClockedSocket, to: SocketAddr) -> ConnectionEnd {
     end
 }
 
-/// Sends a little to libudt at `to`, and closes.
+/// Sends a little data to libudt at `to`, and closes the connection.
 fn sends_all(socket: ClockedSocket, to: SocketAddr, mut out: impl Read) -> ClockedSocket {
     let mut end = ConnectionEnd::connect(socket, UdtConfig::default(), to);
     let mut written = 0;
@@ -53,7 +53,8 @@ fn sends_all(socket: ClockedSocket, to: SocketAddr, mut out: impl Read) -> Clock
     end.socket
 }
 
-/// Receives what libudt sends, until at least `least` bytes have arrived or the connection has ended.
+/// Receives data from libudt until at least `least` bytes have arrived or the connection has ended. Returns the
+/// number of bytes.
 fn receives(end: &mut ConnectionEnd, least: usize) -> usize {
     let (mut read, mut room) = (0, vec![0; 1 << 16]);
     while read < least && end.connection.closed().is_none() {
@@ -92,7 +93,7 @@ fn messages_are_refused_both_ways() {
     assert!(!status.success() && said.contains("rejected"), "{status}: {said}");
 }
 
-/// This is why a connector to libudt leaves `probes_path` off.
+/// Checks the reason why a connector to libudt must not set `probes_path`.
 #[test]
 fn libudt_does_not_answer_padded_requests() {
     if peer::program().is_none() {
@@ -146,7 +147,7 @@ fn a_sender_that_is_killed_and_our_port_used_again() {
     assert!(peer.wait(Duration::from_secs(1)).0.success());
 }
 
-/// libudt takes most of a minute to give a peer up.
+/// Tests a peer that libudt gives up, which takes most of a minute.
 #[test]
 fn libudt_learns_that_we_are_gone() {
     if std::env::var_os("LANDSPEED_UDT_FULL").is_none() {

@@ -1,7 +1,7 @@
-//! Connections with Debian's libudt over real sockets on loopback, directly and over a network that loses,
+//! Tests of connections with Debian's libudt over real sockets on loopback, directly and over a network that loses,
 //! duplicates, reorders and delays datagrams.
 //!
-//! `make interop-udt` makes the large transfers.
+//! `make interop-udt` runs the large transfers.
 
 mod end;
 mod exchange;
@@ -17,12 +17,12 @@ use std::time::Duration;
 use exchange::{TransferCase, run};
 use relay::NetworkImpairments;
 
-/// Returns a case for each direction.
+/// Returns one case for each direction.
 fn both() -> [TransferCase; 2] {
     [true, false].map(TransferCase::new)
 }
 
-/// Runs both cases in parallel, because they mostly wait.
+/// Runs the cases of both directions in parallel, because they mostly wait.
 fn over(impairments: NetworkImpairments, bytes: u64) {
     std::thread::scope(|scope| {
         for case in both() {

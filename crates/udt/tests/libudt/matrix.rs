@@ -1,4 +1,4 @@
-//! The large transfers: every network with both packet sizes and directions (docs/results/udt-interop.md).
+//! The large transfers: every network, with both packet sizes and in both directions (docs/results/udt-interop.md).
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::relay::NetworkImpairments;
 
 const MIB: u64 = 1 << 20;
 
-/// Returns each network's name, its impairments, and the bytes to transfer.
+/// Returns for each network its name, its impairments, and the number of bytes to transfer.
 fn networks() -> [(&'static str, Option<NetworkImpairments>, u64); 7] {
     let impairments = NetworkImpairments::default();
     let delay = Duration::from_millis(90);

@@ -1,4 +1,4 @@
-//! The program of peer.cpp: how it is built, started and ended.
+//! The program of peer.cpp, which runs one end of libudt: it is built, started and ended here.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::net::SocketAddr;
@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// Returns the program, which is built once; `None` if this machine cannot build it.
+/// Builds the program once and returns its path; `None` if this machine cannot build it.
 pub(crate) fn program() -> Option<&'static Path> {
     static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
     PROGRAM.get_or_init(make).as_deref()
@@ -36,18 +36,19 @@ fn make() -> Option<PathBuf> {
     Some(kept)
 }
 
-/// A running peer, which is killed at the end of the test in any case.
+/// A running peer of libudt. It is killed when this value is dropped.
 pub(crate) struct LibudtPeer {
     child: Child,
 }
 
 impl LibudtPeer {
-    /// Starts a peer that listens at `at` for one connection. Returns also its actual address, and what it receives.
+    /// Starts a peer that listens at `at` for one connection. Also returns the peer's actual address and the data
+    /// that it receives.
     pub(crate) fn listen(at: SocketAddr, mss: u32) -> (Self, SocketAddr, impl Read) {
         Self::listen_for("stream", at, mss)
     }
 
-    /// Starts a peer that listens for a connection of this kind, "stream" or "messages".
+    /// Starts a peer that listens for a connection of the kind `kind`, "stream" or "messages".
     pub(crate) fn listen_for(kind: &str, at: SocketAddr, mss: u32) -> (Self, SocketAddr, impl Read + use<>) {
         let (mut peer, out) = Self::start(["listen", kind], at, mss);
         drop(peer.child.stdin.take());
@@ -58,12 +59,12 @@ impl LibudtPeer {
         (peer, SocketAddr::new(at.ip(), port), out)
     }
 
-    /// Starts a peer that connects to `to`. Returns also the pipe for what it sends.
+    /// Starts a peer that connects to `to`. Also returns the pipe for the data that the peer sends.
     pub(crate) fn connect(to: SocketAddr, mss: u32) -> (Self, ChildStdin) {
         Self::connect_for("stream", to, mss)
     }
 
-    /// Starts a peer that asks `to` for a connection of this kind, "stream" or "messages".
+    /// Starts a peer that requests a connection of the kind `kind`, "stream" or "messages", from `to`.
     pub(crate) fn connect_for(kind: &str, to: SocketAddr, mss: u32) -> (Self, ChildStdin) {
         let (mut peer, _) = Self::start(["connect", kind], to, mss);
         let input = peer.child.stdin.take().expect("a pipe");
@@ -85,13 +86,13 @@ impl LibudtPeer {
         self.child.try_wait().expect("our child")
     }
 
-    /// Kills it, so that it sends no last packet.
+    /// Kills the peer, so that it sends no last packet.
     pub(crate) fn kill(&mut self) {
         self.child.kill().expect("our child");
         self.child.wait().expect("our child");
     }
 
-    /// Waits until it ends by itself. Returns its status and its error messages.
+    /// Waits until the peer ends by itself. Returns its exit status and its error messages.
     pub(crate) fn wait(&mut self, most: Duration) -> (ExitStatus, String) {
         let end = Instant::now() + most;
         loop {

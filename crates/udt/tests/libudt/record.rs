@@ -1,4 +1,4 @@
-//! Captures what two programs of libudt send to each other, for tests/recorded.rs.
+//! Captures the datagrams that two programs of libudt send to each other, for tests/recorded.rs.
 //!
 //! `LANDSPEED_UDT_RECORD=$PWD/crates/udt/tests/recorded.txt cargo test -p landspeed-udt --test libudt -- record`
 
@@ -13,7 +13,7 @@ use crate::relay::{CapturedDatagram, NetworkImpairments, Relay};
 const MSS: u32 = 200;
 const BYTES: usize = 6000;
 
-/// Returns byte `at` of the content; tests/recorded.rs has the same function.
+/// Returns byte `at` of the transferred content. tests/recorded.rs has the same function.
 fn byte(at: usize) -> u8 {
     ((at as u32).wrapping_mul(2_654_435_761) >> 13) as u8
 }

@@ -15,11 +15,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 /// The behaviour of the network, in each direction.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct NetworkImpairments {
-    /// The chance that a datagram is lost.
+    /// The probability that a datagram is lost.
     pub(crate) lost: f64,
-    /// The chance that a datagram arrives twice.
+    /// The probability that a datagram arrives twice.
     pub(crate) doubled: f64,
-    /// The chance that a datagram takes up to 2 ms longer than the others.
+    /// The probability that a datagram takes up to 2 ms longer than the others.
     pub(crate) reordered: f64,
     /// The delay of all datagrams.
     pub(crate) delay: Duration,
@@ -28,7 +28,7 @@ pub(crate) struct NetworkImpairments {
 /// A captured datagram.
 #[derive(Debug, Clone)]
 pub(crate) struct CapturedDatagram {
-    /// The time since the first one.
+    /// The time since the first captured datagram.
     pub(crate) at: Duration,
     pub(crate) from_connector: bool,
     pub(crate) bytes: Vec<u8>,
@@ -67,7 +67,7 @@ impl Relay {
         Relay { address, stop, thread: Some(thread) }
     }
 
-    /// Ends the network. Returns the first datagrams that passed and were not lost.
+    /// Ends the network. Returns the captured datagrams: the first ones that passed and were not lost.
     pub(crate) fn stop(mut self) -> Vec<CapturedDatagram> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.take().map_or(Vec::new(), |thread| thread.join().expect("a network does not panic"))
@@ -80,10 +80,10 @@ impl Drop for Relay {
     }
 }
 
-/// The most datagrams that are captured.
+/// The largest number of datagrams that are captured.
 const MOST_CAPTURED: usize = 1000;
 
-/// A datagram in flight: when it leaves, a number that keeps the order, its destination, and its bytes.
+/// A datagram in flight: its time of arrival, a number that keeps the order, its destination, and its bytes.
 type InFlightDatagram = (Instant, u64, usize, Vec<u8>);
 
 struct RelayNetwork {
@@ -121,7 +121,7 @@ impl RelayNetwork {
         let _ = poll(&mut polled, Some(&timeout));
     }
 
-    /// Receives what has arrived from one side.
+    /// Receives the datagrams that have arrived from one side.
     fn receive(&mut self, side: usize, room: &mut [u8]) {
         for _ in 0..64 {
             let Ok((length, from)) = self.sockets[side].recv_from(room) else { break };

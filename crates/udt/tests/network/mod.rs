@@ -13,7 +13,7 @@ use landspeed_udt::{
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// A datagram in flight: when it arrives, a number that keeps the order, its destination, and its bytes.
+/// A datagram in flight: its time of arrival, a number that keeps the order, its destination, and its bytes.
 type InFlightDatagram = (Nanos, u64, usize, Vec<u8>);
 
 /// The behaviour of the network.
@@ -23,11 +23,11 @@ pub(crate) struct NetworkImpairments {
     pub(crate) doubled: f64,
     pub(crate) reordered: f64,
     pub(crate) delay: Nanos,
-    /// How long the link takes for a packet.
+    /// The time that the link takes for a packet.
     pub(crate) packet: Nanos,
-    /// The longest queue before the link, as a time.
+    /// The longest queue before the link, as the time that it takes to drain.
     pub(crate) queue: Nanos,
-    /// The largest datagram that passes; larger ones are silently dropped.
+    /// The size of the largest datagram that passes, in bytes. Larger ones are silently dropped.
     pub(crate) largest: usize,
 }
 
@@ -56,9 +56,9 @@ pub(crate) struct TestNetwork {
     pub(crate) ends: [Option<Connection>; 2],
     pub(crate) random: ChaCha8Rng,
     pub(crate) impairments: NetworkImpairments,
-    /// The latest datagrams that were sent, with their destination.
+    /// The datagrams that were sent last, each with its destination.
     pub(crate) seen: VecDeque<(usize, Vec<u8>)>,
-    /// The most packets that an end sent in one batch.
+    /// The largest number of packets that an end has sent in one batch.
     pub(crate) largest_batch: usize,
     configs: [UdtConfig; 2],
     listener: HandshakeListener,
@@ -99,7 +99,7 @@ impl TestNetwork {
         }
     }
 
-    /// Returns the memory of datagrams that are in flight or remembered.
+    /// Returns the memory of the datagrams that are in flight or remembered, in bytes.
     pub(crate) fn holds(&self) -> usize {
         let under_way: usize = self.under_way.iter().map(|Reverse((.., datagram))| datagram.capacity()).sum();
         let seen: usize = self.seen.iter().map(|(_, datagram)| datagram.capacity()).sum();
@@ -110,7 +110,7 @@ impl TestNetwork {
         self.ends[side].as_mut().expect("the end is there")
     }
 
-    /// Sends what both ends have to send, then advances to the next event. Returns false if there is none.
+    /// Sends what both ends have to send, and advances to the next event. Returns false if there is no event.
     pub(crate) fn step(&mut self) -> bool {
         self.steps += 1;
         assert!(self.steps < 20_000_000, "the ends spin at {:?}", self.now);

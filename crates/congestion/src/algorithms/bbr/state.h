@@ -26,7 +26,7 @@
 /* Draft, section 4.3.4: the number of phases in a cycle, and the number of phases in which a cycle may begin. */
 #define BBR_CYCLE 8U
 #define BBR_CYCLE_RANDOM 7U
-/* Linux: it paces one per cent below the estimate. */
+/* Linux: the pacing rate is one per cent below the estimate. */
 #define BBR_PACED_PERCENT 99U
 /* Linux: the initial window, TCP_INIT_CWND of include/net/tcp.h. */
 #define BBR_INITIAL_CWND 10U
@@ -38,10 +38,10 @@
 enum bbr_mode { BBR_STARTUP, BBR_DRAIN, BBR_PROBE_BW, BBR_PROBE_RTT };
 
 struct bbr_state {
-	__u64 cycle_start; /* of the phase, us, like all times */
-	__u64 extra_start; /* of the measurement of the excess */
-	__u64 min_rtt_seen; /* its time */
-	__u64 probe_rtt_done; /* the time at which it may end; 0: not yet known */
+	__u64 cycle_start; /* when the phase began; us, like all times */
+	__u64 extra_start; /* when the measurement of the excess began */
+	__u64 min_rtt_seen; /* the time of the sample in min_rtt */
+	__u64 probe_rtt_done; /* the time at which ProbeRTT may end; 0: not yet known */
 	__u32 bw[BBR_BW_ROUNDS]; /* the maximum of each RTT */
 	__u32 min_rtt;
 	__u32 slot; /* index in bw: the RTT of the last sample that counted */

@@ -34,8 +34,8 @@
 struct cubic_state {
 	__u64 epoch; /* when this growth began; 0: it begins with the next acknowledgement */
 	__u64 estimate; /* the window of standard TCP, in 1/LS_ONE packets */
-	__u64 round_start; /* of HyStart's round */
-	__u64 last_ack; /* the last one of the train */
+	__u64 round_start; /* when HyStart's round began */
+	__u64 last_ack; /* the time of the last acknowledgement of the train */
 	__u64 heard; /* when the last acknowledgement came */
 	__u32 w_max; /* the window at the last loss; 0: none yet */
 	__u32 origin; /* the window in the curve's middle */

@@ -39,11 +39,11 @@ struct hstcp_lp_state {
 	__u32 first_tsval, first_tsecr; /* at `since` */
 	__u32 tsval, tsecr; /* on the last acknowledgement */
 	__u32 their_unit, our_unit; /* of the clocks, in us; 0: not known yet */
-	__u32 una; /* the first byte not acknowledged when a delay was last taken */
-	__u32 answered; /* the first byte sent after the last response */
-	__u32 fresh; /* delays taken since, at most two */
+	__u32 una; /* snd_una when a delay was last measured */
+	__u32 answered; /* the first byte sent after the last response to congestion */
+	__u32 fresh; /* the number of delays measured since then, at most two */
 	__u32 suspected; /* the first byte sent after delays rose above the threshold */
-	__u32 suspects; /* true if they are above it */
+	__u32 suspects; /* true if delays are above the threshold */
 	__s32 delay; /* one way, with a constant error */
 	__s32 smooth; /* eight times the smoothed delay */
 	__s32 least[2]; /* d_min of the newer and the older half of the memory */
@@ -113,8 +113,8 @@ static __always_inline __s32 lp_delay(struct sock *sk, struct hstcp_lp_state *ca
 	return lp_lower(prior, ca->delay);
 }
 
-/* TCP-LP, early congestion indication: updates d_min, d_max and the smoothed delay. The latter starts anew with the
- * second delay after a response, because the neighbour of the first was taken before it. */
+/* TCP-LP, early congestion indication: updates d_min, d_max and the smoothed delay. After a response, the smoothed
+ * delay starts anew with the second delay, because the first one is compared with a delay from before the response. */
 static __always_inline void lp_remember(struct hstcp_lp_state *ca, __u64 now, __s32 delay)
 {
 	if (ca->fresh < 2) {
@@ -147,7 +147,8 @@ static __always_inline bool lp_exceeds(const struct hstcp_lp_state *ca, __s64 de
 	return 100 * (delay - least) > LP_DELTA_PERCENT * (ca->most - least);
 }
 
-/* True above the threshold, unless the excess is at most two ticks of the coarser clock, which are no queue. */
+/* True if the smoothed delay is above the threshold, by more than two ticks of the coarser clock. A smaller excess is
+ * no sign of a queue. */
 static __always_inline bool lp_is_above(const struct hstcp_lp_state *ca)
 {
 	__s64 smooth = ca->smooth >> LP_GAMMA_SHIFT;
@@ -164,8 +165,7 @@ static __always_inline void lp_fade(struct hstcp_lp_state *ca)
 	ca->peak = lp_least(ca);
 }
 
-/* True if delays stay above the threshold for an RTT: queues last, while hosts are busy with other work for shorter
- * times. */
+/* True if delays have stayed above the threshold for an RTT. A busy host causes shorter excesses, a queue lasts. */
 static __always_inline bool lp_is_congested(const struct tcp_sock *tp, struct hstcp_lp_state *ca)
 {
 	bool suspected = ca->suspects;

@@ -20,11 +20,11 @@
 
 struct htcp_state {
 	__u64 credit; /* of a packet, in 2^-32 */
-	__u64 last_loss; /* its time */
+	__u64 last_loss; /* the time of the last loss */
 	__u64 rate_since; /* when the measurement of the rate began */
 	__u64 rate; /* packets per microsecond, smoothed, in 2^-24 */
 	__u64 rate_at_loss; /* B(k) */
-	__u32 rate_delivered; /* `delivered` at that time */
+	__u32 rate_delivered; /* `delivered` at rate_since */
 	__u32 rtt_min;
 	__u32 rtt_max;
 	__u32 beta; /* share, in 1/LS_ONE */

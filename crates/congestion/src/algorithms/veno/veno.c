@@ -4,14 +4,14 @@
 #include "cc.h"
 #include "grow.h"
 
-/* beta: packets that wait in the bottleneck's queue from which on the path counts as congested. */
+/* beta: the path counts as congested if at least this number of packets wait in the bottleneck's queue. */
 #define VENO_BACKLOG 3U
 
 /* A loss without congestion keeps 4/5 of the window. */
 #define VENO_KEPT 4U
 #define VENO_OF 5U
 
-/* Round trips before the backlog is trusted: Linux net/ipv4/tcp_veno.c. */
+/* The backlog is used only after more RTT samples than this: Linux net/ipv4/tcp_veno.c. */
 #define VENO_SAMPLES 2U
 
 struct veno_state {

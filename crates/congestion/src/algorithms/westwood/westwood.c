@@ -15,7 +15,7 @@
 struct westwood_state {
 	__u64 since; /* when the sample began */
 	__u64 rate; /* b, packets per microsecond, in 2^-24 */
-	__u32 delivered; /* `delivered` at that time */
+	__u32 delivered; /* `delivered` at `since` */
 	__u32 rtt_min;
 };
 LS_STATE(westwood_state);

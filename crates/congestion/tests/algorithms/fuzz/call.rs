@@ -3,7 +3,7 @@
 use landspeed_congestion::{AckSample, CaState, CwndEvent, NativeControl, RateSample, Sock};
 use proptest::prelude::*;
 
-/// `LS_MAX_CWND` of cc.h: no control grows its window beyond it. A window that is already larger may stay.
+/// The largest window to which a control may grow: `LS_MAX_CWND` of cc.h. A window that is already larger may stay.
 pub(super) const MOST: u32 = 1 << 24;
 
 #[derive(Debug, Clone)]
@@ -24,7 +24,8 @@ pub(super) enum FuzzCall {
     Burst,
 }
 
-/// Draws any call. Usual and unusual values are equally frequent, because bugs lie where the two meet.
+/// Returns a strategy for any call. Usual and unusual values are equally frequent, because bugs are likely where the
+/// two meet.
 pub(super) fn any_call() -> impl Strategy<Value = FuzzCall> {
     prop_oneof![
         1 => Just(FuzzCall::Init),
@@ -36,7 +37,7 @@ pub(super) fn any_call() -> impl Strategy<Value = FuzzCall> {
     ]
 }
 
-/// Draws a wait: the clock stands still, advances, or leaps.
+/// Returns a strategy for a wait, in which the clock does not advance, advances, or leaps.
 fn wait() -> impl Strategy<Value = FuzzCall> {
     let micros = prop_oneof![Just(0), 0..10_000_u64, 0..10_000_000_u64, 0..1_u64 << 40, any::<u64>()];
     micros.prop_map(FuzzCall::Wait)
@@ -111,7 +112,7 @@ fn sample() -> impl Strategy<Value = RateSample> {
 }
 
 impl FuzzCall {
-    /// Does to `sk` what the kernel would do.
+    /// Applies the call to `sk` as the kernel would.
     pub(super) fn play(&self, control: NativeControl, sk: &mut Sock) {
         match *self {
             FuzzCall::Init => control.init(sk).expect("timestamps are on"),
@@ -134,7 +135,7 @@ impl FuzzCall {
         }
     }
 
-    /// Changes the connection without a call.
+    /// Changes the connection `sk` without calling the control.
     fn happen(&self, sk: &mut Sock) {
         match *self {
             FuzzCall::Wait(micros) => {
@@ -164,7 +165,7 @@ impl FuzzCall {
         }
     }
 
-    /// Plays a loss (tcp_init_cwnd_reduction) or a timeout (tcp_enter_loss).
+    /// Simulates a loss (tcp_init_cwnd_reduction) or a timeout (tcp_enter_loss).
     fn lose(&self, control: NativeControl, sk: &mut Sock) {
         sk.prior_cwnd = sk.snd_cwnd;
         sk.snd_ssthresh = control.ssthresh(sk);

@@ -1,4 +1,4 @@
-//! Random sequences of calls with random numbers: every call returns, and the window stays within its bounds.
+//! Random sequences of calls with random numbers. Every call must return, and the window must stay within its bounds.
 //!
 //! `make test` runs them for a few seconds. `make fuzz-cc` runs more, each case in a separate process, because a
 //! division by zero in C ends the process, and a call may hang.
@@ -12,7 +12,7 @@ use proptest::test_runner::TestCaseResult;
 
 use call::{FuzzCall, MOST, any_call};
 
-/// Makes a connection whose window may have any size that a control may leave behind.
+/// Returns a connection whose window may have any size that a control may leave behind.
 fn connection() -> Sock {
     Sock { snd_cwnd_clamp: MOST, ..Sock::default() }
 }
@@ -38,8 +38,8 @@ fn stays_within_bounds(calls: &[FuzzCall]) -> TestCaseResult {
     Ok(())
 }
 
-/// Plays `calls` to each control in turn with control number `of`: every call returns, whatever the other control left
-/// in the private bytes.
+/// Plays `calls` on one connection alternately to control number `of` and to another control, for each control. Every
+/// call must return, whatever the other control left in the private bytes.
 fn bears_anothers_state(calls: &[FuzzCall], of: usize) -> TestCaseResult {
     for row in CONTROLS {
         let (first, second) = (native(CONTROLS[of].name).expect("a row"), native(row.name).expect("a row"));
@@ -55,7 +55,7 @@ fn bears_anothers_state(calls: &[FuzzCall], of: usize) -> TestCaseResult {
     Ok(())
 }
 
-/// Returns the number of cases: that of `make fuzz-cc`, or one that takes a few seconds.
+/// Returns the number of cases: that of `make fuzz-cc`, or a number that takes a few seconds.
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(1_000)
 }
@@ -74,7 +74,7 @@ proptest! {
     }
 }
 
-/// Found by `make fuzz-cc`: BBR restored a window that exceeded a clamp that had shrunk.
+/// A regression that `make fuzz-cc` found: BBR restored a window that exceeded a clamp that had shrunk.
 #[test]
 fn a_window_that_is_put_back_fits_a_clamp_that_shrank() {
     let set = |window| FuzzCall::Set { cwnd: window, ssthresh: 0, clamp: window, flight: 0, limited: false };

@@ -39,7 +39,8 @@ fn table(name: &str, source: &Path, arguments: &[String], symbol: &str) -> Nativ
     unsafe { native(name).expect("a row").with_table(table) }
 }
 
-/// Returns the text from the line that begins with `first` to the one that begins with `last`, or to the end.
+/// Returns the part of the text from the line that begins with `first` to the line that begins with `last`, or to the
+/// end.
 fn part<'a>(text: &'a str, first: &str, last: Option<&str>) -> &'a str {
     let from = text.find(first).unwrap_or_else(|| panic!("no {first:?} in Linux's source"));
     let length = last.and_then(|last| text[from..].find(last).map(|at| at + last.len()));
@@ -64,7 +65,8 @@ fn linux_source(linux: &Path, file: &str) -> String {
     text + "#include \"table.h\"\n"
 }
 
-/// Compiles Linux's source `file`, with its module's parameters set as `settings` says, to replace our control `name`.
+/// Compiles Linux's source `file`, with the parameters of its module set as in `settings`, to replace our control
+/// `name`.
 pub(super) fn linux(linux: &Path, folder: &Path, name: &str, file: &str, settings: &str) -> NativeControl {
     let source = folder.join(format!("linux_{name}.c"));
     fs::write(&source, linux_source(linux, file)).expect("a temporary folder");
@@ -77,7 +79,7 @@ pub(super) fn linux(linux: &Path, folder: &Path, name: &str, file: &str, setting
     table(name, &source, &arguments, "ls_linux")
 }
 
-/// Compiles a paper's formulas, the source `file` beside this one, to replace our control `name`.
+/// Compiles `file`, a source with a paper's formulas beside this one, to replace our control `name`.
 pub(super) fn paper(folder: &Path, name: &str, file: &str) -> NativeControl {
     let source = folder.join(file);
     fs::copy(Path::new(HERE).join(file), &source).expect("a temporary folder");
@@ -86,7 +88,7 @@ pub(super) fn paper(folder: &Path, name: &str, file: &str) -> NativeControl {
 }
 
 impl PlantedErrors {
-    /// Returns the source with error number `number`.
+    /// Returns the source with planted error number `number`.
     pub(super) fn source(&self, number: usize) -> String {
         let text = read(&Path::new(CRATE).join("src/algorithms").join(self.file));
         let [is, becomes] = self.errors[number];
@@ -94,7 +96,7 @@ impl PlantedErrors {
         text.replace(is, becomes)
     }
 
-    /// Compiles our control `name` with that error.
+    /// Compiles our control `name` with planted error number `number`.
     pub(super) fn control(&self, folder: &Path, name: &str, number: usize) -> NativeControl {
         let root = folder.join(format!("{name}_{number}"));
         fs::create_dir(&root).expect("a temporary folder");

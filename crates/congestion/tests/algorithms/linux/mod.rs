@@ -1,8 +1,8 @@
-//! Our controls beside Linux's own sources, acknowledgement by acknowledgement: `make cc-linux`.
+//! Compares our controls with Linux's own sources, acknowledgement by acknowledgement: `make cc-linux`.
 //!
 //! Linux's sources are GPL-2.0 and no part of this project: .ci/linux-source fetches Debian's package of them. `make
-//! test` runs what needs no source of Linux: that the comparison detects errors, and that each planted error still has
-//! its place.
+//! test` runs the checks that need no source of Linux: that the comparison detects errors, and that each planted
+//! error still has its place.
 
 mod compile;
 mod pair;
@@ -22,7 +22,7 @@ fn linux() -> PathBuf {
     PathBuf::from(std::env::var_os("LANDSPEED_LINUX").expect("LANDSPEED_LINUX: make cc-linux sets it"))
 }
 
-/// Returns true for FAST and LTCP, which Linux lacks: their papers' formulas take its place.
+/// Returns true for FAST and LTCP, which Linux lacks. They are compared with their papers' formulas.
 fn is_papers(pairing: &ControlPairing) -> bool {
     pairing.file.starts_with("paper_")
 }
@@ -38,7 +38,7 @@ fn theirs(linux: &Path, folder: &Path, pairing: &ControlPairing) -> NativeContro
     compile::linux(linux, folder, pairing.name, pairing.file, pairing.settings)
 }
 
-/// Returns the cases of `pairing` in which `other` is further from `reference` than its bound.
+/// Returns the cases of `pairing` in which `other` differs from `reference` by more than the case allows.
 fn apart(
     pairing: &ControlPairing,
     reference: NativeControl,

@@ -9,46 +9,46 @@ use landspeed_congestion::{CaState, CwndEvent, NativeControl, Sock};
 use crate::drive::DrivenConnection;
 use crate::path::FluidPath;
 
-/// A sequence of events for both connections. `rtt`, `least` and `most` are in µs.
+/// A sequence of events for both connections. RTTs (`rtt`, `least`, `most`) are in µs.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum EventSequence {
     /// Grows from 10 packets to a threshold and beyond it, with `each` packets per acknowledgement.
     SlowStart { threshold: u32, rtt: u32, each: u32 },
     /// Grows from `window` packets in congestion avoidance.
     Growth { window: u32, rtt: u32, rounds: u32, each: u32 },
-    /// Grows as in `Growth` with an RTT of `most`, after one of `least`: the rest of it is a queue.
+    /// Grows as in `Growth`, first with an RTT of `least`, then of `most`. The difference is time in a queue.
     Queued { window: u32, least: u32, most: u32, rounds: u32 },
     /// Grows as in `Growth`, with a loss after each `rounds` RTTs.
     Losses { window: u32, rtt: u32, rounds: u32, times: u32 },
-    /// Has a loss at each of these windows, each in a new connection.
+    /// Has a loss at each window from `first` to `last`, each in a new connection.
     Loss { first: u32, last: u32, step: usize },
-    /// Has twenty RTTs that grow from `least` to `most`, and `hold` more of `most`, between two losses, with the
-    /// window held. The first `unseen` losses are not compared.
+    /// Has twenty RTTs that grow from `least` to `most`, and `hold` more of `most`, before each loss. The window
+    /// stays constant. The first `unseen` losses are not compared.
     Queue { window: u32, least: u32, most: u32, hold: u32, losses: u32, unseen: u32 },
     /// Has a loss, an undone reduction and a timeout, each after ten RTTs.
     Troubles { window: u32 },
     /// Is in slow start with a window that is not in full use, or for which only the flag shows its use.
     Unused { limited: bool, in_flight: u32 },
-    /// Sends for 25 s over a path with an RTT of `base` ms, for controls that pace: with 2 s of little to send, with a
-    /// loss every `loses_every` ms, with a rate that changes.
+    /// Sends for 25 s over a path with an RTT of `base` ms, for controls that pace. There may be 2 s with little to
+    /// send (`pauses`), a loss every `loses_every` ms, and a rate that changes (`changes`).
     Rates { base: usize, pauses: bool, loses_every: usize, changes: bool },
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WindowDifference {
-    /// Largest difference beyond the bound, in packets; negative if within it.
+    /// The largest difference of the windows beyond the bound, in packets; negative if it is within the bound.
     beyond: f64,
-    /// The windows at that difference, and the number of the acknowledgement.
+    /// The windows at the largest difference. The number of the acknowledgement follows.
     linux: u32,
     ours: u32,
     ack: u64,
-    /// Sums of all windows compared, Linux's and ours.
+    /// The sums of all windows compared: Linux's and ours.
     sums: (f64, f64),
-    /// The largest ratio by which pacing rates differ.
+    /// The largest relative difference of pacing rates.
     paced: f64,
 }
 
-/// Tolerance of pacing rates, which are whole bytes per second and are rounded in different ways.
+/// The tolerance of pacing rates, as a share. They are whole bytes per second and are rounded in different ways.
 const PACED: f64 = 1e-5;
 
 impl WindowDifference {
@@ -70,7 +70,7 @@ impl WindowDifference {
         }
     }
 
-    /// Returns the ratio of the mean windows, less one.
+    /// Returns the ratio of the mean windows, minus one.
     fn ratio_less_one(&self) -> f64 {
         self.sums.1 / self.sums.0 - 1.0
     }
@@ -113,12 +113,12 @@ pub(super) struct PairedConnections {
     worst: WindowDifference,
 }
 
-/// How far apart the windows may be.
+/// The allowed difference of the windows.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum DifferenceBound {
-    /// After each acknowledgement: this number of packets plus this share of the window.
+    /// After each acknowledgement: a number of packets, plus a share of the window.
     Each { packets: f64, share: f64 },
-    /// In the mean: this share.
+    /// For the mean windows: a share.
     Mean(f64),
 }
 
@@ -150,7 +150,7 @@ impl PairedConnections {
         pair.worst
     }
 
-    /// Lets HSTCP-LP measure the clocks, before which it does not grow.
+    /// Lets HSTCP-LP measure the clocks. Before, it does not grow.
     fn warm_up(&mut self) {
         if self.ours.control.row().needs_timestamps {
             for _ in 0..4 {
@@ -274,7 +274,7 @@ impl PairedConnections {
         }
     }
 
-    /// Plays an RTT of Linux's window, evenly, with `each` packets per acknowledgement.
+    /// Simulates an RTT of Linux's window, evenly, with `each` packets per acknowledgement.
     fn round(&mut self, rtt: u32, each: u32) {
         let (window, start) = (self.linux.sk.snd_cwnd, self.linux.sk.tcp_mstamp);
         for packet in (1..=window.div_ceil(each)).map(|ack| (ack * each).min(window)) {
@@ -347,7 +347,7 @@ fn stamp(sk: &mut Sock, rtt: u32) {
     sk.rcv_tsecr = ((now - u64::from(rtt)) / 1000) as u32;
 }
 
-/// Plays a timeout (tcp_enter_loss) and an immediate recovery.
+/// Simulates a timeout (tcp_enter_loss) and an immediate recovery.
 fn time_out(drive: &mut DrivenConnection) {
     let sk = &mut drive.sk;
     sk.prior_cwnd = sk.snd_cwnd;

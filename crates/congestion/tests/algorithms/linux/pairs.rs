@@ -1,4 +1,5 @@
-//! The pairs that are compared, and how far apart they may be: every known deviation has its reason here.
+//! The pairs of controls that are compared, with the allowed differences. The reason of every known deviation is
+//! here.
 
 use super::pair::DifferenceBound::{self, Each, Mean};
 use super::pair::EventSequence::{
@@ -8,21 +9,21 @@ use super::pair::EventSequence::{
 /// One of our controls and its counterpart in Linux.
 pub(super) struct ControlPairing {
     pub(super) name: &'static str,
-    /// Linux's source in net/ipv4, or one of the files paper_*.c of this folder.
+    /// The name of Linux's source in net/ipv4, or of one of the files paper_*.c of this folder.
     pub(super) file: &'static str,
-    /// Settings of its module's parameters, so that both have the paper's constants.
+    /// The settings of the parameters of Linux's module, so that both controls have the paper's constants.
     pub(super) settings: &'static str,
     pub(super) cases: &'static [ComparisonCase],
 }
 
-/// A sequence of events, the allowed difference of the windows, and its reason.
+/// A sequence of events, the allowed difference of the windows, and the reason of that difference.
 pub(super) struct ComparisonCase {
     pub(super) play: EventSequence,
     pub(super) bound: DifferenceBound,
     pub(super) reason: &'static str,
 }
 
-/// Makes a case in which the windows are equal after every acknowledgement.
+/// Returns a case in which the windows must be equal after every acknowledgement.
 const fn same(play: EventSequence) -> ComparisonCase {
     ComparisonCase { play, bound: Each { packets: 0.0, share: 0.0 }, reason: "" }
 }
@@ -50,7 +51,7 @@ const fn loss(first: u32, last: u32) -> EventSequence {
     Loss { first, last, step: 1 }
 }
 
-/// Has a loss at a window at which RFC 3649's appendix B changes to the next row; Linux's table has these rows.
+/// Returns a loss at a window at which RFC 3649's appendix B changes to the next row. Linux's table has these rows.
 const fn row(window: u32) -> EventSequence {
     loss(window, window)
 }
@@ -252,12 +253,13 @@ const HIGHSPEED: &[ComparisonCase] = &[
     apart(row(1058), 1.0, 0.007, APPENDIX),
 ];
 
-/// Has eight losses at 1000 packets, each after RTTs that grow from 100 ms to `most` and stay there for `hold` more.
+/// Returns eight losses at 1000 packets. Before each, RTTs grow from 100 ms to `most` and stay there for `hold` more.
 const fn queue(most: u32, hold: u32, unseen: u32) -> EventSequence {
     Queue { window: 1000, least: 100 * MS, most, hold, losses: 8, unseen }
 }
 
-/// Makes a case in which windows are equal, and pacing rates differ by at most a hundred-thousandth: both are rounded.
+/// Returns a case in which windows must be equal, and pacing rates may differ by a hundred-thousandth, because both
+/// are rounded.
 const fn paced(play: EventSequence) -> ComparisonCase {
     ComparisonCase {
         play,

@@ -1,4 +1,4 @@
-//! Errors of 5 % (one in twenty for counts) planted in our controls: the comparison must find each.
+//! Errors of 5 % (one in twenty for counts) that are planted in our controls. The comparison must find each of them.
 
 /// Errors in one of our sources.
 pub(super) struct PlantedErrors {

@@ -1,28 +1,28 @@
-//! Marching cubes (Lorensen and Cline, SIGGRAPH 1987): the triangles of the surface in each cell of a block.
+//! Marching cubes (Lorensen and Cline, SIGGRAPH 1987): computes the triangles of the surface in each cell of a block.
 
 use std::sync::LazyLock;
 
 use super::field::{CellBlock, LEVEL};
 use crate::filter::Error;
 
-/// Three corners, in samples from the field's origin.
+/// The three corners of a triangle, in samples from the field's origin.
 pub(super) type Triangle = [[f32; 3]; 3];
 
 /// The two corners of each edge of a cell. Bits 0, 1 and 2 of a corner's number are its x, y and z. The lower corner
-/// is first, so that all cells at an edge compute the same point.
+/// is first, so that all cells that share an edge compute the same point on it.
 const EDGES: [[u8; 2]; 12] =
     [[0, 1], [2, 3], [4, 5], [6, 7], [0, 2], [1, 3], [4, 6], [5, 7], [0, 4], [1, 5], [2, 6], [3, 7]];
 
-/// The corners of each face, counterclockwise from outside.
+/// The corners of each face, counterclockwise as seen from outside the cell.
 const FACES: [[u8; 4]; 6] =
     [[0, 4, 6, 2], [1, 3, 7, 5], [0, 1, 5, 4], [2, 6, 7, 3], [0, 2, 3, 1], [4, 5, 7, 6]];
 
-/// For each set of corners inside the surface, the triangles as triples of edges.
+/// For each set of corners inside the surface, its triangles. A triangle is three indices of `EDGES`.
 static CASES: LazyLock<Vec<Vec<[u8; 3]>>> = LazyLock::new(|| (0..=255).map(triangles).collect());
 
-/// Returns the triangles of one of the 256 cases. They follow from one rule: on each face, every run of inside corners
-/// is cut off from the others. Two cells have the same corners on the face between them, so the surface has no cracks
-/// there.
+/// Returns the triangles for one of the 256 sets of corners inside the surface. They follow from one rule: on each
+/// face, every run of inside corners is cut off from the other runs. Two cells have the same corners on the face
+/// between them, so the surface has no cracks there.
 fn triangles(inside: u8) -> Vec<[u8; 3]> {
     let is_in = |corner: u8| inside >> corner & 1 == 1;
     // On a face, the surface leads from the beginning of a run of inside corners to its end.
@@ -52,7 +52,7 @@ fn edge(a: u8, b: u8) -> usize {
         .expect("two corners of a face in turn have an edge")
 }
 
-/// Passes each triangle of the block's surface to `each`, in an order that depends only on the block.
+/// Calls `each` with every triangle of the block's surface, in an order that depends only on the block.
 pub(super) fn surface(
     block: &CellBlock,
     samples: &[f32],
@@ -76,7 +76,7 @@ pub(super) fn surface(
     Ok(())
 }
 
-/// Returns the point where the surface crosses an edge of the cell at `at`.
+/// Returns the point where the surface crosses an edge (from corner `low` to corner `high`) of the cell at `at`.
 fn crossing(at: [usize; 3], values: &[f32; 8], [low, high]: [u8; 2]) -> [f32; 3] {
     let (a, b) = (values[usize::from(low)], values[usize::from(high)]);
     let part = (LEVEL - a) / (b - a);
@@ -107,7 +107,7 @@ mod tests {
         assert!(most <= Some(5), "{most:?}");
     }
 
-    /// In a closed surface, each edge is passed once in each direction.
+    /// Checks that the surface is closed: its triangles pass each edge once in each direction.
     #[test]
     fn the_surface_has_no_cracks() {
         let block = CellBlock::whole(24);

@@ -1,11 +1,11 @@
-//! The scalar field: a sum of smooth blobs, made from a seed, and its blocks.
+//! The scalar field, a sum of smooth blobs that is generated from a seed, and its blocks.
 
 use crate::filter::words::mixed;
 
 /// Number of blobs in a field.
 const BLOBS: u64 = 24;
 
-/// The value of the field on the surface.
+/// The value of the field at the surface.
 pub(super) const LEVEL: f32 = 0.5;
 
 /// A field of size x size x size samples.
@@ -21,7 +21,7 @@ struct Blob {
     radius: f32,
 }
 
-/// A box of cells; a cell lies between eight samples.
+/// A box of cells in the field. The corners of a cell are eight samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CellBlock {
     pub(super) origin: [usize; 3],
@@ -29,7 +29,7 @@ pub(super) struct CellBlock {
 }
 
 impl CellBlock {
-    /// Returns the number of samples along each axis.
+    /// Returns the number of the block's samples along each axis.
     pub(super) fn samples(&self) -> [usize; 3] {
         self.cells.map(|cells| cells + 1)
     }
@@ -38,12 +38,13 @@ impl CellBlock {
         self.samples().iter().product()
     }
 
-    /// Returns the whole field of `size` samples along each axis.
+    /// Returns the block of all cells of a field with `size` samples along each axis.
     pub(super) fn whole(size: usize) -> Self {
         CellBlock { origin: [0; 3], cells: [size - 1; 3] }
     }
 
-    /// Returns block `n` of those with at most `edge` cells along each axis; `None` after the last.
+    /// Returns block `n` of a field that is split into blocks of at most `edge` cells along each axis; `None` after
+    /// the last one.
     pub(super) fn nth(size: usize, edge: usize, n: usize) -> Option<Self> {
         let along = (size - 1).div_ceil(edge);
         let origin = [n % along, n / along % along, n / along / along].map(|place| place * edge);
@@ -64,8 +65,8 @@ impl ScalarField {
         ScalarField { size, blobs: (0..BLOBS).map(blob).collect() }
     }
 
-    /// Returns the samples of a block, x first. Each sample adds the blobs in their order, so that it is the same in
-    /// any block.
+    /// Returns the samples of a block, x first. The blobs are added in the same order for each sample, so that a
+    /// sample is the same in any block.
     pub(super) fn samples(&self, block: &CellBlock) -> Vec<f32> {
         let mut samples = vec![0.0; block.len()];
         self.blobs.iter().for_each(|blob| blob.add(block, &mut samples));
@@ -74,7 +75,8 @@ impl ScalarField {
 }
 
 impl Blob {
-    /// Adds (1 - (d/r)^2)^2 to each sample within the radius r, where d is its distance from the center.
+    /// Adds (1 - (d/r)^2)^2 to each sample within the radius r, where d is the sample's distance from the blob's
+    /// center.
     fn add(&self, block: &CellBlock, samples: &mut [f32]) {
         let [nx, ny, nz] = block.samples();
         let reach = |axis: usize, count: usize| {

@@ -1,5 +1,5 @@
-//! Iso-Surface: a scalar field in blocks, its surface by marching cubes, and in each unit of work a picture of it from
-//! another direction. The chain is read -> extract -> raster -> merge.
+//! The application Iso-Surface: a scalar field in blocks, its surface by marching cubes, and a picture of the surface
+//! from another direction in each unit of work. The chain is read -> extract -> raster -> merge.
 
 mod cubes;
 mod field;
@@ -16,10 +16,10 @@ use crate::filter::{Error, FilterInput, FilterOutput};
 /// Size of a triangle in a buffer, in bytes.
 const TRIANGLE: usize = 36;
 
-/// Most triangles in one buffer: 64 KiB.
+/// The largest number of triangles in one buffer of 64 KiB.
 const BATCH: usize = (64 << 10) / TRIANGLE;
 
-/// Most pixels in one buffer.
+/// The largest number of pixels in one buffer.
 const BAND: usize = 16 << 10;
 
 /// The application Iso-Surface, with its parameters.
@@ -32,7 +32,7 @@ pub struct IsoSurface {
 }
 
 impl IsoSurface {
-    /// Makes a field of `size` samples along each axis, from `seed`, in blocks of `block` cells along each axis.
+    /// Creates a field of `size` samples along each axis from `seed`, in blocks of `block` cells along each axis.
     ///
     /// # Errors
     /// Returns [`Error::Parameter`] if a parameter is out of its range.
@@ -54,7 +54,7 @@ impl IsoSurface {
         Ok(IsoSurface { field: ScalarField::new(size, seed), block, stages })
     }
 
-    /// Returns the edge of the pictures in pixels.
+    /// Returns the width of the square pictures, in pixels.
     pub(crate) fn edge(&self) -> usize {
         self.field.size * 2
     }
@@ -98,13 +98,13 @@ impl FilterApplication for IsoSurface {
     }
 }
 
-/// The first filter. It keeps its blocks in memory, as a disk would.
+/// The first filter, which sends the field's blocks. It keeps them in memory in place of a disk.
 struct FieldReadFilter {
     blocks: Vec<Vec<u8>>,
 }
 
 impl FieldReadFilter {
-    /// Makes copy c of n, which has every n-th block, beginning with block c.
+    /// Creates copy c of n. It has every n-th block, beginning with block c.
     fn new(iso: &IsoSurface, place: FilterCopy) -> Self {
         let blocks = (place.copy..).step_by(place.copies).map_while(|n| {
             let samples = iso.field.samples(&iso.nth(n)?);

@@ -1,21 +1,21 @@
-//! Draws pictures of triangles by a depth buffer. The order of the triangles does not matter: each pixel keeps the
-//! least depth, and of equal depths the darkest shade.
+//! Draws pictures of triangles with a depth buffer. The order of the triangles does not matter, because each pixel
+//! keeps the least depth, and of equal depths the darkest shade.
 
 use super::cubes::Triangle;
 
-/// A pixel without a triangle.
+/// The value of a pixel without a triangle.
 pub(super) const EMPTY: u32 = u32::MAX;
 
 /// Upper bound of depths.
 const DEPTHS: f32 = (1 << 24) as f32;
 
-/// Subdivisions of a pixel in which corners are placed.
+/// The number of subdivisions of a pixel, in each direction, at which corners of triangles are placed.
 const PARTS: f32 = 256.0;
 
 /// The direction from which a unit of work shows the field, without perspective.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Camera {
-    /// Edge of the picture in pixels.
+    /// The width of the square picture, in pixels.
     edge: usize,
     size: f32,
     cosine: f32,
@@ -23,8 +23,8 @@ pub(super) struct Camera {
 }
 
 impl Camera {
-    /// Makes the view of a unit of work. From one unit to the next the view turns by one of the 8 steps of a quarter
-    /// turn. Cosine and sine are rational functions of the step, so they need no library.
+    /// Creates the view for a unit of work. It turns from one unit to the next, and by a quarter turn in 8 units.
+    /// Cosine and sine are rational functions of the step, so they need no library.
     pub(super) fn new(unit: u32, size: usize, edge: usize) -> Self {
         let t = (unit % 8) as f32 / 8.0;
         let (c, s) = ((1.0 - t * t) / (1.0 + t * t), 2.0 * t / (1.0 + t * t));
@@ -37,8 +37,8 @@ impl Camera {
         Camera { edge, size: size as f32, cosine, sine }
     }
 
-    /// Returns a corner's coordinates as the viewer sees it: to the right, down and away, from the field's middle, in
-    /// units of about the field's diagonal.
+    /// Returns a corner's coordinates from the viewer's position: to the right, down and away, from the field's
+    /// middle, in units of about the field's diagonal.
     fn seen(&self, corner: [f32; 3]) -> [f32; 3] {
         let [x, y, z] = corner.map(|at| (at - (self.size - 1.0) / 2.0) / (self.size * 1.75));
         let (right, away) = (self.cosine * x - self.sine * y, self.sine * x + self.cosine * y);
@@ -46,7 +46,7 @@ impl Camera {
         [right, -(0.8 * z + 0.6 * away), 0.8 * away - 0.6 * z]
     }
 
-    /// Draws a triangle into `pixels`, edge x edge values of depth (24 bits) and shade (8 bits).
+    /// Draws a triangle into `pixels`: edge x edge values, each with a depth (24 bits) and a shade (8 bits).
     pub(super) fn draw(&self, pixels: &mut [u32], triangle: &Triangle) {
         let seen = triangle.map(|corner| self.seen(corner));
         let edge = self.edge as f32;
@@ -75,7 +75,7 @@ struct Corner {
     depth: f64,
 }
 
-/// Returns twice the signed area of a triangle.
+/// Returns twice the signed area of the triangle a, b, c.
 fn doubled(a: Corner, b: Corner, c: Corner) -> i64 {
     (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x)
 }
@@ -103,7 +103,7 @@ fn fill(pixels: &mut [u32], edge: usize, corners: [Corner; 3], area: i64, shade:
     }
 }
 
-/// Returns the shade of a triangle, 55 to 255: the more it faces the viewer, the brighter.
+/// Returns the shade of a triangle, from 55 to 255. It is brighter the more the triangle faces the viewer.
 fn shade(seen: &Triangle) -> u32 {
     let [a, b, c] = seen;
     let (u, v) = ([0, 1, 2].map(|n| b[n] - a[n]), [0, 1, 2].map(|n| c[n] - a[n]));
@@ -113,12 +113,12 @@ fn shade(seen: &Triangle) -> u32 {
     55 + (facing * 200.0) as u32
 }
 
-/// Adds another picture.
+/// Merges another picture into `pixels`, of which it may be a part.
 pub(super) fn merge(pixels: &mut [u32], others: impl Iterator<Item = u32>) {
     pixels.iter_mut().zip(others).for_each(|(pixel, other)| *pixel = (*pixel).min(other));
 }
 
-/// Returns the shades, black where there is no triangle.
+/// Returns the shade of each pixel; 0 (black) where there is no triangle.
 pub(super) fn shades(pixels: &[u32]) -> Vec<u8> {
     pixels.iter().map(|pixel| if *pixel == EMPTY { 0 } else { *pixel as u8 }).collect()
 }

@@ -1,5 +1,5 @@
-//! Virtual Microscope: a slide in compressed chunks; each unit of work shows a window of it on a coarser grid. The
-//! chain is read -> decompress -> clip -> subsample -> view.
+//! The application Virtual Microscope: a slide in compressed chunks, of which each unit of work shows a window on a
+//! coarser grid. The chain is read -> decompress -> clip -> subsample -> view.
 
 mod slide;
 
@@ -9,10 +9,10 @@ use crate::filter::application::{Filter, FilterApplication, FilterCopy, FilterSt
 use crate::filter::words::{mixed, word};
 use crate::filter::{Error, FilterInput, FilterOutput, SlideUpdate};
 
-/// Length of the area before a buffer's pixels, in bytes.
+/// The length of the area that precedes a buffer's pixels, in bytes.
 const HEADER: usize = 16;
 
-/// Ratio of the slide's edge to that of a view.
+/// The ratio of the slide's edge to the edge of a picture.
 const ZOOM: u32 = 8;
 
 /// The application Virtual Microscope, with its parameters.
@@ -26,7 +26,7 @@ pub struct VirtualMicroscope {
 }
 
 impl VirtualMicroscope {
-    /// Makes a slide of `size` x `size` grey pixels from `seed`, in chunks of `chunk` x `chunk`.
+    /// Creates a slide of `size` x `size` grey pixels from `seed`, in chunks of `chunk` x `chunk` pixels.
     ///
     /// # Errors
     /// Returns [`Error::Parameter`] if a parameter is out of its range.
@@ -56,13 +56,13 @@ impl VirtualMicroscope {
         Ok(VirtualMicroscope { size, chunk, seed, update, stages })
     }
 
-    /// Returns the edge of the pictures in pixels.
+    /// Returns the width of the square pictures, in pixels.
     pub(crate) fn edge(&self) -> usize {
         (self.size / ZOOM) as usize
     }
 
-    /// Returns the window of a unit, and how many pixels along each axis make one grid point. The window of a partial
-    /// update, a quarter of the slide's edge, may be anywhere.
+    /// Returns the window of a unit, and the number of pixels along each axis for one grid point. The window of a
+    /// partial update has a quarter of the slide's edge and may be anywhere on the slide.
     fn window(&self, unit: u32) -> (SlideArea, u32) {
         let (wide, factor) = match self.update {
             SlideUpdate::Complete => (self.size, ZOOM),
@@ -74,7 +74,7 @@ impl VirtualMicroscope {
         (SlideArea { x: place(0), y: place(1), wide, high: wide }, factor)
     }
 
-    /// Splits a buffer into its area and the rest; returns `None` if the area is not on the slide, or too large.
+    /// Splits a buffer into its area and the rest. Returns `None` if the area is too large or not on the slide.
     fn opened<'b>(&self, buffer: &'b [u8]) -> Option<(SlideArea, &'b [u8])> {
         let area = SlideArea {
             x: word(buffer, 0),
@@ -88,7 +88,7 @@ impl VirtualMicroscope {
         (fits(area.x, area.wide) && fits(area.y, area.high)).then_some((area, buffer.get(HEADER..)?))
     }
 
-    /// Splits a buffer into its area and its pixels; returns an error unless there is one byte for each pixel.
+    /// Splits a buffer into its area and its pixels. Returns an error unless there is one byte for each pixel.
     fn pixels<'b>(&self, filter: &'static str, buffer: &'b [u8]) -> Result<(SlideArea, &'b [u8]), Error> {
         let opened = self.opened(buffer).filter(|(area, pixels)| pixels.len() == area.pixels());
         opened.ok_or(Error::Buffer { filter, why: "no part of the slide has such pixels" })
@@ -130,14 +130,14 @@ impl FilterApplication for VirtualMicroscope {
     }
 }
 
-/// The first filter. It keeps its compressed chunks in memory, as a disk would.
+/// The first filter, which sends the chunks of a window. It keeps all compressed chunks in memory in place of a disk.
 struct SlideReadFilter<'a> {
     vm: &'a VirtualMicroscope,
     chunks: Vec<(SlideArea, Vec<u8>)>,
 }
 
 impl<'a> SlideReadFilter<'a> {
-    /// Makes copy c of n, which has every n-th chunk, beginning with chunk c.
+    /// Creates copy c of n. It has every n-th chunk, beginning with chunk c.
     fn new(vm: &'a VirtualMicroscope, place: FilterCopy) -> Self {
         let numbers = (place.copy as u32..).step_by(place.copies);
         let chunks = numbers.map_while(|n| {
@@ -209,8 +209,8 @@ impl Filter for ClipFilter<'_> {
     }
 }
 
-/// The filter that adds the pixels of each grid point. A point may have pixels of several chunks, so only the view can
-/// divide.
+/// The filter that adds up the pixels of each grid point. A point may have pixels of several chunks, so only the last
+/// filter can divide the sums.
 struct SubsampleFilter<'a> {
     vm: &'a VirtualMicroscope,
 }

@@ -28,7 +28,7 @@ impl SlideArea {
         self.wide as usize * self.high as usize
     }
 
-    /// Returns the intersection of both, if any.
+    /// Returns the intersection of two areas, if there is one.
     pub(super) fn common(&self, other: &SlideArea) -> Option<SlideArea> {
         let (x, y) = (self.x.max(other.x), self.y.max(other.y));
         let right = (self.x + self.wide).min(other.x + other.wide);
@@ -36,7 +36,7 @@ impl SlideArea {
         (right > x && bottom > y).then(|| SlideArea { x, y, wide: right - x, high: bottom - y })
     }
 
-    /// Returns chunk `n` of a slide of `size` x `size` pixels; `None` after the last.
+    /// Returns chunk `n` of a slide of `size` x `size` pixels; `None` after the last one.
     pub(super) fn chunk(size: u32, edge: u32, n: u32) -> Option<SlideArea> {
         let along = size.div_ceil(edge);
         // A peer may send any number.
@@ -44,7 +44,7 @@ impl SlideArea {
         (y < size).then(|| SlideArea { x, y, wide: edge.min(size - x), high: edge.min(size - y) })
     }
 
-    /// Returns the places of its pixels on the slide, row by row.
+    /// Returns the place of each of the area's pixels on the slide, row by row.
     pub(super) fn places(self) -> impl Iterator<Item = (u32, u32)> {
         (self.y..self.y + self.high).flat_map(move |y| (self.x..self.x + self.wide).map(move |x| (x, y)))
     }
@@ -64,7 +64,7 @@ fn grey(seed: u64, x: u32, y: u32) -> u8 {
     let (cx, cy, radius) = (16 + cell % 16, 16 + (cell >> 8) % 16, 6 + (cell >> 16) % 10);
     let far = u64::from(x % CELL).abs_diff(cx).pow(2) + u64::from(y % CELL).abs_diff(cy).pow(2);
     let shadow = if far < radius * radius { 90 } else { 0 };
-    // Noise as of a camera, so that it compresses as photographs do.
+    // Noise like that of a camera, so that the slide compresses as photographs do.
     let noise = (random(3, x, y) % 8) as u32;
     (tissue - shadow + noise) as u8
 }
@@ -74,8 +74,8 @@ pub(super) fn pixels(seed: u64, area: SlideArea) -> Vec<u8> {
     area.places().map(|(x, y)| grey(seed, x, y)).collect()
 }
 
-/// Returns the most bytes that [`compress`] makes of `pixels` bytes (RFC 1950 and 1951: stored blocks add at most 5
-/// bytes per 16 KiB).
+/// Returns the largest size of `pixels` bytes after [`compress`], in bytes (RFC 1950 and 1951: stored blocks add at
+/// most 5 bytes per 16 KiB).
 pub(super) fn most(pixels: usize) -> usize {
     pixels + pixels / 1024 + 64
 }
@@ -85,8 +85,8 @@ pub(super) fn compress(pixels: &[u8]) -> Vec<u8> {
     encoder.write_all(pixels).and_then(|()| encoder.finish()).expect("a vector takes every write")
 }
 
-/// Decompresses exactly `pixels` bytes; returns `None` for any other number, or for an invalid stream. It decompresses
-/// at most one byte more.
+/// Decompresses exactly `pixels` bytes. Returns `None` for any other number, or for an invalid stream. Never
+/// decompresses more than one byte beyond `pixels`.
 pub(super) fn decompress(bytes: &[u8], pixels: usize) -> Option<Vec<u8>> {
     let mut found = Vec::with_capacity(pixels);
     ZlibDecoder::new(bytes).take(pixels as u64 + 1).read_to_end(&mut found).ok()?;

@@ -1,12 +1,12 @@
-//! The detection of lost segments: RFC 8985 (RACK), section 6.2, and after a timeout.
+//! The detection of lost segments by RFC 8985 (RACK), section 6.2, and after a timeout.
 
 use landspeed_record::units::Nanos;
 
 use super::{LOST, RESENT, SACKED, Scoreboard};
 use crate::agenda::NEVER;
 
-/// The delivered segment that was sent last (RACK). Segments that were sent before it and have not arrived may be
-/// lost.
+/// Of all delivered segments, the one that was sent last (RACK). Segments that were sent before it and have not
+/// arrived may be lost.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::sender) struct NewestDelivery {
     pub(in crate::sender) sent_at: Nanos,
@@ -21,8 +21,9 @@ impl NewestDelivery {
 }
 
 impl Scoreboard {
-    /// Marks segments as lost that were sent before the newest delivered one by more than `patience` (RFC 8985,
-    /// section 6.2, step 5). Returns when the next segment is due to be marked if nothing arrives until then.
+    /// Marks segments as lost that were sent before the newest delivered one and are overdue by more than `patience`
+    /// (RFC 8985, section 6.2, step 5). Returns the time at which the next segment will be marked if nothing arrives
+    /// until then.
     pub(in crate::sender) fn detect(
         &mut self,
         newest: &NewestDelivery,
@@ -85,7 +86,7 @@ impl Scoreboard {
         }
     }
 
-    /// Marks every segment that is not acknowledged as lost. Called after a timeout (RFC 6675, section 5.1).
+    /// Marks all segments as lost that are not acknowledged, as needed after a timeout (RFC 6675, section 5.1).
     pub(in crate::sender) fn mark_all_lost(&mut self) {
         (self.lost_again, self.lost_first, self.again) = Default::default();
         for seq in self.una..self.next {

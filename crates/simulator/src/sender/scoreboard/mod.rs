@@ -1,8 +1,8 @@
 //! The state of each segment: RFC 6675's scoreboard, as Linux keeps it, with RFC 8985's (RACK) rule for losses.
 //!
-//! Segments between the first not acknowledged and the next to send lie in a ring by their number. Two more orders are
-//! needed, both FIFO: the order of sending (the ring itself for first transmissions, a queue for retransmissions), and
-//! the order of segments that wait to be sent again.
+//! The segments from the first unacknowledged one to the next one to send are in a ring, by their number. Two other
+//! orders are needed, both FIFO: the order of sending (the ring itself for first transmissions, a queue for
+//! retransmissions), and the order of segments that wait to be sent again.
 
 mod lost;
 
@@ -12,26 +12,27 @@ use landspeed_record::units::Nanos;
 
 pub(super) use lost::NewestDelivery;
 
-/// Acknowledged selectively.
+/// The flag of a segment that was acknowledged selectively.
 pub(super) const SACKED: u8 = 1;
-/// Considered lost; stays set while it is under way again.
+/// The flag of a segment that was marked as lost. It stays set while the segment is under way again.
 pub(super) const LOST: u8 = 2;
-/// Under way again.
+/// The flag of a segment that is under way again.
 pub(super) const RESENT: u8 = 4;
-/// Was sent more than once.
+/// The flag of a segment that was sent more than once.
 pub(super) const EVER_RESENT: u8 = 8;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct SentSegment {
-    /// Time of the last transmission.
+    /// The time of the segment's last transmission.
     pub(super) at: Nanos,
-    /// Sending time of the latest segment known to be delivered when this segment was sent (first_tx_mstamp).
+    /// The sending time of the newest segment that was known to be delivered when this segment was sent
+    /// (first_tx_mstamp).
     pub(super) first_at: Nanos,
     /// Time of the last delivery before this segment was sent (tcp_rate.c: delivered_mstamp).
     pub(super) news_at: Nanos,
     /// Number of segments that had been delivered when this segment was sent.
     pub(super) delivered: u32,
-    /// Bits [`SACKED`], [`LOST`], [`RESENT`], [`EVER_RESENT`].
+    /// The flags [`SACKED`], [`LOST`], [`RESENT`] and [`EVER_RESENT`].
     pub(super) flags: u8,
 }
 
@@ -44,10 +45,10 @@ pub(super) struct Scoreboard {
     lost: u32,
     resent: u32,
     lost_ever: u32,
-    /// Number below which the first transmission of each segment has been judged: it arrived, is lost, or was sent
-    /// again.
+    /// The first transmission of each segment below this number has been judged: the segment arrived, is lost, or was
+    /// sent again.
     unjudged: u64,
-    /// Retransmissions in the order of sending: the time and the segment.
+    /// The retransmissions in the order of sending, each with its time and segment.
     again: VecDeque<(Nanos, u64)>,
     /// Segments whose retransmission was lost. They are the oldest, so they are sent first.
     lost_again: VecDeque<u64>,
@@ -76,12 +77,12 @@ impl Scoreboard {
         self.una
     }
 
-    /// Returns the next segment to be sent for the first time.
+    /// Returns the number of the next segment to be sent for the first time.
     pub(super) fn next(&self) -> u64 {
         self.next
     }
 
-    /// Returns `packets_out`, `sacked_out`, `lost_out`, `retrans_out` of struct tcp_sock.
+    /// Returns the counts `packets_out`, `sacked_out`, `lost_out` and `retrans_out` of struct tcp_sock.
     pub(super) fn counts(&self) -> [u32; 4] {
         [self.out(), self.sacked, self.lost, self.resent]
     }
@@ -109,7 +110,7 @@ impl Scoreboard {
         self.resent > 0
     }
 
-    /// Returns RFC 6675's "pipe", as Linux counts it.
+    /// Returns the number of segments in flight: RFC 6675's "pipe", as Linux counts it.
     pub(super) fn in_flight(&self) -> u32 {
         self.out() - self.sacked - self.lost + self.resent
     }
@@ -123,7 +124,7 @@ impl Scoreboard {
         &mut self.ring[seq as usize & mask]
     }
 
-    /// Adds a first transmission and returns its number.
+    /// Adds the first transmission of a new segment and returns the segment's number.
     pub(super) fn push(&mut self, sent: SentSegment) -> u64 {
         if self.out() as usize == self.ring.len() {
             self.grow();
@@ -144,7 +145,7 @@ impl Scoreboard {
         self.ring = larger;
     }
 
-    /// Removes the first segment, which was acknowledged, and returns its state.
+    /// Removes the first segment, which was acknowledged cumulatively, and returns its state.
     pub(super) fn pop(&mut self) -> SentSegment {
         let sent = *self.at(self.una);
         self.una += 1;
@@ -156,7 +157,8 @@ impl Scoreboard {
         sent
     }
 
-    /// Marks a segment that arrived above a gap. Returns its earlier state, or `None` if it was already acknowledged.
+    /// Marks segment `seq` as acknowledged selectively. Returns its earlier state; `None` if it was already
+    /// acknowledged or never sent.
     pub(super) fn sack(&mut self, seq: u64) -> Option<SentSegment> {
         if seq < self.una || seq >= self.next || self.at(seq).flags & SACKED != 0 {
             return None;
@@ -169,7 +171,8 @@ impl Scoreboard {
         Some(was)
     }
 
-    /// Takes the next lost segment to be sent again, and records that it is under way again with these times.
+    /// Returns the number of the next lost segment to send again, and records its transmission `sent`; `None` if none
+    /// waits.
     pub(super) fn resend(&mut self, sent: SentSegment) -> Option<u64> {
         let seq = loop {
             let seq = self.lost_again.pop_front().or_else(|| self.lost_first.pop_front())?;
@@ -183,8 +186,8 @@ impl Scoreboard {
         Some(seq)
     }
 
-    /// Sends the last segment again, although it is not known to be lost; `None` if it has arrived or is under way
-    /// again.
+    /// Records that the last segment is sent again, as the transmission `sent`, although it is not known to be lost.
+    /// Returns its number; `None` if it has arrived or is under way again.
     pub(super) fn resend_last(&mut self, sent: SentSegment) -> Option<u64> {
         let seq = self.next.checked_sub(1).filter(|seq| *seq >= self.una)?;
         let flags = self.at(seq).flags;

@@ -1,4 +1,4 @@
-//! The scoreboard's counts compared with counts made anew, after any sequence of operations.
+//! Tests that compare the scoreboard's counts with counts computed anew, after any sequence of operations.
 
 use proptest::prelude::*;
 
