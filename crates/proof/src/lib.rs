@@ -14,7 +14,8 @@
 //! of the port and the request, so that no proof serves for another request or at another kind of port.
 //!
 //! The hello's MAC lets a server drop strangers immediately. The confirm shows that the hello was no replay of an
-//! earlier one; only then does the server do anything for the client. What follows is neither encrypted nor checked.
+//! earlier one; only then does the server do anything for the client. The bytes after the handshake are neither
+//! encrypted nor authenticated.
 
 #![warn(missing_docs)]
 
@@ -42,7 +43,7 @@ pub fn random<const N: usize>() -> [u8; N] {
 }
 
 /// Returns the address under which the connections of a stranger are counted. For IPv6 it is the /64 network, because
-/// one host may use all addresses of it.
+/// one host may use every address of its network.
 pub fn one_source(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
