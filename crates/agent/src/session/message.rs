@@ -56,7 +56,8 @@ pub enum Request {
     Undo {
         /// True to restore only the settings of this network namespace; false for the whole host.
         here: bool,
-        /// Also restore settings of which it is unknown if the interrupted run had already written them.
+        /// Also restore changes that may come from a write that was cut short, although another program may have made
+        /// them.
         unsure: bool,
         /// Report what would be restored, and change nothing.
         dry_run: bool,
