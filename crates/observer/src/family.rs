@@ -57,7 +57,8 @@ fn named(name: &str) -> Result<BTreeSet<u32>, Error> {
     }
 }
 
-/// Returns the kernel's name for the network namespace of process `of`, such as "net:[4026531833]".
+/// Returns the kernel's name for the network namespace of `of`, a process id or "thread-self". It is of the form
+/// "net:[4026531833]".
 fn namespace(of: &str) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{of}/ns/net")).ok()
 }

@@ -10,8 +10,8 @@
 //! | confirm, client to server | MAC("confirm", number, C, S) |
 //!
 //! At a data port the key is the session's, and the number is the flow's ([`KeyProof`]). At any other port a request
-//! follows the hello ([`verify_server`]) and the number is its length; the key is derived from the run's token, the kind
-//! of the port and the request, so that no proof serves for another request or at another kind of port.
+//! follows the hello ([`verify_server`]) and the number is its length. The key is derived from the run's token, the
+//! kind of the port and the request, so that no proof serves for another request or at another kind of port.
 //!
 //! The hello's MAC lets a server drop strangers immediately. The confirm shows that the hello was no replay of an
 //! earlier one; only then does the server do anything for the client. The bytes after the handshake are neither

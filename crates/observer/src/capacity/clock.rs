@@ -21,7 +21,8 @@ pub(crate) struct ProcessorClock {
     pub governor: String,
 }
 
-/// Reads the clock of a core that has been busy for 30 ms, because the clock of an idle core may be lowered.
+/// Reads the clock of a core that has been busy for 30 ms, because the clock of an idle core does not show its speed
+/// under load.
 pub(crate) fn busy(
     files: &SystemFiles,
     core: u32,

@@ -18,8 +18,8 @@ const LOOPBACK: Duration = Duration::from_millis(1500);
 const PACKETS: Duration = Duration::from_millis(3000);
 
 /// Measures the limits of this host, in the calling thread's network namespace. `link` is the link towards the peer.
-/// Takes 5 to 8 seconds, in threads that it starts, and uses two cores or more. The parts run one after the other
-/// because they would disturb each other; nothing else should run during this time.
+/// Takes 5 to 8 seconds on a host with two cores, in threads that it starts. The parts run one after the other because
+/// they would disturb each other; nothing else should run during this time.
 ///
 /// `cancelled` is called every few milliseconds, from any of the threads. Once it returns true, the measurement ends
 /// and the missing parts become notes.

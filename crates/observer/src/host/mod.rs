@@ -1,6 +1,6 @@
 //! Describes a host: its system, processors and links, and programs that may overwrite settings.
 //!
-//! A fact that could not be read stays empty. [`HostFacts::notes`] has the reasons.
+//! A fact that could not be read is not guessed; it stays empty and is named in [`HostFacts::notes`].
 
 mod conflicts;
 mod irqs;

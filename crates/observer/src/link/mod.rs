@@ -56,7 +56,7 @@ pub(crate) static LINK: Observer = Observer {
     },
 };
 
-/// The counters at one moment.
+/// The 16 columns of the link, the traffic of all links, and the time at which they were read.
 struct LinkReading {
     link: String,
     columns: [u64; 16],

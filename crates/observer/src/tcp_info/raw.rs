@@ -72,7 +72,7 @@ pub(crate) struct TcpInfo {
     /// Since Linux 6.2: this host's own receive window, bytes.
     pub(crate) rcv_wnd: u32,
     pub(crate) rehash: u32,
-    /// The number of retransmission timeouts, since Linux 6.7.
+    /// The number of retransmission timeouts. Like the two fields after it, it exists since Linux 6.7.
     pub(crate) total_rto: u16,
     pub(crate) total_rto_recoveries: u16,
     pub(crate) total_rto_time_ms: u32,

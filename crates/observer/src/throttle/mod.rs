@@ -46,8 +46,8 @@ pub(crate) static THROTTLE: Observer = Observer {
     },
 };
 
-/// Returns the processes whose quotas count: those that own the flows, or this process if it runs or starts the
-/// workload.
+/// Returns the processes whose quotas count: those that own the flows, or this process if none of them is known or if
+/// it runs or starts the workload.
 fn processes(subject: &WatchSubject<'_>) -> BTreeSet<u32> {
     let of_flows = match subject.target {
         WatchTarget::Workload | WatchTarget::Programs => BTreeSet::new(),
