@@ -57,14 +57,14 @@ impl Agent {
         Self::with_journal(allow_tune, journal::TurnerOptions::default())
     }
 
-    /// Returns an agent for this process's network namespace with the permission `may_run` to run programs. It turns
-    /// knobs only if `allow_tune` is true, and only as root.
+    /// Returns an agent with the permission `may_run` to run programs. It turns knobs only if `allow_tune` is true, and
+    /// only as root.
     pub fn that_may_run(may_run: RunPermission, allow_tune: bool) -> Arc<Self> {
         Self::of(may_run, allow_tune, journal::TurnerOptions::default())
     }
 
-    /// Returns an agent that may run no programs, with `options` for its journal, guardian and knob table. It turns
-    /// knobs only if `allow_tune` is true, and only as root.
+    /// Returns an agent with `options` for its journal, guardian and knob table. It runs no programs, and turns knobs
+    /// only if `allow_tune` is true, and only as root.
     pub fn with_journal(allow_tune: bool, options: journal::TurnerOptions) -> Arc<Self> {
         Self::of(RunPermission::Nothing, allow_tune, options)
     }

@@ -74,7 +74,7 @@ pub(crate) struct FrameReader<R> {
     pub(crate) stop: Arc<AtomicBool>,
 }
 
-/// Longest time between the length and the end of a frame. The largest frame takes this long at 2 Mb/s.
+/// Longest time between the length and the end of a frame. The largest frame takes about this long at 2 Mb/s.
 const LONGEST: Duration = Duration::from_secs(60);
 /// Longest time that a frame may still take after the user wants to stop.
 const LONGEST_STOPPED: Duration = Duration::from_secs(3);
@@ -156,8 +156,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
 const PARTS: u32 = 20;
 
 /// Returns the result of `read`, or `None` if it does not come within `limit`. When this machine is suspended, or
-/// paused by its hypervisor, time passes in which no byte could arrive. Therefore a pause of any length counts as at
-/// most one of
+/// paused by its hypervisor, time passes in which no byte could arrive. Therefore a pause counts as at most one of
 /// [`PARTS`] parts of `limit`.
 async fn unless_silent<T>(limit: Duration, read: impl Future<Output = T>) -> Option<T> {
     let mut read = std::pin::pin!(read);

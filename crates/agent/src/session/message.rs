@@ -95,8 +95,7 @@ pub enum Request {
     },
     /// Make congestion controls ready for flows. landspeed's own are loaded into the kernel and stay until the session
     /// ends or until a request with no names. The agent loads all of them or none. It loads a control only if it may
-    /// tune. A control that the kernel already has is used unchanged. Answered with
-    /// [`Reply::Controls`].
+    /// tune. A control that the kernel already has is used unchanged. Answered with [`Reply::Controls`].
     Controls {
         /// Names from `landspeed cc list`; the agent refuses any other.
         names: Vec<String>,

@@ -21,8 +21,7 @@ const PACKETS: Duration = Duration::from_millis(3000);
 /// Takes 5 to 8 seconds on a host with two cores, in threads that it starts. The parts run one after the other because
 /// they would disturb each other; nothing else should run during this time.
 ///
-/// `cancelled` is called every few milliseconds, from any of the threads. Once it returns true, the measurement ends
-/// and the missing parts become notes.
+/// `cancelled` is called every few milliseconds, from any of the threads. Once it returns true, the measurement ends.
 pub fn measure(link: &str, cancelled: &(dyn Fn() -> bool + Sync)) -> HostLimits {
     let files = SystemFiles::default();
     let budget = MeasurementBudget::new(TIME, cancelled);
@@ -107,8 +106,7 @@ impl HostMeasurement<'_> {
     }
 }
 
-/// Returns the figure of a successful measurement. For a failed one, adds a note with the reason to `found` and returns
-/// `None`.
+/// Returns the figure; if the measurement failed, adds the reason to the notes of `found` and returns `None`.
 fn noted<T>(figure: Result<T, Error>, what: &str, found: &mut HostLimits) -> Option<T> {
     figure.map_err(|error| found.notes.push(format!("{what}: {error}"))).ok()
 }

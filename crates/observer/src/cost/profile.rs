@@ -37,7 +37,7 @@ pub(super) struct ProfileWindow {
     pub(super) shares_machine: bool,
 }
 
-/// Returns the profile of a window, from its counted stacks `tally` and the kernel's symbols.
+/// Returns the profile of a window with the counted stacks `tally`.
 pub(super) fn profile(tally: &StackCounts, window: ProfileWindow, kernel: &Kallsyms) -> CostProfile {
     let mut sums = ProfileSums::default();
     let user_symbols = UserSymbols::of(tally.stacks.keys());

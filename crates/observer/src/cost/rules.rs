@@ -33,7 +33,7 @@ pub(super) enum SymbolRule {
 #[derive(Debug, Default)]
 pub(super) struct SymbolRules {
     exact: HashMap<&'static str, SymbolRule>,
-    /// Rules for pairs of a helper and its caller. There are few of them, so a search of the list is fast enough.
+    /// Rules for pairs of a helper and its caller. There are few of them.
     pairs: Vec<((&'static str, &'static str), SymbolRule)>,
     /// Rules for symbols that match a pattern with "*", the patterns with the most letters first.
     patterns: Vec<(&'static str, SymbolRule)>,
@@ -133,7 +133,7 @@ fn is_symbol(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'*'))
 }
 
-/// Returns the number of characters of a pattern other than "*", which is how specific it is.
+/// Returns how specific a pattern is: its number of characters other than "*".
 fn letters(pattern: &str) -> usize {
     pattern.bytes().filter(|byte| *byte != b'*').count()
 }

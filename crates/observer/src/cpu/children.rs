@@ -13,7 +13,7 @@ use crate::procfile::{self, TaskStat};
 const LOOKS: usize = 3;
 
 /// Returns the run time of all descendants of this process until now. The time of running ones is up to a tick late.
-/// Ended ones count once their parent has waited for them.
+/// Ended ones count if their parent waits for them.
 pub(super) fn ran() -> CpuNanos {
     let mut ended = waited_for();
     for _ in 0..LOOKS {

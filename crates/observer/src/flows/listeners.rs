@@ -34,8 +34,8 @@ impl WatchedListeners {
         WatchedListeners { own_inodes, seen: BTreeMap::new() }
     }
 
-    /// Lists all listeners of this network namespace and records the state of the watched ones. A host has few
-    /// listeners, even if it has many connections.
+    /// Lists all listeners and records the state of the watched ones. A host has few listeners, even if it has many
+    /// connections.
     pub(super) fn look(
         &mut self,
         diag: &SockDiag,

@@ -10,9 +10,8 @@ const NO_PACKETS: [&str; 9] = ["config", "control", "async", "misc", "mbx", "mgm
 /// Words in the names of interrupts that only receive.
 const RECEIVE: [&str; 2] = ["input", "rx"];
 
-/// Returns the processor of each packet interrupt of the PCI device in the folder `device`. They are in the order of
-/// the interrupt numbers, which is that of the queues, because drivers request their interrupts in this order. If a
-/// driver has separate interrupts for receiving, only those count.
+/// Returns the processor of each packet interrupt of the PCI device in the folder `device`, in queue order, because
+/// drivers request their interrupts in that order. If a driver has separate interrupts for receiving, only those count.
 pub(super) fn receive_cpus(root: &SystemFiles, device: &str) -> Vec<u32> {
     let numbers = numbered(root.path(device).join("msi_irqs")).unwrap_or_default();
     let named: Vec<(u32, String)> =

@@ -23,7 +23,7 @@ fn named(text: &str, key: &str) -> Option<String> {
 }
 
 /// Returns the clock of the first processor in Hz. /proc/cpuinfo has "cpu MHz : 2445.406" on x86, "clock :
-/// 3425.000000MHz" on POWER, and nothing on ARM, for which this is `None`.
+/// 3425.000000MHz" on POWER, and nothing on ARM.
 fn clock(root: &SystemFiles) -> Option<f64> {
     let text = root.word("proc/cpuinfo")?;
     let megahertz = named(&text, "cpu MHz").or_else(|| named(&text, "clock"))?;

@@ -1,11 +1,11 @@
 //! Traces where packets spend their time in a host, as the tool MAGNET of the SC'03 paper did (feng-2003 sections 3.2
 //! and 5), on today's kernels.
 //!
-//! BPF programs on the network stack's tracepoints follow a sample of the packets. On the way down they follow them
-//! from the send call through the qdisc and the driver, on the way up from the device layer through the transport and
-//! the socket to the application. They count outcomes of packets, such as drops, and keep histograms of times in the
-//! kernel. They are attached for 30 ms at a time and at most 2 % of the time, because even an empty program costs some
-//! percent of a packet's processing time while it is attached.
+//! BPF programs on the network stack's tracepoints follow a sample of the packets: on the way down from the send call
+//! through the qdisc and the driver, on the way up from the device layer through the transport and the socket to the
+//! application. They count outcomes of packets, such as drops, and keep histograms of times in the kernel. They are
+//! attached for 30 ms at a time and at most 2 % of the time, because even an empty program costs some percent of a
+//! packet's processing time while it is attached.
 
 mod load;
 mod points;

@@ -79,8 +79,8 @@ impl PathPrograms {
         Ok(PathPrograms { maps: PathMaps::of(&object)?, object, config, traced, reasons, notes })
     }
 
-    /// Prepares a window over the packets of `selection`, and clears the counts of earlier windows. Of datagrams one in
-    /// `one_in` is followed, of TCP segments those that hold each `stride`-th byte of a flow.
+    /// Prepares a window over `selection`, and clears the counts of earlier windows. It will follow one datagram in
+    /// `one_in`, and the TCP segments that hold each `stride`-th byte of a flow.
     pub(super) fn prepare(
         &mut self,
         selection: &PacketSelection,
@@ -113,8 +113,8 @@ impl PathPrograms {
         written.map_err(|e| failed("configure", PROGRAMS, &e))
     }
 
-    /// Attaches the programs that `selection` needs. They are detached when the returned links are dropped. A program
-    /// that the kernel refuses is left out, with a note.
+    /// Attaches the programs that `selection` needs, except those that the kernel refuses. They are detached when the
+    /// returned links are dropped.
     pub(super) fn attach(&mut self, selection: &PacketSelection) -> Vec<Link> {
         let (mut links, completion) = (Vec::with_capacity(self.traced.len()), self.config.completion != 0);
         for traced in self.traced.iter_mut().filter(|traced| !traced.refused) {
@@ -189,8 +189,8 @@ fn both_ways(flow: FlowPorts) -> [u64; 2] {
     [key(flow.local, flow.remote), key(flow.remote, flow.local)]
 }
 
-/// Reads the number of missed events of the program with this descriptor from its file in /proc/self/fdinfo. The field
-/// is from kernel/bpf/syscall.c; Documentation/filesystems/proc.rst does not have it.
+/// Reads the number of missed events of the program with this descriptor from /proc/self/fdinfo (kernel/bpf/syscall.c;
+/// not in Documentation/filesystems/proc.rst).
 fn misses(program: i32) -> Option<u64> {
     let text = procfile::read(&format!("/proc/self/fdinfo/{program}")).ok()?;
     text.lines().find_map(|line| line.strip_prefix("recursion_misses:"))?.trim().parse().ok()

@@ -292,8 +292,8 @@ fn adapt(programs: &mut PathPrograms) {
     }
 }
 
-/// Returns the stride for packets of `payload` bytes: the number of bytes of a flow from one followed packet to the
-/// next. It is odd, for the reason that state.h gives.
+/// Returns the stride for packets of `payload` bytes: the bytes of a flow from one followed packet to the next. It is
+/// odd, so that it visits all offsets of the application's writes.
 fn stride(payload: u64) -> u32 {
     u32::try_from(payload.max(1) * u64::from(ONE_IN)).unwrap_or(1 << 30) | 1
 }

@@ -136,9 +136,8 @@ impl DropReasons {
         DropReasons(named.collect())
     }
 
-    /// Returns the kernel's name for a drop reason without its prefix, such as "NO_SOCKET". A reason without a name is
-    /// returned as its number; those of subsystems, with a number in the upper 16 bits, have none in the kernel's
-    /// types.
+    /// Returns the kernel's name for a drop reason without its prefix, such as "NO_SOCKET", or its number if it has no
+    /// name. Reasons of subsystems, which use the upper 16 bits of the number, have no names in the kernel's types.
     pub(super) fn name(&self, reason: u32) -> String {
         self.0.get(&reason).cloned().unwrap_or_else(|| format!("reason {reason:#x}"))
     }

@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 /// attached, and the programs of both cost time until then. It is a lock on landspeed's program file, which all tracers
 /// share.
 pub(super) struct AttachTurn {
-    /// The locked file; `None` if it cannot be locked, in which case every tracer has the turn.
+    /// The locked file; `None` if there is no lock, in which case every tracer has the turn.
     _lock: Option<File>,
 }
 

@@ -11,8 +11,8 @@ use super::listed_socket::{ListedSocket, canonical, list};
 use super::owners::inodes_of_target;
 use crate::Error;
 
-/// The largest number of ports for which the kernel is requested to list the sockets of each port. With more ports, one
-/// list of all sockets is cheaper.
+/// The largest number of ports for which sockets are listed port by port. With more, one list of all sockets is
+/// cheaper.
 const FEW_PORTS: usize = 8;
 
 #[derive(Debug)]
@@ -106,8 +106,8 @@ impl SocketSelector {
         Ok(all)
     }
 
-    /// Returns true if a listening socket belongs to the target, whether it has flows or not. `own_inodes` has the
-    /// inode numbers of the sockets of the workload's process.
+    /// Returns true if a listening socket belongs to the target, whether it has flows or not. `own_inodes` are those of
+    /// the workload's process.
     pub(crate) fn is_listener(&self, listener: &InetSocket, own_inodes: &BTreeSet<u32>) -> bool {
         match self {
             SocketSelector::Sockets(_) => own_inodes.contains(&listener.inode),

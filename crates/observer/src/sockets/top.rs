@@ -38,8 +38,8 @@ pub(super) fn most_active(
     Ok((SocketSelector::Sockets(found.iter().map(own).collect()), found))
 }
 
-/// Returns the most active sockets, up to eight, in descending order of activity. A socket that appeared between the
-/// readings counts from zero. Inactive ones are left out.
+/// Returns up to eight sockets that were active, the most active first. A socket that appeared between the readings
+/// counts from zero.
 fn ranked(before: &[ListedSocket], after: Vec<ListedSocket>) -> Vec<ListedSocket> {
     let before: BTreeMap<u64, &ListedSocket> = before.iter().map(|f| (f.cookie(), f)).collect();
     let mut ranked: Vec<(SocketActivity, ListedSocket)> = after

@@ -78,8 +78,7 @@ fn parse(text: &str) -> Result<SoftnetColumns, Error> {
     Ok(cores)
 }
 
-/// Returns the growth of each counter and the backlog at the end, summed over cores. The counters are 32 bits wide and
-/// wrap.
+/// Returns each counter's growth and the last backlog, summed over cores. The counters are 32 bits wide and wrap.
 fn moved(before: &SoftnetColumns, after: &SoftnetColumns) -> BTreeMap<String, u64> {
     let mut total: BTreeMap<String, u64> = BTreeMap::new();
     for (core, columns) in after {

@@ -73,8 +73,7 @@ fn encoding(transfers: f64) -> f64 {
     }
 }
 
-/// The sizes in the Device Control register of the PCI Express capability: the largest read request and the largest
-/// payload.
+/// The largest read request and payload, from the Device Control register of the PCI Express capability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct DeviceControl {
     read_request: Bytes,

@@ -42,8 +42,7 @@ pub(crate) struct StreamResult {
     pub notes: Vec<String>,
 }
 
-/// Runs the four kernels [`REPETITIONS`] times with one thread on each of `cores`, and returns the memory bandwidth. If
-/// the time runs out, there are fewer repetitions and a note.
+/// Runs the four kernels [`REPETITIONS`] times, or fewer if the time runs out, with one thread on each of `cores`.
 ///
 /// # Errors
 /// Returns an error if a thread cannot be pinned, if the time is too short for three counted repetitions, or if the
@@ -83,9 +82,9 @@ fn within(cores: &[u32], array: Bytes, budget: &MeasurementBudget<'_>) -> Result
     Ok(StreamResult { rates, notes: (done < REPETITIONS).then(note).into_iter().collect() })
 }
 
-/// Runs repetitions of the four kernels over arrays of `array` bytes each, with one thread on each of `cores`, and
-/// returns the rates. Before each repetition calls `go_on` with the number of finished ones; it must not panic, and
-/// ends the run if it returns false. The rates are zero if fewer than two repetitions ran.
+/// Runs the four kernels over arrays of `array` bytes each, with one thread on each of `cores`, until `go_on` returns
+/// false. `go_on` gets the number of finished repetitions and must not panic. The rates are zero if fewer than two
+/// repetitions ran.
 fn stream_while(
     cores: &[u32],
     array: Bytes,

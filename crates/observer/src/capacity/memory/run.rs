@@ -34,8 +34,8 @@ struct ThreadTeam {
     go_on: AtomicBool,
 }
 
-/// Runs repetitions while `go_on` returns true, over arrays of `elements` doubles with one thread on each of `cores`.
-/// Checks the results and returns the times of each repetition.
+/// Runs repetitions with one thread on each of `cores` while `go_on` returns true, and checks the results. Returns the
+/// times of each repetition.
 pub(super) fn run(
     cores: &[u32],
     elements: usize,

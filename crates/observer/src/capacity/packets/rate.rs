@@ -15,7 +15,7 @@ const WARM_UP: Duration = Duration::from_millis(5);
 /// milliseconds.
 const LEAST_LOADED: Duration = Duration::from_millis(100);
 
-/// The rates of a source in packets per second: alone, and beside a load if that was requested.
+/// The rates of a source alone and beside a load, in packets per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct SourceRates {
     pub(super) alone: f64,
