@@ -71,7 +71,8 @@ pub enum Request {
         transports: Vec<String>,
         key: SessionKey,
     },
-    /// End all runs and watches under way early. Each is still answered. Answered with [`Reply::Done`].
+    /// End all runs and watches under way early, so that their requests are answered soon. Answered with
+    /// [`Reply::Done`].
     Cancel {},
     /// Close a data port. Answered with [`Reply::Done`].
     Close { port: u16 },
