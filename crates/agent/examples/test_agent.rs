@@ -1,4 +1,4 @@
-//! An agent for this crate's own tests: real frames over real pipes, invented answers.
+//! An agent for the tests of this crate. Its frames and pipes are real, its answers are invented.
 //!
 //! Arguments: the file into which `gone` writes its reason, and the lease in milliseconds.
 
@@ -42,7 +42,7 @@ impl RequestHandler for TestAgent {
     }
 }
 
-/// Answers once `file` exists, or reports that it never did.
+/// Waits until `file` exists, and returns the answer; a refusal if it does not exist in time.
 fn until_exists(file: PathBuf) -> Reply {
     for _ in 0..1000 {
         if file.exists() {
@@ -53,7 +53,7 @@ fn until_exists(file: PathBuf) -> Reply {
     Reply::Failed { why: "the file never came".to_owned() }
 }
 
-/// Stops this process as a SIGSTOP from outside would: it neither ends nor sends anything more.
+/// Stops this process by SIGSTOP, so that it neither ends nor sends anything more.
 fn stop() -> Reply {
     // SAFETY: raise(3) takes no pointers; the process stops in it.
     unsafe { libc::raise(libc::SIGSTOP) };

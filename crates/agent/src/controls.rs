@@ -1,20 +1,20 @@
 //! Congestion controls that an agent loads into the kernel for a controller.
 //!
-//! A name in the kernel belongs to the whole machine and can be registered once. So of two agents on one machine (both
-//! ends of a lab) the first loads a control and the second finds it loaded. When the first unloads it, flows that use
-//! it keep it until they close, but new flows cannot choose it any more. Therefore a controller requests it before
-//! each run.
+//! The kernel has one list of control names for the whole machine, and each name can be registered once. If two agents
+//! run on one machine (both ends of a lab), the first one loads a control and the second one uses it. When the first
+//! one unloads it, flows that use it keep it until they close, but new flows cannot choose it any more. Therefore a
+//! controller requests it before each run.
 
 use landspeed_congestion::{self as congestion, Control, LoadState, LoadedControl};
 use parking_lot::Mutex;
 
-/// The controls that this session has loaded. They leave the kernel when the process ends, at the latest.
+/// The controls that this session has loaded. They are unloaded when the process ends, at the latest.
 #[derive(Default)]
 pub(crate) struct LoadedControls(Mutex<Vec<LoadedControl>>);
 
 impl LoadedControls {
-    /// Makes sure that flows can choose each of `names`, and returns the kernel's names for them. If one fails, none
-    /// of those that this call loaded stays.
+    /// Makes sure that flows can choose each of `names`, and returns the kernel's names for them. If one fails, the
+    /// controls that this call has loaded are unloaded.
     pub(crate) fn make_ready(
         &self,
         names: &[String],
@@ -34,7 +34,8 @@ impl LoadedControls {
     }
 }
 
-/// Makes one control ready. Returns its row, and its handle if it had to be loaded.
+/// Makes sure that flows can choose the control `name`. Returns its row of the table, and its handle if this call
+/// loaded it.
 fn one(
     name: &str,
     may_load: &Result<(), String>,

@@ -9,7 +9,7 @@ use landspeed_record::units::Nanos;
 use landspeed_record::{KnobChangeReport, RestoreOutcome};
 use parking_lot::Mutex;
 
-/// The knobs of this host. Their journal and guardian exist from the first turn on.
+/// The knobs of this host. The first turn starts their journal and guardian.
 pub(crate) struct Knobs {
     options: TurnerOptions,
     /// Locked only briefly, never while a knob is turned, so that heartbeats pass during a turn.
@@ -29,7 +29,7 @@ pub(crate) fn may_tune(allowed: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Restores what an interrupted run left changed, or with `dry_run` reports what that would be.
+/// Restores the settings that an interrupted run left changed; with `dry_run`, only reports them.
 pub(crate) fn undo(undo: &Undo, dry_run: bool) -> Result<Reply, String> {
     let done = if dry_run { undo.preview() } else { undo.run() };
     let UndoReport { lines, clean, left, .. } = done.map_err(|error| error.to_string())?;
@@ -41,7 +41,8 @@ impl Knobs {
         Knobs { options, turner: Mutex::default(), turning: Mutex::default() }
     }
 
-    /// Turns `changes` in order, each on its device. If one fails, the earlier ones are rolled back.
+    /// Turns the knobs of `changes` in order. If one fails, the earlier ones are rolled back. With `short_lease`,
+    /// everything is restored unless a heartbeat follows within this time.
     pub(crate) fn turn(
         &self,
         changes: &[KnobChange],
@@ -86,7 +87,7 @@ impl Knobs {
         self.turner().is_some_and(|turner| turner.lost().is_some())
     }
 
-    /// Restores everything that was turned.
+    /// Restores all knobs that were turned.
     pub(crate) fn restore(&self) -> RestoreOutcome {
         let _alone = self.turning.lock();
         let turner = self.turner.lock().take();
@@ -96,7 +97,7 @@ impl Knobs {
         }
     }
 
-    /// Passes on a sign of life from the controller, which extends the lease of the turned knobs.
+    /// Extends the lease of the turned knobs, because the controller has sent a sign of life.
     pub(crate) fn heartbeat(&self) {
         if let Some(turner) = self.turner() {
             turner.heartbeat();

@@ -34,7 +34,7 @@ use crate::ports::DataPorts;
 pub use crate::programs::{AllowedFolder, RunPermission};
 use crate::watch::TrialWatch;
 
-/// Approximate duration of [`Request::Limits`].
+/// Time limit of the measurement of a [`Request::Limits`].
 pub const LIMITS_TIME: Nanos = Nanos(landspeed_observer::capacity::TIME.as_nanos() as u64);
 
 /// One host's end of a session.
@@ -45,23 +45,26 @@ pub struct Agent {
     links: InterfaceNames,
     controls: LoadedControls,
     ports: DataPorts,
-    /// Ends the runs under way. Replaced after a [`Request::Cancel`]; stays cancelled at the session's end.
+    /// The flag that ends the runs under way. A [`Request::Cancel`] sets it and replaces it by a new one; the end of
+    /// the session sets it for good.
     cancel: Mutex<CancelFlag>,
 }
 
 impl Agent {
-    /// Makes an agent for this process's network namespace. It turns knobs only if `allow_tune` is true: the person
-    /// or program that started the agent decides that.
+    /// Returns an agent for this process's network namespace that may run no programs. It turns knobs only if
+    /// `allow_tune` is true, which the person or program that starts the agent decides, and only as root.
     pub fn new(allow_tune: bool) -> Arc<Self> {
         Self::with_journal(allow_tune, journal::TurnerOptions::default())
     }
 
-    /// Makes an agent as [`Agent::new`] does, with the permission to run programs.
+    /// Returns an agent with the permission `may_run` to run programs. It turns knobs only if `allow_tune` is true, and
+    /// only as root.
     pub fn that_may_run(may_run: RunPermission, allow_tune: bool) -> Arc<Self> {
         Self::of(may_run, allow_tune, journal::TurnerOptions::default())
     }
 
-    /// Makes an agent as [`Agent::new`] does, with another journal, guardian or knob table.
+    /// Returns an agent with `options` for its journal, guardian and knob table. It runs no programs, and turns knobs
+    /// only if `allow_tune` is true, and only as root.
     pub fn with_journal(allow_tune: bool, options: journal::TurnerOptions) -> Arc<Self> {
         Self::of(RunPermission::Nothing, allow_tune, options)
     }
@@ -136,7 +139,7 @@ impl Agent {
         }
     }
 
-    /// Returns `changes`, on `device` unless they name another, each with the current name of its interface.
+    /// Returns `changes` with the current name of each one's interface. A change that names no interface gets `device`.
     fn on_links(&self, device: &str, mut changes: Vec<KnobChange>) -> Vec<KnobChange> {
         for change in &mut changes {
             let named = if change.device.is_empty() { device } else { &change.device };
@@ -145,12 +148,12 @@ impl Agent {
         changes
     }
 
-    /// Returns the current name of the interface that a request calls `link`; empty if `link` is.
+    /// Returns the current name of the interface that a request calls `link`, or an empty text if `link` is empty.
     fn current(&self, link: &str) -> String {
         if link.is_empty() { String::new() } else { self.links.current(link) }
     }
 
-    /// Restores everything, and notes which interfaces were renamed during the session.
+    /// Restores all turned knobs, and adds a note for each interface that was renamed during the session.
     fn restore(&self) -> RestoreOutcome {
         let mut restored = self.knobs.restore();
         let renamed = self.links.renamed().into_iter();
@@ -160,7 +163,7 @@ impl Agent {
         restored
     }
 
-    /// Returns the handle that cancels a request that begins now.
+    /// Returns the flag that cancels a request that begins now.
     fn cancel(&self) -> CancelFlag {
         self.cancel.lock().clone()
     }
@@ -241,9 +244,9 @@ fn route(to: SocketAddr) -> Result<Reply, String> {
     Ok(Reply::Route { device: route.device, source, local: route.local })
 }
 
-/// Deletes what the kernel remembers of the peer from the last trial (ssthresh, RTT), so that both arms of a pair
-/// start alike (RFC 9040 section 5; net/ipv4/tcp_metrics.c). Without the permission it stays; the text that is
-/// returned then goes into the trial's `unseen`.
+/// Deletes the kernel's TCP metrics of `peer`, such as the ssthresh and RTT of the last trial, so that both arms of a
+/// pair start alike (RFC 9040 section 5; net/ipv4/tcp_metrics.c). If they cannot be deleted, because the permission is
+/// missing, returns a text for the trial's `unseen`.
 fn forget_path(peer: IpAddr) -> Option<String> {
     let forgotten = netlink::TcpMetrics::open().and_then(|metrics| metrics.delete(peer));
     forgotten.err().map(|error| format!(

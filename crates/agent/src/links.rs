@@ -1,14 +1,14 @@
-//! Interfaces by the names that a controller uses for them.
+//! The interfaces of a session, by the names that the controller uses for them.
 
 use std::collections::HashMap;
 
 use landspeed_kernel::netlink::{HardwareAddress, Link, Rtnl};
 use parking_lot::Mutex;
 
-/// Most interfaces that are followed: more than a controller needs.
+/// The largest number of interfaces whose renames are followed; more than a controller needs.
 const LIMIT: usize = 64;
 
-/// Interfaces by the names that the session first used for them. An interface that is renamed later is followed.
+/// The interfaces of a session, by the names that the session first used for them. Each is still found after a rename.
 #[derive(Default)]
 pub(crate) struct InterfaceNames(Mutex<HashMap<String, InterfaceIdentity>>);
 
@@ -26,7 +26,7 @@ impl InterfaceNames {
         self.find(name).map_or_else(|| name.to_owned(), |link| link.name)
     }
 
-    /// Returns the interfaces that were renamed: the session's name and the current one.
+    /// Returns the session's name and the current name of each interface that was renamed.
     pub(crate) fn renamed(&self) -> Vec<(String, String)> {
         let known = self.0.lock().clone();
         let now = known.iter().filter_map(|(name, known)| Some((name.clone(), known.link()?.name)));
@@ -50,7 +50,8 @@ impl InterfaceNames {
 }
 
 impl InterfaceIdentity {
-    /// Reads the interface; `None` if it is gone. The kernel reuses an interface number only if a program requests it.
+    /// Reads the interface; `None` if it is gone. Compares the permanent address too, because a program can request the
+    /// number of an interface that is gone.
     fn link(&self) -> Option<Link> {
         let link = Rtnl::open().ok()?.link_at(self.index).ok()?;
         (link.permanent_mac == self.permanent).then_some(link)

@@ -1,4 +1,4 @@
-//! Watching existing flows.
+//! Observation of existing flows, without traffic from landspeed.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use landspeed_record::WatchTarget;
 use landspeed_record::units::Nanos;
 use landspeed_workload::CancelFlag;
 
-/// Longest time that a controller may request.
+/// Longest time for which a controller may watch.
 const LONGEST: Nanos = Nanos::secs(3600);
-/// Shortest time between samples: more frequent ones would disturb what they measure.
+/// Shortest interval between samples, because more frequent ones would disturb what they measure.
 const SHORTEST: Nanos = Nanos::millis(5);
-/// Most samples of one flow, however long it is watched. Those of 64 flows fit one message (see the workload's own
-/// bound).
+/// The largest number of samples of one flow, however long it is watched. The 30,000 samples of 64 flows fit one
+/// message.
 const MOST_SAMPLES: u64 = 30_000 / 64;
-/// Longest time between samples, so that the loss of the controller is noticed.
+/// Longest interval between samples that a controller may choose, so that the loss of the controller is noticed soon.
 const RAREST: Nanos = Nanos::secs(1);
 
 /// Returns the observers in `asked`, the ones that always run and, unless `alone`, those that explain.
@@ -23,7 +23,8 @@ pub(crate) fn observers(asked: &[String], alone: bool) -> Result<Vec<&'static Ob
     rows(asked, if alone { RunPolicy::Always } else { RunPolicy::Explaining })
 }
 
-/// Watches the flows of `target` for `time` with these observers, sampled every `interval`.
+/// Watches the flows of `target` for `time` with the observers `rows`, which take a sample every `interval`. A value of
+/// `interval` outside the limits is changed to the nearest one within them.
 pub(crate) fn watch(
     target: WatchTarget,
     rows: &[&'static Observer],

@@ -8,15 +8,15 @@ use crate::session::wait_until_usable;
 use landspeed_workload::DataPort;
 use parking_lot::Mutex;
 
-/// Most data ports: more than any topology needs.
+/// The largest number of open data ports; more than any topology needs.
 const LIMIT: usize = 64;
 
 #[derive(Default)]
 pub(crate) struct DataPorts(Mutex<HashMap<u16, Arc<DataPort>>>);
 
 impl DataPorts {
-    /// Opens a port at `at` that accepts flows of `transports` that prove `key`. If it is already open, adds them to
-    /// it.
+    /// Opens a data port at `at` that accepts flows of `transports` that prove `key`, and returns its number. If the
+    /// port is already open, adds the transports to it.
     pub(crate) fn open(&self, at: SocketAddr, transports: &[String], key: [u8; 32]) -> Result<u16, String> {
         wait_until_usable(&at.ip());
         let mut ports = self.0.lock();

@@ -38,7 +38,7 @@ impl RunPermission {
     /// Checks that the program may run here.
     ///
     /// # Errors
-    /// Returns the reason why it may not, and what would allow it.
+    /// Returns an error if the program may not run, with the reason and what would allow it.
     pub(crate) fn check(&self, program: &Program) -> Result<(), String> {
         match self {
             RunPermission::Anything => Ok(()),
@@ -52,7 +52,8 @@ impl RunPermission {
 }
 
 impl AllowedFolder {
-    /// Checks a program. Only the agent's own copy of its file counts, so that no controller brings commands.
+    /// Checks that the folder has the application file of `program` with the same text, so that a controller cannot
+    /// bring commands. Also checks that no role runs as root, unless that is allowed.
     fn check(&self, program: &Program) -> Result<(), String> {
         let name = format!("{}.toml", plain(&program.name)?);
         if self.folder.read(&name)? != program.text {
@@ -73,7 +74,7 @@ impl AllowedFolder {
     }
 }
 
-/// Returns `name` if it is a plain name, which leads out of no folder.
+/// Returns `name` if it consists of 1 to 64 letters, digits, '-' and '_', so that it cannot lead out of a folder.
 fn plain(name: &str) -> Result<&str, String> {
     let fine = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     if name.is_empty() || name.len() > 64 || !name.bytes().all(fine) {

@@ -9,7 +9,7 @@ use landspeed_kernel::folder::open_trusted;
 use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, openat};
 use rustix::process::geteuid;
 
-/// The largest file that is read, in bytes.
+/// The largest number of bytes that are read from a file.
 const MOST: u64 = 1 << 20;
 
 /// A folder that was checked. Its descriptor stays open, so that later reads use this very folder.
@@ -20,10 +20,10 @@ pub(crate) struct TrustedFolder {
 }
 
 impl TrustedFolder {
-    /// Opens the folder, and checks each folder on the way.
+    /// Opens the folder `path`, and checks it and each folder above it.
     ///
     /// # Errors
-    /// Returns an error, with the remedy, if another user may change one of them.
+    /// Returns an error, with the remedy, if another user may change one of these folders.
     pub(crate) fn open(path: &Path) -> Result<TrustedFolder, String> {
         let folder = open_trusted(path).map_err(|error| error.to_string())?;
         judge(&stat(&folder, path)?, path)?;
@@ -58,7 +58,8 @@ fn stat(file: &OwnedFd, path: &Path) -> Result<Stat, String> {
     fstat(file).map_err(|error| format!("cannot look at {}: {error}", path.display()))
 }
 
-/// Refuses a file or folder that belongs to a user other than root and this process's, or that others may write.
+/// Returns an error if a file or folder belongs to a user other than root and this process's user, or if other users
+/// may write it.
 fn judge(stat: &Stat, path: &Path) -> Result<(), String> {
     let own = geteuid().as_raw();
     let path = path.display();
@@ -87,7 +88,7 @@ mod tests {
     struct TestTree(tempfile::TempDir);
 
     impl TestTree {
-        /// Makes a place with the file `top/mid/apps/mine.toml`.
+        /// Creates a temporary folder with the file `top/mid/apps/mine.toml`.
         fn new() -> TestTree {
             let tree = TestTree(tempfile::tempdir().unwrap());
             fs::create_dir_all(tree.at("top/mid/apps")).unwrap();

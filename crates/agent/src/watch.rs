@@ -1,4 +1,4 @@
-//! Observers that are opened and closed with a workload's window.
+//! Observers of a trial, which are opened and closed with the workload's window.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
@@ -11,10 +11,10 @@ use landspeed_record::units::Nanos;
 use landspeed_record::{Observations, Role, TrialProgress, TrialSpec, WatchTarget};
 use landspeed_workload::{WatchTargets, WindowWatch};
 
-/// The observers of one trial, the usual and the requested ones, on the link that the flows take.
+/// The observers of one trial: those that always run and those that the request names, on the link that the flows take.
 pub(crate) struct TrialWatch<'a> {
     on_progress: &'a OnProgress<'a>,
-    /// The flows' sockets, if the controller wants to know their progress.
+    /// Copies of the flows' sockets; `None` if the controller does not request progress messages.
     sockets: Option<Vec<OwnedFd>>,
     watcher: Watcher,
     unseen: Option<String>,
@@ -94,7 +94,8 @@ impl WindowWatch for TrialWatch<'_> {
         (self.on_progress)(TrialProgress { tcp, ..so_far });
     }
 
-    /// Takes a last sample, whatever the interval: differences over the window need one at each end.
+    /// Takes a last sample even if the interval is not over, because differences over the window need a sample at each
+    /// end.
     fn close(&mut self) -> Observations {
         let open_for = self.opened.take().map_or(Nanos(0), |opened| opened.elapsed().into());
         self.watcher.sample(self.warm_up + open_for);

@@ -1,5 +1,5 @@
-//! An agent loads congestion controls, and they leave the kernel with it, however it ends. The kernel's names belong
-//! to the whole machine, so only one test runs at a time.
+//! Tests that an agent loads congestion controls, and that they are unloaded when it ends, however it ends. A control's
+//! name is valid for the whole machine, so only one test runs at a time.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -13,11 +13,11 @@ use parking_lot::Mutex;
 
 static KERNEL: Mutex<()> = Mutex::new(());
 
-/// Bound on a wait, for a machine that stalls. Nothing here normally takes nearly this long.
+/// Time limit of each wait, for a machine that stalls. Normally no step of these tests takes nearly as long.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Returns `N` controls that are not loaded. Prints why and returns `None` if there are fewer, or if none can be
-/// loaded here.
+/// Returns `N` controls that are not loaded. If there are fewer, or if none can be loaded here, prints the reason and
+/// returns `None`.
 fn free<const N: usize>(test: &str) -> Option<[&'static Control; N]> {
     let refused = if rustix::process::geteuid().is_root() {
         can_load().err()
@@ -44,7 +44,8 @@ fn kernel_has(name: &str) -> bool {
     landspeed_congestion::available().iter().any(|known| known == name)
 }
 
-/// Waits until the kernel has released the control: it does so shortly after the process is reaped.
+/// Waits until the kernel has released the control, which it does shortly after the process is reaped. Returns false if
+/// the wait takes too long.
 fn gone(name: &str) -> bool {
     let start = Instant::now();
     while kernel_has(name) && start.elapsed() < PATIENCE {
@@ -53,7 +54,7 @@ fn gone(name: &str) -> bool {
     !kernel_has(name)
 }
 
-/// Returns the kernel's names for `names`, or why flows cannot choose them.
+/// Returns the kernel's names for `names`, or the reason why flows cannot choose them.
 fn ask(agent: &Arc<Agent>, names: &[&str]) -> Result<Vec<String>, String> {
     let names = names.iter().map(|&name| name.to_owned()).collect();
     match agent.handle(Request::Controls { names }) {

@@ -1,5 +1,5 @@
-//! The cost of a trial's end is everything that its agent's process runs for it, and no more. A separate binary with
-//! one test, because the whole process is counted.
+//! Tests that the processor time of one end of a trial is all that its agent's process runs for the trial, and no more.
+//! It is a separate binary with one test, because the whole process is counted.
 
 mod common;
 

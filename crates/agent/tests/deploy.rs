@@ -1,4 +1,5 @@
-//! Agents on a host that has no landspeed: it is sent to a real /bin/sh, the program to which ssh leads.
+//! Tests of agents on a host without landspeed. landspeed is sent to a real /bin/sh, the program that ssh starts on a
+//! host.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

@@ -37,7 +37,7 @@ fn session(options: &Options) -> (Arc<BarrierAgent>, UnixStream, Session, JoinHa
     (agent, handle, Session::over_socket("agent", ours, options).unwrap(), served)
 }
 
-/// Either of the two directions may be noticed first.
+/// The session may notice the end of either direction first.
 #[test]
 fn an_agent_that_cannot_write_its_answer_ends_in_order() {
     for _ in 0..50 {

@@ -12,7 +12,7 @@ use landspeed_agent::session::{
 use landspeed_record::units::Nanos;
 use parking_lot::Mutex;
 
-/// An agent that answers with the request that it got, and remembers why its session ended.
+/// A handler that answers with the request that it received, and records the reason why its session ended.
 #[derive(Default)]
 struct RecordingHandler {
     gone: Mutex<Vec<String>>,
@@ -78,7 +78,7 @@ impl AgentThread {
         self.lines.lock().iter().any(|line| line.contains(what))
     }
 
-    /// Waits until the agent has printed it; a line may come shortly after the peer's.
+    /// Waits until the agent has printed a line with `what`. It may come shortly after the line of the peer.
     fn says(&self, what: &str) {
         for _ in 0..1000 {
             if self.said(what) {
@@ -89,7 +89,7 @@ impl AgentThread {
         panic!("{what:?} is not in {:?}", self.lines.lock());
     }
 
-    /// Returns how the agent ended, and why its session did.
+    /// Returns the result of the agent, and the reasons why its sessions ended.
     fn end(self) -> (Result<(), Error>, Vec<String>) {
         let ended = self.thread.join().unwrap();
         let gone = self.handler.gone.lock().clone();

@@ -1,6 +1,7 @@
 //! Compiles BPF objects from C sources with clang, for build scripts.
 //!
-//! It has no dependencies. libbpf-cargo would build forty more crates, and libbpf twice (docs/decisions/0008).
+//! This crate has no dependencies. Its alternative, libbpf-cargo, would build forty more crates, and libbpf twice
+//! (docs/decisions/0008).
 
 use std::env;
 use std::ffi::OsString;
@@ -34,8 +35,8 @@ pub fn compile(source: &Path, name: &str, more: &[&str]) {
     }
 }
 
-/// Returns a variable of this build script. Cargo sets `DEP_BPF_INCLUDE` only for a crate that depends on libbpf-sys
-/// itself.
+/// Returns the environment variable `name` of this build script, or panics if cargo did not set it. Cargo sets
+/// `DEP_BPF_INCLUDE` only for a crate that depends on libbpf-sys itself.
 fn of(name: &str) -> OsString {
     env::var_os(name).unwrap_or_else(|| panic!("cargo did not set {name}"))
 }

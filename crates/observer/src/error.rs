@@ -2,9 +2,9 @@
 
 use std::io;
 
-/// An observation or a measurement of a limit that failed. Only its own figures are missing then, and the trial goes
-/// on: the [`Watcher`](crate::Watcher) turns the error into a line of `Observations::unseen`, and
-/// [`measure`](crate::capacity::measure) into a note.
+/// The reason why an observation or the measurement of a limit failed. Only its figures are then missing, and the trial
+/// continues. The [`Watcher`](crate::Watcher) converts the error to a line of `Observations::unseen`, and
+/// [`measure`](crate::capacity::measure) to a note.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A system call failed.
@@ -51,7 +51,7 @@ pub enum Error {
     Gone {
         /// The thread, socket or device.
         object: String,
-        /// The reason, or what to do about it. The message ends with it.
+        /// The reason, or the remedy. The message ends with this text.
         why: String,
     },
     /// A condition of a measurement does not hold.
@@ -68,7 +68,7 @@ pub enum Error {
         /// The largest relative error of the three arrays' means.
         error: f64,
     },
-    /// The time was over, or the measurement was cancelled, before there was a figure.
+    /// The time limit passed, or the measurement was cancelled, before there was a figure.
     #[error("no time was left to {0}")]
     Late(&'static str),
 }

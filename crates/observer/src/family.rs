@@ -1,4 +1,4 @@
-//! The processes that a target names, and those that descend from them.
+//! The processes that a watch target names, and their descendants.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,8 +11,8 @@ use crate::cpu::{descendants, with_descendants};
 use crate::host::namespace::is_first;
 use crate::{Error, procfile};
 
-/// Returns the processes of a target, with those that they started, as far as they are in this network namespace. The
-/// set is empty for a target that names no process.
+/// Returns the processes of a target and their descendants, as far as they are in this network namespace. The set is
+/// empty for a target that names no process.
 pub(crate) fn family(target: WatchTarget) -> Result<BTreeSet<u32>, Error> {
     let roots = match target {
         WatchTarget::Pid { pid } => BTreeSet::from([leader(pid)?]),
@@ -33,7 +33,7 @@ pub(crate) fn family(target: WatchTarget) -> Result<BTreeSet<u32>, Error> {
     }
 }
 
-/// Returns the process of a thread, which is the process itself where its id is given.
+/// Returns the id of the process that the thread `id` belongs to. The id of a process is also that of its first thread.
 fn leader(id: u32) -> Result<u32, Error> {
     let status = procfile::read(&format!("/proc/{id}/status")).map_err(|_| Error::Gone {
         object: format!("process {id}"),
@@ -57,12 +57,13 @@ fn named(name: &str) -> Result<BTreeSet<u32>, Error> {
     }
 }
 
-/// Returns the kernel's name of a process's network namespace: "net:[4026531833]".
+/// Returns the kernel's name for the network namespace of `of`, a process id or "thread-self". It is of the form
+/// "net:[4026531833]".
 fn namespace(of: &str) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{of}/ns/net")).ok()
 }
 
-/// Returns the namespace of a process that is in another one than `here`.
+/// Returns the network namespace of process `pid` if it is not `here`.
 fn elsewhere_than(here: Option<&Path>, pid: u32) -> Option<PathBuf> {
     namespace(&pid.to_string()).filter(|there| here.is_some_and(|here| here != there))
 }
@@ -92,7 +93,7 @@ fn elsewhere(pid: u32, here: Option<&Path>) -> Error {
 /// The folder in which `ip netns` keeps the names of namespaces.
 const NAMES: &str = "/run/netns";
 
-/// Returns the name of a process's network namespace, if it has one.
+/// Returns the name that `ip netns` shows for the network namespace of process `pid`; `None` if it has no name.
 fn name_of(pid: u32) -> Option<String> {
     let id = |path: &Path| fs::metadata(path).ok().map(|file| (file.dev(), file.ino()));
     let own = id(Path::new(&format!("/proc/{pid}/ns/net")))?;

@@ -8,8 +8,8 @@ use crate::Observer;
 /// A figure that an observer prints, taken from what was observed.
 pub type ObserverHeadline = landspeed_record::Headline<Observations>;
 
-/// Declares an observer's figures, grouped by the detail that they are taken from. Each has a name, a description and
-/// an amount, which is `None` if it was not observed.
+/// Declares an observer's figures, grouped by the detail of the observations that they are taken from. Each has a name,
+/// a description and an expression for its amount, which is `None` if the amount was not observed.
 macro_rules! headlines {
     ($($seen:ident: $detail:ty => { $($name:literal, $about:literal: $amount:expr;)+ })+) => {
         &[$($($crate::ObserverHeadline {
@@ -21,7 +21,8 @@ macro_rules! headlines {
 }
 pub(crate) use headlines;
 
-/// Returns a figure of a detail, for [`ObserverHeadline::of`]; `None` if the detail is absent.
+/// Returns the amount that `amount` takes from the detail `T`, for [`ObserverHeadline::of`]; `None` if the detail is
+/// absent.
 pub(crate) fn of<T: Detail, A: Into<FigureValue>>(
     seen: &Observations,
     amount: impl FnOnce(&T) -> Option<A>,
@@ -29,8 +30,8 @@ pub(crate) fn of<T: Detail, A: Into<FigureValue>>(
     Ok(seen.details.find()?.and_then(amount).map(Into::into))
 }
 
-/// Returns the figures that `rows` print of what was observed on `host`, and one line for each observer whose details
-/// have a shape that this version of landspeed does not know.
+/// Returns the figures of the observers `rows` for the observations `seen` of `host`. Also returns one line for each
+/// observer whose details have a shape that this version of landspeed does not know.
 pub fn figures(
     rows: &[&'static Observer],
     host: &str,
@@ -48,13 +49,13 @@ pub fn figures(
     (printed, unread)
 }
 
-/// Returns the mean; `None` if there are no times.
+/// Returns the mean of `times`; `None` if there are none.
 pub(crate) fn mean(times: impl Iterator<Item = Nanos>) -> Option<Nanos> {
     let times: Vec<Nanos> = times.collect();
     times.iter().copied().sum::<Nanos>().0.checked_div(times.len() as u64).map(Nanos)
 }
 
-/// Returns the sum; it saturates at the largest u64.
+/// Returns the sum of `counts`, which saturates at the largest u64.
 pub(crate) fn total(counts: impl Iterator<Item = u64>) -> u64 {
     counts.fold(0, u64::saturating_add)
 }

@@ -7,7 +7,7 @@ use landspeed_record::units::Bytes;
 
 use crate::procfile::word;
 
-/// A tree of files that contains /proc and /sys.
+/// The folder in which `proc` and `sys` are; "/" except in tests.
 #[derive(Debug, Clone)]
 pub(crate) struct SystemFiles {
     root: PathBuf,
@@ -20,12 +20,12 @@ impl Default for SystemFiles {
 }
 
 impl SystemFiles {
-    /// Returns the tree whose `proc` and `sys` are below `root`.
+    /// Returns the files whose `proc` and `sys` are in the folder `root`.
     pub(crate) fn below(root: impl Into<PathBuf>) -> Self {
         SystemFiles { root: root.into() }
     }
 
-    /// Returns the full path of `path` ("sys/class/net") in this tree.
+    /// Returns the full path of `path`, which is relative to the root ("sys/class/net").
     pub(crate) fn path(&self, path: impl AsRef<Path>) -> PathBuf {
         self.root.join(path)
     }
@@ -39,7 +39,7 @@ impl SystemFiles {
         self.word(path)?.parse().ok()
     }
 
-    /// Returns the value of a line of /proc/meminfo, such as "MemTotal".
+    /// Returns the value of the line `name` ("MemTotal") of /proc/meminfo; `None` if there is no such line.
     pub(crate) fn memory(&self, name: &str) -> Option<Bytes> {
         let text = self.word("proc/meminfo")?;
         let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
@@ -61,7 +61,7 @@ impl SystemFiles {
 pub(crate) mod tests {
     use super::*;
 
-    /// Writes a file of a tree, and creates the folders above it.
+    /// Writes `text` to the file `path` below `root`, and creates the folders above it.
     pub(crate) fn write(root: &Path, path: &str, text: &str) {
         let path = root.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -1,8 +1,8 @@
 //! Observers: they record what happens on a host while a workload runs.
 //!
-//! Each observer is one folder with one [`Observer`] in the table [`OBSERVERS`]; names, help and the reference pages
-//! derive from the table. An observer states what it cannot see, and why, so that a reader of a record knows what
-//! missing data means.
+//! Each observer is one folder with one [`Observer`] in the table [`OBSERVERS`]; names, help and the reference page
+//! come from the table. An observer states what it cannot see, and why, so that a reader of a record knows what missing
+//! data means.
 //!
 //! A [`Watcher`] holds the observers of one trial:
 //!
@@ -15,8 +15,8 @@
 //! let seen = watcher.close();             // the window ends
 //! ```
 //!
-//! Observers that cost more, or that serve only explanations, do not always run ([`Observer::runs`]); [`rows`]
-//! selects them by name for [`Watcher::with`]. [`LiveWatch`] watches existing flows of other programs.
+//! Observers that cost more, or that only explanations need, do not always run ([`Observer::runs`]); [`rows`] selects
+//! them by name for [`Watcher::with`]. [`LiveWatch`] watches existing flows of other programs.
 //!
 //! [`host::probe`] describes the host. Everything is read in the network namespace of the *calling thread*, so call
 //! all of it from a thread in the workload's namespace.
@@ -60,9 +60,8 @@ use landspeed_record::DetailRow;
 /// - Processor time is last, so that it is read closest around the window and excludes the other observers' own cost.
 /// - Observers that take long to finish are first, so that they close after all other windows are closed: "cost"
 ///   looks up symbols, "path" detaches its programs.
-/// - "flows" and "processes" select the flows of a live watch, which takes a moment if the busiest are wanted. They
-///   precede all observers whose counters are compared with each other. For the workload's own flows they select
-///   nothing, so one order serves both cases.
+/// - "flows" and "processes" select the flows of a live watch, which takes time if the busiest flows are requested. So
+///   they precede all observers whose counters are compared with each other. In a trial they select nothing.
 pub static OBSERVERS: &[&Observer] = &[
     &cost::COST,
     &path::PATH,

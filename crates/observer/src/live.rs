@@ -19,8 +19,8 @@ use landspeed_record::{Observations, WatchTarget};
 use crate::sockets::select;
 use crate::{Error, Observer, RunPolicy, WatchSubject, Watcher, rows};
 
-/// Returns the link by which the busiest flow of a target leaves this host: that of the route to its peer, which is
-/// "lo" for a flow within the host. Returns `None` if no flow has a peer.
+/// Returns the link on the route to the peer of the target's busiest flow; "lo" if the peer is on this host. If no flow
+/// has a peer, returns the link with the address that one of the sockets is bound to, or `None` if there is none.
 pub fn busiest_link(target: WatchTarget) -> Result<Option<String>, Error> {
     let subject = WatchSubject { target, ..WatchSubject::default() };
     let found = select(&SockDiag::open()?, &subject)?.found;
@@ -45,13 +45,15 @@ pub struct LiveWatch {
 }
 
 impl LiveWatch {
-    /// Prepares all observers that explain, over the given link or the one that [`busiest_link`] returns.
+    /// Prepares all observers that explain or always run, to watch `link`; if `link` is `None`, the one that
+    /// [`busiest_link`] returns.
     pub fn new(target: WatchTarget, link: Option<&str>) -> Result<Self, Error> {
         Self::with(&rows(&[], RunPolicy::Explaining).expect("no name is asked for"), target, link)
     }
 
-    /// Prepares these observers, except those that only work on the workload's own sockets. If there is no link, the
-    /// observers of one link report that and the others still work.
+    /// Prepares `observers`, except those that need the workload's own sockets, to watch `link`; if `link` is `None`,
+    /// the one that [`busiest_link`] returns. If this returns none, the observers of a link report so, and the others
+    /// still work.
     pub fn with(
         observers: &[&'static Observer],
         target: WatchTarget,
@@ -69,13 +71,13 @@ impl LiveWatch {
         Ok(LiveWatch { watcher: Watcher::with(&sighted, &link), target, link, notes })
     }
 
-    /// Returns the link whose counters and settings are watched; empty if there is none.
+    /// Returns the name of the link whose counters and settings are watched; empty if there is none.
     pub fn link(&self) -> &str {
         &self.link
     }
 
-    /// Watches for `length` on this thread, with a sample each `every`. Ends early once `stop`, called before each
-    /// sample, returns true.
+    /// Watches for `length` on this thread, with a sample at each interval `every`. Ends early if `stop` returns true;
+    /// it is called before each sample.
     pub fn watch(&mut self, length: Duration, every: Duration, stop: impl Fn() -> bool) -> Observations {
         self.watcher.open(&WatchSubject { target: self.target, ..WatchSubject::default() });
         let opened = Instant::now();

@@ -1,4 +1,4 @@
-//! An observer, the plug-in of this crate, and its watch.
+//! The plug-in interface of this crate: an observer, and its watch over the windows of trials.
 
 use std::os::fd::BorrowedFd;
 
@@ -10,8 +10,8 @@ use crate::{Error, ObserverHeadline};
 /// The subject of a watch, known when the window opens.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WatchSubject<'a> {
-    /// Ids of the workload's own threads, all of this process; empty if other programs own the flows. The threads live
-    /// until the window is closed.
+    /// Thread ids of the workload, all in this process; empty if other programs own the flows. The threads live until
+    /// the window is closed.
     pub threads: &'a [i32],
     /// The workload's sockets, each with its flow's number; empty if other programs own the flows. A flow may have
     /// none or several, and sockets may be of any family.
@@ -20,15 +20,15 @@ pub struct WatchSubject<'a> {
     pub target: WatchTarget,
 }
 
-/// When an observer runs without being requested by name. A cause of the verdict needs an observer that runs `Always` or
-/// `Explaining`.
+/// The condition under which an observer runs without being requested by name. A cause of the verdict needs an observer
+/// that runs `Always` or `Explaining`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunPolicy {
     /// In every trial and in every explanation.
     Always,
     /// Only when a path or a flow is explained.
     Explaining,
-    /// Never: only if requested by name, for instance because it disturbs what it observes.
+    /// Only if requested by name, for instance because it disturbs what it observes.
     OnRequest,
 }
 
@@ -42,19 +42,20 @@ pub struct Observer {
     pub cannot_see: &'static [&'static str],
     /// The condition under which the observer runs without being requested by name.
     pub runs: RunPolicy,
-    /// True if the observer reads the workload's own descriptors, and so cannot observe other programs' flows.
+    /// True if the observer reads the descriptors of the workload's sockets, and so cannot observe other programs'
+    /// flows.
     pub own_sockets_only: bool,
     /// The figures that the observer prints.
     pub headlines: &'static [ObserverHeadline],
     /// Checks that the observer can run on this host; returns the reason if it cannot.
     pub can_run: fn() -> Result<(), String>,
-    /// Makes a watch over this link, the interface that the workload's packets take. Slow look-ups are done here,
-    /// before the window opens.
+    /// Returns a watch of the interface with this name, which the workload's packets take. Does the slow look-ups,
+    /// because no window is open yet.
     pub watch: fn(&str) -> Box<dyn Watch>,
 }
 
 impl Observer {
-    /// Returns the figures that the observer prints of what was observed.
+    /// Returns the figures that the observer prints, taken from the observations `seen`.
     pub fn figures(&self, seen: &Observations) -> Result<Vec<Figure>, DetailError> {
         ObserverHeadline::figures(self.headlines, seen)
     }
@@ -64,15 +65,16 @@ impl Observer {
         (self.can_run)()
     }
 
-    /// Makes a watch over this link.
+    /// Returns a watch of the interface `link`, which the workload's packets take.
     pub fn watch(&self, link: &str) -> Box<dyn Watch> {
         (self.watch)(link)
     }
 }
 
-/// An observer at work. It can be opened and closed any number of times; each window starts anew.
+/// A running observer. It can be opened and closed any number of times, and each window is independent of the earlier
+/// ones.
 pub trait Watch: Send {
-    /// Begins a window: reads the counters whose difference [`Watch::close`] reports. It must be quick.
+    /// Begins a window. Reads the counters whose difference [`Watch::close`] reports. It must be quick.
     fn open(&mut self, subject: &WatchSubject<'_>) -> Result<(), Error>;
 
     /// Takes a sample within the window, `at` after the flows' first data.
@@ -80,7 +82,7 @@ pub trait Watch: Send {
         Ok(())
     }
 
-    /// Ends the window and adds what was seen to `seen`, with counts of zero: a detail that is absent means that nothing
-    /// was observed.
+    /// Ends the window and adds the observations to `seen`. Counts of zero are added too, because an absent detail
+    /// means that nothing was observed.
     fn close(&mut self, seen: &mut Observations) -> Result<(), Error>;
 }

@@ -8,8 +8,8 @@ use landspeed_record::units::CpuNanos;
 
 use crate::Error;
 
-/// The most bytes that are read of one file. No expected file comes near this; a longer one (a fake /proc, a faulty
-/// driver) is truncated.
+/// The largest number of bytes that are read of one file. Real files are much smaller. A longer one, from a fake /proc
+/// or a faulty driver, is truncated.
 const LIMIT: u64 = 8 << 20;
 
 pub(crate) fn read(path: &str) -> Result<String, Error> {
@@ -74,7 +74,7 @@ impl TaskStat {
     }
 }
 
-/// Converts ticks of USER_HZ, in which /proc shows times.
+/// Converts a time in ticks of USER_HZ, the unit of /proc, to nanoseconds.
 pub(crate) fn ticks(ticks: u64) -> CpuNanos {
     CpuNanos(ticks.saturating_mul(1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)))
 }

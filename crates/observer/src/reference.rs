@@ -11,7 +11,7 @@ const HEAD: &str = "<!-- Written from the table of observers by `make docs`. Edi
                     `landspeed show --full`, its page and its CSV have the figures of the trial that most observers \
                     watched.\n";
 
-/// Returns the page as (path within the project, Markdown).
+/// Returns the page's path within the project, and its Markdown.
 pub fn page() -> (String, String) {
     let sections: String = OBSERVERS.iter().map(|row| section(row)).collect();
     ("docs/reference/observers.md".to_owned(), HEAD.to_owned() + &sections)

@@ -2,7 +2,7 @@
 
 use crate::{OBSERVERS, Observer, RunPolicy};
 
-/// Returns the observer called `name`.
+/// Returns the observer called `name`; `None` if there is none.
 pub fn observer(name: &str) -> Option<&'static Observer> {
     OBSERVERS.iter().copied().find(|observer| observer.name == name)
 }

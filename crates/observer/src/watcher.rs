@@ -5,16 +5,16 @@ use landspeed_record::units::Nanos;
 
 use crate::{Error, Observer, RunPolicy, Watch, WatchSubject, rows};
 
-/// An observer that can run on this host, and its state.
+/// A watch of an observer that can run on this host.
 struct PreparedObserver {
     name: &'static str,
     watch: Box<dyn Watch>,
-    /// True if it was opened without an error and not closed since.
+    /// True if a window is open: it was opened without an error and not closed since.
     open: bool,
 }
 
-/// Watches one host over the window of one trial. An observer's failure stops neither the others nor the trial: it
-/// becomes a line of [`Observations::unseen`].
+/// The observers of one host, run together over the window of a trial. A failure of one observer stops neither the
+/// others nor the trial; it becomes a line of [`Observations::unseen`].
 pub struct Watcher {
     prepared: Vec<PreparedObserver>,
     /// The reasons why observers cannot run on this host.
@@ -30,13 +30,13 @@ impl std::fmt::Debug for Watcher {
 }
 
 impl Watcher {
-    /// Prepares the observers that always run, over `link`.
+    /// Prepares the observers that always run, to watch the interface `link`.
     pub fn new(link: &str) -> Self {
         Self::with(&rows(&[], RunPolicy::Always).expect("no name is asked for"), link)
     }
 
-    /// Prepares the given observers over `link`. An observer that cannot run on this host is left out, and every
-    /// window reports that.
+    /// Prepares `observers` to watch the interface `link`. An observer that cannot run on this host is left out, and
+    /// the observations of each window report the reason.
     pub fn with(observers: &[&'static Observer], link: &str) -> Self {
         let mut watcher = Watcher { prepared: Vec::new(), barred: Vec::new(), failed: Vec::new() };
         for row in observers {
@@ -72,7 +72,7 @@ impl Watcher {
         }
     }
 
-    /// Ends the window and returns what was observed. Without an open window only `unseen` is filled.
+    /// Ends the window and returns what was observed. If no window is open, only `unseen` is filled.
     pub fn close(&mut self) -> Observations {
         let mut seen = Observations::default();
         for observer in self.prepared.iter_mut().rev().filter(|observer| observer.open) {
@@ -85,7 +85,8 @@ impl Watcher {
     }
 }
 
-/// Records each failure only once, so that a sample that fails a hundred times gives one line.
+/// Adds a line for a failed `outcome` of observer `name`. A line that exists already is not added again, because a
+/// sample may fail a hundred times.
 fn note(failed: &mut Vec<String>, name: &str, outcome: Result<(), Error>) {
     if let Err(error) = outcome {
         let line = format!("{name}: {error}");

@@ -19,7 +19,7 @@ struct WindowedWatch<Open, W> {
     window: Option<W>,
 }
 
-/// Makes a watch whose windows are opened by `open`; a window that is still open is discarded first.
+/// Returns a watch whose windows are opened by `open`. A window that is still open is discarded first.
 pub(crate) fn windows<W: OpenWindow + 'static>(
     open: impl FnMut(&WatchSubject<'_>) -> Result<W, Error> + Send + 'static,
 ) -> Box<dyn Watch> {
@@ -50,7 +50,8 @@ struct CounterWindow<R, Read, Tell> {
     tell: Tell,
 }
 
-/// Makes a watch over counters: `read` reads them at both ends of a window, and `tell` reports from the two readings.
+/// Returns a watch of counters. `read` reads them at the beginning and at the end of a window, and `tell` reports from
+/// the two readings.
 pub(crate) fn difference<R: Send + 'static>(
     read: impl Fn() -> Result<R, Error> + Clone + Send + 'static,
     tell: impl Fn(&R, &R, &mut Observations) + Copy + Send + 'static,

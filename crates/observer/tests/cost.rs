@@ -15,7 +15,7 @@ use landspeed_observer::{Observer, Watch, WatchSubject, observer};
 use landspeed_record::{CostClass, CostProfile, Observations, WatchTarget};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-/// Returns the observer; prints why and returns `None` if it cannot run on this host.
+/// Returns the observer; if it cannot run on this host, prints the reason and returns `None`.
 fn cost() -> Option<&'static Observer> {
     let cost = observer("cost").expect("it is in the table");
     match cost.can_run() {
@@ -89,8 +89,8 @@ fn window(watch: &mut dyn Watch, threads: &[i32], length: Duration) -> CostProfi
     close(watch)
 }
 
-/// Watches longer and longer windows until one has enough samples: a busy machine may give the threads hardly any
-/// time, and a few samples prove nothing.
+/// Watches longer and longer windows, and returns the profile of the first one with enough samples. A busy machine may
+/// give the threads hardly any time, and a few samples prove nothing.
 fn full_window(watch: &mut dyn Watch, threads: &[i32]) -> CostProfile {
     const ENOUGH: u64 = 200;
     let mut seen = CostProfile::default();
@@ -113,7 +113,7 @@ fn by_class(profile: &CostProfile) -> BTreeMap<CostClass, u64> {
     profile.classes.iter().map(|row| (row.class, row.samples)).collect()
 }
 
-/// Checks what holds for every profile.
+/// Checks the properties that every profile has.
 fn check(profile: &CostProfile) {
     assert_eq!(profile.classes.iter().map(|row| row.samples).sum::<u64>(), profile.samples, "{profile:?}");
     assert!(profile.kernel_samples <= profile.samples);

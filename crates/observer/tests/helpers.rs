@@ -1,5 +1,5 @@
-//! The processor time that one end of a trial uses besides its workers. A separate binary, because the whole process
-//! is counted, other tests included.
+//! Tests of the processor time that one end of a trial uses besides its workers. They are a separate binary, because
+//! the whole process is counted, including other tests.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -10,11 +10,11 @@ use landspeed_observer::{WatchSubject, Watcher, leave_out_this_thread, observer}
 use landspeed_record::CpuUsage;
 use parking_lot::Mutex;
 
-/// The least run time of each spinning thread.
+/// The minimum run time of each spinning thread.
 const SPIN: Duration = Duration::from_millis(60);
-/// In ns, far more than what a window itself costs, plus a tick.
+/// A run time in ns: a tick, and far more than a window itself costs.
 const LITTLE: u64 = 15_000_000;
-/// Longer than any step of these tests takes on a busy machine.
+/// A time limit that no step of these tests reaches, even on a busy machine.
 const LONG: Duration = Duration::from_secs(20);
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -23,7 +23,7 @@ fn own_thread() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
 }
 
-/// Reads a CPU clock that exists.
+/// Returns the time of the CPU clock `id`, which must exist.
 fn clock(id: libc::clockid_t) -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid timespec for the kernel to fill.
@@ -37,7 +37,7 @@ fn spin() {
     while clock(libc::CLOCK_THREAD_CPUTIME_ID) < end {}
 }
 
-/// Returns what the observer sees of `work`, beside an idle worker.
+/// Returns the observed processor time of a window in which `work` runs beside an idle worker.
 fn window(work: impl FnOnce()) -> CpuUsage {
     let (tell, told) = mpsc::channel();
     let (over, wait) = mpsc::channel::<()>();
@@ -55,7 +55,7 @@ fn window(work: impl FnOnce()) -> CpuUsage {
     seen.get::<CpuUsage>().clone()
 }
 
-/// Runs one test at a time; the test's own thread counts as a coordinator.
+/// Runs `test` while no other test runs. The calling thread is left out of the observed processor time.
 fn alone(test: impl FnOnce()) {
     let _alone = ONE_AT_A_TIME.lock();
     leave_out_this_thread();

@@ -26,8 +26,8 @@ fn exchange(client: &mut TcpStream, server: &mut TcpStream, bytes: usize) {
     client.read_exact(&mut [0]).expect("receive over loopback");
 }
 
-/// Returns what the watcher could not see, except for reasons outside the test: another network namespace of this
-/// machine may use RPS, and a container's PID namespace hides kernel threads.
+/// Returns the lines of `unseen`, except those with reasons outside the test: another network namespace of this machine
+/// may use RPS, and a container's PID namespace hides kernel threads.
 fn told(seen: &Observations) -> Vec<&str> {
     let of_the_machine = |line: &&str| line.contains("RPS woke") || line.contains("from this PID namespace");
     seen.unseen.iter().map(String::as_str).filter(|line| !of_the_machine(line)).collect()

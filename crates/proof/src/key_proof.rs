@@ -1,7 +1,8 @@
 //! The messages of the handshake, made and checked without I/O, for callers that read and write themselves.
 //!
-//! UDP keeps no state of a client before its confirm, so the confirm's datagram repeats number and challenges.
-//! Because a datagram may be lost, UDP acknowledges the confirm with a fourth pass: MAC("welcome", number, C, S).
+//! The UDP transport keeps no state of a client until the client's confirm arrives. Therefore the datagram with the
+//! confirm repeats the number and both challenges. Because this datagram may be lost, the server acknowledges it with a
+//! fourth pass: MAC("welcome", number, C, S).
 
 use crate::{ProofKey, random};
 
@@ -19,10 +20,10 @@ pub const CONFIRM: usize = MAC;
 /// Random bytes that no peer can predict.
 pub type Challenge = [u8; CHALLENGE];
 
-/// A proof under way, at either end.
+/// The state of one handshake, at the client or at the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyProof {
-    /// The number of the flow, or the length of the request.
+    /// The number of the flow, or the length of the request in bytes.
     pub number: u32,
     /// The client's challenge.
     pub client: Challenge,
@@ -79,7 +80,7 @@ impl KeyProof {
         self.holds(key, "confirm", confirm).then_some(self.number)
     }
 
-    /// Returns the fourth pass, which only UDP has: it acknowledges the confirm.
+    /// Returns the server's fourth pass, which acknowledges the confirm. Only the UDP transport sends it.
     pub fn welcome(&self, key: &ProofKey) -> [u8; MAC] {
         *self.mac(key, "welcome").as_bytes()
     }
@@ -89,7 +90,7 @@ impl KeyProof {
         self.holds(key, "welcome", welcome)
     }
 
-    /// Derives a key that only the two ends of this proof share, for one purpose.
+    /// Derives a key for `purpose` that only the two ends of this handshake know.
     pub fn derive(&self, key: &ProofKey, purpose: &'static str) -> ProofKey {
         *self.mac(key, purpose).as_bytes()
     }
@@ -104,14 +105,15 @@ impl KeyProof {
         hasher.finalize()
     }
 
-    /// Returns true if `mac` is the MAC of a pass. The comparison takes constant time (`blake3::Hash`), so that a MAC
-    /// cannot be guessed byte by byte.
+    /// Returns true if `mac` is the MAC of the pass `pass`. The comparison takes constant time (`blake3::Hash`), so
+    /// that a MAC cannot be guessed byte by byte.
     fn holds(&self, key: &ProofKey, pass: &str, mac: &[u8]) -> bool {
         mac.try_into().is_ok_and(|mac: [u8; MAC]| self.mac(key, pass) == blake3::Hash::from_bytes(mac))
     }
 }
 
-/// The server's part of a proof over a flow that is a stream. It is fed with the bytes that arrive.
+/// The server's side of the handshake over a byte stream. The caller reads bytes into [`ServerProof::room`] and
+/// processes them with [`ServerProof::came`].
 #[derive(Debug)]
 pub struct ServerProof {
     proof: Option<KeyProof>,
@@ -126,7 +128,7 @@ pub enum ServerProofStep {
     More,
     /// Send these bytes to the client, then feed the bytes that it answers.
     Answer([u8; ANSWER]),
-    /// The flow of this number is proven.
+    /// The client holds the key. The value is the number in its hello.
     Proven(u32),
     /// The client does not hold the key.
     Stranger,
@@ -143,14 +145,14 @@ impl ServerProof {
         self.proof.is_some()
     }
 
-    /// Returns the buffer for the next bytes. It has room for the proof only, because what follows belongs to the
-    /// flow.
+    /// Returns the buffer to read the next bytes into. It ends with the expected message, because the bytes after the
+    /// handshake belong to the flow.
     pub fn room(&mut self) -> &mut [u8] {
         let wanted = if self.proof.is_none() { HELLO } else { CONFIRM };
         &mut self.bytes[self.got..wanted]
     }
 
-    /// Processes `bytes` bytes that were read into [`ServerProof::room`].
+    /// Processes the `bytes` bytes that the caller has read into [`ServerProof::room`], and returns what to do next.
     pub fn came(&mut self, key: &ProofKey, bytes: usize) -> ServerProofStep {
         self.got += bytes;
         if !self.room().is_empty() {

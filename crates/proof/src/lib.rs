@@ -10,11 +10,12 @@
 //! | confirm, client to server | MAC("confirm", number, C, S) |
 //!
 //! At a data port the key is the session's, and the number is the flow's ([`KeyProof`]). At any other port a request
-//! follows the hello ([`verify_server`]) and the number is its length; the key is derived from the run's token, the kind
-//! of the port and the request, so that no proof serves for another request or at another kind of port.
+//! follows the hello ([`verify_server`]) and the number is its length. The key is derived from the run's token, the
+//! kind of the port and the request, so that no proof serves for another request or at another kind of port.
 //!
 //! The hello's MAC lets a server drop strangers immediately. The confirm shows that the hello was no replay of an
-//! earlier one; only then does the server do anything for the client. What follows is neither encrypted nor checked.
+//! earlier one; only then does the server do anything for the client. The bytes after the handshake are neither
+//! encrypted nor authenticated.
 
 #![warn(missing_docs)]
 
@@ -42,7 +43,7 @@ pub fn random<const N: usize>() -> [u8; N] {
 }
 
 /// Returns the address under which the connections of a stranger are counted. For IPv6 it is the /64 network, because
-/// one host may use all addresses of it.
+/// one host may use every address of its network.
 pub fn one_source(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),

@@ -46,15 +46,15 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// The client's proof for a server that has proven itself and waits for the confirm.
+/// The client's confirm, for a server that has proven that it knows the secret.
 #[derive(Debug)]
 pub struct ProvenServer([u8; CONFIRM]);
 
 /// Sends the client's hello with its request, and checks the server's answer.
 ///
 /// # Errors
-/// Returns an error of the kind [`ErrorKind::PermissionDenied`] if one end does not know the secret, and another one
-/// if the stream ends or fails.
+/// Returns an error of the kind [`ErrorKind::PermissionDenied`] if one end does not know the secret, and of another
+/// kind if the stream ends or fails.
 pub fn verify_server(
     stream: &mut (impl Read + Write),
     secret: Secret,
@@ -70,7 +70,7 @@ pub fn verify_server(
 }
 
 impl ProvenServer {
-    /// Sends the confirm, with which the server begins what was requested.
+    /// Sends the confirm, after which the server handles the request.
     ///
     /// # Errors
     /// Returns an error if the stream ends or fails.
@@ -122,7 +122,7 @@ pub struct DeadlineStream<'a> {
 }
 
 impl<'a> DeadlineStream<'a> {
-    /// Wraps a connection that blocks. The limit begins now.
+    /// Returns a stream over the blocking connection `stream`. The time limit `limit` is counted from this call.
     pub fn new(stream: &'a TcpStream, limit: Duration) -> Self {
         DeadlineStream { stream, until: Instant::now() + limit }
     }
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(heard.unwrap_err().kind(), ErrorKind::PermissionDenied);
     }
 
-    /// Passes on what a client sends after one bit of it was flipped, and returns what the server makes of it.
+    /// Relays a client's bytes to a server with one bit of byte `at` flipped, and returns the server's result.
     fn changed(at: usize) -> Result<Vec<u8>> {
         let (mut client, mut heard) = UnixStream::pair().unwrap();
         let (mut server, mut passed_on) = UnixStream::pair().unwrap();

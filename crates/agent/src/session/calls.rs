@@ -13,7 +13,7 @@ use crate::session::{Error, Reply, Request, one_line};
 /// The largest number of unread progress messages of one request. Later ones are dropped.
 const UNREAD: usize = 16;
 
-/// A reply and the time at which it came.
+/// A reply and the time at which it arrived.
 type TimedReply = (Instant, Reply);
 
 /// The requests that wait for their answers, and the reason why the session is over, if it is.
@@ -23,13 +23,13 @@ pub(crate) struct CallTable(Mutex<CallState>);
 #[derive(Default)]
 struct CallState {
     waiting: HashMap<u64, (SyncSender<TimedReply>, SyncSender<TrialProgress>)>,
-    /// The next id; all below were given out.
+    /// The id of the next request. All smaller ids have been used.
     next: u64,
     over: Option<String>,
 }
 
 impl CallTable {
-    /// Registers a request. Returns its id and the place for its answer, or the reason why there will be no answer.
+    /// Registers a request. Returns its id and the handle that receives its answer, or an error if the session is over.
     pub(crate) fn add(self: &Arc<Self>, request: &Request) -> Result<(u64, PendingReply), Error> {
         let mut state = self.0.lock();
         if let Some(why) = &state.over {
@@ -43,7 +43,8 @@ impl CallTable {
         Ok((id, PendingReply { id, asked: request.name(), calls: Arc::clone(self), answer, progress }))
     }
 
-    /// Hands an answer over, or drops it if it came too late. Returns false if no request had this `id`.
+    /// Passes `reply` to the caller that waits for the answer to request `id`, or drops it if no caller waits any
+    /// longer. Returns false if no request had this id.
     pub(crate) fn answer(&self, id: u64, reply: Reply) -> bool {
         let mut state = self.0.lock();
         if let Some((caller, _)) = state.waiting.remove(&id) {
@@ -53,8 +54,8 @@ impl CallTable {
         id < state.next
     }
 
-    /// Hands over the progress of a request, or drops it if the earlier ones were not read in time. Returns false if
-    /// no request had this `id`.
+    /// Passes `progress` to the caller that waits for request `id`, or drops it if [`UNREAD`] earlier messages are
+    /// still unread. Returns false if no request had this id.
     pub(crate) fn progress(&self, id: u64, progress: TrialProgress) -> bool {
         let state = self.0.lock();
         if let Some((_, teller)) = state.waiting.get(&id) {
@@ -63,7 +64,8 @@ impl CallTable {
         id < state.next
     }
 
-    /// Ends the session: all present and future waiters get the first reason.
+    /// Ends the session. All present and future callers get the reason `why`; if the session has ended before, the
+    /// first reason.
     pub(crate) fn end(&self, why: &str) {
         let mut state = self.0.lock();
         state.over.get_or_insert_with(|| why.to_owned());
@@ -94,8 +96,8 @@ impl PendingReply {
         answer.unwrap_or(Err(Error::TimedOut { asked: self.asked, limit: limit.into() }))
     }
 
-    /// Waits as [`PendingReply::wait`] does, and returns the time at which the answer came too; `None` if it does not
-    /// come within `wait`.
+    /// Waits for the answer, at most `wait`, and returns it with the time of its arrival; `None` if it does not arrive
+    /// in time. [`Reply::Failed`] becomes [`Error::Refused`].
     pub fn poll(&self, wait: Duration) -> Option<(Instant, Result<Reply, Error>)> {
         match self.answer.recv_timeout(wait) {
             Ok((at, reply)) => Some((at, accepted(reply))),
@@ -109,7 +111,7 @@ impl PendingReply {
     }
 }
 
-/// Turns the agent's refusals into errors.
+/// Converts a refusal of the agent into an error.
 fn accepted(reply: Reply) -> Result<Reply, Error> {
     match reply {
         Reply::Failed { why } => Err(Error::Refused { why: one_line(&why) }),

@@ -14,10 +14,11 @@ use crate::session::{Error, LineSink, one_line};
 
 /// Number of lines of stderr that are kept to explain an early end.
 const KEPT: usize = 8;
-/// Longest part of stderr that is read as one line, in bytes.
+/// The largest number of bytes of stderr that are read as one line.
 const LONGEST_LINE: u64 = 4096;
 
-/// The most frequent reasons of an early end: a part of the line that names the reason, and the remedy.
+/// Known reasons why the child ends before the session begins. Each has a part of the line that the child prints, and
+/// the remedy.
 const KNOWN: &[(&str, &str)] = &[
     (
         "password is required",
@@ -46,7 +47,8 @@ impl OutputTail {
         }
     }
 
-    /// Returns the last line with a known reason and its remedy; else the last line, without a remedy.
+    /// Returns the last line with a known reason, and the remedy; else the last line and an empty remedy; `None` if
+    /// there are no lines.
     fn verdict(&self) -> Option<(String, &'static str)> {
         let lines = self.0.lock();
         let known = |line: &String| {
@@ -60,12 +62,12 @@ impl OutputTail {
 pub(crate) struct Child {
     process: std::process::Child,
     tail: OutputTail,
-    /// Disconnected once stderr has ended.
+    /// A channel that disconnects once stderr has ended.
     silent: Receiver<()>,
 }
 
 impl Child {
-    /// Starts `command` with pipes as its stdio.
+    /// Starts `command` with pipes as its stdio. Lines of its stderr go to `lines`, preceded by `name`.
     pub(crate) fn spawn(
         name: &str,
         mut command: Command,
@@ -84,7 +86,8 @@ impl Child {
         Ok((Child { process, tail, silent }, stdin, stdout))
     }
 
-    /// Waits for the child to end by itself, kills it when `deadline` passes, and reaps it.
+    /// Waits until the child ends, kills it if it still runs at `deadline`, and reaps it. Returns its exit status, or
+    /// `None` if the kernel does not report one.
     pub(crate) fn reap(&mut self, deadline: Instant) -> Option<ExitStatus> {
         let mut pause = Duration::from_millis(2);
         while Instant::now() < deadline {
@@ -100,13 +103,13 @@ impl Child {
         self.process.wait().ok()
     }
 
-    /// Returns the child's last lines, so that output that does not come over stderr can be added to them.
+    /// Returns a handle to the child's last lines, so that lines of its stdout can be added to them.
     pub(crate) fn tail(&self) -> OutputTail {
         self.tail.clone()
     }
 
-    /// Ends a child whose session could not be opened, and returns the error, with the child's own explanation if it
-    /// printed one.
+    /// Ends a child whose session could not be opened. Returns `error`; if the connection was lost, returns the child's
+    /// own explanation and exit status in its place.
     pub(crate) fn explain(mut self, name: &str, error: Error) -> Error {
         let Error::Handshake { source: FrameError::Closed | FrameError::Cut | FrameError::Io(_), .. } = error
         else {
@@ -135,7 +138,8 @@ fn remedy_of(status: Option<ExitStatus>) -> &'static str {
     }
 }
 
-/// Passes on the child's stderr, line by line, in a thread that ends with it.
+/// Starts a thread that passes each line of the child's stderr to `tail` and `lines`. Returns a channel that
+/// disconnects once stderr has ended.
 fn pass_on(
     name: &str,
     stderr: ChildStderr,
@@ -159,7 +163,7 @@ fn pass_on(
     Ok(silent)
 }
 
-/// Returns the next non-empty line, escaped; `None` at the end.
+/// Returns the next non-empty line, escaped for a terminal; `None` at the end of `from`.
 fn next_line(from: &mut impl BufRead) -> Option<String> {
     loop {
         let mut line = Vec::new();

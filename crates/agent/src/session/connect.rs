@@ -16,7 +16,8 @@ use crate::session::wire::OpeningMessage;
 use crate::session::zone::ways;
 use crate::session::{Error, Hello, Invite, Token};
 
-/// Connects, checks the pin, exchanges hellos, and proves the token in both directions.
+/// Connects to the agent of `invite`, checks its certificate's pin, and exchanges hellos. Then each end proves to the
+/// other that it knows the token.
 pub(crate) async fn connect(invite: Invite, token: Token, ours: Hello) -> OpeningResult {
     let address = invite.address;
     let name = address.to_string();
@@ -43,7 +44,8 @@ pub(crate) async fn connect(invite: Invite, token: Token, ours: Hello) -> Openin
     Err(Error::Token { name })
 }
 
-/// Returns the first connection to succeed on any way to `address`, or the last error if none does.
+/// Dials `address` over all interfaces that may lead to it. Returns the first connection, or the last error if none
+/// succeeds.
 async fn dial(address: SocketAddr) -> io::Result<TcpStream> {
     let mut dialled: JoinSet<_> = ways(address).into_iter().map(TcpStream::connect).collect();
     let none = "no interface of this host has a link-local address";

@@ -14,7 +14,7 @@ use crate::session::{Error, PROTOCOL};
 pub(crate) type ReadHalf = Box<dyn AsyncRead + Send + Unpin>;
 pub(crate) type WriteHalf = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// How long the last message may take to send, and then how long the peer's unread bytes are drained.
+/// Time limit for sending the last message, and again for draining the peer's unread bytes.
 pub(crate) const PARTING: Duration = Duration::from_secs(1);
 
 /// Both halves of a connection, and the peer's name for errors.
@@ -34,7 +34,7 @@ impl PeerConnection {
         PeerConnection { reader: FrameReader::new(reader), writer: Box::new(writer), name: name.to_owned() }
     }
 
-    /// Exchanges hellos and returns the connection with the peer's.
+    /// Exchanges hellos. Returns the connection and the peer's hello.
     pub(crate) async fn opened(mut self, lease: Nanos) -> Result<(PeerConnection, Hello), Error> {
         let peer = self.greet(&Hello::ours(lease)).await?;
         Ok((self, peer))
@@ -74,8 +74,8 @@ impl PeerConnection {
         }
     }
 
-    /// Sends an opening message. A failure is not an error yet: what the peer sent before it went away explains more,
-    /// and is read next.
+    /// Sends an opening message. Ignores a failure, because the caller next reads what the peer sent before it went
+    /// away, which explains more.
     pub(crate) async fn send(&mut self, message: &OpeningMessage) {
         let frame = encode(message, REQUEST_LIMIT).expect("an opening message is small");
         if self.writer.write_all(&frame).await.is_ok() {
@@ -89,13 +89,14 @@ impl PeerConnection {
         self.part().await;
     }
 
-    /// Ends the connection because the peer's message makes no sense.
+    /// Refuses the connection because the peer's message is not valid here, and returns the error. `what` describes the
+    /// message.
     pub(crate) async fn reject(&mut self, what: String) -> Error {
         self.refuse(&what).await;
         Error::Handshake { name: self.name.clone(), source: FrameError::Unknown(what) }
     }
 
-    /// Closes a connection on which the peer may still be sending, in a way that what we sent arrives.
+    /// Closes the connection so that our last message arrives even if the peer is still sending.
     pub(crate) async fn part(&mut self) {
         self.close().await;
         self.reader.drain(PARTING).await;

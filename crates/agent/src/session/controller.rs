@@ -25,7 +25,7 @@ use crate::session::pump::{SessionEnd, beat_every, first_end, pump};
 use crate::session::wire::{DONE, MessageToController, OutgoingFrame, OutgoingRequest};
 use crate::session::{AgentLaunch, Error, Hello, Invite, Options, Reply, Request, SshHost, Token};
 
-/// Frames that may wait to be sent.
+/// The largest number of frames that may wait to be sent.
 const UNSENT: usize = 64;
 
 /// An opened connection and the peer's hello, or the reason why it could not be opened.
@@ -95,7 +95,8 @@ impl Session {
         Session::over_shell(crate::session::ssh::ssh_command(host), host, launch, options)
     }
 
-    /// Opens a session as [`Session::over_ssh`] does, with `command` instead of ssh leading to the host's /bin/sh.
+    /// Starts an agent on `host` through `command`, which must run /bin/sh there as ssh would, and opens a session with
+    /// it. Sends this landspeed to a host that has no landspeed of this build installed.
     pub fn over_shell(
         command: Command,
         host: &SshHost,
@@ -181,7 +182,7 @@ impl Session {
         &self.name
     }
 
-    /// Returns how long [`Session::call`] waits: [`Options::call`].
+    /// Returns the longest time that [`Session::call`] waits for an answer: [`Options::call`].
     pub fn call_limit(&self) -> Duration {
         self.call_limit.into()
     }
@@ -254,7 +255,7 @@ fn pipes(stdout: ChildStdout, stdin: ChildStdin) -> Result<(pipe::Receiver, pipe
     reader.and_then(|reader| Ok((reader, writer?))).map_err(Error::system("use the child's pipes"))
 }
 
-/// A session as its thread sees it.
+/// The part of a session that runs in its thread.
 struct SessionWorker {
     calls: Arc<CallTable>,
     out: Sender<OutgoingFrame>,
@@ -263,7 +264,7 @@ struct SessionWorker {
     closing: oneshot::Receiver<()>,
     /// Set once the user wants to stop.
     stop: Arc<AtomicBool>,
-    /// How long the agent may be silent.
+    /// The longest silence of the agent before the session ends.
     lease: Nanos,
     /// How long the agent may take to restore everything after our goodbye.
     grace: Duration,
@@ -322,7 +323,7 @@ async fn closed_for(closing: oneshot::Receiver<()>, limit: Duration) {
     tokio::time::sleep(limit).await;
 }
 
-/// Passes answers to their callers until the session ends.
+/// Passes answers and progress messages to their callers until the session ends.
 async fn hear(reader: &mut FrameReader<ReadHalf>, calls: &CallTable) -> SessionEnd {
     loop {
         match reader.next::<MessageToController>().await {

@@ -1,7 +1,7 @@
 //! Starting an agent, over the user's ssh, on a host that need not have landspeed.
 //!
 //! The far side's /bin/sh reads two scripts from its standard input. `find.sh` starts the landspeed that is installed
-//! there, or requests `take.sh`, which receives this one. Each request of the far side is a line that begins with
+//! there, or requests `take.sh`, which receives this landspeed. Each request of the far side is a line that begins with
 //! [`ASKS`]. Nothing is sent without a request, so that no shell and no `head` ever reads too far. Everything else
 //! that the far side prints before the first frame of the agent is a login shell's greeting.
 
@@ -23,12 +23,12 @@ use crate::session::{BUILD, Error, LineSink, Options, SshHost, one_line, secret}
 /// Prefix of the far side's requests: "script", "file FOLDER" or "refuse WHY" on standard output, "password" on
 /// standard error.
 const ASKS: &str = "@landspeed ";
-/// Most bytes that a host may print before its agent's first frame.
+/// The largest number of bytes that a host may print before its agent's first frame.
 const LONGEST_GREETING: usize = 64 * 1024;
-/// The beginning of a first frame: its length, which is less than 2^24, and a JSON object with a name in it. A
-/// greeting may hold any one of these bytes, but not this sequence.
+/// The first bytes of a first frame; `None` matches any byte. They are a length of less than 2^24 and the beginning of
+/// a JSON object with a name in it. A greeting does not have this sequence.
 const FRAME: [Option<u8>; 6] = [Some(0), None, None, None, Some(b'{'), Some(b'"')];
-/// Bytes sent in one step; each step has the time limit for itself.
+/// The largest number of bytes in one write. The time limit applies to each write.
 const CHUNK: usize = 64 * 1024;
 
 /// The agent to start on a host reached by ssh.
@@ -48,7 +48,7 @@ pub struct AgentLaunch<'a> {
 pub(crate) struct Deployment {
     name: String,
     find: String,
-    /// The beginning of `take.sh` and the path of the file to send, until the far side requests the script.
+    /// The beginning of `take.sh` and the path of the file to send; `None` once the far side has requested the script.
     take: Option<(String, std::path::PathBuf)>,
     file: Option<Vec<u8>>,
     may_ask: bool,
@@ -60,7 +60,7 @@ pub(crate) struct Deployment {
 }
 
 impl Deployment {
-    /// Makes a deployment and the sink for the far side's standard error, which carries sudo's password prompts.
+    /// Returns a deployment, and the sink for the far side's standard error, over which sudo's password is requested.
     pub(crate) fn new(host: &SshHost, launch: &AgentLaunch<'_>, options: &Options) -> (Deployment, LineSink) {
         let name = host.destination().to_owned();
         let (ask, asked) = unbounded_channel();
@@ -105,7 +105,8 @@ impl Deployment {
         self
     }
 
-    /// Starts the agent. Returns a reader of its output, from its first frame on.
+    /// Starts the agent through the connection `reader` and `writer`. Returns a reader of the agent's output that
+    /// begins with its first frame.
     pub(crate) async fn run<R, W>(
         mut self,
         mut reader: R,
@@ -175,7 +176,8 @@ impl Deployment {
         }
     }
 
-    /// Returns `take.sh` for the file. The file is read only now, because most hosts keep it after the first time.
+    /// Returns the script `take.sh` with the checksum and the length of the file to send. Reads the file only now,
+    /// because most hosts still have it from the first time.
     fn take_script(&mut self) -> Result<String, Error> {
         let (mut head, own) = self.take.take().ok_or_else(|| self.unasked("script"))?;
         let file = sent(&own).map_err(Error::system("read landspeed's own file"))?;
@@ -196,8 +198,8 @@ impl Deployment {
         Ok(format!("{}\n", line.trim_end_matches('\n')))
     }
 
-    /// Sends all of `bytes`. It is no error yet if the far side is gone: what it printed before explains more, and is
-    /// read next.
+    /// Sends all of `bytes`. Ignores it if the far side is gone, because the caller next reads what the far side
+    /// printed before, which explains more.
     async fn send(&self, writer: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> Result<(), Error> {
         for chunk in bytes.chunks(CHUNK) {
             match tokio::time::timeout(self.limit, writer.write_all(chunk)).await {
@@ -222,8 +224,8 @@ impl Deployment {
     }
 }
 
-/// Returns the file that is sent: the program at `own`, and at its end the helpers that lie beside it. Both are without
-/// their debug sections, three quarters of a program that was built with them.
+/// Returns the bytes to send: the program at `own`, followed by the helpers program if it is in the same folder. Both
+/// are without debug sections, which can be three quarters of a program.
 fn sent(own: &Path) -> std::io::Result<Vec<u8>> {
     let mut file = lean(std::fs::read(own)?);
     if let Some(mut beside) = helpers::beside(own) {
@@ -246,7 +248,7 @@ async fn next(reader: &mut (impl AsyncRead + Unpin)) -> Result<u8, FrameError> {
     }
 }
 
-/// Makes one compound command, which a shell reads to its end before it starts.
+/// Returns `head` and `body` as one compound command, which a shell reads to its end before it runs it.
 fn script(head: &str, body: &str) -> String {
     format!("{{\n{head}\n{body}}}\n")
 }

@@ -9,10 +9,11 @@ use landspeed_record::units::Nanos;
 use crate::session::PROTOCOL;
 use crate::session::frame::FrameError;
 
-/// Why a session could not be opened, or what went wrong with it.
+/// The reason why a session could not be opened, or why a request or the session failed.
 ///
 /// [`Error::Refused`], [`Error::Lost`], [`Error::TimedOut`] and [`Error::Ended`] come from an open session and do not
-/// name the host: the caller holds several sessions and adds the name. Errors of a host while a session opens name it.
+/// name the host: the caller, which may have several sessions, adds the name. Errors that occur while a session opens
+/// name the host.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The program that leads to the agent could not be started.
@@ -31,7 +32,7 @@ pub enum Error {
         "{name} speaks protocol {theirs} (landspeed {their_version}), this end protocol {PROTOCOL} (landspeed {}): \
          update landspeed {}", env!("CARGO_PKG_VERSION"), if *theirs < PROTOCOL { format!("on {name}") } else { "here".to_owned() })]
     Version { name: String, theirs: u32, their_version: String },
-    /// The handshake failed, but not by a refusal.
+    /// The handshake failed without a refusal by the peer.
     #[error("{name}: {source}")]
     Handshake { name: String, source: FrameError },
     /// The peer did not finish the handshake in time.
@@ -48,7 +49,7 @@ pub enum Error {
     /// The agent may no longer turn knobs and restores everything; the run is over.
     #[error("the agent lost its right to turn knobs: {why}")]
     Lost { why: String },
-    /// No answer came in time. The agent may still be working on it.
+    /// No answer arrived in time. The agent may still be working on the request.
     #[error("no answer to {asked} within {limit}")]
     TimedOut { asked: &'static str, limit: Nanos },
     #[error("the session ended: {why}")]
@@ -90,13 +91,13 @@ pub enum Error {
         host: String,
         why: &'static str,
     },
-    /// An operation of this end's own system failed.
+    /// An operation of this host's system failed.
     #[error("{what}: {source}")]
     System { what: &'static str, source: io::Error },
 }
 
 impl Error {
-    /// Wraps the error of a failed system operation, for `map_err`.
+    /// Returns a function for `map_err` that converts an I/O error into an [`Error::System`] for the operation `what`.
     pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Error {
         move |source| Error::System { what, source }
     }

@@ -24,7 +24,7 @@ pub(crate) const REPLY_LIMIT: Bytes = Bytes::mib(16);
 /// than this.
 const CHUNK: usize = 64 * 1024;
 
-/// Why a frame could not be read or written.
+/// The reason why a frame could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
     /// The peer claims a longer frame than it may send.
@@ -63,22 +63,22 @@ pub(crate) fn encode(value: &impl Serialize, limit: Bytes) -> Result<Vec<u8>, Fr
     Ok(frame)
 }
 
-/// A reader of frames from a stream, none longer than the limit.
+/// A reader of frames from a stream. It rejects a frame that is longer than its limit.
 pub(crate) struct FrameReader<R> {
     stream: R,
-    /// Largest frame that is accepted.
+    /// Size of the largest frame that is accepted.
     pub(crate) limit: Bytes,
     /// Longest wait for any byte; `None` waits without limit.
     pub(crate) silence: Option<Duration>,
-    /// Set once the user wants to stop. Read every [`LOOK`] while a frame is under way.
+    /// True once the user wants to stop. Read every [`LOOK`] while a frame is arriving.
     pub(crate) stop: Arc<AtomicBool>,
 }
 
-/// Longest time that a frame may take after its length, however slowly it trickles: the largest frame at 2 Mb/s.
+/// Longest time between the length and the end of a frame. The largest frame takes about this long at 2 Mb/s.
 const LONGEST: Duration = Duration::from_secs(60);
-/// Longest time that a frame may take from the moment at which the user wants to stop.
+/// Longest time that a frame may still take after the user wants to stop.
 const LONGEST_STOPPED: Duration = Duration::from_secs(3);
-/// Interval at which `stop` and the age of a frame are read.
+/// Interval at which `stop` and the age of a frame are checked.
 const LOOK: Duration = Duration::from_millis(100);
 
 impl<R: AsyncRead + Unpin> FrameReader<R> {
@@ -86,8 +86,8 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         FrameReader { stream, limit: REQUEST_LIMIT, silence: None, stop: Arc::default() }
     }
 
-    /// Reads the next message. Every byte that arrives counts as a sign of life, so that a large frame on a slow path
-    /// is not taken for a dead peer. Not cancel-safe: the bytes of a partly read frame are lost.
+    /// Reads the next message. Every byte that arrives counts as a sign of life, so that a peer that sends a large
+    /// frame on a slow path is not considered dead. Not cancel-safe: the bytes of a partly read frame are lost.
     pub(crate) async fn next<T: DeserializeOwned>(&mut self) -> Result<T, FrameError> {
         let head = self.take(4).await.map_err(|(error, read)| if read == 0 { error } else { cut(error) })?;
         let length = u64::from(u32::from_be_bytes([head[0], head[1], head[2], head[3]]));
@@ -117,7 +117,8 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         Ok(bytes)
     }
 
-    /// Appends what the stream has, up to `count` bytes in all; returns 0 at its end.
+    /// Reads once from the stream and appends the bytes to `bytes`, up to a length of `count`. Returns the number of
+    /// bytes read; 0 at the end of the stream.
     async fn some(&mut self, bytes: &mut Vec<u8>, count: usize) -> Result<usize, FrameError> {
         let missing = (count - bytes.len()) as u64;
         let mut part = (&mut self.stream).take(missing);
@@ -131,8 +132,8 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         }
     }
 
-    /// Returns the error for a frame with too large a length. Four printable bytes are the greeting of a login shell
-    /// rather than an attack.
+    /// Returns the error for a frame whose length is over the limit. If the four bytes of the length are printable,
+    /// they are more likely the greeting of a login shell than an attack.
     async fn oversized(&mut self, head: &[u8], length: u64) -> FrameError {
         if !head.iter().all(|byte| matches!(byte, b' '..=b'~')) {
             return FrameError::TooLarge(Bytes(length), self.limit);
@@ -143,20 +144,20 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         FrameError::Text(one_line(&String::from_utf8_lossy(&text)))
     }
 
-    /// Reads and drops what still arrives, for at most `limit`. Closing a TCP socket with unread bytes resets it, and
-    /// the peer would lose our last words.
+    /// Reads and drops what still arrives, for at most `limit`. Closing a TCP socket with unread bytes would reset the
+    /// connection, and the peer could lose our last message.
     pub(crate) async fn drain(&mut self, limit: Duration) {
         let mut sink = tokio::io::sink();
         let _ = tokio::time::timeout(limit, tokio::io::copy(&mut self.stream, &mut sink)).await;
     }
 }
 
-/// Number of parts into which a silence is divided; each is waited for separately.
+/// Number of timers into which the time limit of a silence is divided.
 const PARTS: u32 = 20;
 
-/// Returns the result of `read` if it comes within `limit`. Only time in which a byte could have arrived counts: when
-/// a machine was suspended, or its hypervisor paused it, time has passed in which its peer could not send either. So a
-/// pause counts as one part, however long it was.
+/// Returns the result of `read`, or `None` if it does not come within `limit`. When this machine is suspended, or
+/// paused by its hypervisor, time passes in which no byte could arrive. Therefore a pause counts as at most one of
+/// [`PARTS`] parts of `limit`.
 async fn unless_silent<T>(limit: Duration, read: impl Future<Output = T>) -> Option<T> {
     let mut read = std::pin::pin!(read);
     for _ in 0..PARTS {
@@ -167,7 +168,7 @@ async fn unless_silent<T>(limit: Duration, read: impl Future<Output = T>) -> Opt
     None
 }
 
-/// Returns when a frame that begins now takes too long, with the time that it took.
+/// Waits until a frame that begins now has taken too long, and returns the time that it has taken.
 async fn overdue(stop: &AtomicBool) -> Duration {
     let begun = Instant::now();
     let mut asked = None;
@@ -183,7 +184,7 @@ async fn overdue(stop: &AtomicBool) -> Duration {
     }
 }
 
-/// Turns an end of the stream inside a frame into [`FrameError::Cut`].
+/// Converts the error for an end of the stream into the one for an end inside a frame, [`FrameError::Cut`].
 fn cut(error: FrameError) -> FrameError {
     if matches!(error, FrameError::Closed) { FrameError::Cut } else { error }
 }

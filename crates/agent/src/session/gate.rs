@@ -1,4 +1,4 @@
-//! Admission at a listening agent: one controller, with the token, in time.
+//! Admission to a listening agent: one controller is admitted, if it proves the token before the token expires.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -6,14 +6,14 @@ use std::time::Instant;
 use crate::session::Token;
 use crate::session::token::Prover;
 
-/// Why a connection is not admitted.
+/// The reason why a connection is not admitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DenialReason {
-    /// A controller is connected and has used the token.
+    /// Another controller has already used the token.
     Busy,
     /// The token was not used in time.
     Expired,
-    /// The token is wrong. Any number of wrong ones may come: 128 bits cannot be guessed.
+    /// The token is wrong. The number of attempts is not limited, because 128 bits cannot be guessed.
     Wrong,
 }
 
@@ -57,7 +57,7 @@ impl TokenGate {
         if now >= self.expires { Err(DenialReason::Expired) } else { Ok(()) }
     }
 
-    /// Admits a controller, once, and returns the agent's own proof.
+    /// Admits the first controller whose `proof` is right, and returns the agent's own proof.
     pub(crate) fn enter(
         &self,
         proof: &str,

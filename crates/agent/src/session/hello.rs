@@ -1,4 +1,4 @@
-//! The first frame of either end.
+//! The hello: the first frame that each end sends.
 
 use landspeed_record::units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -11,10 +11,11 @@ macro_rules! protocol {
     };
 }
 
-/// The protocol that this build speaks. Raised when the meaning or the fields of a message change.
+/// The protocol version of this build. It is raised when the meaning or the fields of a message change.
 pub(crate) const PROTOCOL: u32 = protocol!();
 
-/// The version that `landspeed --version` prints. An installed landspeed that prints the same need not be sent.
+/// The version that `landspeed --version` prints. If a host's installed landspeed prints the same version, none is sent
+/// to the host.
 pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " (protocol ", protocol!(), ")");
 
 /// Shortest and longest lease that a peer may announce. Below, beats would flood the path; above, the settings of a
@@ -28,8 +29,8 @@ pub struct Hello {
     pub protocol: u32,
     #[serde(default)]
     pub landspeed: String,
-    /// How long this end waits for a sign of life before it takes the other end for dead. The other end sends signs
-    /// four times as often.
+    /// The longest silence of the other end, after which this end ends the session. The other end sends four beats in
+    /// this time.
     #[serde(default = "default_lease")]
     pub lease_ns: Nanos,
 }
@@ -44,7 +45,7 @@ impl Hello {
     }
 }
 
-/// Why a hello was not accepted.
+/// The reason why a hello was not accepted.
 pub(crate) enum HelloError {
     /// Another protocol: (protocol, landspeed version).
     Version(u32, String),

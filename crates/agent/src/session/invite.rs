@@ -35,9 +35,9 @@ impl fmt::Debug for CertificatePin {
     }
 }
 
-/// The address of a listening agent and its pin: `landspeed://192.0.2.1:4711/#PIN`. Holds no secret. The agent prints
-/// a link-local address without a zone, because the zone is the other host's. That host tries all of its zones, unless
-/// a person adds one.
+/// The address of a listening agent and its pin: `landspeed://192.0.2.1:4711/#PIN`. Holds no secret. The agent prints a
+/// link-local address without a zone, because each host has its own zones. The controller's host tries all of its
+/// zones, unless a person adds one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Invite {
     pub address: SocketAddr,
@@ -69,7 +69,7 @@ impl FromStr for Invite {
     }
 }
 
-/// A whole agent's line: `landspeed://TOKEN@192.0.2.1:4711/#PIN`. `Debug` hides the token.
+/// The whole line that an agent prints: `landspeed://TOKEN@192.0.2.1:4711/#PIN`. `Debug` hides the token.
 #[derive(Debug, Clone)]
 pub struct Ticket {
     pub invite: Invite,

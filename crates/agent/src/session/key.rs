@@ -1,4 +1,4 @@
-//! The session's key.
+//! The key that data connections of a session prove.
 
 use blake3::Hash;
 use landspeed_proof::random;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct SessionKey(Hash);
 
 impl SessionKey {
-    /// Makes a fresh key from the kernel's random source.
+    /// Returns a new key from the kernel's random source.
     pub fn random() -> Self {
         SessionKey(Hash::from(random::<32>()))
     }

@@ -7,8 +7,8 @@ const NULL: u64 = 0;
 const NOBITS: u64 = 8;
 const ALLOC: u64 = 2;
 
-/// Returns `file` without its debug sections if it is a program that has some. Its symbols stay, so that a backtrace
-/// has names.
+/// Returns the program `file` without its debug sections. Its symbols stay, so that a backtrace has names. A file that
+/// is not a 64-bit little-endian ELF file is returned unchanged.
 pub(crate) fn lean(file: Vec<u8>) -> Vec<u8> {
     without_debug(&file).unwrap_or(file)
 }
@@ -74,12 +74,12 @@ fn sections(file: &[u8]) -> Option<Vec<ElfSection>> {
     (0..count).map(section).collect()
 }
 
-/// Returns the file from the start of a section's name on.
+/// Returns the bytes of the file from the start of the name of `section` to the end of the file.
 fn name<'f>(file: &'f [u8], names: &ElfSection, section: &ElfSection) -> Option<&'f [u8]> {
     file.get(names.offset + number(file, section.header, 4)? as usize..)
 }
 
-/// Reads a little-endian number of `size` bytes.
+/// Reads a little-endian number of `size` bytes at the offset `at`; `None` if it is not within the file.
 fn number(file: &[u8], at: usize, size: usize) -> Option<u64> {
     let bytes = file.get(at..at.checked_add(size)?)?;
     Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
@@ -109,8 +109,8 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap().into_temp_path();
         std::fs::write(&file, &lean).unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o700)).unwrap();
-        // While this file was open for writing, another test's thread may have forked: until that child runs its own program, it
-        // has the file open too, and the kernel refuses to run it.
+        // While this file was open for writing, another test's thread may have forked. Until the child runs its own
+        // program, it has the file open too, and the kernel refuses to run the file.
         let busy = |listed: &std::io::Result<Output>| {
             listed.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::ExecutableFileBusy)
         };

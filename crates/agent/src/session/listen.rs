@@ -22,7 +22,7 @@ use crate::session::{Error, Hello, Invite, RequestHandler, ServeOptions, Ticket,
 /// Pause before the answer to a wrong token.
 const WRONG_TOKEN_PAUSE: Duration = Duration::from_secs(1);
 
-/// An agent's open port, before its one session.
+/// An agent that listens for the controller of its one session.
 pub struct ListeningAgent {
     listener: TcpListener,
     invite: Invite,
@@ -30,8 +30,8 @@ pub struct ListeningAgent {
     admission: Arc<Admission>,
 }
 
-/// Listens on `address` for one controller. Port 0 lets the kernel choose. An unspecified address listens on all
-/// addresses, and the line then names the one that the default route would use.
+/// Listens on `address` for one controller. Port 0 lets the kernel choose. For an unspecified address, the agent
+/// listens on all addresses, and its line names the one that the default route would use.
 pub fn listen(
     address: SocketAddr,
     handler: Arc<dyn RequestHandler>,
@@ -59,7 +59,8 @@ pub fn listen(
     Ok(ListeningAgent { listener, invite, until, admission })
 }
 
-/// Returns `bound` with an address that a controller can reach. Connecting a datagram socket sends nothing.
+/// Returns `bound`; if its address is unspecified, with the source address of the default route in its place. Sends
+/// nothing, because the socket that it connects is a datagram socket.
 fn reachable(bound: SocketAddr) -> std::io::Result<SocketAddr> {
     if !bound.ip().is_unspecified() {
         return Ok(at_zone(bound.ip(), bound.port(), 0));
@@ -84,7 +85,7 @@ impl ListeningAgent {
         Ticket { invite: self.invite, token: self.token().clone() }
     }
 
-    /// Waits for the controller and serves it to the end. Closes the port once the controller is in.
+    /// Waits for the controller and serves it to the end. Closes the port once the controller is admitted.
     ///
     /// # Errors
     /// Returns an error if the session ends without the controller's goodbye, and [`Error::Expired`] if the token
@@ -133,9 +134,9 @@ struct Admission {
     options: ServeOptions,
 }
 
-/// Why a connection did not become a session.
+/// The reason why a connection did not become a session.
 enum AdmissionFailure {
-    /// The connection is refused and the agent waits on; the line is for the person who started it.
+    /// The connection is refused and the agent keeps listening. The line is for the person who started the agent.
     Refused(String),
     Fatal(Error),
 }
@@ -147,7 +148,7 @@ impl From<Error> for AdmissionFailure {
 }
 
 impl Admission {
-    /// Handles a connection in a separate task. An outcome that ends the agent goes to `over`.
+    /// Handles a connection in a separate task. Sends an outcome that ends the agent to `over`.
     fn receive(
         self: &Arc<Self>,
         tcp: TcpStream,
@@ -219,7 +220,7 @@ impl Admission {
         }
     }
 
-    /// Refuses the connection with the reason, and returns the reason for this end.
+    /// Refuses the connection with `reason`, and returns the failure to report at this end.
     async fn deny(&self, mut connection: PeerConnection, reason: DenialReason) -> AdmissionFailure {
         if reason == DenialReason::Wrong {
             tokio::time::sleep(WRONG_TOKEN_PAUSE).await;

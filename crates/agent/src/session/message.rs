@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::session::SessionKey;
 
-/// A knob and the value that it is to get.
+/// A knob and its new value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KnobChange {
@@ -31,36 +31,38 @@ pub struct KnobChange {
 pub enum Request {
     /// Report the facts of this host. Answered with [`Reply::Facts`].
     Probe {},
-    /// Report which link and source address lead to `to`. Its port is ignored; a link-local address comes with its
-    /// zone on this host. Answered with [`Reply::Route`].
+    /// Report which link and source address lead to `to`. The port of `to` is ignored. If `to` is link-local, its zone
+    /// is an interface of this host. Answered with [`Reply::Route`].
     Route { to: SocketAddr },
     /// Report the values of the knobs, and which can be turned. Answered with [`Reply::Knobs`].
     Knobs {
         /// The link that faces the peer.
         device: String,
     },
-    /// Turn knobs, in this order, all or none: if one fails, the earlier ones of this request are rolled back.
-    /// Needs leave to tune. Answered with [`Reply::Turned`].
+    /// Turn knobs, in this order, all or none: if one fails, the earlier ones of this request are rolled back. Needs
+    /// the permission to tune. Answered with [`Reply::Turned`].
     Turn {
         /// The link that faces the peer, for device-scoped knobs.
         device: String,
         changes: Vec<KnobChange>,
-        /// If set, everything is restored unless the next request arrives within this time. Used for knobs that can
-        /// cut the path.
+        /// If set, everything is restored unless a message of the controller follows within this time. Used for knobs
+        /// that can cut the path.
         short_lease_ns: Option<Nanos>,
     },
-    /// Restore everything, newest first. Answered with [`Reply::Restored`].
+    /// Restore all turned knobs, newest first. Answered with [`Reply::Restored`].
     Restore {},
-    /// Restore what an interrupted run left changed. Needs leave to tune. Answered with [`Reply::Undone`].
+    /// Restore the settings that an interrupted run left changed. Needs the permission to tune. Answered with
+    /// [`Reply::Undone`].
     Undo {
-        /// Only this network namespace, and not all of the host's.
+        /// True to restore only the settings of this network namespace; false for the whole host.
         here: bool,
-        /// Also restore what a write that was cut short may have changed.
+        /// Also restore changes that may come from a write that was cut short, although another program may have made
+        /// them.
         unsure: bool,
         /// Report what would be restored, and change nothing.
         dry_run: bool,
     },
-    /// Open a data port for some transports, which accepts only flows that prove `key`. Answered with
+    /// Open a data port that accepts flows of `transports` that prove `key`. Answered with
     /// [`Reply::Listening`].
     Listen {
         /// An address of this host, with its zone if it is link-local. Port 0 lets the kernel choose.
@@ -69,7 +71,8 @@ pub enum Request {
         transports: Vec<String>,
         key: SessionKey,
     },
-    /// End the runs and watches under way early, so that they are answered soon. Answered with [`Reply::Done`].
+    /// End all runs and watches under way early, so that their requests are answered soon. Answered with
+    /// [`Reply::Done`].
     Cancel {},
     /// Close a data port. Answered with [`Reply::Done`].
     Close { port: u16 },
@@ -92,8 +95,8 @@ pub enum Request {
         device: String,
     },
     /// Make congestion controls ready for flows. landspeed's own are loaded into the kernel and stay until the session
-    /// ends or until a request with no names. The agent loads all of them or none. It loads only if it may tune; it
-    /// uses a control that the kernel already has as it is. The answer is [`Reply::Controls`].
+    /// ends or until a request with no names. The agent loads all of them or none. It loads a control only if it may
+    /// tune. A control that the kernel already has is used unchanged. Answered with [`Reply::Controls`].
     Controls {
         /// Names from `landspeed cc list`; the agent refuses any other.
         names: Vec<String>,
@@ -185,12 +188,12 @@ pub enum Reply {
         ready: Vec<String>,
     },
     Done {},
-    /// The right to turn knobs is lost (the lease ran out, the guardian died): the agent restores everything and makes
-    /// no further turn. One line says why.
+    /// The agent has lost the right to turn knobs, because the lease ran out or the guardian died. It restores
+    /// everything and turns no more knobs. `why` is one line.
     Lost {
         why: String,
     },
-    /// The request was refused or failed: one line that names the cause and the remedy.
+    /// The request was refused or failed. `why` is one line that names the cause and the remedy.
     Failed {
         why: String,
     },

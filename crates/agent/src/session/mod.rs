@@ -5,14 +5,14 @@
 //! agent that a person started by hand ([`Session::over_tls`]), or over a socket to any handler, also one in this
 //! process ([`Session::over_socket`]). The agent's counterparts are [`serve_stdio`], [`listen`] and [`serve_socket`].
 //!
-//! A session has the same steps over each of them:
+//! Every session has these steps:
 //!
 //! 1. Both ends send `hello` without waiting for the other: protocol version, landspeed version, lease. If the
 //!    protocol versions differ, the session ends with a line on both ends that says where to update.
 //! 2. Over TLS only, the controller proves the one-time token over the channel binding, then the agent does. Before
 //!    that, neither end reads anything but `hello`.
 //! 3. The controller sends requests; several may be under way, and the agent answers them in any order. Both ends send
-//!    beats, four per lease.
+//!    beats (signs of life), four in each lease of the other end.
 //! 4. The session ends with `end` and a reason, with silence for a lease, or with the end of the stream. In every case
 //!    the agent calls its [`RequestHandler`], which restores everything.
 //!

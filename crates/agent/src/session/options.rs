@@ -1,4 +1,4 @@
-//! Options of a session's two ends.
+//! Options of the two ends of a session.
 
 use std::fmt;
 use std::io::Write;
@@ -12,18 +12,18 @@ use landspeed_record::units::Nanos;
 pub struct LineSink(Arc<dyn Fn(&str) + Send + Sync>);
 
 impl LineSink {
-    /// Makes a sink that passes each line to `take`. `take` must not block: it is called between frames.
+    /// Returns a sink that passes each line to `take`. `take` must not block, because it is called between frames.
     pub fn new(take: impl Fn(&str) + Send + Sync + 'static) -> Self {
         LineSink(Arc::new(take))
     }
 
-    /// Makes a sink that drops its lines.
+    /// Returns a sink that drops its lines.
     pub(crate) fn none() -> Self {
         LineSink::new(|_| {})
     }
 
-    /// Makes a sink that writes to stderr. If stderr is gone (the ssh client died), lines are lost without an error: a
-    /// panic, as in `eprintln!`, would keep an agent from restoring.
+    /// Returns a sink that writes to stderr. If stderr is gone (the ssh client died), lines are lost without an error,
+    /// because a panic as in `eprintln!` would keep an agent from restoring settings.
     pub fn stderr() -> Self {
         LineSink::new(|line| drop(writeln!(std::io::stderr(), "{line}")))
     }
@@ -48,16 +48,16 @@ impl fmt::Debug for LineSink {
 /// Options of a controller's end.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// How long the agent may be silent before it is taken for dead.
+    /// The longest silence of the agent, after which the session ends.
     pub lease: Nanos,
-    /// How long opening may take; over ssh, how long each part of it may take. On a terminal at least two minutes, for
-    /// passwords.
+    /// Time limit for opening a session; over ssh, for each step of it. If ssh may ask for a password, the limit is at
+    /// least two minutes.
     pub handshake: Nanos,
-    /// How long [`crate::session::Session::call`] waits.
+    /// The longest time that [`crate::session::Session::call`] waits for an answer.
     pub call: Nanos,
-    /// How long closing waits for the agent to restore everything before its child is killed.
+    /// The longest time that closing waits until the agent has restored everything. Then the child is killed.
     pub grace: Nanos,
-    /// Set once the user wants to stop; an answer that is arriving then has three seconds to arrive whole.
+    /// True once the user wants to stop. An answer that is then already arriving has three seconds to end.
     pub stop: Arc<AtomicBool>,
     /// Receives what the child (ssh, or the agent itself) prints on stderr, as "NAME: LINE".
     pub lines: LineSink,
@@ -82,15 +82,16 @@ impl Default for Options {
 /// Options of an agent's end.
 #[derive(Debug, Clone)]
 pub struct ServeOptions {
-    /// How long the controller may be silent before everything is restored.
+    /// The longest silence of the controller, after which everything is restored.
     pub lease: Nanos,
-    /// How long the handshake may take: a stranger must not hold the port.
+    /// Time limit of the handshake, so that a stranger cannot occupy the port.
     pub handshake: Nanos,
-    /// How long the token of a listening agent is valid.
+    /// The time for which the token of a listening agent is valid.
     pub expires: Nanos,
-    /// How long a listening agent stays after that, so that a late controller learns that the token expired.
+    /// The time for which a listening agent still listens after its token has expired, so that a late controller learns
+    /// that it has.
     pub linger: Nanos,
-    /// Receives the events: refused strangers, wrong tokens, the session's end.
+    /// Receives a line for each event, such as a refused stranger, a wrong token or the session's end.
     pub lines: LineSink,
 }
 

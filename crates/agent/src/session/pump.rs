@@ -1,4 +1,4 @@
-//! The two directions of an open session, the same at both ends.
+//! The two directions of an open session, which work alike at both ends.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -12,18 +12,18 @@ use crate::session::connection::{PARTING, WriteHalf, left};
 use crate::session::frame::FrameError;
 use crate::session::wire::{DONE, OutgoingFrame};
 
-/// How a session ended.
+/// The way in which a session ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SessionEnd {
     Done,
     /// The peer went away, or ended the session with a reason.
     Left(String),
-    /// The peer broke the protocol or fell silent; it is sent the reason.
+    /// The peer broke the protocol or fell silent. The reason is sent to it.
     Broken(String),
 }
 
 impl SessionEnd {
-    /// Returns how the session ended, from the reason in the peer's last message.
+    /// Returns the end of a session whose last message, from the end called `who`, had the reason `why`.
     pub(crate) fn said(who: &str, why: &str) -> SessionEnd {
         if why == DONE {
             SessionEnd::Done
@@ -32,7 +32,7 @@ impl SessionEnd {
         }
     }
 
-    /// Returns how the session ended if a frame could not be read.
+    /// Returns the end of a session in which a frame could not be read.
     pub(crate) fn failed(error: &FrameError) -> SessionEnd {
         let why = error.to_string();
         if left(error) { SessionEnd::Left(why) } else { SessionEnd::Broken(why) }
@@ -46,12 +46,13 @@ impl SessionEnd {
     }
 }
 
-/// Returns the interval of beats that keeps a lease of `lease` alive: four beats per lease.
+/// Returns the interval between beats for a peer whose lease is `lease`: a quarter of it.
 pub(crate) fn beat_every(lease: Nanos) -> Duration {
     Duration::from(lease) / 4
 }
 
-/// Sends queued frames, and beats. Returns `Ok` once the last frame is sent or every sender is gone.
+/// Sends the frames of `queue`, and a beat at each interval `every`. Returns `Ok` once the last frame is sent or every
+/// sender of the queue is gone.
 pub(crate) async fn pump(
     writer: &mut WriteHalf,
     queue: &mut Receiver<OutgoingFrame>,
@@ -75,9 +76,10 @@ pub(crate) async fn pump(
     }
 }
 
-/// Waits until either direction ends. The incoming direction knows the reason: if the outgoing one ends first, because
-/// we said goodbye or could not write, the peer has `patience` to give its own reason. The flag is true if the
-/// outgoing direction is still running; one that has ended must not be polled again.
+/// Waits until either direction ends. Returns how the session ended, and true if the outgoing direction `talk` is still
+/// running; one that has ended must not be polled again. The incoming direction `hear` knows the reason of the end. If
+/// `talk` ends first, the peer still has time to send its reason: `patience` after our goodbye, [`PARTING`] after a
+/// failed write.
 pub(crate) async fn first_end(
     hear: Pin<&mut impl Future<Output = SessionEnd>>,
     talk: Pin<&mut impl Future<Output = Result<(), FrameError>>>,

@@ -10,7 +10,7 @@ use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tc
 
 use crate::session::Error;
 
-/// Largest secret file; agents' lines are about 130 bytes each.
+/// Size of the largest secret file, in bytes. An agent's line has about 130 bytes.
 const LARGEST: u64 = 64 * 1024;
 /// The longest line of a terminal, in bytes (termios(3)).
 const LONGEST_LINE: usize = 4096;
@@ -56,8 +56,8 @@ pub(crate) fn prompt(question: &str) -> Result<String, Error> {
     String::from_utf8(line.to_vec()).map_err(|_| failed(ErrorKind::InvalidData.into()))
 }
 
-/// A terminal that does not show what is typed, until dropped. The interrupt key also ends the line, instead of the
-/// process, which would leave the terminal in this state.
+/// A terminal that does not show what is typed, until dropped. The interrupt key ends the line and not the process,
+/// because the end of the process would leave the terminal in this state.
 struct NoEchoTerminal<'a> {
     terminal: &'a File,
     before: Termios,

@@ -16,7 +16,7 @@ use crate::session::pump::{SessionEnd, beat_every, first_end, pump};
 use crate::session::wire::{MessageToAgent, OutgoingFrame};
 use crate::session::{Error, Hello, Reply, Request, ServeOptions, one_line};
 
-/// Most requests of one session that may be under way.
+/// The largest number of requests of one session that may be under way. A further one is refused.
 const AT_ONCE: usize = 32;
 
 /// A function that passes on the progress of a request.
@@ -24,12 +24,12 @@ pub type OnProgress<'a> = dyn Fn(TrialProgress) + Sync + 'a;
 
 /// The agent's work behind a session: answers requests and cleans up.
 pub trait RequestHandler: Send + Sync + 'static {
-    /// Answers one request. Each call has a fresh thread, so that its affinity and the like end with it. A panic is
-    /// answered with [`Reply::Failed`].
+    /// Answers one request. Each call runs in a new thread, so that thread settings such as the affinity end with the
+    /// call. A panic is answered with [`Reply::Failed`].
     fn handle(&self, request: Request) -> Reply;
 
-    /// Answers one request as [`RequestHandler::handle`] does. `on_progress` passes on its progress and never waits:
-    /// progress that the controller does not read in time is lost.
+    /// Answers one request, and passes its progress to `on_progress`, which never waits. Progress that the controller
+    /// does not read in time is lost. By default, calls [`RequestHandler::handle`] and reports no progress.
     fn handle_with_progress(&self, request: Request, _on_progress: &OnProgress<'_>) -> Reply {
         self.handle(request)
     }
@@ -38,13 +38,14 @@ pub trait RequestHandler: Send + Sync + 'static {
     /// that arrive during a call lead to one more call. The last call may come shortly after [`RequestHandler::gone`].
     fn heartbeat(&self) {}
 
-    /// Stops traffic and restores everything, because the session ended, in order or not. Called once for each session
-    /// that began, without delay, while requests may still be running. When it returns, the controller learns that the
-    /// agent is done.
+    /// Stops traffic and restores everything, because the session ended for the reason `why`. Called once for each
+    /// session that began, without delay, while requests may still be running. When this function returns, the
+    /// controller learns that the agent is done.
     fn gone(&self, why: &str);
 }
 
-/// Makes the event loop of either end. It has one thread, so that it takes no more than that from what is measured.
+/// Returns an event loop for one end of a session. It has one thread, so that it takes at most one core from the
+/// measured traffic.
 pub(crate) fn event_loop() -> Result<Runtime, Error> {
     Builder::new_current_thread().enable_all().build().map_err(Error::system("start the event loop"))
 }
@@ -94,8 +95,8 @@ pub(crate) async fn attend(
     }
 }
 
-/// Starts to restore everything, off the event loop. The result ignores a panic there: it has been printed by then,
-/// and the guardian has the journal.
+/// Starts to restore everything in a thread outside the event loop, and returns a future that waits for its end. The
+/// future ignores a panic of the thread, because the panic has been printed and the guardian still has the journal.
 fn restore(handler: Arc<dyn RequestHandler>, why: String) -> impl Future<Output = ()> {
     let work = tokio::task::spawn_blocking(move || handler.gone(&why));
     async { drop(work.await) }
@@ -124,7 +125,7 @@ impl RequestDispatcher {
         Ok(RequestDispatcher { handler: Arc::clone(handler), out: out.clone(), places, alive })
     }
 
-    /// Receives requests until the session ends.
+    /// Receives requests and starts to answer them until the session ends.
     async fn hear(&self, reader: &mut FrameReader<ReadHalf>) -> SessionEnd {
         loop {
             let message = match reader.next::<MessageToAgent>().await {
@@ -162,7 +163,7 @@ impl RequestDispatcher {
         }
     }
 
-    /// Refuses a request, without waiting for a controller that does not read.
+    /// Refuses request `id`. Does not wait: returns an error if the controller does not read its answers.
     fn refuse(&self, id: u64, why: String) -> Result<(), ReplyBacklog> {
         self.out.try_send(OutgoingFrame::answer(id, Reply::Failed { why })).map_err(|_| ReplyBacklog)
     }
@@ -175,8 +176,8 @@ fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<(
     std::thread::Builder::new().name(name.to_owned()).spawn(work).map(drop)
 }
 
-/// Returns the handler's answer. A panic becomes a refusal, because a dead agent would be worse. The handler itself
-/// must guard against state that a panic leaves half done.
+/// Returns the handler's answer. A panic becomes a refusal, so that the agent survives it. The handler itself must
+/// guard against state that a panic leaves half done.
 fn answer(handler: &dyn RequestHandler, request: Request, on_progress: &OnProgress<'_>) -> Reply {
     let asked = request.name();
     catch_unwind(AssertUnwindSafe(|| handler.handle_with_progress(request, on_progress))).unwrap_or_else(

@@ -17,7 +17,8 @@ pub struct SshHost {
 }
 
 impl SshHost {
-    /// Makes a host from `destination`, `[user@]host`, where host may be an alias from the user's ssh configuration.
+    /// Returns the host with the ssh destination `[user@]host`, where `host` may be an alias from the user's ssh
+    /// configuration.
     ///
     /// # Errors
     /// Returns an error for a name that ssh or a ProxyCommand's shell could take for something else (CVE-2017-1000117,
@@ -32,7 +33,8 @@ impl SshHost {
         })
     }
 
-    /// Sets the landspeed to run on the host, whatever its version; none is sent then. `~/` is the home directory.
+    /// Sets the path of the landspeed to run on the host, whatever its version is. This landspeed is then not sent. A
+    /// leading `~/` means the home directory.
     pub fn with_remote_path(self, path: &str) -> Result<SshHost, Error> {
         let usable = !path.is_empty() && !path.starts_with('-') && !path.chars().any(char::is_control);
         if usable {
@@ -42,7 +44,8 @@ impl SshHost {
         Err(Error::Host { host: self.destination, why })
     }
 
-    /// Sets options for ssh itself, which come before all others, such as `-F FILE` or `-o NAME=VALUE`.
+    /// Sets options for ssh itself, such as `-F FILE` or `-o NAME=VALUE`. They come before all others and so take
+    /// precedence.
     pub fn with_options(self, options: &[&str]) -> SshHost {
         SshHost { options: options.iter().map(|&o| o.to_owned()).collect(), ..self }
     }
@@ -61,7 +64,7 @@ impl SshHost {
         self.may_ask
     }
 
-    /// Returns the path of landspeed as a word for the far side's /bin/sh; empty if none was set.
+    /// Returns the path of landspeed on the host, quoted as one word for its /bin/sh; an empty word if none was set.
     pub(crate) fn remote_path(&self) -> String {
         let path = self.remote_path.as_deref().unwrap_or_default();
         match path.strip_prefix("~/") {
@@ -88,11 +91,11 @@ fn check(destination: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Returns the command `ssh HOST exec /bin/sh`. Any login shell understands it (fish and csh do not read POSIX
-/// scripts); the script comes on the standard input of that /bin/sh.
+/// Returns the command `ssh HOST exec /bin/sh`. Any login shell understands it, also fish and csh, which do not read
+/// POSIX scripts. The script comes on the standard input of /bin/sh.
 ///
-/// The user's ssh configuration applies, except for what would get in the way of frames: terminals, forwardings, a
-/// RemoteCommand. Ctrl-C does not reach ssh: the controller ends the session in order.
+/// The user's ssh configuration applies, except for terminals, forwardings and a RemoteCommand, which would disturb the
+/// frames. Ctrl-C does not reach ssh, because the controller ends the session in order.
 pub(crate) fn ssh_command(host: &SshHost) -> Command {
     let mut ssh = Command::new("ssh");
     ssh.args(&host.options);
@@ -105,9 +108,9 @@ pub(crate) fn ssh_command(host: &SshHost) -> Command {
     ssh
 }
 
-/// Keeps Ctrl-C from ending `ssh`. An ssh that may ask must stay in the terminal's foreground process group to read
-/// from it, so it ignores SIGINT instead; ssh does not change an ignored SIGINT (clientloop.c). Any other gets its own
-/// process group.
+/// Keeps Ctrl-C from ending `ssh`. An ssh that may ask the user must stay in the terminal's foreground process group to
+/// read from the terminal. It ignores SIGINT instead, and ssh does not change an ignored SIGINT (clientloop.c). An ssh
+/// that may not ask gets a separate process group.
 fn keep_from_interrupts(ssh: &mut Command, may_ask: bool) {
     if !may_ask {
         ssh.process_group(0);

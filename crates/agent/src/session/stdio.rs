@@ -26,7 +26,8 @@ pub fn serve_stdio(handler: Arc<dyn RequestHandler>, options: &ServeOptions) -> 
     serve_on(handler, options, || Ok((read_half(stdin)?, write_half(stdout)?)))
 }
 
-/// Serves one session on a connected socket, as [`serve_stdio`] does: the other end of [`Session::over_socket`].
+/// Serves one session on a connected socket whose other end is a [`Session::over_socket`]. Returns when the session is
+/// over and [`RequestHandler::gone`] has returned.
 ///
 /// [`Session::over_socket`]: crate::session::Session::over_socket
 pub fn serve_socket(
@@ -40,7 +41,7 @@ pub fn serve_socket(
     })
 }
 
-/// Serves one session on the two directions that `open` makes, inside the event loop.
+/// Serves one session on the two halves of a connection that `open` returns. `open` is called inside the event loop.
 fn serve_on(
     handler: Arc<dyn RequestHandler>,
     options: &ServeOptions,
@@ -59,7 +60,8 @@ fn serve_on(
     served
 }
 
-/// Returns private copies of 0 and 1, which children do not inherit, and makes 0 and 1 themselves harmless.
+/// Returns copies of the descriptors 0 and 1 that children do not inherit. Then makes 0 a descriptor of /dev/null, and
+/// 1 a copy of 2.
 fn take_stdio() -> std::io::Result<(OwnedFd, OwnedFd)> {
     let stdin = std::io::stdin().as_fd().try_clone_to_owned()?;
     let stdout = std::io::stdout().as_fd().try_clone_to_owned()?;
@@ -68,7 +70,7 @@ fn take_stdio() -> std::io::Result<(OwnedFd, OwnedFd)> {
     Ok((stdin, stdout))
 }
 
-/// The type of a stdio descriptor: sshd gives a command a socket pair, std and sudo give pipes.
+/// The type of a stdio descriptor. sshd gives a command a socket pair; Rust's standard library and sudo give pipes.
 enum StdioKind {
     Pipe,
     Socket,

@@ -9,9 +9,10 @@ use tokio::task::AbortHandle;
 
 use crate::session::LineSink;
 
-/// Most connections that may be in their handshake; one more ends the oldest.
+/// The largest number of connections in their handshake. A further one ends the oldest.
 const MOST: usize = 128;
-/// Most connections from one address that may be in their handshake; one more ends the oldest of them.
+/// The largest number of connections from one address in their handshake. A further one ends the oldest of that
+/// address.
 const MOST_OF_ONE: usize = 8;
 
 /// The handshakes under way, oldest first.
@@ -25,7 +26,8 @@ struct PendingHandshake {
 }
 
 impl PendingHandshakes {
-    /// Makes room for one more connection from `from`. Returns the addresses of the connections that it ended.
+    /// Ends the oldest handshakes until the limits allow one more connection from `from`. Returns the addresses of the
+    /// connections that were ended.
     pub(crate) fn make_room(&mut self, from: SocketAddr) -> Vec<SocketAddr> {
         self.0.retain(|stranger| !stranger.task.is_finished());
         let mut gone = Vec::new();
@@ -50,7 +52,7 @@ impl PendingHandshakes {
     }
 }
 
-/// Most lines about strangers that are printed in one [`STRETCH`].
+/// The largest number of lines about strangers that are printed in one [`STRETCH`].
 const LINES: u32 = 10;
 const STRETCH: Duration = Duration::from_secs(10);
 
@@ -67,7 +69,7 @@ impl NoticeLimiter {
         NoticeLimiter { lines, since: Instant::now(), said: 0, unsaid: 0 }
     }
 
-    /// Prints a line, or counts it if too many were printed lately.
+    /// Prints a line, or only counts it if [`LINES`] were already printed in this [`STRETCH`].
     pub(crate) fn say(&mut self, line: &str, now: Instant) {
         if now.saturating_duration_since(self.since) >= STRETCH {
             self.sum_up();
@@ -81,7 +83,7 @@ impl NoticeLimiter {
         }
     }
 
-    /// Prints how many lines were left out.
+    /// Prints the number of lines that were left out, if any were.
     pub(crate) fn sum_up(&mut self) {
         if self.unsaid > 0 {
             self.lines.say(&format!("{} more lines like these", self.unsaid));

@@ -17,7 +17,7 @@ use crate::session::{CertificatePin, Error};
 /// Label of the tls-exporter channel binding: 32 bytes, with no context (RFC 9266).
 const BINDING_LABEL: &[u8] = b"EXPORTER-Channel-Binding";
 
-/// Makes the agent's configuration with a new certificate, and that certificate's pin.
+/// Returns the agent's TLS configuration with a new self-signed certificate, and the pin of this certificate.
 pub(crate) fn server() -> Result<(Arc<ServerConfig>, CertificatePin), Error> {
     let failed = |why: String| Error::Tls { name: "this agent".to_owned(), why };
     let made = rcgen::generate_simple_self_signed(vec!["landspeed".to_owned()])
@@ -36,7 +36,7 @@ pub(crate) fn server() -> Result<(Arc<ServerConfig>, CertificatePin), Error> {
     Ok((Arc::new(config), pin))
 }
 
-/// Makes the controller's configuration, which accepts the certificate with this pin and no other.
+/// Returns the controller's TLS configuration, which accepts only the certificate with this pin.
 pub(crate) fn client(pin: CertificatePin) -> Result<Arc<ClientConfig>, Error> {
     let provider = provider();
     let verifier = Arc::new(PinVerifier { pin, provider: Arc::clone(&provider) });
@@ -60,7 +60,7 @@ pub(crate) fn binding<Data>(connection: &rustls::ConnectionCommon<Data>) -> Resu
     connection.export_keying_material([0; 32], BINDING_LABEL, None)
 }
 
-/// Turns a handshake's failure into an error; `name` is the peer.
+/// Converts the failure of a TLS handshake into an error. `name` is the peer's name.
 pub(crate) fn explain(name: &str, error: &std::io::Error) -> Error {
     use rustls::Error as Tls;
     let name = name.to_owned();

@@ -21,7 +21,7 @@ pub(crate) enum Prover {
 pub struct Token(u128);
 
 impl Token {
-    /// Makes a fresh token from the kernel's random source.
+    /// Returns a new token from the kernel's random source.
     pub fn random() -> Token {
         Token(u128::from_be_bytes(random()))
     }
@@ -31,8 +31,8 @@ impl Token {
         format!("{:032x}", self.0)
     }
 
-    /// Reads the token from a file that only its owner can read. The file holds the agent's line, one line for each of
-    /// several agents, or nothing but a token.
+    /// Reads the token of the agent of `invite` from a file that only its owner can read. The file has the lines that
+    /// one or several agents printed, or only a token.
     pub fn from_file(path: &Path, invite: &Invite) -> Result<Token, Error> {
         let missing = || Error::TokenFile {
             path: path.to_owned(),
@@ -41,13 +41,13 @@ impl Token {
         Token::for_agent(&secret::read(path)?, invite).ok_or_else(missing)
     }
 
-    /// Reads the token from the terminal, without showing it: the agent's line or the bare token.
+    /// Reads the agent's line, or the token alone, from the terminal without showing it. Returns the token.
     pub fn prompt(invite: &Invite) -> Result<Token, Error> {
         let text = secret::prompt(&format!("paste the line of the agent at {}: ", invite.address))?;
         Token::for_agent(&text, invite).ok_or(Error::Invite { what: "neither a token nor this agent's line" })
     }
 
-    /// Returns the token in `text` for the agent of `invite`.
+    /// Returns the token in `text` for the agent of `invite`; `None` if it has none.
     fn for_agent(text: &str, invite: &Invite) -> Option<Token> {
         if let Ok(token) = text.trim().parse() {
             return Some(token);
@@ -61,13 +61,15 @@ impl Token {
         self.mac(prover, binding).to_hex().to_string()
     }
 
-    /// Returns true if `proof` is the proof of `prover`. Takes the same time for any proof.
+    /// Returns true if `proof` is the proof of `prover` for this channel binding. The comparison takes the same time
+    /// for any proof.
     pub(crate) fn proves(&self, prover: Prover, binding: &[u8; 32], proof: &str) -> bool {
         // Hashes compare in constant time.
         Hash::from_hex(proof).is_ok_and(|claimed| self.mac(prover, binding) == claimed)
     }
 
-    /// Computes the proof: BLAKE3 as a key derivation and then as a MAC (BLAKE3 paper, sections 2.3 and 6.2).
+    /// Computes the proof. BLAKE3 derives a key from the token and then computes the MAC of `binding` with it (BLAKE3
+    /// paper, sections 2.3 and 6.2).
     fn mac(&self, prover: Prover, binding: &[u8; 32]) -> Hash {
         let context = match prover {
             Prover::Controller => "landspeed protocol 1: token, proven by the controller",

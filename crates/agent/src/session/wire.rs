@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::session::frame::{FrameError, REPLY_LIMIT, REQUEST_LIMIT, encode};
 use crate::session::{Reply, Request, one_line};
 
-/// A message before the session. Either end may send these, and nothing else is read.
+/// A message of the handshake before the session. Either end may send it, and no other message is accepted then.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum OpeningMessage {
@@ -15,7 +15,7 @@ pub(crate) enum OpeningMessage {
     Hello(serde_json::Value),
     /// A proof that the sender knows the token, 64 hexadecimal digits.
     Proof(String),
-    /// The session is refused: one line says why.
+    /// A refusal of the session, with the reason as one line.
     End(String),
 }
 
@@ -36,7 +36,7 @@ pub(crate) enum MessageToController {
         id: u64,
         reply: Reply,
     },
-    /// The progress of a request under way; its answer still comes.
+    /// The progress of a request under way, whose answer comes later.
     Progress {
         id: u64,
         progress: TrialProgress,
@@ -45,7 +45,7 @@ pub(crate) enum MessageToController {
     End(String),
 }
 
-/// Serialises as [`MessageToAgent::Ask`], without a copy of the request.
+/// A request to be sent. It serialises as [`MessageToAgent::Ask`] but borrows the request.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum OutgoingRequest<'a> {
@@ -64,7 +64,8 @@ pub(crate) struct OutgoingFrame {
 }
 
 impl OutgoingFrame {
-    /// Encodes a message. Done here and not in the sending thread, so that the caller learns if it is too large.
+    /// Encodes a message of at most `limit` bytes. The caller does this and not the sending thread, so that the caller
+    /// learns if the message is too large.
     pub(crate) fn new(message: &impl Serialize, limit: Bytes) -> Result<OutgoingFrame, FrameError> {
         Ok(OutgoingFrame { bytes: encode(message, limit)?, last: false })
     }
@@ -84,7 +85,8 @@ impl OutgoingFrame {
             .expect("some numbers fit a frame")
     }
 
-    /// Encodes the last message, whose form is the same at both ends; `why` is cut to one line that always fits.
+    /// Encodes the last message of a session, which has the same form at both ends. `why` is cut to one line that
+    /// always fits.
     pub(crate) fn end(why: &str) -> OutgoingFrame {
         let bytes =
             encode(&MessageToAgent::End(one_line(why)), REQUEST_LIMIT).expect("one line fits a frame");

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-/// Every IPv6 address of this thread's network namespace, with its interface.
+/// The kernel's table of every IPv6 address of this thread's network namespace, with its interface.
 const TABLE: &str = "/proc/thread-self/net/if_inet6";
 /// `IFA_F_TENTATIVE` of linux/if_addr.h.
 const TENTATIVE: u32 = 0x40;
@@ -91,8 +91,7 @@ impl fmt::Display for ZonedAddress {
 }
 
 impl ZonedSocketAddress {
-    /// Returns the address as a socket in this thread's network namespace takes it, with the zone as an interface
-    /// number.
+    /// Returns the socket address for this thread's network namespace, with the zone as an interface number.
     ///
     /// # Errors
     /// Returns an error if no interface of the zone's name or number has a link-local address.
@@ -132,7 +131,7 @@ pub(crate) struct InterfaceAddress {
     flags: u32,
 }
 
-/// Returns the interfaces of this thread's network namespace that have a link-local address.
+/// Returns the link-local addresses of this thread's network namespace, with their interfaces.
 pub(crate) fn zones() -> io::Result<Vec<InterfaceAddress>> {
     Ok(addresses()?.into_iter().filter(|zone| zone.address.is_unicast_link_local()).collect())
 }

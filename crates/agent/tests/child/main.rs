@@ -54,7 +54,8 @@ impl ChildAgent {
         Session::over_child("host-a", self.command(), options).unwrap()
     }
 
-    /// Runs an agent on raw bytes, after which its stdin ends or stays open without a byte, and returns its output.
+    /// Runs an agent with `bytes` on its stdin, and returns its output. After the bytes, its stdin is closed if
+    /// `then_close` is true, and otherwise stays open.
     fn raw(&self, bytes: &[u8], then_close: bool) -> Output {
         let piped = Stdio::piped;
         let mut agent = self.command().stdin(piped()).stdout(piped()).stderr(piped()).spawn().unwrap();

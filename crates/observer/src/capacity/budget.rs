@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// A deadline for a measurement, and a callback that reports whether it was cancelled before.
+/// A deadline for a measurement, and a callback that returns true once the measurement is cancelled.
 #[derive(Clone, Copy)]
 pub(crate) struct MeasurementBudget<'a> {
     until: Instant,
@@ -11,7 +11,7 @@ pub(crate) struct MeasurementBudget<'a> {
 }
 
 impl<'a> MeasurementBudget<'a> {
-    /// Starts a budget of `time` from now. `cancelled` is called every few milliseconds, from any thread.
+    /// Returns a budget that ends `time` from now. `cancelled` is called every few milliseconds, from any thread.
     pub(crate) fn new(time: Duration, cancelled: &'a (dyn Fn() -> bool + Sync)) -> Self {
         MeasurementBudget { until: Instant::now() + time, cancelled }
     }

@@ -21,7 +21,8 @@ pub(crate) struct ProcessorClock {
     pub governor: String,
 }
 
-/// Reads the clock of a core after keeping it busy for 30 ms, because the clock of an idle core means nothing.
+/// Reads the clock of a core that has been busy for 30 ms, because the clock of an idle core does not show its speed
+/// under load.
 pub(crate) fn busy(
     files: &SystemFiles,
     core: u32,
@@ -36,8 +37,8 @@ pub(crate) fn busy(
     })
 }
 
-/// Reads the current clock: from cpufreq (Documentation/admin-guide/pm/cpufreq.rst), or from /proc/cpuinfo where the
-/// kernel does not govern the clock, as in most virtual machines.
+/// Reads the current clock of processor `core` from cpufreq (Documentation/admin-guide/pm/cpufreq.rst), or from
+/// /proc/cpuinfo where the kernel does not govern the clock, as in most virtual machines.
 pub(crate) fn read(files: &SystemFiles, core: u32) -> ProcessorClock {
     let of = |name: &str| format!("{CPU}/cpu{core}/cpufreq/{name}");
     let khz = |name: &str| files.number::<f64>(of(name)).map(|khz| khz * 1e3);
@@ -48,7 +49,7 @@ pub(crate) fn read(files: &SystemFiles, core: u32) -> ProcessorClock {
     }
 }
 
-/// Returns "cpu MHz" of processor `core`, in Hz.
+/// Returns the "cpu MHz" of processor `core` in the text of /proc/cpuinfo, converted to Hz.
 fn of_cpuinfo(text: &str, core: u32) -> Option<f64> {
     let mut mine = false;
     for line in text.lines() {

@@ -18,7 +18,7 @@ pub(crate) struct AllowedCores {
 
 impl AllowedCores {
     /// Returns the cores that this process may use. `one` is the first core on NUMA node `node`, or the first of all
-    /// cores if that node has none.
+    /// cores if the node has none or is `None`.
     ///
     /// # Errors
     /// Returns an error if the process's affinity cannot be read, or if it may use no core.
@@ -50,7 +50,8 @@ fn leads(files: &SystemFiles, cpu: u32, allowed: &[u32]) -> bool {
     siblings.iter().filter(|other| allowed.contains(other)).all(|&other| cpu <= other)
 }
 
-/// Returns the NUMA node of a processor. The processor's folder in sysfs holds a link that is named after the node.
+/// Returns the NUMA node of a processor, from the link named after the node in the processor's folder in sysfs; `None`
+/// if there is no such link.
 pub(crate) fn node_of(files: &SystemFiles, cpu: u32) -> Option<u32> {
     let names = files.names(format!("{CPU}/cpu{cpu}"));
     names.iter().find_map(|name| name.strip_prefix("node")?.parse().ok())
@@ -63,7 +64,7 @@ pub(crate) struct CpuCache {
     shared: Vec<u32>,
 }
 
-/// Returns the data and unified caches of one processor, nearest first.
+/// Returns the data and unified caches of one processor, in ascending order of level.
 pub(crate) fn caches(files: &SystemFiles, cpu: u32) -> Vec<CpuCache> {
     let folder = format!("{CPU}/cpu{cpu}/cache");
     let mut caches: Vec<CpuCache> = files
@@ -96,8 +97,8 @@ fn size_of_cache(text: &str) -> Option<u64> {
     scale('K', 1 << 10).or_else(|| scale('M', 1 << 20)).or_else(|| text.parse().ok())
 }
 
-/// Returns the total size of the distinct last-level caches that `cores` use; `None` if the host does not report
-/// them.
+/// Returns the total bytes of the last-level caches that `cores` use; `None` if the host does not report them. A cache
+/// that several cores share counts once.
 pub(crate) fn last_level_bytes(files: &SystemFiles, cores: &[u32]) -> Option<u64> {
     let mut seen: Vec<CpuCache> = Vec::new();
     for &core in cores {
@@ -135,8 +136,8 @@ mod tests {
     use super::*;
     use crate::files::tests::write;
 
-    /// Builds four processors: two cores of two threads each, (0, 2) on node 0 and (1, 3) on node 1, with one L3
-    /// each.
+    /// Writes the sysfs files of four processors: two cores of two threads each, (0, 2) on node 0 and (1, 3) on node 1.
+    /// Each core has its L3 cache.
     fn two_sockets(root: &Path) {
         for cpu in 0..4 {
             let folder = format!("sys/devices/system/cpu/cpu{cpu}");

@@ -1,4 +1,4 @@
-//! TCP over loopback: what the stack alone carries between two cores, without driver and link.
+//! TCP over loopback: the goodput of the stack alone between two cores, without driver and link.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -13,17 +13,16 @@ use crate::capacity::{AllowedCores, Error, MeasurementBudget};
 /// The time that the flow runs before the window opens, so that the congestion window has grown.
 const WARM_UP: Duration = Duration::from_millis(50);
 
-/// The longest that a read or a write may block.
+/// The longest time that a read or a write may block.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Bytes of each write.
+/// The number of bytes in each write.
 const WRITE: usize = 128 << 10;
-/// The most bytes of each read.
+/// The largest number of bytes in each read.
 const READ: usize = 256 << 10;
 
-/// Measures the goodput of one flow over 127.0.0.1 during `time`, in the calling thread's network namespace. The
-/// sender runs on `cores.one`, the receiver on another core if there is one. Loopback is not brought up if it is
-/// down.
+/// Measures the goodput of one flow over 127.0.0.1 during `time`, in the calling thread's network namespace. The sender
+/// runs on `cores.one`, the receiver on another core if there is one. Returns an error if the interface lo is down.
 pub(crate) fn tcp(
     cores: &AllowedCores,
     time: Duration,
@@ -62,7 +61,7 @@ fn pair() -> std::io::Result<(TcpStream, TcpStream)> {
     Ok((sender, receiver))
 }
 
-/// Accepts the connection that `sender` made, and drops a few connections of other programs.
+/// Accepts the connection of `sender`. Drops connections of other programs, and returns an error after 16 of them.
 fn accept_from(listener: &TcpListener, sender: &TcpStream) -> std::io::Result<TcpStream> {
     for _ in 0..16 {
         let (stream, peer) = listener.accept()?;
@@ -73,7 +72,7 @@ fn accept_from(listener: &TcpListener, sender: &TcpStream) -> std::io::Result<Tc
     Err(ErrorKind::ConnectionRefused.into())
 }
 
-/// Writes until the receiver closes.
+/// Writes to `stream` until the receiver closes it.
 fn send(mut stream: TcpStream) -> Result<(), Error> {
     let data = vec![0x5a; WRITE];
     loop {

@@ -1,8 +1,9 @@
-//! Measures within seconds the most that each part of a host can do: memory by the four kernels of STREAM, copies and
-//! checksums hot and cold, TCP over loopback, raw packets, the link and its bus, and the processor's clock.
+//! Measures the limit of each part of a host within seconds: the memory bandwidth by the four kernels of STREAM, copies
+//! and checksums of cached and uncached data, TCP over loopback, raw packets, the link and its bus, and the processor's
+//! clock.
 //!
-//! SC'03 (feng-2003 section 3.5.2) reasoned by hand from such figures which part is the bottleneck: a part whose limit
-//! is far above the flow's rate is not. [`measure`] takes all of these figures. Each part is a module with a time
+//! The SC'03 paper (feng-2003 section 3.5.2) derived the bottleneck from such figures: a part whose limit is far above
+//! the flow's rate is not the bottleneck. [`measure`] takes all of these figures. Each part is a module with a time
 //! limit; a part that cannot run on this host becomes a note.
 //!
 //! Nothing on the host is changed: packets go over loopback, or into a veth pair in a network namespace that is made

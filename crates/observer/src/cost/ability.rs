@@ -1,4 +1,4 @@
-//! Checks whether this process may sample, and explains a refusal.
+//! Checks that this process may sample the processors, and explains a refusal.
 
 use std::io;
 
@@ -7,12 +7,12 @@ use rustix::thread::{CapabilitySet, capabilities};
 use super::{event::SampleEvent, kallsyms};
 use crate::procfile;
 
-/// The conditions that explain a refusal.
+/// The properties of this process and kernel that explain why sampling is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct SamplingRights {
-    /// kernel.perf_event_paranoid.
+    /// The sysctl kernel.perf_event_paranoid; `None` if it cannot be read.
     paranoid: Option<i32>,
-    /// True with CAP_PERFMON or CAP_SYS_ADMIN.
+    /// True if the process has CAP_PERFMON or CAP_SYS_ADMIN.
     capable: bool,
     /// True if a seccomp filter is in force.
     filtered: bool,

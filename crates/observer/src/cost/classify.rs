@@ -1,4 +1,4 @@
-//! Classifies stacks.
+//! Assigns kernel stacks to cost classes.
 
 use landspeed_record::CostClass;
 
@@ -11,17 +11,18 @@ pub(super) enum SampleClassification<'a> {
     /// The processor was busy, in this class.
     Class {
         class: CostClass,
-        /// True if the sample was due while interrupts were off, was taken where they were turned on again, and so was
-        /// attributed to the caller.
+        /// True if the sample was due while interrupts were off, and was taken where they were turned on again. It is
+        /// then attributed to the caller of the function that turned them on.
         moved: bool,
     },
     /// The processor was idle.
     Idle,
-    /// No rule matches this symbol, the innermost one that is not a helper.
+    /// No rule matches the innermost function that is not a helper. This is its symbol.
     Unknown(&'a str),
 }
 
-/// Classifies the kernel part of a stack, innermost function first; `None` is an address outside all functions.
+/// Classifies the kernel part of a stack. `kernel` begins with the innermost function; `None` is an address outside all
+/// functions.
 ///
 /// The innermost function decides. If it is a helper (memset, an unlock that turns interrupts on), the next function
 /// outwards decides, up to the first that is not a helper. A function that no rule matches ends the search: unknown
@@ -61,7 +62,8 @@ mod tests {
     use super::super::rules::RULES;
     use super::*;
 
-    /// Classifies a stack that is written as "innermost < its caller < ...".
+    /// Classifies a stack that is written as "innermost < its caller < ...", where "?" is an address outside all
+    /// functions.
     fn judged(stack: &'static str) -> SampleClassification<'static> {
         let frames: Vec<_> = stack
             .split(" < ")
@@ -70,7 +72,7 @@ mod tests {
         judge(&RULES, &frames)
     }
 
-    /// The class, and innermost frames as seen on Linux 6.18 unless noted. Copies are classified by their purpose.
+    /// Stacks and their classes. The frames are from Linux 6.18 unless noted. Copies are classified by their purpose.
     const STACKS: &str = "
         # Innermost frames as seen on Linux 6.18 unless said otherwise, and what they are. Copies are by what they are called
         # for.

@@ -1,4 +1,4 @@
-//! The events that are sampled (perf_event_open(2)).
+//! The events that trigger the samples (perf_event_open(2)).
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -7,29 +7,29 @@ use landspeed_record::units::Nanos;
 use perf_event::events::{Hardware, Software};
 use perf_event::{Builder, Counter, SampleFlag};
 
-/// The time between two samples of a busy processor: just over a millisecond, so that samples do not keep step with
-/// the kernel's own tick at 100, 250 or 1000 Hz.
+/// The time between two samples of a busy processor: just over a millisecond, so that samples are not synchronous with
+/// the kernel's tick at 100, 250 or 1000 Hz.
 pub(super) const PERIOD: Nanos = Nanos(1_001_001);
 
-/// Bytes of the record ring of one processor: over a second of deep stacks at 1 kHz. With its control page a ring is
-/// 516 KiB, which kernel.perf_event_mlock_kb allows each processor without privilege.
+/// Size of the record ring of one processor, in bytes. It holds over a second of deep stacks at 1 kHz. With its control
+/// page a ring is 516 KiB, which kernel.perf_event_mlock_kb allows each processor without privilege.
 pub(super) const RING_BYTES: usize = 512 << 10;
 
 /// The event that triggers a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SampleEvent {
-    /// A timer on each processor (PERF_COUNT_SW_CPU_CLOCK). Every host has it, but it is blind while interrupts are
-    /// off.
+    /// A timer on each processor (PERF_COUNT_SW_CPU_CLOCK). Every host has it, but it takes no samples while interrupts
+    /// are off.
     CpuClock,
     /// The processor's cycle counter (PERF_COUNT_HW_CPU_CYCLES), which samples even while interrupts are off.
     Cycles {
-        /// The cycles per second of a busy processor, as measured.
+        /// The measured cycles per second of a busy processor.
         per_second: u64,
     },
 }
 
 impl SampleEvent {
-    /// Returns the best event that this machine has: cycles if they can be sampled, otherwise the clock.
+    /// Returns the best event for processor `cpu`: cycles if they can be sampled, otherwise the clock.
     pub(super) fn probe(cpu: u32) -> Self {
         let sampled = SampleEvent::Cycles { per_second: 1_000_000_000 }.open(cpu);
         match sampled.and_then(|_| rate(Builder::new(Hardware::CPU_CYCLES))) {
@@ -47,7 +47,7 @@ impl SampleEvent {
         }
     }
 
-    /// Returns how many counts of the event lie between two samples.
+    /// Returns the number of counts of the event between two samples.
     fn period(self) -> u64 {
         match self {
             SampleEvent::CpuClock => PERIOD.0,
@@ -58,7 +58,7 @@ impl SampleEvent {
         }
     }
 
-    /// Opens a stopped event over everything that runs on processor `cpu`.
+    /// Opens the event for everything that runs on processor `cpu`. The event is stopped.
     pub(super) fn open(self, cpu: u32) -> io::Result<Counter> {
         let mut event = match self {
             SampleEvent::CpuClock => Builder::new(Software::CPU_CLOCK),
@@ -81,7 +81,7 @@ pub(super) fn enable(event: BorrowedFd<'_>) -> io::Result<()> {
     control(event, PERF_EVENT_IOC_ENABLE)
 }
 
-/// Stops an event; its samples stay in its ring.
+/// Stops an event. Its samples stay in its ring.
 pub(super) fn disable(event: BorrowedFd<'_>) -> io::Result<()> {
     control(event, PERF_EVENT_IOC_DISABLE)
 }
@@ -92,7 +92,7 @@ fn control(event: BorrowedFd<'_>, request: libc::c_ulong) -> io::Result<()> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Measures how fast a counter runs in this thread, in counts per second of processor time.
+/// Returns the counts of a counter per second of this thread's processor time, measured over 2 ms.
 fn rate(mut event: Builder<'_>) -> io::Result<u64> {
     const SPIN: Nanos = Nanos::millis(2);
     let mut counter = event.include_kernel().include_hv().enabled(true).build()?;

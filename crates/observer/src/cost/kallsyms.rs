@@ -1,7 +1,7 @@
-//! Finds the kernel function at an address, from /proc/kallsyms.
+//! Symbols of the kernel from /proc/kallsyms, to find the function at an address.
 //!
-//! The file is read when a window has closed, so that modules and BPF programs that were loaded within it are listed.
-//! Its lines are "address type name [module]"; only code (types t and w) is kept.
+//! The file is read after a window has closed, so that it lists modules and BPF programs that were loaded in the
+//! window. Its lines are "address type name [module]"; only code (types t and w) is kept.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -15,7 +15,7 @@ pub(super) const PATH: &str = "/proc/kallsyms";
 #[derive(Debug, Default)]
 pub(super) struct Kallsyms(Vec<KernelSymbol>);
 
-/// A symbol: code from `start` to the next symbol, or to `end` if that is known.
+/// A symbol of code. The code ends at the next symbol, or at `end` if that is known and lower.
 #[derive(Debug)]
 struct KernelSymbol {
     start: u64,
@@ -34,7 +34,7 @@ pub(super) struct KernelFunction<'a> {
 }
 
 impl Kallsyms {
-    /// Reads the symbols of the running kernel, and adds the code that was loaded within the window.
+    /// Reads the symbols of the running kernel, and adds those of `loaded`, the code that was loaded in the window.
     pub(super) fn read(loaded: &[LoadedCode]) -> Result<Self, Error> {
         let file = File::open(PATH).map_err(|source| Error::io("open", PATH, source))?;
         let Kallsyms(mut symbols) = Self::parse(BufReader::with_capacity(1 << 16, file))?;
@@ -48,7 +48,7 @@ impl Kallsyms {
         Ok(Kallsyms(symbols))
     }
 
-    /// Parses the file's text.
+    /// Parses the lines of /proc/kallsyms.
     pub(super) fn parse(mut lines: impl BufRead) -> Result<Self, Error> {
         let (mut symbols, mut line) = (Vec::new(), String::new());
         while lines.read_line(&mut line).map_err(|source| Error::io("read", PATH, source))? > 0 {
@@ -72,7 +72,7 @@ impl Kallsyms {
     }
 }
 
-/// Parses a line; `None` if it is not code or not a valid line.
+/// Parses a line of /proc/kallsyms; `None` if it is not code or not a valid line.
 fn symbol(line: &str) -> Option<KernelSymbol> {
     let mut columns = line.split_ascii_whitespace();
     let (address, kind, name) = (columns.next()?, columns.next()?, columns.next()?);
@@ -83,7 +83,8 @@ fn symbol(line: &str) -> Option<KernelSymbol> {
     runs.then(|| KernelSymbol { start, end: u64::MAX, name: base(name).into(), module: module.into() })
 }
 
-/// Checks that the running kernel shows addresses to this process. Returns the reason and the remedy if not.
+/// Checks that the running kernel shows its addresses to this process. Returns the reason and the remedy if it does
+/// not.
 pub(super) fn shown() -> Result<(), String> {
     let file = File::open(PATH).map_err(|error| format!("cannot read {PATH}: {error}"))?;
     let some = BufReader::new(file).lines().take(100).map_while(Result::ok);
@@ -99,7 +100,7 @@ pub(super) fn shown() -> Result<(), String> {
     ))
 }
 
-/// Returns the name without compilers' suffixes.
+/// Returns the name without the suffixes that compilers add.
 fn base(name: &str) -> &str {
     match name.find('.') {
         Some(dot) if dot > 0 => &name[..dot],

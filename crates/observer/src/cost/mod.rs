@@ -1,28 +1,29 @@
-//! Processor time by layer: samples about a thousand times a second what the processors do.
+//! Processor time by layer, from about a thousand samples a second of what each processor runs.
 //!
 //! # How
 //!
-//! perf_event_open(2) runs on every processor: on cycles if the machine counts them, otherwise on the software clock.
-//! Each sample is the stack at that moment; a thread that sleeps until a ring is half full counts equal stacks. When
-//! the window has closed, kernel addresses are looked up in /proc/kallsyms and user addresses in the programs' own
-//! symbol tables, and the table `classes.txt` gives each sample one class.
+//! perf_event_open(2) samples every processor, triggered by its cycle counter if the machine has one, otherwise by the
+//! software clock. Each sample is a stack. A thread reads the samples whenever a ring is half full, and counts equal
+//! stacks. After the window has closed, kernel addresses are looked up in /proc/kallsyms and user addresses in the
+//! programs' symbol tables. The table `classes.txt` then gives each sample one class.
 //!
 //! # Whose time
 //!
-//! Only samples of the workload's own threads count ("tasks"), or those of the processes that were named or that hold
-//! the flows ("process"). A softirq that runs on top of such a thread is in its stack and counts, and on virtual links
-//! nearly all of them run there. Network softirqs elsewhere, ksoftirqd's among them, are kept apart, by class: they are
-//! those of all flows of the machine, so that a flow is charged with its share of the links' bytes
-//! (`share_of_links` in `analysis::fit`). Hosts of a lab are namespaces of one machine: there, and over loopback, they may carry
-//! either host's packets, and a note counts them. Everything else that ran is listed by program and core. Where no
-//! process is known, everything but the idle loop counts ("machine").
+//! Only samples of the workload's threads count (scope "tasks"), or those of the processes that were named or that own
+//! the flows ("process"). If no process is known, all samples but those of the idle loop count ("machine").
+//!
+//! A softirq that runs on top of a counted thread is in its stack and counts; on virtual links nearly all of them run
+//! there. Other network softirqs, also those in ksoftirqd, are kept apart, by class. They belong to all flows of the
+//! machine, so a flow is charged with its share of the links' bytes (`share_of_links` in `analysis::fit`). In a lab,
+//! whose hosts are namespaces of one machine, and over loopback, they may carry packets of either host. They are then
+//! not charged, and a note counts them. All other samples are listed by program and core.
 //!
 //! # What the timer cannot see
 //!
-//! The software clock is a timer interrupt, and waits while interrupts are off. Work in that time shows where
+//! The software clock is a timer interrupt, and waits while interrupts are off. Work in that time is sampled where
 //! interrupts are turned on again, mostly in `_raw_spin_unlock_irqrestore` and at the end of a context switch. The
-//! table names those places and gives their samples to the caller, which had interrupts off; a note counts them.
-//! Stolen time is not sampled, because it has a figure of its own.
+//! table names these functions and attributes their samples to the caller, which had turned interrupts off. A note
+//! counts them. Stolen time is not sampled; it is a separate figure.
 
 mod ability;
 mod classify;
@@ -56,7 +57,7 @@ fn largest(cost: &CostProfile) -> String {
     largest.map_or_else(String::new, |class| format!("{}, {:.0} %", class.class.name(), share(class.samples)))
 }
 
-/// Samples what the processors run, by layer.
+/// The observer "cost", which samples the processor time by layer.
 pub static COST: Observer = Observer {
     name: "cost",
     about: "processor time by layer: copies, checksums, TCP, IP, driver, softirq, memory, locks, scheduling and others",
@@ -102,7 +103,7 @@ struct CostWindow {
     opened: Instant,
 }
 
-/// Returns the threads or processes whose samples are the flow's, or the whole machine where none is known.
+/// Returns the threads or processes whose samples are attributed to the flow, or the whole machine if none is known.
 fn scope(subject: &WatchSubject<'_>) -> SampleScope {
     let processes = match subject.target {
         WatchTarget::Workload if !subject.threads.is_empty() => {

@@ -1,4 +1,4 @@
-//! Turns counted stacks into a profile.
+//! Makes the profile of a window from its counted stacks.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,23 +13,23 @@ use super::tally::{CallStack, SampleOwner, StackCounts};
 use super::usersyms::UserSymbols;
 use crate::procfile;
 
-/// The most stacks that a profile keeps: over ten seconds at 1 kHz they hold at least nine of ten samples.
+/// The largest number of stacks in a profile. In ten seconds at 1 kHz, they have at least nine of ten samples.
 const MOST_STACKS: usize = 400;
 
-/// The most programs and cores outside the scope that a profile lists.
+/// The largest number of pairs of a program outside the scope and a core that a profile lists.
 const MOST_PROGRAMS: usize = 64;
 
-/// The cost of sampling for the flows that are sampled, as tests/path/cost.rs measured it: interleaved, with the
-/// samplers of both hosts of a lab on two shared processors.
+/// The cost of sampling for the sampled flows. tests/path/cost.rs measured it in interleaved trials, with the samplers
+/// of both hosts of a lab on two shared processors.
 const OWN_COST: &str = "sampling costs something itself, in no class: bytes per CPU-second with it over without were \
                         0.93 [0.90, 0.96] in a lab without offloads, 0.98 [0.94, 1.01] with them";
 
-/// Facts about the window, besides its samples.
+/// The properties of a window other than its samples.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ProfileWindow {
     /// The event that triggered the samples.
     pub(super) event: SampleEvent,
-    /// How long the window was open.
+    /// The time for which the window was open.
     pub(super) length: Nanos,
     /// Stolen time as a share of the window, over all processors.
     pub(super) steal_share: f64,
@@ -37,7 +37,7 @@ pub(super) struct ProfileWindow {
     pub(super) shares_machine: bool,
 }
 
-/// Returns the profile of one window.
+/// Returns the profile of a window with the counted stacks `tally`.
 pub(super) fn profile(tally: &StackCounts, window: ProfileWindow, kernel: &Kallsyms) -> CostProfile {
     let mut sums = ProfileSums::default();
     let user_symbols = UserSymbols::of(tally.stacks.keys());
@@ -79,8 +79,8 @@ fn by_class(classes: &BTreeMap<CostClass, u64>) -> Vec<ClassSamples> {
     classes.iter().map(|(class, samples)| ClassSamples { class: *class, samples: *samples }).collect()
 }
 
-/// Returns the programs outside the scope by core, without the kernel's threads for packets. The peers of a lab are
-/// landspeed's own processes, which are no other programs.
+/// Returns the samples of programs outside the scope, by program and core, without those of the kernel threads that
+/// carry packets. In a lab, landspeed's own processes are left out too, because they are the peers of the flows.
 fn others(tally: &StackCounts, shares_machine: bool) -> Vec<ProgramSamples> {
     let own = procfile::word("/proc/self/comm").unwrap_or_default();
     let is_other = |name: &str| {
@@ -103,7 +103,7 @@ struct ProfileSums {
     samples: u64,
     kernel: u64,
     classes: BTreeMap<CostClass, u64>,
-    /// Network softirqs outside the scope.
+    /// Samples of network softirqs outside the scope, by class.
     softirq: BTreeMap<CostClass, u64>,
     unknown: HashMap<String, u64>,
     stacks: HashMap<(String, CostClass), u64>,
@@ -157,14 +157,15 @@ impl ProfileSums {
     }
 }
 
-/// Returns the functions at kernel addresses. All but the innermost are return addresses, which may lie one byte past
-/// the calling function.
+/// Returns the functions at the kernel addresses of a stack. All addresses but the innermost are return addresses,
+/// which may be one byte past the calling function.
 fn frames<'a>(addresses: &[u64], kernel: &'a Kallsyms) -> Vec<Option<KernelFunction<'a>>> {
     let at = |(depth, address): (usize, &u64)| kernel.function(address.saturating_sub(u64::from(depth > 0)));
     addresses.iter().enumerate().map(at).collect()
 }
 
-/// Returns a stack in the folded form of flame graphs: outermost first, joined by ";", kernel frames marked.
+/// Returns a stack in the folded form of flame graphs: outermost function first, joined by ";", kernel functions marked
+/// with "_[k]".
 fn folded<'a>(kernel: &[Option<KernelFunction<'_>>], user: impl Iterator<Item = &'a str>) -> String {
     let kernel =
         kernel.iter().map(|frame| format!("{}_[k]", frame.map_or(NOWHERE, |function| function.name)));
@@ -173,8 +174,8 @@ fn folded<'a>(kernel: &[Option<KernelFunction<'_>>], user: impl Iterator<Item = 
     frames.join(";")
 }
 
-/// Returns the `most` rows with the most samples, most first and equal ones by key, and the number of samples in the
-/// rest.
+/// Returns the `most` rows with the most samples, in descending order of samples and then by key. Also returns the
+/// number of samples in the other rows.
 fn most<K: Ord>(rows: impl Iterator<Item = (K, u64)>, most: usize) -> (Vec<(K, u64)>, u64) {
     let mut rows: Vec<_> = rows.collect();
     rows.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
@@ -217,7 +218,7 @@ mod tests {
     const SYMBOLS: &str = "ffff0000 T tcp_sendmsg\nffff1000 T _raw_spin_unlock_irqrestore\n\
         ffff2000 T no_such_function\nffff3000 T default_idle\nffff4000 T run_ksoftirqd\n\
         ffff5000 T net_rx_action\nffff6000 T tcp_ack\nffff7000 T the_end\n";
-    /// Builds samples of threads; each is a thread id and a chain of addresses.
+    /// Returns the counts of samples that are each given as a thread id and a chain of addresses.
     fn tally(scope: SampleScope, samples: &[(i32, &[u64])]) -> StackCounts {
         let mut tally = StackCounts::new(scope, 99);
         for (tid, chain) in samples {

@@ -1,4 +1,4 @@
-//! Parses and applies the symbol table `classes.txt`, which describes its own syntax.
+//! Parses and applies the table `classes.txt` of kernel symbols and their classes. The table describes its syntax.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -13,7 +13,7 @@ const TEXT: &str = include_str!("classes.txt");
 pub(super) static RULES: LazyLock<SymbolRules> =
     LazyLock::new(|| SymbolRules::parse(TEXT).unwrap_or_else(|why| panic!("classes.txt: {why}")));
 
-/// The meaning of a symbol for the sample that contains it.
+/// The rule for samples whose innermost function has a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum SymbolRule {
     /// The sample belongs to this class.
@@ -24,7 +24,8 @@ pub(super) enum SymbolRule {
     Caller {
         /// The class if no caller has one.
         otherwise: Option<CostClass>,
-        /// True if the helper turns interrupts on. A timer's sample that was due while they were off is taken in it.
+        /// True if the helper turns interrupts on. A timer's sample that was due while they were off is taken in the
+        /// helper.
         interrupts: bool,
     },
 }
@@ -32,11 +33,11 @@ pub(super) enum SymbolRule {
 #[derive(Debug, Default)]
 pub(super) struct SymbolRules {
     exact: HashMap<&'static str, SymbolRule>,
-    /// Rules for a helper and its caller. There are few of them.
+    /// Rules for pairs of a helper and its caller. There are few of them.
     pairs: Vec<((&'static str, &'static str), SymbolRule)>,
-    /// Patterns with "*", those with the most letters first.
+    /// Rules for symbols that match a pattern with "*", the patterns with the most letters first.
     patterns: Vec<(&'static str, SymbolRule)>,
-    /// Patterns of modules, those with the most letters first.
+    /// Rules for modules whose names match a pattern, the patterns with the most letters first.
     modules: Vec<(&'static str, SymbolRule)>,
 }
 
@@ -111,7 +112,8 @@ impl SymbolRules {
     }
 }
 
-/// Parses a section's header: "tcp", "idle", "caller", "caller, else copy", "interrupts-on, else lock".
+/// Parses a section's header, such as "tcp", "idle", "caller", "caller, else copy" or "interrupts-on, else lock";
+/// `None` if it is not valid.
 fn header(text: &str) -> Option<SymbolRule> {
     let class = |name: &str| CostClass::ALL.into_iter().find(|class| class.name() == name);
     let (kind, otherwise) = match text.split_once(", else ") {
@@ -131,7 +133,7 @@ fn is_symbol(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'*'))
 }
 
-/// Returns how specific a pattern is.
+/// Returns how specific a pattern is: its number of characters other than "*".
 fn letters(pattern: &str) -> usize {
     pattern.bytes().filter(|byte| *byte != b'*').count()
 }

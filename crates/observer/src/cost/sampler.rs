@@ -1,4 +1,4 @@
-//! Samples all processors over one window.
+//! Samples all processors during one window.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -13,8 +13,8 @@ use super::event::{self, RING_BYTES, SampleEvent};
 use super::tally::{SampleScope, StackCounts};
 use crate::{Error, procfile};
 
-/// Events on every processor, and the thread that reads their rings. The thread sleeps until a ring is half full,
-/// about once a second, so that it does not disturb what it watches.
+/// The open sampling events of all processors, and the thread that reads their rings. The thread sleeps until a ring is
+/// half full, so that it runs only about once a second and hardly disturbs the measurement.
 #[derive(Debug)]
 pub(super) struct CostSampler {
     events: Arc<Vec<OwnedFd>>,
@@ -25,7 +25,7 @@ pub(super) struct CostSampler {
 type ReaderThread = JoinHandle<io::Result<StackCounts>>;
 
 impl CostSampler {
-    /// Starts sampling `event` on all processors for `scope`.
+    /// Starts to sample all processors, triggered by `event`. Samples of threads in `scope` count.
     pub(super) fn start(event: SampleEvent, scope: SampleScope) -> Result<Self, Error> {
         let (mut events, mut rings) = (Vec::new(), Vec::new());
         for cpu in online()? {
@@ -51,7 +51,7 @@ impl CostSampler {
         Ok(sampler)
     }
 
-    /// Stops sampling immediately, so that [`CostSampler::finish`] may take time.
+    /// Stops sampling immediately. [`CostSampler::finish`], which takes longer, is called afterwards.
     pub(super) fn pause(&self) -> Result<(), Error> {
         self.each(event::disable).map_err(|e| Error::io("stop", "the sampling events", e))
     }
@@ -79,7 +79,7 @@ impl CostSampler {
 }
 
 impl Drop for CostSampler {
-    /// Ends the thread of a window that is discarded.
+    /// Ends the reading thread if the window was discarded.
     fn drop(&mut self) {
         self.join();
     }
@@ -105,7 +105,7 @@ fn read_in_background(
         .map_err(|e| Error::io("start", "the thread that reads the samples", e))
 }
 
-/// Reads the rings until `stop` is signalled, and then the remaining records.
+/// Reads the rings until `stop` is signalled, and once more after that. Returns the counted stacks.
 fn read(
     events: &[OwnedFd],
     stop: &OwnedFd,

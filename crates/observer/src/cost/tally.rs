@@ -1,4 +1,4 @@
-//! Counts samples by stack.
+//! Counts the samples of a window by stack.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -6,21 +6,21 @@ use perf_event::data::Record;
 
 use crate::procfile;
 
-/// The most addresses that are kept over all stacks, 64 MB, because a window of minutes on a hundred busy processors
-/// must not exhaust the host's memory. Samples beyond that count as lost.
+/// The largest number of addresses in all stacks together (64 MiB), because a window of minutes on a hundred busy
+/// processors must not exhaust the host's memory. Samples that do not fit count as lost.
 const MOST_ADDRESSES: usize = 8 << 20;
 
-/// The most processes outside the scope whose samples are kept apart.
+/// The largest number of processes outside the scope whose samples are counted by process.
 const MOST_NAMES: usize = 4096;
 
-/// The lowest address that is a marker (PERF_CONTEXT_MAX).
+/// The lowest marker (PERF_CONTEXT_MAX). All lower values in a chain are addresses.
 const FIRST_MARKER: u64 = -4095_i64 as u64;
 pub(super) const KERNEL: u64 = -128_i64 as u64;
 pub(super) const USER: u64 = -512_i64 as u64;
 
 /// A sample of what one processor was doing.
 pub(super) struct ProcessorSample<'a> {
-    /// The process, by its id in the PID namespace of this process; 0 for the idle task and for processes outside.
+    /// The process id in the PID namespace of landspeed; 0 for the idle task and for processes outside this namespace.
     pub(super) pid: i32,
     pub(super) tid: i32,
     pub(super) core: u32,
@@ -29,8 +29,8 @@ pub(super) struct ProcessorSample<'a> {
 }
 
 impl<'a> ProcessorSample<'a> {
-    /// Returns the addresses behind a marker, innermost first. [`KERNEL`] has none if user code ran, [`USER`] has
-    /// none for kernel threads.
+    /// Returns the addresses that follow `marker`, innermost first. There are none for [`KERNEL`] if user code ran, and
+    /// none for [`USER`] in kernel threads.
     fn part(&self, marker: u64) -> &'a [u64] {
         let Some(at) = self.chain.iter().position(|address| *address == marker) else { return &[] };
         let after = &self.chain[at + 1..];
@@ -44,13 +44,13 @@ impl<'a> ProcessorSample<'a> {
 pub(super) enum SampleOwner {
     /// A thread within the scope; the sample counts.
     Watched,
-    /// The thread that reads the samples, if all samples of the machine count.
+    /// The thread that reads the samples, if the scope is the whole machine.
     Own,
-    /// A thread outside the scope. The sample is kept to report its softirqs.
+    /// A thread outside the scope. The sample is kept only because of its softirqs.
     Others,
 }
 
-/// The addresses of one stack, innermost first.
+/// A stack: its owner, and its kernel and user addresses, innermost first.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct CallStack {
     pub(super) owner: SampleOwner,
@@ -60,7 +60,7 @@ pub(super) struct CallStack {
     pub(super) user: Box<[u64]>,
 }
 
-/// Code that was loaded or unloaded within the window.
+/// A BPF program or trampoline that was loaded or unloaded in the window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LoadedCode {
     /// The address of the code's first byte.
@@ -74,7 +74,7 @@ pub(super) struct LoadedCode {
 pub(super) enum SampleScope {
     /// Only these threads.
     Tasks(BTreeSet<i32>),
-    /// All threads of these processes, including those that they start within the window.
+    /// All threads of these processes, including those that they start in the window.
     Processes(BTreeSet<i32>),
     Machine,
 }
@@ -102,22 +102,22 @@ pub(super) struct StackCounts {
     pub(super) scope: SampleScope,
     /// The number of samples by stack.
     pub(super) stacks: HashMap<CallStack, u64>,
-    /// Samples that were lost.
+    /// The number of samples that the kernel lost or that did not fit here.
     pub(super) lost: u64,
-    /// How often the kernel throttled sampling.
+    /// The number of times that the kernel throttled sampling.
     pub(super) throttled: u64,
-    /// Code that was loaded or unloaded.
+    /// The BPF programs and trampolines that were loaded or unloaded in the window.
     pub(super) loaded: Vec<LoadedCode>,
-    /// Samples outside the scope by core and process, without those of the idle task.
+    /// The number of samples outside the scope by core and process id, without the idle task.
     pub(super) others: HashMap<(u32, i32), u64>,
-    /// The names of these processes, read when each was seen first.
+    /// The names of the processes outside the scope, each read at its first sample.
     pub(super) names: HashMap<i32, String>,
     reader: i32,
     addresses: usize,
 }
 
 impl StackCounts {
-    /// Makes an empty tally; `reader` is the thread that will fill it.
+    /// Returns counts of zero. `reader` is the id of the thread that will read the samples.
     pub(super) fn new(scope: SampleScope, reader: i32) -> Self {
         StackCounts {
             scope,
@@ -198,7 +198,7 @@ impl StackCounts {
 mod tests {
     use super::*;
 
-    /// Makes a sample of thread `tid` of process 1.
+    /// Returns a sample of thread `tid` of process 1.
     fn sample_of(tid: i32, chain: &[u64]) -> ProcessorSample<'_> {
         ProcessorSample { pid: 1, tid, core: 0, chain }
     }

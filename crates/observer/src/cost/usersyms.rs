@@ -1,6 +1,6 @@
-//! Finds the names of user addresses in the programs' own symbol tables.
+//! Finds the names of the functions at user addresses, in the symbol tables of the programs.
 //!
-//! Only flame graphs need them: the class of user code is always "application".
+//! Only flame graphs need these names, because the class of user code is always "application".
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -14,8 +14,8 @@ use super::classify::NOWHERE;
 use super::tally::CallStack;
 use crate::procfile;
 
-/// The most processes whose programs are opened, those with the most addresses first. Reading the symbols of a
-/// browser or a database takes seconds, and a busy machine has hundreds of processes with one sample each.
+/// The largest number of processes whose symbols are read, those with the most addresses first. Reading the symbols of
+/// a browser or a database takes seconds, and a busy machine has hundreds of processes with one sample each.
 const MOST_PROCESSES: usize = 8;
 
 /// The names of the user functions in a window's stacks.
@@ -26,7 +26,7 @@ pub(super) struct UserSymbols {
 }
 
 impl UserSymbols {
-    /// Looks up all user addresses of `stacks`, in processes that still exist.
+    /// Looks up all user addresses of `stacks`. Those of processes that no longer exist get no names.
     pub(super) fn of<'a>(stacks: impl Iterator<Item = &'a CallStack>) -> Self {
         let mut addresses: BTreeMap<i32, BTreeSet<u64>> = BTreeMap::new();
         for stack in stacks.filter(|stack| !stack.user.is_empty()) {
@@ -65,7 +65,7 @@ impl UserSymbols {
         lookups(stack).map(|address| self.names.get(&(stack.pid, address)).map_or(NOWHERE, String::as_str))
     }
 
-    /// Returns notes that a reader of the stacks must know.
+    /// Returns the limits of these names as notes for a reader of the stacks.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = vec![
             "user frames are followed by frame pointers: callers of code that was built without are missing or wrong"
@@ -83,20 +83,21 @@ impl UserSymbols {
     }
 }
 
-/// Returns the addresses to look up: a return address may lie one byte past the calling function.
+/// Returns the user addresses to look up for a stack. From each return address one is subtracted, because it may be one
+/// byte past the calling function.
 fn lookups(stack: &CallStack) -> impl Iterator<Item = u64> {
     stack.user.iter().enumerate().map(|(depth, address)| address.saturating_sub(u64::from(depth > 0)))
 }
 
-/// The files that a process has mapped, by the start of each mapping.
+/// The files that a process has mapped into its memory, by the start address of each mapping.
 #[derive(Debug, Default)]
 struct MappedFiles(BTreeMap<u64, MappedFile>);
 
-/// A range of a process's memory that holds a part of a file.
+/// A mapping: a range of a process's memory that holds a part of a file.
 #[derive(Debug, PartialEq, Eq)]
 struct MappedFile {
     end: u64,
-    /// The offset in the file at which it begins.
+    /// The offset in the file at which the mapping begins, in bytes.
     offset: u64,
     path: String,
 }
@@ -106,7 +107,8 @@ impl MappedFiles {
         Self::parse(&procfile::read(&format!("/proc/{pid}/maps")).unwrap_or_default())
     }
 
-    /// Parses lines of the form "start-end perms offset device inode path" (proc_pid_maps(5)).
+    /// Parses the text of /proc/PID/maps, with lines of the form "start-end perms offset device inode path"
+    /// (proc_pid_maps(5)).
     fn parse(text: &str) -> Self {
         let hex = |digits: &str| u64::from_str_radix(digits, 16).ok();
         let module = |line: &str| {
@@ -119,20 +121,21 @@ impl MappedFiles {
         MappedFiles(text.lines().filter_map(module).collect())
     }
 
-    /// Returns the module that contains `address`, and its start.
+    /// Returns the start address of the mapping that contains `address`, and the mapping.
     fn at(&self, address: u64) -> Option<(u64, &MappedFile)> {
         let (start, module) = self.0.range(..=address).next_back()?;
         (address < module.end).then_some((*start, module))
     }
 
-    /// Returns the name of the module as "[libc.so.6]", or [`NOWHERE`].
+    /// Returns the name of the file that is mapped at `address`, such as "[libc.so.6]", or [`NOWHERE`].
     fn of_address(&self, address: u64) -> String {
         let Some((_, module)) = self.at(address) else { return NOWHERE.to_owned() };
         let file = module.path.rsplit('/').next().unwrap_or(&module.path);
         format!("[{}]", file.trim_matches(['[', ']']))
     }
 
-    /// Returns the functions at `addresses`, from the symbol tables of the mapped files.
+    /// Returns the names of the functions at `addresses`, from the symbol tables of the mapped files. Addresses without
+    /// a name are left out.
     fn names(&self, symbolizer: &Symbolizer, pid: i32, addresses: &[u64]) -> BTreeMap<u64, String> {
         let mut by_module: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
         for (address, (start, _)) in
@@ -156,16 +159,17 @@ impl MappedFiles {
 }
 
 impl MappedFile {
-    /// Opens the file by the kernel's own link to it (root only), which also works for deleted programs and in other
-    /// mount namespaces; otherwise by its path.
+    /// Opens the mapped file through /proc/PID/map_files, which also works for deleted programs and in other mount
+    /// namespaces but needs root; otherwise by its path.
     fn open(&self, pid: i32, start: u64) -> Option<File> {
         let linked = format!("/proc/{pid}/map_files/{start:x}-{:x}", self.end);
         regular(&linked).or_else(|| self.path.starts_with('/').then(|| regular(&self.path))?)
     }
 }
 
-/// Opens a regular file. Other users control what a name leads to: opening a FIFO would block, and opening a device
-/// may have side effects. So the type is checked first, on the same file that is then opened.
+/// Opens a regular file; `None` for any other type. Other users control what `path` leads to: to open a FIFO would
+/// block, and to open a device may have side effects. So the type is checked first, on the same file that is then
+/// opened.
 fn regular(path: &str) -> Option<File> {
     let found: OwnedFd = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let about = rustix::fs::fstat(&found).ok()?;
@@ -173,7 +177,7 @@ fn regular(path: &str) -> Option<File> {
     is_file.then(|| File::open(own(found.as_raw_fd())).ok())?
 }
 
-/// Returns a path to a file that this process has open.
+/// Returns the path in /proc of the descriptor `fd` of this process.
 fn own(fd: i32) -> String {
     format!("/proc/self/fd/{fd}")
 }
@@ -213,7 +217,7 @@ mod tests {
         }
     }
 
-    /// Another user may write a symbol map in /tmp, so that landspeed must not read it.
+    /// A symbol map in /tmp must not be read, because another user may have written it.
     #[test]
     fn a_fifo_in_place_of_a_map_of_symbols_holds_nobody_up() {
         let (may, how) = (libc::PROT_READ | libc::PROT_EXEC, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);

@@ -1,5 +1,5 @@
-//! Determines how the kernel accounts processor time, and so which figures are valid; the module `cpu` explains the
-//! kinds.
+//! Determines how the kernel accounts for processor time, and so which figures are valid. The documentation of the
+//! module `cpu` explains the two ways.
 
 use std::fs::File;
 use std::io::Read;
@@ -9,16 +9,16 @@ use landspeed_record::{CpuAccounting, LinkFacts};
 use crate::procfile;
 
 /// Returns true if the running kernel measures interrupt time and subtracts it from tasks' run time
-/// (CONFIG_IRQ_TIME_ACCOUNTING, not switched off); `None` if no configuration (/proc/config.gz, /boot or the module
-/// folder) could be read.
+/// (CONFIG_IRQ_TIME_ACCOUNTING, not switched off). Returns `None` if the kernel's configuration could not be read from
+/// /proc/config.gz, /boot or the module folder.
 pub(crate) fn interrupt_time_is_apart() -> Option<bool> {
     Some(enabled(&configuration()?, "CONFIG_IRQ_TIME_ACCOUNTING") && !switched_off())
 }
 
-/// Returns the method by which processor time must be measured for a path over `links`.
+/// Returns the method by which processor time must be measured on a host with these `links`.
 ///
-/// Without interrupt accounting, the threads' own time is the whole cost only if every link of the path is virtual. If
-/// it is unknown how the kernel accounts for interrupts, the method is `Stat`, which is coarse but always valid.
+/// Without interrupt accounting, the threads' run time is the whole cost only if every link is virtual. If it is
+/// unknown how the kernel accounts for interrupts, the method is `Stat`, which is coarse but always valid.
 pub(crate) fn accounting(interrupt_time_is_apart: Option<bool>, links: &[LinkFacts]) -> CpuAccounting {
     let virtual_only = !links.is_empty() && links.iter().all(|link| is_virtual(&link.driver));
     match interrupt_time_is_apart {
@@ -28,7 +28,7 @@ pub(crate) fn accounting(interrupt_time_is_apart: Option<bool>, links: &[LinkFac
     }
 }
 
-/// Returns true for link kinds without interrupts, whose packets are passed on in the sender's context.
+/// Returns true for drivers of links without interrupts, whose packets are passed on in the sender's context.
 fn is_virtual(driver: &str) -> bool {
     matches!(driver, "veth" | "bridge" | "ifb" | "dummy")
 }
@@ -37,8 +37,8 @@ fn enabled(configuration: &str, option: &str) -> bool {
     configuration.lines().any(|line| line.strip_prefix(option) == Some("=y"))
 }
 
-/// Returns true if interrupt accounting is switched off. On x86 the kernel does that at boot for `tsc=noirqtime`, and
-/// at any time when it finds the TSC unstable, which it then removes from the list of clocks (arch/x86/kernel/tsc.c).
+/// Returns true if interrupt accounting is switched off. On x86 the kernel switches it off at boot for `tsc=noirqtime`,
+/// and later if it finds the TSC unstable. It then removes the TSC from the list of clocks (arch/x86/kernel/tsc.c).
 fn switched_off() -> bool {
     const CLOCKS: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
     let asked = procfile::word("/proc/cmdline").is_some_and(|line| line.contains("tsc=noirqtime"));
@@ -53,7 +53,7 @@ fn configuration() -> Option<String> {
     packed().or_else(|| plain.iter().find_map(|path| procfile::read(path).ok()))
 }
 
-/// Reads /proc/config.gz (CONFIG_IKCONFIG_PROC), which is tried first because it describes the running kernel.
+/// Reads /proc/config.gz (CONFIG_IKCONFIG_PROC), which is preferred because it describes the running kernel.
 fn packed() -> Option<String> {
     const MOST: u64 = 4 << 20;
     let mut text = String::new();

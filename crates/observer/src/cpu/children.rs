@@ -9,11 +9,11 @@ use rustix::process::{WaitId, WaitIdOptions, waitid};
 use super::clock::TaskClock;
 use crate::procfile::{self, TaskStat};
 
-/// The most times that the run times are read, until no child has ended between two readings.
+/// The largest number of readings of the run times. A reading is repeated if a child has ended during it.
 const LOOKS: usize = 3;
 
-/// Returns the run time of all descendants until now. Living ones are up to a tick late, and ended ones count once
-/// they were waited for.
+/// Returns the run time of all descendants of this process until now. The time of running ones is up to a tick late.
+/// Ended ones count if their parent waits for them.
 pub(super) fn ran() -> CpuNanos {
     let mut ended = waited_for();
     for _ in 0..LOOKS {
@@ -28,7 +28,7 @@ pub(super) fn ran() -> CpuNanos {
 }
 
 /// Reads RUSAGE_CHILDREN: the run time of children that have ended and were waited for, including the children for
-/// which those had waited.
+/// which they had waited.
 fn waited_for() -> CpuNanos {
     // SAFETY: an rusage is valid as zeros.
     let mut usage: libc::rusage = unsafe { MaybeUninit::zeroed().assume_init() };
@@ -43,7 +43,7 @@ fn waited_for() -> CpuNanos {
     CpuNanos(nanos(usage.ru_utime) + nanos(usage.ru_stime))
 }
 
-/// Returns the run time of existing descendants, including ended ones that their parent has not waited for.
+/// Returns the run time of the existing descendants, including ended ones for which their parent has not waited yet.
 fn alive() -> CpuNanos {
     // Most ends of a trial have no children, which this one call reports.
     let any = waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT);
@@ -73,7 +73,7 @@ pub(crate) fn with_descendants(roots: &BTreeSet<u32>) -> BTreeSet<u32> {
     all.keys().copied().filter(related).collect()
 }
 
-/// Returns true if `pid` is a descendant of one of `roots`.
+/// Returns true if `pid` is a descendant of one of `roots`, by the parents in `all`.
 fn descends(all: &BTreeMap<u32, TaskStat>, mut pid: u32, roots: &BTreeSet<u32>) -> bool {
     // Process ids are reused, so that parents that are read one by one may form a circle.
     for _ in 0..all.len() {

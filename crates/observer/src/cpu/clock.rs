@@ -8,8 +8,8 @@ use crate::Error;
 
 /// The CPU clock of a thread or a process, as an id for clock_gettime(2).
 ///
-/// The kernel builds such ids from the complement of the thread's or process's id, shifted by three, and a tag in the
-/// low bits (`MAKE_THREAD_CPUCLOCK` and `MAKE_PROCESS_CPUCLOCK` in include/linux/posix-timers_types.h).
+/// Such a clock id consists of the complement of the thread's or process's id, shifted left by three bits, and a tag in
+/// the low bits (`MAKE_THREAD_CPUCLOCK` and `MAKE_PROCESS_CPUCLOCK` in include/linux/posix-timers_types.h).
 /// pthread_getcpuclockid(3) and clock_getcpuclockid(3) return the same ids, which are part of the ABI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TaskClock {
@@ -17,31 +17,31 @@ pub(crate) struct TaskClock {
     tid: i32,
 }
 
-/// CPUCLOCK_SCHED: the scheduler's own run time, not ticks.
+/// The tag CPUCLOCK_SCHED: the run time that the scheduler measures, not ticks.
 const SCHED: i32 = 2;
-/// CPUCLOCK_PERTHREAD_MASK.
+/// The tag CPUCLOCK_PERTHREAD_MASK: the clock of a thread, not of a process.
 const PER_THREAD: i32 = 4;
 
 impl TaskClock {
-    /// Returns the clock of one thread of this process. Reading it updates the thread's run time even while it runs
-    /// on another core, which /proc/TID/schedstat does not do.
+    /// Returns the clock of one thread of this process. A reading is exact even while the thread runs on another core,
+    /// unlike /proc/TID/schedstat.
     pub(crate) fn thread(tid: i32) -> Self {
         TaskClock { id: (!tid << 3) | PER_THREAD | SCHED, tid }
     }
 
-    /// Returns the clock of another process, or of a kernel thread. Its time is not updated while the process runs:
-    /// it is up to one tick late.
+    /// Returns the clock of another process, or of a kernel thread. While the process runs, a reading is up to one tick
+    /// late.
     pub(crate) fn process(pid: i32) -> Self {
         TaskClock { id: (!pid << 3) | SCHED, tid: pid }
     }
 
-    /// Returns the clock of this whole process: all its threads, including those that have ended. The time of threads
-    /// on other cores is up to a tick late, unless their own clocks were read just before.
+    /// Returns the clock of this process: the sum over all its threads, including those that have ended. The time of
+    /// threads that run on other cores is up to a tick late, unless their own clocks were read just before.
     pub(super) fn own_process() -> Self {
         TaskClock { id: libc::CLOCK_PROCESS_CPUTIME_ID, tid: std::process::id().cast_signed() }
     }
 
-    /// Returns the run time so far.
+    /// Returns the run time until now.
     pub(crate) fn read(self) -> Result<CpuNanos, Error> {
         gettime(self.id)
             .map(CpuNanos)
@@ -49,7 +49,7 @@ impl TaskClock {
     }
 }
 
-/// Returns the time of CLOCK_MONOTONIC, which all readings of a window use.
+/// Returns the time of CLOCK_MONOTONIC, the clock of all readings of a window.
 pub(crate) fn now() -> Nanos {
     Nanos(gettime(libc::CLOCK_MONOTONIC).expect("CLOCK_MONOTONIC exists on every Linux"))
 }

@@ -1,8 +1,8 @@
-//! The run time of this process outside its known threads: what one end of a trial uses besides its workers.
+//! The run time of this process's helper threads: those that one end of a trial uses besides its workers.
 //!
-//! A transport may have threads whose ids are unknown. So the whole process is counted, including its ended threads,
-//! minus the known threads: the workers of trials, which are counted separately, and the agent's own threads, which
-//! belong to no trial (docs/decisions/0025).
+//! A transport may have threads whose ids are unknown. So the helpers' time is that of the whole process, including its
+//! ended threads, minus that of the known threads. Known are the workers of trials, which are counted separately, and
+//! the agent's own threads, which belong to no trial (docs/decisions/0025).
 
 use std::collections::BTreeMap;
 
@@ -16,21 +16,20 @@ static KNOWN: Mutex<KnownThreads> = Mutex::new(KnownThreads { threads: BTreeMap:
 
 struct KnownThreads {
     threads: BTreeMap<i32, KnownThread>,
-    /// The run time of threads that are no longer known, during the time in which they were known.
+    /// The run time of threads that were known earlier, in the time for which they were known.
     past: CpuNanos,
 }
 
 struct KnownThread {
     clock: TaskClock,
-    /// The thread's run time before it became known.
+    /// The thread's run time at the moment at which it became known.
     before: CpuNanos,
-    /// Number of claims that contain the thread.
+    /// The number of claims that contain the thread.
     holders: u32,
 }
 
 impl KnownThread {
-    /// Returns the thread's run time since it became known. A thread that has ended counts as if it had never been
-    /// known.
+    /// Returns the thread's run time since it became known; zero if it has ended, as if it had never been known.
     fn ran(&self) -> CpuNanos {
         self.clock.read().map_or(CpuNanos(0), |now| now - self.before)
     }
@@ -42,11 +41,11 @@ impl KnownThreads {
     }
 }
 
-/// A set of threads that are known until the claim is dropped.
+/// A claim that makes a set of threads known until it is dropped.
 pub(super) struct ThreadClaim(Vec<i32>);
 
 impl ThreadClaim {
-    /// Makes `threads` known; ids that are not threads of this process are ignored.
+    /// Returns a claim for `threads`. Ids that are not threads of this process are ignored.
     pub(super) fn of(threads: &[i32]) -> Self {
         let mut known = KNOWN.lock();
         let mut held = Vec::new();
@@ -84,13 +83,13 @@ thread_local! {
     static LEFT_OUT: ThreadClaim = ThreadClaim::of(&[rustix::thread::gettid().as_raw_nonzero().get()]);
 }
 
-/// Excludes the calling thread from every trial's cost until the thread ends. Meant for threads of an agent that
-/// coordinate, watch and communicate with the controller.
+/// Excludes the calling thread's run time from every trial's cost until the thread ends. For threads of an agent that
+/// coordinate, watch, or communicate with the controller.
 pub fn leave_out_this_thread() {
     LEFT_OUT.with(|_| ());
 }
 
-/// Returns the run time of all unknown threads until now.
+/// Returns the run time of all threads of this process until now that are not known.
 pub(super) fn ran() -> Result<CpuNanos, Error> {
     let known = KNOWN.lock();
     for tid in threads()?.filter(|tid| !known.threads.contains_key(tid)) {

@@ -1,4 +1,4 @@
-//! The kernel threads that carry packets: ksoftirqd/N, and napi/LINK-N of links with threaded NAPI.
+//! The kernel threads that process packets: ksoftirqd/N, and napi/LINK-N of links with threaded NAPI.
 
 use std::collections::BTreeMap;
 
@@ -16,13 +16,13 @@ pub(super) const NONE: &str = "cpu: run time of ksoftirqd: no kernel thread is v
 /// The way in which a kernel thread processes packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PacketThreadKind {
-    /// ksoftirqd: runs deferred softirqs.
+    /// ksoftirqd/N, which runs deferred softirqs.
     Softirq,
-    /// napi/LINK-N: runs a device's polling in a thread (`threaded`).
+    /// napi/LINK-N, which polls a device whose setting `threaded` is on.
     Napi,
 }
 
-/// The kernel threads found so far, and how each processes packets, if it does. Each thread's name is read only once,
+/// The kernel threads by process id, each with its kind if it processes packets. Each thread's name is read only once,
 /// because a machine with 128 cores has over a thousand kernel threads.
 #[derive(Debug, Default)]
 pub(super) struct PacketThreads {
@@ -30,14 +30,15 @@ pub(super) struct PacketThreads {
 }
 
 impl PacketThreads {
-    /// Reads all kernel threads.
+    /// Returns the kernel threads that exist now.
     pub(super) fn find() -> Self {
         let mut packet_threads = PacketThreads::default();
         packet_threads.refresh();
         packet_threads
     }
 
-    /// Adds the kernel threads that were started since the last reading: turning on `threaded` starts napi threads.
+    /// Adds the kernel threads that were started since the last call, and removes those that have ended. For example, a
+    /// link's setting `threaded` starts napi threads.
     pub(super) fn refresh(&mut self) {
         let now = kernel_threads();
         self.known.retain(|pid, _| now.binary_search(pid).is_ok());
@@ -48,7 +49,7 @@ impl PacketThreads {
         }
     }
 
-    /// Returns the clocks of the threads of this kind.
+    /// Returns the CPU clocks of the threads of the kind `what`.
     pub(super) fn clocks(&self, what: PacketThreadKind) -> impl Iterator<Item = TaskClock> {
         self.known
             .iter()

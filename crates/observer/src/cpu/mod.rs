@@ -15,19 +15,19 @@
 //! # Why the kernel's accounting matters
 //!
 //! *Tick accounting* (CONFIG_TICK_CPU_ACCOUNTING, and CONFIG_VIRT_CPU_ACCOUNTING_GEN on cores that are not
-//! `nohz_full`): each tick, 4 ms at HZ=250, is charged to whatever runs at that moment, so that a window of 300 ms
-//! has only 75 ticks. A *thread's* run time is exact, and includes the softirqs that run in its context, as all of
-//! veth's do; deferred softirqs run in ksoftirqd. So on virtual links the threads and ksoftirqd are the cost:
-//! [`CpuAccounting::Tasks`]. This does not hold with RPS, RFS or a real NIC, whose softirqs are charged to whatever
-//! they interrupt, mostly the idle loop. With RPS on, the bytes per CPU-second then seemed to be 1.13 to 1.38 times
-//! as many (veth, no TSO, Linux 6.18, HZ=250, four pairs each). The softnet observer reports when packets change
-//! cores.
+//! `nohz_full`): each tick, 4 ms at HZ=250, is charged to the task that runs at that moment, so that a window of 300 ms
+//! has only 75 ticks. A *thread's* run time is exact. It includes the softirqs that run in its context, as all of
+//! veth's do; deferred softirqs run in ksoftirqd. So on virtual links the cost is the time of the threads and of
+//! ksoftirqd: [`CpuAccounting::Tasks`]. This does not hold with RPS, RFS or a real NIC, whose softirqs are charged to
+//! the task that they interrupt, mostly the idle loop. With RPS, the bytes per CPU-second then seemed to be 1.13 to
+//! 1.38 times as high (veth, no TSO, Linux 6.18, HZ=250, four pairs each). The softnet observer reports when packets
+//! change cores.
 //!
 //! *Interrupt accounting* (CONFIG_IRQ_TIME_ACCOUNTING, and a clock that the kernel trusts): hard and soft interrupts
 //! are measured and **subtracted** from the interrupted task's run time (`update_rq_clock_task`,
-//! kernel/sched/cputime.c). Threads plus the irq and softirq columns are the cost: [`CpuAccounting::TasksAndIrq`].
-//! ksoftirqd's time is also in the softirq column, and counts once; threaded NAPI's is only in its own run time.
-//! [`accounting`] decides.
+//! kernel/sched/cputime.c). The cost is the time of the threads plus the irq and softirq columns:
+//! [`CpuAccounting::TasksAndIrq`]. ksoftirqd's time is also in the softirq column, and counts once. The time of
+//! threaded NAPI is only in the run time of its threads. The function [`accounting`] chooses the method for a host.
 
 mod accounting;
 mod children;
@@ -93,7 +93,7 @@ struct CpuWindow {
     at: Nanos,
 }
 
-/// The run time of this end besides its workers, if the flows are the workload's.
+/// The run time of helper threads and child processes when a window opened.
 struct HelperTimes {
     helpers: CpuNanos,
     children: CpuNanos,
@@ -106,16 +106,16 @@ impl HelperTimes {
         Ok(HelperTimes { helpers: helpers::ran()?, children, _workers })
     }
 
-    /// Returns the run time of helpers and of children since `start`.
+    /// Returns the run times of helpers and of children since the window opened.
     fn since(&self) -> Result<(CpuNanos, CpuNanos), Error> {
         Ok((helpers::ran()? - self.helpers, children::ran() - self.children))
     }
 }
 
-/// The run time of some threads at one moment.
+/// The run time of some threads when a window opened.
 struct RunTimes {
     read: Vec<(TaskClock, CpuNanos)>,
-    /// The number of threads whose time could not be read: they had ended, or do not belong to this process.
+    /// The number of threads whose run time could not be read, because they had ended or do not belong to this process.
     unread: usize,
 }
 
@@ -131,7 +131,7 @@ impl RunTimes {
         RunTimes { read, unread }
     }
 
-    /// Returns the run time since `start`, and the number of threads for which it is unknown.
+    /// Returns the total run time since the window opened, and the number of threads for which it is unknown.
     fn since(&self) -> (CpuNanos, usize) {
         let (mut total, mut unknown) = (CpuNanos(0), self.unread);
         for (clock, then) in &self.read {

@@ -8,15 +8,16 @@ use crate::{Error, procfile};
 
 pub(crate) const PATH: &str = "/proc/stat";
 
-/// Ticks (USER_HZ) by core and class: user, nice, system, idle, iowait, irq, softirq, steal.
+/// The processor time of each core, in ticks of USER_HZ, in the classes user, nice, system, idle, iowait, irq, softirq
+/// and steal.
 pub(crate) type CoreTicks = BTreeMap<u32, [u64; 8]>;
 
 pub(crate) fn read() -> Result<CoreTicks, Error> {
     parse(&procfile::read(PATH)?)
 }
 
-/// Parses the `cpuN` lines; the sum over all cores (`cpu`) is left to the reader. Kernels before 2.6.11 lack the
-/// later columns: absent ones are zero.
+/// Parses the `cpuN` lines, and ignores the line `cpu` with the sum over all cores. Columns that a kernel before 2.6.11
+/// does not have are zero.
 fn parse(text: &str) -> Result<CoreTicks, Error> {
     let mut cores = CoreTicks::new();
     for line in text.lines() {
@@ -37,8 +38,8 @@ fn parse(text: &str) -> Result<CoreTicks, Error> {
     Ok(cores)
 }
 
-/// Returns the time between two readings, for cores that are in both. A class that decreases counts as zero (idle
-/// decreases by a tick at times, because the kernel extrapolates it).
+/// Returns the processor time between two readings for each core that is in both. A class that has decreased counts as
+/// zero: idle sometimes decreases by a tick, because the kernel extrapolates it.
 pub(crate) fn difference(before: &CoreTicks, after: &CoreTicks) -> Vec<CoreCpuTime> {
     let passed = |core: &u32, later: &[u64; 8]| -> Option<CoreCpuTime> {
         let earlier = before.get(core)?;

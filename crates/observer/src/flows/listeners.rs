@@ -1,4 +1,4 @@
-//! Listening sockets over a window: how many connections wait to be accepted, and how many were dropped.
+//! Listening sockets over a window: the number of connections that wait to be accepted, and that were dropped.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -28,13 +28,14 @@ pub(super) struct WatchedListeners {
 }
 
 impl WatchedListeners {
-    /// Makes an empty set. Listeners whose inodes are in `own_inodes`, the sockets of the workload's process, are
-    /// watched too.
+    /// Returns an empty set. Listeners whose inode numbers are in `own_inodes`, the sockets of the workload's process,
+    /// are watched too.
     pub(super) fn new(own_inodes: BTreeSet<u32>) -> Self {
         WatchedListeners { own_inodes, seen: BTreeMap::new() }
     }
 
-    /// Reads all listeners of the host, which has few, however many connections it has.
+    /// Lists all listeners and records the state of the watched ones. A host has few listeners, even if it has many
+    /// connections.
     pub(super) fn look(
         &mut self,
         diag: &SockDiag,
@@ -85,7 +86,7 @@ impl WatchedListeners {
     }
 }
 
-/// Returns true if `listener` accepts flows such as `flow`.
+/// Returns true if `listener` accepts connections to the local address and port of `flow`.
 fn made(listener: &InetSocket, flow: &WatchedFlow) -> bool {
     let local = canonical(listener.id.local);
     flow.is_tcp() && local.port() == flow.key.local.port() && covers(local.ip(), flow.key.local.ip())

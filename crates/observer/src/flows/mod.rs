@@ -1,9 +1,9 @@
-//! Existing flows of any program, as the kernel shows them: queues, buffers, drops and TCP_INFO of each socket, and
-//! the backlogs of the listening sockets behind them.
+//! Existing flows of any program: queues, buffers, drops and TCP_INFO of each socket, and the backlogs of the listening
+//! sockets that accepted them.
 //!
 //! Everything comes from sock_diag in the network namespace of the thread that opens the window. Each sample requests
-//! the known sockets one by one, which takes microseconds however many sockets the host has. Only if new flows may
-//! join (an address, a process) are all sockets listed from time to time.
+//! the known sockets one by one, which takes microseconds even if the host has many others. If new flows may join,
+//! because the target is an address or a process, all sockets are listed from time to time.
 
 mod listeners;
 mod state;
@@ -25,7 +25,7 @@ fn grown(flows: &[FlowWatch], counter: fn(&SocketState) -> u64) -> u64 {
     total(ends.map(|(first, last)| counter(last).saturating_sub(counter(first))))
 }
 
-/// Returns the last states of the TCP flows.
+/// Returns the state of each TCP flow at its last sample.
 fn last(flows: &[FlowWatch]) -> impl Iterator<Item = &TcpState> {
     flows.iter().filter_map(|flow| flow.samples.last()?.tcp.as_deref())
 }

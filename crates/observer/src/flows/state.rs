@@ -1,4 +1,4 @@
-//! Converts a socket that sock_diag returned to its state.
+//! Converts a socket that sock_diag returned to a [`SocketState`].
 
 use std::mem::{offset_of, size_of};
 
@@ -8,7 +8,7 @@ use landspeed_record::{IpProtocol, SocketState, TcpState};
 use crate::sockets::ListedSocket;
 use crate::tcp_info::raw::TcpInfo;
 
-/// Returns the state of a socket at `at`.
+/// Returns the state of a socket that was listed at the time `at`.
 pub(super) fn socket(found: &ListedSocket, at: Nanos) -> SocketState {
     let socket = &found.socket;
     let memory = socket.memory.unwrap_or_default();
@@ -31,8 +31,8 @@ pub(super) fn socket(found: &ListedSocket, at: Nanos) -> SocketState {
     }
 }
 
-/// Returns a note on the fields that this kernel's TCP_INFO lacks, given how many bytes it returned, with the release
-/// that added each; `None` if it lacks none.
+/// Returns a note on the fields that this kernel's TCP_INFO of `filled` bytes lacks, with the Linux release that added
+/// each; `None` if it lacks none.
 pub(super) fn missing_fields(filled: usize) -> Option<String> {
     const SINCE: &[(usize, &str)] = &[
         (offset_of!(TcpInfo, pacing_rate), "the pacing rate (Linux 3.15)"),
@@ -50,7 +50,7 @@ pub(super) fn missing_fields(filled: usize) -> Option<String> {
     (!lacks.is_empty()).then(|| format!("this kernel's TCP_INFO does not tell: {}", lacks.join("; ")))
 }
 
-/// The number of bytes that all of [`TcpState`] needs.
+/// The number of bytes of TCP_INFO that have all fields of [`TcpState`].
 pub(super) const WHOLE: usize = size_of::<TcpInfo>();
 
 fn micros(us: u64) -> Nanos {
@@ -65,12 +65,12 @@ fn bits(rate: u64) -> BitRate {
     BitRate(rate as f64 * 8.0)
 }
 
-/// Converts a time that is zero until it was measured.
+/// Converts a time in microseconds; `None` for zero, which means that it was not measured yet.
 fn measured(us: u32) -> Option<Nanos> {
     (us > 0).then(|| micros(us.into()))
 }
 
-/// Converts the bytes of TCP_INFO that the kernel returned.
+/// Converts the bytes of TCP_INFO that the kernel returned. Fields that it lacks are zero or `None`.
 fn tcp(bytes: &[u8]) -> TcpState {
     let (info, filled) = (TcpInfo::from_bytes(bytes), bytes.len());
     let scales = info.wscale;
@@ -133,7 +133,7 @@ fn tcp(bytes: &[u8]) -> TcpState {
 mod tests {
     use super::*;
 
-    /// Returns bytes in which each word of four holds its own index.
+    /// Returns bytes in which each word of four bytes contains its own index.
     fn numbered() -> Vec<u8> {
         (0..WHOLE as u32 / 4).flat_map(u32::to_ne_bytes).collect()
     }

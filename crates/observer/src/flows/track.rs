@@ -11,7 +11,7 @@ use crate::sockets::ListedSocket;
 pub(super) struct WatchedFlow {
     pub(super) id: InetSocketId,
     pub(super) key: FlowKey,
-    /// The inode number that leads to the process; 0 until a process accepted the connection.
+    /// The inode number of the socket, by which its process is found; 0 until a process accepts the connection.
     pub(super) inode: u32,
     /// True if the socket existed at the last sample.
     pub(super) alive: bool,
@@ -35,8 +35,8 @@ impl WatchedFlow {
         self.key.protocol == IpProtocol::TCP
     }
 
-    /// Adds the state at `at`. Everything but the cookie may have changed: a UDP socket may be connected elsewhere, a
-    /// connection accepted, or a congestion control set.
+    /// Adds the state at the time `at`. Everything but the cookie may have changed since the last sample. For example,
+    /// a UDP socket may be connected elsewhere, a connection accepted, or a congestion control set.
     pub(super) fn take(&mut self, found: &ListedSocket, at: Nanos) {
         self.alive = true;
         if found.socket.inode != 0 {

@@ -1,4 +1,4 @@
-//! All watched flows of one window, from its opening to its close.
+//! The watched flows of one window, from its opening to its close.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -15,7 +15,7 @@ use crate::sockets::{ListedSocket, MOST_FLOWS, SocketOwners, SocketSelector, ino
 use crate::window::OpenWindow;
 use crate::{Error, WatchSubject};
 
-/// The share of the time, as its reciprocal, that listing all sockets may take, however slow it is on this host.
+/// The reciprocal of the share of the time that may be spent listing all sockets, which is slow on a host with many.
 const LISTING_ONE_IN: u32 = 20;
 
 pub(super) struct WatchedFlows {
@@ -31,9 +31,9 @@ pub(super) struct WatchedFlows {
     /// Duplicates of the workload's sockets, so that a flow is visible until the window closes even if the workload
     /// closes it before.
     _held: Vec<OwnedFd>,
-    /// The fewest bytes of TCP_INFO that the kernel returned.
+    /// The smallest number of bytes of TCP_INFO that the kernel returned for a flow.
     filled: usize,
-    /// Cookies of the sockets that were dropped because of the limit.
+    /// The cookies of the sockets that are not watched because of the limit [`MOST_FLOWS`].
     too_many: BTreeSet<u64>,
     notes: Vec<String>,
 }
@@ -85,8 +85,8 @@ impl WatchedFlows {
         self.listeners.look(&self.diag, &self.selector, &self.flows)
     }
 
-    /// Returns the current state of the known sockets: connections one by one, datagram sockets by port (a look-up by
-    /// address would return any one of the sockets that share it).
+    /// Returns the known sockets in their current state. Looks up connections one by one, and lists datagram sockets by
+    /// port, because a look-up by address would return any one of the sockets that share the address.
     fn known(&self) -> Result<Vec<ListedSocket>, Error> {
         let mut found = Vec::new();
         let mut ports = BTreeSet::new();
@@ -105,7 +105,7 @@ impl WatchedFlows {
         Ok(found)
     }
 
-    /// Adds flows that are new.
+    /// Adds the sockets of `found` that are not watched yet, if new flows may join, up to [`MOST_FLOWS`].
     fn join(&mut self, found: &[ListedSocket]) {
         if !self.selector.may_grow() {
             return;
@@ -123,7 +123,7 @@ impl WatchedFlows {
         }
     }
 
-    /// Adds the state at `at` to the flows that were found, and marks the others as gone.
+    /// Adds the state at the time `at` to the flows whose sockets are in `found`, and marks the others as gone.
     fn take(&mut self, found: &[ListedSocket], at: Nanos) {
         let found: BTreeMap<u64, &ListedSocket> = found.iter().map(|found| (found.cookie(), found)).collect();
         for flow in &mut self.flows {
@@ -179,7 +179,7 @@ impl OpenWindow for WatchedFlows {
     }
 }
 
-/// Returns duplicates of the workload's sockets.
+/// Returns duplicates of the descriptors of the workload's sockets.
 fn held(subject: &WatchSubject<'_>) -> Result<Vec<OwnedFd>, Error> {
     let own = |(flow, socket): &(u32, BorrowedFd<'_>)| {
         let own = socket.try_clone_to_owned();
@@ -195,8 +195,8 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
     use std::time::Duration;
 
-    /// Samples until `look` accepts the known flows. The time until new flows are listed depends on the cost of
-    /// listing on this machine.
+    /// Takes samples until `look` returns true for the known flows. The time until new flows are listed depends on the
+    /// cost of listing on this machine.
     fn sample_until(window: &mut WatchedFlows, look: impl Fn(&[WatchedFlow]) -> bool) {
         let deadline = Instant::now() + Duration::from_secs(20);
         while !look(&window.flows) {

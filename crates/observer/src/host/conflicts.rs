@@ -1,7 +1,7 @@
-//! Programs that change settings on their own while landspeed tunes them.
+//! Programs that may overwrite settings while landspeed tunes them.
 //!
-//! Only daemons that keep writing count. NetworkManager and systemd-networkd configure a link once and leave it,
-//! unless it is re-activated; one-shot tuners (cpupower, ethtool hooks) have already run.
+//! Only daemons that write settings repeatedly count. NetworkManager and systemd-networkd configure a link once and
+//! leave it, unless it is re-activated; one-shot tuners (cpupower, ethtool hooks) have already run.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -11,7 +11,7 @@ use landspeed_record::ConflictingProgram;
 
 use crate::procfile;
 
-/// A program by its name in /proc/PID/comm (15 characters at most), and the knobs that it writes.
+/// A program, and the knobs that it writes. The name is that of /proc/PID/comm, with 15 characters at most.
 struct Rewriter {
     program: &'static str,
     knobs: &'static [&'static str],
@@ -60,8 +60,9 @@ const REWRITERS: &[Rewriter] = &[
     Rewriter { program: "tlp", knobs: &["governor"] },
 ];
 
-/// Returns the programs that run now, ordered by process id. Only processes of root count: processes of other users
-/// cannot write these settings, and must not block tuning by using such a name.
+/// Returns the programs of the table that run now, ordered by process id. Only processes of root count, because
+/// processes of other users cannot write these settings, and must not block tuning by using such a name. `proc` is
+/// /proc.
 pub(super) fn running(proc: &Path) -> Vec<ConflictingProgram> {
     let mut found: Vec<ConflictingProgram> = Vec::new();
     for pid in procfile::numbered(proc).unwrap_or_default() {

@@ -10,8 +10,8 @@ const NO_PACKETS: [&str; 9] = ["config", "control", "async", "misc", "mbx", "mgm
 /// Words in the names of interrupts that only receive.
 const RECEIVE: [&str; 2] = ["input", "rx"];
 
-/// Returns one processor per interrupt, in queue order, because drivers request their interrupts in that order. If a
-/// driver has separate interrupts for receiving, only those count.
+/// Returns the processor of each packet interrupt of the PCI device in the folder `device`, in queue order, because
+/// drivers request their interrupts in that order. If a driver has separate interrupts for receiving, only those count.
 pub(super) fn receive_cpus(root: &SystemFiles, device: &str) -> Vec<u32> {
     let numbers = numbered(root.path(device).join("msi_irqs")).unwrap_or_default();
     let named: Vec<(u32, String)> =
@@ -24,7 +24,8 @@ pub(super) fn receive_cpus(root: &SystemFiles, device: &str) -> Vec<u32> {
         .collect()
 }
 
-/// Returns the handler's name in lower case, if the interrupt is in use and carries packets.
+/// Returns the name of the interrupt's handler in lower case; `None` if the interrupt is not in use or carries no
+/// packets.
 fn handler(root: &SystemFiles, irq: u32) -> Option<String> {
     let name = root.word(format!("sys/kernel/irq/{irq}/actions"))?.to_ascii_lowercase();
     (!NO_PACKETS.iter().any(|word| name.contains(word))).then_some(name)
@@ -35,7 +36,7 @@ fn receives_only(name: &str) -> bool {
 }
 
 /// Returns the processor that handles an interrupt. Kernels before 4.15 report only the set of allowed processors, of
-/// which the first handles it.
+/// which the first one handles the interrupt.
 fn processor(root: &SystemFiles, irq: u32) -> Option<u32> {
     let set = root
         .word(format!("proc/irq/{irq}/effective_affinity_list"))
@@ -48,7 +49,7 @@ mod tests {
     use super::*;
     use crate::host::tests::files_below;
 
-    /// Creates the files of a device's interrupts, given as (number, handler, processors).
+    /// Creates the files of a device's interrupts. Each is given as (number, handler, processors).
     fn device(irqs: &[(u32, &str, &str)]) -> tempfile::TempDir {
         let mut files = Vec::new();
         for (irq, name, cpus) in irqs {

@@ -1,8 +1,8 @@
 //! The network interfaces of the calling thread's namespace.
 //!
-//! They are read over netlink, not from /sys/class/net, because sysfs shows the namespace in which it was mounted.
-//! What netlink lacks (NUMA node, interrupts) is read at the device's bus address, which is valid for the machine in
-//! any namespace.
+//! They are read over netlink, not from /sys/class/net, because sysfs shows the namespace in which it was mounted. The
+//! NUMA node and the interrupts, which netlink does not report, are read from sysfs by the device's bus address, which
+//! is the same in any namespace.
 
 use std::net::IpAddr;
 
@@ -19,7 +19,7 @@ pub(super) struct HostLinks {
     pub(super) notes: Vec<String>,
 }
 
-/// Returns all interfaces but loopback, by index.
+/// Returns all interfaces but loopback, in the order of their indices.
 pub(super) fn all(root: &SystemFiles) -> Result<HostLinks, Error> {
     let rtnl = Rtnl::open()?;
     let mut found = HostLinks { links: Vec::new(), notes: Vec::new() };
@@ -65,26 +65,27 @@ fn facts(
     }
 }
 
-/// Returns the interface below a virtual one. The other end of a veth is reported in the same field, but is a peer
-/// and not below.
+/// Returns the index of the interface below a virtual one; `None` if there is none. netlink reports the other end of a
+/// veth in the same field, but that end is a peer.
 fn lower(link: &Link) -> Option<u32> {
     let stands_on = link.kind.as_deref().is_some_and(|kind| kind != "veth") && link.peer_netnsid.is_none();
     link.peer.filter(|lower| stands_on && *lower != 0 && *lower != link.index)
 }
 
-/// Returns an address like "0000:3b:00.0"; `None` for text that could lead elsewhere as part of a path.
+/// Returns `bus` if it is an address such as "0000:3b:00.0"; `None` for any other text, because it becomes part of a
+/// path.
 fn pci_address(bus: &str) -> Option<&str> {
     let valid = bus.len() >= 7 && bus.chars().all(|c| c.is_ascii_hexdigit() || c == ':' || c == '.');
     (valid && bus.contains(':') && !bus.contains("..")).then_some(bus)
 }
 
-/// Returns the processors of the NUMA node of the device.
+/// Returns the processors of the NUMA node of the PCI device in the folder `device`; `None` if they are unknown.
 fn local_cpus(root: &SystemFiles, device: &str) -> Option<Vec<u32>> {
     cpu_list(&root.word(format!("{device}/local_cpulist"))?)
 }
 
-/// Returns the numbers of receive and transmit queues: those in use if the driver reports them, otherwise those
-/// allocated.
+/// Returns the number of receive queues and that of transmit queues: those in use if the driver reports them, otherwise
+/// those allocated.
 fn queues(link: &Link, ethtool: Option<&Ethtool>) -> (u32, u32) {
     let channels = ethtool
         .and_then(|ethtool| ethtool.settings(SettingGroup::Channels, &link.name).ok())

@@ -1,6 +1,6 @@
-//! Describes a host: its system, processors and links, and programs that would change settings back.
+//! Describes a host: its system, processors and links, and programs that may overwrite settings.
 //!
-//! Nothing is guessed: what could not be read stays empty and is named in [`HostFacts::notes`].
+//! A fact that could not be read is not guessed; it stays empty and is named in [`HostFacts::notes`].
 
 mod conflicts;
 mod irqs;
@@ -17,10 +17,10 @@ use landspeed_record::HostFacts;
 use crate::cpu::{accounting, interrupt_time_is_apart};
 use crate::files::SystemFiles;
 
-/// Describes this host, as seen from the calling thread's network namespace.
+/// Returns a description of this host. Its links are those of the calling thread's network namespace.
 ///
-/// `landspeed`, `may_tune` and `may_not_tune_because` are left for the agent, which knows its own version and its
-/// permission.
+/// The fields `landspeed`, `may_tune` and `may_not_tune_because` stay empty, because only the agent knows its version
+/// and its permission.
 pub fn probe() -> HostFacts {
     let root = &SystemFiles::default();
     let mut facts = HostFacts::default();
@@ -51,7 +51,7 @@ pub fn probe() -> HostFacts {
 pub(crate) mod tests {
     use super::*;
 
-    /// Creates a root with these files, given as (path, text).
+    /// Creates a temporary folder with these files. Each is given as (path, text).
     pub(crate) fn files_below<P: AsRef<Path>>(files: &[(P, &str)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         for (path, text) in files {

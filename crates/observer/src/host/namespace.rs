@@ -1,14 +1,14 @@
-//! Finds out which network namespace the calling thread is in.
+//! Determines the network namespace of the calling thread, and if it is the machine's first one.
 
 use std::fs;
 use std::path::Path;
 
 use landspeed_record::HostFacts;
 
-/// The kernel's name for the machine's first PID namespace, since namespaces have numbers.
+/// The kernel's name for the machine's first PID namespace, in all kernels that number namespaces.
 const FIRST_PID: &str = "pid:[4026531836]";
 /// The kernel's name for the machine's first network namespace, since Linux 6.18 (`enum init_ns_ino`,
-/// include/uapi/linux/nsfs.h). Numbers of later namespaces are greater.
+/// include/uapi/linux/nsfs.h). Later namespaces have greater numbers.
 const FIRST_NET: &str = "net:[4026531833]";
 
 pub(super) fn fill(facts: &mut HostFacts) {
@@ -22,14 +22,14 @@ pub(super) fn fill(facts: &mut HostFacts) {
     }
 }
 
-/// Returns true if `namespace`, named as /proc names it, is the machine's first.
+/// Returns true if `namespace`, with its name in /proc such as "net:[4026531833]", is the machine's first one.
 pub(crate) fn is_first(namespace: &Path) -> bool {
     namespace == Path::new(FIRST_NET) || fs::read_link("/proc/1/ns/net").is_ok_and(|first| first == namespace)
 }
 
-/// Returns true if the calling thread is in the machine's first network namespace: by the namespace's number, or
-/// because kthreadd, which never leaves it, is in it. In a container process 2 is not kthreadd, and process 1 may be
-/// in any namespace.
+/// Returns true if the calling thread is in the machine's first network namespace. That is known by the namespace's
+/// number, or because kthreadd, which never leaves the first namespace, is in the same one. In a container process 2 is
+/// not kthreadd, and process 1 may be in any namespace.
 fn initial() -> Result<bool, String> {
     let own = target("/proc/thread-self/ns/net")?;
     if own == FIRST_NET {

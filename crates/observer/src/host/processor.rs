@@ -14,7 +14,7 @@ pub(super) fn fill(root: &SystemFiles, facts: &mut HostFacts) {
     facts.governor = root.word("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").unwrap_or_default();
 }
 
-/// Returns the first value with this name in /proc/cpuinfo.
+/// Returns the first value of the field `key` in the text of /proc/cpuinfo.
 fn named(text: &str, key: &str) -> Option<String> {
     text.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
@@ -22,7 +22,8 @@ fn named(text: &str, key: &str) -> Option<String> {
     })
 }
 
-/// Returns the clock in Hz: x86 shows "cpu MHz : 2445.406", POWER "clock : 3425.000000MHz", ARM nothing.
+/// Returns the clock of the first processor in Hz. /proc/cpuinfo has "cpu MHz : 2445.406" on x86, "clock :
+/// 3425.000000MHz" on POWER, and nothing on ARM.
 fn clock(root: &SystemFiles) -> Option<f64> {
     let text = root.word("proc/cpuinfo")?;
     let megahertz = named(&text, "cpu MHz").or_else(|| named(&text, "clock"))?;
@@ -30,14 +31,14 @@ fn clock(root: &SystemFiles) -> Option<f64> {
     (megahertz > 0.0).then_some(megahertz * 1e6)
 }
 
-/// Returns the processor's model, or on ARM, which does not name it in /proc/cpuinfo, its numbers.
+/// Returns the name of the processor's model. On ARM, where /proc/cpuinfo has no name, returns its numbers.
 fn model(root: &SystemFiles) -> Option<String> {
     let text = root.word("proc/cpuinfo")?;
     let named = |key: &str| named(&text, key);
     named("model name").or_else(|| named("cpu")).or_else(|| arm(&named))
 }
 
-/// Returns ARM's "CPU implementer" and "CPU part" numbers, which lscpu(1) translates.
+/// Returns the numbers "CPU implementer" and "CPU part" of an ARM processor, which lscpu(1) translates to names.
 fn arm(named: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     Some(format!("ARM implementer {} part {}", named("CPU implementer")?, named("CPU part")?))
 }

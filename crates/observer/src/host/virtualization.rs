@@ -1,9 +1,10 @@
-//! Detects whether the machine is a guest, and of which hypervisor, from the signs that systemd-detect-virt(1) reads,
-//! without running a program. A careful hypervisor can hide; an empty answer means "no sign of one".
+//! Detects if the machine is a guest, and of which hypervisor, from the files that systemd-detect-virt(1) reads. An
+//! empty result means "no sign of a hypervisor", because a hypervisor can hide itself.
 
 use crate::files::SystemFiles;
 
-/// Text of the firmware by hypervisor: (prefix, name). Amazon's guests also report KVM, so the order matters.
+/// The beginnings of firmware texts, and the hypervisor that each means. Amazon's guests also report KVM, so the order
+/// matters.
 const FIRMWARE: [(&str, &str); 13] = [
     ("Amazon EC2", "amazon"),
     ("Google Compute Engine", "google"),
@@ -23,12 +24,12 @@ const FIRMWARE: [(&str, &str); 13] = [
 /// DMI fields that contain the firmware's text.
 const FIELDS: [&str; 4] = ["product_name", "sys_vendor", "board_vendor", "bios_vendor"];
 
-/// Clocks that only a guest of that hypervisor has.
+/// The kernel's clock sources that only a guest has, and the hypervisor that each means.
 const CLOCKS: [(&str, &str); 4] =
     [("kvm-clock", "kvm"), ("xen", "xen"), ("hyperv_clocksource_tsc_page", "hyperv"), ("hyperv", "hyperv")];
 
-/// Returns "kvm", "vmware", ...; "unknown hypervisor" if the processor only reports that there is one; empty if there
-/// is no sign of one.
+/// Returns the hypervisor's name, such as "kvm" or "vmware"; "unknown hypervisor" if the processor only reports that
+/// there is one; an empty text if there is no sign of one.
 pub(super) fn detect(root: &SystemFiles) -> String {
     let found = root
         .word("sys/hypervisor/type")

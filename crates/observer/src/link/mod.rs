@@ -1,12 +1,12 @@
-//! Counters of the link that the workload's packets take, and the traffic of all other links in the window: the route
-//! says which link the packets should take, the counters show which one they took.
+//! Counters of the link that the workload's packets take, and the traffic of all links in the window. The route names
+//! the link that the packets should take; the traffic shows which one they took.
 //!
-//! The source is /proc/thread-self/net/dev: it takes one read, and the kernel shows the namespace of the *reading
-//! thread*. /sys/class/net shows the namespace in which sysfs was mounted, which is another one after setns(2), and
-//! /proc/net shows that of the process's first thread.
+//! The source is /proc/thread-self/net/dev, which takes one read and shows the namespace of the *reading thread*.
+//! /sys/class/net shows the namespace in which sysfs was mounted, which is another one after setns(2). /proc/net shows
+//! the namespace of the process's first thread.
 //!
-//! The file has fewer counters than rtnetlink's stats64, which takes a socket: it adds rx_missed_errors (no buffer of
-//! the NIC was free) to rx_dropped, and prints errors of length, overrun, CRC and framing as one number
+//! The file has fewer counters than the stats64 of rtnetlink, for which a socket is needed. It adds rx_missed_errors
+//! (no buffer of the NIC was free) to rx_dropped, and prints errors of length, overrun, CRC and framing as one number
 //! (`dev_seq_printf_stats`, net/core/net-procfs.c).
 
 use std::collections::BTreeMap;
@@ -56,16 +56,17 @@ pub(crate) static LINK: Observer = Observer {
     },
 };
 
-/// The 16 columns of a link, and the time at which they were read.
+/// The 16 columns of the link, the traffic of all links, and the time at which they were read.
 struct LinkReading {
     link: String,
     columns: [u64; 16],
-    /// Bytes received and sent by every link.
+    /// The bytes received and sent by every link of the namespace.
     bytes: BTreeMap<String, [u64; 2]>,
     at: Nanos,
 }
 
-/// The most links that a host reports, those with the most traffic first: enough for a path with all links below it.
+/// The largest number of links whose traffic is reported, those with the most traffic first. It suffices for a link of
+/// a path and all links below it.
 const MOST_LINKS: usize = 16;
 
 fn read(link: &str) -> Result<LinkReading, Error> {
@@ -77,7 +78,8 @@ fn read(link: &str) -> Result<LinkReading, Error> {
     Ok(LinkReading { link: link.to_owned(), columns, bytes: bytes(&text), at })
 }
 
-/// Returns the columns of one link. A name holds neither ':' nor white space (`dev_valid_name`).
+/// Returns the 16 columns of `link`; `None` if it is not listed. A link's name has neither ':' nor white space
+/// (`dev_valid_name`).
 fn parse(text: &str, link: &str) -> Result<Option<[u64; 16]>, Error> {
     let mut lines = text.lines().skip(2).filter_map(|line| line.split_once(':'));
     let Some((_, columns)) = lines.find(|(name, _)| name.trim() == link) else { return Ok(None) };
@@ -96,7 +98,7 @@ fn bytes(text: &str) -> BTreeMap<String, [u64; 2]> {
     lines.filter_map(|(name, columns)| Some((name.trim().to_owned(), of(columns)?))).collect()
 }
 
-/// Returns the links with traffic, those with the most first.
+/// Returns the traffic of the links that had any between the readings, those with the most first.
 fn traffic(before: &LinkReading, after: &LinkReading) -> Vec<LinkTraffic> {
     let moved = |(link, now): (&String, &[u64; 2])| {
         let was = before.bytes.get(link)?;
@@ -110,8 +112,8 @@ fn traffic(before: &LinkReading, after: &LinkReading) -> Vec<LinkTraffic> {
     all
 }
 
-/// Returns the counters' growth. A counter that decreased (the link was created again, or its driver was reset)
-/// counts as zero.
+/// Returns the growth of the link's counters between the readings. A counter that decreased, because the link was
+/// created again or its driver was reset, counts as zero.
 fn moved(before: &LinkReading, after: &LinkReading) -> LinkCounters {
     let moved = |column: usize| after.columns[column].saturating_sub(before.columns[column]);
     LinkCounters {

@@ -1,4 +1,4 @@
-//! Loads the BPF programs for which a kernel has events.
+//! Loads the BPF programs of the path tracer for which the running kernel has events.
 
 use std::fmt::Display;
 use std::io;
@@ -12,7 +12,7 @@ use crate::Error;
 
 pub(super) const PROGRAMS: &str = "the path tracer's programs";
 
-/// The object that build.rs makes from path.bpf.c.
+/// The BPF object that build.rs compiles from path.bpf.c.
 static CODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/path.bpf.o"));
 
 /// A point of a packet's way through the kernel, and the BPF program that traces it.
@@ -28,7 +28,7 @@ impl TracedPoint {
         point.programs.contains(program).then_some(TracedPoint { point, program, refused: false })
     }
 
-    /// Returns a note on what the trace lacks without this point, and why.
+    /// Returns a note on what the trace lacks because the kernel refused this point with `error`.
     pub(super) fn not_seen(&self, error: &dyn Display) -> String {
         format!("not seen: {}: the kernel refuses to trace it ({error})", self.point.without)
     }
@@ -38,7 +38,7 @@ impl TracedPoint {
     }
 }
 
-/// Programs that the kernel has loaded, not attached yet.
+/// BPF programs that the kernel has loaded, but that are not attached yet.
 pub(super) struct LoadedObject {
     pub(super) object: Object,
     pub(super) traced: Vec<TracedPoint>,
@@ -47,13 +47,14 @@ pub(super) struct LoadedObject {
 }
 
 impl LoadedObject {
-    /// Loads all programs that a kernel with these types accepts.
+    /// Loads all programs that the running kernel accepts. `btf` has the kernel's types.
     pub(super) fn new(btf: &Btf<'_>) -> Result<Self, Error> {
         let (traced, notes) = traceable(btf);
         Self::most(traced, notes)
     }
 
-    /// Loads all of `traced`. If the kernel refuses programs that are attached to functions, loads only the others.
+    /// Loads the programs of `traced`. If the kernel refuses them and some are for functions, loads only the others and
+    /// adds a note for each that is left out.
     pub(super) fn most(mut traced: Vec<TracedPoint>, mut notes: Vec<String>) -> Result<Self, Error> {
         let object = match load(&traced) {
             Err(error) if traced.iter().any(TracedPoint::is_of_function) => {
@@ -84,7 +85,7 @@ fn load(traced: &[TracedPoint]) -> Result<Object, Error> {
     })
 }
 
-/// Returns the programs that this kernel has events for, and one line for each point without one.
+/// Returns the points for which this kernel has an event, and one note for each of the other points.
 fn traceable(btf: &Btf<'_>) -> (Vec<TracedPoint>, Vec<String>) {
     let (mut traced, mut notes) = (Vec::new(), Vec::new());
     for point in POINTS {

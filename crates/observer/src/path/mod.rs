@@ -1,10 +1,11 @@
-//! Where a packet spends its time: MAGNET of SC'03 (feng-2003 sections 3.2 and 5) on today's kernels.
+//! Traces where packets spend their time in a host, as the tool MAGNET of the SC'03 paper did (feng-2003 sections 3.2
+//! and 5), on today's kernels.
 //!
-//! BPF programs on the network stack's tracepoints follow a sample of the packets: from the send call through the
-//! qdisc and the driver, and from the device layer through the transport and the socket to the application. They
-//! count what happens to packets and keep histograms in the kernel. They are attached for 30 ms at a time and at most
-//! 2 % of the time, because even an empty program costs some percent of a packet's processing time while it is
-//! attached.
+//! BPF programs on the network stack's tracepoints follow a sample of the packets: on the way down from the send call
+//! through the qdisc and the driver, on the way up from the device layer through the transport and the socket to the
+//! application. They count outcomes of packets, such as drops, and keep histograms of times in the kernel. They are
+//! attached for 30 ms at a time and at most 2 % of the time, because even an empty program costs some percent of a
+//! packet's processing time while it is attached.
 
 mod load;
 mod points;
@@ -23,13 +24,13 @@ use crate::{Error, Observer, RunPolicy, Watch, WatchSubject};
 use selection::{PacketSelection, TracedLink};
 use tracer::PathTracer;
 
-/// Returns the number of packets with this outcome, for all reasons together.
+/// Returns the number of packets with the outcome `what`, such as "dropped", summed over all reasons.
 fn counted(path: &PathTrace, what: &str) -> u64 {
     let alike = path.counts.iter().filter(|(name, _)| name.split(':').next() == Some(what));
     total(alike.map(|(_, count)| *count))
 }
 
-/// Measures the time of sampled packets from hop to hop.
+/// The observer "path", which measures the time of sampled packets from hop to hop of the network stack.
 pub static PATH: Observer = Observer {
     name: "path",
     about: "where packets spend their time, from the send call to the application's read, and what becomes of them",
@@ -62,14 +63,14 @@ pub static PATH: Observer = Observer {
 
 const LOCKDOWN: &str = "/sys/kernel/security/lockdown";
 
-/// Checks that this host can be traced. Changes nothing and leaves nothing behind.
+/// Checks that this process may trace packets on this host; returns the reason if not. Changes nothing on the host.
 fn can_run() -> Result<(), String> {
     landspeed_kernel::bpf::allowed(CapabilitySet::BPF | CapabilitySet::PERFMON)?;
     may_read_kernel(&std::fs::read_to_string(LOCKDOWN).unwrap_or_default())
 }
 
-/// Returns an error under the lockdown "confidentiality", where no program may read kernel memory
-/// (kernel_lockdown(7)).
+/// Returns an error if `lockdown`, the text of the lockdown file, names the mode "confidentiality", in which no program
+/// may read kernel memory (kernel_lockdown(7)).
 fn may_read_kernel(lockdown: &str) -> Result<(), String> {
     if lockdown.contains("[confidentiality]") {
         return Err("kernel lockdown is 'confidentiality', which forbids reading kernel memory; boot with \
@@ -81,8 +82,8 @@ fn may_read_kernel(lockdown: &str) -> Result<(), String> {
 
 struct PathWatch {
     link: String,
-    /// The link and its programs; `None` if the link was not found. What failed is tried again when a window opens,
-    /// and its failure is reported then.
+    /// The link; `None` if it was not found. If the link or the tracer is missing, opening a window tries again and
+    /// reports the failure.
     traced_link: Option<TracedLink>,
     tracer: Option<PathTracer>,
 }

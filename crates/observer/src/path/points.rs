@@ -1,14 +1,14 @@
-//! The programs that a kernel can have: what each is attached to, what replaces it, and what the trace lacks without
-//! it.
+//! The points at which packets are traced: the BPF programs for each, the events that they are attached to, and what
+//! the trace lacks without the point.
 
 use libbpf_rs::btf::{Btf, types};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KernelEvent {
-    /// A tracepoint; if a number is given, only one with exactly that many parameters.
+    /// A tracepoint by its name. If a number is given, the tracepoint must have exactly this number of parameters.
     Tracepoint(&'static str, Option<usize>),
-    /// The entry of a function (fentry). It costs no more than a tracepoint, but some hosts refuse it and a kernel
-    /// may rename the function at any time, so it is used only if there is no tracepoint.
+    /// The entry of a kernel function (fentry). It costs no more than a tracepoint, but some hosts refuse it, and any
+    /// release may rename the function. So it is used only if there is no tracepoint.
     Function(&'static str),
 }
 
@@ -18,15 +18,15 @@ pub(super) struct BpfProgram {
     pub(super) event: KernelEvent,
 }
 
-/// The condition under which a point is worth its cost.
+/// The condition under which a point is traced. Under other conditions it costs time and shows nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PointCondition {
     Always,
-    /// If there may be datagrams among the packets.
+    /// There may be datagrams among the packets.
     Datagrams,
-    /// If the device hands a packet over immediately, as virtual devices do.
+    /// The device hands a packet over immediately, as virtual devices do.
     Immediate,
-    /// If the device frees a packet when it has been sent, as real devices do.
+    /// The device frees a packet when it has been sent, as real devices do.
     Freed,
 }
 
@@ -55,8 +55,8 @@ const fn always(programs: &'static [BpfProgram], without: &'static str) -> PathP
     PathPoint { programs, when: PointCondition::Always, without }
 }
 
-/// All points, in the order of a packet's way. Numbers in comments are the first Linux release that has the
-/// tracepoint.
+/// All points, in the order in which a packet passes them. A number in a comment is the first Linux release that has
+/// the tracepoint.
 pub(super) static POINTS: &[PathPoint] = &[
     // 6.15
     always(
@@ -126,14 +126,15 @@ impl KernelEvent {
     }
 }
 
-/// Returns how many parameters a tracepoint's probe takes: the kernel keeps its type as btf_trace_NAME.
+/// Returns the number of parameters of a tracepoint's probe, whose type in the kernel is btf_trace_NAME; `None` if the
+/// kernel does not have the tracepoint.
 fn parameters(btf: &Btf<'_>, tracepoint: &str) -> Option<usize> {
     let typedef = btf.type_by_name::<types::Typedef<'_>>(&format!("btf_trace_{tracepoint}"))?;
     let pointer = types::Ptr::try_from(typedef.next_type()?).ok()?;
     Some(types::FuncProto::try_from(pointer.next_type()?).ok()?.len())
 }
 
-/// Returns the program that traces `point` on a kernel with these types.
+/// Returns the best program for `point` whose event the kernel with the types `btf` has; `None` if it has none of them.
 pub(super) fn choose(point: &PathPoint, btf: &Btf<'_>) -> Option<&'static BpfProgram> {
     point.programs.iter().find(|program| program.event.is_in(btf))
 }

@@ -1,4 +1,4 @@
-//! The programs in the kernel: they are loaded once, and then attached and detached repeatedly.
+//! The tracer's BPF programs in the kernel. They are loaded once, and then attached and detached repeatedly.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,11 +20,11 @@ pub(super) struct PathPrograms {
     config: ProgramConfig,
     traced: Vec<TracedPoint>,
     reasons: DropReasons,
-    /// Notes on what cannot be traced on this host.
+    /// A note for each point that cannot be traced on this host.
     pub(super) notes: Vec<String>,
 }
 
-/// The maps of state.h.
+/// Handles to the BPF maps of state.h.
 struct PathMaps {
     config: MapHandle,
     counts: MapHandle,
@@ -33,8 +33,7 @@ struct PathMaps {
     flows: MapHandle,
 }
 
-/// state.h's `struct config`, the programs' only global variable. Fields and padding are laid out as clang does for
-/// BPF.
+/// The `struct config` of state.h, the only global variable of the programs, with the layout that clang uses for BPF.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 struct ProgramConfig {
@@ -46,10 +45,10 @@ struct ProgramConfig {
     only_flows: u32,
     fragments: u32,
     _aligned: u32,
-    /// Keys of one of the watched flows, or zero.
+    /// The keys of one of the watched flows, as sent and as received; zeros if none is given.
     flow: [u64; 2],
     only_address: u32,
-    /// The watched address as IPv6 in network order.
+    /// The watched address in network order, as an IPv6 address.
     address: [u8; 16],
     port: u32,
     completion: u32,
@@ -57,7 +56,7 @@ struct ProgramConfig {
 }
 
 impl ProgramConfig {
-    /// Returns the bytes that the programs read.
+    /// Returns the bytes of the struct, as the programs read them.
     fn bytes(&self) -> &[u8] {
         // SAFETY: the struct consists of integers without padding between or behind them, as the test adds up.
         unsafe { std::slice::from_raw_parts((&raw const *self).cast(), size_of::<Self>()) }
@@ -65,8 +64,8 @@ impl ProgramConfig {
 }
 
 impl PathPrograms {
-    /// Adapts the programs to this kernel and loads them. This takes some hundred milliseconds, mostly for reading
-    /// the kernel's types.
+    /// Loads the programs that this kernel has events for. This takes some hundred milliseconds, mostly to read the
+    /// kernel's types.
     pub(super) fn load(traced_link: &TracedLink) -> Result<Self, Error> {
         let btf = Btf::from_vmlinux().map_err(|e| failed("read", "the kernel's types", &e))?;
         Self::of(LoadedObject::new(&btf)?, DropReasons::of(&btf), traced_link)
@@ -80,7 +79,8 @@ impl PathPrograms {
         Ok(PathPrograms { maps: PathMaps::of(&object)?, object, config, traced, reasons, notes })
     }
 
-    /// Prepares a window over `selection`: clears what earlier windows counted.
+    /// Prepares a window over `selection`, and clears the counts of earlier windows. It will follow one datagram in
+    /// `one_in`, and the TCP segments that hold each `stride`-th byte of a flow.
     pub(super) fn prepare(
         &mut self,
         selection: &PacketSelection,
@@ -106,14 +106,15 @@ impl PathPrograms {
         self.follow(stride)
     }
 
-    /// Follows, from now on, the TCP segments that hold each `stride`-th byte of a flow.
+    /// Sets the stride: from now on, the TCP segments that hold each `stride`-th byte of a flow are followed.
     pub(super) fn follow(&mut self, stride: u32) -> Result<(), Error> {
         self.config.stride = stride;
         let written = self.maps.config.update(&[0; 4], self.config.bytes(), MapFlags::ANY);
         written.map_err(|e| failed("configure", PROGRAMS, &e))
     }
 
-    /// Attaches the programs that `selection` needs. They are detached when the links are dropped.
+    /// Attaches the programs that `selection` needs, except those that the kernel refuses. They are detached when the
+    /// returned links are dropped.
     pub(super) fn attach(&mut self, selection: &PacketSelection) -> Vec<Link> {
         let (mut links, completion) = (Vec::with_capacity(self.traced.len()), self.config.completion != 0);
         for traced in self.traced.iter_mut().filter(|traced| !traced.refused) {
@@ -146,7 +147,8 @@ impl PathPrograms {
         Ok(drops.into_iter().map(|(reason, count)| (self.reasons.name(reason), count)).collect())
     }
 
-    /// Returns how many events so far were missed because their program was already running on the processor.
+    /// Returns the number of events until now that were missed because their program was already running on the
+    /// processor.
     pub(super) fn misses(&self) -> u64 {
         let programs = self.object.progs();
         programs.filter(|program| program.autoload()).filter_map(|p| misses(p.as_fd().as_raw_fd())).sum()
@@ -179,7 +181,7 @@ fn worth_it(when: PointCondition, selection: &PacketSelection, completion: bool)
     }
 }
 
-/// Returns the keys under which path.bpf.c's flow_key() looks up a flow's packets: as sent, and as received.
+/// Returns the keys of a flow's sent and received packets, as flow_key() in packet.h computes them.
 fn both_ways(flow: FlowPorts) -> [u64; 2] {
     let key = |source: u16, destination: u16| {
         u64::from(flow.protocol) << 32 | u64::from(source) << 16 | u64::from(destination)
@@ -187,14 +189,14 @@ fn both_ways(flow: FlowPorts) -> [u64; 2] {
     [key(flow.local, flow.remote), key(flow.remote, flow.local)]
 }
 
-/// Reads a program's missed events from /proc (kernel/bpf/syscall.c has the field, Documentation/filesystems/proc.rst
-/// leaves it out).
+/// Reads the number of missed events of the program with this descriptor from /proc/self/fdinfo (kernel/bpf/syscall.c;
+/// not in Documentation/filesystems/proc.rst).
 fn misses(program: i32) -> Option<u64> {
     let text = procfile::read(&format!("/proc/self/fdinfo/{program}")).ok()?;
     text.lines().find_map(|line| line.strip_prefix("recursion_misses:"))?.trim().parse().ok()
 }
 
-/// Converts an error of libbpf to this crate's.
+/// Converts an error of libbpf to an error of this crate.
 pub(super) fn failed(operation: &'static str, object: &str, error: &libbpf_rs::Error) -> Error {
     Error::io(operation, object, io::Error::other(error.to_string()))
 }
@@ -241,7 +243,7 @@ mod tests {
         assert!(!worth_it(PointCondition::Immediate, &streams, true));
     }
 
-    /// Replacements for other kernels pass this kernel's verifier too, or a note says why not.
+    /// The programs for other kernels pass this kernel's verifier too, or a note has the reason.
     #[test]
     fn stand_ins_load_and_a_refusal_is_noted() {
         if let Err(why) = super::super::can_run() {

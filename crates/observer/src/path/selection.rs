@@ -1,4 +1,4 @@
-//! Selects the packets that are watched.
+//! Selects the packets that the tracer watches.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
@@ -10,7 +10,7 @@ use rustix::net::{getpeername, getsockname, ipproto, sockopt};
 
 use crate::{Error, WatchSubject};
 
-/// The most flows that are distinguished: with more, a lookup for each packet is not worth its cost.
+/// The largest number of flows that are distinguished. With more, a look-up for each packet would cost too much.
 const MOST_FLOWS: usize = 2000;
 
 /// The place where packets are watched: a link in a network namespace.
@@ -20,12 +20,12 @@ pub(super) struct TracedLink {
     pub(super) netns: u32,
     pub(super) index: u32,
     pub(super) mtu: Bytes,
-    /// True if the device frees a packet only when it has been sent.
+    /// True if the device frees a packet only when it has been sent, as real devices do.
     pub(super) completion: bool,
 }
 
 impl TracedLink {
-    /// Returns the link with this name in the calling thread's namespace.
+    /// Returns the link with the name `link` in the calling thread's network namespace.
     pub(super) fn of(link: &str) -> Result<Self, Error> {
         let gone = |why: String| Error::Gone { object: format!("link '{}'", link.escape_default()), why };
         let found = Rtnl::open().and_then(|rtnl| rtnl.link(link)).map_err(|e| gone(e.to_string()))?;
@@ -41,7 +41,8 @@ impl TracedLink {
     }
 }
 
-/// Returns the number in "net:[4026531833]", which is the namespace's inode.
+/// Returns the inode number of the calling thread's network namespace, which its name in /proc contains:
+/// "net:[4026531833]".
 fn namespace() -> Result<u32, Error> {
     const PATH: &str = "/proc/thread-self/ns/net";
     let target = std::fs::read_link(PATH).map_err(|e| Error::io("read", PATH, e))?;
@@ -50,8 +51,8 @@ fn namespace() -> Result<u32, Error> {
     number.and_then(|number| number.parse().ok()).ok_or_else(|| Error::shape(PATH, format!("'{target}'")))
 }
 
-/// The key of a flow for the tracer: its protocol and ports. On one link of one namespace, a flow's addresses add
-/// nothing. The remote port is 0 if any matches.
+/// The key of a flow for the tracer: its protocol and ports. Addresses are left out, because they add nothing on one
+/// link of one namespace. A remote port of 0 matches any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FlowPorts {
     pub(super) protocol: u8,
@@ -63,16 +64,16 @@ pub(super) struct FlowPorts {
 pub(super) struct PacketSelection {
     /// The flows to watch; if it is empty, all flows of the link.
     pub(super) flows: Vec<FlowPorts>,
-    /// Flows with this address at one end.
+    /// If set, only flows with this address at one end are watched. Port 0 matches any port.
     pub(super) address: Option<SocketAddr>,
     /// True if there may be datagrams among the packets.
     pub(super) datagrams: bool,
-    /// Notes that a reader should know.
+    /// Notes on the selection for a reader of the trace.
     pub(super) notes: Vec<String>,
 }
 
 impl PacketSelection {
-    /// Returns the selection for `subject`.
+    /// Returns the selection of the packets of `subject`.
     pub(super) fn at(subject: &WatchSubject<'_>) -> Self {
         let all = |note: &str| PacketSelection {
             datagrams: true,
@@ -102,7 +103,8 @@ impl PacketSelection {
         PacketSelection { flows, datagrams, ..PacketSelection::default() }
     }
 
-    /// Returns the address as IPv6, into which IPv4 is mapped (RFC 4291 section 2.5.5.2), and the port.
+    /// Returns the watched address as IPv6, with IPv4 mapped into it (RFC 4291 section 2.5.5.2), and the port; `None`
+    /// if no address is set.
     pub(super) fn end(&self) -> Option<([u8; 16], u16)> {
         let end = self.address?;
         let address = match end.ip() {
@@ -113,8 +115,8 @@ impl PacketSelection {
     }
 }
 
-/// Returns the protocol and ports of a socket's packets; `None` for sockets of other families. Multipath TCP's
-/// packets are TCP's.
+/// Returns the protocol and ports of a socket's packets; `None` for sockets of other families. The packets of Multipath
+/// TCP are TCP packets.
 fn ports(socket: &BorrowedFd<'_>) -> Option<FlowPorts> {
     let local = SocketAddr::try_from(getsockname(socket).ok()?).ok()?;
     let remote = getpeername(socket).ok().flatten().and_then(|name| SocketAddr::try_from(name).ok());

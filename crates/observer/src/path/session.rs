@@ -1,4 +1,4 @@
-//! One window of the observer: when programs are attached, and what they saw.
+//! One window of the path tracer: decides when the programs are attached, and returns the trace.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::Sender;
@@ -14,31 +14,31 @@ use super::tracer::TracerRequest;
 use super::turn::AttachTurn;
 use crate::Error;
 
-/// The time for which programs stay attached. Attaching and detaching them costs some four milliseconds of processor
-/// time, so a much shorter time is no cheaper; and a hop that takes longer than this is hardly ever observed.
+/// The time for which programs stay attached. It is not shorter because attaching and detaching them costs some four
+/// milliseconds of processor time, and because a hop that takes longer than this time is hardly ever observed.
 const ATTACHED: Duration = Duration::from_millis(30);
-/// The share of the time, as its reciprocal, for which programs may be attached on a machine. Attached all the time,
-/// they made a packet's way cost a tenth to a third more in a lab with a tracer on either host (tests/path/cost.rs),
-/// and attaching adds its milliseconds; with this share, about a percent remains.
+/// The reciprocal of the share of the time for which programs may be attached on a machine. Attached all the time, they
+/// raised the processing cost of packets by a tenth to a third in a lab with a tracer on each host
+/// (tests/path/cost.rs), without the cost of attaching. With this share, about one percent remains.
 const ATTACHED_ONE_IN: u32 = 50;
-/// The longest time for which a tracer that has just had the turn leaves it to others.
+/// The longest time for which a tracer that has just had the turn leaves a free turn to others.
 const YIELD_TIME: Duration = Duration::from_millis(20);
-/// The time from the first attachment until the size of segments is known, which decides which of them to follow.
+/// The time from the first attachment until the mean size of segments is read, from which the stride is computed.
 const LEARN: Duration = Duration::from_millis(2);
 /// The sampling ratio: one packet of a flow in `ONE_IN` is followed.
 const ONE_IN: u32 = 16;
-/// Bytes of the headers of IPv6 and TCP with timestamps: a full segment's payload is the MTU minus this, or a little
-/// more.
+/// Size of the headers of IPv6 and of TCP with timestamps, in bytes. The payload of a full segment is the MTU minus
+/// this, or a little more.
 const HEADERS: u64 = 72;
 
-/// The budget for attaching programs: the time from which they may be attached again. It outlives a window, so that
-/// many short windows cost no more than a long one. The turn is kept until then, so that many tracers cost a machine
-/// no more than one.
+/// The budget for attaching programs: after each attachment there is a pause that pays for it. The budget outlives a
+/// window, so that many short windows cost no more than a long one. The turn is kept during the pause, so that many
+/// tracers cost a machine no more than one.
 pub(super) struct AttachBudget {
     free_from: Instant,
-    /// The turn, kept until the pause that pays for it is over.
+    /// The turn of the last attachment, kept until the pause is over.
     turn: Option<AttachTurn>,
-    /// The channel on which a turn arrives that another tracer held.
+    /// The channel on which a requested turn arrives once another tracer has released it.
     requests: Sender<TracerRequest>,
     /// True while a turn is expected on the channel.
     requested: bool,
@@ -51,7 +51,8 @@ impl AttachBudget {
         AttachBudget { free_from: Instant::now(), turn: None, requests, requested: false, last: None }
     }
 
-    /// Returns the turn if it is free; otherwise `None`, and it arrives later as [`TracerRequest::Turn`].
+    /// Returns the turn if it is free. Otherwise returns `None`, and the turn arrives later as a
+    /// [`TracerRequest::Turn`].
     fn request_turn(&mut self) -> Option<AttachTurn> {
         if self.requested {
             return None;
@@ -67,7 +68,8 @@ impl AttachBudget {
         self.requested = false;
     }
 
-    /// Records that programs were attached for `time`, until now. On a busy machine that may be longer than planned.
+    /// Records that programs were attached for `time` until now, and begins the pause that pays for it. On a busy
+    /// machine `time` may be longer than planned.
     fn charge(&mut self, time: Duration, turn: AttachTurn) {
         let (now, pause) = (Instant::now(), time * (ATTACHED_ONE_IN - 1));
         self.free_from = now + pause;
@@ -75,8 +77,9 @@ impl AttachBudget {
         self.last = Some((now, pause));
     }
 
-    /// Returns how long to leave a free turn to others: the shorter this tracer has waited since its last turn, the
-    /// longer. Windows of two hosts open together, and otherwise the same host would always be first.
+    /// Returns the time for which this tracer leaves a free turn to others. It is the longer, the more recently this
+    /// tracer has had the turn. Without it, the same host would always be first, because the windows of two hosts open
+    /// together.
     fn polite(&self) -> Duration {
         self.last.map_or(Duration::ZERO, |(ended, pause)| {
             let waited = ended.elapsed().as_secs_f64().max(1e-3);
@@ -84,7 +87,8 @@ impl AttachBudget {
         })
     }
 
-    /// Returns the time until [`AttachBudget::release`] is due.
+    /// Returns the time until [`AttachBudget::release`] must be called; [`Duration::MAX`] if there is no turn to
+    /// release.
     pub(super) fn until_free(&self) -> Duration {
         match self.turn {
             Some(_) => self.free_from.saturating_duration_since(Instant::now()),
@@ -92,7 +96,7 @@ impl AttachBudget {
         }
     }
 
-    /// Releases the turn to the next waiting tracer once the pause that pays for it is over.
+    /// Releases the turn to the next waiting tracer if the pause after the last attachment is over.
     pub(super) fn release(&mut self) {
         let now = Instant::now();
         if now >= self.free_from && self.turn.take().is_some() {
@@ -103,9 +107,9 @@ impl AttachBudget {
 
 enum AttachPhase {
     Detached,
-    /// Detached, and waits for the turn.
+    /// Detached, because another tracer has the turn.
     Waiting,
-    /// Attached for the first time, with a guess at the size of segments.
+    /// Attached for the first time in this window, with a guess at the size of segments.
     Learning(Attachment),
     Attached(Attachment),
 }
@@ -132,7 +136,7 @@ pub(super) struct TraceSession {
 }
 
 impl TraceSession {
-    /// Clears the counts, and attaches if the budget allows.
+    /// Begins a window: clears the counts, and attaches the programs if the budget and the turn allow it.
     pub(super) fn begin(
         selection: PacketSelection,
         programs: &mut PathPrograms,
@@ -157,7 +161,8 @@ impl TraceSession {
         Ok(session)
     }
 
-    /// Returns the time until [`TraceSession::step`] is due.
+    /// Returns the time until [`TraceSession::step`] must be called; [`Duration::MAX`] while the session waits for the
+    /// turn.
     pub(super) fn until_next(&self) -> Duration {
         match self.phase {
             AttachPhase::Waiting => Duration::MAX,
@@ -165,7 +170,7 @@ impl TraceSession {
         }
     }
 
-    /// Attaches if the session waits for the turn; otherwise drops the turn, which leaves it to others.
+    /// Attaches the programs if the session waits for the turn. Otherwise drops the turn, so that others can have it.
     pub(super) fn turn_arrived(&mut self, turn: AttachTurn, programs: &mut PathPrograms) {
         if let AttachPhase::Waiting = self.phase {
             self.attach(turn, programs);
@@ -179,7 +184,7 @@ impl TraceSession {
         self.phase = if first { AttachPhase::Learning(attached) } else { AttachPhase::Attached(attached) };
     }
 
-    /// Advances to the next phase.
+    /// Advances to the next phase, which attaches or detaches the programs.
     pub(super) fn step(&mut self, programs: &mut PathPrograms, budget: &mut AttachBudget) {
         match std::mem::replace(&mut self.phase, AttachPhase::Detached) {
             AttachPhase::Detached => {
@@ -207,7 +212,7 @@ impl TraceSession {
         }
     }
 
-    /// Detaches what is attached.
+    /// Detaches the programs if they are attached.
     pub(super) fn stop(&mut self, budget: &mut AttachBudget) {
         let phase = std::mem::replace(&mut self.phase, AttachPhase::Detached);
         if let AttachPhase::Learning(attached) | AttachPhase::Attached(attached) = phase {
@@ -215,7 +220,7 @@ impl TraceSession {
         }
     }
 
-    /// Detaches, and returns the trace.
+    /// Ends the window: detaches the programs if they are attached, and returns the trace.
     pub(super) fn end(
         mut self,
         programs: &PathPrograms,
@@ -269,7 +274,7 @@ impl Attachment {
         Attachment { links: programs.attach(selection), since, turn }
     }
 
-    /// Detaches the programs, and returns how long they were attached, including attaching and detaching.
+    /// Detaches the programs. Returns the time for which they were attached, including that of attaching and detaching.
     fn detach(self, budget: &mut AttachBudget) -> Duration {
         drop(self.links);
         let time = self.since.elapsed();
@@ -278,7 +283,7 @@ impl Attachment {
     }
 }
 
-/// Adjusts the stride, so that one packet in [`ONE_IN`] of the size seen so far is followed.
+/// Adjusts the stride to the mean payload of the packets so far, so that one packet in [`ONE_IN`] is followed.
 fn adapt(programs: &mut PathPrograms) {
     if let Some(payload) = programs.tally().ok().and_then(|tally| tally.mean_payload) {
         // On an error the previous size stays in use; reading the maps at the end fails in the same way and reports
@@ -287,7 +292,8 @@ fn adapt(programs: &mut PathPrograms) {
     }
 }
 
-/// Returns the bytes of a flow from one followed packet to the next; state.h explains why it is odd.
+/// Returns the stride for packets of `payload` bytes: the bytes of a flow from one followed packet to the next. It is
+/// odd, so that it visits all offsets of the application's writes.
 fn stride(payload: u64) -> u32 {
     u32::try_from(payload.max(1) * u64::from(ONE_IN)).unwrap_or(1 << 30) | 1
 }

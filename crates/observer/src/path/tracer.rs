@@ -1,4 +1,4 @@
-//! The thread that holds the programs and attaches them for short times.
+//! The thread that owns the path tracer's BPF programs and attaches them for short times.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
@@ -14,21 +14,22 @@ use crate::Error;
 pub(super) enum TracerRequest {
     Open(PacketSelection, Sender<Result<(), Error>>),
     Close(Sender<Result<PathTrace, Error>>),
-    /// The turn for which a window waits.
+    /// The turn that the thread requested earlier.
     Turn(AttachTurn),
     End,
 }
 
-/// A handle to the thread. When it is dropped the thread ends, and everything in the kernel is released. That also
-/// happens if the thread panics or the process dies, since links and programs live only as long as their descriptors.
+/// A handle to the tracer's thread. When it is dropped, the thread ends and the kernel releases the programs. The
+/// kernel also releases them if the thread panics or the process dies, because links and programs live only as long as
+/// their descriptors.
 pub(super) struct PathTracer {
     requests: Sender<TracerRequest>,
-    /// The thread; `None` only while this is being dropped.
+    /// The thread; `None` only while the handle is being dropped.
     thread: Option<JoinHandle<()>>,
 }
 
 impl PathTracer {
-    /// Loads the programs for `traced_link` without attaching them.
+    /// Starts the thread, and waits until it has loaded the programs for `traced_link`. They are not attached yet.
     pub(super) fn start(traced_link: TracedLink) -> Result<Self, Error> {
         let (requests, received) = mpsc::channel();
         let (ready, loaded) = mpsc::channel();
@@ -42,13 +43,13 @@ impl PathTracer {
         Ok(tracer)
     }
 
-    /// Begins a window and discards one that is open. Programs are attached when this returns, unless they were
-    /// attached shortly before or another tracer has the turn.
+    /// Begins a window over the packets of `selection`, and discards an open one. When this returns the programs are
+    /// attached, unless they were attached shortly before or another tracer has the turn.
     pub(super) fn open(&self, selection: PacketSelection) -> Result<(), Error> {
         self.request(|reply| TracerRequest::Open(selection, reply))
     }
 
-    /// Ends the window. Nothing is attached when this returns.
+    /// Ends the window and returns its trace. When this returns no program is attached.
     pub(super) fn close(&self) -> Result<PathTrace, Error> {
         self.request(TracerRequest::Close)
     }
@@ -78,7 +79,8 @@ fn gone() -> Error {
     Error::Gone { object: "the path tracer's thread".into(), why: "it panicked; please report it".into() }
 }
 
-/// Runs the thread: loads the programs, reports the outcome, and answers requests until it is to end.
+/// Runs the thread: loads the programs, sends the outcome to `ready`, and answers requests until
+/// [`TracerRequest::End`].
 fn serve(
     traced_link: &TracedLink,
     requests: &(Sender<TracerRequest>, Receiver<TracerRequest>),
@@ -131,9 +133,9 @@ fn answer(
     }
 }
 
-/// Raises this thread's priority above that of the workload's threads, which keep a busy machine's processors.
-/// Programs that are due to be detached cost time until the thread runs. If this is not permitted, the budget makes up
-/// for it.
+/// Raises this thread's priority above that of the workload's threads, so that it runs in time on a busy machine.
+/// Programs that should be detached cost time until the thread runs. If the priority may not be raised, the longer
+/// attachment is followed by a longer pause.
 fn be_prompt() {
     // Without a process id, the call applies to this thread (setpriority(2), NOTES).
     let _ = rustix::process::setpriority_process(None, -20);

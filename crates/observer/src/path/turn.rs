@@ -1,19 +1,20 @@
-//! Lets the tracers of one machine, such as those of a lab's two hosts, attach their programs in turn.
+//! A lock by which the tracers of one machine, such as those of a lab's two hosts, attach their programs in turn.
 
 use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
 
-/// The exclusive right to attach programs, held until it is dropped. If one tracer detaches from a tracepoint to
-/// which another is attached, the kernel waits for a grace period of some ten milliseconds, during which both still
-/// cost time. The lock is on this program's own file, which all tracers share.
+/// The turn: a machine's exclusive right to attach programs, until it is dropped. It is needed because the kernel waits
+/// for a grace period of some ten milliseconds if one tracer detaches from a tracepoint to which another one is
+/// attached, and the programs of both cost time until then. It is a lock on landspeed's program file, which all tracers
+/// share.
 pub(super) struct AttachTurn {
-    /// The lock; `None` if no lock can be had. Every tracer then has the turn.
+    /// The locked file; `None` if there is no lock, in which case every tracer has the turn.
     _lock: Option<File>,
 }
 
 impl AttachTurn {
-    /// Returns the turn if it is free. Otherwise a thread waits until it is released and passes it to `arrived`,
-    /// because polling would take a processor from the workload each time.
+    /// Returns the turn if it is free. Otherwise returns `None` and starts a thread that waits until the turn is
+    /// released, and then passes it to `arrived`. Polling would take a processor from the workload each time.
     pub(super) fn request(arrived: impl FnOnce(Self) + Send + 'static) -> Option<Self> {
         let Ok(own) = File::open("/proc/self/exe") else { return Some(Self::EVERYBODYS) };
         match own.try_lock() {

@@ -1,7 +1,9 @@
-//! The processes behind flows: whether they run, wait for a processor or sleep, and where they sleep.
+//! The processes that own flows: the times for which they run and wait for a processor, and the kernel functions in
+//! which they sleep.
 //!
-//! A slow reader and a slow network look alike in a socket's queues at one end; the state of the process tells them
-//! apart. Each sample reads the threads' states in /proc: a statistic of moments, without tracing.
+//! At one end, the queues of a socket look alike for a slow reader and for a slow network. The state of the process
+//! distinguishes the two. Each sample reads the threads' states in /proc, so the figures are counts of samples, not
+//! traced times.
 
 mod process;
 mod thread;
@@ -48,15 +50,16 @@ pub(crate) static PROCESSES: Observer = Observer {
     watch: |_| windows(ProcessWindow::open),
 };
 
-/// The share of the time, as its reciprocal, that looking for new processes may take, however slow it is on this host.
+/// The reciprocal of the share of the time that may be spent looking for new processes, which is slow on a host with
+/// many.
 const LOOKING_ONE_IN: u32 = 20;
 
 struct ProcessWindow {
     target: WatchTarget,
     processes: Vec<WatchedProcess>,
-    /// The processes that were there when the window opened or joined since.
+    /// The processes that existed when the window opened, and those that were found since.
     known: BTreeSet<u32>,
-    /// The time at which new processes may be looked for again.
+    /// The earliest time of the next search for new processes.
     next_look: Instant,
     notes: BTreeSet<String>,
 }
@@ -98,7 +101,7 @@ impl ProcessWindow {
         Ok(found)
     }
 
-    /// Returns the processes of the target, those that hold a socket of its flows first.
+    /// Returns the processes of the target. Those that hold a socket of its flows come first.
     fn holders_first(&mut self, subject: &WatchSubject<'_>) -> Result<Vec<u32>, Error> {
         let family = family(subject.target)?;
         // Without the right to see who holds a socket, the order is that of the ids.
@@ -109,7 +112,7 @@ impl ProcessWindow {
         Ok([first, rest].concat())
     }
 
-    /// Adds processes that the named ones started since the window opened.
+    /// Adds the processes that the target's processes have started since the window opened, if a search is due.
     fn newcomers(&mut self) {
         let now = Instant::now();
         let grows = matches!(self.target, WatchTarget::Pid { .. } | WatchTarget::Name { .. });
@@ -124,7 +127,7 @@ impl ProcessWindow {
         self.next_look = Instant::now() + now.elapsed() * LOOKING_ONE_IN;
     }
 
-    /// Returns the processes that hold the flows' sockets, and those that accept new ones.
+    /// Returns the processes that hold the flows' sockets or a listening socket of the target.
     fn holders(&mut self, subject: &WatchSubject<'_>) -> Result<BTreeSet<u32>, Error> {
         let diag = SockDiag::open()?;
         let selection = select(&diag, subject)?;
@@ -157,8 +160,8 @@ impl OpenWindow for ProcessWindow {
     }
 }
 
-/// Returns the threads of a process, ascending. The calling thread is left out, because it watches and would often be
-/// the busiest.
+/// Returns the threads of a process in ascending order. The calling thread is left out, because it takes the samples
+/// and would often be the busiest.
 fn threads_of(pid: u32) -> Result<Vec<ThreadId>, Error> {
     let path = format!("/proc/{pid}/task");
     let tids = procfile::numbered(&path).map_err(|error| Error::io("list", path, error))?;

@@ -1,4 +1,4 @@
-//! One process over a window.
+//! One watched process over a window.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,19 +10,20 @@ use super::threads_of;
 use crate::cpu::clock::TaskClock;
 use crate::{Error, procfile};
 
-/// The most threads of a process whose sleep is sampled, those that ran most before the window opened.
+/// The largest number of threads of a process whose activity is sampled, those that ran most before the window opened.
 const MOST_THREADS: usize = 64;
 
 #[derive(Debug, Default)]
 struct ThreadHistory {
     before: ThreadTimes,
     switches_before: u64,
-    /// The kernel functions in which the thread slept at samples, with the number of samples.
+    /// The number of samples by activity: the kernel function in which the thread slept, "running", "asleep" or
+    /// "stopped".
     waiting_in: BTreeMap<String, u32>,
     uninterruptible: u32,
 }
 
-/// A process whose window is open.
+/// A process that is watched in an open window.
 #[derive(Debug)]
 pub(super) struct WatchedProcess {
     pid: u32,
@@ -30,14 +31,15 @@ pub(super) struct WatchedProcess {
     threads: BTreeMap<ThreadId, ThreadHistory>,
     /// The threads that each sample reads.
     sampled: Vec<ThreadId>,
-    /// The run time of the whole process at the start; `None` for the workload, of which only the given threads count.
+    /// The run time of the whole process when the window opened; `None` for the workload, of which only some threads
+    /// count.
     before: Option<CpuNanos>,
-    /// True if a sample found a thread asleep and the kernel hid where.
+    /// True if the kernel hid the function in which a sampled thread slept.
     hidden: bool,
 }
 
 impl WatchedProcess {
-    /// Watches these threads of this process; `None` if there are none.
+    /// Returns a watch of some threads of landspeed's process; `None` if there are none.
     pub(super) fn own(threads: &[i32]) -> Option<Self> {
         let pid = std::process::id();
         let threads: Vec<ThreadId> =
@@ -55,7 +57,7 @@ impl WatchedProcess {
         Ok(WatchedProcess::new(pid, Some(cpu), &threads))
     }
 
-    /// Watches a process that began within the window; `None` if it is gone.
+    /// Returns a watch of a process that began in the window; `None` if it is gone.
     pub(super) fn newborn(pid: u32) -> Option<Self> {
         let mut process = WatchedProcess::new(pid, Some(CpuNanos(0)), &[]);
         process.newcomers();
@@ -112,7 +114,7 @@ impl WatchedProcess {
         self.newcomers();
     }
 
-    /// Adds threads that began since the last sample. The workload's threads are given and do not change.
+    /// Adds the threads that began since the last sample. The threads of the workload do not change.
     fn newcomers(&mut self) {
         if self.before.is_none() || self.sampled.len() >= MOST_THREADS {
             return;
@@ -125,7 +127,7 @@ impl WatchedProcess {
         }
     }
 
-    /// Returns the observations of the process. If it ended within the window, returns `None` and adds a note.
+    /// Returns the observations of the process. If it ended in the window, returns `None` and adds a note.
     pub(super) fn tell(mut self, notes: &mut BTreeSet<String>) -> Option<ProcessWatch> {
         self.newcomers();
         let pid = self.pid;
@@ -155,7 +157,7 @@ impl WatchedProcess {
         })
     }
 
-    /// Returns the threads that still exist, and what each did within the window.
+    /// Returns the threads that still exist, and the times for which each ran and waited in the window.
     fn used(&self) -> impl Iterator<Item = (ThreadId, ThreadTimes)> {
         self.threads.iter().filter_map(|(thread, history)| {
             let now = ran(*thread).ok()?;
@@ -165,7 +167,7 @@ impl WatchedProcess {
         })
     }
 
-    /// Returns the thread that ran most; of several the first.
+    /// Returns the thread that ran most in the window; of several that ran equally long, the first.
     fn busiest(&self) -> Option<(ThreadId, ThreadTimes)> {
         self.used().max_by_key(|(thread, used)| (used.cpu, std::cmp::Reverse(*thread)))
     }
@@ -187,8 +189,8 @@ impl WatchedProcess {
     }
 }
 
-/// Returns the run time by the thread's own clock if this process may read it, which is exact even while the thread
-/// runs.
+/// Returns the run and waiting times of a thread. For a thread of landspeed's process, the run time is from the
+/// thread's CPU clock, which is exact even while the thread runs.
 fn ran(thread: ThreadId) -> Result<ThreadTimes, Error> {
     let mut ran = thread.ran()?;
     if thread.pid == std::process::id()

@@ -11,12 +11,12 @@ pub(super) struct ThreadId {
     pub(super) tid: u32,
 }
 
-/// The time that a thread has run and waited since it began.
+/// The times for which a thread has run and waited since it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct ThreadTimes {
-    /// The time on a processor, up to one tick late while it runs.
+    /// The time on a processor. It is up to one tick late while the thread runs.
     pub(super) cpu: CpuNanos,
-    /// The time ready to run and waiting for a processor.
+    /// The time for which the thread was ready to run and waited for a processor.
     pub(super) waited: Nanos,
 }
 
@@ -26,7 +26,7 @@ pub(super) enum ThreadActivity {
     Running,
     /// Asleep in this function of the kernel.
     In(String),
-    /// Asleep, and the kernel hides where.
+    /// Asleep in a function that the kernel hides.
     Asleep,
     /// Stopped by a signal or a debugger, or ending.
     Stopped,
@@ -37,8 +37,8 @@ impl ThreadId {
         procfile::read(&format!("/proc/{}/task/{}/{file}", self.pid, self.tid))
     }
 
-    /// Reads the times from schedstat. On a kernel without CONFIG_SCHED_INFO, reads the ticks of stat, which lack the
-    /// waiting time.
+    /// Returns the thread's times from its file schedstat. On a kernel without CONFIG_SCHED_INFO, returns the run time
+    /// from its file stat, in ticks, and a waiting time of zero.
     pub(super) fn ran(self) -> Result<ThreadTimes, Error> {
         if let Some(ran) = self.read("schedstat").ok().and_then(|text| schedstat(&text)) {
             return Ok(ran);
@@ -54,7 +54,7 @@ impl ThreadId {
         Ok(status(&self.read("status")?))
     }
 
-    /// Returns the thread's current activity, and whether it can be interrupted.
+    /// Returns the thread's current activity, and false if it is in uninterruptible sleep.
     pub(super) fn now(self) -> Result<(ThreadActivity, bool), Error> {
         let stat = self.stat()?;
         let activity = match stat.state {
@@ -70,8 +70,8 @@ impl ThreadId {
     }
 }
 
-/// Parses the time on a processor, the time waiting and the number of turns. All are zero if the kernel does not
-/// count.
+/// Parses the text of schedstat: the time on a processor, the time waiting and the number of time slices. Returns
+/// `None` if the last is zero, because the kernel then does not count them.
 fn schedstat(text: &str) -> Option<ThreadTimes> {
     let mut numbers = text.split_ascii_whitespace().map(|number| number.parse::<u64>().ok());
     let (cpu, waited, turns) = (numbers.next()??, numbers.next()??, numbers.next()??);
@@ -99,8 +99,8 @@ fn status(text: &str) -> ThreadStatus {
     status
 }
 
-/// Returns the function in /proc/TID/wchan; the kernel shows "0" to readers without permission, and for a thread that
-/// was just woken.
+/// Returns the kernel function in the text of /proc/TID/wchan. Returns `None` for "0", which the kernel shows to
+/// readers without permission and for a thread that was just woken.
 fn function(text: &str) -> Option<String> {
     let name = text.trim();
     (!name.is_empty() && name != "0").then(|| name.to_owned())

@@ -1,6 +1,6 @@
-//! Statistics of qdiscs over a window: what they sent, dropped, delayed and queued.
+//! Statistics of qdiscs over a window: bytes and packets sent, drops, overlimits and backlog.
 //!
-//! Their counters are read at both ends of the window over rtnetlink, their backlog at each sample.
+//! Their counters are read over rtnetlink at both ends of the window, and their backlog also at each sample.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,8 @@ pub(crate) static QDISC: Observer = Observer {
     },
 };
 
-/// The identity of a queue until it is created again: link, handle, parent, and true for a class.
+/// The key of a queue: the index of its link, its handle, its parent, and true for a class. A queue that is created
+/// again may have the same key.
 type QueueKey = (u32, u32, u32, bool);
 
 struct QdiscWindow {
@@ -99,7 +100,7 @@ impl QdiscWindow {
     }
 }
 
-/// Returns the handle as tc prints it: "1:", "1:10".
+/// Returns the handle in the form that tc prints, such as "1:" or "1:10".
 fn handle(handle: u32) -> String {
     match (handle >> 16, handle & 0xffff) {
         (major, 0) => format!("{major:x}:"),

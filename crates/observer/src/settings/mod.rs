@@ -31,7 +31,7 @@ pub(crate) static SETTINGS: Observer = Observer {
     },
 };
 
-/// An open window, with sockets in the network namespace of the thread that opened it.
+/// An open window. Its netlink sockets are in the network namespace of the thread that opened it.
 struct SettingsWindow {
     rtnl: Rtnl,
     ethtool: Result<Ethtool, String>,
@@ -40,7 +40,7 @@ struct SettingsWindow {
 }
 
 impl SettingsWindow {
-    /// Opens a window over the named link; if no name was given, over all links.
+    /// Opens a window over `link`; if `link` is empty and other programs own the flows, over all links that are up.
     fn new(link: &str, subject: &WatchSubject<'_>) -> Result<Self, Error> {
         let all = link.is_empty() && subject.target != WatchTarget::Workload;
         let ethtool = Ethtool::open().map_err(|error| error.to_string());
@@ -56,14 +56,14 @@ impl SettingsWindow {
         Ok(links)
     }
 
-    /// Returns the offloads of a link, or why they cannot be read.
+    /// Returns the offloads of a link, or the reason why they cannot be read.
     fn features(&self, link: &str) -> Result<DeviceFeatures, String> {
         let ethtool = self.ethtool.as_ref().map_err(Clone::clone)?;
         ethtool.features(link).map_err(|error| error.to_string())
     }
 }
 
-/// Returns the settings, with the offloads that are on or can be turned on.
+/// Returns the settings of `link`. The offloads are those that are on or can be turned on.
 fn settings(link: &Link, features: &DeviceFeatures) -> LinkSettings {
     let known = features.hw.iter().filter(|name| !features.nochange.contains(*name)).chain(&features.active);
     LinkSettings {

@@ -1,4 +1,4 @@
-//! Counters of the protocols that increased: /proc/net/snmp, /proc/net/netstat, /proc/net/snmp6 and
+//! Protocol counters that increased in a window. They are from /proc/net/snmp, /proc/net/netstat, /proc/net/snmp6 and
 //! /proc/net/stat/nf_conntrack of the calling thread's network namespace, under the kernel's own names
 //! (Documentation/networking/snmp_counter.rst): "Tcp.RetransSegs", "TcpExt.TCPRcvCollapsed", "Ip6.InReceives".
 
@@ -12,12 +12,12 @@ use crate::{Error, Observer, RunPolicy, procfile};
 
 const SNMP4: &str = "/proc/thread-self/net/snmp";
 const NETSTAT: &str = "/proc/thread-self/net/netstat";
-/// Counters of IPv6; the file is absent if the kernel has no IPv6, which is not an error.
+/// The file with the counters of IPv6. It is absent if the kernel has no IPv6, which is not an error.
 const SNMP6: &str = "/proc/thread-self/net/snmp6";
-/// Counters of connection tracking; the file is absent if the kernel tracks no connections.
+/// The file with the counters of connection tracking. It is absent if the kernel tracks no connections.
 const CONNTRACK: &str = "/proc/thread-self/net/stat/nf_conntrack";
 
-/// Entries that are levels, not counters: their difference means nothing.
+/// The names of entries that are levels and not counters, so that their difference means nothing.
 const LEVELS: [&str; 7] = [
     "Ip.Forwarding",
     "Ip.DefaultTTL",
@@ -28,7 +28,7 @@ const LEVELS: [&str; 7] = [
     "Tcp.CurrEstab",
 ];
 
-/// Returns a counter's increase. A counter that is not listed did not increase.
+/// Returns the increase of the counter `name`; zero if it is not in `counts`, which has only counters that increased.
 fn moved(counts: &SnmpCounts, name: &str) -> Option<u64> {
     Some(counts.0.get(name).copied().unwrap_or(0))
 }
@@ -62,7 +62,7 @@ pub(crate) static SNMP: Observer = Observer {
     watch: |_| difference(read, |before, after, seen| seen.put(SnmpCounts(moved_by(before, after)))),
 };
 
-/// Counter values by "Group.Name".
+/// The values of counters by their names in the form "Group.Name".
 type SnmpCounters = BTreeMap<String, u64>;
 
 fn read() -> Result<SnmpCounters, Error> {
@@ -77,8 +77,8 @@ fn read() -> Result<SnmpCounters, Error> {
     Ok(counters)
 }
 
-/// Parses two lines per group: "Tcp: Name Name ..." and "Tcp: 1 2 ...". Columns that a newer kernel adds are
-/// included.
+/// Parses a file with two lines for each group: "Tcp: Name Name ..." and "Tcp: 1 2 ...". Columns that a newer kernel
+/// adds are included.
 fn parse_pairs(path: &str, text: &str) -> Result<SnmpCounters, Error> {
     let mut counters = SnmpCounters::new();
     let mut lines = text.lines();
@@ -95,7 +95,7 @@ fn parse_pairs(path: &str, text: &str) -> Result<SnmpCounters, Error> {
     Ok(counters)
 }
 
-/// Parses one counter per line: "Ip6InReceives 12", "Icmp6OutType134 1", "UdpLite6InErrors 0".
+/// Parses a file with one counter in each line: "Ip6InReceives 12", "Icmp6OutType134 1", "UdpLite6InErrors 0".
 fn parse_list(text: &str) -> SnmpCounters {
     let parse = |line: &str| {
         let (name, value) = line.split_once(|c: char| c.is_ascii_whitespace())?;
@@ -105,8 +105,8 @@ fn parse_list(text: &str) -> SnmpCounters {
     text.lines().filter_map(parse).collect()
 }
 
-/// Parses a line of names, and a line of hexadecimal numbers for each processor: "entries insert_failed drop",
-/// "0000000a 00000000 00000002".
+/// Parses a file with a line of names and a line of hexadecimal numbers for each processor, such as "entries
+/// insert_failed drop" and "0000000a 00000000 00000002". Returns the sums over processors.
 fn parse_columns(text: &str) -> SnmpCounters {
     let mut lines = text.lines();
     let names: Vec<&str> = lines.next().unwrap_or_default().split_ascii_whitespace().collect();
@@ -127,7 +127,7 @@ fn counter(name: String, value: &str) -> Option<(String, u64)> {
     (!LEVELS.contains(&name.as_str())).then_some((name, value))
 }
 
-/// Returns the counters that increased.
+/// Returns the increase of each counter that increased.
 fn moved_by(before: &SnmpCounters, after: &SnmpCounters) -> SnmpCounters {
     let moved = |(name, now): (&String, &u64)| {
         let by = now.checked_sub(*before.get(name)?)?;

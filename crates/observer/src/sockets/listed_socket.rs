@@ -1,4 +1,4 @@
-//! A socket from a list of the kernel.
+//! A socket that the kernel listed.
 
 use std::net::SocketAddr;
 
@@ -8,7 +8,7 @@ use landspeed_record::{FlowKey, IpProtocol};
 use crate::Error;
 use crate::tcp_info::raw::TcpInfo;
 
-/// A socket as sock_diag returned it, and its protocol.
+/// A socket that sock_diag returned, and its protocol.
 #[derive(Debug, Clone)]
 pub(crate) struct ListedSocket {
     pub(crate) protocol: IpProtocol,
@@ -36,15 +36,16 @@ impl ListedSocket {
         }
     }
 
-    /// Returns the payload sent and received since the connection began; zero for UDP, whose sockets count no bytes.
+    /// Returns the payload bytes acknowledged and received since the connection began; zero for UDP, whose sockets
+    /// count no bytes.
     pub(crate) fn moved_bytes(&self) -> u64 {
         let info = TcpInfo::from_bytes(&self.socket.tcp_info);
         info.bytes_acked.saturating_add(info.bytes_received)
     }
 }
 
-/// Lists TCP connections and UDP sockets on these ports. A kernel without sock_diag for UDP lists no UDP sockets,
-/// which a note reports.
+/// Lists the TCP connections and UDP sockets that match one of `ports`. If the kernel has no sock_diag for UDP, lists
+/// no UDP sockets and adds a note.
 pub(super) fn list(
     diag: &SockDiag,
     ports: &[PortFilter],
@@ -71,7 +72,7 @@ pub(super) fn list(
     Ok(found)
 }
 
-/// Returns an address in its usual form: IPv4 over an IPv6 socket is shown as IPv4.
+/// Returns an address in its usual form. An IPv4 address that is mapped into IPv6 becomes IPv4.
 pub(crate) fn canonical(end: SocketAddr) -> SocketAddr {
     match end {
         SocketAddr::V6(v6) if v6.ip().to_ipv4_mapped().is_some() => {

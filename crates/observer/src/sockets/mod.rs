@@ -1,5 +1,5 @@
-//! The sockets that a [`WatchTarget`] identifies, and the processes that hold them. Several observers use this; each
-//! selects separately, so that it can run without the others.
+//! Finds the sockets that a [`WatchTarget`] identifies, and the processes that hold them. Each observer that needs them
+//! selects them itself, so that it can run without the others.
 
 mod listed_socket;
 mod owners;
@@ -21,22 +21,22 @@ pub(crate) use selector::{SocketSelector, covers};
 use crate::family::family;
 use crate::{Error, WatchSubject};
 
-/// The most flows that are watched together: more would enlarge a record without adding information.
+/// The largest number of flows that are watched together. More would enlarge a record without adding information.
 pub(crate) const MOST_FLOWS: usize = 64;
 
 /// The sockets that a target identifies now.
 pub(crate) struct SocketSelection {
     /// The rule that identifies the sockets, now and later.
     pub(crate) selector: SocketSelector,
-    /// The existing sockets, at most [`MOST_FLOWS`]: in the order of the workload's flows, otherwise those with the
-    /// most bytes first.
+    /// The existing sockets, at most [`MOST_FLOWS`]. Those of the workload are in the order of its flows; of all
+    /// others, those with the most bytes come first.
     pub(crate) found: Vec<ListedSocket>,
-    /// Notes on the selection that a reader must know.
+    /// Notes on the selection for a reader of the observations.
     pub(crate) notes: Vec<String>,
 }
 
-/// Selects the sockets. Takes [`top::BETWEEN`] for [`WatchTarget::Top`], otherwise as long as the kernel takes to
-/// list them.
+/// Selects the sockets of `subject`. For [`WatchTarget::Top`] this takes at least [`top::BETWEEN`], for other targets
+/// only the time in which the kernel lists the sockets.
 pub(crate) fn select(diag: &SockDiag, subject: &WatchSubject<'_>) -> Result<SocketSelection, Error> {
     let mut notes = Vec::new();
     let (selector, found) = match subject.target {
@@ -50,7 +50,8 @@ pub(crate) fn select(diag: &SockDiag, subject: &WatchSubject<'_>) -> Result<Sock
     Ok(SocketSelection { found: most(found, &selector, &mut notes), selector, notes })
 }
 
-/// Returns the processes of a target: those that it names, or those that hold its sockets.
+/// Returns the processes of the target of `subject`: those that it names and their descendants, or those that hold its
+/// sockets if it names none.
 pub(crate) fn processes_of(subject: &WatchSubject<'_>) -> Result<BTreeSet<u32>, Error> {
     let named = family(subject.target)?;
     if !named.is_empty() {
@@ -69,7 +70,7 @@ fn listed(
     Ok((selector, found))
 }
 
-/// Sorts the sockets and drops those beyond the limit.
+/// Sorts the sockets, and drops those beyond the limit [`MOST_FLOWS`] with a note.
 fn most(
     mut found: Vec<ListedSocket>,
     selector: &SocketSelector,
@@ -95,7 +96,8 @@ pub(crate) struct ChosenSocket {
     pub(crate) port: u16,
 }
 
-/// Returns the workload's internet sockets in flow order; the kernel's lists contain no sockets of other families.
+/// Returns the workload's IP sockets in the order of the flows. Sockets of other families are left out, because the
+/// kernel's lists do not contain them.
 fn own_sockets(subject: &WatchSubject<'_>) -> Result<Vec<ChosenSocket>, Error> {
     subject.sockets.iter().filter_map(|(flow, socket)| own(*flow, socket).transpose()).collect()
 }

@@ -1,4 +1,4 @@
-//! Finds the process that holds a socket: "socket:[INODE]" among its descriptors.
+//! Finds the process that holds a socket, which has the link "socket:[INODE]" among its descriptors in /proc.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,7 +9,7 @@ use landspeed_record::WatchTarget;
 use crate::family::family;
 use crate::{Error, procfile};
 
-/// The processes that hold the sockets of a set, as far as they are visible.
+/// The processes that hold the sockets of a set, as far as this process may see them.
 #[derive(Debug, Default)]
 pub(crate) struct SocketOwners {
     by_inode: BTreeMap<u32, u32>,
@@ -19,8 +19,8 @@ pub(crate) struct SocketOwners {
 }
 
 impl SocketOwners {
-    /// Searches all of /proc for the holders of these inodes, this process first. It makes one pass, which ends as
-    /// soon as all are found: a host with a thousand processes takes some ten milliseconds.
+    /// Searches /proc for the processes that hold the sockets with the inode numbers `inodes`. It reads this process
+    /// first, and ends as soon as all holders are found. With a thousand processes it takes some ten milliseconds.
     pub(crate) fn find(inodes: impl IntoIterator<Item = u32>) -> Self {
         // Inode 0 is a socket that no process holds any more.
         let mut left: BTreeSet<u32> = inodes.into_iter().filter(|inode| *inode != 0).collect();
@@ -45,8 +45,8 @@ impl SocketOwners {
         owners
     }
 
-    /// Returns the process that holds the socket; `None` if it is unknown. If several hold it, as after fork(2), one
-    /// of them.
+    /// Returns the process that holds the socket with this inode number; `None` if it is unknown. If several hold it,
+    /// as after fork(2), returns one of them.
     pub(crate) fn of(&self, inode: u32) -> Option<u32> {
         self.by_inode.get(&inode).copied()
     }
@@ -55,7 +55,7 @@ impl SocketOwners {
         self.by_inode.values().copied().collect()
     }
 
-    /// Returns how many holders are unknown, and why; `None` if all are known.
+    /// Returns a note with the number of sockets whose holder is unknown, and the reason; `None` if all are known.
     pub(crate) fn missing(&self) -> Option<String> {
         let unknown = self.sought - self.by_inode.len();
         (unknown > 0).then(|| match self.refused {
@@ -67,7 +67,7 @@ impl SocketOwners {
     }
 }
 
-/// Returns the inodes of the sockets that a process holds.
+/// Returns the inode numbers of the sockets that a process holds.
 pub(crate) fn inodes_of(pid: u32) -> io::Result<BTreeSet<u32>> {
     let mut held = BTreeSet::new();
     for entry in fs::read_dir(format!("/proc/{pid}/fd"))? {
@@ -81,14 +81,19 @@ pub(crate) fn inodes_of(pid: u32) -> io::Result<BTreeSet<u32>> {
     Ok(held)
 }
 
-/// Parses "socket:[4711]". sock_diag returns only 32 bits of the number.
+/// Parses a link such as "socket:[4711]". Returns the low 32 bits of the number, because sock_diag returns only these;
+/// `None` if the link is not that of a socket.
 fn inode(target: &str) -> Option<u32> {
     let number: u64 = target.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()?;
     Some(number as u32)
 }
 
-/// Returns the inodes of the sockets that a target's processes hold. Processes that have just ended are left out; it is
-/// an error if the named process, or all others, may not be read.
+/// Returns the inode numbers of the sockets that a target's processes hold. Processes that have just ended are left
+/// out.
+///
+/// # Errors
+/// Returns an error if the descriptors of a process that the target names by its id may not be read, or if none are
+/// found and those of any process may not be read.
 pub(super) fn inodes_of_target(target: WatchTarget) -> Result<BTreeSet<u32>, Error> {
     let named = |pid: u32| target == WatchTarget::Pid { pid };
     let (mut held, mut refused) = (BTreeSet::new(), None);

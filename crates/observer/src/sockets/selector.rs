@@ -1,4 +1,4 @@
-//! The rules that identify a target's sockets among all others.
+//! The rule that identifies the sockets of a watch target among all sockets.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
@@ -11,7 +11,8 @@ use super::listed_socket::{ListedSocket, canonical, list};
 use super::owners::inodes_of_target;
 use crate::Error;
 
-/// With more ports than this, one walk over all sockets is cheaper than one for each port.
+/// The largest number of ports for which sockets are listed port by port. With more, one list of all sockets is
+/// cheaper.
 const FEW_PORTS: usize = 8;
 
 #[derive(Debug)]
@@ -20,15 +21,15 @@ pub(crate) enum SocketSelector {
     Sockets(Vec<ChosenSocket>),
     /// Sockets with this address at either end.
     Address {
-        /// The address; port 0 and an unspecified address match any.
+        /// The address. Port 0 matches any port, and an unspecified address any address.
         at: SocketAddr,
-        /// True if the address is this host's own, so that a socket that is not bound to an address may match.
+        /// True if the address is one of this host. A socket that is bound to no address may then match too.
         own: bool,
     },
-    /// The processes that a target names, with their descendants.
+    /// Sockets that the processes which a target names, or their descendants, hold.
     Processes {
         target: WatchTarget,
-        /// The sockets that the processes held at the last refresh.
+        /// The inode numbers of the sockets that the processes have held at any refresh.
         inodes: BTreeSet<u32>,
     },
 }
@@ -44,12 +45,12 @@ impl SocketSelector {
         Ok(SocketSelector::Processes { target, inodes: inodes_of_target(target)? })
     }
 
-    /// Returns true if new sockets may join.
+    /// Returns true if the rule may match sockets that are created later.
     pub(crate) fn may_grow(&self) -> bool {
         !matches!(self, SocketSelector::Sockets(_))
     }
 
-    /// Updates the sets of sockets that processes hold.
+    /// Adds the sockets that the target's processes hold now, if the target names processes.
     pub(crate) fn refresh(&mut self) {
         match self {
             // The sockets of a process that ended disappear by themselves.
@@ -60,7 +61,7 @@ impl SocketSelector {
         }
     }
 
-    /// Returns the sockets that exist now, without listeners.
+    /// Returns the sockets that exist now and match, without listeners.
     pub(crate) fn list(&self, diag: &SockDiag, notes: &mut Vec<String>) -> Result<Vec<ListedSocket>, Error> {
         let mut found = list(diag, &self.ports(), notes)?;
         found.retain(|found| self.is_one(found));
@@ -70,7 +71,7 @@ impl SocketSelector {
         Ok(found)
     }
 
-    /// Returns the ports to which the kernel can restrict its lists.
+    /// Returns the port filters for the kernel's lists; one that matches any port if the rule does not restrict them.
     fn ports(&self) -> Vec<PortFilter> {
         match self {
             SocketSelector::Address { at, .. } if at.port() != 0 => {
@@ -98,14 +99,15 @@ impl SocketSelector {
         }
     }
 
-    /// Returns the listeners that belong to the target even if it has no flows.
+    /// Returns the listening TCP sockets that belong to the target, whether it has flows or not.
     pub(crate) fn listeners(&self, diag: &SockDiag) -> Result<Vec<InetSocket>, Error> {
         let mut all = diag.list(SocketKind::TcpListener, PortFilter::default())?;
         all.retain(|listener| self.is_listener(listener, &BTreeSet::new()));
         Ok(all)
     }
 
-    /// Returns true if a listener belongs to the target even if it has no flows.
+    /// Returns true if a listening socket belongs to the target, whether it has flows or not. `own_inodes` are those of
+    /// the workload's process.
     pub(crate) fn is_listener(&self, listener: &InetSocket, own_inodes: &BTreeSet<u32>) -> bool {
         match self {
             SocketSelector::Sockets(_) => own_inodes.contains(&listener.inode),
@@ -118,7 +120,8 @@ impl SocketSelector {
     }
 }
 
-/// Returns true if `end` matches `at`, in which port 0 and an unspecified address match any.
+/// Returns true if `end` matches `at`. In `at`, port 0 matches any port and an unspecified address any address; if both
+/// are so, nothing matches.
 fn meets(at: SocketAddr, end: SocketAddr) -> bool {
     let port = at.port() == 0 || at.port() == end.port();
     // If both were unspecified everything would match, including the missing peers of unconnected sockets.
@@ -126,13 +129,13 @@ fn meets(at: SocketAddr, end: SocketAddr) -> bool {
     port && ip
 }
 
-/// Returns true if a socket that is bound to `local` receives what is sent to `at`, on the same port.
+/// Returns true if a socket that is bound to `local` receives packets to the address and port `at`.
 fn takes(at: SocketAddr, local: SocketAddr) -> bool {
     at.port() != 0 && at.port() == local.port() && covers(local.ip(), at.ip())
 }
 
-/// Returns true if a socket bound to `bound` receives what is sent to `address`. One bound to `::` also receives
-/// IPv4, unless IPV6_V6ONLY is set, which is not checked.
+/// Returns true if a socket bound to `bound` receives packets to `address`. A socket bound to `::` is assumed to
+/// receive IPv4 too, because IPV6_V6ONLY is not checked.
 pub(crate) fn covers(bound: IpAddr, address: IpAddr) -> bool {
     bound == address || (bound.is_unspecified() && (bound.is_ipv6() || address.is_ipv4()))
 }

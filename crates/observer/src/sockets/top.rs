@@ -11,17 +11,18 @@ use super::listed_socket::{ListedSocket, list};
 use super::selector::SocketSelector;
 use crate::Error;
 
-/// The time between the two readings: long enough not to miss a flow with pauses.
+/// The time between the two readings of all sockets. It is long enough not to miss a flow with pauses.
 pub(super) const BETWEEN: Duration = Duration::from_millis(100);
 const MOST: usize = 8;
 
-/// The activity between two readings. Connections rank before datagrams, for which the kernel counts no bytes.
+/// The activity of a socket between two readings. TCP connections rank before UDP sockets, for which the kernel counts
+/// no bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 struct SocketActivity {
-    /// Bytes of a TCP connection.
+    /// Payload bytes that a TCP connection has moved; zero for UDP.
     bytes: u64,
     drops: u64,
-    /// Bytes of datagrams that wait.
+    /// Bytes in the receive queue of a UDP socket; zero for TCP.
     waiting: u64,
 }
 
@@ -37,7 +38,8 @@ pub(super) fn most_active(
     Ok((SocketSelector::Sockets(found.iter().map(own).collect()), found))
 }
 
-/// Sorts sockets by activity; one that appeared between the readings counts from zero.
+/// Returns up to eight sockets that were active, the most active first. A socket that appeared between the readings
+/// counts from zero.
 fn ranked(before: &[ListedSocket], after: Vec<ListedSocket>) -> Vec<ListedSocket> {
     let before: BTreeMap<u64, &ListedSocket> = before.iter().map(|f| (f.cookie(), f)).collect();
     let mut ranked: Vec<(SocketActivity, ListedSocket)> = after

@@ -1,7 +1,7 @@
-//! The kernel's counts of sockets and of the memory that they hold, from /proc/net/sockstat and sockstat6.
+//! The kernel's counts of sockets and of the memory in their buffers, from /proc/net/sockstat and sockstat6.
 //!
-//! `inuse` counts sockets of this network namespace; `orphan`, `tw`, `alloc` and `mem` (pages) are the machine's, as
-//! `sockstat_seq_show` in net/ipv4/proc.c prints them. net.ipv4.tcp_mem and udp_mem limit `mem`.
+//! `inuse` counts sockets of this network namespace; `orphan`, `tw`, `alloc` and `mem` (pages) count those of the
+//! machine, as `sockstat_seq_show` in net/ipv4/proc.c prints them. net.ipv4.tcp_mem and udp_mem limit `mem`.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::{Error, Observer, RunPolicy, procfile};
 
 const PATHS: [&str; 2] = ["/proc/net/sockstat", "/proc/net/sockstat6"];
 
-/// Counts by protocol and name: "TCP mem", "TCP6 inuse".
+/// The counts by protocol and name, such as "TCP mem" or "TCP6 inuse".
 type SocketCounts = BTreeMap<String, u64>;
 
 /// The counts when the window opened, and the maximum of each until it closed.
@@ -24,9 +24,9 @@ type SocketCounts = BTreeMap<String, u64>;
 pub(crate) struct SockStat {
     /// The counts when the window opened.
     opened: SocketCounts,
-    /// The maximum of each count until it closed.
+    /// The maximum of each count from the opening to the close of the window.
     most: SocketCounts,
-    /// Bytes of a page: "mem" counts pages.
+    /// Size of a page in bytes. The counts called "mem" are in pages.
     page_bytes: Bytes,
 }
 
@@ -82,14 +82,14 @@ impl OpenWindow for SockStat {
     }
 }
 
-/// Reads the counts of both families; a host without IPv6 has no second file.
+/// Reads the counts of IPv4 and IPv6. The file of IPv6 may be absent.
 fn read() -> Result<SocketCounts, Error> {
     let mut counts = parse(&procfile::read(PATHS[0])?);
     counts.extend(procfile::read(PATHS[1]).map(|text| parse(&text)).unwrap_or_default());
     Ok(counts)
 }
 
-/// Parses "TCP: inuse 5 mem 1" as "TCP inuse" and "TCP mem".
+/// Parses lines such as "TCP: inuse 5 mem 1", which has the counts "TCP inuse" and "TCP mem".
 fn parse(text: &str) -> SocketCounts {
     let of_line = |line: &str| {
         let (protocol, counts) = line.split_once(':')?;

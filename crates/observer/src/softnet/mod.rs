@@ -15,10 +15,10 @@ use crate::{Error, Observer, RunPolicy, procfile};
 
 const PATH: &str = "/proc/net/softnet_stat";
 
-/// The columns that are counters, with their names.
+/// The indices of the columns that are counters, with their names.
 const COUNTERS: [(usize, &str); 5] =
     [(0, "processed"), (1, "dropped"), (2, "time_squeeze"), (9, "received_rps"), (10, "flow_limit")];
-/// The column of waiting packets, which is a level.
+/// The index of the column with the number of waiting packets, which is a level and not a counter.
 const BACKLOG: usize = 11;
 const CORE: usize = 12;
 
@@ -43,7 +43,7 @@ pub(crate) static SOFTNET: Observer = Observer {
     watch: |_| difference(|| parse(&procfile::read(PATH)?), tell),
 };
 
-/// Columns by core.
+/// The columns of each core.
 type SoftnetColumns = BTreeMap<u32, Vec<u32>>;
 
 fn tell(before: &SoftnetColumns, after: &SoftnetColumns, seen: &mut Observations) {
@@ -52,8 +52,8 @@ fn tell(before: &SoftnetColumns, after: &SoftnetColumns, seen: &mut Observations
     seen.put(SoftnetCounts(counters));
 }
 
-/// Returns a note if packets changed cores: that work is charged to no thread of the workload, as the cpu observer
-/// explains.
+/// Returns a note if RPS moved packets to other cores, because that work may not be charged to any thread of the
+/// workload.
 fn steered(counters: &BTreeMap<String, u64>) -> Option<String> {
     let woken = counters.get("received_rps").copied().filter(|woken| *woken > 0)?;
     Some(format!(
@@ -78,7 +78,7 @@ fn parse(text: &str) -> Result<SoftnetColumns, Error> {
     Ok(cores)
 }
 
-/// Returns the counters' growth; they are 32 bits wide and wrap.
+/// Returns each counter's growth and the last backlog, summed over cores. The counters are 32 bits wide and wrap.
 fn moved(before: &SoftnetColumns, after: &SoftnetColumns) -> BTreeMap<String, u64> {
     let mut total: BTreeMap<String, u64> = BTreeMap::new();
     for (core, columns) in after {

@@ -1,5 +1,5 @@
-//! TCP_INFO of the workload's own sockets: RTTs, windows, and what limited each flow (tcp(7); the "chronographs"
-//! busy, rwnd-limited and sndbuf-limited exist since Linux 4.10).
+//! TCP_INFO (tcp(7)) of the workload's own sockets: RTTs, windows, and the times for which windows or buffers limited
+//! each flow. The times busy, rwnd-limited and sndbuf-limited exist since Linux 4.10.
 
 pub(crate) mod raw;
 
@@ -17,7 +17,7 @@ use crate::window::{OpenWindow, windows};
 use crate::{Error, Observer, RunPolicy, WatchSubject};
 use raw::TcpInfo;
 
-/// Returns a figure of the last samples of the flows that sent from this end; `None` if none did.
+/// Returns `figure` of the last sample of each flow that sent data from this end; `None` if none did.
 fn of_senders<A>(samples: &[TcpSample], figure: impl Fn(&[&TcpSample]) -> A) -> Option<A> {
     let last: BTreeMap<u32, &TcpSample> = samples.iter().map(|sample| (sample.flow, sample)).collect();
     let senders: Vec<&TcpSample> = last.into_values().filter(|flow| flow.busy_ns > Nanos(0)).collect();
@@ -62,8 +62,8 @@ pub(crate) static TCP_INFO: Observer = Observer {
     watch: |_| windows(TcpInfoWindow::open),
 };
 
-/// Returns the current TCP_INFO of these sockets, combined; `None` if none of them is a TCP socket that has sent
-/// anything.
+/// Returns the combined current TCP_INFO of those of `sockets` that are TCP and have sent data; `None` if there are
+/// none.
 pub fn progress(sockets: &[OwnedFd]) -> Option<TcpProgress> {
     let tcp = sockets.iter().map(AsFd::as_fd).filter(|socket| raw::is_tcp(*socket));
     let senders: Vec<TcpInfo> =
@@ -82,7 +82,7 @@ pub fn progress(sockets: &[OwnedFd]) -> Option<TcpProgress> {
 struct TcpInfoWindow {
     sockets: Vec<(u32, OwnedFd)>,
     samples: Vec<TcpSample>,
-    /// The fewest bytes that the kernel filled; `None` if it always filled all.
+    /// The smallest number of bytes of TCP_INFO that the kernel filled; `None` if it always filled all.
     short: Option<usize>,
 }
 
@@ -125,7 +125,7 @@ impl OpenWindow for TcpInfoWindow {
     }
 }
 
-/// Returns true if this many bytes of TCP_INFO include this host's own receive window.
+/// Returns true if a TCP_INFO of `filled` bytes includes this host's receive window.
 fn tells_receive_window(filled: usize) -> bool {
     filled >= offset_of!(TcpInfo, rehash)
 }

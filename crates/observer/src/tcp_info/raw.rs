@@ -5,9 +5,9 @@ use std::os::fd::BorrowedFd;
 
 use landspeed_kernel::sockopt::get_option;
 
-/// The kernel's answer. A kernel that knows fewer fields fills fewer and reports their length; one that knows more
-/// stops at the requested length. Fields were only ever added at the end, so the layout of Linux 6.18 also fits every
-/// older kernel's answer.
+/// The TCP_INFO of a socket, with the layout of Linux 6.18. An older kernel fills fewer fields and returns their
+/// length; a newer one stops at the requested length. The layout fits all of them, because fields were only ever added
+/// at the end.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct TcpInfo {
@@ -72,14 +72,14 @@ pub(crate) struct TcpInfo {
     /// Since Linux 6.2: this host's own receive window, bytes.
     pub(crate) rcv_wnd: u32,
     pub(crate) rehash: u32,
-    /// Since Linux 6.7.
+    /// The number of retransmission timeouts. Like the two fields after it, it exists since Linux 6.7.
     pub(crate) total_rto: u16,
     pub(crate) total_rto_recoveries: u16,
     pub(crate) total_rto_time_ms: u32,
 }
 
 impl TcpInfo {
-    /// Converts the kernel's bytes. Fields beyond their end, which the kernel does not have, are zero.
+    /// Converts the bytes that the kernel returned. Fields beyond their end, which the kernel does not have, are zero.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
         let mut info = TcpInfo::default();
         let length = bytes.len().min(size_of::<TcpInfo>());
@@ -90,7 +90,7 @@ impl TcpInfo {
     }
 }
 
-/// Returns true if the socket is a TCP socket, or one of Multipath TCP, which reports its first subflow.
+/// Returns true if the socket is a TCP socket or a Multipath TCP socket, whose TCP_INFO is that of its first subflow.
 pub(super) fn is_tcp(socket: BorrowedFd<'_>) -> bool {
     let protocol = rustix::net::sockopt::socket_protocol(socket).ok().flatten();
     protocol.is_some_and(|protocol| {
@@ -98,7 +98,7 @@ pub(super) fn is_tcp(socket: BorrowedFd<'_>) -> bool {
     })
 }
 
-/// Reads TCP_INFO of a socket; also returns how many bytes of it the kernel filled.
+/// Reads the TCP_INFO of a socket. Also returns the number of bytes that the kernel filled.
 pub(crate) fn get(socket: BorrowedFd<'_>) -> io::Result<(TcpInfo, usize)> {
     let mut bytes = [0; size_of::<TcpInfo>()];
     let filled = get_option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;

@@ -1,4 +1,4 @@
-//! Processor quotas: `cpu.stat` of processes' control groups (cgroups(7);
+//! Processor quotas, from the files `cpu.stat` and `cpu.max` of processes' control groups (cgroups(7);
 //! Documentation/admin-guide/cgroup-v2.rst; Documentation/scheduler/sched-bwc.rst).
 
 use std::collections::BTreeSet;
@@ -8,9 +8,9 @@ use landspeed_record::units::Nanos;
 
 use crate::procfile;
 
-/// Returns the files of these processes' groups and of the groups that contain them, in the hierarchy with the cpu
-/// controller. An agent that entered a network namespace has its own /sys, which shows no groups; the files are then
-/// found by the parent's mounts.
+/// Returns the files `cpu.stat` of the control groups of `pids` and of the groups above them, in the hierarchy with the
+/// cpu controller. An agent that has entered a network namespace has its own /sys, which shows no groups. The files are
+/// then found by the mounts of the agent's parent process.
 pub(super) fn find(pids: &BTreeSet<u32>) -> Vec<PathBuf> {
     let parent = format!("/proc/{}", std::os::unix::process::parent_id());
     let (own, by_parent) = ("/proc/self/mountinfo".to_owned(), format!("{parent}/mountinfo"));
@@ -30,7 +30,8 @@ fn read(path: &str) -> String {
     procfile::read(path).unwrap_or_default()
 }
 
-/// Returns the files of `groups` that a process with these `mounts` sees below its `root`.
+/// Returns the files `cpu.stat` of `groups`, the text of a process's /proc/PID/cgroup, that exist below `root` at the
+/// mounts in the file `mounts`.
 fn visible(groups: &str, mounts: &str, root: &Path) -> Vec<PathBuf> {
     let folders = folders(groups, &read(mounts)).into_iter();
     let files = folders.map(|folder| root.join(folder.strip_prefix("/").unwrap_or(&folder)).join("cpu.stat"));
@@ -38,7 +39,8 @@ fn visible(groups: &str, mounts: &str, root: &Path) -> Vec<PathBuf> {
     files.filter(|file| self::time(file).is_some()).collect()
 }
 
-/// Returns the processor time that a group may take in each period, and the period; `None` without a quota.
+/// Returns the processor time that the group of this `cpu.stat` may take in each period, and the period; `None` if it
+/// has no quota.
 pub(super) fn quota(file: &Path) -> Option<(Nanos, Nanos)> {
     let folder = file.parent()?;
     let word = |name: &str| procfile::word(folder.join(name));
@@ -48,7 +50,8 @@ pub(super) fn quota(file: &Path) -> Option<(Nanos, Nanos)> {
     Some((Nanos::micros(allowed.parse().ok()?), Nanos::micros(period.parse().ok()?)))
 }
 
-/// Returns a group's name: its folder below the mount point, "/system.slice/nginx.service".
+/// Returns the name of the group of this `cpu.stat`: its folder below the mount point, such as
+/// "/system.slice/nginx.service".
 pub(super) fn name(file: &Path) -> String {
     let folder = file.parent().unwrap_or(file).to_string_lossy();
     let below = folder.split_once("/sys/fs/cgroup").map_or(&*folder, |(_, below)| below);
@@ -60,7 +63,8 @@ pub(super) fn name(file: &Path) -> String {
     if below.is_empty() { "/".to_owned() } else { below.to_owned() }
 }
 
-/// Returns the time for which a group was throttled so far, summed over its processors.
+/// Returns the time in `cpu.stat` for which the group was throttled until now, summed over processors; `None` if the
+/// file does not have it.
 pub(super) fn time(file: &Path) -> Option<Nanos> {
     throttled(&procfile::word(file)?)
 }
@@ -73,8 +77,8 @@ fn throttled(text: &str) -> Option<Nanos> {
     })
 }
 
-/// Returns the group's folder and those above it, up to the mount point of its hierarchy. `groups` is
-/// /proc/self/cgroup, `mounts` is /proc/self/mountinfo.
+/// Returns the folders of a process's groups and of the groups above them, up to the mount points. `groups` is the text
+/// of /proc/PID/cgroup, and `mounts` that of /proc/PID/mountinfo.
 fn folders(groups: &str, mounts: &str) -> Vec<PathBuf> {
     let groups = groups.lines().filter_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
@@ -90,7 +94,8 @@ fn folders(groups: &str, mounts: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Returns the folders of the group `own` and of those above it, in the first mount that shows it.
+/// Returns the folders of the group `own` and of the groups above it, in the first of `mounts` that shows it. `unified`
+/// is true for cgroup version 2.
 fn chain(unified: bool, own: &str, mounts: &str) -> Option<Vec<PathBuf>> {
     mounts.lines().find_map(|line| {
         let (mount, kind) = line.split_once(" - ")?;
@@ -117,9 +122,9 @@ fn chain(unified: bool, own: &str, mounts: &str) -> Option<Vec<PathBuf>> {
 mod tests {
     use super::*;
 
-    /// Debian 12 under systemd: one hierarchy.
+    /// The mount of Debian 12 with systemd, which has one hierarchy.
     const UNIFIED: &str = "29 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate";
-    /// A container host with version 1, and version 2 without controllers.
+    /// The mounts of a container host with cgroup version 1, and with version 2 without controllers.
     const OLD: &str = "31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755\n\
                        33 31 0:30 / /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct\n\
                        41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw";
@@ -178,7 +183,7 @@ mod tests {
         assert_eq!(tree(&[("cpu.cfs_quota_us", "-1\n"), ("cpu.cfs_period_us", "100000\n")]), None);
     }
 
-    /// The text is as Linux 6.18 (version 1) and 6.1 (version 2) print it.
+    /// The texts are those of Linux 6.18 (version 1) and 6.1 (version 2).
     #[test]
     fn both_versions_tell_the_time() {
         let old = "nr_periods 41\nnr_throttled 17\nthrottled_time 1650000123\nnr_bursts 0\nburst_time 0";

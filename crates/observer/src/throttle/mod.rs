@@ -46,7 +46,8 @@ pub(crate) static THROTTLE: Observer = Observer {
     },
 };
 
-/// Returns the processes whose quotas count: those of the flows, or this one, which runs or starts them.
+/// Returns the processes whose quotas count: those that own the flows, or this process if none of them is known or if
+/// it runs or starts the workload.
 fn processes(subject: &WatchSubject<'_>) -> BTreeSet<u32> {
     let of_flows = match subject.target {
         WatchTarget::Workload | WatchTarget::Programs => BTreeSet::new(),
@@ -80,7 +81,7 @@ impl OpenWindow for ThrottleWindow {
     }
 }
 
-/// All counters at one moment, in the order of the files.
+/// The throttled times at one moment, in the order of the files that have them.
 struct ThrottleReading {
     at: Nanos,
     groups: Vec<Nanos>,
@@ -94,7 +95,8 @@ fn read(groups: &[PathBuf], heat: &[PathBuf]) -> ThrottleReading {
     ThrottleReading { at: clock::now(), groups: of(groups, groups::time), heat: of(heat, too_hot) }
 }
 
-/// Returns the counters in `thermal_throttle` of each processor (Documentation/ABI/testing/sysfs-devices-system-cpu).
+/// Returns the files with the throttled times in the folder `thermal_throttle` of each processor
+/// (Documentation/ABI/testing/sysfs-devices-system-cpu).
 fn heat_counters(processors: &Path) -> Vec<PathBuf> {
     let folders = std::fs::read_dir(processors).into_iter().flatten().flatten().map(|entry| entry.path());
     let files = folders.flat_map(|folder| {
@@ -103,13 +105,13 @@ fn heat_counters(processors: &Path) -> Vec<PathBuf> {
     files.filter(|file| file.exists()).collect()
 }
 
-/// Returns the total time for which the processor was throttled because of heat.
+/// Returns the time in `file` for which a processor was throttled because of heat until now.
 fn too_hot(file: &Path) -> Option<Nanos> {
     let ms: u64 = procfile::word(file)?.parse().ok()?;
     Some(Nanos(ms.saturating_mul(1_000_000)))
 }
 
-/// Returns the growth of each counter.
+/// Returns the growth of each time between two readings; zero if it decreased.
 fn growth(before: &[Nanos], after: &[Nanos]) -> impl Iterator<Item = Nanos> {
     before.iter().zip(after).map(|(then, now)| now.saturating_sub(*then))
 }

@@ -7,7 +7,7 @@ use landspeed_observer::{Watch, WatchSubject, observer};
 use landspeed_record::{Observations, WatchTarget};
 
 /// Runs `test` on a new thread in a new, unnamed network namespace with loopback up; the kernel removes the namespace
-/// when the thread ends. If this process may not make one, it prints why and returns.
+/// when the thread ends. If this process may not create one, prints the reason and returns.
 pub(crate) fn in_new_namespace(test: impl FnOnce() + Send) {
     let outcome = in_throwaway(|| {
         Rtnl::open().unwrap().set_link("lo", LinkChange::Up(true)).unwrap();
@@ -51,7 +51,8 @@ pub(crate) fn eventually(what: &str, mut look: impl FnMut() -> bool) {
     }
 }
 
-/// Waits until the child is `cat` and sleeps, as it does once it reads: before that its descriptors are the parent's.
+/// Waits until the child is `cat` and sleeps, which it does once it reads. Before that its descriptors are those of the
+/// parent.
 pub(crate) fn reads(child: &std::process::Child) {
     let pid = child.id();
     eventually("cat reads", || {

@@ -119,7 +119,8 @@ fn a_backlog_that_overflows_shows_at_the_listener() {
     });
 }
 
-/// Returns how many datagrams the socket on this port dropped, by the last column of the kernel's own table.
+/// Returns the number of datagrams that the socket on this port has dropped, from the last column of the kernel's
+/// table.
 fn dropped(port: u16) -> u64 {
     let table = std::fs::read_to_string("/proc/thread-self/net/udp").unwrap();
     let line = table.lines().find(|line| line.contains(&format!(":{port:04X} 00000000:0000 ")));
@@ -250,7 +251,7 @@ struct CatFamily {
 }
 
 impl CatFamily {
-    /// `before` is what the shell does before it starts the copy.
+    /// Starts the shell, which runs the commands `before` and then the copy.
     fn start(before: &str) -> CatFamily {
         let folder = tempfile::tempdir().unwrap();
         // As long as the kernel keeps names, and one longer.

@@ -1,4 +1,4 @@
-//! Qdiscs that really drop.
+//! Tests of the observer "qdisc" with qdiscs that drop packets.
 
 use std::net::UdpSocket;
 
@@ -22,7 +22,7 @@ fn run(command: &str) -> bool {
     false
 }
 
-/// Makes t-d 198.18.0.1/24 ---- t-e: a link whose other end drops what arrives, since it is addressed to no host.
+/// Creates t-d 198.18.0.1/24 ---- t-e, a link whose other end drops all packets, because they are addressed to no host.
 /// Returns true if this machine can make one.
 fn swallowing_link() -> bool {
     let rtnl = Rtnl::open().unwrap();
@@ -40,7 +40,7 @@ fn swallowing_link() -> bool {
     run("ip neigh add 198.18.0.2 lladdr 02:00:00:00:00:02 dev t-d nud permanent")
 }
 
-/// Sends 100 datagrams of 1 KiB to no host, 107,000 bytes with their headers.
+/// Sends 100 datagrams of 1 KiB to an address without a host. They have 107,000 bytes with their headers.
 fn send() -> UdpSocket {
     let socket = UdpSocket::bind("198.18.0.1:0").unwrap();
     socket.connect("198.18.0.2:9").unwrap();

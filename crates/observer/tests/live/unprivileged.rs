@@ -1,4 +1,5 @@
-//! Tests what is reported without root: the own sockets fully, other users' without their process, with a note.
+//! Tests of the observations without root: sockets of the same user are reported completely, and those of other users
+//! without their process and with a note.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;

@@ -1,5 +1,5 @@
-//! The cost of watching: bytes per second of processor time with an observer relative to without, interleaved. These
-//! are benches, run by hand on an otherwise idle machine:
+//! Benches of the cost of watching: the ratio of the bytes per second of processor time with an observer to those
+//! without it, in interleaved trials. They are run by hand on an otherwise idle machine:
 //!
 //! ```text
 //! make bench-watching
@@ -89,8 +89,8 @@ fn compare(lab: &TestLab, name: &str, target: WatchTarget) -> CostComparison {
     compared
 }
 
-/// Returns bytes per second of processor time, and per second, while the window was open. Work after it closes
-/// (looking up symbols) is not the flow's.
+/// Returns the bytes per second of processor time, and the bytes per second, while the window was open. Work after it
+/// closes, such as looking up symbols, does not disturb the flow and is not counted.
 fn trial(
     transfer: &Transfer,
     watches: &mut [Box<dyn Watch>],
@@ -128,7 +128,7 @@ fn processor_time() -> Duration {
     Duration::new(spent.tv_sec.unsigned_abs(), u32::try_from(spent.tv_nsec).expect("below a second"))
 }
 
-/// Keeps the calling thread on one processor: with both ends on one, the results vary least.
+/// Pins the calling thread to one processor. The results vary least if both ends run on the same one.
 pub(crate) fn pin(core: usize) {
     let mut set = CpuSet::new();
     set.set(core);

@@ -18,7 +18,7 @@ use crate::cost::pin;
 /// Serialises the tests, because they count descriptors, which belong to the process.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// Returns why these tests cannot run on this machine, if they cannot.
+/// Returns the reason why these tests cannot run on this machine; `None` if they can.
 pub(crate) fn unable() -> Option<String> {
     if !rustix::process::geteuid().is_root() {
         return Some("needs root".into());
@@ -64,7 +64,7 @@ pub(crate) struct TestLab {
 }
 
 impl TestLab {
-    /// Makes the lab; if it cannot be made, prints why on standard output and returns `None`.
+    /// Creates the lab; if that fails, prints the reason on standard output and returns `None`.
     pub(crate) fn new() -> Option<Self> {
         let alone = ONE.lock();
         if let Some(why) = unable() {
@@ -101,7 +101,7 @@ impl Transfer {
         Self::start_on(lab, bytes, None)
     }
 
-    /// Starts such writes with both ends on one processor.
+    /// Starts writes of `bytes` from A to B. If `core` is given, both ends run on this processor.
     pub(crate) fn start_on(lab: &TestLab, bytes: usize, core: Option<usize>) -> Self {
         let (client, server) = lab.connection();
         let (mut writer, mut reader) = (client.try_clone().expect("dup"), server.try_clone().expect("dup"));
@@ -146,7 +146,7 @@ impl Drop for Transfer {
     }
 }
 
-/// Calls `work` repeatedly on a separate thread until it is dropped.
+/// A thread that calls a function repeatedly until this is dropped.
 pub(crate) struct RepeatingThread {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -173,7 +173,7 @@ impl Drop for RepeatingThread {
     }
 }
 
-/// Returns how many descriptors of this process are (links, programs) of BPF.
+/// Returns the number of BPF links and the number of BPF programs that this process has open.
 pub(crate) fn held() -> (usize, usize) {
     let own = std::fs::read_dir("/proc/self/fd").expect("descriptors");
     let targets: Vec<_> = own.filter_map(|fd| std::fs::read_link(fd.ok()?.path()).ok()).collect();

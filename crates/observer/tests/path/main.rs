@@ -62,7 +62,7 @@ fn flow(at: SocketAddr) -> WatchSubject<'static> {
     WatchSubject { target: WatchTarget::Flow { at }, ..WatchSubject::default() }
 }
 
-/// Returns a socket at A, one at B whose reads time out, and the address of that one. They are not connected.
+/// Returns a UDP socket at A, one at B whose reads time out, and the address of the one at B. They are not connected.
 fn datagrams(lab: &TestLab) -> (UdpSocket, UdpSocket, SocketAddr) {
     let reader = lab.b.run(|| UdpSocket::bind((lab.b.address(), 0)).expect("bind"));
     reader.set_read_timeout(Some(Duration::from_millis(50))).expect("timeout");
@@ -189,7 +189,8 @@ fn datagrams_that_stand_in_a_queue_are_seen_to_wait() {
     assert!(wait.bins.iter().all(|(edge, _)| *edge > 1_000_000), "{wait:?}");
 }
 
-/// Like a NIC, a tun device frees a packet when it has left: here when it is read, at least 5 ms later.
+/// Like a NIC, a tun device frees a packet when the packet has left. Here that is when the test reads it, at least 5 ms
+/// later.
 #[test]
 fn a_device_that_frees_what_it_has_sent_is_waited_for() {
     let Some(lab) = TestLab::new() else { return };

@@ -1,4 +1,4 @@
-//! An observer that counts the bytes that loopback carries, and breaks one promise.
+//! A fake observer that counts the bytes that loopback carries, and breaks one promise.
 
 use std::cell::Cell;
 use std::time::Instant;

@@ -1,5 +1,5 @@
-//! The promises of every observer of the table: each is opened and closed twice over loopback. A fake that breaks the
-//! promises one at a time shows that the checks detect it.
+//! Tests of the promises that every observer of the table makes. Each observer is opened and closed twice over
+//! loopback. A fake observer that breaks one promise at a time shows that the checks detect it.
 
 mod fake;
 
@@ -15,7 +15,7 @@ use landspeed_record::{Figure, FigureValue, Observations, WatchTarget, decode};
 
 use fake::BREAKS;
 
-/// Bytes in the first window; the second window carries one byte.
+/// The number of bytes sent in the first window; in the second window it is one.
 const BYTES: usize = 64 << 20;
 
 /// A flow over loopback; both ends belong to this process.
@@ -35,7 +35,7 @@ impl TcpPair {
         });
     }
 
-    /// Returns what was seen of a window in which `bytes` are sent, and how long it took.
+    /// Returns the observations of a window in which `bytes` bytes are sent, and the time that it took in ns.
     fn window(&self, watcher: &mut Watcher, bytes: usize) -> (Observations, u64) {
         let begun = Instant::now();
         let threads = [rustix::thread::gettid().as_raw_nonzero().get()];
@@ -78,7 +78,7 @@ fn two_windows(row: &'static Observer) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the figures and the JSON of what was seen. There must be figures, and the same ones after the JSON is
+/// Returns the figures and the JSON of `seen`. Returns an error if there are no figures, or others after the JSON is
 /// parsed.
 fn read_back(row: &Observer, seen: &Observations) -> Result<(Vec<Figure>, String), String> {
     let text = serde_json::to_string(seen).map_err(|error| error.to_string())?;
@@ -94,13 +94,13 @@ fn read_back(row: &Observer, seen: &Observations) -> Result<(Vec<Figure>, String
     Ok((before, text))
 }
 
-/// Returns the longest `window_ns` of what was seen.
+/// Returns the longest `window_ns` in the JSON of observations; `None` if it has none.
 fn longest_window(json: &str) -> Option<u64> {
     let after = json.split("\"window_ns\":").skip(1);
     after.filter_map(|rest| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()).max()
 }
 
-/// An absent link must be reported, unless the observer needs none.
+/// Returns an error if an observer that needs a link does not report an absent one.
 fn says_why(row: &'static Observer) -> Result<(), String> {
     let seen = TcpPair::new().window(&mut Watcher::with(&[row], "no-such0"), BYTES).0;
     let said = seen.unseen.iter().any(|line| line.starts_with(row.name));

@@ -8,8 +8,8 @@ use crate::capacity::SystemFiles;
 use crate::capacity::cores::node_of;
 use crate::procfile::word;
 
-/// Returns the numbers of a device's interrupts: the message-signalled ones, or the single interrupt line if there
-/// are none. Devices on a bus of their own below PCI (virtio) have them one folder up.
+/// Returns the numbers of a device's interrupts: the message-signalled ones, or the single interrupt line if there are
+/// none. A virtio device has the interrupts of the PCI device in the folder above it.
 pub(super) fn of(device: &Path) -> Vec<u32> {
     [Some(device), device.parent()]
         .into_iter()
@@ -30,8 +30,8 @@ fn signalled(device: &Path) -> Vec<u32> {
     irqs
 }
 
-/// Returns the NUMA nodes of the processors that handle these interrupts, sorted, each once: by the effective
-/// affinity if the kernel reports it, otherwise by the allowed affinity.
+/// Returns the NUMA nodes of the processors that handle the interrupts `irqs`, sorted, without duplicates. The
+/// processors are those of the effective affinity if the kernel reports it, otherwise those of the allowed affinity.
 pub(super) fn nodes(files: &SystemFiles, irqs: &[u32]) -> Vec<u32> {
     let cpus = irqs.iter().filter_map(|irq| {
         let list = |name: &str| files.word(format!("proc/irq/{irq}/{name}"));

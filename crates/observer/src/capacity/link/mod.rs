@@ -1,4 +1,4 @@
-//! The link towards the peer: its speed, its place on the bus, its NUMA node and the nodes of its interrupts.
+//! The link towards the peer: its speed, its PCI Express link, its NUMA node and the nodes of its interrupts.
 //! Everything is read from sysfs (Documentation/ABI/testing/sysfs-class-net and sysfs-bus-pci); nothing is measured.
 
 mod interrupts;
@@ -14,7 +14,7 @@ use crate::procfile::word;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct LinkLimits {
-    /// The nominal speed.
+    /// The nominal speed of the link; `None` if it is unknown.
     pub rate_bps: Option<BitRate>,
     pub pcie: Option<PcieLink>,
     pub node: Option<u32>,
@@ -70,7 +70,8 @@ fn read_bus(link: &str, device: &Path, files: &SystemFiles, found: &mut LinkLimi
     }
 }
 
-/// Returns the NUMA node of a device, or of the device above it (virtio); sysfs shows -1 if there is none.
+/// Returns the NUMA node of a device, or that of the device above it for a virtio device; `None` if there is none,
+/// which sysfs shows as -1.
 fn node(device: &Path) -> Option<u32> {
     let own = |folder: &Path| word(folder.join("numa_node"))?.parse().ok();
     own(device).or_else(|| own(device.parent()?))
@@ -129,7 +130,7 @@ mod tests {
     }
 }
 
-/// A host with a NIC, as sysfs shows one.
+/// The sysfs files of a host with a NIC.
 #[cfg(test)]
 mod fixture {
     use std::fs;
@@ -139,7 +140,7 @@ mod fixture {
 
     pub(super) struct SysfsTree(tempfile::TempDir);
 
-    /// The PCIe port; `NIC` is the device below it.
+    /// The folder of the PCIe port; `NIC` is the folder of the device below it.
     const PORT: &str = "sys/devices/pci0000:3a/0000:3a:00.0";
     pub(super) const NIC: &str = "sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0";
 
@@ -158,7 +159,8 @@ mod fixture {
             fs::write(path, text).unwrap();
         }
 
-        /// Builds two nodes of two processors, and a 25 Gb/s NIC of eight lanes in a slot wired for four.
+        /// Writes the files of two nodes with two processors each, and of a 25 Gb/s NIC with eight lanes in a slot
+        /// wired for four.
         pub(super) fn with_nic() -> Self {
             let tree = SysfsTree(tempfile::tempdir().unwrap());
             let files = [

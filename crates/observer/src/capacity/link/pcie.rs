@@ -1,4 +1,4 @@
-//! PCI Express: the current and the highest possible speed and width of a device's link.
+//! The PCI Express link of a device: its current and its highest possible speed and width.
 
 use std::path::Path;
 
@@ -7,14 +7,15 @@ use landspeed_record::units::{BitRate, Bytes};
 
 use crate::procfile::word;
 
-/// A device's link on the bus, and a note on properties that could not be read.
+/// A device's PCI Express link, and a note if some of its properties could not be read.
 pub(super) struct PcieReading {
     pub(super) link: PcieLink,
     pub(super) note: Option<String>,
 }
 
-/// Reads the link of the device in this folder, or of the nearest device above it that has one: virtio and auxiliary
-/// devices use the link of the device above them, and a virtual function that of its physical function.
+/// Reads the PCI Express link of the device in the folder `device`, or of the nearest device above it that has one,
+/// because virtio and auxiliary devices use the link of the device above them. A virtual function uses the link of its
+/// physical function. Returns `None` if no device has one.
 pub(super) fn read(device: &Path) -> Option<PcieReading> {
     let function = device.join("physfn").canonicalize().ok();
     let start = function.as_deref().unwrap_or(device);
@@ -48,21 +49,22 @@ fn link_in(folder: &Path) -> Option<PcieLink> {
     })
 }
 
-/// Parses a speed, "8.0 GT/s PCIe" or in older kernels "8 GT/s", as transfers per second; `None` for "Unknown".
+/// Parses a speed such as "8.0 GT/s PCIe", or "8 GT/s" of older kernels. Returns transfers per second, or `None` for
+/// other texts such as "Unknown".
 fn transfers(text: &str) -> Option<f64> {
     let (number, unit) = text.split_once(' ')?;
     unit.starts_with("GT/s").then_some(())?;
     number.parse::<f64>().ok().filter(|gt| *gt > 0.0).map(|gt| gt * 1e9)
 }
 
-/// Reads a number of lanes; `None` for 0 and 255, which functions without their own link show.
+/// Reads a number of lanes; `None` for 0 and 255, which sysfs shows for functions that have no link themselves.
 fn width(folder: &Path, name: &str) -> Option<u32> {
     word(folder.join(name))?.parse().ok().filter(|lanes| (1..=64).contains(lanes))
 }
 
-/// Returns the share of transfers that carries data: 8b/10b up to 5 GT/s, 128b/130b from 8 GT/s (PCI Express Base
-/// Specification 3.0 section 4.2), and 242 of 256 bytes of a flit at 64 GT/s (6.0 section 4.2.3). Packet headers are
-/// not subtracted.
+/// Returns the share of the transferred bits that carries data at this number of transfers per second: 8b/10b up to 5
+/// GT/s, 128b/130b from 8 GT/s (PCI Express Base Specification 3.0 section 4.2), and 242 of 256 bytes of a flit at 64
+/// GT/s (6.0 section 4.2.3). Packet headers are not subtracted.
 fn encoding(transfers: f64) -> f64 {
     match transfers {
         slow if slow < 6e9 => 8.0 / 10.0,
@@ -71,14 +73,14 @@ fn encoding(transfers: f64) -> f64 {
     }
 }
 
-/// The Device Control register of the PCI Express capability.
+/// The largest read request and payload, from the Device Control register of the PCI Express capability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct DeviceControl {
     read_request: Bytes,
     payload: Bytes,
 }
 
-/// Offsets and values from linux/pci_regs.h.
+/// Offsets and values in a PCI configuration space, from linux/pci_regs.h.
 mod reg {
     pub(super) const STATUS: usize = 0x06;
     pub(super) const STATUS_CAP_LIST: u16 = 0x10;
@@ -124,7 +126,7 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_le_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
 }
 
-/// Builds a configuration space with power management at 0x40, MSI-X at 0x98 and PCI Express at 0x70, as in a common
+/// Returns a configuration space with power management at 0x40, MSI-X at 0x98 and PCI Express at 0x70, as in a common
 /// 25 Gb/s NIC; Max_Payload_Size is 256 and Max_Read_Request_Size 512.
 #[cfg(test)]
 pub(super) fn config_of_a_nic() -> Vec<u8> {

@@ -1,7 +1,7 @@
 //! The four loops of STREAM, and the values that they must leave in the arrays.
 //!
-//! They are plain loops over slices: the compiler turns the copy into a call of memcpy and the others into vector
-//! code, as a C compiler does with -O3. The rates are within 2 % of those of a plain C program (docs/bench.md).
+//! They are plain loops over slices. The compiler makes the copy a call of memcpy and the others vector code, as a C
+//! compiler does with -O3. The rates are within 2 % of those of a plain C program (docs/bench.md).
 
 /// STREAM's scalar q.
 const SCALAR: f64 = 3.0;
@@ -14,8 +14,8 @@ pub(super) struct ArrayShare<'a> {
 }
 
 impl ArrayShare<'_> {
-    /// Touches the pages in the thread that will use them, so that they are on its node. Then doubles `a`, as STREAM
-    /// does when it tests its clock, because the results depend on it.
+    /// Writes the initial values, in the thread that will use the arrays, so that their pages are on its node. Then
+    /// doubles `a`, as STREAM does when it tests its clock, because the results depend on it.
     pub(super) fn fill(&mut self) {
         self.a.fill(1.0);
         self.b.fill(2.0);
@@ -23,7 +23,7 @@ impl ArrayShare<'_> {
         self.a.iter_mut().for_each(|a| *a *= 2.0);
     }
 
-    /// Runs the kernel with this index, in STREAM's order.
+    /// Runs one kernel: copy (0), scale (1), add (2) or triad (3).
     pub(super) fn run(&mut self, kernel: usize) {
         match kernel {
             0 => copy(self.c, self.a),
@@ -33,7 +33,7 @@ impl ArrayShare<'_> {
         }
     }
 
-    /// Returns, for each array, the sum of |value - expected| / expected over its elements.
+    /// Returns for each array (a, b, c) the sum of |value - expected| / |expected| over its elements.
     pub(super) fn errors(&self, expected: [f64; 3]) -> [f64; 3] {
         let error = |array: &[f64], value: f64| array.iter().map(|x| (x - value).abs() / value.abs()).sum();
         [error(self.a, expected[0]), error(self.b, expected[1]), error(self.c, expected[2])]

@@ -1,13 +1,14 @@
 //! Memory bandwidth, measured with the four kernels of STREAM.
 //!
-//! The rules are those that J. D. McCalpin publishes with it (<https://www.cs.virginia.edu/stream/ref.html>, and
-//! "Memory Bandwidth and Machine Balance in Current High Performance Computers", IEEE TCCA Newsletter, December
-//! 1995): the arrays are of double precision, each at least four times the size of all last-level caches in use;
-//! there are at least ten repetitions, of which the first does not count; the figure is the best repetition; the
-//! bytes are those that the kernel names, without the write-allocate of caches; the arrays are checked at the end.
+//! The rules are those that J. D. McCalpin publishes with STREAM (<https://www.cs.virginia.edu/stream/ref.html>, and
+//! "Memory Bandwidth and Machine Balance in Current High Performance Computers", IEEE TCCA Newsletter, December 1995):
+//! the arrays are of double precision, each at least four times the size of all last-level caches in use; there are at
+//! least ten repetitions, of which the first does not count; the figure is the best repetition; the bytes are those
+//! that the kernel reads and writes in its source, without the write-allocate of caches; the arrays are checked at the
+//! end.
 //!
 //! One deviation: each thread reads its own clock, and a repetition lasts from the first start to the last end, where
-//! STREAM's master thread times an OpenMP region. The difference is the time of one wake-up.
+//! STREAM's master thread times an OpenMP region. The two differ by the time of one wake-up.
 
 mod kernels;
 mod run;
@@ -20,18 +21,18 @@ use landspeed_stats::median;
 use crate::capacity::{Error, MeasurementBudget, SystemFiles};
 use size::ArraySize;
 
-/// The kernels, in the order of STREAM and of [`run::KernelTimes`].
+/// The kernels in STREAM's order, which is also the order of [`run::KernelTimes`].
 const KERNELS: [MemoryKernel; 4] =
     [MemoryKernel::Copy, MemoryKernel::Scale, MemoryKernel::Add, MemoryKernel::Triad];
 
-/// Repetitions, the first included: STREAM's rules require at least ten.
+/// The number of repetitions, including the first, which does not count. STREAM's rules require at least ten.
 const REPETITIONS: u32 = 11;
 
-/// The fewest counted repetitions (those after the first) that make a figure.
+/// The smallest number of counted repetitions (those after the first) for which there is a figure.
 const LEAST: u32 = 3;
 
-/// The share of the time, as its reciprocal, that is spent touching memory to find out how much of it can be touched
-/// in that time.
+/// The reciprocal of the share of the time in which memory is touched, to find out how much of it can be touched in
+/// this share.
 const TOUCHING_ONE_IN: u32 = 8;
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -41,7 +42,7 @@ pub(crate) struct StreamResult {
     pub notes: Vec<String>,
 }
 
-/// Runs the four kernels with one thread on each of `cores`, [`REPETITIONS`] times.
+/// Runs the four kernels [`REPETITIONS`] times, or fewer if the time runs out, with one thread on each of `cores`.
 ///
 /// # Errors
 /// Returns an error if a thread cannot be pinned, if the time is too short for three counted repetitions, or if the
@@ -81,8 +82,8 @@ fn within(cores: &[u32], array: Bytes, budget: &MeasurementBudget<'_>) -> Result
     Ok(StreamResult { rates, notes: (done < REPETITIONS).then(note).into_iter().collect() })
 }
 
-/// Runs the four kernels over arrays of `array` bytes each, with one thread on each of `cores`, while `go_on` returns
-/// true. `go_on` gets the number of finished repetitions and must not panic. The rates are zero if fewer than two
+/// Runs the four kernels over arrays of `array` bytes each, with one thread on each of `cores`, until `go_on` returns
+/// false. `go_on` gets the number of finished repetitions and must not panic. The rates are zero if fewer than two
 /// repetitions ran.
 fn stream_while(
     cores: &[u32],
@@ -104,7 +105,8 @@ fn stream_while(
     Ok(rates.collect())
 }
 
-/// Returns the rate of one pass over arrays of `elements`, in bits per second, with the bytes that STREAM counts.
+/// Returns the rate of `kernel`, in bits per second, if one pass over arrays of `elements` doubles takes `seconds`. The
+/// bytes are those that STREAM counts.
 fn rate(kernel: MemoryKernel, elements: usize, seconds: f64) -> f64 {
     let arrays = match kernel {
         MemoryKernel::Copy | MemoryKernel::Scale => 2,

@@ -1,4 +1,4 @@
-//! Threads that run the kernels in step.
+//! Threads that run the kernels at the same time, each over its share of the arrays.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use super::kernels::{ArrayShare, expected};
 use crate::capacity::Error;
 use crate::capacity::cores::pin;
 
-/// Seconds of each of the four kernels in one repetition.
+/// The duration of each of the four kernels in one repetition, in seconds.
 pub(super) type KernelTimes = [f64; 4];
 
 /// The times at which one thread began and ended each kernel of one repetition.
@@ -17,7 +17,7 @@ type KernelSpans = [(Instant, Instant); 4];
 /// The largest relative error of the arrays' means that STREAM allows for doubles.
 const TOLERANCE: f64 = 1e-13;
 
-/// Bytes that the arrays' starts are aligned to: page boundaries, as STREAM's static arrays are.
+/// The alignment of the arrays' starts in bytes: a page, as for STREAM's static arrays.
 const PAGE: usize = 4096;
 
 struct ThreadOutcome {
@@ -34,7 +34,8 @@ struct ThreadTeam {
     go_on: AtomicBool,
 }
 
-/// Runs repetitions while `go_on` returns true, and checks the results.
+/// Runs repetitions with one thread on each of `cores` while `go_on` returns true, and checks the results. Returns the
+/// times of each repetition.
 pub(super) fn run(
     cores: &[u32],
     elements: usize,
@@ -133,7 +134,7 @@ fn conclude(outcomes: Vec<ThreadOutcome>, elements: usize) -> Result<Vec<KernelT
     Ok((0..repetitions).map(|repetition| std::array::from_fn(|k| wall(&outcomes, repetition, k))).collect())
 }
 
-/// Returns the seconds from the first thread's start to the last one's end.
+/// Returns the seconds of one kernel in one repetition, from the start of the first thread to the end of the last one.
 fn wall(outcomes: &[ThreadOutcome], repetition: usize, kernel: usize) -> f64 {
     let spans = outcomes.iter().map(|one| one.spans[repetition][kernel]);
     let start = spans.clone().map(|(start, _)| start).min();

@@ -1,4 +1,4 @@
-//! The size of STREAM's arrays: large enough for its rules, small enough for the host.
+//! The size of STREAM's arrays: large enough for STREAM's rules, small enough for the host.
 
 use std::time::{Duration, Instant};
 
@@ -8,16 +8,16 @@ use crate::capacity::SystemFiles;
 use crate::capacity::cores::last_level_bytes;
 use crate::procfile::word;
 
-/// The least size of each array, as a multiple of the last-level caches in use (STREAM's rule).
+/// The smallest size of each array, as a multiple of the last-level caches in use (STREAM's rule).
 const TIMES_CACHE: u64 = 4;
 
-/// The least size of each array: a million elements (STREAM's rule).
+/// The smallest size of each array: a million elements (STREAM's rule).
 const LEAST: Bytes = Bytes(8_000_000);
 
 /// The size of each array if the host does not report its caches: four times 64 MiB.
 const UNKNOWN: Bytes = Bytes::mib(256);
 
-/// The share of the free memory, as its reciprocal, that the three arrays may take together.
+/// The reciprocal of the share of the free memory that the three arrays may take together.
 const MEMORY_ONE_IN: u64 = 4;
 
 /// Bytes of memory that are touched between two readings of the clock.
@@ -30,17 +30,18 @@ const PAGE: usize = 4096;
 pub(super) struct ArraySize {
     /// Bytes of each of the three arrays.
     pub array: Bytes,
-    /// A note if the size is not the one that the rules require.
+    /// A note if the size is not the one that STREAM's rules require.
     pub note: Option<String>,
 }
 
 impl ArraySize {
-    /// Chooses the size for the caches that `cores` use and the memory that is free.
+    /// Returns the size for the last-level caches that `cores` use, limited by the free memory.
     pub(super) fn of_host(files: &SystemFiles, cores: &[u32]) -> Self {
         ArraySize::for_caches(last_level_bytes(files, cores), available(files))
     }
 
-    /// Chooses the size for last-level caches of `cache` bytes in total and `available` bytes of free memory.
+    /// Returns the size for last-level caches of `cache` bytes in total, limited by the free memory `available`. `None`
+    /// means that the host does not report the value.
     pub(super) fn for_caches(cache: Option<u64>, available: Option<Bytes>) -> Self {
         let asked = match cache {
             Some(cache) => Bytes(cache.saturating_mul(TIMES_CACHE)).max(LEAST),
@@ -60,9 +61,9 @@ impl ArraySize {
         ArraySize { array: asked.min(most), note }
     }
 
-    /// Lowers the size to what can be touched for the first time within `time`. If the hypervisor still has to back
-    /// each page, only half a gigabyte can be touched a second, whereas a cache of half a gigabyte requires arrays of
-    /// six gigabytes.
+    /// Lowers the size so that all three arrays can be touched for the first time within `time`. This matters where a
+    /// hypervisor still has to back each page: only half a gigabyte can then be touched in a second, whereas a cache of
+    /// half a gigabyte requires six gigabytes for the arrays.
     pub(super) fn within(self, time: Duration) -> Self {
         let asked = self.array;
         let touched = Bytes(touch(3 * asked.0 as usize, time) as u64 / 3);
@@ -77,7 +78,8 @@ impl ArraySize {
     }
 }
 
-/// Allocates `bytes` of memory, touches it until the time is over, and frees it; returns how many bytes were touched.
+/// Allocates `bytes` of memory, writes to its pages for at most `time`, and frees it. Returns the number of bytes in
+/// these pages.
 fn touch(bytes: usize, time: Duration) -> usize {
     let began = Instant::now();
     // The kernel promises zeros without writing them: it allocates a page only when the page is written to.
@@ -94,12 +96,13 @@ fn touch(bytes: usize, time: Duration) -> usize {
     touched
 }
 
-/// Returns the memory that can be used without harm: MemAvailable, or less if a control group allows less.
+/// Returns the memory that can be used without swapping: MemAvailable, or less if a control group allows less.
 fn available(files: &SystemFiles) -> Option<Bytes> {
     [files.memory("MemAvailable"), group_v2(files), group_v1(files)].into_iter().flatten().min()
 }
 
-/// Returns the smallest amount that this process's groups leave, from its own group up to the root (cgroup v2).
+/// Returns the memory that this process may still use under the limits of its control group and of all groups above
+/// (cgroup v2); `None` without a limit.
 fn group_v2(files: &SystemFiles) -> Option<Bytes> {
     let groups = files.word("proc/self/cgroup")?;
     let own = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
@@ -113,7 +116,8 @@ fn group_v2(files: &SystemFiles) -> Option<Bytes> {
     left.min()
 }
 
-/// Returns the amount that this process's own group leaves, if the memory controller is on a v1 hierarchy.
+/// Returns the memory that this process may still use under the limit of its control group, if the memory controller is
+/// on a v1 hierarchy.
 fn group_v1(files: &SystemFiles) -> Option<Bytes> {
     let groups = files.word("proc/self/cgroup")?;
     let own = groups.lines().find_map(|line| {

@@ -1,10 +1,10 @@
-//! Raw packets: how many of them one core hands to the device layer.
+//! Raw packets: the rate at which one core hands packets to the device layer.
 //!
-//! SC'03 (feng-2003 section 3.5.2) used the kernel's packet generator, which leaves out TCP, IP and all copies but
-//! one, and repeated it beside a load on the same processor: if the rate did not fall, the processor was not the
-//! bottleneck. This module uses two methods. A packet ring (`AF_PACKET` with `PACKET_TX_RING` and
-//! `PACKET_QDISC_BYPASS`) also sends ready-made packets, and needs no kernel module. UDP by sendmmsg, with
-//! segmentation left to the device, is the most that a program with sockets can do.
+//! The SC'03 paper (feng-2003 section 3.5.2) used the kernel's packet generator, which leaves out TCP, IP and all
+//! copies but one. It repeated the measurement beside a load on the same processor. If the rate did not fall, the
+//! processor was not the bottleneck. This module uses two other methods. A packet ring (`AF_PACKET` with
+//! `PACKET_TX_RING` and `PACKET_QDISC_BYPASS`) also sends ready-made packets, and needs no kernel module. UDP by
+//! sendmmsg, with segmentation left to the device, has the highest rate that a program with sockets can reach.
 //!
 //! Everything goes into a veth pair in a network namespace made for it; nothing is sent on a link of the host. The far
 //! end discards each packet on the same core, and that time is part of the figures.
@@ -38,13 +38,13 @@ pub(crate) struct PacketRatePlan<'a> {
     pub sizes: &'a [Bytes],
     /// The duration of each measurement.
     pub time: Duration,
-    /// True to repeat each figure beside a busy loop on the same core.
+    /// True to measure each rate a second time beside a busy loop on the same core.
     pub loaded: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct BurstCounts {
-    /// Packets on the link, as a device that segments would make them.
+    /// Packets on the link, as a device makes them when it segments the buffers.
     packets: u64,
     /// Buffers handed to the device layer: fewer than packets if each holds several.
     buffers: u64,
@@ -52,12 +52,12 @@ struct BurstCounts {
 
 /// A sender of packets of one size.
 trait PacketSource {
-    /// Sends some packets, for at most a few milliseconds.
+    /// Sends some packets, for at most a few milliseconds, and returns their number.
     fn burst(&mut self) -> io::Result<BurstCounts>;
 }
 
-/// Measures packet rates; also returns notes on what could not be measured. Without permission to make a network
-/// namespace (CAP_SYS_ADMIN), it measures UDP over loopback instead.
+/// Measures packet rates. Also returns notes on the sizes and methods that could not be measured. Without permission to
+/// make a network namespace (CAP_SYS_ADMIN), measures UDP over loopback instead.
 pub(crate) fn packets(
     plan: &PacketRatePlan<'_>,
     budget: &MeasurementBudget<'_>,
@@ -112,8 +112,8 @@ fn over_loopback(
     (found.rates, found.notes)
 }
 
-/// Measures a source. Returns an error if the device's counter does not show its packets, because a queue that drops
-/// silently would make the figures worthless.
+/// Measures the packet rates of `source`. Returns an error if the device's counter of sent packets shows fewer than 99
+/// % of its buffers, because a queue that drops silently would make the figures worthless.
 fn checked(
     source: &mut dyn PacketSource,
     plan: &PacketRatePlan<'_>,
@@ -140,7 +140,7 @@ struct PacketRates {
 }
 
 impl PacketRates {
-    /// Returns true if the time is over, and adds a note about it.
+    /// Returns true if no time is left for packets of `size` and more, and then adds a note about it.
     fn late(&mut self, size: Bytes, budget: &MeasurementBudget<'_>) -> bool {
         let late = budget.over();
         if late {

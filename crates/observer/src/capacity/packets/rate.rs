@@ -1,4 +1,4 @@
-//! The packets per second of a source, alone and beside a load.
+//! The packet rate of a source, alone and beside a load on the same core.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,15 +15,15 @@ const WARM_UP: Duration = Duration::from_millis(5);
 /// milliseconds.
 const LEAST_LOADED: Duration = Duration::from_millis(100);
 
-/// Rates in packets per second.
+/// The rates of a source alone and beside a load, in packets per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct SourceRates {
     pub(super) alone: f64,
     pub(super) loaded: Option<f64>,
 }
 
-/// Measures the source on the core that this thread is pinned to. Also returns the total number of packets that it
-/// handed over.
+/// Measures the rates of `source` on the core that this thread is pinned to. Also returns the total number of packets
+/// and buffers that the source has sent.
 pub(super) fn figures(
     source: &mut dyn PacketSource,
     plan: &PacketRatePlan<'_>,
@@ -88,7 +88,7 @@ fn beside_load<T>(core: u32, work: impl FnOnce() -> Result<T, Error>) -> Result<
     })
 }
 
-/// Ends the load when it is dropped, even after a panic.
+/// A guard that ends the load when it is dropped, even after a panic.
 struct LoadGuard<'a>(&'a AtomicBool);
 
 impl LoadGuard<'_> {

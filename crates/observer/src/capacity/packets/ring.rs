@@ -15,7 +15,7 @@ use super::veth_pair::VethPair;
 use super::{BurstCounts, PacketSource};
 use crate::capacity::Error;
 
-/// The EtherType for local experiments (IEEE 802). No stack accepts it, so the far end discards the packet
+/// The EtherType for local experiments (IEEE 802). No protocol handler accepts it, so the far end discards the packet
 /// immediately.
 const ETHER_TYPE: [u8; 2] = [0x88, 0xb5];
 
@@ -23,10 +23,10 @@ const ETHER_TYPE: [u8; 2] = [0x88, 0xb5];
 /// received frames carry.
 const DATA: usize = libc::TPACKET2_HDRLEN - size_of::<libc::sockaddr_ll>();
 
-/// Frames of a ring: enough to spread the cost of the system call, few enough to stay in a cache.
+/// The number of frames in a ring: enough to spread the cost of the system call, few enough to stay in a cache.
 const FRAMES: usize = 64;
 
-/// The smallest frame in bytes: 64 of them fill whole blocks, and whole pages of every size that Linux has.
+/// The smallest frame, in bytes. 64 of them fill whole blocks, and whole pages of every page size that Linux has.
 const LEAST_FRAME: usize = 2048;
 
 pub(super) struct RingSource {
@@ -69,7 +69,7 @@ impl RingSource {
         Ok(RingSource { socket, memory, frame, packet: packet as u32 })
     }
 
-    /// Writes the packet into every frame, once: the kernel only reads them.
+    /// Writes the packet into every frame. Once is enough, because the kernel only reads the frames.
     fn write(&self, pair: &VethPair) {
         let header = [&pair.far.0[..], &pair.near.0[..], &ETHER_TYPE].concat();
         for index in 0..FRAMES {
@@ -91,7 +91,7 @@ impl RingSource {
         unsafe { self.memory.as_ptr().add(index * self.frame) }
     }
 
-    /// Returns the word by which the kernel and the program hand a frame to each other.
+    /// Returns the status word of a frame, with which the kernel and this program pass the frame to each other.
     fn status(&self, index: usize) -> &AtomicU32 {
         // SAFETY: tp_status is the first word of a frame, aligned, and mapped as long as `self` lives;
         // both sides only access it as one word.
@@ -133,12 +133,13 @@ impl Drop for RingSource {
     }
 }
 
-/// Returns the frame size for a packet: a power of two, so that frames fill whole blocks.
+/// Returns the size of the frame for a packet of `packet` bytes. It is a power of two, so that frames fill whole
+/// blocks.
 fn frame_for(packet: usize) -> usize {
     (DATA + packet).next_power_of_two().max(LEAST_FRAME)
 }
 
-/// Describes a ring with blocks of 64 KiB; the frames fill two or more.
+/// Returns the description of a ring of [`FRAMES`] frames of `frame` bytes, in two or more blocks of 64 KiB.
 fn request(frame: usize) -> io::Result<libc::tpacket_req> {
     const BLOCK: usize = 64 << 10;
     let number =

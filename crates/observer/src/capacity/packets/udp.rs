@@ -12,26 +12,26 @@ use super::veth_pair::NEAR_ADDRESS;
 use super::{BurstCounts, PacketSource};
 use crate::capacity::Error;
 
-/// The most packets of one message that every kernel with the option allows (linux/udp.h).
+/// The largest number of packets of one message that every kernel with UDP_SEGMENT allows (linux/udp.h).
 const MOST_SEGMENTS: usize = 64;
 
 /// The largest payload of one message, in bytes.
 const MOST_PAYLOAD: usize = 65_507;
 
-/// Bytes of the Ethernet, IPv4 and UDP headers.
+/// Size of the Ethernet, IPv4 and UDP headers together, in bytes.
 const HEADERS: usize = 14 + 20 + 8;
 
-/// Messages of one system call.
+/// The number of messages in one system call.
 const MESSAGES: usize = 16;
 
 /// A multicast group without members (RFC 2365: site-local scope). Sending there needs neither a route nor a
 /// neighbour, and the far end drops the packet when it finds no member.
 const GROUP: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 255, 76, 83), 9);
 
-/// The value in linux/udp.h; not every libc has it for every target.
+/// The socket option UDP_GRO of linux/udp.h. The crate libc does not have it for every target.
 const UDP_GRO: libc::c_int = 104;
 
-/// A sender of messages that make packets of one size.
+/// A sender of UDP messages that the device cuts into packets of one size.
 pub(super) struct UdpSource {
     socket: Socket,
     data: Vec<u8>,
@@ -53,7 +53,8 @@ impl UdpSource {
         open().map_err(|error| Error::io("set up", "UDP with segmentation offload", error))
     }
 
-    /// Opens a sender to a socket on loopback that nothing reads: once its buffer is full, the kernel drops.
+    /// Opens a sender to a socket on loopback that nothing reads. Once the receive buffer is full, the kernel drops the
+    /// packets.
     pub(super) fn over_loopback(size: Bytes) -> Result<Self, Error> {
         let open = || {
             let sink = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;

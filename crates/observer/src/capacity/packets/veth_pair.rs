@@ -1,4 +1,4 @@
-//! A network namespace with a veth pair in it, which ends with the thread that made it.
+//! A veth pair in a temporary network namespace, which ends with the thread that made it.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
@@ -13,10 +13,10 @@ const FAR: &str = "ls-far";
 /// The address of the near end, from TEST-NET-1 (RFC 5737), to which no route leads.
 pub(super) const NEAR_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 
-/// The MTU of the pair, in bytes: the largest packet that is sent is SC'03's 8160 bytes.
+/// The MTU of the pair, in bytes; the largest packet that is sent has 8160 bytes.
 const MTU: u32 = 9000;
 
-/// How long to wait until the near end is up. It usually takes a millisecond; the limit is for a machine that stalls.
+/// Time limit for the near end to come up. It usually takes a millisecond; the limit is for a machine that stalls.
 const UP_WITHIN: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(super) struct VethPair {
 }
 
 impl VethPair {
-    /// Makes the pair in this thread's network namespace, which must be a throw-away one.
+    /// Creates the pair in this thread's network namespace, which must be a temporary one.
     pub(super) fn make() -> Result<Self, Error> {
         let rtnl = Rtnl::open()?;
         let end = |name| VethEnd { name, mac: None, netns: None, queues: 1 };
@@ -48,7 +48,7 @@ impl VethPair {
     }
 }
 
-/// Waits until the near end can send: without a carrier, or before its qdisc is in place, packets are dropped.
+/// Waits until the near end can send. Without a carrier, or before its qdisc is attached, packets are dropped.
 fn wait_until_up(rtnl: &Rtnl) -> Result<(), Error> {
     let until = Instant::now() + UP_WITHIN;
     loop {

@@ -2,9 +2,10 @@
 
 /// Returns the one's complement sum of RFC 1071, complemented, in the byte order of the data.
 ///
-/// Section 2 (B) allows summing words in the machine's own order, (C) collecting carries in a wider accumulator, and
-/// (D) summing words wider than 16 bits. So 32-bit words are added to eight 64-bit sums, which compilers turn into
-/// vector code. That is about as fast as the kernel's add-with-carry loops, and as a cache can supply data.
+/// Section 2 of the RFC allows (B) summing words in the machine's byte order, (C) collecting carries in a wider
+/// accumulator, and (D) summing words wider than 16 bits. So 32-bit words are added to eight 64-bit sums, which
+/// compilers turn into vector code. That is about as fast as the kernel's add-with-carry loops, and as a cache can
+/// supply data.
 pub(crate) fn checksum(data: &[u8]) -> u16 {
     const LANES: usize = 8;
     let mut sums = [0u64; LANES];
@@ -22,7 +23,7 @@ pub(crate) fn checksum(data: &[u8]) -> u16 {
     !fold(sum)
 }
 
-/// Adds the carries back in until none is left.
+/// Folds a sum into 16 bits with end-around carry.
 fn fold(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -34,7 +35,7 @@ fn fold(mut sum: u64) -> u16 {
 mod tests {
     use super::*;
 
-    /// Computes the checksum by RFC 1071 section 1, 16 bits at a time.
+    /// Returns the checksum, computed 16 bits at a time as in section 1 of RFC 1071.
     fn by_the_letter(data: &[u8]) -> u16 {
         let mut sum = 0u32;
         for pair in data.chunks(2) {

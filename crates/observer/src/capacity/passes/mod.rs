@@ -1,12 +1,12 @@
-//! Copies and checksums by one core: of data in its cache, of data that is not, and of data that the other operation
-//! has just brought there.
+//! Copies and checksums by one core, of data that is in its cache (hot), that is not (cold), and that the other
+//! operation has just brought into the cache.
 //!
-//! The question is from Jin & Yoo (sections 3.2 and 3.3, Figure 6). A receiver that sums in software reads cold data
-//! for the sum and copies warm data afterwards. If the NIC sums, the copy reads cold data and costs as much as the sum
-//! did. The difference between "copy" cold and "copy right after checksum" shows this on the host.
+//! Jin & Yoo (sections 3.2 and 3.3, Figure 6) ask how much checksum offload gains. A receiver that sums in software
+//! reads cold data for the sum and copies hot data afterwards. If the NIC sums, the copy reads cold data and costs as
+//! much as the sum did. The difference between "copy" cold and "copy right after checksum" shows this on the host.
 //!
 //! Cold pieces come from a region four times the last-level cache, in an order that prefetchers do not follow from
-//! piece to piece; the copy goes to one buffer that stays warm, as an application's does.
+//! piece to piece. The target of each copy is the same buffer, which stays hot, as that of an application does.
 
 mod checksum;
 
@@ -21,18 +21,19 @@ use crate::capacity::cores::{caches, last_level_bytes, on_core};
 use crate::capacity::{Error, MeasurementBudget, SystemFiles};
 pub(crate) use checksum::checksum;
 
-/// Bytes of a large write or of an aggregate of segments: the size at which the curves of Jin & Yoo end.
+/// Size of a large piece in bytes: a large write, or an aggregate of segments. The curves of Jin & Yoo end at this
+/// size.
 const PIECE: usize = 32 << 10;
 
-/// Bytes of a small piece: source and target fit the smallest first-level data cache together.
+/// Size of a small piece in bytes. Source and target together fit the smallest first-level data cache.
 const SMALL_PIECE: usize = 8 << 10;
 
-/// The least and the most bytes of the region that cold pieces come from.
+/// The smallest and the largest size, in bytes, of the region that cold pieces come from.
 const REGION: (u64, u64) = (16 << 20, 256 << 20);
 
 const TIME: Duration = Duration::from_millis(40);
 
-/// An operation on each piece.
+/// An operation on a piece of data.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PassOperation {
     Copying,
@@ -41,7 +42,8 @@ enum PassOperation {
 
 use PassOperation::{Copying, Summing};
 
-/// Runs all passes on one core; also returns notes on passes that do not measure what their names say.
+/// Measures all passes on one core. Also returns notes on passes that do not measure what their names say, because the
+/// caches are too large or too small.
 pub(crate) fn passes(
     core: u32,
     files: &SystemFiles,
@@ -66,7 +68,7 @@ pub(crate) fn passes(
 struct PassBench {
     region: Vec<u8>,
     target: Vec<u8>,
-    /// Seconds that one reading of the clock takes.
+    /// Duration of one reading of the clock, in seconds.
     clock: f64,
 }
 
@@ -99,9 +101,9 @@ impl PassBench {
         Ok(passes)
     }
 
-    /// Returns the rate of each operation, in bits per second, by the median over all pieces. It walks over the region
-    /// as often as [`TIME`] allows, and at least three times. The median ignores pieces during which another program
-    /// had the core, because they do not measure the memory.
+    /// Returns the rate of each operation, in bits per second, from the median time over all pieces of `size` bytes.
+    /// Calls `walk`, which measures the times, as often as [`TIME`] allows, and at least three times. The median
+    /// ignores pieces during which another program had the core, because they do not measure the memory.
     fn repeat<const N: usize>(
         &mut self,
         size: usize,
@@ -121,7 +123,7 @@ impl PassBench {
         Ok(seconds.map(|seconds| size as f64 * 8.0 / median(&seconds).unwrap_or_default().max(1e-9)))
     }
 
-    /// Times one operation repeatedly on the same piece, several times for each reading of the clock.
+    /// Measures one operation on the same piece of `size` bytes. Adds to `seconds` the mean of 16 runs, 16 times.
     fn hot(&mut self, operation: PassOperation, size: usize, seconds: &mut [Vec<f64>; 1]) {
         const TIMES: u32 = 16;
         let source = &self.region[..size];
@@ -134,7 +136,7 @@ impl PassBench {
         }
     }
 
-    /// Times the operations on each piece of the region once, each separately.
+    /// Measures the operations, one after the other, on each piece of the region. Adds to `seconds` one time for each.
     fn cold<const N: usize>(&mut self, operations: [PassOperation; N], seconds: &mut [Vec<f64>; N]) {
         let pieces = self.region.len() / PIECE;
         for step in 0..pieces {
@@ -160,8 +162,8 @@ impl PassOperation {
     }
 }
 
-/// Maps the steps from 0 to each index below `pieces` once. `pieces` is a power of two, and the odd factor has an
-/// inverse.
+/// Maps each step from 0 to `pieces` - 1 to a different index below `pieces`. `pieces` must be a power of two, because
+/// an odd factor then has an inverse.
 fn scattered(step: usize, pieces: usize) -> usize {
     step.wrapping_mul(0x9e37_79b1) & (pieces - 1)
 }
