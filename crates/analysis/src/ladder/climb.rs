@@ -85,7 +85,8 @@ impl Climb {
         self.idle.retain(|c| !waits_or_was_tried(c));
     }
 
-    /// Moves the candidates that the verdict's remedies name to the front, until a step is kept.
+    /// Moves the candidates that the verdict's remedies name to the front, until a step is kept. Leaves out the others if
+    /// the goal is the rate and the verdict shows that the path is the limit.
     pub(crate) fn advise(&mut self, line: &VerdictLine, run: &mut RunState) {
         self.queue.advise(&hints(line, &self.incumbent));
         if let Some(path) = line.verdict.path_rate.as_ref().filter(|_| run.rules.goal == Metric::Rate) {
@@ -234,8 +235,8 @@ impl Climb {
         let id = self.id(&task);
         let max_blocks = match (task.placebo, task.reopened()) {
             (true, _) => self.size.max_blocks.min(USUAL_BLOCKS),
-            // The step that interacts with it is kept, so this one is expected to matter now (windows after TSO). It
-            // gets more blocks to show that.
+            // A step that interacts with this candidate was kept, so the candidate may have an effect now (windows
+            // after TSO). It gets more blocks to show that.
             (_, true) => self.size.max_blocks * SECOND_CHANCE,
             _ => self.size.max_blocks,
         };

@@ -14,12 +14,13 @@ use super::words;
 use crate::Metric;
 use crate::block_figures::block_trials;
 
-/// The beginning of the reason of a step that ended because the time for steps did.
+/// The beginning of the reason of a step that ended because the time for steps ran out.
 pub const OUT_OF_TIME: &str = "the time for steps ended";
 /// The beginning of the reason of a step that the user ended.
 pub const STOPPED: &str = "stopped";
 
-/// The factor by which a step that helps may exceed its blocks, to show that it harms nothing else.
+/// The factor by which a step that helps may exceed its largest number of blocks, to show that it harms no guarded
+/// figure.
 const GUARD_PATIENCE: u32 = 2;
 
 #[derive(Debug)]
@@ -60,7 +61,8 @@ impl LadderStep {
         LadderStep { task, comparison, grant, design, out_of_time: false }
     }
 
-    /// Returns true if any look has been taken; then the step has used its grant.
+    /// Returns true if the step had enough blocks for a first look at its result, which uses up its share of the run's
+    /// error probability.
     pub(crate) fn looked(&self) -> bool {
         self.comparison.series.counted() >= self.design.first_look()
     }
@@ -159,8 +161,8 @@ impl LadderStep {
         StepLine { summary, incumbent, candidate }
     }
 
-    /// Returns a figure, candidate over incumbent: the primary one with the interval that decided (valid under
-    /// peeking), the others with their plain 95 % interval.
+    /// Returns the ratio of a figure, candidate over incumbent. The goal's ratio has the interval that decided the step,
+    /// which is valid under peeking. The others have a plain 95 % interval.
     fn reported(&self, metric: Metric, run: &RunState) -> Option<Estimate> {
         let plain = self.comparison.series.estimate(metric)?;
         if metric != run.rules.goal {
@@ -205,8 +207,8 @@ pub(crate) fn blank(id: &str, task: &CandidateTask, incumbent: &Cell) -> StepSum
     }
 }
 
-/// Returns the least time in which a step can come to an answer: only its last look can keep it, on as many trials as
-/// guards need. A placebo only needs the time to be given up.
+/// Returns the least time in which a step can be kept: that of the blocks that its guards need. For a placebo, which is
+/// not expected to be kept, returns the usual time of a useless step.
 pub(crate) fn least_time(candidate: &Candidate, placebo: bool, run: &RunState) -> Nanos {
     if placebo {
         return usual_time(candidate, run);
@@ -215,7 +217,7 @@ pub(crate) fn least_time(candidate: &Candidate, placebo: bool, run: &RunState) -
     run.blocks(enough, candidate.toggle_ns)
 }
 
-/// Returns the time that a step takes on average, given that most are useless.
+/// Returns the average time of a step, which is that of a useless one, because most are.
 pub(crate) fn usual_time(candidate: &Candidate, run: &RunState) -> Nanos {
     /// The number of blocks after which useless steps end on average.
     const USELESS: u32 = 6;
