@@ -49,8 +49,8 @@ impl PassedTraffic {
         self
     }
 
-    /// Returns the interfaces that may have carried the run's traffic in `direction`. Half of `least` is enough, to allow
-    /// for bytes that passed before and after the window.
+    /// Returns the interfaces that may have carried the run's traffic in `direction`. Half of `least` is enough, to
+    /// allow for bytes that passed before and after the window.
     fn carriers(&self, direction: TrafficDirection) -> Vec<&str> {
         let passed = |link: &LinkTraffic| match direction {
             TrafficDirection::Out => link.tx_bytes,

@@ -173,9 +173,9 @@ impl Metric {
         Some((candidate - incumbent).clamp(-FARTHEST, FARTHEST))
     }
 
-    /// Returns an arm's totals of gain and expense; `None` if a trial lacks the figure. For the rate these are the sum of
-    /// the rates and the number of trials, for the cost the work and the processor time, and for the latency the number
-    /// of trials and the sum of the round trips.
+    /// Returns an arm's totals of gain and expense; `None` if a trial lacks the figure. For the rate these are the
+    /// sum of the rates and the number of trials, for the cost the work and the processor time, and for the latency
+    /// the number of trials and the sum of the round trips.
     pub(crate) fn sums(self, arm: &[TrialFigures]) -> Option<ArmTotals> {
         let count = arm.len() as f64;
         let sum = |of: fn(&TrialFigures) -> f64| arm.iter().map(of).sum::<f64>();

@@ -149,8 +149,8 @@ impl BlockSeries {
         }
     }
 
-    /// Returns the mean log of a figure over the incumbent's and over the candidate's trials, for each block in which all
-    /// trials have it.
+    /// Returns the mean log of a figure over the incumbent's and over the candidate's trials, for each block in which
+    /// all trials have it.
     fn lns(&self, of: &dyn Fn(&TrialFigures) -> Option<f64>) -> Vec<[f64; 2]> {
         let mean = |trials: &[TrialFigures]| {
             let lns = trials.iter().map(|trial| Some(of(trial)?.ln()));

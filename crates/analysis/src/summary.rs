@@ -70,8 +70,8 @@ pub fn assemble(findings: LadderFindings, run: RunFacts<'_>) -> TuneSummary {
 }
 
 /// Returns the summary of a saved record, whose name is `path`. The decisions on steps are those that the run made,
-/// because it set the hosts by them. `start`, `final_` and `gain` are computed again from the raw trials. The summary of
-/// a run that ended early has the results so far, and the reason in `void`.
+/// because it set the hosts by them. `start`, `final_` and `gain` are computed again from the raw trials. The summary
+/// of a run that ended early has the results so far, and the reason in `void`.
 ///
 /// # Errors
 /// Returns an error if the record is not that of a tuning run.
@@ -191,8 +191,8 @@ fn last_kept_cell(record: &Record, start: &Cell) -> Cell {
     kept.next_back().unwrap_or(start).clone()
 }
 
-/// Returns the blocks and the candidate cell of the record's last comparison whose name is `label`, alone or followed by
-/// a number ("final", "final 2").
+/// Returns the blocks and the candidate cell of the record's last comparison whose name is `label`, alone or followed
+/// by a number ("final", "final 2").
 fn series(record: &Record, label: &str, primary: Metric) -> Option<(BlockSeries, Cell)> {
     let named =
         |t: &&Trial| t.step == label || t.step.strip_prefix(label).is_some_and(|rest| rest.starts_with(' '));

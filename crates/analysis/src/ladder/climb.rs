@@ -85,8 +85,8 @@ impl Climb {
         self.idle.retain(|c| !waits_or_was_tried(c));
     }
 
-    /// Moves the candidates that the verdict's remedies name to the front, until a step is kept. Leaves out the others if
-    /// the goal is the rate and the verdict shows that the path is the limit.
+    /// Moves the candidates that the verdict's remedies name to the front, until a step is kept. Leaves out the
+    /// others if the goal is the rate and the verdict shows that the path is the limit.
     pub(crate) fn advise(&mut self, line: &VerdictLine, run: &mut RunState) {
         self.queue.advise(&hints(line, &self.incumbent));
         if let Some(path) = line.verdict.path_rate.as_ref().filter(|_| run.rules.goal == Metric::Rate) {

@@ -46,9 +46,9 @@ pub enum LadderAction {
     /// Write a decision to the record. A later line with the same id replaces an earlier one, because the final trials
     /// add a kept step's worth or drop the step.
     Decided(Box<StepLine>),
-    /// Get a verdict at this cell, the current setting, and pass it to [`Ladder::advise`]. This is requested at the start
-    /// and after each kept step, because the bottleneck may have moved, but only if [`LadderRules::watch_time`] is set.
-    /// The ladder does not repeat the request and continues without an answer too.
+    /// Get a verdict at this cell, the current setting, and pass it to [`Ladder::advise`]. This is requested at the
+    /// start and after each kept step, because the bottleneck may have moved, but only if [`LadderRules::watch_time`]
+    /// is set. The ladder does not repeat the request and continues without an answer too.
     Watch(Box<Cell>),
     /// Show a note to the reader.
     Note(String),
@@ -67,8 +67,8 @@ pub struct LadderBlock {
     /// The setting to try (arm B).
     pub candidate: Cell,
     pub toggle: Nanos,
-    /// True if the block has eight trials of half the length, with all idle ping-pongs first and then the streams in the
-    /// same order. False if it has four trials, each with its ping-pong and its stream.
+    /// True if the block has eight trials of half the length, with all idle ping-pongs first and then the streams in
+    /// the same order. False if it has four trials, each with its ping-pong and its stream.
     pub fine: bool,
     /// True if the block begins with the candidate (BAAB), false if with the incumbent (ABBA). Drawn at random, so that
     /// each order occurs once in every two blocks of a comparison.
@@ -209,10 +209,10 @@ impl Ladder {
         }
     }
 
-    /// Replaces the candidates by those planned for the current setting. To be called after a step was kept, because a
-    /// candidate that had no effect before may have one now (larger packets once TSO is on), or the reverse. Candidates
-    /// that were tried keep their answer. `placebos` are those planned for the current setting, because a value that was
-    /// equivalent at the start need not be so any more.
+    /// Replaces the candidates by those planned for the current setting. To be called after a step was kept, because
+    /// a candidate that had no effect before may have one now (larger packets once TSO is on), or the reverse.
+    /// Candidates that were tried keep their answer. `placebos` are those planned for the current setting, because a
+    /// value that was equivalent at the start need not be so any more.
     pub fn replan(&mut self, candidates: Vec<Candidate>, placebos: &[Candidate]) {
         if self.climbs() {
             self.climb.replan(candidates, placebos);
@@ -220,8 +220,8 @@ impl Ladder {
     }
 
     /// Takes a verdict on the current setting. Until a step is kept, the candidates that its remedies name are tried
-    /// first, in its order. If the goal is the rate and the verdict shows that the path is the limit, the others are not
-    /// tried. The judgement of a step does not depend on a verdict.
+    /// first, in its order. If the goal is the rate and the verdict shows that the path is the limit, the others are
+    /// not tried. The judgement of a step does not depend on a verdict.
     pub fn advise(&mut self, line: &VerdictLine) {
         if self.climbs() {
             self.climb.advise(line, &mut self.run);
@@ -233,8 +233,8 @@ impl Ladder {
         self.check.is_none() && self.finished.is_none()
     }
 
-    /// Applies a bound that a search has found to the current setting. The candidates should be planned again after that
-    /// ([`Ladder::replan`]).
+    /// Applies a bound that a search has found to the current setting. The candidates should be planned again after
+    /// that ([`Ladder::replan`]).
     pub fn bound(&mut self, bound: RateBound) {
         if self.climbs() {
             self.climb.bound(bound, &mut self.run);

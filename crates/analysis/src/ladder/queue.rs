@@ -53,8 +53,8 @@ pub(crate) struct CandidateQueue {
     rejected: Vec<CandidateTask>,
     /// Knob and value of each candidate that ever waited here and was not removed as idle.
     seen: BTreeSet<(String, String)>,
-    /// Knob and former value of each kept step. A verdict cannot bring such a value back, because the step's measurement
-    /// is better evidence.
+    /// Knob and former value of each kept step. A verdict cannot bring such a value back, because the step's
+    /// measurement is better evidence.
     replaced: BTreeSet<(String, String)>,
 }
 
@@ -99,8 +99,8 @@ impl CandidateQueue {
         self.waiting.iter().map(|task| &task.candidate)
     }
 
-    /// Removes the candidates that the verdict on the current setting did not name. Returns those of them that were never
-    /// tried.
+    /// Removes the candidates that the verdict on the current setting did not name. Returns those of them that were
+    /// never tried.
     pub(crate) fn take_unadvised(&mut self) -> Vec<CandidateTask> {
         let taken = self.waiting.extract_if(.., |task| task.advised.is_none());
         taken.filter(|task| !task.reopened()).collect()
@@ -125,9 +125,10 @@ impl CandidateQueue {
         self.sort();
     }
 
-    /// Returns the indices of the waiting candidates that a finding's remedies name, in order, with their predictions. If
-    /// the change of a later candidate includes that of the first (segmentation offload includes its checksums), the
-    /// later one comes first and takes over the expected ratio, because the gain is expected of the complete change.
+    /// Returns the indices of the waiting candidates that a finding's remedies name, in order, with their
+    /// predictions. If the change of a later candidate includes that of the first (segmentation offload includes its
+    /// checksums), the later one comes first and takes over the expected ratio, because the gain is expected of the
+    /// complete change.
     fn named_in(&self, hints: &[KnobHint]) -> Vec<(usize, StepPrediction)> {
         let mut named: Vec<(usize, StepPrediction)> =
             hints.iter().filter_map(|hint| Some((self.named_by(hint)?, hint.why))).collect();
@@ -145,10 +146,10 @@ impl CandidateQueue {
         named
     }
 
-    /// Returns the index of the waiting candidate for a hint: the one with the hint's value or, if the hint has none, the
-    /// knob's candidate of the lowest rank. If a value of the knob was tried before, that one is returned only if it is
-    /// decisive. A value that a kept step replaced is not returned, because a measurement is better evidence than a
-    /// verdict.
+    /// Returns the index of the waiting candidate for a hint: the one with the hint's value or, if the hint has none,
+    /// the knob's candidate of the lowest rank. If a value of the knob was tried before, that one is returned only if
+    /// it is decisive. A value that a kept step replaced is not returned, because a measurement is better evidence
+    /// than a verdict.
     fn named_by(&self, hint: &KnobHint) -> Option<usize> {
         let waiting = || self.waiting.iter().enumerate();
         if !hint.value.is_empty() {
@@ -175,9 +176,9 @@ impl CandidateQueue {
         self.seen.contains(&name(candidate))
     }
 
-    /// Returns the next candidate to try: first those that a verdict named, then by ascending rank. A reopened candidate
-    /// waits while a decisive candidate that it interacts with is untried, so that its few second chances are not spent
-    /// too early. A verdict does not change that, because a measured step is better evidence.
+    /// Returns the next candidate to try: first those that a verdict named, then by ascending rank. A reopened
+    /// candidate waits while a decisive candidate that it interacts with is untried, so that its few second chances
+    /// are not spent too early. A verdict does not change that, because a measured step is better evidence.
     pub(crate) fn pop(&mut self) -> Option<CandidateTask> {
         let at = self.waiting.iter().position(|task| !self.should_wait(task))?;
         Some(self.waiting.remove(at))

@@ -161,8 +161,8 @@ impl LadderStep {
         StepLine { summary, incumbent, candidate }
     }
 
-    /// Returns the ratio of a figure, candidate over incumbent. The goal's ratio has the interval that decided the step,
-    /// which is valid under peeking. The others have a plain 95 % interval.
+    /// Returns the ratio of a figure, candidate over incumbent. The goal's ratio has the interval that decided the
+    /// step, which is valid under peeking. The others have a plain 95 % interval.
     fn reported(&self, metric: Metric, run: &RunState) -> Option<Estimate> {
         let plain = self.comparison.series.estimate(metric)?;
         if metric != run.rules.goal {
