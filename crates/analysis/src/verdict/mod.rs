@@ -1,4 +1,4 @@
-//! The verdict on what holds a path back: the first cause, then the next ones, each with its evidence.
+//! Judges what holds a path back. A verdict lists the causes, the most expensive first, each with its evidence.
 //!
 //! [`judge`] derives the shared quantities from the observations once ([`VerdictView`]) and calls every row of
 //! [`CAUSES`]. A row is one cause; the judges of related causes share a file. Judges do not know of each other: where
@@ -9,9 +9,10 @@
 //! `order.rs`; a bound to `thresholds.rs`; a wrong core, thread or figure to `view/`; and what `explain --json` shows
 //! wrong under `observed` to the observer that saw it.
 //!
-//! A finding's weight is the share of the flow's time or rate that the cause costs. After the faults that cost
-//! something come those that would bind next ([`order`]), and, where nothing is wrong, a limit: a busy core, a link.
-//! So a verdict is empty only where the observations are not enough, which it says ([`NoVerdictReason`]).
+//! A finding's weight is the share of the flow's time or rate that the cause costs. The faults that cost something come
+//! first, then those that would limit the flow next ([`order`]). If nothing is wrong, the finding is a limit, such as a
+//! busy core or a link. So a verdict has no finding only if the observations are not enough. It then has the reason
+//! ([`NoVerdictReason`]).
 
 mod advice;
 mod carried;

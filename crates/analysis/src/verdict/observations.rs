@@ -42,8 +42,8 @@ pub struct PathObservations<'a> {
     /// The settings of the flow, if landspeed sends it itself; `None` for the flow of another program, whose settings
     /// landspeed cannot change.
     pub own: Option<&'a Settings>,
-    /// The probe of a path that carried nothing.
+    /// The result of probing the path, if it carried nothing and was probed.
     pub probe: Option<&'a PathProbe>,
-    /// The stream of landspeed's own again, at a part of its rate.
+    /// The result of landspeed's own stream when it was repeated at a part of its rate, if it was.
     pub slower: Option<&'a PacedStream>,
 }
