@@ -43,7 +43,7 @@ pub(super) fn cpu_quota(view: &VerdictView<'_>) -> Option<Finding> {
     )
 }
 
-/// Judges a writer that waits for its disk, and a reader that does.
+/// Judges a sending or receiving program that waits for its disk.
 pub(super) fn slow_disk(view: &VerdictView<'_>) -> Option<Finding> {
     let reads =
         view.sender.as_ref().filter(|end| end.blocked() >= NOTABLE).and_then(|end| {

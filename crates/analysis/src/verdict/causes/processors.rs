@@ -72,7 +72,7 @@ fn one_by_one(end: &EndView<'_>) -> bool {
     (0.8 * mtu..=1.1 * mtu).contains(&largest) && mtu > 0.0
 }
 
-/// Returns the largest share of a host's sampled time that is spent on packets.
+/// Returns the share of a host's sampled time that it spends on packets; the larger of both hosts.
 fn per_packet(view: &VerdictView<'_>) -> Option<f64> {
     let of = |end: &EndView<'_>| {
         let known: Vec<f64> = PER_PACKET.iter().filter_map(|class| end.cost_share(*class)).collect();
@@ -202,8 +202,9 @@ pub(super) fn software_checksum_next(view: &VerdictView<'_>) -> Option<Finding> 
     )
 }
 
-/// Returns a core that packets fill, or that packets and threads fill together while another one idles. Of several it
-/// is the one with the most interrupts, which need not be the flow's own: `CoreLoad::carries` is not asked.
+/// Returns a core that packets fill, or that packets and threads fill together while another core idles. If there are
+/// several, returns the one with the most interrupts. The packets need not be the flow's own, because
+/// `CoreLoad::carries` is not checked.
 pub(super) fn full_core<'v>(view: &'v VerdictView<'_>) -> Option<&'v CoreLoad> {
     let full = view.cpu.cores.iter().filter(|core| core.busy >= FULL_CORE);
     let packets = full.filter(|core| {
@@ -223,7 +224,7 @@ pub(super) fn packets_bound(view: &VerdictView<'_>) -> bool {
     core.interrupts >= PACKETS_ALONE || threads.peek().is_none() || threads.any(held)
 }
 
-/// Judges the core that [`full_core`] returns, unless the path's packets explain less than half of its interrupts.
+/// Judges a core that is full of interrupts ([`full_core`]), unless the path's packets explain less than half of them.
 pub(super) fn softirq_core(view: &VerdictView<'_>) -> Option<Finding> {
     let core = full_core(view)?;
     if core.interrupts > 2.0 * view.packet_time() {

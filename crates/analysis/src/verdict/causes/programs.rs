@@ -35,14 +35,14 @@ pub(super) fn slow_reader(view: &VerdictView<'_>) -> Option<Finding> {
 
 /// A flow that has nothing to send because its program writes nothing.
 pub(super) struct StarvedFlow {
-    /// The share of the time.
+    /// The share of the time for which the flow had nothing to send.
     pub(super) weight: f64,
     /// The share of the samples in which TCP had sent everything.
     starved: f64,
     idle: f64,
 }
 
-/// Returns how the sending program starves its flow, if it does so for a notable time.
+/// Returns for how much of the time the sending program starves its flow, if that is notable.
 pub(super) fn starves(view: &VerdictView<'_>) -> Option<StarvedFlow> {
     let end = view.sender.as_ref()?;
     let flow = end.main()?;
@@ -51,7 +51,7 @@ pub(super) fn starves(view: &VerdictView<'_>) -> Option<StarvedFlow> {
     if flow.delta(|t| t.sent_bytes.0) == 0 && kept_out {
         return None; // Nothing gets through, so that the writer waits is no evidence.
     }
-    // Who waits for replies, or sends in bursts, is not slow.
+    // A program that waits for replies, or sends in bursts, is not slow.
     if view.requests.is_some() || restarts(view) {
         return None;
     }

@@ -71,12 +71,12 @@ impl<'a> FlowView<'a> {
             || self.watch.samples.iter().any(queued)
     }
 
-    /// Returns the median over the samples of the TCP state; `None` without any.
+    /// Returns the median of a value over the samples of the TCP state; `None` without samples.
     pub(crate) fn median_tcp(&self, of: fn(&TcpState) -> u64) -> Option<f64> {
         median(self.states().map(|state| of(state) as f64))
     }
 
-    /// Returns the largest value over the samples.
+    /// Returns the largest of a value over the samples of the TCP state; `None` without samples.
     pub(crate) fn most(&self, of: fn(&TcpState) -> u64) -> Option<f64> {
         self.states().map(of).max().map(|most| most as f64)
     }
@@ -96,8 +96,8 @@ impl<'a> FlowView<'a> {
         if all == 0 { 0.0 } else { f64::from(held) / f64::from(all) }
     }
 
-    /// Returns the share of the samples in which the congestion window held the sender: it was full, or data was
-    /// missing.
+    /// Returns the share of the samples in which the congestion window held the sender: it was full, or the congestion
+    /// state was other than open because of losses or reordering.
     pub(crate) fn congestion_held(&self) -> f64 {
         self.when(|t| t.ca_state > 0 || window_full(t))
     }
@@ -124,7 +124,7 @@ impl<'a> FlowView<'a> {
         self.watch.samples.iter().any(no_room)
     }
 
-    /// Returns the share of the samples in which TCP had sent everything that it was given.
+    /// Returns the share of the samples in which TCP had sent everything that the application had written.
     pub(crate) fn all_sent(&self) -> f64 {
         self.when(|t| t.app_limited && t.not_sent_bytes.0 == 0)
     }

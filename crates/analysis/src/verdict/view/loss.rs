@@ -26,7 +26,8 @@ pub(crate) struct SenderLosses {
     pub(crate) dispersion: f64,
     /// The number of times that reordering was detected.
     pub(crate) reorderings: u64,
-    /// The segments of one packet of the path: more than 1 where it carries large packets whole, as virtual links do.
+    /// The number of segments in one packet of the path: more than 1 if it carries large packets whole, as virtual
+    /// links do.
     pub(crate) packet_segments: f64,
     /// The share of the acknowledgements that was lost on the way back; `None` unless both ends were watched.
     pub(crate) on_return: Option<f64>,
@@ -70,7 +71,8 @@ impl SenderLosses {
         if self.sent > 0.0 { self.on_path() / self.sent } else { 0.0 }
     }
 
-    /// Returns the losses per recovery: by the sender's counters, else by how unevenly they fall over the samples.
+    /// Returns the number of losses per recovery by the sender's counters. If these counted no recovery, returns the
+    /// dispersion of the losses over the samples.
     pub(crate) fn run(&self) -> f64 {
         if self.recoveries > 0.0 { self.on_path() / self.recoveries } else { self.dispersion }
     }
@@ -81,21 +83,21 @@ impl SenderLosses {
         self.lost_again >= 2.0 && self.lost_again > 3.0 * self.rate() * self.retransmitted
     }
 
-    /// Returns the losses that one recovery covers where they fall independently: the first, and those among the
-    /// other segments of its window.
+    /// Returns the number of losses that one recovery would repair if losses were independent: the first, and those
+    /// among the other segments of its window.
     pub(crate) fn run_at_random(&self, window_segments: f64) -> f64 {
         1.0 + self.rate() * window_segments
     }
 }
 
-/// Returns the segments of a mean packet that reached the receiver.
+/// Returns the mean number of segments in a packet that reached the receiver, at least 1.
 fn packet_segments(sender: &EndView<'_>, receiver: &EndView<'_>) -> f64 {
     let mss = sender.main().and_then(FlowView::last).map_or(0.0, |t| t.send_mss_bytes.0 as f64);
     if mss > 0.0 { (receiver.link_packet() / mss).max(1.0) } else { 1.0 }
 }
 
-/// Returns the share of the receiver's segments that did not arrive. Each end's count is held against the payload that it
-/// saw, because the two windows do not begin and end at the same time.
+/// Returns the share of the receiver's segments that did not reach the sender. Each end's count is divided by the
+/// payload of the same end, because the windows of the two ends do not begin and end at the same time.
 fn lost_on_return(sender: &EndView<'_>, receiver: &EndView<'_>) -> Option<f64> {
     let (from, to) = (sender.main()?, receiver.main()?);
     let arrived = from.delta(|t| t.segments_received) as f64 / from.delta(|t| t.acked_bytes.0) as f64;
@@ -120,7 +122,7 @@ pub(crate) struct QueueView<'a> {
 }
 
 impl QueueView<'_> {
-    /// Returns dropped packets over all that arrived.
+    /// Returns the share of the packets arriving at the queue that it dropped.
     pub(crate) fn drop_share(&self) -> f64 {
         let came = self.watch.sent_packets as f64 + self.watch.drops as f64;
         if came > 0.0 { self.watch.drops as f64 / came } else { 0.0 }
@@ -137,7 +139,7 @@ impl QueueView<'_> {
 pub(crate) struct ShaperView<'a> {
     pub(crate) queue: QueueView<'a>,
     pub(crate) host: String,
-    /// The rate that left it over its configured rate.
+    /// The ratio of the rate that left the shaper to its configured rate.
     pub(crate) used: f64,
 }
 
@@ -151,7 +153,7 @@ pub(crate) fn queues<'a>(end: &EndView<'a>) -> impl Iterator<Item = QueueView<'a
         .map(|watch| QueueView { watch })
 }
 
-/// Returns the shaper of either end that is nearest to its rate, if one is at it.
+/// Returns the shaper of either end that uses most of its configured rate, if one is at its limit.
 pub(super) fn shaped<'a>(
     sender: Option<&EndView<'a>>,
     receiver: Option<&EndView<'a>>,
