@@ -7,7 +7,7 @@ use crate::Metric;
 use crate::lost::{LostTimeEffects, LostTimeKind};
 use crate::steal::steal;
 
-/// Returns the number of trials in a block: see `LadderRules::fine`.
+/// Returns the number of trials in a block: eight short ones if the block is fine, otherwise four long ones.
 pub const fn block_trials(fine: bool) -> usize {
     if fine { 8 } else { 4 }
 }
@@ -29,7 +29,7 @@ pub(crate) struct BlockFigures {
     incumbent: Vec<TrialFigures>,
     candidate: Vec<TrialFigures>,
     candidate_first: bool,
-    /// The share of processor time that the hypervisor took: see [`steal`].
+    /// The mean share of processor time that the hypervisor took from the trials, 0 to 1.
     pub(crate) steal: f64,
 }
 
@@ -109,7 +109,8 @@ impl BlockFigures {
         })
     }
 
-    /// Returns what each arm gained and spent, without the effect of lost time.
+    /// Returns the totals of the incumbent and of the candidate, without the effect of lost time; `None` if a trial
+    /// lacks the figure.
     pub(crate) fn sums(&self, metric: Metric, toll: &LostTimeEffects) -> Option<[ArmTotals; 2]> {
         let freed = |trial: &TrialFigures| metric.bettered(trial, toll.likely(metric, trial));
         let sums = |arm: &[TrialFigures]| metric.sums(&arm.iter().map(freed).collect::<Vec<_>>());

@@ -34,7 +34,7 @@ pub struct GainConfirmation {
 }
 
 impl GainConfirmation {
-    /// Plans the blocks of `last` against `start` over `time`, where going from one to the other takes `toggle`.
+    /// Returns a plan for blocks of `last` against `start` over `time`, where a change between them takes `toggle`.
     pub fn new(start: &Cell, last: &Cell, time: Nanos, toggle: Nanos, rules: &LadderRules) -> Self {
         let due = moments(time, rules.block_time + rules.toggles(toggle));
         // Each order comes once in every two blocks, so that an effect of the order cancels.
@@ -144,7 +144,7 @@ impl ConfirmationBlocks {
     }
 }
 
-/// Returns the time that each moment represents: half of the distances to its neighbours.
+/// Returns the time around each moment that a block at that moment represents: half of the distances to its neighbours.
 fn spans(moments: &[Nanos]) -> Vec<f64> {
     let half = |one: Nanos, other: Nanos| other.saturating_sub(one).0 as f64 / 2.0;
     let before = |n: usize| n.checked_sub(1).map_or(0.0, |last| half(moments[last], moments[n]));
@@ -152,8 +152,8 @@ fn spans(moments: &[Nanos]) -> Vec<f64> {
     (0..moments.len()).map(|n| before(n) + after(n)).collect()
 }
 
-/// Returns the times at which blocks begin that are spread over `time` and take `block` each: each distance is
-/// [`GROWTH`] times the one before it, the first at least two blocks, and the last block begins at the end.
+/// Returns the times at which blocks begin, from zero to `time`. The first distance is at least twice `block`, the time
+/// of one block, and each later one is [`GROWTH`] times the one before it.
 fn moments(time: Nanos, block: Nanos) -> Vec<Nanos> {
     let (time, first) = (time.0 as f64, 2.0 * block.0.max(1) as f64);
     let gaps = ((time * (GROWTH - 1.0) / first).ln_1p() / GROWTH.ln()) as i32;

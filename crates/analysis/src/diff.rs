@@ -14,7 +14,7 @@ use crate::summary::{steps, trials};
 /// The second record compared with the first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunDiff {
-    /// The paths of both records, if they differ: then no figure says what a setting did.
+    /// The paths of both records, if they differ. Then no figure shows the effect of a setting.
     pub paths: Option<[String; 2]>,
     /// The figure of the program that both runs tuned for; `None` if it was landspeed's own stream in one of them.
     pub program: Option<ProgramMetric>,
@@ -55,7 +55,7 @@ pub struct FiguresDiff {
 pub struct FigureMeans {
     /// Bits per second, or the figure of the program.
     pub rate: Option<f64>,
-    /// Bytes per CPU-second, or what the program did in one.
+    /// Bytes per CPU-second, or the program's work per CPU-second.
     pub cost: Option<f64>,
     /// Nanoseconds.
     pub latency: Option<f64>,
@@ -209,7 +209,7 @@ fn settings_diff(a: Option<&Cell>, b: Option<&Cell>) -> (Vec<(String, String, St
     (differing, of_one)
 }
 
-/// Returns the differences in what the runs were to measure and in their hosts.
+/// Returns the differences between the runs in what was requested and in their hosts, as (what, first, second).
 fn unlike(a: &Record, b: &Record) -> Vec<(String, String, String)> {
     let asked = |header: &Header| {
         let Header { topology, goal, baseline, landspeed, program, .. } = header.clone();

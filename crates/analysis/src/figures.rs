@@ -20,7 +20,7 @@ use crate::fit::BothEnds;
 /// - Latency: the median of `idle`, the 1-byte ping-pong on the otherwise idle path; zero without.
 /// - Round trip under load: the median over flows and samples at the ends that send; `None` where their transport
 ///   reports none.
-/// - Steal and throttling: the worst machine's, the worst host's.
+/// - Steal and throttling: the largest share of any end.
 pub fn figures(pairs: &[BothEnds<'_>], idle: Option<&LatencyHistogram>) -> TrialFigures {
     let ends: Vec<TrialEnd<'_>> = pairs.iter().flat_map(TrialEnd::of).collect();
     let outcomes = || ends.iter().map(|end| end.outcome);
@@ -65,7 +65,7 @@ fn program<'a>(
     Some(ProgramMetricValue { value: figure.value, less_is_better: !figure.more_is_better, per_cpu_s })
 }
 
-/// Returns the share of the datagrams that the ends expected and that did not arrive; `None` where there were none.
+/// Returns the share of the expected datagrams that did not arrive, 0 to 1; `None` if none was expected.
 fn lost<'a>(ends: impl Iterator<Item = &'a EndpointOutcome>) -> Option<f64> {
     let flows = ends.flat_map(|end| end.get::<Vec<DatagramCounts>>());
     let (lost, received) = flows.fold((0, 0), |(lost, received): (u64, u64), flow| {
@@ -75,7 +75,8 @@ fn lost<'a>(ends: impl Iterator<Item = &'a EndpointOutcome>) -> Option<f64> {
     (expected > 0).then(|| lost as f64 / expected as f64)
 }
 
-/// Returns the median round trip by the sending ends' own TCP. A receiving end's round trip is that of its handshake.
+/// Returns the median of the round trips that the sending ends' TCP measured; `None` without samples. Receiving ends
+/// are left out, because they measure only that of the handshake.
 fn loaded<'a>(ends: impl Iterator<Item = &'a EndpointOutcome>) -> Option<Nanos> {
     let senders = ends.filter(|end| end.sent_bytes > Bytes(0));
     let samples = senders.flat_map(|end| end.observed.get::<Vec<TcpSample>>());

@@ -16,7 +16,7 @@ const STAYS: usize = 5;
 const ROUND_TRIPS: u64 = 2;
 /// The distance from the fair share that counts as near, as a part of it.
 const NEAR: f64 = 0.2;
-/// The most slots that are merged: a study that needs more has samples far below its round trip.
+/// The largest number of slots that are merged: a study that needs more has samples far shorter than its round trip.
 const MOST_TOGETHER: usize = 100;
 
 /// Returns, for each flow that enters while others run, the seconds from its entry to the end of the first of five
@@ -75,14 +75,15 @@ impl RateSums {
     }
 }
 
-/// Returns the number of slots that make a sample of sufficient length.
+/// Returns the number of slots that are merged into a sample of at least two round trips.
 fn together(study: &Study) -> usize {
     let least = study.path.rtt_ns.0.saturating_mul(ROUND_TRIPS);
     let slots = least.div_ceil(study.sample_ns.0.max(1));
     usize::try_from(slots).unwrap_or(MOST_TOGETHER).clamp(1, MOST_TOGETHER)
 }
 
-/// Returns true if the goodput of a flow over a range is near its fair share of that of all flows.
+/// Returns true if the goodput of a flow over a range of slots is within 20 % of its fair share, which is the goodput
+/// of all flows divided by their number.
 fn is_near(own: &RateSums, all: &[&RateSums], range: Range<usize>) -> bool {
     let fair = all.iter().map(|other| other.over(&range)).sum::<f64>() / all.len() as f64;
     fair > 0.0 && (own.over(&range) - fair).abs() <= NEAR * fair

@@ -12,7 +12,7 @@ use super::repeats;
 use super::shares::{SideShares, shares};
 use super::timeline::Timeline;
 
-/// The least number of flows beyond a percentile with which it is reported.
+/// The least number of flows that must lie beyond a percentile for it to be reported.
 const BEYOND: f64 = 10.0;
 
 pub(super) fn meeting(study: &Study, entry: &ContestRuns<'_>) -> MeetingFigures {

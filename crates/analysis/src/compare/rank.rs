@@ -14,7 +14,8 @@ const ERROR: f64 = 0.05;
 /// The number of repeats below which only differences that are large compared with the spread can be shown.
 const MANY: usize = 5;
 
-/// The most protocols that are ordered: the number of pairs grows with the square, and a record may be forged.
+/// The largest number of protocols that are ordered: the number of pairs grows with its square, and a record may be
+/// forged.
 const MOST: usize = 64;
 
 /// The figure of one protocol, by repeat.
@@ -79,8 +80,8 @@ fn real(runners: &[RankedProtocol<'_>]) -> Vec<Vec<bool>> {
     differ
 }
 
-/// Returns the differences in the repeats that both have: those shared a seed, and on real hosts the same quarter of
-/// an hour.
+/// Returns the differences between two protocols in the repeats that both have. In one repeat both had the same seed,
+/// and on real hosts they ran within about a quarter of an hour.
 fn differences(one: &RankedProtocol<'_>, other: &RankedProtocol<'_>) -> Vec<f64> {
     one.values.iter().filter_map(|(repeat, value)| Some(value - other.values.get(repeat)?)).collect()
 }

@@ -15,15 +15,16 @@ const HEADERS: u16 = 20 + 20 + 12;
 
 /// The least time over which rates are taken for their deviation: the reporting interval of iperf in the paper.
 const REPORTED: Nanos = Nanos::secs(1);
-/// The least number of rates in a region. A region that is shorter than this many of [`REPORTED`] has rates over less
-/// time.
+/// The least number of rates in a region. In a region shorter than 8 s, rates are therefore taken over less than
+/// [`REPORTED`].
 const LEAST_RATES: u64 = 8;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunFigures {
     /// The mean aggregate goodput over the whole run.
     pub mean_bps: BitRate,
-    /// The standard deviation of the aggregate over all samples.
+    /// The standard deviation of the aggregate goodput, over stretches of one second (of an eighth of a region, if
+    /// that is shorter).
     pub sd_bps: BitRate,
     /// `sd / mean`; `None` where nothing arrived.
     pub stability: Option<f64>,
@@ -91,8 +92,8 @@ impl RunFigures {
         convergence::median(&self.convergence_s)
     }
 
-    /// Returns the ratio of the aggregate in regions in which flows leave to that in regions with as many flows in
-    /// which they enter: 1 if the remaining flows took up what the leaving flows freed.
+    /// Returns the ratio of the aggregate goodput in the regions in which flows leave to that in the regions in which
+    /// they enter. It is 1 if the remaining flows took up what the leaving flows freed.
     pub fn recovery(&self) -> Option<f64> {
         let middle = self.regions.iter().max_by_key(|region| region.flows)?.region;
         let sum = |of: &dyn Fn(&&RegionFigures) -> bool| -> f64 {
@@ -107,8 +108,8 @@ impl RunFigures {
     }
 }
 
-/// Returns the mean of all flows together, and its deviation over stretches of a second, or of the study's samples
-/// where these are longer; `None` for fewer than two of them.
+/// Returns the mean of the aggregate goodput in bit/s, and its standard deviation over stretches of a second, or of an
+/// eighth of a region if that is shorter. A stretch has at least one sample. `None` for fewer than two stretches.
 fn carried(study: &Study, timeline: &Timeline, range: Range<usize>) -> Option<(f64, f64)> {
     let least = REPORTED.min(Nanos(study.region_ns.0 / LEAST_RATES));
     let (_, sd) = spread(&timeline.stretches(range.clone(), least))?;

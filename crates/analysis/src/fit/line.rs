@@ -5,11 +5,12 @@ use landspeed_record::LayerCostFit;
 use landspeed_record::units::Bytes;
 
 const TERMS: usize = 4;
-/// The number of terms of a line for which nothing is cut.
+/// The number of terms of a line through points of which none was cut.
 const WHOLE_TERMS: usize = 2;
 /// The number of reweighted passes; a handful is enough.
 const PASSES: usize = 20;
-/// The number of deviations beyond which residuals weigh less (Huber 1964; 95 % efficient where nothing is wrong).
+/// The number of standard deviations beyond which a residual weighs less (Huber 1964; 95 % efficient for normal
+/// errors).
 const HUBER: f64 = 1.345;
 /// The ratio of the standard deviation to the median absolute deviation, for normal errors.
 const MAD_TO_DEVIATION: f64 = 1.4826;
@@ -18,7 +19,7 @@ const MAD_TO_DEVIATION: f64 = 1.4826;
 pub(super) struct SizedCost {
     /// The payload of a packet, or of a datagram before it is cut.
     pub(super) size: Bytes,
-    /// The number of packets that it became: see [`fragments`](super::fragments::fragments).
+    /// The number of packets that the message became.
     pub(super) fragments: u64,
     pub(super) cost_ns: f64,
     /// The time to which the error of `cost_ns` is proportional, in nanoseconds.

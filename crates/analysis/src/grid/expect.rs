@@ -1,7 +1,7 @@
 //! Compares published results with the measured ones.
 //!
-//! Every answer needs proof: an interval on the published side reproduces the result, one on the other side differs,
-//! and one that includes both is undecided. The intervals of one expectation hold together.
+//! A result is reproduced if its interval lies on the published side, and differs if it lies on the other side. An
+//! interval that includes both is undecided. The intervals of one expectation hold together.
 //!
 //! Another kind of test is a variant of [`ExpectationTest`] and a method of `ExpectationJudge` here. It makes
 //! contrasts (`difference`) between cells (`some`, `line`), and must compare all of them in one call of `compared`:
@@ -219,7 +219,7 @@ impl ExpectationJudge<'_> {
         found.filter(|found| !found.is_empty()).ok_or_else(few)
     }
 
-    /// Returns the cells with these values; only the best of them where peaks are compared.
+    /// Returns the cells with these values, or only the one with the highest mean if `peaks` is set.
     fn some(&self, values: &Settings, peaks: bool) -> Result<Vec<u32>, (ExpectationAgreement, String)> {
         let cells = self.cells(values)?;
         let means = self.fitted.means();
@@ -276,7 +276,8 @@ impl ExpectationJudge<'_> {
     }
 }
 
-/// Judges whether every ratio is proven above one; the least decides, or the first that is proven below.
+/// Judges whether every ratio is proven to be above one. The reported ratio is the first that is proven to be below
+/// one, or else the one with the lowest interval.
 fn all_above(found: &[ContrastEstimate], name: impl Fn(usize) -> String) -> ExpectationOutcome {
     let below = found.iter().enumerate().find(|(_, one)| one.together.1 < 0.0);
     let least = found.iter().enumerate().min_by(|a, b| a.1.together.0.total_cmp(&b.1.together.0));

@@ -242,8 +242,8 @@ pub(super) const RETURN_OVER_FORWARD: f64 = 4.0;
 /// headers.
 pub(super) const PACE_BELOW: f64 = 0.95;
 
-/// The exponents of the range around a promised gain. The gain may be about a third lower, because waits that the cause
-/// hid take its place, and a tenth higher.
+/// The exponents of the range around a promised gain. The gain's logarithm may be about a third lower, because waits
+/// that the cause hid take its place, and a tenth higher.
 pub(super) const GAIN_LOW: f64 = 0.7;
 pub(super) const GAIN_HIGH: f64 = 1.1;
 

@@ -46,7 +46,8 @@ pub(super) fn turned(key: FlowKey) -> FlowKey {
     FlowKey { local: key.remote, remote: key.local, ..key }
 }
 
-/// Returns the connection from the end that sends; from the other end only where the sender was not watched.
+/// Returns the connection of `end`, with its other end `peer`, if `end` sends or has no watched peer. So a connection
+/// of two watched ends is returned for one of them only.
 fn joined<'a>(
     end: WatchedEnd<'a>,
     peer: Option<WatchedEnd<'a>>,

@@ -15,9 +15,9 @@ pub(super) enum SpaceRule {
 }
 
 impl SpaceRule {
-    /// Returns the rule with which a socket starts on a kernel, by `uname -r`: the default of the sysctl, or the
-    /// ratio before anything was measured: 1200 bytes of 4096 with overhead in 6.6 to 6.9, a half since
-    /// (697a6c8cec03). A name that is not a version is taken for a new kernel.
+    /// Returns the rule with which a socket starts on the kernel `release` (`uname -r`). Before 6.6 it is the default
+    /// of the sysctl. Since then it is the ratio before any measurement: 1200 bytes of 4096 with overhead in 6.6 to
+    /// 6.9, and a half later (697a6c8cec03). A name that is not a version counts as a new kernel.
     pub(super) fn of_kernel(release: &str) -> Self {
         match version(release) {
             Some(old) if old < (6, 6) => SpaceRule::AdvWinScale(1),

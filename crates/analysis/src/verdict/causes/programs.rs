@@ -37,7 +37,7 @@ pub(super) fn slow_reader(view: &VerdictView<'_>) -> Option<Finding> {
 pub(super) struct StarvedFlow {
     /// The share of the time for which the flow had nothing to send.
     pub(super) weight: f64,
-    /// The share of the samples in which TCP had sent everything.
+    /// The share of the time in which data was in flight and TCP had sent everything that was written.
     starved: f64,
     idle: f64,
 }
