@@ -63,7 +63,8 @@ impl PassedTraffic {
     }
 }
 
-/// Returns the interfaces of a host that carried `passed`, and the others that could have.
+/// Returns the interfaces of a host that carried the data and the acknowledgements, and others through which as much
+/// passed.
 pub fn carrier(end: &PathEnd<'_>, passed: &PassedTraffic) -> Carrier {
     let [data, acks] = if end.sends {
         [TrafficDirection::Out, TrafficDirection::In]

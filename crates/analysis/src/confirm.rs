@@ -93,7 +93,7 @@ impl GainConfirmation {
 /// The judgement of a confirmation's blocks.
 #[derive(Debug, Default)]
 pub(crate) struct ConfirmationBlocks {
-    /// Each block, the time at which it began, counted from the first, and whether it counts.
+    /// Each block, with the time at which it began, counted from the first block, and with true if it counts.
     blocks: Vec<(Nanos, BlockFigures, bool)>,
     steals: StealHistory,
     began: Option<Nanos>,
@@ -128,9 +128,9 @@ impl ConfirmationBlocks {
         })
     }
 
-    /// Returns the mean over the time, with the ratio inverted where `sign` is -1. The unweighted mean over the
-    /// blocks would be that of the first minutes, in which most blocks lie. The interval also covers the estimate
-    /// that includes the discarded blocks.
+    /// Returns the mean ratio over the time, inverted if `sign` is -1. Blocks are weighted by the time around them,
+    /// because most blocks lie in the first minutes. The interval also covers the estimate that includes the discarded
+    /// blocks.
     fn estimate(&self, metric: Metric, sign: f64) -> Option<Estimate> {
         let of = |discarded: bool| {
             let blocks = self.blocks.iter().filter(|(.., counts)| *counts || discarded);

@@ -84,8 +84,8 @@ fn loaded<'a>(ends: impl Iterator<Item = &'a EndpointOutcome>) -> Option<Nanos> 
     median(samples.filter(|rtt| *rtt > 0.0)).map(|ns| Nanos(ns as u64))
 }
 
-/// Returns the processor seconds per second of all ends. The time of a whole machine counts once, and so does that of
-/// an agent's helper threads and children, which each of its ends reports.
+/// Returns the processor seconds per second of all ends. The time of a whole machine counts once, although each of its
+/// ends reports it. The same holds for the time of an agent's helper threads and children.
 fn busy_cores(ends: &[TrialEnd<'_>]) -> f64 {
     let (mut machines, mut agents) = (BTreeSet::new(), BTreeSet::new());
     let mut busy = 0.0;
@@ -134,7 +134,7 @@ pub(crate) fn machine_share(cpu: &CpuUsage, accounting: CpuAccounting) -> f64 {
     share(nanos, cpu)
 }
 
-/// Returns processor time over the window in which it was counted.
+/// Returns processor time divided by the window in which it was counted, that is, a number of cores.
 fn share(nanos: u64, cpu: &CpuUsage) -> f64 {
     if cpu.window_ns.0 == 0 {
         return 0.0;

@@ -142,7 +142,7 @@ impl BlockSeries {
             program,
             latency_ns: time(of(Metric::Latency)),
             loaded_latency_ns: mean(&loaded).map(time),
-            // Most trials lose no datagram, and zero has no logarithm.
+            // The plain mean, because most trials lose no datagram, and zero has no logarithm.
             lost: (!lost.is_empty()).then(|| lost.iter().sum::<f64>() / lost.len() as f64),
             steal: middle(&|trial| Some(trial.steal)).unwrap_or_default(),
             throttled: middle(&|trial| Some(trial.throttled)).unwrap_or_default(),

@@ -3,7 +3,7 @@
 use landspeed_record::TrialFigures;
 use landspeed_stats::{mean_and_deviation, quantile};
 
-/// A block stands out if it lost more than this many times the usual loss.
+/// The ratio to the usual loss above which a block's loss stands out.
 const FACTOR: f64 = 2.0;
 /// The quantile of the losses of a run's earlier blocks that is the usual loss.
 const USUAL: f64 = 0.9;
@@ -16,7 +16,7 @@ pub(crate) fn steal(trials: &[TrialFigures]) -> f64 {
     trials.iter().map(|trial| trial.steal).sum::<f64>() / trials.len().max(1) as f64
 }
 
-/// The losses of a run's blocks, whichever comparisons they belong to.
+/// The shares of processor time that the hypervisor took from a run's blocks, over all comparisons.
 ///
 /// Interleaved trials share the time that is stolen from their block, which makes the block vary more but does not
 /// favour an arm. So where bursts are usual, a block with a burst is no worse than the others, and only one that

@@ -81,7 +81,7 @@ fn real(runners: &[RankedProtocol<'_>]) -> Vec<Vec<bool>> {
 }
 
 /// Returns the differences between two protocols in the repeats that both have. In one repeat both had the same seed,
-/// and on real hosts they ran within about a quarter of an hour.
+/// and on real hosts they ran close together in time.
 fn differences(one: &RankedProtocol<'_>, other: &RankedProtocol<'_>) -> Vec<f64> {
     one.values.iter().filter_map(|(repeat, value)| Some(value - other.values.get(repeat)?)).collect()
 }

@@ -4,7 +4,7 @@ use landspeed_record::MeanInterval;
 use landspeed_stats::{estimate, mean_interval};
 
 pub(super) const CONFIDENCE: f64 = 0.95;
-/// The least share of a starved flow, relative to the other's: a ratio of zero has no logarithm.
+/// The least share of a starved flow, as a ratio to the share of the other flow: a ratio of zero has no logarithm.
 const STARVED: f64 = 1e-6;
 
 /// Returns the mean; `None` for no values.

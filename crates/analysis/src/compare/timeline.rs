@@ -44,7 +44,7 @@ struct SlotBytes {
 }
 
 impl Timeline {
-    /// Puts the samples of `run` on one grid.
+    /// Returns the timeline of a run, with the samples of all its long flows on one grid.
     pub fn of(study: &Study, run: &StudyRun) -> Self {
         let long = run.flows.iter().enumerate().filter(|(_, flow)| !flow.is_short());
         let flows: Vec<(usize, &RunFlow, Vec<SlotBytes>)> =

@@ -7,8 +7,8 @@ use landspeed_record::{
     CostClass, CostFigure, CostProfile, FlowWatch, IpProtocol, LinkCounters, Observations, TcpState,
 };
 
-/// Returns the samples by class of a workload that has its links for itself, and the processor nanoseconds that each
-/// represents; `None` where nothing was sampled.
+/// Returns the number of samples by class, for a workload that has its links for itself, and the processor time in
+/// nanoseconds that each sample represents; `None` if nothing was sampled.
 pub(super) fn sampled(profile: &CostProfile) -> Option<(BTreeMap<CostClass, f64>, f64)> {
     let samples = samples_of_flow(profile, 1.0);
     (samples.values().sum::<f64>() > 0.0).then(|| (samples, nanos_of_sample(profile)))
@@ -49,8 +49,8 @@ fn bytes_on_link(flow: &FlowWatch) -> f64 {
     states.last().unwrap_or(first).saturating_sub(first) as f64
 }
 
-/// Returns the samples of a profile by class: those of the watched threads, and `share` of the network softirqs that ran
-/// elsewhere.
+/// Returns the number of samples of a profile by class: all those of the watched threads, and the share `share` of
+/// those of network softirqs that ran elsewhere.
 pub(crate) fn samples_of_flow(profile: &CostProfile, share: f64) -> BTreeMap<CostClass, f64> {
     let mut samples = BTreeMap::new();
     let own = profile.classes.iter().map(|seen| (seen, 1.0));

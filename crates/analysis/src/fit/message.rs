@@ -52,8 +52,8 @@ impl BothEnds<'_> {
     /// arrived.
     ///
     /// Each end's processor time is divided by the messages that it handled itself, so that loss on the way does not
-    /// make messages more expensive. The link's time is that between arrivals (jin.f.ttcp): the pace of the slowest
-    /// stage of the pipeline, whichever that is.
+    /// make messages more expensive. The link's time is the time between arrivals (jin.f.ttcp), which the slowest stage
+    /// of the pipeline determines.
     pub fn message_cost(&self, size: Bytes, round: u32) -> Option<MessageCost> {
         let rates = self.rates(size)?;
         let mut cost = self.bare(size, round, rates);

@@ -1,4 +1,4 @@
-//! Turns the trials of a sweep over sizes into points, lines and steps.
+//! Computes points, lines and steps of the cost of a message from the trials of a sweep over sizes.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -15,7 +15,7 @@ pub struct RateBound {
     pub value: String,
     /// All settings of the bound, its own value among them.
     pub change: Cell,
-    /// How the bound was found, in words.
+    /// The sentence that explains how the bound was found.
     pub reason: String,
     /// The share of the datagrams that may be lost within the bound, 0 to 1.
     pub may_lose: f64,

@@ -26,7 +26,7 @@ mod square;
 const LEAST_BLOCKS: u32 = 4;
 /// The largest number of blocks of the final setting against the start. It is exceeded while left-out blocks are due.
 const MOST_BLOCKS: u32 = 24;
-/// The blocks of the comparison that completes a 2x2.
+/// The number of counted blocks of the comparison that completes a 2x2.
 const SQUARE_BLOCKS: u32 = 8;
 /// The share of the check's time over which the blocks that may still drop a step are spread.
 const DROP_PART: f64 = 0.6;
@@ -119,7 +119,7 @@ impl FinalCheck {
         conclude::conclude(self, run)
     }
 
-    /// Starts to measure the current setting.
+    /// Begins the comparisons of the current setting.
     fn begin(&mut self, run: &RunState) {
         self.since = Some(run.clock.used);
         self.slots.clear();

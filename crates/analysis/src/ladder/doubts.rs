@@ -9,7 +9,7 @@ use super::guards;
 use super::words::interval;
 use crate::lost::LostTimeEffects;
 
-/// The doubts that a run's trials raise, in words.
+/// The doubts that a run's trials raise, one sentence each.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Doubts(Vec<String>);
 

@@ -63,7 +63,7 @@ pub(crate) fn judge(series: &BlockSeries, metric: Metric, run: &RunState) -> (Gu
     (verdict, format!("{}{of} {} (above 1 is better)", metric.row().name, words::interval(estimate)))
 }
 
-/// Judges all guards of a step; `totals` are those of the steps kept so far.
+/// Judges all guards of a step. `totals` are the sums of the mean log ratios of the steps kept so far.
 pub(crate) fn all(comparison: &CellComparison, totals: &KeptTotals, run: &RunState) -> GuardReport {
     let rules = &run.rules;
     let series = &comparison.series;

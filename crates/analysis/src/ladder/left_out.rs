@@ -18,12 +18,12 @@ use crate::series::CONFIDENCE;
 
 /// The fewest blocks that confirm a step.
 const LEAST: u32 = 8;
-/// The blocks that a step gets where the budget allows it.
+/// The largest number of blocks that confirm a step, if the budget allows them.
 const MOST: u32 = 11;
 /// The share of the budget's blocks that the confirmation of all kept steps may take. Each step gets at least
 /// [`LEAST`].
 const PART: f64 = 0.2;
-/// The blocks in the final setting that are needed before a step's worth there is judged.
+/// The number of blocks in the final setting that are needed before a step's worth there is judged.
 pub(super) const IN_THE_END: u32 = 5;
 
 #[derive(Debug, Clone, Default)]

@@ -1,4 +1,4 @@
-//! One step: the decision whether a change is kept.
+//! One step of the ladder, which decides if a change is kept.
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{Candidate, Cell, Estimate, Side, StepAnswer, StepLine, StepSummary};
@@ -29,7 +29,7 @@ pub(crate) struct LadderStep {
     pub(crate) comparison: CellComparison,
     pub(crate) grant: f64,
     design: StepDesign,
-    /// True if there is no room for another block.
+    /// True if there is no time for another block.
     out_of_time: bool,
 }
 
@@ -78,7 +78,7 @@ impl LadderStep {
     }
 
     /// Returns the decision, once there is one. `totals` are the sums of the mean log ratios of all kept steps;
-    /// `out_of_time` means that there is no room for another block.
+    /// `out_of_time` means that there is no time for another block.
     pub(crate) fn decide(
         &mut self,
         totals: &KeptTotals,
@@ -120,7 +120,8 @@ impl LadderStep {
         }
     }
 
-    /// Decides a step that helps, by whether it harms any guarded figure.
+    /// Decides a step that helps: it is kept if it is shown to harm no guarded figure. `None` if more blocks are
+    /// needed.
     fn guarded(&self, totals: &KeptTotals, run: &RunState, ended: bool) -> Option<StepDecision> {
         match guards::all(&self.comparison, totals, run) {
             GuardReport::Hold => Some(self.answer(StepAnswer::Helps, "helps")),

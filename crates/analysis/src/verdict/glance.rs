@@ -1,4 +1,4 @@
-//! A summary of one end's view of a flow, for a list that is updated while it is read.
+//! A summary of a flow as one end sees it, for a list of flows that is updated live.
 
 use landspeed_record::FlowWatch;
 use landspeed_record::units::BitRate;

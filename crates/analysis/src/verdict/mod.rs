@@ -5,9 +5,9 @@
 //! one cause brings about what another looks for (a slow reader closes the window, a shaper makes a queue), the shared
 //! quantity in `view/` says which cause is responsible.
 //!
-//! Where a verdict is wrong, follow it back: a wrong cause or sentence to its judge in `causes/`; a wrong order to
-//! `order.rs`; a bound to `thresholds.rs`; a wrong core, thread or figure to `view/`; and what `explain --json` shows
-//! wrong under `observed` to the observer that saw it.
+//! To find why a verdict is wrong, look for a wrong cause or sentence in its judge in `causes/`, for a wrong order in
+//! `order.rs`, for a wrong bound in `thresholds.rs`, and for a wrong core, thread or figure in `view/`. What
+//! `explain --json` shows wrong under `observed` comes from the observer.
 //!
 //! A finding's weight is the share of the flow's time or rate that the cause costs. The faults that cost something come
 //! first, then those that would limit the flow next ([`order`]). If nothing is wrong, the finding is a limit, such as a

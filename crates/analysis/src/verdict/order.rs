@@ -1,4 +1,4 @@
-//! Turns the judges' findings into a verdict: their order, and what is reported where nothing was found.
+//! Puts the judges' findings into the order of a verdict, and adds the nearest limit if they found nothing.
 //!
 //! If one fault masks another, the lesser one shows in no share of time: a slow writer never feels the losses of its
 //! path. The lesser fault does show in settings and counters: the size of a buffer, the share of segments that are

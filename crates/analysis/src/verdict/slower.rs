@@ -10,12 +10,12 @@ use super::observations::PathObservations;
 use super::thresholds::{FEW_EXPECTED, LEAST_REPEATED, SLOWER};
 use super::view::{FlowView, VerdictView};
 
-/// The pace of a repetition, and how long it lasts.
+/// The rate and the duration at which a stream is repeated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Repetition {
-    /// The pace of all flows together.
+    /// The pacing rate of all flows together.
     pub pace: BitRate,
-    /// The time in which enough losses by chance are to be expected.
+    /// The duration in which enough losses by chance are to be expected.
     pub time: Nanos,
 }
 

@@ -176,7 +176,7 @@ pub(super) const MOST_RATIO: f64 = 10.0;
 /// The shortest bin in seconds in which delivery is counted: twice the time between two samples of `explain`.
 pub(super) const SHORTEST_BIN: f64 = 0.1;
 
-/// The packets that a bin holds at least, so that one packet more or less changes its rate by 3 %.
+/// The least number of packets in a bin, so that one packet more or less changes its rate by 3 %.
 pub(super) const PACKETS_PER_BIN: f64 = 32.0;
 
 /// The fewest bins for a level of delivery: a quantile of fewer is a matter of chance.
@@ -206,10 +206,10 @@ pub(super) const LEAST_QUEUE_RATIO: f64 = 0.05;
 /// room for a sender that was sampled between its bursts.
 pub(super) const HELD_IN_QUEUE: f64 = 0.5;
 
-/// The segments that a flow must have carried for a judgement of the path's rate.
+/// The number of segments that a flow must have carried for a judgement of the path's rate.
 pub(super) const LEAST_SEGMENTS: u64 = 200;
 
-/// The longest queue in ns that counts as too short: a millisecond is what a paced sender hands over at once
+/// The longest queue in ns that counts as too short: a paced sender hands over a millisecond's data in one burst
 /// (sk_pacing_shift), and a queue must hold two such bursts.
 pub(super) const SHORT_QUEUE_NS: f64 = 2e6;
 
@@ -222,8 +222,8 @@ pub(super) const FEW_EXPECTED: f64 = 8.0;
 pub(super) const LOSS_VANISHES: f64 = 0.15;
 pub(super) const LOSS_STAYS: f64 = 0.35;
 
-/// The least time in ns that a queue adds to be a fault of its own: with it a round trip of any path exceeds what people
-/// notice in a conversation (ITU-T G.114 asks for at most 150 ms one way).
+/// The least time in ns that a queue must add to be a fault by itself: such a round trip exceeds what people notice
+/// in a conversation on any path (ITU-T G.114 asks for at most 150 ms one way).
 pub(super) const BLOAT_NS: f64 = 100e6;
 
 /// The least ratio of the time that a queue adds to the idle round trip at which the queue is a fault: routers are

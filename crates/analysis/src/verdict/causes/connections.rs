@@ -10,7 +10,7 @@ use crate::verdict::words::{percent, share};
 /// The least number of connections that counts: one may be chance.
 const FEW: u64 = 2;
 
-/// Returns the packets that connection tracking dropped because its table was full.
+/// Returns the number of packets that connection tracking dropped because its table was full.
 fn untracked(end: &EndView<'_>) -> u64 {
     counter(end.host, "Conntrack.drop").saturating_add(counter(end.host, "Conntrack.early_drop"))
 }

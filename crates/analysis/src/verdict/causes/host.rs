@@ -120,7 +120,7 @@ pub(super) fn dropped_window(view: &VerdictView<'_>) -> Option<Finding> {
     )
 }
 
-/// Returns the segments that the main flow's socket dropped since it was opened.
+/// Returns the number of segments that the main flow's socket dropped since it was opened.
 fn socket_drops(end: &EndView<'_>) -> u64 {
     end.main().and_then(|flow| flow.watch.samples.last()).map_or(0, |sample| sample.drops)
 }

@@ -288,7 +288,7 @@ fn others(view: &VerdictView<'_>, end: &EndView<'_>) -> f64 {
     if window == 0.0 { 0.0 } else { (ran - own - usage.ksoftirqd_ns).0 as f64 / window }
 }
 
-/// Returns how busy the cores are on which the end's thread may run, in words.
+/// Returns a sentence on how busy the cores are on which the end's thread may run.
 fn busy_there(end: &EndView<'_>) -> Option<String> {
     let cores: Vec<f64> = cores_of(end)
         .map(|core| core.busy().0 as f64 / (end.host.cpu().window_ns.0 as f64).max(1.0))
@@ -353,7 +353,7 @@ pub(super) fn competing(view: &VerdictView<'_>) -> Option<Finding> {
     )
 }
 
-/// The most programs that a sentence names.
+/// The largest number of programs that a sentence names.
 const NAMED: usize = 3;
 /// The least share of the watched time for which a program must have run to be named: the sampler takes about a
 /// thousand samples a second, of which a hundredth is ten.

@@ -21,8 +21,8 @@ pub fn stalls(probe: &PathProbe) -> Vec<Finding> {
     RULES.iter().filter_map(|rule| rule(probe)).collect()
 }
 
-/// Returns the sizes of the largest packet that arrives whole and of the smallest that does not; `None` if all sizes
-/// arrive or none does.
+/// Returns the sizes of the largest packet that arrives whole and of the next larger one that was sent. `None` if no
+/// packet arrives, or if the largest does.
 fn hole(probe: &PathProbe) -> Option<(Bytes, Bytes)> {
     probe.largest(FragmentationPoint::Never).zip(probe.smallest_lost(FragmentationPoint::Never))
 }

@@ -44,7 +44,7 @@ impl CoreLoad {
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct CpuLoad {
-    /// All cores, those of one machine once.
+    /// The cores of both hosts; if these are one machine, each core occurs once.
     pub(crate) cores: Vec<CoreLoad>,
     /// The larger of two shares of time: in which the flow's busiest thread ran or was ready to run, and in which the
     /// busiest core that handles its packets was busy. Zero where neither is known.
@@ -99,8 +99,8 @@ impl CpuLoad {
 }
 
 /// Returns the cores that take the link's interrupts; all cores where no process is known, because any of them may
-/// carry the flow. A core is not included for running the flow's thread: other programs there are not the flow's
-/// work, and the thread's own wait shows whether it had to wait for them.
+/// carry the flow. The core of the flow's thread is not included for that reason alone, because other programs may use
+/// it too. The time for which the thread waited for a core shows if they held it up.
 fn carriers(ends: &[&EndView<'_>]) -> BTreeSet<u32> {
     let mut cores = BTreeSet::new();
     for end in ends {

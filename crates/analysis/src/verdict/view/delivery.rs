@@ -35,7 +35,7 @@ impl DeliveryLevel {
     }
 }
 
-/// The payload that all flows of an end had delivered at each moment: seconds and bytes.
+/// The payload that all flows of an end had delivered by each time, as points of (seconds, bytes).
 struct Curve(Vec<(f64, f64)>);
 
 impl Curve {
@@ -86,7 +86,8 @@ fn delivered(flow: &FlowView<'_>, role: EndRole) -> Vec<(f64, f64)> {
     points
 }
 
-/// Returns the value of a curve at a moment, between two points by the straight line.
+/// Returns the value of a curve at the time `second`, interpolated linearly between two points. Before the first point
+/// and after the last one it is constant.
 fn at(points: &[(f64, f64)], second: f64) -> f64 {
     let after = points.partition_point(|point| point.0 <= second);
     match (after.checked_sub(1).map(|before| points[before]), points.get(after)) {

@@ -9,12 +9,12 @@ use crate::verdict::words::share;
 /// The losses that the sender knows of over the window, all its flows together.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct SenderLosses {
-    /// The segments with data, retransmissions included.
+    /// The number of segments with data, retransmissions included.
     pub(crate) sent: f64,
     pub(crate) retransmitted: f64,
-    /// The retransmissions that the peer already had (DSACK).
+    /// The number of retransmitted segments that the peer already had (DSACK).
     pub(crate) spurious: f64,
-    /// The segments that the sender's own queueing disciplines dropped.
+    /// The number of segments that the sender's own queueing disciplines dropped.
     pub(crate) dropped_here: f64,
     /// The number of times that the sender entered recovery, time-outs included.
     pub(crate) recoveries: f64,
@@ -22,7 +22,8 @@ pub(crate) struct SenderLosses {
     pub(crate) timeouts: f64,
     /// The number of retransmissions that were lost as well.
     pub(crate) lost_again: f64,
-    /// The dispersion of losses over the intervals: variance over mean, 1 where they fall independently.
+    /// The dispersion of the losses over the intervals between samples: variance divided by mean, which is 1 if
+    /// losses are independent.
     pub(crate) dispersion: f64,
     /// The number of times that reordering was detected.
     pub(crate) reorderings: u64,
@@ -62,7 +63,7 @@ impl SenderLosses {
         }
     }
 
-    /// Returns the losses on the path: necessary retransmissions that no queue of the sender explains.
+    /// Returns the number of losses on the path: of necessary retransmissions that no queue of the sender explains.
     pub(crate) fn on_path(&self) -> f64 {
         (self.retransmitted - self.spurious - self.dropped_here).max(0.0)
     }
@@ -77,8 +78,8 @@ impl SenderLosses {
         if self.recoveries > 0.0 { self.on_path() / self.recoveries } else { self.dispersion }
     }
 
-    /// Returns true if retransmissions are lost far more often than segments are, which means that the loss outlasts
-    /// them.
+    /// Returns true if retransmissions are lost far more often than other segments, which means that the loss lasts
+    /// longer than a round trip.
     pub(crate) fn goes_on(&self) -> bool {
         self.lost_again >= 2.0 && self.lost_again > 3.0 * self.rate() * self.retransmitted
     }
@@ -178,8 +179,9 @@ pub(super) fn shaped<'a>(
     held.max_by(|a, b| a.used.total_cmp(&b.used))
 }
 
-/// Returns the segments that the queues of an end dropped. A queue counts packets, and with segmentation offload each
-/// has several segments. Root and child of one link count the same drop, so the largest count is used.
+/// Returns the number of segments that the queues of an end dropped. A queue counts packets, and with segmentation
+/// offload each has several segments. The root and the child of one link count the same drop, so the largest count is
+/// used.
 fn drops_of(end: &EndView<'_>) -> f64 {
     let mss = end.main().and_then(|flow| flow.last()).map_or(0.0, |t| t.send_mss_bytes.0 as f64);
     let segments = |queue: QueueView<'_>| {

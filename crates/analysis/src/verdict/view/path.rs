@@ -11,7 +11,7 @@ use crate::verdict::thresholds::{
     LOSS_VANISHES, NOTABLE, PACKETS_ALONE, SHORT_QUEUE_NS, STEADY, UNHURRIED,
 };
 
-/// What the path does to packets above its rate.
+/// The effect of the path on packets above its rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PathLimitKind {
     /// It queues them: a shaper, or a slower link.
