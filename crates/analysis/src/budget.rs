@@ -33,6 +33,7 @@ impl PathStage {
         PathStage::Receiver,
     ];
 
+    /// Returns the name of the stage in reports, such as "driver A".
     pub fn name(self) -> &'static str {
         match self {
             PathStage::Sender => "host A",
@@ -53,6 +54,7 @@ pub struct TimeBudget {
     pub sizes: Vec<SizeBudget>,
 }
 
+/// The time that each stage of the path takes for a datagram of one size.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SizeBudget {
     /// The payload of a datagram.

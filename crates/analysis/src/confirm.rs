@@ -63,6 +63,7 @@ impl GainConfirmation {
         }
     }
 
+    /// Returns the number of blocks that are still to be measured.
     pub fn left(&self) -> usize {
         self.due.len()
     }
@@ -72,6 +73,7 @@ impl GainConfirmation {
         self.due.front().copied()
     }
 
+    /// Returns the next block.
     pub fn pair(&self) -> LadderBlock {
         let block = self.judged.blocks.len() as u32;
         let candidate_first = self.orders.get(block as usize).copied().unwrap_or_default();

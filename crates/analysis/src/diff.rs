@@ -37,8 +37,8 @@ pub struct RunDiff {
     pub unlike: Vec<(String, String, String)>,
 }
 
-/// The second record's figures over the first's, with Welch's interval on logs; `None` where either record has fewer
-/// than two trials that measured it.
+/// The ratios of the second record's figures to the first's, with Welch's interval on logs. A ratio is `None` if either
+/// record has fewer than two trials that measured the figure.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct FiguresDiff {
     pub rate: Option<Estimate>,
@@ -50,7 +50,7 @@ pub struct FiguresDiff {
     pub of: [FigureMeans; 2],
 }
 
-/// Geometric means of the trials of a cell; `None` where none measured it.
+/// Geometric means of the trials of a cell. A figure is `None` if no trial measured it.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct FigureMeans {
     /// Bits per second, or the figure of the program.
@@ -61,6 +61,7 @@ pub struct FigureMeans {
     pub latency: Option<f64>,
 }
 
+/// A step that both records measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StepDiff {
     /// The knob and value of the step, such as "tso=on".
@@ -73,6 +74,7 @@ pub struct StepDiff {
     pub differs: bool,
 }
 
+/// Compares record `b` with record `a`.
 pub fn diff(a: &Record, b: &Record) -> RunDiff {
     let arms = |record| (cell_trials(record, Arm::Incumbent), cell_trials(record, Arm::Candidate));
     let ((start_a, final_a), (start_b, final_b)) = (arms(a), arms(b));

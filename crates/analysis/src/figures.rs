@@ -76,7 +76,7 @@ fn lost<'a>(ends: impl Iterator<Item = &'a EndpointOutcome>) -> Option<f64> {
 }
 
 /// Returns the median of the round trips that the sending ends' TCP measured; `None` without samples. Receiving ends
-/// are left out, because they measure only that of the handshake.
+/// are left out, because they measure only the round trip of the handshake.
 fn loaded<'a>(ends: impl Iterator<Item = &'a EndpointOutcome>) -> Option<Nanos> {
     let senders = ends.filter(|end| end.sent_bytes > Bytes(0));
     let samples = senders.flat_map(|end| end.observed.get::<Vec<TcpSample>>());

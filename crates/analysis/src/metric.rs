@@ -94,6 +94,7 @@ fn measured(value: f64) -> Option<f64> {
 impl Metric {
     pub const ALL: [Metric; 3] = [Metric::Rate, Metric::Cost, Metric::Latency];
 
+    /// Returns the names and the unit of the metric.
     pub fn row(self) -> &'static MetricRow {
         &METRICS[self as usize]
     }

@@ -33,6 +33,7 @@ pub struct RunFacts<'a> {
     pub record: &'a str,
 }
 
+/// Returns the summary of a run, from its ladder's findings and other facts.
 pub fn assemble(findings: LadderFindings, run: RunFacts<'_>) -> TuneSummary {
     let header = run.header.clone();
     let [others_a, others_b] = run.others;

@@ -33,6 +33,7 @@ pub fn unfit(link: &WanStats) -> Vec<String> {
     directions.into_iter().flat_map(|(name, direction)| reasons(name, direction, link.rtt_ns)).collect()
 }
 
+/// Returns the report of a link, with the reasons why it is unfit, if any.
 pub fn judged(link: WanStats) -> WanReport {
     WanReport { unfit: unfit(&link), link }
 }

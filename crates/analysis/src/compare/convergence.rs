@@ -89,8 +89,8 @@ fn is_near(own: &RateSums, all: &[&RateSums], range: Range<usize>) -> bool {
     fair > 0.0 && (own.over(&range) - fair).abs() <= NEAR * fair
 }
 
-/// Returns the median, where a flow that did not reach its share counts as slower than any that did; `None` where the
-/// median is such a flow, or there are no flows.
+/// Returns the median of `times`. A flow that did not reach its share counts as slower than any that did. `None` if the
+/// median is such a flow, or if there are no flows.
 pub(super) fn median(times: &[Option<f64>]) -> Option<f64> {
     let mut sorted: Vec<f64> = times.iter().map(|time| time.unwrap_or(f64::INFINITY)).collect();
     sorted.sort_by(f64::total_cmp);

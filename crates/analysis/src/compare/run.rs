@@ -19,6 +19,7 @@ const REPORTED: Nanos = Nanos::secs(1);
 /// [`REPORTED`].
 const LEAST_RATES: u64 = 8;
 
+/// The figures of one run of a study.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunFigures {
     /// The mean aggregate goodput over the whole run.
@@ -103,6 +104,7 @@ impl RunFigures {
         (before > 0.0 && after > 0.0).then(|| after / before)
     }
 
+    /// Returns the figures of region `number`, counted from 1; `None` if the run has none of it.
     pub fn region(&self, number: u16) -> Option<&RegionFigures> {
         self.regions.iter().find(|region| region.region == number)
     }

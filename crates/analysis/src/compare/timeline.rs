@@ -10,6 +10,7 @@ const MOST_LANES: usize = 32;
 /// The largest number of slots: 16 minutes in steps of 10 ms.
 const MOST_SLOTS: usize = 100_000;
 
+/// One interval of a timeline's grid, in time since the start of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeSlot {
     pub start_ns: Nanos,
@@ -25,8 +26,8 @@ pub struct FlowRates {
     pub rates: Vec<BitRate>,
 }
 
-/// The long flows of a run over time. The grid is that of the flow with most samples; the bytes of a flow that was
-/// sampled at other times are distributed over the grid in proportion to time. Short flows have no samples.
+/// The long flows of a run over time, on one grid. The grid has the sampling times of the flow with the most samples.
+/// The bytes of other flows are distributed over it in proportion to time. Short flows have no samples.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Timeline {
     /// The grid, in order. Intervals shorter than half the study's sampling time are left out, because a rate over so

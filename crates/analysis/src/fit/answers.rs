@@ -14,6 +14,7 @@ const CONFIDENCE: f64 = 0.95;
 /// The size in bytes of the piece of memory that a pass copies or sums.
 const PIECE: u64 = 32 << 10;
 
+/// The measurements from which the questions are answered.
 #[derive(Debug)]
 pub struct AnswerInputs<'a> {
     /// The sweeps, starting with those at the path's original MTU.

@@ -11,14 +11,17 @@ use crate::figures::{end_share, machine_share};
 /// The name of the layer with host A's processor time: that of its threads and, if each host is a machine, all that
 /// was spent on packets.
 pub const HOST_A: &str = "host A";
+/// The name of the layer with host B's processor time.
 pub const HOST_B: &str = "host B";
 /// The name of the layer with processor time that may have been spent for either host, mostly in softirqs, if both
 /// hosts are one machine.
 pub const SHARED: &str = "shared by A and B";
+/// The name of the layer with the processor time of both hosts together.
 pub const BOTH: &str = "both hosts";
 /// The name of the layer with the time between arrivals at the receiver.
 pub const LINK: &str = "link";
 
+/// The two ends of a trial.
 #[derive(Debug, Clone, Copy)]
 pub struct BothEnds<'a> {
     /// The outcomes of the sender and the receiver.
@@ -27,6 +30,7 @@ pub struct BothEnds<'a> {
     pub hosts: [&'a HostFacts; 2],
 }
 
+/// The cost of a message by layer, from one trial.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct MessageCost {
     pub size: Bytes,

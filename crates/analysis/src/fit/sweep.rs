@@ -19,6 +19,7 @@ const LOSSY: f64 = 0.01;
 /// The largest number of steps. At an MTU of 576 the largest datagram has 119 packets.
 const MOST_STEPS: u64 = 1200;
 
+/// A sweep over sizes of messages, over one transport at one MTU.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SizeSweep {
     /// The transport: "tcp", "udp" or "udp without checksum".
@@ -29,6 +30,7 @@ pub struct SizeSweep {
 }
 
 impl SizeSweep {
+    /// Returns the number of packets that a message of `size` becomes; 1 for a stream.
     pub fn fragments(&self, size: Bytes) -> u64 {
         self.cut_by.map_or(1, |ip| fragments(size, self.mtu, ip))
     }

@@ -13,7 +13,7 @@ use crate::lost::LostTimeEffects;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Doubts(Vec<String>);
 
-/// Blocks are reported to vary more than their trials explain if chance would do that with less than this probability.
+/// The probability of a chance result below which blocks are reported to vary more than their trials explain.
 const CHANCE: f64 = 0.01;
 /// The largest ratio of the blocks' variance to the variance that their trials imply that raises no doubt, because it
 /// changes little.

@@ -22,7 +22,7 @@ pub struct Forecast {
 }
 
 impl Forecast {
-    /// Computes the forecast of a run over `candidates` by `rules`.
+    /// Returns the forecast of a run over `candidates` by `rules`.
     pub fn new(rules: &LadderRules, candidates: &[Candidate]) -> Forecast {
         let run = RunState::new(rules.clone());
         let mut open: Vec<&Candidate> = candidates.iter().filter(|c| c.skip.is_none()).collect();

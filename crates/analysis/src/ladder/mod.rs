@@ -39,6 +39,7 @@ pub use step::{OUT_OF_TIME, STOPPED};
 
 use crate::block_figures::{arms, block_trials};
 
+/// An action that the ladder requests from its driver.
 #[derive(Debug, Clone)]
 pub enum LadderAction {
     /// Measure this block, then call [`Ladder::observe`] or [`Ladder::failed`].
@@ -80,6 +81,7 @@ pub struct LadderBlock {
 }
 
 impl LadderBlock {
+    /// Returns the cell of one arm.
     pub fn cell(&self, arm: Arm) -> &Cell {
         match arm {
             Arm::Incumbent => &self.incumbent,
@@ -100,6 +102,7 @@ impl LadderBlock {
     }
 }
 
+/// The result of one measured block.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BlockResult {
     /// The name of the step, as in the block.
@@ -115,6 +118,7 @@ pub struct BlockResult {
     pub remarks: Vec<String>,
 }
 
+/// The results of a ladder.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LadderFindings {
     pub steps: Vec<StepSummary>,
@@ -135,6 +139,7 @@ pub struct LadderFindings {
     pub doubts: Vec<String>,
 }
 
+/// The state machine of a tuning run: it requests blocks, and decides steps by their results.
 #[derive(Debug)]
 pub struct Ladder {
     run: RunState,

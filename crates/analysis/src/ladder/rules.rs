@@ -14,6 +14,7 @@ const USUAL_TESTS: u32 = 12;
 /// The largest number of blocks of a step: beyond it, drift over hours matters more than noise.
 const MOST_BLOCKS: u32 = 2_000;
 
+/// The rules of a tuning run: its goal, its budget, and its limits of error and harm.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LadderRules {
     pub goal: Metric,

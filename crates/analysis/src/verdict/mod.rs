@@ -49,6 +49,7 @@ pub use together::together;
 pub use view::VerdictView;
 pub use words::{called, cannot_tell};
 
+/// Returns the verdict on a path from what was observed at its ends.
 pub fn judge(observations: &PathObservations<'_>) -> Verdict {
     let view = VerdictView::new(observations);
     if let Some(why) = missing(observations, &view) {

@@ -5,6 +5,7 @@ use landspeed_record::{
     CpuUsage, HostFacts, HostLimits, LinkCounters, Observations, PacedStream, PathProbe, Settings,
 };
 
+/// One host of the path, with what was observed on it.
 #[derive(Debug, Clone, Copy)]
 pub struct HostView<'a> {
     /// The host's name as the user called it: "A", "local", "netns:dtn1".

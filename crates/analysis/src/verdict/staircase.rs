@@ -9,6 +9,7 @@ use super::words::{called, shown};
 /// The number of times that STREAM counts a copied byte: read and written (McCalpin 1995).
 const COUNTED_IN_COPY: f64 = 2.0;
 
+/// The measured limits of a host, with its name.
 #[derive(Debug, Clone, Copy)]
 pub struct NamedHostLimits<'a> {
     /// The host's name, such as "A".

@@ -6,6 +6,7 @@ use landspeed_record::{FlowKey, FlowWatch, FlowWindow, IpProtocol, Observations}
 use super::levels::{WatchedEnds, difference};
 use super::live::check;
 
+/// A host whose connections were watched.
 #[derive(Debug, Clone, Copy)]
 pub struct WatchedHost<'a> {
     /// The output of `uname -r`, empty where unknown.
