@@ -12,9 +12,9 @@ pub const fn block_trials(fine: bool) -> usize {
     if fine { 8 } else { 4 }
 }
 
-/// Returns the arm of each trial of a block, in time order. ABBA, followed by BAAB for eight trials, cancels drift
-/// that is linear over the block; with eight trials also drift that bends once (Thue and Morse's sequence). A and B
-/// are swapped where the candidate comes first.
+/// Returns the arm of each trial of a block, in time order. Four trials (ABBA) cancel drift that is linear over the
+/// block. Eight trials (ABBABAAB, the sequence of Thue and Morse) also cancel drift that bends once. A and B are
+/// swapped if the candidate comes first.
 pub fn arms(trials: usize, candidate_first: bool) -> Vec<Arm> {
     let arm = |position: usize| {
         let odd = position.count_ones() % 2 == 1;
@@ -78,7 +78,7 @@ impl BlockFigures {
         })
     }
 
-    /// Returns the mean of `of` over the candidate's trials less that over the incumbent's.
+    /// Returns the mean of `of` over the candidate's trials minus its mean over the incumbent's.
     pub(crate) fn difference(&self, of: impl Fn(&TrialFigures) -> f64) -> f64 {
         mean(&self.candidate, &of) - mean(&self.incumbent, &of)
     }
@@ -94,7 +94,8 @@ impl BlockFigures {
         Some(self.in_time_order(|trial, arm| value(trial) - mean(self.arm(arm), value)).collect())
     }
 
-    /// Returns the block's contrast of lost processor time, as a share: the candidate's trials less the incumbent's.
+    /// Returns the contrast of the shares of processor time that the trials lost in the way `way`: candidate minus
+    /// incumbent.
     pub(crate) fn loss(&self, way: &LostTimeKind) -> BlockContrast {
         let within = self.within(|trial| Some((way.share)(trial))).unwrap_or_default();
         BlockContrast::new(self.difference(way.share), self.candidate_first, within)

@@ -71,7 +71,7 @@ impl SizeBudget {
         self.stages[stage as usize]
     }
 
-    /// Returns the stage that takes longest, for which the others wait.
+    /// Returns the stage that takes longest and so limits the rate; `None` if no stage's time is known.
     pub fn largest(&self) -> Option<PathStage> {
         let known = PathStage::ALL.into_iter().filter_map(|stage| Some((stage, self.of(stage)?)));
         known.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(stage, _)| stage)

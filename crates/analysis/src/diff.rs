@@ -31,7 +31,7 @@ pub struct RunDiff {
     pub settings: Vec<(String, String, String)>,
     /// The number of settings that only the first and only the second final cell has.
     pub settings_of_one: [usize; 2],
-    /// What the intervals do not cover.
+    /// A sentence on what the intervals do not cover.
     pub caveat: String,
     /// Other differences between the runs, in what was requested and in the hosts, as (what, first, second).
     pub unlike: Vec<(String, String, String)>,
@@ -53,11 +53,11 @@ pub struct FiguresDiff {
 /// Geometric means of the trials of a cell. A figure is `None` if no trial measured it.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct FigureMeans {
-    /// Bits per second, or the figure of the program.
+    /// Goodput in bits per second, or the figure of the program.
     pub rate: Option<f64>,
     /// Bytes per CPU-second, or the program's work per CPU-second.
     pub cost: Option<f64>,
-    /// Nanoseconds.
+    /// The idle round trip in nanoseconds.
     pub latency: Option<f64>,
 }
 

@@ -113,13 +113,13 @@ impl Metric {
         }
     }
 
-    /// Returns the metrics that must not get worse where this one is the goal.
+    /// Returns the two metrics that must not get worse if this one is the goal.
     pub(crate) fn guards(self) -> [Metric; 2] {
         let [_, guards @ ..] = self.order();
         guards
     }
 
-    /// Returns +1 where more is better, -1 where less is.
+    /// Returns +1 if more of the figure is better, -1 if less is.
     pub(crate) fn sign(self) -> f64 {
         if self.row().less_is_better { -1.0 } else { 1.0 }
     }
@@ -152,8 +152,8 @@ impl Metric {
         measured(value)
     }
 
-    /// Returns the figure's value. A program's figure of which less is better is converted to one of which more is
-    /// better. `None` where it was not measured.
+    /// Returns the metric's value in `figures`; `None` if it was not measured. A program's figure of which less is
+    /// better is converted to one of which more is better.
     pub(crate) fn of(self, figures: &TrialFigures) -> Option<f64> {
         match (self, &figures.program) {
             // No goodput is a measurement too: the path was cut.

@@ -3,8 +3,8 @@
 use landspeed_record::units::Nanos;
 use landspeed_record::{DirectionStats, WanReport, WanStats};
 
-/// The lateness, as a share of the round trip, within which 99 % of a direction's frames must be: a path whose delay
-/// is off by a twentieth has another bandwidth-delay product, which such runs are meant to study.
+/// The bound on the lateness of 99 % of a direction's frames, as a share of the round trip. A path whose delay is off
+/// by a twentieth has another bandwidth-delay product, which such runs are meant to study.
 const LATE_SHARE: f64 = 0.05;
 /// The least bound on the lateness of 99 % of the frames, however short the path. A real-time thread needs this long
 /// to wake on a busy machine, so an emulator in user space cannot emulate a shorter path more exactly.
@@ -17,7 +17,7 @@ const LATE_LONG: Nanos = Nanos::micros(500);
 /// requires a second), so a sender could take a later frame for lost.
 const LATE_MOST: Nanos = Nanos::millis(200);
 
-/// Returns the lateness within which 99 % of a direction's frames must be on a path of this round trip.
+/// Returns the bound on the lateness of 99 % of a direction's frames, on a path whose round trip is `rtt`.
 fn late_bound(rtt: Nanos) -> Nanos {
     Nanos((rtt.0 as f64 * LATE_SHARE) as u64).clamp(LATE_LEAST, LATE_LONG)
 }

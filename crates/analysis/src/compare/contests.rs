@@ -18,17 +18,17 @@ pub(super) struct CountedRun<'a> {
 #[derive(Debug)]
 pub(super) struct ContestRuns<'a> {
     pub(super) contest: &'a Contest,
-    /// The short title of its protocol.
+    /// The short title of the contest's protocol.
     pub(super) title: &'a str,
     pub(super) runs: Vec<CountedRun<'a>>,
     /// The number of runs that do not count.
     pub(super) invalid: u32,
-    /// True if the runs differ by their seed alone; then they are one repeat.
+    /// True if the runs differ by their seed alone, so that they count as one repeat.
     pub(super) is_one_repeat: bool,
 }
 
 impl ContestRuns<'_> {
-    /// Returns the protocol of the contest; the first one, where there are several.
+    /// Returns the protocol of the contest; the first one if there are several.
     pub(super) fn protocol(&self) -> &str {
         self.contestant(0)
     }
@@ -121,7 +121,7 @@ impl RunNotes {
 
 type RunsByRepeat<'a> = BTreeMap<u32, &'a StudyRun>;
 
-/// Returns the runs by contest and repeat. Where one was made again, the later one counts.
+/// Returns the runs by contest and repeat. If a run was made again, the later one counts.
 fn by_contest<'a>(
     study: &'a Study,
     record: &'a Record,

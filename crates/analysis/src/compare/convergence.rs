@@ -14,7 +14,7 @@ const STAYS: usize = 5;
 /// The least length of a sample in round trips; shorter ones are merged. A flow that resends a segment delivers
 /// nothing in order for one round trip, and then everything in one burst.
 const ROUND_TRIPS: u64 = 2;
-/// The distance from the fair share that counts as near, as a part of it.
+/// The largest distance from the fair share that counts as near, as a share of the fair share.
 const NEAR: f64 = 0.2;
 /// The largest number of slots that are merged: a study that needs more has samples far shorter than its round trip.
 const MOST_TOGETHER: usize = 100;

@@ -58,7 +58,8 @@ fn all(study: &Study, entry: &ContestRuns<'_>) -> BTreeMap<u32, SideShares> {
     entry.runs.iter().filter_map(|run| Some((run.repeat, shares(study, run.run)?))).collect()
 }
 
-/// Returns the ratio of the first side's share to the second's.
+/// Returns the ratio of the first side's goodput to the second's, as the geometric mean over the repeats with its
+/// interval.
 fn ratio(entry: &ContestRuns<'_>, shares: &BTreeMap<u32, SideShares>) -> Option<MeanInterval> {
     let log = |s: &SideShares| repeats::log_ratio(s.first_bps.0, s.second_bps.0);
     let logs = shares.iter().filter_map(|(repeat, s)| Some((*repeat, log(s)?))).collect();

@@ -43,7 +43,7 @@ pub struct RunFigures {
     pub rtt_sd_s: Option<f64>,
     /// Retransmitted segments divided by segments delivered.
     pub resent_share: Option<f64>,
-    /// For each flow that enters a path in use, the time until it reached its fair share; `None` where it did not.
+    /// For each flow that enters a path in use, the seconds until it reached its fair share; `None` if it did not.
     pub convergence_s: Vec<Option<f64>>,
     /// The time of the first retransmission, in seconds since the start of the run.
     pub first_resent_s: Option<f64>,
@@ -55,7 +55,7 @@ pub struct RunFigures {
 }
 
 impl RunFigures {
-    /// Returns the figures of a run; `None` where it was not sampled twice.
+    /// Returns the figures of a run; `None` if it has fewer than two samples.
     pub fn of(study: &Study, run: &StudyRun) -> Option<Self> {
         let timeline = Timeline::of(study, run);
         // The last sample of real hosts is taken a little after the end.
@@ -82,7 +82,7 @@ impl RunFigures {
         })
     }
 
-    /// Returns the aggregate of the middle region, where all flows run.
+    /// Returns the mean aggregate goodput in the middle region, in which all flows run.
     pub fn middle_bps(&self) -> Option<BitRate> {
         self.regions.iter().max_by_key(|region| region.flows).map(|region| region.mean_bps)
     }
@@ -154,8 +154,8 @@ fn cpu_s(run: &StudyRun) -> Option<f64> {
     run.sender_cpu_ns.map(|cpu| cpu.as_secs_f64())
 }
 
-/// Returns the paper's MHz per Mb/s (formula `utilisation * clock / throughput`), from which the run's length
-/// cancels.
+/// Returns the sender's processor cycles per bit of payload, which are the paper's MHz per Mb/s (`utilisation * clock /
+/// throughput`).
 fn cycles_per_bit(run: &StudyRun) -> Option<f64> {
     let cycles = cpu_s(run)? * run.sender_clock_hz?;
     Some(cycles / (payload(run).0 as f64 * 8.0)).filter(|cost| cost.is_finite() && *cost > 0.0)

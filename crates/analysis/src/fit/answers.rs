@@ -188,7 +188,7 @@ fn by_steps(part: &PerPacketCost, draft: &mut AnswerDraft) {
     }
 }
 
-/// Adds the cost of a datagram of the largest size at each MTU (jin.mtu32.gain).
+/// Compares the costs of the largest datagram at the smallest and at the largest MTU (jin.mtu32.gain).
 fn larger_frames(cut: &[&PerPacketCost], draft: &mut AnswerDraft) {
     let largest = |part: &PerPacketCost| {
         let point = part.points.last()?;
@@ -348,7 +348,7 @@ fn pace(sweeps: &[PerPacketCost]) -> Option<SizeAnswer> {
     draft.answer("Which part sets the pace?")
 }
 
-/// Describes the stage that takes longest, and the share of the time between arrivals for which it works
+/// Describes the host that takes longest for a message, and the share of the time between arrivals for which it works
 /// (jin.f.bottleneck, jin-yoo-2007 section 4).
 fn slowest(point: &SizePoint) -> Option<String> {
     let ns = |layer: &str| point.layers.get(layer).map(|cost| cost.median_ns);

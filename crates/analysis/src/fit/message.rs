@@ -132,14 +132,15 @@ impl BothEnds<'_> {
     }
 }
 
-/// Returns the nanoseconds of each class for one of `messages`; empty where nothing was sampled.
+/// Returns the nanoseconds of each class per message, if the profile covers `messages` messages; empty if nothing was
+/// sampled.
 fn classes(profile: &CostProfile, host: &str, messages: f64) -> Vec<(String, f64)> {
     let Some((samples, each_ns)) = sampled(profile).filter(|_| messages > 0.0) else { return Vec::new() };
     let of = |class: &CostClass| samples.get(class).map_or(0.0, |count| count * each_ns / messages);
     CostClass::ALL.iter().map(|class| (class_layer(class.name(), host), of(class))).collect()
 }
 
-/// Returns the layer of a class of a host's time, such as "copy, host A".
+/// Returns the name of the layer for a class of a host's time, such as "copy, host A".
 pub(super) fn class_layer(class: &str, host: &str) -> String {
     format!("{class}, {host}")
 }

@@ -124,7 +124,8 @@ impl ExpectationJudge<'_> {
         Ok(all_above(&found, |n| named[n].to_owned()))
     }
 
-    /// Judges whether a curve's end differs from its beginning in the direction `way`, and no step goes against it.
+    /// Judges whether a curve's end differs from its beginning in the direction `way` (1 up, -1 down), and no step
+    /// has the opposite direction.
     fn slope(&self, line: &[Vec<u32>], way: f64) -> ExpectationResult {
         let steps: Vec<Contrast> = line.windows(2).map(|two| self.difference(&two[0], &two[1])).collect();
         let whole = match line {
@@ -250,7 +251,7 @@ impl ExpectationJudge<'_> {
         Ok((0..self.grid.cells()).filter(fits).collect())
     }
 
-    /// Returns the cells of each value along a factor.
+    /// Returns, for each value of the factor `along`, the cells that have it and the values `at`.
     fn line(&self, along: &str, at: &Settings) -> Result<Vec<Vec<u32>>, (ExpectationAgreement, String)> {
         let factor = self.grid.factors.iter().find(|factor| factor.name == along);
         let levels = factor.map_or(&[][..], |factor| &factor.levels);

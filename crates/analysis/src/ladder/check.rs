@@ -101,7 +101,7 @@ impl FinalCheck {
         }
     }
 
-    /// Leaves out a comparison that cannot be measured.
+    /// Ends the comparison `step`, which cannot be measured, with a note.
     pub(crate) fn failed(&mut self, step: &str, why: &str, run: &mut RunState) {
         run.note(format!("the comparison '{step}' of the final check failed and is left out: {why}"));
         if self.left_out.failed(step) {

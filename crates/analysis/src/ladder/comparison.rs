@@ -23,7 +23,7 @@ pub(crate) struct CellComparison {
     pub(crate) series: BlockSeries,
     /// The largest number of blocks, for `LadderBlock::most`; 0 for no limit.
     pub(crate) most: u32,
-    /// The distinct remarks of its blocks (`BlockResult::remarks`).
+    /// The distinct remarks of the comparison's blocks (`BlockResult::remarks`).
     pub(crate) remarks: BTreeSet<String>,
     order: ArmOrder,
 }

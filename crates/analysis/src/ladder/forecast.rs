@@ -9,7 +9,7 @@ use super::check::blocks_needed;
 use super::run_state::RunState;
 use super::step::{least_time, usual_time};
 
-/// The extent of a run over some candidates: what it needs and how far it gets.
+/// The forecast of a run: the budget that it needs, and the number of candidates that it reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Forecast {
     /// The number of candidates that may be tried.

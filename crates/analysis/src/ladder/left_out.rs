@@ -121,7 +121,7 @@ impl LeftOutTests {
         })
     }
 
-    /// Returns the number of blocks that must be measured before the run ends.
+    /// Returns the number of blocks that the kept steps still need before the run ends.
     pub(crate) fn owed(&self, standing: &KeptSetting) -> u32 {
         let owes = |i: usize| {
             let here = self.here(i, standing).map_or(0, |c| c.series.counted());
@@ -130,7 +130,7 @@ impl LeftOutTests {
         standing.steps().into_iter().map(owes).sum()
     }
 
-    /// Returns the number of blocks that each step gets: fewer where many were kept.
+    /// Returns the number of blocks that each step gets. It is smaller if many steps were kept.
     fn wanted(&self, rules: &LadderRules) -> u32 {
         let all = rules.budget.0 as f64 / rules.block_time.0.max(1) as f64;
         ((PART * all / self.proofs.len().max(1) as f64) as u32).clamp(LEAST, MOST)

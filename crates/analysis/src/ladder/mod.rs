@@ -51,9 +51,9 @@ pub enum LadderAction {
     /// start and after each kept step, because the bottleneck may have moved, but only if [`LadderRules::watch_time`]
     /// is set. The ladder does not repeat the request and continues without an answer too.
     Watch(Box<Cell>),
-    /// Show a note to the reader.
+    /// Show a note to the user.
     Note(String),
-    /// The run is over; further calls return the same.
+    /// The run is over. Further calls return the same findings.
     Finished(Box<LadderFindings>),
 }
 
@@ -135,7 +135,7 @@ pub struct LadderFindings {
     pub final_cell: Cell,
     /// The reason why the result is invalid or partial, such as a kept placebo or an early end; `None` if it is valid.
     pub void: Option<String>,
-    /// Signs that the trials have a kind of noise under which a false keep is not bounded.
+    /// Signs that the trials have a kind of noise under which the probability of a false keep is not bounded.
     pub doubts: Vec<String>,
 }
 
@@ -202,8 +202,8 @@ impl Ladder {
         }
     }
 
-    /// Reports that the block of `step` cannot be measured: a value did not read back, or a trial failed. A step is
-    /// answered "skipped" with the reason; a comparison of the final check is left out with a note.
+    /// Reports that the block of `step` cannot be measured, because a value did not read back or a trial failed. A step
+    /// is then answered "skipped" with the reason `why`. A comparison of the final check is left out with a note.
     pub fn failed(&mut self, step: &str, why: &str) {
         if self.asked.take_if(|pair| pair.step == step).is_none() {
             return;

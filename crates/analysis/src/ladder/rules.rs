@@ -57,7 +57,8 @@ pub struct LadderRules {
 }
 
 impl Default for LadderRules {
-    /// Returns rules for five minutes, with the values of the documentation: 5 %, 2 %, 10 %.
+    /// Returns rules for five minutes with the documented values: an error probability of 5 %, a least effect of 2 %
+    /// and a guard of 10 %.
     fn default() -> Self {
         LadderRules {
             goal: Metric::Rate,
@@ -82,7 +83,7 @@ impl Default for LadderRules {
     }
 }
 
-/// The size of a run: the number of tests planned, and the most blocks of each.
+/// The size of a run: the number of tests planned, and the largest number of blocks of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RunSize {
     pub(crate) planned: u32,
@@ -133,7 +134,7 @@ impl LadderRules {
     }
 }
 
-/// The longest toggle with which the eight trials of a fine block cost less than they are worth.
+/// The longest toggle for blocks of eight trials. With a longer one their toggles cost more than they are worth.
 const QUICK: Nanos = Nanos::millis(100);
 
 #[cfg(test)]

@@ -71,7 +71,7 @@ impl LadderStep {
         self.comparison.series.contrasts(run.rules.goal, &run.toll)
     }
 
-    /// Returns the current judgement of the primary figure, where above one is better.
+    /// Returns the current judgement of the goal's figure, in which above one is better.
     pub(crate) fn verdict(&self, run: &RunState) -> StepJudgement {
         let blocks = self.contrasts(run);
         if self.out_of_time { judge_last(&self.design, &blocks) } else { judge(&self.design, &blocks) }
@@ -102,8 +102,8 @@ impl LadderStep {
         }
     }
 
-    /// Returns true if the deciding figure is missing from too many blocks: its share would still be too large at the
-    /// step's last block.
+    /// Returns true if the goal's figure is missing from so many blocks that their share would still be too large after
+    /// the step's last block.
     fn unmeasured(&self, run: &RunState) -> bool {
         let missing = f64::from(self.comparison.series.unmeasured(run.rules.goal));
         missing / (missing + f64::from(self.design.max_blocks())) > run.rules.unmeasured_limit

@@ -10,7 +10,7 @@ use super::observations::PathObservations;
 use super::view::{EndView, VerdictView};
 use super::words::shown;
 
-/// Returns the finding with those of its remedies that can be applied.
+/// Returns the finding without the remedies that are already set or that cannot be applied to the flow.
 pub(super) fn fitting(
     observations: &PathObservations<'_>,
     view: &VerdictView<'_>,

@@ -14,7 +14,7 @@ pub enum StreamLimit {
     PeerWindow(f64),
     /// The send buffer, for this share of the time.
     SendBuffer(f64),
-    /// A processor of the named host: its threads ran for this share of what they could.
+    /// A processor of the named host, whose threads ran for this share of the time.
     Processor(String, f64),
     /// A queue on the path, which adds this time to the least round trip.
     Queue(Nanos),

@@ -58,7 +58,7 @@ pub(super) fn in_order(view: &VerdictView<'_>, findings: Vec<Finding>, behind: V
     path.into_iter().chain(faults).chain(behind).chain(limits).collect()
 }
 
-/// Returns true for the limit of the path, if no fault of the path is found and none of an end costs as much.
+/// Returns true if `limit` is the path's, no fault of the path was found, and no fault of an end costs as much.
 fn leads(view: &VerdictView<'_>, limit: &Finding, faults: &[Finding]) -> bool {
     let of_path = |finding: &Finding| relieves(finding.cause) == Relieves::Path;
     let heavier = |fault: &Finding| of_path(fault) || fault.weight >= limit.weight;

@@ -9,7 +9,7 @@ use super::words::percent;
 /// A value for a knob, in the knob's spelling, and how it was computed, such as "500 Mb/s x 80 ms x 2".
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct ComputedValue {
-    /// The value; empty where the knob's own proposals decide.
+    /// The value; empty if the knob's own proposals decide.
     pub(super) value: String,
     pub(super) how: String,
 }
@@ -89,13 +89,14 @@ fn rounded(value: f64) -> u64 {
     ((value / unit).ceil() * unit) as u64
 }
 
-/// Returns four times the host's memory for TCP; `None` where that was not read, or where it would be over half of the
-/// host's memory.
+/// Returns four times the memory that the host allows for TCP; `None` if it was not read, or if the result would exceed
+/// half of the host's memory.
 pub(super) fn tcp_memory(end: &EndView<'_>) -> Option<ComputedValue> {
     four_times(triple(end, "tcp-mem"), end.host.facts.memory_bytes)
 }
 
-/// Returns four times these numbers of pages, if they fit into half of `memory`. Pages are counted as Linux's smallest.
+/// Returns four times these numbers of pages, if they fit into half of `memory`. A page is assumed to have 4,096 bytes,
+/// the smallest size in Linux.
 fn four_times(pages: [u64; 3], memory: Bytes) -> Option<ComputedValue> {
     const PAGE: u64 = 4096;
     let wanted = pages.map(|pages| pages.saturating_mul(4));

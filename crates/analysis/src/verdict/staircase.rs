@@ -14,7 +14,7 @@ const COUNTED_IN_COPY: f64 = 2.0;
 pub struct NamedHostLimits<'a> {
     /// The host's name, such as "A".
     pub name: &'a str,
-    /// The measured limits of its parts.
+    /// The measured limits of the host's parts.
     pub limits: &'a HostLimits,
 }
 

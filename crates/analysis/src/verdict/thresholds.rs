@@ -24,8 +24,8 @@ pub(super) const PASSED: f64 = 0.8;
 /// much.
 pub(super) const VIRTUAL_LINK: f64 = 10e9;
 
-/// The part of the link's rate below which a fault that would bind next is reported: such rates are accurate to a
-/// factor of two.
+/// The share of the link's rate below which the rate of a fault that would limit next must lie for the fault to be
+/// reported: such rates are accurate to a factor of two.
 pub(super) const CLEARLY_BELOW: f64 = 0.5;
 
 /// The least share of time for which a cause must hold the flow: TCP's own clocks count short waits on every healthy
@@ -101,7 +101,7 @@ pub(super) const SHORT_QUEUE_BYTES: u64 = 65_536;
 /// The share of segments below which losses are no cause on any path.
 pub(super) const RARE_LOSS: f64 = 1e-5;
 
-/// The share of segments that must be lost to cost anything where a processor is the limit.
+/// The share of segments that must be lost to cost anything if a processor is the limit.
 pub(super) const COMMON_LOSS: f64 = 5e-3;
 
 /// The least number of losses that counts: fewer may be one event.
@@ -118,7 +118,7 @@ pub(super) const FEW_REORDERINGS: u64 = 3;
 /// virtual link at 10 Gb/s shows one in 20,000.
 pub(super) const RARE_REORDERING: f64 = 2e-4;
 
-/// The share of segments out of order that is reported even though TCP waits it out.
+/// The share of segments out of order from which reordering is reported, even if TCP waits for late segments.
 pub(super) const COMMON_REORDERING: f64 = 0.01;
 
 /// The number of segments that a connection must have carried for a standstill not to be blamed on their size.
@@ -133,18 +133,18 @@ pub(super) const CWND_FULL: f64 = 0.75;
 /// The factor below which a congestion window's growth over the watched time counts as none.
 pub(super) const GROWTH: f64 = 1.1;
 
-/// The time that a delayed acknowledgement waits where TCP does not report it, in ns (40 ms, TCP_DELACK_MIN of
+/// The time in ns that a delayed acknowledgement is assumed to wait if TCP does not report it (40 ms, TCP_DELACK_MIN of
 /// Linux).
 pub(super) const DELAYED_ACK_NS: f64 = 40e6;
 
 /// The share of the MSS below which segments come from small writes.
 pub(super) const SMALL_SEGMENT: f64 = 0.25;
 
-/// The share of the sender's time in system calls at which the calls themselves are the work. With writes of 64 KB it
-/// is 1 to 3 %.
+/// The share of the sender's time in system calls from which the calls themselves are most of its work. With writes of
+/// 64 KB the share is 1 to 3 %.
 pub(super) const CALLS: f64 = 0.12;
 
-/// The share of its time that a sender with large writes and all offloads spends copying.
+/// The share of its time for which a sender copies, if it has large writes and all offloads.
 pub(super) const COPYING: f64 = 0.4;
 
 /// The processor time per byte, in ns, at which writes must be small if all offloads are on: writes of 1,448 bytes
@@ -160,7 +160,7 @@ pub(super) const PACKETS_WITH_THREADS: f64 = 0.25;
 /// The idle share at which a processor can take over work.
 pub(super) const IDLE_CORE: f64 = 0.5;
 
-/// The share of stolen time at which it is a cause. Less is usual on a shared machine.
+/// The least share of stolen time that is a cause. Less is usual on a shared machine.
 pub(super) const STOLEN: f64 = 0.2;
 
 /// The share of the processor's highest clock below which its clock is low; boost clocks last only for short loads
@@ -170,7 +170,7 @@ pub(super) const LOW_CLOCK: f64 = 0.75;
 /// The time that a client waits after its SYN was dropped for a full backlog, in ns (RFC 6298 section 2.1).
 pub(super) const SYN_RETRY_NS: f64 = 1e9;
 
-/// The largest gain that is expected by formula: beyond it another limit will bind first.
+/// The largest gain that is expected by formula, as a ratio: beyond it another limit will hold the flow first.
 pub(super) const MOST_RATIO: f64 = 10.0;
 
 /// The shortest bin in seconds in which delivery is counted: twice the time between two samples of `explain`.
@@ -235,7 +235,7 @@ pub(super) const BLOAT_RATIO: f64 = 1.5;
 /// windows are not the same.
 pub(super) const LOST_ON_RETURN: f64 = 0.03;
 
-/// The factor by which losses on the way back must exceed those on the way there to be the cause.
+/// The factor by which the share of lost acknowledgements must exceed that of lost data to be the cause.
 pub(super) const RETURN_OVER_FORWARD: f64 = 4.0;
 
 /// The share of a policer's rate at which a sender should pace its payload, so that it stays below that rate with its
@@ -247,7 +247,8 @@ pub(super) const PACE_BELOW: f64 = 0.95;
 pub(super) const GAIN_LOW: f64 = 0.7;
 pub(super) const GAIN_HIGH: f64 = 1.1;
 
-/// The upper end of a gain below which none is promised: `tune` keeps nothing that gains less than 2 %.
+/// The least upper end of an expected gain, as a ratio, that is reported: `tune` keeps nothing that gains less than 2
+/// %.
 pub(super) const LEAST_GAIN: f64 = 1.02;
 
 /// The part of a link's rate that is payload, at least: headers and gaps take 5 to 10 % of packets of 1,500 bytes.
@@ -275,11 +276,11 @@ pub(super) const MOST_SEGMENTS_A_REPLY: f64 = 8.0;
 /// because the lowest round trip that TCP saw and the idle one that was measured differ by up to a wake-up.
 pub(super) const SERIAL: f64 = 0.7;
 
-/// The part of its former size below which a window has fallen: the kernel halves it for each retransmission time-out
-/// of a pause (tcp_cwnd_restart).
+/// The share of its former size below which a window counts as fallen: the kernel halves it for each retransmission
+/// time-out of a pause (tcp_cwnd_restart).
 pub(super) const FALLEN: f64 = 0.7;
 
-/// The least number of falls: one or two may be a first burst, or a program that began anew.
+/// The least number of falls that is a cause: one or two may be a first burst, or a program that began anew.
 pub(super) const FEW_FALLS: usize = 3;
 
 /// The largest number of segments in a window that the kernel has cut after a drop (tcp_clamp_window). It cuts to twice

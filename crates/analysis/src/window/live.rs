@@ -137,9 +137,9 @@ fn sender_rounding(levels: &ConnectionLevels) -> Option<WindowFigure> {
     figure(WindowRule::SenderRounding, WindowRelation::AtMost, predicted, flight.most, mss.0, told)
 }
 
-/// Checks the window to which a closed one opens, or else the smallest that was open. A window that never closed may
-/// be smaller than the rule allows, because it is the rest of an earlier offer, which is not taken back; then there
-/// is no evidence.
+/// Checks the smallest window that followed a closed one, or, if the window never closed, the smallest one. The
+/// latter may be smaller than the rule allows, because it may be the rest of an earlier offer, which is not taken
+/// back. Then it is no evidence and is left out.
 fn silly(levels: &ConnectionLevels) -> Option<WindowFigure> {
     let (offered, mss) = (levels.offered?, levels.receiver_mss.or(levels.sender_mss)?);
     let predicted = least_advance(offered.most, mss);

@@ -24,17 +24,17 @@ pub(super) struct PaperClaim {
 }
 
 pub(super) enum ClaimTest {
-    /// These are the best of the paper's TCPs.
+    /// These protocols have the best figures of the paper's TCPs.
     Best(ProtocolNames, &'static ProtocolMetric),
     Worst(ProtocolNames, &'static ProtocolMetric),
-    /// Each of these has less than the next.
+    /// Each of these protocols has a lower figure than the next one.
     Ascending(ProtocolNames, &'static ProtocolMetric),
     Below(ProtocolFigure, f64),
     Above(ProtocolFigure, f64),
     /// The figure is between two values of the paper's path and size. It is judged only in a study of that path and
     /// size.
     Value(ProtocolFigure, (f64, f64)),
-    /// The ratio of this protocol's figure to the mean of others' is between the two values.
+    /// The ratio of this protocol's figure to the mean figure of the peers is between the two values.
     Ratio(&'static str, PeerProtocols, &'static ProtocolMetric, (f64, f64)),
     /// The cost of a bit deviates between the paper's TCPs by no more than this share of its mean.
     CostAlike(f64),
@@ -42,7 +42,7 @@ pub(super) enum ClaimTest {
     Cannot(&'static str),
 }
 
-/// The protocols with which one is compared.
+/// The protocols with which a protocol is compared.
 #[derive(Clone, Copy)]
 pub(super) enum PeerProtocols {
     /// All of the paper's TCPs that are in the study.
@@ -221,7 +221,7 @@ fn set_apart(
     }
 }
 
-/// Judges whether the ratio of a protocol's figure to the mean of others' is within the range, by repeat.
+/// Judges by repeat whether the ratio of a protocol's figure to the mean figure of others is within `low` to `high`.
 fn ratio(
     scene: &PaperStudy<'_>,
     name: &'static str,

@@ -81,8 +81,8 @@ fn beside(ours: &ContestFigures) -> Vec<PaperValue> {
     overall.chain(regions).filter_map(value).collect()
 }
 
-/// Returns every finding of the paper that a study like this could reproduce, with its judgement. All are about flows
-/// that come and go, so there are none where only other questions were studied.
+/// Returns the paper's findings, each with its judgement by this study. All findings are about flows that come and
+/// go, so there are none if the study has only other contests.
 pub(super) fn findings(study: &Study, regions: &[&ContestRuns<'_>]) -> Vec<PaperFinding> {
     if regions.is_empty() {
         return Vec::new();

@@ -7,7 +7,7 @@ use crate::verdict::thresholds::{LEAST_WEIGHT, SYN_RETRY_NS};
 use crate::verdict::view::{EndView, VerdictView, counter};
 use crate::verdict::words::{percent, share};
 
-/// The least number of connections that counts: one may be chance.
+/// The least number of dropped packets, or of cookies sent, that counts: one may be chance.
 const FEW: u64 = 2;
 
 /// Returns the number of packets that connection tracking dropped because its table was full.

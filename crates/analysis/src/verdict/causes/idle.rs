@@ -53,7 +53,7 @@ fn falls(flow: &FlowView<'_>) -> usize {
     states.windows(2).filter(fell).count()
 }
 
-/// Returns true if the program's pauses are not what holds its bursts back.
+/// Returns true if the window falls after the program's pauses, so that more than the pauses holds the flow back.
 pub(super) fn restarts(view: &VerdictView<'_>) -> bool {
     idle_restart(view).is_some()
 }

@@ -54,7 +54,7 @@ fn above(room: f64) -> String {
         .to_owned()
 }
 
-/// Returns the slower of the ends' links, where their speeds are known.
+/// Returns the end with the slower link, and the speed of that link; `None` if neither speed is known.
 pub(in crate::verdict) fn slowest_link<'v, 'a>(
     view: &'v VerdictView<'a>,
 ) -> Option<(&'v EndView<'a>, BitRate)> {

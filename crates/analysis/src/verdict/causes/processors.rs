@@ -30,7 +30,7 @@ const PER_PACKET: [CostClass; 7] = [
 /// The share of a full processor that packets cost where there is no profile. It is from the lab's hand measurements:
 /// 2.4 to 10 Gb/s per processor second for packets of 1,500 and 9,000 bytes at the same cost per byte.
 const UNPROFILED: f64 = 0.6;
-/// The part of the packets' cost that offloads save: large packets still cost something.
+/// The share of the packets' cost that offloads save: large packets still cost something.
 const SAVED: f64 = 0.85;
 
 pub(super) struct MissingOffload {
@@ -139,7 +139,8 @@ const CHECKSUM_ALONE: f64 = 0.31;
 /// offload off (netdev_fix_features), so packets are small as well.
 const WITH_SEGMENTATION: f64 = 0.75;
 
-/// Returns the end whose checksums are computed in software though its device could do it, with the knob.
+/// Returns the end whose checksums are computed in software although its device could compute them, and the knob that
+/// changes that.
 pub(super) fn summing<'v, 'a>(view: &'v VerdictView<'a>) -> Option<(&'v EndView<'a>, &'static str)> {
     let off = |end: &EndView<'_>, names: &[&str]| {
         let Some(settings) = settings(end.host) else { return false };

@@ -132,7 +132,7 @@ pub(super) fn tiny_writes(view: &VerdictView<'_>) -> Option<Finding> {
 
 type TinyWriteSigns = (f64, f64, Vec<String>);
 
-/// Returns the bytes per segment with data, also as a share of the MSS; `None` where none was sent.
+/// Returns the mean number of bytes in a segment with data, and its share of the MSS; `None` if no segment was sent.
 pub(super) fn fill(end: &EndView<'_>) -> Option<(f64, f64)> {
     let flow = end.main()?;
     let segments = flow.delta(|t| t.data_segments_sent) as f64;
@@ -186,8 +186,8 @@ fn by_price(view: &VerdictView<'_>, end: &EndView<'_>) -> Option<TinyWriteSigns>
     Some((1.0 - 0.5 / price, 0.5, vec![line]))
 }
 
-/// Returns the share of the samples in which less than a segment waited for something in flight to be acknowledged:
-/// only Nagle's algorithm holds that back.
+/// Returns the share of the samples in which less than a segment of data waited until data in flight is acknowledged.
+/// Only Nagle's algorithm holds such data back.
 pub(super) fn nagle_waits(end: &EndView<'_>) -> f64 {
     end.main().map_or(0.0, |flow| {
         flow.when(|t| {

@@ -49,7 +49,7 @@ pub(crate) struct CpuLoad {
     /// The larger of two shares of time: in which the flow's busiest thread ran or was ready to run, and in which the
     /// busiest core that handles its packets was busy. Zero where neither is known.
     pub(crate) busiest: f64,
-    /// The thread's or core's place, such as "host B core 3".
+    /// The core of that thread, or that core itself, such as "host B core 3".
     pub(crate) at: String,
 }
 
@@ -91,7 +91,7 @@ impl CpuLoad {
         self.busiest >= HURRIED
     }
 
-    /// Returns the idle share of the idlest other core of `core`'s machine.
+    /// Returns the idle share of the idlest core other than `core` of the same machine.
     pub(crate) fn idle_beside(&self, core: &CoreLoad) -> f64 {
         let others = self.cores.iter().filter(|c| c.host == core.host && c.number != core.number);
         others.map(|other| 1.0 - other.busy).fold(0.0, f64::max)

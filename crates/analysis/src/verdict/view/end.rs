@@ -35,7 +35,7 @@ pub(crate) enum EndRole {
 pub(crate) struct EndView<'a> {
     pub(crate) role: EndRole,
     pub(crate) host: &'a HostView<'a>,
-    /// The flows by what they moved in the path's direction, most first.
+    /// The flows, in descending order of the payload that they moved in the path's direction.
     pub(crate) flows: Vec<FlowView<'a>>,
     pub(crate) process: Option<&'a ProcessWatch>,
 }
@@ -120,8 +120,8 @@ pub(super) fn roles<'a>(
     }
 }
 
-/// Returns true if more leaves a host than reaches it; `None` where nothing moved. Flows are the best evidence, then
-/// the namespace's counts of datagrams, then the link, which also carries other traffic.
+/// Returns true if more data leaves a host than reaches it; `None` if nothing moved. The flows' counts are the best
+/// evidence, then the namespace's counts of datagrams, then those of the link, which also carries other traffic.
 fn sends(host: &HostView<'_>) -> Option<bool> {
     let flows: Vec<FlowView<'_>> = host.seen.get::<Vec<FlowWatch>>().iter().map(FlowView::of).collect();
     let sum = |role| flows.iter().map(|flow| flow.moved(role)).sum::<Bytes>().0;
@@ -228,7 +228,8 @@ impl EndView<'_> {
         (known > 0.0 && hidden <= known).then(|| away / known)
     }
 
-    /// Returns the most frequent place of the busiest thread, with its share of the samples.
+    /// Returns the kernel function or state in which the busiest thread was found most often, with its share of the
+    /// samples.
     pub(crate) fn mostly_in(&self) -> Option<(&str, f64)> {
         let waits = &self.process?.waiting_in;
         let all: f64 = waits.values().map(|n| f64::from(*n)).sum();

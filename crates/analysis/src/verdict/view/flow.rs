@@ -129,13 +129,14 @@ impl<'a> FlowView<'a> {
         self.when(|t| t.app_limited && t.not_sent_bytes.0 == 0)
     }
 
-    /// Returns the lowest round trip that TCP saw.
+    /// Returns the lowest round trip that TCP measured; `None` if it reported none.
     pub(crate) fn min_rtt(&self) -> Option<Nanos> {
         self.states().flat_map(|t| [t.min_rtt_ns, t.receive_rtt_ns]).flatten().min()
     }
 
-    /// Returns how full the receive queue is, 0 to 1: the waiting bytes over these plus the open window, or, where
-    /// the kernel does not report its window (before Linux 6.2), memory in use over its limit.
+    /// Returns the mean fill of the receive queue, 0 to 1: the waiting bytes divided by the sum of these and the open
+    /// window. If the kernel does not report its window (before Linux 6.2), it is the memory in use divided by its
+    /// limit.
     pub(crate) fn receive_queue(&self) -> f64 {
         self.mean(|sample| {
             let waiting = sample.receive_queue_bytes.0 as f64;

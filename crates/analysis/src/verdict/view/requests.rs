@@ -79,8 +79,8 @@ fn exchanges(flow: &FlowView<'_>) -> Option<(f64, f64)> {
     (tcp && few > 0.0 && many <= MOST_SEGMENTS_A_REPLY * few).then_some((few, flow.span.0 as f64))
 }
 
-/// Returns the end that asks and the end that answers, where they were watched. The one that answers listens on the
-/// flow's port; where no listener was seen, its port is the lower one.
+/// Returns the end that sends requests and the end that replies; `None` for one that was not watched. The end that
+/// replies listens on its port. If no listener was seen, it is the end with the lower port.
 fn ends<'v, 'a>(view: &'v VerdictView<'a>, main: &FlowView<'_>) -> [Option<&'v EndView<'a>>; 2] {
     let key = main.watch.key;
     let port = |end: &EndView<'_>| end.main().map(|flow| flow.watch.key.local.port());

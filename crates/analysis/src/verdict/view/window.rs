@@ -40,7 +40,7 @@ pub(crate) struct WindowLimit {
     pub(crate) segments: f64,
     /// The share of the window that whole segments cannot use.
     pub(crate) rounding: f64,
-    /// How full the receive queue was, 0 to 1; `None` where the receiver was not watched.
+    /// The mean fill of the receive queue, 0 to 1; `None` if the receiver was not watched.
     pub(crate) queue: Option<f64>,
     pub(crate) scaled: bool,
     /// True if the share is from the sender's own clock; otherwise it is concluded from the receiver.
@@ -106,7 +106,8 @@ fn held_by(view: &VerdictView<'_>, receiver: Option<&EndView<'_>>, limit: &Windo
     }
 }
 
-/// Returns true if the window is the one that the kernel offers after a drop, though its buffer could hold twice that.
+/// Returns true if the window is the one that the kernel offers after a drop, although the buffer is at least four
+/// times as large.
 fn was_cut(end: &EndView<'_>, limit: &WindowLimit) -> bool {
     let last = end.main().and_then(|flow| flow.watch.samples.last());
     last.is_some_and(|sample| {
