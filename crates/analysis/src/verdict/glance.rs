@@ -14,7 +14,7 @@ pub struct FlowSummary {
     pub rate: BitRate,
     /// The number of segments that were sent again.
     pub retransmits: u64,
-    /// What holds the flow back, in a word or two; empty where the samples do not show it.
+    /// The limit of the flow, in a word or two, such as "send buffer"; empty if the samples do not show it.
     pub held_by: &'static str,
 }
 

@@ -15,7 +15,7 @@ pub struct HostView<'a> {
     pub seen: &'a Observations,
     /// The measured limits of the host's parts, if known.
     pub limits: Option<&'a HostLimits>,
-    /// The host's settings, by knob, where they were read: nothing that is already set is advised.
+    /// The host's settings by knob, as far as they were read. Values that are already set are not advised.
     pub set: &'a Settings,
 }
 
@@ -34,11 +34,11 @@ impl<'a> HostView<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct PathObservations<'a> {
     pub a: HostView<'a>,
-    /// The other host, where it was watched too.
+    /// The other host, if it was watched too.
     pub b: Option<HostView<'a>>,
-    /// The round trip of the idle path, where it was measured; otherwise the lowest that TCP saw is used.
+    /// The round trip of the idle path; `None` if it was not measured. Then the lowest that TCP measured is used.
     pub rtt: Option<Nanos>,
-    /// The goodput, where the workload's own figure is known; otherwise the flows' bytes are used.
+    /// The goodput by the workload's own figure; `None` if it is not known. Then the flows' bytes are used.
     pub goodput: Option<BitRate>,
     /// The settings of the flow, if landspeed sends it itself; `None` for the flow of another program, whose settings
     /// landspeed cannot change.

@@ -32,9 +32,9 @@ use end::roles;
 
 /// A path as judges see it. Nothing in it names a test or a lab.
 pub struct VerdictView<'a> {
-    /// The end that data leaves, where its host was watched.
+    /// The end that sends the data, if its host was watched.
     pub(super) sender: Option<EndView<'a>>,
-    /// The end that data reaches, where its host was watched.
+    /// The end that receives the data, if its host was watched.
     pub(super) receiver: Option<EndView<'a>>,
     pub(super) goodput: BitRate,
     /// The round trip of the idle path.
@@ -46,7 +46,7 @@ pub struct VerdictView<'a> {
     pub(super) loss: SenderLosses,
     pub(super) cpu: CpuLoad,
     pub(super) shaped: Option<ShaperView<'a>>,
-    /// The path's limit, where the flow is at it.
+    /// The path's limit, if the flow is at it.
     pub(super) path: Option<PathLimit>,
     /// The reason why the receive window is closed, if the window limits the flow.
     pub(super) window_limit: Option<WindowLimit>,
@@ -192,7 +192,7 @@ fn one_machine(observations: &PathObservations<'_>) -> bool {
     observations.b.is_some_and(|b| same(observations.a.facts, b.facts))
 }
 
-/// Returns the window that counters cover: the observers', else the longest flow's.
+/// Returns the time that the counters cover: that of the observers or, if there is none, the span of the longest flow.
 fn window_of(observations: &PathObservations<'_>) -> Nanos {
     let hosts = || [Some(observations.a), observations.b].into_iter().flatten();
     let observed = hosts().map(|host| host.cpu().window_ns).max().unwrap_or_default();

@@ -45,11 +45,11 @@ pub(super) fn limit(view: &VerdictView<'_>) -> Option<PathLimit> {
     let by_queue = || {
         let level = level(view, queue.idle + queue.median)?;
         let is_full = match is_crowded {
-            // Packets wait for a core too, for a millisecond or so at a time.
+            // On full cores packets also wait for a core, for about a millisecond at a time.
             true => queue.least * 1e9 >= SHORT_QUEUE_NS,
             false => queue.stands || (queue.pulses && pushes(view, flow)),
         };
-        // A round trip that a late thread lengthens holds no bytes.
+        // If a late thread lengthens the round trip, no data is in flight during that time.
         let held = in_flight(sender) >= HELD_IN_QUEUE * level.rate / 8.0 * (queue.idle + queue.median);
         let kind =
             if queue.longest * 1e9 < SHORT_QUEUE_NS { PathLimitKind::Drop } else { PathLimitKind::Queue };
@@ -128,8 +128,8 @@ fn is_crowded(view: &VerdictView<'_>) -> bool {
 
 /// Returns the rate above which the path loses packets, if the losses vanish when the same stream is paced.
 fn policed(view: &VerdictView<'_>) -> Option<DeliveryLevel> {
-    // The mean over the window: a bucket of tokens lets bursts through, and a sender that waits for its timer catches
-    // up. What the bucket held at first is in it.
+    // The mean over the window is used, because a token bucket lets bursts through, and a sender that waited for its
+    // timer catches up. It includes what the bucket held at first.
     let rate = view.goodput.0;
     let level = DeliveryLevel { rate, low: 0.95 * rate, high: 1.1 * rate, steady: 1.0 };
     (losses_stay(view) == Some(false)).then_some(level)
